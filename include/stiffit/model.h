@@ -1,0 +1,130 @@
+/* The plugin interface of stiffit: a model is a shared object that exports one constant `stiffit_model`.
+ * This is the only header that a model needs; it includes nothing but <stdint.h> and is valid C11 and C++11.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A whole plugin, y' = -k y with y(0) = 1 observed as it is:
+ *
+ *     #include <stiffit/model.h>
+ *     static const char *const states[] = {"y"}, *const parameters[] = {"k"}, *const observables[] = {"y"};
+ *     static int rhs(const struct stiffit_point *at, double *ydot) { ydot[0] = -at->p[0] * at->y[0]; return 0; }
+ *     static int initial(const struct stiffit_point *at, double *y) { (void)at; y[0] = 1; return 0; }
+ *     static int observe(const struct stiffit_point *at, double *h) { h[0] = at->y[0]; return 0; }
+ *     STIFFIT_EXPORT const struct stiffit_model stiffit_model = {
+ *         STIFFIT_MODEL_HEADER, .name = "decay",
+ *         .n_state = 1, .n_parameter = 1, .n_observable = 1,
+ *         .state_name = states, .parameter_name = parameters, .observable_name = observables,
+ *         .rhs = rhs, .initial = initial, .observe = observe,
+ *     };
+ *
+ * compiled with
+ *
+ *     cc -std=c11 -O3 -march=native -fPIC -shared -I INCLUDE -o decay.so decay.c -lm
+ *
+ * Rules for every function below
+ * - It is pure and re-entrant: the same inputs give the same bits on any thread; it keeps no state, allocates
+ *   nothing, and writes only to `out` (and `prepare` to `work`). Several threads call it at once.
+ * - Parameters are natural (never logarithms), in the order of parameter_name. All of them are finite when called.
+ * - Matrices are column-major: entry (i, j) of an m x n matrix is out[i + j*m]. Every entry must be written,
+ *   zeros too: `out` holds garbage on entry.
+ * - It returns STIFFIT_OK, STIFFIT_RECOVERABLE (not computable here, for example the logarithm of a negative state:
+ *   the integrator tries a smaller step) or STIFFIT_FATAL (this parameter vector is hopeless: the evaluation
+ *   fails). A result that is not finite counts as STIFFIT_RECOVERABLE.
+ */
+#ifndef STIFFIT_MODEL_H
+#define STIFFIT_MODEL_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define STIFFIT_EXPORT __attribute__((visibility("default")))
+
+/* The major version changes when an old plugin can no longer be used; fields added at the end of the descriptor
+ * only make it longer (struct_size tells), so a plugin built with an older or newer header of the same major
+ * version loads. Functions that the loaded struct is too short for count as absent. */
+#define STIFFIT_ABI_VERSION 1u
+
+enum { STIFFIT_OK = 0, STIFFIT_RECOVERABLE = 1, STIFFIT_FATAL = -1 };
+
+/* Where a function is evaluated. Grows only at its end. All arrays belong to the caller and are valid during the
+ * call only; a function may read no further than the lengths given. */
+struct stiffit_point {
+    double t;                 /* time, in the model's unit */
+    const double *y;          /* n_state values; NULL in `initial`, `initial_parameter` and `prepare` */
+    const double *p;          /* n_parameter values, natural scale */
+    const double *covariate;  /* n_covariate values of this dataset */
+    const double *input;      /* time-varying covariates: reserved, NULL */
+    const double *work;       /* n_work values filled by `prepare` for this p and covariate; NULL where n_work = 0 */
+};
+
+typedef int stiffit_function(const struct stiffit_point *at, double *out);
+
+/* Bits of parameter_use: what a parameter enters. A parameter that enters neither the right-hand side nor the
+ * initial state costs no sensitivity equation. */
+enum { STIFFIT_USE_RHS = 1, STIFFIT_USE_INITIAL = 2, STIFFIT_USE_OBSERVE = 4, STIFFIT_USE_NOISE = 8 };
+
+struct stiffit_model {
+    uint32_t abi_version;  /* STIFFIT_ABI_VERSION */
+    uint32_t struct_size;  /* sizeof(struct stiffit_model) of the header that the plugin was built with */
+
+    const char *name;
+    const char *description;  /* one line, or NULL */
+
+    uint32_t n_state;       /* 0: nothing is integrated, the observables depend on time alone */
+    uint32_t n_parameter;   /* at least 1 */
+    uint32_t n_observable;  /* at least 1 */
+    uint32_t n_covariate;   /* per-dataset constants such as dose or temperature */
+    uint32_t n_work;        /* doubles of scratch that `prepare` fills once per evaluation */
+    uint32_t n_nonzero;     /* entries of the sparse Jacobian's pattern; 0 where there is none */
+
+    /* Names: arrays of as many strings as there are states, parameters, ...; unique within each array,
+     * [A-Za-z_][A-Za-z0-9_.]*. covariate_name may be NULL where n_covariate = 0, state_name where n_state = 0. */
+    const char *const *state_name;
+    const char *const *parameter_name;
+    const char *const *observable_name;
+    const char *const *covariate_name;
+
+    /* Defaults for each parameter, or NULL for all. A problem file's own values win. */
+    const double *parameter_start;           /* NULL: the problem file must give them */
+    const double *parameter_lower;           /* NULL: -infinity */
+    const double *parameter_upper;           /* NULL: +infinity */
+    const char *const *parameter_scale;      /* "lin", "log" or "log10"; NULL: "lin" */
+    const char *const *parameter_unit;       /* labels; NULL: none */
+    const uint8_t *parameter_use;            /* STIFFIT_USE_* bits; NULL: every parameter may enter everything */
+    double t0;                               /* initial time where the problem file has none */
+    const char *time_unit;                   /* label, or NULL */
+
+    /* Required (rhs and initial only where n_state > 0). */
+    stiffit_function *rhs;      /* out: n_state, dy/dt */
+    stiffit_function *initial;  /* out: n_state, y(t0) */
+    stiffit_function *observe;  /* out: n_observable, the predictions h(t, y, p) */
+
+    /* Optional. Where one is NULL its fall-back is used and every run reports it. */
+    stiffit_function *prepare;            /* out: n_work; at->t is t0, at->y and at->work NULL. Needed if n_work > 0 */
+    stiffit_function *jacobian;           /* out: n_state x n_state, d rhs_i / d y_j. Else: sparse, or differences */
+    stiffit_function *jacobian_sparse;    /* out: n_nonzero values in the order of the pattern */
+    const int32_t *column_start;          /* n_state + 1 offsets: the pattern, compressed by columns */
+    const int32_t *row_index;             /* n_nonzero rows, increasing within each column */
+    stiffit_function *rhs_parameter;      /* out: n_state x n_parameter, d rhs_i / d p_j. Else: differences */
+    stiffit_function *initial_parameter;  /* out: n_state x n_parameter. Else: differences */
+    stiffit_function *observe_state;      /* out: n_observable x n_state, dh_i / dy_j. Else: differences */
+    stiffit_function *observe_parameter;  /* out: n_observable x n_parameter, dh_i / dp_j. Else: differences */
+
+    /* Noise model: the standard deviation of each observable's measurement error at this point, > 0. Where it is NULL,
+     * measurements without a sigma of their own count with sigma = 1 (ordinary least squares). */
+    stiffit_function *noise;            /* out: n_observable */
+    stiffit_function *noise_state;      /* out: n_observable x n_state. Else: differences */
+    stiffit_function *noise_parameter;  /* out: n_observable x n_parameter. Else: differences */
+};
+
+#define STIFFIT_MODEL_HEADER .abi_version = STIFFIT_ABI_VERSION, .struct_size = sizeof(struct stiffit_model)
+
+/* Every plugin exports this. */
+extern STIFFIT_EXPORT const struct stiffit_model stiffit_model;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,89 @@
+/* The bump allocator: a chain of blocks, each at least twice as large as the one before.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "base/arena.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALIGNMENT = 64, FIRST_BLOCK = 16384 };
+
+struct arena_block {
+    struct arena_block *next;
+    size_t size, used;
+    char *data;
+};
+
+static struct arena_block *block_new(size_t size)
+{
+    if (size > SIZE_MAX - sizeof(struct arena_block) - ALIGNMENT)
+        return NULL;
+    struct arena_block *block = malloc(sizeof *block + size + ALIGNMENT);
+    if (!block)
+        return NULL;
+    uintptr_t start = (uintptr_t)(block + 1);
+    block->next = NULL;
+    block->size = size;
+    block->used = 0;
+    block->data = (char *)(block + 1) + (ALIGNMENT - start % ALIGNMENT) % ALIGNMENT;
+    return block;
+}
+
+void *arena_alloc(struct arena *arena, size_t bytes)
+{
+    if (bytes > SIZE_MAX - ALIGNMENT)
+        return NULL;
+    bytes = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    struct arena_block *block = arena->current;
+    while (block && block->size - block->used < bytes) {
+        block = block->next;
+        if (block)
+            block->used = 0;
+    }
+    if (!block) {
+        size_t size = arena->current ? 2 * arena->current->size : FIRST_BLOCK;
+        block = block_new(size > bytes ? size : bytes);
+        if (!block)
+            return NULL;
+        if (arena->current) {
+            block->next = arena->current->next;
+            arena->current->next = block;
+        } else {
+            arena->first = block;
+        }
+    }
+    arena->current = block;
+    void *piece = block->data + block->used;
+    block->used += bytes;
+    arena->used += bytes;
+    return piece;
+}
+
+void *arena_calloc(struct arena *arena, size_t count, size_t size)
+{
+    if (size && count > SIZE_MAX / size)
+        return NULL;
+    void *piece = arena_alloc(arena, count * size);
+    if (piece)
+        memset(piece, 0, count * size);
+    return piece;
+}
+
+void arena_reset(struct arena *arena)
+{
+    arena->current = arena->first;
+    arena->used = 0;
+    if (arena->first)
+        arena->first->used = 0;
+}
+
+void arena_fini(struct arena *arena)
+{
+    struct arena_block *block = arena->first;
+    while (block) {
+        struct arena_block *next = block->next;
+        free(block);
+        block = next;
+    }
+    *arena = (struct arena){0};
+}

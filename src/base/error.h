@@ -1,0 +1,41 @@
+/* Status codes and the error that goes with them: how every fallible function of the program reports what went wrong.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BASE_ERROR_H
+#define BASE_ERROR_H
+
+/* name, exit code of a command that ends with it, meaning */
+#define STATUS_LIST(X) \
+    X(OK, 0, "success") \
+    X(FITS_FAILED, 1, "the run finished and some fits did not converge") \
+    X(USAGE, 2, "wrong use of the command line") \
+    X(BAD_PROBLEM, 3, "the problem file or its data cannot be used") \
+    X(BAD_MODEL, 3, "the model cannot be used") \
+    X(SYSTEM, 4, "a file or the operating system") \
+    X(NO_MEMORY, 4, "out of memory") \
+    X(INTERNAL, 5, "a bug in stiffit") \
+    X(STOPPED, 75, "stopped early; the same command resumes")
+
+enum status {
+#define X(name, exit_code, meaning) STATUS_##name,
+    STATUS_LIST(X)
+#undef X
+};
+
+/* Filled once, where a fault is found. A caller may put context in front; only cli/ prints it. */
+struct error {
+    enum status status;
+    char message[2000]; /* what, where, and what to do; no newline at the end */
+};
+
+/* Both return `status` (for `return error_set(...)`) and accept error = NULL. error_system appends strerror(errno_value).*/
+enum status error_set(struct error *error, enum status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+enum status error_system(struct error *error, int errno_value, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Puts "context: " in front of the message; returns error->status. */
+enum status error_context(struct error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+int status_exit_code(enum status status);
+const char *status_meaning(enum status status);
+
+#endif

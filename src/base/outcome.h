@@ -1,0 +1,53 @@
+/* How a fit ended: the numbers that /fits/status holds and the notes that go with them. They never change.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BASE_OUTCOME_H
+#define BASE_OUTCOME_H
+
+#include <stdbool.h>
+
+/* number, name, success, meaning */
+#define OUTCOME_LIST(X) \
+    X(0, not_run, false, "not run yet") \
+    X(1, converged, true, "a stopping test was met") \
+    X(2, stalled, false, "no further decrease was found, but the stopping tests are not met") \
+    X(3, budget, false, "the evaluations or integrator steps of this fit are used up; the best point is kept") \
+    X(4, timeout, false, "the time of this fit is used up; the best point is kept") \
+    X(5, ode_failed, false, "the integrator could not reach the last measurement at the start") \
+    X(6, model_failed, false, "the model returned an error or numbers that are not finite at the start") \
+    X(7, crashed, false, "the model crashed") \
+    X(8, bad_data, false, "this dataset cannot be fitted; see its message") \
+    X(9, out_of_memory, false, "not enough memory for this fit")
+
+enum outcome {
+#define X(number, name, success, meaning) OUTCOME_##name = number,
+    OUTCOME_LIST(X)
+#undef X
+    N_OUTCOME
+};
+
+const char *outcome_name(enum outcome outcome);
+const char *outcome_meaning(enum outcome outcome);
+bool outcome_is_success(enum outcome outcome);
+
+/* Compromises that a fit made; a bit set in /fits/notes. */
+#define NOTE_LIST(X) \
+    X(0, difference_jacobian, "the model has no Jacobian: difference quotients were used") \
+    X(1, difference_rhs_parameter, "the model has no df/dp: difference quotients were used") \
+    X(2, difference_initial, "the model has no derivatives of its initial state: difference quotients were used") \
+    X(3, difference_observe, "the model lacks derivatives of its observables: difference quotients were used") \
+    X(4, difference_noise, "the model lacks derivatives of its noise: difference quotients were used") \
+    X(5, start_moved, "the start lay outside the bounds and was moved onto them") \
+    X(6, failed_evaluations, "some trial points could not be evaluated") \
+    X(7, missing_values, "some measurements are missing (NaN) and were left out") \
+    X(8, no_model_sigma, "no sigma is known: every measurement counts with sigma 1")
+
+enum note {
+#define X(bit, name, meaning) NOTE_##name = 1 << (bit),
+    NOTE_LIST(X)
+#undef X
+};
+
+const char *note_meaning(int bit);
+const char *note_name(int bit);
+
+#endif

@@ -1,0 +1,69 @@
+/* One fit: one dataset from one start, as plain sequential code that asks a host for evaluations. The host may be a
+ * coroutine that suspends (run/) or simply an engine (tests).
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef FIT_FIT_H
+#define FIT_FIT_H
+
+#include "base/arena.h"
+#include "base/outcome.h"
+#include "model/plugin.h"
+#include "ode/evaluation.h"
+
+enum parameter_scale { SCALE_LIN, SCALE_LOG, SCALE_LOG10 };
+
+/* What is fitted. Everything is const and owned by the caller. Arrays of n_parameter are in the problem file's order,
+ * natural scale; to_model[i] is the model's index of the file's parameter i (a permutation). */
+struct fit_problem {
+    const struct model *model;
+    const struct ode_task *task;
+    const double *value;        /* n_row, finite (missing ones are no rows) */
+    const double *sigma;        /* n_row, > 0, or NaN: the model's noise, or 1 where it has none */
+    size_t n_parameter;
+    const uint32_t *to_model;
+    const double *start, *lower, *upper;
+    const enum parameter_scale *scale;
+    const uint8_t *fixed;       /* non-zero: held at its start */
+    uint64_t seed, dataset;     /* with start_number: what a random start depends on */
+    uint32_t start_number;      /* 0: the given start; k: row k-1 of this dataset's Latin hypercube */
+    uint32_t n_start;
+    uint32_t notes;             /* bits of enum note known beforehand */
+};
+
+struct fit_options {
+    double f_tolerance;         /* converged: relative decrease over the last few iterations below this ... */
+    double g_tolerance;         /* ... or the projected gradient's largest entry (optimiser's scale) below this * max(1, f) */
+    int64_t max_evaluations;    /* per fit */
+    int64_t max_steps;          /* integrator steps per evaluation */
+    int64_t max_total_steps;    /* integrator steps per fit */
+    double max_seconds;         /* of computing per fit; infinity = none */
+};
+
+#define FIT_OPTIONS_DEFAULT {.f_tolerance = 1e-9, .g_tolerance = 1e-6, .max_evaluations = 1000, \
+                             .max_steps = 100000, .max_total_steps = 10000000, .max_seconds = 1.0 / 0.0}
+
+/* The caller provides the arrays (n_parameter each, the file's order). */
+struct fit_result {
+    enum outcome outcome;
+    uint32_t notes;             /* bits of enum note */
+    double objective;           /* half the weighted sum of squares or the negative log-likelihood; NaN if none */
+    double gradient_norm;       /* largest entry of the projected gradient, optimiser's scale; NaN if none */
+    int64_t n_iteration, n_evaluation, n_step;
+    double *parameter;          /* natural scale; NaN if there is no best point */
+    int8_t *at_bound;           /* -1 at lower, +1 at upper, 0 */
+    char reason[160];           /* "" or why it is no success */
+};
+
+/* Carries out evaluations. `ask` returns when all n are finished; false: the fit is cancelled and must return as soon as
+ * it can (what it writes is ignored). It may return on another thread than it was called on. */
+struct fit_host {
+    bool (*ask)(void *context, struct evaluation *const *evaluations, size_t n);
+    int64_t (*elapsed_ns)(void *context); /* time of computing spent on this fit */
+    void *context;
+};
+
+/* Always fills `result`. Scratch comes from `arena`, which the fit owns meanwhile. Needs up to 16 KiB of stack of its own
+ * (and what libLBFGS and the C library need): coroutine stacks are 64 KiB. */
+void fit_run(const struct fit_problem *problem, const struct fit_options *options, const struct fit_host *host,
+             struct arena *arena, struct fit_result *result);
+
+#endif

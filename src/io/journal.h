@@ -1,0 +1,60 @@
+/* The journal: every finished fit is appended as it ends, to a file of this process's own in RESULT.journal/. Resuming reads
+ * all files there. No HDF5; appending is thread-safe and one write(2) each.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef IO_JOURNAL_H
+#define IO_JOURNAL_H
+
+#include "base/error.h"
+#include "base/outcome.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What a run is: two runs with the same identity do the same work. The description is kept in every journal file, so
+ * that a mismatch can be told in words. */
+struct run_identity {
+    unsigned char problem[32], model[32], options[32]; /* SHA-256 of each */
+    uint64_t seed, n_dataset;
+    uint32_t n_start, n_parameter;
+    char description[1024];   /* options as text */
+};
+
+/* One finished fit. Fit number = dataset * n_start + start. */
+struct fit_record {
+    uint64_t dataset;
+    uint32_t start;
+    uint32_t outcome, notes;
+    double objective, gradient_norm, seconds;
+    int64_t n_iteration, n_evaluation, n_step;
+    double *parameter;        /* n_parameter */
+    int8_t *at_bound;         /* n_parameter */
+    char reason[160];
+};
+
+struct journal; /* open for appending */
+/* Creates the directory if need be and this process's file in it. */
+enum status journal_open(struct journal **journal, const char *directory, const struct run_identity *identity,
+                         struct error *error);
+/* Thread-safe. The record is with the operating system when this returns. */
+enum status journal_append(struct journal *journal, const struct fit_record *record, struct error *error);
+/* fsync; called by the one thread that keeps time. */
+enum status journal_sync(struct journal *journal, struct error *error);
+void journal_close(struct journal *journal);
+
+struct journal_reader; /* an index of all records of a directory: 16 bytes a fit */
+/* A directory that does not exist is an empty journal. A torn or damaged tail is cut off in memory and counted. A
+ * journal of another identity is STATUS_SYSTEM with what differs. `identity` may be NULL: then it is taken from the
+ * journal (journal_identity). */
+enum status journal_read(struct journal_reader **reader, const char *directory, const struct run_identity *identity,
+                         struct error *error);
+const struct run_identity *journal_identity(const struct journal_reader *reader); /* NULL if the journal is empty */
+uint64_t journal_n_record(const struct journal_reader *reader);  /* distinct fits */
+uint64_t journal_n_damaged(const struct journal_reader *reader); /* files with a tail that was cut off */
+bool journal_has(const struct journal_reader *reader, uint64_t fit);
+/* Fills the record (the caller provides parameter and at_bound); false if the fit is not there. Twins: the first wins. */
+bool journal_get(struct journal_reader *reader, uint64_t fit, struct fit_record *record, struct error *error);
+void journal_reader_free(struct journal_reader *reader);
+enum status journal_remove(const char *directory, struct error *error);
+
+#endif

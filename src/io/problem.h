@@ -1,0 +1,90 @@
+/* Problem files: opening, validating and reading them in blocks. One thread only (HDF5).
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef IO_PROBLEM_H
+#define IO_PROBLEM_H
+
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct problem; /* an open file; holds HDF5 handles and the small tables, never the datasets */
+
+/* The small tables, valid while the problem is open. NULL where the file has no such part. */
+struct problem_info {
+    const char *path;
+    const char *model_plugin;       /* /model@plugin, as written; resolve with problem_model_path */
+    const unsigned char *model_bytes; /* /model/plugin */
+    size_t n_model_byte;
+    const char *model_source;       /* /model/source */
+    const char *model_sha256;
+    size_t n_parameter;             /* 0: no /parameters/name, the model's own parameters are meant */
+    const char *const *parameter_name;
+    const char *const *parameter_scale; /* n_parameter, or NULL */
+    uint64_t n_dataset, n_measurement;
+    size_t n_covariate;
+    const char *const *covariate_name;
+    size_t n_observable;            /* 0: the model has one */
+    const char *const *observable_name;
+    size_t n_option;                /* attributes of /options, as text */
+    const char *const *option_name, *const *option_value;
+};
+
+/* What the model expects, so that faults can be reported before any fit starts; and its defaults. */
+struct problem_expectation {
+    const char *model_name;
+    size_t n_parameter, n_covariate, n_observable;
+    const char *const *parameter_name, *const *covariate_name, *const *observable_name;
+    const double *parameter_start, *parameter_lower, *parameter_upper; /* NULL: no default */
+    const char *const *parameter_scale;                                /* NULL: lin */
+    double t0;
+};
+
+/* Opens and reads the small tables; checks formats, names and shapes. The message lists up to 20 faults, a line each. */
+enum status problem_open(struct problem **problem, const char *path, struct error *error);
+void problem_close(struct problem *problem);
+const struct problem_info *problem_info(const struct problem *problem);
+/* The plugin's path relative to the working directory; free() it. */
+char *problem_model_path(const struct problem *problem);
+
+/* Checks everything against the model, streaming through all datasets; must succeed before blocks are read. Faults of the
+ * file as a whole (unknown observable, missing parameter, lower > upper for all, scale log with a start <= 0, ids not
+ * unique, dataset column decreasing or out of range, ...) are errors, all of them (up to 20) in one message with path,
+ * row and dataset id. A fault of single datasets makes them bad (see block) and is no error.
+ * `sha256` (32 bytes) receives the hash of all values in a canonical form: the problem's identity, the same however
+ * the file stores them, and different if any number, name or id differs. */
+enum status problem_validate(struct problem *problem, const struct problem_expectation *expectation,
+                             unsigned char sha256[32], uint64_t *n_bad, struct error *error);
+
+/* Datasets [first, first + n). Arrays are column-wise in the file's order of parameters; measurements of dataset d of the
+ * block are rows [row[d], row[d + 1]), in the file's order. Owned by the block; valid until the next read into it. */
+struct problem_block {
+    uint64_t first;
+    size_t n, capacity;
+    char **id;
+    char **fault;          /* why this dataset is bad, NULL if it is not */
+    double *t0;
+    double *covariate;     /* n x n_covariate of the MODEL, row d at d * n_covariate, in the model's order */
+    double *start, *lower, *upper; /* n x n_parameter, row d at d * n_parameter */
+    uint8_t *fixed;
+    size_t *row;           /* n + 1 */
+    double *time, *value, *sigma;  /* sigma NaN where absent; value NaN = missing */
+    uint32_t *observable;  /* the MODEL's index */
+    struct arena *arena;
+};
+
+/* Reads the next block: as many datasets as fit in max_dataset and (except that one dataset is always read) max_row.
+ * n = 0 at the end. Zero-initialise the block before its first use. */
+enum status problem_read(struct problem *problem, struct problem_block *block, size_t max_dataset, size_t max_row,
+                         struct error *error);
+enum status problem_rewind(struct problem *problem, struct error *error);
+void problem_block_fini(struct problem_block *block);
+
+/* The parameters as they apply to this run (after problem_validate): the file's, or the model's if it has none. */
+size_t problem_n_parameter(const struct problem *problem);
+const char *const *problem_parameter_name(const struct problem *problem);
+const char *const *problem_parameter_scale(const struct problem *problem);
+const uint32_t *problem_to_model(const struct problem *problem); /* index of file's parameter in the model */
+
+#endif

@@ -1,0 +1,50 @@
+/* Writing problem files: for import and simulate. One thread only (HDF5). Appends in blocks, so memory stays small.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef IO_PROBLEM_WRITE_H
+#define IO_PROBLEM_WRITE_H
+
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct problem_header {
+    const char *model_plugin;         /* written as /model@plugin, or NULL */
+    const void *model_bytes;          /* embedded as /model/plugin, or NULL */
+    size_t n_model_byte;
+    const char *model_sha256;         /* or NULL */
+    size_t n_parameter;               /* 0: no /parameters */
+    const char *const *parameter_name;
+    const double *start, *lower, *upper; /* n_parameter each, or NULL */
+    bool start_per_dataset;           /* then `start` is NULL and each dataset brings its own */
+    const char *const *scale;         /* or NULL */
+    const uint8_t *fixed;             /* or NULL */
+    size_t n_covariate;
+    const char *const *covariate_name;
+    size_t n_observable;
+    const char *const *observable_name;
+    bool has_sigma, has_t0;
+};
+
+struct problem_writer;
+/* Writes under a temporary name beside `path`; problem_writer_finish renames it. An existing file is refused unless
+ * `overwrite`. */
+enum status problem_writer_open(struct problem_writer **writer, const char *path, bool overwrite,
+                                const struct problem_header *header, struct error *error);
+struct problem_dataset {
+    const char *id;
+    double t0;
+    const double *covariate;  /* n_covariate */
+    const double *start;      /* n_parameter where start_per_dataset, else NULL */
+    size_t n_row;
+    const double *time, *value, *sigma;
+    const uint32_t *observable; /* or NULL: all 0 */
+};
+enum status problem_writer_add(struct problem_writer *writer, const struct problem_dataset *dataset,
+                               struct error *error);
+enum status problem_writer_finish(struct problem_writer *writer, struct error *error);
+/* Without finish: removes the temporary file. NULL is legal. */
+void problem_writer_close(struct problem_writer *writer);
+
+#endif

@@ -1,0 +1,61 @@
+/* Result files: written in one go from the journal, read by show, export and simulate. One thread only (HDF5).
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef IO_RESULT_H
+#define IO_RESULT_H
+
+#include "base/error.h"
+#include "io/journal.h"
+
+struct provenance {
+    size_t n;
+    const char *const *name, *const *value; /* attributes of /provenance, strings */
+};
+
+struct result_header {
+    size_t n_parameter;
+    const char *const *parameter_name;
+    const char *const *parameter_scale;
+    const char *const *parameter_unit;    /* or NULL */
+    const char *objective_kind;           /* "half_sum_of_squares" or "negative_log_likelihood" */
+    struct run_identity identity;
+    struct provenance provenance;
+};
+
+struct result_writer;
+/* Writes under a temporary name beside `path`; result_writer_finish syncs and renames it: it appears whole or not at
+ * all. `in_place_of`: NULL, or a problem file that is copied first and whose /fits (and /provenance) are then written
+ * into the copy. */
+enum status result_writer_open(struct result_writer **writer, const char *path, const char *in_place_of,
+                               const struct result_header *header, struct error *error);
+/* Rows in order. record->parameter and at_bound as in the header's order. */
+enum status result_writer_add(struct result_writer *writer, const char *id, const struct fit_record *record,
+                              struct error *error);
+enum status result_writer_finish(struct result_writer *writer, struct error *error);
+void result_writer_close(struct result_writer *writer); /* without finish: removes the temporary file */
+
+struct result; /* an open result file */
+struct result_info {
+    const char *path;
+    size_t n_parameter;
+    const char *const *parameter_name, *const *parameter_scale, *const *parameter_unit;
+    const char *objective_kind;
+    uint64_t n_fit;
+    struct run_identity identity;
+    struct provenance provenance;
+};
+enum status result_open(struct result **result, const char *path, struct error *error);
+void result_close(struct result *result);
+const struct result_info *result_info(const struct result *result);
+struct result_block {
+    uint64_t first;
+    size_t n;
+    char **id, **reason;
+    struct fit_record *record; /* n; their arrays point into the block */
+    struct arena *arena;
+};
+/* Rows [first, first + n) as far as there are any. Zero-initialise the block before its first use. */
+enum status result_read(struct result *result, struct result_block *block, uint64_t first, size_t n,
+                        struct error *error);
+void result_block_fini(struct result_block *block);
+
+#endif

@@ -1,0 +1,39 @@
+/* A loaded and checked model plugin.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef MODEL_PLUGIN_H
+#define MODEL_PLUGIN_H
+
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stiffit/model.h>
+
+/* Immutable once loaded; shared by all threads. `abi` is our own full-size copy: fields that the plugin's header did
+ * not know yet are zero. The names in it point into the plugin. */
+struct model {
+    struct stiffit_model abi;
+    char *path;       /* where it came from, for messages */
+    char sha256[65];  /* of the very bytes that were loaded, lower-case hexadecimal */
+    void *handle;
+};
+
+/* Loads the plugin at `path`: reads its bytes, hashes them, and loads exactly those bytes (they are copied to a
+ * private place first, so that nobody can exchange the file in between). Fails with STATUS_BAD_MODEL or
+ * STATUS_SYSTEM and a message that says what is wrong (not a shared object, no descriptor, another ABI, a required
+ * function missing, names not unique, ...). `expected_sha256` may be NULL; otherwise it must match. */
+enum status model_load(struct model *model, const char *path, const char *expected_sha256, struct error *error);
+/* The same for bytes held in memory; `origin` names them in messages. */
+enum status model_load_bytes(struct model *model, const void *bytes, size_t n_byte, const char *origin,
+                             const char *expected_sha256, struct error *error);
+void model_unload(struct model *model);
+
+/* The bits of enum note (base/outcome.h) for the derivatives that this model lacks. */
+uint32_t model_missing_derivatives(const struct model *model);
+/* Index of a name, or -1. */
+int model_find_parameter(const struct model *model, const char *name);
+int model_find_observable(const struct model *model, const char *name);
+int model_find_covariate(const struct model *model, const char *name);
+
+#endif

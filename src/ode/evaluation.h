@@ -1,0 +1,65 @@
+/* One evaluation: simulate one dataset at one parameter vector; predictions at its measurements and, if asked,
+ * their derivatives. A pure function of the request: the same bits on any thread, in any order.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef ODE_EVALUATION_H
+#define ODE_EVALUATION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What is simulated: constant during a fit, owned by it. */
+struct ode_task {
+    double t0;
+    const double *covariate;        /* n_covariate of the model */
+    size_t n_time;
+    const double *time;             /* n_time, strictly increasing, finite, the first >= t0 */
+    size_t n_row;                   /* measurements, in order of time */
+    const uint32_t *row_time;       /* n_row, index into time, non-decreasing */
+    const uint32_t *row_observable; /* n_row, index of the model's observable */
+};
+
+enum evaluation_outcome {
+    EVALUATION_OK,
+    EVALUATION_ODE_FAILED,    /* the integrator gave up (step size, error tests, Newton's iteration) */
+    EVALUATION_MODEL_FAILED,  /* the model returned an error or non-finite numbers, at whatever step size */
+    EVALUATION_BUDGET,        /* max_steps used up */
+    EVALUATION_TIMEOUT,       /* deadline passed */
+    EVALUATION_NO_MEMORY
+};
+
+/* The caller owns everything pointed to. */
+struct evaluation {
+    /* request */
+    const struct ode_task *task;
+    const double *p;           /* n_parameter of the model, natural scale, finite */
+    size_t n_sens;             /* 0: predictions alone. With and without differ in bits: never mix them in a search */
+    const uint32_t *sens;      /* n_sens indices of model parameters, increasing */
+    int64_t max_steps;         /* integrator steps, in total */
+    int64_t deadline_ns;       /* CLOCK_MONOTONIC; INT64_MAX = none */
+
+    /* answer; the arrays are written only as far as the outcome is EVALUATION_OK, and are then all finite */
+    double *prediction;        /* n_row */
+    double *d_prediction;      /* n_row x n_sens, column-major: d prediction_i / d p[sens_j] at i + j*n_row; or NULL */
+    double *noise;             /* n_row: the model's standard deviation (> 0); NULL where the model has no noise */
+    double *d_noise;           /* n_row x n_sens; or NULL */
+    enum evaluation_outcome outcome;
+    char reason[160];          /* "" when OK; else what failed and at which time */
+    double t_reached;
+    int64_t n_step, n_rhs, n_jacobian, n_factor;
+
+    /* the engine's */
+    struct workspace *workspace; /* NULL unless begun and not finished */
+    void *owner;                 /* the asker's, untouched */
+};
+
+struct ode_options {
+    double rtol, atol;      /* of states; sensitivities get rtol and atol / |p| (1 where p is 0) */
+    int linear_solver;      /* enum linear_solver_kind */
+};
+
+enum linear_solver_kind { LINEAR_AUTO, LINEAR_DENSE, LINEAR_LAPACK, LINEAR_KLU };
+
+#define ODE_OPTIONS_DEFAULT {.rtol = 1e-6, .atol = 1e-9, .linear_solver = LINEAR_AUTO}
+
+#endif
