@@ -1,0 +1,168 @@
+/* The only place of a fit that talks to its host.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "fit/asker.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+/* A deadline may pass while a suspended evaluation waits for its next turn, though this fit has computed for less than it
+ * may. It is asked again then, at most so often. */
+enum { MAX_RETRY = 100 };
+
+bool fit_point_init(struct fit_point *point, const struct fit_asker *asker, struct arena *arena)
+{
+    size_t n = asker->map.n_free, n_row = asker->objective.n_row;
+    size_t n_noise = asker->objective.likelihood ? n_row : 0;
+    size_t count = 3 * n + asker->map.n_model + n_row + n_noise;
+    double *numbers = arena_calloc(arena, count, sizeof *numbers);
+    double *d_numbers = n ? arena_calloc(arena, n_row + n_noise, n * sizeof *d_numbers) : NULL;
+    if (!numbers || (n && !d_numbers))
+        return false;
+    point->theta = numbers;
+    point->gradient = numbers + n;
+    point->chain = numbers + 2 * n;
+    point->p = numbers + 3 * n;
+    point->prediction = point->p + asker->map.n_model;
+    point->noise = n_noise ? point->prediction + n_row : NULL;
+    point->d_prediction = d_numbers;
+    point->d_noise = n && n_noise ? d_numbers + n * n_row : NULL;
+    point->f = NAN;
+    return true;
+}
+
+struct fit_answer fit_point_answer(const struct fit_asker *asker, const struct fit_point *point)
+{
+    return (struct fit_answer){asker->map.n_free, point->prediction, point->d_prediction, point->noise, point->d_noise,
+                               point->chain};
+}
+
+static enum asked end_fit(struct fit_asker *asker, enum outcome outcome, const char *reason)
+{
+    asker->outcome = outcome;
+    if (reason != asker->reason)
+        snprintf(asker->reason, sizeof asker->reason, "%s", reason);
+    return ASKED_END;
+}
+
+static enum asked fail_trial(struct fit_asker *asker, enum outcome failure, const char *reason)
+{
+    asker->failure = failure;
+    snprintf(asker->reason, sizeof asker->reason, "%s", reason);
+    asker->notes |= NOTE_failed_evaluations;
+    return ASKED_FAILED;
+}
+
+static double seconds_left(const struct fit_asker *asker)
+{
+    if (!(asker->options->max_seconds < INFINITY))
+        return INFINITY;
+    return asker->options->max_seconds - 1e-9 * (double)asker->host->elapsed_ns(asker->host->context);
+}
+
+static int64_t deadline_after(double seconds)
+{
+    if (!(seconds < 1e9))
+        return INT64_MAX;
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec + (int64_t)(1e9 * seconds);
+}
+
+/* Everything that can end the fit before the next evaluation is asked for. */
+static bool has_budget(struct fit_asker *asker)
+{
+    const struct fit_options *options = asker->options;
+    char reason[160];
+    if (asker->n_evaluation >= options->max_evaluations) {
+        snprintf(reason, sizeof reason, "all %" PRId64 " evaluations are used up", options->max_evaluations);
+        end_fit(asker, OUTCOME_budget, reason);
+        return false;
+    }
+    if (asker->n_step >= options->max_total_steps) {
+        snprintf(reason, sizeof reason, "all %" PRId64 " integrator steps are used up", options->max_total_steps);
+        end_fit(asker, OUTCOME_budget, reason);
+        return false;
+    }
+    if (!(seconds_left(asker) > 0)) {
+        snprintf(reason, sizeof reason, "all %g s of computing are used up", options->max_seconds);
+        end_fit(asker, OUTCOME_timeout, reason);
+        return false;
+    }
+    return true;
+}
+
+static void fill_request(struct fit_asker *asker, struct fit_point *point, int64_t max_steps)
+{
+    struct evaluation *evaluation = &asker->evaluation;
+    memset(evaluation, 0, sizeof *evaluation);
+    evaluation->task = asker->problem->task;
+    evaluation->p = point->p;
+    evaluation->n_sens = asker->map.n_free;
+    evaluation->sens = asker->map.model_index;
+    evaluation->max_steps = max_steps;
+    evaluation->deadline_ns = deadline_after(seconds_left(asker));
+    evaluation->prediction = point->prediction;
+    evaluation->d_prediction = point->d_prediction;
+    evaluation->noise = point->noise;
+    evaluation->d_noise = point->d_noise;
+}
+
+/* A finished evaluation that is not OK: which of them end the fit. */
+static enum asked judge_failure(struct fit_asker *asker, bool limited_by_total)
+{
+    const struct evaluation *evaluation = &asker->evaluation;
+    switch (evaluation->outcome) {
+    case EVALUATION_NO_MEMORY:
+        return end_fit(asker, OUTCOME_out_of_memory, evaluation->reason[0] ? evaluation->reason : "out of memory");
+    case EVALUATION_TIMEOUT:
+        return end_fit(asker, OUTCOME_timeout, "the time of this fit is used up within an evaluation");
+    case EVALUATION_BUDGET:
+        if (limited_by_total)
+            return end_fit(asker, OUTCOME_budget, "the integrator steps of this fit are used up within an evaluation");
+        return fail_trial(asker, OUTCOME_ode_failed,
+                          evaluation->reason[0] ? evaluation->reason : "one evaluation's integrator steps are used up");
+    case EVALUATION_MODEL_FAILED:
+        return fail_trial(asker, OUTCOME_model_failed, evaluation->reason);
+    default:
+        return fail_trial(asker, OUTCOME_ode_failed, evaluation->reason);
+    }
+}
+
+/* Objective and gradient; a number that is not finite makes it a failed trial. */
+static enum asked judge_answer(struct fit_asker *asker, struct fit_point *point)
+{
+    fit_map_chain(&asker->map, point->p, point->chain);
+    struct fit_answer answer = fit_point_answer(asker, point);
+    point->f = fit_objective_value(&asker->objective, &answer);
+    if (!isfinite(point->f))
+        return fail_trial(asker, OUTCOME_model_failed, "the objective is not a finite number");
+    fit_objective_gradient(&asker->objective, &answer, point->gradient);
+    for (size_t j = 0; j < asker->map.n_free; j++)
+        if (!isfinite(point->gradient[j]))
+            return fail_trial(asker, OUTCOME_model_failed, "the gradient of the objective is not finite");
+    return ASKED_OK;
+}
+
+enum asked fit_ask(struct fit_asker *asker, struct fit_point *point)
+{
+    if (!fit_map_natural(&asker->map, point->theta, point->p))
+        return fail_trial(asker, OUTCOME_model_failed, "a parameter left the range of floating-point numbers");
+    struct evaluation *evaluation = &asker->evaluation;
+    for (int retry = 0;; retry++) {
+        if (!has_budget(asker))
+            return ASKED_END;
+        int64_t left = asker->options->max_total_steps - asker->n_step;
+        bool limited_by_total = left <= asker->options->max_steps;
+        fill_request(asker, point, limited_by_total ? left : asker->options->max_steps);
+        if (!asker->host->ask(asker->host->context, &evaluation, 1))
+            return end_fit(asker, OUTCOME_not_run, "cancelled");
+        if (evaluation->outcome == EVALUATION_TIMEOUT && seconds_left(asker) > 0 && retry < MAX_RETRY)
+            continue; /* not counted: how often this happens depends on what else runs */
+        asker->n_evaluation++;
+        asker->n_step += evaluation->n_step;
+        return evaluation->outcome == EVALUATION_OK ? judge_answer(asker, point) : judge_failure(asker, limited_by_total);
+    }
+}

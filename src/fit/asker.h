@@ -1,0 +1,43 @@
+/* Asks the host for evaluations on behalf of one fit: budgets, counters, and the guard that lets only finite numbers
+ * through in either direction.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef FIT_ASKER_H
+#define FIT_ASKER_H
+
+#include "fit/map.h"
+#include "fit/objective.h"
+
+/* A point of the search with everything that its evaluation gave. */
+struct fit_point {
+    double *theta, *gradient, *chain; /* n_free */
+    double *p;                        /* n_model */
+    double f;
+    double *prediction, *d_prediction, *noise, *d_noise; /* as in struct evaluation */
+};
+
+enum asked {
+    ASKED_OK,     /* f and gradient are there, all finite */
+    ASKED_FAILED, /* this point cannot be evaluated: a failed trial */
+    ASKED_END     /* the fit is over: asker->outcome says why */
+};
+
+struct fit_asker {
+    const struct fit_problem *problem;
+    const struct fit_options *options;
+    const struct fit_host *host;
+    struct fit_map map;
+    struct fit_objective objective;
+    struct evaluation evaluation;
+    uint32_t notes;
+    int64_t n_evaluation, n_step;
+    enum outcome outcome;   /* when ASKED_END; OUTCOME_not_run: the host cancelled */
+    enum outcome failure;   /* of the latest failed trial: ode_failed or model_failed */
+    char reason[160];       /* of the latest failure */
+};
+
+bool fit_point_init(struct fit_point *point, const struct fit_asker *asker, struct arena *arena);
+/* Evaluates point->theta, always with derivatives. */
+enum asked fit_ask(struct fit_asker *asker, struct fit_point *point);
+struct fit_answer fit_point_answer(const struct fit_asker *asker, const struct fit_point *point);
+
+#endif

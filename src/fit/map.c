@@ -1,0 +1,155 @@
+/* Scales, bounds and fixed parameters: everything that separates what is fitted from what the model sees.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "fit/map.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { REASON = 160 };
+static const double LN10 = 2.302585092994045684;
+
+double fit_scale_from_natural(enum parameter_scale scale, double natural)
+{
+    if (scale == SCALE_LIN)
+        return natural;
+    if (natural <= 0)
+        return -INFINITY;
+    return scale == SCALE_LOG ? log(natural) : log10(natural);
+}
+
+double fit_scale_to_natural(enum parameter_scale scale, double value)
+{
+    if (scale == SCALE_LIN)
+        return value;
+    return scale == SCALE_LOG ? exp(value) : exp(LN10 * value);
+}
+
+static bool map_allocate(struct fit_map *map, struct arena *arena)
+{
+    size_t n = map->n_free + 1; /* never zero bytes */
+    map->model_index = arena_calloc(arena, n, sizeof *map->model_index);
+    map->file_index = arena_calloc(arena, n, sizeof *map->file_index);
+    map->scale = arena_calloc(arena, n, sizeof *map->scale);
+    double *numbers = arena_calloc(arena, 6 * n, sizeof *numbers);
+    map->base = arena_calloc(arena, map->n_model, sizeof *map->base);
+    if (!map->model_index || !map->file_index || !map->scale || !numbers || !map->base)
+        return false;
+    map->start = numbers;
+    map->lower = numbers + n;
+    map->upper = numbers + 2 * n;
+    map->natural_start = numbers + 3 * n;
+    map->natural_lower = numbers + 4 * n;
+    map->natural_upper = numbers + 5 * n;
+    return true;
+}
+
+static const char *parameter_name(const struct fit_problem *problem, size_t i)
+{
+    return problem->model->abi.parameter_name ? problem->model->abi.parameter_name[problem->to_model[i]] : "?";
+}
+
+/* Clips a start onto its bounds; false with a reason where that is impossible. */
+static bool clip_start(const struct fit_problem *problem, size_t i, double *start, uint32_t *notes, char *reason)
+{
+    double lower = problem->lower[i], upper = problem->upper[i];
+    const char *name = parameter_name(problem, i);
+    *start = problem->start[i];
+    if (!isfinite(*start)) {
+        snprintf(reason, REASON, "the start of parameter %s is not a finite number", name);
+        return false;
+    }
+    if (problem->fixed && problem->fixed[i])
+        return true;
+    if (!(lower <= upper) || lower == INFINITY || upper == -INFINITY) {
+        snprintf(reason, REASON, "the bounds of parameter %s leave nothing: lower %g, upper %g", name, lower, upper);
+        return false;
+    }
+    double clipped = *start < lower ? lower : *start > upper ? upper : *start;
+    if (clipped != *start) {
+        *start = clipped;
+        *notes |= NOTE_start_moved;
+    }
+    if (problem->scale[i] != SCALE_LIN && !(*start > 0)) {
+        snprintf(reason, REASON, "parameter %s is fitted on a logarithmic scale but cannot start at %g", name, *start);
+        return false;
+    }
+    return true;
+}
+
+static bool is_free(const struct fit_problem *problem, size_t i)
+{
+    return !(problem->fixed && problem->fixed[i]) && problem->lower[i] != problem->upper[i];
+}
+
+static void add_free(struct fit_map *map, const struct fit_problem *problem, size_t i, size_t i_model)
+{
+    size_t j = map->n_free++;
+    enum parameter_scale scale = problem->scale[i];
+    map->model_index[j] = (uint32_t)i_model;
+    map->file_index[j] = (uint32_t)i;
+    map->scale[j] = scale;
+    map->natural_start[j] = map->base[i_model];
+    map->natural_lower[j] = problem->lower[i];
+    map->natural_upper[j] = problem->upper[i];
+    map->start[j] = fit_scale_from_natural(scale, map->natural_start[j]);
+    map->lower[j] = fit_scale_from_natural(scale, problem->lower[i]);
+    map->upper[j] = fit_scale_from_natural(scale, problem->upper[i]);
+}
+
+enum outcome fit_map_init(struct fit_map *map, const struct fit_problem *problem, struct arena *arena, uint32_t *notes,
+                          char *reason)
+{
+    size_t n = problem->n_parameter;
+    memset(map, 0, sizeof *map);
+    map->n_model = problem->model->abi.n_parameter;
+    for (size_t i = 0; i < n; i++)
+        map->n_free += is_free(problem, i);
+    uint32_t *from_model = arena_calloc(arena, map->n_model, sizeof *from_model);
+    if (!from_model || !map_allocate(map, arena)) {
+        snprintf(reason, REASON, "no memory for %zu parameters", n);
+        return OUTCOME_out_of_memory;
+    }
+    for (size_t i = 0; i < n; i++) {
+        from_model[problem->to_model[i]] = (uint32_t)i;
+        if (!clip_start(problem, i, &map->base[problem->to_model[i]], notes, reason))
+            return OUTCOME_bad_data;
+    }
+    map->n_free = 0;
+    for (size_t i_model = 0; i_model < map->n_model; i_model++)
+        if (is_free(problem, from_model[i_model]))
+            add_free(map, problem, from_model[i_model], i_model);
+    return OUTCOME_converged;
+}
+
+bool fit_map_natural(const struct fit_map *map, const double *theta, double *p)
+{
+    memcpy(p, map->base, map->n_model * sizeof *p);
+    for (size_t j = 0; j < map->n_free; j++) {
+        double natural;
+        if (theta[j] == map->start[j])
+            natural = map->natural_start[j];
+        else if (theta[j] <= map->lower[j])
+            natural = map->natural_lower[j];
+        else if (theta[j] >= map->upper[j])
+            natural = map->natural_upper[j];
+        else {
+            natural = fit_scale_to_natural(map->scale[j], theta[j]);
+            /* Rounding of log and exp must not carry it over. */
+            natural = natural < map->natural_lower[j] ? map->natural_lower[j] : natural;
+            natural = natural > map->natural_upper[j] ? map->natural_upper[j] : natural;
+        }
+        if (!isfinite(natural) || (map->scale[j] != SCALE_LIN && !(natural > 0)))
+            return false;
+        p[map->model_index[j]] = natural;
+    }
+    return true;
+}
+
+void fit_map_chain(const struct fit_map *map, const double *p, double *chain)
+{
+    for (size_t j = 0; j < map->n_free; j++) {
+        double natural = p[map->model_index[j]];
+        chain[j] = map->scale[j] == SCALE_LIN ? 1 : map->scale[j] == SCALE_LOG ? natural : LN10 * natural;
+    }
+}

@@ -1,0 +1,41 @@
+/* A mutex with a condition variable, and relaxed counters: all that code above this layer needs of threads.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PAR_MONITOR_H
+#define PAR_MONITOR_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct monitor {
+    pthread_mutex_t mutex;
+    pthread_cond_t condition;
+};
+
+bool monitor_init(struct monitor *monitor); /* false: no memory */
+void monitor_fini(struct monitor *monitor);
+void monitor_enter(struct monitor *monitor);
+void monitor_leave(struct monitor *monitor);
+/* Inside: waits until somebody notifies, or `timeout_ms` have passed (< 0: for ever). Spurious returns happen. */
+void monitor_wait(struct monitor *monitor, int timeout_ms);
+void monitor_notify(struct monitor *monitor); /* inside; wakes all */
+
+/* A number that several threads add to and anybody reads; lock-free, and so also usable in memory shared by processes. */
+struct counter {
+    _Atomic uint64_t value;
+};
+static inline uint64_t counter_add(struct counter *counter, uint64_t n) /* returns the new value */
+{
+    return atomic_fetch_add_explicit(&counter->value, n, memory_order_acq_rel) + n;
+}
+static inline void counter_set(struct counter *counter, uint64_t n)
+{
+    atomic_store_explicit(&counter->value, n, memory_order_release);
+}
+static inline uint64_t counter_get(const struct counter *counter)
+{
+    return atomic_load_explicit(&((struct counter *)(uintptr_t)counter)->value, memory_order_acquire);
+}
+
+#endif

@@ -1,0 +1,127 @@
+/* A ring of blocks between the reading thread and the workers. Block b lies in slot b mod FEED_N_SLOT, so a worker finds a
+ * fit's data by arithmetic; it holds a fit of the block that has not begun, so nobody overwrites it meanwhile.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "run/feed.h"
+
+#include <string.h>
+
+enum { ROWS_PER_BLOCK = 65536, MAX_BLOCK = 4096 };
+
+enum status feed_init(struct feed *feed, struct problem *problem, uint64_t n_dataset, uint64_t n_measurement,
+                      uint32_t n_start, struct error *error)
+{
+    memset(feed, 0, sizeof *feed);
+    if (n_dataset > (UINT32_MAX - 1u) / n_start)
+        return error_set(error, STATUS_BAD_PROBLEM,
+                         "%llu datasets with %u starts each are more than 2^32 - 2 fits; split the problem",
+                         (unsigned long long)n_dataset, n_start);
+    uint64_t rows_each = n_dataset ? n_measurement / n_dataset + 1 : 1;
+    feed->problem = problem;
+    feed->n_dataset = n_dataset;
+    feed->n_start = n_start;
+    feed->block_size = ROWS_PER_BLOCK / rows_each;
+    if (feed->block_size > MAX_BLOCK)
+        feed->block_size = MAX_BLOCK;
+    if (feed->block_size == 0)
+        feed->block_size = 1;
+    if (!monitor_init(&feed->monitor))
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for the reader of the problem file");
+    return STATUS_OK;
+}
+
+void feed_fini(struct feed *feed)
+{
+    if (!feed->problem)
+        return;
+    for (int i = 0; i < FEED_N_SLOT; i++)
+        problem_block_fini(&feed->slot[i].block);
+    monitor_fini(&feed->monitor);
+    feed->problem = NULL;
+}
+
+/* Inside the monitor: whether the slot of the next block to read is free. */
+static bool has_room(struct feed *feed)
+{
+    struct feed_slot *slot = &feed->slot[feed->n_read % FEED_N_SLOT];
+    return slot->n_fit == 0 || (feed->n_read - feed->n_handed < FEED_N_SLOT && counter_get(&slot->n_begun) == slot->n_fit);
+}
+
+enum status feed_read(struct feed *feed, int wait_ms, bool *did, struct error *error)
+{
+    *did = false;
+    monitor_enter(&feed->monitor);
+    if (feed->ended || !has_room(feed))
+        monitor_wait(&feed->monitor, wait_ms);
+    bool room = !feed->ended && has_room(feed);
+    struct feed_slot *slot = &feed->slot[feed->n_read % FEED_N_SLOT];
+    monitor_leave(&feed->monitor);
+    if (!room)
+        return STATUS_OK;
+
+    enum status status = problem_read(feed->problem, &slot->block, feed->block_size, SIZE_MAX, error);
+    if (status)
+        return status;
+    monitor_enter(&feed->monitor);
+    if (slot->block.n == 0 || slot->block.first + slot->block.n >= feed->n_dataset)
+        feed->ended = true;
+    slot->n_fit = (uint64_t)slot->block.n * feed->n_start;
+    counter_set(&slot->n_begun, 0);
+    feed->n_read += slot->block.n > 0;
+    monitor_notify(&feed->monitor);
+    monitor_leave(&feed->monitor);
+    *did = true;
+    return STATUS_OK;
+}
+
+void feed_end(struct feed *feed)
+{
+    monitor_enter(&feed->monitor);
+    feed->ended = true;
+    feed->n_handed = feed->n_read;
+    monitor_notify(&feed->monitor);
+    monitor_leave(&feed->monitor);
+}
+
+void feed_wake(struct feed *feed)
+{
+    monitor_enter(&feed->monitor);
+    monitor_notify(&feed->monitor);
+    monitor_leave(&feed->monitor);
+}
+
+bool feed_next(struct feed *feed, uint32_t *first, uint32_t *last)
+{
+    monitor_enter(&feed->monitor);
+    while (!feed->ended && feed->n_handed == feed->n_read)
+        monitor_wait(&feed->monitor, -1);
+    bool there = feed->n_handed < feed->n_read;
+    if (there) {
+        const struct feed_slot *slot = &feed->slot[feed->n_handed % FEED_N_SLOT];
+        *first = (uint32_t)(slot->block.first * feed->n_start);
+        *last = (uint32_t)(*first + slot->n_fit);
+        feed->n_handed++;
+    }
+    monitor_leave(&feed->monitor);
+    return there;
+}
+
+static struct feed_slot *slot_of(struct feed *feed, uint32_t fit)
+{
+    return &feed->slot[fit / feed->n_start / feed->block_size % FEED_N_SLOT];
+}
+
+const struct problem_block *feed_block(struct feed *feed, uint32_t fit, size_t *row, uint32_t *start_number)
+{
+    const struct problem_block *block = &slot_of(feed, fit)->block;
+    *row = (size_t)(fit / feed->n_start - block->first);
+    *start_number = fit % feed->n_start;
+    return block;
+}
+
+void feed_begun(struct feed *feed, uint32_t fit)
+{
+    struct feed_slot *slot = slot_of(feed, fit);
+    uint64_t n_fit = slot->n_fit; /* read before the slot may change hands */
+    if (counter_add(&slot->n_begun, 1) == n_fit)
+        feed_wake(feed);
+}

@@ -1,0 +1,31 @@
+/* A fit as the scheduler sees it: a coroutine with its data, that asks a worker's engine for evaluations. Jobs are reused.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef RUN_FIT_JOB_H
+#define RUN_FIT_JOB_H
+
+#include "io/journal.h"
+#include "ode/engine.h"
+#include "par/monitor.h"
+#include "run/campaign.h"
+#include "run/schedule.h"
+
+struct fit_job;
+
+/* NULL: out of memory. */
+struct fit_job *fit_job_new(const struct campaign *campaign);
+/* Not while a fit is suspended in it. */
+void fit_job_free(struct fit_job *job);
+
+/* Copies what the fit needs of dataset `row` of the block, so that the block may go. False: out of memory. */
+bool fit_job_begin(struct fit_job *job, const struct problem_block *block, size_t row, uint32_t start_number);
+/* Runs until the fit has ended or its turn is over. `heartbeat` grows as the integrator gets on. */
+enum job_state fit_job_run(struct fit_job *job, struct engine *engine, struct turn *turn, struct counter *heartbeat);
+/* Ends a fit in the middle, so that the job may be freed or reused. */
+void fit_job_abandon(struct fit_job *job, struct engine_pool *pool);
+/* After JOB_DONE: the record to journal; valid until the next fit_job_begin. */
+const struct fit_record *fit_job_record(struct fit_job *job);
+
+/* Free jobs are kept in lists through this link. */
+struct fit_job **fit_job_link(struct fit_job *job);
+
+#endif

@@ -1,0 +1,57 @@
+/* A whole run: the supervisor and its two children, the compute process and the finisher. Nothing here prints: cli/ gives
+ * hooks and shows the summary.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef RUN_RUN_H
+#define RUN_RUN_H
+
+#include "base/error.h"
+#include "base/outcome.h"
+#include "run/run_options.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What a child tells while it runs; called on its main thread. */
+struct run_hooks {
+    void (*say)(void *context, const char *line);    /* one line for the user, no newline */
+    void (*begin)(void *context, uint64_t n_total, uint64_t n_done_before); /* before the first fit */
+    void (*progress)(void *context, uint64_t n_done, uint64_t n_failed);    /* about ten times a second */
+    void (*end)(void *context);
+    void *context;
+};
+
+enum { RUN_N_EXAMPLE = 3, RUN_ID_LENGTH = 64 };
+
+struct run_summary {
+    char *result_path;                    /* run_summary_fini frees it */
+    bool already_complete;                /* the result was there before: nothing was computed */
+    uint64_t n_fit;                       /* rows of /fits */
+    uint64_t by_outcome[N_OUTCOME];
+    uint64_t by_note[32];                 /* rows with that bit of enum note */
+    char example[N_OUTCOME][RUN_N_EXAMPLE][RUN_ID_LENGTH]; /* ids of the first failures of each kind, "" beyond */
+    char reason[N_OUTCOME][160];          /* of the first failure of each kind */
+    double fit_seconds;                   /* computing, summed over the fits */
+    uint64_t n_evaluation, n_step;
+};
+void run_summary_fini(struct run_summary *summary);
+uint64_t run_summary_n_failed(const struct run_summary *summary);
+/* OK or FITS_FAILED, as --accept-failed says. */
+enum status run_summary_status(const struct run_summary *summary, const struct run_options *options);
+
+/* The supervisor: starts the children with the same arguments and watches them. Returns the exit code of the command; the
+ * children have said what was to be said, and `error` holds what the supervisor itself has to say (status OK: nothing). */
+int run_supervise(const struct run_options *options, int argc, char **argv, struct error *error);
+
+/* The compute child: everything up to the last fit in the journal. summary->already_complete: no finisher is needed.
+ * Options of the problem file that were not on the command line are put into `options`. */
+enum status run_compute(struct run_options *options, const struct run_hooks *hooks, struct run_summary *summary,
+                        struct error *error);
+
+/* The finisher: journal -> result file. No plugin is loaded. */
+enum status run_finish(struct run_options *options, const struct run_hooks *hooks, struct run_summary *summary,
+                       struct error *error);
+
+/* Exit codes of the compute child beyond those of status_exit_code: the result was there before. */
+enum { RUN_EXIT_COMPLETE = 90, RUN_EXIT_COMPLETE_FAILED = 91 };
+
+#endif

@@ -1,0 +1,38 @@
+/* The options of `stiffit run`: one table that parsing, help, completions, the manual and /options of a problem file share.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef RUN_RUN_OPTIONS_H
+#define RUN_RUN_OPTIONS_H
+
+#include "base/error.h"
+#include "fit/fit.h"
+#include "ode/evaluation.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum when { WHEN_AUTO, WHEN_ALWAYS, WHEN_NEVER };
+
+struct run_options {
+    const char *problem;      /* positional */
+    const char *output;       /* -o; NULL: PROBLEM.result.h5 (PROBLEM without .h5) */
+    const char *model;        /* --model PATH; NULL: the problem file's */
+    bool trust;               /* --trust: run native code that the problem file names or embeds */
+    bool in_place;            /* --in-place */
+    bool overwrite;           /* --overwrite */
+    bool restart;             /* --restart: begin anew, dropping an old journal */
+    bool json;                /* --json: the summary as JSON on stdout */
+    bool quiet;               /* -q: nothing but errors on stderr */
+    enum when progress;       /* --progress auto|always|never */
+    enum when color;          /* --color auto|always|never */
+    int64_t n_thread;         /* -j, --threads; 0: the CPUs this process may use */
+    int64_t n_start;          /* --starts; 1 */
+    int64_t seed;             /* --seed; 1 */
+    struct ode_options ode;   /* --rtol, --atol, --linear-solver auto|dense|lapack|klu */
+    struct fit_options fit;   /* --ftol, --gtol, --max-evaluations, --max-steps, --max-total-steps, --max-seconds */
+    double accept_failed;     /* --accept-failed N or N% */
+    bool accept_failed_percent;
+    const char *command_line; /* as it was typed, for the provenance */
+    uint64_t given;           /* bit i: option i of the table was on the command line, so /options does not change it */
+};
+
+#endif

@@ -1,0 +1,16 @@
+/* Counting how a run went, fit by fit.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef RUN_SUMMARY_H
+#define RUN_SUMMARY_H
+
+#include "io/journal.h"
+#include "run/run.h"
+
+void summary_add(struct run_summary *summary, const char *id, const struct fit_record *record);
+
+/* Looks whether the result is there already. Not there (or to be overwritten): OK. The result of the same run: OK, and
+ * the summary says already_complete and counts it. Another run's, or no result at all: an error that says what to do. */
+enum status summary_look(const char *result_path, const struct run_options *options,
+                         const struct run_identity *identity, struct run_summary *summary, struct error *error);
+
+#endif
