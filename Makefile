@@ -1,50 +1,74 @@
 # stiffit: fits one stiff ODE model to thousands of datasets. `make help` lists the targets.
 # SPDX-License-Identifier: BSD-3-Clause
 
+# --- what a user may set ---------------------------------------------------------------------------------------------
 CC ?= cc
 CFLAGS ?= -O3 -g
 LDFLAGS ?=
 prefix ?= /usr/local
-B := build
-# SANITIZE=address|undefined|thread builds into a folder of its own.
-ifdef SANITIZE
-B := build/$(SANITIZE)
-endif
-
+bindir ?= $(prefix)/bin
+includedir ?= $(prefix)/include
+mandir ?= $(prefix)/share/man
+datadir ?= $(prefix)/share
 PKG_CONFIG ?= pkg-config
-PACKAGES := hdf5-serial liblbfgs nettle zlib
-# Headers and libraries without a .pc file, and those with one. hdf5 is the plain name where Debian's split is not used.
+PYTHON ?= $(if $(wildcard /usr/bin/python3),/usr/bin/python3,python3)
+NPROC := $(shell nproc 2>/dev/null || echo 2)
+# SANITIZE=address|undefined|thread (or address,undefined) builds into a folder of its own; so does coverage.
+comma := ,
+B := build
+ifdef SANITIZE
+B := build/$(subst $(comma),-,$(SANITIZE))
+endif
+# Models are compiled for this CPU; PORTABLE=1 makes them run on any of its kind.
+MODEL_CFLAGS ?= -O3 $(if $(PORTABLE),,-march=native)
+
+# --- libraries -------------------------------------------------------------------------------------------------------
+# Debian calls the HDF5 without MPI hdf5-serial; there, plain hdf5 is the one with it.
 HDF5_PC := $(shell $(PKG_CONFIG) --exists hdf5-serial 2>/dev/null && echo hdf5-serial || echo hdf5)
 DEPS_CFLAGS := $(shell $(PKG_CONFIG) --cflags $(HDF5_PC) liblbfgs nettle zlib 2>/dev/null)
-DEPS_LIBS := $(shell $(PKG_CONFIG) --libs $(HDF5_PC) liblbfgs nettle zlib 2>/dev/null)
+DEPS_LIBS := $(shell $(PKG_CONFIG) --libs $(HDF5_PC) liblbfgs nettle zlib 2>/dev/null || \
+	echo -lhdf5 -llbfgs -lnettle -lz)
+# SUNDIALS and KLU have no .pc file. SUNDIALS' headers want mpi.h where it was built with MPI.
 SUNDIALS_CFLAGS ?= $(shell $(PKG_CONFIG) --cflags mpi-c 2>/dev/null || $(PKG_CONFIG) --cflags ompi-c 2>/dev/null)
 SUNDIALS_LIBS ?= -lsundials_cvodes
-KLU_CFLAGS ?= $(if $(wildcard /usr/include/suitesparse/klu.h),-I/usr/include/suitesparse)
+KLU_CFLAGS ?= $(patsubst %/klu.h,-I%,$(firstword $(wildcard $(addsuffix /include/suitesparse/klu.h,\
+	$(CONDA_PREFIX) $(HOMEBREW_PREFIX) /usr))))
 KLU_LIBS ?= -lklu
+# conda and Homebrew keep their headers and libraries where no compiler looks by itself.
+PREFIXES := $(CONDA_PREFIX) $(HOMEBREW_PREFIX)
+PREFIX_CFLAGS := $(addprefix -I,$(addsuffix /include,$(PREFIXES)))
+PREFIX_LIBS := $(foreach p,$(PREFIXES),-L$(p)/lib -Wl,-rpath,$(p)/lib)
 
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wpointer-arith -Wno-format-truncation
-ALL_CPPFLAGS := -Isrc -Iinclude -D_GNU_SOURCE $(DEPS_CFLAGS) $(SUNDIALS_CFLAGS) $(KLU_CFLAGS) $(CPPFLAGS)
-ALL_CFLAGS := -std=c11 $(WARN) -fno-math-errno -pthread $(CFLAGS)
-ALL_LDFLAGS := -pthread $(LDFLAGS)
-LIBS := $(DEPS_LIBS) $(SUNDIALS_LIBS) $(KLU_LIBS) -ldl -lm
-MODEL_CFLAGS ?= -O3 -march=native
+ifneq ($(findstring clang,$(CC)),)
+WARN += -Wno-unknown-warning-option
+endif
+ALL_CPPFLAGS = -Isrc -Iinclude -D_GNU_SOURCE $(DEPS_CFLAGS) $(SUNDIALS_CFLAGS) $(KLU_CFLAGS) $(PREFIX_CFLAGS) $(CPPFLAGS)
+ALL_CFLAGS = -std=c11 $(WARN) -fno-math-errno -pthread $(CFLAGS)
+ALL_LDFLAGS = -pthread $(LDFLAGS) $(PREFIX_LIBS)
+LIBS = $(DEPS_LIBS) $(SUNDIALS_LIBS) $(KLU_LIBS) -ldl -lm
 ifdef SANITIZE
 ALL_CFLAGS += -fsanitize=$(SANITIZE) -fno-omit-frame-pointer
 ALL_LDFLAGS += -fsanitize=$(SANITIZE)
+endif
+ifneq ($(filter undefined%,$(subst $(comma), ,$(SANITIZE))),)
+ALL_CFLAGS += -fno-sanitize-recover=undefined
 endif
 ifneq ($(V),1)
 Q := @
 endif
 
+# --- what is built ---------------------------------------------------------------------------------------------------
 SOURCES := $(filter-out src/cli/main.c,$(wildcard src/*/*.c))
 OBJECTS := $(SOURCES:%.c=$(B)/obj/%.o)
 MODELS := $(patsubst models/%/,%,$(wildcard models/*/))
 MODEL_LIBS := $(foreach m,$(MODELS),$(if $(wildcard models/$(m)/$(m).c),$(B)/models/$(m).so))
-UNIT_TESTS := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/unit/test_*.c tests/property/test_*.c tests/fault/test_*.c))
+TESTS := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/unit/test_*.c tests/property/test_*.c tests/fault/test_*.c))
 ZOO := $(patsubst tests/zoo/%.c,$(B)/tests/zoo/%.so,$(wildcard tests/zoo/*.c))
+BENCHES := $(patsubst scripts/bench/%.c,$(B)/bench/%,$(wildcard scripts/bench/bench_*.c))
 
 .PHONY: all
-all: $(B)/stiffit $(MODEL_LIBS) ## build the program and the example models
+all: $(B)/stiffit $(MODEL_LIBS) ## build the program and the example models (the default)
 
 $(B)/stiffit: $(B)/obj/src/cli/main.o $(B)/libstiffit.a
 	@echo "  LINK    $@"
@@ -54,28 +78,135 @@ $(B)/libstiffit.a: $(OBJECTS)
 	@echo "  AR      $@"
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
-$(B)/obj/%.o: %.c
+$(B)/obj/%.o: %.c | $(B)/dependencies.found
 	@mkdir -p $(@D)
 	@echo "  CC      $<"
 	$(Q)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+
+# Recompile what was compiled with other flags.
+$(OBJECTS) $(B)/obj/src/cli/main.o: $(B)/flags
+FLAGS_NOW = $(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS)
+$(B)/flags: FORCE
+	@mkdir -p $(@D)
+	@printf '%s\n' '$(FLAGS_NOW)' | cmp -s - $@ || printf '%s\n' '$(FLAGS_NOW)' >$@
 
 $(B)/models/%.so: include/stiffit/model.h
 	@mkdir -p $(@D)
 	@echo "  MODEL   $@"
 	$(Q)$(CC) -std=c11 $(MODEL_CFLAGS) -fPIC -shared -Iinclude -o $@ $(filter %.c,$^) -lm
-
 $(foreach m,$(MODELS),$(eval $(B)/models/$(m).so: models/$(m)/$(m).c))
 
 $(B)/tests/zoo/%.so: tests/zoo/%.c include/stiffit/model.h
 	@mkdir -p $(@D)
+	@echo "  ZOO     $@"
 	$(Q)$(CC) -std=c11 -O1 -fPIC -shared -Iinclude -o $@ $< -lm
 
 $(B)/tests/%: tests/%.c $(B)/libstiffit.a
 	@mkdir -p $(@D)
 	@echo "  TEST    $@"
-	$(Q)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -Wno-missing-prototypes -MMD -MP -MF $@.d $(ALL_LDFLAGS) -o $@ $< $(B)/libstiffit.a -lcmocka $(LIBS)
+	$(Q)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -Wno-missing-prototypes -MMD -MP -MF $@.d $(ALL_LDFLAGS) -o $@ $< \
+		$(B)/libstiffit.a -lcmocka $(LIBS)
 
-.PHONY: tests
-tests: $(UNIT_TESTS) $(ZOO) all
+$(B)/bench/%: scripts/bench/%.c $(B)/libstiffit.a
+	@mkdir -p $(@D)
+	@echo "  BENCH   $@"
+	$(Q)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -MF $@.d $(ALL_LDFLAGS) -o $@ $< $(B)/libstiffit.a $(LIBS)
 
--include $(OBJECTS:.o=.d) $(B)/obj/src/cli/main.d $(UNIT_TESTS:=.d)
+-include $(OBJECTS:.o=.d) $(B)/obj/src/cli/main.d $(TESTS:=.d) $(BENCHES:=.d)
+
+# Plain make installs nothing: it names what is missing.
+# (Nothing is exported: what is found out before packages are installed would hide from a second make what is there then.)
+INSTALL_DEPS = CC='$(CC)' PKG_CONFIG='$(PKG_CONFIG)' PYTHON='$(PYTHON)' CPPFLAGS='$(CPPFLAGS)' LDFLAGS='$(LDFLAGS)' \
+	SUNDIALS_CFLAGS='$(SUNDIALS_CFLAGS)' SUNDIALS_LIBS='$(SUNDIALS_LIBS)' KLU_CFLAGS='$(KLU_CFLAGS)' scripts/install-deps
+$(B)/dependencies.found: scripts/install-deps
+	@mkdir -p $(@D)
+	@NO_INSTALL=1 $(INSTALL_DEPS) build
+	@touch $@
+
+.PHONY: tests benches FORCE
+tests: $(TESTS) $(ZOO) all
+benches: $(BENCHES) all
+FORCE:
+
+# --- what a user calls -----------------------------------------------------------------------------------------------
+# These may install packages, so everything else runs in a second make that sees them. It uses all CPUs unless told -j.
+SUBMAKE = +$(Q)$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(NPROC))
+TEST_ENV = STIFFIT_BUILD=$(B) PYTHON=$(PYTHON)
+
+.PHONY: demo
+demo: ## install what is missing, build, and fit real data and a thousand bootstrap datasets
+	$(Q)$(INSTALL_DEPS) build
+	$(SUBMAKE) all
+	$(Q)$(TEST_ENV) scripts/demo
+
+.PHONY: check
+check: ## install what is missing, build, and run lint and the tests (a few minutes)
+	$(Q)$(INSTALL_DEPS) check
+	$(SUBMAKE) lint tests
+	$(Q)$(TEST_ENV) $(PYTHON) tests/run
+
+.PHONY: check-all
+check-all: ## the slow tests too, and the sanitizers (about an hour)
+	$(Q)$(INSTALL_DEPS) all
+	$(SUBMAKE) lint tests
+	$(Q)$(TEST_ENV) STIFFIT_SLOW=1 $(PYTHON) tests/run
+	$(Q)$(MAKE) --no-print-directory check-sanitize
+
+# gcc's runtimes for address and undefined; clang's for thread, as gcc's has room for few coroutines only.
+.PHONY: check-sanitize check-address check-undefined check-thread
+check-sanitize: check-address check-undefined check-thread ## the tests under the address, undefined and thread sanitizers
+check-address check-undefined: check-%:
+	$(SUBMAKE) SANITIZE=$* CFLAGS="-O1 -g" tests
+	$(Q)STIFFIT_BUILD=build/$* STIFFIT_SANITIZE=$* PYTHON=$(PYTHON) $(PYTHON) tests/run --timeout 1800
+check-thread:
+	$(SUBMAKE) SANITIZE=thread CC=clang CFLAGS="-O1 -g" tests
+	$(Q)STIFFIT_BUILD=build/thread STIFFIT_SANITIZE=thread PYTHON=$(PYTHON) $(PYTHON) tests/run --timeout 1800
+
+.PHONY: bench
+bench: ## measure against SciPy and stock CVODES; prints ratios and writes build/bench.json (some ten minutes)
+	$(Q)$(INSTALL_DEPS) check
+	$(SUBMAKE) all benches
+	$(Q)$(TEST_ENV) $(PYTHON) scripts/bench/bench.py
+
+.PHONY: lint
+lint: ## check layers, file lengths, scripts and manual pages
+	$(Q)scripts/lint
+
+.PHONY: coverage
+coverage: ## line coverage of src/ by the tests, into build/coverage
+	$(SUBMAKE) B=build/coverage CFLAGS="-O0 -g --coverage" LDFLAGS="--coverage $(LDFLAGS)" tests
+	$(Q)find build/coverage -name '*.gcda' -delete
+	$(Q)STIFFIT_BUILD=build/coverage PYTHON=$(PYTHON) $(PYTHON) tests/run --timeout 1800
+	$(Q)scripts/coverage build/coverage
+
+# --- installing ------------------------------------------------------------------------------------------------------
+MAN_PAGES := $(wildcard man/*.[1-8])
+COMPLETIONS = $(B)/completion/bash $(B)/completion/zsh
+$(COMPLETIONS): $(B)/completion/%: $(B)/stiffit
+	@mkdir -p $(@D)
+	$(Q)$(B)/stiffit help --completion $* >$@.tmp && mv $@.tmp $@
+
+.PHONY: install uninstall
+install: all $(COMPLETIONS) ## install program, header, manual pages and completions under DESTDIR and prefix
+	install -d $(DESTDIR)$(bindir) $(DESTDIR)$(includedir)/stiffit
+	install -m 755 $(B)/stiffit $(DESTDIR)$(bindir)/stiffit
+	install -m 644 include/stiffit/model.h $(DESTDIR)$(includedir)/stiffit/model.h
+	$(foreach m,$(MAN_PAGES),install -D -m 644 $(m) $(DESTDIR)$(mandir)/man$(subst .,,$(suffix $(m)))/$(notdir $(m)) &&) :
+	install -D -m 644 $(B)/completion/bash $(DESTDIR)$(datadir)/bash-completion/completions/stiffit
+	install -D -m 644 $(B)/completion/zsh $(DESTDIR)$(datadir)/zsh/site-functions/_stiffit
+
+uninstall: ## remove what install has put there
+	rm -f $(DESTDIR)$(bindir)/stiffit $(DESTDIR)$(includedir)/stiffit/model.h \
+		$(foreach m,$(MAN_PAGES),$(DESTDIR)$(mandir)/man$(subst .,,$(suffix $(m)))/$(notdir $(m))) \
+		$(DESTDIR)$(datadir)/bash-completion/completions/stiffit $(DESTDIR)$(datadir)/zsh/site-functions/_stiffit
+	-rmdir $(DESTDIR)$(includedir)/stiffit 2>/dev/null
+
+.PHONY: clean
+clean: ## remove build/
+	rm -rf build
+
+.PHONY: help
+help: ## this list
+	@awk -F ':[^#]*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@echo "Settings: CC CFLAGS LDFLAGS prefix DESTDIR V=1 SANITIZE=address|undefined|thread PORTABLE=1 NO_INSTALL=1"
+	@echo "          SUNDIALS_CFLAGS SUNDIALS_LIBS KLU_CFLAGS KLU_LIBS PKG_CONFIG PYTHON"

@@ -4,13 +4,13 @@
 #define RUN_RUN_OPTIONS_H
 
 #include "base/error.h"
+#include "base/option.h"
+#include "base/terminal.h"
 #include "fit/fit.h"
 #include "ode/evaluation.h"
 
 #include <stdbool.h>
 #include <stdint.h>
-
-enum when { WHEN_AUTO, WHEN_ALWAYS, WHEN_NEVER };
 
 struct run_options {
     const char *problem;      /* positional */
@@ -34,5 +34,13 @@ struct run_options {
     const char *command_line; /* as it was typed, for the provenance */
     uint64_t given;           /* bit i: option i of the table was on the command line, so /options does not change it */
 };
+
+/* Sets the defaults. */
+void run_options_init(struct run_options *options);
+/* The one table; its offsets are those of struct run_options. */
+struct option_table run_options_table(void);
+/* The arguments after `run`. *help: --help was among them, and nothing else counts. */
+enum status run_options_parse(struct run_options *options, int argc, char *const *argv, bool *help,
+                              struct error *error);
 
 #endif

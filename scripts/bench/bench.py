@@ -1,0 +1,185 @@
+#!/usr/bin/env python3
+"""`make bench`: speed as ratios measured in one run, printed and written to bench.json in the build folder.
+
+SPDX-License-Identifier: BSD-3-Clause
+
+    scripts/bench/bench.py [--strict] [--quick] [WORD ...]   WORD: scipy workers share evaluation fairness million
+
+--strict: exit code 1 if a target is missed; without it a missed target is only printed: a loaded machine misses some.
+"""
+import argparse
+import json
+import os
+import pathlib
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # SciPy's side runs on one core, too
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parents[1] / "tests" / "e2e")]
+
+import numpy as np  # noqa: E402
+
+import fairness  # noqa: E402
+import helpers as h  # noqa: E402
+import scipy_loops  # noqa: E402
+import share  # noqa: E402
+import sundials_build  # noqa: E402
+from measure import measure  # noqa: E402
+
+
+class Bench:
+    """Collects figures and says which targets are met."""
+
+    def __init__(self, tmp, quick):
+        self.tmp, self.quick = tmp, quick
+        self.report, self.missed = {}, []
+
+    def line(self, what, value, target=None, at_least=True):
+        """Prints one ratio; `target` None: only for information."""
+        verdict = ""
+        if target is not None:
+            met = value >= target if at_least else value <= target
+            verdict = f"  (target: {'at least' if at_least else 'at most'} {target:g}, {'met' if met else 'MISSED'})"
+            if not met:
+                self.missed.append(what)
+        print(f"  {what:58} {value:10.4g}{verdict}", flush=True)
+
+    def scipy(self):
+        print("Fits per second against a Python loop, one core each, rtol 1e-6:")
+        targets = {("alpha-pinene", "bdf_lbfgsb"): 100, ("alpha-pinene", "lsoda_least_squares"): 10}
+        self.report["scipy"] = {}
+        for case in (scipy_loops.pinene_case(), scipy_loops.robertson_case()):
+            figures = scipy_loops.compare(case, self.tmp, 2000 if not self.quick else 300,
+                                          10 if not self.quick else 2, 3)
+            self.report["scipy"][case.name] = figures
+            self.line(f"{case.name}: stiffit, fits/s (whole process)", figures["stiffit_fits_per_second"])
+            for name, loop in figures["loops"].items():
+                self.line(f"{case.name}: {name}, fits/s", loop["fits_per_second"])
+                self.line(f"{case.name}: stiffit / {name}", loop["ratio"], targets.get((case.name, name)))
+                for apart in loop["objectives_apart"]:
+                    print(f"    optima differ at {apart['dataset']}: stiffit {apart['stiffit']:.6g}, SciPy "
+                          f"{apart['scipy']:.6g} ({apart['who']})")
+
+    def workers(self):
+        print("Two workers against one, Robertson:")
+        n = 20000 if not self.quick else 1000
+        case = scipy_loops.robertson_case()
+        case.write(self.tmp / "w.h5", n)
+        walls = {1: [], 2: []}
+        computing = {1: [], 2: []}
+        for _ in range(5 if not self.quick else 2):
+            for workers in (1, 2):
+                ends, wall, _ = fairness.follow(self.tmp / "w.h5", self.tmp / "w.result.h5", workers)
+                walls[workers].append(wall)
+                computing[workers].append(max(ends.values()))
+        ratio = float(np.median([a / b for a, b in zip(walls[1], walls[2])]))
+        phase = float(np.median([a / b for a, b in zip(computing[1], computing[2])]))
+        self.report["workers"] = {"fits": n, "process_s": walls, "fitting_s": computing, "ratio_of_process": ratio,
+                                  "ratio_of_fitting": phase, "cpus": len(os.sched_getaffinity(0))}
+        self.line("two workers / one, whole process", ratio, 1.9)
+        self.line("two workers / one, while fitting", phase)
+
+    def share(self):
+        print("CPU time outside CVODES and the model:")
+        self.report["share_outside"] = {}
+        for case, n in ((scipy_loops.robertson_case(), 4000), (scipy_loops.pinene_case(), 4000)):
+            folder = self.tmp / f"share-{case.name}"
+            folder.mkdir()
+            figures = share.share_outside(case, folder, 200 if not self.quick else 40, n)
+            self.report["share_outside"][case.name] = figures
+            if not figures or "error" in figures:
+                print(f"  skipped: no valgrind, or it failed: {figures}")
+                continue
+            self.line(f"{case.name}: share outside, of {n} fits", figures["share"], 0.03, at_least=False)
+            self.line(f"{case.name}: of its instructions alone", figures["user_instructions_outside"])
+
+    def evaluation(self):
+        print("One evaluation with sensitivities against stock CVODES forward sensitivities, same library:")
+        program = h.BUILD / "bench" / "bench_ode_sensitivity"
+        done = subprocess.run([str(program), "--json"], capture_output=True, text=True, check=True)
+        figures = json.loads(done.stdout)
+        self.report["evaluation"] = figures
+        for name, case in figures.items():
+            if not isinstance(case, dict) or "ratio" not in case:
+                continue
+            self.line(f"{name}: ours / stock", case["ratio"], 0.4 if name == "robertson" else None, at_least=False)
+            if "ours_error" in case and "stock_error" in case:
+                self.line(f"{name}: error of ours / of stock", case["ours_error"] / case["stock_error"],
+                          1.0 if name == "robertson" else None, at_least=False)
+
+    def fairness(self):
+        print(f"{fairness.N_LONG} long van der Pol datasets before {fairness.N_CHEAP} cheap ones, two workers:")
+        figures = fairness.fairness(self.tmp, 5 if not self.quick else 1)
+        self.report["fairness"] = figures
+        self.line("work of a long one / median", figures["long_over_median"])
+        self.line("end of the last cheap one / cheap ones alone", figures["last_cheap_over_alone"], 2.5, at_least=False)
+        self.line("whole run / max(total/2, longest)", figures["whole_over_bound"], 1.15, at_least=False)
+
+    def million(self):
+        print("One million one-state datasets:")
+        n = 1000000 if not self.quick else 50000
+        h.decay_problem(self.tmp / "m.h5", n, n_time=4)
+        figures = measure([h.STIFFIT, "run", self.tmp / "m.h5", "--trust", "-q"], self.tmp / "figures.json",
+                          env=h.environment())
+        assert figures["code"] in (0, 1), figures
+        self.report["million"] = {k: figures[k] for k in ("wall", "cpu", "max_rss_mib", "code")} | {"datasets": n}
+        self.line("largest process, MiB", figures["max_rss_mib"], 256, at_least=False)
+        self.line("fits per second, whole process, all CPUs", n / figures["wall"])
+        os.unlink(h.result_path(self.tmp / "m.h5"))
+
+
+PARTS = ("scipy", "evaluation", "workers", "share", "fairness", "million")
+
+
+def machine():
+    """What the figures were measured on."""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            cpu = next(line.split(":")[1].strip() for line in file if line.startswith("model name"))
+    except (OSError, StopIteration):
+        cpu = platform.processor()
+    version = subprocess.run([str(h.STIFFIT), "--version"], capture_output=True, text=True, check=False).stdout
+    return {"cpu": cpu, "cpus": len(os.sched_getaffinity(0)), "load_before": os.getloadavg()[0],
+            "stiffit": version.strip(), "sundials": sundials_build.describe(h.STIFFIT),
+            "when": time.strftime("%Y-%m-%dT%H:%M:%S%z")}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--strict", action="store_true")
+    parser.add_argument("--quick", action="store_true", help="smaller, for trying the bench itself")
+    parser.add_argument("parts", nargs="*", metavar="WORD")
+    args = parser.parse_args()
+    unknown = set(args.parts) - set(PARTS)
+    if unknown:
+        parser.error(f"no such part: {' '.join(sorted(unknown))}; there are {' '.join(PARTS)}")
+
+    tmp = pathlib.Path(tempfile.mkdtemp(prefix="stiffit-bench-"))
+    bench = Bench(tmp, args.quick)
+    where = machine()
+    build = where["sundials"]
+    optimised = {True: "optimised", False: "NOT optimised", None: "unknown"}[build["optimised"]]
+    print(f"{where['cpu']}, {where['cpus']} CPUs, load {where['load_before']:.2f}")
+    print(f"SUNDIALS {build['version']}, {build['path']}: {optimised} (a*x + b*y {build.get('linear_sum_ns')} ns an "
+          f"element; the same loop at -O0 {build.get('same_loop_O0_ns')}, at -O2 {build.get('same_loop_O2_ns')})")
+    try:
+        for part in PARTS:
+            if not args.parts or part in args.parts:
+                getattr(bench, part)()
+    finally:
+        shutil.rmtree(tmp, ignore_errors=True)
+    with open(h.BUILD / "bench.json", "w", encoding="utf-8") as file:
+        json.dump({"machine": where, **bench.report, "missed": bench.missed}, file, indent=1)
+    print(f"written: {h.BUILD / 'bench.json'}")
+    if bench.missed:
+        print("missed: " + "; ".join(bench.missed))
+    return 1 if bench.missed and args.strict else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

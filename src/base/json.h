@@ -1,0 +1,42 @@
+/* A JSON writer that streams to a FILE: commas, escapes and numbers in one place, nothing kept in memory.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BASE_JSON_H
+#define BASE_JSON_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum { JSON_MAX_DEPTH = 63 };
+
+/* Start with json_begin. One thread at a time. Calls that make no valid JSON (a value without its key, an end without a
+ * beginning) are bugs of the caller: asserted. */
+struct json {
+    FILE *file;
+    bool indented;
+    bool after_key;
+    int depth;
+    uint64_t is_array, has_item; /* bit d: what is open at depth d, and whether it has an item */
+};
+
+/* Indented by two blanks a level, or all on one line. The file stays the caller's, who checks ferror at the end. */
+void json_begin(struct json *json, FILE *file, bool indented);
+/* Ends with a newline. */
+void json_end(struct json *json);
+
+void json_object_begin(struct json *json);
+void json_object_end(struct json *json);
+void json_array_begin(struct json *json);
+void json_array_end(struct json *json);
+void json_key(struct json *json, const char *key);
+
+/* UTF-8 passes through; each byte that is no part of valid UTF-8 becomes U+FFFD. NULL is null. */
+void json_string(struct json *json, const char *text);
+/* %.17g with a point whatever the locale; NaN and infinities, for which JSON has no number, are null. */
+void json_number(struct json *json, double value);
+void json_integer(struct json *json, int64_t value);
+void json_unsigned(struct json *json, uint64_t value);
+void json_boolean(struct json *json, bool value);
+void json_null(struct json *json);
+
+#endif

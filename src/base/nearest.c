@@ -1,0 +1,54 @@
+/* Edit distance in the restricted form of Damerau (1964): insertions, deletions, exchanges and swapped neighbours.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "base/nearest.h"
+
+#include <ctype.h>
+#include <string.h>
+
+enum { MAX_LENGTH = 63 };
+
+static unsigned least(unsigned a, unsigned b) { return a < b ? a : b; }
+
+/* Twice the distance, so that a difference in case alone can count half an edit. */
+static unsigned distance(const char *a, size_t n_a, const char *b, size_t n_b)
+{
+    unsigned row[3][MAX_LENGTH + 1];
+    for (unsigned j = 0; j <= n_b; j++)
+        row[0][j] = 2 * j;
+    for (unsigned i = 1; i <= n_a; i++) {
+        unsigned *now = row[i % 3], *last = row[(i + 2) % 3], *before = row[(i + 1) % 3];
+        now[0] = 2 * i;
+        for (unsigned j = 1; j <= n_b; j++) {
+            unsigned char x = (unsigned char)a[i - 1], y = (unsigned char)b[j - 1];
+            unsigned change = x == y ? 0 : tolower(x) == tolower(y) || (x == '_' && y == '-') ? 1 : 2;
+            now[j] = least(last[j - 1] + change, least(last[j], now[j - 1]) + 2);
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                now[j] = least(now[j], before[j - 2] + 2);
+        }
+    }
+    return row[n_a % 3][n_b];
+}
+
+const char *nearest_name(const char *name, const char *const *candidates, size_t n_candidate)
+{
+    size_t n_name = strlen(name);
+    const char *best = NULL;
+    unsigned best_distance = 0;
+    if (n_name == 0 || n_name > MAX_LENGTH)
+        return NULL;
+    for (size_t i = 0; i < n_candidate; i++) {
+        size_t n = candidates[i] ? strlen(candidates[i]) : 0;
+        if (n == 0 || n > MAX_LENGTH)
+            continue;
+        unsigned d = distance(name, n_name, candidates[i], n);
+        unsigned limit = 2 * (unsigned)(1 + n_name / 4);
+        size_t shorter = n < n_name ? n : n_name;
+        if (shorter >= 3 && !strncmp(name, candidates[i], shorter) && d > limit)
+            d = limit;
+        if (d <= limit && (!best || d < best_distance)) {
+            best = candidates[i];
+            best_distance = d;
+        }
+    }
+    return best;
+}

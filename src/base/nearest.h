@@ -1,0 +1,12 @@
+/* The nearest match of a mistyped name, for messages.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BASE_NEAREST_H
+#define BASE_NEAREST_H
+
+#include <stddef.h>
+
+/* The candidate that a user who typed `name` most likely meant, or NULL where none is near: small edit distance (an
+ * exchange of neighbours counts once; case counts half) or one the beginning of the other. Candidates may be NULL. */
+const char *nearest_name(const char *name, const char *const *candidates, size_t n_candidate);
+
+#endif

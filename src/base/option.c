@@ -1,0 +1,295 @@
+/* Parsing by tables. Written out rather than getopt_long, because that permutes argv, abbreviates and prints.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "base/option.h"
+
+#include "base/nearest.h"
+
+#include <errno.h>
+#include <locale.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_OPTION = 64 };
+
+bool option_number(const char *text, double *value)
+{
+    char *end;
+    locale_t c_locale = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
+    double number = c_locale ? strtod_l(text, &end, c_locale) : strtod(text, &end);
+    if (c_locale)
+        freelocale(c_locale);
+    if (end == text || *end || isnan(number))
+        return false;
+    if (isinf(number) && !strpbrk(text, "iI")) /* 1e999 is no way to write infinity */
+        return false;
+    *value = number;
+    return true;
+}
+
+bool option_integer(const char *text, int64_t *value)
+{
+    char *end;
+    errno = 0;
+    long long number = strtoll(text, &end, 10);
+    if (end != text && !*end && !errno) {
+        *value = number;
+        return true;
+    }
+    double rounded; /* 1e6 is a count too */
+    if (!option_number(text, &rounded) || rounded != floor(rounded) || fabs(rounded) > 9007199254740992.0)
+        return false;
+    *value = (int64_t)rounded;
+    return true;
+}
+
+const char *option_metavar(const struct option *option)
+{
+    if (option->metavar || option->kind == OPTION_FLAG)
+        return option->metavar;
+    switch (option->kind) {
+    case OPTION_INTEGER: return "N";
+    case OPTION_COUNT_OR_PERCENT: return "N|N%";
+    case OPTION_CHOICE: return "WORD";
+    default: return "VALUE";
+    }
+}
+
+void option_list_fini(struct option_list *list)
+{
+    free(list->item);
+    *list = (struct option_list){NULL, 0};
+}
+
+static enum status list_add(struct option_list *list, const char *value, struct error *error)
+{
+    const char **longer = realloc(list->item, (list->n + 1) * sizeof *longer);
+    if (!longer)
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for the options");
+    longer[list->n++] = value;
+    list->item = longer;
+    return STATUS_OK;
+}
+
+static enum status not_in_range(const struct option *option, const char *value, const char *kind, struct error *error)
+{
+    char range[120] = "";
+    if (isfinite(option->min) && isfinite(option->max) && option->max < 9e15)
+        snprintf(range, sizeof range, " %s %.10g and at most %.10g", option->above_min ? "above" : "of at least", option->min,
+                 option->max);
+    else if (isfinite(option->min))
+        snprintf(range, sizeof range, " %s %.10g", option->above_min ? "above" : "of at least", option->min);
+    return error_set(error, STATUS_USAGE, "--%s: '%s' is not %s%s", option->name, value, kind, range);
+}
+
+static bool in_range(const struct option *option, double value)
+{
+    return (option->above_min ? value > option->min : value >= option->min) && value <= option->max;
+}
+
+static enum status set_choice(const struct option *option, void *field, const char *value, struct error *error)
+{
+    char words[200] = "";
+    size_t n = 0;
+    for (; option->choice[n]; n++) {
+        if (!strcmp(option->choice[n], value)) {
+            int chosen = (int)n;
+            memcpy(field, &chosen, sizeof chosen);
+            return STATUS_OK;
+        }
+        size_t used = strlen(words);
+        snprintf(words + used, sizeof words - used, "%s%s", n ? ", " : "", option->choice[n]);
+    }
+    const char *near = nearest_name(value, option->choice, n);
+    return error_set(error, STATUS_USAGE, "--%s: '%s' is not one of %s%s%s%s", option->name, value, words,
+                     near ? "\nDid you mean " : "", near ? near : "", near ? "?" : "");
+}
+
+static enum status set_share(const struct option *option, void *field, const char *value, struct error *error)
+{
+    struct option_share share = {.percent = false};
+    char digits[64];
+    size_t n = strlen(value);
+    share.percent = n > 1 && value[n - 1] == '%';
+    snprintf(digits, sizeof digits, "%.*s", (int)(n - share.percent), value);
+    bool good = n < sizeof digits && option_number(digits, &share.value);
+    if (!good || !in_range(option, share.value) || (share.percent && share.value > 100) ||
+        (!share.percent && share.value != floor(share.value)))
+        return not_in_range(option, value, "a whole number or a percentage (such as 5 or 0.1%)", error);
+    memcpy(field, &share, sizeof share);
+    return STATUS_OK;
+}
+
+static enum status set_value(const struct option *option, void *options, const char *value, struct error *error)
+{
+    void *field = (char *)options + option->offset;
+    int64_t integer;
+    double number;
+    switch (option->kind) {
+    case OPTION_FLAG:
+        *(bool *)field = true;
+        return STATUS_OK;
+    case OPTION_INTEGER:
+        if (!option_integer(value, &integer) || !in_range(option, (double)integer))
+            return not_in_range(option, value, "a whole number", error);
+        *(int64_t *)field = integer;
+        return STATUS_OK;
+    case OPTION_NUMBER:
+        if (!option_number(value, &number) || !in_range(option, number))
+            return not_in_range(option, value, "a number", error);
+        *(double *)field = number;
+        return STATUS_OK;
+    case OPTION_STRING:
+        *(const char **)field = value;
+        return STATUS_OK;
+    case OPTION_CHOICE:
+        return set_choice(option, field, value, error);
+    case OPTION_COUNT_OR_PERCENT:
+        return set_share(option, field, value, error);
+    case OPTION_LIST:
+        return list_add(field, value, error);
+    }
+    return error_set(error, STATUS_INTERNAL, "option --%s is of no known kind", option->name);
+}
+
+static const struct option *find_name(struct option_table table, const char *name, size_t n_name)
+{
+    for (size_t i = 0; i < table.n; i++)
+        if (strlen(table.option[i].name) == n_name && !strncmp(table.option[i].name, name, n_name))
+            return &table.option[i];
+    return NULL;
+}
+
+static const struct option *find_letter(struct option_table table, char letter)
+{
+    for (size_t i = 0; i < table.n; i++)
+        if (letter && table.option[i].letter == letter)
+            return &table.option[i];
+    return NULL;
+}
+
+/* Nearest by name among those that are allowed; NULL if none is near. */
+static const char *near_option(struct option_table table, const char *name, bool in_file)
+{
+    const char *names[MAX_OPTION + 1];
+    size_t n = 0;
+    for (size_t i = 0; i < table.n && i < MAX_OPTION; i++)
+        if (!in_file || table.option[i].in_file)
+            names[n++] = table.option[i].name;
+    if (!in_file)
+        names[n++] = "help";
+    return nearest_name(name, names, n);
+}
+
+static enum status unknown(struct option_table table, const char *name, struct error *error)
+{
+    const char *near = near_option(table, name, false);
+    return error_set(error, STATUS_USAGE, "unknown option --%s%s%s%s", name, near ? "\nDid you mean --" : "",
+                     near ? near : "", near ? "?" : "");
+}
+
+struct parser {
+    struct option_table table;
+    void *options;
+    struct option_words *words;
+    int argc, i;
+    char *const *argv;
+};
+
+static enum status take(struct parser *parser, const struct option *option, const char *value, struct error *error)
+{
+    if (!value && option->kind != OPTION_FLAG) {
+        if (parser->i + 1 >= parser->argc)
+            return error_set(error, STATUS_USAGE, "--%s needs a value (%s)", option->name, option_metavar(option));
+        value = parser->argv[++parser->i];
+    }
+    parser->words->given |= UINT64_C(1) << (option - parser->table.option);
+    return set_value(option, parser->options, value, error);
+}
+
+static enum status parse_long(struct parser *parser, const char *word, struct error *error)
+{
+    const char *equals = strchr(word, '=');
+    size_t n_name = equals ? (size_t)(equals - word) : strlen(word);
+    const struct option *option = find_name(parser->table, word, n_name);
+    if (!option) {
+        char name[100];
+        snprintf(name, sizeof name, "%.*s", (int)(n_name < 90 ? n_name : 90), word);
+        return unknown(parser->table, name, error);
+    }
+    if (equals && option->kind == OPTION_FLAG)
+        return error_set(error, STATUS_USAGE, "--%s takes no value", option->name);
+    return take(parser, option, equals ? equals + 1 : NULL, error);
+}
+
+static enum status parse_letters(struct parser *parser, const char *letters, struct error *error)
+{
+    for (; *letters; letters++) {
+        const struct option *option = find_letter(parser->table, *letters);
+        if (!option)
+            return error_set(error, STATUS_USAGE, "unknown option -%c", *letters);
+        if (option->kind != OPTION_FLAG) /* the rest of the word is its value */
+            return take(parser, option, letters[1] ? letters + 1 + (letters[1] == '=') : NULL, error);
+        enum status status = take(parser, option, NULL, error);
+        if (status)
+            return status;
+    }
+    return STATUS_OK;
+}
+
+static bool asks_help(const char *word) { return !strcmp(word, "--help") || !strcmp(word, "-h"); }
+
+enum status option_parse(struct option_table table, void *options, struct option_words *words, size_t max_positional,
+                         int argc, char *const *argv, struct error *error)
+{
+    struct parser parser = {.table = table, .options = options, .words = words, .argc = argc, .argv = argv};
+    bool only_words = false;
+    *words = (struct option_words){.help = false};
+    for (int i = 0; i < argc && strcmp(argv[i], "--"); i++)
+        words->help = words->help || asks_help(argv[i]);
+    for (parser.i = 0; parser.i < argc && !words->help; parser.i++) {
+        const char *word = argv[parser.i];
+        enum status status = STATUS_OK;
+        if (only_words || word[0] != '-' || !word[1]) {
+            if (words->n_positional >= max_positional || words->n_positional >= OPTION_MAX_POSITIONAL)
+                return error_set(error, STATUS_USAGE, "unexpected argument '%s'", word);
+            words->positional[words->n_positional++] = word;
+        } else if (!strcmp(word, "--")) {
+            only_words = true;
+        } else if (word[1] == '-') {
+            status = parse_long(&parser, word + 2, error);
+        } else {
+            status = parse_letters(&parser, word + 1, error);
+        }
+        if (status)
+            return status;
+    }
+    return STATUS_OK;
+}
+
+enum status option_apply(struct option_table table, void *options, uint64_t given, const char *name, const char *value,
+                         struct error *error)
+{
+    char dashed[100];
+    size_t n = 0;
+    for (; name[n] && n < sizeof dashed - 1; n++)
+        dashed[n] = name[n] == '_' ? '-' : name[n];
+    dashed[n] = '\0';
+    const struct option *option = find_name(table, dashed, n);
+    if (!option || !option->in_file) {
+        const char *near = near_option(table, dashed, true);
+        return error_set(error, STATUS_USAGE, option ? "'%s' can be given on the command line only%s%s%s"
+                                                     : "there is no option '%s'%s%s%s",
+                         name, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    }
+    if (given >> (option - table.option) & 1)
+        return STATUS_OK;
+    if (option->kind == OPTION_FLAG) {
+        if (strcmp(value, "0") && strcmp(value, "1"))
+            return error_set(error, STATUS_USAGE, "%s: '%s' is not 0 or 1", option->name, value);
+        *(bool *)((char *)options + option->offset) = value[0] == '1';
+        return STATUS_OK;
+    }
+    return set_value(option, options, value, error);
+}

@@ -1,0 +1,86 @@
+/* Command-line options as tables: the same table drives parsing, help, completions, the manual and the options that a
+ * problem file brings. Separate from the commands so that it can be tested without them. Prints nothing.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BASE_OPTION_H
+#define BASE_OPTION_H
+
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The type of the field that an option fills. */
+enum option_kind {
+    OPTION_FLAG,             /* bool; takes no value */
+    OPTION_INTEGER,          /* int64_t */
+    OPTION_NUMBER,           /* double; "inf" where max is infinite */
+    OPTION_STRING,           /* const char *, points into argv */
+    OPTION_CHOICE,           /* int: the index of the word in `choice`; enums have int's size here */
+    OPTION_COUNT_OR_PERCENT, /* struct option_share: N or N% */
+    OPTION_LIST              /* struct option_list: may be given several times */
+};
+
+struct option_share {
+    double value;
+    bool percent;
+};
+
+struct option_list {
+    const char **item; /* n pointers into argv; option_list_fini frees the array */
+    size_t n;
+};
+
+struct option {
+    const char *name;    /* without the dashes */
+    char letter;         /* 0: none */
+    enum option_kind kind;
+    const char *metavar; /* NULL: VALUE, N, ... by kind */
+    size_t offset;       /* of the field in the command's struct of options */
+    double min, max;     /* of numbers, inclusive; of a share's count as well */
+    bool above_min;      /* the minimum itself is not allowed */
+    const char *const *choice; /* NULL-terminated */
+    const char *default_text;  /* for help; NULL: nothing is said */
+    const char *help;    /* one sentence without a full stop */
+    bool in_file;        /* may stand in /options of a problem file */
+    bool is_file;        /* completions offer file names */
+};
+
+struct option_table {
+    const struct option *option;
+    size_t n; /* at most 64 */
+};
+
+#define OPTION_TABLE(array) ((struct option_table){(array), sizeof(array) / sizeof *(array)})
+
+enum { OPTION_MAX_POSITIONAL = 8 };
+
+/* What a command line held besides options. */
+struct option_words {
+    const char *positional[OPTION_MAX_POSITIONAL];
+    size_t n_positional;
+    bool help;      /* --help or -h was there: whatever else is wrong does not matter */
+    uint64_t given; /* bit i: option i of the table was there */
+};
+
+/* --name=value, --name value, -jN, -j N, -qv (flags together), --flag; a lone -- ends the options, a lone - is a word.
+ * Names are not abbreviated. Of an option given twice the last counts (lists: all). Messages of STATUS_USAGE have the fault
+ * in their first line and, where something is near, the nearest match in a second. */
+enum status option_parse(struct option_table table, void *options, struct option_words *words, size_t max_positional,
+                         int argc, char *const *argv, struct error *error);
+
+/* Sets one option from text, for example from /options of a file (there '_' and '-' in names are the same). Does nothing
+ * if its bit in `given` is set. An unknown name, or one that may not stand in a file, is STATUS_USAGE. The text must
+ * live as long as `options`. */
+enum status option_apply(struct option_table table, void *options, uint64_t given, const char *name, const char *value,
+                         struct error *error);
+
+void option_list_fini(struct option_list *list);
+
+/* The whole text as a number, whatever the locale; false if it is none (NaN is none, "inf" and "-inf" are). */
+bool option_number(const char *text, double *value);
+bool option_integer(const char *text, int64_t *value);
+/* What to call the option's value in help: the metavar or a word by kind; NULL for a flag. */
+const char *option_metavar(const struct option *option);
+
+#endif

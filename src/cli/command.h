@@ -1,0 +1,48 @@
+/* The commands: one constant each, defined in the file of its own, gathered in main.c. Help, completions and the manual are
+ * made from what stands here and in the tables of options.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef CLI_COMMAND_H
+#define CLI_COMMAND_H
+
+#include "base/option.h"
+
+#include <stdio.h>
+
+struct command {
+    const char *name;
+    const char *synopsis;    /* the arguments after the options */
+    const char *summary;     /* one line, small letter, no full stop */
+    const char *example;     /* command lines, one a line, no newline at the end */
+    const char *description; /* paragraphs separated by newlines */
+    struct option_table (*table)(void);
+    /* The arguments after the command's name; returns the exit code. */
+    int (*run)(int argc, char **argv);
+};
+
+extern const struct command command_run, command_show, command_import, command_export, command_simulate, command_model,
+    command_help;
+/* Children of `run`, which no help mentions. */
+int command_compute(int argc, char **argv);
+int command_finish(int argc, char **argv);
+
+/* NULL-terminated, in the order in which help shows them. */
+const struct command *const *command_list(void);
+const struct command *command_find(const char *name); /* or NULL */
+
+/* Parses the arguments of `command` into its struct of options. Returns -1 to go on; otherwise the command ends with
+ * this exit code: help has been printed, or a usage error. */
+int command_parse(const struct command *command, void *options, struct option_words *words, size_t max_positional, int argc,
+                  char **argv);
+
+/* What a data command returns in the end: flushes standard output and turns a failed write into exit code 4; a closed pipe
+ * ends quietly with 141, as if by SIGPIPE. Otherwise `code`. */
+int command_close_output(int code);
+
+/* cli/help.c, cli/completion.c, cli/help_mdoc.c */
+void help_overview(FILE *file);
+void help_command(FILE *file, const struct command *command);
+void help_mdoc(FILE *file, const struct command *command);
+void completion_bash(FILE *file);
+void completion_zsh(FILE *file);
+
+#endif

@@ -1,0 +1,129 @@
+/* Completion scripts for bash and zsh, made from the tables.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/command.h"
+
+#include <string.h>
+
+static void print_options(FILE *file, const struct command *command)
+{
+    struct option_table table = command->table();
+    for (size_t i = 0; i < table.n; i++)
+        fprintf(file, "--%s ", table.option[i].name);
+    fputs("--help", file);
+}
+
+/* The words that may stand after an option, in one case branch per kind of value. */
+static void print_bash_values(FILE *file, const struct command *command)
+{
+    struct option_table table = command->table();
+    for (size_t i = 0; i < table.n; i++) {
+        const struct option *option = &table.option[i];
+        if (option->kind == OPTION_FLAG)
+            continue;
+        fprintf(file, "        %s:--%s", command->name, option->name);
+        if (option->letter)
+            fprintf(file, "|%s:-%c", command->name, option->letter);
+        fputs(") ", file);
+        if (option->kind == OPTION_CHOICE) {
+            fputs("COMPREPLY=($(compgen -W '", file);
+            for (const char *const *word = option->choice; *word; word++)
+                fprintf(file, "%s%s", word == option->choice ? "" : " ", *word);
+            fputs("' -- \"$word\")); return ;;\n", file);
+        } else if (option->is_file) {
+            fputs("COMPREPLY=($(compgen -f -- \"$word\")); return ;;\n", file);
+        } else {
+            fputs("return ;;\n", file);
+        }
+    }
+}
+
+void completion_bash(FILE *file)
+{
+    fputs("# bash completion for stiffit; made by `stiffit help --completion bash`\n"
+          "_stiffit() {\n"
+          "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]}\n"
+          "    COMPREPLY=()\n"
+          "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
+          "        COMPREPLY=($(compgen -W '", file);
+    for (const struct command *const *command = command_list(); *command; command++)
+        fprintf(file, "%s ", (*command)->name);
+    fputs("--help --version' -- \"$word\"))\n        return\n    fi\n    case \"$command:$before\" in\n", file);
+    for (const struct command *const *command = command_list(); *command; command++)
+        print_bash_values(file, *command);
+    fputs("    esac\n    case \"$command:$word\" in\n", file);
+    for (const struct command *const *command = command_list(); *command; command++) {
+        fprintf(file, "        %s:-*) COMPREPLY=($(compgen -W '", (*command)->name);
+        print_options(file, *command);
+        fputs("' -- \"$word\")) ;;\n", file);
+    }
+    fputs("        help:*) COMPREPLY=($(compgen -W '", file);
+    for (const struct command *const *command = command_list(); *command; command++)
+        fprintf(file, "%s ", (*command)->name);
+    fputs("' -- \"$word\")) ;;\n"
+          "        model:*) COMPREPLY=($(compgen -W check -- \"$word\") $(compgen -f -- \"$word\")) ;;\n"
+          "        *) COMPREPLY=($(compgen -f -- \"$word\")) ;;\n"
+          "    esac\n}\ncomplete -o filenames -F _stiffit stiffit\n", file);
+}
+
+/* In _arguments' specifications, brackets and colons are special, and all of it stands in apostrophes. */
+static void print_zsh_text(FILE *file, const char *text)
+{
+    for (const char *c = text; *c; c++) {
+        if (*c == '\'')
+            fputs("'\\''", file);
+        else {
+            if (strchr("[]:\\", *c))
+                fputc('\\', file);
+            fputc(*c, file);
+        }
+    }
+}
+
+static void print_zsh_option(FILE *file, const struct option *option)
+{
+    for (int pass = option->letter ? 0 : 1; pass < 2; pass++) {
+        bool value = option->kind != OPTION_FLAG;
+        if (pass == 0)
+            fprintf(file, "                '%s-%c%s[", option->kind == OPTION_LIST ? "*" : "", option->letter, value ? "+" : "");
+        else
+            fprintf(file, "                '%s--%s%s[", option->kind == OPTION_LIST ? "*" : "", option->name,
+                    value ? "=" : "");
+        print_zsh_text(file, option->help);
+        fputc(']', file);
+        if (value) {
+            fputc(':', file);
+            print_zsh_text(file, option_metavar(option));
+            fputc(':', file);
+        }
+        if (option->kind == OPTION_CHOICE) {
+            fputc('(', file);
+            for (const char *const *word = option->choice; *word; word++)
+                fprintf(file, "%s%s", word == option->choice ? "" : " ", *word);
+            fputc(')', file);
+        } else if (option->is_file) {
+            fputs("_files", file);
+        }
+        fputs("' \\\n", file);
+    }
+}
+
+void completion_zsh(FILE *file)
+{
+    fputs("#compdef stiffit\n# zsh completion for stiffit; made by `stiffit help --completion zsh`\n"
+          "_stiffit() {\n    local -a commands\n    commands=(\n", file);
+    for (const struct command *const *command = command_list(); *command; command++) {
+        fprintf(file, "        '%s:", (*command)->name);
+        print_zsh_text(file, (*command)->summary);
+        fputs("'\n", file);
+    }
+    fputs("    )\n    if (( CURRENT == 2 )); then\n        _describe command commands\n        return\n    fi\n"
+          "    local command=$words[2]\n    shift words\n    (( CURRENT-- ))\n    case $command in\n", file);
+    for (const struct command *const *command = command_list(); *command; command++) {
+        fprintf(file, "        %s)\n            _arguments -s \\\n", (*command)->name);
+        struct option_table table = (*command)->table();
+        for (size_t i = 0; i < table.n; i++)
+            print_zsh_option(file, &table.option[i]);
+        fputs("                '(- *)--help[show the options]' \\\n                '*:file:_files' ;;\n", file);
+    }
+    fputs("    esac\n}\n_stiffit \"$@\"\n", file);
+}

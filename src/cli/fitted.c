@@ -1,0 +1,186 @@
+/* Finding problem and model of a result, and walking through both files side by side.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/fitted.h"
+
+#include "base/option.h"
+#include "base/sha256.h"
+#include "run/campaign.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DATASETS_AT_ONCE = 4096, ROWS_AT_ONCE = 65536 };
+
+static const char *provenance(const struct result_info *info, const char *name)
+{
+    for (size_t i = 0; i < info->provenance.n; i++)
+        if (!strcmp(info->provenance.name[i], name))
+            return info->provenance.value[i];
+    return NULL;
+}
+
+/* `name` relative to the folder of `beside`; free it. */
+static char *beside(const char *file, const char *name)
+{
+    const char *slash = strrchr(file, '/');
+    size_t n = slash && name[0] != '/' ? (size_t)(slash + 1 - file) : 0;
+    char *path = malloc(n + strlen(name) + 1);
+    if (path) {
+        memcpy(path, file, n);
+        strcpy(path + n, name);
+    }
+    return path;
+}
+
+/* The problem: named by the user, the result's own file (--in-place), or the one that it was made from, from here or
+ * from where the result lies. */
+static enum status open_problem(struct fitted *fitted, const struct fitted_options *options, struct error *error)
+{
+    if (options->problem)
+        return problem_open(&fitted->problem, options->problem, error);
+    if (!problem_open(&fitted->problem, options->result, error))
+        return STATUS_OK;
+    const char *name = provenance(result_info(fitted->result), "problem_file");
+    if (!name)
+        return error_set(error, STATUS_BAD_PROBLEM, "%s does not say which problem it was made from; give it with --problem",
+                         options->result);
+    if (!problem_open(&fitted->problem, name, error))
+        return STATUS_OK;
+    const char *last = strrchr(name, '/');
+    struct error ignored;
+    char *path = beside(options->result, last ? last + 1 : name);
+    enum status status = path ? problem_open(&fitted->problem, path, &ignored) : STATUS_NO_MEMORY;
+    free(path);
+    if (status)
+        return error_context(error, "the problem that %s was made from (give it with --problem)", options->result);
+    return STATUS_OK;
+}
+
+static enum status open_model(struct fitted *fitted, const struct fitted_options *options, struct error *error)
+{
+    const struct problem_info *info = problem_info(fitted->problem);
+    const char *path = provenance(result_info(fitted->result), "model_file");
+    if (options->model || info->model_plugin || info->model_bytes || !path)
+        return campaign_load_model(&fitted->model, fitted->problem, options->model, options->trust, error);
+    if (!options->trust)
+        return error_set(error, STATUS_BAD_MODEL, "%s was made with the plugin %s, which is run only if you say so: "
+                         "add --trust, or give your own copy with --model PLUGIN", options->result, path);
+    return model_load(&fitted->model, path, provenance(result_info(fitted->result), "model_sha256"), error);
+}
+
+/* The number that follows "NAME=" in the description of the run's options. */
+static void take_option(const char *description, const char *name, double *value)
+{
+    const char *found = strstr(description, name);
+    char number[64];
+    if (found) {
+        snprintf(number, sizeof number, "%.*s", (int)strcspn(found + strlen(name), " "), found + strlen(name));
+        option_number(number, value);
+    }
+}
+
+static enum status check_same(const struct fitted *fitted, const unsigned char problem[32], bool *other_model,
+                              struct error *error)
+{
+    const struct result_info *info = result_info(fitted->result);
+    unsigned char model[32];
+    sha256_of(fitted->model.sha256, strlen(fitted->model.sha256), model);
+    *other_model = memcmp(model, info->identity.model, sizeof model) != 0;
+    if (memcmp(problem, info->identity.problem, 32))
+        return error_set(error, STATUS_BAD_PROBLEM, "%s does not hold the data that %s was made from: they have changed since, "
+                         "or it is another problem (--problem names it)", problem_info(fitted->problem)->path, info->path);
+    if (info->n_parameter != problem_n_parameter(fitted->problem))
+        return error_set(error, STATUS_BAD_PROBLEM, "%s has %zu parameters, %s has %zu", info->path, info->n_parameter,
+                         problem_info(fitted->problem)->path, problem_n_parameter(fitted->problem));
+    return STATUS_OK;
+}
+
+enum status fitted_open(struct fitted *fitted, const struct fitted_options *options, bool *other_model,
+                        struct error *error)
+{
+    unsigned char hash[32];
+    uint64_t n_bad;
+    memset(fitted, 0, sizeof *fitted);
+    enum status status = result_open(&fitted->result, options->result, error);
+    if (!status)
+        status = open_problem(fitted, options, error);
+    if (!status)
+        status = open_model(fitted, options, error);
+    if (status)
+        return status;
+    const struct problem_expectation expectation = campaign_expectation(&fitted->model);
+    status = problem_validate(fitted->problem, &expectation, hash, &n_bad, error);
+    if (!status)
+        status = check_same(fitted, hash, other_model, error);
+    if (status)
+        return status;
+    struct ode_options ode = ODE_OPTIONS_DEFAULT;
+    const char *description = result_info(fitted->result)->identity.description;
+    double max_steps = 100000;
+    take_option(description, " rtol=", &ode.rtol);
+    take_option(description, " atol=", &ode.atol);
+    take_option(description, " max-steps=", &max_steps);
+    fitted->p = calloc(fitted->model.abi.n_parameter, sizeof *fitted->p);
+    if (!fitted->p)
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for %u parameters", fitted->model.abi.n_parameter);
+    return simulation_init(&fitted->simulation, &fitted->model, &ode, max_steps < 1e18 ? (int64_t)max_steps : INT64_MAX, error);
+}
+
+void fitted_close(struct fitted *fitted)
+{
+    simulation_fini(&fitted->simulation);
+    problem_block_fini(&fitted->data);
+    result_block_fini(&fitted->fits);
+    model_unload(&fitted->model);
+    problem_close(fitted->problem);
+    result_close(fitted->result);
+    free(fitted->p);
+    memset(fitted, 0, sizeof *fitted);
+}
+
+/* Both blocks hold a row to look at, unless a file has ended. */
+static enum status fill(struct fitted *fitted, struct error *error)
+{
+    enum status status = STATUS_OK;
+    if (fitted->i_data >= fitted->data.n) {
+        fitted->i_data = 0;
+        status = problem_read(fitted->problem, &fitted->data, DATASETS_AT_ONCE, ROWS_AT_ONCE, error);
+    }
+    if (!status && fitted->i_fit >= fitted->fits.n) {
+        uint64_t next = fitted->fits.first + fitted->fits.n;
+        fitted->i_fit = 0;
+        status = result_read(fitted->result, &fitted->fits, next, DATASETS_AT_ONCE, error);
+    }
+    return status;
+}
+
+enum status fitted_next(struct fitted *fitted, struct fitted_dataset *dataset, bool *more, struct error *error)
+{
+    enum status status = fill(fitted, error);
+    if (status)
+        return status;
+    *more = fitted->data.n > 0 && fitted->fits.n > 0;
+    if (!*more && (fitted->data.n > 0 || fitted->fits.n > 0))
+        return error_set(error, STATUS_BAD_PROBLEM, "%s and %s have not the same number of datasets",
+                         problem_info(fitted->problem)->path, result_info(fitted->result)->path);
+    if (!*more)
+        return STATUS_OK;
+    *dataset = (struct fitted_dataset){
+        .id = fitted->data.id[fitted->i_data], .fault = fitted->data.fault[fitted->i_data],
+        .record = &fitted->fits.record[fitted->i_fit], .block = &fitted->data, .row = fitted->i_data, .p = fitted->p};
+    if (strcmp(dataset->id, fitted->fits.id[fitted->i_fit]))
+        return error_set(error, STATUS_BAD_PROBLEM, "%s: row %llu is dataset '%s', but '%s' in the problem",
+                         result_info(fitted->result)->path, (unsigned long long)(fitted->fits.first + fitted->i_fit),
+                         fitted->fits.id[fitted->i_fit], dataset->id);
+    const uint32_t *to_model = problem_to_model(fitted->problem);
+    for (size_t i = 0; i < problem_n_parameter(fitted->problem); i++) {
+        fitted->p[to_model[i]] = dataset->record->parameter[i];
+        if (!isfinite(dataset->record->parameter[i]))
+            dataset->p = NULL;
+    }
+    fitted->i_data++;
+    fitted->i_fit++;
+    return STATUS_OK;
+}

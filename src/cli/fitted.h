@@ -1,0 +1,45 @@
+/* A result together with the problem and the model that it was made from: what is needed to predict at best fits.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef CLI_FITTED_H
+#define CLI_FITTED_H
+
+#include "cli/simulation.h"
+#include "io/problem.h"
+#include "io/result.h"
+
+struct fitted_options {
+    const char *result;
+    const char *problem; /* NULL: the result's own, or the one it names */
+    const char *model;   /* NULL: the problem's or the result's, if trusted */
+    bool trust;
+};
+
+struct fitted {
+    struct result *result;
+    struct problem *problem;
+    struct model model;
+    struct simulation simulation;
+    struct problem_block data;
+    struct result_block fits;
+    uint64_t i_data, i_fit; /* next rows within the blocks */
+    double *p;              /* n_parameter of the model */
+};
+
+/* One dataset with its fit; valid until the next call. */
+struct fitted_dataset {
+    const char *id, *fault;         /* fault: why the data is bad, or NULL */
+    const struct fit_record *record; /* parameters in the file's order */
+    const struct problem_block *block;
+    size_t row;                     /* of the dataset within the block */
+    const double *p;                /* the model's order; NULL: there is no best fit */
+};
+
+/* Checks that the problem holds the data that were fitted. Another model than the one that was fitted is told through
+ * *other_model. fitted_close is legal after a failure and on a zeroed struct. */
+enum status fitted_open(struct fitted *fitted, const struct fitted_options *options, bool *other_model,
+                        struct error *error);
+void fitted_close(struct fitted *fitted);
+/* In the file's order; *more is false at the end. */
+enum status fitted_next(struct fitted *fitted, struct fitted_dataset *dataset, bool *more, struct error *error);
+
+#endif

@@ -1,0 +1,154 @@
+/* Help on standard output, made from the commands and their tables of options.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/command.h"
+
+#include "base/nearest.h"
+#include "base/version.h"
+#include "cli/message.h"
+
+#include <string.h>
+
+enum { WIDTH = 96, INDENT = 30 };
+
+/* Writes words, broken at blanks, so that no line passes WIDTH; `column` is where the line stands, further lines begin at
+ * `indent`. Ends the line. */
+static void print_wrapped(FILE *file, const char *text, int column, int indent)
+{
+    while (*text) {
+        int n = (int)strcspn(text, " \n");
+        if (column > indent && column + 1 + n > WIDTH) {
+            fprintf(file, "\n%*s", indent, "");
+            column = indent;
+        } else if (column > indent) {
+            fputc(' ', file);
+            column++;
+        }
+        fprintf(file, "%.*s", n, text);
+        column += n;
+        text += n;
+        if (*text == '\n') {
+            fprintf(file, "\n%*s", indent, "");
+            column = indent;
+        }
+        if (*text)
+            text++;
+    }
+    fputc('\n', file);
+}
+
+static void print_option(FILE *file, const struct option *option)
+{
+    char head[120], text[600];
+    const char *metavar = option_metavar(option);
+    int n = snprintf(head, sizeof head, "  %c%c%s --%s%s%s", option->letter ? '-' : ' ', option->letter ? option->letter : ' ',
+                     option->letter ? "," : " ", option->name, metavar ? " " : "", metavar ? metavar : "");
+    fputs(head, file);
+    if (n >= INDENT - 1) {
+        fputc('\n', file);
+        n = 0;
+    }
+    fprintf(file, "%*s", INDENT - n, "");
+    snprintf(text, sizeof text, "%s%s%s%s", option->help, option->default_text ? " (default: " : "",
+             option->default_text ? option->default_text : "", option->default_text ? ")" : "");
+    print_wrapped(file, text, INDENT, INDENT);
+}
+
+void help_command(FILE *file, const struct command *command)
+{
+    fprintf(file, "Example:\n  ");
+    for (const char *c = command->example; *c; c++) {
+        fputc(*c, file);
+        if (*c == '\n')
+            fputs("  ", file);
+    }
+    fprintf(file, "\n\nUsage: stiffit %s [OPTIONS]%s%s\n\n", command->name, *command->synopsis ? " " : "",
+            command->synopsis);
+    print_wrapped(file, command->description, 0, 0);
+    fputs("\nOptions:\n", file);
+    struct option_table table = command->table();
+    for (size_t i = 0; i < table.n; i++)
+        print_option(file, &table.option[i]);
+    static const struct option help = {.name = "help", .letter = 'h', .kind = OPTION_FLAG, .help = "this text"};
+    print_option(file, &help);
+}
+
+void help_overview(FILE *file)
+{
+    fputs("Example:\n  stiffit run problem.h5 --model model.so\n\n"
+          "Usage: stiffit COMMAND [OPTIONS] ...\n\n"
+          "stiffit fits one stiff ODE model to many independent datasets.\n\nCommands:\n", file);
+    for (const struct command *const *command = command_list(); *command; command++) {
+        fprintf(file, "  %-10s", (*command)->name);
+        print_wrapped(file, (*command)->summary, 12, 12);
+    }
+    fputs("\n`stiffit COMMAND --help` tells more; `stiffit --version` names the program and its libraries.\n\n"
+          "Exit codes: 0 success; 1 some fits did not converge; 2 wrong use; 3 bad problem or model;\n"
+          "4 files or system; 5 a bug; 75 stopped early, the same command resumes.\n", file);
+}
+
+struct help_options {
+    const char *completion, *man_options;
+};
+
+static const char *const shells[] = {"bash", "zsh", NULL};
+
+static const struct option table[] = {
+    {.name = "completion", .kind = OPTION_STRING, .metavar = "bash|zsh", .offset = offsetof(struct help_options, completion),
+     .help = "print a completion script for this shell"},
+};
+/* For the makers of the manual: not shown in help or completions. */
+static const struct option hidden_table[] = {
+    {.name = "completion", .kind = OPTION_STRING, .offset = offsetof(struct help_options, completion)},
+    {.name = "man-options", .kind = OPTION_STRING, .offset = offsetof(struct help_options, man_options)},
+};
+
+static struct option_table help_table(void) { return OPTION_TABLE(table); }
+
+static int print_completion(const char *shell)
+{
+    struct error error;
+    if (!strcmp(shell, "bash"))
+        completion_bash(stdout);
+    else if (!strcmp(shell, "zsh"))
+        completion_zsh(stdout);
+    else {
+        const char *near = nearest_name(shell, shells, 2);
+        error_set(&error, STATUS_USAGE, "--completion: '%s' is not one of bash, zsh%s%s%s", shell,
+                  near ? "\nDid you mean " : "", near ? near : "", near ? "?" : "");
+        return message_usage("help", &error, WHEN_AUTO);
+    }
+    return command_close_output(0);
+}
+
+static int run_help(int argc, char **argv)
+{
+    struct help_options options = {NULL, NULL};
+    struct option_words words;
+    struct error error;
+    if (option_parse(OPTION_TABLE(hidden_table), &options, &words, 1, argc, argv, &error))
+        return message_usage("help", &error, WHEN_AUTO);
+    if (words.help) {
+        help_command(stdout, &command_help);
+        return command_close_output(0);
+    }
+    if (options.completion)
+        return print_completion(options.completion);
+    const char *name = options.man_options ? options.man_options : words.n_positional ? words.positional[0] : NULL;
+    if (!name) {
+        help_overview(stdout);
+        return command_close_output(0);
+    }
+    const struct command *command = command_find(name);
+    if (!command)
+        return -1; /* main tells of unknown commands */
+    if (options.man_options)
+        help_mdoc(stdout, command);
+    else
+        help_command(stdout, command);
+    return command_close_output(0);
+}
+
+const struct command command_help = {
+    .name = "help", .synopsis = "[COMMAND]", .summary = "what the commands do, and their options",
+    .example = "stiffit help run\nstiffit help --completion bash >~/.local/share/bash-completion/completions/stiffit",
+    .description = "Shows the commands, or one command's options.", .table = help_table, .run = run_help};

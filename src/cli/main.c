@@ -1,0 +1,59 @@
+/* The program: finds the command and runs it. The only file that ends the process.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/command.h"
+
+#include "base/nearest.h"
+#include "cli/message.h"
+#include "cli/version.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+
+static int no_command(const char *name)
+{
+    struct error error;
+    const char *names[16];
+    size_t n = 0;
+    for (const struct command *const *command = command_list(); *command && n < 16; command++)
+        names[n++] = (*command)->name;
+    const char *near = nearest_name(name, names, n);
+    error_set(&error, STATUS_USAGE, "unknown %s '%.100s'%s%s%s", name[0] == '-' ? "option" : "command", name,
+              near ? "\nDid you mean " : "", near ? near : "", near ? "?" : "");
+    return message_usage(NULL, &error, WHEN_AUTO);
+}
+
+static int run_named(int argc, char **argv)
+{
+    const char *name = argv[1];
+    if (!strcmp(name, "__compute"))
+        return command_compute(argc - 2, argv + 2);
+    if (!strcmp(name, "__finish"))
+        return command_finish(argc - 2, argv + 2);
+    const struct command *command = command_find(name);
+    if (!command)
+        return no_command(name);
+    int code = command->run(argc - 2, argv + 2);
+    return code >= 0 ? code : no_command(argv[argc - 1]);
+}
+
+int main(int argc, char **argv)
+{
+    struct error error;
+    signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of that write, not the end of a run */
+    if (argc < 1)
+        return status_exit_code(STATUS_INTERNAL);
+    if (argc < 2) {
+        error_set(&error, STATUS_USAGE, "which command? None was given");
+        return message_usage(NULL, &error, WHEN_AUTO);
+    }
+    if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
+        help_overview(stdout);
+        return command_close_output(0);
+    }
+    if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V")) {
+        version_print(stdout);
+        return command_close_output(0);
+    }
+    return run_named(argc, argv);
+}

@@ -1,0 +1,40 @@
+/* One place for the form of messages.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/message.h"
+
+#include <string.h>
+
+static void print_head(enum when color)
+{
+    bool colored = terminal_color(stderr, color);
+    fprintf(stderr, "stiffit: %serror:%s ", colored ? "\033[1;31m" : "", colored ? "\033[0m" : "");
+}
+
+int message_error(const struct error *error, enum when color)
+{
+    fflush(stdout);
+    print_head(color);
+    for (const char *line = error->message; line;) {
+        const char *end = strchr(line, '\n');
+        fprintf(stderr, "%.*s\n", end ? (int)(end - line) : (int)strlen(line), line);
+        line = end && end[1] ? end + 1 : NULL;
+        if (line)
+            fputs("  ", stderr);
+    }
+    fflush(stderr);
+    return status_exit_code(error->status);
+}
+
+int message_usage(const char *command, const struct error *error, enum when color)
+{
+    if (error->status != STATUS_USAGE)
+        return message_error(error, color);
+    const char *hint = strchr(error->message, '\n');
+    print_head(color);
+    fprintf(stderr, "%.*s\n", hint ? (int)(hint - error->message) : (int)strlen(error->message), error->message);
+    fprintf(stderr, "%s%sSee `stiffit %s%s`.\n", hint ? hint + 1 : "", hint ? " " : "", command ? command : "help",
+            command ? " --help" : "");
+    return status_exit_code(STATUS_USAGE);
+}
+
+void message_say(const char *line) { fprintf(stderr, "stiffit: %s\n", line); }

@@ -1,0 +1,153 @@
+/* `stiffit run`, and its two children as far as they talk to the user.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/command.h"
+
+#include "base/clock.h"
+#include "base/progress.h"
+#include "cli/message.h"
+#include "cli/run_report.h"
+#include "run/run.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int parse(struct run_options *options, int argc, char **argv)
+{
+    struct error error;
+    bool help = false;
+    if (run_options_parse(options, argc, argv, &help, &error))
+        return message_usage("run", &error, options->color);
+    if (!help)
+        return -1;
+    help_command(stdout, &command_run);
+    return command_close_output(0);
+}
+
+/* The supervisor does nothing but watch: its children parse the same arguments again. */
+static int run(int argc, char **argv)
+{
+    struct run_options options;
+    struct error error = {.status = STATUS_OK};
+    int code = parse(&options, argc, argv);
+    if (code >= 0)
+        return code;
+    code = run_supervise(&options, argc, argv, &error);
+    if (error.status)
+        message_error(&error, options.color);
+    return code;
+}
+
+struct teller {
+    const struct run_options *options;
+    struct progress progress;
+    bool begun;
+};
+
+static double now_s(void) { return 1e-9 * (double)clock_now_ns(); }
+
+static void on_say(void *context, const char *line)
+{
+    struct teller *teller = context;
+    if (teller->options->quiet)
+        return;
+    if (teller->begun)
+        progress_clear(&teller->progress);
+    message_say(line);
+}
+
+static void on_begin(void *context, uint64_t n_total, uint64_t n_done_before)
+{
+    struct teller *teller = context;
+    progress_init(&teller->progress, stderr, "fits", n_total, n_done_before, teller->options->progress,
+                  teller->options->color, teller->options->quiet, now_s());
+    teller->begun = true;
+}
+
+static void on_progress(void *context, uint64_t n_done, uint64_t n_failed)
+{
+    struct teller *teller = context;
+    if (teller->begun)
+        progress_update(&teller->progress, n_done, n_failed, now_s());
+}
+
+static void on_end(void *context)
+{
+    struct teller *teller = context;
+    if (teller->begun)
+        progress_end(&teller->progress);
+    teller->begun = false;
+}
+
+/* The command as it was typed, quoted where a shell would need it; NULL: out of memory. */
+static char *command_line(int argc, char **argv)
+{
+    size_t size = sizeof "stiffit run";
+    for (int i = 0; i < argc; i++)
+        size += 4 * strlen(argv[i]) + 3;
+    char *text = malloc(size), *end = text;
+    if (!text)
+        return NULL;
+    end += sprintf(end, "stiffit run");
+    for (int i = 0; i < argc; i++) {
+        bool plain = argv[i][0] && !argv[i][strcspn(argv[i], " \t\n'\"\\$`&|;<>()*?[]#~!{}")];
+        *end++ = ' ';
+        if (!plain)
+            *end++ = '\'';
+        for (const char *c = argv[i]; *c; c++) {
+            if (*c == '\'')
+                end += sprintf(end, "'\\''");
+            else
+                *end++ = *c;
+        }
+        if (!plain)
+            *end++ = '\'';
+    }
+    *end = '\0';
+    return text;
+}
+
+typedef enum status run_stage(struct run_options *options, const struct run_hooks *hooks, struct run_summary *summary,
+                              struct error *error);
+
+static int run_child(int argc, char **argv, run_stage *stage, bool is_last)
+{
+    struct run_options options;
+    struct run_summary summary = {.result_path = NULL};
+    struct error error = {.status = STATUS_OK};
+    struct teller teller = {.options = &options};
+    const struct run_hooks hooks = {on_say, on_begin, on_progress, on_end, &teller};
+    int code = parse(&options, argc, argv);
+    if (code >= 0)
+        return code;
+    char *line = command_line(argc, argv);
+    options.command_line = line;
+    enum status status = stage(&options, &hooks, &summary, &error);
+    on_end(&teller);
+    if (status) {
+        code = message_error(&error, options.color);
+    } else if (is_last || summary.already_complete) {
+        status = run_summary_status(&summary, &options);
+        run_report(&summary, &options);
+        code = command_close_output(status_exit_code(status));
+        if (!is_last && code <= 1)
+            code = status ? RUN_EXIT_COMPLETE_FAILED : RUN_EXIT_COMPLETE;
+    } else {
+        code = 0;
+    }
+    run_summary_fini(&summary);
+    free(line);
+    return code;
+}
+
+int command_compute(int argc, char **argv) { return run_child(argc, argv, run_compute, false); }
+int command_finish(int argc, char **argv) { return run_child(argc, argv, run_finish, true); }
+
+const struct command command_run = {
+    .name = "run", .synopsis = "PROBLEM.h5", .summary = "fit every dataset of a problem file",
+    .example = "stiffit run wells.h5 --model build/models/decay.so --starts 10",
+    .description =
+        "Fits the model to every dataset of PROBLEM.h5 and writes one row per dataset to PROBLEM.result.h5. A dataset that "
+        "cannot be fitted becomes a row with a status and stops nobody else. Finished fits are kept in a journal beside "
+        "the result: if the run is stopped or killed, the same command goes on where it was.\n"
+        "Options may also stand as attributes of /options in the problem file; the command line goes before them.",
+    .table = run_options_table, .run = run};

@@ -1,0 +1,97 @@
+/* The summary of a run in words and as JSON.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/run_report.h"
+
+#include "base/json.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { N_NOTE_BIT = 32 };
+
+static void print_failures(const struct run_summary *summary, bool color)
+{
+    for (int i = 0; i < N_OUTCOME; i++) {
+        enum outcome outcome = (enum outcome)i;
+        if (summary->by_outcome[i] == 0 || outcome_is_success(outcome))
+            continue;
+        fprintf(stderr, "  %s%llu %s%s: %s\n", color ? "\033[31m" : "", (unsigned long long)summary->by_outcome[i],
+                outcome_name(outcome), color ? "\033[0m" : "", outcome_meaning(outcome));
+        fputs("    for example", stderr);
+        for (int k = 0; k < RUN_N_EXAMPLE && summary->example[i][k][0]; k++)
+            fprintf(stderr, "%s %s", k ? "," : "", summary->example[i][k]);
+        if (summary->reason[i][0])
+            fprintf(stderr, "; the first one: %s", summary->reason[i]);
+        fputc('\n', stderr);
+    }
+}
+
+static void print_notes(const struct run_summary *summary)
+{
+    for (int bit = 0; bit < N_NOTE_BIT; bit++)
+        if (summary->by_note[bit] && note_meaning(bit))
+            fprintf(stderr, "  note: %s (%llu %s)\n", note_meaning(bit), (unsigned long long)summary->by_note[bit],
+                    summary->by_note[bit] == 1 ? "fit" : "fits");
+}
+
+static void print_text(const struct run_summary *summary, const struct run_options *options)
+{
+    uint64_t n_failed = run_summary_n_failed(summary);
+    fprintf(stderr, "stiffit: %s: %s%llu %s, %llu converged, %llu failed\n", summary->result_path ? summary->result_path : "",
+            summary->already_complete ? "already complete: " : "", (unsigned long long)summary->n_fit,
+            summary->n_fit == 1 ? "fit" : "fits", (unsigned long long)(summary->n_fit - n_failed),
+            (unsigned long long)n_failed);
+    print_failures(summary, terminal_color(stderr, options->color));
+    print_notes(summary);
+    if (!summary->already_complete)
+        fprintf(stderr, "  %llu evaluations, %llu integrator steps, %.3g s of computing\n",
+                (unsigned long long)summary->n_evaluation, (unsigned long long)summary->n_step, summary->fit_seconds);
+}
+
+static void print_json(const struct run_summary *summary, const struct run_options *options)
+{
+    struct json json;
+    json_begin(&json, stdout, true);
+    json_object_begin(&json);
+    json_key(&json, "result");
+    json_string(&json, summary->result_path);
+    json_key(&json, "already_complete");
+    json_boolean(&json, summary->already_complete);
+    json_key(&json, "fits");
+    json_unsigned(&json, summary->n_fit);
+    json_key(&json, "failed");
+    json_unsigned(&json, run_summary_n_failed(summary));
+    json_key(&json, "accepted");
+    json_boolean(&json, run_summary_status(summary, options) == STATUS_OK);
+    json_key(&json, "status");
+    json_object_begin(&json);
+    for (int i = 0; i < N_OUTCOME; i++) {
+        json_key(&json, outcome_name((enum outcome)i));
+        json_unsigned(&json, summary->by_outcome[i]);
+    }
+    json_object_end(&json);
+    json_key(&json, "notes");
+    json_object_begin(&json);
+    for (int bit = 0; bit < N_NOTE_BIT; bit++)
+        if (note_name(bit)) {
+            json_key(&json, note_name(bit));
+            json_unsigned(&json, summary->by_note[bit]);
+        }
+    json_object_end(&json);
+    json_key(&json, "evaluations");
+    json_unsigned(&json, summary->n_evaluation);
+    json_key(&json, "steps");
+    json_unsigned(&json, summary->n_step);
+    json_key(&json, "seconds");
+    json_number(&json, summary->fit_seconds);
+    json_object_end(&json);
+    json_end(&json);
+}
+
+void run_report(const struct run_summary *summary, const struct run_options *options)
+{
+    if (!options->quiet)
+        print_text(summary, options);
+    if (options->json)
+        print_json(summary, options);
+}

@@ -1,0 +1,99 @@
+/* Rows in any order become a task in order of time, and the answers go back to the rows.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/simulation.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum status simulation_init(struct simulation *simulation, const struct model *model, const struct ode_options *options,
+                            int64_t max_steps, struct error *error)
+{
+    memset(simulation, 0, sizeof *simulation);
+    simulation->model = model;
+    simulation->max_steps = max_steps;
+    simulation->pool = engine_pool_new(model, options, 1, 1, error);
+    if (!simulation->pool)
+        return error->status;
+    simulation->engine = engine_new(simulation->pool, error);
+    return simulation->engine ? STATUS_OK : error->status;
+}
+
+void simulation_fini(struct simulation *simulation)
+{
+    if (simulation->engine)
+        engine_free(simulation->engine);
+    if (simulation->pool)
+        engine_pool_free(simulation->pool);
+    arena_fini(&simulation->arena);
+    simulation->engine = NULL;
+    simulation->pool = NULL;
+}
+
+struct timed {
+    double time;
+    size_t row;
+};
+
+static int compare_timed(const void *left, const void *right)
+{
+    const struct timed *a = left, *b = right;
+    if (a->time != b->time)
+        return a->time < b->time ? -1 : 1;
+    return (a->row > b->row) - (a->row < b->row);
+}
+
+/* The rows in order of time, then of number; fills the task's times. NULL: out of memory. */
+static const struct timed *make_task(struct arena *arena, const struct simulation_rows *rows, struct ode_task *task)
+{
+    struct timed *order = arena_alloc(arena, (rows->n + 1) * sizeof *order);
+    double *time = arena_alloc(arena, (rows->n + 1) * sizeof *time);
+    uint32_t *row_time = arena_alloc(arena, (rows->n + 1) * sizeof *row_time);
+    uint32_t *row_observable = arena_alloc(arena, (rows->n + 1) * sizeof *row_observable);
+    if (!order || !time || !row_time || !row_observable)
+        return NULL;
+    for (size_t i = 0; i < rows->n; i++)
+        order[i] = (struct timed){rows->time[i], i};
+    qsort(order, rows->n, sizeof *order, compare_timed);
+    size_t n_time = 0;
+    for (size_t i = 0; i < rows->n; i++) {
+        if (n_time == 0 || time[n_time - 1] < order[i].time)
+            time[n_time++] = order[i].time;
+        row_time[i] = (uint32_t)(n_time - 1);
+        row_observable[i] = rows->observable[order[i].row];
+    }
+    *task = (struct ode_task){.t0 = rows->t0, .covariate = rows->covariate, .n_time = n_time, .time = time,
+                              .n_row = rows->n, .row_time = row_time, .row_observable = row_observable};
+    return order;
+}
+
+bool simulation_run(struct simulation *simulation, const struct simulation_rows *rows, const double *p, double *prediction,
+                    double *noise, char *reason)
+{
+    struct arena *arena = &simulation->arena;
+    struct ode_task task;
+    bool has_noise = noise && simulation->model->abi.noise;
+    arena_reset(arena);
+    const struct timed *order = make_task(arena, rows, &task);
+    double *answer = arena_alloc(arena, (rows->n + 1) * sizeof *answer);
+    double *answer_noise = arena_alloc(arena, (rows->n + 1) * sizeof *answer_noise);
+    if (!order || !answer || !answer_noise) {
+        snprintf(reason, 160, "out of memory for %zu rows", rows->n);
+        return false;
+    }
+    struct evaluation evaluation = {.task = &task, .p = p, .max_steps = simulation->max_steps, .deadline_ns = INT64_MAX,
+                                    .prediction = answer, .noise = simulation->model->abi.noise ? answer_noise : NULL};
+    if (rows->n > 0)
+        engine_evaluate(simulation->engine, &evaluation);
+    if (rows->n > 0 && evaluation.outcome != EVALUATION_OK) {
+        snprintf(reason, 160, "%s", evaluation.reason);
+        return false;
+    }
+    for (size_t i = 0; i < rows->n; i++) {
+        prediction[order[i].row] = answer[i];
+        if (noise)
+            noise[order[i].row] = has_noise ? answer_noise[i] : (double)NAN;
+    }
+    return true;
+}

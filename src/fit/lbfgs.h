@@ -1,0 +1,32 @@
+/* libLBFGS in a linearly transformed subspace, tamed: the client sees every trial before libLBFGS gets its value, may stop
+ * at any of them, and never relies on what libLBFGS returns. The only user of lbfgs.h.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef FIT_LBFGS_H
+#define FIT_LBFGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct lbfgs_search {
+    size_t n;                 /* variables of the subspace, > 0 */
+    const double *origin;     /* n: where it starts */
+    const double *gradient;   /* n: the gradient there (never evaluated again) */
+    double f;                 /* the objective there */
+    const double *factor;     /* n x n, lower triangle L, column-major: x = origin + s L^-T z, so that L L' is the
+                                 first guess of the Hessian and the first trial is the Newton step */
+    /* Evaluates the objective at x. False stops the search: f and gradient are not looked at. */
+    bool (*trial)(void *context, const double *x, double *f, double *gradient);
+    /* The latest trial has ended a line search; `slope_ratio` is the norm of its gradient over that of the iterate
+     * before, both in the metric of L. False stops the search. */
+    bool (*accepted)(void *context, double slope_ratio);
+    void *context;
+    double *scratch;          /* lbfgs_scratch(n) doubles, 64-byte aligned */
+};
+
+enum lbfgs_end { LBFGS_STOPPED, LBFGS_GAVE_UP, LBFGS_NO_MEMORY };
+
+size_t lbfgs_scratch(size_t n);
+/* Until the client stops it or libLBFGS finds no further point. What libLBFGS allocates is free again at the return. */
+enum lbfgs_end lbfgs_search_run(const struct lbfgs_search *search);
+
+#endif

@@ -1,0 +1,268 @@
+/* Opening, closing and looking into HDF5 files. HDF5's failures become struct error here, and no file can make us
+ * open another one.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "io/hdf5_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#if (H5_VERSION_GE(1, 10, 7) && !H5_VERSION_GE(1, 12, 0)) || H5_VERSION_GE(1, 12, 1)
+#define HAVE_FILE_LOCKING 1
+#endif
+
+/* The library prints on stderr and follows external links unless told otherwise; both are settings of the process. */
+static void library_prepare(void)
+{
+    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+    if (H5Lis_registered(H5L_TYPE_EXTERNAL) > 0)
+        H5Lunregister(H5L_TYPE_EXTERNAL);
+}
+
+static herr_t take_innermost(unsigned n, const H5E_error2_t *entry, void *context)
+{
+    char *text = context;
+    if (n == 0 && entry->desc)
+        snprintf(text, 200, ": %s", entry->desc);
+    return 0;
+}
+
+enum status hdf5_error(const struct hdf5_file *file, struct error *error, enum status status, const char *format, ...)
+{
+    char detail[200] = "", message[1024];
+    H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, take_innermost, detail);
+    H5Eclear2(H5E_DEFAULT);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    return error_set(error, status, "%s: %s%s", file->path ? file->path : "HDF5", message, detail);
+}
+
+void hdf5_release(hid_t *id)
+{
+    if (*id > 0)
+        H5Idec_ref(*id);
+    *id = 0;
+}
+
+static hid_t access_list(void)
+{
+    hid_t list = H5Pcreate(H5P_FILE_ACCESS);
+    if (list < 0)
+        return 0;
+    /* Handles that a failed read left open must not keep the file open. */
+    H5Pset_fclose_degree(list, H5F_CLOSE_STRONG);
+#ifdef HAVE_FILE_LOCKING
+    /* NFS and Lustre are often mounted without locks; nobody else writes to our files while we have them. */
+    H5Pset_file_locking(list, false, true);
+#endif
+    return list;
+}
+
+/* What HDF5 would say only in its own words. */
+static enum status check_openable(const char *path, int flags, struct error *error)
+{
+    struct stat info;
+    if (stat(path, &info) != 0)
+        return error_system(error, errno, "%s: cannot be opened", path);
+    if (S_ISDIR(info.st_mode))
+        return error_set(error, STATUS_SYSTEM, "%s: is a directory, not an HDF5 file", path);
+    if (!S_ISREG(info.st_mode))
+        return error_set(error, STATUS_SYSTEM, "%s: is not a regular file (HDF5 cannot be read from a pipe or device)",
+                         path);
+    int fd = open(path, flags | O_CLOEXEC);
+    if (fd < 0)
+        return error_system(error, errno, "%s: cannot be opened", path);
+    char magic[8] = "";
+    ssize_t n = pread(fd, magic, sizeof magic, 0);
+    int failure = errno;
+    close(fd);
+    if (n < 0)
+        return error_system(error, failure, "%s: cannot be read", path);
+    if (info.st_size == 0)
+        return error_set(error, STATUS_BAD_PROBLEM, "%s: is empty, not an HDF5 file", path);
+    return STATUS_OK;
+}
+
+static enum status open_file(struct hdf5_file *file, const char *path, unsigned flags, struct error *error)
+{
+    library_prepare();
+    enum status status = check_openable(path, flags == H5F_ACC_RDWR ? O_RDWR : O_RDONLY, error);
+    if (status)
+        return status;
+    if (!(file->path = strdup(path)))
+        return error_set(error, STATUS_NO_MEMORY, "%s: out of memory", path);
+    hid_t list = access_list();
+    htri_t is_hdf5 = H5Fis_hdf5(path);
+    file->id = list && is_hdf5 > 0 ? H5Fopen(path, flags, list) : -1;
+    hdf5_release(&list);
+    if (file->id > 0)
+        return STATUS_OK;
+    if (is_hdf5 > 0)
+        status = hdf5_error(file, error, STATUS_BAD_PROBLEM, "cannot be read as HDF5; it may be truncated or damaged");
+    else
+        status = error_set(error, STATUS_BAD_PROBLEM, "%s: is not an HDF5 file", path);
+    H5Eclear2(H5E_DEFAULT);
+    hdf5_close(file);
+    return status;
+}
+
+enum status hdf5_open(struct hdf5_file *file, const char *path, struct error *error)
+{
+    return open_file(file, path, H5F_ACC_RDONLY, error);
+}
+
+enum status hdf5_edit(struct hdf5_file *file, const char *path, struct error *error)
+{
+    return open_file(file, path, H5F_ACC_RDWR, error);
+}
+
+enum status hdf5_create(struct hdf5_file *file, const char *path, struct error *error)
+{
+    library_prepare();
+    /* errno says more than HDF5 does; the file is taken away again so that HDF5 creates it itself. */
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return error_system(error, errno, "%s: cannot be created", path);
+    close(fd);
+    unlink(path);
+    if (!(file->path = strdup(path)))
+        return error_set(error, STATUS_NO_MEMORY, "%s: out of memory", path);
+    hid_t access = access_list(), creation = H5Pcreate(H5P_FILE_CREATE);
+    if (creation > 0)
+        H5Pset_obj_track_times(creation, false);
+    file->id = access > 0 && creation > 0 ? H5Fcreate(path, H5F_ACC_EXCL, creation, access) : -1;
+    hdf5_release(&creation);
+    hdf5_release(&access);
+    if (file->id > 0)
+        return STATUS_OK;
+    enum status status = hdf5_error(file, error, STATUS_SYSTEM, "cannot be created");
+    hdf5_close(file);
+    return status;
+}
+
+enum status hdf5_finish(struct hdf5_file *file, struct error *error)
+{
+    enum status status = STATUS_OK;
+    if (H5Fflush(file->id, H5F_SCOPE_GLOBAL) < 0 || H5Fclose(file->id) < 0)
+        status = hdf5_error(file, error, STATUS_SYSTEM, "cannot be written (is the disk full?)");
+    else
+        file->id = 0;
+    hdf5_close(file);
+    return status;
+}
+
+void hdf5_close(struct hdf5_file *file)
+{
+    if (file->id > 0)
+        H5Fclose(file->id);
+    H5Eclear2(H5E_DEFAULT);
+    free(file->path);
+    *file = (struct hdf5_file){0};
+}
+
+static enum hdf5_kind object_kind(hid_t id, const char *path)
+{
+    H5O_info_t info;
+    htri_t exists = H5Oexists_by_name(id, path, H5P_DEFAULT);
+    if (exists <= 0 || H5Oget_info_by_name(id, path, &info, H5P_DEFAULT) < 0)
+        return exists == 0 ? HDF5_ABSENT : HDF5_OTHER;
+    return info.type == H5O_TYPE_GROUP ? HDF5_GROUP : info.type == H5O_TYPE_DATASET ? HDF5_DATASET : HDF5_OTHER;
+}
+
+enum hdf5_kind hdf5_kind(const struct hdf5_file *file, const char *path)
+{
+    if (strcmp(path, "/") == 0)
+        return HDF5_GROUP;
+    char part[256];
+    size_t length = strlen(path);
+    if (length >= sizeof part)
+        return HDF5_ABSENT;
+    enum hdf5_kind kind = HDF5_GROUP;
+    /* HDF5 wants every step of a path to exist before it is asked about the next. */
+    for (size_t i = 1; i <= length && kind == HDF5_GROUP; i++) {
+        if (path[i] != '/' && path[i] != '\0')
+            continue;
+        memcpy(part, path, i);
+        part[i] = '\0';
+        H5L_info_t link;
+        htri_t exists = H5Lexists(file->id, part, H5P_DEFAULT);
+        if (exists <= 0)
+            kind = exists == 0 ? HDF5_ABSENT : HDF5_OTHER;
+        else if (H5Lget_info(file->id, part, &link, H5P_DEFAULT) < 0 || link.type == H5L_TYPE_EXTERNAL)
+            kind = HDF5_OTHER;
+        else
+            kind = object_kind(file->id, part);
+        if (i < length && kind == HDF5_DATASET)
+            kind = HDF5_ABSENT;
+    }
+    H5Eclear2(H5E_DEFAULT);
+    return kind;
+}
+
+struct visitor {
+    bool (*visit)(void *context, const char *name);
+    void *context;
+};
+
+static herr_t visit_link(hid_t group, const char *name, const H5L_info_t *info, void *context)
+{
+    (void)group, (void)info;
+    const struct visitor *visitor = context;
+    return visitor->visit(visitor->context, name) ? 0 : 1;
+}
+
+enum status hdf5_each_link(const struct hdf5_file *file, const char *group,
+                           bool (*visit)(void *context, const char *name),
+                           void *context, struct error *error)
+{
+    struct visitor visitor = {visit, context};
+    if (H5Literate_by_name(file->id, group, H5_INDEX_NAME, H5_ITER_INC, NULL, visit_link, &visitor, H5P_DEFAULT) < 0)
+        return hdf5_error(file, error, STATUS_BAD_PROBLEM, "%s: cannot be listed", group);
+    return STATUS_OK;
+}
+
+static herr_t visit_attribute(hid_t object, const char *name, const H5A_info_t *info, void *context)
+{
+    (void)object, (void)info;
+    const struct visitor *visitor = context;
+    return visitor->visit(visitor->context, name) ? 0 : 1;
+}
+
+enum status hdf5_each_attribute(const struct hdf5_file *file, const char *object,
+                                bool (*visit)(void *context, const char *name), void *context, struct error *error)
+{
+    struct visitor visitor = {visit, context};
+    if (H5Aiterate_by_name(file->id, object, H5_INDEX_NAME, H5_ITER_INC, NULL, visit_attribute, &visitor,
+                           H5P_DEFAULT) < 0)
+        return hdf5_error(file, error, STATUS_BAD_PROBLEM, "%s: its attributes cannot be listed", object);
+    return STATUS_OK;
+}
+
+enum status hdf5_make_group(const struct hdf5_file *file, const char *path, struct error *error)
+{
+    hid_t creation = H5Pcreate(H5P_GROUP_CREATE);
+    hid_t group = -1;
+    if (creation > 0 && H5Pset_obj_track_times(creation, false) >= 0)
+        group = H5Gcreate2(file->id, path, H5P_DEFAULT, creation, H5P_DEFAULT);
+    enum status status = STATUS_OK;
+    if (group < 0)
+        status = hdf5_error(file, error, STATUS_SYSTEM, "%s: cannot be made", path);
+    hdf5_release(&group);
+    hdf5_release(&creation);
+    return status;
+}
+
+enum status hdf5_delete(const struct hdf5_file *file, const char *path, struct error *error)
+{
+    htri_t exists = H5Lexists(file->id, path, H5P_DEFAULT);
+    if (exists < 0 || (exists > 0 && H5Ldelete(file->id, path, H5P_DEFAULT) < 0))
+        return hdf5_error(file, error, STATUS_SYSTEM, "%s: cannot be removed", path);
+    return STATUS_OK;
+}

@@ -1,0 +1,294 @@
+/* Appending to the journal: one write(2) a record to a file that only this process writes, and removing a journal.
+ *
+ * Threads need no lock: O_APPEND puts each record behind all others, and the kernel lets only one write at a time pass
+ * through an open file. Only a write that stops half-way (the disk is full) needs care.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "io/journal_format.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { ON_STACK = 4096, PATH_LENGTH = 4096, MAX_NAME_TRIES = 100 };
+
+struct journal {
+    int file;
+    size_t n_parameter;
+    char path[];
+};
+
+static enum status sync_file(int file, const char *path, struct error *error)
+{
+    /* Some file systems have no fsync for directories and say EINVAL. */
+    if (fsync(file) == 0 || errno == EINVAL || errno == EROFS)
+        return STATUS_OK;
+    return error_system(error, errno, "cannot bring '%s' to disk", path);
+}
+
+static enum status sync_directory(const char *path, struct error *error)
+{
+    int file = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (file < 0)
+        return error_system(error, errno, "cannot open the directory '%s'", path);
+    enum status status = sync_file(file, path, error);
+    close(file);
+    return status;
+}
+
+/* The directory that `path` is in: "." for a bare name. */
+static enum status parent_of(const char *path, char parent[PATH_LENGTH], struct error *error)
+{
+    size_t n = strlen(path);
+    while (n > 1 && path[n - 1] == '/')
+        n--;
+    while (n > 0 && path[n - 1] != '/')
+        n--;
+    while (n > 1 && path[n - 1] == '/')
+        n--;
+    if (n >= PATH_LENGTH)
+        return error_set(error, STATUS_SYSTEM, "the path '%.100s...' is too long", path);
+    memcpy(parent, n ? path : ".", n ? n : 1);
+    parent[n ? n : 1] = '\0';
+    return STATUS_OK;
+}
+
+static enum status make_directory(const char *directory, struct error *error)
+{
+    struct stat found;
+    char parent[PATH_LENGTH];
+    if (stat(directory, &found) == 0) {
+        if (S_ISDIR(found.st_mode))
+            return STATUS_OK;
+        return error_set(error, STATUS_SYSTEM, "'%s' should be the journal's directory, but it is a file: rename it, or "
+                         "choose another result file", directory);
+    }
+    enum status status = parent_of(directory, parent, error);
+    if (status)
+        return status;
+    if (stat(parent, &found) != 0)
+        return error_system(error, errno, "cannot make the journal '%s': there is no directory '%s'", directory, parent);
+    if (mkdir(directory, 0777) != 0 && errno != EEXIST)
+        return error_system(error, errno, "cannot make the journal '%s' (may you write to '%s'?)", directory, parent);
+    return sync_directory(parent, error);
+}
+
+/* Field 22 of /proc/self/stat: with host and process number it names a process for good. */
+static uint64_t start_time(void)
+{
+    char text[2048];
+    uint64_t value = (uint64_t)time(NULL);
+    int file = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+    ssize_t n = file < 0 ? -1 : read(file, text, sizeof text - 1);
+    if (file >= 0)
+        close(file);
+    if (n <= 0)
+        return value;
+    text[n] = '\0';
+    char *field = strrchr(text, ')'); /* the program's name, field 2, may hold blanks */
+    for (int i = 2; field && i < 22; i++)
+        field = strchr(field + 1, ' ');
+    if (field)
+        value = strtoull(field, NULL, 10);
+    return value;
+}
+
+static void host_name(char host[65])
+{
+    char name[257] = "";
+    if (gethostname(name, sizeof name - 1) != 0 || !name[0])
+        strcpy(name, "host");
+    size_t n = strnlen(name, 64);
+    for (size_t i = 0; i < n; i++)
+        host[i] = strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-", name[i]) ? name[i] : '_';
+    host[n] = '\0';
+    if (host[0] == '.')
+        host[0] = '_';
+}
+
+static uint64_t random_word(uint64_t salt)
+{
+    uint64_t word;
+    if (getrandom(&word, sizeof word, 0) == (ssize_t)sizeof word)
+        return word;
+    struct timespec now; /* O_EXCL is what makes names unique */
+    clock_gettime(CLOCK_REALTIME, &now);
+    return ((uint64_t)now.tv_nsec << 32) ^ (uint64_t)now.tv_sec ^ (salt << 48);
+}
+
+static enum status create_file(struct journal *journal, size_t path_size, const char *directory, struct error *error)
+{
+    char host[65];
+    host_name(host);
+    uint64_t started = start_time();
+    for (unsigned i = 0; i < MAX_NAME_TRIES; i++) {
+        snprintf(journal->path, path_size, "%s/%s-%ld-%" PRIu64 "-%016" PRIx64 ".log", directory, host, (long)getpid(),
+                 started, random_word(i));
+        journal->file = open(journal->path, O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
+        if (journal->file >= 0)
+            return STATUS_OK;
+        if (errno != EEXIST && errno != EINTR)
+            break;
+    }
+    return error_system(error, errno, "cannot make a journal file in '%s'", directory);
+}
+
+/* Whether the last n bytes of the file are `bytes`; *start: where they begin. */
+static bool is_tail(int file, const unsigned char *bytes, size_t n, off_t *start)
+{
+    unsigned char piece[1024];
+    struct stat found;
+    if (fstat(file, &found) != 0 || found.st_size < (off_t)n)
+        return false;
+    *start = found.st_size - (off_t)n;
+    for (size_t at = 0; at < n; at += sizeof piece) {
+        size_t n_piece = n - at < sizeof piece ? n - at : sizeof piece;
+        if (pread(file, piece, n_piece, *start + (off_t)at) != (ssize_t)n_piece || memcmp(piece, bytes + at, n_piece))
+            return false;
+    }
+    return true;
+}
+
+/* All of it, or nothing and an error. A record that was torn because the disk is full is cut off again, unless another
+ * thread's stands behind it: what stands behind a torn one is lost to readers, and that fit will be computed again. */
+static enum status append_bytes(struct journal *journal, const unsigned char *bytes, size_t n, struct error *error)
+{
+    size_t done = 0;
+    int failure = 0;
+    off_t start;
+    while (done < n && !failure) {
+        ssize_t written = write(journal->file, bytes + done, n - done);
+        if (written > 0)
+            done += (size_t)written;
+        else if (written < 0 && errno != EINTR)
+            failure = errno;
+        else if (written == 0)
+            failure = ENOSPC;
+        if (!failure && done < n && done && !is_tail(journal->file, bytes, done, &start))
+            failure = EIO; /* another record came between: going on would mix the two */
+    }
+    if (!failure)
+        return STATUS_OK;
+    if (done && is_tail(journal->file, bytes, done, &start) && ftruncate(journal->file, start) != 0)
+        done = 0; /* nothing more can be done: readers cut it off */
+    bool full = failure == ENOSPC || failure == EDQUOT || failure == EFBIG;
+    return error_system(error, failure, "cannot append to the journal '%s'; what is in it is safe%s", journal->path,
+                        full ? ": make room on that disk and run the same command again" : "");
+}
+
+enum status journal_open(struct journal **journal, const char *directory, const struct run_identity *identity,
+                         struct error *error)
+{
+    unsigned char header[JOURNAL_HEADER_SIZE];
+    *journal = NULL;
+    if (identity->n_parameter > JOURNAL_MAX_PARAMETER)
+        return error_set(error, STATUS_BAD_PROBLEM, "%u parameters are more than the %d that a journal can hold",
+                         (unsigned)identity->n_parameter, JOURNAL_MAX_PARAMETER);
+    enum status status = make_directory(directory, error);
+    if (status)
+        return status;
+    size_t path_size = strlen(directory) + 160;
+    struct journal *made = malloc(sizeof *made + path_size);
+    if (!made)
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for the journal");
+    made->file = -1;
+    made->n_parameter = identity->n_parameter;
+    status = create_file(made, path_size, directory, error);
+    if (status)
+        goto done;
+    journal_encode_header(identity, header);
+    status = append_bytes(made, header, sizeof header, error);
+    if (!status)
+        status = sync_file(made->file, made->path, error);
+    if (!status)
+        status = sync_directory(directory, error);
+    if (status)
+        unlink(made->path);
+done:
+    if (status)
+        journal_close(made);
+    else
+        *journal = made;
+    return status;
+}
+
+enum status journal_append(struct journal *journal, const struct fit_record *record, struct error *error)
+{
+    unsigned char here[ON_STACK], *bytes = here;
+    size_t most = journal_record_max(journal->n_parameter);
+    if (most > sizeof here) {
+        bytes = malloc(most);
+        if (!bytes)
+            return error_set(error, STATUS_NO_MEMORY, "out of memory for a record of the journal");
+    }
+    size_t n = journal_encode_record(record, journal->n_parameter, bytes);
+    enum status status = append_bytes(journal, bytes, n, error);
+    if (bytes != here)
+        free(bytes);
+    return status;
+}
+
+enum status journal_sync(struct journal *journal, struct error *error)
+{
+    return sync_file(journal->file, journal->path, error);
+}
+
+void journal_close(struct journal *journal)
+{
+    if (!journal)
+        return;
+    if (journal->file >= 0)
+        close(journal->file);
+    free(journal);
+}
+
+/* A file of a journal by name and by content: a header that begins as ours do, or was never written. */
+static bool is_ours(int directory, const char *name)
+{
+    unsigned char begin[4];
+    struct stat found;
+    if (!journal_is_name(name))
+        return false;
+    int file = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (file < 0)
+        return false;
+    ssize_t n = fstat(file, &found) == 0 && S_ISREG(found.st_mode) ? read(file, begin, sizeof begin) : -1;
+    close(file);
+    return n >= 0 && memcmp(begin, "STFJ", (size_t)n) == 0;
+}
+
+enum status journal_remove(const char *directory, struct error *error)
+{
+    enum status status = STATUS_OK;
+    DIR *list = opendir(directory);
+    if (!list)
+        return errno == ENOENT ? STATUS_OK : error_system(error, errno, "cannot remove the journal '%s'", directory);
+    struct dirent *entry;
+    char foreign[256] = "";
+    while ((entry = readdir(list))) {
+        const char *name = entry->d_name;
+        if (!strcmp(name, ".") || !strcmp(name, ".."))
+            continue;
+        if (!is_ours(dirfd(list), name)) {
+            snprintf(foreign, sizeof foreign, "%s", name);
+        } else if (unlinkat(dirfd(list), name, 0) != 0 && errno != ENOENT) {
+            status = error_system(error, errno, "cannot remove '%s/%s'", directory, name);
+            goto done;
+        }
+    }
+    if (foreign[0])
+        status = error_set(error, STATUS_SYSTEM, "the journal's directory '%s' is kept: '%s' in it is no journal file",
+                           directory, foreign);
+    else if (rmdir(directory) != 0 && errno != ENOENT)
+        status = error_system(error, errno, "cannot remove the journal's directory '%s'", directory);
+done:
+    closedir(list);
+    return status;
+}

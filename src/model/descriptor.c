@@ -1,0 +1,227 @@
+/* A descriptor comes from somebody else's code: nothing in it is used before it was looked at here.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "model/descriptor.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_FAULT = 12, MAX_STRUCT_SIZE = 1 << 20 };
+
+/* The faults found so far, as lines. */
+struct fault_list {
+    size_t n;
+    char text[1800];
+};
+
+static void fault(struct fault_list *list, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void fault(struct fault_list *list, const char *format, ...)
+{
+    if (list->n++ >= MAX_FAULT)
+        return;
+    size_t used = strlen(list->text);
+    if (used + 4 >= sizeof list->text)
+        return;
+    used += (size_t)snprintf(list->text + used, sizeof list->text - used, "\n  ");
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(list->text + used, sizeof list->text - used, format, arguments);
+    va_end(arguments);
+}
+
+enum status descriptor_copy(struct stiffit_model *copy, const struct stiffit_model *descriptor, const char *origin,
+                            struct error *error)
+{
+    if (descriptor->abi_version != STIFFIT_ABI_VERSION)
+        return error_set(error, STATUS_BAD_MODEL,
+                         "%s: the plugin was built for version %u of the plugin interface, this program needs version "
+                         "%u; compile it again with this program's stiffit/model.h", origin,
+                         (unsigned)descriptor->abi_version, STIFFIT_ABI_VERSION);
+    size_t size = descriptor->struct_size;
+    /* Whatever comes after the required functions may be missing. */
+    size_t needed = offsetof(struct stiffit_model, prepare);
+    if (size < needed || size > MAX_STRUCT_SIZE)
+        return error_set(error, STATUS_BAD_MODEL,
+                         "%s: struct_size of the plugin's descriptor is %zu, and it must be at least %zu; begin it "
+                         "with STIFFIT_MODEL_HEADER", origin, size, needed);
+    *copy = (struct stiffit_model){0};
+    memcpy(copy, descriptor, size < sizeof *copy ? size : sizeof *copy);
+    return STATUS_OK;
+}
+
+static bool name_is_valid(const char *name)
+{
+    if (!isalpha((unsigned char)name[0]) && name[0] != '_')
+        return false;
+    for (const char *c = name; *c; c++)
+        if ((!isalnum((unsigned char)*c) && *c != '_' && *c != '.') || c - name >= MODEL_MAX_NAME)
+            return false;
+    return true;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static enum status check_names(struct fault_list *list, const char *field, const char *const *names, size_t n)
+{
+    if (n == 0)
+        return STATUS_OK;
+    if (!names) {
+        fault(list, "%s is NULL, and there should be %zu names", field, n);
+        return STATUS_OK;
+    }
+    bool all_there = true;
+    for (size_t i = 0; i < n; i++) {
+        if (!names[i]) {
+            fault(list, "%s[%zu] is NULL", field, i);
+            all_there = false;
+        } else if (!name_is_valid(names[i])) {
+            fault(list, "%s[%zu] is \"%.60s\": a name is a letter or _, then letters, digits, _ or . (at most %d)",
+                  field, i, names[i], MODEL_MAX_NAME);
+        }
+    }
+    if (!all_there)
+        return STATUS_OK;
+    const char **sorted = malloc(n * sizeof *sorted);
+    if (!sorted)
+        return STATUS_NO_MEMORY;
+    memcpy(sorted, names, n * sizeof *sorted);
+    qsort(sorted, n, sizeof *sorted, compare_names);
+    for (size_t i = 1; i < n; i++)
+        if (strcmp(sorted[i - 1], sorted[i]) == 0 && (i < 2 || strcmp(sorted[i - 2], sorted[i]) != 0))
+            fault(list, "%s has \"%.60s\" more than once", field, sorted[i]);
+    free(sorted);
+    return STATUS_OK;
+}
+
+static void check_count(struct fault_list *list, const char *field, size_t n, size_t least, size_t most)
+{
+    if (n < least)
+        fault(list, "%s is %zu and must be at least %zu", field, n, least);
+    if (n > most)
+        fault(list, "%s is %zu and can be at most %zu", field, n, most);
+}
+
+static void check_functions(struct fault_list *list, const struct stiffit_model *abi)
+{
+    if (abi->n_state > 0 && !abi->rhs)
+        fault(list, "the required function rhs is missing (NULL)");
+    if (abi->n_state > 0 && !abi->initial)
+        fault(list, "the required function initial is missing (NULL)");
+    if (!abi->observe)
+        fault(list, "the required function observe is missing (NULL)");
+    if (abi->n_work > 0 && !abi->prepare)
+        fault(list, "n_work is %u, but the function prepare that should fill it is missing (NULL)",
+              (unsigned)abi->n_work);
+}
+
+/* Columns in order, rows inside and increasing. Stops at the first fault, as what follows would be noise. */
+static void check_pattern(struct fault_list *list, const struct stiffit_model *abi)
+{
+    if (!abi->jacobian_sparse)
+        return;
+    if (!abi->column_start || (abi->n_nonzero > 0 && !abi->row_index)) {
+        fault(list, "jacobian_sparse is there, but its pattern (column_start, row_index) is NULL");
+        return;
+    }
+    if (abi->column_start[0] != 0 || abi->column_start[abi->n_state] != (int32_t)abi->n_nonzero) {
+        fault(list, "column_start must begin with 0 and end with n_nonzero = %u; it begins with %d and ends with %d",
+              (unsigned)abi->n_nonzero, (int)abi->column_start[0], (int)abi->column_start[abi->n_state]);
+        return;
+    }
+    for (size_t j = 0; j < abi->n_state; j++) {
+        int32_t first = abi->column_start[j], end = abi->column_start[j + 1];
+        if (end < first || end > (int32_t)abi->n_nonzero) {
+            fault(list, "column_start must not decrease: column_start[%zu] = %d, column_start[%zu] = %d", j, (int)first,
+                  j + 1, (int)end);
+            return;
+        }
+        for (int32_t k = first; k < end; k++) {
+            if (abi->row_index[k] < 0 || abi->row_index[k] >= (int32_t)abi->n_state) {
+                fault(list, "row_index[%d] = %d in column %zu is outside 0 ... n_state - 1 = %u", (int)k,
+                      (int)abi->row_index[k], j, (unsigned)(abi->n_state - 1));
+                return;
+            }
+            if (k > first && abi->row_index[k] <= abi->row_index[k - 1]) {
+                fault(list, "row_index must increase within a column: row_index[%d] = %d, row_index[%d] = %d, column "
+                      "%zu", (int)(k - 1), (int)abi->row_index[k - 1], (int)k, (int)abi->row_index[k], j);
+                return;
+            }
+        }
+    }
+}
+
+static bool scale_is_known(const char *scale)
+{
+    return strcmp(scale, "lin") == 0 || strcmp(scale, "log") == 0 || strcmp(scale, "log10") == 0;
+}
+
+static void check_default(struct fault_list *list, const struct stiffit_model *abi, size_t i)
+{
+    const char *name = abi->parameter_name[i];
+    double start = abi->parameter_start ? abi->parameter_start[i] : NAN;
+    double lower = abi->parameter_lower ? abi->parameter_lower[i] : -INFINITY;
+    double upper = abi->parameter_upper ? abi->parameter_upper[i] : INFINITY;
+    const char *scale = abi->parameter_scale ? abi->parameter_scale[i] : "lin";
+    if (abi->parameter_start && !isfinite(start))
+        fault(list, "parameter %s: its start is %g, which is not finite", name, start);
+    if (isnan(lower) || isnan(upper) || lower > upper || lower == INFINITY || upper == -INFINITY)
+        fault(list, "parameter %s: its bounds [%g, %g] hold no value", name, lower, upper);
+    if (start < lower || start > upper)
+        fault(list, "parameter %s: its start %g lies outside its bounds [%g, %g]", name, start, lower, upper);
+    if (!scale || !scale_is_known(scale)) {
+        fault(list, "parameter %s: its scale is %s%.30s%s and must be \"lin\", \"log\" or \"log10\"", name,
+              scale ? "\"" : "", scale ? scale : "NULL", scale ? "\"" : "");
+    } else if (scale[1] == 'o') {
+        if (start <= 0)
+            fault(list, "parameter %s: its scale is %s, but its start %g is not above 0", name, scale, start);
+        if (upper <= 0 || (lower < 0 && isfinite(lower)))
+            fault(list, "parameter %s: its scale is %s, but its bounds [%g, %g] are not those of a positive number",
+                  name, scale, lower, upper);
+    }
+    unsigned use = abi->parameter_use ? abi->parameter_use[i] : 0;
+    if (use & ~(unsigned)(STIFFIT_USE_RHS | STIFFIT_USE_INITIAL | STIFFIT_USE_OBSERVE | STIFFIT_USE_NOISE))
+        fault(list, "parameter %s: parameter_use is 0x%x, which has bits that this version does not know", name, use);
+}
+
+enum status descriptor_check(const struct stiffit_model *abi, const char *origin, struct error *error)
+{
+    struct fault_list list = {0};
+    check_count(&list, "n_state", abi->n_state, 0, MODEL_MAX_COUNT);
+    check_count(&list, "n_parameter", abi->n_parameter, 1, MODEL_MAX_COUNT);
+    check_count(&list, "n_observable", abi->n_observable, 1, MODEL_MAX_COUNT);
+    check_count(&list, "n_covariate", abi->n_covariate, 0, MODEL_MAX_COUNT);
+    check_count(&list, "n_work", abi->n_work, 0, MODEL_MAX_WORK);
+    check_count(&list, "n_nonzero", abi->n_nonzero, 0, MODEL_MAX_NONZERO);
+    check_functions(&list, abi);
+    bool counts_are_sane = list.n == 0;
+    if (counts_are_sane) {
+        struct { const char *field; const char *const *names; size_t n; } groups[] = {
+            {"state_name", abi->state_name, abi->n_state},
+            {"parameter_name", abi->parameter_name, abi->n_parameter},
+            {"observable_name", abi->observable_name, abi->n_observable},
+            {"covariate_name", abi->covariate_name, abi->n_covariate},
+        };
+        for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
+            if (check_names(&list, groups[i].field, groups[i].names, groups[i].n) != STATUS_OK)
+                return error_set(error, STATUS_NO_MEMORY, "out of memory while checking the model %s", origin);
+        check_pattern(&list, abi);
+    }
+    if (list.n == 0)
+        for (size_t i = 0; i < abi->n_parameter; i++)
+            check_default(&list, abi, i);
+    if (list.n == 0)
+        return STATUS_OK;
+    char more[60] = "";
+    if (list.n > MAX_FAULT)
+        snprintf(more, sizeof more, "\n  and %zu more", list.n - MAX_FAULT);
+    return error_set(error, STATUS_BAD_MODEL, "%s: the model's descriptor is wrong; mend it and compile again:%s%s",
+                     origin, list.text, more);
+}

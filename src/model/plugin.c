@@ -1,0 +1,192 @@
+/* Loading a plugin: its bytes, their hash, exactly those bytes as a shared object, and its descriptor checked.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "model/plugin.h"
+
+#include "base/outcome.h"
+#include "base/sha256.h"
+#include "model/descriptor.h"
+#include "model/elf_image.h"
+#include "model/shared_object.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MAX_PLUGIN_BYTES ((size_t)256 << 20)
+
+static enum status read_plugin(const char *path, char **bytes, size_t *n_byte, struct error *error)
+{
+    enum status status = STATUS_OK;
+    struct stat info;
+    char *buffer = NULL;
+    size_t done = 0, size;
+    /* O_NONBLOCK: a pipe must not hold us up before it is turned away. */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return error_system(error, errno, "cannot open the model %s", path);
+    if (fstat(fd, &info) != 0) {
+        status = error_system(error, errno, "cannot read the model %s", path);
+        goto done;
+    }
+    if (!S_ISREG(info.st_mode)) {
+        status = error_set(error, STATUS_BAD_MODEL, "%s: this is %s, not a model plugin; give the path of its .so file",
+                           path, S_ISDIR(info.st_mode) ? "a directory" : "no ordinary file");
+        goto done;
+    }
+    if ((uintmax_t)info.st_size > MAX_PLUGIN_BYTES) {
+        status = error_set(error, STATUS_BAD_MODEL,
+                           "%s: a model plugin can have at most 256 MiB, and this file has %ju bytes", path,
+                           (uintmax_t)info.st_size);
+        goto done;
+    }
+    size = (size_t)info.st_size;
+    buffer = malloc(size + 1);
+    if (!buffer) {
+        status = error_set(error, STATUS_NO_MEMORY, "out of memory while reading the model %s", path);
+        goto done;
+    }
+    while (done < size) {
+        ssize_t n = read(fd, buffer + done, size - done);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0) {
+            status = error_system(error, errno, "cannot read the model %s", path);
+            goto done;
+        }
+        if (n == 0)
+            break; /* it got shorter meanwhile; the checks of the bytes will tell */
+        done += (size_t)n;
+    }
+done:
+    close(fd);
+    if (status == STATUS_OK) {
+        *bytes = buffer;
+        *n_byte = done;
+    } else {
+        free(buffer);
+    }
+    return status;
+}
+
+enum status model_load(struct model *model, const char *path, const char *expected_sha256, struct error *error)
+{
+    *model = (struct model){0};
+    char *bytes = NULL;
+    size_t n_byte = 0;
+    enum status status = read_plugin(path, &bytes, &n_byte, error);
+    if (status == STATUS_OK)
+        status = model_load_bytes(model, bytes, n_byte, path, expected_sha256, error);
+    free(bytes);
+    return status;
+}
+
+enum status model_load_bytes(struct model *model, const void *bytes, size_t n_byte, const char *origin,
+                             const char *expected_sha256, struct error *error)
+{
+    *model = (struct model){0};
+    const struct stiffit_model *descriptor;
+    unsigned char digest[SHA256_BYTES];
+    enum status status = STATUS_OK;
+    model->path = strdup(origin);
+    if (!model->path) {
+        status = error_set(error, STATUS_NO_MEMORY, "out of memory while loading the model %s", origin);
+        goto done;
+    }
+    sha256_of(bytes, n_byte, digest);
+    sha256_hex(digest, model->sha256);
+    if (expected_sha256 && *expected_sha256 && strcasecmp(expected_sha256, model->sha256) != 0) {
+        status = error_set(error, STATUS_BAD_MODEL,
+                           "%s: this is not the model that was meant: its SHA-256 is %s and should be %s; give back "
+                           "the old file, or correct or remove the attribute sha256", origin, model->sha256,
+                           expected_sha256);
+        goto done;
+    }
+    if ((status = elf_image_check(bytes, n_byte, origin, error)) != STATUS_OK)
+        goto done;
+    model->handle = shared_object_open_bytes(bytes, n_byte, origin, error);
+    if (!model->handle) {
+        status = error ? error->status : STATUS_BAD_MODEL;
+        goto done;
+    }
+    descriptor = shared_object_symbol(model->handle, "stiffit_model");
+    if (!descriptor) {
+        status = error_set(error, STATUS_BAD_MODEL,
+                           "%s: this shared object is no stiffit model: it has no symbol stiffit_model; define "
+                           "`STIFFIT_EXPORT const struct stiffit_model stiffit_model = {STIFFIT_MODEL_HEADER, ...}` "
+                           "(man 3 stiffit-model)", origin);
+        goto done;
+    }
+    if ((status = descriptor_copy(&model->abi, descriptor, origin, error)) != STATUS_OK)
+        goto done;
+    status = descriptor_check(&model->abi, origin, error);
+done:
+    if (status != STATUS_OK)
+        model_unload(model);
+    return status;
+}
+
+void model_unload(struct model *model)
+{
+    shared_object_close(model->handle);
+    free(model->path);
+    *model = (struct model){0};
+}
+
+/* Does any parameter enter what `bit` stands for? Without masks: it may. */
+static bool some_parameter_enters(const struct stiffit_model *abi, unsigned bit)
+{
+    if (!abi->parameter_use)
+        return true;
+    for (size_t i = 0; i < abi->n_parameter; i++)
+        if (abi->parameter_use[i] & bit)
+            return true;
+    return false;
+}
+
+uint32_t model_missing_derivatives(const struct model *model)
+{
+    const struct stiffit_model *abi = &model->abi;
+    uint32_t missing = 0;
+    if (abi->n_state > 0) {
+        if (!abi->jacobian && !abi->jacobian_sparse)
+            missing |= NOTE_difference_jacobian;
+        if (!abi->rhs_parameter && some_parameter_enters(abi, STIFFIT_USE_RHS))
+            missing |= NOTE_difference_rhs_parameter;
+        if (!abi->initial_parameter && some_parameter_enters(abi, STIFFIT_USE_INITIAL))
+            missing |= NOTE_difference_initial;
+    }
+    if ((!abi->observe_state && abi->n_state > 0) ||
+        (!abi->observe_parameter && some_parameter_enters(abi, STIFFIT_USE_OBSERVE)))
+        missing |= NOTE_difference_observe;
+    if (abi->noise && ((!abi->noise_state && abi->n_state > 0) ||
+                       (!abi->noise_parameter && some_parameter_enters(abi, STIFFIT_USE_NOISE))))
+        missing |= NOTE_difference_noise;
+    return missing;
+}
+
+static int find_name(const char *const *names, size_t n, const char *name)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(names[i], name) == 0)
+            return (int)i;
+    return -1;
+}
+
+int model_find_parameter(const struct model *model, const char *name)
+{
+    return find_name(model->abi.parameter_name, model->abi.n_parameter, name);
+}
+
+int model_find_observable(const struct model *model, const char *name)
+{
+    return find_name(model->abi.observable_name, model->abi.n_observable, name);
+}
+
+int model_find_covariate(const struct model *model, const char *name)
+{
+    return find_name(model->abi.covariate_name, model->abi.n_covariate, name);
+}

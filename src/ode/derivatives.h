@@ -1,0 +1,75 @@
+/* The model at a point: every function of the plugin behind one check (only finite numbers go in and come out) and, where
+ * the plugin lacks a derivative, its difference quotients. Nothing else in ode/ calls the model.
+ *
+ * Difference quotients are central, with a step of eps^(1/3) times the variable's size: |y| + atol/rtol for a state, |p|
+ * (or |start|, or 1, where p = 0) for a parameter; one-sided where the model is not computable on the other side. The matrix of
+ * Newton's iteration, which only steers, gets forward ones with a step of eps^(1/2).
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef ODE_DERIVATIVES_H
+#define ODE_DERIVATIVES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stiffit/model.h>
+
+/* What went wrong last; `where` is the function's name in the plugin. */
+struct model_failure {
+    const char *where; /* NULL: nothing yet */
+    double t;
+    bool not_finite;   /* it returned success with numbers that are not finite, or was to be given such numbers */
+    bool fatal;
+};
+
+struct derivatives {
+    const struct stiffit_model *abi;
+    double state_floor;              /* atol / rtol */
+    struct stiffit_point at;         /* p, covariate and work of the evaluation; t and y of the call */
+    size_t n_sens;
+    const uint32_t *sens;            /* parameters that derivatives are wanted for */
+    double t0;
+    int64_t n_rhs, n_jacobian;       /* calls, difference quotients included */
+    struct model_failure failure;
+    /* scratch */
+    double *work;                    /* n_work */
+    double *work_up, *work_down;     /* n_work x n_parameter each, for p + h and p - h; NULL where not needed */
+    double *p_moved;                 /* n_parameter */
+    double *y_moved;                 /* n_state */
+    double *up, *down, *base;        /* max(n_state, n_observable) each */
+    double *jacobian_values;         /* n_nonzero, where a dense Jacobian is made from a sparse one */
+};
+
+/* All return STIFFIT_OK, STIFFIT_RECOVERABLE or STIFFIT_FATAL, and note failures in d->failure. Matrices are
+ * column-major; those "by parameter" have n_parameter columns of which only the wanted ones are sure to be written. */
+
+/* False: out of memory. derivatives_fini accepts the rest of a failed init. */
+bool derivatives_init(struct derivatives *d, const struct stiffit_model *abi, double rtol, double atol);
+void derivatives_fini(struct derivatives *d);
+
+/* Starts an evaluation: calls `prepare`. The pointers are kept. */
+int derivatives_begin(struct derivatives *d, const double *p, const double *covariate, double t0, size_t n_sens,
+                      const uint32_t *sens);
+
+int derivatives_rhs(struct derivatives *d, double t, const double *y, double *ydot);
+/* dense, n_state x n_state. `f` is rhs(t, y) or NULL; with rough set, a matrix that steers Newton's iteration will do. */
+int derivatives_jacobian(struct derivatives *d, double t, const double *y, const double *f, bool rough, double *jacobian);
+/* n_nonzero values; only where the plugin has jacobian_sparse. */
+int derivatives_jacobian_sparse(struct derivatives *d, double t, const double *y, double *values);
+int derivatives_rhs_parameter(struct derivatives *d, double t, const double *y, double *by_parameter);
+int derivatives_initial(struct derivatives *d, double *y);
+int derivatives_initial_parameter(struct derivatives *d, double *by_parameter);
+
+/* The observables, or with noise set their standard deviations (which must be > 0). */
+int derivatives_observe(struct derivatives *d, bool noise, double t, const double *y, double *out);
+int derivatives_observe_state(struct derivatives *d, bool noise, double t, const double *y, double *by_state);
+int derivatives_observe_parameter(struct derivatives *d, bool noise, double t, const double *y, double *by_parameter);
+
+/* Whether every one of n numbers is finite. */
+bool all_finite(const double *x, size_t n);
+
+static inline unsigned derivatives_use(const struct stiffit_model *abi, size_t i_parameter)
+{
+    return abi->parameter_use ? abi->parameter_use[i_parameter] : ~0u;
+}
+
+#endif

@@ -1,0 +1,202 @@
+/* Which linear solver a model gets, and the one interface to all three.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "ode/linear.h"
+
+#include "model/shared_object.h"
+#include "ode/dense.h"
+#include "ode/sparse.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Crossovers, see the table in linear_plan_new. */
+enum { LAPACK_FROM = 48, KLU_FROM = 16, KLU_DENSITY = 5 };
+
+typedef void lapack_factor_function(const int *m, const int *n, double *a, const int *lda, int *pivot, int *info);
+typedef void lapack_solve_function(const char *trans, const int *n, const int *nrhs, const double *a, const int *lda,
+                                   const int *pivot, double *b, const int *ldb, int *info, size_t trans_length);
+typedef void blas_multiply_function(const char *ta, const char *tb, const int *m, const int *n, const int *k,
+                                    const double *alpha, const double *a, const int *lda, const double *b,
+                                    const int *ldb, const double *beta, double *c, const int *ldc, size_t ta_length,
+                                    size_t tb_length);
+
+struct linear_plan {
+    enum linear_solver_kind kind;
+    size_t n, n_jacobian;
+    struct sparse_plan *sparse;
+    void *library;
+    lapack_factor_function *dgetrf;
+    lapack_solve_function *dgetrs;
+    blas_multiply_function *dgemm;
+};
+
+struct linear {
+    const struct linear_plan *plan;
+    double *jacobian, *factors;
+    int *pivot;
+    struct sparse *sparse;
+};
+
+/* ISO C has no conversion between the two kinds of pointers; POSIX says that they look the same. */
+#define ASSIGN_FUNCTION(target, address) \
+    do { \
+        void *address_ = (address); \
+        memcpy(&(target), &address_, sizeof address_); \
+    } while (0)
+
+static enum status load_lapack(struct linear_plan *plan, struct error *error)
+{
+    static const char *const names[] = {"libopenblas.so.0", "libopenblas.so"};
+    for (size_t i = 0; i < sizeof names / sizeof *names && !plan->library; i++)
+        plan->library = shared_object_open(names[i], error);
+    if (!plan->library)
+        return error_context(error, "the linear solver lapack needs OpenBLAS");
+    ASSIGN_FUNCTION(plan->dgetrf, shared_object_symbol(plan->library, "dgetrf_"));
+    ASSIGN_FUNCTION(plan->dgetrs, shared_object_symbol(plan->library, "dgetrs_"));
+    ASSIGN_FUNCTION(plan->dgemm, shared_object_symbol(plan->library, "dgemm_"));
+    if (!plan->dgetrf || !plan->dgetrs || !plan->dgemm)
+        return error_set(error, STATUS_SYSTEM, "libopenblas has no dgetrf, dgetrs or dgemm: use --linear-solver dense");
+    return STATUS_OK;
+}
+
+static bool klu_pays(const struct stiffit_model *abi)
+{
+    size_t n = abi->n_state;
+    return abi->jacobian_sparse && n >= KLU_FROM && (size_t)abi->n_nonzero * KLU_DENSITY <= n * n;
+}
+
+struct linear_plan *linear_plan_new(const struct stiffit_model *abi, int requested, struct error *error)
+{
+    struct linear_plan *plan = calloc(1, sizeof *plan);
+    if (!plan) {
+        error_set(error, STATUS_NO_MEMORY, "no memory for the linear solver");
+        return NULL;
+    }
+    size_t n = abi->n_state;
+    plan->n = n;
+    if (requested == LINEAR_KLU && !abi->jacobian_sparse) {
+        error_set(error, STATUS_BAD_MODEL, "the linear solver klu needs a model with a sparse Jacobian; this one has none: "
+                                           "use --linear-solver auto");
+        goto failed;
+    }
+    if (n > 0 && (requested == LINEAR_KLU || (requested == LINEAR_AUTO && klu_pays(abi))))
+        plan->kind = LINEAR_KLU;
+    else if (n > 0 && (requested == LINEAR_LAPACK || (requested == LINEAR_AUTO && n >= LAPACK_FROM)))
+        plan->kind = LINEAR_LAPACK;
+    else
+        plan->kind = LINEAR_DENSE;
+    plan->n_jacobian = plan->kind == LINEAR_KLU ? abi->n_nonzero : n * n;
+    if (plan->kind == LINEAR_KLU) {
+        plan->sparse = sparse_plan_new(abi, error);
+        if (!plan->sparse)
+            goto failed;
+    }
+    if (plan->kind == LINEAR_LAPACK && load_lapack(plan, error) != STATUS_OK) {
+        if (requested == LINEAR_LAPACK)
+            goto failed;
+        plan->kind = LINEAR_DENSE;
+    }
+    return plan;
+failed:
+    linear_plan_free(plan);
+    return NULL;
+}
+
+void linear_plan_free(struct linear_plan *plan)
+{
+    if (!plan)
+        return;
+    sparse_plan_free(plan->sparse);
+    /* OpenBLAS stays loaded: it has threads and thread-local memory of its own that do not survive an unloading. */
+    free(plan);
+}
+
+enum linear_solver_kind linear_plan_kind(const struct linear_plan *plan) { return plan->kind; }
+
+struct linear *linear_new(const struct linear_plan *plan)
+{
+    struct linear *linear = calloc(1, sizeof *linear);
+    if (!linear)
+        return NULL;
+    linear->plan = plan;
+    linear->jacobian = calloc(plan->n_jacobian + 1, sizeof(double));
+    bool complete = linear->jacobian;
+    if (plan->kind == LINEAR_KLU) {
+        linear->sparse = sparse_new(plan->sparse);
+        complete = complete && linear->sparse;
+    } else {
+        linear->factors = calloc(plan->n_jacobian + 1, sizeof(double));
+        linear->pivot = calloc(plan->n + 1, sizeof(int));
+        complete = complete && linear->factors && linear->pivot;
+    }
+    if (complete)
+        return linear;
+    linear_free(linear);
+    return NULL;
+}
+
+void linear_free(struct linear *linear)
+{
+    if (!linear)
+        return;
+    free(linear->jacobian);
+    free(linear->factors);
+    free(linear->pivot);
+    sparse_free(linear->sparse);
+    free(linear);
+}
+
+void linear_begin(struct linear *linear)
+{
+    if (linear->sparse)
+        sparse_begin(linear->sparse);
+}
+
+double *linear_jacobian(struct linear *linear) { return linear->jacobian; }
+
+enum linear_result linear_factor(struct linear *linear, double gamma)
+{
+    const struct linear_plan *plan = linear->plan;
+    size_t n = plan->n;
+    if (plan->kind == LINEAR_KLU)
+        return sparse_factor(linear->sparse, linear->jacobian, gamma);
+    const double *restrict jacobian = linear->jacobian;
+    double *restrict factors = linear->factors;
+    for (size_t i = 0; i < n * n; i++)
+        factors[i] = -gamma * jacobian[i];
+    for (size_t i = 0; i < n; i++)
+        factors[i + i * n] += 1;
+    if (plan->kind == LINEAR_DENSE)
+        return dense_factor(factors, n, linear->pivot) ? LINEAR_OK : LINEAR_SINGULAR;
+    int size = (int)n, info = 0;
+    plan->dgetrf(&size, &size, factors, &size, linear->pivot, &info);
+    return info == 0 ? LINEAR_OK : LINEAR_SINGULAR;
+}
+
+enum linear_result linear_solve(struct linear *linear, double *b, size_t n_column)
+{
+    const struct linear_plan *plan = linear->plan;
+    if (plan->kind == LINEAR_KLU)
+        return sparse_solve(linear->sparse, b, n_column);
+    if (plan->kind == LINEAR_DENSE) {
+        dense_solve(linear->factors, plan->n, linear->pivot, b, n_column);
+        return LINEAR_OK;
+    }
+    int size = (int)plan->n, columns = (int)n_column, info = 0;
+    plan->dgetrs("N", &size, &columns, linear->factors, &size, linear->pivot, b, &size, &info, 1);
+    return info == 0 ? LINEAR_OK : LINEAR_SINGULAR;
+}
+
+void linear_multiply(struct linear *linear, const double *x, double *y, size_t n_column)
+{
+    const struct linear_plan *plan = linear->plan;
+    if (plan->kind == LINEAR_KLU) {
+        sparse_multiply(plan->sparse, linear->jacobian, x, y, n_column);
+    } else if (plan->kind == LINEAR_DENSE) {
+        dense_multiply(linear->jacobian, plan->n, x, y, n_column);
+    } else {
+        int size = (int)plan->n, columns = (int)n_column;
+        const double one = 1, zero = 0;
+        plan->dgemm("N", "N", &size, &columns, &size, &one, linear->jacobian, &size, x, &size, &zero, y, &size, 1, 1);
+    }
+}

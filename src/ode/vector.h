@@ -1,0 +1,29 @@
+/* Our N_Vector: the state and its sensitivities as one vector of equal blocks y, s_1 ... s_S, compiled with the program
+ * because a distribution's SUNDIALS may be built without optimisation. All vectors of a bank share one active length, so
+ * that one integrator memory serves every number of sensitivities; they come from memory that the bank was made with,
+ * because SUNDIALS does not survive a clone that fails.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef ODE_VECTOR_H
+#define ODE_VECTOR_H
+
+#include "ode/sundials_compat.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct vector_bank;
+
+/* `n_vector` vectors of up to `n_block` blocks of `n_state` doubles; NULL: out of memory. Not thread-safe. */
+struct vector_bank *vector_bank_new(SUNContext context, size_t n_state, size_t n_block, size_t n_vector);
+void vector_bank_free(struct vector_bank *bank);
+/* From now on every vector of the bank consists of `n_block` blocks (at most those of vector_bank_new). */
+void vector_bank_set_blocks(struct vector_bank *bank, size_t n_block);
+/* A vector of the bank, its contents undefined; NULL: all are taken. N_VClone of it does the same. */
+N_Vector vector_new(struct vector_bank *bank);
+
+static inline double *vector_data(N_Vector v) { return v->content; }
+
+/* sqrt(sum (x_i w_i)^2 / n); the norm of a whole vector is the largest one of its blocks. */
+double vector_block_norm(const double *x, const double *w, size_t n);
+
+#endif

@@ -1,0 +1,110 @@
+/* The options of `stiffit run`, their defaults and limits.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "run/run_options.h"
+
+#include "run/run_option_table.h"
+
+#include <math.h>
+#include <string.h>
+
+#define FIELD(name) offsetof(struct run_options, name)
+#define NO_LIMIT ((double)INFINITY)
+
+/* --accept-failed fills two neighbouring fields of the struct as one struct option_share. */
+_Static_assert(FIELD(accept_failed_percent) - FIELD(accept_failed) == offsetof(struct option_share, percent), "layout");
+_Static_assert(FIELD(command_line) - FIELD(accept_failed) >= sizeof(struct option_share), "layout");
+_Static_assert(sizeof(enum when) == sizeof(int), "choices are written as int");
+
+static const char *const when_words[] = {"auto", "always", "never", NULL};
+static const char *const linear_words[] = {"auto", "dense", "lapack", "klu", NULL};
+
+static const struct option table[] = {
+    {.name = "output", .letter = 'o', .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(output), .is_file = true,
+     .default_text = "PROBLEM.result.h5", .help = "write the result to this file"},
+    {.name = "in-place", .kind = OPTION_FLAG, .offset = FIELD(in_place),
+     .help = "put the result into the problem file itself (a copy is written beside it, then renamed)"},
+    {.name = "overwrite", .kind = OPTION_FLAG, .offset = FIELD(overwrite),
+     .help = "replace an existing result of another run; without it, such a result is kept and the exit code is 4"},
+    {.name = "restart", .kind = OPTION_FLAG, .offset = FIELD(restart),
+     .help = "begin anew: drop the journal of an earlier, unfinished run instead of resuming it"},
+    {.name = "model", .letter = 'm', .kind = OPTION_STRING, .metavar = "PLUGIN", .offset = FIELD(model), .is_file = true,
+     .default_text = "the one that the problem file names", .help = "the model's plugin; its code is run"},
+    {.name = "trust", .kind = OPTION_FLAG, .offset = FIELD(trust),
+     .help = "run the native code that the problem file names or embeds"},
+    {.name = "threads", .letter = 'j', .kind = OPTION_INTEGER, .offset = FIELD(n_thread), .min = 0, .max = 4096,
+     .default_text = "the CPUs that this process may use",
+     .help = "threads that compute; the results do not depend on it"},
+    {.name = "starts", .kind = OPTION_INTEGER, .offset = FIELD(n_start), .min = 1, .max = 1e6, .default_text = "1",
+     .in_file = true, .help = "fit each dataset from N starts and keep the best: the given start, then points of a "
+     "Latin hypercube within the bounds"},
+    {.name = "seed", .kind = OPTION_INTEGER, .offset = FIELD(seed), .min = 0, .max = NO_LIMIT, .default_text = "1",
+     .in_file = true, .help = "what the random starts depend on, besides dataset and number of the start"},
+    {.name = "accept-failed", .kind = OPTION_COUNT_OR_PERCENT, .offset = FIELD(accept_failed), .min = 0, .max = NO_LIMIT,
+     .default_text = "0", .in_file = true, .help = "exit with 0 as long as no more than so many fits fail"},
+    {.name = "rtol", .kind = OPTION_NUMBER, .offset = FIELD(ode.rtol), .min = 1e-14, .max = 0.1, .default_text = "1e-6",
+     .in_file = true, .help = "relative tolerance of the integrator, states and sensitivities"},
+    {.name = "atol", .kind = OPTION_NUMBER, .offset = FIELD(ode.atol), .min = 0, .max = 1e300, .above_min = true,
+     .default_text = "1e-9", .in_file = true, .help = "absolute tolerance of the integrator, in units of the states"},
+    {.name = "linear-solver", .kind = OPTION_CHOICE, .offset = FIELD(ode.linear_solver), .choice = linear_words,
+     .metavar = "auto|dense|lapack|klu", .default_text = "auto", .in_file = true,
+     .help = "linear algebra of the integrator: by size and sparsity of the model, or this one"},
+    {.name = "ftol", .kind = OPTION_NUMBER, .offset = FIELD(fit.f_tolerance), .min = 0, .max = 1, .default_text = "1e-9",
+     .in_file = true, .help = "a fit has converged when its objective decreases relatively by less than this"},
+    {.name = "gtol", .kind = OPTION_NUMBER, .offset = FIELD(fit.g_tolerance), .min = 0, .max = 1e300,
+     .default_text = "1e-6", .in_file = true, .help = "or when the largest entry of the projected gradient, on the "
+     "optimiser's scale, is below this times max(1, objective)"},
+    {.name = "max-evaluations", .kind = OPTION_INTEGER, .offset = FIELD(fit.max_evaluations), .min = 1, .max = NO_LIMIT,
+     .default_text = "1000", .in_file = true, .help = "evaluations of the model with sensitivities, per fit"},
+    {.name = "max-steps", .kind = OPTION_INTEGER, .offset = FIELD(fit.max_steps), .min = 1, .max = NO_LIMIT,
+     .default_text = "100000", .in_file = true, .help = "integrator steps per evaluation, over all its output times"},
+    {.name = "max-total-steps", .kind = OPTION_INTEGER, .offset = FIELD(fit.max_total_steps), .min = 1, .max = NO_LIMIT,
+     .default_text = "10000000", .in_file = true, .help = "integrator steps per fit"},
+    {.name = "max-seconds", .kind = OPTION_NUMBER, .metavar = "S", .offset = FIELD(fit.max_seconds), .min = 0,
+     .max = NO_LIMIT, .above_min = true, .default_text = "no limit", .in_file = true,
+     .help = "computing time per fit; a fit that it ends depends on the machine's speed"},
+    {.name = "json", .kind = OPTION_FLAG, .offset = FIELD(json), .help = "print the summary as JSON on standard output"},
+    {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .offset = FIELD(quiet),
+     .help = "print nothing but errors"},
+    {.name = "progress", .kind = OPTION_CHOICE, .offset = FIELD(progress), .choice = when_words,
+     .metavar = "auto|always|never", .default_text = "auto",
+     .help = "show the progress: redrawn on a terminal, a line every 30 s elsewhere; 'always' redraws everywhere"},
+    {.name = "color", .kind = OPTION_CHOICE, .offset = FIELD(color), .choice = when_words, .metavar = "auto|always|never",
+     .default_text = "auto", .help = "colours; goes before the environment's NO_COLOR"},
+};
+_Static_assert(sizeof table / sizeof *table <= 64, "`given` has 64 bits");
+
+struct option_table run_options_table(void) { return OPTION_TABLE(table); }
+
+void run_options_init(struct run_options *options)
+{
+    static const struct ode_options ode = ODE_OPTIONS_DEFAULT;
+    static const struct fit_options fit = FIT_OPTIONS_DEFAULT;
+    memset(options, 0, sizeof *options);
+    options->n_start = 1;
+    options->seed = 1;
+    options->ode = ode;
+    options->fit = fit;
+}
+
+enum status run_options_parse(struct run_options *options, int argc, char *const *argv, bool *help,
+                              struct error *error)
+{
+    struct option_words words;
+    run_options_init(options);
+    enum status status = option_parse(run_options_table(), options, &words, 1, argc, argv, error);
+    *help = words.help;
+    if (status || words.help)
+        return status;
+    options->given = words.given;
+    if (words.n_positional < 1)
+        return error_set(error, STATUS_USAGE, "which problem file? None was given");
+    options->problem = words.positional[0];
+    if (options->in_place && options->output)
+        return error_set(error, STATUS_USAGE, "--in-place and --output exclude each other");
+    return STATUS_OK;
+}
+
+enum status run_options_apply(struct run_options *options, const char *name, const char *value, struct error *error)
+{
+    return option_apply(run_options_table(), options, options->given, name, value, error);
+}

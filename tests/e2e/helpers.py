@@ -1,0 +1,209 @@
+"""What the end-to-end tests share: running the program, writing problem files and reading results with h5py, a runner.
+
+SPDX-License-Identifier: BSD-3-Clause
+
+A test file holds functions test_*(tmp); each gets an empty folder. It ends with `helpers.main()`.
+"""
+import inspect
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+import h5py
+import numpy as np
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = ROOT / os.environ.get("STIFFIT_BUILD", "build")
+STIFFIT = BUILD / "stiffit"
+SLOW = os.environ.get("STIFFIT_SLOW") == "1"
+SANITIZE = os.environ.get("STIFFIT_SANITIZE", "")
+SANITIZER_SPEED = 20 if SANITIZE else 1  # a sanitizer costs a factor of 2 to 20
+REPORTS = ("AddressSanitizer", "LeakSanitizer", "ThreadSanitizer", "runtime error:")
+
+
+class Skip(Exception):
+    """Raised by a test that cannot run here; its text is the reason that is shown."""
+
+
+def skip(reason):
+    raise Skip(reason)
+
+
+def slow(test):
+    """Marks a test of `make check-all` only."""
+    def maybe(tmp):
+        if not SLOW:
+            skip("slow: STIFFIT_SLOW=1 (make check-all) runs it")
+        test(tmp)
+    maybe.__name__ = test.__name__
+    maybe.line = test.__code__.co_firstlineno
+    return maybe
+
+
+def model(name):
+    return BUILD / "models" / f"{name}.so"
+
+
+def zoo(name):
+    return BUILD / "tests" / "zoo" / f"{name}.so"
+
+
+def environment(**changes):
+    """Without what would change the program's words or colours."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("LC_", "LANG", "NO_COLOR", "STIFFIT_"))}
+    env.update({k: str(v) for k, v in changes.items()})
+    return env
+
+
+def assert_no_report(done, shown=""):
+    text = (done.stderr or "") + (done.stdout or "")
+    assert done.returncode >= 0, f"{shown} died of signal {-done.returncode}\n{done.stderr}"
+    assert done.returncode != 99 and not any(word in text for word in REPORTS), f"{shown}: sanitizer report\n{text}"
+
+
+def stiffit(*args, code=0, cwd=None, env=None, timeout=600, stdin=None):
+    """Runs the program and checks its exit code (None: any but a crash). Returns the finished process, with text."""
+    command = [str(STIFFIT), *map(str, args)]
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace", cwd=cwd, timeout=timeout,
+                          env=env or environment(), input=stdin, check=False)
+    shown = " ".join(command)
+    assert_no_report(done, shown)
+    if code is not None:
+        codes = code if isinstance(code, tuple) else (code,)
+        assert done.returncode in codes, (f"exit code {done.returncode}, not {code}: {shown}\n"
+                                          f"--- stdout\n{done.stdout[-2000:]}\n--- stderr\n{done.stderr[-4000:]}")
+    return done
+
+
+def write_problem(path, plugin=None, ids=(), rows=(), *, parameters=None, covariates=None, t0=None, options=None):
+    """A problem file as a user of h5py writes it.
+
+    rows: an array of (dataset, time, observable index, value, sigma), in order of dataset, and `observables` from
+    parameters["observables"]; parameters: dict with any of name, start, lower, upper, scale, fixed, observables."""
+    parameters = dict(parameters or {})
+    observables = parameters.pop("observables", None)
+    rows = np.asarray(rows, float).reshape(-1, 5)
+    with h5py.File(path, "w") as f:
+        f.attrs["stiffit_file"] = "problem"
+        f.attrs["format"] = 1
+        group = f.create_group("model")
+        if plugin is not None:
+            group.attrs["plugin"] = str(plugin)
+        if parameters:
+            group = f.create_group("parameters")
+            for name, value in parameters.items():
+                is_text = name in ("name", "scale")
+                group.create_dataset(name, data=list(map(str, value)) if is_text else np.asarray(value),
+                                     **({"dtype": h5py.string_dtype()} if is_text else {}))
+        group = f.create_group("datasets")
+        group.create_dataset("id", data=[str(i) for i in ids], dtype=h5py.string_dtype())
+        if t0 is not None:
+            group["t0"] = t0
+        if covariates:
+            group.create_dataset("covariate_names", data=list(covariates), dtype=h5py.string_dtype())
+            group["covariates"] = np.column_stack([np.asarray(c, float) for c in covariates.values()])
+        group = f.create_group("measurements")
+        group["dataset"] = rows[:, 0].astype(np.int64)
+        group["time"] = rows[:, 1]
+        group["value"] = rows[:, 3]
+        if not np.all(np.isnan(rows[:, 4])):
+            group["sigma"] = rows[:, 4]
+        if observables is not None:
+            group["observable"] = rows[:, 2].astype(np.int32)
+            group.create_dataset("observable_names", data=list(observables), dtype=h5py.string_dtype())
+        if options:
+            group = f.create_group("options")
+            for name, value in options.items():
+                group.attrs[name] = value
+    return path
+
+
+def read_fits(path):
+    """The columns of /fits; status as names."""
+    with h5py.File(path, "r") as f:
+        fits = {}
+        for name, column in f["fits"].items():
+            data = column[()]
+            if h5py.check_string_dtype(column.dtype):
+                data = column.asstr()[()]
+            names = h5py.check_enum_dtype(column.dtype)
+            if names:
+                by_number = {number: name for name, number in names.items()}
+                data = np.array([by_number[int(value)] for value in data.ravel()]).reshape(data.shape)
+            fits[name] = data
+        fits["names"] = [s.decode() if isinstance(s, bytes) else s for s in f["parameters/name"][()]]
+        return fits
+
+
+def result_path(problem):
+    return pathlib.Path(str(problem)[:-3] + ".result.h5")
+
+
+def run(problem, *args, code=0, **keywords):
+    """`stiffit run`, trusting the model that the file names; returns the fits."""
+    done = stiffit("run", problem, "--trust", *args, code=code, **keywords)
+    output = result_path(problem)
+    for flag, value in zip(args, list(args[1:]) + [None]):
+        if flag in ("-o", "--output"):
+            output = value
+        if flag == "--in-place":
+            output = problem
+    fits = read_fits(output)
+    fits["stderr"] = done.stderr
+    return fits
+
+
+def decay_problem(path, n, *, seed=1, n_time=8, noise=0.01, model_name="decay", **keywords):
+    """n one-state datasets A exp(-k t); the fastest thing there is to fit. Returns the true (k, A)."""
+    rng = np.random.default_rng(seed)
+    k = np.exp(rng.normal(np.log(0.3), 0.4, n))
+    a = np.exp(rng.normal(np.log(2.0), 0.2, n))
+    t = np.linspace(0.5, 8.0, n_time)
+    y = a[:, None] * np.exp(-k[:, None] * t) * (1 + noise * rng.standard_normal((n, n_time)))
+    rows = np.column_stack([np.repeat(np.arange(n), n_time), np.tile(t, n), np.zeros(n * n_time), y.ravel(),
+                            np.full(n * n_time, np.nan)])
+    write_problem(path, model(model_name), [f"d{i}" for i in range(n)], rows, **keywords)
+    return np.column_stack([k, a])
+
+
+def compile_plugin(source, path):
+    """The documented line, with this repository's header."""
+    subprocess.run([os.environ.get("CC", "cc"), "-std=c11", "-O2", "-fPIC", "-shared", "-I", str(ROOT / "include"),
+                    "-o", str(path), "-xc", "-", "-xnone", "-lm"], input=source, text=True, check=True)
+    return path
+
+
+def summary(done):
+    """The JSON that a command with --json printed."""
+    return json.loads(done.stdout)
+
+
+def main():
+    module = inspect.getmodule(inspect.stack()[1].frame)
+    tests = [(getattr(test, "line", None) or test.__code__.co_firstlineno, name, test)
+             for name, test in vars(module).items() if name.startswith("test_") and callable(test)]
+    wanted = sys.argv[1:]
+    failed = 0
+    for _, name, test in sorted(tests, key=lambda entry: entry[0]):
+        if wanted and not any(word in name for word in wanted):
+            continue
+        tmp = pathlib.Path(tempfile.mkdtemp(prefix="stiffit-test-"))
+        began = time.monotonic()
+        try:
+            test(tmp)
+            print(f"ok {name}  {time.monotonic() - began:.1f} s")
+        except Skip as reason:
+            print(f"skip {name}: {reason}")
+        except Exception:  # pylint: disable=broad-except
+            failed += 1
+            traceback.print_exc(file=sys.stdout)
+            print(f"FAIL {name}")
+        finally:
+            shutil.rmtree(tmp, ignore_errors=True)
+    sys.exit(1 if failed else 0)

@@ -1,0 +1,173 @@
+"""What `stiffit run` promises about its options, its files and the parameters' starts, bounds, scales.
+
+SPDX-License-Identifier: BSD-3-Clause
+"""
+import shutil
+
+import h5py
+import numpy as np
+
+import helpers as h
+import oracles as o
+from test_robertson import robertson_problem
+
+
+def test_help_and_version(tmp):
+    for args in (["--help"], ["run", "--help"], ["help"], ["help", "run"], ["import", "--help"], ["export", "--help"],
+                 ["simulate", "--help"], ["show", "--help"], ["model", "--help"], ["--version"]):
+        done = h.stiffit(*args, code=0)
+        assert done.stdout and not done.stderr, (args, done.stderr)
+    assert "SUNDIALS" in h.stiffit("--version").stdout
+
+
+def test_already_complete_overwrite_and_refusal(tmp):
+    h.decay_problem(tmp / "p.h5", 20)
+    h.run(tmp / "p.h5")
+    first = h.result_path(tmp / "p.h5").read_bytes()
+    again = h.stiffit("run", tmp / "p.h5", "--trust", code=0)
+    assert "already complete" in again.stderr, again.stderr
+    other = h.stiffit("run", tmp / "p.h5", "--trust", "--seed", "5", "--starts", "2", code=4)
+    assert "--overwrite" in other.stderr, other.stderr
+    assert h.result_path(tmp / "p.h5").read_bytes() == first, "untouched until --overwrite"
+    h.stiffit("run", tmp / "p.h5", "--trust", "--seed", "5", "--overwrite", code=0)
+    assert h.result_path(tmp / "p.h5").read_bytes() != first
+
+
+def test_failed_rows_keep_their_exit_code(tmp):
+    h.decay_problem(tmp / "p.h5", 10)
+    with h5py.File(tmp / "p.h5", "r+") as f:
+        f["measurements/time"][0] = np.nan
+    h.run(tmp / "p.h5", code=1)
+    h.stiffit("run", tmp / "p.h5", "--trust", code=1)  # already complete, with that result's exit code
+    h.stiffit("run", tmp / "p.h5", "--trust", "--overwrite", "--accept-failed", "1", code=0)
+    h.stiffit("run", tmp / "p.h5", "--trust", "--overwrite", "--accept-failed", "10%", code=0)
+    h.stiffit("run", tmp / "p.h5", "--trust", "--overwrite", "--accept-failed", "9%", code=1)
+
+
+def test_in_place(tmp):
+    h.decay_problem(tmp / "p.h5", 20)
+    shutil.copy(tmp / "p.h5", tmp / "q.h5")
+    beside = h.run(tmp / "p.h5")
+    within = h.run(tmp / "q.h5", "--in-place")
+    np.testing.assert_array_equal(beside["parameters"], within["parameters"])
+    with h5py.File(tmp / "q.h5") as f:
+        assert f.attrs["stiffit_file"] in ("problem", b"problem")
+        assert "measurements/time" in f and "fits/parameters" in f
+    again = h.stiffit("run", tmp / "q.h5", "--trust", "--in-place", code=0)
+    assert "already complete" in again.stderr, again.stderr
+
+
+def test_columns_and_attributes(tmp):
+    h.decay_problem(tmp / "p.h5", 20)
+    h.run(tmp / "p.h5")
+    with h5py.File(h.result_path(tmp / "p.h5")) as f:
+        for column in ("id", "parameters", "objective", "status", "at_bound", "gradient_norm", "iterations",
+                       "evaluations", "steps", "seconds", "message"):
+            assert f["fits"][column].shape[0] == 20, column
+        assert f["fits/objective"].attrs["kind"] in ("half_sum_of_squares", b"half_sum_of_squares")
+        assert h5py.check_enum_dtype(f["fits/status"].dtype)["converged"] == 1
+        assert "provenance" in f
+        assert list(f["fits/id"].asstr()[:3]) == ["d0", "d1", "d2"]
+
+
+def test_starts_per_dataset_and_fixed(tmp):
+    n = 12
+    rng = np.random.default_rng(3)
+    names = ["A", "k"]  # not the model's order: the file's counts
+    start = np.column_stack([rng.uniform(1, 3, n), rng.uniform(0.1, 0.9, n)])
+    fixed = np.zeros((n, 2), int)
+    fixed[::2, 0] = 1
+    h.decay_problem(tmp / "p.h5", n, parameters={"name": names, "start": start, "fixed": fixed})
+    fits = h.run(tmp / "p.h5")
+    assert fits["names"] == names
+    np.testing.assert_array_equal(fits["parameters"][::2, 0], start[::2, 0])  # fixed: to the bit
+    assert np.all(fits["parameters"][1::2, 0] != start[1::2, 0])
+    with h5py.File(tmp / "p.h5") as f:
+        t = f["measurements/time"][:8]
+        y = f["measurements/value"][()].reshape(n, 8)
+    for i in range(0, n, 2):  # one free parameter left: an oracle of its own
+        k = o.fit_log(lambda p, i=i: start[i, 0] * np.exp(-p[0] * t) - y[i], [0.3])[0]
+        assert abs(fits["parameters"][i, 1] / k - 1) < 1e-4, (i, fits["parameters"][i], k)
+
+
+def test_lower_start_outside_the_bounds_is_moved_and_noted(tmp):
+    h.decay_problem(tmp / "p.h5", 4, parameters={"name": ["k", "A"], "start": [50.0, 2.0], "lower": [1e-3, 0.1],
+                                                 "upper": [5.0, 50.0], "scale": ["log", "log"]})
+    fits = h.run(tmp / "p.h5")
+    assert set(fits["status"]) == {"converged"}
+    assert np.all(fits["notes"] & 32), fits["notes"]  # start_moved
+    assert np.all(fits["parameters"][:, 0] < 5.0)
+
+
+def test_active_bounds_against_scipy(tmp):
+    """Upper bounds that cut the optimum off: the answer lies on them, to the bit, and is what L-BFGS-B finds."""
+    n = 8 if not h.SANITIZE else 3
+    upper = np.array([0.03, 1e6, 1e9])
+    lower = np.array([1e-4, 1e2, 1e5])
+    start = np.array([0.02, 1e4, 3e7])
+    _, value, sigma = robertson_problem(tmp / "p.h5", n, lower=lower, upper=upper, start=start)
+    fits = h.run(tmp / "p.h5")
+    on_bound = 0
+    for i in range(n):
+        scipy, best = o.fit_bounded(lambda p, i=i: o.robertson_objective(p, value[i], sigma[i], 1e-10), start,
+                                    list(zip(np.log(lower), np.log(upper))))
+        ours = o.robertson_objective(fits["parameters"][i], value[i], sigma[i])
+        assert ours <= best * (1 + 1e-6), (i, ours, best, fits["parameters"][i], scipy)
+        assert np.all(fits["parameters"][i] <= upper) and np.all(fits["parameters"][i] >= lower)
+        assert np.all((fits["at_bound"][i] == 1) == (fits["parameters"][i] == upper))
+        assert (fits["parameters"][i, 0] == upper[0]) == (abs(scipy[0] / upper[0] - 1) < 1e-9), (i, scipy)
+        on_bound += int(fits["at_bound"][i, 0])
+    assert on_bound > 0, "the problem was to have active bounds"
+    assert set(fits["status"]) == {"converged"}, fits["status"]
+
+
+def test_many_starts_are_never_worse(tmp):
+    h.decay_problem(tmp / "p.h5", 10, parameters={"name": ["k", "A"], "start": [0.5, 1.0], "lower": [1e-3, 1e-2],
+                                                  "upper": [1e1, 1e2], "scale": ["log", "log"]})
+    one = h.run(tmp / "p.h5", "-o", tmp / "1.h5")
+    five = h.run(tmp / "p.h5", "--starts", 5, "-o", tmp / "5.h5")
+    again = h.run(tmp / "p.h5", "--starts", 5, "-o", tmp / "5b.h5")
+    other = h.run(tmp / "p.h5", "--starts", 5, "--seed", 9, "-o", tmp / "5c.h5")
+    assert np.all(five["objective"] <= one["objective"])
+    np.testing.assert_array_equal(five["parameters"], again["parameters"])
+    np.testing.assert_allclose(five["parameters"], other["parameters"], rtol=1e-4)  # one valley, whatever the start
+
+
+def test_options_in_the_file_lose_to_the_command_line(tmp):
+    h.decay_problem(tmp / "p.h5", 3, options={"max-evaluations": 1})
+    fits = h.run(tmp / "p.h5", "-o", tmp / "a.h5", code=1)
+    assert set(fits["status"]) == {"budget"}, fits["status"]
+    fits = h.run(tmp / "p.h5", "--max-evaluations", 500, "-o", tmp / "b.h5", code=0)
+    assert set(fits["status"]) == {"converged"}, fits["status"]
+
+
+def test_t0_and_covariates(tmp):
+    """An initial time of its own per dataset shifts the solution."""
+    n = 4
+    h.decay_problem(tmp / "p.h5", n)
+    h.decay_problem(tmp / "q.h5", n, t0=np.arange(n, dtype=float))
+    with h5py.File(tmp / "q.h5", "r+") as f:
+        f["measurements/time"][...] += f["measurements/dataset"][()]
+    a, b = h.run(tmp / "p.h5"), h.run(tmp / "q.h5")
+    # the same curves on a shifted clock: equal up to the integrator's tolerance
+    np.testing.assert_allclose(a["parameters"], b["parameters"], rtol=1e-4)
+
+
+def test_export_and_show(tmp):
+    h.decay_problem(tmp / "p.h5", 5)
+    fits = h.run(tmp / "p.h5")
+    lines = h.stiffit("export", h.result_path(tmp / "p.h5")).stdout.splitlines()
+    assert len(lines) == 6
+    header = lines[0].split(",")
+    for i, line in enumerate(lines[1:]):
+        row = dict(zip(header, line.split(",")))
+        assert row["id"] == fits["id"][i] and row["status"] == "converged"
+        for j, name in enumerate(fits["names"]):
+            assert float(row[name]) == fits["parameters"][i, j]  # %.17g: to the bit
+    shown = h.stiffit("show", h.result_path(tmp / "p.h5")).stdout
+    assert "converged" in shown and "k" in shown
+    h.summary(h.stiffit("show", "--json", h.result_path(tmp / "p.h5")))
+
+
+if __name__ == "__main__":
+    h.main()

@@ -1,0 +1,171 @@
+/* What the tests of fit/ share: a host that evaluates models without states (observables of time alone) on the spot, so that
+ * an optimiser can be tested without an integrator, and the set-up of a problem around it.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TESTS_FIT_CASE_H
+#define TESTS_FIT_CASE_H
+
+#include "fit/fit.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { CASE_PARAMETERS = 64 };
+
+struct fit_case {
+    struct model model;
+    struct ode_task task;
+    struct fit_problem problem;
+    struct fit_options options;
+    struct fit_host host;
+    struct fit_result result;
+    struct arena arena;
+    /* after each evaluation: spoils it, or cancels by returning false */
+    bool (*spoil)(struct fit_case *self, struct evaluation *evaluation);
+    int64_t n_ask, elapsed_ns, steps_each;
+    uint64_t random;
+    double *time, *value, *sigma;
+    uint32_t *row_time, *row_observable;
+    uint32_t to_model[CASE_PARAMETERS];
+    double start[CASE_PARAMETERS], lower[CASE_PARAMETERS], upper[CASE_PARAMETERS], parameter[CASE_PARAMETERS];
+    enum parameter_scale scale[CASE_PARAMETERS];
+    uint8_t fixed[CASE_PARAMETERS];
+    int8_t at_bound[CASE_PARAMETERS];
+    const char *name[CASE_PARAMETERS];
+};
+
+static int case_point(const struct stiffit_model *abi, const struct evaluation *evaluation, size_t i,
+                      stiffit_function *function, double *out)
+{
+    const struct ode_task *task = evaluation->task;
+    (void)abi;
+    struct stiffit_point at = {.t = task->time[task->row_time[i]], .p = evaluation->p, .covariate = task->covariate};
+    return function(&at, out);
+}
+
+static void case_evaluate(struct fit_case *self, struct evaluation *evaluation)
+{
+    const struct stiffit_model *abi = &self->model.abi;
+    const struct ode_task *task = evaluation->task;
+    size_t n_row = task->n_row, n_obs = abi->n_observable;
+    double *out = malloc(n_obs * (abi->n_parameter + 1) * sizeof *out);
+    evaluation->outcome = EVALUATION_OK;
+    evaluation->n_step = self->steps_each;
+    for (size_t i = 0; i < n_row; i++) {
+        size_t observable = task->row_observable[i];
+        int code = case_point(abi, evaluation, i, abi->observe, out);
+        evaluation->prediction[i] = out[observable];
+        if (code || !isfinite(out[observable]))
+            evaluation->outcome = EVALUATION_MODEL_FAILED;
+        if (evaluation->n_sens)
+            case_point(abi, evaluation, i, abi->observe_parameter, out);
+        for (size_t j = 0; j < evaluation->n_sens; j++) {
+            double d = out[observable + n_obs * evaluation->sens[j]];
+            evaluation->d_prediction[i + j * n_row] = d;
+            if (!isfinite(d))
+                evaluation->outcome = EVALUATION_MODEL_FAILED;
+        }
+        if (!abi->noise)
+            continue;
+        case_point(abi, evaluation, i, abi->noise, out);
+        evaluation->noise[i] = out[observable];
+        case_point(abi, evaluation, i, abi->noise_parameter, out);
+        for (size_t j = 0; j < evaluation->n_sens; j++)
+            evaluation->d_noise[i + j * n_row] = out[observable + n_obs * evaluation->sens[j]];
+    }
+    if (evaluation->outcome != EVALUATION_OK)
+        snprintf(evaluation->reason, sizeof evaluation->reason, "the test's model failed");
+    free(out);
+}
+
+/* Promise: whatever the optimiser does, only finite parameters within their bounds arrive here. */
+static bool case_ask(void *context, struct evaluation *const *evaluations, size_t n)
+{
+    struct fit_case *self = context;
+    for (size_t e = 0; e < n; e++) {
+        struct evaluation *evaluation = evaluations[e];
+        for (size_t i = 0; i < self->problem.n_parameter; i++) {
+            double p = evaluation->p[self->to_model[i]];
+            assert_true(isfinite(p));
+            if (!self->fixed[i])
+                assert_true(p >= self->lower[i] && p <= self->upper[i]);
+        }
+        for (size_t j = 1; j < evaluation->n_sens; j++)
+            assert_true(evaluation->sens[j] > evaluation->sens[j - 1]);
+        self->n_ask++;
+        case_evaluate(self, evaluation);
+        if (self->spoil && !self->spoil(self, evaluation))
+            return false;
+    }
+    return true;
+}
+
+static int64_t case_elapsed(void *context)
+{
+    return ((struct fit_case *)context)->elapsed_ns;
+}
+
+/* Parameters 1 from -inf to inf on the linear scale, rows all zero with sigma 1, observable 0; the caller changes them. */
+static struct fit_case *case_new(const struct stiffit_model *abi, size_t n_row)
+{
+    struct fit_case *self = calloc(1, sizeof *self);
+    assert_non_null(self);
+    self->model.abi = *abi;
+    self->time = calloc(n_row, sizeof(double));
+    self->value = calloc(n_row, sizeof(double));
+    self->sigma = calloc(n_row, sizeof(double));
+    self->row_time = calloc(n_row, sizeof(uint32_t));
+    self->row_observable = calloc(n_row, sizeof(uint32_t));
+    for (size_t i = 0; i < n_row; i++) {
+        self->row_time[i] = (uint32_t)i;
+        self->time[i] = (double)i;
+        self->sigma[i] = 1;
+    }
+    assert_true(abi->n_parameter <= CASE_PARAMETERS);
+    for (uint32_t i = 0; i < abi->n_parameter; i++) {
+        self->to_model[i] = i;
+        self->start[i] = 1;
+        self->lower[i] = -INFINITY;
+        self->upper[i] = INFINITY;
+        self->name[i] = "b";
+    }
+    if (!self->model.abi.parameter_name)
+        self->model.abi.parameter_name = self->name;
+    self->task = (struct ode_task){.n_time = n_row, .time = self->time, .n_row = n_row, .row_time = self->row_time,
+                                   .row_observable = self->row_observable};
+    self->problem = (struct fit_problem){.model = &self->model, .task = &self->task, .value = self->value,
+        .sigma = self->sigma, .n_parameter = abi->n_parameter, .to_model = self->to_model, .start = self->start,
+        .lower = self->lower, .upper = self->upper, .scale = self->scale, .fixed = self->fixed, .seed = 1, .n_start = 1};
+    self->options = (struct fit_options)FIT_OPTIONS_DEFAULT;
+    self->host = (struct fit_host){case_ask, case_elapsed, self};
+    self->result.parameter = self->parameter;
+    self->result.at_bound = self->at_bound;
+    return self;
+}
+
+static struct fit_result *case_run(struct fit_case *self)
+{
+    arena_reset(&self->arena);
+    self->n_ask = 0;
+    fit_run(&self->problem, &self->options, &self->host, &self->arena, &self->result);
+    return &self->result;
+}
+
+static void case_free(struct fit_case *self)
+{
+    arena_fini(&self->arena);
+    free(self->time);
+    free(self->value);
+    free(self->sigma);
+    free(self->row_time);
+    free(self->row_observable);
+    free(self);
+}
+
+#endif
