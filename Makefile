@@ -76,7 +76,7 @@ $(B)/stiffit: $(B)/obj/src/cli/main.o $(B)/libstiffit.a
 
 $(B)/libstiffit.a: $(OBJECTS)
 	@echo "  AR      $@"
-	$(Q)rm -f $@ && $(AR) rcs $@ $^
+	$(Q)rm -f $@ && $(AR) qcs $@ $^
 
 $(B)/obj/%.o: %.c | $(B)/dependencies.found
 	@mkdir -p $(@D)
@@ -143,7 +143,8 @@ demo: ## install what is missing, build, and fit real data and a thousand bootst
 check: ## install what is missing, build, and run lint and the tests (a few minutes)
 	$(Q)$(INSTALL_DEPS) check
 	$(SUBMAKE) lint tests
-	$(Q)$(TEST_ENV) $(PYTHON) tests/run
+	$(SUBMAKE) SANITIZE=address,undefined CFLAGS="-O1 -g" tests
+	$(Q)$(TEST_ENV) $(PYTHON) tests/run --sanitized build/address-undefined
 
 .PHONY: check-all
 check-all: ## the slow tests too, and the sanitizers (about an hour)

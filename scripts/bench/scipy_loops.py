@@ -75,7 +75,7 @@ def pinene_case(n=50):
 def robertson_case(n=200):
     _, value, sigma = o.robertson_data(n)
     return Case("robertson", o.robertson_rhs, [1.0, 0, 0], o.ROBERTSON_T, o.ROBERTSON_P, value, sigma,
-                [1.0, 1e4, 1.0], ["y1", "y2_scaled", "y3"], ["p1", "p2", "p3"], o.robertson_jacobian)
+                [1.0, 1e4, 1.0], ["y1", "y2e4", "y3"], ["p1", "p2", "p3"], o.robertson_jacobian)
 
 
 def bdf_lbfgsb(case, i):

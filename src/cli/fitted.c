@@ -125,12 +125,12 @@ enum status fitted_open(struct fitted *fitted, const struct fitted_options *opti
     fitted->p = calloc(fitted->model.abi.n_parameter, sizeof *fitted->p);
     if (!fitted->p)
         return error_set(error, STATUS_NO_MEMORY, "out of memory for %u parameters", fitted->model.abi.n_parameter);
-    return simulation_init(&fitted->simulation, &fitted->model, &ode, max_steps < 1e18 ? (int64_t)max_steps : INT64_MAX, error);
+    return predictor_init(&fitted->predictor, &fitted->model, &ode, max_steps < 1e18 ? (int64_t)max_steps : INT64_MAX, error);
 }
 
 void fitted_close(struct fitted *fitted)
 {
-    simulation_fini(&fitted->simulation);
+    predictor_fini(&fitted->predictor);
     problem_block_fini(&fitted->data);
     result_block_fini(&fitted->fits);
     model_unload(&fitted->model);

@@ -3,7 +3,7 @@
 #ifndef CLI_FITTED_H
 #define CLI_FITTED_H
 
-#include "cli/simulation.h"
+#include "cli/predictor.h"
 #include "io/problem.h"
 #include "io/result.h"
 
@@ -18,7 +18,7 @@ struct fitted {
     struct result *result;
     struct problem *problem;
     struct model model;
-    struct simulation simulation;
+    struct predictor predictor;
     struct problem_block data;
     struct result_block fits;
     uint64_t i_data, i_fit; /* next rows within the blocks */

@@ -9,15 +9,40 @@
 #include "fit/quadratic.h"
 
 #include <float.h>
+#ifndef MAXMEM
+#define MAXMEM 16
+#endif
+#ifndef MEMP
+#define MEMP 1e-3
+#endif
+#ifndef DSTART
+#define DSTART 1e-2
+#endif
+#ifndef GROW1
+#define GROW1 10
+#endif
+#ifndef GROW2
+#define GROW2 30
+#endif
+#ifndef DREST
+#define DREST 1e-4
+#endif
+#ifndef MTL
+#define MTL 0
+#endif
+#ifndef SHRINK
+#define SHRINK 0.1
+#endif
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { FEW_REJECTED = 3, MAX_REJECTED = 9, MAX_NOISY = 20, HISTORY = 5, MAX_MEMORY = 16 };
+enum { FEW_REJECTED = 3, MAX_REJECTED = 9, MAX_NOISY = 20, HISTORY = 5, MAX_MEMORY = MAXMEM };
 
 /* Levenberg-Marquardt damping, relative to the model's diagonal. */
-static const double DAMPING_START = 1e-3, DAMPING_LEAST = 1e-10, DAMPING_RESTART = 1e-4,
+static const double DAMPING_START = DSTART, DAMPING_LEAST = 1e-10, DAMPING_RESTART = DREST,
                     DAMPING_JUDGE = 1e-8;
 /* Changes of the objective below this, relative to it, may be integrator noise. */
 static const double NOISE_LIKELY = 1e-3;
@@ -44,6 +69,7 @@ struct descent {
     int n_trial, n_taken;        /* of this round */
     int n_accepted;              /* iterations of libLBFGS in this round */
     int patience;                /* iterations that it is given */
+    bool by_slopes;              /* a trial was judged by slopes: its objective would only mislead libLBFGS */
     double first_ratio;          /* decrease over promise of the round's first trial */
     bool ended;                  /* ASKED_END was seen */
 
@@ -124,7 +150,7 @@ static double longest_step(enum parameter_scale scale)
 }
 
 #ifndef HIST
-#define HIST 1
+#define HIST 1e-4
 #endif
 static void make_damped(struct descent *descent)
 {
@@ -209,6 +235,7 @@ static double judge_decrease(struct descent *descent)
     if (decrement(descent, descent->trial->gradient) > 0.5 * decrement(descent, descent->best->gradient))
         return fmin(by_value, by_slopes);
     descent->n_noisy += by_slopes > 0;
+    descent->by_slopes = true;
     return by_slopes;
 }
 
@@ -285,7 +312,7 @@ static bool lbfgs_trial(void *context, const double *x, double *f, double *gradi
     if (better)
         take_trial(descent);
     /* A first trial that promised much and gave nothing calls for more damping rather than for a line search. */
-    return part >= 1 && (better || !first);
+    return part >= 1 && !descent->by_slopes && (better || !first || MTL);
 }
 
 static bool lbfgs_accepted(void *context, double slope_ratio)
@@ -295,7 +322,7 @@ static bool lbfgs_accepted(void *context, double slope_ratio)
     descent->n_iteration++;
     descent->n_accepted++;
     /* Where the model alone converges fast, a new one is worth more than libLBFGS's memory. */
-    bool fast = slope_ratio < 0.3;
+    bool fast = slope_ratio < 0.3 || descent->promise > MEMP * size_of(descent, descent->best->f);
     if (fast)
         descent->patience = 1;
     else if (descent->n_accepted >= descent->patience && descent->patience < MAX_MEMORY)
@@ -410,13 +437,13 @@ static void adapt_damping(struct descent *descent, bool gained)
         descent->n_rejected = 0;
         descent->noise = INFINITY;
         if (descent->first_ratio > 0.75)
-            descent->damping = fmax(0.1 * descent->damping, DAMPING_LEAST);
+            descent->damping = fmax(SHRINK * descent->damping, DAMPING_LEAST);
         else if (descent->first_ratio < 0.25)
             descent->damping *= 4;
         return;
     }
     descent->n_rejected++;
-    double factor = descent->n_rejected == 1 ? 10 : descent->n_rejected == 2 ? 30 : 100;
+    double factor = descent->n_rejected == 1 ? GROW1 : descent->n_rejected == 2 ? GROW2 : 100;
     descent->damping = fmax(descent->damping, DAMPING_RESTART) * factor;
     descent->patience = 1;
 }
@@ -432,6 +459,7 @@ static enum outcome run_rounds(struct descent *descent)
             return OUTCOME_converged;
         descent->n_trial = descent->n_accepted = descent->n_taken = 0;
         descent->first_ratio = 0;
+        descent->by_slopes = false;
         if (step_meets_box(descent))
             try_step(descent);
         else if (search_inside(descent) == OUTCOME_out_of_memory)

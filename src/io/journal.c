@@ -3,6 +3,7 @@
  * Threads need no lock: O_APPEND puts each record behind all others, and the kernel lets only one write at a time pass
  * through an open file. Only a write that stops half-way (the disk is full) needs care.
  * SPDX-License-Identifier: BSD-3-Clause */
+#include "io/durable.h"
 #include "io/journal_format.h"
 
 #include <dirent.h>
@@ -17,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { ON_STACK = 4096, PATH_LENGTH = 4096, MAX_NAME_TRIES = 100 };
+enum { ON_STACK = 4096, MAX_NAME_TRIES = 100 };
 
 struct journal {
     int file;
@@ -25,59 +26,24 @@ struct journal {
     char path[];
 };
 
-static enum status sync_file(int file, const char *path, struct error *error)
-{
-    /* Some file systems have no fsync for directories and say EINVAL. */
-    if (fsync(file) == 0 || errno == EINVAL || errno == EROFS)
-        return STATUS_OK;
-    return error_system(error, errno, "cannot bring '%s' to disk", path);
-}
-
-static enum status sync_directory(const char *path, struct error *error)
-{
-    int file = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (file < 0)
-        return error_system(error, errno, "cannot open the directory '%s'", path);
-    enum status status = sync_file(file, path, error);
-    close(file);
-    return status;
-}
-
-/* The directory that `path` is in: "." for a bare name. */
-static enum status parent_of(const char *path, char parent[PATH_LENGTH], struct error *error)
-{
-    size_t n = strlen(path);
-    while (n > 1 && path[n - 1] == '/')
-        n--;
-    while (n > 0 && path[n - 1] != '/')
-        n--;
-    while (n > 1 && path[n - 1] == '/')
-        n--;
-    if (n >= PATH_LENGTH)
-        return error_set(error, STATUS_SYSTEM, "the path '%.100s...' is too long", path);
-    memcpy(parent, n ? path : ".", n ? n : 1);
-    parent[n ? n : 1] = '\0';
-    return STATUS_OK;
-}
-
 static enum status make_directory(const char *directory, struct error *error)
 {
     struct stat found;
-    char parent[PATH_LENGTH];
+    char parent[DURABLE_PATH];
     if (stat(directory, &found) == 0) {
         if (S_ISDIR(found.st_mode))
             return STATUS_OK;
         return error_set(error, STATUS_SYSTEM, "'%s' should be the journal's directory, but it is a file: rename it, or "
                          "choose another result file", directory);
     }
-    enum status status = parent_of(directory, parent, error);
+    enum status status = durable_parent(directory, parent, error);
     if (status)
         return status;
     if (stat(parent, &found) != 0)
         return error_system(error, errno, "cannot make the journal '%s': there is no directory '%s'", directory, parent);
     if (mkdir(directory, 0777) != 0 && errno != EEXIST)
         return error_system(error, errno, "cannot make the journal '%s' (may you write to '%s'?)", directory, parent);
-    return sync_directory(parent, error);
+    return durable_sync_directory(parent, error);
 }
 
 /* Field 22 of /proc/self/stat: with host and process number it names a process for good. */
@@ -206,9 +172,9 @@ enum status journal_open(struct journal **journal, const char *directory, const 
     journal_encode_header(identity, header);
     status = append_bytes(made, header, sizeof header, error);
     if (!status)
-        status = sync_file(made->file, made->path, error);
+        status = durable_sync(made->file, made->path, error);
     if (!status)
-        status = sync_directory(directory, error);
+        status = durable_sync_directory(directory, error);
     if (status)
         unlink(made->path);
 done:
@@ -237,7 +203,7 @@ enum status journal_append(struct journal *journal, const struct fit_record *rec
 
 enum status journal_sync(struct journal *journal, struct error *error)
 {
-    return sync_file(journal->file, journal->path, error);
+    return durable_sync(journal->file, journal->path, error);
 }
 
 void journal_close(struct journal *journal)

@@ -6,9 +6,10 @@
 #include "base/error.h"
 #include "io/journal.h"
 
+/* Attributes of /provenance, strings. Names that begin with "identity_" are the identity's own and not among them. */
 struct provenance {
     size_t n;
-    const char *const *name, *const *value; /* attributes of /provenance, strings */
+    const char *const *name, *const *value;
 };
 
 struct result_header {
@@ -17,8 +18,9 @@ struct result_header {
     const char *const *parameter_scale;
     const char *const *parameter_unit;    /* or NULL */
     const char *objective_kind;           /* "half_sum_of_squares" or "negative_log_likelihood" */
-    struct run_identity identity;
+    struct run_identity identity;         /* n_dataset: as many rows are expected, for the choice of chunks */
     struct provenance provenance;
+    size_t id_length;                     /* the longest id in bytes as far as known, 0: not known; saves time only */
 };
 
 struct result_writer;
@@ -27,13 +29,14 @@ struct result_writer;
  * into the copy. */
 enum status result_writer_open(struct result_writer **writer, const char *path, const char *in_place_of,
                                const struct result_header *header, struct error *error);
-/* Rows in order. record->parameter and at_bound as in the header's order. */
+/* Rows in order. record->parameter and at_bound as in the header's order. The record and the id are copied. Equal headers
+ * and rows make equal files, byte for byte. */
 enum status result_writer_add(struct result_writer *writer, const char *id, const struct fit_record *record,
                               struct error *error);
 enum status result_writer_finish(struct result_writer *writer, struct error *error);
 void result_writer_close(struct result_writer *writer); /* without finish: removes the temporary file */
 
-struct result; /* an open result file */
+struct result; /* an open result file, or a problem file with results in it */
 struct result_info {
     const char *path;
     size_t n_parameter;
@@ -43,6 +46,7 @@ struct result_info {
     struct run_identity identity;
     struct provenance provenance;
 };
+/* STATUS_SYSTEM where there is no such file; STATUS_BAD_PROBLEM where it holds no results or is damaged, said in words. */
 enum status result_open(struct result **result, const char *path, struct error *error);
 void result_close(struct result *result);
 const struct result_info *result_info(const struct result *result);
@@ -53,7 +57,9 @@ struct result_block {
     struct fit_record *record; /* n; their arrays point into the block */
     struct arena *arena;
 };
-/* Rows [first, first + n) as far as there are any. Zero-initialise the block before its first use. */
+/* Rows [first, first + n) as far as there are any, but fewer where they would need more than some 64 MiB: go on with
+ * first + block->n until that is n_fit. Numbers that the file lacks are NaN or -1. Zero-initialise the block before its
+ * first use. */
 enum status result_read(struct result *result, struct result_block *block, uint64_t first, size_t n,
                         struct error *error);
 void result_block_fini(struct result_block *block);

@@ -73,6 +73,7 @@ struct linear_plan *linear_plan_new(const struct stiffit_model *abi, int request
         return NULL;
     }
     size_t n = abi->n_state;
+    struct error ignored;
     plan->n = n;
     if (requested == LINEAR_KLU && !abi->jacobian_sparse) {
         error_set(error, STATUS_BAD_MODEL, "the linear solver klu needs a model with a sparse Jacobian; this one has none: "
@@ -91,7 +92,7 @@ struct linear_plan *linear_plan_new(const struct stiffit_model *abi, int request
         if (!plan->sparse)
             goto failed;
     }
-    if (plan->kind == LINEAR_LAPACK && load_lapack(plan, error) != STATUS_OK) {
+    if (plan->kind == LINEAR_LAPACK && load_lapack(plan, requested == LINEAR_LAPACK ? error : &ignored) != STATUS_OK) {
         if (requested == LINEAR_LAPACK)
             goto failed;
         plan->kind = LINEAR_DENSE;

@@ -19,7 +19,7 @@ def robertson_problem(path, n, **keywords):
     rows = np.column_stack([
         np.repeat(np.arange(n), n_row), np.tile(np.repeat(o.ROBERTSON_T, n_observable), n),
         np.tile(np.arange(n_observable), n * n_time), value.ravel(), sigma.ravel()])
-    parameters = {"name": ["p1", "p2", "p3"], "start": o.ROBERTSON_P, "observables": ["y1", "y2_scaled", "y3"],
+    parameters = {"name": ["p1", "p2", "p3"], "start": o.ROBERTSON_P, "observables": ["y1", "y2e4", "y3"],
                   "scale": ["log10"] * 3}
     parameters.update(keywords)
     h.write_problem(path, h.model("robertson"), [f"r{i}" for i in range(n)], rows, parameters=parameters)

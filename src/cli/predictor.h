@@ -1,12 +1,12 @@
 /* Predictions of one model, one evaluation after the other, for the commands that show or make data.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef CLI_SIMULATION_H
-#define CLI_SIMULATION_H
+#ifndef CLI_PREDICTOR_H
+#define CLI_PREDICTOR_H
 
 #include "base/arena.h"
 #include "ode/engine.h"
 
-struct simulation {
+struct predictor {
     const struct model *model;
     struct engine_pool *pool;
     struct engine *engine;
@@ -14,13 +14,13 @@ struct simulation {
     int64_t max_steps;
 };
 
-/* `model` must outlive the simulation. simulation_fini is legal after a failure and on a zeroed struct. */
-enum status simulation_init(struct simulation *simulation, const struct model *model, const struct ode_options *options,
+/* `model` must outlive the predictor. predictor_fini is legal after a failure and on a zeroed struct. */
+enum status predictor_init(struct predictor *predictor, const struct model *model, const struct ode_options *options,
                             int64_t max_steps, struct error *error);
-void simulation_fini(struct simulation *simulation);
+void predictor_fini(struct predictor *predictor);
 
 /* What is to be predicted: rows in any order, equal times allowed. */
-struct simulation_rows {
+struct predictor_rows {
     double t0;
     const double *covariate;    /* n_covariate of the model */
     size_t n;
@@ -30,7 +30,7 @@ struct simulation_rows {
 
 /* prediction[i] of row i at the parameters p (n_parameter of the model, natural scale), and the model's noise[i] unless
  * NULL (NaN where the model has none). False: it cannot be simulated there, `reason` (160 characters) says why. */
-bool simulation_run(struct simulation *simulation, const struct simulation_rows *rows, const double *p, double *prediction,
+bool predictor_run(struct predictor *predictor, const struct predictor_rows *rows, const double *p, double *prediction,
                     double *noise, char *reason);
 
 #endif

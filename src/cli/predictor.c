@@ -1,34 +1,34 @@
 /* Rows in any order become a task in order of time, and the answers go back to the rows.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "cli/simulation.h"
+#include "cli/predictor.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum status simulation_init(struct simulation *simulation, const struct model *model, const struct ode_options *options,
+enum status predictor_init(struct predictor *predictor, const struct model *model, const struct ode_options *options,
                             int64_t max_steps, struct error *error)
 {
-    memset(simulation, 0, sizeof *simulation);
-    simulation->model = model;
-    simulation->max_steps = max_steps;
-    simulation->pool = engine_pool_new(model, options, 1, 1, error);
-    if (!simulation->pool)
+    memset(predictor, 0, sizeof *predictor);
+    predictor->model = model;
+    predictor->max_steps = max_steps;
+    predictor->pool = engine_pool_new(model, options, 1, 1, error);
+    if (!predictor->pool)
         return error->status;
-    simulation->engine = engine_new(simulation->pool, error);
-    return simulation->engine ? STATUS_OK : error->status;
+    predictor->engine = engine_new(predictor->pool, error);
+    return predictor->engine ? STATUS_OK : error->status;
 }
 
-void simulation_fini(struct simulation *simulation)
+void predictor_fini(struct predictor *predictor)
 {
-    if (simulation->engine)
-        engine_free(simulation->engine);
-    if (simulation->pool)
-        engine_pool_free(simulation->pool);
-    arena_fini(&simulation->arena);
-    simulation->engine = NULL;
-    simulation->pool = NULL;
+    if (predictor->engine)
+        engine_free(predictor->engine);
+    if (predictor->pool)
+        engine_pool_free(predictor->pool);
+    arena_fini(&predictor->arena);
+    predictor->engine = NULL;
+    predictor->pool = NULL;
 }
 
 struct timed {
@@ -45,7 +45,7 @@ static int compare_timed(const void *left, const void *right)
 }
 
 /* The rows in order of time, then of number; fills the task's times. NULL: out of memory. */
-static const struct timed *make_task(struct arena *arena, const struct simulation_rows *rows, struct ode_task *task)
+static const struct timed *make_task(struct arena *arena, const struct predictor_rows *rows, struct ode_task *task)
 {
     struct timed *order = arena_alloc(arena, (rows->n + 1) * sizeof *order);
     double *time = arena_alloc(arena, (rows->n + 1) * sizeof *time);
@@ -68,12 +68,12 @@ static const struct timed *make_task(struct arena *arena, const struct simulatio
     return order;
 }
 
-bool simulation_run(struct simulation *simulation, const struct simulation_rows *rows, const double *p, double *prediction,
+bool predictor_run(struct predictor *predictor, const struct predictor_rows *rows, const double *p, double *prediction,
                     double *noise, char *reason)
 {
-    struct arena *arena = &simulation->arena;
+    struct arena *arena = &predictor->arena;
     struct ode_task task;
-    bool has_noise = noise && simulation->model->abi.noise;
+    bool has_noise = noise && predictor->model->abi.noise;
     arena_reset(arena);
     const struct timed *order = make_task(arena, rows, &task);
     double *answer = arena_alloc(arena, (rows->n + 1) * sizeof *answer);
@@ -82,10 +82,10 @@ bool simulation_run(struct simulation *simulation, const struct simulation_rows 
         snprintf(reason, 160, "out of memory for %zu rows", rows->n);
         return false;
     }
-    struct evaluation evaluation = {.task = &task, .p = p, .max_steps = simulation->max_steps, .deadline_ns = INT64_MAX,
-                                    .prediction = answer, .noise = simulation->model->abi.noise ? answer_noise : NULL};
+    struct evaluation evaluation = {.task = &task, .p = p, .max_steps = predictor->max_steps, .deadline_ns = INT64_MAX,
+                                    .prediction = answer, .noise = predictor->model->abi.noise ? answer_noise : NULL};
     if (rows->n > 0)
-        engine_evaluate(simulation->engine, &evaluation);
+        engine_evaluate(predictor->engine, &evaluation);
     if (rows->n > 0 && evaluation.outcome != EVALUATION_OK) {
         snprintf(reason, 160, "%s", evaluation.reason);
         return false;

@@ -1,0 +1,65 @@
+/* Text files under a temporary name, then renamed.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/output.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum status output_open(struct output *output, const char *path, bool overwrite, struct error *error)
+{
+    *output = (struct output){.file = stdout};
+    if (!path || !strcmp(path, "-"))
+        return STATUS_OK;
+    output->file = NULL;
+    if (!overwrite && access(path, F_OK) == 0)
+        return error_set(error, STATUS_SYSTEM, "%s: exists already; --overwrite replaces it", path);
+    size_t size = strlen(path) + 40;
+    output->path = path;
+    output->temporary_path = malloc(size);
+    if (!output->temporary_path)
+        return error_set(error, STATUS_NO_MEMORY, "out of memory");
+    snprintf(output->temporary_path, size, "%s.tmp-%ld", path, (long)getpid());
+    output->file = fopen(output->temporary_path, "wx");
+    if (!output->file) {
+        error_system(error, errno, "%s: cannot be created", path);
+        free(output->temporary_path);
+        output->temporary_path = NULL;
+        return STATUS_SYSTEM;
+    }
+    return STATUS_OK;
+}
+
+bool output_failed(const struct output *output) { return ferror(output->file) != 0; }
+
+enum status output_finish(struct output *output, struct error *error)
+{
+    if (!output->path)
+        return STATUS_OK;
+    errno = 0;
+    bool failed = ferror(output->file) || fflush(output->file) || fsync(fileno(output->file));
+    int number = errno;
+    if (fclose(output->file) && !failed) {
+        failed = true;
+        number = errno;
+    }
+    output->file = NULL;
+    if (failed)
+        return error_system(error, number ? number : EIO, "%s: cannot be written", output->path);
+    if (rename(output->temporary_path, output->path))
+        return error_system(error, errno, "%s: cannot be put in its place", output->path);
+    free(output->temporary_path);
+    output->temporary_path = NULL;
+    return STATUS_OK;
+}
+
+void output_close(struct output *output)
+{
+    if (output->path && output->file)
+        fclose(output->file);
+    if (output->temporary_path)
+        unlink(output->temporary_path);
+    free(output->temporary_path);
+    *output = (struct output){.file = NULL};
+}

@@ -1,0 +1,92 @@
+/* `stiffit show`: what is in a problem or a result file, and how the run went.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/show.h"
+
+#include "cli/command.h"
+#include "cli/contained.h"
+#include "cli/message.h"
+#include "cli/show_text.h"
+
+struct show_options {
+    bool json;
+    int color;
+};
+
+static const char *const when_words[] = {"auto", "always", "never", NULL};
+
+static const struct option table[] = {
+    {.name = "json", .kind = OPTION_FLAG, .offset = offsetof(struct show_options, json),
+     .help = "print JSON instead of text"},
+    {.name = "color", .kind = OPTION_CHOICE, .offset = offsetof(struct show_options, color), .choice = when_words,
+     .metavar = "auto|always|never", .default_text = "auto", .help = "colours; goes before the environment's NO_COLOR"},
+};
+
+static struct option_table show_table(void) { return OPTION_TABLE(table); }
+
+static enum status show_result(const char *path, bool json, struct error *error)
+{
+    struct result *result = NULL;
+    struct show_summary summary = {.n_fit = 0};
+    enum status status = result_open(&result, path, error);
+    if (!status)
+        status = show_summarise(result, &summary, error);
+    if (!status)
+        (json ? show_result_json : show_result_text)(stdout, result_info(result), &summary);
+    show_summary_fini(&summary);
+    result_close(result);
+    return status;
+}
+
+static enum status show_problem(const char *path, bool json, struct error *error)
+{
+    struct problem *problem = NULL;
+    enum status status = problem_open(&problem, path, error);
+    if (!status)
+        (json ? show_problem_json : show_problem_text)(stdout, problem_info(problem));
+    problem_close(problem);
+    return status;
+}
+
+static int show(const char *path, const struct show_options *options)
+{
+    struct error error = {.status = STATUS_OK};
+    if (result_is_there(path) ? show_result(path, options->json, &error) : show_problem(path, options->json, &error))
+        return message_error(&error, (enum when)options->color);
+    return command_close_output(0);
+}
+
+struct show_call {
+    const char *path;
+    const struct show_options *options;
+};
+
+static int show_inside(void *context)
+{
+    const struct show_call *call = context;
+    return show(call->path, call->options);
+}
+
+static int run(int argc, char **argv)
+{
+    struct show_options options = {.json = false};
+    struct option_words words;
+    struct error error;
+    int code = command_parse(&command_show, &options, &words, 1, argc, argv);
+    if (code >= 0)
+        return code;
+    if (words.n_positional < 1) {
+        error_set(&error, STATUS_USAGE, "which file? None was given");
+        return message_usage("show", &error, (enum when)options.color);
+    }
+    struct show_call call = {words.positional[0], &options};
+    return contained_run(show_inside, &call, words.positional[0], (enum when)options.color);
+}
+
+const struct command command_show = {
+    .name = "show", .synopsis = "FILE.h5", .summary = "what is in a problem or result file; how a run went",
+    .example = "stiffit show wells.result.h5",
+    .description =
+        "Of a problem: its model, datasets, parameters and options. Of a result: how many fits converged, the others grouped "
+        "by status and message with a few of their ids, the distribution of each parameter, the slowest datasets, and where "
+        "the result comes from.",
+    .table = show_table, .run = run};

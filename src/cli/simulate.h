@@ -1,0 +1,67 @@
+/* What the kinds of `stiffit simulate` share.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef CLI_SIMULATE_H
+#define CLI_SIMULATE_H
+
+#include "base/option.h"
+#include "cli/output.h"
+#include "cli/predictor.h"
+#include "io/problem_write.h"
+
+#include <math.h>
+
+struct simulate_options {
+    const char *result; /* positional, or NULL */
+    const char *model, *problem, *output, *times, *id, *truth;
+    bool trust, overwrite, embed, no_sigma;
+    struct option_list set, covariate, observable;
+    int64_t n_dataset, n_bootstrap, seed;
+    double spread, noise, noise_absolute, t0;
+    struct ode_options ode;
+    int method; /* enum simulate_method */
+    int color;
+    uint64_t given;
+};
+
+enum simulate_method { METHOD_RESIDUAL, METHOD_PARAMETRIC };
+
+/* Purposes of random streams: what is drawn for one purpose never shifts what is drawn for another. */
+enum { PURPOSE_PARAMETER = 1, PURPOSE_NOISE = 2, PURPOSE_BOOTSTRAP = 3 };
+
+/* Each writes everything it makes. */
+enum status simulate_table(const struct simulate_options *options, struct error *error);
+enum status simulate_fitted_table(const struct simulate_options *options, struct error *error);
+enum status simulate_synthetic(const struct simulate_options *options, struct error *error);
+enum status simulate_bootstrap(const struct simulate_options *options, struct error *error);
+
+/* What is asked for besides parameters: a grid of times x observables. simulate_grid_fini is legal after a failure. */
+struct simulate_grid {
+    double t0;
+    size_t n;             /* rows: time by time, each with the wanted observables in the model's order */
+    double *time;
+    uint32_t *observable;
+};
+enum status simulate_grid_init(struct simulate_grid *grid, const struct simulate_options *options, const struct model *model,
+                               struct error *error);
+void simulate_grid_fini(struct simulate_grid *grid);
+
+/* The model's starts with --set; STATUS_USAGE if some parameter has neither. out: n_parameter, the model's order. */
+enum status simulate_parameters(const struct simulate_options *options, const struct model *model, double *out,
+                                struct error *error);
+/* Values of --covariate: dataset d takes entry d modulo their number. */
+struct simulate_covariates {
+    size_t n;          /* covariates of the model */
+    double **value;    /* n lists */
+    size_t *n_value;
+};
+enum status simulate_covariates_init(struct simulate_covariates *covariates, const struct simulate_options *options,
+                                     const struct model *model, struct error *error);
+void simulate_covariates_fini(struct simulate_covariates *covariates);
+void simulate_covariates_take(const struct simulate_covariates *covariates, uint64_t dataset, double *out);
+
+/* The long form that `stiffit import` reads. */
+void simulate_print_head(FILE *file);
+void simulate_print_rows(FILE *file, const char *id, const struct model *model, size_t n, const double *time,
+                         const uint32_t *observable, const double *value);
+
+#endif

@@ -1,0 +1,93 @@
+/* The steps after which a file is on disk under its name (man fsync: the directory, too).
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "io/durable.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { MAX_NAME_TRIES = 1000, KEPT_OF_NAME = 200 };
+
+enum status durable_parent(const char *path, char parent[DURABLE_PATH], struct error *error)
+{
+    size_t n = strlen(path);
+    while (n > 1 && path[n - 1] == '/')
+        n--;
+    while (n > 0 && path[n - 1] != '/')
+        n--;
+    while (n > 1 && path[n - 1] == '/')
+        n--;
+    if (n >= DURABLE_PATH)
+        return error_set(error, STATUS_SYSTEM, "the path '%.100s...' is too long", path);
+    memcpy(parent, n ? path : ".", n ? n : 1);
+    parent[n ? n : 1] = '\0';
+    return STATUS_OK;
+}
+
+enum status durable_sync(int file, const char *path, struct error *error)
+{
+    if (fsync(file) == 0 || errno == EINVAL)
+        return STATUS_OK;
+    return error_system(error, errno, "cannot bring '%s' to disk", path);
+}
+
+enum status durable_sync_directory(const char *directory, struct error *error)
+{
+    int file = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (file < 0)
+        return error_system(error, errno, "cannot open the directory '%s'", directory);
+    enum status status = durable_sync(file, directory, error);
+    close(file);
+    return status;
+}
+
+enum status durable_temporary(const char *path, char **temporary, struct error *error)
+{
+    char parent[DURABLE_PATH];
+    struct stat found;
+    *temporary = NULL;
+    enum status status = durable_parent(path, parent, error);
+    if (status)
+        return status;
+    if (stat(parent, &found) != 0 || access(parent, W_OK | X_OK) != 0)
+        return error_system(error, errno, "cannot write '%s' into the directory '%s'", path, parent);
+    if (stat(path, &found) == 0 && S_ISDIR(found.st_mode))
+        return error_set(error, STATUS_SYSTEM, "cannot write '%s': it is a directory", path);
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    size_t size = strlen(parent) + KEPT_OF_NAME + 60;
+    char *made = malloc(size);
+    if (!made)
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for the name of a file");
+    for (int i = 0; i < MAX_NAME_TRIES; i++) {
+        snprintf(made, size, "%s/.%.*s.tmp-%ld-%d", parent, KEPT_OF_NAME, name, (long)getpid(), i);
+        if (lstat(made, &found) != 0 && errno == ENOENT) {
+            *temporary = made;
+            return STATUS_OK;
+        }
+    }
+    status = error_system(error, errno, "cannot make a temporary file beside '%s'", path);
+    free(made);
+    return status;
+}
+
+enum status durable_replace(const char *temporary, const char *path, struct error *error)
+{
+    char parent[DURABLE_PATH];
+    enum status status = durable_parent(path, parent, error);
+    if (status)
+        return status;
+    int file = open(temporary, O_RDONLY | O_CLOEXEC);
+    if (file < 0)
+        return error_system(error, errno, "cannot open '%s'", temporary);
+    status = durable_sync(file, temporary, error);
+    close(file);
+    if (status)
+        return status;
+    if (rename(temporary, path) != 0)
+        return error_system(error, errno, "cannot rename '%s' to '%s'", temporary, path);
+    return durable_sync_directory(parent, error);
+}

@@ -1,0 +1,284 @@
+/* Opening a problem file: its kind, its names, its shapes and its small tables. Nothing that is as long as the number of
+ * datasets is read here.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "io/problem_internal.h"
+
+#include "base/nearest.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const row_path[N_ROW_COLUMN] = {"/measurements/dataset", "/measurements/time", "/measurements/value",
+                                                   "/measurements/observable", "/measurements/sigma"};
+
+static const char *keep_text(struct problem *problem, char *text)
+{
+    size_t size = strlen(text) + 1;
+    char *kept = arena_alloc(&problem->arena, size);
+    if (kept)
+        memcpy(kept, text, size);
+    free(text);
+    return kept;
+}
+
+static enum status no_memory(const struct problem *problem, struct error *error)
+{
+    return error_set(error, STATUS_NO_MEMORY, "%s: out of memory", problem->file.path);
+}
+
+/* An attribute of /model, kept in the arena. */
+static enum status model_attribute(struct problem *problem, const char *name, const char **kept, struct error *error)
+{
+    char *text = NULL;
+    struct error fault = {0};
+    if (hdf5_attribute_text(&problem->file, "/model", name, &text, &fault))
+        faults_add_error(&problem->faults, problem->file.path, &fault);
+    if (text && !(*kept = keep_text(problem, text)))
+        return no_memory(problem, error);
+    return STATUS_OK;
+}
+
+static enum status read_plugin_bytes(struct problem *problem, struct error *error)
+{
+    struct hdf5_column column;
+    struct error fault = {0};
+    if (!problem_open_column(problem, "/model/plugin", &column))
+        return STATUS_OK;
+    enum status status = STATUS_OK;
+    if (!hdf5_column_as_vector(&column) || column.n_row == 0 || column.n_row > PROBLEM_MAX_PLUGIN) {
+        faults_add(&problem->faults, "/model/plugin: must be one row of at least 1 and at most %d bytes",
+                   PROBLEM_MAX_PLUGIN);
+    } else {
+        unsigned char *bytes = arena_alloc(&problem->arena, column.n_row);
+        if (!bytes)
+            status = no_memory(problem, error);
+        else if (hdf5_column_read_bytes(&column, 0, column.n_row, bytes, &fault))
+            faults_add_error(&problem->faults, problem->file.path, &fault);
+        problem->info.model_bytes = bytes;
+        problem->info.n_model_byte = column.n_row;
+    }
+    hdf5_column_close(&column);
+    return status;
+}
+
+static void read_source(struct problem *problem)
+{
+    struct hdf5_column column;
+    struct error fault = {0};
+    char *source = NULL;
+    if (!problem_open_column(problem, "/model/source", &column))
+        return;
+    if (column.n_row != 1 || column.width != 1)
+        faults_add(&problem->faults, "/model/source: must be one string, the whole text");
+    else if (hdf5_column_read_strings(&column, 0, 1, PROBLEM_MAX_SOURCE, &problem->arena, &source, &fault))
+        faults_add_error(&problem->faults, problem->file.path, &fault);
+    problem->info.model_source = source;
+    hdf5_column_close(&column);
+}
+
+static enum status open_model(struct problem *problem, struct error *error)
+{
+    struct problem_info *info = &problem->info;
+    enum status status = model_attribute(problem, "plugin", &info->model_plugin, error);
+    if (!status)
+        status = model_attribute(problem, "sha256", &info->model_sha256, error);
+    if (!status)
+        status = read_plugin_bytes(problem, error);
+    if (status)
+        return status;
+    read_source(problem);
+    if (!!info->model_plugin + !!info->model_bytes + !!info->model_source > 1)
+        faults_add(&problem->faults, "/model: has more than one of @plugin, plugin and source; keep the one that is meant");
+    if (info->model_sha256) {
+        size_t n = 0;
+        while (isxdigit((unsigned char)info->model_sha256[n]))
+            n++;
+        if (n != 64 || info->model_sha256[n])
+            faults_add(&problem->faults, "/model @sha256: must be 64 hexadecimal digits");
+    }
+    return STATUS_OK;
+}
+
+static enum status open_parameters(struct problem *problem, struct error *error)
+{
+    static const char *const scales[] = {"lin", "log", "log10"};
+    struct problem_info *info = &problem->info;
+    size_t n_scale;
+    enum status status = problem_read_names(problem, "/parameters/name", PROBLEM_MAX_PARAMETER, &info->n_parameter,
+                                            &info->parameter_name, error);
+    if (!status)
+        status = problem_read_values(problem, "/parameters/scale", PROBLEM_MAX_PARAMETER, &n_scale,
+                                     &info->parameter_scale, error);
+    if (status)
+        return status;
+    for (size_t i = 0; info->parameter_scale && i < n_scale; i++) {
+        const char *scale = info->parameter_scale[i];
+        if (problem_find_name(scale, scales, 3) < 0)
+            faults_add(&problem->faults, "/parameters/scale row %zu: \"%.40s\" is no scale; use lin, log or log10", i,
+                       scale);
+    }
+    problem->n_scale = info->parameter_scale ? n_scale : 0;
+    problem_open_tables(problem);
+    if (info->parameter_name && info->n_parameter == 0)
+        faults_add(&problem->faults, "/parameters/name: is empty");
+    if (info->parameter_scale && info->parameter_name && n_scale != info->n_parameter)
+        faults_add(&problem->faults, "/parameters/scale: has %zu entries for %zu parameters", n_scale,
+                   info->n_parameter);
+    return STATUS_OK;
+}
+
+static void open_ids(struct problem *problem)
+{
+    if (hdf5_kind(&problem->file, "/datasets/id") == HDF5_ABSENT) {
+        faults_add(&problem->faults, "/datasets/id is missing: one name for each dataset (as strings, all different)");
+        return;
+    }
+    if (!problem_open_column(problem, "/datasets/id", &problem->id))
+        return;
+    if (!hdf5_column_as_vector(&problem->id))
+        faults_add(&problem->faults, "/datasets/id: is %" PRIu64 " x %" PRIu64 "; one column is expected",
+                   problem->id.n_row, problem->id.width);
+    else if (problem->id.class != HDF5_STRING)
+        faults_add(&problem->faults, "/datasets/id: must be strings; write numbers as text (numpy: ids.astype('S'))");
+    else if (problem->id.n_row > PROBLEM_MAX_DATASET)
+        faults_add(&problem->faults, "/datasets/id: has %" PRIu64 " rows; at most 2^32 - 2 datasets are supported",
+                   problem->id.n_row);
+    problem->info.n_dataset = problem->id.n_row;
+}
+
+static enum status open_datasets(struct problem *problem, struct error *error)
+{
+    struct problem_info *info = &problem->info;
+    enum status status = problem_read_names(problem, "/datasets/covariate_names", PROBLEM_MAX_PARAMETER,
+                                            &info->n_covariate, &info->covariate_name, error);
+    if (status)
+        return status;
+    open_ids(problem);
+    struct hdf5_column *covariate = &problem->covariate, *t0 = &problem->t0;
+    bool has_covariates = problem_open_column(problem, "/datasets/covariates", covariate);
+    uint64_t n = info->n_dataset, c = info->n_covariate;
+    if (has_covariates && !info->covariate_name) {
+        faults_add(&problem->faults, "/datasets/covariates: needs /datasets/covariate_names");
+    } else if (has_covariates && (covariate->n_row != n || covariate->width != c)) {
+        const char *hint = covariate->n_row == c && covariate->width == n
+                           ? "; it is transposed (R and MATLAB write the transpose of what they show)" : "";
+        faults_add(&problem->faults, "/datasets/covariates: is %" PRIu64 " x %" PRIu64 " where datasets x covariates = %"
+                   PRIu64 " x %" PRIu64 " is expected%s", covariate->n_row, covariate->width, n, c, hint);
+    } else if (!has_covariates && c > 0) {
+        faults_add(&problem->faults, "/datasets/covariates is missing, but /datasets/covariate_names is there");
+    } else if (has_covariates && covariate->class != HDF5_INTEGER && covariate->class != HDF5_FLOAT) {
+        faults_add(&problem->faults, "/datasets/covariates: must be numbers");
+    }
+    if (problem_open_column(problem, "/datasets/t0", t0)) {
+        if (!hdf5_column_as_vector(t0) || (t0->n_row != 1 && t0->n_row != n))
+            faults_add(&problem->faults, "/datasets/t0: has %" PRIu64 " values; expected is one, or one for each of %"
+                       PRIu64 " datasets", t0->n_row * t0->width, n);
+        else if (t0->class != HDF5_INTEGER && t0->class != HDF5_FLOAT)
+            faults_add(&problem->faults, "/datasets/t0: must be numbers");
+    }
+    return STATUS_OK;
+}
+
+static enum status open_measurements(struct problem *problem, struct error *error)
+{
+    struct problem_info *info = &problem->info;
+    enum status status = problem_read_names(problem, "/measurements/observable_names", PROBLEM_MAX_PARAMETER,
+                                            &info->n_observable, &info->observable_name, error);
+    if (status)
+        return status;
+    const struct hdf5_column *longest = NULL;
+    for (int i = 0; i < N_ROW_COLUMN; i++) {
+        struct hdf5_column *column = &problem->row[i];
+        if (!problem_open_column(problem, row_path[i], column)) {
+            if (i <= ROW_VALUE && info->n_dataset > 0 && hdf5_kind(&problem->file, row_path[i]) == HDF5_ABSENT)
+                faults_add(&problem->faults, "%s is missing", row_path[i]);
+            continue;
+        }
+        if (column->class != HDF5_INTEGER && column->class != HDF5_FLOAT)
+            faults_add(&problem->faults, "%s: must be numbers", row_path[i]);
+        if (!hdf5_column_as_vector(column))
+            faults_add(&problem->faults, "%s: is %" PRIu64 " x %" PRIu64 "; one column is expected", row_path[i],
+                       column->n_row, column->width);
+        else if (longest && column->n_row != longest->n_row)
+            faults_add(&problem->faults, "%s: has %" PRIu64 " rows, but %s has %" PRIu64, row_path[i], column->n_row,
+                       longest->path, longest->n_row);
+        if (!longest)
+            longest = column;
+    }
+    info->n_measurement = longest ? longest->n_row : 0;
+    return STATUS_OK;
+}
+
+static enum status read_contents(struct problem *problem, struct error *error)
+{
+    enum status status = problem_check_kind(problem, error);
+    if (!status)
+        status = problem_check_names(problem, error);
+    if (!status)
+        status = open_model(problem, error);
+    if (!status)
+        status = open_parameters(problem, error);
+    if (!status)
+        status = open_datasets(problem, error);
+    if (!status)
+        status = open_measurements(problem, error);
+    if (!status)
+        status = problem_read_options(problem, error);
+    if (!status && problem->info.parameter_name)
+        status = problem_settle_tables(problem, problem->info.n_parameter, error);
+    return status ? status : faults_report(&problem->faults, problem->file.path, error);
+}
+
+enum status problem_open(struct problem **opened, const char *path, struct error *error)
+{
+    *opened = NULL;
+    struct problem *problem = calloc(1, sizeof *problem);
+    if (!problem)
+        return error_set(error, STATUS_NO_MEMORY, "%s: out of memory", path);
+    enum status status = hdf5_open(&problem->file, path, error);
+    problem->info.path = problem->file.path;
+    if (!status)
+        status = read_contents(problem, error);
+    if (status) {
+        problem_close(problem);
+        return status;
+    }
+    *opened = problem;
+    return STATUS_OK;
+}
+
+void problem_close(struct problem *problem)
+{
+    if (!problem)
+        return;
+    for (int i = 0; i < N_TABLE; i++)
+        hdf5_column_close(&problem->table[i].column);
+    for (int i = 0; i < N_ROW_COLUMN; i++)
+        hdf5_column_close(&problem->row[i]);
+    hdf5_column_close(&problem->id);
+    hdf5_column_close(&problem->covariate);
+    hdf5_column_close(&problem->t0);
+    hdf5_close(&problem->file);
+    arena_fini(&problem->arena);
+    free(problem);
+}
+
+const struct problem_info *problem_info(const struct problem *problem) { return &problem->info; }
+
+char *problem_model_path(const struct problem *problem)
+{
+    const char *plugin = problem->info.model_plugin, *path = problem->info.path;
+    if (!plugin)
+        return NULL;
+    const char *slash = strrchr(path, '/');
+    char *joined = NULL;
+    if (plugin[0] == '/')
+        return strdup(plugin);
+    /* A bare name would be looked for on the loader's path, so that "./" goes in front of it. */
+    if (asprintf(&joined, "%.*s/%s", slash ? (int)(slash - path) : 1, slash ? path : ".", plugin) < 0)
+        return NULL;
+    return joined;
+}

@@ -1,0 +1,120 @@
+/* What the files of the problem reader share: an open problem, its tables, the window over its measurements, and the list
+ * of faults that is collected before anything is refused.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef IO_PROBLEM_INTERNAL_H
+#define IO_PROBLEM_INTERNAL_H
+
+#include "base/arena.h"
+#include "io/hdf5_file.h"
+#include "io/problem.h"
+
+/* Bounds on what a file may make us hold in memory. */
+enum {
+    PROBLEM_MAX_NAME = 4096,           /* bytes of a name or id */
+    PROBLEM_MAX_SOURCE = 16 << 20,     /* bytes of model text */
+    PROBLEM_MAX_PLUGIN = 256 << 20,    /* bytes of an embedded plugin */
+    PROBLEM_MAX_PARAMETER = 100000,
+    PROBLEM_MAX_DATASET_ROW = 1 << 24, /* measurements of one dataset */
+    PROBLEM_WINDOW = 1 << 16,          /* rows of /measurements read at once */
+    PROBLEM_MAX_FAULT = 20             /* listed; the others are counted */
+};
+#define PROBLEM_MAX_DATASET ((uint64_t)UINT32_MAX - 1)
+
+struct problem_faults {
+    uint64_t n;
+    size_t used;
+    char text[1800]; /* a line each */
+};
+/* Adds one line; control characters in it become '?'. */
+void faults_add(struct problem_faults *faults, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The same for what another function reported about this file. */
+void faults_add_error(struct problem_faults *faults, const char *path, const struct error *error);
+/* STATUS_OK if there are none; otherwise the message that lists them. */
+enum status faults_report(const struct problem_faults *faults, const char *path, struct error *error);
+
+enum { TABLE_START, TABLE_LOWER, TABLE_UPPER, TABLE_FIXED, N_TABLE };
+
+/* One of /parameters/start, lower, upper, fixed. */
+struct problem_table {
+    const char *path;
+    struct hdf5_column column; /* open where the file has it */
+    bool per_dataset;
+    double *vector;            /* n_parameter values where not per dataset: the file's or the default */
+};
+
+enum { ROW_DATASET, ROW_TIME, ROW_VALUE, ROW_OBSERVABLE, ROW_SIGMA, N_ROW_COLUMN };
+
+/* Measurements [first, first + n) in memory; `next` is the next one to be handed out. */
+struct problem_window {
+    uint64_t first, next;
+    size_t n;
+    uint64_t checked;   /* rows before this one have been checked for faults of the file */
+    int64_t *dataset;   /* -1: out of range or out of order, to be skipped */
+    int64_t *observable;
+    double *time, *value, *sigma; /* sigma NULL: none */
+};
+
+struct problem {
+    struct hdf5_file file;
+    struct problem_info info;
+    struct arena arena; /* names and small tables */
+    struct problem_faults faults;
+    struct problem_table table[N_TABLE];
+    struct hdf5_column id, covariate, t0, row[N_ROW_COLUMN]; /* dataset = 0: not in the file */
+    struct problem_window window;
+    uint64_t next; /* dataset that is read next */
+
+    /* What the match with the model gave (problem_match). */
+    bool matched, checking;
+    size_t n_scale; /* rows of /parameters/scale */
+    size_t n_parameter;
+    const char *const *parameter_name, *const *parameter_scale;
+    uint32_t *to_model;
+    bool *is_log;
+    size_t n_model_covariate, n_model_observable;
+    const char *const *model_covariate_name;
+    size_t *covariate_column;     /* of each covariate of the model in the file */
+    uint32_t *observable_model;   /* of each observable of the file, the model's */
+    size_t n_observable_index;    /* valid indices are below this */
+    double default_t0;
+};
+
+/* problem_schema.c: the file's kind, and names in our groups that are not ours. */
+enum status problem_check_kind(struct problem *problem, struct error *error);
+enum status problem_check_names(struct problem *problem, struct error *error);
+
+/* problem_table.c */
+/* Opens a column if the file has it; false if it has not or it is at fault (the fault is added). */
+bool problem_open_column(struct problem *problem, const char *path, struct hdf5_column *column);
+/* A column of at most `max` strings; *list stays NULL where it is absent or at fault. STATUS_NO_MEMORY or OK. */
+enum status problem_read_names(struct problem *problem, const char *path, size_t max, size_t *n,
+                               const char *const **list, struct error *error);
+/* The same for strings that may be repeated (scales). */
+enum status problem_read_values(struct problem *problem, const char *path, size_t max, size_t *n,
+                                const char *const **list, struct error *error);
+/* The attributes of /options as text. */
+enum status problem_read_options(struct problem *problem, struct error *error);
+void problem_open_tables(struct problem *problem);
+/* Decides which tables are per dataset and reads the others, once the number of parameters is known. */
+enum status problem_settle_tables(struct problem *problem, size_t n_parameter, struct error *error);
+/* Rows [first, first + n) of a settled table into out[n * n_parameter]. */
+enum status problem_read_table(struct problem *problem, int which, uint64_t first, size_t n, double *out,
+                               struct error *error);
+
+/* problem_match.c: the file against the model; faults are added to problem->faults. */
+enum status problem_match(struct problem *problem, const struct problem_expectation *expectation, struct error *error);
+int problem_find_name(const char *name, const char *const *names, size_t n);
+
+/* problem_rows.c */
+enum status problem_window_init(struct problem *problem, struct error *error);
+/* Moves to `row`, which is where dataset `dataset` or a later one begins. */
+void problem_window_seek(struct problem *problem, uint64_t row);
+/* Appends all rows of `dataset` to the block; false in *fits (and nothing appended) if it would exceed max_row and
+ * is not the block's first. */
+enum status problem_take_rows(struct problem *problem, struct problem_block *block, uint64_t dataset, size_t max_row,
+                              bool *fits, struct error *error);
+
+/* problem_check.c: the first fault of dataset d of a block, in words; NULL if there is none. */
+const char *problem_dataset_fault(const struct problem *problem, const struct problem_block *block, size_t d);
+
+#endif

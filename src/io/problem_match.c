@@ -1,0 +1,238 @@
+/* The problem file against the model: which parameter, covariate and observable is which, the model's defaults where the file
+ * has none, and the faults that concern all datasets at once.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "io/problem_internal.h"
+
+#include "base/nearest.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+int problem_find_name(const char *name, const char *const *names, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(name, names[i]) == 0)
+            return (int)i;
+    return -1;
+}
+
+static enum status no_memory(const struct problem *problem, struct error *error)
+{
+    return error_set(error, STATUS_NO_MEMORY, "%s: out of memory", problem->file.path);
+}
+
+static void add_unknown(struct problem *problem, const char *path, const char *what, const char *name,
+                        const struct problem_expectation *expectation, const char *const *known, size_t n_known)
+{
+    /* The nearest match is worth its time only where it will be shown. */
+    const char *near = problem->faults.n < PROBLEM_MAX_FAULT && strlen(name) < 64 ? nearest_name(name, known, n_known)
+                                                                                    : NULL;
+    faults_add(&problem->faults, "%s: the model %s has no %s \"%.60s\"%s%s%s", path, expectation->model_name, what, name,
+               near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+}
+
+/* Copies names, for the model's own may be gone before the problem is closed. */
+static const char *const *copy_names(struct problem *problem, size_t n, const char *const *names)
+{
+    const char **copy = arena_calloc(&problem->arena, n + 1, sizeof *copy);
+    for (size_t i = 0; copy && i < n; i++) {
+        size_t size = strlen(names[i]) + 1;
+        char *text = arena_alloc(&problem->arena, size);
+        if (!text)
+            return NULL;
+        copy[i] = memcpy(text, names[i], size);
+    }
+    return copy;
+}
+
+static enum status match_parameters(struct problem *problem, const struct problem_expectation *expectation,
+                                    struct error *error)
+{
+    const struct problem_info *info = &problem->info;
+    size_t n = info->parameter_name ? info->n_parameter : expectation->n_parameter;
+    problem->n_parameter = n;
+    problem->parameter_name = info->parameter_name ? info->parameter_name
+                                                   : copy_names(problem, n, expectation->parameter_name);
+    problem->to_model = arena_calloc(&problem->arena, n + 1, sizeof *problem->to_model);
+    if (!problem->parameter_name || !problem->to_model)
+        return no_memory(problem, error);
+    for (size_t i = 0; i < n; i++) {
+        int found = problem_find_name(problem->parameter_name[i], expectation->parameter_name, expectation->n_parameter);
+        if (found < 0)
+            add_unknown(problem, "/parameters/name", "parameter", problem->parameter_name[i], expectation,
+                        expectation->parameter_name, expectation->n_parameter);
+        problem->to_model[i] = found < 0 ? 0 : (uint32_t)found;
+    }
+    for (size_t j = 0; j < expectation->n_parameter; j++)
+        if (problem_find_name(expectation->parameter_name[j], problem->parameter_name, n) < 0)
+            faults_add(&problem->faults, "/parameters/name: the model's parameter \"%.60s\" is missing",
+                       expectation->parameter_name[j]);
+    if (info->parameter_scale && problem->n_scale != n)
+        faults_add(&problem->faults, "/parameters/scale: has %zu entries for %zu parameters", problem->n_scale, n);
+    return faults_report(&problem->faults, problem->file.path, error);
+}
+
+static enum status match_scales(struct problem *problem, const struct problem_expectation *expectation,
+                                struct error *error)
+{
+    size_t n = problem->n_parameter;
+    const char **scales = arena_calloc(&problem->arena, n + 1, sizeof *scales);
+    problem->is_log = arena_calloc(&problem->arena, n + 1, sizeof *problem->is_log);
+    if (!scales || !problem->is_log)
+        return no_memory(problem, error);
+    for (size_t i = 0; i < n; i++) {
+        const char *scale = "lin";
+        if (problem->info.parameter_scale)
+            scale = problem->info.parameter_scale[i];
+        else if (expectation->parameter_scale)
+            scale = expectation->parameter_scale[problem->to_model[i]];
+        problem->is_log[i] = strncmp(scale, "log", 3) == 0;
+        scales[i] = strcmp(scale, "log10") == 0 ? "log10" : problem->is_log[i] ? "log" : "lin";
+    }
+    problem->parameter_scale = scales;
+    return STATUS_OK;
+}
+
+/* A table that the file lacks gets the model's values, or `fallback`. */
+static enum status fill_default(struct problem *problem, int which, const double *model, double fallback,
+                                struct error *error)
+{
+    struct problem_table *table = &problem->table[which];
+    if (table->per_dataset || table->vector)
+        return STATUS_OK;
+    table->vector = arena_calloc(&problem->arena, problem->n_parameter + 1, sizeof *table->vector);
+    if (!table->vector)
+        return no_memory(problem, error);
+    for (size_t i = 0; i < problem->n_parameter; i++)
+        table->vector[i] = model ? model[problem->to_model[i]] : fallback;
+    return STATUS_OK;
+}
+
+static enum status match_tables(struct problem *problem, const struct problem_expectation *expectation,
+                                struct error *error)
+{
+    struct problem_table *table = problem->table;
+    enum status status = problem_settle_tables(problem, problem->n_parameter, error);
+    if (!status)
+        status = faults_report(&problem->faults, problem->file.path, error);
+    if (status)
+        return status;
+    if (!table[TABLE_START].column.dataset && !expectation->parameter_start)
+        return error_set(error, STATUS_BAD_PROBLEM, "%s: /parameters/start is missing, and the model %s has no starts of "
+                         "its own", problem->file.path, expectation->model_name);
+    status = fill_default(problem, TABLE_START, expectation->parameter_start, NAN, error);
+    if (!status)
+        status = fill_default(problem, TABLE_LOWER, expectation->parameter_lower, -INFINITY, error);
+    if (!status)
+        status = fill_default(problem, TABLE_UPPER, expectation->parameter_upper, INFINITY, error);
+    return status ? status : fill_default(problem, TABLE_FIXED, NULL, 0, error);
+}
+
+/* Faults of values that hold for all datasets; those of single datasets make only these bad. */
+static void check_common_values(struct problem *problem)
+{
+    const double *start = problem->table[TABLE_START].vector, *lower = problem->table[TABLE_LOWER].vector;
+    const double *upper = problem->table[TABLE_UPPER].vector, *fixed = problem->table[TABLE_FIXED].vector;
+    struct problem_faults *faults = &problem->faults;
+    for (size_t i = 0; i < problem->n_parameter; i++) {
+        const char *name = problem->parameter_name[i];
+        bool is_free = fixed && fixed[i] == 0;
+        if (fixed && isnan(fixed[i]))
+            faults_add(faults, "/parameters/fixed row %zu (%.60s): is NaN; use 0 or 1", i, name);
+        if (start && !isfinite(start[i]))
+            faults_add(faults, "/parameters/start row %zu (%.60s): is %g; it must be finite", i, name, start[i]);
+        else if (start && is_free && problem->is_log[i] && start[i] <= 0)
+            faults_add(faults, "/parameters/start row %zu (%.60s): is %g; with scale %s it must be > 0", i, name,
+                       start[i], problem->parameter_scale[i]);
+        if (lower && (isnan(lower[i]) || lower[i] == INFINITY))
+            faults_add(faults, "/parameters/lower row %zu (%.60s): is %g; use -inf where there is no bound", i, name,
+                       lower[i]);
+        if (upper && (isnan(upper[i]) || upper[i] == -INFINITY))
+            faults_add(faults, "/parameters/upper row %zu (%.60s): is %g; use inf where there is no bound", i, name,
+                       upper[i]);
+        else if (upper && is_free && problem->is_log[i] && upper[i] <= 0)
+            faults_add(faults, "/parameters/upper row %zu (%.60s): is %g; with scale %s it must be > 0", i, name,
+                       upper[i], problem->parameter_scale[i]);
+        if (lower && upper && lower[i] > upper[i])
+            faults_add(faults, "/parameters/lower row %zu (%.60s): is %g, above the upper bound %g", i, name, lower[i],
+                       upper[i]);
+    }
+}
+
+static enum status match_covariates(struct problem *problem, const struct problem_expectation *expectation,
+                                    struct error *error)
+{
+    const struct problem_info *info = &problem->info;
+    size_t n = expectation->n_covariate;
+    problem->n_model_covariate = n;
+    problem->model_covariate_name = copy_names(problem, n, expectation->covariate_name);
+    problem->covariate_column = arena_calloc(&problem->arena, n + 1, sizeof *problem->covariate_column);
+    if (!problem->covariate_column || !problem->model_covariate_name)
+        return no_memory(problem, error);
+    for (size_t i = 0; i < n; i++) {
+        const char *name = expectation->covariate_name[i];
+        int found = problem_find_name(name, info->covariate_name, info->n_covariate);
+        if (found < 0) {
+            const char *near = nearest_name(name, info->covariate_name, info->n_covariate);
+            faults_add(&problem->faults, "/datasets/covariate_names: the model %s needs the covariate \"%.60s\"%s%.60s%s",
+                       expectation->model_name, name, near ? "; is it \"" : "", near ? near : "", near ? "\"?" : "");
+        }
+        problem->covariate_column[i] = found < 0 ? 0 : (size_t)found;
+    }
+    return STATUS_OK;
+}
+
+static enum status match_observables(struct problem *problem, const struct problem_expectation *expectation,
+                                     struct error *error)
+{
+    const struct problem_info *info = &problem->info;
+    size_t n = info->observable_name ? info->n_observable : 1;
+    bool has_index = problem->row[ROW_OBSERVABLE].dataset != 0;
+    problem->n_model_observable = expectation->n_observable;
+    problem->n_observable_index = n;
+    problem->observable_model = arena_calloc(&problem->arena, n + 1, sizeof *problem->observable_model);
+    if (!problem->observable_model)
+        return no_memory(problem, error);
+    if (info->n_dataset == 0 && !info->observable_name)
+        return STATUS_OK;
+    if (!info->observable_name && expectation->n_observable > 1)
+        faults_add(&problem->faults, "/measurements/observable_names is missing: the model %s has %zu observables",
+                   expectation->model_name, expectation->n_observable);
+    if (info->observable_name && n != 1 && !has_index && info->n_dataset > 0)
+        faults_add(&problem->faults, "/measurements/observable is missing: which of the %zu /measurements/"
+                   "observable_names each row measures", n);
+    for (size_t i = 0; info->observable_name && i < n; i++) {
+        const char *name = info->observable_name[i];
+        int found = problem_find_name(name, expectation->observable_name, expectation->n_observable);
+        if (found < 0)
+            add_unknown(problem, "/measurements/observable_names", "observable", name, expectation,
+                        expectation->observable_name, expectation->n_observable);
+        problem->observable_model[i] = found < 0 ? 0 : (uint32_t)found;
+    }
+    return STATUS_OK;
+}
+
+enum status problem_match(struct problem *problem, const struct problem_expectation *expectation, struct error *error)
+{
+    enum status status = match_parameters(problem, expectation, error);
+    if (!status)
+        status = match_scales(problem, expectation, error);
+    if (!status)
+        status = match_tables(problem, expectation, error);
+    if (!status)
+        status = match_covariates(problem, expectation, error);
+    if (!status)
+        status = match_observables(problem, expectation, error);
+    if (status)
+        return status;
+    check_common_values(problem);
+    problem->default_t0 = expectation->t0;
+    problem->matched = true;
+    return STATUS_OK;
+}
+
+size_t problem_n_parameter(const struct problem *problem) { return problem->n_parameter; }
+const char *const *problem_parameter_name(const struct problem *problem) { return problem->parameter_name; }
+const char *const *problem_parameter_scale(const struct problem *problem) { return problem->parameter_scale; }
+const uint32_t *problem_to_model(const struct problem *problem) { return problem->to_model; }

@@ -1,0 +1,192 @@
+/* Walking through /measurements, which may be far longer than memory: a window of rows moves along, and the rows of
+ * one dataset after another are handed out of it.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "io/problem_internal.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+enum { FIRST_ROWS = 4096 };
+
+static enum status no_memory(const struct problem *problem, struct error *error)
+{
+    return error_set(error, STATUS_NO_MEMORY, "%s: out of memory", problem->file.path);
+}
+
+enum status problem_window_init(struct problem *problem, struct error *error)
+{
+    struct problem_window *window = &problem->window;
+    struct arena *arena = &problem->arena;
+    uint64_t n = problem->info.n_measurement < PROBLEM_WINDOW ? problem->info.n_measurement + 1 : PROBLEM_WINDOW;
+    window->dataset = arena_alloc(arena, n * sizeof *window->dataset);
+    window->observable = arena_alloc(arena, n * sizeof *window->observable);
+    window->time = arena_alloc(arena, n * sizeof *window->time);
+    window->value = arena_alloc(arena, n * sizeof *window->value);
+    window->sigma = problem->row[ROW_SIGMA].dataset ? arena_alloc(arena, n * sizeof *window->sigma) : NULL;
+    if (!window->dataset || !window->observable || !window->time || !window->value
+        || (problem->row[ROW_SIGMA].dataset && !window->sigma))
+        return no_memory(problem, error);
+    return STATUS_OK;
+}
+
+/* Marks rows whose dataset cannot be; they are reported once, however often the window comes here. */
+static void check_rows(struct problem *problem)
+{
+    struct problem_window *window = &problem->window;
+    int64_t n_dataset = (int64_t)problem->info.n_dataset, previous = (int64_t)problem->next;
+    for (size_t i = 0; i < window->n; i++) {
+        int64_t d = window->dataset[i];
+        uint64_t row = window->first + i;
+        bool report = row >= window->checked;
+        const char *const path = "/measurements/dataset";
+        if (d >= previous && d < n_dataset) {
+            previous = d;
+        } else {
+            window->dataset[i] = -1;
+            if (report && d == INT64_MIN)
+                faults_add(&problem->faults, "%s row %" PRIu64 ": is not a whole number", path, row);
+            else if (report && (d < 0 || d >= n_dataset))
+                faults_add(&problem->faults, "%s row %" PRIu64 ": is %" PRId64 ", but there are %" PRId64 " datasets "
+                           "(row numbers of /datasets/id, counted from 0)", path, row, d, n_dataset);
+            else if (report)
+                faults_add(&problem->faults, "%s row %" PRIu64 ": is %" PRId64 " after %" PRId64 "; rows must be sorted "
+                           "by dataset", path, row, d, previous);
+        }
+        int64_t index = window->observable[i];
+        if (index >= 0 && index < (int64_t)problem->n_observable_index)
+            continue;
+        window->observable[i] = 0;
+        if (report && index == INT64_MIN)
+            faults_add(&problem->faults, "/measurements/observable row %" PRIu64 " (dataset %" PRId64
+                       "): is not a whole number", row, d);
+        else if (report)
+            faults_add(&problem->faults, "/measurements/observable row %" PRIu64 " (dataset %" PRId64 "): is %" PRId64
+                       ", but there %s %zu observable%s (counted from 0)", row, d, index,
+                       problem->n_observable_index == 1 ? "is" : "are", problem->n_observable_index,
+                       problem->n_observable_index == 1 ? "" : "s");
+    }
+    if (window->first + window->n > window->checked)
+        window->checked = window->first + window->n;
+}
+
+static enum status load(struct problem *problem, struct error *error)
+{
+    struct problem_window *window = &problem->window;
+    uint64_t left = problem->info.n_measurement - window->next;
+    size_t n = left < PROBLEM_WINDOW ? (size_t)left : PROBLEM_WINDOW;
+    const struct hdf5_column *column = problem->row;
+    uint64_t first = window->next;
+    window->n = 0;
+    enum status status = hdf5_column_read_int64(&column[ROW_DATASET], first, n, window->dataset, error);
+    if (!status)
+        status = hdf5_column_read_double(&column[ROW_TIME], first, n, window->time, error);
+    if (!status)
+        status = hdf5_column_read_double(&column[ROW_VALUE], first, n, window->value, error);
+    if (!status && window->sigma)
+        status = hdf5_column_read_double(&column[ROW_SIGMA], first, n, window->sigma, error);
+    if (!status && column[ROW_OBSERVABLE].dataset)
+        status = hdf5_column_read_int64(&column[ROW_OBSERVABLE], first, n, window->observable, error);
+    else if (!status)
+        memset(window->observable, 0, n * sizeof *window->observable);
+    if (status)
+        return status;
+    window->first = first;
+    window->n = n;
+    check_rows(problem);
+    if (problem->faults.n && !problem->checking)
+        return faults_report(&problem->faults, problem->file.path, error);
+    return STATUS_OK;
+}
+
+void problem_window_seek(struct problem *problem, uint64_t row)
+{
+    struct problem_window *window = &problem->window;
+    if (row < window->first)
+        window->n = 0;
+    window->next = row;
+}
+
+static void *grown(struct arena *arena, const void *old, size_t used, size_t size)
+{
+    void *wide = arena_alloc(arena, size);
+    return wide && used ? memcpy(wide, old, used) : wide;
+}
+
+static enum status reserve(const struct problem *problem, struct problem_block *block, size_t used, size_t more,
+                           struct error *error)
+{
+    if (used + more <= block->capacity)
+        return STATUS_OK;
+    size_t capacity = block->capacity ? 2 * block->capacity : FIRST_ROWS;
+    while (capacity < used + more)
+        capacity *= 2;
+    struct arena *arena = block->arena;
+    block->time = grown(arena, block->time, used * sizeof(double), capacity * sizeof(double));
+    block->value = grown(arena, block->value, used * sizeof(double), capacity * sizeof(double));
+    block->sigma = grown(arena, block->sigma, used * sizeof(double), capacity * sizeof(double));
+    block->observable = grown(arena, block->observable, used * sizeof(uint32_t), capacity * sizeof(uint32_t));
+    if (!block->time || !block->value || !block->sigma || !block->observable)
+        return no_memory(problem, error);
+    block->capacity = capacity;
+    return STATUS_OK;
+}
+
+/* Rows [i, j) of the window become rows of the block from `to` on. */
+static void copy_rows(const struct problem *problem, struct problem_block *block, size_t to, size_t i, size_t j)
+{
+    const struct problem_window *window = &problem->window;
+    size_t n = j - i;
+    memcpy(block->time + to, window->time + i, n * sizeof *block->time);
+    memcpy(block->value + to, window->value + i, n * sizeof *block->value);
+    if (window->sigma)
+        memcpy(block->sigma + to, window->sigma + i, n * sizeof *block->sigma);
+    for (size_t k = 0; k < n; k++) {
+        if (!window->sigma)
+            block->sigma[to + k] = NAN;
+        block->observable[to + k] = problem->observable_model[window->observable[i + k]];
+    }
+}
+
+enum status problem_take_rows(struct problem *problem, struct problem_block *block, uint64_t dataset, size_t max_row,
+                              bool *fits, struct error *error)
+{
+    struct problem_window *window = &problem->window;
+    uint64_t begin = window->next, n_skipped = 0;
+    size_t used = block->row[block->n];
+    *fits = true;
+    while (window->next < problem->info.n_measurement) {
+        if (window->next < window->first || window->next >= window->first + window->n) {
+            enum status status = load(problem, error);
+            if (status)
+                return status;
+        }
+        size_t i = (size_t)(window->next - window->first), j = i;
+        if (window->dataset[i] == -1) {
+            window->next++;
+            continue;
+        }
+        while (j < window->n && window->dataset[j] == (int64_t)dataset)
+            j++;
+        if (j == i)
+            break;
+        if (block->n > 0 && (j - i > max_row || used > max_row - (j - i))) {
+            problem_window_seek(problem, begin);
+            *fits = false;
+            return STATUS_OK;
+        }
+        window->next += j - i;
+        if (used - block->row[block->n] + (j - i) > PROBLEM_MAX_DATASET_ROW) {
+            n_skipped += j - i;
+            continue;
+        }
+        enum status status = reserve(problem, block, used, j - i, error);
+        if (status)
+            return status;
+        copy_rows(problem, block, used, i, j);
+        used += j - i;
+    }
+    block->row[block->n + 1] = used;
+    block->n_skipped[block->n] = n_skipped;
+    return STATUS_OK;
+}

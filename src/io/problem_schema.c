@@ -1,0 +1,200 @@
+/* Which names a problem file may have. A mistyped name would otherwise silently have no effect, so an unknown one in our
+ * groups is a fault; /user is the user's own.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "io/problem_internal.h"
+
+#include "base/nearest.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_OPTION = 256 };
+
+struct group {
+    const char *path;
+    const char *const *names;
+    size_t n;
+};
+
+/* A problem file may carry its own result (/fits, /provenance). */
+static const char *const root_names[] = {"model", "parameters", "datasets", "measurements", "options", "user", "fits",
+                                         "provenance"};
+static const char *const model_names[] = {"plugin", "source"};
+static const char *const model_attributes[] = {"plugin", "sha256"};
+static const char *const parameter_names[] = {"name", "start", "lower", "upper", "scale", "fixed", "unit"};
+static const char *const dataset_names[] = {"id", "covariates", "covariate_names", "t0"};
+static const char *const measurement_names[] = {"dataset", "time", "value", "observable", "observable_names", "sigma"};
+
+/* Written by PyTables and rhdf5 on every group. */
+static const char *const foreign_attributes[] = {"CLASS", "TITLE", "VERSION", "rhdf5-NA.OK"};
+
+#define LIST(names) names, sizeof names / sizeof *names
+static const struct group groups[] = {
+    {"/", LIST(root_names)},
+    {"/model", LIST(model_names)},
+    {"/parameters", LIST(parameter_names)},
+    {"/datasets", LIST(dataset_names)},
+    {"/measurements", LIST(measurement_names)},
+};
+
+struct search {
+    struct problem_faults *faults;
+    const struct group *group;
+};
+
+static bool visit_name(void *context, const char *name)
+{
+    const struct search *search = context;
+    const struct group *group = search->group;
+    if (problem_find_name(name, group->names, group->n) >= 0)
+        return true;
+    const char *separator = strcmp(group->path, "/") == 0 ? "" : "/";
+    const char *near = strlen(name) < 64 ? nearest_name(name, group->names, group->n) : NULL;
+    if (near)
+        faults_add(search->faults, "%s%s%.100s: unknown name; did you mean %s%s%s?", group->path, separator, name,
+                   group->path, separator, near);
+    else
+        faults_add(search->faults, "%s%s%.100s: unknown name; data of your own belong in /user", group->path, separator,
+                   name);
+    return search->faults->n < 1000;
+}
+
+static bool visit_model_attribute(void *context, const char *name)
+{
+    struct problem_faults *faults = context;
+    size_t n = sizeof model_attributes / sizeof *model_attributes;
+    size_t n_foreign = sizeof foreign_attributes / sizeof *foreign_attributes;
+    if (problem_find_name(name, model_attributes, n) >= 0
+        || problem_find_name(name, foreign_attributes, n_foreign) >= 0)
+        return true;
+    const char *near = strlen(name) < 64 ? nearest_name(name, model_attributes, n) : NULL;
+    if (near)
+        faults_add(faults, "/model @%.100s: unknown attribute; did you mean @%s?", name, near);
+    else
+        faults_add(faults, "/model @%.100s: unknown attribute; known are @plugin and @sha256", name);
+    return faults->n < 1000;
+}
+
+static bool visit_option_link(void *context, const char *name)
+{
+    faults_add(context, "/options/%.100s: options are attributes of /options, not datasets in it", name);
+    return false;
+}
+
+enum status problem_check_names(struct problem *problem, struct error *error)
+{
+    const struct hdf5_file *file = &problem->file;
+    for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {
+        struct search search = {&problem->faults, &groups[i]};
+        enum hdf5_kind kind = hdf5_kind(file, groups[i].path);
+        if (kind == HDF5_ABSENT)
+            continue;
+        if (kind != HDF5_GROUP) {
+            faults_add(&problem->faults, "%s: must be a group of this file", groups[i].path);
+            continue;
+        }
+        enum status status = hdf5_each_link(file, groups[i].path, visit_name, &search, error);
+        if (status)
+            return status;
+    }
+    if (hdf5_kind(file, "/options") == HDF5_GROUP) {
+        enum status status = hdf5_each_link(file, "/options", visit_option_link, &problem->faults, error);
+        if (status)
+            return status;
+    }
+    if (hdf5_kind(file, "/model") != HDF5_GROUP)
+        return STATUS_OK;
+    return hdf5_each_attribute(file, "/model", visit_model_attribute, &problem->faults, error);
+}
+
+enum status problem_check_kind(struct problem *problem, struct error *error)
+{
+    const char *path = problem->file.path;
+    char *kind = NULL;
+    bool has_format = false;
+    double format = 0;
+    enum status status = hdf5_attribute_text(&problem->file, "/", "stiffit_file", &kind, error);
+    if (status)
+        return status;
+    if (!kind)
+        status = error_set(error, STATUS_BAD_PROBLEM, "%s: is HDF5, but has no attribute @stiffit_file; if it is meant "
+                           "as a problem, set it (h5py: f.attrs['stiffit_file'] = 'problem'; f.attrs['format'] = 1)",
+                           path);
+    else if (strcmp(kind, "result") == 0)
+        status = error_set(error, STATUS_BAD_PROBLEM, "%s: is a result file; give the problem file that it was made "
+                           "from", path);
+    else if (strcmp(kind, "problem") != 0)
+        status = error_set(error, STATUS_BAD_PROBLEM, "%s: @stiffit_file is \"%.40s\"; it must be \"problem\"", path,
+                           kind);
+    free(kind);
+    if (!status)
+        status = hdf5_attribute_number(&problem->file, "/", "format", &has_format, &format, error);
+    if (!status && !has_format)
+        status = error_set(error, STATUS_BAD_PROBLEM, "%s: has no attribute @format; set it to 1 (h5py: "
+                           "f.attrs['format'] = 1)", path);
+    else if (!status && format != 1)
+        status = error_set(error, STATUS_BAD_PROBLEM, "%s: @format is %g; this version of stiffit reads format 1", path,
+                           format);
+    return status;
+}
+
+struct option_list {
+    struct problem *problem;
+    const char **names, **values;
+    size_t n;
+    bool full, no_memory;
+};
+
+static const char *keep(struct option_list *list, const char *text)
+{
+    size_t size = strlen(text) + 1;
+    char *copy = arena_alloc(&list->problem->arena, size);
+    list->no_memory = list->no_memory || !copy;
+    return copy ? memcpy(copy, text, size) : NULL;
+}
+
+static bool visit_option(void *context, const char *name)
+{
+    struct option_list *list = context;
+    size_t n_foreign = sizeof foreign_attributes / sizeof *foreign_attributes;
+    if (problem_find_name(name, foreign_attributes, n_foreign) >= 0)
+        return true;
+    list->full = list->n == MAX_OPTION;
+    if (!list->full && strlen(name) < PROBLEM_MAX_NAME)
+        list->names[list->n++] = keep(list, name);
+    return !list->full && !list->no_memory;
+}
+
+enum status problem_read_options(struct problem *problem, struct error *error)
+{
+    struct problem_info *info = &problem->info;
+    enum hdf5_kind kind = hdf5_kind(&problem->file, "/options");
+    if (kind == HDF5_ABSENT)
+        return STATUS_OK;
+    struct option_list list = {.problem = problem};
+    list.names = arena_calloc(&problem->arena, MAX_OPTION, sizeof *list.names);
+    list.values = arena_calloc(&problem->arena, MAX_OPTION, sizeof *list.values);
+    if (!list.names || !list.values)
+        return error_set(error, STATUS_NO_MEMORY, "%s: out of memory", problem->file.path);
+    if (kind != HDF5_GROUP) {
+        faults_add(&problem->faults, "/options: must be a group; options are its attributes");
+        return STATUS_OK;
+    }
+    enum status status = hdf5_each_attribute(&problem->file, "/options", visit_option, &list, error);
+    if (list.full)
+        faults_add(&problem->faults, "/options: has more than %d attributes", MAX_OPTION);
+    for (size_t i = 0; i < list.n && !status && !list.no_memory; i++) {
+        char *text = NULL;
+        struct error fault = {0};
+        if (hdf5_attribute_text(&problem->file, "/options", list.names[i], &text, &fault))
+            faults_add_error(&problem->faults, problem->file.path, &fault);
+        list.values[i] = keep(&list, text ? text : "");
+        free(text);
+    }
+    if (list.no_memory)
+        return error_set(error, STATUS_NO_MEMORY, "%s: out of memory", problem->file.path);
+    info->n_option = list.n;
+    info->option_name = list.names;
+    info->option_value = list.values;
+    return status;
+}

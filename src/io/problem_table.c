@@ -1,0 +1,158 @@
+/* The small tables of a problem file, and the parameters' tables that may have one row per dataset.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "io/problem_internal.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const table_path[N_TABLE] = {"/parameters/start", "/parameters/lower", "/parameters/upper",
+                                                "/parameters/fixed"};
+
+bool problem_open_column(struct problem *problem, const char *path, struct hdf5_column *column)
+{
+    if (hdf5_kind(&problem->file, path) == HDF5_ABSENT)
+        return false;
+    struct error error = {0};
+    if (hdf5_column_open(column, &problem->file, path, &error) == STATUS_OK)
+        return true;
+    faults_add_error(&problem->faults, problem->file.path, &error);
+    return false;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static enum status check_unique(struct problem *problem, const char *path, size_t n, char *const *names,
+                                struct error *error)
+{
+    char **sorted = malloc((n ? n : 1) * sizeof *sorted);
+    if (!sorted)
+        return error_set(error, STATUS_NO_MEMORY, "%s: out of memory", problem->file.path);
+    memcpy(sorted, names, n * sizeof *sorted);
+    qsort(sorted, n, sizeof *sorted, compare_names);
+    for (size_t i = 0; i + 1 < n; i++)
+        if (strcmp(sorted[i], sorted[i + 1]) == 0)
+            faults_add(&problem->faults, "%s: \"%.100s\" is there more than once", path, sorted[i]);
+    for (size_t i = 0; i < n; i++)
+        if (!*names[i])
+            faults_add(&problem->faults, "%s row %zu: is empty", path, i);
+    free(sorted);
+    return STATUS_OK;
+}
+
+static enum status read_strings(struct problem *problem, const char *path, size_t max, bool unique, size_t *n,
+                                const char *const **list, struct error *error)
+{
+    struct hdf5_column column;
+    *n = 0;
+    if (!problem_open_column(problem, path, &column))
+        return STATUS_OK;
+    enum status status = STATUS_OK;
+    struct error fault = {0};
+    if (!hdf5_column_as_vector(&column)) {
+        faults_add(&problem->faults, "%s: is %" PRIu64 " x %" PRIu64 "; one column is expected", path, column.n_row,
+                   column.width);
+    } else if (column.n_row > max) {
+        faults_add(&problem->faults, "%s: has %" PRIu64 " entries; at most %zu are supported", path, column.n_row, max);
+    } else {
+        size_t count = (size_t)column.n_row;
+        char **names = arena_calloc(&problem->arena, count + 1, sizeof *names);
+        if (!names)
+            status = error_set(error, STATUS_NO_MEMORY, "%s: out of memory", problem->file.path);
+        else if (hdf5_column_read_strings(&column, 0, count, PROBLEM_MAX_NAME, &problem->arena, names, &fault))
+            faults_add_error(&problem->faults, problem->file.path, &fault);
+        else if (!unique || !(status = check_unique(problem, path, count, names, error))) {
+            *n = count;
+            *list = (const char *const *)names;
+        }
+    }
+    hdf5_column_close(&column);
+    return status;
+}
+
+enum status problem_read_names(struct problem *problem, const char *path, size_t max, size_t *n,
+                               const char *const **list, struct error *error)
+{
+    return read_strings(problem, path, max, true, n, list, error);
+}
+
+enum status problem_read_values(struct problem *problem, const char *path, size_t max, size_t *n,
+                                const char *const **list, struct error *error)
+{
+    return read_strings(problem, path, max, false, n, list, error);
+}
+
+void problem_open_tables(struct problem *problem)
+{
+    for (int i = 0; i < N_TABLE; i++) {
+        struct problem_table *table = &problem->table[i];
+        table->path = table_path[i];
+        if (!problem_open_column(problem, table->path, &table->column))
+            continue;
+        if (table->column.class == HDF5_INTEGER || table->column.class == HDF5_FLOAT)
+            continue;
+        faults_add(&problem->faults, "%s: must be numbers", table->path);
+        hdf5_column_close(&table->column);
+    }
+}
+
+/* P values, or N x P; R and MATLAB write P x N, which is told by name. */
+static bool settle_shape(struct problem *problem, struct problem_table *table, size_t n_parameter)
+{
+    struct hdf5_column *column = &table->column;
+    uint64_t n_dataset = problem->info.n_dataset, a = column->n_row, b = column->width;
+    table->per_dataset = (column->rank == 2 || n_parameter == 1) && a == n_dataset && b == n_parameter;
+    if (table->per_dataset)
+        return true;
+    if ((a == 1 || b == 1) && a * b == n_parameter)
+        return hdf5_column_as_vector(column);
+    if (column->rank == 2 && a == n_parameter && b == n_dataset)
+        faults_add(&problem->faults, "%s: is transposed: %" PRIu64 " x %" PRIu64 " where datasets x parameters = %"
+                   PRIu64 " x %zu is expected (R and MATLAB write the transpose of what they show)", table->path, a,
+                   b, n_dataset, n_parameter);
+    else if (column->rank == 2)
+        faults_add(&problem->faults, "%s: is %" PRIu64 " x %" PRIu64 "; expected are %zu values (one per parameter) "
+                   "or %" PRIu64 " x %zu (datasets x parameters)", table->path, a, b, n_parameter, n_dataset,
+                   n_parameter);
+    else
+        faults_add(&problem->faults, "%s: has %" PRIu64 " values; expected are %zu (one per parameter) or %" PRIu64
+                   " x %zu (datasets x parameters)", table->path, a, n_parameter, n_dataset, n_parameter);
+    return false;
+}
+
+enum status problem_settle_tables(struct problem *problem, size_t n_parameter, struct error *error)
+{
+    for (int i = 0; i < N_TABLE; i++) {
+        struct problem_table *table = &problem->table[i];
+        struct error fault = {0};
+        if (!table->column.dataset || table->vector || table->per_dataset)
+            continue;
+        if (!settle_shape(problem, table, n_parameter)) {
+            hdf5_column_close(&table->column);
+            continue;
+        }
+        if (table->per_dataset)
+            continue;
+        table->vector = arena_calloc(&problem->arena, n_parameter, sizeof *table->vector);
+        if (!table->vector)
+            return error_set(error, STATUS_NO_MEMORY, "%s: out of memory", problem->file.path);
+        if (hdf5_column_read_double(&table->column, 0, n_parameter, table->vector, &fault))
+            faults_add_error(&problem->faults, problem->file.path, &fault);
+    }
+    return STATUS_OK;
+}
+
+enum status problem_read_table(struct problem *problem, int which, uint64_t first, size_t n, double *out,
+                               struct error *error)
+{
+    const struct problem_table *table = &problem->table[which];
+    size_t width = problem->n_parameter;
+    if (table->per_dataset)
+        return hdf5_column_read_double(&table->column, first, n, out, error);
+    for (size_t d = 0; d < n; d++)
+        memcpy(out + d * width, table->vector, width * sizeof *out);
+    return STATUS_OK;
+}

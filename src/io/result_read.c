@@ -1,0 +1,391 @@
+/* Reading result files, and problem files that hold their results: the small tables at once, the rows in blocks.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "io/result.h"
+
+#include "base/sha256.h"
+#include "io/journal_format.h"
+#include "io/result_columns.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_ROWS = 1 << 16, MAX_CELLS = 1 << 22, MAX_ATTRIBUTES = 1000, MAX_NAME = 1 << 16 };
+
+struct result {
+    struct hdf5_file file;
+    struct result_info info;
+    struct hdf5_column id, message, column[N_RESULT_COLUMN]; /* dataset 0: the file has no such column */
+    struct arena arena; /* what info points to */
+};
+
+static enum status no_memory(const struct result *result, struct error *error)
+{
+    return error_set(error, STATUS_NO_MEMORY, "out of memory for reading '%s'", result->info.path);
+}
+
+static char *keep_text(struct result *result, const char *text)
+{
+    char *copy = arena_alloc(&result->arena, strlen(text) + 1);
+    if (copy)
+        strcpy(copy, text);
+    return copy;
+}
+
+/* What kind of file it is, in words where it is the wrong one. */
+static enum status check_kind(struct result *result, struct error *error)
+{
+    const char *path = result->info.path;
+    char *kind = NULL;
+    bool has_format;
+    uint64_t format;
+    enum status status = hdf5_attribute_text(&result->file, "/", "stiffit_file", &kind, error);
+    if (!status)
+        status = hdf5_attribute_uint64(&result->file, "/", "format", &has_format, &format, error);
+    if (status)
+        goto done;
+    bool is_problem = kind && !strcmp(kind, "problem"), is_result = kind && !strcmp(kind, "result");
+    if (!is_problem && !is_result)
+        status = error_set(error, STATUS_BAD_PROBLEM, "'%s' is no result of stiffit: it has no attribute stiffit_file = "
+                           "\"result\"", path);
+    else if (is_problem && hdf5_kind(&result->file, "/fits") != HDF5_GROUP)
+        status = error_set(error, STATUS_BAD_PROBLEM, "'%s' is a problem file without results: give the result file, or fit "
+                           "it first (stiffit run)", path);
+    else if (is_result && (!has_format || format != RESULT_FORMAT))
+        status = error_set(error, STATUS_BAD_PROBLEM, "'%s' has a format that this version of stiffit cannot read (it reads "
+                           "%d)", path, RESULT_FORMAT);
+done:
+    free(kind);
+    return status;
+}
+
+static enum status read_names(struct result *result, const char *group, const char *name, bool required,
+                              const char *const **out, struct error *error)
+{
+    struct hdf5_column column = {0};
+    char path[64];
+    snprintf(path, sizeof path, "%s/%s", group, name);
+    *out = NULL;
+    if (!required && hdf5_kind(&result->file, path) == HDF5_ABSENT)
+        return STATUS_OK;
+    enum status status = hdf5_column_open(&column, &result->file, path, error);
+    if (status)
+        return status;
+    if (required)
+        result->info.n_parameter = column.n_row;
+    if (column.n_row > JOURNAL_MAX_PARAMETER || column.n_row != result->info.n_parameter) {
+        status = error_set(error, STATUS_BAD_PROBLEM, "'%s': %s has %" PRIu64 " entries where %s", result->info.path, path,
+                           column.n_row, required ? "100000 are the most" : "there is one for each parameter name");
+        goto done;
+    }
+    char **text = arena_calloc(&result->arena, column.n_row ? column.n_row : 1, sizeof *text);
+    status = text ? hdf5_column_read_strings(&column, 0, column.n_row, MAX_NAME, &result->arena, text, error)
+                  : no_memory(result, error);
+    *out = (const char *const *)text;
+done:
+    hdf5_column_close(&column);
+    return status;
+}
+
+static enum status read_parameters(struct result *result, struct error *error)
+{
+    struct result_info *info = &result->info;
+    bool own = hdf5_kind(&result->file, "/provenance/parameters") == HDF5_GROUP; /* results within a problem file */
+    const char *group = own ? "/provenance/parameters" : "/parameters";
+    enum status status = read_names(result, group, "name", true, &info->parameter_name, error);
+    if (!status)
+        status = read_names(result, group, "scale", false, &info->parameter_scale, error);
+    if (!status)
+        status = read_names(result, group, "unit", false, &info->parameter_unit, error);
+    return status;
+}
+
+static enum status bad_identity(const struct result *result, const char *name, struct error *error)
+{
+    return error_set(error, STATUS_BAD_PROBLEM, "'%s': /provenance @%s is missing or damaged", result->info.path, name);
+}
+
+static enum status read_hash(struct result *result, const char *name, unsigned char hash[32], struct error *error)
+{
+    char *hex = NULL;
+    enum status status = hdf5_attribute_text(&result->file, "/provenance", name, &hex, error);
+    if (!status && (!hex || !sha256_from_hex(hex, hash)))
+        status = bad_identity(result, name, error);
+    free(hex);
+    return status;
+}
+
+static enum status read_count(struct result *result, const char *name, uint64_t most, uint64_t *value, struct error *error)
+{
+    bool present;
+    enum status status = hdf5_attribute_uint64(&result->file, "/provenance", name, &present, value, error);
+    return !status && (!present || *value > most) ? bad_identity(result, name, error) : status;
+}
+
+static enum status read_identity(struct result *result, struct error *error)
+{
+    struct run_identity *identity = &result->info.identity;
+    uint64_t n_start = 0, n_parameter = 0;
+    char *description = NULL;
+    enum status status = read_hash(result, "identity_problem", identity->problem, error);
+    if (!status)
+        status = read_hash(result, "identity_model", identity->model, error);
+    if (!status)
+        status = read_hash(result, "identity_options", identity->options, error);
+    if (!status)
+        status = read_count(result, "identity_seed", UINT64_MAX, &identity->seed, error);
+    if (!status)
+        status = read_count(result, "identity_n_dataset", UINT64_MAX, &identity->n_dataset, error);
+    if (!status)
+        status = read_count(result, "identity_n_start", UINT32_MAX, &n_start, error);
+    if (!status)
+        status = read_count(result, "identity_n_parameter", UINT32_MAX, &n_parameter, error);
+    if (!status)
+        status = hdf5_attribute_text(&result->file, "/provenance", "identity_description", &description, error);
+    identity->n_start = (uint32_t)n_start;
+    identity->n_parameter = (uint32_t)n_parameter;
+    snprintf(identity->description, sizeof identity->description, "%s", description ? description : "");
+    free(description);
+    return status;
+}
+
+struct name_list {
+    struct result *result;
+    char **name;
+    size_t n;
+    bool failed;
+};
+
+static bool take_name(void *context, const char *name)
+{
+    struct name_list *list = context;
+    if (!strncmp(name, "identity_", 9))
+        return true;
+    if (list->n == MAX_ATTRIBUTES)
+        return false;
+    list->name[list->n] = keep_text(list->result, name);
+    list->failed = !list->name[list->n];
+    list->n += !list->failed;
+    return !list->failed;
+}
+
+static enum status read_provenance(struct result *result, struct error *error)
+{
+    struct name_list list = {.result = result};
+    list.name = arena_calloc(&result->arena, MAX_ATTRIBUTES, sizeof *list.name);
+    char **value = arena_calloc(&result->arena, MAX_ATTRIBUTES, sizeof *value);
+    if (!list.name || !value)
+        return no_memory(result, error);
+    enum status status = hdf5_each_attribute(&result->file, "/provenance", take_name, &list, error);
+    if (!status && list.failed)
+        status = no_memory(result, error);
+    for (size_t i = 0; i < list.n && !status; i++) {
+        char *text = NULL;
+        status = hdf5_attribute_text(&result->file, "/provenance", list.name[i], &text, error);
+        if (!status && !(value[i] = keep_text(result, text ? text : "")))
+            status = no_memory(result, error);
+        free(text);
+    }
+    result->info.provenance = (struct provenance){list.n, (const char *const *)list.name, (const char *const *)value};
+    return status;
+}
+
+static enum status open_column(struct result *result, struct hdf5_column *column, const char *path, size_t width,
+                               bool required, struct error *error)
+{
+    if (!required && hdf5_kind(&result->file, path) == HDF5_ABSENT)
+        return STATUS_OK;
+    enum status status = hdf5_column_open(column, &result->file, path, error);
+    if (status)
+        return status;
+    if (column->width != width || column->n_row != result->info.n_fit)
+        return error_set(error, STATUS_BAD_PROBLEM, "'%s': %s has %" PRIu64 " rows of %" PRIu64 "; %" PRIu64 " of %zu are "
+                         "expected", result->info.path, path, column->n_row, column->width, result->info.n_fit, width);
+    return STATUS_OK;
+}
+
+static enum status open_columns(struct result *result, struct error *error)
+{
+    enum status status = hdf5_column_open(&result->id, &result->file, "/fits/id", error);
+    if (status)
+        return status;
+    result->info.n_fit = result->id.n_row;
+    status = open_column(result, &result->message, "/fits/message", 1, false, error);
+    for (int i = 0; i < N_RESULT_COLUMN && !status; i++) {
+        bool required = i == RESULT_PARAMETERS || i == RESULT_OBJECTIVE || i == RESULT_STATUS;
+        size_t width = result_columns[i].per_parameter ? result->info.n_parameter : 1;
+        status = open_column(result, &result->column[i], result_columns[i].path, width, required, error);
+    }
+    return status;
+}
+
+static enum status read_objective_kind(struct result *result, struct error *error)
+{
+    char *kind = NULL;
+    enum status status = hdf5_attribute_text(&result->file, "/fits/objective", "kind", &kind, error);
+    if (!status && !(result->info.objective_kind = keep_text(result, kind ? kind : "unknown")))
+        status = no_memory(result, error);
+    free(kind);
+    return status;
+}
+
+enum status result_open(struct result **result, const char *path, struct error *error)
+{
+    *result = NULL;
+    struct result *made = calloc(1, sizeof *made);
+    if (!made)
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for reading '%s'", path);
+    made->info.path = path;
+    enum status status = hdf5_open(&made->file, path, error);
+    if (!status && !(made->info.path = keep_text(made, path)))
+        status = error_set(error, STATUS_NO_MEMORY, "out of memory for reading '%s'", path);
+    if (!status)
+        status = check_kind(made, error);
+    if (!status)
+        status = read_parameters(made, error);
+    if (!status)
+        status = read_identity(made, error);
+    if (!status)
+        status = read_provenance(made, error);
+    if (!status)
+        status = open_columns(made, error);
+    if (!status)
+        status = read_objective_kind(made, error);
+    if (status) {
+        result_close(made);
+        made = NULL;
+    }
+    *result = made;
+    return status;
+}
+
+void result_close(struct result *result)
+{
+    if (!result)
+        return;
+    hdf5_column_close(&result->id);
+    hdf5_column_close(&result->message);
+    for (int i = 0; i < N_RESULT_COLUMN; i++)
+        hdf5_column_close(&result->column[i]);
+    hdf5_close(&result->file);
+    arena_fini(&result->arena);
+    free(result);
+}
+
+const struct result_info *result_info(const struct result *result) { return &result->info; }
+
+/* Fills the field of each record of the block from the values of one column. */
+static enum status spread(const struct result *result, struct result_block *block, enum result_column i, const void *values,
+                          struct error *error)
+{
+    const struct result_column_info *info = &result_columns[i];
+    const double *reals = values;
+    const int64_t *integers = values;
+    size_t width = info->per_parameter ? result->info.n_parameter : 1;
+    for (size_t row = 0; row < block->n; row++) {
+        struct fit_record *record = &block->record[row];
+        char *field = (char *)record + info->offset;
+        if (info->kind == RESULT_OUTCOME && (integers[row] < 0 || integers[row] >= N_OUTCOME))
+            return error_set(error, STATUS_BAD_PROBLEM, "'%s': %s row %" PRIu64 " is %" PRId64 ", which is no status of this "
+                             "version of stiffit", result->info.path, info->path, block->first + row, integers[row]);
+        switch (info->kind) {
+        case RESULT_DOUBLE:
+            memcpy(info->per_parameter ? (char *)record->parameter : field, reals + row * width, width * sizeof *reals);
+            break;
+        case RESULT_INT64: memcpy(field, &integers[row], sizeof *integers); break;
+        case RESULT_INT8:
+            for (size_t j = 0; j < width; j++)
+                record->at_bound[j] = (int8_t)integers[row * width + j];
+            break;
+        default: {
+            uint32_t value = (uint32_t)integers[row];
+            memcpy(field, &value, sizeof value);
+        }
+        }
+    }
+    return STATUS_OK;
+}
+
+static enum status read_column(struct result *result, struct result_block *block, enum result_column i, void *values,
+                               struct error *error)
+{
+    const struct hdf5_column *column = &result->column[i];
+    if (!column->dataset)
+        return STATUS_OK;
+    enum status status = result_columns[i].kind == RESULT_DOUBLE
+                             ? hdf5_column_read_double(column, block->first, block->n, values, error)
+                             : hdf5_column_read_int64(column, block->first, block->n, values, error);
+    return status ? status : spread(result, block, i, values, error);
+}
+
+static enum status read_texts(struct result *result, struct result_block *block, struct error *error)
+{
+    enum status status = hdf5_column_read_strings(&result->id, block->first, block->n, RESULT_MAX_ID, block->arena, block->id,
+                                                  error);
+    if (!status && result->message.dataset)
+        status = hdf5_column_read_strings(&result->message, block->first, block->n, MAX_NAME, block->arena, block->reason,
+                                          error);
+    for (size_t row = 0; row < block->n && !status; row++) {
+        char *reason = block->record[row].reason;
+        if (!block->reason[row])
+            block->reason[row] = reason;
+        else
+            snprintf(reason, sizeof block->record[row].reason, "%s", block->reason[row]);
+    }
+    return status;
+}
+
+/* Records with what stands for values that a file lacks. */
+static bool make_records(struct result_block *block, size_t n_parameter)
+{
+    size_t n = block->n;
+    block->id = arena_calloc(block->arena, n, sizeof *block->id);
+    block->reason = arena_calloc(block->arena, n, sizeof *block->reason);
+    block->record = arena_calloc(block->arena, n, sizeof *block->record);
+    double *parameter = arena_calloc(block->arena, n * n_parameter, sizeof *parameter);
+    int8_t *at_bound = arena_calloc(block->arena, n * n_parameter, sizeof *at_bound);
+    if (!block->id || !block->reason || !block->record || !parameter || !at_bound)
+        return false;
+    for (size_t row = 0; row < n; row++)
+        block->record[row] = (struct fit_record){
+            .dataset = block->first + row, .gradient_norm = NAN, .seconds = NAN, .n_iteration = -1, .n_evaluation = -1,
+            .n_step = -1, .parameter = parameter + row * n_parameter, .at_bound = at_bound + row * n_parameter};
+    return true;
+}
+
+enum status result_read(struct result *result, struct result_block *block, uint64_t first, size_t n, struct error *error)
+{
+    const struct result_info *info = &result->info;
+    uint64_t n_left = first < info->n_fit ? info->n_fit - first : 0;
+    size_t most = MAX_CELLS / (info->n_parameter ? info->n_parameter : 1) + 1;
+    if (!block->arena && !(block->arena = calloc(1, sizeof *block->arena)))
+        return no_memory(result, error);
+    arena_reset(block->arena);
+    most = most < MAX_ROWS ? most : MAX_ROWS;
+    block->first = first;
+    block->n = n < most ? n : most;
+    if (block->n > n_left)
+        block->n = (size_t)n_left;
+    if (block->n == 0)
+        return STATUS_OK;
+    void *values = malloc(block->n * (info->n_parameter + 1) * sizeof(double));
+    enum status status = values && make_records(block, info->n_parameter) ? STATUS_OK : no_memory(result, error);
+    for (int i = 0; i < N_RESULT_COLUMN && !status; i++)
+        status = read_column(result, block, (enum result_column)i, values, error);
+    if (!status)
+        status = read_texts(result, block, error);
+    if (status)
+        block->n = 0;
+    free(values);
+    return status;
+}
+
+void result_block_fini(struct result_block *block)
+{
+    if (block->arena)
+        arena_fini(block->arena);
+    free(block->arena);
+    *block = (struct result_block){0};
+}

@@ -1,0 +1,366 @@
+/* Writing result files: rows are gathered in blocks and appended column by column to a file of a temporary name.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "io/result.h"
+
+#include "base/sha256.h"
+#include "io/durable.h"
+#include "io/journal_format.h"
+#include "io/result_columns.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { BLOCK_ROWS = 4096, BLOCK_BYTES = 4 << 20, COMPRESS_FROM = 4096, MAX_PROVENANCE_TEXT = 32000, COPY_PIECE = 1 << 20 };
+
+struct result_writer {
+    char *path;              /* what the file will be called */
+    char *temporary;         /* where it is until then; NULL when it is there no more */
+    bool in_place;
+    size_t n_parameter;
+    struct hdf5_file file;
+    struct hdf5_column id, message, column[N_RESULT_COLUMN];
+    hid_t memory_type[N_RESULT_COLUMN];
+    size_t n_row, max_row;   /* rows in the block */
+    char *cells[N_RESULT_COLUMN];
+    size_t cell_size[N_RESULT_COLUMN];
+    const char **id_text, **message_text; /* max_row each, into the arena */
+    struct arena arena;
+};
+
+static enum status no_memory(const struct result_writer *writer, struct error *error)
+{
+    return error_set(error, STATUS_NO_MEMORY, "out of memory for writing '%s'", writer->path);
+}
+
+static enum status copy_bytes(int from, int to, const char *from_path, const char *to_path, struct error *error)
+{
+    enum status status = STATUS_OK;
+    char *piece = malloc(COPY_PIECE);
+    if (!piece)
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for copying '%s'", from_path);
+    for (;;) {
+        ssize_t n = read(from, piece, COPY_PIECE);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            status = error_system(error, errno, "cannot read '%s'", from_path);
+        if (n <= 0)
+            break;
+        for (ssize_t done = 0; done < n && !status;) {
+            ssize_t written = write(to, piece + done, (size_t)(n - done));
+            if (written >= 0)
+                done += written;
+            else if (errno != EINTR)
+                status = error_system(error, errno, "cannot write '%s', the copy of '%s'", to_path, from_path);
+        }
+        if (status)
+            break;
+    }
+    free(piece);
+    return status;
+}
+
+/* The bytes and the permissions. */
+static enum status copy_file(const char *from_path, const char *to_path, struct error *error)
+{
+    enum status status = STATUS_OK;
+    struct stat found;
+    int to = -1, from = open(from_path, O_RDONLY | O_CLOEXEC);
+    if (from < 0 || fstat(from, &found) != 0) {
+        status = error_system(error, errno, "cannot read '%s'", from_path);
+        goto done;
+    }
+    to = open(to_path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (to < 0) {
+        status = error_system(error, errno, "cannot make '%s'", to_path);
+        goto done;
+    }
+    status = copy_bytes(from, to, from_path, to_path, error);
+    /* Written to below even if the original is read-only; whoever may not own the result gets its bits at least. */
+    if (!status && fchmod(to, (found.st_mode & 07777) | S_IRUSR | S_IWUSR) != 0)
+        status = error_system(error, errno, "cannot set the permissions of '%s'", to_path);
+    if (!status && geteuid() == 0 && fchown(to, found.st_uid, found.st_gid) != 0)
+        status = error_system(error, errno, "cannot set the owner of '%s'", to_path);
+done:
+    if (to >= 0 && close(to) != 0 && !status)
+        status = error_system(error, errno, "cannot write '%s'", to_path);
+    if (from >= 0)
+        close(from);
+    return status;
+}
+
+static enum status put_identity(struct result_writer *writer, const struct run_identity *identity, struct error *error)
+{
+    const struct { const char *name; const unsigned char *hash; } hashes[] = {
+        {"identity_problem", identity->problem}, {"identity_model", identity->model}, {"identity_options", identity->options}};
+    const struct { const char *name; uint64_t value; } numbers[] = {
+        {"identity_seed", identity->seed}, {"identity_n_dataset", identity->n_dataset},
+        {"identity_n_start", identity->n_start}, {"identity_n_parameter", identity->n_parameter}};
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < sizeof hashes / sizeof *hashes && !status; i++) {
+        char hex[SHA256_HEX];
+        sha256_hex(hashes[i].hash, hex);
+        status = hdf5_put_text(&writer->file, "/provenance", hashes[i].name, hex, error);
+    }
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers && !status; i++)
+        status = hdf5_put_number(&writer->file, "/provenance", numbers[i].name, H5T_NATIVE_UINT64, &numbers[i].value, error);
+    if (!status)
+        status = hdf5_put_text(&writer->file, "/provenance", "identity_description", identity->description, error);
+    return status;
+}
+
+/* Attributes hold less than 64 KiB; a command line may be longer. */
+static enum status put_provenance(struct result_writer *writer, const struct provenance *provenance, struct error *error)
+{
+    char cut[MAX_PROVENANCE_TEXT + 4];
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < provenance->n && !status; i++) {
+        const char *text = provenance->value[i];
+        if (!strncmp(provenance->name[i], "identity_", 9))
+            continue;
+        if (strnlen(text, MAX_PROVENANCE_TEXT + 1) > MAX_PROVENANCE_TEXT) {
+            snprintf(cut, sizeof cut, "%.*s...", MAX_PROVENANCE_TEXT, text);
+            text = cut;
+        }
+        status = hdf5_put_text(&writer->file, "/provenance", provenance->name[i], text, error);
+    }
+    return status;
+}
+
+/* A problem file's /parameters is the user's own: there, the names go into /provenance. */
+static enum status put_parameters(struct result_writer *writer, const struct result_header *header, struct error *error)
+{
+    const char *group = writer->in_place ? "/provenance/parameters" : "/parameters";
+    const struct { const char *name; const char *const *text; } tables[] = {
+        {"name", header->parameter_name}, {"scale", header->parameter_scale}, {"unit", header->parameter_unit}};
+    char path[64];
+    enum status status = hdf5_make_group(&writer->file, group, error);
+    for (size_t i = 0; i < sizeof tables / sizeof *tables && !status; i++) {
+        if (!tables[i].text)
+            continue;
+        snprintf(path, sizeof path, "%s/%s", group, tables[i].name);
+        status = hdf5_write_strings(&writer->file, path, header->n_parameter, tables[i].text, error);
+    }
+    return status;
+}
+
+static enum status put_notes(struct result_writer *writer, struct error *error)
+{
+    enum status status = STATUS_OK;
+    for (int bit = 0; note_name(bit) && !status; bit++) {
+        char name[16], text[300];
+        snprintf(name, sizeof name, "bit_%d", bit);
+        snprintf(text, sizeof text, "%s: %s", note_name(bit), note_meaning(bit));
+        status = hdf5_put_text(&writer->file, result_columns[RESULT_NOTES].path, name, text, error);
+    }
+    return status;
+}
+
+static enum status make_column(struct result_writer *writer, enum result_column i, uint64_t n_row, struct error *error)
+{
+    const struct result_column_info *info = &result_columns[i];
+    size_t width = info->per_parameter ? writer->n_parameter : 0;
+    writer->cell_size[i] = (info->per_parameter ? writer->n_parameter : 1) * result_kind_size(info->kind);
+    writer->memory_type[i] = result_memory_type(info->kind);
+    hid_t type = result_file_type(info->kind);
+    enum status status = STATUS_OK;
+    if (type <= 0 || writer->memory_type[i] <= 0)
+        status = hdf5_error(&writer->file, error, STATUS_INTERNAL, "%s: no type for it", info->path);
+    if (!status)
+        status = hdf5_column_create(&writer->column[i], &writer->file, info->path, type, width, n_row,
+                                    n_row >= COMPRESS_FROM, error);
+    hdf5_release(&type);
+    if (!status)
+        status = hdf5_put_text(&writer->file, info->path, "description", info->description, error);
+    if (!status && info->unit)
+        status = hdf5_put_text(&writer->file, info->path, "unit", info->unit, error);
+    writer->cells[i] = malloc(writer->max_row * writer->cell_size[i]);
+    return !status && !writer->cells[i] ? no_memory(writer, error) : status;
+}
+
+static enum status make_columns(struct result_writer *writer, const struct result_header *header, struct error *error)
+{
+    uint64_t n_row = header->identity.n_dataset;
+    enum status status = hdf5_column_create_strings(&writer->id, &writer->file, "/fits/id", header->id_length, true, error);
+    for (int i = 0; i < N_RESULT_COLUMN && !status; i++)
+        status = make_column(writer, (enum result_column)i, n_row, error);
+    if (!status)
+        status = hdf5_column_create_strings(&writer->message, &writer->file, "/fits/message", 0, true, error);
+    if (!status)
+        status = hdf5_put_text(&writer->file, result_columns[RESULT_OBJECTIVE].path, "kind", header->objective_kind, error);
+    if (!status)
+        status = put_notes(writer, error);
+    writer->id_text = malloc(writer->max_row * sizeof *writer->id_text);
+    writer->message_text = malloc(writer->max_row * sizeof *writer->message_text);
+    if (!status && (!writer->id_text || !writer->message_text))
+        status = no_memory(writer, error);
+    return status;
+}
+
+static enum status make_file(struct result_writer *writer, const char *in_place_of, struct error *error)
+{
+    enum status status = durable_temporary(writer->path, &writer->temporary, error);
+    if (status)
+        return status;
+    if (!in_place_of) {
+        const int32_t format = RESULT_FORMAT;
+        status = hdf5_create(&writer->file, writer->temporary, error);
+        if (!status)
+            status = hdf5_put_text(&writer->file, "/", "stiffit_file", "result", error);
+        return status ? status : hdf5_put_number(&writer->file, "/", "format", H5T_NATIVE_INT32, &format, error);
+    }
+    status = copy_file(in_place_of, writer->temporary, error);
+    if (!status)
+        status = hdf5_edit(&writer->file, writer->temporary, error);
+    if (!status)
+        status = hdf5_delete(&writer->file, "/fits", error);
+    return status ? status : hdf5_delete(&writer->file, "/provenance", error);
+}
+
+/* A symbolic link stays one: what it points to is replaced. */
+static char *final_path(const char *path)
+{
+    struct stat found;
+    char *real = lstat(path, &found) == 0 && S_ISLNK(found.st_mode) ? realpath(path, NULL) : NULL;
+    return real ? real : strdup(path);
+}
+
+enum status result_writer_open(struct result_writer **writer, const char *path, const char *in_place_of,
+                               const struct result_header *header, struct error *error)
+{
+    *writer = NULL;
+    if (header->n_parameter == 0 || header->n_parameter > JOURNAL_MAX_PARAMETER)
+        return error_set(error, STATUS_BAD_PROBLEM, "'%s': a result of %zu parameters cannot be written", path,
+                         header->n_parameter);
+    struct result_writer *made = calloc(1, sizeof *made);
+    if (!made)
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for writing '%s'", path);
+    made->path = final_path(path);
+    if (!made->path) {
+        free(made);
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for writing '%s'", path);
+    }
+    made->in_place = in_place_of != NULL;
+    made->n_parameter = header->n_parameter;
+    made->max_row = BLOCK_BYTES / (9 * header->n_parameter) + 1;
+    made->max_row = made->max_row < BLOCK_ROWS ? made->max_row : BLOCK_ROWS;
+    enum status status = make_file(made, in_place_of, error);
+    if (!status)
+        status = hdf5_make_group(&made->file, "/provenance", error);
+    if (!status)
+        status = put_identity(made, &header->identity, error);
+    if (!status)
+        status = put_provenance(made, &header->provenance, error);
+    if (!status)
+        status = put_parameters(made, header, error);
+    if (!status)
+        status = hdf5_make_group(&made->file, "/fits", error);
+    if (!status)
+        status = make_columns(made, header, error);
+    if (status) {
+        result_writer_close(made);
+        return status;
+    }
+    *writer = made;
+    return STATUS_OK;
+}
+
+static enum status write_block(struct result_writer *writer, struct error *error)
+{
+    size_t n = writer->n_row;
+    enum status status = hdf5_column_append_strings(&writer->id, n, writer->id_text, error);
+    if (!status)
+        status = hdf5_column_append_strings(&writer->message, n, writer->message_text, error);
+    for (int i = 0; i < N_RESULT_COLUMN && !status; i++)
+        status = hdf5_column_append(&writer->column[i], writer->memory_type[i], n, writer->cells[i], error);
+    writer->n_row = 0;
+    arena_reset(&writer->arena);
+    return status;
+}
+
+static const char *keep_text(struct arena *arena, const char *text, size_t n)
+{
+    char *copy = arena_alloc(arena, n + 1);
+    if (copy) {
+        memcpy(copy, text, n);
+        copy[n] = '\0';
+    }
+    return copy;
+}
+
+enum status result_writer_add(struct result_writer *writer, const char *id, const struct fit_record *record,
+                              struct error *error)
+{
+    size_t row = writer->n_row, n_id = strlen(id), n_reason = strnlen(record->reason, sizeof record->reason - 1);
+    if (record->outcome >= N_OUTCOME || n_id > RESULT_MAX_ID)
+        return error_set(error, STATUS_INTERNAL, "dataset '%.100s' cannot be written: outcome %u", id,
+                         (unsigned)record->outcome);
+    writer->id_text[row] = keep_text(&writer->arena, id, n_id);
+    writer->message_text[row] = n_reason ? keep_text(&writer->arena, record->reason, n_reason) : "";
+    if (!writer->id_text[row] || !writer->message_text[row])
+        return no_memory(writer, error);
+    for (int i = 0; i < N_RESULT_COLUMN; i++)
+        result_cell_put((enum result_column)i, record, writer->n_parameter, writer->cells[i] + row * writer->cell_size[i]);
+    writer->n_row++;
+    return writer->n_row == writer->max_row ? write_block(writer, error) : STATUS_OK;
+}
+
+static void close_columns(struct result_writer *writer)
+{
+    hdf5_column_close(&writer->id);
+    hdf5_column_close(&writer->message);
+    for (int i = 0; i < N_RESULT_COLUMN; i++) {
+        hdf5_column_close(&writer->column[i]);
+        hdf5_release(&writer->memory_type[i]);
+    }
+}
+
+static enum status describe_strings(struct result_writer *writer, struct error *error)
+{
+    enum status status = hdf5_put_text(&writer->file, "/fits/id", "description", "the dataset, in the problem's order", error);
+    if (status)
+        return status;
+    return hdf5_put_text(&writer->file, "/fits/message", "description", "why a fit is no success", error);
+}
+
+enum status result_writer_finish(struct result_writer *writer, struct error *error)
+{
+    enum status status = write_block(writer, error);
+    if (!status)
+        status = describe_strings(writer, error); /* last: a column of strings is made anew when a longer one comes */
+    if (status)
+        return status;
+    close_columns(writer);
+    status = hdf5_finish(&writer->file, error);
+    if (!status)
+        status = durable_replace(writer->temporary, writer->path, error);
+    if (!status) {
+        free(writer->temporary);
+        writer->temporary = NULL;
+    }
+    return status;
+}
+
+void result_writer_close(struct result_writer *writer)
+{
+    if (!writer)
+        return;
+    close_columns(writer);
+    hdf5_close(&writer->file);
+    if (writer->temporary)
+        unlink(writer->temporary);
+    for (int i = 0; i < N_RESULT_COLUMN; i++)
+        free(writer->cells[i]);
+    free(writer->id_text);
+    free(writer->message_text);
+    free(writer->temporary);
+    free(writer->path);
+    arena_fini(&writer->arena);
+    free(writer);
+}

@@ -1,0 +1,337 @@
+/* The model check: where the model is looked at, and what is compared there. Points lie around the start: random
+ * parameters, states along a crude trajectory and shaken, so that nothing is zero by accident of the initial state.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "model/check.h"
+
+#include "base/random.h"
+#include "model/check_call.h"
+#include "model/check_difference.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DEFAULT_POINTS = 12, N_EULER = 24, N_TRY = 5, MAX_COLUMNS = 400 };
+/* Purposes of random numbers: streams of their own. */
+enum { STREAM_PARAMETER = 1, STREAM_STATE, STREAM_TIME, STREAM_COLUMN };
+
+struct check {
+    const struct stiffit_model *abi;
+    const struct check_options *options;
+    struct check_report *report;
+    struct caller caller;
+    struct differences differences;
+    double *center;         /* n_parameter: what is looked around */
+    double *typical;        /* n_state: largest magnitude met so far */
+    double *rate;           /* n_state */
+    double *matrix;         /* the derivative that is compared */
+    double *sum;            /* rows of it: sum of |d f_i / d x_j| |x_j|, the size of the terms inside f_i */
+    double *scratch;        /* values of any base function */
+    double span;
+};
+
+static enum status make_room(struct check *check)
+{
+    const struct stiffit_model *abi = check->abi;
+    size_t n_row = abi->n_state > abi->n_observable ? abi->n_state : abi->n_observable;
+    n_row = n_row > abi->n_work ? n_row : abi->n_work;
+    enum status status = caller_init(&check->caller, abi, check->report);
+    if (status == STATUS_OK)
+        status = differences_init(&check->differences, n_row);
+    if (status != STATUS_OK)
+        return status;
+    check->center = calloc(abi->n_parameter + 2 * (size_t)abi->n_state + 2 * n_row + check->caller.n_out, sizeof(double));
+    if (!check->center)
+        return STATUS_NO_MEMORY;
+    check->typical = check->center + abi->n_parameter;
+    check->rate = check->typical + abi->n_state;
+    check->sum = check->rate + abi->n_state;
+    check->scratch = check->sum + n_row;
+    check->matrix = check->scratch + n_row;
+    for (size_t j = 0; j < abi->n_parameter; j++)
+        check->center[j] = check->options->p ? check->options->p[j] : abi->parameter_start ? abi->parameter_start[j] : 1;
+    for (size_t j = 0; j < abi->n_covariate; j++)
+        check->caller.covariate[j] = check->options->covariate ? check->options->covariate[j] : 1;
+    return STATUS_OK;
+}
+
+/* Point 0 has the central parameters; others are shaken by about a fifth, within the bounds. */
+static void choose_parameters(struct check *check, size_t i_point, double strength)
+{
+    const struct stiffit_model *abi = check->abi;
+    for (size_t j = 0; j < abi->n_parameter; j++) {
+        double p = check->center[j];
+        double shake = i_point == 0 ? 0 : 0.2 * strength * random_normal(check->options->seed, STREAM_PARAMETER,
+                                                                        i_point * abi->n_parameter + j);
+        p = p != 0 ? p * exp(shake) : shake;
+        if (abi->parameter_lower && p < abi->parameter_lower[j])
+            p = abi->parameter_lower[j];
+        if (abi->parameter_upper && p > abi->parameter_upper[j])
+            p = abi->parameter_upper[j];
+        check->caller.p[j] = p;
+    }
+}
+
+static double largest_state(const struct check *check)
+{
+    double largest = 0;
+    for (size_t i = 0; i < check->abi->n_state; i++)
+        largest = fmax(largest, check->typical[i]);
+    return largest > 0 ? largest : 1;
+}
+
+static void note_states(struct check *check)
+{
+    for (size_t i = 0; i < check->abi->n_state; i++)
+        if (isfinite(check->caller.y[i]))
+            check->typical[i] = fmax(check->typical[i], fabs(check->caller.y[i]));
+}
+
+/* Explicit Euler steps that change no state by more than a tenth (or a thousandth of the largest): no solution, but a
+ * path through the region that the solution visits. Returns the time it covered. */
+static double walk(struct check *check, size_t n_step)
+{
+    struct caller *caller = &check->caller;
+    double begin = caller->t, largest = largest_state(check);
+    for (size_t k = 0; k < n_step && caller_value(caller, CHECK_RHS, check->rate); k++) {
+        double step = INFINITY;
+        for (size_t i = 0; i < check->abi->n_state; i++)
+            if (check->rate[i] != 0)
+                step = fmin(step, (0.1 * fabs(caller->y[i]) + 1e-3 * largest) / fabs(check->rate[i]));
+        if (!isfinite(step))
+            break;
+        for (size_t i = 0; i < check->abi->n_state; i++)
+            caller->y[i] += step * check->rate[i];
+        caller->t += step;
+        note_states(check);
+    }
+    return caller->t - begin;
+}
+
+/* Goes to point i_point. False if the model cannot be evaluated there, however little it is shaken. */
+static bool go_to_point(struct check *check, size_t i_point)
+{
+    struct caller *caller = &check->caller;
+    const struct stiffit_model *abi = check->abi;
+    double strength = 1;
+    for (int attempt = 0; attempt < N_TRY; attempt++, strength *= attempt < N_TRY - 1 ? 0.3 : 0) {
+        caller->t = abi->t0;
+        choose_parameters(check, i_point, strength);
+        if (!caller_prepare(caller) || (abi->n_state > 0 && !caller_value(caller, CHECK_INITIAL, caller->y)))
+            continue;
+        note_states(check);
+        double covered = abi->n_state > 0 && i_point > 0 ? walk(check, 1 + i_point * N_EULER / (i_point + 4)) : 0;
+        if (!(check->span > 0) && covered > 0)
+            check->span = 4 * covered;
+        double largest = largest_state(check);
+        for (size_t i = 0; i_point > 0 && i < abi->n_state; i++) {
+            uint64_t counter = i_point * abi->n_state + i;
+            caller->y[i] *= exp(0.3 * strength * random_normal(check->options->seed, STREAM_STATE, counter));
+            if (caller->y[i] == 0)
+                caller->y[i] = largest * 1e-3 * exp(3 * random_normal(check->options->seed, STREAM_STATE, counter));
+        }
+        double span = check->span > 0 ? check->span : 1;
+        if (i_point > 0)
+            caller->t = abi->t0 + span * strength * random_uniform(check->options->seed, STREAM_TIME, i_point);
+        if ((abi->n_state == 0 || caller_value(caller, CHECK_RHS, check->rate)) &&
+            caller_value(caller, CHECK_OBSERVE, check->scratch) &&
+            (!abi->noise || caller_value(caller, CHECK_NOISE, check->scratch))) {
+            note_states(check);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Calls everything under watch where results are wanted. `function` failing is a finding. */
+static bool watch(struct check *check, enum check_function function, double *result)
+{
+    int code = caller_watch(&check->caller, function, result);
+    if (code == STIFFIT_OK)
+        return true;
+    check_add(check->report, check->abi, CHECK_FAILED, function, CHECK_NO_INDEX, CHECK_NO_INDEX, check->caller.t, code,
+              NAN, 0);
+    return false;
+}
+
+static void watch_values(struct check *check)
+{
+    const struct stiffit_model *abi = check->abi;
+    if (abi->n_work > 0)
+        watch(check, CHECK_PREPARE, check->matrix);
+    if (abi->n_state > 0) {
+        watch(check, CHECK_RHS, check->matrix);
+        watch(check, CHECK_INITIAL, check->matrix);
+    }
+    watch(check, CHECK_OBSERVE, check->matrix);
+    if (!abi->noise || !watch(check, CHECK_NOISE, check->matrix))
+        return;
+    for (size_t i = 0; i < abi->n_observable; i++)
+        if (check->matrix[i] <= 0)
+            check_add(check->report, abi, CHECK_INVALID, CHECK_NOISE, (int64_t)i, CHECK_NO_INDEX, check->caller.t,
+                      check->matrix[i], NAN, 0);
+}
+
+static double variable_value(const struct check *check, enum check_axis axis, size_t j)
+{
+    return axis == AXIS_STATE ? check->caller.y[j] : check->caller.p[j];
+}
+
+static double variable_scale(const struct check *check, enum check_axis axis, size_t j)
+{
+    double x = fabs(variable_value(check, axis, j));
+    if (x > 0)
+        return x;
+    return axis == AXIS_PARAMETER ? 1 : check->typical[j] > 0 ? check->typical[j] : largest_state(check);
+}
+
+/* Entry (i, j) of the matrix, and whether the sparse pattern has it. */
+static double entry(const struct check *check, enum check_function function, size_t i, size_t j, bool *is_there)
+{
+    const struct stiffit_model *abi = check->abi;
+    *is_there = true;
+    if (function != CHECK_JACOBIAN_SPARSE)
+        return check->matrix[i + j * check_axis_size(abi, check_shape(function)->row)];
+    for (int32_t k = abi->column_start[j]; k < abi->column_start[j + 1]; k++)
+        if (abi->row_index[k] == (int32_t)i)
+            return check->matrix[k];
+    *is_there = false;
+    return 0;
+}
+
+static void sum_terms(struct check *check, enum check_function function)
+{
+    const struct check_shape *shape = check_shape(function);
+    size_t n_row = check_axis_size(check->abi, shape->row), n_column = check_axis_size(check->abi, shape->column);
+    memset(check->sum, 0, n_row * sizeof *check->sum);
+    for (size_t j = 0; j < n_column; j++) {
+        double x = fabs(variable_value(check, shape->column, j));
+        if (function == CHECK_JACOBIAN_SPARSE) {
+            for (int32_t k = check->abi->column_start[j]; k < check->abi->column_start[j + 1]; k++)
+                check->sum[check->abi->row_index[k]] += fabs(check->matrix[k]) * x;
+        } else {
+            for (size_t i = 0; i < n_row; i++)
+                check->sum[i] += fabs(check->matrix[i + j * n_row]) * x;
+        }
+    }
+}
+
+/* What may lie between a right derivative and its differences: ten times the error estimate of the extrapolation, which is
+ * a good guess and no bound; rounding inside the function, where terms much larger than its value may cancel (their size
+ * is `sum`), over the smallest step, 2^-12 of the scale; and 1e-7 of the number, so that single-precision constants show
+ * and no rounding does. */
+static void compare_column(struct check *check, enum check_function function, size_t j)
+{
+    const struct check_shape *shape = check_shape(function);
+    const struct differences *differences = &check->differences;
+    double scale = variable_scale(check, shape->column, j);
+    struct check_report *report = check->report;
+    size_t n_row = check_axis_size(check->abi, shape->row);
+    if (!differences_column(&check->differences, &check->caller, shape->base, shape->column, j, scale)) {
+        report->n_inconclusive[function] += n_row;
+        return;
+    }
+    for (size_t i = 0; i < n_row; i++) {
+        bool is_there;
+        double got = entry(check, function, i, j, &is_there), expected = differences->derivative[i];
+        double terms = fmax(check->sum[i], differences->size[i]);
+        double error = 10 * differences->error[i] + 64 * DBL_EPSILON * terms / scale;
+        double largest = fmax(fabs(got), fabs(expected)), allowed = error + 1e-7 * largest;
+        double off = fabs(got - expected);
+        if (off > allowed) {
+            check_add(report, check->abi, is_there ? CHECK_DERIVATIVE : CHECK_PATTERN, function, (int64_t)i, (int64_t)j,
+                      check->caller.t, got, expected, allowed);
+        } else if (allowed > 1e-2 * largest && allowed > 1e-6 * terms / scale) {
+            report->n_inconclusive[function]++;
+            continue;
+        } else if (allowed > 0) {
+            report->worst[function] = fmax(report->worst[function], off / allowed);
+        }
+        report->n_compared[function]++;
+    }
+}
+
+static void compare_derivative(struct check *check, enum check_function function, size_t i_point)
+{
+    const struct check_shape *shape = check_shape(function);
+    if (!check_pointer(check->abi, function) || check_axis_size(check->abi, shape->row) == 0 ||
+        check_axis_size(check->abi, shape->column) == 0 || !watch(check, function, check->matrix))
+        return;
+    /* At the start itself states are often 0, where a model may have a kink. */
+    if (i_point == 0)
+        return;
+    sum_terms(check, function);
+    size_t n = check_axis_size(check->abi, shape->column), n_used = n < MAX_COLUMNS ? n : MAX_COLUMNS;
+    for (size_t k = 0; k < n_used; k++) {
+        uint64_t stream = random_stream(STREAM_COLUMN, i_point);
+        compare_column(check, function, n == n_used ? k : random_permute(check->options->seed, stream, n, k));
+    }
+}
+
+/* Does parameter j change `function`, although its mask says that it does not? Rounding may: a term that cancels. */
+static void check_mask(struct check *check, enum check_function function, unsigned bit, size_t j)
+{
+    const struct stiffit_model *abi = check->abi;
+    struct caller *caller = &check->caller;
+    size_t n = check_size(abi, function);
+    double p = caller->p[j];
+    if ((abi->parameter_use[j] & bit) || !check_pointer(abi, function) || !caller_value(caller, function, check->scratch))
+        return;
+    static const double factors[] = {1.05, 0.7};
+    for (size_t k = 0; k < sizeof factors / sizeof *factors; k++) {
+        caller->p[j] = p != 0 ? p * factors[k] : factors[k] - 1;
+        if (!caller_prepare(caller) || !caller_value(caller, function, check->matrix))
+            continue;
+        for (size_t i = 0; i < n; i++) {
+            double before = check->scratch[i], after = check->matrix[i];
+            if (fabs(after - before) > 1e-12 * fmax(fabs(after), fabs(before)))
+                check_add(check->report, abi, CHECK_MASK, function, CHECK_NO_INDEX, (int64_t)j, caller->t, after, before, 0);
+        }
+    }
+    caller->p[j] = p;
+    (void)caller_prepare(caller);
+}
+
+static void check_masks(struct check *check)
+{
+    const struct stiffit_model *abi = check->abi;
+    for (size_t j = 0; abi->parameter_use && j < abi->n_parameter; j++) {
+        if (abi->n_state > 0) {
+            check_mask(check, CHECK_RHS, STIFFIT_USE_RHS, j);
+            check_mask(check, CHECK_INITIAL, STIFFIT_USE_INITIAL, j);
+        }
+        check_mask(check, CHECK_OBSERVE, STIFFIT_USE_OBSERVE, j);
+        check_mask(check, CHECK_NOISE, STIFFIT_USE_NOISE, j);
+    }
+}
+
+enum status model_check(const struct model *model, const struct check_options *options, struct check_report *report,
+                        struct error *error)
+{
+    *report = (struct check_report){0};
+    struct check check = {.abi = &model->abi, .options = options, .report = report, .span = options->t_span};
+    size_t n_point = options->n_point ? options->n_point : DEFAULT_POINTS;
+    enum status status = make_room(&check);
+    if (status != STATUS_OK) {
+        error_set(error, status, "%s: out of memory while checking the model", model->path ? model->path : "model");
+        goto done;
+    }
+    for (size_t i = 0; i < n_point; i++) {
+        /* The start must work. Elsewhere a model may refuse, and the point is passed over. */
+        bool here = go_to_point(&check, i);
+        if (here || i == 0)
+            watch_values(&check);
+        if (!here)
+            continue;
+        report->n_point++;
+        for (int f = CHECK_JACOBIAN; f < N_CHECK_FUNCTION; f++)
+            compare_derivative(&check, f, i);
+        check_masks(&check);
+    }
+done:
+    free(check.center);
+    differences_fini(&check.differences);
+    caller_fini(&check.caller);
+    return status;
+}

@@ -1,0 +1,54 @@
+/* Calls of a model's functions under watch: guard zones, canaries, inputs compared afterwards, every call made twice.
+ * Private to the model check.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef MODEL_CHECK_CALL_H
+#define MODEL_CHECK_CALL_H
+
+#include "model/check.h"
+
+enum check_axis { AXIS_NONE, AXIS_WORK, AXIS_STATE, AXIS_PARAMETER, AXIS_OBSERVABLE };
+
+/* What a function returns: rows, or rows x columns as the derivative of `base`. */
+struct check_shape {
+    const char *name;
+    enum check_axis row, column;
+    enum check_function base;
+    bool at_state; /* it is given y */
+};
+const struct check_shape *check_shape(enum check_function function);
+size_t check_axis_size(const struct stiffit_model *abi, enum check_axis axis);
+/* Doubles that a function writes. */
+size_t check_size(const struct stiffit_model *abi, enum check_function function);
+stiffit_function *check_pointer(const struct stiffit_model *abi, enum check_function function);
+
+enum { CHECK_NO_INDEX = -1 };
+/* Adds a finding, or counts it to an equal one that is there. Indices of row and column, or CHECK_NO_INDEX. */
+void check_add(struct check_report *report, const struct stiffit_model *abi, enum check_kind kind,
+               enum check_function function, int64_t row, int64_t column, double t, double got, double expected,
+               double error);
+
+/* The point at which the model is called, and the buffers around it. y, p, covariate and work may be written freely
+ * between calls; after a change of p, caller_prepare. Zero-initialise. */
+struct caller {
+    const struct stiffit_model *abi;
+    struct check_report *report;
+    double t;
+    double *y, *p, *covariate, *work; /* with NaN around, so that a read beyond an end shows */
+    double *out;                      /* of the largest function, with guard zones around */
+    double *second;                   /* the same result again */
+    double *shadow;                   /* copies of the inputs */
+    void *memory;
+    size_t n_out;
+};
+
+enum status caller_init(struct caller *caller, const struct stiffit_model *abi, struct check_report *report);
+void caller_fini(struct caller *caller);
+/* Fills work for the present p; true if it could. */
+bool caller_prepare(struct caller *caller);
+/* One plain call into `result`; true if it returned OK and finite numbers. */
+bool caller_value(struct caller *caller, enum check_function function, double *result);
+/* One watched call: every fault but failure becomes a finding. Returns what the model did, or STIFFIT_RECOVERABLE where
+ * its numbers are not finite. The result counts into the fingerprint. */
+int caller_watch(struct caller *caller, enum check_function function, double *result);
+
+#endif

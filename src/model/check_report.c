@@ -1,0 +1,173 @@
+/* What the model check found, in words, and the table of the model's functions that it goes by.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "model/check_call.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct check_shape shapes[N_CHECK_FUNCTION] = {
+    [CHECK_PREPARE] = {"prepare", AXIS_WORK, AXIS_NONE, CHECK_PREPARE, false},
+    [CHECK_RHS] = {"rhs", AXIS_STATE, AXIS_NONE, CHECK_RHS, true},
+    [CHECK_INITIAL] = {"initial", AXIS_STATE, AXIS_NONE, CHECK_INITIAL, false},
+    [CHECK_OBSERVE] = {"observe", AXIS_OBSERVABLE, AXIS_NONE, CHECK_OBSERVE, true},
+    [CHECK_NOISE] = {"noise", AXIS_OBSERVABLE, AXIS_NONE, CHECK_NOISE, true},
+    [CHECK_JACOBIAN] = {"jacobian", AXIS_STATE, AXIS_STATE, CHECK_RHS, true},
+    [CHECK_JACOBIAN_SPARSE] = {"jacobian_sparse", AXIS_STATE, AXIS_STATE, CHECK_RHS, true},
+    [CHECK_RHS_PARAMETER] = {"rhs_parameter", AXIS_STATE, AXIS_PARAMETER, CHECK_RHS, true},
+    [CHECK_INITIAL_PARAMETER] = {"initial_parameter", AXIS_STATE, AXIS_PARAMETER, CHECK_INITIAL, false},
+    [CHECK_OBSERVE_STATE] = {"observe_state", AXIS_OBSERVABLE, AXIS_STATE, CHECK_OBSERVE, true},
+    [CHECK_OBSERVE_PARAMETER] = {"observe_parameter", AXIS_OBSERVABLE, AXIS_PARAMETER, CHECK_OBSERVE, true},
+    [CHECK_NOISE_STATE] = {"noise_state", AXIS_OBSERVABLE, AXIS_STATE, CHECK_NOISE, true},
+    [CHECK_NOISE_PARAMETER] = {"noise_parameter", AXIS_OBSERVABLE, AXIS_PARAMETER, CHECK_NOISE, true},
+};
+
+const struct check_shape *check_shape(enum check_function function) { return &shapes[function]; }
+const char *check_function_name(enum check_function function) { return shapes[function].name; }
+
+size_t check_axis_size(const struct stiffit_model *abi, enum check_axis axis)
+{
+    switch (axis) {
+    case AXIS_WORK: return abi->n_work;
+    case AXIS_STATE: return abi->n_state;
+    case AXIS_PARAMETER: return abi->n_parameter;
+    case AXIS_OBSERVABLE: return abi->n_observable;
+    default: return 1;
+    }
+}
+
+size_t check_size(const struct stiffit_model *abi, enum check_function function)
+{
+    if (function == CHECK_JACOBIAN_SPARSE)
+        return abi->n_nonzero;
+    return check_axis_size(abi, shapes[function].row) * check_axis_size(abi, shapes[function].column);
+}
+
+stiffit_function *check_pointer(const struct stiffit_model *abi, enum check_function function)
+{
+    switch (function) {
+    case CHECK_PREPARE: return abi->prepare;
+    case CHECK_RHS: return abi->rhs;
+    case CHECK_INITIAL: return abi->initial;
+    case CHECK_OBSERVE: return abi->observe;
+    case CHECK_NOISE: return abi->noise;
+    case CHECK_JACOBIAN: return abi->jacobian;
+    case CHECK_JACOBIAN_SPARSE: return abi->jacobian_sparse;
+    case CHECK_RHS_PARAMETER: return abi->rhs_parameter;
+    case CHECK_INITIAL_PARAMETER: return abi->initial_parameter;
+    case CHECK_OBSERVE_STATE: return abi->observe_state;
+    case CHECK_OBSERVE_PARAMETER: return abi->observe_parameter;
+    case CHECK_NOISE_STATE: return abi->noise_state;
+    case CHECK_NOISE_PARAMETER: return abi->noise_parameter;
+    default: return NULL;
+    }
+}
+
+static const char *axis_name(const struct stiffit_model *abi, enum check_axis axis, int64_t index)
+{
+    const char *const *names = axis == AXIS_STATE ? abi->state_name : axis == AXIS_PARAMETER ? abi->parameter_name :
+                               axis == AXIS_OBSERVABLE ? abi->observable_name : NULL;
+    return names && index >= 0 ? names[index] : NULL;
+}
+
+/* "d rhs[y2] / d y3", "rhs[y2]" or "rhs". */
+static void entry_text(char *text, size_t size, enum check_function function, const struct check_finding *finding)
+{
+    const struct check_shape *shape = check_shape(function);
+    if (finding->row && finding->column)
+        snprintf(text, size, "d %s[%.60s] / d %.60s", shapes[shape->base].name, finding->row, finding->column);
+    else if (finding->row)
+        snprintf(text, size, "%s[%.60s]", shape->name, finding->row);
+    else
+        snprintf(text, size, "the result");
+}
+
+static void write_text(struct check_finding *finding)
+{
+    char entry[160];
+    const char *name = shapes[finding->function].name;
+    double t = finding->t;
+    size_t size = sizeof finding->text;
+    entry_text(entry, sizeof entry, finding->function, finding);
+    switch (finding->kind) {
+    case CHECK_DERIVATIVE:
+        snprintf(finding->text, size, "%s: %s at t = %.6g: the model says %.9g, differences say %.9g +- %.1g", name,
+                 entry, t, finding->got, finding->expected, finding->error);
+        break;
+    case CHECK_PATTERN:
+        snprintf(finding->text, size, "%s: %s at t = %.6g is not in the pattern, but differences say %.9g +- %.1g",
+                 name, entry, t, finding->expected, finding->error);
+        break;
+    case CHECK_MASK:
+        snprintf(finding->text, size, "parameter_use: %.60s changes %s, but its mask lacks STIFFIT_USE_%s",
+                 finding->column, name, finding->function == CHECK_RHS ? "RHS" : finding->function == CHECK_INITIAL ?
+                 "INITIAL" : finding->function == CHECK_OBSERVE ? "OBSERVE" : "NOISE");
+        break;
+    case CHECK_IMPURE:
+        snprintf(finding->text, size, "%s: %s at t = %.6g: the same inputs gave %.17g, then %.17g; a function must "
+                 "keep no state and read nothing but its inputs", name, entry, t, finding->expected, finding->got);
+        break;
+    case CHECK_UNWRITTEN:
+        snprintf(finding->text, size, "%s: %s is not written; every entry must be, zeros too", name, entry);
+        break;
+    case CHECK_OVERRUN:
+        snprintf(finding->text, size, "%s: it writes outside of its output (before its beginning, beyond its end or "
+                 "into its inputs)", name);
+        break;
+    case CHECK_FAILED:
+        snprintf(finding->text, size, "%s: at t = %.6g it returns %s", name, t,
+                 finding->got == STIFFIT_FATAL ? "STIFFIT_FATAL" :
+                 "STIFFIT_RECOVERABLE or numbers that are not finite");
+        break;
+    case CHECK_INVALID:
+        if (finding->function == CHECK_NOISE && finding->row)
+            snprintf(finding->text, size, "%s: %s at t = %.6g is %.9g, and a standard deviation must be above 0", name,
+                     entry, t, finding->got);
+        else
+            snprintf(finding->text, size, "%s: it returns %d, which is none of STIFFIT_OK, STIFFIT_RECOVERABLE and "
+                     "STIFFIT_FATAL", name, (int)finding->got);
+        break;
+    }
+}
+
+void check_add(struct check_report *report, const struct stiffit_model *abi, enum check_kind kind,
+               enum check_function function, int64_t row, int64_t column, double t, double got, double expected,
+               double error)
+{
+    const struct check_shape *shape = &shapes[function];
+    struct check_finding finding = {.kind = kind, .function = function, .t = t, .got = got, .expected = expected,
+                                    .error = error, .row = axis_name(abi, shape->row, row)};
+    finding.column = axis_name(abi, kind == CHECK_MASK ? AXIS_PARAMETER : shape->column, column);
+    for (size_t i = 0; i < report->n_finding; i++) {
+        struct check_finding *old = &report->finding[i];
+        if (old->kind == kind && old->function == function && old->row == finding.row &&
+            old->column == finding.column) {
+            old->n_more++;
+            return;
+        }
+    }
+    if (report->n_finding == CHECK_MAX_FINDING) {
+        report->n_dropped++;
+        return;
+    }
+    write_text(&finding);
+    report->finding[report->n_finding++] = finding;
+}
+
+size_t check_report_compare(struct check_report *report, const struct check_report *other)
+{
+    static const struct stiffit_model no_names = {0};
+    size_t n = 0;
+    for (int f = 0; f < N_CHECK_FUNCTION; f++) {
+        if (report->fingerprint[f] == other->fingerprint[f])
+            continue;
+        n++;
+        size_t before = report->n_finding;
+        check_add(report, &no_names, CHECK_IMPURE, f, CHECK_NO_INDEX, CHECK_NO_INDEX, NAN, NAN, NAN, 0);
+        if (report->n_finding > before)
+            snprintf(report->finding[before].text, sizeof report->finding[before].text,
+                     "%s: several threads at once got other bits than one; a function must keep no state",
+                     shapes[f].name);
+    }
+    return n;
+}

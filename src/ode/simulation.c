@@ -1,0 +1,168 @@
+/* An evaluation from its first to its last measurement, one integrator step at a time, so that it can be set aside between
+ * any two steps.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "ode/workspace.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static bool finish(struct workspace *ws, enum evaluation_outcome outcome)
+{
+    struct evaluation *evaluation = ws->evaluation;
+    evaluation->outcome = outcome;
+    evaluation->n_rhs = ws->model.n_rhs;
+    evaluation->n_jacobian = ws->model.n_jacobian;
+    evaluation->n_factor = ws->n_factor;
+    if (outcome == EVALUATION_OK)
+        evaluation->reason[0] = '\0';
+    return false;
+}
+
+static bool finish_model_failed(struct workspace *ws)
+{
+    const struct model_failure *failure = &ws->model.failure;
+    const char *what = failure->fatal ? "gave up" : failure->not_finite ? "gave numbers that are not finite" : "failed";
+    snprintf(ws->evaluation->reason, sizeof ws->evaluation->reason, "the model's %s %s at t = %.6g",
+             failure->where ? failure->where : "function", what, failure->t);
+    return finish(ws, EVALUATION_MODEL_FAILED);
+}
+
+static bool finish_integrator_failed(struct workspace *ws, int flag)
+{
+    struct evaluation *evaluation = ws->evaluation;
+    const char *what = "the integrator failed";
+    if (ws->trouble == TROUBLE_NO_MEMORY) {
+        snprintf(evaluation->reason, sizeof evaluation->reason, "no memory for the linear solver");
+        return finish(ws, EVALUATION_NO_MEMORY);
+    }
+    bool model = flag == CV_RHSFUNC_FAIL || flag == CV_FIRST_RHSFUNC_ERR || flag == CV_REPTD_RHSFUNC_ERR ||
+                 flag == CV_UNREC_RHSFUNC_ERR || ws->trouble == TROUBLE_MODEL;
+    if (model && flag != CV_ERR_FAILURE)
+        return finish_model_failed(ws);
+    if (flag == CV_ERR_FAILURE)
+        what = "the error tests failed again and again";
+    else if (flag == CV_CONV_FAILURE)
+        what = ws->trouble == TROUBLE_SINGULAR ? "the iteration matrix is singular"
+                                               : "Newton's iteration did not converge with the smallest steps";
+    else if (flag == CV_TOO_MUCH_ACC)
+        what = "rtol and atol ask for more than double precision has";
+    snprintf(evaluation->reason, sizeof evaluation->reason, "%s at t = %.6g (CVODES %d)", what, evaluation->t_reached,
+             flag);
+    return finish(ws, EVALUATION_ODE_FAILED);
+}
+
+/* Which parameters get a block of sensitivities. */
+static void choose_blocks(struct workspace *ws)
+{
+    const struct evaluation *evaluation = ws->evaluation;
+    size_t n_block = 0;
+    for (size_t k = 0; k < evaluation->n_sens; k++) {
+        uint32_t j = evaluation->sens[k];
+        unsigned use = derivatives_use(ws->abi, j);
+        ws->sens_block[k] = -1;
+        if (ws->n_state == 0 || !(use & (STIFFIT_USE_RHS | STIFFIT_USE_INITIAL)))
+            continue;
+        double p = fabs(evaluation->p[j]), floor = p > 0 ? ws->atol / p : ws->atol;
+        ws->sens_block[k] = (int32_t)n_block;
+        ws->block_parameter[n_block] = j;
+        ws->block_rhs[n_block] = (use & STIFFIT_USE_RHS) != 0;
+        /* weights must be finite and above 0 whatever p is */
+        ws->block_floor[n_block] = fmin(fmax(floor, DBL_MIN / DBL_EPSILON), DBL_MAX * DBL_EPSILON);
+        n_block++;
+    }
+    ws->n_block = n_block;
+    if (ws->bank)
+        vector_bank_set_blocks(ws->bank, 1 + n_block);
+}
+
+static bool set_initial_state(struct workspace *ws)
+{
+    size_t n = ws->n_state;
+    double *y = vector_data(ws->y);
+    if (derivatives_initial(&ws->model, y) != STIFFIT_OK)
+        return false;
+    if (ws->n_block == 0)
+        return true;
+    if (derivatives_initial_parameter(&ws->model, ws->columns) != STIFFIT_OK)
+        return false;
+    for (size_t k = 0; k < ws->n_block; k++) {
+        uint32_t j = ws->block_parameter[k];
+        if (derivatives_use(ws->abi, j) & STIFFIT_USE_INITIAL)
+            memcpy(y + (k + 1) * n, ws->columns + (size_t)j * n, n * sizeof(double));
+        else
+            memset(y + (k + 1) * n, 0, n * sizeof(double));
+    }
+    return true;
+}
+
+/* Answers the rows of all times up to t_now; `direct` is the state there, NULL: interpolate. False: finished. */
+static bool answer_until(struct workspace *ws, double t_now, bool initial)
+{
+    const struct ode_task *task = ws->evaluation->task;
+    while (ws->i_time < task->n_time && task->time[ws->i_time] <= t_now) {
+        if (!initial) {
+            int flag = CVodeGetDky(ws->cvode, task->time[ws->i_time], 0, ws->y);
+            if (flag != CV_SUCCESS)
+                return finish_integrator_failed(ws, flag);
+        }
+        if (!observation_fill(ws, ws->i_time, ws->n_state ? vector_data(ws->y) : NULL))
+            return finish_model_failed(ws);
+        ws->i_time++;
+    }
+    return ws->i_time < task->n_time || finish(ws, EVALUATION_OK);
+}
+
+/* Starts the integrator on a segment from the state in ws->y. */
+static bool begin_segment(struct workspace *ws, struct segment segment)
+{
+    const struct ode_task *task = ws->evaluation->task;
+    ws->segment = segment;
+    double t = segment.t_begin, last = task->time[segment.end_time - 1];
+    /* CVODES refuses to start where the end is within rounding of the beginning. */
+    double closest = 8 * DBL_EPSILON * fmax(fabs(t), fabs(last));
+    ws->t_far = last - t > closest ? last : t + fmax(closest, DBL_MIN);
+    int flag = CVodeReInit(ws->cvode, t, ws->y);
+    return flag == CV_SUCCESS || finish_integrator_failed(ws, flag);
+}
+
+bool simulation_begin(struct workspace *ws, struct evaluation *evaluation)
+{
+    const struct ode_task *task = evaluation->task;
+    ws->evaluation = evaluation;
+    ws->i_time = ws->i_row = 0;
+    ws->n_factor = 0;
+    ws->trouble = TROUBLE_NONE;
+    evaluation->n_step = evaluation->n_rhs = evaluation->n_jacobian = evaluation->n_factor = 0;
+    evaluation->t_reached = task->t0;
+    choose_blocks(ws);
+    linear_begin(ws->linear);
+    if (derivatives_begin(&ws->model, evaluation->p, task->covariate, task->t0, evaluation->n_sens,
+                          evaluation->sens) != STIFFIT_OK)
+        return finish_model_failed(ws);
+    if (ws->n_state == 0)
+        return answer_until(ws, INFINITY, true);
+    if (!set_initial_state(ws))
+        return finish_model_failed(ws);
+    if (!answer_until(ws, task->t0, true))
+        return false;
+    return begin_segment(ws, (struct segment){.t_begin = task->t0, .end_time = task->n_time});
+}
+
+bool simulation_step(struct workspace *ws)
+{
+    struct evaluation *evaluation = ws->evaluation;
+    if (evaluation->n_step >= evaluation->max_steps) {
+        snprintf(evaluation->reason, sizeof evaluation->reason, "%lld integrator steps are used up at t = %.6g",
+                 (long long)evaluation->n_step, evaluation->t_reached);
+        return finish(ws, EVALUATION_BUDGET);
+    }
+    double t = evaluation->t_reached;
+    int flag = CVode(ws->cvode, ws->t_far, ws->y, &t, CV_ONE_STEP);
+    if (flag < 0)
+        return finish_integrator_failed(ws, flag);
+    evaluation->n_step++;
+    evaluation->t_reached = t;
+    return answer_until(ws, t, false);
+}

@@ -1,0 +1,111 @@
+/* Making and freeing workspaces: all memory of an evaluation is taken here.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "ode/workspace.h"
+
+#include <limits.h>
+#include <stdlib.h>
+
+/* CVODES takes 13 vectors for BDF (7 of its own and the history of orders 0 to 5), one more while it makes the nonlinear
+ * solver that ours replaces, and we one; a few to spare for later versions. */
+enum { N_VECTOR = 20 };
+
+static size_t count_blocks(const struct stiffit_model *abi)
+{
+    size_t n_block = 0;
+    for (uint32_t j = 0; j < abi->n_parameter; j++)
+        n_block += (derivatives_use(abi, j) & (STIFFIT_USE_RHS | STIFFIT_USE_INITIAL)) != 0;
+    return n_block;
+}
+
+static bool make_integrator(struct workspace *ws)
+{
+    size_t n_block = 1 + count_blocks(ws->abi);
+    ws->context = sundials_context_new();
+    if (!ws->context)
+        return false;
+    ws->bank = vector_bank_new(ws->context, ws->n_state, n_block, N_VECTOR);
+    if (!ws->bank)
+        return false;
+    vector_bank_set_blocks(ws->bank, 1);
+    ws->y = vector_new(ws->bank);
+    N_VConst(0, ws->y);
+    ws->cvode = CVodeCreate(CV_BDF, ws->context);
+    ws->solver = newton_new(ws);
+    if (!ws->cvode || !ws->solver || sundials_silence(ws->cvode) != 0)
+        return false;
+    /* Our own count of steps is the budget; a step that no longer moves t is caught by it, too. */
+    return CVodeInit(ws->cvode, newton_rhs, 0, ws->y) == CV_SUCCESS &&
+           CVodeSetUserData(ws->cvode, ws) == CV_SUCCESS &&
+           CVodeWFtolerances(ws->cvode, newton_weights) == CV_SUCCESS &&
+           CVodeSetMaxNumSteps(ws->cvode, LONG_MAX) == CV_SUCCESS &&
+           CVodeSetMaxHnilWarns(ws->cvode, -1) == CV_SUCCESS &&
+           CVodeSetNonlinearSolver(ws->cvode, ws->solver) == CV_SUCCESS;
+}
+
+static double *new_array(size_t m, size_t n) { return calloc(m * n + 1, sizeof(double)); }
+
+struct workspace *workspace_new(const struct stiffit_model *abi, const struct ode_options *options,
+                                const struct linear_plan *plan)
+{
+    struct workspace *ws = calloc(1, sizeof *ws);
+    if (!ws)
+        return NULL;
+    size_t n = abi->n_state, n_parameter = abi->n_parameter, n_observable = abi->n_observable;
+    ws->abi = abi;
+    ws->rtol = options->rtol;
+    ws->atol = options->atol;
+    ws->n_state = n;
+    ws->sparse = linear_plan_kind(plan) == LINEAR_KLU;
+    ws->block_parameter = calloc(n_parameter + 1, sizeof *ws->block_parameter);
+    ws->block_rhs = calloc(n_parameter + 1, sizeof *ws->block_rhs);
+    ws->sens_block = calloc(n_parameter + 1, sizeof *ws->sens_block);
+    ws->block_floor = new_array(n_parameter, 1);
+    ws->y_now = new_array(n, 1);
+    ws->f = new_array(n, 1);
+    ws->delta = new_array(n, 1);
+    ws->rhs_parameter = new_array(n, n_parameter);
+    ws->columns = new_array(n, n_parameter);
+    ws->h = new_array(n_observable, 1);
+    ws->h_state = new_array(n_observable, n);
+    ws->h_parameter = new_array(n_observable, n_parameter);
+    ws->h_row = new_array(n_observable, n_parameter);
+    ws->linear = linear_new(plan);
+    bool complete = derivatives_init(&ws->model, abi, ws->rtol, ws->atol) && ws->block_parameter && ws->block_rhs &&
+                    ws->sens_block && ws->block_floor && ws->y_now && ws->f && ws->delta && ws->rhs_parameter &&
+                    ws->columns && ws->h && ws->h_state && ws->h_parameter && ws->h_row && ws->linear;
+    if (complete && (n == 0 || make_integrator(ws)))
+        return ws;
+    workspace_free(ws);
+    return NULL;
+}
+
+void workspace_free(struct workspace *ws)
+{
+    if (!ws)
+        return;
+    if (ws->cvode)
+        CVodeFree(&ws->cvode);
+    if (ws->solver)
+        SUNNonlinSolFree(ws->solver);
+    if (ws->y)
+        N_VDestroy(ws->y);
+    vector_bank_free(ws->bank);
+    if (ws->context)
+        SUNContext_Free(&ws->context);
+    linear_free(ws->linear);
+    derivatives_fini(&ws->model);
+    free(ws->block_parameter);
+    free(ws->block_rhs);
+    free(ws->sens_block);
+    free(ws->block_floor);
+    free(ws->y_now);
+    free(ws->f);
+    free(ws->delta);
+    free(ws->rhs_parameter);
+    free(ws->columns);
+    free(ws->h);
+    free(ws->h_state);
+    free(ws->h_parameter);
+    free(ws->h_row);
+    free(ws);
+}

@@ -1,0 +1,111 @@
+"""The repository's own scripts: what install-deps says where nothing may be installed, what lint-layers finds, what
+`make install` puts where.
+
+SPDX-License-Identifier: BSD-3-Clause
+"""
+import os
+import shutil
+import subprocess
+import sys
+
+import helpers as h
+
+TOOLS = ("sh", "cat", "mktemp", "rm", "id", "printf", "env")
+
+
+def install_deps(tmp, *, apt=False, **environment):
+    """Runs install-deps where there are only a few tools and no compiler; apt: a stand-in that fails if it is called."""
+    tools = tmp / "bin"
+    tools.mkdir()
+    for name in TOOLS:
+        (tools / name).symlink_to(shutil.which(name))
+    if apt:
+        (tools / "apt-get").write_text(f"#!/bin/sh\necho called >>{tmp}/called\nexit 1\n")
+        (tools / "apt-get").chmod(0o755)
+    env = {"PATH": str(tools), "PYTHON": "no-python", **environment}
+    return subprocess.run([str(h.ROOT / "scripts/install-deps"), "check"], env=env, capture_output=True, text=True,
+                          check=False)
+
+
+def test_no_install_only_names(tmp):
+    done = install_deps(tmp, apt=True, NO_INSTALL="1")
+    assert done.returncode == 1
+    for package in ("build-essential", "libsundials-dev", "liblbfgs-dev", "libopenblas-dev", "libhdf5-dev",
+                    "libsuitesparse-dev", "nettle-dev", "zlib1g-dev", "libcmocka-dev", "python3-h5py"):
+        assert package in done.stderr, package
+    assert not (tmp / "called").exists(), "something was to be installed"
+
+
+def test_elsewhere_it_names_the_packages_of_others(tmp):
+    done = install_deps(tmp)
+    assert done.returncode == 1
+    for word in ("dnf install", "sundials-devel", "conda install", "brew install", "suite-sparse"):
+        assert word in done.stderr, word
+
+
+def test_failed_installation_is_a_failure(tmp):
+    done = install_deps(tmp, apt=True)
+    assert done.returncode == 1
+    if os.getuid() == 0:
+        assert (tmp / "called").read_text().count("called") == 2  # update, then install
+        assert "apt-get install" in done.stdout
+    else:  # no sudo among the tools
+        assert "as root" in done.stderr
+
+
+def test_everything_is_there_here(tmp):
+    env = {**os.environ, "NO_INSTALL": "1"}
+    done = subprocess.run([str(h.ROOT / "scripts/install-deps"), "check"], env=env, capture_output=True, text=True,
+                          check=False)
+    assert done.returncode == 0 and not done.stdout + done.stderr, done
+
+
+def lint_layers(tmp, name, text):
+    for folder in ("scripts", os.path.dirname(name)):
+        (tmp / folder).mkdir(parents=True, exist_ok=True)
+    shutil.copy(h.ROOT / "scripts/lint-layers", tmp / "scripts")
+    (tmp / name).write_text(text)
+    return subprocess.run([sys.executable, tmp / "scripts/lint-layers"], capture_output=True, text=True, check=False)
+
+
+LICENCE = "/* Why. SPDX-License-Identifier: BSD-3-Clause */\n"
+
+
+def test_lint_layers(tmp):
+    cases = (("src/base/a.c", '#include "io/problem.h"\n', "may not include"),
+             ("src/fit/a.c", "#include <hdf5.h>\n", "belongs to src/io/"),
+             ("src/run/a.c", "#include <pthread.h>\n", "belongs to"),
+             ("src/ode/a.c", "#include <lbfgs.h>\n", "belongs to src/fit/"),
+             ("src/cli/a.c", "#include <dlfcn.h>\n", "belongs to src/model/"),
+             ("models/m/m.c", "#include <stdio.h>\n", "a model includes nothing but"),
+             ("src/base/b.c", "int x;\n" * 501, "the limit is 500"),
+             ("src/base/b.h", "int x;\n" * 121, "the limit is 120"))
+    for i, (name, text, words) in enumerate(cases):
+        done = lint_layers(tmp / str(i), name, LICENCE + text)
+        assert done.returncode == 1 and words in done.stderr, (name, done.stderr)
+    done = lint_layers(tmp / "licence", "src/base/c.c", "int x;\n")
+    assert done.returncode == 1 and "SPDX" in done.stderr
+    done = lint_layers(tmp / "good", "src/io/c.c", LICENCE + '#include "base/error.h"\n#include <hdf5.h>\n')
+    assert done.returncode == 0, done.stderr
+
+
+def test_install_and_uninstall(tmp):
+    if h.SANITIZE or os.environ.get("STIFFIT_BUILD", "").rstrip("/").split("/")[-1] != "build":
+        h.skip("needs the plain build")
+    def make(target):
+        done = subprocess.run(["make", "-s", "-C", str(h.ROOT), target, f"DESTDIR={tmp}", "prefix=/usr"],
+                              capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+    make("install")
+    for name in ("usr/bin/stiffit", "usr/include/stiffit/model.h", "usr/share/man/man1/stiffit.1",
+                 "usr/share/man/man3/stiffit-model.3", "usr/share/man/man5/stiffit-file.5",
+                 "usr/share/bash-completion/completions/stiffit", "usr/share/zsh/site-functions/_stiffit"):
+        assert (tmp / name).is_file(), name
+        assert (tmp / name).stat().st_size > 0, name
+    subprocess.run([tmp / "usr/bin/stiffit", "--version"], check=True, stdout=subprocess.DEVNULL)
+    make("uninstall")
+    assert not [path for path in tmp.rglob("*") if path.is_file()]
+
+
+if __name__ == "__main__":
+    h.main()
