@@ -3,7 +3,6 @@
 #include "cli/simulate.h"
 
 #include "cli/values.h"
-#include "io/csv.h"
 
 #include <math.h>
 #include <stdlib.h>

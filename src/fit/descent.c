@@ -27,8 +27,11 @@
 #ifndef DREST
 #define DREST 1e-4
 #endif
-#ifndef MTL
-#define MTL 0
+#ifndef MISS
+#define MISS 4
+#endif
+#ifndef LOWR
+#define LOWR 4
 #endif
 #ifndef SHRINK
 #define SHRINK 0.1
@@ -66,7 +69,7 @@ struct descent {
     /* the round */
     double *base, *place, *slope; /* theta of libLBFGS's latest iterate; a search's origin and gradient (loose entries) */
     double *lbfgs_scratch;
-    int n_trial, n_taken;        /* of this round */
+    int n_trial, n_taken, n_missed;       /* of this round */
     int n_accepted;              /* iterations of libLBFGS in this round */
     int patience;                /* iterations that it is given */
     bool by_slopes;              /* a trial was judged by slopes: its objective would only mislead libLBFGS */
@@ -302,7 +305,7 @@ static bool lbfgs_trial(void *context, const double *x, double *f, double *gradi
     double part = place_trial(descent, x);
     if (!(part > 0))
         return false;
-    bool first = descent->n_trial == 0, better;
+    bool better;
     if (try_point(descent, &better) != ASKED_OK)
         return false;
     *f = descent->trial->f;
@@ -311,8 +314,8 @@ static bool lbfgs_trial(void *context, const double *x, double *f, double *gradi
     memcpy(descent->place, descent->trial->theta, descent->n * sizeof *descent->place);
     if (better)
         take_trial(descent);
-    /* A first trial that promised much and gave nothing calls for more damping rather than for a line search. */
-    return part >= 1 && !descent->by_slopes && (better || !first || MTL);
+    descent->n_missed = better ? 0 : descent->n_missed + 1;
+    return part >= 1 && !descent->by_slopes && descent->n_missed < MISS;
 }
 
 static bool lbfgs_accepted(void *context, double slope_ratio)
@@ -439,7 +442,7 @@ static void adapt_damping(struct descent *descent, bool gained)
         if (descent->first_ratio > 0.75)
             descent->damping = fmax(SHRINK * descent->damping, DAMPING_LEAST);
         else if (descent->first_ratio < 0.25)
-            descent->damping *= 4;
+            descent->damping *= LOWR;
         return;
     }
     descent->n_rejected++;
@@ -457,7 +460,7 @@ static enum outcome run_rounds(struct descent *descent)
         }
         if (is_converged(descent))
             return OUTCOME_converged;
-        descent->n_trial = descent->n_accepted = descent->n_taken = 0;
+        descent->n_trial = descent->n_accepted = descent->n_taken = descent->n_missed = 0;
         descent->first_ratio = 0;
         descent->by_slopes = false;
         if (step_meets_box(descent))

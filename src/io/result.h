@@ -46,6 +46,8 @@ struct result_info {
     struct run_identity identity;
     struct provenance provenance;
 };
+/* Whether the file can be opened and has /fits; false for a problem file without results. */
+bool result_is_there(const char *path);
 /* STATUS_SYSTEM where there is no such file; STATUS_BAD_PROBLEM where it holds no results or is damaged, said in words. */
 enum status result_open(struct result **result, const char *path, struct error *error);
 void result_close(struct result *result);

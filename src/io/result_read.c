@@ -389,3 +389,12 @@ void result_block_fini(struct result_block *block)
     free(block->arena);
     *block = (struct result_block){0};
 }
+
+bool result_is_there(const char *path)
+{
+    struct hdf5_file file = {0};
+    struct error error;
+    bool there = hdf5_open(&file, path, &error) == STATUS_OK && hdf5_kind(&file, "/fits") == HDF5_GROUP;
+    hdf5_close(&file);
+    return there;
+}

@@ -95,9 +95,10 @@ static void thread_main(void *context, size_t thread)
 
 enum status schedule_start(struct schedule *schedule, struct error *error)
 {
-    struct pool *pool = pool_new(schedule->policy.n_worker + 1, "work", error);
+    struct error own;
+    struct pool *pool = pool_new(schedule->policy.n_worker + 1, "work", error ? error : (error = &own));
     if (!pool)
-        return STATUS_SYSTEM;
+        return error->status;
     size_t n_thread = pool_n_thread(pool);
     if (n_thread < 2) {
         pool_join(pool);

@@ -72,11 +72,14 @@ int64_t turn_length_ns(struct turn_length *length)
         double turn = length->medians * (double)length->sorted[(n - 1) / 2];
         if (turn > 1e18)
             turn = 1e18;
+        length->surplus = 0;
         length->known_ns = turn > SHORTEST_NS ? (int64_t)turn : SHORTEST_NS;
         return length->known_ns;
     }
     int surplus = 2 * (n - find(length, TURN_CENSORED)) - n;
+    if (surplus > length->surplus)
+        length->surplus = surplus;
     double base = (double)(length->known_ns > length->first_ns ? length->known_ns : length->first_ns);
-    double turn = base * (1 + surplus * (double)surplus / SURPLUS_SQUARED);
+    double turn = base * (1 + length->surplus * (double)length->surplus / SURPLUS_SQUARED);
     return turn < 1e18 ? (int64_t)turn : (int64_t)1e18;
 }

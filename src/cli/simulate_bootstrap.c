@@ -1,0 +1,238 @@
+/* Bootstrap problem files: one dataset's measurements as they are, then replicas drawn around its best fit.
+ *
+ * With r_i = (value_i - prediction_i) / s_i, where s_i is the measurement's sigma, else the model's noise, else 1:
+ * residual    replica_i = prediction_i + s_i c (r_k - mean of the observable's r), k drawn within the same observable
+ *             (Freedman 1981); c makes the variance over all rows RSS / (rows - free parameters), because a fit's
+ *             residuals are smaller than the errors.
+ * parametric  replica_i = prediction_i + s_i u z, z standard normal; u = 1 where the s_i are known, otherwise
+ *             u^2 = RSS / (rows - free parameters).
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/simulate.h"
+
+#include "base/random.h"
+#include "cli/fitted.h"
+#include "cli/message.h"
+#include "cli/plugin_reference.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct bootstrap {
+    const struct simulate_options *options;
+    struct fitted fitted;
+    struct fitted_dataset data;
+    struct plugin_reference reference;
+    struct problem_writer *writer;
+    size_t n_row;
+    const double *time, *value, *sigma; /* of the dataset, in the block */
+    const uint32_t *observable;
+    double *prediction, *scale;         /* n_row; scale: s_i */
+    double *pool;                       /* n_row: centred and inflated residuals, observable by observable */
+    size_t *pool_start;                 /* n_observable + 1 */
+    double *replica;
+    bool sigma_known;                   /* s_i is a sigma or the model's noise for every row */
+    double inflation;                   /* u above */
+};
+
+/* Leaves the fitted files at the wanted dataset: the one with --id, or the only one. */
+static enum status find_dataset(struct bootstrap *bootstrap, struct error *error)
+{
+    const char *id = bootstrap->options->id;
+    uint64_t n = problem_info(bootstrap->fitted.problem)->n_dataset;
+    bool more;
+    if (!id && n != 1)
+        return error_set(error, STATUS_USAGE, "%s holds %llu datasets: name one with --id", bootstrap->options->result,
+                         (unsigned long long)n);
+    for (;;) {
+        enum status status = fitted_next(&bootstrap->fitted, &bootstrap->data, &more, error);
+        if (status)
+            return status;
+        if (!more)
+            return error_set(error, STATUS_USAGE, "--id: %s has no dataset '%.100s'", bootstrap->options->result, id);
+        if (!id || !strcmp(bootstrap->data.id, id))
+            break;
+    }
+    if (bootstrap->data.fault)
+        return error_set(error, STATUS_BAD_PROBLEM, "dataset '%s' cannot be used: %s", bootstrap->data.id, bootstrap->data.fault);
+    if (!bootstrap->data.p)
+        return error_set(error, STATUS_BAD_PROBLEM, "dataset '%s' has no best fit (%s)", bootstrap->data.id,
+                         outcome_name((enum outcome)bootstrap->data.record->outcome));
+    return STATUS_OK;
+}
+
+static enum status allocate(struct bootstrap *bootstrap, struct error *error)
+{
+    size_t n = bootstrap->n_row + 1;
+    bootstrap->prediction = calloc(n, sizeof(double));
+    bootstrap->scale = calloc(n, sizeof(double));
+    bootstrap->pool = calloc(n, sizeof(double));
+    bootstrap->replica = calloc(n, sizeof(double));
+    bootstrap->pool_start = calloc((size_t)bootstrap->fitted.model.abi.n_observable + 1, sizeof(size_t));
+    if (bootstrap->prediction && bootstrap->scale && bootstrap->pool && bootstrap->replica && bootstrap->pool_start)
+        return STATUS_OK;
+    return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu measurements", bootstrap->n_row);
+}
+
+static enum status predict(struct bootstrap *bootstrap, struct error *error)
+{
+    char reason[160];
+    const struct problem_block *block = bootstrap->data.block;
+    size_t n_covariate = bootstrap->fitted.model.abi.n_covariate;
+    const struct predictor_rows rows = {
+        .t0 = block->t0[bootstrap->data.row], .covariate = block->covariate + bootstrap->data.row * n_covariate,
+        .n = bootstrap->n_row, .time = bootstrap->time, .observable = bootstrap->observable};
+    if (!predictor_run(&bootstrap->fitted.predictor, &rows, bootstrap->data.p, bootstrap->prediction, bootstrap->scale, reason))
+        return error_set(error, STATUS_BAD_MODEL, "dataset '%s' cannot be simulated at its best fit: %s", bootstrap->data.id,
+                         reason);
+    bootstrap->sigma_known = true;
+    for (size_t i = 0; i < bootstrap->n_row; i++) {
+        if (isfinite(bootstrap->sigma[i]))
+            bootstrap->scale[i] = bootstrap->sigma[i];
+        if (isnan(bootstrap->scale[i])) {
+            bootstrap->scale[i] = 1;
+            bootstrap->sigma_known = bootstrap->sigma_known && isnan(bootstrap->value[i]);
+        }
+    }
+    return STATUS_OK;
+}
+
+static size_t count_free(const struct bootstrap *bootstrap)
+{
+    const struct problem_block *block = bootstrap->data.block;
+    size_t n_parameter = problem_n_parameter(bootstrap->fitted.problem), n_free = 0;
+    for (size_t j = bootstrap->data.row * n_parameter; j < (bootstrap->data.row + 1) * n_parameter; j++)
+        n_free += !block->fixed[j] && block->lower[j] < block->upper[j];
+    return n_free;
+}
+
+/* Fills the pool and the inflation of the parametric form. */
+static void gather_residuals(struct bootstrap *bootstrap)
+{
+    size_t n_observable = bootstrap->fitted.model.abi.n_observable, n = 0, n_free = count_free(bootstrap);
+    double squares = 0, centred_squares = 0;
+    for (size_t j = 0; j < n_observable; j++) {
+        double sum = 0;
+        bootstrap->pool_start[j] = n;
+        for (size_t i = 0; i < bootstrap->n_row; i++) {
+            if (bootstrap->observable[i] != j || isnan(bootstrap->value[i]))
+                continue;
+            double r = (bootstrap->value[i] - bootstrap->prediction[i]) / bootstrap->scale[i];
+            bootstrap->pool[n++] = r;
+            sum += r;
+            squares += r * r;
+        }
+        double mean = n > bootstrap->pool_start[j] ? sum / (double)(n - bootstrap->pool_start[j]) : 0;
+        for (size_t k = bootstrap->pool_start[j]; k < n; k++) {
+            bootstrap->pool[k] -= mean;
+            centred_squares += bootstrap->pool[k] * bootstrap->pool[k];
+        }
+    }
+    bootstrap->pool_start[n_observable] = n;
+    double variance = squares / (double)(n > n_free ? n - n_free : n);
+    double c = centred_squares > 0 ? sqrt(variance * (double)n / centred_squares) : 1;
+    for (size_t k = 0; k < n; k++)
+        bootstrap->pool[k] *= c;
+    bootstrap->inflation = bootstrap->sigma_known ? 1 : sqrt(variance);
+}
+
+static void draw_replica(struct bootstrap *bootstrap, uint64_t number)
+{
+    uint64_t seed = (uint64_t)bootstrap->options->seed, stream = random_stream(number, PURPOSE_BOOTSTRAP);
+    for (size_t i = 0; i < bootstrap->n_row; i++) {
+        const size_t *pool = &bootstrap->pool_start[bootstrap->observable[i]];
+        double deviation = NAN; /* what was not measured stays so */
+        if (!isnan(bootstrap->value[i]))
+            deviation = bootstrap->options->method == METHOD_PARAMETRIC
+                            ? bootstrap->inflation * random_normal(seed, stream, i)
+                            : bootstrap->pool[pool[0] + random_below(seed, stream, i, pool[1] - pool[0])];
+        bootstrap->replica[i] = bootstrap->prediction[i] + bootstrap->scale[i] * deviation;
+    }
+}
+
+static enum status open_writer(struct bootstrap *bootstrap, struct error *error)
+{
+    const struct simulate_options *options = bootstrap->options;
+    const struct problem_info *info = problem_info(bootstrap->fitted.problem);
+    const struct stiffit_model *abi = &bootstrap->fitted.model.abi;
+    const struct problem_block *block = bootstrap->data.block;
+    size_t n_parameter = problem_n_parameter(bootstrap->fitted.problem), first = bootstrap->data.row * n_parameter;
+    enum status status;
+    if (info->model_bytes && !options->model)
+        status = plugin_reference_embed(&bootstrap->reference, info->model_bytes, info->n_model_byte, error);
+    else
+        status = plugin_reference_init(&bootstrap->reference, bootstrap->fitted.model.path, options->embed, error);
+    if (status)
+        return status;
+    bool has_sigma = false;
+    for (size_t i = 0; i < bootstrap->n_row; i++)
+        has_sigma = has_sigma || isfinite(bootstrap->sigma[i]);
+    struct problem_header header = {
+        .n_parameter = n_parameter, .parameter_name = problem_parameter_name(bootstrap->fitted.problem),
+        .start = bootstrap->data.record->parameter, .lower = block->lower + first, .upper = block->upper + first,
+        .scale = problem_parameter_scale(bootstrap->fitted.problem), .fixed = block->fixed + first,
+        .n_covariate = abi->n_covariate, .covariate_name = abi->covariate_name, .n_observable = abi->n_observable,
+        .observable_name = abi->observable_name, .has_sigma = has_sigma, .has_t0 = true};
+    plugin_reference_use(&bootstrap->reference, &header);
+    return problem_writer_open(&bootstrap->writer, options->output, options->overwrite, &header, error);
+}
+
+static enum status write_all(struct bootstrap *bootstrap, struct error *error)
+{
+    const struct problem_block *block = bootstrap->data.block;
+    size_t n_covariate = bootstrap->fitted.model.abi.n_covariate;
+    struct problem_dataset dataset = {
+        .id = bootstrap->data.id, .t0 = block->t0[bootstrap->data.row],
+        .covariate = block->covariate + bootstrap->data.row * n_covariate, .n_row = bootstrap->n_row,
+        .time = bootstrap->time, .value = bootstrap->value, .sigma = bootstrap->sigma, .observable = bootstrap->observable};
+    int digits = snprintf(NULL, 0, "%lld", (long long)bootstrap->options->n_bootstrap);
+    char id[600];
+    enum status status = problem_writer_add(bootstrap->writer, &dataset, error);
+    for (int64_t b = 1; !status && b <= bootstrap->options->n_bootstrap; b++) {
+        draw_replica(bootstrap, (uint64_t)b);
+        snprintf(id, sizeof id, "%.500s/bootstrap-%0*lld", bootstrap->data.id, digits, (long long)b);
+        dataset.id = id;
+        dataset.value = bootstrap->replica;
+        status = problem_writer_add(bootstrap->writer, &dataset, error);
+    }
+    return status ? status : problem_writer_finish(bootstrap->writer, error);
+}
+
+enum status simulate_bootstrap(const struct simulate_options *options, struct error *error)
+{
+    struct bootstrap bootstrap = {.options = options};
+    const struct fitted_options fitted_options = {.result = options->result, .problem = options->problem,
+                                                  .model = options->model, .trust = options->trust};
+    bool other_model = false;
+    enum status status = fitted_open(&bootstrap.fitted, &fitted_options, &other_model, error);
+    if (!status && other_model)
+        message_say("note: this is not the very plugin that was fitted (its bytes differ)");
+    if (!status)
+        status = find_dataset(&bootstrap, error);
+    if (!status) {
+        const struct problem_block *block = bootstrap.data.block;
+        size_t first = block->row[bootstrap.data.row];
+        bootstrap.n_row = block->row[bootstrap.data.row + 1] - first;
+        bootstrap.time = block->time + first;
+        bootstrap.value = block->value + first;
+        bootstrap.sigma = block->sigma + first;
+        bootstrap.observable = block->observable + first;
+        status = allocate(&bootstrap, error);
+    }
+    if (!status)
+        status = predict(&bootstrap, error);
+    if (!status) {
+        gather_residuals(&bootstrap);
+        status = open_writer(&bootstrap, error);
+    }
+    if (!status)
+        status = write_all(&bootstrap, error);
+    problem_writer_close(bootstrap.writer);
+    plugin_reference_fini(&bootstrap.reference);
+    free(bootstrap.prediction);
+    free(bootstrap.scale);
+    free(bootstrap.pool);
+    free(bootstrap.replica);
+    free(bootstrap.pool_start);
+    fitted_close(&bootstrap.fitted);
+    return status;
+}

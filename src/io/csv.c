@@ -1,0 +1,418 @@
+/* Reading and writing CSV. A row is first read as it stands (its end depends on quotes only) and then split in place.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "io/csv.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <locale.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+struct csv_reader {
+    FILE *file;
+    char *path;
+    char delimiter;      /* 0 until the header has been seen */
+    uint64_t line, next_line;
+    char *row;           /* the row's text; the fields point into it */
+    size_t n_row, capacity;
+    char **field;
+    size_t n_field, field_capacity;
+    char **name;
+    size_t n_column;
+};
+
+static enum status no_memory(const struct csv_reader *reader, struct error *error)
+{
+    return error_set(error, STATUS_NO_MEMORY, "out of memory for reading '%s'", reader->path);
+}
+
+enum status csv_fault(const struct csv_reader *reader, size_t column, struct error *error, const char *format, ...)
+{
+    char message[1000], place[300] = "";
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    if (column < reader->n_column)
+        snprintf(place, sizeof place, " column '%.200s':", reader->name[column]);
+    return error_set(error, STATUS_BAD_PROBLEM, "%s:%" PRIu64 ":%s %s", reader->path, reader->line, place, message);
+}
+
+static bool is_delimiter(const struct csv_reader *reader, int c)
+{
+    return reader->delimiter ? c == reader->delimiter : c == ',' || c == ';' || c == '\t';
+}
+
+static enum status keep_byte(struct csv_reader *reader, int c, struct error *error)
+{
+    if (reader->n_row == CSV_MAX_ROW)
+        return csv_fault(reader, CSV_NO_COLUMN, error, "the row is longer than %d bytes: is a quote missing, or is this no "
+                         "CSV file?", CSV_MAX_ROW);
+    if (c == 0)
+        return csv_fault(reader, CSV_NO_COLUMN, error, "there is a zero byte: this is no CSV file in UTF-8");
+    if (reader->n_row + 2 > reader->capacity) {
+        size_t capacity = reader->capacity ? 2 * reader->capacity : 256;
+        char *longer = realloc(reader->row, capacity);
+        if (!longer)
+            return no_memory(reader, error);
+        reader->row = longer;
+        reader->capacity = capacity;
+    }
+    reader->row[reader->n_row++] = (char)c;
+    reader->row[reader->n_row] = '\0';
+    return STATUS_OK;
+}
+
+/* A line break has been read: CR LF is one. */
+static void end_line(struct csv_reader *reader, int c)
+{
+    int next = c == '\r' ? getc_unlocked(reader->file) : EOF;
+    if (next != '\n' && next != EOF)
+        ungetc(next, reader->file);
+    reader->next_line++;
+}
+
+/* Reads up to the line break that ends the row: one outside quotes. *more: there was a row, maybe an empty one. */
+static enum status read_raw(struct csv_reader *reader, bool *more, struct error *error)
+{
+    enum { AT_START, PLAIN, QUOTED, AFTER_QUOTE } state = AT_START;
+    enum status status = STATUS_OK;
+    int c;
+    reader->n_row = 0;
+    reader->line = reader->next_line;
+    *more = false;
+    while ((c = getc_unlocked(reader->file)) != EOF) {
+        *more = true;
+        if ((c == '\n' || c == '\r') && state != QUOTED) {
+            end_line(reader, c);
+            return keep_byte(reader, '\n', error); /* makes an empty row a string, too; split_row takes it off */
+        }
+        if (c == '\n')
+            reader->next_line++;
+        if (state == QUOTED)
+            state = c == '"' ? AFTER_QUOTE : QUOTED;
+        else if (c == '"' && (state == AT_START || state == AFTER_QUOTE))
+            state = QUOTED;
+        else if (is_delimiter(reader, c))
+            state = AT_START;
+        else if (state == AFTER_QUOTE || (c != ' ' && c != '\t'))
+            state = PLAIN;
+        if ((status = keep_byte(reader, c, error)))
+            return status;
+    }
+    if (ferror(reader->file))
+        return error_system(error, errno, "cannot read '%s'", reader->path);
+    if (state == QUOTED)
+        return csv_fault(reader, CSV_NO_COLUMN, error, "a quote that begins in this row is never closed");
+    return *more ? keep_byte(reader, '\n', error) : STATUS_OK;
+}
+
+static enum status add_field(struct csv_reader *reader, char *field, struct error *error)
+{
+    if (reader->n_field == reader->field_capacity) {
+        size_t capacity = reader->field_capacity ? 2 * reader->field_capacity : 16;
+        char **more = realloc(reader->field, capacity * sizeof *more);
+        if (!more)
+            return no_memory(reader, error);
+        reader->field = more;
+        reader->field_capacity = capacity;
+    }
+    reader->field[reader->n_field++] = field;
+    return STATUS_OK;
+}
+
+static char *skip_blanks(const struct csv_reader *reader, char *p)
+{
+    while (*p == ' ' || (*p == '\t' && reader->delimiter != '\t'))
+        p++;
+    return p;
+}
+
+/* Takes the quotes off in place; *p moves to the delimiter. */
+static enum status split_quoted(struct csv_reader *reader, char **p, struct error *error)
+{
+    char *in = *p + 1, *out = *p;
+    enum status status = add_field(reader, out, error);
+    for (;; in++) {
+        if (*in == '"' && *++in != '"')
+            break;
+        *out++ = *in;
+    }
+    in = skip_blanks(reader, in);
+    if (!status && *in && *in != reader->delimiter)
+        status = csv_fault(reader, reader->n_field - 1, error, "there is text behind the closing quote (a quote within a "
+                           "quoted field is written twice)");
+    *out = '\0';
+    *p = in;
+    return status;
+}
+
+static enum status split_plain(struct csv_reader *reader, char **p, struct error *error)
+{
+    char *begin = *p, *end = begin + strcspn(begin, (char[]){reader->delimiter, '\0'}), *last = end;
+    *p = end;
+    while (last > begin && (last[-1] == ' ' || last[-1] == '\t'))
+        last--;
+    char kept = *end; /* the delimiter is still to be seen if the field is cut right there */
+    if (last < end || !kept)
+        *last = '\0';
+    return add_field(reader, begin, error);
+}
+
+/* The row's text into fields. */
+static enum status split_row(struct csv_reader *reader, struct error *error)
+{
+    reader->n_field = 0;
+    reader->row[--reader->n_row] = '\0'; /* the line break */
+    char *p = reader->row;
+    for (;;) {
+        p = skip_blanks(reader, p);
+        enum status status = *p == '"' ? split_quoted(reader, &p, error) : split_plain(reader, &p, error);
+        if (status)
+            return status;
+        if (!*p)
+            return STATUS_OK;
+        *p++ = '\0';
+    }
+}
+
+/* The one of , ; and tab that the header has most of, outside quotes. */
+static char find_delimiter(const char *header)
+{
+    static const char candidates[] = ",;\t";
+    size_t count[3] = {0};
+    bool quoted = false;
+    for (const char *p = header; *p; p++) {
+        const char *found = strchr(candidates, *p);
+        quoted = quoted != (*p == '"');
+        if (found && !quoted)
+            count[found - candidates]++;
+    }
+    int best = 0;
+    for (int i = 1; i < 3; i++)
+        if (count[i] > count[best])
+            best = i;
+    return candidates[best];
+}
+
+/* Byte-order marks: UTF-8's is skipped, UTF-16's are refused. */
+static enum status skip_mark(struct csv_reader *reader, struct error *error)
+{
+    int c = getc(reader->file);
+    if (c == 0xff || c == 0xfe)
+        return csv_fault(reader, CSV_NO_COLUMN, error, "this looks like UTF-16: save the table as UTF-8");
+    if (c != 0xef) {
+        if (c != EOF)
+            ungetc(c, reader->file);
+        return STATUS_OK;
+    }
+    if (getc(reader->file) != 0xbb || getc(reader->file) != 0xbf)
+        return csv_fault(reader, CSV_NO_COLUMN, error, "the text is not UTF-8");
+    return STATUS_OK;
+}
+
+static enum status take_header(struct csv_reader *reader, struct error *error)
+{
+    bool more;
+    enum status status = skip_mark(reader, error);
+    if (!status)
+        status = read_raw(reader, &more, error);
+    while (!status && more && reader->row[strspn(reader->row, " \t\n")] == '\0')
+        status = read_raw(reader, &more, error);
+    if (status)
+        return status;
+    if (!more)
+        return error_set(error, STATUS_BAD_PROBLEM, "%s: is empty; a first line with the names of the columns is expected",
+                         reader->path);
+    reader->delimiter = find_delimiter(reader->row);
+    if ((status = split_row(reader, error)))
+        return status;
+    reader->name = calloc(reader->n_field, sizeof *reader->name);
+    for (size_t i = 0; reader->name && i < reader->n_field; i++) {
+        if (!reader->field[i][0])
+            return csv_fault(reader, CSV_NO_COLUMN, error, "column %zu has no name", i + 1);
+        for (size_t j = 0; j < i; j++)
+            if (!strcmp(reader->name[j], reader->field[i]))
+                return csv_fault(reader, CSV_NO_COLUMN, error, "columns %zu and %zu have the same name, '%s'", j + 1, i + 1,
+                                 reader->field[i]);
+        if (!(reader->name[i] = strdup(reader->field[i])))
+            break;
+        reader->n_column = i + 1;
+    }
+    return reader->n_column == reader->n_field ? STATUS_OK : no_memory(reader, error);
+}
+
+enum status csv_open(struct csv_reader **reader, const char *path, struct error *error)
+{
+    bool is_stdin = !strcmp(path, "-");
+    *reader = NULL;
+    struct csv_reader *made = calloc(1, sizeof *made);
+    if (!made || !(made->path = strdup(is_stdin ? "standard input" : path))) {
+        free(made);
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for reading '%s'", path);
+    }
+    made->line = made->next_line = 1;
+    made->file = is_stdin ? stdin : fopen(path, "re");
+    enum status status = made->file ? take_header(made, error) : error_system(error, errno, "cannot read '%s'", path);
+    if (status) {
+        csv_close(made);
+        return status;
+    }
+    *reader = made;
+    return STATUS_OK;
+}
+
+void csv_close(struct csv_reader *reader)
+{
+    if (!reader)
+        return;
+    if (reader->file && reader->file != stdin)
+        fclose(reader->file);
+    for (size_t i = 0; i < reader->n_column; i++)
+        free(reader->name[i]);
+    free(reader->name);
+    free(reader->field);
+    free(reader->row);
+    free(reader->path);
+    free(reader);
+}
+
+size_t csv_n_column(const struct csv_reader *reader) { return reader->n_column; }
+const char *csv_column_name(const struct csv_reader *reader, size_t column) { return reader->name[column]; }
+uint64_t csv_line(const struct csv_reader *reader) { return reader->line; }
+const char *csv_field(const struct csv_reader *reader, size_t column) { return reader->field[column]; }
+
+size_t csv_find_column(const struct csv_reader *reader, const char *name)
+{
+    size_t similar = CSV_NO_COLUMN, n_similar = 0;
+    for (size_t i = 0; i < reader->n_column; i++) {
+        if (!strcmp(reader->name[i], name))
+            return i;
+        if (!strcasecmp(reader->name[i], name)) {
+            similar = i;
+            n_similar++;
+        }
+    }
+    return n_similar == 1 ? similar : CSV_NO_COLUMN;
+}
+
+enum status csv_need_column(const struct csv_reader *reader, const char *name, size_t *column, struct error *error)
+{
+    char names[600] = "";
+    size_t used = 0;
+    *column = csv_find_column(reader, name);
+    if (*column != CSV_NO_COLUMN)
+        return STATUS_OK;
+    for (size_t i = 0; i < reader->n_column && used < sizeof names; i++)
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s%.100s", i ? ", " : "", reader->name[i]);
+    return error_set(error, STATUS_BAD_PROBLEM, "%s: there is no column '%s'; the first line has: %s", reader->path, name, names);
+}
+
+enum status csv_next(struct csv_reader *reader, bool *more, struct error *error)
+{
+    enum status status = read_raw(reader, more, error);
+    while (!status && *more && reader->row[strspn(reader->row, " \t\n")] == '\0' &&
+           (reader->n_column > 1 || reader->n_row == 1) && !strchr(reader->row, reader->delimiter))
+        status = read_raw(reader, more, error);
+    if (status || !*more)
+        return status;
+    if ((status = split_row(reader, error)))
+        return status;
+    if (reader->n_field != reader->n_column)
+        return csv_fault(reader, CSV_NO_COLUMN, error, "there are %zu fields where the first line names %zu columns",
+                         reader->n_field, reader->n_column);
+    return STATUS_OK;
+}
+
+enum status csv_number(const struct csv_reader *reader, size_t column, double *value, struct error *error)
+{
+    const char *text = reader->field[column];
+    if (csv_parse_double(text, value))
+        return STATUS_OK;
+    const char *comma = strchr(text, ',');
+    return csv_fault(reader, column, error, "'%.100s' is not a number%s", text,
+                     comma ? ": decimals are written with a point" : "");
+}
+
+bool csv_parse_double(const char *text, double *value)
+{
+    static const char *const missing[] = {"", ".", "NA", "N/A", "NaN"};
+    const char *begin = text + strspn(text, " \t");
+    size_t n = strlen(begin);
+    while (n > 0 && (begin[n - 1] == ' ' || begin[n - 1] == '\t'))
+        n--;
+    for (size_t i = 0; i < sizeof missing / sizeof *missing; i++)
+        if (strlen(missing[i]) == n && !strncasecmp(missing[i], begin, n)) {
+            *value = NAN;
+            return true;
+        }
+    if (memchr(begin, 'x', n) || memchr(begin, 'X', n))
+        return false;
+    locale_t c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0); /* glibc hands out one that it keeps: cheap */
+    if (!c_locale)
+        return false;
+    char *end;
+    double number = strtod_l(begin, &end, c_locale);
+    freelocale(c_locale);
+    bool infinite_text = n > 0 && strpbrk(begin, "iI") != NULL;
+    if (end != begin + n || isnan(number) || (isinf(number) && !infinite_text))
+        return false;
+    *value = number;
+    return true;
+}
+
+static void begin_field(struct csv_writer *writer)
+{
+    if (writer->in_row)
+        putc(',', writer->file);
+    writer->in_row = true;
+}
+
+void csv_put_text(struct csv_writer *writer, const char *text)
+{
+    size_t n = strlen(text);
+    begin_field(writer);
+    bool blank_end = n > 0 && (strchr(" \t", text[0]) || strchr(" \t", text[n - 1]));
+    if (!blank_end && !strpbrk(text, ",;\t\"\r\n")) {
+        fputs(text, writer->file);
+        return;
+    }
+    putc('"', writer->file);
+    for (const char *p = text; *p; p++) {
+        if (*p == '"')
+            putc('"', writer->file);
+        putc(*p, writer->file);
+    }
+    putc('"', writer->file);
+}
+
+void csv_put_number(struct csv_writer *writer, double value)
+{
+    char text[40];
+    begin_field(writer);
+    if (isnan(value))
+        snprintf(text, sizeof text, "NaN");
+    else if (isinf(value))
+        snprintf(text, sizeof text, "%s", value > 0 ? "Inf" : "-Inf");
+    else
+        snprintf(text, sizeof text, "%.17g", value);
+    char *comma = strchr(text, ',');
+    if (comma)
+        *comma = '.';
+    fputs(text, writer->file);
+}
+
+void csv_put_integer(struct csv_writer *writer, int64_t value)
+{
+    begin_field(writer);
+    fprintf(writer->file, "%" PRId64, value);
+}
+
+void csv_end_row(struct csv_writer *writer)
+{
+    putc('\n', writer->file);
+    writer->in_row = false;
+}

@@ -1,0 +1,11 @@
+/* Which HDF5 library runs.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef IO_LIBRARY_H
+#define IO_LIBRARY_H
+
+#include <stddef.h>
+
+/* For example "HDF5 1.10.8": the library that is loaded, not the headers. */
+void io_library(char *text, size_t size);
+
+#endif

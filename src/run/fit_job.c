@@ -1,0 +1,262 @@
+/* Fits on coroutines: the bridge between the optimiser's plain code, which asks and waits, and the worker that drives the
+ * engine. Everything a fit needs lies in its own arena, so that suspended fits hold no block of the problem file.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "run/fit_job.h"
+
+#include "base/clock.h"
+#include "par/coroutine.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { STACK_BYTES = 512 * 1024 }; /* instrumented frames are several times as large */
+#else
+enum { STACK_BYTES = 64 * 1024 };
+#endif
+
+struct fit_job {
+    struct job head; /* the scheduler's */
+    const struct campaign *campaign;
+    struct coroutine *coroutine;
+    struct arena arena;
+    struct ode_task task;
+    struct fit_problem problem;
+    struct fit_result result;
+    struct fit_record record;
+    struct evaluation *const *asked; /* NULL: nothing is asked */
+    size_t n_asked, n_answered;
+    int64_t used_ns, entered_ns;
+    bool cancelled;
+    struct fit_job *next;
+};
+
+struct timed_row {
+    double time;
+    uint32_t row;
+};
+
+static bool host_ask(void *context, struct evaluation *const *evaluations, size_t n)
+{
+    struct fit_job *job = context;
+    if (job->cancelled)
+        return false;
+    job->asked = evaluations;
+    job->n_asked = n;
+    job->n_answered = 0;
+    coroutine_suspend(job->coroutine);
+    job->asked = NULL;
+    return !job->cancelled;
+}
+
+static int64_t host_elapsed(void *context)
+{
+    struct fit_job *job = context;
+    return job->used_ns + clock_now_ns() - job->entered_ns;
+}
+
+static void job_main(void *argument)
+{
+    struct fit_job *job = argument;
+    struct fit_host host = {.ask = host_ask, .elapsed_ns = host_elapsed, .context = job};
+    fit_run(&job->problem, &job->campaign->fit, &host, &job->arena, &job->result);
+}
+
+struct fit_job *fit_job_new(const struct campaign *campaign)
+{
+    struct fit_job *job = calloc(1, sizeof *job);
+    if (!job)
+        return NULL;
+    job->campaign = campaign;
+    job->coroutine = coroutine_new(STACK_BYTES);
+    if (!job->coroutine) {
+        free(job);
+        return NULL;
+    }
+    return job;
+}
+
+void fit_job_free(struct fit_job *job)
+{
+    if (!job)
+        return;
+    coroutine_free(job->coroutine);
+    arena_fini(&job->arena);
+    free(job);
+}
+
+struct fit_job **fit_job_link(struct fit_job *job) { return &job->next; }
+
+static int compare_rows(const void *left, const void *right)
+{
+    const struct timed_row *a = left, *b = right;
+    if (a->time != b->time)
+        return a->time < b->time ? -1 : 1;
+    return (a->row > b->row) - (a->row < b->row);
+}
+
+/* The measurements that are there, in order of time (and of the file at equal times). */
+static struct timed_row *sort_rows(struct fit_job *job, const struct problem_block *block, size_t row, size_t *n_row)
+{
+    size_t first = block->row[row], last = block->row[row + 1], n = 0;
+    struct timed_row *rows = arena_alloc(&job->arena, (last - first + 1) * sizeof *rows);
+    if (!rows)
+        return NULL;
+    bool sorted = true;
+    for (size_t i = first; i < last; i++) {
+        if (isnan(block->value[i]))
+            continue;
+        rows[n] = (struct timed_row){block->time[i], (uint32_t)(i - first)};
+        sorted = sorted && (n == 0 || rows[n - 1].time <= rows[n].time);
+        n++;
+    }
+    if (!sorted)
+        qsort(rows, n, sizeof *rows, compare_rows);
+    *n_row = n;
+    return rows;
+}
+
+static void *copy(struct arena *arena, const void *source, size_t bytes)
+{
+    void *target = arena_alloc(arena, bytes ? bytes : 1);
+    if (target && bytes)
+        memcpy(target, source, bytes);
+    return target;
+}
+
+/* The task (unique times, which observable when) and the values and sigmas that go with its rows. */
+static bool fill_measurements(struct fit_job *job, const struct problem_block *block, size_t row)
+{
+    size_t n_row, n_time = 0, first = block->row[row];
+    struct timed_row *rows = sort_rows(job, block, row, &n_row);
+    if (!rows)
+        return false;
+    struct arena *arena = &job->arena;
+    double *time = arena_alloc(arena, n_row * sizeof *time + 1);
+    double *value = arena_alloc(arena, n_row * sizeof *value + 1);
+    double *sigma = arena_alloc(arena, n_row * sizeof *sigma + 1);
+    uint32_t *row_time = arena_alloc(arena, n_row * sizeof *row_time + 1);
+    uint32_t *row_observable = arena_alloc(arena, n_row * sizeof *row_observable + 1);
+    if (!time || !value || !sigma || !row_time || !row_observable)
+        return false;
+    for (size_t i = 0; i < n_row; i++) {
+        if (n_time == 0 || time[n_time - 1] != rows[i].time)
+            time[n_time++] = rows[i].time;
+        row_time[i] = (uint32_t)(n_time - 1);
+        row_observable[i] = block->observable[first + rows[i].row];
+        value[i] = block->value[first + rows[i].row];
+        sigma[i] = block->sigma[first + rows[i].row];
+    }
+    size_t n_covariate = job->campaign->model.abi.n_covariate;
+    double *covariate = copy(arena, block->covariate + row * n_covariate, n_covariate * sizeof *covariate);
+    if (!covariate)
+        return false;
+    job->task = (struct ode_task){.t0 = block->t0[row], .covariate = covariate, .n_time = n_time, .time = time,
+                                  .n_row = n_row, .row_time = row_time, .row_observable = row_observable};
+    job->problem.value = value;
+    job->problem.sigma = sigma;
+    job->problem.notes = n_row < block->row[row + 1] - first ? NOTE_missing_values : 0;
+    return true;
+}
+
+bool fit_job_begin(struct fit_job *job, const struct problem_block *block, size_t row, uint32_t start_number)
+{
+    const struct campaign *campaign = job->campaign;
+    size_t n = campaign->n_parameter, offset = row * n;
+    struct arena *arena = &job->arena;
+    arena_reset(arena);
+    if (!fill_measurements(job, block, row))
+        return false;
+    job->problem.model = &campaign->model;
+    job->problem.task = &job->task;
+    job->problem.n_parameter = n;
+    job->problem.to_model = campaign->to_model;
+    job->problem.scale = campaign->scale;
+    job->problem.start = copy(arena, block->start + offset, n * sizeof(double));
+    job->problem.lower = copy(arena, block->lower + offset, n * sizeof(double));
+    job->problem.upper = copy(arena, block->upper + offset, n * sizeof(double));
+    job->problem.fixed = copy(arena, block->fixed + offset, n);
+    job->problem.seed = campaign->seed;
+    job->problem.dataset = block->first + row;
+    job->problem.start_number = start_number;
+    job->problem.n_start = campaign->n_start;
+    job->result = (struct fit_result){.parameter = arena_alloc(arena, n * sizeof(double)),
+                                      .at_bound = arena_alloc(arena, n)};
+    if (!job->problem.start || !job->problem.lower || !job->problem.upper || !job->problem.fixed ||
+        !job->result.parameter || !job->result.at_bound)
+        return false;
+    job->asked = NULL;
+    job->used_ns = 0;
+    job->cancelled = false;
+    coroutine_prepare(job->coroutine, job_main, job);
+    return true;
+}
+
+struct watched_turn {
+    struct turn *turn;
+    struct counter *heartbeat; /* of this worker alone: nobody else writes it */
+};
+
+static bool turn_over(void *context)
+{
+    struct watched_turn *watched = context;
+    counter_set(watched->heartbeat, counter_get(watched->heartbeat) + 1);
+    return turn_is_over(watched->turn);
+}
+
+/* Works on what the fit has asked for; false: the turn is over and the evaluation was set aside. */
+static bool answer(struct fit_job *job, struct engine *engine, struct watched_turn *turn)
+{
+    const struct engine_turn engine_turn = {.over = turn_over, .context = turn};
+    while (job->n_answered < job->n_asked) {
+        engine_submit(engine, job->asked[job->n_answered]);
+        while (!engine_work(engine, &engine_turn))
+            if (engine_withdraw(engine)) /* else no workspace is left for another fit: this one goes on */
+                return false;
+        job->n_answered++;
+    }
+    return true;
+}
+
+enum job_state fit_job_run(struct fit_job *job, struct engine *engine, struct turn *turn, struct counter *heartbeat)
+{
+    enum job_state state = JOB_YIELDS;
+    struct watched_turn watched = {.turn = turn, .heartbeat = heartbeat};
+    job->entered_ns = clock_now_ns();
+    while (!job->asked || answer(job, engine, &watched)) {
+        if (job->asked && turn_is_over(turn))
+            break;
+        if (!coroutine_resume(job->coroutine)) {
+            state = JOB_DONE;
+            break;
+        }
+    }
+    job->used_ns += clock_now_ns() - job->entered_ns;
+    return state;
+}
+
+void fit_job_abandon(struct fit_job *job, struct engine_pool *pool)
+{
+    job->cancelled = true;
+    if (!job->asked)
+        return;
+    for (size_t i = job->n_answered; i < job->n_asked; i++)
+        if (job->asked[i]->workspace)
+            engine_discard(pool, job->asked[i]);
+    while (coroutine_resume(job->coroutine))
+        ;
+}
+
+const struct fit_record *fit_job_record(struct fit_job *job)
+{
+    const struct fit_result *result = &job->result;
+    job->record = (struct fit_record){
+        .dataset = job->problem.dataset, .start = job->problem.start_number, .outcome = result->outcome,
+        .notes = result->notes, .objective = result->objective, .gradient_norm = result->gradient_norm,
+        .seconds = 1e-9 * (double)job->used_ns, .n_iteration = result->n_iteration,
+        .n_evaluation = result->n_evaluation, .n_step = result->n_step, .parameter = result->parameter,
+        .at_bound = result->at_bound};
+    memcpy(job->record.reason, result->reason, sizeof job->record.reason);
+    return &job->record;
+}

@@ -1,0 +1,96 @@
+/* Summaries of runs, from records as they are written or from a result file that is there.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "run/summary.h"
+
+#include "io/result.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { ROWS_AT_ONCE = 4096 };
+
+void run_summary_fini(struct run_summary *summary)
+{
+    free(summary->result_path);
+    summary->result_path = NULL;
+}
+
+uint64_t run_summary_n_failed(const struct run_summary *summary)
+{
+    uint64_t n = 0;
+    for (int i = 0; i < N_OUTCOME; i++)
+        if (!outcome_is_success((enum outcome)i))
+            n += summary->by_outcome[i];
+    return n;
+}
+
+enum status run_summary_status(const struct run_summary *summary, const struct run_options *options)
+{
+    double accepted = options->accept_failed;
+    if (options->accept_failed_percent)
+        accepted *= 0.01 * (double)summary->n_fit;
+    return (double)run_summary_n_failed(summary) <= accepted ? STATUS_OK : STATUS_FITS_FAILED;
+}
+
+void summary_add(struct run_summary *summary, const char *id, const struct fit_record *record)
+{
+    unsigned outcome = record->outcome < N_OUTCOME ? record->outcome : OUTCOME_not_run;
+    uint64_t before = summary->by_outcome[outcome]++;
+    summary->n_fit++;
+    if (!outcome_is_success((enum outcome)outcome)) {
+        if (before < RUN_N_EXAMPLE)
+            snprintf(summary->example[outcome][before], RUN_ID_LENGTH, "%s", id);
+        if (before == 0)
+            memcpy(summary->reason[outcome], record->reason, sizeof record->reason);
+    }
+    for (int bit = 0; bit < 32; bit++)
+        summary->by_note[bit] += record->notes >> bit & 1;
+    summary->fit_seconds += record->seconds;
+    summary->n_evaluation += (uint64_t)record->n_evaluation;
+    summary->n_step += (uint64_t)record->n_step;
+}
+
+static enum status count_rows(struct result *result, struct run_summary *summary, struct error *error)
+{
+    struct result_block block = {0};
+    enum status status = STATUS_OK;
+    for (uint64_t first = 0; !status && first < result_info(result)->n_fit; first += block.n) {
+        status = result_read(result, &block, first, ROWS_AT_ONCE, error);
+        for (size_t i = 0; !status && i < block.n; i++)
+            summary_add(summary, block.id[i], &block.record[i]);
+        if (!status && block.n == 0)
+            break;
+    }
+    result_block_fini(&block);
+    return status;
+}
+
+enum status summary_look(const char *result_path, const struct run_options *options,
+                         const struct run_identity *identity, struct run_summary *summary, struct error *error)
+{
+    if (access(result_path, F_OK) || options->overwrite)
+        return STATUS_OK;
+    struct result *result = NULL;
+    if (options->in_place && !result_is_there(result_path))
+        return STATUS_OK; /* a problem file that holds no result yet */
+    if (result_open(&result, result_path, error))
+        return error_set(error, STATUS_SYSTEM, "%s: exists and is not a result that could be read. It is kept: choose another "
+                         "output with -o, or replace it with --overwrite", result_path);
+    enum status status = STATUS_OK;
+    if (!identity_equal(&result_info(result)->identity, identity)) {
+        char difference[900];
+        identity_difference(&result_info(result)->identity, identity, difference, sizeof difference);
+        status = error_set(error, STATUS_SYSTEM, "%s: holds the result of another run (%s). It is kept: choose another output "
+                           "with -o, or replace it with --overwrite", result_path, difference);
+    }
+    if (!status)
+        status = count_rows(result, summary, error);
+    if (!status) {
+        summary->already_complete = true;
+        summary->result_path = strdup(result_path);
+    }
+    result_close(result);
+    return status;
+}
