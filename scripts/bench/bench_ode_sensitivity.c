@@ -267,16 +267,15 @@ int main(int argc, char **argv)
 {
     static const double alpha_pinene[5] = {5.92585e-05, 2.96340e-05, 2.04728e-05, 2.74468e-04, 3.99795e-05};
     struct problem problems[3] = {
-        {.name = "robertson", .n_time = 12, .inner = 4},
+        {.name = "robertson", .n_time = 12, .inner = 4,
+         .time = {1e-3, 3e-3, 1e-2, 1e-1, 1, 4, 10, 40, 100, 400, 1000, 4000}},
         {.name = "alpha-pinene", .p = alpha_pinene, .n_time = 8, .inner = 8,
          .time = {1230, 3060, 4920, 7800, 10680, 15030, 22620, 36420}},
         {.name = "pollu", .model = &pollu_model, .p = pollu_rate, .n_time = 12, .inner = 1}};
     bool json = false;
     double rtol = 1e-6;
-    for (int i = 0; i < 12; i++) {
-        problems[0].time[i] = 0.4 * pow(10, i);
+    for (int i = 0; i < 12; i++)
         problems[2].time[i] = 5 * (i + 1);
-    }
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--json") == 0)
             json = true;

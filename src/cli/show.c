@@ -7,6 +7,8 @@
 #include "cli/message.h"
 #include "cli/show_text.h"
 
+#include <string.h>
+
 struct show_options {
     bool json;
     int color;
@@ -23,36 +25,40 @@ static const struct option table[] = {
 
 static struct option_table show_table(void) { return OPTION_TABLE(table); }
 
-static enum status show_result(const char *path, bool json, struct error *error)
+static enum status show_result(struct result *result, bool json, struct error *error)
 {
-    struct result *result = NULL;
     struct show_summary summary = {.n_fit = 0};
-    enum status status = result_open(&result, path, error);
-    if (!status)
-        status = show_summarise(result, &summary, error);
+    enum status status = show_summarise(result, &summary, error);
     if (!status)
         (json ? show_result_json : show_result_text)(stdout, result_info(result), &summary);
     show_summary_fini(&summary);
-    result_close(result);
     return status;
 }
 
-static enum status show_problem(const char *path, bool json, struct error *error)
-{
-    struct problem *problem = NULL;
-    enum status status = problem_open(&problem, path, error);
-    if (!status)
-        (json ? show_problem_json : show_problem_text)(stdout, problem_info(problem));
-    problem_close(problem);
-    return status;
-}
-
+/* A file may be a problem, a result, or a problem that holds its result (--in-place). */
 static int show(const char *path, const struct show_options *options)
 {
-    struct error error = {.status = STATUS_OK};
-    if (result_is_there(path) ? show_result(path, options->json, &error) : show_problem(path, options->json, &error))
-        return message_error(&error, (enum when)options->color);
-    return command_close_output(0);
+    struct error error = {.status = STATUS_OK}, problem_error = {.status = STATUS_OK};
+    struct result *result = NULL;
+    struct problem *problem = NULL;
+    enum status status = result_open(&result, path, &error);
+    if (status != STATUS_SYSTEM && problem_open(&problem, path, &problem_error)) {
+        problem_close(problem);
+        problem = NULL;
+    }
+    if (problem && (!result || !options->json))
+        (options->json ? show_problem_json : show_problem_text)(stdout, problem_info(problem));
+    if (problem && result && !options->json)
+        fputc('\n', stdout);
+    if (result)
+        status = show_result(result, options->json, &error);
+    else if (problem)
+        status = STATUS_OK;
+    else if (status != STATUS_SYSTEM && !strstr(problem_error.message, "is a result file"))
+        error = problem_error; /* it does not claim to be a result */
+    problem_close(problem);
+    result_close(result);
+    return status ? message_error(&error, (enum when)options->color) : command_close_output(0);
 }
 
 struct show_call {

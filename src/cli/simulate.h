@@ -59,9 +59,4 @@ enum status simulate_covariates_init(struct simulate_covariates *covariates, con
 void simulate_covariates_fini(struct simulate_covariates *covariates);
 void simulate_covariates_take(const struct simulate_covariates *covariates, uint64_t dataset, double *out);
 
-/* The long form that `stiffit import` reads. */
-void simulate_print_head(FILE *file);
-void simulate_print_rows(FILE *file, const char *id, const struct model *model, size_t n, const double *time,
-                         const uint32_t *observable, const double *value);
-
 #endif

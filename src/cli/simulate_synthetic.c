@@ -4,6 +4,7 @@
 
 #include "base/random.h"
 #include "cli/plugin_reference.h"
+#include "io/csv.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -84,10 +85,11 @@ static void print_truth(const struct synthetic *synthetic, const char *id)
 {
     if (!synthetic->truth.file)
         return;
-    fputs(id, synthetic->truth.file);
+    struct csv_writer writer = {.file = synthetic->truth.file};
+    csv_put_text(&writer, id);
     for (size_t i = 0; i < synthetic->model.abi.n_parameter; i++)
-        fprintf(synthetic->truth.file, ",%.17g", synthetic->p[i]);
-    fputc('\n', synthetic->truth.file);
+        csv_put_number(&writer, synthetic->p[i]);
+    csv_end_row(&writer);
 }
 
 static enum status make_dataset(struct synthetic *synthetic, uint64_t dataset, int digits, struct error *error)

@@ -4,12 +4,10 @@
 
 #include "base/version.h"
 #include "io/library.h"
-#include "ode/library.h"
 
 void version_print(FILE *file)
 {
-    char integrator[64], file_library[64];
-    ode_library(integrator, sizeof integrator);
-    io_library(file_library, sizeof file_library);
-    fprintf(file, "stiffit %s (%s, %s)\n", STIFFIT_VERSION, integrator, file_library);
+    char hdf5[100];
+    io_library(hdf5, sizeof hdf5);
+    fprintf(file, "stiffit %s\n%s\n", STIFFIT_VERSION, hdf5);
 }

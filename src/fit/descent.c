@@ -9,43 +9,16 @@
 #include "fit/quadratic.h"
 
 #include <float.h>
-#ifndef MAXMEM
-#define MAXMEM 16
-#endif
-#ifndef MEMP
-#define MEMP 1e-3
-#endif
-#ifndef DSTART
-#define DSTART 1e-2
-#endif
-#ifndef GROW1
-#define GROW1 10
-#endif
-#ifndef GROW2
-#define GROW2 30
-#endif
-#ifndef DREST
-#define DREST 1e-4
-#endif
-#ifndef MISS
-#define MISS 4
-#endif
-#ifndef LOWR
-#define LOWR 4
-#endif
-#ifndef SHRINK
-#define SHRINK 0.1
-#endif
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { FEW_REJECTED = 3, MAX_REJECTED = 9, MAX_NOISY = 20, HISTORY = 5, MAX_MEMORY = MAXMEM };
+enum { FEW_REJECTED = 3, MAX_REJECTED = 9, MAX_NOISY = 20, HISTORY = 5, MAX_MEMORY = 16, MAX_MISSED = 3 };
 
 /* Levenberg-Marquardt damping, relative to the model's diagonal. */
-static const double DAMPING_START = DSTART, DAMPING_LEAST = 1e-10, DAMPING_RESTART = DREST,
+static const double DAMPING_START = 1e-2, DAMPING_LEAST = 1e-10, DAMPING_RESTART = 1e-4,
                     DAMPING_JUDGE = 1e-8;
 /* Changes of the objective below this, relative to it, may be integrator noise. */
 static const double NOISE_LIKELY = 1e-3;
@@ -152,15 +125,12 @@ static double longest_step(enum parameter_scale scale)
     return scale == SCALE_LOG ? 4.605170185988091 : scale == SCALE_LOG10 ? 2 : INFINITY;
 }
 
-#ifndef HIST
-#define HIST 1e-4
-#endif
 static void make_damped(struct descent *descent)
 {
     size_t n = descent->n;
     memcpy(descent->damped, descent->curvature, n * n * sizeof *descent->damped);
     for (size_t j = 0; j < n; j++) {
-        descent->diagonal[j] = fmax(descent->curvature[j + j * n], HIST * descent->diagonal[j]);
+        descent->diagonal[j] = fmax(descent->curvature[j + j * n], 1e-4 * descent->diagonal[j]);
         descent->damped[j + j * n] += descent->diagonal[j] > 0 ? descent->damping * descent->diagonal[j] : 1;
     }
 }
@@ -315,7 +285,7 @@ static bool lbfgs_trial(void *context, const double *x, double *f, double *gradi
     if (better)
         take_trial(descent);
     descent->n_missed = better ? 0 : descent->n_missed + 1;
-    return part >= 1 && !descent->by_slopes && descent->n_missed < MISS;
+    return part >= 1 && !descent->by_slopes && descent->n_missed < MAX_MISSED;
 }
 
 static bool lbfgs_accepted(void *context, double slope_ratio)
@@ -325,7 +295,7 @@ static bool lbfgs_accepted(void *context, double slope_ratio)
     descent->n_iteration++;
     descent->n_accepted++;
     /* Where the model alone converges fast, a new one is worth more than libLBFGS's memory. */
-    bool fast = slope_ratio < 0.3 || descent->promise > MEMP * size_of(descent, descent->best->f);
+    bool fast = slope_ratio < 0.3 || descent->promise > NOISE_LIKELY * size_of(descent, descent->best->f);
     if (fast)
         descent->patience = 1;
     else if (descent->n_accepted >= descent->patience && descent->patience < MAX_MEMORY)
@@ -440,13 +410,13 @@ static void adapt_damping(struct descent *descent, bool gained)
         descent->n_rejected = 0;
         descent->noise = INFINITY;
         if (descent->first_ratio > 0.75)
-            descent->damping = fmax(SHRINK * descent->damping, DAMPING_LEAST);
+            descent->damping = fmax(0.1 * descent->damping, DAMPING_LEAST);
         else if (descent->first_ratio < 0.25)
-            descent->damping *= LOWR;
+            descent->damping *= 4;
         return;
     }
     descent->n_rejected++;
-    double factor = descent->n_rejected == 1 ? GROW1 : descent->n_rejected == 2 ? GROW2 : 100;
+    double factor = descent->n_rejected == 1 ? 10 : descent->n_rejected == 2 ? 30 : 100;
     descent->damping = fmax(descent->damping, DAMPING_RESTART) * factor;
     descent->patience = 1;
 }

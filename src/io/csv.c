@@ -156,8 +156,7 @@ static enum status split_plain(struct csv_reader *reader, char **p, struct error
     *p = end;
     while (last > begin && (last[-1] == ' ' || last[-1] == '\t'))
         last--;
-    char kept = *end; /* the delimiter is still to be seen if the field is cut right there */
-    if (last < end || !kept)
+    if (last < end) /* else the delimiter ends the field once it has been looked at */
         *last = '\0';
     return add_field(reader, begin, error);
 }
@@ -314,8 +313,7 @@ enum status csv_need_column(const struct csv_reader *reader, const char *name, s
 enum status csv_next(struct csv_reader *reader, bool *more, struct error *error)
 {
     enum status status = read_raw(reader, more, error);
-    while (!status && *more && reader->row[strspn(reader->row, " \t\n")] == '\0' &&
-           (reader->n_column > 1 || reader->n_row == 1) && !strchr(reader->row, reader->delimiter))
+    while (!status && *more && reader->row[strspn(reader->row, " \t\n")] == '\0' && !strchr(reader->row, reader->delimiter))
         status = read_raw(reader, more, error);
     if (status || !*more)
         return status;
@@ -374,9 +372,9 @@ static void begin_field(struct csv_writer *writer)
 void csv_put_text(struct csv_writer *writer, const char *text)
 {
     size_t n = strlen(text);
+    bool lost = n ? strchr(" \t", text[0]) || strchr(" \t", text[n - 1]) : !writer->in_row; /* without quotes */
     begin_field(writer);
-    bool blank_end = n > 0 && (strchr(" \t", text[0]) || strchr(" \t", text[n - 1]));
-    if (!blank_end && !strpbrk(text, ",;\t\"\r\n")) {
+    if (!lost && !strpbrk(text, ",;\t\"\r\n")) {
         fputs(text, writer->file);
         return;
     }

@@ -7,7 +7,6 @@
 
 #include <math.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 /* Integrator steps between two looks at the clock and at the turn. */
@@ -171,8 +170,7 @@ static bool is_late(struct evaluation *evaluation)
 {
     if (evaluation->deadline_ns == INT64_MAX || clock_now_ns() < evaluation->deadline_ns)
         return false;
-    evaluation->outcome = EVALUATION_TIMEOUT;
-    snprintf(evaluation->reason, sizeof evaluation->reason, "out of time at t = %.6g", evaluation->t_reached);
+    simulation_stop(evaluation->workspace, EVALUATION_TIMEOUT, "the time is used up");
     return true;
 }
 

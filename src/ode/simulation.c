@@ -97,7 +97,14 @@ static bool set_initial_state(struct workspace *ws)
     return true;
 }
 
-/* Answers the rows of all times up to t_now; `direct` is the state there, NULL: interpolate. False: finished. */
+void simulation_stop(struct workspace *ws, enum evaluation_outcome outcome, const char *why)
+{
+    struct evaluation *evaluation = ws->evaluation;
+    snprintf(evaluation->reason, sizeof evaluation->reason, "%s at t = %.6g", why, evaluation->t_reached);
+    finish(ws, outcome);
+}
+
+/* Answers the rows of all times up to t_now, from the state in ws->y or by interpolation. False: finished. */
 static bool answer_until(struct workspace *ws, double t_now, bool initial)
 {
     const struct ode_task *task = ws->evaluation->task;
@@ -154,9 +161,8 @@ bool simulation_step(struct workspace *ws)
 {
     struct evaluation *evaluation = ws->evaluation;
     if (evaluation->n_step >= evaluation->max_steps) {
-        snprintf(evaluation->reason, sizeof evaluation->reason, "%lld integrator steps are used up at t = %.6g",
-                 (long long)evaluation->n_step, evaluation->t_reached);
-        return finish(ws, EVALUATION_BUDGET);
+        simulation_stop(ws, EVALUATION_BUDGET, "the budget of integrator steps is used up");
+        return false;
     }
     double t = evaluation->t_reached;
     int flag = CVode(ws->cvode, ws->t_far, ws->y, &t, CV_ONE_STEP);

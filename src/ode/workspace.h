@@ -65,6 +65,8 @@ void workspace_free(struct workspace *workspace);
 /* simulation.c: an evaluation in pieces. False: it is finished, its outcome filled in. */
 bool simulation_begin(struct workspace *workspace, struct evaluation *evaluation);
 bool simulation_step(struct workspace *workspace);
+/* Ends it from outside, between two steps. */
+void simulation_stop(struct workspace *workspace, enum evaluation_outcome outcome, const char *why);
 
 /* observation.c: predictions, noise and their derivatives for all rows of task time `i_time`, from the state and its
  * sensitivities at that time (blocks one behind the other). False: the model failed. */

@@ -172,6 +172,21 @@ static enum policy_action resume(struct policy *policy, struct policy_choice *ch
     return POLICY_RESUME;
 }
 
+/* A whole new block is cheaper to come by than scraps of an old one, but items must not be left lying in the range of a worker
+ * that runs long jobs. */
+static bool steals_first(const struct policy *policy)
+{
+    return LOAD(policy->n_long_running) > 0 || !LOAD(policy->offered);
+}
+
+/* Inside the monitor. */
+static bool take_fresh(struct policy *policy, size_t worker, uint32_t *item)
+{
+    return range_take(&policy->worker[worker].range, item) ||
+           (steals_first(policy) && steal(policy, worker, item, true)) || take_offered(policy, worker, item) ||
+           steal(policy, worker, item, true);
+}
+
 /* Inside the monitor. */
 static enum policy_action choose(struct policy *policy, size_t worker, struct policy_choice *choice)
 {
@@ -184,8 +199,7 @@ static enum policy_action choose(struct policy *policy, size_t worker, struct po
             return POLICY_END;
         if (long_is_due(policy))
             return resume(policy, choice);
-        if (range_take(&me->range, &choice->item) || take_offered(policy, worker, &choice->item) ||
-            steal(policy, worker, &choice->item, true))
+        if (take_fresh(policy, worker, &choice->item))
             return POLICY_START;
         if (LOAD(policy->n_waiting) > 0)
             return resume(policy, choice);
@@ -208,7 +222,7 @@ enum policy_action policy_next(struct policy *policy, size_t worker, struct poli
     if (!me->asleep && !LOAD(policy->stopped) && !long_is_due(policy)) {
         if (range_take(&me->range, &choice->item))
             return POLICY_START;
-        if (!LOAD(policy->offered) && steal(policy, worker, &choice->item, false))
+        if (steals_first(policy) && steal(policy, worker, &choice->item, false))
             return POLICY_START;
     }
     monitor_enter(&policy->monitor);

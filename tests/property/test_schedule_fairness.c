@@ -250,23 +250,27 @@ static void promised_mix(void **state)
 
 /* Any mix: the short ones keep at least half of the workers (less one turn of each long job). No worker idles while a job
  * waits, which gives Graham's bound (1966) on the makespan; nobody can do better than it in general who does not know which
- * job is long before it starts. With the long ones first, 1.30 covers round robin's known bad cases (1.17 to 1.25). */
+ * job is long before it starts. Where the long ones come first and blocks are so small that they also start first, 1.30 covers
+ * round robin's known bad cases (1.17 to 1.25). */
 static void random_mixes(void **state)
 {
     (void)state;
     uint64_t seed = 20261121;
     double worst_short = 0, worst_makespan = 0;
-    for (int i = 0; i < 150; i++) {
-        struct sim_setup setup = {.n_worker = 1 + (size_t)random_below(&seed, MAX_WORKER), .block = 256, .first_turn = MEDIAN};
+    for (int i = 0; i < 500; i++) {
+        struct sim_setup setup = {.n_worker = 1 + (size_t)random_below(&seed, MAX_WORKER), .block = i % 2 ? 4 : 256,
+                                  .first_turn = MEDIAN};
         struct mix mix = {.n_long = (size_t)random_below(&seed, 30), .n_short = 1000 + (size_t)random_below(&seed, 2000),
                           .long_cost = 50 + random_below(&seed, 1000), .long_first = random_below(&seed, 2)};
         struct outcome outcome = run_mix(&mix, &setup, (uint64_t)i);
-        /* Fresh jobs have W - max(1, W/2) of W workers (half of the time of one); each long job takes a first turn of 16
-         * medians, or of up to 60 while it is among the first, from them, and at their end every worker may be in a turn. */
-        double W = (double)setup.n_worker;
+        /* Fresh jobs have W - max(1, W/2) of W workers (half of the time of one). In that share long jobs have their first
+         * turns: 16 medians (of samples that are up to 1.5 times as dear), or the k-th among the first of all jobs
+         * 1 + k^2/8. At the end each worker may be in a turn that fresh jobs wait for. */
+        double W = (double)setup.n_worker, n = (double)mix.n_long;
         double share = setup.n_worker == 1 ? 2 : W / (W - (double)(setup.n_worker / 2));
-        double slack = (60 * (double)mix.n_long + 40 * W) / (double)mix.n_short;
-        double makespan = mix.long_first ? outcome.makespan_ratio : 1;
+        double first_turns = 24 * n + (mix.long_first ? n * n * n / 24 : 0);
+        double slack = (share * first_turns + 24 * W) / (double)mix.n_short;
+        double makespan = mix.long_first && setup.block == 4 ? outcome.makespan_ratio : 1;
         if (outcome.short_ratio > share + slack || makespan > 1.30 || outcome.graham_ratio > 1)
             print_message("mix %d: W %zu, %zu long of %lld, %zu short: %.3f of %.3f, %.3f\n", i, setup.n_worker, mix.n_long,
                           (long long)mix.long_cost, mix.n_short, outcome.short_ratio, share + slack, outcome.makespan_ratio);

@@ -1,0 +1,79 @@
+/* `stiffit export`: results as CSV or JSON.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/export.h"
+
+#include "cli/command.h"
+#include "cli/contained.h"
+#include "cli/message.h"
+
+#define FIELD(name) offsetof(struct export_options, name)
+
+static const char *const when_words[] = {"auto", "always", "never", NULL};
+static const char *const what_words[] = {"fits", "predictions", "residuals", NULL};
+
+static const struct option table[] = {
+    {.name = "what", .letter = 'w', .kind = OPTION_CHOICE, .metavar = "fits|predictions|residuals", .offset = FIELD(what),
+     .choice = what_words, .default_text = "fits",
+     .help = "fits: a row per dataset; predictions: at the measurements' times, at the best fit; residuals: these beside the "
+     "measurements"},
+    {.name = "output", .letter = 'o', .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(output), .is_file = true,
+     .default_text = "standard output", .help = "write to this file"},
+    {.name = "overwrite", .kind = OPTION_FLAG, .offset = FIELD(overwrite), .help = "replace an existing file"},
+    {.name = "json", .kind = OPTION_FLAG, .offset = FIELD(json), .help = "fits as JSON, an array of objects, instead of CSV"},
+    {.name = "problem", .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(problem), .is_file = true,
+     .default_text = "the one that the result names",
+     .help = "for predictions and residuals: the problem that the result was made from"},
+    {.name = "model", .letter = 'm', .kind = OPTION_STRING, .metavar = "PLUGIN", .offset = FIELD(model), .is_file = true,
+     .default_text = "the one that was fitted",
+     .help = "for predictions and residuals: the model's plugin; its code is run"},
+    {.name = "trust", .kind = OPTION_FLAG, .offset = FIELD(trust),
+     .help = "run the native code that the result or its problem names or embeds"},
+    {.name = "color", .kind = OPTION_CHOICE, .offset = FIELD(color), .choice = when_words, .metavar = "auto|always|never",
+     .default_text = "auto", .help = "colours; goes before the environment's NO_COLOR"},
+};
+
+static struct option_table export_table(void) { return OPTION_TABLE(table); }
+
+static int export(void *context)
+{
+    const struct export_options *options = context;
+    struct error error = {.status = STATUS_OK};
+    struct output output = {.file = NULL};
+    enum status status;
+    if (options->what == EXPORT_FITS)
+        status = export_fits(options, &output, &error);
+    else
+        status = export_rows(options, &output, &error);
+    if (!status)
+        status = output_finish(&output, &error);
+    output_close(&output);
+    return status ? message_error(&error, (enum when)options->color) : command_close_output(0);
+}
+
+static int run(int argc, char **argv)
+{
+    struct export_options options = {.what = EXPORT_FITS};
+    struct option_words words;
+    struct error error;
+    int code = command_parse(&command_export, &options, &words, 1, argc, argv);
+    if (code >= 0)
+        return code;
+    enum status status = STATUS_OK;
+    if (words.n_positional < 1)
+        status = error_set(&error, STATUS_USAGE, "which result file? None was given");
+    else if (options.json && options.what != EXPORT_FITS)
+        status = error_set(&error, STATUS_USAGE, "--json goes with --what fits only");
+    if (status)
+        return message_usage("export", &error, (enum when)options.color);
+    options.result = words.positional[0];
+    return contained_run(export, &options, options.result, (enum when)options.color);
+}
+
+const struct command command_export = {
+    .name = "export", .synopsis = "RESULT.h5", .summary = "results as CSV or JSON: fits, predictions, residuals",
+    .example = "stiffit export wells.result.h5 -o wells.csv\n"
+               "stiffit export wells.result.h5 --what residuals --model build/models/decay.so",
+    .description =
+        "Writes a result as a CSV table with one header line; numbers read back to the same bits.\n"
+        "Predictions and residuals need the problem and the model: the result knows where they are.",
+    .table = export_table, .run = run};

@@ -1,0 +1,21 @@
+/* What the kinds of `stiffit export` share.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef CLI_EXPORT_H
+#define CLI_EXPORT_H
+
+#include "cli/output.h"
+
+enum export_what { EXPORT_FITS, EXPORT_PREDICTIONS, EXPORT_RESIDUALS };
+
+struct export_options {
+    const char *result, *problem, *model, *output;
+    bool trust, overwrite, json;
+    int what; /* enum export_what */
+    int color;
+};
+
+/* Both open the output once there is something to write, and leave it to be finished. */
+enum status export_fits(const struct export_options *options, struct output *output, struct error *error);
+enum status export_rows(const struct export_options *options, struct output *output, struct error *error);
+
+#endif

@@ -1,0 +1,125 @@
+/* A row per measurement: predictions at the best fits, and residuals.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/export.h"
+
+#include "cli/fitted.h"
+#include "cli/message.h"
+#include "io/csv.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct buffer {
+    size_t capacity;
+    double *prediction, *noise;
+};
+
+static enum status reserve(struct buffer *buffer, size_t n, struct error *error)
+{
+    if (n <= buffer->capacity)
+        return STATUS_OK;
+    free(buffer->prediction);
+    free(buffer->noise);
+    buffer->capacity = 0;
+    buffer->prediction = malloc(n * sizeof(double));
+    buffer->noise = malloc(n * sizeof(double));
+    if (!buffer->prediction || !buffer->noise)
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu measurements", n);
+    buffer->capacity = n;
+    return STATUS_OK;
+}
+
+static void put_head(struct csv_writer *writer, bool residuals)
+{
+    static const char *const names[] = {"dataset", "time", "observable", "prediction", "value", "sigma", "residual",
+                                        "weighted_residual"};
+    for (size_t i = 0; i < (residuals ? sizeof names / sizeof *names : 4); i++)
+        csv_put_text(writer, names[i]);
+    csv_end_row(writer);
+}
+
+/* residual = value - prediction. sigma: the measurement's, else the model's noise, else 1, as in the fit. */
+static void put_rows(struct csv_writer *writer, const struct fitted *fitted, const struct fitted_dataset *dataset,
+                     const struct buffer *buffer, bool residuals)
+{
+    const struct problem_block *block = dataset->block;
+    size_t first = block->row[dataset->row], n = block->row[dataset->row + 1] - first;
+    for (size_t i = 0; i < n; i++) {
+        double sigma = block->sigma[first + i], prediction = buffer->prediction[i];
+        uint32_t observable = block->observable[first + i];
+        csv_put_text(writer, dataset->id);
+        csv_put_number(writer, block->time[first + i]);
+        csv_put_text(writer, observable < fitted->model.abi.n_observable ? fitted->model.abi.observable_name[observable] : "");
+        csv_put_number(writer, prediction);
+        if (residuals) {
+            double residual = block->value[first + i] - prediction;
+            if (isnan(sigma))
+                sigma = isnan(buffer->noise[i]) ? 1 : buffer->noise[i];
+            csv_put_number(writer, block->value[first + i]);
+            csv_put_number(writer, sigma);
+            csv_put_number(writer, residual);
+            csv_put_number(writer, residual / sigma);
+        }
+        csv_end_row(writer);
+    }
+}
+
+static enum status predict(struct fitted *fitted, const struct fitted_dataset *dataset, struct buffer *buffer,
+                           bool *predicted, struct error *error)
+{
+    const struct problem_block *block = dataset->block;
+    size_t first = block->row[dataset->row], n = block->row[dataset->row + 1] - first;
+    char reason[160];
+    enum status status = reserve(buffer, n + 1, error);
+    if (status)
+        return status;
+    const struct predictor_rows rows = {
+        .t0 = block->t0[dataset->row], .covariate = block->covariate + dataset->row * fitted->model.abi.n_covariate, .n = n,
+        .time = block->time + first, .observable = block->observable + first};
+    *predicted = dataset->p && !dataset->fault &&
+                 predictor_run(&fitted->predictor, &rows, dataset->p, buffer->prediction, buffer->noise, reason);
+    for (size_t i = 0; !*predicted && i < n; i++)
+        buffer->prediction[i] = buffer->noise[i] = NAN;
+    return STATUS_OK;
+}
+
+enum status export_rows(const struct export_options *options, struct output *output, struct error *error)
+{
+    struct fitted fitted;
+    struct fitted_dataset dataset;
+    struct buffer buffer = {0, NULL, NULL};
+    const struct fitted_options fitted_options = {.result = options->result, .problem = options->problem,
+                                                  .model = options->model, .trust = options->trust};
+    bool residuals = options->what == EXPORT_RESIDUALS, other_model = false, more = true;
+    uint64_t n_without = 0;
+    enum status status = fitted_open(&fitted, &fitted_options, &other_model, error);
+    if (!status && other_model)
+        message_say("note: this is not the very plugin that was fitted (its bytes differ)");
+    if (!status)
+        status = output_open(output, options->output, options->overwrite, error);
+    struct csv_writer writer = {.file = output->file};
+    if (!status)
+        put_head(&writer, residuals);
+    while (!status && !output_failed(output)) {
+        bool predicted;
+        status = fitted_next(&fitted, &dataset, &more, error);
+        if (status || !more)
+            break;
+        status = predict(&fitted, &dataset, &buffer, &predicted, error);
+        if (!status) {
+            put_rows(&writer, &fitted, &dataset, &buffer, residuals);
+            n_without += !predicted;
+        }
+    }
+    if (!status && n_without > 0) {
+        char line[120];
+        snprintf(line, sizeof line, "note: %llu datasets have no best fit that can be simulated: NaN",
+                 (unsigned long long)n_without);
+        message_say(line);
+    }
+    free(buffer.prediction);
+    free(buffer.noise);
+    fitted_close(&fitted);
+    return status;
+}
