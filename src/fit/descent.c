@@ -5,23 +5,23 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/descent.h"
 
+#include "fit/gauss_newton.h"
 #include "fit/lbfgs.h"
-#include "fit/quadratic.h"
 
 #include <float.h>
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { FEW_REJECTED = 3, MAX_REJECTED = 9, MAX_NOISY = 20, HISTORY = 5, MAX_MEMORY = 16, MAX_MISSED = 3 };
 
 /* Levenberg-Marquardt damping, relative to the model's diagonal. */
-static const double DAMPING_START = 1e-2, DAMPING_LEAST = 1e-10, DAMPING_RESTART = 1e-4,
-                    DAMPING_JUDGE = 1e-8;
+static const double DAMPING_START = 1e-2, DAMPING_LEAST = 1e-10, DAMPING_RESTART = 1e-4;
 /* Changes of the objective below this, relative to it, may be integrator noise. */
 static const double NOISE_LIKELY = 1e-3;
+/* A promise below this is no longer worth several evaluations. */
+static const double PROMISE_IDLE = 1e-6;
 
 struct descent {
     struct fit_asker *asker;
@@ -30,17 +30,11 @@ struct descent {
     bool has_best;
     double objective_scale;
 
-    /* the model at the best point */
-    bool model_is_current;
-    double *curvature, *damped;
-    double damping;
-    double *diagonal;            /* of the curvature, largest so far */
-    double *low, *high;          /* box of the step */
-    struct quadratic_box box;
-    double promise;              /* decrease that the undamped model sees in box.step; > 0 */
+    struct gauss_newton model;   /* at the best point */
 
     /* the round */
-    double *base, *place, *slope; /* theta of libLBFGS's latest iterate; a search's origin and gradient (loose entries) */
+    double *base, *place;        /* theta of libLBFGS's latest iterate and of its latest trial */
+    double *origin, *slope;      /* where its search begins, and the gradient there (loose entries) */
     double *lbfgs_scratch;
     int n_trial, n_taken, n_missed;       /* of this round */
     int n_accepted;              /* iterations of libLBFGS in this round */
@@ -61,11 +55,9 @@ struct descent *descent_new(struct fit_asker *asker, struct arena *arena)
 {
     size_t n = asker->map.n_free;
     struct descent *descent = arena_calloc(arena, 1, sizeof *descent);
-    double *vectors = arena_calloc(arena, 10 * n + 1, sizeof *vectors);
-    double *matrices = arena_calloc(arena, 3 * n + 1, (n + 1) * sizeof *matrices);
-    uint32_t *loose = arena_calloc(arena, n + 1, sizeof *loose);
+    double *vectors = arena_calloc(arena, 4 * n + 1, sizeof *vectors);
     double *scratch = arena_calloc(arena, lbfgs_scratch(n) + 1, sizeof *scratch);
-    if (!descent || !vectors || !matrices || !loose || !scratch
+    if (!descent || !vectors || !scratch || !gauss_newton_init(&descent->model, asker, arena)
         || !fit_point_init(&descent->points[0], asker, arena) || !fit_point_init(&descent->points[1], asker, arena))
         return NULL;
     descent->asker = asker;
@@ -73,18 +65,11 @@ struct descent *descent_new(struct fit_asker *asker, struct arena *arena)
     descent->best = &descent->points[0];
     descent->trial = &descent->points[1];
     descent->objective_scale = fit_objective_scale(&asker->objective);
-    descent->curvature = matrices;
-    descent->damped = matrices + n * n;
-    descent->low = vectors;
-    descent->high = vectors + n;
-    descent->base = vectors + 2 * n;
-    descent->place = vectors + 3 * n;
-    descent->slope = vectors + 4 * n;
-    descent->diagonal = vectors + 9 * n;
+    descent->base = vectors;
+    descent->place = vectors + n;
+    descent->origin = vectors + 2 * n;
+    descent->slope = vectors + 3 * n;
     descent->lbfgs_scratch = scratch;
-    descent->box = (struct quadratic_box){.n = n, .matrix = descent->damped, .low = descent->low, .high = descent->high,
-                                          .step = vectors + 5 * n, .loose = loose, .factor = matrices + 2 * n * n,
-                                          .scratch = vectors + 6 * n};
     return descent;
 }
 
@@ -119,63 +104,6 @@ static double absolute_tolerance(const struct descent *descent)
     return descent->asker->options->f_tolerance * f + 1e-15 * sqrt(f * scale) + 1e-30 * scale + DBL_MIN;
 }
 
-/* Steps longer than this leave the region where a model of exponentials means anything: two decades. */
-static double longest_step(enum parameter_scale scale)
-{
-    return scale == SCALE_LOG ? 4.605170185988091 : scale == SCALE_LOG10 ? 2 : INFINITY;
-}
-
-static void make_damped(struct descent *descent)
-{
-    size_t n = descent->n;
-    memcpy(descent->damped, descent->curvature, n * n * sizeof *descent->damped);
-    for (size_t j = 0; j < n; j++) {
-        descent->diagonal[j] = fmax(descent->curvature[j + j * n], 1e-4 * descent->diagonal[j]);
-        descent->damped[j + j * n] += descent->diagonal[j] > 0 ? descent->damping * descent->diagonal[j] : 1;
-    }
-}
-
-/* The minimum of the damped model within bounds and step limits, and what the undamped one promises there. */
-static bool make_step(struct descent *descent)
-{
-    const struct fit_map *map = &descent->asker->map;
-    const struct fit_point *best = descent->best;
-    if (!descent->model_is_current) {
-        struct fit_answer answer = fit_point_answer(descent->asker, best);
-        fit_objective_curvature(&descent->asker->objective, &answer, descent->curvature);
-        descent->model_is_current = true;
-    }
-    for (size_t j = 0; j < descent->n; j++) {
-        double longest = longest_step(map->scale[j]);
-        descent->low[j] = fmax(map->lower[j] - best->theta[j], -longest);
-        descent->high[j] = fmin(map->upper[j] - best->theta[j], longest);
-    }
-    descent->box.gradient = best->gradient;
-    for (;;) {
-        make_damped(descent);
-        if (quadratic_minimise(&descent->box))
-            break;
-        if (!(descent->damping < 1e20))
-            return false;
-        descent->damping *= 10;
-    }
-    descent->promise = -quadratic_value(descent->n, descent->curvature, best->gradient, descent->box.step);
-    return true;
-}
-
-/* Half the squared norm of a gradient in the metric of the current round: what one more such step would gain. */
-static double decrement(struct descent *descent, const double *gradient)
-{
-    const struct quadratic_box *box = &descent->box;
-    double sum = 0;
-    for (size_t k = 0; k < box->n_loose; k++)
-        box->scratch[k] = gradient[box->loose[k]];
-    quadratic_solve_lower(box->n_loose, box->factor, box->scratch);
-    for (size_t k = 0; k < box->n_loose; k++)
-        sum += box->scratch[k] * box->scratch[k];
-    return 0.5 * sum;
-}
-
 /* What counts as a large change of the objective. */
 static double size_of(const struct descent *descent, double f)
 {
@@ -201,14 +129,15 @@ static double judge_decrease(struct descent *descent)
     double by_value = descent->best->f - descent->trial->f, by_slopes = decrease_by_slopes(descent);
     double limit = NOISE_LIKELY * size_of(descent, descent->best->f);
     descent->noise = fmin(descent->noise, fabs(by_value - by_slopes));
-    if (descent->promise > limit || fabs(by_value) > limit || fabs(by_slopes) > limit || descent->n_noisy >= MAX_NOISY)
+    if (descent->model.promise > limit || fabs(by_value) > limit || fabs(by_slopes) > limit || descent->n_noisy >= MAX_NOISY)
         return by_value;
     if (by_value > 0 && by_slopes > 0)
         return by_value;
-    if (decrement(descent, descent->trial->gradient) > 0.5 * decrement(descent, descent->best->gradient))
+    /* From here on a line search on values is of no use. */
+    descent->by_slopes = fabs(by_value - by_slopes) > descent->model.promise;
+    if (gauss_newton_decrement(&descent->model, descent->trial->gradient) > 0.5 * gauss_newton_decrement(&descent->model, descent->best->gradient))
         return fmin(by_value, by_slopes);
     descent->n_noisy += by_slopes > 0;
-    descent->by_slopes = true;
     return by_slopes;
 }
 
@@ -222,8 +151,8 @@ static enum asked try_point(struct descent *descent, bool *better)
     if (asked != ASKED_OK)
         return asked;
     double decrease = judge_decrease(descent);
-    if (first && descent->promise > 0)
-        descent->first_ratio = decrease / descent->promise;
+    if (first && descent->model.promise > 0)
+        descent->first_ratio = decrease / descent->model.promise;
     *better = decrease > 0;
     return ASKED_OK;
 }
@@ -233,7 +162,7 @@ static void take_trial(struct descent *descent)
     struct fit_point *old = descent->best;
     descent->best = descent->trial;
     descent->trial = old;
-    descent->model_is_current = false;
+    descent->model.is_current = false;
     descent->n_taken++;
 }
 
@@ -242,7 +171,7 @@ static void take_trial(struct descent *descent)
 static double place_trial(struct descent *descent, const double *x)
 {
     const struct fit_map *map = &descent->asker->map;
-    const struct quadratic_box *box = &descent->box;
+    const struct quadratic_box *box = &descent->model.box;
     double *theta = descent->trial->theta, part = 1, hit_bound = 0;
     size_t hit = descent->n;
     memcpy(theta, descent->base, descent->n * sizeof *theta);
@@ -279,8 +208,8 @@ static bool lbfgs_trial(void *context, const double *x, double *f, double *gradi
     if (try_point(descent, &better) != ASKED_OK)
         return false;
     *f = descent->trial->f;
-    for (size_t k = 0; k < descent->box.n_loose; k++)
-        gradient[k] = descent->trial->gradient[descent->box.loose[k]];
+    for (size_t k = 0; k < descent->model.box.n_loose; k++)
+        gradient[k] = descent->trial->gradient[descent->model.box.loose[k]];
     memcpy(descent->place, descent->trial->theta, descent->n * sizeof *descent->place);
     if (better)
         take_trial(descent);
@@ -295,7 +224,7 @@ static bool lbfgs_accepted(void *context, double slope_ratio)
     descent->n_iteration++;
     descent->n_accepted++;
     /* Where the model alone converges fast, a new one is worth more than libLBFGS's memory. */
-    bool fast = slope_ratio < 0.3 || descent->promise > NOISE_LIKELY * size_of(descent, descent->best->f);
+    bool fast = slope_ratio < 0.3 || descent->model.promise > NOISE_LIKELY * size_of(descent, descent->best->f);
     if (fast)
         descent->patience = 1;
     else if (descent->n_accepted >= descent->patience && descent->patience < MAX_MEMORY)
@@ -306,15 +235,14 @@ static bool lbfgs_accepted(void *context, double slope_ratio)
 /* libLBFGS on the loose variables, from the best point. */
 static enum outcome search_inside(struct descent *descent)
 {
-    const struct quadratic_box *box = &descent->box;
-    /* base and gradient must outlive exchanges of best and trial */
+    const struct quadratic_box *box = &descent->model.box;
     memcpy(descent->base, descent->best->theta, descent->n * sizeof *descent->base);
-    double *origin = box->scratch + box->n, *gradient = descent->slope;
     for (size_t k = 0; k < box->n_loose; k++) {
-        origin[k] = descent->best->theta[box->loose[k]];
-        gradient[k] = descent->best->gradient[box->loose[k]];
+        descent->origin[k] = descent->best->theta[box->loose[k]];
+        descent->slope[k] = descent->best->gradient[box->loose[k]];
     }
-    struct lbfgs_search search = {.n = box->n_loose, .origin = origin, .gradient = gradient, .f = descent->best->f,
+    struct lbfgs_search search = {.n = box->n_loose, .origin = descent->origin, .gradient = descent->slope,
+                                  .f = descent->best->f,
                                   .factor = box->factor, .trial = lbfgs_trial, .accepted = lbfgs_accepted,
                                   .context = descent, .scratch = descent->lbfgs_scratch};
     return lbfgs_search_run(&search) == LBFGS_NO_MEMORY ? OUTCOME_out_of_memory : OUTCOME_converged;
@@ -323,45 +251,10 @@ static enum outcome search_inside(struct descent *descent)
 /* The model's minimum lies on bounds (or step limits) that the best point is not on: try that very point. */
 static void try_step(struct descent *descent)
 {
-    const struct fit_map *map = &descent->asker->map;
-    const struct quadratic_box *box = &descent->box;
-    for (size_t j = 0; j < descent->n; j++) {
-        double d = box->step[j], theta = descent->best->theta[j] + d;
-        bool to_lower = d <= box->low[j] && box->low[j] == map->lower[j] - descent->best->theta[j];
-        bool to_upper = d >= box->high[j] && box->high[j] == map->upper[j] - descent->best->theta[j];
-        if (to_lower || theta < map->lower[j])
-            theta = map->lower[j];
-        if (to_upper || theta > map->upper[j])
-            theta = map->upper[j];
-        descent->trial->theta[j] = theta;
-    }
     bool better;
-    if (try_point(descent, &better) != ASKED_OK || !better)
-        return;
-    take_trial(descent);
-    descent->n_iteration++;
-}
-
-static bool step_meets_box(const struct descent *descent)
-{
-    const struct quadratic_box *box = &descent->box;
-    for (size_t j = 0; j < descent->n; j++)
-        if (box->step[j] != 0 && (box->step[j] <= box->low[j] || box->step[j] >= box->high[j]))
-            return true;
-    return box->n_loose == 0;
-}
-
-/* A heavily damped step promises little anywhere. The round's own step is there again at the return. */
-static double promise_undamped(struct descent *descent)
-{
-    double damping = descent->damping, promise = INFINITY;
-    if (damping <= DAMPING_JUDGE)
-        return descent->promise;
-    descent->damping = DAMPING_JUDGE;
-    if (make_step(descent))
-        promise = descent->promise;
-    descent->damping = damping;
-    return make_step(descent) ? promise : INFINITY;
+    gauss_newton_target(&descent->model, descent->best, descent->trial->theta);
+    if (try_point(descent, &better) == ASKED_OK && better)
+        take_trial(descent);
 }
 
 static bool is_converged(struct descent *descent)
@@ -374,12 +267,12 @@ static bool is_converged(struct descent *descent)
         return true;
     /* A gradient is small only against an objective: data in tiny units make it small everywhere. */
     double size = descent->asker->objective.likelihood ? fmax(1, f) : fmax(f, fmin(1, 1e-6 * descent->objective_scale));
-    if (norm <= options->g_tolerance * size && descent->promise <= 1e3 * tolerance)
+    if (norm <= options->g_tolerance * size && descent->model.promise <= 1e3 * tolerance)
         return true;
-    if (descent->promise <= tolerance && promise_undamped(descent) <= tolerance)
+    if (descent->model.promise <= tolerance && gauss_newton_promise_undamped(&descent->model, descent->best) <= tolerance)
         return true;
     int n = descent->n_round;
-    return n >= HISTORY && descent->damping <= 1 && descent->n_rejected == 0
+    return n >= HISTORY && descent->model.damping <= 1 && descent->n_rejected == 0
            && descent->history[(n + 1) % HISTORY] - descent->best->f <= tolerance;
 }
 
@@ -387,8 +280,11 @@ static bool is_converged(struct descent *descent)
  * (OUTCOME_not_run)? The error of a model shrinks with the step, noise does not. */
 static enum outcome judge_stall(struct descent *descent)
 {
-    double promise = promise_undamped(descent), noise = isfinite(descent->noise) ? descent->noise : 0;
+    double promise = gauss_newton_promise_undamped(&descent->model, descent->best), noise = isfinite(descent->noise) ? descent->noise : 0;
     double size = size_of(descent, descent->best->f);
+    /* The less there is left to gain, the fewer trials are worth the proof. */
+    if (descent->n_rejected < (promise <= PROMISE_IDLE * size ? 1 : FEW_REJECTED))
+        return OUTCOME_not_run;
     bool small = noise <= NOISE_LIKELY * size
                  || (!descent->asker->objective.likelihood && descent->best->f <= 1e-8 * descent->objective_scale);
     if (small && promise <= 10 * noise)
@@ -410,21 +306,21 @@ static void adapt_damping(struct descent *descent, bool gained)
         descent->n_rejected = 0;
         descent->noise = INFINITY;
         if (descent->first_ratio > 0.75)
-            descent->damping = fmax(0.1 * descent->damping, DAMPING_LEAST);
+            descent->model.damping = fmax(0.1 * descent->model.damping, DAMPING_LEAST);
         else if (descent->first_ratio < 0.25)
-            descent->damping *= 4;
+            descent->model.damping *= 4;
         return;
     }
     descent->n_rejected++;
     double factor = descent->n_rejected == 1 ? 10 : descent->n_rejected == 2 ? 30 : 100;
-    descent->damping = fmax(descent->damping, DAMPING_RESTART) * factor;
+    descent->model.damping = fmax(descent->model.damping, DAMPING_RESTART) * factor;
     descent->patience = 1;
 }
 
 static enum outcome run_rounds(struct descent *descent)
 {
     for (;;) {
-        if (!make_step(descent)) {
+        if (!gauss_newton_step(&descent->model, descent->best)) {
             snprintf(descent->asker->reason, sizeof descent->asker->reason, "the Gauss-Newton matrix is not usable");
             return OUTCOME_stalled;
         }
@@ -433,7 +329,7 @@ static enum outcome run_rounds(struct descent *descent)
         descent->n_trial = descent->n_accepted = descent->n_taken = descent->n_missed = 0;
         descent->first_ratio = 0;
         descent->by_slopes = false;
-        if (step_meets_box(descent))
+        if (gauss_newton_meets_box(&descent->model))
             try_step(descent);
         else if (search_inside(descent) == OUTCOME_out_of_memory)
             return OUTCOME_out_of_memory;
@@ -443,9 +339,10 @@ static enum outcome run_rounds(struct descent *descent)
         adapt_damping(descent, gained);
         if (gained) {
             descent->n_round++;
+            descent->n_iteration += descent->n_accepted == 0;
             descent->history[descent->n_round % HISTORY] = descent->best->f;
         }
-        enum outcome stalled = descent->n_rejected >= FEW_REJECTED ? judge_stall(descent) : OUTCOME_not_run;
+        enum outcome stalled = descent->n_rejected > 0 ? judge_stall(descent) : OUTCOME_not_run;
         if (stalled != OUTCOME_not_run)
             return stalled;
     }
@@ -462,7 +359,7 @@ enum outcome descent_run(struct descent *descent, const double *theta)
     }
     take_trial(descent);
     descent->has_best = true;
-    descent->damping = DAMPING_START;
+    descent->model.damping = DAMPING_START;
     descent->patience = 1;
     descent->noise = INFINITY;
     if (descent->n == 0)

@@ -32,6 +32,7 @@ static int trouble(struct workspace *ws, enum solve_trouble what)
 static int model_trouble(struct workspace *ws, int code)
 {
     ws->trouble = TROUBLE_MODEL;
+    ws->model_trouble_step = ws->evaluation->n_step;
     return code < 0 ? -1 : SUN_NLS_CONV_RECVR;
 }
 

@@ -8,6 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
+/* That many steps in a row that are lost in rounding: the integrator will not get any further. */
+enum { MAX_STUCK = 20 };
+
 static bool finish(struct workspace *ws, enum evaluation_outcome outcome)
 {
     struct evaluation *evaluation = ws->evaluation;
@@ -50,6 +53,16 @@ static bool finish_integrator_failed(struct workspace *ws, int flag)
         what = "rtol and atol ask for more than double precision has";
     snprintf(evaluation->reason, sizeof evaluation->reason, "%s at t = %.6g (CVODES %d)", what, evaluation->t_reached,
              flag);
+    return finish(ws, EVALUATION_ODE_FAILED);
+}
+
+static bool finish_stuck(struct workspace *ws)
+{
+    struct evaluation *evaluation = ws->evaluation;
+    if (ws->model_trouble_step >= 0 && evaluation->n_step - ws->model_trouble_step <= 2 * MAX_STUCK)
+        return finish_model_failed(ws);
+    snprintf(evaluation->reason, sizeof evaluation->reason, "the step size fell to rounding at t = %.6g",
+             evaluation->t_reached);
     return finish(ws, EVALUATION_ODE_FAILED);
 }
 
@@ -141,6 +154,8 @@ bool simulation_begin(struct workspace *ws, struct evaluation *evaluation)
     ws->i_time = ws->i_row = 0;
     ws->n_factor = 0;
     ws->trouble = TROUBLE_NONE;
+    ws->model_trouble_step = -1;
+    ws->n_stuck = 0;
     evaluation->n_step = evaluation->n_rhs = evaluation->n_jacobian = evaluation->n_factor = 0;
     evaluation->t_reached = task->t0;
     choose_blocks(ws);
@@ -164,11 +179,15 @@ bool simulation_step(struct workspace *ws)
         simulation_stop(ws, EVALUATION_BUDGET, "the budget of integrator steps is used up");
         return false;
     }
-    double t = evaluation->t_reached;
+    double t = evaluation->t_reached, before = t;
     int flag = CVode(ws->cvode, ws->t_far, ws->y, &t, CV_ONE_STEP);
     if (flag < 0)
         return finish_integrator_failed(ws, flag);
     evaluation->n_step++;
+    /* In front of a pole, or of a place where the model is not computable, steps shrink until t no longer moves. */
+    ws->n_stuck = fabs(t - before) <= 4 * DBL_EPSILON * fabs(t) ? ws->n_stuck + 1 : 0;
+    if (ws->n_stuck >= MAX_STUCK)
+        return finish_stuck(ws);
     evaluation->t_reached = t;
     return answer_until(ws, t, false);
 }

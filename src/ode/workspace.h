@@ -55,6 +55,8 @@ struct workspace {
     double t_far;               /* the last time: tells the integrator direction and scale, never where to stop */
     size_t i_time, i_row;       /* next to be answered */
     int64_t n_factor;
+    int64_t model_trouble_step; /* the last step that the model disturbed, or -1 */
+    int n_stuck;                /* steps in a row that did not move t */
 };
 
 /* NULL: out of memory (or the integrator's memory could not be made); options and model have been checked. */

@@ -1,0 +1,161 @@
+/* Reading the tables of `stiffit import`, with faults told by file, line and column.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/import.h"
+
+#include "base/nearest.h"
+#include "cli/message.h"
+#include "io/csv.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The column of dataset ids under either of its names. */
+static size_t find_id_column(const struct csv_reader *reader)
+{
+    size_t column = csv_find_column(reader, "dataset");
+    return column != CSV_NO_COLUMN ? column : csv_find_column(reader, "id");
+}
+
+static void say_unused(const struct csv_reader *reader, const char *path, size_t column, const char *near)
+{
+    char line[400];
+    snprintf(line, sizeof line, "note: %s: column '%.100s' is not used%s%s%s", path, csv_column_name(reader, column),
+             near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
+    message_say(line);
+}
+
+struct measurement_columns {
+    size_t dataset, time, observable, value, sigma;
+};
+
+static enum status find_columns(const struct csv_reader *reader, const char *path, const struct model *model,
+                                struct measurement_columns *columns, struct error *error)
+{
+    static const char *const names[] = {"dataset", "time", "observable", "value", "sigma"};
+    enum status status = csv_need_column(reader, "time", &columns->time, error);
+    if (!status)
+        status = csv_need_column(reader, "value", &columns->value, error);
+    if (status)
+        return status;
+    columns->dataset = find_id_column(reader);
+    columns->observable = csv_find_column(reader, "observable");
+    columns->sigma = csv_find_column(reader, "sigma");
+    if (columns->dataset == CSV_NO_COLUMN)
+        message_say("note: there is no column 'dataset': all rows are one dataset, 'data'");
+    if (columns->observable == CSV_NO_COLUMN && model->abi.n_observable > 1)
+        return error_set(error, STATUS_BAD_PROBLEM, "%s: a column 'observable' is needed: the model has %u of them", path,
+                         model->abi.n_observable);
+    for (size_t j = 0; j < csv_n_column(reader); j++)
+        if (j != columns->dataset && j != columns->time && j != columns->observable && j != columns->value &&
+            j != columns->sigma)
+            say_unused(reader, path, j, nearest_name(csv_column_name(reader, j), names, sizeof names / sizeof *names));
+    return STATUS_OK;
+}
+
+static enum status find_observable(const struct csv_reader *reader, size_t column, const struct model *model,
+                                   uint32_t *observable, struct error *error)
+{
+    *observable = 0;
+    if (column == CSV_NO_COLUMN)
+        return STATUS_OK;
+    const char *name = csv_field(reader, column);
+    int found = model_find_observable(model, name);
+    if (found >= 0) {
+        *observable = (uint32_t)found;
+        return STATUS_OK;
+    }
+    const char *near = nearest_name(name, model->abi.observable_name, model->abi.n_observable);
+    return csv_fault(reader, column, error, "the model has no observable '%.100s'%s%s%s", name,
+                     near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+}
+
+static enum status read_row(const struct csv_reader *reader, const struct measurement_columns *columns,
+                            const struct model *model, struct import_rows *rows, struct error *error)
+{
+    struct import_row row = {.sigma = NAN};
+    const char *id = columns->dataset == CSV_NO_COLUMN ? "data" : csv_field(reader, columns->dataset);
+    if (!*id)
+        return csv_fault(reader, columns->dataset, error, "the dataset's id is missing");
+    enum status status = csv_number(reader, columns->time, &row.time, error);
+    if (!status && !isfinite(row.time))
+        status = csv_fault(reader, columns->time, error, "the time is missing or infinite");
+    if (!status)
+        status = csv_number(reader, columns->value, &row.value, error);
+    if (!status && isinf(row.value))
+        status = csv_fault(reader, columns->value, error, "the value is infinite (leave it empty if it is missing)");
+    if (!status && columns->sigma != CSV_NO_COLUMN)
+        status = csv_number(reader, columns->sigma, &row.sigma, error);
+    if (!status && !isnan(row.sigma) && !(row.sigma > 0 && isfinite(row.sigma)))
+        status = csv_fault(reader, columns->sigma, error, "sigma must be above 0 (leave it empty if it is not known)");
+    if (!status)
+        status = find_observable(reader, columns->observable, model, &row.observable, error);
+    if (status)
+        return status;
+    if (rows->n == rows->capacity) {
+        size_t capacity = rows->capacity ? 2 * rows->capacity : 1024;
+        struct import_row *longer = realloc(rows->row, capacity * sizeof *longer);
+        if (!longer)
+            return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu measurements", capacity);
+        rows->row = longer;
+        rows->capacity = capacity;
+    }
+    row.dataset = id_table_add(&rows->datasets, id);
+    if (row.dataset == ID_NO_MEMORY)
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for %u datasets", rows->datasets.n);
+    rows->has_sigma = rows->has_sigma || !isnan(row.sigma);
+    rows->row[rows->n++] = row;
+    return STATUS_OK;
+}
+
+enum status import_measurements(struct import_rows *rows, const char *path, const struct model *model,
+                                struct error *error)
+{
+    struct csv_reader *reader = NULL;
+    struct measurement_columns columns;
+    bool more = true;
+    enum status status = csv_open(&reader, path, error);
+    if (!status)
+        status = find_columns(reader, path, model, &columns, error);
+    while (!status) {
+        status = csv_next(reader, &more, error);
+        if (status || !more)
+            break;
+        status = read_row(reader, &columns, model, rows, error);
+    }
+    csv_close(reader);
+    if (!status && rows->n == 0)
+        status = error_set(error, STATUS_BAD_PROBLEM, "%s: there are no measurements below its header", path);
+    return status;
+}
+
+enum status import_sort(struct import_rows *rows, size_t **first, struct error *error)
+{
+    size_t n_dataset = rows->datasets.n;
+    size_t *start = calloc(n_dataset + 2, sizeof *start);
+    struct import_row *sorted = malloc((rows->n + 1) * sizeof *sorted);
+    if (!start || !sorted) {
+        free(start);
+        free(sorted);
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu measurements", rows->n);
+    }
+    /* start[d + 1] counts, then becomes where dataset d's next row goes; in the end where dataset d + 1 begins. */
+    for (size_t i = 0; i < rows->n; i++)
+        start[rows->row[i].dataset + 2]++;
+    for (size_t d = 2; d < n_dataset + 2; d++)
+        start[d] += start[d - 1];
+    for (size_t i = 0; i < rows->n; i++)
+        sorted[start[rows->row[i].dataset + 1]++] = rows->row[i];
+    free(rows->row);
+    rows->row = sorted;
+    rows->capacity = rows->n;
+    *first = start;
+    return STATUS_OK;
+}
+
+void import_rows_fini(struct import_rows *rows)
+{
+    id_table_fini(&rows->datasets);
+    free(rows->row);
+    memset(rows, 0, sizeof *rows);
+}

@@ -1,0 +1,365 @@
+/* Damaged journals: cut at every byte, a bit flipped at every byte, torn by a full disk. Whole records before the damage
+ * count, nothing wrong is ever read, and other processes' files stay as they are.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "io/journal.h"
+#include "../journal_helpers.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+enum { N_RECORD = 12, HEADER = 16 + 120 + 1024 };
+
+static size_t record_end[N_RECORD + 1]; /* record_end[i]: where record i begins and record i - 1 ends */
+
+static void find_ends(const struct run_identity *identity)
+{
+    record_end[0] = HEADER;
+    for (uint64_t fit = 0; fit < N_RECORD; fit++)
+        record_end[fit + 1] = record_end[fit] + 8 + 72 + 9 * identity->n_parameter + fit % 160;
+}
+
+static size_t whole_records(size_t n_byte)
+{
+    size_t n = 0;
+    while (n < N_RECORD && record_end[n + 1] <= n_byte)
+        n++;
+    return n;
+}
+
+/* Exactly fits 0 to n_record - 1 are there, with their values. */
+static void expect_first(const char *directory, const struct run_identity *identity, size_t n_record, uint64_t n_damaged)
+{
+    struct journal_reader *reader = read_journal(directory, identity);
+    assert_int_equal(journal_n_record(reader), n_record);
+    assert_int_equal(journal_n_damaged(reader), n_damaged);
+    for (uint64_t fit = 0; fit < N_RECORD; fit++) {
+        if (fit < n_record)
+            expect_record(reader, identity, fit);
+        else
+            assert_false(journal_has(reader, fit));
+    }
+    journal_reader_free(reader);
+}
+
+static void cut_at_every_byte(void **state)
+{
+    (void)state;
+    char *directory = scratch_directory();
+    struct run_identity identity = example_identity(2, 1);
+    size_t n, n_after;
+    find_ends(&identity);
+    write_journal(directory, &identity, 0, N_RECORD);
+    unsigned char *bytes = read_only_file(directory, &n);
+    assert_int_equal(n, record_end[N_RECORD]);
+    for (size_t cut = 0; cut <= n; cut++) {
+        replace_only_file(directory, bytes, cut);
+        size_t whole = whole_records(cut);
+        bool damaged = cut != 0 && cut != record_end[whole];
+        expect_first(directory, &identity, whole, damaged);
+    }
+    /* Reading changes nothing. */
+    replace_only_file(directory, bytes, n - 5);
+    expect_first(directory, &identity, N_RECORD - 1, 1);
+    unsigned char *after = read_only_file(directory, &n_after);
+    assert_int_equal(n_after, n - 5);
+    assert_memory_equal(after, bytes, n_after);
+    free(after);
+    free(bytes);
+    remove_scratch(directory);
+}
+
+static void flip_a_bit_at_every_byte(void **state)
+{
+    (void)state;
+    char *directory = scratch_directory();
+    struct run_identity identity = example_identity(2, 1);
+    size_t n;
+    find_ends(&identity);
+    write_journal(directory, &identity, 0, N_RECORD);
+    unsigned char *bytes = read_only_file(directory, &n);
+    for (size_t at = 0; at < n; at++) {
+        bytes[at] ^= (unsigned char)(1 << at % 8);
+        replace_only_file(directory, bytes, n);
+        /* A CRC finds every single flipped bit. */
+        expect_first(directory, &identity, at < HEADER ? 0 : whole_records(at), 1);
+        bytes[at] ^= (unsigned char)(1 << at % 8);
+    }
+    free(bytes);
+    remove_scratch(directory);
+}
+
+static void zeros_and_noise_behind_the_records(void **state)
+{
+    (void)state;
+    char *directory = scratch_directory();
+    struct run_identity identity = example_identity(2, 1);
+    size_t n;
+    find_ends(&identity);
+    write_journal(directory, &identity, 0, N_RECORD);
+    unsigned char *bytes = read_only_file(directory, &n), *longer = calloc(n + 100000, 1);
+    memcpy(longer, bytes, n);
+    replace_only_file(directory, longer, n + 100000); /* what some file systems leave after a power failure */
+    expect_first(directory, &identity, N_RECORD, 1);
+    memset(longer + n, 0xff, 100000);
+    replace_only_file(directory, longer, n + 100000);
+    expect_first(directory, &identity, N_RECORD, 1);
+    memcpy(longer + n + 7, bytes + HEADER, n - HEADER); /* whole records behind the damage do not count */
+    replace_only_file(directory, longer, 2 * n);
+    expect_first(directory, &identity, N_RECORD, 1);
+    free(longer);
+    free(bytes);
+    remove_scratch(directory);
+}
+
+static void damage_in_one_file_leaves_the_others(void **state)
+{
+    (void)state;
+    char *directory = scratch_directory();
+    struct run_identity identity = example_identity(2, 1);
+    size_t n;
+    find_ends(&identity);
+    write_journal(directory, &identity, 0, 6);
+    unsigned char *bytes = read_only_file(directory, &n);
+    bytes[record_end[2] + 20] ^= 1;
+    replace_only_file(directory, bytes, n);
+    write_journal(directory, &identity, 6, N_RECORD);
+    struct journal_reader *reader = read_journal(directory, NULL);
+    assert_int_equal(journal_n_record(reader), 2 + 6);
+    assert_int_equal(journal_n_damaged(reader), 1);
+    expect_record(reader, &identity, 1);
+    assert_false(journal_has(reader, 2));
+    expect_record(reader, &identity, 11);
+    journal_reader_free(reader);
+    write_journal(directory, &identity, 2, 6); /* what a resumed run does */
+    expect_first(directory, &identity, N_RECORD, 1);
+    free(bytes);
+    remove_scratch(directory);
+}
+
+/* Good CRCs around numbers that cannot be: of a dataset, a start or an outcome that this run does not have. */
+static void records_of_no_fit_do_not_count(void **state)
+{
+    (void)state;
+    struct run_identity identity = example_identity(2, 2);
+    for (int kind = 0; kind < 3; kind++) {
+        char *directory = scratch_directory();
+        struct journal *journal;
+        struct error error;
+        struct held_record held;
+        assert_int_equal(journal_open(&journal, directory, &identity, &error), STATUS_OK);
+        struct fit_record *record = example_record(&held, &identity, 3);
+        assert_int_equal(journal_append(journal, record, &error), STATUS_OK);
+        record->dataset = kind == 0 ? identity.n_dataset : 4;
+        record->start = kind == 1 ? identity.n_start : 0;
+        record->outcome = kind == 2 ? N_OUTCOME : 1;
+        assert_int_equal(journal_append(journal, record, &error), STATUS_OK);
+        journal_close(journal);
+        struct journal_reader *reader = read_journal(directory, &identity);
+        assert_int_equal(journal_n_record(reader), 1);
+        assert_int_equal(journal_n_damaged(reader), 1);
+        journal_reader_free(reader);
+        remove_scratch(directory);
+    }
+}
+
+static void strange_things_in_the_directory(void **state)
+{
+    (void)state;
+    char *directory = scratch_directory(), path[400];
+    struct run_identity identity = example_identity(2, 1);
+    struct journal_reader *reader;
+    struct error error;
+    find_ends(&identity);
+    write_journal(directory, &identity, 0, N_RECORD);
+    const char *const names[] = {"x.log", "README", ".nfs0001", "a-1-2-0123456789abcdeg.log", "a-1-2-0123456789abcdef.log~",
+                                 "-1-2-0123456789abcdef.log", "a-b-2-0123456789abcdef.log"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        snprintf(path, sizeof path, "%s/%s", directory, names[i]);
+        FILE *file = fopen(path, "w");
+        assert_non_null(file);
+        fputs("anything", file);
+        fclose(file);
+    }
+    expect_first(directory, &identity, N_RECORD, 0);
+    /* The name of a journal's file: a pipe must not stop us, a link is not followed. */
+    snprintf(path, sizeof path, "%s/a-1-2-0123456789abcdef.log", directory);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_int_equal(journal_read(&reader, directory, &identity, &error), STATUS_SYSTEM);
+    unlink(path);
+    assert_int_equal(symlink("/etc/passwd", path), 0);
+    assert_int_equal(journal_read(&reader, directory, &identity, &error), STATUS_SYSTEM);
+    assert_non_null(strstr(error.message, path));
+    unlink(path);
+    remove_scratch(directory);
+}
+
+static void newer_formats_are_refused(void **state)
+{
+    (void)state;
+    char *directory = scratch_directory();
+    struct run_identity identity = example_identity(2, 1);
+    struct journal_reader *reader;
+    struct error error;
+    write_journal(directory, &identity, 0, 1);
+    /* Format 2 with a payload of 4 bytes; its CRC-32 was computed with Python's zlib. */
+    replace_only_file(directory, (const unsigned char *)"STFJ\2\0\0\0\4\0\0\0\x30\x7f\xd1\x93" "abcd", 20);
+    assert_int_equal(journal_read(&reader, directory, &identity, &error), STATUS_SYSTEM);
+    assert_non_null(strstr(error.message, "another version"));
+    remove_scratch(directory);
+}
+
+static void vanished_bytes_are_no_crash(void **state)
+{
+    (void)state;
+    char *directory = scratch_directory();
+    struct run_identity identity = example_identity(2, 1);
+    struct held_record held;
+    struct error error;
+    size_t n;
+    find_ends(&identity);
+    write_journal(directory, &identity, 0, N_RECORD);
+    struct journal_reader *reader = read_journal(directory, &identity);
+    unsigned char *bytes = read_only_file(directory, &n);
+    replace_only_file(directory, bytes, record_end[3] + 4); /* another process cut the file meanwhile */
+    assert_true(journal_get(reader, 2, hold_record(&held), &error));
+    assert_false(journal_get(reader, 3, hold_record(&held), &error));
+    assert_int_equal(error.status, STATUS_SYSTEM);
+    assert_false(journal_get(reader, 11, hold_record(&held), &error));
+    assert_int_equal(error.status, STATUS_SYSTEM);
+    journal_reader_free(reader);
+    free(bytes);
+    remove_scratch(directory);
+}
+
+/* A limit on the size of files stands for a full disk: the write that crosses it stops half-way. */
+static int fill_up(const char *directory, const struct run_identity *identity, size_t limit)
+{
+    struct journal *journal;
+    struct error error;
+    struct rlimit size = {limit, limit};
+    signal(SIGXFSZ, SIG_IGN);
+    if (journal_open(&journal, directory, identity, &error) || setrlimit(RLIMIT_FSIZE, &size))
+        return 1;
+    for (uint64_t fit = 0; fit < N_RECORD; fit++) {
+        struct held_record held;
+        if (journal_append(journal, example_record(&held, identity, fit), &error) == STATUS_OK)
+            continue;
+        bool told = error.status == STATUS_SYSTEM && strstr(error.message, "make room") && strstr(error.message, directory);
+        return told ? 42 : 2;
+    }
+    return 3;
+}
+
+static void full_disk_leaves_whole_records(void **state)
+{
+    (void)state;
+    struct run_identity identity = example_identity(2, 1);
+    find_ends(&identity);
+    for (size_t limit = record_end[2]; limit < record_end[4]; limit += 13) {
+        char *directory = scratch_directory();
+        int status;
+        size_t n;
+        pid_t child = fork();
+        assert_true(child >= 0);
+        if (child == 0)
+            _exit(fill_up(directory, &identity, limit));
+        waitpid(child, &status, 0);
+        assert_true(WIFEXITED(status));
+        assert_int_equal(WEXITSTATUS(status), 42);
+        unsigned char *bytes = read_only_file(directory, &n);
+        free(bytes);
+        assert_int_equal(n, record_end[whole_records(limit)]); /* the torn record has been taken back */
+        expect_first(directory, &identity, whole_records(limit), 0);
+        remove_scratch(directory);
+    }
+}
+
+static void full_disk_at_the_header_leaves_no_file(void **state)
+{
+    (void)state;
+    char *directory = scratch_directory();
+    struct run_identity identity = example_identity(2, 1);
+    int status;
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        struct journal *journal;
+        struct error error;
+        struct rlimit size = {100, 100};
+        signal(SIGXFSZ, SIG_IGN);
+        setrlimit(RLIMIT_FSIZE, &size);
+        _exit(journal_open(&journal, directory, &identity, &error) == STATUS_SYSTEM && !journal ? 42 : 1);
+    }
+    waitpid(child, &status, 0);
+    assert_int_equal(WEXITSTATUS(status), 42);
+    remove_scratch(directory);
+}
+
+/* SIGKILL in the middle of appending: everything before it is there. */
+static void killed_while_appending(void **state)
+{
+    (void)state;
+    struct run_identity identity = example_identity(2, 1);
+    for (int round = 0; round < 5; round++) {
+        char *directory = scratch_directory();
+        int pipe_ends[2], status;
+        assert_int_equal(pipe(pipe_ends), 0);
+        pid_t child = fork();
+        assert_true(child >= 0);
+        if (child == 0) {
+            struct journal *journal;
+            if (journal_open(&journal, directory, &identity, NULL))
+                _exit(1);
+            for (uint32_t fit = 0;; fit++) {
+                struct held_record held;
+                if (journal_append(journal, example_record(&held, &identity, fit % 1000000), NULL) ||
+                    write(pipe_ends[1], &fit, sizeof fit) != sizeof fit)
+                    _exit(1);
+            }
+        }
+        uint32_t told = 0, last = 0;
+        close(pipe_ends[1]);
+        while (last < 200 && read(pipe_ends[0], &told, sizeof told) == sizeof told)
+            last = told;
+        kill(child, SIGKILL);
+        while (read(pipe_ends[0], &told, sizeof told) == sizeof told)
+            last = told;
+        waitpid(child, &status, 0);
+        close(pipe_ends[0]);
+        assert_true(last >= 200);
+        struct journal_reader *reader = read_journal(directory, &identity);
+        for (uint64_t fit = 0; fit <= last; fit++)
+            expect_record(reader, &identity, fit);
+        assert_true(journal_n_record(reader) <= (uint64_t)last + 2); /* one may have been appended and not told */
+        journal_reader_free(reader);
+        remove_scratch(directory);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(cut_at_every_byte),
+        cmocka_unit_test(flip_a_bit_at_every_byte),
+        cmocka_unit_test(zeros_and_noise_behind_the_records),
+        cmocka_unit_test(damage_in_one_file_leaves_the_others),
+        cmocka_unit_test(records_of_no_fit_do_not_count),
+        cmocka_unit_test(strange_things_in_the_directory),
+        cmocka_unit_test(newer_formats_are_refused),
+        cmocka_unit_test(vanished_bytes_are_no_crash),
+        cmocka_unit_test(full_disk_leaves_whole_records),
+        cmocka_unit_test(full_disk_at_the_header_leaves_no_file),
+        cmocka_unit_test(killed_while_appending),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
