@@ -7,7 +7,8 @@
 #include <errno.h>
 #include <string.h>
 
-static const struct command *const commands[] = {&command_run, &command_show, &command_help, NULL};
+static const struct command *const commands[] = {&command_run, &command_show, &command_import, &command_export,
+                                                &command_simulate, &command_model, &command_help, NULL};
 
 const struct command *const *command_list(void) { return commands; }
 

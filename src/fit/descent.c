@@ -17,7 +17,8 @@
 enum { FEW_REJECTED = 3, MAX_REJECTED = 9, MAX_NOISY = 20, HISTORY = 5, MAX_MEMORY = 16, MAX_MISSED = 3 };
 
 /* Levenberg-Marquardt damping, relative to the model's diagonal. */
-static const double DAMPING_START = 1e-2, DAMPING_LEAST = 1e-10, DAMPING_RESTART = 1e-4;
+static const double DAMPING_START = 1e-2, DAMPING_LEAST = 1e-10, DAMPING_RESTART = 1e-4,
+                    DAMPING_MOST = 1e8;
 /* Changes of the objective below this, relative to it, may be integrator noise. */
 static const double NOISE_LIKELY = 1e-3;
 /* A promise below this is no longer worth several evaluations. */
@@ -305,15 +306,17 @@ static void adapt_damping(struct descent *descent, bool gained)
     if (gained) {
         descent->n_rejected = 0;
         descent->noise = INFINITY;
+        /* Heavy damping comes from a few bad trials, and is left as fast as it came. */
+        double damping = descent->model.damping, shrink = damping > 1e3 ? 1e-3 : damping > 1 ? 1e-2 : 0.1;
         if (descent->first_ratio > 0.75)
-            descent->model.damping = fmax(0.1 * descent->model.damping, DAMPING_LEAST);
+            descent->model.damping = fmax(shrink * damping, DAMPING_LEAST);
         else if (descent->first_ratio < 0.25)
             descent->model.damping *= 4;
         return;
     }
     descent->n_rejected++;
     double factor = descent->n_rejected == 1 ? 10 : descent->n_rejected == 2 ? 30 : 100;
-    descent->model.damping = fmax(descent->model.damping, DAMPING_RESTART) * factor;
+    descent->model.damping = fmin(fmax(descent->model.damping, DAMPING_RESTART) * factor, DAMPING_MOST);
     descent->patience = 1;
 }
 

@@ -61,7 +61,7 @@ enum status problem_validate(struct problem *problem, const struct problem_expec
  * block are rows [row[d], row[d + 1]), in the file's order. Owned by the block; valid until the next read into it. */
 struct problem_block {
     uint64_t first;
-    size_t n, capacity;
+    size_t n, capacity;    /* capacity: rows that there is room for */
     char **id;
     char **fault;          /* why this dataset is bad, NULL if it is not */
     double *t0;
@@ -69,6 +69,7 @@ struct problem_block {
     double *start, *lower, *upper; /* n x n_parameter, row d at d * n_parameter */
     uint8_t *fixed;
     size_t *row;           /* n + 1 */
+    uint64_t *first_row;   /* row in the file of each dataset's first measurement */
     double *time, *value, *sigma;  /* sigma NaN where absent; value NaN = missing */
     uint32_t *observable;  /* the MODEL's index */
     struct arena *arena;
@@ -79,6 +80,10 @@ struct problem_block {
 enum status problem_read(struct problem *problem, struct problem_block *block, size_t max_dataset, size_t max_row,
                          struct error *error);
 enum status problem_rewind(struct problem *problem, struct error *error);
+/* The ids of datasets [first, first + n) into the arena, at any time after problem_open and without disturbing
+ * problem_read: for whoever has no model at hand. */
+enum status problem_read_ids(struct problem *problem, uint64_t first, size_t n, struct arena *arena, char **ids,
+                             struct error *error);
 void problem_block_fini(struct problem_block *block);
 
 /* The parameters as they apply to this run (after problem_validate): the file's, or the model's if it has none. */

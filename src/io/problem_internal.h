@@ -18,6 +18,7 @@ enum {
     PROBLEM_WINDOW = 1 << 16,          /* rows of /measurements read at once */
     PROBLEM_MAX_FAULT = 20             /* listed; the others are counted */
 };
+enum { PROBLEM_FIXED_NAN = 2 }; /* in block->fixed of a bad dataset */
 #define PROBLEM_MAX_DATASET ((uint64_t)UINT32_MAX - 1)
 
 struct problem_faults {
@@ -107,6 +108,9 @@ int problem_find_name(const char *name, const char *const *names, size_t n);
 
 /* problem_rows.c */
 enum status problem_window_init(struct problem *problem, struct error *error);
+/* Room for `more` rows behind the `used` ones of the block. */
+enum status problem_reserve_rows(const struct problem *problem, struct problem_block *block, size_t used, size_t more,
+                                 struct error *error);
 /* Moves to `row`, which is where dataset `dataset` or a later one begins. */
 void problem_window_seek(struct problem *problem, uint64_t row);
 /* Appends all rows of `dataset` to the block; false in *fits (and nothing appended) if it would exceed max_row and
@@ -114,7 +118,8 @@ void problem_window_seek(struct problem *problem, uint64_t row);
 enum status problem_take_rows(struct problem *problem, struct problem_block *block, uint64_t dataset, size_t max_row,
                               bool *fits, struct error *error);
 
-/* problem_check.c: the first fault of dataset d of a block, in words; NULL if there is none. */
-const char *problem_dataset_fault(const struct problem *problem, const struct problem_block *block, size_t d);
+/* problem_check.c: writes the first fault of dataset d of a block into `text`; false if there is none. */
+bool problem_dataset_fault(const struct problem *problem, const struct problem_block *block, size_t d, char *text,
+                           size_t size);
 
 #endif

@@ -7,7 +7,8 @@
 #include <math.h>
 #include <string.h>
 
-enum { FIRST_ROWS = 4096 };
+static char too_many[] = "has more than 16777216 measurements";
+_Static_assert(PROBLEM_MAX_DATASET_ROW == 16777216, "the message names the number");
 
 static enum status no_memory(const struct problem *problem, struct error *error)
 {
@@ -113,12 +114,12 @@ static void *grown(struct arena *arena, const void *old, size_t used, size_t siz
     return wide && used ? memcpy(wide, old, used) : wide;
 }
 
-static enum status reserve(const struct problem *problem, struct problem_block *block, size_t used, size_t more,
-                           struct error *error)
+enum status problem_reserve_rows(const struct problem *problem, struct problem_block *block, size_t used, size_t more,
+                                 struct error *error)
 {
     if (used + more <= block->capacity)
         return STATUS_OK;
-    size_t capacity = block->capacity ? 2 * block->capacity : FIRST_ROWS;
+    size_t capacity = block->capacity ? 2 * block->capacity : used + more;
     while (capacity < used + more)
         capacity *= 2;
     struct arena *arena = block->arena;
@@ -152,9 +153,10 @@ enum status problem_take_rows(struct problem *problem, struct problem_block *blo
                               bool *fits, struct error *error)
 {
     struct problem_window *window = &problem->window;
-    uint64_t begin = window->next, n_skipped = 0;
+    uint64_t begin = window->next;
     size_t used = block->row[block->n];
     *fits = true;
+    block->first_row[block->n] = begin;
     while (window->next < problem->info.n_measurement) {
         if (window->next < window->first || window->next >= window->first + window->n) {
             enum status status = load(problem, error);
@@ -166,6 +168,8 @@ enum status problem_take_rows(struct problem *problem, struct problem_block *blo
             window->next++;
             continue;
         }
+        if (used == block->row[block->n])
+            block->first_row[block->n] = window->next;
         while (j < window->n && window->dataset[j] == (int64_t)dataset)
             j++;
         if (j == i)
@@ -177,16 +181,15 @@ enum status problem_take_rows(struct problem *problem, struct problem_block *blo
         }
         window->next += j - i;
         if (used - block->row[block->n] + (j - i) > PROBLEM_MAX_DATASET_ROW) {
-            n_skipped += j - i;
+            block->fault[block->n] = too_many;
             continue;
         }
-        enum status status = reserve(problem, block, used, j - i, error);
+        enum status status = problem_reserve_rows(problem, block, used, j - i, error);
         if (status)
             return status;
         copy_rows(problem, block, used, i, j);
         used += j - i;
     }
     block->row[block->n + 1] = used;
-    block->n_skipped[block->n] = n_skipped;
     return STATUS_OK;
 }

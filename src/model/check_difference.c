@@ -39,8 +39,8 @@ static bool value_at(struct caller *caller, enum check_function base, enum check
     return (axis == AXIS_STATE || caller_prepare(caller)) && caller_value(caller, base, value);
 }
 
-/* Row by row: the next line of the table from the one before; keeps the entry whose neighbours agree best. Rounding in the
- * function's values limits every entry: 4 eps of their size over the step. */
+/* Row by row: the next line of the table from the one before; keeps the entry whose neighbours agree best. Rounding in
+ * the function's values limits every entry: 4 eps of their size over the step. */
 static void extend_table(struct differences *differences, size_t i_level, double step)
 {
     size_t n = differences->n_row;
@@ -59,10 +59,11 @@ static void extend_table(struct differences *differences, size_t i_level, double
         for (size_t k = 1; k <= i_level; k++) {
             factor *= 4;
             new[k * n + r] = (new[(k - 1) * n + r] * factor - old[(k - 1) * n + r]) / (factor - 1);
-            double error = fmax(fabs(new[k * n + r] - new[(k - 1) * n + r]), fabs(new[k * n + r] - old[(k - 1) * n + r]));
+            double here = new[k * n + r];
+            double error = fmax(fabs(here - new[(k - 1) * n + r]), fabs(here - old[(k - 1) * n + r]));
             if (error + rounding < differences->error[r]) {
                 differences->error[r] = error + rounding;
-                differences->derivative[r] = new[k * n + r];
+                differences->derivative[r] = here;
             }
         }
     }
@@ -99,4 +100,3 @@ bool differences_column(struct differences *differences, struct caller *caller, 
         return false;
     return done;
 }
-

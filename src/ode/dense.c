@@ -5,6 +5,14 @@
 #include <math.h>
 #include <string.h>
 
+/* On x86-64 the code for any size exists twice, with and without AVX2; the loader picks. No multiply-add is fused in
+ * either, so both give the same bits. */
+#if defined(__x86_64__) && defined(__gnu_linux__) && !defined(__clang__) && !defined(__SANITIZE_THREAD__)
+#define WIDE __attribute__((target_clones("avx2", "default")))
+#else
+#define WIDE
+#endif
+
 #define INLINE static inline __attribute__((always_inline))
 
 INLINE bool factor(double *restrict a, size_t n, int *restrict pivot)
@@ -110,6 +118,13 @@ INLINE void solve(const double *a, size_t n, const int *pivot, double *b, size_t
     }
 SIZES(DEFINE)
 
+WIDE static bool factor_any(double *a, size_t n, int *pivot) { return factor(a, n, pivot); }
+
+WIDE static void solve_any(const double *a, size_t n, const int *pivot, double *b, size_t n_column)
+{
+    solve(a, n, pivot, b, n_column);
+}
+
 bool dense_factor(double *a, size_t n, int *pivot)
 {
     switch (n) {
@@ -119,7 +134,7 @@ bool dense_factor(double *a, size_t n, int *pivot)
         SIZES(CASE)
 #undef CASE
     default:
-        return factor(a, n, pivot);
+        return factor_any(a, n, pivot);
     }
 }
 
@@ -133,11 +148,11 @@ void dense_solve(const double *a, size_t n, const int *pivot, double *b, size_t 
         SIZES(CASE)
 #undef CASE
     default:
-        solve(a, n, pivot, b, n_column);
+        solve_any(a, n, pivot, b, n_column);
     }
 }
 
-void dense_multiply(const double *a, size_t n, const double *x, double *y, size_t n_column)
+WIDE void dense_multiply(const double *a, size_t n, const double *x, double *y, size_t n_column)
 {
     memset(y, 0, n * n_column * sizeof(double));
     for (size_t k = 0; k < n_column; k++)

@@ -9,8 +9,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Crossovers, see the table in linear_plan_new. */
-enum { LAPACK_FROM = 48, KLU_FROM = 16, KLU_DENSITY = 5 };
+/* Microseconds of linear algebra in a step with 10 sensitivities (scripts/bench/bench_ode_crossover.c measures them again; AMD
+ * EPYC, OpenBLAS 0.3.21, KLU 1.3.8), KLU for random patterns with these entries of its factors over n^2:
+ *
+ *      n   dense  lapack    klu (fill)
+ *      8    0.65    1.08    0.59 (53 %)
+ *     16    1.76    2.98    1.29 (44 %)     2.14 (78 %)
+ *     32    6.12    10.6    2.49 (27 %)     5.43 (58 %)     9.89 (84 %)
+ *     64    28.2    33.0    5.49 (15 %)     23.6 (50 %)     49.4 (73 %)
+ *     96    85.4    65.9    9.15 (11 %)     57.8 (44 %)      152 (70 %)
+ *    128     197     131    17.8 (13 %)      143 (43 %)      347 (67 %)
+ *    256    1403     706    58.6  (9 %)      815 (36 %)     2340 (62 %)
+ */
+enum { LAPACK_FROM = 72, KLU_FROM = 10, KLU_LARGE = 96 };
+#define KLU_FILL 0.5
+#define KLU_FILL_LARGE 0.3
 
 typedef void lapack_factor_function(const int *m, const int *n, double *a, const int *lda, int *pivot, int *info);
 typedef void lapack_solve_function(const char *trans, const int *n, const int *nrhs, const double *a, const int *lda,
@@ -59,10 +72,41 @@ static enum status load_lapack(struct linear_plan *plan, struct error *error)
     return STATUS_OK;
 }
 
-static bool klu_pays(const struct stiffit_model *abi)
+static bool klu_pays(const struct linear_plan *plan)
 {
-    size_t n = abi->n_state;
-    return abi->jacobian_sparse && n >= KLU_FROM && (size_t)abi->n_nonzero * KLU_DENSITY <= n * n;
+    return plan->n >= KLU_FROM && linear_plan_fill(plan) <= (plan->n < KLU_LARGE ? KLU_FILL : KLU_FILL_LARGE);
+}
+
+static enum status choose(struct linear_plan *plan, const struct stiffit_model *abi, int requested, struct error *error)
+{
+    plan->n = abi->n_state;
+    plan->n_jacobian = plan->n * plan->n;
+    if (plan->n == 0)
+        return STATUS_OK;
+    if (requested == LINEAR_KLU && !abi->jacobian_sparse)
+        return error_set(error, STATUS_BAD_MODEL, "the linear solver klu needs a model with a sparse Jacobian, and this "
+                                                  "one has none: use --linear-solver auto");
+    if (abi->jacobian_sparse && (requested == LINEAR_KLU || (requested == LINEAR_AUTO && plan->n >= KLU_FROM))) {
+        plan->sparse = sparse_plan_new(abi, error);
+        if (!plan->sparse)
+            return error ? error->status : STATUS_NO_MEMORY;
+        if (requested == LINEAR_KLU || klu_pays(plan)) {
+            plan->kind = LINEAR_KLU;
+            plan->n_jacobian = abi->n_nonzero;
+            return STATUS_OK;
+        }
+        sparse_plan_free(plan->sparse);
+        plan->sparse = NULL;
+    }
+    if (requested == LINEAR_LAPACK || (requested == LINEAR_AUTO && plan->n >= LAPACK_FROM)) {
+        struct error ignored;
+        enum status status = load_lapack(plan, requested == LINEAR_LAPACK ? error : &ignored);
+        if (status == STATUS_OK)
+            plan->kind = LINEAR_LAPACK;
+        else if (requested == LINEAR_LAPACK)
+            return status;
+    }
+    return STATUS_OK;
 }
 
 struct linear_plan *linear_plan_new(const struct stiffit_model *abi, int requested, struct error *error)
@@ -72,33 +116,9 @@ struct linear_plan *linear_plan_new(const struct stiffit_model *abi, int request
         error_set(error, STATUS_NO_MEMORY, "no memory for the linear solver");
         return NULL;
     }
-    size_t n = abi->n_state;
-    struct error ignored;
-    plan->n = n;
-    if (requested == LINEAR_KLU && !abi->jacobian_sparse) {
-        error_set(error, STATUS_BAD_MODEL, "the linear solver klu needs a model with a sparse Jacobian; this one has none: "
-                                           "use --linear-solver auto");
-        goto failed;
-    }
-    if (n > 0 && (requested == LINEAR_KLU || (requested == LINEAR_AUTO && klu_pays(abi))))
-        plan->kind = LINEAR_KLU;
-    else if (n > 0 && (requested == LINEAR_LAPACK || (requested == LINEAR_AUTO && n >= LAPACK_FROM)))
-        plan->kind = LINEAR_LAPACK;
-    else
-        plan->kind = LINEAR_DENSE;
-    plan->n_jacobian = plan->kind == LINEAR_KLU ? abi->n_nonzero : n * n;
-    if (plan->kind == LINEAR_KLU) {
-        plan->sparse = sparse_plan_new(abi, error);
-        if (!plan->sparse)
-            goto failed;
-    }
-    if (plan->kind == LINEAR_LAPACK && load_lapack(plan, requested == LINEAR_LAPACK ? error : &ignored) != STATUS_OK) {
-        if (requested == LINEAR_LAPACK)
-            goto failed;
-        plan->kind = LINEAR_DENSE;
-    }
-    return plan;
-failed:
+    plan->kind = LINEAR_DENSE;
+    if (choose(plan, abi, requested, error) == STATUS_OK)
+        return plan;
     linear_plan_free(plan);
     return NULL;
 }
@@ -108,8 +128,14 @@ void linear_plan_free(struct linear_plan *plan)
     if (!plan)
         return;
     sparse_plan_free(plan->sparse);
-    /* OpenBLAS stays loaded: it has threads and thread-local memory of its own that do not survive an unloading. */
+    shared_object_close(plan->library);
     free(plan);
+}
+
+double linear_plan_fill(const struct linear_plan *plan)
+{
+    double n = (double)plan->n;
+    return plan->sparse ? (double)sparse_plan_n_factor(plan->sparse) / (n * n) : 1;
 }
 
 enum linear_solver_kind linear_plan_kind(const struct linear_plan *plan) { return plan->kind; }

@@ -19,6 +19,8 @@ struct linear;
  * for by name and cannot be had. Not thread-safe. */
 struct linear_plan *linear_plan_new(const struct stiffit_model *abi, int requested, struct error *error);
 void linear_plan_free(struct linear_plan *plan);
+/* Entries of the factors over those of a full matrix, 1 where they are dense. */
+double linear_plan_fill(const struct linear_plan *plan);
 enum linear_solver_kind linear_plan_kind(const struct linear_plan *plan);
 
 /* NULL: out of memory. The plan must live as long. */

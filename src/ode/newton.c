@@ -13,6 +13,9 @@
 /* Newton's iteration as CVODE's: so many iterations, the estimate of its rate forgotten by this factor at most, given up when a
  * correction grows by that factor. */
 enum { MAX_ITERATION = 4 };
+/* Factors are kept for so many steps and such changes of gamma, where they are kept at all: as CVODE does. */
+enum { MAX_AGE = 20 };
+#define MAX_GAMMA_CHANGE 0.3
 #define RATE_DECAY 0.3
 #define DIVERGENCE 2.0
 
@@ -53,8 +56,13 @@ static int take_jacobian(struct workspace *ws, double t, const double *y, const 
 static int factor(struct workspace *ws, const struct system *s)
 {
     ws->n_factor++;
+    ws->factor_gamma = 0;
     enum linear_result result = linear_factor(ws->linear, s->gamma);
-    return result == LINEAR_OK ? 0 : linear_trouble(ws, result);
+    if (result != LINEAR_OK)
+        return linear_trouble(ws, result);
+    ws->factor_gamma = s->gamma;
+    ws->factor_age = 0;
+    return 0;
 }
 
 /* One iteration: the state's correction is improved, ws->delta is by how much. */
@@ -67,31 +75,27 @@ static int iterate(struct workspace *ws, const struct system *s)
     enum linear_result result = linear_solve(ws->linear, delta, 1);
     if (result != LINEAR_OK)
         return linear_trouble(ws, result);
+    /* factors with another gamma: as CVODE corrects for it (Hindmarsh & al. 2005, section 2.1) */
+    double scale = ws->factor_gamma == s->gamma ? 1 : 2 / (1 + s->gamma / ws->factor_gamma);
     for (size_t i = 0; i < n; i++) {
+        delta[i] *= scale;
         s->correction[i] += delta[i];
         y[i] = s->predicted[i] + s->correction[i];
     }
     return all_finite(y, n) ? 0 : trouble(ws, TROUBLE_DIVERGED);
 }
 
-static int solve_state(struct workspace *ws, const struct system *s, const double *weights, double tolerance)
+/* Newton's iteration from the prediction, whose right-hand side is in ws->f. */
+static int converge(struct workspace *ws, const struct system *s, const double *weights, double tolerance)
 {
-    size_t n = ws->n_state;
     double rate = 1, last = 0;
-    memcpy(ws->y_now, s->predicted, n * sizeof(double));
-    int code = derivatives_rhs(&ws->model, s->t, ws->y_now, ws->f);
-    if (code == STIFFIT_OK)
-        code = take_jacobian(ws, s->t, ws->y_now, ws->f, true);
-    if (code != STIFFIT_OK)
-        return model_trouble(ws, code);
-    if ((code = factor(ws, s)) != 0)
-        return code;
     for (int m = 0; m < MAX_ITERATION; m++) {
-        if (m > 0 && (code = derivatives_rhs(&ws->model, s->t, ws->y_now, ws->f)) != STIFFIT_OK)
+        int code = m > 0 ? derivatives_rhs(&ws->model, s->t, ws->y_now, ws->f) : STIFFIT_OK;
+        if (code != STIFFIT_OK)
             return model_trouble(ws, code);
         if ((code = iterate(ws, s)) != 0)
             return code;
-        double size = vector_block_norm(ws->delta, weights, n);
+        double size = vector_block_norm(ws->delta, weights, ws->n_state);
         if (m > 0)
             rate = fmax(RATE_DECAY * rate, size / last);
         if (size * fmin(1, rate) <= tolerance)
@@ -101,6 +105,36 @@ static int solve_state(struct workspace *ws, const struct system *s, const doubl
         last = size;
     }
     return trouble(ws, TROUBLE_DIVERGED);
+}
+
+static bool factors_will_do(const struct workspace *ws, const struct system *s)
+{
+    return ws->keeps_factors && ws->factor_gamma != 0 && ws->factor_age < MAX_AGE &&
+           fabs(s->gamma / ws->factor_gamma - 1) < MAX_GAMMA_CHANGE;
+}
+
+static int solve_state(struct workspace *ws, const struct system *s, const double *weights, double tolerance)
+{
+    size_t n = ws->n_state;
+    bool kept = factors_will_do(ws, s);
+    memcpy(ws->y_now, s->predicted, n * sizeof(double));
+    int code = derivatives_rhs(&ws->model, s->t, ws->y_now, ws->f);
+    if (code != STIFFIT_OK)
+        return model_trouble(ws, code);
+    if (kept) {
+        ws->factor_age++;
+        memcpy(ws->f_predicted, ws->f, n * sizeof(double));
+        if (converge(ws, s, weights, tolerance) == 0)
+            return 0;
+        memset(s->correction, 0, n * sizeof(double));
+        memcpy(ws->y_now, s->predicted, n * sizeof(double));
+        memcpy(ws->f, ws->f_predicted, n * sizeof(double));
+    }
+    code = take_jacobian(ws, s->t, ws->y_now, ws->f, true);
+    if (code != STIFFIT_OK)
+        return model_trouble(ws, code);
+    code = factor(ws, s);
+    return code != 0 ? code : converge(ws, s, weights, tolerance);
 }
 
 /* (I - gamma J) s_k = predicted_k - rl1 zn1_k + gamma df/dp_k: the corrector's equation of block k, solved for the

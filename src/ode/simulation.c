@@ -160,6 +160,7 @@ bool simulation_begin(struct workspace *ws, struct evaluation *evaluation)
     evaluation->t_reached = task->t0;
     choose_blocks(ws);
     linear_begin(ws->linear);
+    ws->factor_gamma = 0;
     if (derivatives_begin(&ws->model, evaluation->p, task->covariate, task->t0, evaluation->n_sens,
                           evaluation->sens) != STIFFIT_OK)
         return finish_model_failed(ws);

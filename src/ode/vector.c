@@ -411,13 +411,14 @@ struct vector_bank *vector_bank_new(SUNContext context, size_t n_state, size_t n
     struct vector_bank *bank = calloc(1, sizeof *bank);
     if (!bank)
         return NULL;
-    size_t per_line = ALIGNMENT / sizeof(double);
+    size_t per_line = ALIGNMENT / sizeof(double), limit = SIZE_MAX / 16 / sizeof(double);
+    bool possible = n_state && n_block && n_vector && n_state <= limit / n_block / n_vector;
     size_t stride = (n_state * n_block + per_line - 1) / per_line * per_line;
     bank->n_state = n_state;
     bank->n_block_max = n_block;
     bank->template = N_VNewEmpty(context);
     bank->vectors = calloc(n_vector, sizeof *bank->vectors);
-    if (n_state && n_block && stride <= SIZE_MAX / sizeof(double) / n_vector)
+    if (possible)
         bank->data = aligned_alloc(ALIGNMENT, stride * n_vector * sizeof(double));
     if (!bank->template || !bank->vectors || !bank->data) {
         vector_bank_free(bank);

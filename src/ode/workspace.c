@@ -62,6 +62,7 @@ struct workspace *workspace_new(const struct stiffit_model *abi, const struct od
     ws->block_floor = new_array(n_parameter, 1);
     ws->y_now = new_array(n, 1);
     ws->f = new_array(n, 1);
+    ws->f_predicted = new_array(n, 1);
     ws->delta = new_array(n, 1);
     ws->rhs_parameter = new_array(n, n_parameter);
     ws->columns = new_array(n, n_parameter);
@@ -70,8 +71,9 @@ struct workspace *workspace_new(const struct stiffit_model *abi, const struct od
     ws->h_parameter = new_array(n_observable, n_parameter);
     ws->h_row = new_array(n_observable, n_parameter);
     ws->linear = linear_new(plan);
+    ws->keeps_factors = getenv("KEEP") != NULL;
     bool complete = derivatives_init(&ws->model, abi, ws->rtol, ws->atol) && ws->block_parameter && ws->block_rhs &&
-                    ws->sens_block && ws->block_floor && ws->y_now && ws->f && ws->delta && ws->rhs_parameter &&
+                    ws->sens_block && ws->block_floor && ws->y_now && ws->f && ws->f_predicted && ws->delta && ws->rhs_parameter &&
                     ws->columns && ws->h && ws->h_state && ws->h_parameter && ws->h_row && ws->linear;
     if (complete && (n == 0 || make_integrator(ws)))
         return ws;
@@ -100,6 +102,7 @@ void workspace_free(struct workspace *ws)
     free(ws->block_floor);
     free(ws->y_now);
     free(ws->f);
+    free(ws->f_predicted);
     free(ws->delta);
     free(ws->rhs_parameter);
     free(ws->columns);

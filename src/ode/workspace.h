@@ -40,7 +40,10 @@ struct workspace {
     int32_t *sens_block;        /* of each wanted parameter: its block, or -1 */
 
     /* scratch of the nonlinear solver */
-    double *y_now, *f, *delta;  /* n_state each */
+    double *y_now, *f, *f_predicted, *delta; /* n_state each */
+    bool keeps_factors;         /* Newton's iteration may use those of an earlier step */
+    double factor_gamma;        /* gamma of the factors at hand; 0: there are none of this evaluation */
+    int factor_age;             /* steps since they were made */
     double *rhs_parameter;      /* n_state x n_parameter */
     double *columns;            /* n_state x n_parameter */
     enum solve_trouble trouble;

@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/run.h"
 
-#include "io/problem_ids.h"
+#include "base/arena.h"
+#include "io/problem.h"
 #include "io/result.h"
 #include "run/board.h"
 #include "run/campaign.h"
@@ -95,22 +96,30 @@ static enum status choose_best(struct finish *finish, uint64_t dataset, const st
 static enum status write_rows(struct finish *finish, struct run_summary *summary, struct error *error)
 {
     const struct run_identity *identity = &result_info(finish->skeleton)->identity;
-    struct problem_ids ids = {0};
+    struct arena arena = {0};
     enum status status = STATUS_OK;
-    for (uint64_t first = 0; !status && first < identity->n_dataset; first += ids.n) {
-        status = problem_read_ids(finish->problem, &ids, first, IDS_AT_ONCE, error);
-        if (!status && ids.n == 0)
-            status = error_set(error, STATUS_BAD_PROBLEM, "%s: has fewer datasets than when the run began",
-                               problem_info(finish->problem)->path);
-        for (size_t i = 0; !status && i < ids.n; i++) {
+    if (problem_info(finish->problem)->n_dataset != identity->n_dataset)
+        return error_set(error, STATUS_BAD_PROBLEM, "%s: has %llu datasets where there were %llu when the run began",
+                         problem_info(finish->problem)->path,
+                         (unsigned long long)problem_info(finish->problem)->n_dataset,
+                         (unsigned long long)identity->n_dataset);
+    for (uint64_t first = 0; !status && first < identity->n_dataset; first += IDS_AT_ONCE) {
+        size_t n = identity->n_dataset - first < IDS_AT_ONCE ? (size_t)(identity->n_dataset - first) : IDS_AT_ONCE;
+        arena_reset(&arena);
+        char **ids = arena_calloc(&arena, n, sizeof *ids);
+        if (!ids)
+            status = error_set(error, STATUS_NO_MEMORY, "out of memory for %zu ids", n);
+        else
+            status = problem_read_ids(finish->problem, first, n, &arena, ids, error);
+        for (size_t i = 0; !status && i < n; i++) {
             status = choose_best(finish, first + i, identity, error);
             if (!status)
-                status = result_writer_add(finish->writer, ids.id[i], &finish->best, error);
+                status = result_writer_add(finish->writer, ids[i], &finish->best, error);
             if (!status)
-                summary_add(summary, ids.id[i], &finish->best);
+                summary_add(summary, ids[i], &finish->best);
         }
     }
-    problem_ids_fini(&ids);
+    arena_fini(&arena);
     return status;
 }
 

@@ -10,6 +10,17 @@
 
 enum { MAX_TIME = 200, MAX_COLUMN = 64, MAX_PARAMETER = 16, MAX_STATE = 16 };
 
+static void *handles[64]; /* closed at the end */
+static size_t n_handle;
+
+static int close_models(void **state)
+{
+    (void)state;
+    while (n_handle > 0)
+        shared_object_close(handles[--n_handle]);
+    return 0;
+}
+
 /* The models are built beside the tests: build/tests/unit/X and build/models/. */
 static const struct stiffit_model *load(const char *name)
 {
@@ -22,6 +33,7 @@ static const struct stiffit_model *load(const char *name)
     void *handle = shared_object_open(path, &error);
     if (!handle)
         fail_msg("%s", error.message);
+    handles[n_handle++] = handle;
     const struct stiffit_model *model = shared_object_symbol(handle, "stiffit_model");
     assert_non_null(model);
     return model;
@@ -37,6 +49,7 @@ struct reference {
 static double value_of(const char *line, const char *name)
 {
     char key[80];
+    assert_non_null(name);
     for (const char *at = line; (at = strstr(at, name)); at++) {
         snprintf(key, sizeof key, "%s = ", name);
         if ((at[-1] == ' ') && strncmp(at, key, strlen(key)) == 0)
@@ -231,5 +244,5 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_reference), cmocka_unit_test(test_stock),
                                        cmocka_unit_test(test_differences)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, close_models);
 }

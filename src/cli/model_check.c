@@ -1,0 +1,276 @@
+/* `stiffit model check`: what a plugin says of its derivatives against what differences say, on several threads at once.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "base/json.h"
+#include "base/outcome.h"
+#include "cli/command.h"
+#include "cli/contained.h"
+#include "cli/message.h"
+#include "cli/values.h"
+#include "model/check.h"
+#include "par/pool.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct check_call {
+    const char *plugin;
+    bool json, quiet;
+    struct option_list set, covariate;
+    int64_t n_point, n_thread, seed;
+    double t_span;
+    int color;
+};
+
+#define FIELD(name) offsetof(struct check_call, name)
+
+static const char *const when_words[] = {"auto", "always", "never", NULL};
+
+static const struct option table[] = {
+    {.name = "points", .letter = 'n', .kind = OPTION_INTEGER, .offset = FIELD(n_point), .min = 1, .max = 1e6,
+     .default_text = "12", .help = "random points at which the model is looked at"},
+    {.name = "threads", .letter = 'j', .kind = OPTION_INTEGER, .offset = FIELD(n_thread), .min = 1, .max = 256,
+     .default_text = "4", .help = "threads that check the model at once: all must get the same bits"},
+    {.name = "seed", .kind = OPTION_INTEGER, .offset = FIELD(seed), .min = 0, .max = INFINITY, .default_text = "1",
+     .help = "what the random points depend on"},
+    {.name = "span", .kind = OPTION_NUMBER, .metavar = "TIME", .offset = FIELD(t_span), .min = 0, .max = 1e300,
+     .above_min = true, .default_text = "guessed from the right-hand side",
+     .help = "times lie between the initial one and this much later"},
+    {.name = "set", .letter = 's', .kind = OPTION_LIST, .metavar = "NAME=VALUE", .offset = FIELD(set),
+     .default_text = "the model's starts, else 1", .help = "value of a parameter to look around; may be repeated"},
+    {.name = "covariate", .kind = OPTION_LIST, .metavar = "NAME=VALUE", .offset = FIELD(covariate), .default_text = "1",
+     .help = "value of a covariate; may be repeated"},
+    {.name = "json", .kind = OPTION_FLAG, .offset = FIELD(json), .help = "print the findings as JSON"},
+    {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .offset = FIELD(quiet), .help = "print the faults alone"},
+    {.name = "color", .kind = OPTION_CHOICE, .offset = FIELD(color), .choice = when_words, .metavar = "auto|always|never",
+     .default_text = "auto", .help = "colours; goes before the environment's NO_COLOR"},
+};
+
+static struct option_table check_table(void) { return OPTION_TABLE(table); }
+
+struct checks {
+    const struct model *model;
+    const struct check_options *options;
+    struct check_report *report; /* one per thread */
+    struct error *error;
+};
+
+static void check_one(void *context, size_t thread)
+{
+    struct checks *checks = context;
+    checks->error[thread].status = STATUS_OK;
+    model_check(checks->model, checks->options, &checks->report[thread], &checks->error[thread]);
+}
+
+/* The report of the first thread, with what the others got differently. */
+static enum status check_on_threads(const struct check_call *call, const struct model *model,
+                                    const struct check_options *options, struct check_report **report, size_t *n_thread,
+                                    struct error *error)
+{
+    struct checks checks = {.model = model, .options = options};
+    struct pool *pool = pool_new((size_t)call->n_thread, "check", error);
+    if (!pool)
+        return error->status;
+    *n_thread = pool_n_thread(pool);
+    checks.report = calloc(*n_thread, sizeof *checks.report);
+    checks.error = calloc(*n_thread, sizeof *checks.error);
+    enum status status = STATUS_OK;
+    if (!checks.report || !checks.error)
+        status = error_set(error, STATUS_NO_MEMORY, "out of memory for %zu threads", *n_thread);
+    else
+        pool_run(pool, check_one, &checks);
+    pool_join(pool);
+    for (size_t i = 0; !status && i < *n_thread; i++)
+        if (checks.error[i].status) {
+            *error = checks.error[i];
+            status = error->status;
+        }
+    for (size_t i = 1; !status && i < *n_thread; i++)
+        check_report_compare(&checks.report[0], &checks.report[i]);
+    free(checks.error);
+    *report = checks.report;
+    return status;
+}
+
+static void print_functions(const struct check_report *report)
+{
+    printf("  %-18s %10s %10s %13s %12s\n", "function", "calls", "compared", "inconclusive", "worst");
+    for (int i = 0; i < N_CHECK_FUNCTION; i++) {
+        if (report->n_call[i] == 0)
+            continue;
+        printf("  %-18s %10zu", check_function_name((enum check_function)i), report->n_call[i]);
+        if (report->n_compared[i])
+            printf(" %10zu %13zu %12.2g", report->n_compared[i], report->n_inconclusive[i], report->worst[i]);
+        putchar('\n');
+    }
+    puts("  (worst: largest difference, as a share of what is allowed)");
+}
+
+static void print_text(const struct check_call *call, const struct model *model, const struct check_report *report,
+                       size_t n_thread)
+{
+    bool color = terminal_color(stdout, (enum when)call->color);
+    for (size_t i = 0; i < report->n_finding; i++)
+        printf("%swrong%s %s\n", color ? "\033[31m" : "", color ? "\033[0m" : "", report->finding[i].text);
+    if (report->n_dropped)
+        printf("and %zu more\n", report->n_dropped);
+    if (call->quiet)
+        return;
+    printf("%s: %u states, %u parameters, %u observables; %zu points, %zu threads\n", model->abi.name, model->abi.n_state,
+           model->abi.n_parameter, model->abi.n_observable, report->n_point, n_thread);
+    print_functions(report);
+    uint32_t missing = model_missing_derivatives(model);
+    for (int bit = 0; bit < 32; bit++)
+        if (missing >> bit & 1 && note_meaning(bit))
+            printf("  note: %s\n", note_meaning(bit));
+    printf("%s: %zu %s\n", call->plugin, report->n_finding + report->n_dropped,
+           report->n_finding + report->n_dropped == 1 ? "fault" : "faults");
+}
+
+static void put_text(struct json *json, const char *key, const char *text)
+{
+    json_key(json, key);
+    json_string(json, text);
+}
+
+static void put_count(struct json *json, const char *key, size_t n)
+{
+    json_key(json, key);
+    json_unsigned(json, n);
+}
+
+static void put_number(struct json *json, const char *key, double number)
+{
+    json_key(json, key);
+    json_number(json, number);
+}
+
+static void put_findings(struct json *json, const struct check_report *report)
+{
+    static const char *const kinds[] = {"derivative", "pattern", "mask", "impure", "unwritten", "overrun", "failed", "invalid"};
+    json_key(json, "findings");
+    json_array_begin(json);
+    for (size_t i = 0; i < report->n_finding; i++) {
+        const struct check_finding *finding = &report->finding[i];
+        json_object_begin(json);
+        put_text(json, "kind", (size_t)finding->kind < sizeof kinds / sizeof *kinds ? kinds[finding->kind] : "other");
+        put_text(json, "function", check_function_name(finding->function));
+        put_text(json, "row", finding->row);
+        put_text(json, "column", finding->column);
+        put_number(json, "t", finding->t);
+        put_number(json, "got", finding->got);
+        put_number(json, "expected", finding->expected);
+        put_number(json, "error", finding->error);
+        put_count(json, "more", finding->n_more);
+        put_text(json, "text", finding->text);
+        json_object_end(json);
+    }
+    json_array_end(json);
+}
+
+static void print_json(const struct check_call *call, const struct model *model, const struct check_report *report,
+                       size_t n_thread)
+{
+    struct json json;
+    json_begin(&json, stdout, true);
+    json_object_begin(&json);
+    put_text(&json, "plugin", call->plugin);
+    put_text(&json, "model", model->abi.name);
+    put_text(&json, "sha256", model->sha256);
+    put_count(&json, "points", report->n_point);
+    put_count(&json, "threads", n_thread);
+    put_count(&json, "faults", report->n_finding + report->n_dropped);
+    put_findings(&json, report);
+    json_key(&json, "functions");
+    json_object_begin(&json);
+    for (int i = 0; i < N_CHECK_FUNCTION; i++) {
+        json_key(&json, check_function_name((enum check_function)i));
+        json_object_begin(&json);
+        put_count(&json, "calls", report->n_call[i]);
+        put_count(&json, "compared", report->n_compared[i]);
+        put_count(&json, "inconclusive", report->n_inconclusive[i]);
+        json_object_end(&json);
+    }
+    json_object_end(&json);
+    json_object_end(&json);
+    json_end(&json);
+}
+
+/* Values to look around: the starts (or 1), the covariates 1, as --set and --covariate change them. */
+static enum status choose_values(const struct check_call *call, const struct model *model, double *p, double *covariate,
+                                 struct error *error)
+{
+    const struct stiffit_model *abi = &model->abi;
+    for (size_t i = 0; i < abi->n_parameter; i++)
+        p[i] = abi->parameter_start ? abi->parameter_start[i] : 1;
+    for (size_t i = 0; i < abi->n_covariate; i++)
+        covariate[i] = 1;
+    enum status status = values_set(&call->set, "set", "parameter", abi->parameter_name, abi->n_parameter, p, NULL, error);
+    if (!status)
+        status = values_set(&call->covariate, "covariate", "covariate", abi->covariate_name, abi->n_covariate, covariate, NULL,
+                            error);
+    return status;
+}
+
+static int check(void *context)
+{
+    const struct check_call *call = context;
+    struct error error = {.status = STATUS_OK};
+    struct model model = {.handle = NULL};
+    struct check_report *report = NULL;
+    size_t n_thread = 0;
+    if (model_load(&model, call->plugin, NULL, &error))
+        return message_error(&error, (enum when)call->color);
+    double *p = calloc((size_t)model.abi.n_parameter + model.abi.n_covariate + 1, sizeof *p);
+    enum status status = p ? choose_values(call, &model, p, p + model.abi.n_parameter, &error)
+                           : error_set(&error, STATUS_NO_MEMORY, "out of memory for %u parameters", model.abi.n_parameter);
+    if (!status) {
+        const struct check_options options = {.seed = (uint64_t)call->seed, .n_point = (size_t)call->n_point, .p = p,
+                                              .covariate = p + model.abi.n_parameter, .t_span = call->t_span};
+        status = check_on_threads(call, &model, &options, &report, &n_thread, &error);
+    }
+    int code = 0;
+    if (status) {
+        code = message_usage("model", &error, (enum when)call->color);
+    } else {
+        (call->json ? print_json : print_text)(call, &model, report, n_thread);
+        code = command_close_output(report->n_finding > 0 ? status_exit_code(STATUS_BAD_MODEL) : 0);
+    }
+    free(report);
+    free(p);
+    model_unload(&model);
+    return code;
+}
+
+static int run(int argc, char **argv)
+{
+    static const char *const what[] = {"check"};
+    struct check_call call = {.n_point = 12, .n_thread = 4, .seed = 1};
+    struct option_words words;
+    struct error error = {.status = STATUS_OK};
+    int code = command_parse(&command_model, &call, &words, 2, argc, argv);
+    if (code < 0) {
+        if (words.n_positional < 1)
+            error_set(&error, STATUS_USAGE, "what is to be done with the model? There is `stiffit model check PLUGIN`");
+        else if (strcmp(words.positional[0], what[0]))
+            error_set(&error, STATUS_USAGE, "unknown command 'model %.100s'\nThere is `stiffit model check PLUGIN`.",
+                      words.positional[0]);
+        else if (words.n_positional < 2)
+            error_set(&error, STATUS_USAGE, "which plugin? None was given");
+        call.plugin = words.positional[1];
+        code = error.status ? message_usage("model", &error, (enum when)call.color)
+                            : contained_run(check, &call, call.plugin, (enum when)call.color);
+    }
+    option_list_fini(&call.set);
+    option_list_fini(&call.covariate);
+    return code;
+}
+
+const struct command command_model = {
+    .name = "model", .synopsis = "check PLUGIN", .summary = "check a model's plugin: derivatives, purity, threads",
+    .example = "stiffit model check build/models/robertson.so",
+    .description =
+        "Compares every derivative that the plugin has with extrapolated differences at random points and times, its masks and "
+        "its sparse pattern with what its functions do, and each function with itself, on several threads at once. Says "
+        "which entry of which derivative is wrong, and where. Exit code 0: no fault; 3: faults.",
+    .table = check_table, .run = run};

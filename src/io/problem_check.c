@@ -1,0 +1,86 @@
+/* What makes a single dataset bad: it gets a row with its reason, and stops nobody else.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "io/problem_internal.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+struct message {
+    char *text;
+    size_t size;
+};
+
+#define FAULT(message, ...) (snprintf((message)->text, (message)->size, __VA_ARGS__), true)
+
+static bool parameter_fault(const struct problem *problem, const struct problem_block *block, size_t d,
+                            const struct message *message)
+{
+    for (size_t i = 0; i < problem->n_parameter; i++) {
+        size_t k = d * problem->n_parameter + i;
+        const char *name = problem->parameter_name[i];
+        double start = block->start[k], lower = block->lower[k], upper = block->upper[k];
+        bool is_log = problem->is_log[i] && !block->fixed[k];
+        if (block->fixed[k] == PROBLEM_FIXED_NAN)
+            return FAULT(message, "fixed of %.60s is NaN", name);
+        if (!isfinite(start))
+            return FAULT(message, "start of %.60s is %g", name, start);
+        if (is_log && start <= 0)
+            return FAULT(message, "start of %.60s is %g; with scale %s it must be > 0", name, start,
+                         problem->parameter_scale[i]);
+        if (isnan(lower) || lower == INFINITY)
+            return FAULT(message, "lower bound of %.60s is %g", name, lower);
+        if (isnan(upper) || upper == -INFINITY || (is_log && upper <= 0))
+            return FAULT(message, "upper bound of %.60s is %g%s", name, upper, is_log ? "; it must be > 0" : "");
+        if (lower > upper)
+            return FAULT(message, "lower bound of %.60s is %g, above its upper bound %g", name, lower, upper);
+    }
+    return false;
+}
+
+static bool constant_fault(const struct problem *problem, const struct problem_block *block, size_t d,
+                           const struct message *message)
+{
+    double t0 = block->t0[d];
+    if (t0 == INFINITY)
+        return FAULT(message, "t0 is +inf, which is reserved for steady state");
+    if (!isfinite(t0))
+        return FAULT(message, "t0 is %g", t0);
+    for (size_t i = 0; i < problem->n_model_covariate; i++) {
+        double covariate = block->covariate[d * problem->n_model_covariate + i];
+        if (!isfinite(covariate))
+            return FAULT(message, "covariate %.60s is %g", problem->model_covariate_name[i], covariate);
+    }
+    return false;
+}
+
+/* A row without a value is missing as a whole: its time and sigma may be anything. */
+static bool row_fault(const struct problem_block *block, size_t d, const struct message *message)
+{
+    bool any = false;
+    for (size_t i = block->row[d]; i < block->row[d + 1]; i++) {
+        uint64_t row = block->first_row[d] + (i - block->row[d]);
+        double time = block->time[i], value = block->value[i], sigma = block->sigma[i];
+        if (isnan(value))
+            continue;
+        any = true;
+        if (isinf(value))
+            return FAULT(message, "value of row %" PRIu64 " is infinite", row);
+        if (!isfinite(time))
+            return FAULT(message, "time of row %" PRIu64 " is %s", row, isnan(time) ? "NaN" : "infinite");
+        if (time < block->t0[d])
+            return FAULT(message, "time of row %" PRIu64 " is %.17g, before t0 = %.17g", row, time, block->t0[d]);
+        if (sigma <= 0 || isinf(sigma))
+            return FAULT(message, "sigma of row %" PRIu64 " is %g; it must be > 0 and finite (NaN: not known)", row,
+                         sigma);
+    }
+    return any ? false : FAULT(message, "no measurement");
+}
+
+bool problem_dataset_fault(const struct problem *problem, const struct problem_block *block, size_t d, char *text,
+                           size_t size)
+{
+    struct message message = {text, size};
+    return parameter_fault(problem, block, d, &message) || constant_fault(problem, block, d, &message)
+           || row_fault(block, d, &message);
+}

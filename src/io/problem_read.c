@@ -1,0 +1,164 @@
+/* Reading datasets in blocks: each block has everything that its fits need, in the model's terms.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "io/problem_internal.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FIRST_ROWS = 1024 };
+
+static enum status no_memory(const struct problem *problem, struct error *error)
+{
+    return error_set(error, STATUS_NO_MEMORY, "%s: out of memory", problem->file.path);
+}
+
+enum status problem_read_ids(struct problem *problem, uint64_t first, size_t n, struct arena *arena, char **ids,
+                             struct error *error)
+{
+    return hdf5_column_read_strings(&problem->id, first, n, PROBLEM_MAX_NAME, arena, ids, error);
+}
+
+/* Everything but the rows, for n datasets. */
+static enum status allocate(const struct problem *problem, struct problem_block *block, size_t n, struct error *error)
+{
+    if (!block->arena && !(block->arena = calloc(1, sizeof *block->arena)))
+        return no_memory(problem, error);
+    struct arena *arena = block->arena;
+    size_t p = problem->n_parameter, rows = block->capacity ? block->capacity : FIRST_ROWS;
+    arena_reset(arena);
+    block->capacity = 0;
+    block->id = arena_calloc(arena, n, sizeof *block->id);
+    block->fault = arena_calloc(arena, n, sizeof *block->fault);
+    block->t0 = arena_calloc(arena, n, sizeof *block->t0);
+    block->covariate = arena_calloc(arena, n * problem->n_model_covariate + 1, sizeof *block->covariate);
+    block->start = arena_calloc(arena, n * p, sizeof *block->start);
+    block->lower = arena_calloc(arena, n * p, sizeof *block->lower);
+    block->upper = arena_calloc(arena, n * p, sizeof *block->upper);
+    block->fixed = arena_calloc(arena, n * p, sizeof *block->fixed);
+    block->row = arena_calloc(arena, n + 1, sizeof *block->row);
+    block->first_row = arena_calloc(arena, n, sizeof *block->first_row);
+    if (!block->id || !block->fault || !block->t0 || !block->covariate || !block->start || !block->lower
+        || !block->upper || !block->fixed || !block->row || !block->first_row)
+        return no_memory(problem, error);
+    return problem_reserve_rows(problem, block, 0, rows, error);
+}
+
+/* `scratch` has room for block->n * the widest table. */
+static enum status read_covariates(struct problem *problem, struct problem_block *block, double *scratch,
+                                   struct error *error)
+{
+    size_t n = problem->n_model_covariate, width = problem->info.n_covariate;
+    if (n == 0)
+        return STATUS_OK;
+    enum status status = hdf5_column_read_double(&problem->covariate, block->first, block->n, scratch, error);
+    for (size_t d = 0; d < block->n && !status; d++)
+        for (size_t i = 0; i < n; i++)
+            block->covariate[d * n + i] = scratch[d * width + problem->covariate_column[i]];
+    return status;
+}
+
+static enum status read_t0(struct problem *problem, struct problem_block *block, struct error *error)
+{
+    const struct hdf5_column *t0 = &problem->t0;
+    if (t0->dataset && t0->n_row == problem->info.n_dataset)
+        return hdf5_column_read_double(t0, block->first, block->n, block->t0, error);
+    double common = problem->default_t0;
+    enum status status = t0->dataset ? hdf5_column_read_double(t0, 0, 1, &common, error) : STATUS_OK;
+    for (size_t d = 0; d < block->n; d++)
+        block->t0[d] = common;
+    return status;
+}
+
+static enum status read_parameters(struct problem *problem, struct problem_block *block, double *scratch,
+                                   struct error *error)
+{
+    enum status status = problem_read_table(problem, TABLE_START, block->first, block->n, block->start, error);
+    if (!status)
+        status = problem_read_table(problem, TABLE_LOWER, block->first, block->n, block->lower, error);
+    if (!status)
+        status = problem_read_table(problem, TABLE_UPPER, block->first, block->n, block->upper, error);
+    if (!status)
+        status = problem_read_table(problem, TABLE_FIXED, block->first, block->n, scratch, error);
+    for (size_t i = 0; i < block->n * problem->n_parameter && !status; i++) {
+        block->fixed[i] = scratch[i] != 0;
+        if (isnan(scratch[i]))
+            block->fixed[i] = PROBLEM_FIXED_NAN;
+    }
+    return status;
+}
+
+static enum status read_tables(struct problem *problem, struct problem_block *block, struct error *error)
+{
+    size_t width = problem->n_parameter > problem->info.n_covariate ? problem->n_parameter : problem->info.n_covariate;
+    double *scratch = arena_alloc(block->arena, block->n * width * sizeof *scratch);
+    if (!scratch)
+        return no_memory(problem, error);
+    enum status status = problem_read_ids(problem, block->first, block->n, block->arena, block->id, error);
+    if (!status)
+        status = read_t0(problem, block, error);
+    if (!status)
+        status = read_covariates(problem, block, scratch, error);
+    return status ? status : read_parameters(problem, block, scratch, error);
+}
+
+static enum status find_faults(struct problem *problem, struct problem_block *block, struct error *error)
+{
+    for (size_t d = 0; d < block->n; d++) {
+        char text[200];
+        if (block->fault[d] || !problem_dataset_fault(problem, block, d, text, sizeof text))
+            continue;
+        size_t size = strlen(text) + 1;
+        if (!(block->fault[d] = arena_alloc(block->arena, size)))
+            return no_memory(problem, error);
+        memcpy(block->fault[d], text, size);
+    }
+    return STATUS_OK;
+}
+
+enum status problem_read(struct problem *problem, struct problem_block *block, size_t max_dataset, size_t max_row,
+                         struct error *error)
+{
+    if (!problem->matched)
+        return error_set(error, STATUS_INTERNAL, "problem_read before problem_validate");
+    uint64_t left = problem->info.n_dataset - problem->next;
+    size_t n = left < max_dataset ? (size_t)left : max_dataset;
+    block->n = 0;
+    block->first = problem->next;
+    if (n == 0)
+        return STATUS_OK;
+    enum status status = allocate(problem, block, n, error);
+    for (bool fits = true; !status && block->n < n; block->n++) {
+        status = problem_take_rows(problem, block, problem->next, max_row, &fits, error);
+        if (status || !fits)
+            break;
+        problem->next++;
+    }
+    if (!status)
+        status = read_tables(problem, block, error);
+    if (!status)
+        status = find_faults(problem, block, error);
+    if (status)
+        block->n = 0;
+    return status;
+}
+
+enum status problem_rewind(struct problem *problem, struct error *error)
+{
+    (void)error;
+    problem->next = 0;
+    /* The window was checked as seen from where it was loaded. */
+    problem->window.n = 0;
+    problem->window.next = 0;
+    return STATUS_OK;
+}
+
+void problem_block_fini(struct problem_block *block)
+{
+    if (block->arena) {
+        arena_fini(block->arena);
+        free(block->arena);
+    }
+    *block = (struct problem_block){0};
+}

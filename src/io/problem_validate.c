@@ -1,0 +1,245 @@
+/* One pass over all datasets before anything is fitted: faults of the file, unique ids, and the hash of all values, which is
+ * the problem's identity however the file stores them.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "io/problem_internal.h"
+
+#include "base/sha256.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BLOCK_DATASETS = 4096, BLOCK_ROWS = 1 << 16, BLOCK_DOUBLES = 1 << 19, MAX_COUNTED = 100000 };
+
+/* Open addressing: the high bits of a hash choose the slot, the low ones are kept with the row, and the file is asked
+ * where both agree. 8 bytes a slot: a million ids take 16 MiB. */
+struct id_set {
+    struct id_slot {
+        uint32_t tag, row_plus_1;
+    } *slot;
+    int bits;
+};
+
+static uint64_t hash_id(const char *id)
+{
+    uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a, and a finaliser (splitmix64), for its high bits are weak */
+    for (; *id; id++)
+        hash = (hash ^ (unsigned char)*id) * 0x100000001b3u;
+    hash = (hash ^ (hash >> 30)) * 0xbf58476d1ce4e5b9u;
+    hash = (hash ^ (hash >> 27)) * 0x94d049bb133111ebu;
+    return hash ^ (hash >> 31);
+}
+
+static enum status id_set_init(struct id_set *set, const struct problem *problem, struct error *error)
+{
+    set->bits = 4;
+    while (((uint64_t)1 << set->bits) < problem->info.n_dataset + problem->info.n_dataset / 2)
+        set->bits++;
+    set->slot = calloc((size_t)1 << set->bits, sizeof *set->slot);
+    if (!set->slot)
+        return error_set(error, STATUS_NO_MEMORY, "%s: out of memory for %" PRIu64 " ids", problem->file.path,
+                         problem->info.n_dataset);
+    return STATUS_OK;
+}
+
+static enum status is_same_id(struct problem *problem, uint64_t row, const char *id, bool *same, struct error *error)
+{
+    struct arena arena = {0};
+    char *other = NULL;
+    enum status status = problem_read_ids(problem, row, 1, &arena, &other, error);
+    *same = !status && strcmp(other, id) == 0;
+    arena_fini(&arena);
+    return status;
+}
+
+static enum status id_set_add(struct id_set *set, struct problem *problem, uint64_t row, const char *id,
+                              struct error *error)
+{
+    uint64_t hash = hash_id(id), mask = ((uint64_t)1 << set->bits) - 1, i = hash >> (64 - set->bits);
+    for (; set->slot[i].row_plus_1; i = (i + 1) & mask) {
+        bool same = false;
+        uint64_t other = set->slot[i].row_plus_1 - 1;
+        if (set->slot[i].tag != (uint32_t)hash)
+            continue;
+        enum status status = is_same_id(problem, other, id, &same, error);
+        if (status)
+            return status;
+        if (same) {
+            faults_add(&problem->faults, "/datasets/id row %" PRIu64 ": \"%.100s\" is there already in row %" PRIu64
+                       "; ids must be unique", row, id, other);
+            return STATUS_OK;
+        }
+    }
+    set->slot[i] = (struct id_slot){(uint32_t)hash, (uint32_t)row + 1};
+    return STATUS_OK;
+}
+
+static enum status check_ids(struct id_set *set, struct problem *problem, const struct problem_block *block,
+                             struct error *error)
+{
+    enum status status = STATUS_OK;
+    for (size_t d = 0; d < block->n && !status; d++) {
+        if (*block->id[d])
+            status = id_set_add(set, problem, block->first + d, block->id[d], error);
+        else
+            faults_add(&problem->faults, "/datasets/id row %" PRIu64 ": is empty", block->first + d);
+    }
+    return status;
+}
+
+/* As sha256_add_double for each, but in pieces that are worth a call. */
+static void hash_doubles(struct sha256 *hash, const double *values, size_t n)
+{
+    unsigned char bytes[512 * 8];
+    while (n > 0) {
+        size_t m = n < 512 ? n : 512;
+        for (size_t i = 0; i < m; i++) {
+            double value = isnan(values[i]) ? NAN : values[i] + 0.0; /* -0 + 0 is 0 */
+            uint64_t bits;
+            memcpy(&bits, &value, sizeof bits);
+            bits = isnan(values[i]) ? 0x7ff8000000000000u : bits;
+            for (int k = 0; k < 8; k++)
+                bytes[8 * i + (size_t)k] = (unsigned char)(bits >> (8 * k));
+        }
+        sha256_add(hash, bytes, 8 * m);
+        values += m;
+        n -= m;
+    }
+}
+
+static void hash_byte(struct sha256 *hash, int value)
+{
+    unsigned char byte = (unsigned char)value;
+    sha256_add(hash, &byte, 1);
+}
+
+static bool same_values(const double *a, const double *b, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (a[i] != b[i] && !(isnan(a[i]) && isnan(b[i])))
+            return false;
+    return true;
+}
+
+/* Bounds and starts are mostly those of the dataset before: then one byte says so, whether they are stored once
+ * or for every dataset. `last` holds 4 * n_parameter values. */
+static void hash_parameters(struct sha256 *hash, const struct problem *problem, const struct problem_block *block,
+                            size_t d, double *last)
+{
+    size_t n = problem->n_parameter, k = d * n;
+    const double *tables[3] = {block->start + k, block->lower + k, block->upper + k};
+    bool same = block->first + d > 0;
+    for (int t = 0; t < 3; t++)
+        same = same && same_values(last + (size_t)t * n, tables[t], n);
+    for (size_t i = 0; i < n; i++)
+        same = same && last[3 * n + i] == block->fixed[k + i];
+    hash_byte(hash, same);
+    if (same)
+        return;
+    for (int t = 0; t < 3; t++)
+        memcpy(last + (size_t)t * n, tables[t], n * sizeof *last);
+    for (size_t i = 0; i < n; i++)
+        last[3 * n + i] = block->fixed[k + i];
+    hash_doubles(hash, last, 4 * n);
+}
+
+static void hash_rows(struct sha256 *hash, const struct problem_block *block, size_t d)
+{
+    size_t first = block->row[d], n = block->row[d + 1] - first;
+    bool has_sigma = false, has_observable = false;
+    for (size_t i = first; i < first + n; i++) {
+        has_sigma = has_sigma || !isnan(block->sigma[i]);
+        has_observable = has_observable || block->observable[i] != 0;
+    }
+    sha256_add_uint64(hash, n);
+    hash_doubles(hash, block->time + first, n);
+    hash_doubles(hash, block->value + first, n);
+    hash_byte(hash, has_sigma + 2 * has_observable);
+    if (has_sigma)
+        hash_doubles(hash, block->sigma + first, n);
+    for (size_t i = first; has_observable && i < first + n; i++)
+        sha256_add_uint64(hash, block->observable[i]);
+}
+
+static void hash_block(struct sha256 *hash, const struct problem *problem, const struct problem_block *block,
+                       double *last)
+{
+    for (size_t d = 0; d < block->n; d++) {
+        sha256_add_string(hash, block->id[d]);
+        hash_doubles(hash, block->t0 + d, 1);
+        hash_doubles(hash, block->covariate + d * problem->n_model_covariate, problem->n_model_covariate);
+        hash_parameters(hash, problem, block, d, last);
+        hash_rows(hash, block, d);
+    }
+}
+
+static void hash_names(struct sha256 *hash, const struct problem *problem)
+{
+    sha256_add_string(hash, "stiffit problem 1");
+    sha256_add_uint64(hash, problem->info.n_dataset);
+    sha256_add_uint64(hash, problem->n_parameter);
+    sha256_add_uint64(hash, problem->n_model_covariate);
+    for (size_t i = 0; i < problem->n_parameter; i++) {
+        sha256_add_string(hash, problem->parameter_name[i]);
+        sha256_add_string(hash, problem->parameter_scale[i]);
+    }
+}
+
+struct pass {
+    struct problem_block block;
+    struct id_set ids;
+    struct sha256 hash;
+    double *last;
+    uint64_t n_bad;
+};
+
+static enum status run_pass(struct problem *problem, struct pass *pass, struct error *error)
+{
+    size_t max_dataset = BLOCK_DOUBLES / (problem->n_parameter + problem->info.n_covariate + 1);
+    max_dataset = max_dataset > BLOCK_DATASETS ? BLOCK_DATASETS : max_dataset > 0 ? max_dataset : 1;
+    pass->last = calloc(4 * problem->n_parameter, sizeof *pass->last);
+    if (!pass->last)
+        return error_set(error, STATUS_NO_MEMORY, "%s: out of memory", problem->file.path);
+    enum status status = id_set_init(&pass->ids, problem, error);
+    hash_names(&pass->hash, problem);
+    if (problem->info.n_dataset == 0 && problem->info.n_measurement > 0)
+        faults_add(&problem->faults, "/measurements: has %" PRIu64 " rows, but /datasets/id is empty",
+                   problem->info.n_measurement);
+    while (!status && problem->faults.n < MAX_COUNTED) {
+        status = problem_read(problem, &pass->block, max_dataset, BLOCK_ROWS, error);
+        if (status || pass->block.n == 0)
+            break;
+        status = check_ids(&pass->ids, problem, &pass->block, error);
+        for (size_t d = 0; d < pass->block.n; d++)
+            pass->n_bad += pass->block.fault[d] != NULL;
+        hash_block(&pass->hash, problem, &pass->block, pass->last);
+    }
+    return status;
+}
+
+enum status problem_validate(struct problem *problem, const struct problem_expectation *expectation,
+                             unsigned char sha256[32], uint64_t *n_bad, struct error *error)
+{
+    struct pass pass = {0};
+    enum status status = problem_match(problem, expectation, error);
+    if (!status)
+        status = problem_window_init(problem, error);
+    if (status)
+        return status;
+    sha256_begin(&pass.hash);
+    problem->checking = true;
+    status = run_pass(problem, &pass, error);
+    problem->checking = false;
+    if (!status)
+        status = faults_report(&problem->faults, problem->file.path, error);
+    if (!status) {
+        sha256_end(&pass.hash, sha256);
+        *n_bad = pass.n_bad;
+        status = problem_rewind(problem, error);
+    }
+    free(pass.last);
+    free(pass.ids.slot);
+    problem_block_fini(&pass.block);
+    return status;
+}

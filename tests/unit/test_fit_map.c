@@ -1,0 +1,194 @@
+/* The mapping between fit and model parameters, and random starts, through their headers.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "fit_case.h"
+
+#include "fit/map.h"
+#include "fit/starts.h"
+
+static const struct stiffit_model four = {STIFFIT_MODEL_HEADER, .n_parameter = 4, .n_observable = 1};
+
+struct mapped {
+    struct fit_case *self;
+    struct fit_map map;
+    struct arena arena;
+    uint32_t notes;
+    char reason[160];
+    enum outcome outcome;
+};
+
+static void map_now(struct mapped *mapped)
+{
+    mapped->notes = 0;
+    mapped->reason[0] = '\0';
+    mapped->outcome = fit_map_init(&mapped->map, &mapped->self->problem, &mapped->arena, &mapped->notes, mapped->reason);
+}
+
+static int set_up(void **state)
+{
+    struct mapped *mapped = calloc(1, sizeof *mapped);
+    mapped->self = case_new(&four, 1);
+    *state = mapped;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct mapped *mapped = *state;
+    arena_fini(&mapped->arena);
+    case_free(mapped->self);
+    free(mapped);
+    return 0;
+}
+
+/* The file's order is not the model's; fixed and pinned parameters are not free. */
+static void test_order(void **state)
+{
+    struct mapped *mapped = *state;
+    struct fit_case *self = mapped->self;
+    const uint32_t to_model[4] = {2, 0, 3, 1};
+    memcpy(self->to_model, to_model, sizeof to_model);
+    for (int i = 0; i < 4; i++)
+        self->start[i] = 10 + i;
+    self->fixed[1] = 1;                        /* model's 0 */
+    self->lower[3] = self->upper[3] = 13.5;    /* model's 1: pinned, its start moves there */
+    self->scale[0] = SCALE_LOG10;              /* model's 2 */
+    map_now(mapped);
+    assert_int_equal(mapped->outcome, OUTCOME_converged);
+    assert_int_equal(mapped->map.n_free, 2);
+    assert_int_equal(mapped->map.model_index[0], 2);
+    assert_int_equal(mapped->map.file_index[0], 0);
+    assert_int_equal(mapped->map.model_index[1], 3);
+    assert_int_equal(mapped->map.file_index[1], 2);
+    assert_int_equal(mapped->notes, NOTE_start_moved);
+    double p[4], chain[2], theta[2] = {3, -7};
+    assert_true(fit_map_natural(&mapped->map, theta, p));
+    assert_true(p[0] == 11 && p[1] == 13.5 && fabs(p[2] - 1000) < 1e-10 && p[3] == -7);
+    fit_map_chain(&mapped->map, p, chain);
+    assert_true(fabs(chain[0] - 1000 * log(10)) < 1e-8 && chain[1] == 1);
+}
+
+static void test_bounds(void **state)
+{
+    struct mapped *mapped = *state;
+    struct fit_case *self = mapped->self;
+    self->scale[0] = SCALE_LOG;
+    self->lower[0] = -3; /* no bound on this scale */
+    self->scale[1] = SCALE_LOG;
+    self->lower[1] = 0.1;
+    self->upper[1] = 0.3;
+    self->start[1] = 7;
+    self->scale[2] = SCALE_LOG10;
+    self->lower[2] = 1e-300;
+    self->start[2] = 0;
+    map_now(mapped);
+    assert_int_equal(mapped->outcome, OUTCOME_converged);
+    assert_true(mapped->map.lower[0] == -INFINITY && mapped->map.upper[0] == INFINITY);
+    assert_true(mapped->notes & NOTE_start_moved);
+    assert_true(mapped->map.natural_start[1] == 0.3 && mapped->map.natural_start[2] == 1e-300);
+    /* exactly the numbers given, on the bounds and beyond them */
+    double p[4], theta[4] = {0.5, log(0.1), log10(1e-300), 1};
+    assert_true(fit_map_natural(&mapped->map, theta, p));
+    assert_true(p[1] == 0.1 && p[2] == 1e-300);
+    theta[1] = 12;
+    assert_true(fit_map_natural(&mapped->map, theta, p));
+    assert_true(p[1] == 0.3);
+    /* beyond the range of floating-point numbers */
+    theta[0] = 710;
+    assert_false(fit_map_natural(&mapped->map, theta, p));
+    theta[0] = -800;
+    assert_false(fit_map_natural(&mapped->map, theta, p));
+    theta[0] = NAN;
+    assert_false(fit_map_natural(&mapped->map, theta, p));
+}
+
+/* The start comes back to the bit, whatever log and exp round it to. */
+static void test_start_exact(void **state)
+{
+    struct mapped *mapped = *state;
+    for (int k = 0; k < 4; k++)
+        mapped->self->scale[k] = k % 2 ? SCALE_LOG : SCALE_LOG10;
+    for (int trial = 1; trial < 200; trial++) {
+        double p[4];
+        for (int k = 0; k < 4; k++)
+            mapped->self->start[k] = (k + 1) * trial * 0.00137;
+        map_now(mapped);
+        assert_true(fit_map_natural(&mapped->map, mapped->map.start, p));
+        assert_memory_equal(p, mapped->self->start, sizeof p);
+    }
+}
+
+static void test_nonsense(void **state)
+{
+    struct mapped *mapped = *state;
+    struct fit_case *self = mapped->self;
+    const struct { double start, lower, upper; enum parameter_scale scale; } cases[] = {
+        {NAN, -1, 1, SCALE_LIN}, {INFINITY, -1, 1, SCALE_LIN}, {0, 1, -1, SCALE_LIN}, {0, NAN, 1, SCALE_LIN},
+        {0, 0, NAN, SCALE_LIN}, {0, INFINITY, INFINITY, SCALE_LIN}, {-1, -INFINITY, INFINITY, SCALE_LOG},
+        {0, 0, 5, SCALE_LOG10}, {1, -5, -1, SCALE_LOG},
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        self->start[2] = cases[k].start;
+        self->lower[2] = cases[k].lower;
+        self->upper[2] = cases[k].upper;
+        self->scale[2] = cases[k].scale;
+        map_now(mapped);
+        assert_int_equal(mapped->outcome, OUTCOME_bad_data);
+        assert_true(mapped->reason[0] != '\0');
+    }
+}
+
+static void test_hypercube(void **state)
+{
+    struct mapped *mapped = *state;
+    struct fit_case *self = mapped->self;
+    self->lower[0] = -5;
+    self->upper[0] = 3;
+    self->scale[1] = SCALE_LOG10;
+    self->lower[1] = 1e-4;
+    self->upper[1] = 1e4;
+    self->scale[2] = SCALE_LOG; /* window: a decade each way around 1 */
+    self->start[3] = 20;        /* window: 0 to 40 */
+    map_now(mapped);
+    const double low[4] = {-5, -4, -log(10), 0}, high[4] = {3, 4, log(10), 40};
+    enum { ROWS = 97 };
+    unsigned char hit[4][ROWS] = {{0}};
+    double theta[4], again[4];
+    for (uint32_t k = 1; k <= ROWS; k++) {
+        fit_start_theta(&mapped->map, 5, 77, k, ROWS + 1, theta);
+        for (int j = 0; j < 4; j++) {
+            int stratum = (int)floor((theta[j] - low[j]) / (high[j] - low[j]) * ROWS);
+            assert_in_range(stratum, 0, ROWS - 1);
+            hit[j][stratum]++;
+        }
+        fit_start_theta(&mapped->map, 5, 77, k, ROWS + 1, again);
+        assert_memory_equal(theta, again, sizeof theta);
+        fit_start_theta(&mapped->map, 5, 78, k, ROWS + 1, again);
+        assert_memory_not_equal(theta, again, sizeof theta);
+        fit_start_theta(&mapped->map, 6, 77, k, ROWS + 1, again);
+        assert_memory_not_equal(theta, again, sizeof theta);
+    }
+    for (int j = 0; j < 4; j++)
+        for (int k = 0; k < ROWS; k++)
+            assert_int_equal(hit[j][k], 1);
+    /* coordinates are shuffled differently: the strata of two of them do not go together */
+    int together = 0;
+    for (uint32_t k = 1; k <= ROWS; k++) {
+        fit_start_theta(&mapped->map, 5, 77, k, ROWS + 1, theta);
+        together += (int)((theta[0] + 5) / 8 * ROWS) == (int)((theta[1] + 4) / 8 * ROWS);
+    }
+    assert_true(together < 10); /* one expected */
+    fit_start_theta(&mapped->map, 5, 77, 0, ROWS + 1, theta);
+    assert_memory_equal(theta, mapped->map.start, sizeof theta);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_order, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_bounds, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_start_exact, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_nonsense, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_hypercube, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

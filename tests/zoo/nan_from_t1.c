@@ -1,0 +1,11 @@
+/* The right-hand side is NaN after t = 1.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "zoo.h"
+
+static int rhs(const struct stiffit_point *at, double *ydot)
+{
+    ydot[0] = at->t > 1 ? NAN : -at->p[0] * at->y[0];
+    return STIFFIT_OK;
+}
+
+STIFFIT_EXPORT const struct stiffit_model stiffit_model = {ZOO_MODEL("nan_from_t1"), .rhs = rhs};
