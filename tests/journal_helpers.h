@@ -1,5 +1,5 @@
-/* Journals for tests: a scratch directory, an identity, and records that follow from their fit number alone, so that they
- * can be checked after reading. Include after cmocka.h.
+/* Journals for tests: a scratch directory, an identity, and records that follow from their fit number alone, so that
+ * they can be checked after reading. Include after cmocka.h.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TESTS_JOURNAL_HELPERS_H
 #define TESTS_JOURNAL_HELPERS_H
@@ -63,7 +63,8 @@ static inline struct run_identity example_identity(uint32_t n_parameter, uint32_
 }
 
 /* Reasons have all lengths from 0 to 159. */
-static inline struct fit_record *example_record(struct held_record *held, const struct run_identity *identity, uint64_t fit)
+static inline struct fit_record *example_record(struct held_record *held, const struct run_identity *identity,
+                                                uint64_t fit)
 {
     struct fit_record *record = hold_record(held);
     record->dataset = fit / identity->n_start;
@@ -84,7 +85,8 @@ static inline struct fit_record *example_record(struct held_record *held, const 
     return record;
 }
 
-static inline void write_journal(const char *directory, const struct run_identity *identity, uint64_t first, uint64_t end)
+static inline void write_journal(const char *directory, const struct run_identity *identity, uint64_t first,
+                                 uint64_t end)
 {
     struct journal *journal;
     struct error error;

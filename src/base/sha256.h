@@ -1,4 +1,5 @@
-/* SHA-256 of what a run depends on: identities of problem, model and options. A thin layer, so that nettle's names stay here.
+/* SHA-256 of what a run depends on: identities of problem, model and options. A thin layer, so that nettle's names
+ * stay here.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef BASE_SHA256_H
 #define BASE_SHA256_H

@@ -2,12 +2,14 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/command.h"
 
-#include <string.h>
+#include <ctype.h>
 
 /* Text as mdoc takes it: backslashes escaped, no line beginning with a dot or an apostrophe. */
-static void print_text(FILE *file, const char *text)
+static void print_text(FILE *file, const char *text, bool capital)
 {
     bool begins = true;
+    if (capital && *text)
+        fputc(toupper((unsigned char)*text++), file);
     for (const char *c = text; *c; c++) {
         if (begins && (*c == '.' || *c == '\''))
             fputs("\\&", file);
@@ -32,11 +34,11 @@ void help_mdoc(FILE *file, const struct command *command)
         if (metavar)
             fprintf(file, " Ar %s", metavar);
         fputc('\n', file);
-        print_text(file, option->help);
+        print_text(file, option->help, true);
         fputs(".\n", file);
         if (option->default_text) {
             fputs("Default: ", file);
-            print_text(file, option->default_text);
+            print_text(file, option->default_text, false);
             fputs(".\n", file);
         }
     }

@@ -49,7 +49,8 @@ static bool is_delimiter(const struct csv_reader *reader, int c)
 static enum status keep_byte(struct csv_reader *reader, int c, struct error *error)
 {
     if (reader->n_row == CSV_MAX_ROW)
-        return csv_fault(reader, CSV_NO_COLUMN, error, "the row is longer than %d bytes: is a quote missing, or is this no "
+        return csv_fault(reader, CSV_NO_COLUMN, error,
+                         "the row is longer than %d bytes: is a quote missing, or is this no "
                          "CSV file?", CSV_MAX_ROW);
     if (c == 0)
         return csv_fault(reader, CSV_NO_COLUMN, error, "there is a zero byte: this is no CSV file in UTF-8");
@@ -143,7 +144,8 @@ static enum status split_quoted(struct csv_reader *reader, char **p, struct erro
     }
     in = skip_blanks(reader, in);
     if (!status && *in && *in != reader->delimiter)
-        status = csv_fault(reader, reader->n_field - 1, error, "there is text behind the closing quote (a quote within a "
+        status = csv_fault(reader, reader->n_field - 1, error,
+                           "there is text behind the closing quote (a quote within a "
                            "quoted field is written twice)");
     *out = '\0';
     *p = in;
@@ -224,7 +226,8 @@ static enum status take_header(struct csv_reader *reader, struct error *error)
     if (status)
         return status;
     if (!more)
-        return error_set(error, STATUS_BAD_PROBLEM, "%s: is empty; a first line with the names of the columns is expected",
+        return error_set(error, STATUS_BAD_PROBLEM,
+                         "%s: is empty; a first line with the names of the columns is expected",
                          reader->path);
     reader->delimiter = find_delimiter(reader->row);
     if ((status = split_row(reader, error)))
@@ -235,8 +238,8 @@ static enum status take_header(struct csv_reader *reader, struct error *error)
             return csv_fault(reader, CSV_NO_COLUMN, error, "column %zu has no name", i + 1);
         for (size_t j = 0; j < i; j++)
             if (!strcmp(reader->name[j], reader->field[i]))
-                return csv_fault(reader, CSV_NO_COLUMN, error, "columns %zu and %zu have the same name, '%s'", j + 1, i + 1,
-                                 reader->field[i]);
+                return csv_fault(reader, CSV_NO_COLUMN, error, "columns %zu and %zu have the same name, '%s'", j + 1,
+                                 i + 1, reader->field[i]);
         if (!(reader->name[i] = strdup(reader->field[i])))
             break;
         reader->n_column = i + 1;
@@ -307,13 +310,15 @@ enum status csv_need_column(const struct csv_reader *reader, const char *name, s
         return STATUS_OK;
     for (size_t i = 0; i < reader->n_column && used < sizeof names; i++)
         used += (size_t)snprintf(names + used, sizeof names - used, "%s%.100s", i ? ", " : "", reader->name[i]);
-    return error_set(error, STATUS_BAD_PROBLEM, "%s: there is no column '%s'; the first line has: %s", reader->path, name, names);
+    return error_set(error, STATUS_BAD_PROBLEM, "%s: there is no column '%s'; the first line has: %s", reader->path,
+                     name, names);
 }
 
 enum status csv_next(struct csv_reader *reader, bool *more, struct error *error)
 {
     enum status status = read_raw(reader, more, error);
-    while (!status && *more && reader->row[strspn(reader->row, " \t\n")] == '\0' && !strchr(reader->row, reader->delimiter))
+    while (!status && *more && reader->row[strspn(reader->row, " \t\n")] == '\0' &&
+           !strchr(reader->row, reader->delimiter))
         status = read_raw(reader, more, error);
     if (status || !*more)
         return status;

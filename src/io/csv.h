@@ -13,9 +13,10 @@
 enum { CSV_MAX_ROW = 1 << 20 }; /* bytes of one row */
 #define CSV_NO_COLUMN SIZE_MAX
 
-/* Reads what RFC 4180 describes and what people have: fields may be quoted ("" for a quote, line breaks allowed inside);
- * lines end in LF, CR LF or CR; a byte-order mark is skipped; the delimiter is a comma, semicolon or tab, whichever the
- * first line has most of; blanks around an unquoted field and empty lines do not count. The first row names the columns. */
+/* Reads what RFC 4180 describes and what people have: fields may be quoted ("" for a quote, line breaks allowed
+ * inside); lines end in LF, CR LF or CR; a byte-order mark is skipped; the delimiter is a comma, semicolon or tab,
+ * whichever the first line has most of; blanks around an unquoted field and empty lines do not count. The first row
+ * names the columns. */
 struct csv_reader;
 
 /* "-" is standard input. Reads the header. Faults of the text are STATUS_BAD_PROBLEM: an empty file, a column without a

@@ -33,14 +33,16 @@ static enum status make_directory(const char *directory, struct error *error)
     if (stat(directory, &found) == 0) {
         if (S_ISDIR(found.st_mode))
             return STATUS_OK;
-        return error_set(error, STATUS_SYSTEM, "'%s' should be the journal's directory, but it is a file: rename it, or "
+        return error_set(error, STATUS_SYSTEM,
+                         "'%s' should be the journal's directory, but it is a file: rename it, or "
                          "choose another result file", directory);
     }
     enum status status = durable_parent(directory, parent, error);
     if (status)
         return status;
     if (stat(parent, &found) != 0)
-        return error_system(error, errno, "cannot make the journal '%s': there is no directory '%s'", directory, parent);
+        return error_system(error, errno, "cannot make the journal '%s': there is no directory '%s'", directory,
+                            parent);
     if (mkdir(directory, 0777) != 0 && errno != EEXIST)
         return error_system(error, errno, "cannot make the journal '%s' (may you write to '%s'?)", directory, parent);
     return durable_sync_directory(parent, error);

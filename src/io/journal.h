@@ -1,5 +1,5 @@
-/* The journal: every finished fit is appended as it ends, to a file of this process's own in RESULT.journal/. Resuming reads
- * all files there. No HDF5; appending is thread-safe and one write(2) each.
+/* The journal: every finished fit is appended as it ends, to a file of this process's own in RESULT.journal/. Resuming
+ * reads all files there. No HDF5; appending is thread-safe and one write(2) each.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef IO_JOURNAL_H
 #define IO_JOURNAL_H
@@ -22,8 +22,8 @@ struct run_identity {
 
 /* Whether all but the description is the same: then it is the same run. */
 bool identity_equal(const struct run_identity *a, const struct run_identity *b);
-/* Says in words what differs ("" if nothing does): data, model, numbers, and the words of the descriptions that only one
- * of them has. Returns `out`. */
+/* Says in words what differs ("" if nothing does): data, model, numbers, and the words of the descriptions that only
+ * one of them has. Returns `out`. */
 const char *identity_difference(const struct run_identity *before, const struct run_identity *now, char *out, size_t n);
 
 /* One finished fit. Fit number = dataset * n_start + start. */
@@ -42,8 +42,8 @@ struct journal; /* open for appending */
 /* Creates the directory if need be and this process's file in it. */
 enum status journal_open(struct journal **journal, const char *directory, const struct run_identity *identity,
                          struct error *error);
-/* Thread-safe. The record is with the operating system when this returns. After an error (the disk is full) a record that
- * was torn is taken back where that is possible. */
+/* Thread-safe. The record is with the operating system when this returns. After an error (the disk is full) a record
+ * that was torn is taken back where that is possible. */
 enum status journal_append(struct journal *journal, const struct fit_record *record, struct error *error);
 /* fsync; called by the one thread that keeps time. */
 enum status journal_sync(struct journal *journal, struct error *error);
@@ -59,13 +59,13 @@ const struct run_identity *journal_identity(const struct journal_reader *reader)
 uint64_t journal_n_record(const struct journal_reader *reader);  /* distinct fits */
 uint64_t journal_n_damaged(const struct journal_reader *reader); /* files with a tail that was cut off */
 bool journal_has(const struct journal_reader *reader, uint64_t fit);
-/* Fills the record (the caller provides parameter and at_bound). False with error->status OK: the fit is not there; false
- * with another: it cannot be read. Twins: the first wins, by file name and then by place. One thread at a time; cheap if
- * fits are asked for nearly in the order in which they ended. (journal_has is for any number of threads.) */
+/* Fills the record (the caller provides parameter and at_bound). False with error->status OK: the fit is not there;
+ * false with another: it cannot be read. Twins: the first wins, by file name and then by place. One thread at a time;
+ * cheap if fits are asked for nearly in the order in which they ended. (journal_has is for any number of threads.) */
 bool journal_get(struct journal_reader *reader, uint64_t fit, struct fit_record *record, struct error *error);
 void journal_reader_free(struct journal_reader *reader);
-/* Deletes the journal's files and the directory. Files that are no journal's are left, and then it is an error. A directory
- * that does not exist is none. */
+/* Deletes the journal's files and the directory. Files that are no journal's are left, and then it is an error. A
+ * directory that does not exist is none. */
 enum status journal_remove(const char *directory, struct error *error);
 
 #endif

@@ -96,7 +96,8 @@ void journal_encode_header(const struct run_identity *identity, unsigned char ou
     p = put_bytes(out, magic, sizeof magic);
     p = put_32(p, JOURNAL_FORMAT);
     p = put_32(p, JOURNAL_HEADER_SIZE - JOURNAL_HEADER_PREFIX);
-    uint32_t crc = checksum(checksum(0, out, 12), out + JOURNAL_HEADER_PREFIX, JOURNAL_HEADER_SIZE - JOURNAL_HEADER_PREFIX);
+    uint32_t crc = checksum(checksum(0, out, 12), out + JOURNAL_HEADER_PREFIX,
+                            JOURNAL_HEADER_SIZE - JOURNAL_HEADER_PREFIX);
     put_32(p, crc);
 }
 

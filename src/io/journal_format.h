@@ -1,10 +1,10 @@
-/* The bytes of a journal file, shared by the one who appends and the one who reads. Everything is little-endian; a file is a
- * header and then records, each with its length and a CRC-32 of what follows:
+/* The bytes of a journal file, shared by the one who appends and the one who reads. Everything is little-endian; a
+ * file is a header and then records, each with its length and a CRC-32 of what follows:
  *
  *   header  "STFJ", u32 format, u32 length, u32 crc (of the 12 bytes before and the payload), payload:
  *           problem[32] model[32] options[32] u64 seed, u64 n_dataset, u32 n_start, u32 n_parameter, description[1024]
- *   record  u32 length, u32 crc (of the payload), payload: u64 dataset, u32 start, u32 outcome, u32 notes, u32 n_reason,
- *           f64 objective, gradient_norm, seconds, i64 n_iteration, n_evaluation, n_step,
+ *   record  u32 length, u32 crc (of the payload), payload: u64 dataset, u32 start, u32 outcome, u32 notes,
+ *           u32 n_reason, f64 objective, gradient_norm, seconds, i64 n_iteration, n_evaluation, n_step,
  *           f64 parameter[n_parameter], i8 at_bound[n_parameter], reason[n_reason]
  *
  * SPDX-License-Identifier: BSD-3-Clause */

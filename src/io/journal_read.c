@@ -1,5 +1,5 @@
-/* Reading a journal: all files of the directory are gone through once to make an index, 16 bytes a fit; records are then
- * read through a few windows, as they are wanted nearly in the order in which they stand.
+/* Reading a journal: all files of the directory are gone through once to make an index, 16 bytes a fit; records are
+ * then read through a few windows, as they are wanted nearly in the order in which they stand.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/journal_format.h"
 
@@ -75,7 +75,8 @@ static enum status list_files(struct journal_reader *reader, struct error *error
         if (!journal_is_name(entry->d_name))
             continue;
         if (reader->n_file == MAX_FILE) {
-            status = error_set(error, STATUS_SYSTEM, "the journal '%s' has more than %d files", reader->directory, MAX_FILE);
+            status = error_set(error, STATUS_SYSTEM, "the journal '%s' has more than %d files", reader->directory,
+                               MAX_FILE);
             goto done;
         }
         if (reader->n_file == capacity) {
@@ -121,8 +122,8 @@ static enum status open_file(struct journal_reader *reader, size_t i, struct err
 }
 
 /* As many bytes as there are, up to n. */
-static enum status read_at(struct journal_reader *reader, uint64_t offset, unsigned char *bytes, size_t n, size_t *n_read,
-                           struct error *error)
+static enum status read_at(struct journal_reader *reader, uint64_t offset, unsigned char *bytes, size_t n,
+                           size_t *n_read, struct error *error)
 {
     for (*n_read = 0; *n_read < n;) {
         ssize_t got = pread(reader->file, bytes + *n_read, n - *n_read, (off_t)(offset + *n_read));
@@ -161,7 +162,8 @@ static enum status check_identity(struct journal_reader *reader, const struct ru
     if (identity_equal(found, &reader->identity))
         return STATUS_OK;
     identity_difference(found, &reader->identity, difference, sizeof difference);
-    return error_set(error, STATUS_SYSTEM, "the journal '%s' is of another run (%s): %s. Begin anew with --restart, which "
+    return error_set(error, STATUS_SYSTEM,
+                     "the journal '%s' is of another run (%s): %s. Begin anew with --restart, which "
                      "drops it, or name another result with -o", reader->directory, name, difference);
 }
 
@@ -217,7 +219,8 @@ static enum status scan_file(struct journal_reader *reader, size_t i, struct err
         reader->n_damaged++;
         goto done;
     case JOURNAL_HEADER_OTHER:
-        status = error_set(error, STATUS_SYSTEM, "'%s/%s' was written by another version of stiffit: finish that run with "
+        status = error_set(error, STATUS_SYSTEM,
+                           "'%s/%s' was written by another version of stiffit: finish that run with "
                            "it, or begin anew with --restart", reader->directory, reader->name[i]);
         goto done;
     case JOURNAL_HEADER_GOOD:

@@ -29,8 +29,8 @@ struct result_writer;
  * into the copy. */
 enum status result_writer_open(struct result_writer **writer, const char *path, const char *in_place_of,
                                const struct result_header *header, struct error *error);
-/* Rows in order. record->parameter and at_bound as in the header's order. The record and the id are copied. Equal headers
- * and rows make equal files, byte for byte. */
+/* Rows in order. record->parameter and at_bound as in the header's order. The record and the id are copied. Equal
+ * headers and rows make equal files, byte for byte. */
 enum status result_writer_add(struct result_writer *writer, const char *id, const struct fit_record *record,
                               struct error *error);
 enum status result_writer_finish(struct result_writer *writer, struct error *error);
@@ -48,7 +48,8 @@ struct result_info {
 };
 /* Whether the file can be opened and has /fits; false for a problem file without results. */
 bool result_is_there(const char *path);
-/* STATUS_SYSTEM where there is no such file; STATUS_BAD_PROBLEM where it holds no results or is damaged, said in words. */
+/* STATUS_SYSTEM where there is no such file; STATUS_BAD_PROBLEM where it holds no results or is damaged, said in
+ * words. */
 enum status result_open(struct result **result, const char *path, struct error *error);
 void result_close(struct result *result);
 const struct result_info *result_info(const struct result *result);

@@ -11,10 +11,12 @@ enum result_kind { RESULT_DOUBLE, RESULT_INT64, RESULT_UINT32, RESULT_INT8, RESU
 
 /* constant, path, kind, whether it has a number per parameter, field of struct fit_record, unit, description */
 #define RESULT_COLUMN_LIST(X) \
-    X(PARAMETERS, "/fits/parameters", DOUBLE, true, parameter, NULL, "best fit, natural scale; NaN where there is none") \
+    X(PARAMETERS, "/fits/parameters", DOUBLE, true, parameter, NULL, \
+      "best fit, natural scale; NaN where there is none") \
     X(OBJECTIVE, "/fits/objective", DOUBLE, false, objective, NULL, "value at the best fit; kind says of what") \
     X(STATUS, "/fits/status", OUTCOME, false, outcome, NULL, "how the fit ended") \
-    X(NOTES, "/fits/notes", UINT32, false, notes, NULL, "compromises, a bit each; the attributes bit_0, ... name them") \
+    X(NOTES, "/fits/notes", UINT32, false, notes, NULL, \
+      "compromises, a bit each; the attributes bit_0, ... name them") \
     X(START, "/fits/start", UINT32, false, start, NULL, "number of the start that gave this fit, from 0") \
     X(GRADIENT_NORM, "/fits/gradient_norm", DOUBLE, false, gradient_norm, NULL, \
       "largest entry of the projected gradient in the optimiser's scale") \

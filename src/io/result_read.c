@@ -48,13 +48,16 @@ static enum status check_kind(struct result *result, struct error *error)
         goto done;
     bool is_problem = kind && !strcmp(kind, "problem"), is_result = kind && !strcmp(kind, "result");
     if (!is_problem && !is_result)
-        status = error_set(error, STATUS_BAD_PROBLEM, "'%s' is no result of stiffit: it has no attribute stiffit_file = "
+        status = error_set(error, STATUS_BAD_PROBLEM,
+                           "'%s' is no result of stiffit: it has no attribute stiffit_file = "
                            "\"result\"", path);
     else if (is_problem && hdf5_kind(&result->file, "/fits") != HDF5_GROUP)
-        status = error_set(error, STATUS_BAD_PROBLEM, "'%s' is a problem file without results: give the result file, or fit "
+        status = error_set(error, STATUS_BAD_PROBLEM,
+                           "'%s' is a problem file without results: give the result file, or fit "
                            "it first (stiffit run)", path);
     else if (is_result && (!has_format || format != RESULT_FORMAT))
-        status = error_set(error, STATUS_BAD_PROBLEM, "'%s' has a format that this version of stiffit cannot read (it reads "
+        status = error_set(error, STATUS_BAD_PROBLEM,
+                           "'%s' has a format that this version of stiffit cannot read (it reads "
                            "%d)", path, RESULT_FORMAT);
 done:
     free(kind);
@@ -76,7 +79,8 @@ static enum status read_names(struct result *result, const char *group, const ch
     if (required)
         result->info.n_parameter = column.n_row;
     if (column.n_row > JOURNAL_MAX_PARAMETER || column.n_row != result->info.n_parameter) {
-        status = error_set(error, STATUS_BAD_PROBLEM, "'%s': %s has %" PRIu64 " entries where %s", result->info.path, path,
+        status = error_set(error, STATUS_BAD_PROBLEM, "'%s': %s has %" PRIu64 " entries where %s", result->info.path,
+                           path,
                            column.n_row, required ? "100000 are the most" : "there is one for each parameter name");
         goto done;
     }
@@ -117,7 +121,8 @@ static enum status read_hash(struct result *result, const char *name, unsigned c
     return status;
 }
 
-static enum status read_count(struct result *result, const char *name, uint64_t most, uint64_t *value, struct error *error)
+static enum status read_count(struct result *result, const char *name, uint64_t most, uint64_t *value,
+                              struct error *error)
 {
     bool present;
     enum status status = hdf5_attribute_uint64(&result->file, "/provenance", name, &present, value, error);
@@ -201,7 +206,8 @@ static enum status open_column(struct result *result, struct hdf5_column *column
     if (status)
         return status;
     if (column->width != width || column->n_row != result->info.n_fit)
-        return error_set(error, STATUS_BAD_PROBLEM, "'%s': %s has %" PRIu64 " rows of %" PRIu64 "; %" PRIu64 " of %zu are "
+        return error_set(error, STATUS_BAD_PROBLEM,
+                         "'%s': %s has %" PRIu64 " rows of %" PRIu64 "; %" PRIu64 " of %zu are "
                          "expected", result->info.path, path, column->n_row, column->width, result->info.n_fit, width);
     return STATUS_OK;
 }
@@ -277,8 +283,8 @@ void result_close(struct result *result)
 const struct result_info *result_info(const struct result *result) { return &result->info; }
 
 /* Fills the field of each record of the block from the values of one column. */
-static enum status spread(const struct result *result, struct result_block *block, enum result_column i, const void *values,
-                          struct error *error)
+static enum status spread(const struct result *result, struct result_block *block, enum result_column i,
+                          const void *values, struct error *error)
 {
     const struct result_column_info *info = &result_columns[i];
     const double *reals = values;
@@ -288,7 +294,8 @@ static enum status spread(const struct result *result, struct result_block *bloc
         struct fit_record *record = &block->record[row];
         char *field = (char *)record + info->offset;
         if (info->kind == RESULT_OUTCOME && (integers[row] < 0 || integers[row] >= N_OUTCOME))
-            return error_set(error, STATUS_BAD_PROBLEM, "'%s': %s row %" PRIu64 " is %" PRId64 ", which is no status of this "
+            return error_set(error, STATUS_BAD_PROBLEM,
+                             "'%s': %s row %" PRIu64 " is %" PRId64 ", which is no status of this "
                              "version of stiffit", result->info.path, info->path, block->first + row, integers[row]);
         switch (info->kind) {
         case RESULT_DOUBLE:
@@ -322,11 +329,11 @@ static enum status read_column(struct result *result, struct result_block *block
 
 static enum status read_texts(struct result *result, struct result_block *block, struct error *error)
 {
-    enum status status = hdf5_column_read_strings(&result->id, block->first, block->n, RESULT_MAX_ID, block->arena, block->id,
-                                                  error);
+    enum status status = hdf5_column_read_strings(&result->id, block->first, block->n, RESULT_MAX_ID, block->arena,
+                                                  block->id, error);
     if (!status && result->message.dataset)
-        status = hdf5_column_read_strings(&result->message, block->first, block->n, MAX_NAME, block->arena, block->reason,
-                                          error);
+        status = hdf5_column_read_strings(&result->message, block->first, block->n, MAX_NAME, block->arena,
+                                          block->reason, error);
     for (size_t row = 0; row < block->n && !status; row++) {
         char *reason = block->record[row].reason;
         if (!block->reason[row])
@@ -355,7 +362,8 @@ static bool make_records(struct result_block *block, size_t n_parameter)
     return true;
 }
 
-enum status result_read(struct result *result, struct result_block *block, uint64_t first, size_t n, struct error *error)
+enum status result_read(struct result *result, struct result_block *block, uint64_t first, size_t n,
+                        struct error *error)
 {
     const struct result_info *info = &result->info;
     uint64_t n_left = first < info->n_fit ? info->n_fit - first : 0;

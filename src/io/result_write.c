@@ -16,7 +16,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { BLOCK_ROWS = 4096, BLOCK_BYTES = 4 << 20, COMPRESS_FROM = 4096, MAX_PROVENANCE_TEXT = 32000, COPY_PIECE = 1 << 20 };
+enum { BLOCK_ROWS = 4096, BLOCK_BYTES = 4 << 20, COMPRESS_FROM = 4096, MAX_PROVENANCE_TEXT = 32000 };
+enum { COPY_PIECE = 1 << 20 };
 
 struct result_writer {
     char *path;              /* what the file will be called */
@@ -98,7 +99,8 @@ done:
 static enum status put_identity(struct result_writer *writer, const struct run_identity *identity, struct error *error)
 {
     const struct { const char *name; const unsigned char *hash; } hashes[] = {
-        {"identity_problem", identity->problem}, {"identity_model", identity->model}, {"identity_options", identity->options}};
+        {"identity_problem", identity->problem}, {"identity_model", identity->model},
+        {"identity_options", identity->options}};
     const struct { const char *name; uint64_t value; } numbers[] = {
         {"identity_seed", identity->seed}, {"identity_n_dataset", identity->n_dataset},
         {"identity_n_start", identity->n_start}, {"identity_n_parameter", identity->n_parameter}};
@@ -109,14 +111,16 @@ static enum status put_identity(struct result_writer *writer, const struct run_i
         status = hdf5_put_text(&writer->file, "/provenance", hashes[i].name, hex, error);
     }
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers && !status; i++)
-        status = hdf5_put_number(&writer->file, "/provenance", numbers[i].name, H5T_NATIVE_UINT64, &numbers[i].value, error);
+        status = hdf5_put_number(&writer->file, "/provenance", numbers[i].name, H5T_NATIVE_UINT64, &numbers[i].value,
+                                 error);
     if (!status)
         status = hdf5_put_text(&writer->file, "/provenance", "identity_description", identity->description, error);
     return status;
 }
 
 /* Attributes hold less than 64 KiB; a command line may be longer. */
-static enum status put_provenance(struct result_writer *writer, const struct provenance *provenance, struct error *error)
+static enum status put_provenance(struct result_writer *writer, const struct provenance *provenance,
+                                  struct error *error)
 {
     char cut[MAX_PROVENANCE_TEXT + 4];
     enum status status = STATUS_OK;
@@ -187,13 +191,15 @@ static enum status make_column(struct result_writer *writer, enum result_column 
 static enum status make_columns(struct result_writer *writer, const struct result_header *header, struct error *error)
 {
     uint64_t n_row = header->identity.n_dataset;
-    enum status status = hdf5_column_create_strings(&writer->id, &writer->file, "/fits/id", header->id_length, true, error);
+    enum status status = hdf5_column_create_strings(&writer->id, &writer->file, "/fits/id", header->id_length, true,
+                                                    error);
     for (int i = 0; i < N_RESULT_COLUMN && !status; i++)
         status = make_column(writer, (enum result_column)i, n_row, error);
     if (!status)
         status = hdf5_column_create_strings(&writer->message, &writer->file, "/fits/message", 0, true, error);
     if (!status)
-        status = hdf5_put_text(&writer->file, result_columns[RESULT_OBJECTIVE].path, "kind", header->objective_kind, error);
+        status = hdf5_put_text(&writer->file, result_columns[RESULT_OBJECTIVE].path, "kind", header->objective_kind,
+                               error);
     if (!status)
         status = put_notes(writer, error);
     writer->id_text = malloc(writer->max_row * sizeof *writer->id_text);
@@ -306,7 +312,8 @@ enum status result_writer_add(struct result_writer *writer, const char *id, cons
     if (!writer->id_text[row] || !writer->message_text[row])
         return no_memory(writer, error);
     for (int i = 0; i < N_RESULT_COLUMN; i++)
-        result_cell_put((enum result_column)i, record, writer->n_parameter, writer->cells[i] + row * writer->cell_size[i]);
+        result_cell_put((enum result_column)i, record, writer->n_parameter,
+                        writer->cells[i] + row * writer->cell_size[i]);
     writer->n_row++;
     return writer->n_row == writer->max_row ? write_block(writer, error) : STATUS_OK;
 }
@@ -323,7 +330,8 @@ static void close_columns(struct result_writer *writer)
 
 static enum status describe_strings(struct result_writer *writer, struct error *error)
 {
-    enum status status = hdf5_put_text(&writer->file, "/fits/id", "description", "the dataset, in the problem's order", error);
+    enum status status = hdf5_put_text(&writer->file, "/fits/id", "description", "the dataset, in the problem's order",
+                                       error);
     if (status)
         return status;
     return hdf5_put_text(&writer->file, "/fits/message", "description", "why a fit is no success", error);

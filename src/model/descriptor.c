@@ -39,8 +39,8 @@ enum status descriptor_copy(struct stiffit_model *copy, const struct stiffit_mod
 {
     if (descriptor->abi_version != STIFFIT_ABI_VERSION)
         return error_set(error, STATUS_BAD_MODEL,
-                         "%s: the plugin was built for version %u of the plugin interface, this program needs version "
-                         "%u; compile it again with this program's stiffit/model.h", origin,
+                         "%s: the plugin was built for version %u of the plugin interface (ABI), this program needs "
+                         "version %u; compile it again with this program's stiffit/model.h", origin,
                          (unsigned)descriptor->abi_version, STIFFIT_ABI_VERSION);
     size_t size = descriptor->struct_size;
     /* Whatever comes after the required functions may be missing. */

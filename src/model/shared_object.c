@@ -103,7 +103,9 @@ static enum status open_anonymous(struct shared_object *object, const void *byte
     }
     const char *message = loader_message(object->name);
     *unusable = strstr(message, "cannot open") || strstr(message, "failed to map segment");
-    return error_set(error, STATUS_BAD_MODEL, "%s: cannot load this shared object: %s", origin, message);
+    bool lacks = strstr(message, "undefined symbol") != NULL;
+    return error_set(error, STATUS_BAD_MODEL, "%s: cannot load this shared object: %s%s", origin, message,
+                     lacks ? "; compile all of the model's source files into one .so, and link with -lm" : "");
 }
 
 static enum status open_in_directory(struct shared_object *object, const void *bytes, size_t n_byte, const char *origin,

@@ -2,16 +2,10 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/dense.h"
 
+#include "ode/wide.h"
+
 #include <math.h>
 #include <string.h>
-
-/* On x86-64 the code for any size exists twice, with and without AVX2; the loader picks. No multiply-add is fused in
- * either, so both give the same bits. */
-#if defined(__x86_64__) && defined(__gnu_linux__) && !defined(__clang__) && !defined(__SANITIZE_THREAD__)
-#define WIDE __attribute__((target_clones("avx2", "default")))
-#else
-#define WIDE
-#endif
 
 #define INLINE static inline __attribute__((always_inline))
 

@@ -11,6 +11,10 @@
 /* That many steps in a row that are lost in rounding: the integrator will not get any further. */
 enum { MAX_STUCK = 20 };
 
+/* Without sensitivities, systems up to this size are factored anew in each step: it costs nothing then, and the states come
+ * out more accurate (Robertson, rtol 1e-6: 5.8e-6 in 242 steps instead of 1.3e-5 in 278). */
+enum { ALWAYS_FACTOR = 4 };
+
 static bool finish(struct workspace *ws, enum evaluation_outcome outcome)
 {
     struct evaluation *evaluation = ws->evaluation;
@@ -86,6 +90,7 @@ static void choose_blocks(struct workspace *ws)
         n_block++;
     }
     ws->n_block = n_block;
+    ws->keeps_factors = n_block > 0 || ws->n_state > ALWAYS_FACTOR;
     if (ws->bank)
         vector_bank_set_blocks(ws->bank, 1 + n_block);
 }

@@ -3,19 +3,12 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/vector.h"
 
+#include "ode/wide.h"
+
 #include <float.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
-
-/* Elementwise loops: a result may be the very same vector as an argument, never one that overlaps it. */
-#if defined(__clang__)
-#define EACH _Pragma("clang loop vectorize(assume_safety)") for
-#elif defined(__GNUC__)
-#define EACH _Pragma("GCC ivdep") for
-#else
-#define EACH for
-#endif
 
 enum { ALIGNMENT = 64 };
 
@@ -82,7 +75,7 @@ static sunrealtype *op_pointer(N_Vector v) { return vector_data(v); }
 
 
 
-static void op_linear_sum(sunrealtype a, N_Vector xv, sunrealtype b, N_Vector yv, N_Vector zv)
+WIDE static void op_linear_sum(sunrealtype a, N_Vector xv, sunrealtype b, N_Vector yv, N_Vector zv)
 {
     const double *x = vector_data(xv), *y = vector_data(yv);
     double *z = vector_data(zv);
@@ -108,7 +101,7 @@ static void op_const(sunrealtype c, N_Vector zv)
         z[i] = c;
 }
 
-static void op_scale(sunrealtype c, N_Vector xv, N_Vector zv)
+WIDE static void op_scale(sunrealtype c, N_Vector xv, N_Vector zv)
 {
     const double *x = vector_data(xv);
     double *z = vector_data(zv);
@@ -208,22 +201,40 @@ static sunrealtype op_max_norm(N_Vector xv)
     return largest;
 }
 
-/* A NaN anywhere must come out as NaN, which a maximum alone does not see to. */
+/* False: a NaN, which must come out of the norm. */
+static inline bool keep_largest(double *largest, double sum)
+{
+    if (sum > *largest)
+        *largest = sum;
+    return !isnan(sum);
+}
+
 static sunrealtype op_wrms_norm(N_Vector xv, N_Vector wv)
 {
     const struct vector_bank *bank = bank_of(xv);
     const double *x = vector_data(xv), *w = vector_data(wv);
     size_t n = bank->n_state;
     double largest = 0;
-    for (size_t k = 0; k < bank->n_block; k++, x += n, w += n) {
+    size_t k = 0;
+    for (; k + 4 <= bank->n_block; k += 4, x += 4 * n, w += 4 * n) {
+        /* four blocks at a time, because a single sum waits for itself */
+        double sum[4] = {0, 0, 0, 0};
+        for (size_t i = 0; i < n; i++)
+            for (size_t b = 0; b < 4; b++) {
+                double term = x[i + b * n] * w[i + b * n];
+                sum[b] += term * term;
+            }
+        for (size_t b = 0; b < 4; b++)
+            if (!keep_largest(&largest, sum[b]))
+                return sum[b];
+    }
+    for (; k < bank->n_block; k++, x += n, w += n) {
         double sum = 0;
         for (size_t i = 0; i < n; i++) {
             double term = x[i] * w[i];
             sum += term * term;
         }
-        if (sum > largest)
-            largest = sum;
-        else if (isnan(sum))
+        if (!keep_largest(&largest, sum))
             return sum;
     }
     return sqrt(largest / (double)n);
@@ -287,7 +298,7 @@ static sunrealtype op_min_quotient(N_Vector numerator, N_Vector denominator)
 
 
 /* z = sum c_j x_j; z may be x_0. Two vectors at a time keep the number of passes over z low. */
-static int op_linear_combination(int n_vector, sunrealtype *c, N_Vector *xs, N_Vector zv)
+WIDE static int op_linear_combination(int n_vector, sunrealtype *c, N_Vector *xs, N_Vector zv)
 {
     double *z = vector_data(zv);
     size_t n = length_of(zv);
@@ -312,7 +323,7 @@ static int op_linear_combination(int n_vector, sunrealtype *c, N_Vector *xs, N_V
 }
 
 /* z_j = a_j x + y_j */
-static int op_scale_add_multi(int n_vector, sunrealtype *a, N_Vector xv, N_Vector *ys, N_Vector *zs)
+WIDE static int op_scale_add_multi(int n_vector, sunrealtype *a, N_Vector xv, N_Vector *ys, N_Vector *zs)
 {
     const double *x = vector_data(xv);
     size_t n = length_of(xv);

@@ -71,7 +71,6 @@ struct workspace *workspace_new(const struct stiffit_model *abi, const struct od
     ws->h_parameter = new_array(n_observable, n_parameter);
     ws->h_row = new_array(n_observable, n_parameter);
     ws->linear = linear_new(plan);
-    ws->keeps_factors = getenv("KEEP") != NULL;
     bool complete = derivatives_init(&ws->model, abi, ws->rtol, ws->atol) && ws->block_parameter && ws->block_rhs &&
                     ws->sens_block && ws->block_floor && ws->y_now && ws->f && ws->f_predicted && ws->delta && ws->rhs_parameter &&
                     ws->columns && ws->h && ws->h_state && ws->h_parameter && ws->h_row && ws->linear;

@@ -1,6 +1,6 @@
-/* Every call that may fail does so once: the k-th allocation, write, fsync or rename of an operation, for all k until it
- * succeeds; once as a passing fault and once as a lasting one. Errors are said, nothing leaks, and what was acknowledged is
- * there. The calls are replaced by linking functions of their names here.
+/* Every call that may fail does so once: the k-th allocation, write, fsync or rename of an operation, for all k until
+ * it succeeds; once as a passing fault and once as a lasting one. Errors are said, nothing leaks, and what was
+ * acknowledged is there. The calls are replaced by linking functions of their names here.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -83,7 +83,8 @@ int rename(const char *from, const char *to)
 #endif
 
 #ifdef CAN_FAIL_ALLOCATIONS
-extern void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_realloc(void *, size_t), __libc_free(void *);
+extern void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_realloc(void *, size_t);
+extern void __libc_free(void *);
 static long n_alive; /* pieces of memory */
 
 static void *refuse(void)

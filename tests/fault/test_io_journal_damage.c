@@ -1,5 +1,5 @@
-/* Damaged journals: cut at every byte, a bit flipped at every byte, torn by a full disk. Whole records before the damage
- * count, nothing wrong is ever read, and other processes' files stay as they are.
+/* Damaged journals: cut at every byte, a bit flipped at every byte, torn by a full disk. Whole records before the
+ * damage count, nothing wrong is ever read, and other processes' files stay as they are.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -37,7 +37,8 @@ static size_t whole_records(size_t n_byte)
 }
 
 /* Exactly fits 0 to n_record - 1 are there, with their values. */
-static void expect_first(const char *directory, const struct run_identity *identity, size_t n_record, uint64_t n_damaged)
+static void expect_first(const char *directory, const struct run_identity *identity, size_t n_record,
+                         uint64_t n_damaged)
 {
     struct journal_reader *reader = read_journal(directory, identity);
     assert_int_equal(journal_n_record(reader), n_record);
@@ -181,8 +182,8 @@ static void strange_things_in_the_directory(void **state)
     struct error error;
     find_ends(&identity);
     write_journal(directory, &identity, 0, N_RECORD);
-    const char *const names[] = {"x.log", "README", ".nfs0001", "a-1-2-0123456789abcdeg.log", "a-1-2-0123456789abcdef.log~",
-                                 "-1-2-0123456789abcdef.log", "a-b-2-0123456789abcdef.log"};
+    const char *const names[] = {"x.log", "README", ".nfs0001", "a-1-2-0123456789abcdeg.log",
+                                 "a-1-2-0123456789abcdef.log~", "-1-2-0123456789abcdef.log", "a-b-2-0123456789abcdef.log"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         snprintf(path, sizeof path, "%s/%s", directory, names[i]);
         FILE *file = fopen(path, "w");
@@ -254,7 +255,8 @@ static int fill_up(const char *directory, const struct run_identity *identity, s
         struct held_record held;
         if (journal_append(journal, example_record(&held, identity, fit), &error) == STATUS_OK)
             continue;
-        bool told = error.status == STATUS_SYSTEM && strstr(error.message, "make room") && strstr(error.message, directory);
+        bool told = error.status == STATUS_SYSTEM && strstr(error.message, "make room") &&
+            strstr(error.message, directory);
         return told ? 42 : 2;
     }
     return 3;

@@ -99,10 +99,11 @@ static void escapes_strings(void **state)
 static void passes_utf8_and_replaces_what_is_none(void **state)
 {
     (void)state;
-    /* Valid: 2, 3 and 4 bytes, the last code point. Invalid: a lone continuation, overlong forms, a surrogate, beyond the
-     * last code point, sequences cut short in the middle and at the end. */
+    /* Valid: 2, 3 and 4 bytes, the last code point. Invalid: a lone continuation, overlong forms, a surrogate, beyond
+     * the last code point, sequences cut short in the middle and at the end. */
     const struct { const char *in, *out; } cases[] = {
-        {"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\xf4\x8f\xbf\xbf", "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\xf4\x8f\xbf\xbf"},
+        {"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\xf4\x8f\xbf\xbf",
+         "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\xf4\x8f\xbf\xbf"},
         {"a\x80z", "a\xef\xbf\xbdz"},
         {"\xc0\xaf", "\xef\xbf\xbd\xef\xbf\xbd"},
         {"\xe0\x80\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},

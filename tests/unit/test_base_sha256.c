@@ -1,4 +1,5 @@
-/* SHA-256: the standard's own examples (FIPS 180-2, appendix B), and that canonical feeding tells different inputs apart.
+/* SHA-256: the standard's own examples (FIPS 180-2, appendix B), and that canonical feeding tells different inputs
+ * apart.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>

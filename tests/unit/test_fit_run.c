@@ -303,13 +303,13 @@ static void test_failed_start(void **state)
 static bool fail_some(struct fit_case *self, struct evaluation *evaluation)
 {
     double u = random_uniform(self->random, 0, (uint64_t)self->n_ask);
-    if (self->n_ask == 1 || u > 0.4)
+    if (self->n_ask == 1 || u > 0.3)
         return true;
-    if (u < 0.1)
+    if (u < 0.08)
         evaluation->outcome = EVALUATION_ODE_FAILED;
-    else if (u < 0.2)
+    else if (u < 0.16)
         evaluation->prediction[3] = NAN;
-    else if (u < 0.3)
+    else if (u < 0.24)
         evaluation->d_prediction[5] = -INFINITY;
     else
         evaluation->prediction[0] = 1e200; /* its square overflows */

@@ -1,5 +1,5 @@
-/* CSV: every form that people's files have, faults told by line and column, numbers whatever the locale, and Python's csv
- * module as the judge of what is written.
+/* CSV: every form that people's files have, faults told by line and column, numbers whatever the locale, and Python's
+ * csv module as the judge of what is written.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -182,7 +182,8 @@ static void columns_are_found_by_name(void **state)
     assert_int_equal(csv_need_column(reader, "value", &column, &error), STATUS_OK);
     assert_int_equal(column, 3);
     assert_int_equal(csv_need_column(reader, "sigma", &column, &error), STATUS_BAD_PROBLEM);
-    assert_non_null(strstr(error.message, "there is no column 'sigma'; the first line has: Dataset, time, TIME, value"));
+    assert_non_null(strstr(error.message,
+                           "there is no column 'sigma'; the first line has: Dataset, time, TIME, value"));
     csv_close(reader);
 }
 
@@ -210,8 +211,8 @@ static void parses_decimal_numbers_only(void **state)
         {"\t7", 7}, {"inf", INFINITY}, {"-Inf", -INFINITY}, {"Infinity", INFINITY}, {"1e-400", 0},
         {"0.1", 0.1}, {"123456789012345678901234567890", 123456789012345678901234567890.0}};
     const char *const missing[] = {"", " ", ".", "NA", "na", "N/A", "NaN", "nan", " NA "};
-    const char *const bad[] = {"x", "1x", "1 2", "1,5", "0x10", "1e999", "-1e999", "--1", "1e", "nan(1)", "in", "TRUE", "1d3",
-                               "-NA", "1..2"};
+    const char *const bad[] = {"x", "1x", "1 2", "1,5", "0x10", "1e999", "-1e999", "--1", "1e", "nan(1)", "in", "TRUE",
+                               "1d3", "-NA", "1..2"};
     double value;
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
         assert_true(csv_parse_double(good[i].text, &value));
@@ -253,10 +254,11 @@ static void the_locale_does_not_matter(void **state)
 static void what_is_written_is_read_back(void **state)
 {
     (void)state;
-    static const char *const texts[] = {"plain", "", "a,b", "say \"hi\"", "two\nlines", "cr\rhere", " blank ", "tab\t", "semi;",
-                                        "\xc3\xa9", "NA", "\""};
+    static const char *const texts[] = {"plain", "", "a,b", "say \"hi\"", "two\nlines", "cr\rhere", " blank ", "tab\t",
+                                        "semi;", "\xc3\xa9", "NA", "\""};
     enum { N = sizeof texts / sizeof *texts };
-    const double values[] = {0.1, -1e-300, 5e-324, 1.7976931348623157e308, NAN, INFINITY, -INFINITY, 1.0 / 3, 1e22, -0.0, 3, 7};
+    const double values[] = {0.1, -1e-300, 5e-324, 1.7976931348623157e308, NAN, INFINITY, -INFINITY, 1.0 / 3, 1e22,
+                             -0.0, 3, 7};
     struct error error;
     bool more;
     double value;
@@ -293,8 +295,8 @@ static void what_is_written_is_read_back(void **state)
     char command[800];
     snprintf(command, sizeof command,
              "/usr/bin/python3 -c \"import csv; r = list(csv.reader(open('%s', newline='')));"
-             "t = ['plain', '', 'a,b', 'say \\\"hi\\\"', 'two\\nlines', 'cr\\rhere', ' blank ', 'tab\\t', 'semi;', '\\u00e9', 'NA',"
-             " '\\\"']; assert [x[0] for x in r[1:]] == t, r; assert float(r[1][1]) == 0.1\"", path);
+             "t = ['plain', '', 'a,b', 'say \\\"hi\\\"', 'two\\nlines', 'cr\\rhere', ' blank ', 'tab\\t', "
+             "'semi;', '\\u00e9', 'NA', '\\\"']; assert [x[0] for x in r[1:]] == t, r; assert float(r[1][1]) == 0.1\"", path);
     assert_int_equal(system(command), 0);
 }
 

@@ -53,8 +53,9 @@ static void odd_numbers_survive(void **state)
     struct error error;
     double parameter[3] = {NAN, -INFINITY, -0.0};
     int8_t at_bound[3] = {-1, 0, 1};
-    struct fit_record record = {.dataset = 999999, .outcome = OUTCOME_bad_data, .notes = UINT32_MAX, .objective = INFINITY,
-                                .gradient_norm = -NAN, .seconds = 5e-324, .n_iteration = INT64_MIN, .n_evaluation = INT64_MAX,
+    struct fit_record record = {.dataset = 999999, .outcome = OUTCOME_bad_data, .notes = UINT32_MAX,
+                                .objective = INFINITY, .gradient_norm = -NAN, .seconds = 5e-324,
+                                .n_iteration = INT64_MIN, .n_evaluation = INT64_MAX,
                                 .n_step = -1, .parameter = parameter, .at_bound = at_bound};
     memset(record.reason, 'r', sizeof record.reason); /* no NUL: cut, not overrun */
     assert_int_equal(journal_open(&journal, directory, &identity, &error), STATUS_OK);
@@ -283,8 +284,8 @@ static void another_run_is_refused_in_words(void **state)
     struct run_identity now = before;
     now.options[3]++;
     snprintf(now.description, sizeof now.description, "rtol=1e-8 atol=1e-10 max-steps=5");
-    expect_refusal(directory, &now, (const char *[]){"options there: rtol=1e-6, now: rtol=1e-8 max-steps=5.", "--restart",
-                                                     directory, NULL});
+    expect_refusal(directory, &now, (const char *[]){"options there: rtol=1e-6, now: rtol=1e-8 max-steps=5.",
+                                                     "--restart", directory, NULL});
     now = before;
     now.problem[31]++;
     expect_refusal(directory, &now, (const char *[]){"the problem's data have changed", NULL});

@@ -1,5 +1,5 @@
-/* Result files: what is written is read back by our reader and, with h5py as the judge, by others; equal rows make equal
- * bytes; a file appears whole or not at all; files of other kinds are told by name.
+/* Result files: what is written is read back by our reader and, with h5py as the judge, by others; equal rows make
+ * equal bytes; a file appears whole or not at all; files of other kinds are told by name.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -92,7 +92,8 @@ static void expect_rows(const char *path, uint64_t n_row, size_t n_at_once, bool
         assert_int_equal(block.first, row);
         for (size_t i = 0; i < block.n; i++, row++) {
             struct held_record held;
-            struct fit_record *expected = example_record(&held, &header.identity, row * 4 + row % 4), *found = &block.record[i];
+            struct fit_record *expected = example_record(&held, &header.identity, row * 4 + row % 4);
+            struct fit_record *found = &block.record[i];
             if (row % 100 == 3)
                 expected->objective = held.parameter[0] = held.parameter[1] = held.parameter[2] = NAN;
             assert_string_equal(block.id[i], example_id(row, long_ids, id));

@@ -5,6 +5,8 @@
 
 #include "base/clock.h"
 
+#include <pthread.h>
+
 static const struct ode_options usual = ODE_OPTIONS_DEFAULT;
 
 /* Robertson's kinetics, with a covariate that makes it misbehave: 1: rhs fails from y3 > 0.1 on; 2: NaN there; 3: fatal there;
@@ -215,6 +217,84 @@ static void test_discard(void **state)
     ode_case_fini(&c);
 }
 
+/* Four threads with an engine each share seven workspaces, set evaluations aside whenever they can, and hand them on. */
+enum { N_THREAD = 4, N_ROUND = 30 };
+
+struct worker {
+    struct engine_pool *pool;
+    const struct answer *expected;
+    struct ode_case cases[2]; /* only the arrays and the evaluation are used */
+    int n_wrong, n_aside;
+};
+
+static bool over_now(void *context)
+{
+    (void)context;
+    return true;
+}
+
+static void *work(void *argument)
+{
+    struct worker *w = argument;
+    struct error error;
+    struct engine *engine = engine_new(w->pool, &error);
+    struct engine_turn turn = {.over = over_now};
+    for (int round = 0; engine && round < N_ROUND; round++) {
+        struct evaluation *waiting[2] = {&w->cases[0].evaluation, &w->cases[1].evaluation};
+        int n_waiting = 2;
+        while (n_waiting > 0) {
+            struct evaluation *e = waiting[0], *done = NULL;
+            waiting[0] = waiting[1];
+            n_waiting--;
+            engine_submit(engine, e);
+            while (!(done = engine_work(engine, &turn)) && !engine_withdraw(engine))
+                ;
+            if (done)
+                continue;
+            w->n_aside++;
+            waiting[n_waiting++] = e;
+        }
+        for (int i = 0; i < 2; i++) {
+            struct answer a = answer_of(&w->cases[i]);
+            w->n_wrong += memcmp(&a, w->expected, sizeof a) != 0;
+        }
+    }
+    engine_free(engine);
+    return engine;
+}
+
+static void test_threads(void **state)
+{
+    (void)state;
+    static struct worker workers[N_THREAD];
+    struct model model = {.abi = robertson};
+    struct error error = {0};
+    struct answer expected = straight();
+    struct engine_pool *pool = engine_pool_new(&model, &usual, N_THREAD + 3, N_THREAD, &error);
+    pthread_t threads[N_THREAD];
+    int n_aside = 0;
+    assert_non_null(pool);
+    for (int i = 0; i < N_THREAD; i++) {
+        workers[i] = (struct worker){.pool = pool, .expected = &expected};
+        for (int k = 0; k < 2; k++) {
+            workers[i].cases[k].model = model;
+            ode_case_arrays(&workers[i].cases[k], good_p, normal, 0, 5, times);
+        }
+        assert_int_equal(pthread_create(&threads[i], NULL, work, &workers[i]), 0);
+    }
+    for (int i = 0; i < N_THREAD; i++) {
+        void *engine;
+        pthread_join(threads[i], &engine);
+        assert_non_null(engine);
+        assert_int_equal(workers[i].n_wrong, 0);
+        n_aside += workers[i].n_aside;
+        for (int k = 0; k < 2; k++)
+            ode_case_fini(&workers[i].cases[k]);
+    }
+    assert_true(n_aside > N_THREAD * N_ROUND);
+    engine_pool_free(pool);
+}
+
 static void test_budget(void **state)
 {
     (void)state;
@@ -353,6 +433,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_purity), cmocka_unit_test(test_set_aside), cmocka_unit_test(test_discard),
+        cmocka_unit_test(test_threads),
         cmocka_unit_test(test_budget), cmocka_unit_test(test_failing_models), cmocka_unit_test(test_recoverable),
         cmocka_unit_test(test_bad_parameters), cmocka_unit_test(test_pole), cmocka_unit_test(test_pool_limits)};
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,4 +4,5 @@
 
 static const char *const names[] = {"k", NULL};
 
-STIFFIT_EXPORT const struct stiffit_model stiffit_model = {ZOO_MODEL("null_names"), .parameter_name = names, .state_name = NULL};
+STIFFIT_EXPORT const struct stiffit_model stiffit_model = {ZOO_MODEL("null_names"),
+    .parameter_name = names, .state_name = NULL};

@@ -1,4 +1,5 @@
-/* A descriptor of an older header, that ended after jacobian: what follows must count as absent, though it is no zero here.
+/* A descriptor of an older header, that ended after jacobian: what follows must count as absent, though
+ * it is no zero here.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "zoo.h"
 

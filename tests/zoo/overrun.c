@@ -21,4 +21,5 @@ static int jacobian(const struct stiffit_point *at, double *J)
     return STIFFIT_OK;
 }
 
-STIFFIT_EXPORT const struct stiffit_model stiffit_model = {ZOO_MODEL("overrun"), .observe = observe, .rhs_parameter = rhs_parameter, .jacobian = jacobian};
+STIFFIT_EXPORT const struct stiffit_model stiffit_model = {ZOO_MODEL("overrun"),
+    .observe = observe, .rhs_parameter = rhs_parameter, .jacobian = jacobian};

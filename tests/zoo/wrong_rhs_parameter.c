@@ -9,4 +9,5 @@ static int rhs_parameter(const struct stiffit_point *at, double *F)
     return STIFFIT_OK;
 }
 
-STIFFIT_EXPORT const struct stiffit_model stiffit_model = {ZOO_MODEL("wrong_rhs_parameter"), .rhs_parameter = rhs_parameter};
+STIFFIT_EXPORT const struct stiffit_model stiffit_model = {ZOO_MODEL("wrong_rhs_parameter"),
+    .rhs_parameter = rhs_parameter};

@@ -1,0 +1,309 @@
+/* Writing problem files. Datasets and measurements are collected and appended in blocks, so memory does not grow with
+ * the file, which appears under its name only when it is complete.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "io/problem_write.h"
+
+#include "io/durable.h"
+#include "io/hdf5_file.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { BLOCK_ROWS = 1 << 16, BLOCK_DATASETS = 4096 };
+
+/* Columns of one number per row, as they are collected. */
+enum { COLUMN_DATASET, COLUMN_TIME, COLUMN_VALUE, COLUMN_SIGMA, COLUMN_OBSERVABLE, N_COLUMN };
+
+static const char *const column_path[N_COLUMN] = {"/measurements/dataset", "/measurements/time", "/measurements/value",
+                                                  "/measurements/sigma", "/measurements/observable"};
+
+struct problem_writer {
+    struct hdf5_file file;
+    char *path, *temporary;
+    bool overwrite;
+    size_t n_parameter, n_covariate, n_observable;
+    bool start_per_dataset, has_sigma, has_t0;
+
+    struct hdf5_column row[N_COLUMN], id, t0, covariate, start;
+    uint64_t n_dataset;         /* added so far */
+    size_t n_row, n_waiting;    /* in the buffers */
+    uint32_t *dataset, *observable;
+    double *time, *value, *sigma;
+    struct arena ids;
+    const char **waiting_id;
+    double *waiting_t0, *waiting_covariate, *waiting_start;
+};
+
+static bool allocate(struct problem_writer *writer)
+{
+    writer->dataset = malloc(BLOCK_ROWS * sizeof *writer->dataset);
+    writer->observable = malloc(BLOCK_ROWS * sizeof *writer->observable);
+    writer->time = malloc(BLOCK_ROWS * sizeof *writer->time);
+    writer->value = malloc(BLOCK_ROWS * sizeof *writer->value);
+    writer->sigma = malloc(BLOCK_ROWS * sizeof *writer->sigma);
+    writer->waiting_id = malloc(BLOCK_DATASETS * sizeof *writer->waiting_id);
+    writer->waiting_t0 = malloc(BLOCK_DATASETS * sizeof *writer->waiting_t0);
+    writer->waiting_covariate = calloc(writer->n_covariate + 1, BLOCK_DATASETS * sizeof(double));
+    writer->waiting_start = calloc(writer->start_per_dataset ? writer->n_parameter : 1,
+                                   BLOCK_DATASETS * sizeof(double));
+    return writer->dataset && writer->observable && writer->time && writer->value && writer->sigma
+           && writer->waiting_id && writer->waiting_t0 && writer->waiting_covariate && writer->waiting_start;
+}
+
+static enum status write_model(const struct hdf5_file *file, const struct problem_header *header, struct error *error)
+{
+    if (!header->model_plugin && !header->model_bytes && !header->model_sha256)
+        return STATUS_OK;
+    enum status status = hdf5_make_group(file, "/model", error);
+    if (!status && header->model_plugin)
+        status = hdf5_put_text(file, "/model", "plugin", header->model_plugin, error);
+    if (!status && header->model_sha256)
+        status = hdf5_put_text(file, "/model", "sha256", header->model_sha256, error);
+    if (!status && header->model_bytes)
+        status = hdf5_write_table(file, "/model/plugin", H5T_NATIVE_UINT8, header->n_model_byte, 0,
+                                  header->model_bytes, error);
+    return status;
+}
+
+static enum status write_parameters(const struct hdf5_file *file, const struct problem_header *header,
+                                    struct error *error)
+{
+    size_t n = header->n_parameter;
+    if (n == 0)
+        return STATUS_OK;
+    enum status status = hdf5_make_group(file, "/parameters", error);
+    if (!status)
+        status = hdf5_write_strings(file, "/parameters/name", n, header->parameter_name, error);
+    if (!status && header->start)
+        status = hdf5_write_table(file, "/parameters/start", H5T_NATIVE_DOUBLE, n, 0, header->start, error);
+    if (!status && header->lower)
+        status = hdf5_write_table(file, "/parameters/lower", H5T_NATIVE_DOUBLE, n, 0, header->lower, error);
+    if (!status && header->upper)
+        status = hdf5_write_table(file, "/parameters/upper", H5T_NATIVE_DOUBLE, n, 0, header->upper, error);
+    if (!status && header->scale)
+        status = hdf5_write_strings(file, "/parameters/scale", n, header->scale, error);
+    if (!status && header->fixed)
+        status = hdf5_write_table(file, "/parameters/fixed", H5T_NATIVE_UINT8, n, 0, header->fixed, error);
+    return status;
+}
+
+static enum status write_small_tables(const struct hdf5_file *file, const struct problem_header *header,
+                                      struct error *error)
+{
+    enum status status = hdf5_put_text(file, "/", "stiffit_file", "problem", error);
+    if (!status)
+        status = hdf5_put_number(file, "/", "format", H5T_NATIVE_INT32, &(int32_t){1}, error);
+    if (!status)
+        status = write_model(file, header, error);
+    if (!status)
+        status = write_parameters(file, header, error);
+    if (!status)
+        status = hdf5_make_group(file, "/datasets", error);
+    if (!status && header->n_covariate)
+        status = hdf5_write_strings(file, "/datasets/covariate_names", header->n_covariate, header->covariate_name,
+                                    error);
+    if (!status)
+        status = hdf5_make_group(file, "/measurements", error);
+    if (!status && header->n_observable)
+        status = hdf5_write_strings(file, "/measurements/observable_names", header->n_observable,
+                                    header->observable_name, error);
+    return status;
+}
+
+/* Chunks are made as large as the first block, which is all there is in a small file. */
+static enum status create_row_columns(struct problem_writer *writer, struct error *error)
+{
+    enum status status = STATUS_OK;
+    for (int i = 0; i < N_COLUMN && !status; i++) {
+        bool is_index = i == COLUMN_DATASET || i == COLUMN_OBSERVABLE;
+        if ((i == COLUMN_SIGMA && !writer->has_sigma) || (i == COLUMN_OBSERVABLE && writer->n_observable == 0))
+            continue;
+        status = hdf5_column_create(&writer->row[i], &writer->file, column_path[i],
+                                    is_index ? H5T_STD_U32LE : H5T_IEEE_F64LE, 0, writer->n_row, is_index, error);
+    }
+    return status;
+}
+
+static enum status flush_rows(struct problem_writer *writer, struct error *error)
+{
+    const void *data[N_COLUMN] = {writer->dataset, writer->time, writer->value, writer->sigma, writer->observable};
+    enum status status = STATUS_OK;
+    if (!writer->row[COLUMN_DATASET].dataset)
+        status = create_row_columns(writer, error);
+    for (int i = 0; i < N_COLUMN && !status; i++) {
+        bool is_index = i == COLUMN_DATASET || i == COLUMN_OBSERVABLE;
+        if (writer->row[i].dataset)
+            status = hdf5_column_append(&writer->row[i], is_index ? H5T_NATIVE_UINT32 : H5T_NATIVE_DOUBLE,
+                                        writer->n_row, data[i], error);
+    }
+    writer->n_row = 0;
+    return status;
+}
+
+static enum status create_dataset_columns(struct problem_writer *writer, struct error *error)
+{
+    const struct hdf5_file *file = &writer->file;
+    size_t longest = 0, n = writer->n_waiting;
+    for (size_t i = 0; i < n; i++)
+        longest = strlen(writer->waiting_id[i]) > longest ? strlen(writer->waiting_id[i]) : longest;
+    enum status status = hdf5_column_create_strings(&writer->id, file, "/datasets/id", longest, true, error);
+    if (!status && writer->has_t0)
+        status = hdf5_column_create(&writer->t0, file, "/datasets/t0", H5T_IEEE_F64LE, 0, n, false, error);
+    if (!status && writer->n_covariate)
+        status = hdf5_column_create(&writer->covariate, file, "/datasets/covariates", H5T_IEEE_F64LE,
+                                    writer->n_covariate, n, false, error);
+    if (!status && writer->start_per_dataset)
+        status = hdf5_column_create(&writer->start, file, "/parameters/start", H5T_IEEE_F64LE, writer->n_parameter, n,
+                                    false, error);
+    return status;
+}
+
+static enum status flush_datasets(struct problem_writer *writer, struct error *error)
+{
+    size_t n = writer->n_waiting;
+    enum status status = writer->id.dataset ? STATUS_OK : create_dataset_columns(writer, error);
+    if (!status)
+        status = hdf5_column_append_strings(&writer->id, n, writer->waiting_id, error);
+    if (!status && writer->t0.dataset)
+        status = hdf5_column_append(&writer->t0, H5T_NATIVE_DOUBLE, n, writer->waiting_t0, error);
+    if (!status && writer->covariate.dataset)
+        status = hdf5_column_append(&writer->covariate, H5T_NATIVE_DOUBLE, n, writer->waiting_covariate, error);
+    if (!status && writer->start.dataset)
+        status = hdf5_column_append(&writer->start, H5T_NATIVE_DOUBLE, n, writer->waiting_start, error);
+    writer->n_waiting = 0;
+    arena_reset(&writer->ids);
+    return status;
+}
+
+enum status problem_writer_open(struct problem_writer **opened, const char *path, bool overwrite,
+                                const struct problem_header *header, struct error *error)
+{
+    *opened = NULL;
+    if (!overwrite && access(path, F_OK) == 0)
+        return error_set(error, STATUS_SYSTEM, "%s: exists already; use --overwrite to replace it", path);
+    struct problem_writer *writer = calloc(1, sizeof *writer);
+    if (!writer)
+        return error_set(error, STATUS_NO_MEMORY, "%s: out of memory", path);
+    writer->overwrite = overwrite;
+    writer->n_parameter = header->n_parameter;
+    writer->n_covariate = header->n_covariate;
+    writer->n_observable = header->n_observable;
+    writer->start_per_dataset = header->start_per_dataset;
+    writer->has_sigma = header->has_sigma;
+    writer->has_t0 = header->has_t0;
+    enum status status = STATUS_OK;
+    if (!(writer->path = strdup(path)) || !allocate(writer))
+        status = error_set(error, STATUS_NO_MEMORY, "%s: out of memory", path);
+    if (!status)
+        status = durable_temporary(path, &writer->temporary, error);
+    if (!status)
+        status = hdf5_create(&writer->file, writer->temporary, error);
+    if (!status)
+        status = write_small_tables(&writer->file, header, error);
+    if (status) {
+        problem_writer_close(writer);
+        return status;
+    }
+    *opened = writer;
+    return STATUS_OK;
+}
+
+static enum status add_rows(struct problem_writer *writer, const struct problem_dataset *dataset, struct error *error)
+{
+    for (size_t done = 0; done < dataset->n_row;) {
+        size_t n = dataset->n_row - done, at = writer->n_row;
+        n = n < BLOCK_ROWS - at ? n : BLOCK_ROWS - at;
+        memcpy(writer->time + at, dataset->time + done, n * sizeof(double));
+        memcpy(writer->value + at, dataset->value + done, n * sizeof(double));
+        if (writer->has_sigma)
+            memcpy(writer->sigma + at, dataset->sigma + done, n * sizeof(double));
+        for (size_t i = 0; i < n; i++) {
+            writer->dataset[at + i] = (uint32_t)writer->n_dataset;
+            writer->observable[at + i] = dataset->observable ? dataset->observable[done + i] : 0;
+        }
+        done += n;
+        writer->n_row += n;
+        enum status status = writer->n_row == BLOCK_ROWS ? flush_rows(writer, error) : STATUS_OK;
+        if (status)
+            return status;
+    }
+    return STATUS_OK;
+}
+
+enum status problem_writer_add(struct problem_writer *writer, const struct problem_dataset *dataset,
+                               struct error *error)
+{
+    size_t n = writer->n_waiting, size = strlen(dataset->id) + 1;
+    if (writer->n_dataset >= UINT32_MAX - 1)
+        return error_set(error, STATUS_BAD_PROBLEM, "%s: more than 2^32 - 2 datasets are not supported", writer->path);
+    char *id = arena_alloc(&writer->ids, size);
+    if (!id)
+        return error_set(error, STATUS_NO_MEMORY, "%s: out of memory", writer->path);
+    writer->waiting_id[n] = memcpy(id, dataset->id, size);
+    writer->waiting_t0[n] = dataset->t0;
+    if (writer->n_covariate)
+        memcpy(writer->waiting_covariate + n * writer->n_covariate, dataset->covariate,
+               writer->n_covariate * sizeof(double));
+    if (writer->start_per_dataset)
+        memcpy(writer->waiting_start + n * writer->n_parameter, dataset->start, writer->n_parameter * sizeof(double));
+    writer->n_waiting++;
+    enum status status = add_rows(writer, dataset, error);
+    writer->n_dataset++;
+    if (!status && writer->n_waiting == BLOCK_DATASETS)
+        status = flush_datasets(writer, error);
+    return status;
+}
+
+static void close_columns(struct problem_writer *writer)
+{
+    for (int i = 0; i < N_COLUMN; i++)
+        hdf5_column_close(&writer->row[i]);
+    hdf5_column_close(&writer->id);
+    hdf5_column_close(&writer->t0);
+    hdf5_column_close(&writer->covariate);
+    hdf5_column_close(&writer->start);
+}
+
+enum status problem_writer_finish(struct problem_writer *writer, struct error *error)
+{
+    enum status status = flush_datasets(writer, error);
+    if (!status)
+        status = flush_rows(writer, error);
+    close_columns(writer);
+    if (!status)
+        status = hdf5_finish(&writer->file, error);
+    if (!status && !writer->overwrite && access(writer->path, F_OK) == 0)
+        status = error_set(error, STATUS_SYSTEM, "%s: appeared meanwhile; use --overwrite to replace it",
+                           writer->path);
+    if (!status)
+        status = durable_replace(writer->temporary, writer->path, error);
+    if (!status) {
+        free(writer->temporary);
+        writer->temporary = NULL;
+    }
+    return status;
+}
+
+void problem_writer_close(struct problem_writer *writer)
+{
+    if (!writer)
+        return;
+    close_columns(writer);
+    hdf5_close(&writer->file);
+    if (writer->temporary)
+        unlink(writer->temporary);
+    free(writer->temporary);
+    free(writer->path);
+    free(writer->dataset);
+    free(writer->observable);
+    free(writer->time);
+    free(writer->value);
+    free(writer->sigma);
+    free(writer->waiting_id);
+    free(writer->waiting_t0);
+    free(writer->waiting_covariate);
+    free(writer->waiting_start);
+    arena_fini(&writer->ids);
+    free(writer);
+}
