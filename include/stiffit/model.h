@@ -26,6 +26,7 @@
  * - Parameters are natural (never logarithms), in the order of parameter_name. All of them are finite when called.
  * - Matrices are column-major: entry (i, j) of an m x n matrix is out[i + j*m]. Every entry must be written,
  *   zeros too: `out` holds garbage on entry.
+ * - Derivatives with respect to a parameter are total: its way through `work` counts too.
  * - It returns STIFFIT_OK, STIFFIT_RECOVERABLE (not computable here, for example the logarithm of a negative state:
  *   the integrator tries a smaller step) or STIFFIT_FATAL (this parameter vector is hopeless: the evaluation
  *   fails). A result that is not finite counts as STIFFIT_RECOVERABLE.
@@ -69,7 +70,7 @@ struct stiffit_model {
     uint32_t abi_version;  /* STIFFIT_ABI_VERSION */
     uint32_t struct_size;  /* sizeof(struct stiffit_model) of the header that the plugin was built with */
 
-    const char *name;
+    const char *name;         /* for people */
     const char *description;  /* one line, or NULL */
 
     uint32_t n_state;       /* 0: nothing is integrated, the observables depend on time alone */

@@ -29,37 +29,44 @@ def instructions(folder):
     return best
 
 
-def share_outside(case, tmp, n_counted=400, n_timed=4000):
-    """{instructions: share, kernel: share, share: their sum}; None where there is no valgrind."""
-    if not shutil.which("valgrind"):
-        return None
-    counted, timed = tmp / "counted.h5", tmp / "timed.h5"
-    case.write(counted, n_counted)
-    case.write(timed, n_timed)
-    folder = tmp / "callgrind"
+def count(case, tmp, n, model):
+    """Instructions of the compute process for n datasets, (total, inside). Callgrind cannot follow the supervisor, which
+    starts itself anew through /proc; so the child's command is called here."""
+    problem, folder = tmp / f"{n}.h5", tmp / f"callgrind-{n}"
     folder.mkdir()
-    run = [h.STIFFIT, "run", counted, "--trust", "-q", "-j", 1, "--overwrite"]
-    command = ["valgrind", "--tool=callgrind", "--trace-children=yes", "--separate-threads=no",
-               f"--callgrind-out-file={folder}/callgrind.out.%p", *run]
-    done = subprocess.run(list(map(str, command)), env=h.environment(), capture_output=True, text=True, check=False)
+    case.write(problem, n)
+    command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/callgrind.out.%p", h.STIFFIT, "__compute",
+               problem, "--model", model, "-q", "-j", 1]
+    done = subprocess.run(list(map(str, command)), env=h.environment(OPENBLAS_NUM_THREADS=1), capture_output=True,
+                          text=True, check=False)
     total, inside = instructions(folder)
     if not total:
-        return {"error": done.stderr[-500:]}
-    # The counted run is short: what is spent once (loading libraries, opening files) is taken out by a second, empty run
-    # and put back at the size of the timed one.
-    case.write(counted, 1)
-    for old in folder.iterdir():
-        old.unlink()
-    subprocess.run(list(map(str, command)), env=h.environment(), capture_output=True, text=True, check=False)
-    once = instructions(folder)
-    per_fit = (total - once[0]) / (n_counted - 1)
-    inside_per_fit = (inside - once[1]) / (n_counted - 1)
-    whole = once[0] + per_fit * (n_timed - 1)
-    outside = 1 - (once[1] + inside_per_fit * (n_timed - 1)) / whole
+        raise RuntimeError(done.stderr[-500:])
+    return total, inside
+
+
+def share_outside(case, tmp, n_counted=200, n_timed=4000):
+    """The share of a run of n_timed datasets; None where there is no valgrind."""
+    if not shutil.which("valgrind"):
+        return None
+    # Valgrind does not know the newest instructions: the same model for the plainest CPU of this kind.
+    model = tmp / "model.so"
+    source = h.ROOT / "models" / case.name / f"{case.name}.c"
+    h.compile_plugin(source.read_text(encoding="utf-8"), model, "-O3")
+    # What is spent once (loading libraries, opening files) is told from what each fit costs by runs of two sizes.
+    few = n_counted // 5
+    total, inside = count(case, tmp, n_counted, model)
+    total_few, inside_few = count(case, tmp, few, model)
+    per_fit = (total - total_few) / (n_counted - few)
+    inside_per_fit = (inside - inside_few) / (n_counted - few)
+    once = total_few - few * per_fit
+    outside = 1 - inside_per_fit * n_timed / (once + per_fit * n_timed)
+    timed = tmp / "timed.h5"
+    case.write(timed, n_timed)
     figures = measure([h.STIFFIT, "run", timed, "--trust", "-q", "-j", 1, "--overwrite"], tmp / "figures.json",
                       env=h.environment())
     kernel = 1 - figures["user"] / figures["cpu"]
     return {"fits": n_timed, "user_instructions_outside": outside, "kernel_time": kernel,
             "share": kernel + (1 - kernel) * outside, "cpu_s": figures["cpu"],
             "instructions_per_fit": per_fit, "instructions_per_fit_outside": per_fit - inside_per_fit,
-            "instructions_once": once[0]}
+            "instructions_once": once}

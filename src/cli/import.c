@@ -247,8 +247,9 @@ static enum status check_written(const char *path, const struct model *model, bo
     if (!status && !quiet) {
         char line[600];
         const struct problem_info *info = problem_info(problem);
-        snprintf(line, sizeof line, "%.300s: %llu datasets, %llu measurements, %u parameters", path,
-                 (unsigned long long)info->n_dataset, (unsigned long long)info->n_measurement, model->abi.n_parameter);
+        snprintf(line, sizeof line, "%.300s: %llu %s, %llu measurements, %u parameters", path,
+                 (unsigned long long)info->n_dataset, info->n_dataset == 1 ? "dataset" : "datasets",
+                 (unsigned long long)info->n_measurement, model->abi.n_parameter);
         message_say(line);
         snprintf(line, sizeof line, "note: %llu datasets cannot be fitted as they are; `stiffit run` says why",
                  (unsigned long long)n_bad);

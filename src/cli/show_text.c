@@ -74,19 +74,29 @@ static void print_spread(FILE *file, const char *name, int width, const char *sc
     fputc('\n', file);
 }
 
+/* "k [1/min]" */
+static void label(const struct result_info *info, size_t j, char *text, size_t size)
+{
+    const char *unit = info->parameter_unit ? info->parameter_unit[j] : NULL;
+    snprintf(text, size, "%s%s%s%s", info->parameter_name[j], unit && *unit ? " [" : "", unit && *unit ? unit : "",
+             unit && *unit ? "]" : "");
+}
+
 static void print_parameters(FILE *file, const struct result_info *info, const struct show_summary *summary)
 {
-    int width = longest(info->parameter_name, info->n_parameter, 9);
+    int width = 9;
+    char text[100];
+    for (size_t j = 0; j < info->n_parameter; j++) {
+        label(info, j, text, sizeof text);
+        width = (int)strlen(text) > width ? (int)strlen(text) : width;
+    }
+    width = width < 40 ? width : 40;
     fprintf(file, "\nConverged fits%s\n  %-*s %-5s %12s %12s %12s %12s %12s\n",
             summary->n_sampled < summary->n_success ? " (a regular sample of them)" : "", width, "", "scale", "min", "25 %",
             "median", "75 %", "max");
     for (size_t j = 0; j < info->n_parameter; j++) {
-        char name[120];
-        const char *unit = info->parameter_unit ? info->parameter_unit[j] : NULL;
-        snprintf(name, sizeof name, "%s", info->parameter_name[j]);
-        print_spread(file, name, width, info->parameter_scale ? info->parameter_scale[j] : "", &summary->parameter[j]);
-        if (unit && *unit)
-            fprintf(file, "  %-*s [%s]\n", width, "", unit);
+        label(info, j, text, sizeof text);
+        print_spread(file, text, width, info->parameter_scale ? info->parameter_scale[j] : "", &summary->parameter[j]);
     }
     print_spread(file, "objective", width, "", &summary->objective);
 }
@@ -105,7 +115,8 @@ static void print_slow(FILE *file, const struct show_summary *summary)
 
 void show_result_text(FILE *file, const struct result_info *info, const struct show_summary *summary)
 {
-    fprintf(file, "%s: a result of %llu fits\n", info->path, (unsigned long long)summary->n_fit);
+    fprintf(file, "%s: a result of %llu %s\n", info->path, (unsigned long long)summary->n_fit,
+            summary->n_fit == 1 ? "fit" : "fits");
     fprintf(file, "  %-14s %10llu\n", outcome_name(OUTCOME_converged),
             (unsigned long long)summary->by_outcome[OUTCOME_converged]);
     print_groups(file, summary);

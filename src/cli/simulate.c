@@ -66,6 +66,7 @@ static const struct option table[] = {
      .default_text = "1e-8, of a result its own", .help = "relative tolerance of the integrator"},
     {.name = "atol", .kind = OPTION_NUMBER, .offset = FIELD(ode.atol), .min = 0, .max = 1e300, .above_min = true,
      .default_text = "1e-12, of a result its own", .help = "absolute tolerance of the integrator"},
+    {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .offset = FIELD(quiet), .help = "do not say what was written"},
     {.name = "color", .kind = OPTION_CHOICE, .offset = FIELD(color), .choice = when_words, .metavar = "auto|always|never",
      .default_text = "auto", .help = "colours; goes before the environment's NO_COLOR"},
 };

@@ -13,7 +13,7 @@
 struct simulate_options {
     const char *result; /* positional, or NULL */
     const char *model, *problem, *output, *times, *id, *truth;
-    bool trust, overwrite, embed, no_sigma;
+    bool trust, overwrite, embed, no_sigma, quiet;
     struct option_list set, covariate, observable;
     int64_t n_dataset, n_bootstrap, seed;
     double spread, noise, noise_absolute, t0;
@@ -58,5 +58,8 @@ enum status simulate_covariates_init(struct simulate_covariates *covariates, con
                                      const struct model *model, struct error *error);
 void simulate_covariates_fini(struct simulate_covariates *covariates);
 void simulate_covariates_take(const struct simulate_covariates *covariates, uint64_t dataset, double *out);
+
+/* "FILE: N datasets of M measurements", unless --quiet. */
+void simulate_say_written(const struct simulate_options *options, uint64_t n_dataset, size_t n_row);
 
 #endif

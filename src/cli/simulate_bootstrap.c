@@ -226,6 +226,8 @@ enum status simulate_bootstrap(const struct simulate_options *options, struct er
     }
     if (!status)
         status = write_all(&bootstrap, error);
+    if (!status)
+        simulate_say_written(options, (uint64_t)options->n_bootstrap + 1, bootstrap.n_row);
     problem_writer_close(bootstrap.writer);
     plugin_reference_fini(&bootstrap.reference);
     free(bootstrap.prediction);

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/simulate.h"
 
+#include "cli/message.h"
 #include "cli/values.h"
 
 #include <math.h>
@@ -129,4 +130,13 @@ void simulate_covariates_take(const struct simulate_covariates *covariates, uint
 {
     for (size_t i = 0; i < covariates->n; i++)
         out[i] = covariates->value[i][dataset % covariates->n_value[i]];
+}
+
+void simulate_say_written(const struct simulate_options *options, uint64_t n_dataset, size_t n_row)
+{
+    char line[600];
+    snprintf(line, sizeof line, "%.400s: %llu datasets of %zu measurements each", options->output,
+             (unsigned long long)n_dataset, n_row);
+    if (!options->quiet)
+        message_say(line);
 }

@@ -201,6 +201,8 @@ enum status simulate_synthetic(const struct simulate_options *options, struct er
         status = output_finish(&synthetic.truth, error);
     if (!status)
         status = problem_writer_finish(synthetic.writer, error);
+    if (!status)
+        simulate_say_written(options, (uint64_t)options->n_dataset, synthetic.grid.n);
     synthetic_fini(&synthetic);
     return status;
 }

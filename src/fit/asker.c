@@ -8,15 +8,15 @@
 #include <string.h>
 #include <time.h>
 
-/* A deadline may pass while a suspended evaluation waits for its next turn, though this fit has computed for less than it
- * may. It is asked again then, at most so often. */
+/* A deadline may pass while a suspended evaluation waits for its next turn, though this fit has computed for less than
+ * it may. It is asked again then, at most so often. */
 enum { MAX_RETRY = 100 };
 
 bool fit_point_init(struct fit_point *point, const struct fit_asker *asker, struct arena *arena)
 {
     size_t n = asker->map.n_free, n_row = asker->objective.n_row;
     size_t n_noise = asker->objective.likelihood ? n_row : 0;
-    size_t count = 3 * n + asker->map.n_model + n_row + n_noise;
+    size_t count = 3 * n + asker->map.n_model + 3 * n_row + n_noise;
     double *numbers = arena_calloc(arena, count, sizeof *numbers);
     double *d_numbers = n ? arena_calloc(arena, n_row + n_noise, n * sizeof *d_numbers) : NULL;
     if (!numbers || (n && !d_numbers))
@@ -26,7 +26,9 @@ bool fit_point_init(struct fit_point *point, const struct fit_asker *asker, stru
     point->chain = numbers + 2 * n;
     point->p = numbers + 3 * n;
     point->prediction = point->p + asker->map.n_model;
-    point->noise = n_noise ? point->prediction + n_row : NULL;
+    point->weight = point->prediction + n_row;
+    point->residual = point->weight + n_row;
+    point->noise = n_noise ? point->residual + n_row : NULL;
     point->d_prediction = d_numbers;
     point->d_noise = n && n_noise ? d_numbers + n * n_row : NULL;
     point->f = NAN;
@@ -35,8 +37,8 @@ bool fit_point_init(struct fit_point *point, const struct fit_asker *asker, stru
 
 struct fit_answer fit_point_answer(const struct fit_asker *asker, const struct fit_point *point)
 {
-    return (struct fit_answer){asker->map.n_free, point->prediction, point->d_prediction, point->noise, point->d_noise,
-                               point->chain};
+    return (struct fit_answer){asker->map.n_free, point->prediction, point->d_prediction, point->noise,  point->d_noise,
+                               point->chain,      point->weight,     point->residual};
 }
 
 static enum asked end_fit(struct fit_asker *asker, enum outcome outcome, const char *reason)

@@ -13,6 +13,7 @@ struct fit_point {
     double *p;                        /* n_model */
     double f;
     double *prediction, *d_prediction, *noise, *d_noise; /* as in struct evaluation */
+    double *weight, *residual;                           /* as in struct fit_answer */
 };
 
 enum asked {

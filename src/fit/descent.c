@@ -1,7 +1,7 @@
-/* Every evaluation brings the derivatives of all residuals, so each round starts from a damped Gauss-Newton model at the
- * best point. Its minimum in the box says which bounds hold. Where that adds none, libLBFGS works on the other
- * variables with the model as its metric (its first trial is the model's minimum); where it does, the point on the new bounds is tried
- * itself. Every trial is judged here; libLBFGS only proposes them.
+/* Every evaluation brings the derivatives of all residuals, so each round starts from a damped Gauss-Newton model at
+ * the best point. Its minimum in the box says which bounds hold. Where that adds none, libLBFGS works on the other
+ * variables with the model as its metric (its first trial is the model's minimum); where it does, the point on the new
+ * bounds is tried itself. Every trial is judged here; libLBFGS only proposes them.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/descent.h"
 
@@ -122,9 +122,9 @@ static double decrease_by_slopes(const struct descent *descent)
     return sum;
 }
 
-/* Close to the optimum the integrator's noise hides the decrease of the objective, but hardly that of the gradient (Hager
- * & Zhang 2005 build their approximate Wolfe conditions on this). So small changes are judged by the slopes. The noise is
- * what the two disagree by. */
+/* Close to the optimum the integrator's noise hides the decrease of the objective, but hardly that of the gradient
+ * (Hager & Zhang 2005 build their approximate Wolfe conditions on this). So small changes are judged by the slopes. The
+ * noise is what the two disagree by. */
 static double judge_decrease(struct descent *descent)
 {
     double by_value = descent->best->f - descent->trial->f, by_slopes = decrease_by_slopes(descent);

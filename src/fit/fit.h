@@ -30,8 +30,11 @@ struct fit_problem {
 };
 
 struct fit_options {
-    double f_tolerance;         /* converged: relative decrease over the last few iterations below this ... */
-    double g_tolerance;         /* ... or the projected gradient's largest entry (optimiser's scale) below this * max(1, f) */
+    /* Converged: the decrease that the Gauss-Newton model still promises within the bounds, or the decrease over the
+     * last few iterations, is below f_tolerance * |f| (likelihood: max(1, |f|)); or the projected gradient's largest
+     * entry (optimiser's scale) is below g_tolerance * max(1, |f|), for small data less, and 1000 times the first test
+     * holds. Or what is promised cannot be told from the integrator's noise. */
+    double f_tolerance, g_tolerance;
     int64_t max_evaluations;    /* per fit */
     int64_t max_steps;          /* integrator steps per evaluation */
     int64_t max_total_steps;    /* integrator steps per fit */
@@ -53,16 +56,16 @@ struct fit_result {
     char reason[160];           /* "" or why it is no success */
 };
 
-/* Carries out evaluations. `ask` returns when all n are finished; false: the fit is cancelled and must return as soon as
- * it can (what it writes is ignored). It may return on another thread than it was called on. */
+/* Carries out evaluations. `ask` returns when all n are finished; false: the fit is cancelled and must return as soon
+ * as it can (what it writes is ignored). It may return on another thread than it was called on. */
 struct fit_host {
     bool (*ask)(void *context, struct evaluation *const *evaluations, size_t n);
     int64_t (*elapsed_ns)(void *context); /* time of computing spent on this fit */
     void *context;
 };
 
-/* Always fills `result`. Scratch comes from `arena`, which the fit owns meanwhile. Needs up to 16 KiB of stack of its own
- * (and what libLBFGS and the C library need): coroutine stacks are 64 KiB. */
+/* Always fills `result`. Scratch comes from `arena`, which the fit owns meanwhile. Needs up to 16 KiB of stack of its
+ * own (and what libLBFGS and the C library need): coroutine stacks are 64 KiB. */
 void fit_run(const struct fit_problem *problem, const struct fit_options *options, const struct fit_host *host,
              struct arena *arena, struct fit_result *result);
 

@@ -21,8 +21,8 @@ struct gauss_newton {
 bool gauss_newton_init(struct gauss_newton *model, const struct fit_asker *asker, struct arena *arena);
 /* Fills box and promise for `point`, with as much more damping as the matrix needs. False: not a usable matrix. */
 bool gauss_newton_step(struct gauss_newton *model, const struct fit_point *point);
-/* What the model would promise with (nearly) no damping; infinite if that cannot be told. box and promise afterwards are
- * those of the model's own damping again. */
+/* What the model would promise with (nearly) no damping; infinite if that cannot be told. box and promise afterwards
+ * are those of the model's own damping again. */
 double gauss_newton_promise_undamped(struct gauss_newton *model, const struct fit_point *point);
 /* Half the squared norm of a gradient's loose entries in the metric of the model: what a step from there would gain. */
 double gauss_newton_decrement(struct gauss_newton *model, const double *gradient);

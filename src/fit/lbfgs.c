@@ -1,6 +1,6 @@
-/* libLBFGS 1.10 has no bounds, no NaN check and no way to stop in the middle of a line search. All of that is dealt with
- * here: a stopped search answers -1e300 with a zero gradient, which its line search (More & Thuente) accepts at once, and
- * ends it from the progress callback. Its own stopping tests are switched off.
+/* libLBFGS 1.10 has no bounds, no NaN check and no way to stop in the middle of a line search. All of that is dealt
+ * with here: a stopped search answers -1e300 with a zero gradient, which its line search (More & Thuente) accepts at
+ * once, and ends it from the progress callback. Its own stopping tests are switched off.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/lbfgs.h"
 

@@ -1,5 +1,5 @@
-/* libLBFGS in a linearly transformed subspace, tamed: the client sees every trial before libLBFGS gets its value, may stop
- * at any of them, and never relies on what libLBFGS returns. The only user of lbfgs.h.
+/* libLBFGS in a linearly transformed subspace, tamed: the client sees every trial before libLBFGS gets its value, may
+ * stop at any of them, and never relies on what libLBFGS returns. The only user of lbfgs.h.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef FIT_LBFGS_H
 #define FIT_LBFGS_H

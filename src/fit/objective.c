@@ -3,31 +3,24 @@
 #include "fit/objective.h"
 
 #include <math.h>
-#include <string.h>
 
 static const double HALF_LOG_2PI = 0.918938533204672741780;
 
-struct row {
-    double sigma;
-    bool from_model; /* sigma comes from the noise function, so it has derivatives */
-};
-
-static struct row row_sigma(const struct fit_objective *objective, const struct fit_answer *answer, size_t i)
+/* Whether a row's standard deviation comes from the noise function, so that it has derivatives. */
+static bool is_modelled(const struct fit_objective *objective, size_t i)
 {
-    double own = objective->sigma ? objective->sigma[i] : NAN;
-    if (!isnan(own))
-        return (struct row){own, false};
-    if (objective->likelihood)
-        return (struct row){answer->noise[i], true};
-    return (struct row){1, false};
+    return objective->likelihood && !(objective->sigma && !isnan(objective->sigma[i]));
 }
 
 double fit_objective_value(const struct fit_objective *objective, const struct fit_answer *answer)
 {
     double sum = 0;
     for (size_t i = 0; i < objective->n_row; i++) {
-        double sigma = row_sigma(objective, answer, i).sigma;
-        double r = (answer->prediction[i] - objective->value[i]) / sigma;
+        double own = objective->sigma ? objective->sigma[i] : NAN;
+        double sigma = !isnan(own) ? own : objective->likelihood ? answer->noise[i] : 1;
+        double weight = 1 / sigma, r = (answer->prediction[i] - objective->value[i]) * weight;
+        answer->weight[i] = weight;
+        answer->residual[i] = r;
         sum += 0.5 * r * r;
         if (objective->likelihood)
             sum += log(sigma) + HALF_LOG_2PI;
@@ -37,35 +30,45 @@ double fit_objective_value(const struct fit_objective *objective, const struct f
 
 void fit_objective_gradient(const struct fit_objective *objective, const struct fit_answer *answer, double *gradient)
 {
-    memset(gradient, 0, answer->n * sizeof *gradient);
+    const double *w = answer->weight, *r = answer->residual;
     for (size_t j = 0; j < answer->n; j++) {
         const double *dm = answer->d_prediction + j * objective->n_row;
-        const double *ds = objective->likelihood ? answer->d_noise + j * objective->n_row : NULL;
         double sum = 0;
-        for (size_t i = 0; i < objective->n_row; i++) {
-            struct row row = row_sigma(objective, answer, i);
-            double r = (answer->prediction[i] - objective->value[i]) / row.sigma;
-            sum += r * (dm[i] / row.sigma);
-            if (row.from_model)
-                sum += (1 - r * r) * (ds[i] / row.sigma);
+        for (size_t i = 0; i < objective->n_row; i++)
+            sum += r[i] * (dm[i] * w[i]);
+        if (objective->likelihood) {
+            const double *ds = answer->d_noise + j * objective->n_row;
+            for (size_t i = 0; i < objective->n_row; i++)
+                if (is_modelled(objective, i))
+                    sum += (1 - r[i] * r[i]) * (ds[i] * w[i]);
         }
         gradient[j] = sum * answer->chain[j];
     }
 }
 
+static double noise_product(const struct fit_objective *objective, const struct fit_answer *answer, size_t j, size_t k)
+{
+    const double *w = answer->weight;
+    const double *sj = answer->d_noise + j * objective->n_row, *sk = answer->d_noise + k * objective->n_row;
+    double sum = 0;
+    for (size_t i = 0; i < objective->n_row; i++)
+        if (is_modelled(objective, i))
+            sum += 2 * (sj[i] * w[i]) * (sk[i] * w[i]);
+    return sum;
+}
+
 void fit_objective_curvature(const struct fit_objective *objective, const struct fit_answer *answer, double *matrix)
 {
     size_t n = answer->n, n_row = objective->n_row;
+    const double *w = answer->weight;
     for (size_t k = 0; k < n; k++)
         for (size_t j = k; j < n; j++) {
             const double *mj = answer->d_prediction + j * n_row, *mk = answer->d_prediction + k * n_row;
             double sum = 0;
-            for (size_t i = 0; i < n_row; i++) {
-                struct row row = row_sigma(objective, answer, i);
-                sum += (mj[i] / row.sigma) * (mk[i] / row.sigma);
-                if (row.from_model)
-                    sum += 2 * (answer->d_noise[i + j * n_row] / row.sigma) * (answer->d_noise[i + k * n_row] / row.sigma);
-            }
+            for (size_t i = 0; i < n_row; i++)
+                sum += (mj[i] * w[i]) * (mk[i] * w[i]);
+            if (objective->likelihood)
+                sum += noise_product(objective, answer, j, k);
             sum *= answer->chain[j] * answer->chain[k];
             matrix[j + k * n] = matrix[k + j * n] = sum;
         }

@@ -1,5 +1,5 @@
-/* Cholesky and a projected Newton method for box-constrained quadratics (Bertsekas 1982; in the form of Tassa, Mansard &
- * Todorov 2014). Sizes are those of a fit's parameters, so plain loops do.
+/* Cholesky and a projected Newton method for box-constrained quadratics (Bertsekas 1982; in the form of Tassa, Mansard
+ * & Todorov 2014). Sizes are those of a fit's parameters, so plain loops do.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/quadratic.h"
 

@@ -1,5 +1,5 @@
-/* Dense positive-definite linear algebra of the size of a fit, and the minimum of a quadratic model in a box. Nothing here
- * allocates. Matrices are column-major.
+/* Dense positive-definite linear algebra of the size of a fit, and the minimum of a quadratic model in a box. Nothing
+ * here allocates. Matrices are column-major.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef FIT_QUADRATIC_H
 #define FIT_QUADRATIC_H
@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Cholesky's factor of the rows and columns index[0..k) of an n x n matrix: lower triangle of k x k in `factor` (leading
- * dimension k). False where a pivot is not positive beyond rounding. */
+/* Cholesky's factor of the rows and columns index[0..k) of an n x n matrix: lower triangle of k x k in `factor`
+ * (leading dimension k). False where a pivot is not positive beyond rounding. */
 bool quadratic_factor(size_t n, const double *matrix, size_t k, const uint32_t *index, double *factor);
 /* x = L^-1 x and x = L^-T x. */
 void quadratic_solve_lower(size_t k, const double *factor, double *x);

@@ -15,7 +15,7 @@ enum status durable_sync_directory(const char *directory, struct error *error);
 /* A hidden name beside `path` that nobody has: *temporary is to be freed. Nothing is created. STATUS_SYSTEM if the
  * directory is not there or may not be written to. */
 enum status durable_temporary(const char *path, char **temporary, struct error *error);
-/* Brings the closed file `temporary` to disk, gives it the name `path` (what had it is gone) and brings that to disk. */
+/* Brings the closed file `temporary` to disk, gives it the name `path` (what had it is gone), and that to disk. */
 enum status durable_replace(const char *temporary, const char *path, struct error *error);
 
 #endif

@@ -217,11 +217,15 @@ void journal_close(struct journal *journal)
     free(journal);
 }
 
-/* A file of a journal by name and by content: a header that begins as ours do, or was never written. */
+/* A file of a journal by name and by content: a header that begins as ours do, or was never written. Or the companion,
+ * finished or left behind under its temporary name. */
 static bool is_ours(int directory, const char *name)
 {
+    static const char unfinished[] = "." JOURNAL_COMPANION ".tmp-";
     unsigned char begin[4];
     struct stat found;
+    if (!strcmp(name, JOURNAL_COMPANION) || !strncmp(name, unfinished, sizeof unfinished - 1))
+        return fstatat(directory, name, &found, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(found.st_mode);
     if (!journal_is_name(name))
         return false;
     int file = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);

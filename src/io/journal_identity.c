@@ -10,8 +10,8 @@
 bool identity_equal(const struct run_identity *a, const struct run_identity *b)
 {
     return !memcmp(a->problem, b->problem, 32) && !memcmp(a->model, b->model, 32) &&
-           !memcmp(a->options, b->options, 32) && a->seed == b->seed && a->n_dataset == b->n_dataset && a->n_start == b->n_start &&
-           a->n_parameter == b->n_parameter;
+           !memcmp(a->options, b->options, 32) && a->seed == b->seed && a->n_dataset == b->n_dataset &&
+           a->n_start == b->n_start && a->n_parameter == b->n_parameter;
 }
 
 struct text {

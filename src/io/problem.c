@@ -1,5 +1,5 @@
-/* Opening a problem file: its kind, its names, its shapes and its small tables. Nothing that is as long as the number of
- * datasets is read here.
+/* Opening a problem file: its kind, its names, its shapes and its small tables. Nothing that is as long as the number
+ * of datasets is read here.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/problem_internal.h"
 
@@ -91,7 +91,8 @@ static enum status open_model(struct problem *problem, struct error *error)
         return status;
     read_source(problem);
     if (!!info->model_plugin + !!info->model_bytes + !!info->model_source > 1)
-        faults_add(&problem->faults, "/model: has more than one of @plugin, plugin and source; keep the one that is meant");
+        faults_add(&problem->faults, "/model: has more than one of @plugin, plugin and source; keep the one that is "
+                   "meant");
     if (info->model_sha256) {
         size_t n = 0;
         while (isxdigit((unsigned char)info->model_sha256[n]))
@@ -165,8 +166,8 @@ static enum status open_datasets(struct problem *problem, struct error *error)
     } else if (has_covariates && (covariate->n_row != n || covariate->width != c)) {
         const char *hint = covariate->n_row == c && covariate->width == n
                            ? "; it is transposed (R and MATLAB write the transpose of what they show)" : "";
-        faults_add(&problem->faults, "/datasets/covariates: is %" PRIu64 " x %" PRIu64 " where datasets x covariates = %"
-                   PRIu64 " x %" PRIu64 " is expected%s", covariate->n_row, covariate->width, n, c, hint);
+        faults_add(&problem->faults, "/datasets/covariates: is %" PRIu64 " x %" PRIu64 " where datasets x covariates = "
+                   "%" PRIu64 " x %" PRIu64 " is expected%s", covariate->n_row, covariate->width, n, c, hint);
     } else if (!has_covariates && c > 0) {
         faults_add(&problem->faults, "/datasets/covariates is missing, but /datasets/covariate_names is there");
     } else if (has_covariates && covariate->class != HDF5_INTEGER && covariate->class != HDF5_FLOAT) {

@@ -41,24 +41,26 @@ struct problem_expectation {
     double t0;
 };
 
-/* Opens and reads the small tables; checks formats, names and shapes. The message lists up to 20 faults, a line each. */
+/* Opens and reads the small tables; checks formats, names and shapes. The message lists up to 20 faults, a line each.
+ * STATUS_SYSTEM where there is no such file or it cannot be read. */
 enum status problem_open(struct problem **problem, const char *path, struct error *error);
 void problem_close(struct problem *problem);
 const struct problem_info *problem_info(const struct problem *problem);
 /* The plugin's path relative to the working directory; free() it. */
 char *problem_model_path(const struct problem *problem);
 
-/* Checks everything against the model, streaming through all datasets; must succeed before blocks are read. Faults of the
- * file as a whole (unknown observable, missing parameter, lower > upper for all, scale log with a start <= 0, ids not
- * unique, dataset column decreasing or out of range, ...) are errors, all of them (up to 20) in one message with path,
+/* Checks everything against the model, streaming through all datasets; must succeed before blocks are read. Faults of
+ * the file as a whole (unknown observable, missing parameter, lower > upper for all, scale log with a start <= 0, ids
+ * not unique, dataset column decreasing or out of range, ...) are errors, all of them (up to 20) in one message with path,
  * row and dataset id. A fault of single datasets makes them bad (see block) and is no error.
  * `sha256` (32 bytes) receives the hash of all values in a canonical form: the problem's identity, the same however
  * the file stores them, and different if any number, name or id differs. */
 enum status problem_validate(struct problem *problem, const struct problem_expectation *expectation,
                              unsigned char sha256[32], uint64_t *n_bad, struct error *error);
 
-/* Datasets [first, first + n). Arrays are column-wise in the file's order of parameters; measurements of dataset d of the
- * block are rows [row[d], row[d + 1]), in the file's order. Owned by the block; valid until the next read into it. */
+/* Datasets [first, first + n). Arrays are column-wise in the file's order of parameters; measurements of dataset d of
+ * the block are rows [row[d], row[d + 1]), in the file's order. Owned by the block; valid until the next read into it.
+ * A scale log with lower <= 0 is no fault: there is no lower bound then. */
 struct problem_block {
     uint64_t first;
     size_t n, capacity;    /* capacity: rows that there is room for */

@@ -1,5 +1,5 @@
-/* What the files of the problem reader share: an open problem, its tables, the window over its measurements, and the list
- * of faults that is collected before anything is refused.
+/* What the files of the problem reader share: an open problem, its tables, the window over its measurements, and the
+ * list of faults that is collected before anything is refused.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef IO_PROBLEM_INTERNAL_H
 #define IO_PROBLEM_INTERNAL_H

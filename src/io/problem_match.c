@@ -1,5 +1,5 @@
-/* The problem file against the model: which parameter, covariate and observable is which, the model's defaults where the file
- * has none, and the faults that concern all datasets at once.
+/* The problem file against the model: which parameter, covariate and observable is which, the model's defaults where
+ * the file has none, and the faults that concern all datasets at once.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/problem_internal.h"
 
@@ -28,8 +28,8 @@ static void add_unknown(struct problem *problem, const char *path, const char *w
     /* The nearest match is worth its time only where it will be shown. */
     const char *near = problem->faults.n < PROBLEM_MAX_FAULT && strlen(name) < 64 ? nearest_name(name, known, n_known)
                                                                                     : NULL;
-    faults_add(&problem->faults, "%s: the model %s has no %s \"%.60s\"%s%s%s", path, expectation->model_name, what, name,
-               near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+    faults_add(&problem->faults, "%s: the model %s has no %s \"%.60s\"%s%s%s", path, expectation->model_name, what,
+               name, near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
 }
 
 /* Copies names, for the model's own may be gone before the problem is closed. */
@@ -58,9 +58,10 @@ static enum status match_parameters(struct problem *problem, const struct proble
     if (!problem->parameter_name || !problem->to_model)
         return no_memory(problem, error);
     for (size_t i = 0; i < n; i++) {
-        int found = problem_find_name(problem->parameter_name[i], expectation->parameter_name, expectation->n_parameter);
+        const char *name = problem->parameter_name[i];
+        int found = problem_find_name(name, expectation->parameter_name, expectation->n_parameter);
         if (found < 0)
-            add_unknown(problem, "/parameters/name", "parameter", problem->parameter_name[i], expectation,
+            add_unknown(problem, "/parameters/name", "parameter", name, expectation,
                         expectation->parameter_name, expectation->n_parameter);
         problem->to_model[i] = found < 0 ? 0 : (uint32_t)found;
     }
@@ -119,8 +120,8 @@ static enum status match_tables(struct problem *problem, const struct problem_ex
     if (status)
         return status;
     if (!table[TABLE_START].column.dataset && !expectation->parameter_start)
-        return error_set(error, STATUS_BAD_PROBLEM, "%s: /parameters/start is missing, and the model %s has no starts of "
-                         "its own", problem->file.path, expectation->model_name);
+        return error_set(error, STATUS_BAD_PROBLEM, "%s: /parameters/start is missing, and the model %s has no starts "
+                         "of its own", problem->file.path, expectation->model_name);
     status = fill_default(problem, TABLE_START, expectation->parameter_start, NAN, error);
     if (!status)
         status = fill_default(problem, TABLE_LOWER, expectation->parameter_lower, -INFINITY, error);
@@ -175,7 +176,8 @@ static enum status match_covariates(struct problem *problem, const struct proble
         int found = problem_find_name(name, info->covariate_name, info->n_covariate);
         if (found < 0) {
             const char *near = nearest_name(name, info->covariate_name, info->n_covariate);
-            faults_add(&problem->faults, "/datasets/covariate_names: the model %s needs the covariate \"%.60s\"%s%.60s%s",
+            faults_add(&problem->faults,
+                       "/datasets/covariate_names: the model %s needs the covariate \"%.60s\"%s%.60s%s",
                        expectation->model_name, name, near ? "; is it \"" : "", near ? near : "", near ? "\"?" : "");
         }
         problem->covariate_column[i] = found < 0 ? 0 : (size_t)found;

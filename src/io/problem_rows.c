@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 static char too_many[] = "has more than 16777216 measurements";
@@ -31,41 +32,68 @@ enum status problem_window_init(struct problem *problem, struct error *error)
     return STATUS_OK;
 }
 
+/* " (dataset "id")" for a message, or nothing where there is no such dataset. */
+static const char *dataset_text(struct problem *problem, int64_t d, char text[120])
+{
+    struct arena arena = {0};
+    char *id = NULL;
+    text[0] = '\0';
+    if (d >= 0 && (uint64_t)d < problem->info.n_dataset && problem->faults.n < PROBLEM_MAX_FAULT
+        && problem_read_ids(problem, (uint64_t)d, 1, &arena, &id, NULL) == STATUS_OK)
+        snprintf(text, 120, " (dataset \"%.100s\")", id);
+    arena_fini(&arena);
+    return text;
+}
+
+static void report_dataset(struct problem *problem, uint64_t row, int64_t d, int64_t previous)
+{
+    char text[120];
+    const char *const path = "/measurements/dataset";
+    int64_t n_dataset = (int64_t)problem->info.n_dataset;
+    if (d == INT64_MIN)
+        faults_add(&problem->faults, "%s row %" PRIu64 ": is not a whole number", path, row);
+    else if (d < 0 || d >= n_dataset)
+        faults_add(&problem->faults, "%s row %" PRIu64 ": is %" PRId64 ", but there are %" PRId64 " datasets (row "
+                   "numbers of /datasets/id, counted from 0)", path, row, d, n_dataset);
+    else
+        faults_add(&problem->faults, "%s row %" PRIu64 ": is %" PRId64 "%s after %" PRId64 "; rows must be sorted by "
+                   "dataset", path, row, d, dataset_text(problem, d, text), previous);
+}
+
+static void report_observable(struct problem *problem, uint64_t row, int64_t d, int64_t index)
+{
+    char text[120];
+    const char *const path = "/measurements/observable";
+    size_t n = problem->n_observable_index;
+    dataset_text(problem, d, text);
+    if (index == INT64_MIN)
+        faults_add(&problem->faults, "%s row %" PRIu64 "%s: is not a whole number", path, row, text);
+    else
+        faults_add(&problem->faults, "%s row %" PRIu64 "%s: is %" PRId64 ", but there %s %zu observable%s (counted "
+                   "from 0)", path, row, text, index, n == 1 ? "is" : "are", n, n == 1 ? "" : "s");
+}
+
 /* Marks rows whose dataset cannot be; they are reported once, however often the window comes here. */
 static void check_rows(struct problem *problem)
 {
     struct problem_window *window = &problem->window;
     int64_t n_dataset = (int64_t)problem->info.n_dataset, previous = (int64_t)problem->next;
     for (size_t i = 0; i < window->n; i++) {
-        int64_t d = window->dataset[i];
+        int64_t d = window->dataset[i], index = window->observable[i];
         uint64_t row = window->first + i;
         bool report = row >= window->checked;
-        const char *const path = "/measurements/dataset";
         if (d >= previous && d < n_dataset) {
             previous = d;
         } else {
             window->dataset[i] = -1;
-            if (report && d == INT64_MIN)
-                faults_add(&problem->faults, "%s row %" PRIu64 ": is not a whole number", path, row);
-            else if (report && (d < 0 || d >= n_dataset))
-                faults_add(&problem->faults, "%s row %" PRIu64 ": is %" PRId64 ", but there are %" PRId64 " datasets "
-                           "(row numbers of /datasets/id, counted from 0)", path, row, d, n_dataset);
-            else if (report)
-                faults_add(&problem->faults, "%s row %" PRIu64 ": is %" PRId64 " after %" PRId64 "; rows must be sorted "
-                           "by dataset", path, row, d, previous);
+            if (report)
+                report_dataset(problem, row, d, previous);
         }
-        int64_t index = window->observable[i];
         if (index >= 0 && index < (int64_t)problem->n_observable_index)
             continue;
         window->observable[i] = 0;
-        if (report && index == INT64_MIN)
-            faults_add(&problem->faults, "/measurements/observable row %" PRIu64 " (dataset %" PRId64
-                       "): is not a whole number", row, d);
-        else if (report)
-            faults_add(&problem->faults, "/measurements/observable row %" PRIu64 " (dataset %" PRId64 "): is %" PRId64
-                       ", but there %s %zu observable%s (counted from 0)", row, d, index,
-                       problem->n_observable_index == 1 ? "is" : "are", problem->n_observable_index,
-                       problem->n_observable_index == 1 ? "" : "s");
+        if (report)
+            report_observable(problem, row, d, index);
     }
     if (window->first + window->n > window->checked)
         window->checked = window->first + window->n;

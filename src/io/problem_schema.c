@@ -1,5 +1,5 @@
-/* Which names a problem file may have. A mistyped name would otherwise silently have no effect, so an unknown one in our
- * groups is a fault; /user is the user's own.
+/* Which names a problem file may have. A mistyped name would otherwise silently have no effect, so an unknown one in
+ * our groups is a fault; /user is the user's own.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/problem_internal.h"
 

@@ -1,5 +1,5 @@
-/* One pass over all datasets before anything is fitted: faults of the file, unique ids, and the hash of all values, which is
- * the problem's identity however the file stores them.
+/* One pass over all datasets before anything is fitted: faults of the file, unique ids, and the hash of all values, the
+ * problem's identity however the file stores them.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/problem_internal.h"
 

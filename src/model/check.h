@@ -75,7 +75,7 @@ enum status model_check(const struct model *model, const struct check_options *o
                         struct error *error);
 
 /* Adds to `report` a finding for each function whose fingerprint in `other` (from the same call on another thread)
- * differs. Returns the number of those. */
+ * differs, but only the first of prepare, initial and rhs, on which what follows depends. Returns their number. */
 size_t check_report_compare(struct check_report *report, const struct check_report *other);
 
 #endif

@@ -200,6 +200,8 @@ enum status descriptor_check(const struct stiffit_model *abi, const char *origin
     check_count(&list, "n_covariate", abi->n_covariate, 0, MODEL_MAX_COUNT);
     check_count(&list, "n_work", abi->n_work, 0, MODEL_MAX_WORK);
     check_count(&list, "n_nonzero", abi->n_nonzero, 0, MODEL_MAX_NONZERO);
+    if (!abi->name || !*abi->name)
+        fault(&list, "name is NULL or empty");
     check_functions(&list, abi);
     bool counts_are_sane = list.n == 0;
     if (counts_are_sane) {

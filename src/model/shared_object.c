@@ -45,6 +45,21 @@ static const char *loader_message(const char *name)
     return message;
 }
 
+static bool cannot_map(const char *message)
+{
+    return strstr(message, "cannot open") || strstr(message, "failed to map segment");
+}
+
+static enum status load_failed(const char *origin, const char *message, struct error *error)
+{
+    const char *advice = "";
+    if (strstr(message, "undefined symbol"))
+        advice = "; compile all of the model's source files into one .so, and link with -lm";
+    else if (cannot_map(message))
+        advice = "; if the temporary directory is mounted noexec, set TMPDIR to one that is not";
+    return error_set(error, STATUS_BAD_MODEL, "%s: cannot load this shared object: %s%s", origin, message, advice);
+}
+
 static enum status write_all(int fd, const char *bytes, size_t n_byte, struct error *error)
 {
     for (size_t done = 0; done < n_byte;) {
@@ -102,10 +117,8 @@ static enum status open_anonymous(struct shared_object *object, const void *byte
         return STATUS_OK;
     }
     const char *message = loader_message(object->name);
-    *unusable = strstr(message, "cannot open") || strstr(message, "failed to map segment");
-    bool lacks = strstr(message, "undefined symbol") != NULL;
-    return error_set(error, STATUS_BAD_MODEL, "%s: cannot load this shared object: %s%s", origin, message,
-                     lacks ? "; compile all of the model's source files into one .so, and link with -lm" : "");
+    *unusable = cannot_map(message);
+    return load_failed(origin, message, error);
 }
 
 static enum status open_in_directory(struct shared_object *object, const void *bytes, size_t n_byte, const char *origin,
@@ -132,8 +145,7 @@ static enum status open_in_directory(struct shared_object *object, const void *b
         goto done;
     object->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!object->handle)
-        status = error_set(error, STATUS_BAD_MODEL, "%s: cannot load this shared object: %s (is %s mounted noexec? set "
-                           "TMPDIR to another directory)", origin, loader_message(path), parent);
+        status = load_failed(origin, loader_message(path), error);
 done:
     if (fd >= 0)
         close(fd);

@@ -14,11 +14,15 @@ enum { STEPS_PER_LOOK = 16 };
 
 /* A workspace is free, held by an engine, or set aside with an unfinished evaluation. At most n_workspace - n_worker are
  * set aside at any moment, so that a worker without one always finds one. */
+struct slot {
+    _Alignas(64) atomic_bool taken; /* a cache line each: workers take and release all the time */
+    struct workspace *workspace;
+};
+
 struct engine_pool {
     size_t n_workspace, n_worker;
     struct linear_plan *plan;
-    struct workspace **workspaces;
-    atomic_bool *taken;      /* n_workspace */
+    struct slot *slots; /* n_workspace */
     atomic_size_t n_aside, n_engine;
 };
 
@@ -33,10 +37,9 @@ void engine_pool_free(struct engine_pool *pool)
 {
     if (!pool)
         return;
-    for (size_t i = 0; pool->workspaces && i < pool->n_workspace; i++)
-        workspace_free(pool->workspaces[i]);
-    free(pool->workspaces);
-    free(pool->taken);
+    for (size_t i = 0; pool->slots && i < pool->n_workspace; i++)
+        workspace_free(pool->slots[i].workspace);
+    free(pool->slots);
     linear_plan_free(pool->plan);
     free(pool);
 }
@@ -61,17 +64,26 @@ struct engine_pool *engine_pool_new(const struct model *model, const struct ode_
         goto out_of_memory;
     pool->n_worker = n_worker;
     pool->n_workspace = n_workspace > n_worker ? n_workspace : n_worker;
-    pool->workspaces = calloc(pool->n_workspace + 1, sizeof(struct workspace *));
-    pool->taken = calloc(pool->n_workspace + 1, sizeof *pool->taken);
-    if (!pool->workspaces || !pool->taken)
+    if (n_worker == 0) {
+        error_set(error, STATUS_INTERNAL, "an engine pool for no workers");
+        goto failed;
+    }
+    pool->slots = aligned_alloc(64, pool->n_workspace * sizeof *pool->slots);
+    if (!pool->slots)
         goto out_of_memory;
+    for (size_t i = 0; i < pool->n_workspace; i++) {
+        atomic_init(&pool->slots[i].taken, false);
+        pool->slots[i].workspace = NULL;
+    }
     pool->plan = linear_plan_new(&model->abi, options->linear_solver, error);
     if (!pool->plan)
         goto failed;
     for (size_t i = 0; i < pool->n_workspace; i++) {
-        pool->workspaces[i] = workspace_new(&model->abi, options, pool->plan);
-        if (!pool->workspaces[i])
+        struct workspace *workspace = workspace_new(&model->abi, options, pool->plan);
+        if (!workspace)
             goto out_of_memory;
+        workspace->slot = i;
+        pool->slots[i].workspace = workspace;
     }
     return pool;
 out_of_memory:
@@ -97,7 +109,7 @@ const char *engine_pool_linear_solver(const struct engine_pool *pool)
 static bool take(struct engine_pool *pool, size_t i)
 {
     bool expected = false;
-    return atomic_compare_exchange_strong(&pool->taken[i], &expected, true);
+    return atomic_compare_exchange_strong(&pool->slots[i].taken, &expected, true);
 }
 
 /* There is always one, see engine_pool; another worker may be quicker with the one looked at, hence the loop. */
@@ -110,10 +122,9 @@ static size_t acquire(struct engine_pool *pool, size_t preferred)
 
 static void release(struct engine_pool *pool, struct evaluation *evaluation)
 {
-    for (size_t i = 0; i < pool->n_workspace; i++)
-        if (pool->workspaces[i] == evaluation->workspace)
-            atomic_store(&pool->taken[i], false);
+    size_t slot = evaluation->workspace->slot;
     evaluation->workspace = NULL;
+    atomic_store(&pool->slots[slot].taken, false);
 }
 
 struct engine *engine_new(struct engine_pool *pool, struct error *error)
@@ -161,7 +172,7 @@ void engine_submit(struct engine *engine, struct evaluation *evaluation)
         return;
     }
     engine->preferred = acquire(pool, engine->preferred);
-    evaluation->workspace = pool->workspaces[engine->preferred];
+    evaluation->workspace = pool->slots[engine->preferred].workspace;
     evaluation->reason[0] = '\0';
     engine->finished = !simulation_begin(evaluation->workspace, evaluation);
 }

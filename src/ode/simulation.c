@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* That many steps in a row that are lost in rounding: the integrator will not get any further. */
-enum { MAX_STUCK = 20 };
+enum { MAX_STUCK = 50 };
 
 /* Without sensitivities, systems up to this size are factored anew in each step: it costs nothing then, and the states come
  * out more accurate (Robertson, rtol 1e-6: 5.8e-6 in 242 steps instead of 1.3e-5 in 278). */
@@ -191,7 +191,7 @@ bool simulation_step(struct workspace *ws)
         return finish_integrator_failed(ws, flag);
     evaluation->n_step++;
     /* In front of a pole, or of a place where the model is not computable, steps shrink until t no longer moves. */
-    ws->n_stuck = fabs(t - before) <= 4 * DBL_EPSILON * fabs(t) ? ws->n_stuck + 1 : 0;
+    ws->n_stuck = fabs(t - before) <= 2 * DBL_EPSILON * fabs(t) ? ws->n_stuck + 1 : 0;
     if (ws->n_stuck >= MAX_STUCK)
         return finish_stuck(ws);
     evaluation->t_reached = t;

@@ -22,6 +22,7 @@ struct segment {
 struct workspace {
     const struct stiffit_model *abi;
     double rtol, atol;
+    size_t slot;                /* the pool's: where it belongs */
 
     SUNContext context;
     struct vector_bank *bank;

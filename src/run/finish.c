@@ -150,18 +150,26 @@ static enum status finish_run(struct finish *finish, const struct run_options *o
         status = write_rows(finish, summary, error);
     if (!status)
         status = result_writer_finish(finish->writer, error);
-    if (!status) {
-        skeleton_remove(finish->journal_path);
-        status = journal_remove(finish->journal_path, error);
+    if (!status)
         summary->result_path = strdup(finish->result_path);
-    }
     return status;
+}
+
+/* The result is complete and on disk, so what is left of the journal can only be in the way. */
+static void drop_journal(const char *journal_path, const struct run_hooks *hooks)
+{
+    struct error error;
+    skeleton_remove(journal_path);
+    if (journal_remove(journal_path, &error)) {
+        char line[sizeof error.message + 40];
+        snprintf(line, sizeof line, "warning: the result is complete, but %s", error.message);
+        hooks->say(hooks->context, line);
+    }
 }
 
 enum status run_finish(struct run_options *options, const struct run_hooks *hooks, struct run_summary *summary,
                        struct error *error)
 {
-    (void)hooks;
     struct board private_board = {0}, *board = board_attach(&private_board);
     counter_set(&board->n_finished, 1); /* the fits are in the journal: a death from now on loses nothing */
     counter_set(&board->phase, BOARD_FITTING);
@@ -169,6 +177,8 @@ enum status run_finish(struct run_options *options, const struct run_hooks *hook
     enum status status = finish_run(&finish, options, summary, error);
     result_writer_close(finish.writer);
     journal_reader_free(finish.journal);
+    if (!status)
+        drop_journal(finish.journal_path, hooks);
     result_close(finish.skeleton);
     problem_close(finish.problem);
     record_free(&finish.best);

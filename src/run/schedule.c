@@ -71,11 +71,13 @@ static void work(struct schedule *schedule, size_t worker)
 static void refill(struct schedule *schedule)
 {
     struct policy *policy = &schedule->policy;
-    while (!atomic_load(&policy->stopped)) {
-        uint64_t event;
-        uint32_t first, last;
+    uint64_t event;
+    uint32_t first, last;
+    for (;;) {
         if (!policy_wants(policy, &event)) {
             policy_wait(policy, event);
+        } else if (atomic_load(&policy->stopped)) {
+            return;
         } else if (schedule->client.refill(schedule->client.context, &first, &last)) {
             policy_offer(policy, first, last);
         } else {

@@ -67,7 +67,8 @@ bool policy_init(struct policy *policy, const struct schedule_options *options);
 void policy_fini(struct policy *policy);
 void policy_set_n_worker(struct policy *policy, size_t n_worker);
 
-/* Whether a block of fresh items is wanted now (the last one has been taken); if not: until *event has changed. */
+/* Whether a block of fresh items is wanted now (the last one has been taken), or will never be again because everything has
+ * stopped; if not: policy_wait for *event, then ask again. */
 bool policy_wants(struct policy *policy, uint64_t *event);
 void policy_offer(struct policy *policy, uint32_t first, uint32_t last);
 void policy_no_more(struct policy *policy);

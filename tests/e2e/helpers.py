@@ -137,7 +137,9 @@ def read_fits(path):
                 by_number = {number: name for name, number in names.items()}
                 data = np.array([by_number[int(value)] for value in data.ravel()]).reshape(data.shape)
             fits[name] = data
-        fits["names"] = [s.decode() if isinstance(s, bytes) else s for s in f["parameters/name"][()]]
+        # In place, a problem that left the names to its model has them beside the provenance.
+        names = f["parameters/name" if "parameters/name" in f else "provenance/parameters/name"]
+        fits["names"] = list(names.asstr()[()])
         return fits
 
 
@@ -172,9 +174,9 @@ def decay_problem(path, n, *, seed=1, n_time=8, noise=0.01, model_name="decay", 
     return np.column_stack([k, a])
 
 
-def compile_plugin(source, path):
-    """The documented line, with this repository's header."""
-    subprocess.run([os.environ.get("CC", "cc"), "-std=c11", "-O2", "-fPIC", "-shared", "-I", str(ROOT / "include"),
+def compile_plugin(source, path, optimise="-O2"):
+    """The documented line, with this repository's header and for the plainest CPU."""
+    subprocess.run([os.environ.get("CC", "cc"), "-std=c11", optimise, "-fPIC", "-shared", "-I", str(ROOT / "include"),
                     "-o", str(path), "-xc", "-", "-xnone", "-lm"], input=source, text=True, check=True)
     return path
 
@@ -200,10 +202,13 @@ def main():
             print(f"ok {name}  {time.monotonic() - began:.1f} s")
         except Skip as reason:
             print(f"skip {name}: {reason}")
-        except Exception:  # pylint: disable=broad-except
+        except Exception as fault:  # pylint: disable=broad-except
             failed += 1
-            traceback.print_exc(file=sys.stdout)
-            print(f"FAIL {name}")
+            print(f"FAIL {name}  {time.monotonic() - began:.1f} s")
+            for frame in traceback.extract_tb(fault.__traceback__)[1:]:
+                if str(ROOT) in frame.filename:
+                    print(f"  {os.path.relpath(frame.filename, ROOT)}:{frame.lineno}: {frame.line}")
+            print("  " + f"{type(fault).__name__}: {fault}".replace("\n", "\n  ")[:4000])
         finally:
             shutil.rmtree(tmp, ignore_errors=True)
     sys.exit(1 if failed else 0)

@@ -183,7 +183,8 @@ static void strange_things_in_the_directory(void **state)
     find_ends(&identity);
     write_journal(directory, &identity, 0, N_RECORD);
     const char *const names[] = {"x.log", "README", ".nfs0001", "a-1-2-0123456789abcdeg.log",
-                                 "a-1-2-0123456789abcdef.log~", "-1-2-0123456789abcdef.log", "a-b-2-0123456789abcdef.log"};
+                                 "a-1-2-0123456789abcdef.log~", "-1-2-0123456789abcdef.log",
+                                 "a-b-2-0123456789abcdef.log"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         snprintf(path, sizeof path, "%s/%s", directory, names[i]);
         FILE *file = fopen(path, "w");

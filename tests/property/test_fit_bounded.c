@@ -1,5 +1,6 @@
-/* Random least-squares problems in random boxes: the search must end at a point that satisfies the optimality conditions of
- * the constrained problem, and that a search through all sets of active bounds finds too; also with noise and failures.
+/* Random least-squares problems in random boxes: the search must end at a point that satisfies the optimality
+ * conditions of the constrained problem, and that a search through all sets of active bounds finds too; also with noise
+ * and failures.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "../unit/fit_case.h"
 
@@ -92,9 +93,9 @@ static double examine(const struct problem *problem, const double *p, double *gr
     return f;
 }
 
-/* Karush, Kuhn & Tucker: inside its bounds no slope is left, at a bound it points outwards. In the metric of the diagonal a
- * slope is a length; a decrease of 1e-9 f is left, that is a slope of sqrt(2e-9 f) at an equal curvature, and more by the
- * root of the condition number (within 1e4 here) of the scaled matrix: 100. */
+/* Karush, Kuhn & Tucker: inside its bounds no slope is left, at a bound it points outwards. In the metric of the
+ * diagonal a slope is a length; a decrease of 1e-9 f is left, that is a slope of sqrt(2e-9 f) at an equal curvature,
+ * and more by the root of the condition number (within 1e4 here) of the scaled matrix: 100. */
 static void check_optimal(const struct problem *problem, double slack)
 {
     const double *p = problem->self->parameter;
@@ -219,8 +220,8 @@ static bool add_noise(struct fit_case *self, struct evaluation *evaluation)
     return true;
 }
 
-/* The objective then has a relative noise of about 1e-6 * prediction / residual. Points stay within 1e-6 of the optimum:
- * excess ~ (error of the gradient)^2, 1e-5 of it each. */
+/* The objective then has a relative noise of about 1e-6 * prediction / residual. Points stay within 1e-6 of the
+ * optimum: excess ~ (error of the gradient)^2, 1e-5 of it each. */
 static void test_noise(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* What the tests of fit/ share: a host that evaluates models without states (observables of time alone) on the spot, so that
- * an optimiser can be tested without an integrator, and the set-up of a problem around it.
+/* What the tests of fit/ share: a host that evaluates models without states (observables of time alone) on the spot, so
+ * that an optimiser can be tested without an integrator, and the set-up of a problem around it.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TESTS_FIT_CASE_H
 #define TESTS_FIT_CASE_H

@@ -1,5 +1,5 @@
-/* NIST's Statistical Reference Datasets for nonlinear regression (public domain): the optimiser against certified values,
- * from both of NIST's starts. Derivatives are complex steps, exact to rounding.
+/* NIST's Statistical Reference Datasets for nonlinear regression (public domain): the optimiser against certified
+ * values, from both of NIST's starts. Derivatives are complex steps, exact to rounding.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit_case.h"
 

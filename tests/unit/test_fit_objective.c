@@ -9,6 +9,7 @@ enum { ROWS = 9, N = 3 };
 
 struct sample {
     double value[ROWS], sigma[ROWS], prediction[ROWS], noise[ROWS], d_prediction[ROWS * N], d_noise[ROWS * N], chain[N];
+    double weight[ROWS], residual[ROWS];
     struct fit_objective objective;
 };
 
@@ -35,10 +36,10 @@ static void fill(struct sample *s, const double *x, bool likelihood)
     s->objective = (struct fit_objective){ROWS, s->value, s->sigma, likelihood};
 }
 
-static struct fit_answer answer_of(const struct sample *s, bool likelihood)
+static struct fit_answer answer_of(struct sample *s, bool likelihood)
 {
     return (struct fit_answer){N, s->prediction, s->d_prediction, likelihood ? s->noise : NULL,
-                               likelihood ? s->d_noise : NULL, s->chain};
+                               likelihood ? s->d_noise : NULL, s->chain, s->weight, s->residual};
 }
 
 static double value_at(const double *x, bool likelihood)
@@ -92,6 +93,7 @@ static void test_gradient(void **state)
             struct sample s;
             fill(&s, x, likelihood);
             struct fit_answer answer = answer_of(&s, likelihood);
+            fit_objective_value(&s.objective, &answer);
             fit_objective_gradient(&s.objective, &answer, gradient);
             for (int j = 0; j < N; j++) {
                 double expected = difference(x, j, likelihood);
@@ -110,10 +112,12 @@ static void test_curvature(void **state)
     double matrix[N * N], covariance[N * N] = {0}, gradient[N];
     fill(&s, x, true);
     struct fit_answer answer = answer_of(&s, true);
+    fit_objective_value(&s.objective, &answer);
     fit_objective_curvature(&s.objective, &answer, matrix);
     for (uint64_t d = 0; d < DRAWS; d++) {
         for (uint64_t i = 0; i < ROWS; i++)
             s.value[i] = s.prediction[i] + (i % 3 ? s.noise[i] : 0.15) * random_normal(5, d, i);
+        fit_objective_value(&s.objective, &answer);
         fit_objective_gradient(&s.objective, &answer, gradient);
         for (int k = 0; k < N * N; k++)
             covariance[k] += gradient[k % N] * gradient[k / N] / DRAWS;
@@ -126,6 +130,7 @@ static void test_curvature(void **state)
     /* without noise model: J'J, here written row by row */
     fill(&s, x, false);
     answer = answer_of(&s, false);
+    fit_objective_value(&s.objective, &answer);
     fit_objective_curvature(&s.objective, &answer, matrix);
     for (int k = 0; k < N * N; k++) {
         double sum = 0;

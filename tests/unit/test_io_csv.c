@@ -296,7 +296,8 @@ static void what_is_written_is_read_back(void **state)
     snprintf(command, sizeof command,
              "/usr/bin/python3 -c \"import csv; r = list(csv.reader(open('%s', newline='')));"
              "t = ['plain', '', 'a,b', 'say \\\"hi\\\"', 'two\\nlines', 'cr\\rhere', ' blank ', 'tab\\t', "
-             "'semi;', '\\u00e9', 'NA', '\\\"']; assert [x[0] for x in r[1:]] == t, r; assert float(r[1][1]) == 0.1\"", path);
+             "'semi;', '\\u00e9', 'NA', '\\\"']; assert [x[0] for x in r[1:]] == t, r; assert float(r[1][1]) == 0.1\"",
+             path);
     assert_int_equal(system(command), 0);
 }
 

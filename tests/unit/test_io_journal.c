@@ -347,6 +347,11 @@ static void removing_spares_what_is_not_ours(void **state)
     assert_int_equal(stat(path, &found), 0);
     unlink(path);
     write_journal(journal, &identity, 0, 5);
+    const char *const companions[] = {"header.h5", ".header.h5.tmp-123-0"};
+    for (int i = 0; i < 2; i++) {
+        snprintf(path, sizeof path, "%s/%s", journal, companions[i]);
+        close(open(path, O_CREAT | O_WRONLY, 0600));
+    }
     assert_int_equal(journal_remove(journal, &error), STATUS_OK);
     assert_int_not_equal(stat(journal, &found), 0);
     remove_scratch(directory);

@@ -49,7 +49,12 @@ static void right_models_pass(void **state)
     }
 }
 
-static const struct { const char *name; enum check_kind kind; enum check_function function; const char *words; } faults[] = {
+static const struct {
+    const char *name;
+    enum check_kind kind;
+    enum check_function function;
+    const char *words;
+} faults[] = {
     {"wrong_jacobian", CHECK_DERIVATIVE, CHECK_JACOBIAN, "d rhs[y] / d y at t = "},
     {"wrong_rhs_parameter", CHECK_DERIVATIVE, CHECK_RHS_PARAMETER, "d rhs[y] / d k at t = "},
     {"wrong_mask", CHECK_MASK, CHECK_RHS, "k changes rhs, but its mask lacks STIFFIT_USE_RHS"},

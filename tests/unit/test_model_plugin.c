@@ -222,7 +222,11 @@ static void models_do_not_mix(void **state)
             model_unload(&one);
         }
     }
+    /* This one stays in memory: its name must not be given to the next. */
+    load_good(&one, case_zoo_path(path, "never_unloaded"));
+    model_unload(&one);
     load_good(&one, case_model_path(path, "decay"));
+    assert_string_equal(one.abi.name, "decay");
     load_good(&two, case_model_path(path, "robertson"));
     load_good(&three, case_model_path(path, "decay"));
     assert_int_equal(one.abi.n_state, 1);

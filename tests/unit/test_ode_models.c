@@ -48,13 +48,10 @@ struct reference {
 
 static double value_of(const char *line, const char *name)
 {
-    char key[80];
-    assert_non_null(name);
-    for (const char *at = line; (at = strstr(at, name)); at++) {
-        snprintf(key, sizeof key, "%s = ", name);
-        if ((at[-1] == ' ') && strncmp(at, key, strlen(key)) == 0)
-            return strtod(at + strlen(key), NULL);
-    }
+    size_t length = strlen(name);
+    for (const char *at = line + 1; (at = strstr(at, name)); at++)
+        if (at[-1] == ' ' && strncmp(at + length, " = ", 3) == 0)
+            return strtod(at + length + 3, NULL);
     fail_msg("the reference does not say what %s is", name);
     return NAN;
 }

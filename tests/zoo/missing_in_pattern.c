@@ -29,4 +29,5 @@ static int jacobian_sparse(const struct stiffit_point *at, double *J)
 STIFFIT_EXPORT const struct stiffit_model stiffit_model = {ZOO_MODEL("missing_in_pattern"),
     .n_state = 2, .state_name = states, .rhs = rhs, .initial = initial,
     .jacobian = NULL, .jacobian_sparse = jacobian_sparse, .n_nonzero = 2,
-    .column_start = column_start, .row_index = row_index, .rhs_parameter = NULL, .initial_parameter = NULL, .observe_state = NULL};
+    .column_start = column_start, .row_index = row_index,
+    .rhs_parameter = NULL, .initial_parameter = NULL, .observe_state = NULL};

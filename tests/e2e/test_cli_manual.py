@@ -1,0 +1,100 @@
+"""The manual pages hold what the program's tables say, are valid mdoc, and their examples run.
+
+SPDX-License-Identifier: BSD-3-Clause
+"""
+import re
+import shutil
+import subprocess
+import sys
+
+import helpers
+from helpers import ROOT, model, read_fits, skip, stiffit
+
+MAN = ROOT / "man"
+COMMANDS = ["run", "show", "import", "export", "simulate", "model"]
+
+
+def test_pages_hold_every_option_as_the_table_has_it(tmp):
+    for command in COMMANDS:
+        page = (MAN / f"stiffit-{command}.1").read_text()
+        options = stiffit("help", "--man-options", command).stdout
+        assert options in page, f"man/stiffit-{command}.1: its list of options is not what `stiffit help --man-options " \
+                                f"{command}` prints: put that in its place"
+
+
+def test_pages_hold_every_exit_code_status_and_note(tmp):
+    errors = (ROOT / "src/base/error.h").read_text()
+    codes = set(re.findall(r'X\(\w+, (\d+), "', errors))
+    assert len(codes) == 7
+    page = (MAN / "stiffit.1").read_text()
+    for code in codes:
+        assert f".It {code}\n" in page, code
+    outcomes = re.findall(r'X\((\d+), (\w+), (?:true|false), "([^"]*)"\)', (ROOT / "src/base/outcome.h").read_text())
+    notes = re.findall(r'X\((\d+), (\w+), "([^"]*)"\)', (ROOT / "src/base/outcome.h").read_text())
+    assert len(outcomes) >= 10 and len(notes) >= 9
+    for number, name, text in outcomes + notes:
+        assert f".It {number} {name}\n{text[0].upper()}{text[1:]}.\n" in (MAN / "stiffit-file.5").read_text(), name
+
+
+def test_pages_are_valid(tmp):
+    if not shutil.which("mandoc"):
+        skip("mandoc is not installed")
+    pages = sorted(MAN.glob("*.[1-8]"))
+    assert len(pages) >= 8
+    for page in pages:
+        done = subprocess.run(["mandoc", "-T", "lint", "-W", "warning", page], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout
+
+
+def literal_blocks(page):
+    """The displays of a page, as a reader sees them."""
+    for block in re.findall(r"\.Bd -literal[^\n]*\n(.*?)\.Ed", (MAN / page).read_text(), re.DOTALL):
+        yield block.replace("\\e", "\\")
+
+
+def test_python_example_of_the_file_page_runs(tmp):
+    python, = [block for block in literal_blocks("stiffit-file.5") if block.startswith("import h5py")]
+    write, read = python.split("# stiffit run wells.h5 --trust\n")
+    shutil.copy(model("decay"), tmp / "decay.so")
+    subprocess.run([sys.executable, "-c", write], cwd=tmp, check=True)
+    stiffit("run", "wells.h5", "--trust", "-q", cwd=tmp)
+    read = "import h5py\n" + read + "assert list(ids) == ['A1', 'A2'] and list(names) == ['k', 'A'] and good.all() and best.shape == (2, 2)\n"
+    subprocess.run([sys.executable, "-c", read], cwd=tmp, check=True)
+
+
+def test_shell_examples_run(tmp):
+    """The command lines of the examples, in a folder that has the files that they name."""
+    for name in ["decay", "robertson", "theophylline"]:
+        shutil.copy(model(name), tmp / f"{name}.so")
+    (tmp / "build").symlink_to(helpers.BUILD)
+    (tmp / "data").symlink_to(ROOT / "data")
+    (tmp / "wells.csv").write_text("dataset,time,value\n" + "".join(
+        f"A{d},{t},{2.0 ** -(t * d / 3)}\n" for d in (1, 2) for t in (0.5, 1, 2, 4)))
+    ran = 0
+    for page in ["stiffit.1", "stiffit-run.1", "stiffit-show.1", "stiffit-export.1", "stiffit-simulate.1",
+                 "stiffit-model.1", "stiffit-import.1"]:
+        for block in literal_blocks(page):
+            if "#SBATCH" in block or "| jq" in block:
+                block = "\n".join(line for line in block.splitlines() if "SBATCH" not in line and "srun" not in line
+                                  and "| jq" not in line)
+            for command in re.sub(r"\\\n\s*", "", block).splitlines():
+                words = command.split("|")[0].split()
+                if not words:
+                    continue
+                assert words[0] == "stiffit", command
+                output = words[words.index("-o") + 1] if "-o" in words else None
+                for stale in (output, "wells.h5" if words[1] == "import" else None):
+                    if stale and (tmp / stale).exists():
+                        (tmp / stale).unlink()
+                if words[1] == "run":
+                    words += ["--overwrite"]
+                if "--datasets" in words and "1000" in words:
+                    words[words.index("1000")] = "20"  # the example is about the form
+                stiffit(*words[1:], cwd=tmp)
+                ran += 1
+    assert ran >= 15
+    assert len(read_fits(tmp / "wells.result.h5")["id"]) == 2
+
+
+if __name__ == "__main__":
+    helpers.main()

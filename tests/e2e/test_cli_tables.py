@@ -1,0 +1,311 @@
+"""import, export and simulate: tables in, tables out, with NumPy and SciPy as oracles.
+
+SPDX-License-Identifier: BSD-3-Clause
+"""
+import csv
+import json
+
+import h5py
+import numpy as np
+from scipy.stats import kstest
+
+import helpers
+from helpers import ROOT, compile_plugin, decay_problem, model, read_fits, result_path, stiffit
+
+
+def table(text):
+    """Columns of a CSV table; numbers where all of a column are."""
+    rows = list(csv.reader(text.splitlines()))
+    columns = dict(zip(rows[0], zip(*rows[1:])))
+    for name, values in columns.items():
+        try:
+            columns[name] = np.array(values, float)
+        except ValueError:
+            columns[name] = np.array(values)
+    return columns
+
+
+def strings(column):
+    return list(column.asstr()[:])
+
+
+def test_import_gathers_scattered_rows(tmp):
+    (tmp / "m.csv").write_text("\ufeffvalue;time;sigma;dataset;remark\n"
+                               "1;0.5;0.1;b;x\n2;0.5;;a;\n3;0.25;0.2;b;\"y;\"\nNA;1;0.1;a;\n\n5;2;;c;\n")
+    done = stiffit("import", tmp / "m.csv", "--model", model("decay"))
+    assert "'remark' is not used" in done.stderr and "3 datasets, 5 measurements" in done.stderr
+    with h5py.File(tmp / "m.h5") as f:
+        assert f.attrs["stiffit_file"] in ("problem", b"problem") and f.attrs["format"] == 1
+        assert strings(f["datasets/id"]) == ["b", "a", "c"]
+        assert list(f["measurements/dataset"]) == [0, 0, 1, 1, 2]
+        assert list(f["measurements/time"]) == [0.5, 0.25, 0.5, 1, 2]
+        np.testing.assert_array_equal(f["measurements/value"], [1, 3, 2, np.nan, 5])
+        np.testing.assert_array_equal(f["measurements/sigma"], [0.1, 0.2, np.nan, 0.1, np.nan])
+        assert strings(f["parameters/name"]) == ["k", "A"]
+
+
+def test_import_of_covariates_starts_and_parameters(tmp):
+    (tmp / "m.csv").write_text("dataset,time,observable,value\ns2,1,conc,3\ns1,2,conc,4\n")
+    (tmp / "d.csv").write_text("t0,start_lKa,dose,dataset\n-1,0.25,4.5,s1\n,,3,s2\n0,0,1,unused\n")
+    done = stiffit("import", tmp / "m.csv", "-d", tmp / "d.csv", "-m", model("theophylline"), "-o", tmp / "p.h5", "--lower",
+                   "lKe=-8", "--upper=lKe=0", "--fix", "lCl=-3", "--fix", "lKa", "--scale", "lKe=lin", "--embed")
+    assert "1 datasets of" in done.stderr and "left out" in done.stderr
+    with h5py.File(tmp / "p.h5") as f:
+        assert strings(f["datasets/id"]) == ["s2", "s1"]
+        names = strings(f["parameters/name"])
+        assert strings(f["datasets/covariate_names"]) == ["dose"]
+        assert [row[0] for row in f["datasets/covariates"]] == [3, 4.5]
+        assert list(f["datasets/t0"])[1] == -1
+        start = f["parameters/start"][:]
+        assert start.shape == (2, 3)
+        assert start[1, names.index("lKa")] == 0.25 and start[0, names.index("lCl")] == -3
+        lower = np.broadcast_to(f["parameters/lower"][:], (2, 3))
+        assert lower[0, names.index("lKe")] == -8
+        fixed = np.broadcast_to(f["parameters/fixed"][:], (2, 3))[0]
+        assert [bool(fixed[names.index(n)]) for n in ("lKe", "lKa", "lCl")] == [False, True, True]
+        assert bytes(f["model/plugin"][:]) == model("theophylline").read_bytes()
+
+
+def test_import_faults_name_file_line_and_column(tmp):
+    def fault(text, *args, name="alpha-pinene", code=3, second=None):
+        (tmp / "m.csv").write_text(text)
+        if second is not None:
+            (tmp / "d.csv").write_text(second)
+            args = ["--datasets", tmp / "d.csv", *args]
+        done = stiffit("import", tmp / "m.csv", "--model", model(name), "-o", tmp / "p.h5", *args, code=code)
+        assert not (tmp / "p.h5").exists()
+        return done.stderr
+
+    head = "dataset,time,observable,value,sigma\n"
+    assert "m.csv" in fault("") and "time" in fault("dataset,tiem,value\n")
+    message = fault(head + "a,1,y1,2,0.1\na,2,y9,2,0.1\n")
+    assert "m.csv:3" in message and "observable" in message and "y9" in message
+    assert "m.csv:2" in fault(head + "a,one,y1,2,0.1\n")
+    assert "m.csv:2" in fault(head + "a,,y1,2,0.1\n")
+    assert "sigma" in fault(head + "a,1,y1,2,-0.1\n")
+    assert "value" in fault(head + "a,1,y1,inf,1\n")
+    assert "m.csv:3" in fault(head + "a,1,y1,2,1\na,1,y1\n")
+    assert "no measurements" in fault(head)
+    assert "observable" in fault("dataset,time,value\na,1,2\n")
+    rows = "dataset,time,value\ns1,1,2\n"
+    assert "covariates (dose" in fault(rows, name="theophylline", code=2)
+    assert "'dose'" in fault(rows, name="theophylline", second="dataset,Dose_mg\ns1,4\n")
+    assert "'s1' has measurements" in fault(rows, name="theophylline", second="dataset,dose\ns2,4\n")
+    assert "second time" in fault(rows, name="theophylline", second="dataset,dose\ns1,4\ns1,5\n")
+    good = "dataset,time,value\na,1,2\n"
+    assert "Did you mean" in fault(good, "--start", "a=1", name="decay", code=2)
+    assert "lower bound" in fault(good, "--lower", "k=2", "--upper", "k=1", name="decay", code=2)
+    assert "above 0" in fault(good, "--scale", "k=log", "--start", "k=-1", name="decay", code=2)
+    assert "lin, log, log10" in fault(good, "--scale", "k=ln", name="decay", code=2)
+
+
+def test_import_of_a_million_rows_stays_small(tmp):
+    """The rows lie in memory while they are sorted, some 64 bytes each; nothing else grows with them."""
+    import resource  # pylint: disable=import-outside-toplevel
+    if helpers.SANITIZE:
+        helpers.skip("a sanitizer multiplies memory")
+    n = 1000000 if helpers.SLOW else 300000
+    with open(tmp / "m.csv", "w", encoding="ascii") as f:
+        f.write("dataset,time,value\n")
+        f.writelines(f"d{i % 1000},{i // 1000},{i % 7}\n" for i in range(n))
+    stiffit("import", tmp / "m.csv", "--model", model("decay"), "-o", tmp / "p.h5")
+    peak_kib = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    assert peak_kib < 60 * 1024 + n * 0.15, peak_kib
+    with h5py.File(tmp / "p.h5") as f:
+        assert len(f["measurements/dataset"]) == n
+        assert strings(f["datasets/id"])[:2] == ["d0", "d1"]
+        np.testing.assert_array_equal(f["measurements/time"][:n // 1000], np.arange(n // 1000))
+
+
+def test_export_of_fits_equals_the_file(tmp):
+    problem = tmp / "p.h5"
+    decay_problem(problem, 50)
+    with h5py.File(problem, "a") as f:
+        f["measurements/value"][8:16] = np.nan  # nothing measured in dataset 1
+    stiffit("run", problem, "--trust", "-q", code=1)
+    fits, result = read_fits(result_path(problem)), result_path(problem)
+    columns = table(stiffit("export", result).stdout)
+    assert list(columns["id"]) == [f"d{i}" for i in range(50)]
+    for j, name in enumerate(fits["names"]):
+        np.testing.assert_array_equal(columns[name], fits["parameters"][:, j])  # to the last bit
+    np.testing.assert_array_equal(columns["objective"], fits["objective"])
+    assert list(columns["status"]) == list(fits["status"]) and columns["status"][1] == "bad_data"
+    assert columns["message"][1] == fits["message"][1] != ""
+    objects = json.loads(stiffit("export", result, "--json").stdout)
+    assert len(objects) == 50 and objects[1]["status"] == "bad_data" and objects[1]["objective"] is None
+    assert objects[7]["parameters"]["k"] == fits["parameters"][7, fits["names"].index("k")]
+    shown = json.loads(stiffit("show", result, "--json").stdout)
+    good = fits["status"] == "converged"
+    for j, parameter in enumerate(shown["parameters"]):
+        quartiles = np.quantile(fits["parameters"][good, j], [0, 0.25, 0.5, 0.75, 1])
+        # NumPy interpolates with another rounding: two units in the last place
+        np.testing.assert_allclose([parameter[q] for q in ("min", "q25", "median", "q75", "max")], quartiles, rtol=5e-16)
+    assert shown["failures"][0]["examples"] == ["d1"] and shown["failures"][0]["fits"] == 1
+
+
+def test_residuals_are_those_of_the_objective(tmp):
+    problem = tmp / "p.h5"
+    decay_problem(problem, 10)
+    stiffit("run", problem, "--trust", "-q")
+    fits, result = read_fits(result_path(problem)), result_path(problem)
+    assert "--trust" in stiffit("export", result, "--what", "residuals", code=3).stderr
+    rows = table(stiffit("export", result, "--what", "residuals", "--trust").stdout)
+    with h5py.File(problem) as f:
+        np.testing.assert_array_equal(rows["value"], f["measurements/value"])
+        np.testing.assert_array_equal(rows["time"], f["measurements/time"])
+    np.testing.assert_array_equal(rows["residual"], rows["value"] - rows["prediction"])
+    k, a = (fits["parameters"][:, fits["names"].index(n)] for n in ("k", "A"))
+    exact = np.repeat(a, 8) * np.exp(-np.repeat(k, 8) * rows["time"])
+    # the run integrates to rtol 1e-6 per step; errors add up over some tens of steps
+    np.testing.assert_allclose(rows["prediction"], exact, rtol=2e-4)
+    sums = 0.5 * (rows["weighted_residual"].reshape(10, 8) ** 2).sum(axis=1)
+    np.testing.assert_allclose(sums, fits["objective"], rtol=1e-9)  # the same integration, another order of summing
+    fewer = table(stiffit("export", result, "--what", "predictions", "--model", model("decay")).stdout)
+    np.testing.assert_array_equal(fewer["prediction"], rows["prediction"])
+    # of another problem than the one that was fitted
+    decay_problem(tmp / "other.h5", 10, seed=2)
+    done = stiffit("export", result, "--what", "residuals", "--trust", "--problem", tmp / "other.h5", code=3)
+    assert "does not hold the data" in done.stderr
+    decay_problem(tmp / "in.h5", 3)
+    stiffit("run", tmp / "in.h5", "--trust", "-q", "--in-place")
+    assert len(table(stiffit("export", tmp / "in.h5", "--what", "residuals", "--trust").stdout)["time"]) == 24
+
+
+def test_simulate_prints_predictions(tmp):
+    done = stiffit("simulate", "--model", model("decay"), "--times", "0:2:0.5,1e-2:1e2:log5,7", "--set", "k=0.3", "-s", "A=2")
+    rows = table(done.stdout)
+    expected = [0, 0.5, 1, 1.5, 2, 0.01, 0.1, 1, 10, 100, 7]
+    np.testing.assert_allclose(rows["time"], expected, rtol=1e-15)
+    # rtol 1e-8 and atol 1e-12 per step, some hundred steps
+    np.testing.assert_allclose(rows["value"], 2 * np.exp(-0.3 * rows["time"]), rtol=1e-6, atol=1e-10)
+    (tmp / "m.csv").write_text(done.stdout)
+    stiffit("import", tmp / "m.csv", "--model", model("decay"), "-o", tmp / "p.h5")  # what it prints can be imported
+    wanted = table(stiffit("simulate", "-m", model("alpha-pinene"), "-t", "1,2", "--observable", "y3").stdout)
+    assert list(wanted["observable"]) == ["y3", "y3"]
+    assert "--covariate dose" in stiffit("simulate", "-m", model("theophylline"), "-t", "1", code=2).stderr
+    problem = tmp / "f.h5"
+    decay_problem(problem, 3)
+    stiffit("run", problem, "--trust", "-q")
+    fits = read_fits(result_path(problem))
+    rows = table(stiffit("simulate", result_path(problem), "--trust", "-t", "0:4:2", "--id", "d1").stdout)
+    k, a = (fits["parameters"][1, fits["names"].index(n)] for n in ("k", "A"))
+    np.testing.assert_allclose(rows["value"], a * np.exp(-k * np.array([0, 2, 4])), rtol=2e-4)  # the run's rtol 1e-6
+    assert len(table(stiffit("simulate", result_path(problem), "--trust", "-t", "1").stdout)["value"]) == 3
+    stiffit("simulate", result_path(problem), "--trust", "-t", "1", "--id", "d9", code=2)
+
+
+def test_synthetic_datasets_have_the_distribution_that_was_asked_for(tmp):
+    args = ["simulate", "-m", model("decay"), "-t", "1,2,3", "--datasets", "2000", "--set", "k=0.4", "--set", "A=3",
+            "--noise", "0.05", "--spread", "0.2"]
+    stiffit(*args, "-o", tmp / "a.h5", "--truth", tmp / "a.csv")
+    stiffit(*args, "-o", tmp / "b.h5")
+    stiffit(*args, "-o", tmp / "c.h5", "--seed", "2")
+    truth = table((tmp / "a.csv").read_text())
+    with h5py.File(tmp / "a.h5") as f, h5py.File(tmp / "b.h5") as same, h5py.File(tmp / "c.h5") as other:
+        value, sigma = f["measurements/value"][:], f["measurements/sigma"][:]
+        np.testing.assert_array_equal(value, same["measurements/value"])
+        assert np.all(value != other["measurements/value"][:])
+        assert strings(f["datasets/id"]) == list(truth["dataset"])
+    exact = np.repeat(truth["A"], 3) * np.exp(-np.repeat(truth["k"], 3) * np.tile([1, 2, 3], 2000))
+    np.testing.assert_allclose(sigma, 0.05 * exact, rtol=1e-6)  # simulated at rtol 1e-8
+    # Kolmogorov-Smirnov; the seed is fixed, so this passes always or never. p > 1e-3 holds for 999 of 1000 good seeds.
+    assert kstest((value - exact) / sigma, "norm").pvalue > 1e-3
+    assert kstest(np.log(truth["k"] / 0.4) / 0.2, "norm").pvalue > 1e-3
+    done = stiffit("run", tmp / "a.h5", "--trust", "-q", "--json")
+    assert json.loads(done.stdout)["status"]["converged"] == 2000
+    fits = read_fits(result_path(tmp / "a.h5"))
+    # twice the objective of 3 measurements and 2 parameters is chi-squared with 1 degree of freedom, nearly (the model
+    # is not linear, but the noise is small)
+    assert kstest(2 * fits["objective"], "chi2", args=(1,)).pvalue > 1e-3
+
+
+def test_synthetic_noise_of_other_kinds(tmp):
+    base = ["simulate", "-m", model("decay"), "-t", "0:9:1", "--datasets", "500", "--set", "k=0.5", "--set", "A=2"]
+    exact = np.tile(2 * np.exp(-0.5 * np.arange(10)), 500)
+    stiffit(*base, "-o", tmp / "none.h5")
+    stiffit(*base, "--noise-absolute", "0.1", "--no-sigma", "-o", tmp / "absolute.h5")
+    with h5py.File(tmp / "none.h5") as f:
+        assert "sigma" not in f["measurements"]
+        np.testing.assert_allclose(f["measurements/value"], exact, rtol=1e-6)
+    with h5py.File(tmp / "absolute.h5") as f:
+        assert "sigma" not in f["measurements"]
+        assert kstest((f["measurements/value"] - exact) / 0.1, "norm").pvalue > 1e-3
+    stiffit("simulate", "-m", model("theophylline"), "-t", "1,2", "--covariate", "dose=1,2,4", "--datasets", "5", "-o",
+            tmp / "doses.h5")
+    with h5py.File(tmp / "doses.h5") as f:
+        assert [row[0] for row in f["datasets/covariates"]] == [1, 2, 4, 1, 2]
+
+
+NOISY = """
+#include <stiffit/model.h>
+static const char *const parameters[] = {"level"}, *const observables[] = {"h", "g"};
+static const double start[] = {5};
+static int observe(const struct stiffit_point *at, double *h) { h[0] = at->p[0]; h[1] = at->t; return 0; }
+static int noise(const struct stiffit_point *at, double *s) { (void)at; s[0] = 0.5; s[1] = 2; return 0; }
+STIFFIT_EXPORT const struct stiffit_model stiffit_model = {
+    STIFFIT_MODEL_HEADER, .name = "noisy", .n_parameter = 1, .n_observable = 2, .parameter_name = parameters,
+    .observable_name = observables, .parameter_start = start, .observe = observe, .noise = noise};
+"""
+
+
+def test_the_models_own_noise(tmp):
+    plugin = compile_plugin(NOISY, tmp / "noisy.so")
+    stiffit("simulate", "-m", plugin, "-t", "1:10:1", "--datasets", "300", "-o", tmp / "p.h5")
+    with h5py.File(tmp / "p.h5") as f:
+        assert "sigma" not in f["measurements"]
+        value, observable = f["measurements/value"][:], f["measurements/observable"][:]
+        time = f["measurements/time"][:]
+    assert kstest((value[observable == 0] - 5) / 0.5, "norm").pvalue > 1e-3
+    assert kstest((value[observable == 1] - time[observable == 1]) / 2, "norm").pvalue > 1e-3
+
+
+def test_residual_bootstrap(tmp):
+    stiffit("import", ROOT / "data/alpha-pinene.csv", "-m", model("alpha-pinene"), "-o", tmp / "p.h5", "-q")
+    stiffit("run", tmp / "p.h5", "--trust", "-q")
+    rows = table(stiffit("export", tmp / "p.result.h5", "--what", "residuals", "--trust").stdout)
+    assert "--trust" in stiffit("simulate", "--bootstrap", "3", tmp / "p.result.h5", "-o", tmp / "b.h5", code=3).stderr
+    stiffit("simulate", "--bootstrap", "400", tmp / "p.result.h5", "--trust", "-o", tmp / "b.h5")
+    with h5py.File(tmp / "b.h5") as f, h5py.File(tmp / "p.h5") as original:
+        assert strings(f["datasets/id"])[0] == strings(original["datasets/id"])[0] and len(f["datasets/id"]) == 401
+        value = f["measurements/value"][:].reshape(401, 40)
+        np.testing.assert_array_equal(value[0], original["measurements/value"])
+        np.testing.assert_array_equal(np.broadcast_to(f["parameters/start"], (401, 5))[0],
+                                      read_fits(tmp / "p.result.h5")["parameters"][0])
+    # what the manual says: residuals centred within each observable, and scaled to the variance RSS / (40 - 5)
+    pools = {name: rows["residual"][rows["observable"] == name] for name in set(rows["observable"])}
+    centred = {name: r - r.mean() for name, r in pools.items()}
+    factor = np.sqrt((rows["residual"] ** 2).sum() / 35 * 40 / sum((r ** 2).sum() for r in centred.values()))
+    drawn = value[1:] - rows["prediction"]
+    for i, name in enumerate(rows["observable"]):
+        distance = np.abs(drawn[:, i][:, None] - factor * centred[name][None, :])
+        assert distance.min(axis=1).max() < 1e-9, name          # each is one of its observable's residuals ...
+        counts = np.bincount(distance.argmin(axis=1), minlength=8)
+        assert counts.min() > 15 and counts.max() < 100, counts  # ... of 8, 50 times each: 15 and 100 are 5 and 7 sigma
+    np.testing.assert_allclose(drawn.var(), (rows["residual"] ** 2).sum() / 35, rtol=0.05)  # 16,000 draws: 6 sigma
+    stiffit("simulate", "--bootstrap", "400", tmp / "p.result.h5", "--trust", "-o", tmp / "again.h5")
+    with h5py.File(tmp / "again.h5") as f:
+        np.testing.assert_array_equal(value, f["measurements/value"][:].reshape(401, 40))
+
+
+def test_parametric_bootstrap_of_one_of_several(tmp):
+    problem = tmp / "p.h5"
+    decay_problem(problem, 3)
+    with h5py.File(problem, "a") as f:
+        f["measurements/value"][10] = np.nan
+    stiffit("run", problem, "--trust", "-q")
+    result = result_path(problem)
+    done = stiffit("simulate", "--bootstrap", "9", result, "--trust", "-o", tmp / "b.h5", code=2)
+    assert "--id" in done.stderr
+    stiffit("simulate", "--bootstrap", "2000", result, "--id", "d1", "--method", "parametric", "--trust", "-o", tmp / "b.h5")
+    rows = table(stiffit("export", result, "--what", "residuals", "--trust").stdout)
+    mine = rows["dataset"] == "d1"
+    with h5py.File(tmp / "b.h5") as f:
+        value = f["measurements/value"][:].reshape(2001, 8)
+    assert np.isnan(value[:, 2]).all() and np.isfinite(np.delete(value, 2, axis=1)).all()
+    sd = np.sqrt(np.nansum(rows["residual"][mine] ** 2) / (7 - 2))
+    drawn = np.delete(value[1:] - rows["prediction"][mine], 2, axis=1) / sd
+    assert kstest(drawn.ravel(), "norm").pvalue > 1e-3
+
+
+if __name__ == "__main__":
+    helpers.main()

@@ -1,0 +1,78 @@
+"""The models printed in stiffit-model(3) and in the header compile with the documented line and pass `stiffit model check`.
+
+SPDX-License-Identifier: BSD-3-Clause
+"""
+import re
+import shutil
+import subprocess
+
+import helpers as h
+
+MANUAL = h.ROOT / "man/stiffit-model.3"
+HEADER = h.ROOT / "include/stiffit/model.h"
+
+
+def manual_blocks():
+    return re.findall(r"^\.Bd -literal.*?\n(.*?)^\.Ed$", MANUAL.read_text(), flags=re.M | re.S)
+
+
+def compile_line():
+    lines = [b.strip() for b in manual_blocks() if b.startswith("cc ")]
+    assert len(lines) == 1, lines
+    return lines[0]
+
+
+def compile_model(tmp, text, name):
+    source, plugin = tmp / f"{name}.c", tmp / f"{name}.so"
+    source.write_text(text)
+    words = {"INCLUDE": str(h.ROOT / "include"), "MODEL.so": str(plugin), "MODEL.c": str(source)}
+    command = [words.get(word, word) for word in compile_line().split()]
+    done = subprocess.run(command[:1] + ["-Wall", "-Wextra", "-Werror"] + command[1:], capture_output=True, text=True,
+                          check=False)
+    assert done.returncode == 0, done.stderr
+    return plugin
+
+
+def header_example():
+    comment = HEADER.read_text().split("*/")[0]
+    lines = [line[len(" *     "):] for line in comment.splitlines() if line.startswith(" *     ")]
+    return "\n".join(line for line in lines if not line.startswith("cc ")) + "\n"
+
+
+def test_examples_of_the_manual(tmp):
+    models = [block for block in manual_blocks() if block.startswith("#include <stiffit/model.h>")]
+    assert len(models) == 2
+    for i, text in enumerate(models):
+        h.stiffit("model", "check", compile_model(tmp, text, f"example{i}"), code=0)
+
+
+def test_example_of_the_header(tmp):
+    plugin = compile_model(tmp, header_example(), "header")
+    h.stiffit("model", "check", plugin, code=0)
+
+
+def test_one_compile_line(tmp):
+    line = compile_line().replace("MODEL", "decay")
+    assert line in HEADER.read_text(), line
+
+
+def test_header_is_also_cplusplus(tmp):
+    compiler = shutil.which("c++")
+    if not compiler:
+        h.skip("no C++ compiler")
+    source = tmp / "header.cpp"
+    source.write_text("#include <stiffit/model.h>\nint main() { return stiffit_model.abi_version == 0; }\n")
+    done = subprocess.run([compiler, "-std=c++11", "-Wall", "-Wextra", "-pedantic", "-Werror", "-fsyntax-only",
+                           f"-I{h.ROOT / 'include'}", source], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_manual_is_clean(tmp):
+    if not shutil.which("mandoc"):
+        h.skip("no mandoc")
+    done = subprocess.run(["mandoc", "-T", "lint", "-W", "warning", MANUAL], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+if __name__ == "__main__":
+    h.main()

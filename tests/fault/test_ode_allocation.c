@@ -1,0 +1,213 @@
+/* The k-th allocation fails, for every k, while a pool is made and an evaluation is carried out: an error or the outcome
+ * NO_MEMORY, never a crash or a leak; and everything works again afterwards. Allocations made by SUNDIALS itself are spared:
+ * it does not survive their failure (SUNLogger_Create of 6.4.1, for one), and it makes them only while a pool is made.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "../unit/ode_case.h"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__GLIBC__)
+
+int main(void)
+{
+    printf("SKIP: allocation failures need glibc's own malloc\n");
+    return 0;
+}
+
+#else
+
+#include <dlfcn.h>
+
+extern void *__libc_malloc(size_t size);
+extern void *__libc_calloc(size_t n, size_t size);
+extern void *__libc_realloc(void *p, size_t size);
+extern void *__libc_memalign(size_t alignment, size_t size);
+extern void __libc_free(void *p);
+
+static long fail_at; /* the allocation that fails, counted from 1; 0: none */
+static bool fails_on; /* and all after it */
+static long n_allocation, n_live;
+static bool counting, counting_all; /* SUNDIALS' own, too */
+
+static bool fails(const void *caller)
+{
+    Dl_info where;
+    if (!counting || (!counting_all && dladdr(caller, &where) && strstr(where.dli_fname, "libsundials")))
+        return false;
+    n_allocation++;
+    return fail_at && (n_allocation == fail_at || (fails_on && n_allocation > fail_at));
+}
+
+static void *counted(void *p)
+{
+    n_live += counting && p;
+    return p;
+}
+
+void *malloc(size_t size)
+{
+    return fails(__builtin_return_address(0)) ? NULL : counted(__libc_malloc(size));
+}
+void *calloc(size_t n, size_t size)
+{
+    return fails(__builtin_return_address(0)) ? NULL : counted(__libc_calloc(n, size));
+}
+void *aligned_alloc(size_t alignment, size_t size)
+{
+    return fails(__builtin_return_address(0)) ? NULL : counted(__libc_memalign(alignment, size));
+}
+void *realloc(void *p, size_t size)
+{
+    if (fails(__builtin_return_address(0)))
+        return NULL;
+    n_live += counting && !p;
+    return __libc_realloc(p, size);
+}
+void free(void *p)
+{
+    n_live -= counting && p;
+    __libc_free(p);
+}
+
+enum { N = 30 };
+
+/* A ring of N states, so that KLU has something to do. */
+static int32_t column_start[N + 1], row_index[3 * N];
+
+static int rhs(const struct stiffit_point *at, double *f)
+{
+    for (int i = 0; i < N; i++)
+        f[i] = at->p[0] * (at->y[(i + 1) % N] - 2 * at->y[i] + at->y[(i + N - 1) % N]) - at->p[1] * at->y[i] + i;
+    return STIFFIT_OK;
+}
+static int jacobian_sparse(const struct stiffit_point *at, double *values)
+{
+    for (int j = 0; j < N; j++)
+        for (int k = column_start[j]; k < column_start[j + 1]; k++)
+            values[k] = row_index[k] == j ? -2 * at->p[0] - at->p[1] : at->p[0];
+    return STIFFIT_OK;
+}
+static int initial(const struct stiffit_point *at, double *y)
+{
+    (void)at;
+    memset(y, 0, N * sizeof(double));
+    return STIFFIT_OK;
+}
+static int observe(const struct stiffit_point *at, double *h)
+{
+    h[0] = at->y[N / 2];
+    return STIFFIT_OK;
+}
+
+static const struct stiffit_model ring = {STIFFIT_MODEL_HEADER, .name = "ring", .n_state = N, .n_parameter = 2,
+                                          .n_observable = 1, .n_nonzero = 3 * N, .rhs = rhs, .initial = initial,
+                                          .observe = observe, .jacobian_sparse = jacobian_sparse,
+                                          .column_start = column_start, .row_index = row_index};
+
+static void fill_pattern(void)
+{
+    for (int j = 0, k = 0; j < N; j++) {
+        for (int i = 0; i < N; i++)
+            if (i == j || i == (j + 1) % N || i == (j + N - 1) % N)
+                row_index[k++] = i;
+        column_start[j + 1] = k;
+    }
+}
+
+/* True: everything went well; otherwise an error was reported. */
+static bool attempt(int linear_solver, double *prediction)
+{
+    static const double p[2] = {2, 3}, time[2] = {0.1, 3};
+    static const uint32_t sens[2] = {0, 1}, row_time[2] = {0, 1}, row_observable[2] = {0, 0};
+    static struct model model;
+    double d_prediction[4];
+    struct ode_options options = {.rtol = 1e-6, .atol = 1e-9, .linear_solver = linear_solver};
+    struct ode_task task = {.n_time = 2, .time = time, .n_row = 2, .row_time = row_time, .row_observable = row_observable};
+    struct evaluation e = {.task = &task, .p = p, .n_sens = 2, .sens = sens, .max_steps = 10000, .deadline_ns = INT64_MAX,
+                           .prediction = prediction, .d_prediction = d_prediction};
+    struct error error = {0};
+    bool good = false;
+    model.abi = ring;
+    struct engine_pool *pool = engine_pool_new(&model, &options, 2, 1, &error);
+    struct engine *engine = pool ? engine_new(pool, &error) : NULL;
+    if (engine) {
+        engine_evaluate(engine, &e);
+        good = e.outcome == EVALUATION_OK;
+        if (!good)
+            assert_int_equal(e.outcome, EVALUATION_NO_MEMORY);
+    } else {
+        assert_int_equal(error.status, STATUS_NO_MEMORY);
+    }
+    engine_free(engine);
+    engine_pool_free(pool);
+    return good;
+}
+
+/* Once the pool is made, evaluations take no memory (KLU: one numeric object each, see sparse.c). */
+static void test_none_on_the_hot_path(void **state)
+{
+    static const double p[2] = {2, 3}, time[2] = {0.1, 3};
+    static const uint32_t sens[2] = {0, 1}, row_time[2] = {0, 1}, row_observable[2] = {0, 0};
+    static struct model model;
+    double prediction[2], d_prediction[4];
+    struct ode_options options = {.rtol = 1e-6, .atol = 1e-9, .linear_solver = LINEAR_DENSE};
+    struct ode_task task = {.n_time = 2, .time = time, .n_row = 2, .row_time = row_time, .row_observable = row_observable};
+    struct evaluation e = {.task = &task, .p = p, .n_sens = 2, .sens = sens, .max_steps = 10000, .deadline_ns = INT64_MAX,
+                           .prediction = prediction, .d_prediction = d_prediction};
+    struct error error = {0};
+    (void)state;
+    model.abi = ring;
+    struct engine_pool *pool = engine_pool_new(&model, &options, 1, 1, &error);
+    struct engine *engine = engine_new(pool, &error);
+    fail_at = n_allocation = 0;
+    counting = counting_all = true;
+    for (e.n_sens = 0; e.n_sens <= 2; e.n_sens++)
+        engine_evaluate(engine, &e);
+    counting = counting_all = false;
+    assert_int_equal(e.outcome, EVALUATION_OK);
+    assert_int_equal(n_allocation, 0);
+    engine_free(engine);
+    engine_pool_free(pool);
+}
+
+static void run(int linear_solver, bool lasting)
+{
+    double expected[2], prediction[2];
+    fail_at = 0;
+    assert_true(attempt(linear_solver, expected));
+    bool good = false;
+    long k = 1;
+    for (; !good; k++) {
+        fail_at = k;
+        fails_on = lasting;
+        n_allocation = n_live = 0;
+        counting = true;
+        good = attempt(linear_solver, prediction);
+        counting = false;
+        assert_int_equal(n_live, 0);
+    }
+    assert_true(k > 30); /* it was really exercised */
+    assert_memory_equal(prediction, expected, sizeof expected);
+}
+
+static void test_dense(void **state)
+{
+    (void)state;
+    run(LINEAR_DENSE, false);
+    run(LINEAR_DENSE, true);
+}
+
+static void test_klu(void **state)
+{
+    (void)state;
+    run(LINEAR_KLU, false);
+    run(LINEAR_KLU, true);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_dense), cmocka_unit_test(test_klu),
+                                       cmocka_unit_test(test_none_on_the_hot_path)};
+    fill_pattern();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+#endif
