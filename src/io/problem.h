@@ -51,8 +51,8 @@ char *problem_model_path(const struct problem *problem);
 
 /* Checks everything against the model, streaming through all datasets; must succeed before blocks are read. Faults of
  * the file as a whole (unknown observable, missing parameter, lower > upper for all, scale log with a start <= 0, ids
- * not unique, dataset column decreasing or out of range, ...) are errors, all of them (up to 20) in one message with path,
- * row and dataset id. A fault of single datasets makes them bad (see block) and is no error.
+ * not unique, dataset column decreasing or out of range, ...) are errors, all of them (up to 20) in one message with
+ * path, row and dataset id. A fault of single datasets makes them bad (see block) and is no error.
  * `sha256` (32 bytes) receives the hash of all values in a canonical form: the problem's identity, the same however
  * the file stores them, and different if any number, name or id differs. */
 enum status problem_validate(struct problem *problem, const struct problem_expectation *expectation,

@@ -4,7 +4,8 @@
 SPDX-License-Identifier: BSD-3-Clause
 
 Each line of cases.txt is NAME, KIND and TEXT, tab-separated. KIND: same (valid, the very values of base.h5), differs
-(valid, other values), open or validate (refused there; the message has TEXT), bad (valid; one dataset's fault has TEXT).
+(valid, other values), open or validate (refused there; the message has TEXT), bad (valid; one dataset's fault has
+TEXT).
 """
 import os
 import sys
