@@ -101,7 +101,8 @@ class Bench:
     def evaluation(self):
         print("One evaluation with sensitivities against stock CVODES forward sensitivities, same library:")
         program = h.BUILD / "bench" / "bench_ode_sensitivity"
-        done = subprocess.run([str(program), "--json", str(h.model("robertson")), str(h.model("alpha-pinene"))], capture_output=True, text=True, check=True)
+        models = [str(h.model(name)) for name in ("robertson", "alpha-pinene")]
+        done = subprocess.run([str(program), "--json", *models], capture_output=True, text=True, check=True)
         figures = json.loads(done.stdout)
         self.report["evaluation"] = figures
         for name, case in figures.items():

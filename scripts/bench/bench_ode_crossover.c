@@ -1,6 +1,6 @@
-/* Where which linear solver pays: what one integrator step costs in linear algebra (two factorisations, a solve of the state
- * and one of the sensitivities) with our own LU, LAPACK and KLU, for sizes and densities. The rule in src/ode/linear.c was
- * read off this table. Usage: OPENBLAS_NUM_THREADS=1 bench_ode_crossover [columns]
+/* Where which linear solver pays: what one integrator step costs in linear algebra (a factorisation, a solve of
+ * the state and one of the sensitivities) with our own LU, LAPACK and KLU, for sizes and densities. The rule in
+ * src/ode/linear.c was read off this table. Usage: OPENBLAS_NUM_THREADS=1 bench_ode_crossover [columns]
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/linear.h"
 
@@ -82,13 +82,13 @@ static double cost(const struct pattern *pattern, size_t n, int kind, size_t n_c
         }
     int inner = 1 + (int)(2e6 / ((double)n * (double)n * ((double)n + 4 * (double)n_column)));
     linear_begin(linear);
+    linear_factor(linear, 0.1);
     for (int r = 0; r < N_REPEAT; r++) {
         double begin = now();
         for (int i = 0; i < inner; i++) {
             for (size_t k = 0; k < n * (n_column + 1); k++)
                 b[k] = 1;
-            linear_factor(linear, 0.1);
-            linear_solve(linear, b, 1);
+            linear_solve(linear, b, 1); /* Newton's iteration, with the factors of the step before */
             linear_factor(linear, 0.1);
             if (n_column)
                 linear_solve(linear, b + n, n_column);
@@ -105,8 +105,8 @@ int main(int argc, char **argv)
 {
     static const size_t sizes[] = {4, 8, 12, 16, 20, 24, 32, 40, 48, 64, 96, 128, 256};
     size_t n_column = argc > 1 ? (size_t)atoi(argv[1]) : 10;
-    printf("microseconds a step, %zu columns\n%5s %10s %10s |  klu with about 3, 6, 12 entries a column (of the matrix, of its factors)\n", n_column,
-           "n", "dense", "lapack");
+    printf("microseconds a step, %zu columns\n%5s %10s %10s |  klu with about 3, 6, 12 entries a column "
+           "(of the matrix, of its factors)\n", n_column, "n", "dense", "lapack");
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         size_t n = sizes[i];
         struct pattern full = pattern_new(n, n);
@@ -115,7 +115,8 @@ int main(int argc, char **argv)
         for (size_t per_column = 3; per_column <= 12 && per_column <= n; per_column *= 2) {
             struct pattern sparse = pattern_new(n, per_column);
             double klu = cost(&sparse, n, LINEAR_KLU, n_column, &fill);
-            printf("  %8.2f (%2.0f%%, fill %2.0f%%)", klu, 100.0 * (double)sparse.n_nonzero / (double)(n * n), 100 * fill);
+            printf("  %8.2f (%2.0f%%, fill %2.0f%%)", klu, 100.0 * (double)sparse.n_nonzero / (double)(n * n),
+                   100 * fill);
             free(sparse.start);
             free(sparse.row);
         }

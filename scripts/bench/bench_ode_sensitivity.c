@@ -1,6 +1,6 @@
-/* What an evaluation with sensitivities costs against CVODES' own forward sensitivities, linked to the same library, and
- * how far both are from a tight reference. Usage: bench_ode_sensitivity [--json] [--rtol X] MODEL.so ... (the models
- * robertson and alpha-pinene; POLLU is built in).
+/* What an evaluation with sensitivities costs against CVODES' own forward sensitivities, linked to the same
+ * library, and how far both are from a tight reference. Usage: bench_ode_sensitivity [--json] [--rtol X] MODEL.so
+ * ... (the models robertson and alpha-pinene; POLLU is built in).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "bench_ode_stock.h"
 
@@ -136,7 +136,8 @@ static void ours_init(struct ours *ours, const struct problem *problem, double r
     }
     ours->task = (struct ode_task){.t0 = 0, .n_time = problem->n_time, .time = problem->time, .n_row = n_row,
                                    .row_time = ours->row_time, .row_observable = ours->row_observable};
-    ours->evaluation = (struct evaluation){.task = &ours->task, .p = problem->p, .n_sens = n_parameter, .sens = ours->sens,
+    ours->evaluation = (struct evaluation){.task = &ours->task, .p = problem->p, .n_sens = n_parameter,
+                                           .sens = ours->sens,
                                            .max_steps = 10000000, .deadline_ns = INT64_MAX};
     ours->evaluation.prediction = ours->out;
     ours->evaluation.d_prediction = ours->out + n_row;
@@ -232,7 +233,8 @@ static void measure(const struct problem *problem, double rtol, double atol, str
 
 static void print_json(const struct problem *problem, const struct figures *f)
 {
-    printf("\"%s\": {\"ratio\": %.4f, \"ours_us\": %.2f, \"stock_us\": %.2f, \"ours_error\": %.3g, \"stock_error\": %.3g, "
+    printf("\"%s\": {\"ratio\": %.4f, \"ours_us\": %.2f, \"stock_us\": %.2f, "
+           "\"ours_error\": %.3g, \"stock_error\": %.3g, "
            "\"ours_sensitivity_error\": %.3g, \"stock_sensitivity_error\": %.3g, \"ours_steps\": %lld, "
            "\"stock_steps\": %lld, \"ratio_error_control\": %.4f, \"stock_error_control_us\": %.2f, "
            "\"stock_error_control_error\": %.3g, \"stock_error_control_sensitivity_error\": %.3g}",

@@ -59,7 +59,8 @@ static int stock_jacobian(double t, N_Vector y, N_Vector f, SUNMatrix J, void *d
     return stock->model->jacobian(&stock->at, SUNDenseMatrix_Data(J));
 }
 
-static int stock_sensitivity_rhs(int n_sens, double t, N_Vector y, N_Vector ydot, N_Vector *s, N_Vector *sdot, void *data,
+static int stock_sensitivity_rhs(int n_sens, double t, N_Vector y, N_Vector ydot, N_Vector *s, N_Vector *sdot,
+                                 void *data,
                                  N_Vector a, N_Vector b)
 {
     struct stock *stock = data;

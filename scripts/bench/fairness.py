@@ -109,12 +109,13 @@ def work_of(fits):
 
 def calibrate(tmp):
     """The time span that makes a long fit need TIMES_MEDIAN times the median work of a cheap one."""
-    median = np.median(work_of(follow(write(tmp / "c.h5", 0, 200, 1.0), tmp / "c.result.h5", 1)[2]))
+    cheap = write(tmp / "c.h5", 0, N_CHEAP, 1.0)
+    median = np.median([np.median(work_of(follow(cheap, tmp / "c.result.h5", 1)[2])) for _ in range(3)])
     span = 2000.0
-    for _ in range(4):
+    for _ in range(6):
         fits = follow(write(tmp / "l.h5", N_LONG, 0, span), tmp / "l.result.h5", 1)[2]
         ratio = np.mean(work_of(fits)) / median
-        if 0.9 < ratio / TIMES_MEDIAN < 1.1:
+        if 0.95 < ratio / TIMES_MEDIAN < 1.05:
             break
         span *= min(20.0, max(0.05, TIMES_MEDIAN / ratio))
     return span

@@ -84,7 +84,8 @@ static void print_zsh_option(FILE *file, const struct option *option)
     for (int pass = option->letter ? 0 : 1; pass < 2; pass++) {
         bool value = option->kind != OPTION_FLAG;
         if (pass == 0)
-            fprintf(file, "                '%s-%c%s[", option->kind == OPTION_LIST ? "*" : "", option->letter, value ? "+" : "");
+            fprintf(file, "                '%s-%c%s[", option->kind == OPTION_LIST ? "*" : "", option->letter,
+                    value ? "+" : "");
         else
             fprintf(file, "                '%s--%s%s[", option->kind == OPTION_LIST ? "*" : "", option->name,
                     value ? "=" : "");

@@ -71,7 +71,7 @@ static int run(int argc, char **argv)
 
 const struct command command_export = {
     .name = "export", .synopsis = "RESULT.h5", .summary = "results as CSV or JSON: fits, predictions, residuals",
-    .example = "stiffit export wells.result.h5 -o wells.csv\n"
+    .example = "stiffit export wells.result.h5 -o fits.csv\n"
                "stiffit export wells.result.h5 --what residuals --model build/models/decay.so",
     .description =
         "Writes a result as a CSV table with one header line; numbers read back to the same bits.\n"

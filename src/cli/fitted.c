@@ -123,8 +123,12 @@ enum status fitted_open(struct fitted *fitted, const struct fitted_options *opti
     take_option(description, " atol=", &ode.atol);
     take_option(description, " max-steps=", &max_steps);
     fitted->p = calloc(fitted->model.abi.n_parameter, sizeof *fitted->p);
-    if (!fitted->p)
+    fitted->sens = calloc(fitted->model.abi.n_parameter, sizeof *fitted->sens);
+    fitted->from_model = calloc(fitted->model.abi.n_parameter, sizeof *fitted->from_model);
+    if (!fitted->p || !fitted->sens || !fitted->from_model)
         return error_set(error, STATUS_NO_MEMORY, "out of memory for %u parameters", fitted->model.abi.n_parameter);
+    for (uint32_t i = 0; i < problem_n_parameter(fitted->problem); i++)
+        fitted->from_model[problem_to_model(fitted->problem)[i]] = i;
     return predictor_init(&fitted->predictor, &fitted->model, &ode, max_steps < 1e18 ? (int64_t)max_steps : INT64_MAX, error);
 }
 
@@ -137,6 +141,8 @@ void fitted_close(struct fitted *fitted)
     problem_close(fitted->problem);
     result_close(fitted->result);
     free(fitted->p);
+    free(fitted->sens);
+    free(fitted->from_model);
     memset(fitted, 0, sizeof *fitted);
 }
 
@@ -156,6 +162,18 @@ static enum status fill(struct fitted *fitted, struct error *error)
     return status;
 }
 
+/* The parameters that were free in this fit, as its evaluations had them. */
+static size_t find_free(struct fitted *fitted)
+{
+    size_t n_free = 0, first = fitted->i_data * problem_n_parameter(fitted->problem);
+    for (uint32_t k = 0; k < fitted->model.abi.n_parameter; k++) {
+        size_t i = first + fitted->from_model[k];
+        if (!fitted->data.fixed[i] && fitted->data.lower[i] < fitted->data.upper[i])
+            fitted->sens[n_free++] = k;
+    }
+    return n_free;
+}
+
 enum status fitted_next(struct fitted *fitted, struct fitted_dataset *dataset, bool *more, struct error *error)
 {
     enum status status = fill(fitted, error);
@@ -169,7 +187,8 @@ enum status fitted_next(struct fitted *fitted, struct fitted_dataset *dataset, b
         return STATUS_OK;
     *dataset = (struct fitted_dataset){
         .id = fitted->data.id[fitted->i_data], .fault = fitted->data.fault[fitted->i_data],
-        .record = &fitted->fits.record[fitted->i_fit], .block = &fitted->data, .row = fitted->i_data, .p = fitted->p};
+        .record = &fitted->fits.record[fitted->i_fit], .block = &fitted->data, .row = fitted->i_data, .p = fitted->p,
+        .n_sens = find_free(fitted), .sens = fitted->sens};
     if (strcmp(dataset->id, fitted->fits.id[fitted->i_fit]))
         return error_set(error, STATUS_BAD_PROBLEM, "%s: row %llu is dataset '%s', but '%s' in the problem",
                          result_info(fitted->result)->path, (unsigned long long)(fitted->fits.first + fitted->i_fit),

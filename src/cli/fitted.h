@@ -23,6 +23,8 @@ struct fitted {
     struct result_block fits;
     uint64_t i_data, i_fit; /* next rows within the blocks */
     double *p;              /* n_parameter of the model */
+    uint32_t *sens;         /* n_parameter of the model */
+    uint32_t *from_model;   /* the file's index of the model's parameter */
 };
 
 /* One dataset with its fit; valid until the next call. */
@@ -32,6 +34,8 @@ struct fitted_dataset {
     const struct problem_block *block;
     size_t row;                     /* of the dataset within the block */
     const double *p;                /* the model's order; NULL: there is no best fit */
+    size_t n_sens;                  /* the free parameters as the model numbers them, increasing */
+    const uint32_t *sens;
 };
 
 /* Checks that the problem holds the data that were fitted. Another model than the one that was fitted is told through

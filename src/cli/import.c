@@ -152,7 +152,8 @@ static enum status choose_parameters(struct parameters *parameters, const struct
         {&options->upper, "upper", parameters->upper}};
     enum status status = STATUS_OK;
     for (size_t k = 0; !status && k < sizeof changes / sizeof *changes; k++)
-        status = values_set(changes[k].list, changes[k].option, "parameter", abi->parameter_name, n, changes[k].out, NULL, error);
+        status = values_set(changes[k].list, changes[k].option, "parameter", abi->parameter_name, n, changes[k].out, NULL,
+                            error);
     if (!status)
         status = set_scales(parameters, options, abi, error);
     if (!status)

@@ -41,6 +41,7 @@ int main(int argc, char **argv)
 {
     struct error error;
     signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of that write, not the end of a run */
+    signal(SIGCHLD, SIG_DFL); /* inherited as ignored, it would hide how children end */
     if (argc < 1)
         return status_exit_code(STATUS_INTERNAL);
     if (argc < 2) {

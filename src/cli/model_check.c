@@ -116,8 +116,8 @@ static void print_text(const struct check_call *call, const struct model *model,
         printf("and %zu more\n", report->n_dropped);
     if (call->quiet)
         return;
-    printf("%s: states %u, parameters %u, observables %u; looked at %zu points on each of %zu threads\n", model->abi.name, model->abi.n_state,
-           model->abi.n_parameter, model->abi.n_observable, report->n_point, n_thread);
+    printf("%s: states %u, parameters %u, observables %u; looked at %zu points on each of %zu threads\n",
+           model->abi.name, model->abi.n_state, model->abi.n_parameter, model->abi.n_observable, report->n_point, n_thread);
     print_functions(report);
     uint32_t missing = model_missing_derivatives(model);
     for (int bit = 0; bit < 32; bit++)

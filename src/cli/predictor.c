@@ -82,8 +82,9 @@ bool predictor_run(struct predictor *predictor, const struct predictor_rows *row
         snprintf(reason, 160, "out of memory for %zu rows", rows->n);
         return false;
     }
-    struct evaluation evaluation = {.task = &task, .p = p, .max_steps = predictor->max_steps, .deadline_ns = INT64_MAX,
-                                    .prediction = answer, .noise = predictor->model->abi.noise ? answer_noise : NULL};
+    struct evaluation evaluation = {.task = &task, .p = p, .n_sens = rows->n_sens, .sens = rows->sens,
+                                    .max_steps = predictor->max_steps, .deadline_ns = INT64_MAX, .prediction = answer,
+                                    .noise = predictor->model->abi.noise ? answer_noise : NULL};
     if (rows->n > 0)
         engine_evaluate(predictor->engine, &evaluation);
     if (rows->n > 0 && evaluation.outcome != EVALUATION_OK) {

@@ -26,6 +26,8 @@ struct predictor_rows {
     size_t n;
     const double *time;         /* finite, none before t0 */
     const uint32_t *observable; /* the model's index */
+    size_t n_sens;              /* derivatives that are integrated along, though nobody looks at them: the step sizes and */
+    const uint32_t *sens;       /* so the bits are those of a fit of these parameters */
 };
 
 /* prediction[i] of row i at the parameters p (n_parameter of the model, natural scale), and the model's noise[i] unless

@@ -98,7 +98,8 @@ enum status simulate_table(const struct simulate_options *options, struct error 
         status = error_set(error, STATUS_NO_MEMORY, "out of memory for %zu rows", grid.n);
     if (!status) {
         simulate_covariates_take(&covariates, 0, covariate);
-        const struct predictor_rows rows = {grid.t0, covariate, grid.n, grid.time, grid.observable};
+        const struct predictor_rows rows = {.t0 = grid.t0, .covariate = covariate, .n = grid.n, .time = grid.time,
+                                            .observable = grid.observable};
         if (!predictor_run(&predictor, &rows, p, prediction, NULL, reason))
             status = error_set(error, STATUS_BAD_MODEL, "the model cannot be simulated at these parameters: %s", reason);
     }
@@ -139,7 +140,7 @@ static enum status print_fitted(struct fitted *fitted, const struct simulate_opt
         const struct predictor_rows rows = {
             .t0 = isnan(options->t0) ? dataset.block->t0[dataset.row] : options->t0,
             .covariate = dataset.block->covariate + dataset.row * n_covariate, .n = grid->n, .time = grid->time,
-            .observable = grid->observable};
+            .observable = grid->observable, .n_sens = dataset.n_sens, .sens = dataset.sens};
         bool good = dataset.p && !dataset.fault && isfinite(rows.t0);
         for (size_t i = 0; i < grid->n; i++)
             good = good && grid->time[i] >= rows.t0;

@@ -53,7 +53,8 @@ static enum status find_dataset(struct bootstrap *bootstrap, struct error *error
             break;
     }
     if (bootstrap->data.fault)
-        return error_set(error, STATUS_BAD_PROBLEM, "dataset '%s' cannot be used: %s", bootstrap->data.id, bootstrap->data.fault);
+        return error_set(error, STATUS_BAD_PROBLEM, "dataset '%s' cannot be used: %s", bootstrap->data.id,
+                         bootstrap->data.fault);
     if (!bootstrap->data.p)
         return error_set(error, STATUS_BAD_PROBLEM, "dataset '%s' has no best fit (%s)", bootstrap->data.id,
                          outcome_name((enum outcome)bootstrap->data.record->outcome));
@@ -80,7 +81,8 @@ static enum status predict(struct bootstrap *bootstrap, struct error *error)
     size_t n_covariate = bootstrap->fitted.model.abi.n_covariate;
     const struct predictor_rows rows = {
         .t0 = block->t0[bootstrap->data.row], .covariate = block->covariate + bootstrap->data.row * n_covariate,
-        .n = bootstrap->n_row, .time = bootstrap->time, .observable = bootstrap->observable};
+        .n = bootstrap->n_row, .time = bootstrap->time, .observable = bootstrap->observable,
+        .n_sens = bootstrap->data.n_sens, .sens = bootstrap->data.sens};
     if (!predictor_run(&bootstrap->fitted.predictor, &rows, bootstrap->data.p, bootstrap->prediction, bootstrap->scale, reason))
         return error_set(error, STATUS_BAD_MODEL, "dataset '%s' cannot be simulated at its best fit: %s", bootstrap->data.id,
                          reason);
@@ -96,19 +98,10 @@ static enum status predict(struct bootstrap *bootstrap, struct error *error)
     return STATUS_OK;
 }
 
-static size_t count_free(const struct bootstrap *bootstrap)
-{
-    const struct problem_block *block = bootstrap->data.block;
-    size_t n_parameter = problem_n_parameter(bootstrap->fitted.problem), n_free = 0;
-    for (size_t j = bootstrap->data.row * n_parameter; j < (bootstrap->data.row + 1) * n_parameter; j++)
-        n_free += !block->fixed[j] && block->lower[j] < block->upper[j];
-    return n_free;
-}
-
 /* Fills the pool and the inflation of the parametric form. */
 static void gather_residuals(struct bootstrap *bootstrap)
 {
-    size_t n_observable = bootstrap->fitted.model.abi.n_observable, n = 0, n_free = count_free(bootstrap);
+    size_t n_observable = bootstrap->fitted.model.abi.n_observable, n = 0, n_free = bootstrap->data.n_sens;
     double squares = 0, centred_squares = 0;
     for (size_t j = 0; j < n_observable; j++) {
         double sum = 0;

@@ -45,8 +45,8 @@ enum status simulate_grid_init(struct simulate_grid *grid, const struct simulate
         status = wanted_observables(options, model, wanted, &n_wanted, error);
     for (size_t i = 0; !status && i < n_time; i++)
         if (times[i] < grid->t0)
-            status = error_set(error, STATUS_USAGE, "--times: %.17g lies before the initial time %.17g (--t0 sets it)", times[i],
-                               grid->t0);
+            status = error_set(error, STATUS_USAGE, "--times: %.17g lies before the initial time %.17g (--t0 sets it)",
+                               times[i], grid->t0);
     if (status)
         goto done;
     grid->n = n_time * n_wanted;

@@ -103,7 +103,8 @@ static enum status add_log_grid(struct growing *list, const char *word, double f
         return bad_times(word, "is not A:B:logN with 0 < A < B and N >= 2", error);
     for (size_t i = 0; i < (size_t)count; i++) {
         double share = (double)i / (count - 1);
-        double time = i == 0 ? first : i + 1 == (size_t)count ? last : pow(10, log10(first) + share * (log10(last) - log10(first)));
+        double between = pow(10, log10(first) + share * (log10(last) - log10(first)));
+        double time = i == 0 ? first : i + 1 == (size_t)count ? last : between;
         if (!append(list, time))
             return out_of_memory(error);
     }

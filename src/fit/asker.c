@@ -165,6 +165,8 @@ enum asked fit_ask(struct fit_asker *asker, struct fit_point *point)
             continue; /* not counted: how often this happens depends on what else runs */
         asker->n_evaluation++;
         asker->n_step += evaluation->n_step;
-        return evaluation->outcome == EVALUATION_OK ? judge_answer(asker, point) : judge_failure(asker, limited_by_total);
+        if (evaluation->outcome != EVALUATION_OK)
+            return judge_failure(asker, limited_by_total);
+        return judge_answer(asker, point);
     }
 }

@@ -130,13 +130,16 @@ static double judge_decrease(struct descent *descent)
     double by_value = descent->best->f - descent->trial->f, by_slopes = decrease_by_slopes(descent);
     double limit = NOISE_LIKELY * size_of(descent, descent->best->f);
     descent->noise = fmin(descent->noise, fabs(by_value - by_slopes));
-    if (descent->model.promise > limit || fabs(by_value) > limit || fabs(by_slopes) > limit || descent->n_noisy >= MAX_NOISY)
+    bool small = descent->model.promise <= limit && fabs(by_value) <= limit && fabs(by_slopes) <= limit;
+    if (!small || descent->n_noisy >= MAX_NOISY)
         return by_value;
     if (by_value > 0 && by_slopes > 0)
         return by_value;
     /* From here on a line search on values is of no use. */
     descent->by_slopes = fabs(by_value - by_slopes) > descent->model.promise;
-    if (gauss_newton_decrement(&descent->model, descent->trial->gradient) > 0.5 * gauss_newton_decrement(&descent->model, descent->best->gradient))
+    double left_at_trial = gauss_newton_decrement(&descent->model, descent->trial->gradient);
+    double left_at_best = gauss_newton_decrement(&descent->model, descent->best->gradient);
+    if (left_at_trial > 0.5 * left_at_best)
         return fmin(by_value, by_slopes);
     descent->n_noisy += by_slopes > 0;
     return by_slopes;
@@ -243,9 +246,8 @@ static enum outcome search_inside(struct descent *descent)
         descent->slope[k] = descent->best->gradient[box->loose[k]];
     }
     struct lbfgs_search search = {.n = box->n_loose, .origin = descent->origin, .gradient = descent->slope,
-                                  .f = descent->best->f,
-                                  .factor = box->factor, .trial = lbfgs_trial, .accepted = lbfgs_accepted,
-                                  .context = descent, .scratch = descent->lbfgs_scratch};
+                                  .f = descent->best->f, .factor = box->factor, .trial = lbfgs_trial,
+                                  .accepted = lbfgs_accepted, .context = descent, .scratch = descent->lbfgs_scratch};
     return lbfgs_search_run(&search) == LBFGS_NO_MEMORY ? OUTCOME_out_of_memory : OUTCOME_converged;
 }
 
@@ -270,7 +272,8 @@ static bool is_converged(struct descent *descent)
     double size = descent->asker->objective.likelihood ? fmax(1, f) : fmax(f, fmin(1, 1e-6 * descent->objective_scale));
     if (norm <= options->g_tolerance * size && descent->model.promise <= 1e3 * tolerance)
         return true;
-    if (descent->model.promise <= tolerance && gauss_newton_promise_undamped(&descent->model, descent->best) <= tolerance)
+    if (descent->model.promise <= tolerance
+        && gauss_newton_promise_undamped(&descent->model, descent->best) <= tolerance)
         return true;
     int n = descent->n_round;
     return n >= HISTORY && descent->model.damping <= 1 && descent->n_rejected == 0
@@ -281,7 +284,8 @@ static bool is_converged(struct descent *descent)
  * (OUTCOME_not_run)? The error of a model shrinks with the step, noise does not. */
 static enum outcome judge_stall(struct descent *descent)
 {
-    double promise = gauss_newton_promise_undamped(&descent->model, descent->best), noise = isfinite(descent->noise) ? descent->noise : 0;
+    double promise = gauss_newton_promise_undamped(&descent->model, descent->best);
+    double noise = isfinite(descent->noise) ? descent->noise : 0;
     double size = size_of(descent, descent->best->f);
     /* The less there is left to gain, the fewer trials are worth the proof. */
     if (descent->n_rejected < (promise <= PROMISE_IDLE * size ? 1 : FEW_REJECTED))

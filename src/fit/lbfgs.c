@@ -97,7 +97,8 @@ enum lbfgs_end lbfgs_search_run(const struct lbfgs_search *search)
     size_t n_padded = padded(search->n);
     struct run run = {.search = search, .z = search->scratch, .x = search->scratch + n_padded,
                       .g = search->scratch + 2 * n_padded};
-    /* libLBFGS's first trial lies at distance 1 along the negative gradient. With s = |L^-1 g| that is the Newton step. */
+    /* libLBFGS's first trial lies at distance 1 along the negative gradient. With
+     * s = |L^-1 g| that is the Newton step. */
     run.unit = 1;
     memcpy(run.g, search->gradient, search->n * sizeof *run.g);
     transform(&run, run.x, search->n);

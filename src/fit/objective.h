@@ -19,7 +19,7 @@ struct fit_objective {
 struct fit_answer {
     size_t n;
     const double *prediction, *d_prediction, *noise, *d_noise, *chain;
-    double *weight, *residual; /* n_row each: 1/s and (prediction - value)/s, filled by fit_objective_value for the others */
+    double *weight, *residual; /* n_row each: 1/s and (prediction - value)/s, written by fit_objective_value */
 };
 
 /* sum over rows of (r/s)^2 / 2, with r = prediction - value; for a likelihood + log(s) + log(2 pi)/2. May overflow to

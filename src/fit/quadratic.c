@@ -85,7 +85,8 @@ static bool find_loose(struct quadratic_box *box, const double *slope, bool firs
     return changed;
 }
 
-/* Goes along `direction` (loose entries), bent at the box's border, until Armijo's condition holds. False: no progress. */
+/* Goes along `direction` (loose entries), bent at the box's border, until Armijo's condition holds. False: no
+ * progress. */
 static bool search_bent(struct quadratic_box *box, const double *slope, const double *direction, double *next)
 {
     double before = quadratic_value(box->n, box->matrix, box->gradient, box->step);

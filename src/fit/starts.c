@@ -19,8 +19,8 @@ static void window(const struct fit_map *map, size_t j, double *low, double *hig
     *high = isfinite(map->upper[j]) ? map->upper[j] : start + reach;
 }
 
-void fit_start_theta(const struct fit_map *map, uint64_t seed, uint64_t dataset, uint32_t start_number, uint32_t n_start,
-                     double *theta)
+void fit_start_theta(const struct fit_map *map, uint64_t seed, uint64_t dataset, uint32_t start_number,
+                     uint32_t n_start, double *theta)
 {
     uint64_t n_row = n_start > 1 && start_number < n_start ? n_start - 1 : start_number;
     for (size_t j = 0; j < map->n_free; j++) {

@@ -10,7 +10,7 @@
  * random place in it. An infinite side of the box is replaced by a window around the given start: one decade on the
  * logarithmic scales, max(1, |start|) on the linear one.
  * Writes theta (map->n_free). Parameter j draws from a stream of its own, known by its place in the model. */
-void fit_start_theta(const struct fit_map *map, uint64_t seed, uint64_t dataset, uint32_t start_number, uint32_t n_start,
-                     double *theta);
+void fit_start_theta(const struct fit_map *map, uint64_t seed, uint64_t dataset, uint32_t start_number,
+                     uint32_t n_start, double *theta);
 
 #endif

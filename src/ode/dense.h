@@ -1,5 +1,5 @@
-/* LU factorisation with partial pivoting of small dense matrices, column-major. For a dozen states a library call costs more
- * than the arithmetic; larger systems go to LAPACK (linear.h).
+/* LU factorisation with partial pivoting of small dense matrices, column-major. For a dozen states a library call
+ * costs more than the arithmetic; larger systems go to LAPACK (linear.h).
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef ODE_DENSE_H
 #define ODE_DENSE_H

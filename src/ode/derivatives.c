@@ -1,4 +1,5 @@
-/* Calls of the plugin's functions with their checks, and the difference quotients that stand in for missing derivatives.
+/* Calls of the plugin's functions with their checks, and the difference quotients that stand in for missing
+ * derivatives.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/derivatives.h"
 
@@ -148,8 +149,8 @@ int derivatives_begin(struct derivatives *d, const double *p, const double *cova
     return STIFFIT_OK;
 }
 
-/* One difference quotient from the values on both sides, whichever of them there are. `base` is asked for at most once per
- * matrix: have_base tells. */
+/* One difference quotient from the values on both sides, whichever of them there are. `base` is asked for at most
+ * once per matrix: have_base tells. */
 struct quotient {
     stiffit_function *function;
     const char *where;
@@ -166,7 +167,8 @@ static int base_value(struct derivatives *d, struct quotient *q)
     return code;
 }
 
-static int combine(struct derivatives *d, struct quotient *q, int up, int down, double h_up, double h_down, double *column)
+static int combine(struct derivatives *d, struct quotient *q, int up, int down, double h_up, double h_down,
+                   double *column)
 {
     if (up == STIFFIT_FATAL || down == STIFFIT_FATAL)
         return STIFFIT_FATAL;
@@ -195,7 +197,8 @@ static double exact_step(double x, double h)
     return fabs(moved - x);
 }
 
-static int state_column(struct derivatives *d, struct quotient *q, const double *y, size_t j, bool rough, double *column)
+static int state_column(struct derivatives *d, struct quotient *q, const double *y, size_t j, bool rough,
+                        double *column)
 {
     double size = fmax(fabs(y[j]), d->state_floor), original = d->y_moved[j];
     double h = (rough ? sqrt(DBL_EPSILON) : cbrt(DBL_EPSILON)) * (size > 0 ? size : 1);
@@ -211,7 +214,8 @@ static int state_column(struct derivatives *d, struct quotient *q, const double 
 }
 
 /* d function / d y by differences; `known` is its value at (t, y), or NULL. */
-static int by_state(struct derivatives *d, struct quotient q, double t, const double *y, const double *known, bool rough,
+static int by_state(struct derivatives *d, struct quotient q, double t, const double *y, const double *known,
+                    bool rough,
                     double *out)
 {
     size_t n = d->abi->n_state;
@@ -230,7 +234,8 @@ static int by_state(struct derivatives *d, struct quotient q, double t, const do
     return code;
 }
 
-static int parameter_side(struct derivatives *d, struct quotient *q, uint32_t j, double h, const double *work, double *out)
+static int parameter_side(struct derivatives *d, struct quotient *q, uint32_t j, double h, const double *work,
+                          double *out)
 {
     const double *p = d->at.p, *own_work = d->at.work;
     memcpy(d->p_moved, p, d->abi->n_parameter * sizeof(double));
@@ -282,7 +287,8 @@ int derivatives_jacobian_sparse(struct derivatives *d, double t, const double *y
     return call(d, d->abi->jacobian_sparse, "jacobian_sparse", values, d->abi->n_nonzero);
 }
 
-int derivatives_jacobian(struct derivatives *d, double t, const double *y, const double *f, bool rough, double *jacobian)
+int derivatives_jacobian(struct derivatives *d, double t, const double *y, const double *f, bool rough,
+                         double *jacobian)
 {
     const struct stiffit_model *abi = d->abi;
     size_t n = abi->n_state;

@@ -1,9 +1,9 @@
-/* The model at a point: every function of the plugin behind one check (only finite numbers go in and come out) and, where
- * the plugin lacks a derivative, its difference quotients. Nothing else in ode/ calls the model.
+/* The model at a point: every function of the plugin behind one check (only finite numbers go in and come out)
+ * and, where the plugin lacks a derivative, its difference quotients. Nothing else in ode/ calls the model.
  *
- * Difference quotients are central, with a step of eps^(1/3) times the variable's size: |y| + atol/rtol for a state, |p|
- * (or |start|, or 1, where p = 0) for a parameter; one-sided where the model is not computable on the other side. The matrix of
- * Newton's iteration, which only steers, gets forward ones with a step of eps^(1/2).
+ * Difference quotients are central, with a step of eps^(1/3) times the variable's size: |y| + atol/rtol for a
+ * state, |p| (or |start|, or 1, where p = 0) for a parameter; one-sided where the model is not computable on the
+ * other side. The matrix of Newton's iteration, which only steers, gets forward ones with a step of eps^(1/2).
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef ODE_DERIVATIVES_H
 #define ODE_DERIVATIVES_H
@@ -51,8 +51,10 @@ int derivatives_begin(struct derivatives *d, const double *p, const double *cova
                       const uint32_t *sens);
 
 int derivatives_rhs(struct derivatives *d, double t, const double *y, double *ydot);
-/* dense, n_state x n_state. `f` is rhs(t, y) or NULL; with rough set, a matrix that steers Newton's iteration will do. */
-int derivatives_jacobian(struct derivatives *d, double t, const double *y, const double *f, bool rough, double *jacobian);
+/* dense, n_state x n_state. `f` is rhs(t, y) or NULL; with rough set, a matrix that steers Newton's iteration will
+ * do. */
+int derivatives_jacobian(struct derivatives *d, double t, const double *y, const double *f, bool rough,
+                         double *jacobian);
 /* n_nonzero values; only where the plugin has jacobian_sparse. */
 int derivatives_jacobian_sparse(struct derivatives *d, double t, const double *y, double *values);
 int derivatives_rhs_parameter(struct derivatives *d, double t, const double *y, double *by_parameter);

@@ -12,8 +12,8 @@
 /* Integrator steps between two looks at the clock and at the turn. */
 enum { STEPS_PER_LOOK = 16 };
 
-/* A workspace is free, held by an engine, or set aside with an unfinished evaluation. At most n_workspace - n_worker are
- * set aside at any moment, so that a worker without one always finds one. */
+/* A workspace is free, held by an engine, or set aside with an unfinished evaluation. At most n_workspace -
+ * n_worker are set aside at any moment, so that a worker without one always finds one. */
 struct slot {
     _Alignas(64) atomic_bool taken; /* a cache line each: workers take and release all the time */
     struct workspace *workspace;
@@ -87,7 +87,8 @@ struct engine_pool *engine_pool_new(const struct model *model, const struct ode_
     }
     return pool;
 out_of_memory:
-    error_set(error, STATUS_NO_MEMORY, "no memory for the integrators of %zu workers (%u states, %u parameters)", n_worker,
+    error_set(error, STATUS_NO_MEMORY, "no memory for the integrators of %zu workers (%u states, %u parameters)",
+              n_worker,
               (unsigned)model->abi.n_state, (unsigned)model->abi.n_parameter);
 failed:
     engine_pool_free(pool);
@@ -138,7 +139,8 @@ struct engine *engine_new(struct engine_pool *pool, struct error *error)
     if (number >= pool->n_worker) {
         atomic_fetch_sub(&pool->n_engine, 1);
         free(engine);
-        error_set(error, STATUS_INTERNAL, "more engines than the %zu workers that the pool was made for", pool->n_worker);
+        error_set(error, STATUS_INTERNAL, "more engines than the %zu workers that the pool was made for",
+                  pool->n_worker);
         return NULL;
     }
     engine->pool = pool;

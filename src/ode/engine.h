@@ -32,7 +32,8 @@ struct engine_turn {
 
 /* Hands in a new evaluation, or one that engine_withdraw gave back. At most engine_capacity at a time. */
 void engine_submit(struct engine *engine, struct evaluation *evaluation);
-/* Works until an evaluation is finished (returned; its answer is filled in) or the turn is over (NULL). turn may be NULL. */
+/* Works until an evaluation is finished (returned; its answer is filled in) or the turn is over (NULL). turn may
+ * be NULL. */
 struct evaluation *engine_work(struct engine *engine, const struct engine_turn *turn);
 /* Sets one unfinished evaluation aside together with its workspace, so that this engine is free for another. NULL when
  * too few workspaces are left for that: then it has to go on. */

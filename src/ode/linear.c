@@ -9,17 +9,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Microseconds of linear algebra in a step with 10 sensitivities (scripts/bench/bench_ode_crossover.c measures them again; AMD
- * EPYC, OpenBLAS 0.3.21, KLU 1.3.8), KLU for random patterns with these entries of its factors over n^2:
+/* Microseconds of linear algebra in a step with 10 sensitivities (scripts/bench/bench_ode_crossover.c measures
+ * them again; AMD EPYC, OpenBLAS 0.3.21, KLU 1.3.8), KLU for random patterns with these entries of its factors
+ * over n^2:
  *
  *      n   dense  lapack    klu (fill)
- *      8    0.65    1.08    0.59 (53 %)
- *     16    1.76    2.98    1.29 (44 %)     2.14 (78 %)
- *     32    6.12    10.6    2.49 (27 %)     5.43 (58 %)     9.89 (84 %)
- *     64    28.2    33.0    5.49 (15 %)     23.6 (50 %)     49.4 (73 %)
- *     96    85.4    65.9    9.15 (11 %)     57.8 (44 %)      152 (70 %)
- *    128     197     131    17.8 (13 %)      143 (43 %)      347 (67 %)
- *    256    1403     706    58.6  (9 %)      815 (36 %)     2340 (62 %)
+ *      8    0.51    0.83    0.47 (53 %)
+ *     16    1.32    2.07    0.96 (44 %)     1.52 (78 %)
+ *     32    4.07    6.45    1.97 (27 %)     3.79 (58 %)     6.41 (84 %)
+ *     64    16.5    19.8    4.33 (15 %)     14.9 (50 %)     29.2 (73 %)
+ *     96    47.5    38.3    6.86 (11 %)     34.7 (44 %)     87.7 (70 %)
+ *    128     109    74.4    12.6 (13 %)     81.6 (43 %)      183 (67 %)
+ *    256     728     395    38.3  (9 %)      437 (36 %)     1225 (62 %)
  */
 enum { LAPACK_FROM = 72, KLU_FROM = 10, KLU_LARGE = 96 };
 #define KLU_FILL 0.5
@@ -84,8 +85,8 @@ static enum status choose(struct linear_plan *plan, const struct stiffit_model *
     if (plan->n == 0)
         return STATUS_OK;
     if (requested == LINEAR_KLU && !abi->jacobian_sparse)
-        return error_set(error, STATUS_BAD_MODEL, "the linear solver klu needs a model with a sparse Jacobian, and this "
-                                                  "one has none: use --linear-solver auto");
+        return error_set(error, STATUS_BAD_MODEL, "the linear solver klu needs a model with a sparse Jacobian, and "
+                                                  "this one has none: use --linear-solver auto");
     if (abi->jacobian_sparse && (requested == LINEAR_KLU || (requested == LINEAR_AUTO && plan->n >= KLU_FROM))) {
         plan->sparse = sparse_plan_new(abi, error);
         if (!plan->sparse)

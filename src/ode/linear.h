@@ -1,5 +1,5 @@
-/* Linear systems with M = I - gamma J: our own LU, LAPACK or KLU behind one interface. The plan is made once per pool and
- * shared; a solver belongs to one workspace.
+/* Linear systems with M = I - gamma J: our own LU, LAPACK or KLU behind one interface. The plan is made once per
+ * pool and shared; a solver belongs to one workspace.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef ODE_LINEAR_H
 #define ODE_LINEAR_H
@@ -15,8 +15,8 @@
 struct linear_plan;
 struct linear;
 
-/* Chooses for `requested` and the model; KLU and LAPACK fail with STATUS_BAD_MODEL or STATUS_SYSTEM where they were asked
- * for by name and cannot be had. Not thread-safe. */
+/* Chooses for `requested` and the model; KLU and LAPACK fail with STATUS_BAD_MODEL or STATUS_SYSTEM where they
+ * were asked for by name and cannot be had. Not thread-safe. */
 struct linear_plan *linear_plan_new(const struct stiffit_model *abi, int requested, struct error *error);
 void linear_plan_free(struct linear_plan *plan);
 /* Entries of the factors over those of a full matrix, 1 where they are dense. */

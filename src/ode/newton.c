@@ -1,19 +1,21 @@
-/* The corrector of a BDF step for the state and its sensitivities together, as a nonlinear solver of our own for CVODES.
+/* The corrector of a BDF step for the state and its sensitivities together, as a nonlinear solver of our own for
+ * CVODES.
  *
- * The state is found by Newton's iteration; then Jacobian and df/dp are taken at the converged state, and one linear solve
- * gives all sensitivities exactly: their equations are linear once y is known. So they are the sensitivities of
- * the discrete solution, and no stale matrix pollutes their error estimate: on Robertson's problem that halves the number of
- * steps against a matrix kept over several steps. Newton's iteration itself starts with the factors of the last step's
- * sensitivities, which saves a factorisation a step (10 % of the time with 3 states, 12 % with 20) at the same error, and makes
- * new ones at the prediction when it does not converge with them or gamma has changed much.
+ * The state is found by Newton's iteration; then Jacobian and df/dp are taken at the converged state, and one
+ * linear solve gives all sensitivities exactly: their equations are linear once y is known. So they are the
+ * sensitivities of the discrete solution, and no stale matrix pollutes their error estimate: on Robertson's
+ * problem that halves the number of steps against a matrix kept over several steps. Newton's iteration itself
+ * starts with the factors of the last step's sensitivities, which saves a factorisation a step (10 % of the time
+ * with 3 states, 12 % with 20) at the same error, and makes new ones at the prediction when it does not converge
+ * with them or gamma has changed much.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/workspace.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Newton's iteration as CVODE's: so many iterations, the estimate of its rate forgotten by this factor at most, given up when a
- * correction grows by that factor. */
+/* Newton's iteration as CVODE's: so many iterations, the estimate of its rate forgotten by this factor at most,
+ * given up when a correction grows by that factor. */
 enum { MAX_ITERATION = 4 };
 /* Factors are kept for so many steps and such changes of gamma, where they are kept at all: as CVODE does. */
 enum { MAX_AGE = 20 };

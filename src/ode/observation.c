@@ -54,7 +54,8 @@ static bool fill(struct workspace *ws, bool noise, size_t first, size_t last, do
             finite = finite && isfinite(d);
         }
     if (!finite)
-        ws->model.failure = (struct model_failure){.where = "derivatives of the observables", .t = t, .not_finite = true};
+        ws->model.failure = (struct model_failure){.where = "derivatives of the observables", .t = t,
+                                                   .not_finite = true};
     return finite;
 }
 

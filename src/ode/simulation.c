@@ -1,5 +1,5 @@
-/* An evaluation from its first to its last measurement, one integrator step at a time, so that it can be set aside between
- * any two steps.
+/* An evaluation from its first to its last measurement, one integrator step at a time, so that it can be set aside
+ * between any two steps.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/workspace.h"
 
@@ -11,8 +11,8 @@
 /* That many steps in a row that are lost in rounding: the integrator will not get any further. */
 enum { MAX_STUCK = 50 };
 
-/* Without sensitivities, systems up to this size are factored anew in each step: it costs nothing then, and the states come
- * out more accurate (Robertson, rtol 1e-6: 5.8e-6 in 242 steps instead of 1.3e-5 in 278). */
+/* Without sensitivities, systems up to this size are factored anew in each step: it costs nothing then, and the
+ * states come out more accurate (Robertson, rtol 1e-6: 5.8e-6 in 242 steps instead of 1.3e-5 in 278). */
 enum { ALWAYS_FACTOR = 4 };
 
 static bool finish(struct workspace *ws, enum evaluation_outcome outcome)

@@ -1,6 +1,6 @@
-/* Sparse factorisations by KLU (Davis & Palamadai Natarajan 2010): analysed once per pool, factored with fresh pivots at an
- * evaluation's first set-up and whenever the old pivots have become bad, refactored with the same pivots otherwise.
- * KLU allocates in klu_factor, so each evaluation costs one allocation of its numeric object.
+/* Sparse factorisations by KLU (Davis & Palamadai Natarajan 2010): analysed once per pool, factored with fresh
+ * pivots at an evaluation's first set-up and whenever the old pivots have become bad, refactored with the same
+ * pivots otherwise. KLU allocates in klu_factor, so each evaluation costs one allocation of its numeric object.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/sparse.h"
 
@@ -173,7 +173,8 @@ enum linear_result sparse_solve(struct sparse *sparse, double *b, size_t n_colum
     return LINEAR_OK;
 }
 
-void sparse_multiply(const struct sparse_plan *plan, const double *jacobian, const double *x, double *y, size_t n_column)
+void sparse_multiply(const struct sparse_plan *plan, const double *jacobian, const double *x, double *y,
+                     size_t n_column)
 {
     size_t n = plan->n;
     memset(y, 0, n * n_column * sizeof(double));

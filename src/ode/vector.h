@@ -1,7 +1,7 @@
-/* Our N_Vector: the state and its sensitivities as one vector of equal blocks y, s_1 ... s_S, compiled with the program
- * because a distribution's SUNDIALS may be built without optimisation. All vectors of a bank share one active length, so
- * that one integrator memory serves every number of sensitivities; they come from memory that the bank was made with,
- * because SUNDIALS does not survive a clone that fails.
+/* Our N_Vector: the state and its sensitivities as one vector of equal blocks y, s_1 ... s_S, compiled with the
+ * program because a distribution's SUNDIALS may be built without optimisation. All vectors of a bank share one
+ * active length, so that one integrator memory serves every number of sensitivities; they come from memory that
+ * the bank was made with, because SUNDIALS does not survive a clone that fails.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef ODE_VECTOR_H
 #define ODE_VECTOR_H

@@ -3,8 +3,8 @@
 #ifndef ODE_WIDE_H
 #define ODE_WIDE_H
 
-/* On x86-64 a function marked WIDE exists twice, with and without AVX2, and the loader picks. No multiply-add is fused and no sum
- * reordered in either, so both give the same bits. */
+/* On x86-64 a function marked WIDE exists twice, with and without AVX2, and the loader picks. No multiply-add is
+ * fused and no sum reordered in either, so both give the same bits. */
 #if defined(__x86_64__) && defined(__gnu_linux__) && !defined(__clang__) && !defined(__SANITIZE_THREAD__)
 #define WIDE __attribute__((target_clones("avx2", "default")))
 #else

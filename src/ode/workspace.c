@@ -5,8 +5,8 @@
 #include <limits.h>
 #include <stdlib.h>
 
-/* CVODES takes 13 vectors for BDF (7 of its own and the history of orders 0 to 5), one more while it makes the nonlinear
- * solver that ours replaces, and we one; a few to spare for later versions. */
+/* CVODES takes 13 vectors for BDF (7 of its own and the history of orders 0 to 5), one more while it makes the
+ * nonlinear solver that ours replaces, and we one; a few to spare for later versions. */
 enum { N_VECTOR = 20 };
 
 static size_t count_blocks(const struct stiffit_model *abi)
@@ -72,7 +72,8 @@ struct workspace *workspace_new(const struct stiffit_model *abi, const struct od
     ws->h_row = new_array(n_observable, n_parameter);
     ws->linear = linear_new(plan);
     bool complete = derivatives_init(&ws->model, abi, ws->rtol, ws->atol) && ws->block_parameter && ws->block_rhs &&
-                    ws->sens_block && ws->block_floor && ws->y_now && ws->f && ws->f_predicted && ws->delta && ws->rhs_parameter &&
+                    ws->sens_block && ws->block_floor && ws->y_now && ws->f && ws->f_predicted && ws->delta &&
+                        ws->rhs_parameter &&
                     ws->columns && ws->h && ws->h_state && ws->h_parameter && ws->h_row && ws->linear;
     if (complete && (n == 0 || make_integrator(ws)))
         return ws;

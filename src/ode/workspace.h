@@ -1,5 +1,5 @@
-/* A workspace: everything that one evaluation at a time needs (integrator memory, vectors, matrices, scratch), made once and
- * reused. The files newton.c, simulation.c and observation.c work on it; engine.c hands it out.
+/* A workspace: everything that one evaluation at a time needs (integrator memory, vectors, matrices, scratch),
+ * made once and reused. The files newton.c, simulation.c and observation.c work on it; engine.c hands it out.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef ODE_WORKSPACE_H
 #define ODE_WORKSPACE_H
@@ -12,8 +12,8 @@
 /* Why the last call of the nonlinear solver or of the right-hand side failed. */
 enum solve_trouble { TROUBLE_NONE, TROUBLE_MODEL, TROUBLE_DIVERGED, TROUBLE_SINGULAR, TROUBLE_NO_MEMORY };
 
-/* A piece of the time axis over which the integrator runs through. One today; doses and events will begin new ones, with
- * a map of the state (and of its sensitivities) applied where they join. */
+/* A piece of the time axis over which the integrator runs through. One today; doses and events will begin new
+ * ones, with a map of the state (and of its sensitivities) applied where they join. */
 struct segment {
     double t_begin;
     size_t end_time; /* task times before this index belong to it */

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Constrained optima by SciPy's L-BFGS-B for tests/unit/test_fit_scipy.c: one line a problem, the objective and the natural
-parameters. The problems are written out a second time here, on purpose.
+"""Constrained optima by SciPy's L-BFGS-B for tests/unit/test_fit_scipy.c: one line a problem, the objective and
+the natural parameters. The problems are written out a second time here, on purpose.
 SPDX-License-Identifier: BSD-3-Clause"""
 import numpy as np
 from scipy.optimize import minimize

@@ -174,10 +174,8 @@ def test_completions_are_valid_and_complete(tmp):
 
 
 def test_a_model_that_crashes_is_told(tmp):
-    for name in ["segfault"]:
-        if zoo(name).exists():
-            done = stiffit("model", "check", zoo(name), code=3)
-            assert "signal" in done.stderr
+    assert "died of signal 11" in stiffit("model", "check", zoo("segfault"), code=3).stderr
+    assert "called exit" in stiffit("model", "check", zoo("exits"), code=3).stderr
 
 
 def test_model_check(tmp):

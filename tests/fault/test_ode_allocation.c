@@ -1,6 +1,7 @@
-/* The k-th allocation fails, for every k, while a pool is made and an evaluation is carried out: an error or the outcome
- * NO_MEMORY, never a crash or a leak; and everything works again afterwards. Allocations made by SUNDIALS itself are spared:
- * it does not survive their failure (SUNLogger_Create of 6.4.1, for one), and it makes them only while a pool is made.
+/* The k-th allocation fails, for every k, while a pool is made and an evaluation is carried out: an error or the
+ * outcome NO_MEMORY, never a crash or a leak; and everything works again afterwards. Allocations made by SUNDIALS
+ * itself are spared: it does not survive their failure (SUNLogger_Create of 6.4.1, for one), and it makes them
+ * only while a pool is made.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "../unit/ode_case.h"
 
@@ -120,8 +121,10 @@ static bool attempt(int linear_solver, double *prediction)
     static struct model model;
     double d_prediction[4];
     struct ode_options options = {.rtol = 1e-6, .atol = 1e-9, .linear_solver = linear_solver};
-    struct ode_task task = {.n_time = 2, .time = time, .n_row = 2, .row_time = row_time, .row_observable = row_observable};
-    struct evaluation e = {.task = &task, .p = p, .n_sens = 2, .sens = sens, .max_steps = 10000, .deadline_ns = INT64_MAX,
+    struct ode_task task = {.n_time = 2, .time = time, .n_row = 2, .row_time = row_time,
+                            .row_observable = row_observable};
+    struct evaluation e = {.task = &task, .p = p, .n_sens = 2, .sens = sens, .max_steps = 10000,
+                           .deadline_ns = INT64_MAX,
                            .prediction = prediction, .d_prediction = d_prediction};
     struct error error = {0};
     bool good = false;
@@ -149,8 +152,10 @@ static void test_none_on_the_hot_path(void **state)
     static struct model model;
     double prediction[2], d_prediction[4];
     struct ode_options options = {.rtol = 1e-6, .atol = 1e-9, .linear_solver = LINEAR_DENSE};
-    struct ode_task task = {.n_time = 2, .time = time, .n_row = 2, .row_time = row_time, .row_observable = row_observable};
-    struct evaluation e = {.task = &task, .p = p, .n_sens = 2, .sens = sens, .max_steps = 10000, .deadline_ns = INT64_MAX,
+    struct ode_task task = {.n_time = 2, .time = time, .n_row = 2, .row_time = row_time,
+                            .row_observable = row_observable};
+    struct evaluation e = {.task = &task, .p = p, .n_sens = 2, .sens = sens, .max_steps = 10000,
+                           .deadline_ns = INT64_MAX,
                            .prediction = prediction, .d_prediction = d_prediction};
     struct error error = {0};
     (void)state;

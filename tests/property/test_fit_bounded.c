@@ -184,7 +184,8 @@ static void test_many_dimensions(void **state)
             n_bound += problem.self->at_bound[j] != 0;
         case_free(problem.self);
     }
-    printf("linear: %.2f evaluations per fit, %.1f active bounds\n", (double)n_evaluation / TRIALS, (double)n_bound / TRIALS);
+    printf("linear: %.2f evaluations per fit, %.1f active bounds\n", (double)n_evaluation / TRIALS,
+           (double)n_bound / TRIALS);
     assert_true(n_bound > TRIALS); /* or nothing was tested */
 }
 

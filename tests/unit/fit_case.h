@@ -111,8 +111,9 @@ static int64_t case_elapsed(void *context)
     return ((struct fit_case *)context)->elapsed_ns;
 }
 
-/* Parameters 1 from -inf to inf on the linear scale, rows all zero with sigma 1, observable 0; the caller changes them. */
-static struct fit_case *case_new(const struct stiffit_model *abi, size_t n_row)
+/* Parameters 1 from -inf to inf on the linear scale, rows all zero with sigma 1, observable 0; the caller changes
+ * them. */
+static inline struct fit_case *case_new(const struct stiffit_model *abi, size_t n_row)
 {
     struct fit_case *self = calloc(1, sizeof *self);
     assert_non_null(self);
@@ -141,7 +142,8 @@ static struct fit_case *case_new(const struct stiffit_model *abi, size_t n_row)
                                    .row_observable = self->row_observable};
     self->problem = (struct fit_problem){.model = &self->model, .task = &self->task, .value = self->value,
         .sigma = self->sigma, .n_parameter = abi->n_parameter, .to_model = self->to_model, .start = self->start,
-        .lower = self->lower, .upper = self->upper, .scale = self->scale, .fixed = self->fixed, .seed = 1, .n_start = 1};
+        .lower = self->lower, .upper = self->upper, .scale = self->scale, .fixed = self->fixed, .seed = 1,
+        .n_start = 1};
     self->options = (struct fit_options)FIT_OPTIONS_DEFAULT;
     self->host = (struct fit_host){case_ask, case_elapsed, self};
     self->result.parameter = self->parameter;
@@ -149,7 +151,7 @@ static struct fit_case *case_new(const struct stiffit_model *abi, size_t n_row)
     return self;
 }
 
-static struct fit_result *case_run(struct fit_case *self)
+static inline struct fit_result *case_run(struct fit_case *self)
 {
     arena_reset(&self->arena);
     self->n_ask = 0;
@@ -157,7 +159,7 @@ static struct fit_result *case_run(struct fit_case *self)
     return &self->result;
 }
 
-static void case_free(struct fit_case *self)
+static inline void case_free(struct fit_case *self)
 {
     arena_fini(&self->arena);
     free(self->time);

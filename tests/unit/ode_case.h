@@ -1,5 +1,5 @@
-/* What the tests of ode/ share: an engine around a model that is filled in by hand or loaded, with a task in which every
- * observable is measured at every time.
+/* What the tests of ode/ share: an engine around a model that is filled in by hand or loaded, with a task in which
+ * every observable is measured at every time.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TESTS_UNIT_ODE_CASE_H
 #define TESTS_UNIT_ODE_CASE_H
@@ -29,7 +29,8 @@ struct ode_case {
     size_t n_row;
 };
 
-static inline void ode_case_arrays(struct ode_case *c, const double *p, const double *covariate, double t0, size_t n_time,
+static inline void ode_case_arrays(struct ode_case *c, const double *p, const double *covariate, double t0,
+                                   size_t n_time,
                                    const double *time)
 {
     size_t n_observable = c->model.abi.n_observable, n_parameter = c->model.abi.n_parameter;

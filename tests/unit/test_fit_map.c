@@ -20,7 +20,8 @@ static void map_now(struct mapped *mapped)
 {
     mapped->notes = 0;
     mapped->reason[0] = '\0';
-    mapped->outcome = fit_map_init(&mapped->map, &mapped->self->problem, &mapped->arena, &mapped->notes, mapped->reason);
+    mapped->outcome = fit_map_init(&mapped->map, &mapped->self->problem, &mapped->arena, &mapped->notes,
+                                   mapped->reason);
 }
 
 static int set_up(void **state)

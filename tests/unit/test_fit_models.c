@@ -32,7 +32,8 @@ static void bench_open(struct bench *bench, const char *name)
     char path[1024];
     struct error error = {0};
     const char *slash = strrchr(program, '/');
-    snprintf(path, sizeof path, "%.*s/../../models/%s.so", slash ? (int)(slash - program) : 1, slash ? program : ".", name);
+    snprintf(path, sizeof path, "%.*s/../../models/%s.so", slash ? (int)(slash - program) : 1,
+             slash ? program : ".", name);
     const struct ode_options options[2] = {{1e-6, 1e-9, LINEAR_AUTO}, {1e-10, 1e-14, LINEAR_AUTO}};
     if (model_load(&bench->model, path, NULL, &error) != STATUS_OK)
         fail_msg("%s", error.message);
@@ -85,7 +86,8 @@ static void test_alpha_pinene(void **state)
 {
     (void)state;
     static const double time[] = {1230, 3060, 4920, 7800, 10680, 15030, 22620, 36420};
-    static const double y[5][8] = {{88.35, 76.4, 65.1, 50.4, 37.5, 25.9, 14.0, 4.5}, {7.3, 15.6, 23.1, 32.9, 42.7, 49.1, 57.4, 63.1},
+    static const double y[5][8] = {{88.35, 76.4, 65.1, 50.4, 37.5, 25.9, 14.0, 4.5},
+                                   {7.3, 15.6, 23.1, 32.9, 42.7, 49.1, 57.4, 63.1},
                                    {2.3, 4.5, 5.3, 6.0, 6.0, 5.9, 5.1, 3.8}, {0.4, 0.7, 1.1, 1.5, 1.9, 2.2, 2.6, 2.9},
                                    {1.75, 2.8, 5.8, 9.3, 12.0, 17.0, 21.0, 25.7}};
     /* SciPy 1.10, BDF and LSODA at rtol 1e-8 */

@@ -57,7 +57,6 @@ static value eckerle(double x, const value *b)
     return b[0] / b[1] * cexp(-0.5 * (x - b[2]) * (x - b[2]) / (b[1] * b[1]));
 }
 static value rat43(double x, const value *b) { return b[0] / cpow(1 + cexp(b[1] - b[2] * x), 1 / b[3]); }
-static value bennett(double x, const value *b) { return b[0] * cpow(b[1] + x, -1 / b[2]); }
 
 /* model.h's functions know no context: one pair of them per curve. */
 #define MODEL(curve_, n_)                                                                              \
@@ -84,7 +83,7 @@ static value bennett(double x, const value *b) { return b[0] * cpow(b[1] + x, -1
 
 MODEL(misra1a, 2) MODEL(misra1b, 2) MODEL(misra1c, 2) MODEL(misra1d, 2) MODEL(chwirut, 3) MODEL(danwood, 2)
 MODEL(lanczos, 6) MODEL(gauss, 8) MODEL(kirby2, 5) MODEL(hahn, 7) MODEL(mgh17, 5) MODEL(roszman, 4) MODEL(enso, 9)
-MODEL(mgh09, 4) MODEL(boxbod, 2) MODEL(rat42, 3) MODEL(mgh10, 3) MODEL(eckerle, 3) MODEL(rat43, 4) MODEL(bennett, 3)
+MODEL(mgh09, 4) MODEL(boxbod, 2) MODEL(rat42, 3) MODEL(mgh10, 3) MODEL(eckerle, 3) MODEL(rat43, 4)
 
 struct entry {
     const char *file;
@@ -93,19 +92,19 @@ struct entry {
     bool sums;    /* its terms may change places, so that parameters cannot be compared one by one */
 };
 
-/* Left out: starts from which the search ends at another stationary point (MGH17, BoxBOD), or needs more than 1000
- * evaluations on the linear scale (MGH10, Bennett5); Nelson has two predictors; the sum of squares of Lanczos1 (1e-25)
- * cannot be reproduced in double precision. */
+/* Printed but not asked for: the starts from which the search ends at another stationary point (MGH17, BoxBOD) or needs
+ * more than 1000 evaluations on the linear scale (MGH10). Left out: Bennett5 for that reason from both starts; Nelson has
+ * two predictors; the sum of squares of Lanczos1 (1e-25) cannot be reproduced in double precision. */
 static const struct entry entries[] = {
     {"Misra1a", &misra1a_model, 3, false}, {"Misra1b", &misra1b_model, 3, false}, {"Misra1c", &misra1c_model, 3, false},
-    {"Misra1d", &misra1d_model, 3, false}, {"Chwirut1", &chwirut_model, 3, false}, {"Chwirut2", &chwirut_model, 3, false},
-    {"DanWood", &danwood_model, 3, false}, {"Lanczos3", &lanczos_model, 3, true}, {"Lanczos2", &lanczos_model, 3, true},
+    {"Misra1d", &misra1d_model, 3, false}, {"Chwirut1", &chwirut_model, 3, false},
+    {"Chwirut2", &chwirut_model, 3, false}, {"DanWood", &danwood_model, 3, false},
+    {"Lanczos3", &lanczos_model, 3, true}, {"Lanczos2", &lanczos_model, 3, true},
     {"Gauss1", &gauss_model, 3, false}, {"Gauss2", &gauss_model, 3, false}, {"Gauss3", &gauss_model, 3, false},
     {"Kirby2", &kirby2_model, 3, false}, {"Hahn1", &hahn_model, 3, false}, {"MGH17", &mgh17_model, 2, true},
     {"Roszman1", &roszman_model, 3, false}, {"ENSO", &enso_model, 3, false}, {"MGH09", &mgh09_model, 3, false},
     {"Thurber", &hahn_model, 3, false}, {"BoxBOD", &boxbod_model, 2, false}, {"Rat42", &rat42_model, 3, false},
     {"MGH10", &mgh10_model, 2, false}, {"Eckerle4", &eckerle_model, 3, false}, {"Rat43", &rat43_model, 3, false},
-    {"Bennett5", &bennett_model, 0, false},
 };
 
 struct certified {
@@ -158,9 +157,9 @@ static int run_start(const struct entry *entry, const struct certified *certifie
     /* Sum of squares: ten digits are certified, Lanczos2's residuals of 1e-12 have lost more. A relative excess of 1e-9
      * (the default tolerance) is a distance of sqrt(1e-9 * degrees of freedom) <= 5e-4 standard deviations. */
     bool good = result->outcome == OUTCOME_converged && fabs(excess) <= 1e-8 && (entry->sums || worst <= 1e-3);
-    printf("%-9s start %d: %-9s %4d evaluations, sum of squares %+.1e, parameters off by %.1e deviations%s %s\n", entry->file,
-           start + 1, outcome_name(result->outcome), (int)result->n_evaluation, excess, worst, good ? "" : "  <--",
-           result->reason);
+    printf("%-9s start %d: %-9s %4d evaluations, sum of squares %+.1e, parameters off by %.1e deviations%s %s\n",
+           entry->file, start + 1, outcome_name(result->outcome), (int)result->n_evaluation, excess, worst,
+           good ? "" : "  <--", result->reason);
     case_free(self);
     return !good && (entry->starts >> start & 1);
 }

@@ -1,9 +1,15 @@
 /* Objective, gradient and Gauss-Newton matrix against differences and formulas written out another way.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "fit_case.h"
-
 #include "base/random.h"
 #include "fit/objective.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
 
 enum { ROWS = 9, N = 3 };
 

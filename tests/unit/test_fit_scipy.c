@@ -46,7 +46,8 @@ static int rosenbrock_slopes(const struct stiffit_point *at, double *h)
     return STIFFIT_OK;
 }
 
-#define MODEL(f, n) {STIFFIT_MODEL_HEADER, .n_parameter = n, .n_observable = 1, .observe = f, .observe_parameter = f##_slopes}
+#define MODEL(f, n) \
+    {STIFFIT_MODEL_HEADER, .n_parameter = n, .n_observable = 1, .observe = f, .observe_parameter = f##_slopes}
 static const struct stiffit_model models[] = {MODEL(decay, 3), MODEL(two, 4), MODEL(rosenbrock, 2)};
 
 static const struct {
@@ -94,7 +95,8 @@ static void compare(size_t k, FILE *oracle)
     assert_int_equal(fscanf(oracle, "%zu %lf", &n, &f), 2);
     assert_int_equal(n, self->problem.n_parameter);
     const struct fit_result *result = case_run(self);
-    printf("problem %2zu: %2d evaluations, objective %.10g, SciPy %.10g\n", k, (int)result->n_evaluation, result->objective, f);
+    printf("problem %2zu: %2d evaluations, objective %.10g, SciPy %.10g\n", k, (int)result->n_evaluation,
+           result->objective, f);
     assert_int_equal(result->outcome, OUTCOME_converged);
     /* 1e-9 is the tolerance; the last term is for Rosenbrock's optimum of 0 */
     assert_true(fabs(result->objective - f) <= 2e-9 * f + 1e-15);

@@ -1,5 +1,5 @@
-/* The engine's promises: the same bits whatever the workspace did before and however often the evaluation was set aside;
- * budgets and deadlines; models that fail.
+/* The engine's promises: the same bits whatever the workspace did before and however often the evaluation was set
+ * aside; budgets and deadlines; models that fail.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode_case.h"
 
@@ -9,9 +9,9 @@
 
 static const struct ode_options usual = ODE_OPTIONS_DEFAULT;
 
-/* Robertson's kinetics, with a covariate that makes it misbehave: 1: rhs fails from y3 > 0.1 on; 2: NaN there; 3: fatal there;
- * 4: only while Newton looks at y2 < 0 (a passing failure); 5: the initial state is NaN; 6: fails at once; 7: noise is 0;
- * 8: the observables fail late; 9: NaN in the Jacobian from y3 > 0.1 on. */
+/* Robertson's kinetics, with a covariate that makes it misbehave: 1: rhs fails from y3 > 0.1 on; 2: NaN there; 3:
+ * fatal there; 4: only while Newton looks at y2 < 0 (a passing failure); 5: the initial state is NaN; 6: fails at
+ * once; 7: noise is 0; 8: the observables fail late; 9: NaN in the Jacobian from y3 > 0.1 on. */
 static int mode(const struct stiffit_point *at) { return (int)at->covariate[0]; }
 
 static int rhs(const struct stiffit_point *at, double *f)
@@ -217,7 +217,8 @@ static void test_discard(void **state)
     ode_case_fini(&c);
 }
 
-/* Four threads with an engine each share seven workspaces, set evaluations aside whenever they can, and hand them on. */
+/* Four threads with an engine each share seven workspaces, set evaluations aside whenever they can, and hand them
+ * on. */
 enum { N_THREAD = 4, N_ROUND = 30 };
 
 struct worker {

@@ -1,5 +1,5 @@
-/* The three linear solvers: against residuals, against one another, and inside whole evaluations of a model whose Jacobian is
- * sparse, with up to 500 states and 300 parameters.
+/* The three linear solvers: against residuals, against one another, and inside whole evaluations of a model whose
+ * Jacobian is sparse, with up to 500 states and 300 parameters.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode_case.h"
 
@@ -8,8 +8,8 @@
 
 #include <float.h>
 
-/* A diffusing, reacting chain: y_i' = D (y_{i-1} - 2 y_i + y_{i+1}) - k_i y_i^2 + 1, of any length (the statics say which);
- * parameter 0 is D, the others are the k of equal stretches of the chain. */
+/* A diffusing, reacting chain: y_i' = D (y_{i-1} - 2 y_i + y_{i+1}) - k_i y_i^2 + 1, of any length (the statics
+ * say which); parameter 0 is D, the others are the k of equal stretches of the chain. */
 static int32_t *chain_start, *chain_row;
 static size_t chain_n, chain_p;
 
@@ -216,8 +216,8 @@ static void test_singular(void **state)
     chain_free();
 }
 
-/* A whole evaluation with each solver: the same to ten times the integrator's tolerance; and each, run a second time after
- * another evaluation, to the bit. */
+/* A whole evaluation with each solver: the same to ten times the integrator's tolerance; and each, run a second
+ * time after another evaluation, to the bit. */
 static void test_evaluations_agree(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* Every model in models/: its evaluations against the reference trajectories (made by an independent integrator), against
- * CVODES' own forward sensitivities and against central differences of the engine's own predictions.
+/* Every model in models/: its evaluations against the reference trajectories (made by an independent integrator),
+ * against CVODES' own forward sensitivities and against central differences of the engine's own predictions.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode_case.h"
 
@@ -129,7 +129,8 @@ static struct stiffit_model observed_directly(const struct stiffit_model *model)
     return direct;
 }
 
-static const char *const all_models[] = {"alpha-pinene", "decay", "hare-lynx", "robertson", "theophylline", "van-der-pol"};
+static const char *const all_models[] = {"alpha-pinene", "decay", "hare-lynx", "robertson", "theophylline",
+                                         "van-der-pol"};
 enum { N_MODEL = sizeof all_models / sizeof *all_models };
 
 static const struct ode_options tight = {.rtol = 1e-10, .atol = 1e-14, .linear_solver = LINEAR_AUTO};
@@ -154,7 +155,8 @@ static void test_reference(void **state)
                 if (k == 0)
                     snprintf(header, sizeof header, "state:%s", model->state_name[i]);
                 else
-                    snprintf(header, sizeof header, "sensitivity:%s/%s", model->state_name[i], model->parameter_name[k - 1]);
+                    snprintf(header, sizeof header, "sensitivity:%s/%s", model->state_name[i],
+                             model->parameter_name[k - 1]);
                 size_t column = column_of(&r, header);
                 double size = 0;
                 for (size_t t = 0; t < r.n_time; t++)
@@ -167,8 +169,8 @@ static void test_reference(void **state)
     }
 }
 
-/* Both integrate with rtol 1e-10; the stock sensitivities are under error control. 1e-6: van der Pol's sensitivities grow
- * along the limit cycle and multiply either side's phase error. */
+/* Both integrate with rtol 1e-10; the stock sensitivities are under error control. 1e-6: van der Pol's
+ * sensitivities grow along the limit cycle and multiply either side's phase error. */
 static void test_stock(void **state)
 {
     static struct reference r;
@@ -199,8 +201,8 @@ static void test_stock(void **state)
     }
 }
 
-/* Central differences with a step of 1e-4 p: their error is about 1e-8 of truncation plus 1e-10 / 1e-4 of the integration's
- * own, in units of p d/dp; van der Pol's third derivatives are larger. */
+/* Central differences with a step of 1e-4 p: their error is about 1e-8 of truncation plus 1e-10 / 1e-4 of the
+ * integration's own, in units of p d/dp; van der Pol's third derivatives are larger. */
 static void test_differences(void **state)
 {
     static struct reference r;

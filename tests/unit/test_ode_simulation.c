@@ -81,10 +81,12 @@ static int noise_parameter(const struct stiffit_point *at, double *H)
     return 0;
 }
 
-static const uint8_t decay_use[N_PARAMETER] = {STIFFIT_USE_RHS, STIFFIT_USE_INITIAL, STIFFIT_USE_OBSERVE, STIFFIT_USE_NOISE,
+static const uint8_t decay_use[N_PARAMETER] = {STIFFIT_USE_RHS, STIFFIT_USE_INITIAL, STIFFIT_USE_OBSERVE,
+                                               STIFFIT_USE_NOISE,
                                                STIFFIT_USE_NOISE};
 static const struct stiffit_model decay = {
-    STIFFIT_MODEL_HEADER, .name = "decay", .n_state = 1, .n_parameter = N_PARAMETER, .n_observable = 2, .n_covariate = 1,
+    STIFFIT_MODEL_HEADER, .name = "decay", .n_state = 1, .n_parameter = N_PARAMETER, .n_observable = 2,
+        .n_covariate = 1,
     .n_work = 2, .parameter_use = decay_use, .prepare = prepare, .rhs = rhs, .initial = initial, .observe = observe,
     .jacobian = jacobian, .rhs_parameter = rhs_parameter, .initial_parameter = initial_parameter,
     .observe_state = observe_state, .observe_parameter = observe_parameter, .noise = noise, .noise_state = noise_state,
@@ -93,11 +95,12 @@ static const struct stiffit_model decay = {
 static const double decay_p[N_PARAMETER] = {0.7, 2, 3, 0.1, 0.05}, decay_covariate[1] = {1.5};
 static const double decay_time[4] = {2, 2.5, 4, 9};
 
-/* The tolerance is that of the integration (some hundred steps at rtol 1e-9), and with difference quotients theirs: their
- * relative error is about eps^(2/3) = 4e-11 where the function is smooth. */
+/* The tolerance is that of the integration (some hundred steps at rtol 1e-9), and with difference quotients
+ * theirs: their relative error is about eps^(2/3) = 4e-11 where the function is smooth. */
 static void check_decay(const struct ode_case *c, double tolerance)
 {
-    const double k = decay_p[K], b = decay_p[B], s = decay_p[S], r = decay_p[R], a = decay_p[A], cov = decay_covariate[0];
+    const double k = decay_p[K], b = decay_p[B], s = decay_p[S], r = decay_p[R], a = decay_p[A],
+        cov = decay_covariate[0];
     for (size_t i = 0; i < 4; i++) {
         double age = decay_time[i] - 2, y = a * cov * exp(-k * age), dy[N_PARAMETER] = {-age * y, y / a, 0, 0, 0};
         double own[N_PARAMETER][2] = {{0, 0}, {0, 0}, {y, 0}, {0, 0}, {0, 0}};
@@ -143,8 +146,8 @@ static void test_difference_quotients(void **state)
     run_decay(&bare, 2e-7);
 }
 
-/* An evaluation wants some of the parameters: each column is as in the evaluation that wants all, to the tolerance of the
- * integration; the others' derivatives may be anything, even NaN. */
+/* An evaluation wants some of the parameters: each column is as in the evaluation that wants all, to the tolerance
+ * of the integration; the others' derivatives may be anything, even NaN. */
 static int partly_nan(const struct stiffit_point *at, double *F)
 {
     rhs_parameter(at, F);
@@ -166,7 +169,8 @@ static void test_subset(void **state)
     ode_case_run(&c);
     for (size_t k = 0; k < 2; k++)
         for (size_t i = 0; i < c.n_row; i++)
-            assert_close(c.d_prediction[i + k * c.n_row], all.d_prediction[i + c.sens[k] * c.n_row], 1e-6, "subset", k, i);
+            assert_close(c.d_prediction[i + k * c.n_row], all.d_prediction[i + c.sens[k] * c.n_row], 1e-6, "subset", k,
+                         i);
     c.evaluation.n_sens = 0;
     ode_case_run(&c);
     for (size_t i = 0; i < c.n_row; i++)
@@ -222,7 +226,8 @@ static int linear_observe(const struct stiffit_point *at, double *h)
     h[1] = at->y[1];
     return 0;
 }
-static const struct stiffit_model linear_model = {STIFFIT_MODEL_HEADER, .name = "linear", .n_state = 2, .n_parameter = 4,
+static const struct stiffit_model linear_model = {STIFFIT_MODEL_HEADER, .name = "linear", .n_state = 2,
+                                                  .n_parameter = 4,
                                                   .n_observable = 2, .rhs = linear_rhs, .initial = linear_initial,
                                                   .observe = linear_observe};
 
@@ -263,6 +268,43 @@ static void test_linear_system(void **state)
     ode_case_fini(&c);
 }
 
+/* y' = q - y from 0, not computable below 0; observed (1 + p) y, not computable for p < 0, at p = 0: the quotients
+ * must do with one side. */
+static int edge_rhs(const struct stiffit_point *at, double *f)
+{
+    f[0] = at->p[0] - at->y[0];
+    return at->y[0] < 0 ? STIFFIT_RECOVERABLE : STIFFIT_OK;
+}
+static int edge_initial(const struct stiffit_point *at, double *y)
+{
+    (void)at;
+    y[0] = 0;
+    return STIFFIT_OK;
+}
+static int edge_observe(const struct stiffit_point *at, double *h)
+{
+    h[0] = (1 + at->p[1]) * at->y[0];
+    return at->p[1] < 0 || at->y[0] < 0 ? STIFFIT_RECOVERABLE : STIFFIT_OK;
+}
+static void test_edge_of_the_domain(void **state)
+{
+    (void)state;
+    static const double p[2] = {2, 0}, time[3] = {0, 1, 5};
+    static const struct stiffit_model model = {STIFFIT_MODEL_HEADER, .name = "edge", .n_state = 1, .n_parameter = 2,
+                                               .n_observable = 1, .rhs = edge_rhs, .initial = edge_initial,
+                                               .observe = edge_observe};
+    struct ode_case c;
+    ode_case_init(&c, &model, &tight, 1, p, NULL, 0, 3, time);
+    ode_case_run(&c);
+    for (size_t i = 0; i < 3; i++) {
+        double grown = 1 - exp(-time[i]);
+        assert_close(c.prediction[i], 2 * grown, 1e-6, "edge", i, 0);
+        assert_close(c.d_prediction[i], grown, 1e-6, "edge", i, 1);
+        assert_close(c.d_prediction[3 + i], 2 * grown, 1e-6, "edge", i, 2);
+    }
+    ode_case_fini(&c);
+}
+
 /* No states: observables of time alone. */
 static int line(const struct stiffit_point *at, double *h)
 {
@@ -273,7 +315,8 @@ static void test_no_state(void **state)
 {
     (void)state;
     static const double p[2] = {2, 3}, time[3] = {-1, 0, 10};
-    static const struct stiffit_model model = {STIFFIT_MODEL_HEADER, .name = "line", .n_parameter = 2, .n_observable = 1,
+    static const struct stiffit_model model = {STIFFIT_MODEL_HEADER, .name = "line", .n_parameter = 2,
+                                               .n_observable = 1,
                                                .observe = line};
     struct ode_case c;
     ode_case_init(&c, &model, &tight, 1, p, NULL, -1, 3, time);
@@ -326,7 +369,8 @@ static void test_repeated_and_partial_rows(void **state)
     c.task.row_time = row_time;
     c.task.row_observable = row_observable;
     ode_case_run(&c);
-    assert_true(c.prediction[0] == y1[1] && c.prediction[1] == y1[0] && c.prediction[2] == y1[1] && c.prediction[3] == y3);
+    assert_true(c.prediction[0] == y1[1] && c.prediction[1] == y1[0] && c.prediction[2] == y1[1] &&
+                c.prediction[3] == y3);
     ode_case_fini(&c);
 }
 
@@ -335,6 +379,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_decay), cmocka_unit_test(test_difference_quotients), cmocka_unit_test(test_subset),
         cmocka_unit_test(test_observable_parameter_is_free), cmocka_unit_test(test_linear_system),
+        cmocka_unit_test(test_edge_of_the_domain),
         cmocka_unit_test(test_no_state), cmocka_unit_test(test_only_initial_time), cmocka_unit_test(test_close_times),
         cmocka_unit_test(test_repeated_and_partial_rows)};
     return cmocka_run_group_tests(tests, NULL, NULL);

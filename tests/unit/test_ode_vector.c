@@ -1,5 +1,5 @@
-/* Our N_Vector against its definition: every operation on random numbers, in place too, at lengths that do not fill a SIMD
- * register, with an active length below the capacity.
+/* Our N_Vector against its definition: every operation on random numbers, in place too, at lengths that do not
+ * fill a SIMD register, with an active length below the capacity.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <float.h>
 #include <math.h>
@@ -14,7 +14,8 @@
 
 #include "ode/vector.h"
 
-enum { N_STATE = 5, N_BLOCK = 4, LENGTH = N_STATE * N_BLOCK, ACTIVE = 3, ACTIVE_LENGTH = N_STATE * ACTIVE, N_VECTOR = 8 };
+enum { N_STATE = 5, N_BLOCK = 4, LENGTH = N_STATE * N_BLOCK, ACTIVE = 3, ACTIVE_LENGTH = N_STATE * ACTIVE,
+      N_VECTOR = 8 };
 
 struct fixture {
     SUNContext context;

@@ -34,7 +34,8 @@ static void note(void *context, size_t thread)
 static void each_thread_once(void **state)
 {
     (void)state;
-    struct notes notes = {{0}};
+    struct notes notes;
+    memset(&notes, 0, sizeof notes);
     sigset_t before, after;
     pthread_sigmask(SIG_BLOCK, NULL, &before);
     struct pool *pool = pool_new(N, "tester-with-a-long-name", NULL);
