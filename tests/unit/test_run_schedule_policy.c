@@ -162,6 +162,25 @@ static void too_many_suspended(void **state)
     bench_free(bench);
 }
 
+/* Items in the range of a worker that runs a long job are fetched before a new block is begun. */
+static void nothing_left_lying(void **state)
+{
+    (void)state;
+    struct bench *bench = bench_new(2, 4);
+    assert_int_equal(next(bench, 0), 0);
+    bench->now += 100 * MS;
+    assert_false(over(bench, 0)); /* the share of long jobs: it goes on, with items 1 to 3 behind it */
+    policy_offer(&bench->policy, 4, 60);
+    bool begun[N_JOB] = {false};
+    for (int i = 0; i < 3; i++) {
+        begun[next(bench, 1)] = true;
+        leave(bench, 1, JOB_DONE);
+    }
+    assert_true(begun[1] && begun[2] && begun[3]);
+    assert_int_equal(next(bench, 1), 4);
+    bench_free(bench);
+}
+
 static void stop_ends_turns(void **state)
 {
     (void)state;
@@ -227,6 +246,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lone_job_goes_on), cmocka_unit_test(half_of_the_workers),
         cmocka_unit_test(one_worker_gives_half_of_its_time), cmocka_unit_test(too_many_suspended),
+        cmocka_unit_test(nothing_left_lying),
         cmocka_unit_test(stop_ends_turns), cmocka_unit_test(median_of_ends), cmocka_unit_test(growth_without_a_median),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
