@@ -108,9 +108,10 @@ static enum status set_choice(const struct option *option, void *field, const ch
 
 static enum status set_share(const struct option *option, void *field, const char *value, struct error *error)
 {
-    struct option_share share = {.percent = false};
+    struct option_share share;
     char digits[64];
     size_t n = strlen(value);
+    memset(&share, 0, sizeof share); /* its padding too: structs of options are compared as bytes */
     share.percent = n > 1 && value[n - 1] == '%';
     snprintf(digits, sizeof digits, "%.*s", (int)(n - share.percent), value);
     bool good = n < sizeof digits && option_number(digits, &share.value);

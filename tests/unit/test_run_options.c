@@ -51,7 +51,7 @@ static void defaults_are_what_help_says(void **state)
         assert_memory_equal(&options, &untouched, sizeof options);
         n++;
     }
-    assert_true(n >= 14);
+    assert_true(n >= 13);
     assert_true(isinf(untouched.fit.max_seconds)); /* "no limit" */
     assert_int_equal(untouched.n_thread, 0);       /* all that this process may use */
 }
