@@ -173,7 +173,7 @@ static const struct option *find_letter(struct option_table table, char letter)
 /* Nearest by name among those that are allowed; NULL if none is near. */
 static const char *near_option(struct option_table table, const char *name, bool in_file)
 {
-    const char *names[MAX_OPTION + 1];
+    const char *names[MAX_OPTION + 1] = {NULL};
     size_t n = 0;
     for (size_t i = 0; i < table.n && i < MAX_OPTION; i++)
         if (!in_file || table.option[i].in_file)

@@ -167,9 +167,11 @@ def decay_problem(path, n, *, seed=1, n_time=8, noise=0.01, model_name="decay", 
     k = np.exp(rng.normal(np.log(0.3), 0.4, n))
     a = np.exp(rng.normal(np.log(2.0), 0.2, n))
     t = np.linspace(0.5, 8.0, n_time)
-    y = a[:, None] * np.exp(-k[:, None] * t) * (1 + noise * rng.standard_normal((n, n_time)))
+    exact = a[:, None] * np.exp(-k[:, None] * t)
+    sigma = noise * exact
+    y = exact + sigma * rng.standard_normal((n, n_time))
     rows = np.column_stack([np.repeat(np.arange(n), n_time), np.tile(t, n), np.zeros(n * n_time), y.ravel(),
-                            np.full(n * n_time, np.nan)])
+                            sigma.ravel()])
     write_problem(path, model(model_name), [f"d{i}" for i in range(n)], rows, **keywords)
     return np.column_stack([k, a])
 

@@ -2,6 +2,8 @@
 
 SPDX-License-Identifier: BSD-3-Clause
 """
+import functools
+
 import numpy as np
 from scipy.integrate import odeint, solve_ivp
 from scipy.optimize import least_squares, minimize
@@ -51,6 +53,7 @@ def robertson_observed(p, times=ROBERTSON_T, rtol=1e-10):
     return y * [1.0, 1e4, 1.0]
 
 
+@functools.lru_cache(maxsize=4)
 def robertson_data(n, seed=7, spread=0.3):
     """True parameters and (value, sigma) of n synthetic datasets: 2 % noise on a floor of 0.002."""
     rng = np.random.default_rng(seed)

@@ -134,6 +134,10 @@ def test_json_summaries(tmp):
     shown = json.loads(stiffit("show", helpers.result_path(problem), "--json").stdout)
     assert shown["kind"] == "result" and shown["converged"] == 20
     assert json.loads(stiffit("show", problem, "--json").stdout)["datasets"] == 20
+    stiffit("run", problem, "--trust", "-q", "--in-place")  # now it is both
+    both = stiffit("show", problem).stdout
+    assert "a problem\n" in both and "a result of 20 fits\n" in both
+    assert json.loads(stiffit("show", problem, "--json").stdout)["converged"] == 20
 
 
 def test_options_of_the_file(tmp):
