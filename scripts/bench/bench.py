@@ -124,7 +124,7 @@ class Bench:
     def million(self):
         print("One million one-state datasets:")
         n = 1000000 if not self.quick else 50000
-        h.decay_problem(self.tmp / "m.h5", n, n_time=4)
+        h.decay_problem(self.tmp / "m.h5", n, n_time=4, known_sigma=True)
         figures = measure([h.STIFFIT, "run", self.tmp / "m.h5", "--trust", "-q"], self.tmp / "figures.json",
                           env=h.environment())
         assert figures["code"] in (0, 1), figures

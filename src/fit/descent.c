@@ -21,6 +21,9 @@ static const double DAMPING_START = 1e-2, DAMPING_LEAST = 1e-10, DAMPING_RESTART
                     DAMPING_MOST = 1e8;
 /* Changes of the objective below this, relative to it, may be integrator noise. */
 static const double NOISE_LIKELY = 1e-3;
+/* Errors of the predictions, in units of the integrator's tolerance, that have to be reckoned with: local errors add up,
+ * and from one point to the next the integrator takes other steps. */
+static const double ERROR_GROWTH = 30;
 /* A promise below this is no longer worth several evaluations. */
 static const double PROMISE_IDLE = 1e-6;
 
@@ -280,6 +283,13 @@ static bool is_converged(struct descent *descent)
            && descent->history[(n + 1) % HISTORY] - descent->best->f <= tolerance;
 }
 
+/* What fitting the errors of the predictions themselves would gain at most: half the sum of their squares. */
+static double noise_floor(const struct descent *descent)
+{
+    double error = ERROR_GROWTH * descent->asker->options->accuracy;
+    return error * error * descent->objective_scale;
+}
+
 /* Nothing better was found for a few rounds, at ever shorter steps: at the optimum up to noise, stuck, or not known yet
  * (OUTCOME_not_run)? The error of a model shrinks with the step, noise does not. */
 static enum outcome judge_stall(struct descent *descent)
@@ -294,6 +304,10 @@ static enum outcome judge_stall(struct descent *descent)
                  || (!descent->asker->objective.likelihood && descent->best->f <= 1e-8 * descent->objective_scale);
     if (small && promise <= 10 * noise)
         return OUTCOME_converged;
+    if (descent->n_rejected >= FEW_REJECTED && promise <= noise_floor(descent)) {
+        descent->asker->notes |= NOTE_noise_floor;
+        return OUTCOME_converged;
+    }
     if (descent->n_rejected < MAX_REJECTED)
         return OUTCOME_not_run;
     if (promise <= 100 * absolute_tolerance(descent))

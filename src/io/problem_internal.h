@@ -8,17 +8,16 @@
 #include "io/hdf5_file.h"
 #include "io/problem.h"
 
-/* Bounds on what a file may make us hold in memory. */
-enum {
+enum { /* bounds on what a file may make us hold in memory */
     PROBLEM_MAX_NAME = 4096,           /* bytes of a name or id */
     PROBLEM_MAX_SOURCE = 16 << 20,     /* bytes of model text */
     PROBLEM_MAX_PLUGIN = 256 << 20,    /* bytes of an embedded plugin */
     PROBLEM_MAX_PARAMETER = 100000,
     PROBLEM_MAX_DATASET_ROW = 1 << 24, /* measurements of one dataset */
     PROBLEM_WINDOW = 1 << 16,          /* rows of /measurements read at once */
-    PROBLEM_MAX_FAULT = 20             /* listed; the others are counted */
+    PROBLEM_MAX_FAULT = 20,            /* listed; the others are counted */
+    PROBLEM_FIXED_NAN = 2              /* in block->fixed of a bad dataset */
 };
-enum { PROBLEM_FIXED_NAN = 2 }; /* in block->fixed of a bad dataset */
 #define PROBLEM_MAX_DATASET ((uint64_t)UINT32_MAX - 1)
 
 struct problem_faults {
@@ -64,11 +63,8 @@ struct problem {
     struct hdf5_column id, covariate, t0, row[N_ROW_COLUMN]; /* dataset = 0: not in the file */
     struct problem_window window;
     uint64_t next; /* dataset that is read next */
-
-    /* What the match with the model gave (problem_match). */
-    bool matched, checking;
-    size_t n_scale; /* rows of /parameters/scale */
-    size_t n_parameter;
+    bool matched, checking; /* what follows is what problem_match found */
+    size_t n_scale /* rows of /parameters/scale */, n_parameter;
     const char *const *parameter_name, *const *parameter_scale;
     uint32_t *to_model;
     bool *is_log;
@@ -84,13 +80,12 @@ struct problem {
 enum status problem_check_kind(struct problem *problem, struct error *error);
 enum status problem_check_names(struct problem *problem, struct error *error);
 
-/* problem_table.c */
-/* Opens a column if the file has it; false if it has not or it is at fault (the fault is added). */
+/* problem_table.c: opens a column if the file has it; false if it has not or it is at fault (the fault is added). */
 bool problem_open_column(struct problem *problem, const char *path, struct hdf5_column *column);
-/* A column of at most `max` strings; *list stays NULL where it is absent or at fault. STATUS_NO_MEMORY or OK. */
+/* A column of at most `max` strings; *list stays NULL where it is absent or at fault. STATUS_NO_MEMORY or OK. Names
+ * must all be different and not empty; values need not. */
 enum status problem_read_names(struct problem *problem, const char *path, size_t max, size_t *n,
                                const char *const **list, struct error *error);
-/* The same for strings that may be repeated (scales). */
 enum status problem_read_values(struct problem *problem, const char *path, size_t max, size_t *n,
                                 const char *const **list, struct error *error);
 /* The attributes of /options as text. */
@@ -106,7 +101,7 @@ enum status problem_read_table(struct problem *problem, int which, uint64_t firs
 enum status problem_match(struct problem *problem, const struct problem_expectation *expectation, struct error *error);
 int problem_find_name(const char *name, const char *const *names, size_t n);
 
-/* problem_rows.c */
+/* problem_rows.c: */
 enum status problem_window_init(struct problem *problem, struct error *error);
 /* Room for `more` rows behind the `used` ones of the block. */
 enum status problem_reserve_rows(const struct problem *problem, struct problem_block *block, size_t used, size_t more,

@@ -122,6 +122,7 @@ enum status campaign_open(struct campaign *campaign, struct run_options *options
         return status;
     campaign->ode = options->ode;
     campaign->fit = options->fit;
+    campaign->fit.accuracy = options->ode.rtol;
     campaign->n_parameter = problem_n_parameter(campaign->problem);
     campaign->to_model = problem_to_model(campaign->problem);
     campaign->n_dataset = problem_info(campaign->problem)->n_dataset;

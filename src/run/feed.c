@@ -15,11 +15,12 @@ enum status feed_init(struct feed *feed, struct problem *problem, uint64_t n_dat
         return error_set(error, STATUS_BAD_PROBLEM,
                          "%llu datasets with %u starts each are more than 2^32 - 2 fits; split the problem",
                          (unsigned long long)n_dataset, n_start);
-    uint64_t rows_each = n_dataset ? n_measurement / n_dataset + 1 : 1;
+    /* A dataset's share of a block: its measurements, or its starts and bounds where there are many parameters. */
+    uint64_t rows_each = (n_dataset ? n_measurement / n_dataset : 0) + problem_n_parameter(problem);
     feed->problem = problem;
     feed->n_dataset = n_dataset;
     feed->n_start = n_start;
-    feed->block_size = ROWS_PER_BLOCK / rows_each;
+    feed->block_size = ROWS_PER_BLOCK / (rows_each ? rows_each : 1);
     if (feed->block_size > MAX_BLOCK)
         feed->block_size = MAX_BLOCK;
     if (feed->block_size == 0)

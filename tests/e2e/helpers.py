@@ -161,7 +161,7 @@ def run(problem, *args, code=0, **keywords):
     return fits
 
 
-def decay_problem(path, n, *, seed=1, n_time=8, noise=0.01, model_name="decay", **keywords):
+def decay_problem(path, n, *, seed=1, n_time=8, noise=0.01, known_sigma=False, model_name="decay", **keywords):
     """n one-state datasets A exp(-k t); the fastest thing there is to fit. Returns the true (k, A)."""
     rng = np.random.default_rng(seed)
     k = np.exp(rng.normal(np.log(0.3), 0.4, n))
@@ -171,7 +171,7 @@ def decay_problem(path, n, *, seed=1, n_time=8, noise=0.01, model_name="decay", 
     sigma = noise * exact
     y = exact + sigma * rng.standard_normal((n, n_time))
     rows = np.column_stack([np.repeat(np.arange(n), n_time), np.tile(t, n), np.zeros(n * n_time), y.ravel(),
-                            sigma.ravel()])
+                            sigma.ravel() if known_sigma else np.full(n * n_time, np.nan)])
     write_problem(path, model(model_name), [f"d{i}" for i in range(n)], rows, **keywords)
     return np.column_stack([k, a])
 

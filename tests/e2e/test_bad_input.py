@@ -14,7 +14,7 @@ N = 6
 
 
 def good(path, **keywords):
-    h.decay_problem(path, N, **keywords)
+    h.decay_problem(path, N, known_sigma=True, **keywords)
     return path
 
 
@@ -135,9 +135,7 @@ def test_single_bad_datasets_stop_nobody_else(tmp):
             data = f[f"measurements/{column}"][()]
             data[rows == dataset] = value
             f[f"measurements/{column}"][...] = data
-        sigma = np.ones(len(rows))
-        sigma[np.flatnonzero(rows == 3)[2]] = -1.0
-        f["measurements/sigma"] = sigma
+        f["measurements/sigma"][np.flatnonzero(rows == 3)[2]] = -1.0
     path = changed(tmp / "p.h5", spoil)
     fits = h.run(path, code=1)
     assert list(fits["status"]) == ["bad_data"] * 4 + ["converged"] * 2, fits["status"]
@@ -151,7 +149,7 @@ def test_single_bad_datasets_stop_nobody_else(tmp):
 def test_dataset_without_measurements_and_no_datasets(tmp):
     def without_third(f):
         keep = f["measurements/dataset"][()] != 2
-        for column in ("dataset", "time", "value"):
+        for column in ("dataset", "time", "value", "sigma"):
             replace(f, f"measurements/{column}", f[f"measurements/{column}"][()][keep])
     fits = h.run(changed(tmp / "p.h5", without_third), code=1)
     assert list(fits["status"]).count("bad_data") == 1 and fits["status"][2] == "bad_data", fits["status"]

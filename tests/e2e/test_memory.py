@@ -16,7 +16,7 @@ LIMIT_MIB = 256
 def peak_for(tmp, n, n_time=4):
     """MiB of the largest of the run's processes; the supervisor beside it is a small one."""
     problem = tmp / f"p{n}.h5"
-    h.decay_problem(problem, n, n_time=n_time)
+    h.decay_problem(problem, n, n_time=n_time, known_sigma=True)
     figures = measure([h.STIFFIT, "run", problem, "--trust", "-q"], tmp / "figures.json", env=h.environment())
     assert figures["code"] == 0, figures
     assert h.read_fits(h.result_path(problem))["status"].shape[0] == n

@@ -77,7 +77,7 @@ def test_starts_per_dataset_and_fixed(tmp):
     start = np.column_stack([rng.uniform(1, 3, n), rng.uniform(0.1, 0.9, n)])
     fixed = np.zeros((n, 2), int)
     fixed[::2, 0] = 1
-    h.decay_problem(tmp / "p.h5", n, parameters={"name": names, "start": start, "fixed": fixed})
+    h.decay_problem(tmp / "p.h5", n, known_sigma=True, parameters={"name": names, "start": start, "fixed": fixed})
     fits = h.run(tmp / "p.h5")
     assert fits["names"] == names
     np.testing.assert_array_equal(fits["parameters"][::2, 0], start[::2, 0])  # fixed: to the bit
@@ -85,8 +85,10 @@ def test_starts_per_dataset_and_fixed(tmp):
     with h5py.File(tmp / "p.h5") as f:
         t = f["measurements/time"][:8]
         y = f["measurements/value"][()].reshape(n, 8)
+        sigma = f["measurements/sigma"][()].reshape(n, 8)
     for i in range(0, n, 2):  # one free parameter left: an oracle of its own
-        k = o.fit_log(lambda p, i=i: start[i, 0] * np.exp(-p[0] * t) - y[i], [0.3])[0]
+        k = o.fit_log(lambda p, i=i: (start[i, 0] * np.exp(-p[0] * t) - y[i]) / sigma[i],
+                      [0.3])[0]
         assert abs(fits["parameters"][i, 1] / k - 1) < 1e-4, (i, fits["parameters"][i], k)
 
 
@@ -122,8 +124,9 @@ def test_active_bounds_against_scipy(tmp):
 
 
 def test_many_starts_are_never_worse(tmp):
-    h.decay_problem(tmp / "p.h5", 10, parameters={"name": ["k", "A"], "start": [0.5, 1.0], "lower": [1e-3, 1e-2],
-                                                  "upper": [1e1, 1e2], "scale": ["log", "log"]})
+    h.decay_problem(tmp / "p.h5", 10, known_sigma=True,
+                    parameters={"name": ["k", "A"], "start": [0.5, 1.0], "lower": [1e-3, 1e-2], "upper": [1e1, 1e2],
+                                "scale": ["log", "log"]})
     one = h.run(tmp / "p.h5", "-o", tmp / "1.h5")
     five = h.run(tmp / "p.h5", "--starts", 5, "-o", tmp / "5.h5")
     again = h.run(tmp / "p.h5", "--starts", 5, "-o", tmp / "5b.h5")

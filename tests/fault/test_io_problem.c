@@ -1,6 +1,6 @@
-/* Truncated, damaged and hostile problem files. Each is read in a process of its own: HDF5 1.10.8 itself crashes on 2 % of
- * damaged files and hangs on a few, which is counted; what must not happen is a report of a sanitizer or an assert from
- * our own code, a refusal without a message, or memory without bound.
+/* Truncated, damaged and hostile problem files. Each is read in a process of its own: HDF5 1.10.8 itself crashes on 2 %
+ * of damaged files and hangs on a few, which is counted; what must not happen is a report of a sanitizer or an assert
+ * from our own code, a refusal without a message, or memory without bound.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>
