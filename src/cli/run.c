@@ -123,7 +123,10 @@ static int run_child(int argc, char **argv, run_stage *stage, bool is_last)
     options.command_line = line;
     enum status status = stage(&options, &hooks, &summary, &error);
     on_end(&teller);
-    if (status) {
+    if (status && summary.journal_gone) {
+        on_say(&teller, error.message);
+        code = RUN_EXIT_AGAIN;
+    } else if (status) {
         code = message_error(&error, options.color);
     } else if (is_last || summary.already_complete) {
         status = run_summary_status(&summary, &options);

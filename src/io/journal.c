@@ -208,6 +208,12 @@ enum status journal_sync(struct journal *journal, struct error *error)
     return durable_sync(journal->file, journal->path, error);
 }
 
+bool journal_is_gone(const struct journal *journal)
+{
+    struct stat found;
+    return fstat(journal->file, &found) == 0 && found.st_nlink == 0;
+}
+
 void journal_close(struct journal *journal)
 {
     if (!journal)

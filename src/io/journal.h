@@ -47,6 +47,8 @@ enum status journal_open(struct journal **journal, const char *directory, const 
 enum status journal_append(struct journal *journal, const struct fit_record *record, struct error *error);
 /* fsync; called by the one thread that keeps time. */
 enum status journal_sync(struct journal *journal, struct error *error);
+/* Whether somebody has removed this process's file, so that nobody will read what is appended. */
+bool journal_is_gone(const struct journal *journal);
 void journal_close(struct journal *journal);
 
 struct journal_reader; /* an index of all records of a directory: 16 bytes a fit */

@@ -2,11 +2,15 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/board.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
 
 static const char variable[] = "STIFFIT_BOARD";
 
@@ -24,7 +28,7 @@ static int anonymous_file(void)
     return file;
 }
 
-struct board *board_new(void)
+struct board *board_new(bool again)
 {
     int fd = anonymous_file();
     if (fd < 0)
@@ -40,6 +44,8 @@ struct board *board_new(void)
     }
     struct board *board = memory;
     board->descriptor = fd;
+    board->supervisor = (int)getpid();
+    board->again = again;
     return board;
 }
 
@@ -64,4 +70,12 @@ struct board *board_attach(struct board *private_board)
     void *memory = mmap(NULL, sizeof(struct board), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     close(fd);
     return memory == MAP_FAILED ? private_board : memory;
+}
+
+bool board_die_with_supervisor(const struct board *board)
+{
+#ifdef __linux__
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+#endif
+    return board->supervisor == 0 || board->supervisor == (int)getppid();
 }

@@ -13,19 +13,15 @@
 #include "run/fit_job.h"
 #include "run/schedule.h"
 #include "run/skeleton.h"
+#include "run/stop.h"
 #include "run/summary.h"
 
 #include <math.h>
 #include <stdarg.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <unistd.h>
-
-/* Set by the signal handler: 1 stop cleanly, 2 (a second SIGINT) stop at once. */
-static volatile sig_atomic_t stop_requested;
 
 struct worker {
     struct engine *engine;
@@ -51,25 +47,6 @@ struct compute {
     struct monitor failure_lock;
     struct error failure;                    /* the first one, under failure_lock */
 };
-
-static void on_signal(int number)
-{
-    if (stop_requested && number == SIGINT)
-        stop_requested = 2;
-    else if (!stop_requested)
-        stop_requested = 1;
-}
-
-static void catch_signals(void)
-{
-    static const int numbers[] = {SIGINT, SIGTERM, SIGUSR1, SIGXCPU, SIGHUP};
-    struct sigaction action;
-    memset(&action, 0, sizeof action);
-    action.sa_handler = on_signal;
-    sigemptyset(&action.sa_mask);
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        sigaction(numbers[i], &action, NULL);
-}
 
 static void break_off(struct compute *compute, const struct error *error)
 {
@@ -211,7 +188,7 @@ static enum status open_journal(struct compute *compute, const struct run_option
 {
     const struct run_identity *identity = &compute->campaign.identity;
     enum status status = STATUS_OK;
-    if (options->restart)
+    if (options->restart && !compute->board->again)
         status = journal_remove(compute->journal_path, error);
     if (!status)
         status = journal_read(&compute->earlier, compute->journal_path, identity, error);
@@ -256,12 +233,12 @@ static void beat(struct compute *compute)
 }
 
 /* The main thread's work while the workers fit. */
-static enum status tend(struct compute *compute, struct error *error)
+static enum status tend(struct compute *compute, bool *journal_gone, struct error *error)
 {
     static const int64_t sync_every_ns = 2 * INT64_C(1000000000), tell_every_ns = 100 * 1000000;
     enum status status = STATUS_OK;
     int64_t synced = clock_now_ns(), told = 0;
-    while (counter_get(&compute->n_done) < compute->n_fit && !stop_requested && counter_get(&compute->broken) == 0) {
+    while (counter_get(&compute->n_done) < compute->n_fit && !stop_is_requested() && counter_get(&compute->broken) == 0) {
         bool did;
         status = feed_read(&compute->feed, 20, &did, error);
         if (status)
@@ -275,23 +252,27 @@ static enum status tend(struct compute *compute, struct error *error)
         }
         if (now - synced > sync_every_ns) {
             synced = now;
-            if ((status = journal_sync(compute->journal, error)))
+            status = journal_sync(compute->journal, error);
+            if (!status && journal_is_gone(compute->journal)) {
+                *journal_gone = true;
+                status = error_set(error, STATUS_SYSTEM, "%s: another process has removed the journal: looking again for what "
+                                   "is left to do", compute->journal_path);
+            }
+            if (status)
                 break;
         }
     }
     return status;
 }
 
-static enum status fit_all(struct compute *compute, struct error *error)
+static enum status fit_all(struct compute *compute, bool *journal_gone, struct error *error)
 {
     enum status status = schedule_start(compute->schedule, error);
     if (status)
         return status;
     compute->hooks->begin(compute->hooks->context, compute->n_fit,
                           compute->earlier ? journal_n_record(compute->earlier) : 0);
-    status = tend(compute, error);
-    if (stop_requested == 2)
-        _exit(status_exit_code(STATUS_STOPPED)); /* finished fits are with the operating system */
+    status = tend(compute, journal_gone, error);
     bool complete = counter_get(&compute->n_done) >= compute->n_fit;
     if (!complete)
         schedule_stop(compute->schedule, client_abandon);
@@ -353,6 +334,7 @@ static enum status compute_run(struct compute *compute, struct run_options *opti
     status = summary_look(compute->result_path, options, &campaign->identity, summary, error);
     if (status || summary->already_complete)
         return status;
+    counter_set(&compute->board->phase, BOARD_PREPARING);
     if ((status = make_workers(compute, options, error)))
         return status;
     if ((status = open_journal(compute, options, error)))
@@ -362,7 +344,7 @@ static enum status compute_run(struct compute *compute, struct run_options *opti
         return status;
     describe(compute);
     counter_set(&compute->board->phase, BOARD_FITTING);
-    return fit_all(compute, error);
+    return fit_all(compute, &summary->journal_gone, error);
 }
 
 enum status run_compute(struct run_options *options, const struct run_hooks *hooks, struct run_summary *summary,
@@ -373,14 +355,15 @@ enum status run_compute(struct run_options *options, const struct run_hooks *hoo
         free(compute);
         return error_set(error, STATUS_NO_MEMORY, "out of memory");
     }
-#ifdef __linux__
-    prctl(PR_SET_PDEATHSIG, SIGKILL); /* no orphan goes on computing */
-#endif
-    catch_signals();
+    stop_catch();
     compute->hooks = hooks;
     compute->board = board_attach(&compute->private_board);
     struct board *board = compute->board == &compute->private_board ? NULL : compute->board;
-    enum status status = compute_run(compute, options, summary, error);
+    enum status status = STATUS_OK;
+    if (!board_die_with_supervisor(compute->board)) /* no orphan computes */
+        status = error_set(error, STATUS_STOPPED, "stopped: the supervisor has gone");
+    else
+        status = compute_run(compute, options, summary, error);
     compute_fini(compute);
     free(compute);
     if (board)

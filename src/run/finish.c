@@ -8,6 +8,7 @@
 #include "run/board.h"
 #include "run/campaign.h"
 #include "run/skeleton.h"
+#include "run/stop.h"
 #include "run/summary.h"
 
 #include <math.h>
@@ -138,6 +139,12 @@ static enum status finish_run(struct finish *finish, const struct run_options *o
     const struct result_info *info = result_info(finish->skeleton);
     if ((status = journal_read(&finish->journal, finish->journal_path, &info->identity, error)))
         return status;
+    if (journal_n_record(finish->journal) < info->identity.n_dataset * info->identity.n_start) {
+        summary->journal_gone = true;
+        return error_set(error, STATUS_SYSTEM, "%s: only %llu of %llu fits are left in the journal: looking again for what is "
+                         "to be done", finish->journal_path, (unsigned long long)journal_n_record(finish->journal),
+                         (unsigned long long)(info->identity.n_dataset * info->identity.n_start));
+    }
     if (!record_alloc(&finish->best, info->n_parameter) || !record_alloc(&finish->other, info->n_parameter))
         return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu parameters", info->n_parameter);
     const struct result_header header = {
@@ -172,9 +179,14 @@ enum status run_finish(struct run_options *options, const struct run_hooks *hook
 {
     struct board private_board = {0}, *board = board_attach(&private_board);
     counter_set(&board->n_finished, 1); /* the fits are in the journal: a death from now on loses nothing */
-    counter_set(&board->phase, BOARD_FITTING);
+    counter_set(&board->phase, BOARD_WRITING);
+    stop_ignore(); /* it takes moments, and a result is worth more to whoever stops us than none */
+    if (!board_die_with_supervisor(board))
+        return error_set(error, STATUS_STOPPED, "stopped: the supervisor has gone");
     struct finish finish = {0};
     enum status status = finish_run(&finish, options, summary, error);
+    if (status && finish.journal_path && !skeleton_is_there(finish.journal_path))
+        summary->journal_gone = true; /* a twin of this run was faster: then the result is there */
     result_writer_close(finish.writer);
     journal_reader_free(finish.journal);
     if (!status)

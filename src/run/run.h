@@ -25,6 +25,7 @@ enum { RUN_N_EXAMPLE = 3, RUN_ID_LENGTH = 64 };
 struct run_summary {
     char *result_path;                    /* run_summary_fini frees it */
     bool already_complete;                /* the result was there before: nothing was computed */
+    bool journal_gone;                    /* with an error: another process has removed the journal meanwhile */
     uint64_t n_fit;                       /* rows of /fits */
     uint64_t by_outcome[N_OUTCOME];
     uint64_t by_note[32];                 /* rows with that bit of enum note */
@@ -51,7 +52,8 @@ enum status run_compute(struct run_options *options, const struct run_hooks *hoo
 enum status run_finish(struct run_options *options, const struct run_hooks *hooks, struct run_summary *summary,
                        struct error *error);
 
-/* Exit codes of the compute child beyond those of status_exit_code: the result was there before. */
-enum { RUN_EXIT_COMPLETE = 90, RUN_EXIT_COMPLETE_FAILED = 91 };
+/* Exit codes of the children beyond those of status_exit_code: the result was there before; another process has taken
+ * the journal away, so it is to be looked again what is left to do. */
+enum { RUN_EXIT_COMPLETE = 90, RUN_EXIT_COMPLETE_FAILED = 91, RUN_EXIT_AGAIN = 92 };
 
 #endif

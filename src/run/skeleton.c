@@ -129,6 +129,14 @@ enum status skeleton_open(const char *journal_path, struct result **skeleton, st
     return status;
 }
 
+bool skeleton_is_there(const char *journal_path)
+{
+    char *path = skeleton_path(journal_path);
+    bool there = !path || access(path, F_OK) == 0;
+    free(path);
+    return there;
+}
+
 void skeleton_remove(const char *journal_path)
 {
     char *path = skeleton_path(journal_path);

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "run/board.h"
+#include "run/stop.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -17,10 +18,10 @@
 
 extern char **environ;
 
-/* A child that shows no sign of life for so long before its first fit has ended is taken for hung. */
-static const int64_t hung_after_ns = 60 * INT64_C(1000000000);
-
-static const int watched_signals[] = {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGXCPU};
+/* A child that shows no sign of life for so long before its first fit has ended is taken for hung; one that has been asked
+ * to stop has so long until it is ended. Counted in waits of a second, not by a clock: time during which we ourselves
+ * were stopped (Ctrl-Z) counts for nothing. */
+enum { HUNG_AFTER_S = 60, STOP_WITHIN_S = 10, MAX_AGAIN = 3 };
 
 static const char *own_path(void)
 {
@@ -61,23 +62,34 @@ static pid_t start_child(const char *command, int argc, char **argv, struct erro
 /* What the supervisor knows of a child that has gone. */
 struct ending {
     int wait_status;
-    bool hung;
+    bool hung, asked_to_stop;
     uint64_t n_finished;
     enum board_phase phase;
 };
 
 /* Signals from the terminal reach the child by themselves (it is in the same process group); those sent to us alone are
- * passed on. */
-static void pass_signal_on(const siginfo_t *info, pid_t child)
+ * passed on. Whoever asks again, a second later or more, wants it ended at once. */
+static void stop_child(struct ending *ending, const siginfo_t *info, pid_t child, int64_t *asked_ns)
 {
-    if (info->si_code <= 0)
+    if (!ending->asked_to_stop)
+        *asked_ns = clock_now_ns();
+    if (ending->asked_to_stop && clock_now_ns() - *asked_ns > INT64_C(1000000000))
+        kill(child, SIGKILL);
+    else if (info->si_code <= 0)
         kill(child, info->si_signo);
+    ending->asked_to_stop = true;
 }
 
-static struct ending watch_child(pid_t child, const sigset_t *set, struct board *board)
+static bool is_watched(const struct board *board)
+{
+    return counter_get(&board->n_finished) == 0 && counter_get(&board->phase) != BOARD_PREPARING;
+}
+
+static struct ending watch_child(pid_t child, const sigset_t *set, const struct board *board)
 {
     struct ending ending = {.hung = false};
-    int64_t last_sign = clock_now_ns();
+    int idle_s = 0, stopping_s = 0;
+    int64_t asked_ns = 0;
     uint64_t heartbeat = 0;
     for (;;) {
         pid_t gone = waitpid(child, &ending.wait_status, WNOHANG);
@@ -87,15 +99,17 @@ static struct ending watch_child(pid_t child, const sigset_t *set, struct board 
         const struct timespec second = {.tv_sec = 1};
         int signal_number = sigtimedwait(set, &info, &second);
         if (signal_number > 0 && signal_number != SIGCHLD)
-            pass_signal_on(&info, child);
+            stop_child(&ending, &info, child, &asked_ns);
+        if (signal_number >= 0 || errno != EAGAIN)
+            continue;
+        if (ending.asked_to_stop && ++stopping_s >= STOP_WITHIN_S)
+            kill(child, SIGKILL);
         if (!board)
             continue;
         uint64_t now_heartbeat = counter_get(&board->heartbeat);
-        bool watched = counter_get(&board->n_finished) == 0 && counter_get(&board->phase) != BOARD_CHECKING;
-        if (now_heartbeat != heartbeat || !watched) {
-            heartbeat = now_heartbeat;
-            last_sign = clock_now_ns();
-        } else if (clock_now_ns() - last_sign > hung_after_ns && !ending.hung) {
+        idle_s = now_heartbeat == heartbeat && is_watched(board) ? idle_s + 1 : 0;
+        heartbeat = now_heartbeat;
+        if (idle_s >= HUNG_AFTER_S && !ending.asked_to_stop) {
             ending.hung = true;
             kill(child, SIGKILL);
         }
@@ -113,6 +127,8 @@ static const char *phase_text(enum board_phase phase)
     case BOARD_OPENING: return "while opening the problem file";
     case BOARD_LOADING_MODEL: return "while loading the model";
     case BOARD_CHECKING: return "while checking the data";
+    case BOARD_PREPARING: return "while preparing the fits";
+    case BOARD_WRITING: return "while writing";
     case BOARD_FITTING: return "while fitting";
     default: return "at its end";
     }
@@ -122,44 +138,52 @@ static const char *phase_text(enum board_phase phase)
 static int report_death(const struct ending *ending, const char *what, const struct run_options *options,
                         struct error *error)
 {
-    char how[80];
+    char how[120];
     if (WIFSIGNALED(ending->wait_status))
-        snprintf(how, sizeof how, "signal %d (%s)", WTERMSIG(ending->wait_status),
-                 strsignal(WTERMSIG(ending->wait_status)));
+        snprintf(how, sizeof how, "signal %d (%s)%s", WTERMSIG(ending->wait_status),
+                 strsignal(WTERMSIG(ending->wait_status)),
+                 WTERMSIG(ending->wait_status) == SIGKILL ? ", perhaps sent because memory was short" : "");
+    else if (ending->phase == BOARD_OPENING)
+        snprintf(how, sizeof how, "exit code %d; is a limit (ulimit -a) too low for it to begin?",
+                 WEXITSTATUS(ending->wait_status));
     else
         snprintf(how, sizeof how, "code of the model called exit(%d)", WEXITSTATUS(ending->wait_status));
-    if (ending->n_finished == 0) {
+    if (ending->asked_to_stop) {
+        error_set(error, STATUS_STOPPED, "%s: stopped by a signal; %s did not end by itself and was ended. Every finished "
+                  "fit is in the journal: the same command resumes", options->problem, what);
+        return status_exit_code(STATUS_STOPPED);
+    }
+    if (ending->n_finished == 0 && ending->phase != BOARD_WRITING) {
         if (ending->hung)
             error_set(error, STATUS_BAD_MODEL, "%s: %s hung %s: no sign of life for %d s, so it was ended. "
                       "Check the model with `stiffit model check`", options->problem, what, phase_text(ending->phase),
-                      (int)(hung_after_ns / 1000000000));
+                      HUNG_AFTER_S);
         else
-            error_set(error, STATUS_BAD_MODEL, "%s: %s died %s, before the first fit ended: %s. "
-                      "Check the model with `stiffit model check`, or whether memory is short", options->problem, what,
-                      phase_text(ending->phase), how);
+            error_set(error, STATUS_BAD_MODEL, "%s: %s died %s, before the first fit ended: %s%s", options->problem,
+                      what, phase_text(ending->phase), how,
+                      ending->phase == BOARD_OPENING ? "" : ". Check the model with `stiffit model check`");
         return status_exit_code(STATUS_BAD_MODEL);
     }
-    error_set(error, STATUS_SYSTEM, "%s: %s died %s after %llu fits: %s. Every finished fit is in the journal: "
-              "the same command resumes", options->problem, what, phase_text(ending->phase),
-              (unsigned long long)ending->n_finished, how);
+    error_set(error, STATUS_SYSTEM, "%s: %s died %s: %s. Every finished fit is in the journal: the same command resumes",
+              options->problem, what, phase_text(ending->phase), how);
     return status_exit_code(STATUS_SYSTEM);
 }
 
 int run_supervise(const struct run_options *options, int argc, char **argv, struct error *error)
 {
-    error->status = STATUS_OK;
+    static const struct { const char *command, *what; } stage[] = {
+        {"__compute", "the computing process"}, {"__finish", "the process that writes the result"}};
     sigset_t set;
+    error->status = STATUS_OK;
     sigemptyset(&set);
-    for (size_t i = 0; i < sizeof watched_signals / sizeof *watched_signals; i++)
-        sigaddset(&set, watched_signals[i]);
+    stop_signals(&set);
+    sigaddset(&set, SIGCHLD);
     sigprocmask(SIG_BLOCK, &set, NULL);
     setenv("OPENBLAS_NUM_THREADS", "1", 1); /* its constructor would start a thread per core in the child */
     setenv("OMP_NUM_THREADS", "1", 1);
 
-    static const struct { const char *command, *what; } stage[] = {
-        {"__compute", "the computing process"}, {"__finish", "the process that writes the result"}};
-    for (size_t i = 0; i < sizeof stage / sizeof *stage; i++) {
-        struct board *board = board_new();
+    for (int i = 0, n_again = 0; i < 2;) {
+        struct board *board = board_new(n_again > 0);
         pid_t child = start_child(stage[i].command, argc, argv, error);
         if (child < 0) {
             board_free(board);
@@ -175,8 +199,15 @@ int run_supervise(const struct run_options *options, int argc, char **argv, stru
             return status_exit_code(STATUS_OK);
         if (code == RUN_EXIT_COMPLETE_FAILED)
             return status_exit_code(STATUS_FITS_FAILED);
-        if (code || i == sizeof stage / sizeof *stage - 1)
+        if (code == RUN_EXIT_AGAIN && n_again++ < MAX_AGAIN && !ending.asked_to_stop)
+            i = 0;
+        else if (code == RUN_EXIT_AGAIN)
+            return status_exit_code(error_set(error, STATUS_SYSTEM, "%s: another process keeps removing this run's "
+                                              "journal: let one of them work at a time", options->problem));
+        else if (code || i == 1)
             return code;
+        else
+            i++;
     }
     return 0;
 }

@@ -247,7 +247,7 @@ static void overflow(void *argument)
     descend(NULL, 1000000);
 }
 
-/* Beyond the end of the stack lies a page that nobody may touch: the process dies rather than to write into another's memory. */
+/* Beyond the end of the stack lies a page that nobody may touch: the process dies rather than writes elsewhere. */
 static void guard_page(void **state)
 {
     (void)state;

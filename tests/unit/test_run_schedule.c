@@ -1,4 +1,4 @@
-/* The scheduler with real threads and fake jobs: everything runs exactly once, nobody waits for nothing, stopping loses nothing.
+/* The scheduler with real threads and fake jobs: everything runs once, nobody waits for nothing, stopping loses nothing.
  * Jobs measure a clock that counts its own readings, so nothing here depends on how fast the machine is.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "par/coroutine.h"
@@ -334,7 +334,8 @@ static void fiber_abandon(void *context, struct job *job)
 
 static void run_fibers(struct fiber_world *world, bool stop)
 {
-    struct schedule_options options = {.n_worker = 3, .turn_medians = 16, .first_turn_ns = 1000000, .max_suspended = N_FIBER - 9,
+    struct schedule_options options = {.n_worker = 3, .turn_medians = 16, .first_turn_ns = 1000000,
+                                       .max_suspended = N_FIBER - 9,
                                        .now_ns = counting_clock};
     struct schedule_client client = {.context = world, .refill = fiber_refill, .start = fiber_start, .run = fiber_run};
     assert_true(monitor_init(&world->monitor));

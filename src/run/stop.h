@@ -1,0 +1,17 @@
+/* The signals that ask a run to stop, the same for the supervisor and its children.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef RUN_STOP_H
+#define RUN_STOP_H
+
+#include <signal.h>
+#include <stdbool.h>
+
+/* Adds the stop signals that are not ignored: nohup ignores SIGHUP, a shell's background job SIGINT, and that is meant. */
+void stop_signals(sigset_t *set);
+/* From now on a stop signal only makes stop_is_requested true. */
+void stop_catch(void);
+bool stop_is_requested(void);
+/* For a child that is nearly done: stop signals do nothing more. (The supervisor ends it if it takes too long.) */
+void stop_ignore(void);
+
+#endif
