@@ -30,7 +30,6 @@ DEPS_LIBS := $(shell $(PKG_CONFIG) --libs $(HDF5_PC) liblbfgs nettle zlib 2>/dev
 	echo -lhdf5 -llbfgs -lnettle -lz)
 # SUNDIALS and KLU have no .pc file. SUNDIALS' headers want mpi.h where it was built with MPI.
 SUNDIALS_CFLAGS ?= $(shell $(PKG_CONFIG) --cflags mpi-c 2>/dev/null || $(PKG_CONFIG) --cflags ompi-c 2>/dev/null)
-SUNDIALS_LIBS ?= -lsundials_cvodes
 KLU_CFLAGS ?= $(patsubst %/klu.h,-I%,$(firstword $(wildcard $(addsuffix /include/suitesparse/klu.h,\
 	$(CONDA_PREFIX) $(HOMEBREW_PREFIX) /usr))))
 KLU_LIBS ?= -lklu
@@ -38,6 +37,14 @@ KLU_LIBS ?= -lklu
 PREFIXES := $(CONDA_PREFIX) $(HOMEBREW_PREFIX)
 PREFIX_CFLAGS := $(addprefix -I,$(addsuffix /include,$(PREFIXES)))
 PREFIX_LIBS := $(foreach p,$(PREFIXES),-L$(p)/lib -Wl,-rpath,$(p)/lib)
+# Since version 7 SUNDIALS' context is in a library of its own, and no communicator is a variable of MPI's library.
+ifndef SUNDIALS_LIBS
+SUNDIALS_FOUND := $(shell echo SUNDIALS_VERSION_MAJOR SUNDIALS_MPI_ENABLED | $(CC) -E -P -x c \
+	-include sundials/sundials_config.h $(PREFIX_CFLAGS) $(CPPFLAGS) $(SUNDIALS_CFLAGS) - 2>/dev/null | tail -n 1)
+MPI_LIBS = $(shell $(PKG_CONFIG) --libs mpi-c 2>/dev/null || $(PKG_CONFIG) --libs ompi-c 2>/dev/null || echo -lmpi)
+SUNDIALS_LIBS := -lsundials_cvodes $(if $(filter-out 6,$(word 1,$(SUNDIALS_FOUND))),-lsundials_core \
+	$(if $(filter 1,$(word 2,$(SUNDIALS_FOUND))),$(MPI_LIBS)))
+endif
 
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wpointer-arith -Wno-format-truncation
 ifneq ($(findstring clang,$(CC)),)

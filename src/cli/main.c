@@ -7,8 +7,10 @@
 #include "cli/version.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 static int no_command(const char *name)
 {
@@ -37,10 +39,22 @@ static int run_named(int argc, char **argv)
     return code >= 0 ? code : no_command(argv[argc - 1]);
 }
 
+/* Standard streams that the caller has closed: without this, the next file that is opened would take their numbers and
+ * messages would be written into it. Standard output is opened so that writing to it fails, and that is reported. */
+static void open_standard_streams(void)
+{
+    static const int how[] = {O_RDONLY, O_RDONLY, O_WRONLY};
+    for (int i = 0; i < 3; i++)
+        if (fcntl(i, F_GETFD) < 0 && open("/dev/null", how[i]) != i)
+            _exit(status_exit_code(STATUS_SYSTEM));
+}
+
 int main(int argc, char **argv)
 {
     struct error error;
+    open_standard_streams();
     signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of that write, not the end of a run */
+    signal(SIGXFSZ, SIG_IGN); /* so is a file that may not grow (ulimit -f) */
     signal(SIGCHLD, SIG_DFL); /* inherited as ignored, it would hide how children end */
     if (argc < 1)
         return status_exit_code(STATUS_INTERNAL);

@@ -124,7 +124,7 @@ static int run_child(int argc, char **argv, run_stage *stage, bool is_last)
     enum status status = stage(&options, &hooks, &summary, &error);
     on_end(&teller);
     if (status && summary.journal_gone) {
-        on_say(&teller, error.message);
+        on_say(&teller, "another process has taken this run's journal away: looking again for what is left to do");
         code = RUN_EXIT_AGAIN;
     } else if (status) {
         code = message_error(&error, options.color);

@@ -2,8 +2,10 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/durable.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,6 +47,28 @@ enum status durable_sync_directory(const char *directory, struct error *error)
     return status;
 }
 
+/* Removes what processes of this machine that were killed have left behind under our temporary names. */
+static void sweep(const char *parent, const char *name)
+{
+    char begin[KEPT_OF_NAME + 16];
+    struct dirent *entry;
+    DIR *list = opendir(parent);
+    if (!list)
+        return;
+    int n_begin = snprintf(begin, sizeof begin, ".%.*s.tmp-", KEPT_OF_NAME, name), n_read;
+    while ((entry = readdir(list))) {
+        long process = 0;
+        int number;
+        const char *end = entry->d_name + n_begin;
+        if (strncmp(entry->d_name, begin, (size_t)n_begin) || sscanf(end, "%ld-%d%n", &process, &number, &n_read) != 2 ||
+            end[n_read] || process <= 0)
+            continue;
+        if (kill((pid_t)process, 0) != 0 && errno == ESRCH)
+            unlinkat(dirfd(list), entry->d_name, 0);
+    }
+    closedir(list);
+}
+
 enum status durable_temporary(const char *path, char **temporary, struct error *error)
 {
     char parent[DURABLE_PATH];
@@ -62,6 +86,7 @@ enum status durable_temporary(const char *path, char **temporary, struct error *
     char *made = malloc(size);
     if (!made)
         return error_set(error, STATUS_NO_MEMORY, "out of memory for the name of a file");
+    sweep(parent, name);
     for (int i = 0; i < MAX_NAME_TRIES; i++) {
         snprintf(made, size, "%s/.%.*s.tmp-%ld-%d", parent, KEPT_OF_NAME, name, (long)getpid(), i);
         if (lstat(made, &found) != 0 && errno == ENOENT) {

@@ -16,9 +16,11 @@
 #define HAVE_FILE_LOCKING 1
 #endif
 
-/* The library prints on stderr and follows external links unless told otherwise; both are settings of the process. */
+/* The library prints on stderr and follows external links unless told otherwise; both are settings of the process. And it
+ * tidies up when the process ends: 1.10.8 crashes there after a write that failed, and we close what we open. */
 static void library_prepare(void)
 {
+    H5dont_atexit();
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
     if (H5Lis_registered(H5L_TYPE_EXTERNAL) > 0)
         H5Lunregister(H5L_TYPE_EXTERNAL);
@@ -26,9 +28,13 @@ static void library_prepare(void)
 
 static herr_t take_innermost(unsigned n, const H5E_error2_t *entry, void *context)
 {
+    static const char words[] = "error message = '";
     char *text = context;
-    if (n == 0 && entry->desc)
-        snprintf(text, 200, ": %s", entry->desc);
+    if (n > 0 || !entry->desc)
+        return 0;
+    const char *reason = strstr(entry->desc, words); /* of a failed read or write, among time, name, numbers */
+    reason = reason ? reason + strlen(words) : entry->desc;
+    snprintf(text, 200, ": %.*s", reason == entry->desc ? 190 : (int)strcspn(reason, "'"), reason);
     return 0;
 }
 
@@ -167,13 +173,25 @@ void hdf5_close(struct hdf5_file *file)
     *file = (struct hdf5_file){0};
 }
 
+static H5O_type_t object_type(hid_t id, const char *path)
+{
+#if H5_VERSION_GE(1, 12, 0) /* asks which parts of the information are wanted */
+    H5O_info2_t info;
+    herr_t got = H5Oget_info_by_name3(id, path, &info, H5O_INFO_BASIC, H5P_DEFAULT);
+#else
+    H5O_info_t info;
+    herr_t got = H5Oget_info_by_name(id, path, &info, H5P_DEFAULT);
+#endif
+    return got < 0 ? H5O_TYPE_UNKNOWN : info.type;
+}
+
 static enum hdf5_kind object_kind(hid_t id, const char *path)
 {
-    H5O_info_t info;
     htri_t exists = H5Oexists_by_name(id, path, H5P_DEFAULT);
-    if (exists <= 0 || H5Oget_info_by_name(id, path, &info, H5P_DEFAULT) < 0)
+    if (exists <= 0)
         return exists == 0 ? HDF5_ABSENT : HDF5_OTHER;
-    return info.type == H5O_TYPE_GROUP ? HDF5_GROUP : info.type == H5O_TYPE_DATASET ? HDF5_DATASET : HDF5_OTHER;
+    H5O_type_t type = object_type(id, path);
+    return type == H5O_TYPE_GROUP ? HDF5_GROUP : type == H5O_TYPE_DATASET ? HDF5_DATASET : HDF5_OTHER;
 }
 
 enum hdf5_kind hdf5_kind(const struct hdf5_file *file, const char *path)

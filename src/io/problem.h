@@ -58,6 +58,9 @@ char *problem_model_path(const struct problem *problem);
 enum status problem_validate(struct problem *problem, const struct problem_expectation *expectation,
                              unsigned char sha256[32], uint64_t *n_bad, struct error *error);
 
+/* Has problem_validate call `beat` after each block, for whoever watches whether it goes on. */
+void problem_set_beat(struct problem *problem, void (*beat)(void *context), void *context);
+
 /* Datasets [first, first + n). Arrays are column-wise in the file's order of parameters; measurements of dataset d of
  * the block are rows [row[d], row[d + 1]), in the file's order. Owned by the block; valid until the next read into it.
  * A scale log with lower <= 0 is no fault: there is no lower bound then. */

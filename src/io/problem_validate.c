@@ -214,8 +214,16 @@ static enum status run_pass(struct problem *problem, struct pass *pass, struct e
         for (size_t d = 0; d < pass->block.n; d++)
             pass->n_bad += pass->block.fault[d] != NULL;
         hash_block(&pass->hash, problem, &pass->block, pass->last);
+        if (problem->beat)
+            problem->beat(problem->beat_context);
     }
     return status;
+}
+
+void problem_set_beat(struct problem *problem, void (*beat)(void *context), void *context)
+{
+    problem->beat = beat;
+    problem->beat_context = context;
 }
 
 enum status problem_validate(struct problem *problem, const struct problem_expectation *expectation,

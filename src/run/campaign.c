@@ -103,6 +103,8 @@ static enum status read_scales(struct campaign *campaign, struct error *error)
     return STATUS_OK;
 }
 
+static void beat(void *heartbeat) { counter_add(heartbeat, 1); }
+
 enum status campaign_open(struct campaign *campaign, struct run_options *options, struct board *board,
                           struct error *error)
 {
@@ -116,6 +118,7 @@ enum status campaign_open(struct campaign *campaign, struct run_options *options
     if (status)
         return status;
     counter_set(&board->phase, BOARD_CHECKING);
+    problem_set_beat(campaign->problem, beat, &board->heartbeat);
     const struct problem_expectation expectation = campaign_expectation(&campaign->model);
     status = problem_validate(campaign->problem, &expectation, hash, &campaign->n_bad, error);
     if (status)

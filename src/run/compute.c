@@ -255,8 +255,7 @@ static enum status tend(struct compute *compute, bool *journal_gone, struct erro
             status = journal_sync(compute->journal, error);
             if (!status && journal_is_gone(compute->journal)) {
                 *journal_gone = true;
-                status = error_set(error, STATUS_SYSTEM, "%s: another process has removed the journal: looking again for what "
-                                   "is left to do", compute->journal_path);
+                status = error_set(error, STATUS_SYSTEM, "%s: has been removed meanwhile", compute->journal_path);
             }
             if (status)
                 break;

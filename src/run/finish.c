@@ -141,9 +141,7 @@ static enum status finish_run(struct finish *finish, const struct run_options *o
         return status;
     if (journal_n_record(finish->journal) < info->identity.n_dataset * info->identity.n_start) {
         summary->journal_gone = true;
-        return error_set(error, STATUS_SYSTEM, "%s: only %llu of %llu fits are left in the journal: looking again for what is "
-                         "to be done", finish->journal_path, (unsigned long long)journal_n_record(finish->journal),
-                         (unsigned long long)(info->identity.n_dataset * info->identity.n_start));
+        return error_set(error, STATUS_SYSTEM, "%s: fits have been removed from it meanwhile", finish->journal_path);
     }
     if (!record_alloc(&finish->best, info->n_parameter) || !record_alloc(&finish->other, info->n_parameter))
         return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu parameters", info->n_parameter);

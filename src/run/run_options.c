@@ -101,6 +101,8 @@ enum status run_options_parse(struct run_options *options, int argc, char *const
     options->problem = words.positional[0];
     if (options->in_place && options->output)
         return error_set(error, STATUS_USAGE, "--in-place and --output exclude each other");
+    if (options->output && !options->output[0])
+        return error_set(error, STATUS_USAGE, "--output: the name of the file is empty");
     return STATUS_OK;
 }
 

@@ -12,6 +12,7 @@ enum status skeleton_write(const char *journal_path, const struct campaign *camp
                            const struct run_options *options, struct error *error);
 /* Opens it; result_info of it is the header of the result to be. */
 enum status skeleton_open(const char *journal_path, struct result **skeleton, struct error *error);
+bool skeleton_is_there(const char *journal_path);
 void skeleton_remove(const char *journal_path);
 
 #endif

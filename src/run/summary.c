@@ -2,11 +2,13 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/summary.h"
 
+#include "io/problem.h"
 #include "io/result.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { ROWS_AT_ONCE = 4096 };
@@ -67,18 +69,39 @@ static enum status count_rows(struct result *result, struct run_summary *summary
     return status;
 }
 
+/* What no option makes us replace: a directory, the problem itself, other data. */
+static enum status check_replaceable(const char *result_path, const struct run_options *options, struct error *error)
+{
+    struct stat result, problem;
+    struct problem *other = NULL;
+    struct error ignored;
+    if (options->in_place || stat(result_path, &result))
+        return STATUS_OK;
+    if (S_ISDIR(result.st_mode))
+        return error_set(error, STATUS_SYSTEM, "%s: is a directory: choose the name of a file with -o", result_path);
+    if (!stat(options->problem, &problem) && result.st_dev == problem.st_dev && result.st_ino == problem.st_ino)
+        return error_set(error, STATUS_USAGE, "%s: is the problem file itself. It is kept: choose another output with -o, or put "
+                         "the result into it with --in-place", result_path);
+    if (options->overwrite && !problem_open(&other, result_path, &ignored)) {
+        problem_close(other);
+        return error_set(error, STATUS_SYSTEM, "%s: is a problem file, which even --overwrite does not replace: choose another "
+                         "output with -o", result_path);
+    }
+    return STATUS_OK;
+}
+
 enum status summary_look(const char *result_path, const struct run_options *options,
                          const struct run_identity *identity, struct run_summary *summary, struct error *error)
 {
-    if (access(result_path, F_OK) || options->overwrite)
-        return STATUS_OK;
     struct result *result = NULL;
+    enum status status = check_replaceable(result_path, options, error);
+    if (status || access(result_path, F_OK) || options->overwrite)
+        return status;
     if (options->in_place && !result_is_there(result_path))
         return STATUS_OK; /* a problem file that holds no result yet */
     if (result_open(&result, result_path, error))
         return error_set(error, STATUS_SYSTEM, "%s: exists and is not a result that could be read. It is kept: choose another "
                          "output with -o, or replace it with --overwrite", result_path);
-    enum status status = STATUS_OK;
     if (!identity_equal(&result_info(result)->identity, identity)) {
         char difference[900];
         identity_difference(&result_info(result)->identity, identity, difference, sizeof difference);

@@ -9,7 +9,8 @@
 void summary_add(struct run_summary *summary, const char *id, const struct fit_record *record);
 
 /* Looks whether the result is there already. Not there (or to be overwritten): OK. The result of the same run: OK, and
- * the summary says already_complete and counts it. Another run's, or no result at all: an error that says what to do. */
+ * the summary says already_complete and counts it. Another run's, no result at all, or what must never be overwritten (the
+ * problem itself): an error that says what to do. */
 enum status summary_look(const char *result_path, const struct run_options *options,
                          const struct run_identity *identity, struct run_summary *summary, struct error *error);
 
