@@ -37,7 +37,7 @@ KLU_LIBS ?= -lklu
 PREFIXES := $(CONDA_PREFIX) $(HOMEBREW_PREFIX)
 PREFIX_CFLAGS := $(addprefix -I,$(addsuffix /include,$(PREFIXES)))
 PREFIX_LIBS := $(foreach p,$(PREFIXES),-L$(p)/lib -Wl,-rpath,$(p)/lib)
-# Since version 7 SUNDIALS' context is in a library of its own, and no communicator is a variable of MPI's library.
+# Since version 7 SUNDIALS' context is in a library of its own, and SUN_COMM_NULL is a variable of MPI's.
 ifndef SUNDIALS_LIBS
 SUNDIALS_FOUND := $(shell echo SUNDIALS_VERSION_MAJOR SUNDIALS_MPI_ENABLED | $(CC) -E -P -x c \
 	-include sundials/sundials_config.h $(PREFIX_CFLAGS) $(CPPFLAGS) $(SUNDIALS_CFLAGS) - 2>/dev/null | tail -n 1)

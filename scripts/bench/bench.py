@@ -12,6 +12,7 @@ import json
 import os
 import pathlib
 import platform
+import resource
 import shutil
 import subprocess
 import sys
@@ -67,22 +68,28 @@ class Bench:
 
     def workers(self):
         print("Two workers against one, Robertson:")
-        n = 20000 if not self.quick else 1000
+        n = 12000 if not self.quick else 1000
         case = scipy_loops.robertson_case()
         case.write(self.tmp / "w.h5", n)
         walls = {1: [], 2: []}
         computing = {1: [], 2: []}
+        cpu = {1: [], 2: []}
         for _ in range(5 if not self.quick else 2):
             for workers in (1, 2):
+                before = resource.getrusage(resource.RUSAGE_CHILDREN)
                 ends, wall, _ = fairness.follow(self.tmp / "w.h5", self.tmp / "w.result.h5", workers)
+                after = resource.getrusage(resource.RUSAGE_CHILDREN)
+                cpu[workers].append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
                 walls[workers].append(wall)
                 computing[workers].append(max(ends.values()))
         ratio = float(np.median([a / b for a, b in zip(walls[1], walls[2])]))
         phase = float(np.median([a / b for a, b in zip(computing[1], computing[2])]))
         self.report["workers"] = {"fits": n, "process_s": walls, "fitting_s": computing, "ratio_of_process": ratio,
-                                  "ratio_of_fitting": phase, "cpus": len(os.sched_getaffinity(0))}
+                                  "ratio_of_fitting": phase, "cpu_s": cpu, "cpus": len(os.sched_getaffinity(0))}
         self.line("two workers / one, whole process", ratio, 1.9)
         self.line("two workers / one, while fitting", phase)
+        # Undisturbed by other load: 1 means that two workers spend no more CPU time than one.
+        self.line("CPU time of one worker / of two", float(np.median(cpu[1]) / np.median(cpu[2])))
 
     def share(self):
         print("CPU time outside CVODES and the model:")

@@ -10,13 +10,21 @@ static void print_head(enum when color)
     fprintf(stderr, "stiffit: %serror:%s ", colored ? "\033[1;31m" : "", colored ? "\033[0m" : "");
 }
 
+/* Names from a file may hold what a terminal takes for orders. */
+static void print_line(const char *line, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        fputc((unsigned char)line[i] < 0x20 || line[i] == 0x7f ? '?' : line[i], stderr);
+    fputc('\n', stderr);
+}
+
 int message_error(const struct error *error, enum when color)
 {
     fflush(stdout);
     print_head(color);
     for (const char *line = error->message; line;) {
         const char *end = strchr(line, '\n');
-        fprintf(stderr, "%.*s\n", end ? (int)(end - line) : (int)strlen(line), line);
+        print_line(line, end ? (size_t)(end - line) : strlen(line));
         line = end && end[1] ? end + 1 : NULL;
         if (line)
             fputs("  ", stderr);
@@ -37,4 +45,8 @@ int message_usage(const char *command, const struct error *error, enum when colo
     return status_exit_code(STATUS_USAGE);
 }
 
-void message_say(const char *line) { fprintf(stderr, "stiffit: %s\n", line); }
+void message_say(const char *line)
+{
+    fputs("stiffit: ", stderr);
+    print_line(line, strlen(line));
+}

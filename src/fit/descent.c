@@ -26,6 +26,9 @@ static const double NOISE_LIKELY = 1e-3;
 static const double ERROR_GROWTH = 30;
 /* A promise below this is no longer worth several evaluations. */
 static const double PROMISE_IDLE = 1e-6;
+/* Residuals whose cosine with the derivatives by each parameter is below 0.01 are at right angles to them, as far as the
+ * integrator's sensitivities can tell. */
+static const double PROMISE_FLAT = 1e-4;
 
 struct descent {
     struct fit_asker *asker;
@@ -50,6 +53,7 @@ struct descent {
     int n_rejected;              /* rounds in a row that found nothing */
     int n_noisy;                 /* points taken for their gradient */
     double noise;                /* least disagreement of model and objective in those rounds */
+    double least_promise;        /* of those rounds: how short the steps have become */
     double history[HISTORY];     /* objectives after the last rounds */
     int n_round;
     int64_t n_iteration;
@@ -302,7 +306,10 @@ static enum outcome judge_stall(struct descent *descent)
         return OUTCOME_not_run;
     bool small = noise <= NOISE_LIKELY * size
                  || (!descent->asker->objective.likelihood && descent->best->f <= 1e-8 * descent->objective_scale);
-    if (small && promise <= 10 * noise)
+    /* With few parameters the first damping hardly shortens a step: then what looks like noise is still the model's own
+     * error. */
+    bool shortened = promise <= PROMISE_IDLE * size || descent->least_promise <= 0.1 * promise;
+    if (small && shortened && promise <= 10 * noise)
         return OUTCOME_converged;
     if (descent->n_rejected >= FEW_REJECTED && promise <= noise_floor(descent)) {
         descent->asker->notes |= NOTE_noise_floor;
@@ -312,6 +319,13 @@ static enum outcome judge_stall(struct descent *descent)
         return OUTCOME_not_run;
     if (promise <= 100 * absolute_tolerance(descent))
         return OUTCOME_converged;
+    /* What is promised lies in a direction that the data say next to nothing about, where slopes are errors of the
+     * integration: no parameter on its own promises much. */
+    double single = gauss_newton_promise_single(&descent->model, descent->best);
+    if (single <= PROMISE_FLAT * size && single <= 0.25 * promise) {
+        descent->asker->notes |= NOTE_noise_floor;
+        return OUTCOME_converged;
+    }
     snprintf(descent->asker->reason, sizeof descent->asker->reason,
              "no further decrease was found although the model promises %.3g of %.6g (noise %.2g)", promise,
              descent->best->f, noise);
@@ -323,7 +337,7 @@ static void adapt_damping(struct descent *descent, bool gained)
 {
     if (gained) {
         descent->n_rejected = 0;
-        descent->noise = INFINITY;
+        descent->noise = descent->least_promise = INFINITY;
         /* Heavy damping comes from a few bad trials, and is left as fast as it came. */
         double damping = descent->model.damping, shrink = damping > 1e3 ? 1e-3 : damping > 1 ? 1e-2 : 0.1;
         if (descent->first_ratio > 0.75)
@@ -333,6 +347,7 @@ static void adapt_damping(struct descent *descent, bool gained)
         return;
     }
     descent->n_rejected++;
+    descent->least_promise = fmin(descent->least_promise, descent->model.promise);
     double factor = descent->n_rejected == 1 ? 10 : descent->n_rejected == 2 ? 30 : 100;
     descent->model.damping = fmin(fmax(descent->model.damping, DAMPING_RESTART) * factor, DAMPING_MOST);
     descent->patience = 1;
@@ -382,7 +397,7 @@ enum outcome descent_run(struct descent *descent, const double *theta)
     descent->has_best = true;
     descent->model.damping = DAMPING_START;
     descent->patience = 1;
-    descent->noise = INFINITY;
+    descent->noise = descent->least_promise = INFINITY;
     if (descent->n == 0)
         return OUTCOME_converged;
     descent->history[0] = descent->best->f;

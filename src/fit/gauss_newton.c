@@ -84,6 +84,19 @@ double gauss_newton_promise_undamped(struct gauss_newton *model, const struct fi
     return gauss_newton_step(model, point) ? promise : INFINITY;
 }
 
+double gauss_newton_promise_single(const struct gauss_newton *model, const struct fit_point *point)
+{
+    const struct fit_map *map = &model->asker->map;
+    double most = 0;
+    for (size_t j = 0; j < model->n; j++) {
+        double g = point->gradient[j], curvature = model->curvature[j + j * model->n];
+        bool held = (point->theta[j] <= map->lower[j] && g > 0) || (point->theta[j] >= map->upper[j] && g < 0);
+        if (!held && g != 0)
+            most = fmax(most, 0.5 * g * g / curvature);
+    }
+    return most;
+}
+
 double gauss_newton_decrement(struct gauss_newton *model, const double *gradient)
 {
     const struct quadratic_box *box = &model->box;

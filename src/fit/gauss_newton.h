@@ -24,6 +24,8 @@ bool gauss_newton_step(struct gauss_newton *model, const struct fit_point *point
 /* What the model would promise with (nearly) no damping; infinite if that cannot be told. box and promise afterwards
  * are those of the model's own damping again. */
 double gauss_newton_promise_undamped(struct gauss_newton *model, const struct fit_point *point);
+/* The most that any parameter on its own would gain. */
+double gauss_newton_promise_single(const struct gauss_newton *model, const struct fit_point *point);
 /* Half the squared norm of a gradient's loose entries in the metric of the model: what a step from there would gain. */
 double gauss_newton_decrement(struct gauss_newton *model, const double *gradient);
 /* True if the step ends on a bound or a step limit that the point is not on, or has no loose entry. */

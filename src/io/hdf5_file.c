@@ -98,7 +98,6 @@ static enum status check_openable(const char *path, int flags, struct error *err
 
 static enum status open_file(struct hdf5_file *file, const char *path, unsigned flags, struct error *error)
 {
-    library_prepare();
     enum status status = check_openable(path, flags == H5F_ACC_RDWR ? O_RDWR : O_RDONLY, error);
     if (status)
         return status;
@@ -121,11 +120,13 @@ static enum status open_file(struct hdf5_file *file, const char *path, unsigned 
 
 enum status hdf5_open(struct hdf5_file *file, const char *path, struct error *error)
 {
+    library_prepare(); /* before H5F_ACC_..., which is a macro that starts the library */
     return open_file(file, path, H5F_ACC_RDONLY, error);
 }
 
 enum status hdf5_edit(struct hdf5_file *file, const char *path, struct error *error)
 {
+    library_prepare();
     return open_file(file, path, H5F_ACC_RDWR, error);
 }
 

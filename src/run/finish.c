@@ -185,6 +185,8 @@ enum status run_finish(struct run_options *options, const struct run_hooks *hook
     enum status status = finish_run(&finish, options, summary, error);
     if (status && finish.journal_path && !skeleton_is_there(finish.journal_path))
         summary->journal_gone = true; /* a twin of this run was faster: then the result is there */
+    if (status && !summary->journal_gone && finish.journal)
+        hooks->say(hooks->context, "every fit is in the journal: once this is mended, the same command writes the result");
     result_writer_close(finish.writer);
     journal_reader_free(finish.journal);
     if (!status)

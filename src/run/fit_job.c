@@ -156,7 +156,9 @@ static bool fill_measurements(struct fit_job *job, const struct problem_block *b
                                   .n_row = n_row, .row_time = row_time, .row_observable = row_observable};
     job->problem.value = value;
     job->problem.sigma = sigma;
-    job->problem.notes = n_row < block->row[row + 1] - first ? NOTE_missing_values : 0;
+    job->problem.notes = model_missing_derivatives(&job->campaign->model);
+    if (n_row < block->row[row + 1] - first)
+        job->problem.notes |= NOTE_missing_values;
     return true;
 }
 

@@ -36,6 +36,15 @@ enum status run_summary_status(const struct run_summary *summary, const struct r
     return (double)run_summary_n_failed(summary) <= accepted ? STATUS_OK : STATUS_FITS_FAILED;
 }
 
+/* The beginning of an id, without what a terminal would take for orders. */
+static void copy_id(char out[RUN_ID_LENGTH], const char *id)
+{
+    snprintf(out, RUN_ID_LENGTH, "%s", id);
+    for (; *out; out++)
+        if ((unsigned char)*out < 0x20 || *out == 0x7f)
+            *out = '?';
+}
+
 void summary_add(struct run_summary *summary, const char *id, const struct fit_record *record)
 {
     unsigned outcome = record->outcome < N_OUTCOME ? record->outcome : OUTCOME_not_run;
@@ -43,7 +52,7 @@ void summary_add(struct run_summary *summary, const char *id, const struct fit_r
     summary->n_fit++;
     if (!outcome_is_success((enum outcome)outcome)) {
         if (before < RUN_N_EXAMPLE)
-            snprintf(summary->example[outcome][before], RUN_ID_LENGTH, "%s", id);
+            copy_id(summary->example[outcome][before], id);
         if (before == 0)
             memcpy(summary->reason[outcome], record->reason, sizeof record->reason);
     }

@@ -1,0 +1,231 @@
+"""A hostile world around a run: closed streams, full disks, twins, kills at any moment, names that are orders.
+
+SPDX-License-Identifier: BSD-3-Clause
+test-timeout: 900
+"""
+import os
+import resource
+import signal
+import subprocess
+import time
+
+import h5py
+import numpy as np
+
+import helpers as h
+
+
+def start(problem, *args, preexec=None, **keywords):
+    """A run in a process group of its own, with default signals whoever calls us."""
+    def prepare():
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
+        if preexec:
+            preexec()
+    keywords = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **keywords}
+    return subprocess.Popen([str(h.STIFFIT), "run", str(problem), "--trust", "--progress", "never", *map(str, args)],
+                            env=h.environment(), text=True, start_new_session=True, preexec_fn=prepare, **keywords)
+
+
+def finish(process, code, timeout=300):
+    out, err = process.communicate(timeout=timeout)
+    assert process.returncode in (code if isinstance(code, tuple) else (code,)), (process.returncode, err)
+    assert not any(word in (err or "") for word in h.REPORTS), err
+    return out, err
+
+
+def zoo_problem(path, name, n):
+    h.decay_problem(path, n)
+    with h5py.File(path, "r+") as f:
+        f["model"].attrs["plugin"] = str(h.zoo(name))
+    return path
+
+
+def journalled(journal):
+    """How many bytes of fits there are so far; 1,200 are a file's header."""
+    try:
+        return sum(max(0, f.stat().st_size - 1200) for f in journal.glob("*.log"))
+    except FileNotFoundError:
+        return 0
+
+
+def wait_for_fits(process, journal):
+    deadline = time.monotonic() + 120
+    while journalled(journal) == 0:
+        assert time.monotonic() < deadline and process.poll() is None, "no fit ended"
+        time.sleep(0.01)
+
+
+def same_fits(left, right):
+    for column in left:
+        if column not in ("seconds", "stderr", "names"):
+            np.testing.assert_array_equal(left[column], right[column], err_msg=column)
+
+
+def children(process):
+    out = subprocess.run(["ps", "-o", "pid=", "--ppid", str(process.pid)], capture_output=True, text=True, check=False)
+    return [int(pid) for pid in out.stdout.split()]
+
+
+def gone(pid):
+    """Ended, or a zombie that nobody has waited for."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
+            return file.read().rsplit(") ", 1)[1][0] == "Z"
+    except FileNotFoundError:
+        return True
+
+
+def test_closed_streams(tmp):
+    h.decay_problem(tmp / "p.h5", 5)
+    for closed in ((1,), (2,), (0, 1, 2)):
+        command = f"exec '{h.STIFFIT}' run p.h5 --trust --overwrite " + " ".join(f"{i}>&-" for i in closed)
+        done = subprocess.run(["sh", "-c", command], cwd=tmp, env=h.environment(), capture_output=True, check=False)
+        assert done.returncode == 0, (closed, done)
+        assert len(h.read_fits(h.result_path(tmp / "p.h5"))["id"]) == 5
+    command = f"exec '{h.STIFFIT}' run p.h5 --trust --overwrite --json >&-"
+    done = subprocess.run(["sh", "-c", command], cwd=tmp, env=h.environment(), capture_output=True, check=False)
+    assert done.returncode == 4 and b"standard output" in done.stderr, done
+
+
+def test_output_that_must_not_be_replaced(tmp):
+    h.decay_problem(tmp / "p.h5", 5)
+    h.decay_problem(tmp / "other.h5", 5)
+    (tmp / "link.h5").symlink_to("p.h5")
+    (tmp / "folder").mkdir()
+    before = (tmp / "p.h5").read_bytes(), (tmp / "other.h5").read_bytes()
+    for output, code, word in (("p.h5", 2, "--in-place"), ("link.h5", 2, "--in-place"), ("other.h5", 4, "problem"),
+                               ("folder", 4, "directory"), ("", 2, "empty")):
+        done = h.stiffit("run", "p.h5", "--trust", "--overwrite", "-o", output, code=code, cwd=tmp)
+        assert word in done.stderr, (output, done.stderr)
+    assert before == ((tmp / "p.h5").read_bytes(), (tmp / "other.h5").read_bytes())
+    assert not list(tmp.glob("*.journal")), "nothing was computed"
+
+
+def test_files_that_may_not_grow(tmp):
+    """As on a full disk: an error that says so, then the same command goes on where it was."""
+    if h.SANITIZE:
+        h.skip("the limit would count the sanitizer's own files")
+    h.decay_problem(tmp / "p.h5", 300)
+    whole = h.run(tmp / "p.h5", "-o", tmp / "whole.h5")
+    for kib in (22, 30, 60):  # in the journal, early and late, and in the result
+        limit = kib * 1024
+        process = start(tmp / "p.h5", preexec=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
+        _, err = finish(process, (0, 4))
+        assert process.returncode == 0 or "File too large" in err, err
+    same_fits(whole, h.run(tmp / "p.h5"))
+    assert sorted(p.name for p in tmp.iterdir()) == ["p.h5", "p.result.h5", "whole.h5"], list(tmp.iterdir())
+
+
+def test_leftovers_of_a_killed_finisher(tmp):
+    h.decay_problem(tmp / "p.h5", 5)
+    dead = subprocess.Popen(["true"])
+    dead.wait()
+    for name in (f".p.result.h5.tmp-{dead.pid}-0", f".p.result.h5.tmp-{os.getpid()}-0", ".p.result.h5.tmp-mine"):
+        (tmp / name).write_text("x")
+    h.run(tmp / "p.h5")
+    left = sorted(p.name for p in tmp.glob(".*"))
+    assert left == sorted([f".p.result.h5.tmp-{os.getpid()}-0", ".p.result.h5.tmp-mine"]), left
+
+
+def test_twins(tmp):
+    """The same command three times at once: each ends well, with the same result."""
+    h.decay_problem(tmp / "p.h5", 3000)
+    alone = h.run(tmp / "p.h5", "-o", tmp / "alone.h5")
+    twins = []
+    for _ in range(3):
+        twins.append(start(tmp / "p.h5", "-j", 1))
+        time.sleep(0.1)
+    for twin in twins:
+        finish(twin, 0)
+    same_fits(alone, h.read_fits(h.result_path(tmp / "p.h5")))
+    assert not list(tmp.glob("*.journal"))
+
+
+def test_journal_taken_away(tmp):
+    problem = zoo_problem(tmp / "p.h5", "slow", 400)
+    whole = h.run(problem, "-o", tmp / "whole.h5")
+    process = start(problem, "-j", 1)
+    journal = tmp / "p.result.h5.journal"
+    wait_for_fits(process, journal)
+    for file in journal.iterdir():
+        file.unlink()
+    journal.rmdir()
+    _, err = finish(process, 0)
+    assert "journal" in err, err
+    same_fits(whole, h.read_fits(h.result_path(problem)))
+
+
+def test_kills_lose_nothing(tmp):
+    """Whoever is killed, by what: no process stays, and the same command goes on."""
+    problem = zoo_problem(tmp / "p.h5", "slow", 400)
+    whole = h.run(problem, "-o", tmp / "whole.h5")
+    journal = tmp / "p.result.h5.journal"
+    kept = 0
+    for how, code in (("group", -9), ("supervisor", -9), ("child", (3, 4)), ("term", 75), ("group int", 75), ("hup", 75)):
+        process = start(problem, "-j", 2)
+        wait_for_fits(process, journal)
+        time.sleep(0.1)
+        child = children(process)
+        assert len(child) == 1, child
+        {"group": lambda: os.killpg(process.pid, signal.SIGKILL), "supervisor": process.kill,
+         "child": lambda: os.kill(child[0], signal.SIGKILL), "term": process.terminate,
+         "group int": lambda: os.killpg(process.pid, signal.SIGINT),
+         "hup": lambda: process.send_signal(signal.SIGHUP)}[how]()
+        finish(process, (*(code if isinstance(code, tuple) else (code,)), 0))
+        deadline = time.monotonic() + 20
+        while not gone(child[0]):
+            assert time.monotonic() < deadline, f"{how}: an orphan goes on"
+            time.sleep(0.01)
+        if process.returncode == 0:  # it was done before the signal came
+            break
+        assert journalled(journal) >= kept, how
+        kept = journalled(journal)
+    h.stiffit("run", problem, "--trust", "-j", 3)
+    same_fits(whole, h.read_fits(h.result_path(problem)))
+    assert not list(tmp.glob("*.journal")) and not list(tmp.glob(".*"))
+
+
+def test_hung_fit_does_not_outlive_a_stop(tmp):
+    problem = zoo_problem(tmp / "p.h5", "loops_some_parameters", 100)
+    process = start(problem, "-j", 2)
+    wait_for_fits(process, tmp / "p.result.h5.journal")
+    time.sleep(1)  # both workers hang by now, or will
+    process.terminate()
+    time.sleep(1.5)  # asked again, a second later or more: at once
+    process.terminate()
+    _, err = finish(process, 75, timeout=30)
+    assert "resumes" in err, err
+
+
+def test_nohup(tmp):
+    """SIGHUP that was ignored when the run began stays ignored."""
+    problem = zoo_problem(tmp / "p.h5", "slow", 100)
+    process = start(problem, "-j", 1, preexec=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+    wait_for_fits(process, tmp / "p.result.h5.journal")
+    os.killpg(process.pid, signal.SIGHUP)
+    finish(process, 0)
+    assert len(h.read_fits(h.result_path(problem))["id"]) == 100
+
+
+def test_inherited_signals(tmp):
+    h.decay_problem(tmp / "p.h5", 5)
+    for i, change in enumerate((lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN),
+                                lambda: signal.pthread_sigmask(signal.SIG_BLOCK, range(1, 32)))):
+        finish(start(tmp / "p.h5", "-o", tmp / f"{i}.h5", preexec=change), 0)
+
+
+def test_ids_are_no_orders_to_the_terminal(tmp):
+    h.decay_problem(tmp / "p.h5", 3)
+    with h5py.File(tmp / "p.h5", "r+") as f:
+        del f["datasets/id"]
+        f["datasets"].create_dataset("id", data=["\x1b[31mred", "a\rb", "plain"], dtype=h5py.string_dtype())
+        f["measurements/time"][0] = np.nan
+        f["measurements/time"][8] = np.nan
+    fits = h.run(tmp / "p.h5", code=1)
+    assert "\x1b" not in fits["stderr"] and "red" in fits["stderr"], fits["stderr"]
+    assert list(fits["id"]) == ["\x1b[31mred", "a\rb", "plain"], "the file keeps them as they are"
+
+
+if __name__ == "__main__":
+    h.main()
