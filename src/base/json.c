@@ -2,6 +2,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/json.h"
 
+#include "base/number.h"
+
 #include <assert.h>
 #include <inttypes.h>
 #include <math.h>
@@ -140,17 +142,13 @@ void json_string(struct json *json, const char *text)
 
 void json_number(struct json *json, double value)
 {
-    char text[40];
+    char text[NUMBER_SIZE];
     before_value(json);
     if (!isfinite(value)) {
         fputs("null", json->file);
         return;
     }
-    snprintf(text, sizeof text, "%.17g", value);
-    char *comma = strchr(text, ',');
-    if (comma)
-        *comma = '.';
-    fputs(text, json->file);
+    fputs(number_text(text, value), json->file);
 }
 
 void json_integer(struct json *json, int64_t value)

@@ -39,8 +39,9 @@ bool outcome_is_success(enum outcome outcome);
     X(5, start_moved, "the start lay outside the bounds and was moved onto them") \
     X(6, failed_evaluations, "some trial points could not be evaluated") \
     X(7, missing_values, "some measurements are missing (NaN) and were left out") \
-    X(8, no_model_sigma, "no sigma is known: every measurement counts with sigma 1") \
-    X(9, noise_floor, "what is left to gain lies below the integrator's accuracy: a smaller --rtol would show more")
+    X(8, no_model_sigma, "no sigma is known for some or all measurements: they count with sigma 1") \
+    X(9, noise_floor, "what is left to gain lies below the integrator's accuracy: a smaller --rtol would show more") \
+    X(10, no_influence, "a free parameter has no influence on the predictions at the best point: try other starts (--starts)")
 
 enum note {
 #define X(bit, name, meaning) NOTE_##name = 1 << (bit),

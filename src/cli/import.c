@@ -248,12 +248,13 @@ static enum status check_written(const char *path, const struct model *model, bo
     if (!status && !quiet) {
         char line[600];
         const struct problem_info *info = problem_info(problem);
-        snprintf(line, sizeof line, "%.300s: %llu %s, %llu measurements, %u parameters", path,
+        snprintf(line, sizeof line, "%.300s: %llu %s, %llu measurement%s, %u parameter%s", path,
                  (unsigned long long)info->n_dataset, info->n_dataset == 1 ? "dataset" : "datasets",
-                 (unsigned long long)info->n_measurement, model->abi.n_parameter);
+                 (unsigned long long)info->n_measurement, info->n_measurement == 1 ? "" : "s", model->abi.n_parameter,
+                 model->abi.n_parameter == 1 ? "" : "s");
         message_say(line);
-        snprintf(line, sizeof line, "note: %llu datasets cannot be fitted as they are; `stiffit run` says why",
-                 (unsigned long long)n_bad);
+        snprintf(line, sizeof line, "note: %llu dataset%s cannot be fitted as %s; `stiffit run` says why",
+                 (unsigned long long)n_bad, n_bad == 1 ? "" : "s", n_bad == 1 ? "it is" : "they are");
         if (n_bad)
             message_say(line);
     }
@@ -282,8 +283,8 @@ static enum status import_all(const struct import_options *options, const char *
         status = check_parameters(&parameters, &model.abi, false, error);
     if (!status && subjects.n_unused > 0 && !options->quiet) {
         char line[200];
-        snprintf(line, sizeof line, "note: %llu datasets of %.100s have no measurements and are left out",
-                 (unsigned long long)subjects.n_unused, options->datasets);
+        snprintf(line, sizeof line, "note: %llu dataset%s of %.100s without measurements: left out",
+                 (unsigned long long)subjects.n_unused, subjects.n_unused == 1 ? "" : "s", options->datasets);
         message_say(line);
     }
     if (!status)

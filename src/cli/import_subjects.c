@@ -19,19 +19,20 @@ struct column {
 
 static const char start_prefix[] = "start_";
 
+static bool has_start_prefix(const char *name) { return !strncmp(name, start_prefix, sizeof start_prefix - 1); }
+
 static struct column identify(const char *name, bool is_id, const struct model *model)
 {
     struct column column = {COLUMN_UNUSED, 0};
-    bool has_prefix = !strncmp(name, start_prefix, sizeof start_prefix - 1);
     int covariate = model_find_covariate(model, name);
-    int parameter = has_prefix ? model_find_parameter(model, name + sizeof start_prefix - 1) : -1;
+    int parameter = has_start_prefix(name) ? model_find_parameter(model, name + sizeof start_prefix - 1) : -1;
     if (is_id)
         column.kind = COLUMN_ID;
     else if (covariate >= 0)
         column = (struct column){COLUMN_COVARIATE, (size_t)covariate};
     else if (parameter >= 0)
         column = (struct column){COLUMN_START, (size_t)parameter};
-    else if (!strcmp(name, "t0"))
+    else if (!strcmp(name, "t0") || !strcmp(name, "T0"))
         column.kind = COLUMN_T0;
     return column;
 }
@@ -40,12 +41,18 @@ static void say_unused(const char *path, const char *name, const struct model *m
 {
     char line[400];
     const char *near = nearest_name(name, model->abi.covariate_name, model->abi.n_covariate);
-    bool has_prefix = !strncmp(name, start_prefix, sizeof start_prefix - 1);
-    if (!near && has_prefix)
-        near = nearest_name(name + sizeof start_prefix - 1, model->abi.parameter_name, model->abi.n_parameter);
     snprintf(line, sizeof line, "note: %s: column '%.100s' is not used%s%s%s", path, name, near ? " (nearest: '" : "",
              near ? near : "", near ? "')" : "");
     message_say(line);
+}
+
+/* Who writes starts wants them used: a misspelt parameter is no column to be left out. */
+static enum status no_such_start(const char *name, const char *path, const struct model *model, struct error *error)
+{
+    const char *parameter = name + sizeof start_prefix - 1;
+    const char *near = nearest_name(parameter, model->abi.parameter_name, model->abi.n_parameter);
+    return error_set(error, STATUS_BAD_PROBLEM, "%s: column '%.100s': the model has no parameter '%.100s'%s%s%s", path, name,
+                     parameter, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
 static enum status find_columns(const struct csv_reader *reader, const char *path, const struct model *model,
@@ -59,6 +66,8 @@ static enum status find_columns(const struct csv_reader *reader, const char *pat
         columns[j] = identify(csv_column_name(reader, j), j == *id_column, model);
         subjects->has_t0 = subjects->has_t0 || columns[j].kind == COLUMN_T0;
         subjects->has_start = subjects->has_start || columns[j].kind == COLUMN_START;
+        if (columns[j].kind == COLUMN_UNUSED && has_start_prefix(csv_column_name(reader, j)))
+            return no_such_start(csv_column_name(reader, j), path, model, error);
         if (columns[j].kind == COLUMN_UNUSED)
             say_unused(path, csv_column_name(reader, j), model);
     }

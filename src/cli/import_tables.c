@@ -29,13 +29,26 @@ struct measurement_columns {
     size_t dataset, time, observable, value, sigma;
 };
 
+/* Tables of one column per observable are common; what is expected instead is worth saying. */
+static enum status need_value(const struct csv_reader *reader, const char *path, const struct model *model, size_t *column,
+                              struct error *error)
+{
+    if (csv_find_column(reader, "value") == CSV_NO_COLUMN)
+        for (uint32_t k = 0; k < model->abi.n_observable; k++)
+            if (csv_find_column(reader, model->abi.observable_name[k]) != CSV_NO_COLUMN)
+                return error_set(error, STATUS_BAD_PROBLEM, "%s: there is no column 'value' but one named like the observable "
+                                 "'%s': long form is expected, a row per measurement with the columns dataset, time, "
+                                 "observable, value", path, model->abi.observable_name[k]);
+    return csv_need_column(reader, "value", column, error);
+}
+
 static enum status find_columns(const struct csv_reader *reader, const char *path, const struct model *model,
                                 struct measurement_columns *columns, struct error *error)
 {
     static const char *const names[] = {"dataset", "time", "observable", "value", "sigma"};
     enum status status = csv_need_column(reader, "time", &columns->time, error);
     if (!status)
-        status = csv_need_column(reader, "value", &columns->value, error);
+        status = need_value(reader, path, model, &columns->value, error);
     if (status)
         return status;
     columns->dataset = find_id_column(reader);

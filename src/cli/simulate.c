@@ -135,6 +135,8 @@ static enum status print_fitted(struct fitted *fitted, const struct simulate_opt
                                                                          options->result, options->id);
         if ((options->id && strcmp(options->id, dataset.id)) || ferror(file))
             continue;
+        if (!found)
+            table_predictions_head(file);
         found = true;
         size_t n_covariate = fitted->model.abi.n_covariate;
         const struct predictor_rows rows = {
@@ -173,7 +175,6 @@ enum status simulate_fitted_table(const struct simulate_options *options, struct
     if (!status)
         status = output_open(&output, options->output, options->overwrite, error);
     if (!status) {
-        table_predictions_head(output.file);
         status = print_fitted(&fitted, options, &grid, prediction, output.file, error);
     }
     if (!status)
@@ -185,9 +186,18 @@ enum status simulate_fitted_table(const struct simulate_options *options, struct
     return status;
 }
 
+static bool is_given(const struct simulate_options *options, const char *name)
+{
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (!strcmp(table[i].name, name))
+            return options->given >> i & 1;
+    return false;
+}
+
 static enum status check_options(const struct simulate_options *options, bool synthetic, bool bootstrap,
                                  struct error *error)
 {
+    static const char *const synthetic_only[] = {"spread", "noise", "noise-absolute", "no-sigma", "truth"};
     if (synthetic && bootstrap)
         return error_set(error, STATUS_USAGE, "--datasets and --bootstrap exclude each other");
     if (bootstrap && !options->result)
@@ -200,15 +210,12 @@ static enum status check_options(const struct simulate_options *options, bool sy
         return error_set(error, STATUS_USAGE, "which model? Give one with --model, or a result file");
     if (options->result && options->set.n > 0)
         return error_set(error, STATUS_USAGE, "--set and a result file exclude each other: its best fits are the parameters");
+    for (size_t i = 0; !synthetic && i < sizeof synthetic_only / sizeof *synthetic_only; i++)
+        if (is_given(options, synthetic_only[i]))
+            return error_set(error, STATUS_USAGE, "--%s goes with --datasets only", synthetic_only[i]);
+    if (bootstrap && is_given(options, "times"))
+        return error_set(error, STATUS_USAGE, "--bootstrap takes no --times: its replicas have the dataset's own");
     return STATUS_OK;
-}
-
-static bool is_given(const struct simulate_options *options, const char *name)
-{
-    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
-        if (!strcmp(table[i].name, name))
-            return options->given >> i & 1;
-    return false;
 }
 
 static int simulate(void *context)

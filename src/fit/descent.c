@@ -401,5 +401,9 @@ enum outcome descent_run(struct descent *descent, const double *theta)
     if (descent->n == 0)
         return OUTCOME_converged;
     descent->history[0] = descent->best->f;
-    return run_rounds(descent);
+    enum outcome outcome = run_rounds(descent);
+    if (outcome == OUTCOME_converged && descent->model.is_current
+        && gauss_newton_has_idle(&descent->model, descent->best, descent->objective_scale))
+        asker->notes |= NOTE_no_influence;
+    return outcome;
 }

@@ -97,6 +97,18 @@ double gauss_newton_promise_single(const struct gauss_newton *model, const struc
     return most;
 }
 
+bool gauss_newton_has_idle(const struct gauss_newton *model, const struct fit_point *point, double objective_scale)
+{
+    double accuracy = model->asker->options->accuracy, limit = 2 * accuracy * accuracy * objective_scale;
+    for (size_t j = 0; j < model->n; j++) {
+        double curvature = model->curvature[j + j * model->n], theta = point->theta[j];
+        double change = model->asker->map.scale[j] == SCALE_LIN && theta != 0 ? theta : 1;
+        if (curvature * change * change <= limit)
+            return true;
+    }
+    return false;
+}
+
 double gauss_newton_decrement(struct gauss_newton *model, const double *gradient)
 {
     const struct quadratic_box *box = &model->box;

@@ -26,6 +26,9 @@ bool gauss_newton_step(struct gauss_newton *model, const struct fit_point *point
 double gauss_newton_promise_undamped(struct gauss_newton *model, const struct fit_point *point);
 /* The most that any parameter on its own would gain. */
 double gauss_newton_promise_single(const struct gauss_newton *model, const struct fit_point *point);
+/* Whether a free parameter changes no prediction by more than the integrator's error, for a relative change of 1 (on a
+ * linear scale: of its value). The model must be current. */
+bool gauss_newton_has_idle(const struct gauss_newton *model, const struct fit_point *point, double objective_scale);
 /* Half the squared norm of a gradient's loose entries in the metric of the model: what a step from there would gain. */
 double gauss_newton_decrement(struct gauss_newton *model, const double *gradient);
 /* True if the step ends on a bound or a step limit that the point is not on, or has no loose entry. */

@@ -2,6 +2,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/csv.h"
 
+#include "base/number.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <locale.h>
@@ -205,6 +207,8 @@ static enum status skip_mark(struct csv_reader *reader, struct error *error)
     int c = getc(reader->file);
     if (c == 0xff || c == 0xfe)
         return csv_fault(reader, CSV_NO_COLUMN, error, "this looks like UTF-16: save the table as UTF-8");
+    if (c == 0x89 || c == 0)
+        return csv_fault(reader, CSV_NO_COLUMN, error, "this is a binary file (HDF5?), not a CSV table");
     if (c != 0xef) {
         if (c != EOF)
             ungetc(c, reader->file);
@@ -394,18 +398,9 @@ void csv_put_text(struct csv_writer *writer, const char *text)
 
 void csv_put_number(struct csv_writer *writer, double value)
 {
-    char text[40];
+    char text[NUMBER_SIZE];
     begin_field(writer);
-    if (isnan(value))
-        snprintf(text, sizeof text, "NaN");
-    else if (isinf(value))
-        snprintf(text, sizeof text, "%s", value > 0 ? "Inf" : "-Inf");
-    else
-        snprintf(text, sizeof text, "%.17g", value);
-    char *comma = strchr(text, ',');
-    if (comma)
-        *comma = '.';
-    fputs(text, writer->file);
+    fputs(isnan(value) ? "NaN" : isinf(value) ? value > 0 ? "Inf" : "-Inf" : number_text(text, value), writer->file);
 }
 
 void csv_put_integer(struct csv_writer *writer, int64_t value)

@@ -52,7 +52,7 @@ struct csv_writer {
     bool in_row;
 };
 void csv_put_text(struct csv_writer *writer, const char *text);
-void csv_put_number(struct csv_writer *writer, double value); /* %.17g with a point; NaN, Inf, -Inf */
+void csv_put_number(struct csv_writer *writer, double value); /* reads back to the same bits; NaN, Inf, -Inf */
 void csv_put_integer(struct csv_writer *writer, int64_t value);
 void csv_end_row(struct csv_writer *writer);
 

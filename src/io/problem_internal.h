@@ -63,8 +63,7 @@ struct problem {
     struct hdf5_column id, covariate, t0, row[N_ROW_COLUMN]; /* dataset = 0: not in the file */
     struct problem_window window;
     uint64_t next; /* dataset that is read next */
-    void (*beat)(void *context); /* NULL: nobody watches */
-    void *beat_context;
+    void (*beat)(void *context), *beat_context; /* NULL: nobody watches */
     bool matched, checking; /* what follows is what problem_match found */
     size_t n_scale /* rows of /parameters/scale */, n_parameter;
     const char *const *parameter_name, *const *parameter_scale;

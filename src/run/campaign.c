@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/campaign.h"
 
+#include "base/number.h"
 #include "base/sha256.h"
 #include "base/version.h"
 #include "run/run_option_table.h"
@@ -58,11 +59,14 @@ enum status campaign_load_model(struct model *model, const struct problem *probl
 /* Everything that a fit's result depends on besides problem, model and seed, as text. */
 static void describe_options(const struct run_options *options, char *text, size_t size)
 {
-    snprintf(text, size, "stiffit=%s starts=%lld rtol=%.17g atol=%.17g linear-solver=%d ftol=%.17g gtol=%.17g "
-             "max-evaluations=%lld max-steps=%lld max-total-steps=%lld max-seconds=%.17g", STIFFIT_VERSION,
-             (long long)options->n_start, options->ode.rtol, options->ode.atol, options->ode.linear_solver,
-             options->fit.f_tolerance, options->fit.g_tolerance, (long long)options->fit.max_evaluations,
-             (long long)options->fit.max_steps, (long long)options->fit.max_total_steps, options->fit.max_seconds);
+    char rtol[NUMBER_SIZE], atol[NUMBER_SIZE], ftol[NUMBER_SIZE], gtol[NUMBER_SIZE], seconds[NUMBER_SIZE];
+    snprintf(text, size, "stiffit=%s starts=%lld rtol=%s atol=%s linear-solver=%d ftol=%s gtol=%s "
+             "max-evaluations=%lld max-steps=%lld max-total-steps=%lld max-seconds=%s", STIFFIT_VERSION,
+             (long long)options->n_start, number_text(rtol, options->ode.rtol), number_text(atol, options->ode.atol),
+             options->ode.linear_solver, number_text(ftol, options->fit.f_tolerance),
+             number_text(gtol, options->fit.g_tolerance), (long long)options->fit.max_evaluations,
+             (long long)options->fit.max_steps, (long long)options->fit.max_total_steps,
+             number_text(seconds, options->fit.max_seconds));
 }
 
 static void fill_identity(struct campaign *campaign, const struct run_options *options, const unsigned char problem[32])

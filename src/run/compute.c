@@ -168,16 +168,17 @@ static void describe(struct compute *compute)
 {
     const struct campaign *campaign = &compute->campaign;
     const struct stiffit_model *model = &campaign->model.abi;
-    say(compute, "model %s: %u states, %u parameters, %u observables; %llu datasets%s; %zu workers, %s linear solver",
+    say(compute, "model %s: %u states, %u parameters, %u observables; %llu dataset%s%s; %zu worker%s, %s linear solver",
         model->name, model->n_state, model->n_parameter, model->n_observable, (unsigned long long)campaign->n_dataset,
-        campaign->n_start > 1 ? ", several starts each" : "", compute->n_worker,
-        engine_pool_linear_solver(compute->pool));
+        campaign->n_dataset == 1 ? "" : "s", campaign->n_start > 1 ? ", several starts each" : "", compute->n_worker,
+        compute->n_worker == 1 ? "" : "s", engine_pool_linear_solver(compute->pool));
     uint32_t missing = model_missing_derivatives(&campaign->model);
     for (int bit = 0; bit < 32; bit++)
         if (missing >> bit & 1)
             say(compute, "note: %s", note_meaning(bit));
     if (campaign->n_bad)
-        say(compute, "note: %llu datasets cannot be fitted (bad_data)", (unsigned long long)campaign->n_bad);
+        say(compute, "note: %llu dataset%s cannot be fitted (bad_data)", (unsigned long long)campaign->n_bad,
+            campaign->n_bad == 1 ? "" : "s");
     if (compute->earlier && journal_n_record(compute->earlier))
         say(compute, "resuming: %llu of %llu fits are in the journal%s", (unsigned long long)journal_n_record(compute->earlier),
             (unsigned long long)compute->n_fit,

@@ -89,8 +89,8 @@ static enum status check_replaceable(const char *result_path, const struct run_o
     if (S_ISDIR(result.st_mode))
         return error_set(error, STATUS_SYSTEM, "%s: is a directory: choose the name of a file with -o", result_path);
     if (!stat(options->problem, &problem) && result.st_dev == problem.st_dev && result.st_ino == problem.st_ino)
-        return error_set(error, STATUS_USAGE, "%s: is the problem file itself. It is kept: choose another output with -o, or put "
-                         "the result into it with --in-place", result_path);
+        return error_set(error, STATUS_USAGE, "%s: is the problem file itself. It is kept: choose another output with -o, or "
+                         "put the result into it with --in-place", result_path);
     if (options->overwrite && !problem_open(&other, result_path, &ignored)) {
         problem_close(other);
         return error_set(error, STATUS_SYSTEM, "%s: is a problem file, which even --overwrite does not replace: choose another "

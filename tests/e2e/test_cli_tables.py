@@ -49,7 +49,7 @@ def test_import_of_covariates_starts_and_parameters(tmp):
     (tmp / "d.csv").write_text("t0,start_lKa,dose,dataset\n-1,0.25,4.5,s1\n,,3,s2\n0,0,1,unused\n")
     done = stiffit("import", tmp / "m.csv", "-d", tmp / "d.csv", "-m", model("theophylline"), "-o", tmp / "p.h5", "--lower",
                    "lKe=-8", "--upper=lKe=0", "--fix", "lCl=-3", "--fix", "lKa", "--scale", "lKe=lin", "--embed")
-    assert "1 datasets of" in done.stderr and "left out" in done.stderr
+    assert "1 dataset of" in done.stderr and "left out" in done.stderr
     with h5py.File(tmp / "p.h5") as f:
         assert strings(f["datasets/id"]) == ["s2", "s1"]
         names = strings(f["parameters/name"])

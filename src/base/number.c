@@ -1,0 +1,22 @@
+/* Numbers as text for files: people read them too, so no more digits than the bits need.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "base/number.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+char *number_text(char text[NUMBER_SIZE], double value)
+{
+    /* Any decimal of 15 digits survives a double, and 17 digits always do: only these are worth trying. */
+    for (int digits = 15; digits <= 17; digits++) {
+        snprintf(text, NUMBER_SIZE, "%.*g", digits, value);
+        if (!isfinite(value) || strtod(text, NULL) == value)
+            break;
+    }
+    char *comma = strchr(text, ',');
+    if (comma)
+        *comma = '.';
+    return text;
+}

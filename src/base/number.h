@@ -1,0 +1,13 @@
+/* Numbers as text for files: the fewest digits that read back to the same bits.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef STIFFIT_BASE_NUMBER_H
+#define STIFFIT_BASE_NUMBER_H
+
+#include <stddef.h>
+
+enum { NUMBER_SIZE = 32 };
+
+/* 0.1 is "0.1", not "0.10000000000000001"; a point whatever the locale. Not finite: "nan", "inf", "-inf". Returns text. */
+char *number_text(char text[NUMBER_SIZE], double value);
+
+#endif
