@@ -32,7 +32,8 @@ void json_key(struct json *json, const char *key);
 
 /* UTF-8 passes through; each byte that is no part of valid UTF-8 becomes U+FFFD. NULL is null. */
 void json_string(struct json *json, const char *text);
-/* The fewest digits that read back to the same bits, with a point whatever the locale; NaN and infinities, for which JSON has no number, are null. */
+/* The fewest digits that read back to the same bits,
+ * with a point whatever the locale; NaN and infinities, for which JSON has no number, are null. */
 void json_number(struct json *json, double value);
 void json_integer(struct json *json, int64_t value);
 void json_unsigned(struct json *json, uint64_t value);
