@@ -1,6 +1,6 @@
-/* The list of faults of a problem file: all are found before one error reports them.
+/* Collecting faults as lines of one message.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "io/problem_internal.h"
+#include "io/problem_faults.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

@@ -7,6 +7,7 @@
 #include "base/arena.h"
 #include "io/hdf5_file.h"
 #include "io/problem.h"
+#include "io/problem_faults.h"
 
 enum { /* bounds on what a file may make us hold in memory */
     PROBLEM_MAX_NAME = 4096,           /* bytes of a name or id */
@@ -15,22 +16,9 @@ enum { /* bounds on what a file may make us hold in memory */
     PROBLEM_MAX_PARAMETER = 100000,
     PROBLEM_MAX_DATASET_ROW = 1 << 24, /* measurements of one dataset */
     PROBLEM_WINDOW = 1 << 16,          /* rows of /measurements read at once */
-    PROBLEM_MAX_FAULT = 20,            /* listed; the others are counted */
     PROBLEM_FIXED_NAN = 2              /* in block->fixed of a bad dataset */
 };
 #define PROBLEM_MAX_DATASET ((uint64_t)UINT32_MAX - 1)
-
-struct problem_faults {
-    uint64_t n;
-    size_t used;
-    char text[1800]; /* a line each */
-};
-/* Adds one line; control characters in it become '?'. */
-void faults_add(struct problem_faults *faults, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* The same for what another function reported about this file. */
-void faults_add_error(struct problem_faults *faults, const char *path, const struct error *error);
-/* STATUS_OK if there are none; otherwise the message that lists them. */
-enum status faults_report(const struct problem_faults *faults, const char *path, struct error *error);
 
 enum { TABLE_START, TABLE_LOWER, TABLE_UPPER, TABLE_FIXED, N_TABLE };
 
@@ -63,9 +51,11 @@ struct problem {
     struct hdf5_column id, covariate, t0, row[N_ROW_COLUMN]; /* dataset = 0: not in the file */
     struct problem_window window;
     uint64_t next; /* dataset that is read next */
-    void (*beat)(void *context), *beat_context; /* NULL: nobody watches */
-    bool matched, checking; /* what follows is what problem_match found */
-    size_t n_scale /* rows of /parameters/scale */, n_parameter;
+    void (*beat)(void *context); /* NULL: nobody watches */
+    void *beat_context;
+    size_t n_scale;        /* rows of /parameters/scale */
+    bool matched, checking;
+    size_t n_parameter;    /* this and what follows is what problem_match found */
     const char *const *parameter_name, *const *parameter_scale;
     uint32_t *to_model;
     bool *is_log;

@@ -59,11 +59,13 @@ enum status campaign_load_model(struct model *model, const struct problem *probl
 /* Everything that a fit's result depends on besides problem, model and seed, as text. */
 static void describe_options(const struct run_options *options, char *text, size_t size)
 {
+    static const char *const linear_solver[] = {
+        [LINEAR_AUTO] = "auto", [LINEAR_DENSE] = "dense", [LINEAR_LAPACK] = "lapack", [LINEAR_KLU] = "klu"};
     char rtol[NUMBER_SIZE], atol[NUMBER_SIZE], ftol[NUMBER_SIZE], gtol[NUMBER_SIZE], seconds[NUMBER_SIZE];
-    snprintf(text, size, "stiffit=%s starts=%lld rtol=%s atol=%s linear-solver=%d ftol=%s gtol=%s "
+    snprintf(text, size, "stiffit=%s starts=%lld rtol=%s atol=%s linear-solver=%s ftol=%s gtol=%s "
              "max-evaluations=%lld max-steps=%lld max-total-steps=%lld max-seconds=%s", STIFFIT_VERSION,
              (long long)options->n_start, number_text(rtol, options->ode.rtol), number_text(atol, options->ode.atol),
-             options->ode.linear_solver, number_text(ftol, options->fit.f_tolerance),
+             linear_solver[options->ode.linear_solver], number_text(ftol, options->fit.f_tolerance),
              number_text(gtol, options->fit.g_tolerance), (long long)options->fit.max_evaluations,
              (long long)options->fit.max_steps, (long long)options->fit.max_total_steps,
              number_text(seconds, options->fit.max_seconds));
