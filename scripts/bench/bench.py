@@ -86,7 +86,8 @@ class Bench:
         ratio = float(np.median([a / b for a, b in zip(walls[1], walls[2])]))
         phase = float(np.median([a / b for a, b in zip(computing[1], computing[2])]))
         self.report["workers"] = {"fits": n, "process_s": walls, "fitting_s": computing, "ratio_of_process": ratio,
-                                  "ratio_of_fitting": phase, "cpu_s": cpu, "two_processes": control, "cpus": len(os.sched_getaffinity(0))}
+                                  "ratio_of_fitting": phase, "cpu_s": cpu, "two_processes": control,
+                                  "cpus": len(os.sched_getaffinity(0))}
         self.line("two workers / one, whole process", ratio, 1.9)
         self.line("two workers / one, while fitting", phase)
         # Undisturbed by other load: 1 means that two workers spend no more CPU time than one.
@@ -134,7 +135,10 @@ class Bench:
                 continue
             self.line(f"{name}: ours / stock", case["ratio"], 0.4 if name == "robertson" else None, at_least=False)
             if "ours_error" in case and "stock_error" in case:
-                self.line(f"{name}: error of ours / of stock", case["ours_error"] / case["stock_error"],
+                self.line(f"{name}: error of the state, ours / stock", case["ours_error"] / case["stock_error"],
+                          1.0 if name == "robertson" else None, at_least=False)
+                self.line(f"{name}: error of the sensitivities, ours / stock",
+                          case["ours_sensitivity_error"] / case["stock_sensitivity_error"],
                           1.0 if name == "robertson" else None, at_least=False)
 
     def fairness(self):
@@ -186,6 +190,7 @@ def main():
 
     tmp = pathlib.Path(tempfile.mkdtemp(prefix="stiffit-bench-"))
     bench = Bench(tmp, args.quick)
+    missed = {}
     where = machine()
     build = where["sundials"]
     optimised = {True: "optimised", False: "NOT optimised", None: "unknown"}[build["optimised"]]
@@ -195,14 +200,17 @@ def main():
     try:
         for part in PARTS:
             if not args.parts or part in args.parts:
+                n_before = len(bench.missed)
                 getattr(bench, part)()
+                missed[part] = bench.missed[n_before:]
     finally:
         shutil.rmtree(tmp, ignore_errors=True)
     before = {}
     if args.parts and (h.BUILD / "bench.json").exists():  # the other parts stay as they were measured before
         before = json.loads((h.BUILD / "bench.json").read_text(encoding="utf-8"))
     with open(h.BUILD / "bench.json", "w", encoding="utf-8") as file:
-        json.dump({**before, "machine": where, **bench.report, "missed": bench.missed}, file, indent=1)
+        missed = {**before.get("missed", {}), **missed}
+        json.dump({**before, "machine": where, **bench.report, "missed": missed}, file, indent=1)
     print(f"written: {h.BUILD / 'bench.json'}")
     if bench.missed:
         print("missed: " + "; ".join(bench.missed))
