@@ -81,7 +81,7 @@ static void test_a_result_that_is_not_there(void **state)
 {
     (void)state;
     struct run_summary summary = {0};
-    struct run_options options = {0};
+    struct run_options options = {.problem = "p.h5"};
     struct run_identity identity = {.n_start = 1};
     struct error error;
     assert_int_equal(summary_look("/no/such/folder/r.h5", &options, &identity, &summary, &error), STATUS_OK);
@@ -92,7 +92,7 @@ static void test_a_file_that_is_no_result_is_kept(void **state)
 {
     (void)state;
     struct run_summary summary = {0};
-    struct run_options options = {0};
+    struct run_options options = {.problem = "p.h5"};
     struct run_identity identity = {.n_start = 1};
     struct error error;
     assert_int_equal(summary_look("/dev/null", &options, &identity, &summary, &error), STATUS_SYSTEM);
