@@ -14,7 +14,8 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { FEW_REJECTED = 3, MAX_REJECTED = 9, MAX_NOISY = 20, HISTORY = 5, MAX_MEMORY = 16, MAX_MISSED = 3 };
+enum { FEW_REJECTED = 3, MAX_REJECTED = 9, MAX_NOISY = 20, HISTORY = 5, MAX_MEMORY = 16, MAX_MISSED = 3,
+       LBFGS_MEMORY = 6 };
 
 /* Levenberg-Marquardt damping, relative to the model's diagonal. */
 static const double DAMPING_START = 1e-2, DAMPING_LEAST = 1e-10, DAMPING_RESTART = 1e-5,
@@ -252,9 +253,12 @@ static enum outcome search_inside(struct descent *descent)
         descent->origin[k] = descent->best->theta[box->loose[k]];
         descent->slope[k] = descent->best->gradient[box->loose[k]];
     }
+    /* Far from the optimum lbfgs_accepted ends the search after its first iteration. */
+    bool brief = descent->model.promise > NOISE_LIKELY * size_of(descent, descent->best->f);
     struct lbfgs_search search = {.n = box->n_loose, .origin = descent->origin, .gradient = descent->slope,
                                   .f = descent->best->f, .factor = box->factor, .trial = lbfgs_trial,
-                                  .accepted = lbfgs_accepted, .context = descent, .scratch = descent->lbfgs_scratch};
+                                  .accepted = lbfgs_accepted, .context = descent,
+                                  .memory = brief ? 1 : LBFGS_MEMORY, .scratch = descent->lbfgs_scratch};
     return lbfgs_search_run(&search) == LBFGS_NO_MEMORY ? OUTCOME_out_of_memory : OUTCOME_converged;
 }
 

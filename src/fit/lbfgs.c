@@ -109,6 +109,7 @@ enum lbfgs_end lbfgs_search_run(const struct lbfgs_search *search)
 
     lbfgs_parameter_t parameter;
     lbfgs_parameter_init(&parameter);
+    parameter.m = search->memory;
     parameter.epsilon = 0;
     parameter.past = 0;
     parameter.max_iterations = 0;

@@ -20,6 +20,7 @@ struct lbfgs_search {
      * before, both in the metric of L. False stops the search. */
     bool (*accepted)(void *context, double slope_ratio);
     void *context;
+    int memory;               /* corrections to make room for, >= 1; more than the iterations it will get is waste */
     double *scratch;          /* lbfgs_scratch(n) doubles, 64-byte aligned */
 };
 
