@@ -25,6 +25,8 @@ static const double NOISE_LIKELY = 1e-3;
 /* Errors of the predictions, in units of the integrator's tolerance, that have to be reckoned with: local errors add up,
  * and from one point to the next the integrator takes other steps. */
 static const double ERROR_GROWTH = 30;
+/* Residuals of a millionth of the data, squared: no integrator's absolute tolerance counts beyond that. */
+static const double SAME_SQUARED = 1e-12;
 /* A promise below this is no longer worth several evaluations. */
 static const double PROMISE_IDLE = 1e-6;
 /* Residuals whose cosine with the derivatives by each parameter is below 0.01 are at right angles to them, as far as the
@@ -37,6 +39,7 @@ struct descent {
     struct fit_point *best, *trial, points[2];
     bool has_best;
     double objective_scale;
+    double least_objective;      /* of residuals as large as the integrator's absolute tolerance */
 
     struct gauss_newton model;   /* at the best point */
 
@@ -74,6 +77,11 @@ struct descent *descent_new(struct fit_asker *asker, struct arena *arena)
     descent->best = &descent->points[0];
     descent->trial = &descent->points[1];
     descent->objective_scale = fit_objective_scale(&asker->objective);
+    double absolute = asker->options->absolute_accuracy;
+    descent->least_objective = absolute * absolute * fit_objective_unit(&asker->objective);
+    /* Data in tiny units are not zero. */
+    if (descent->objective_scale > 0)
+        descent->least_objective = fmin(descent->least_objective, SAME_SQUARED * descent->objective_scale);
     descent->base = vectors;
     descent->place = vectors + n;
     descent->origin = vectors + 2 * n;
@@ -277,7 +285,8 @@ static bool is_converged(struct descent *descent)
     double tolerance = absolute_tolerance(descent), f = fabs(descent->best->f), norm = descent_gradient_norm(descent);
     if (norm == 0)
         return true;
-    if (!descent->asker->objective.likelihood && descent->best->f <= 1e-30 * descent->objective_scale)
+    if (!descent->asker->objective.likelihood
+        && descent->best->f <= (descent->objective_scale > 0 ? 1e-30 * descent->objective_scale : descent->least_objective))
         return true;
     /* A gradient is small only against an objective: data in tiny units make it small everywhere. */
     double size = descent->asker->objective.likelihood ? fmax(1, f) : fmax(f, fmin(1, 1e-6 * descent->objective_scale));
@@ -295,7 +304,7 @@ static bool is_converged(struct descent *descent)
 static double noise_floor(const struct descent *descent)
 {
     double error = ERROR_GROWTH * descent->asker->options->accuracy;
-    return error * error * descent->objective_scale;
+    return error * error * descent->objective_scale + ERROR_GROWTH * ERROR_GROWTH * descent->least_objective;
 }
 
 /* Nothing better was found for a few rounds, at ever shorter steps: at the optimum up to noise, stuck, or not known yet

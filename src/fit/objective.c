@@ -85,6 +85,16 @@ void fit_objective_curvature(const struct fit_objective *objective, const struct
         }
 }
 
+double fit_objective_unit(const struct fit_objective *objective)
+{
+    double sum = 0;
+    for (size_t i = 0; i < objective->n_row; i++) {
+        double sigma = objective->sigma && !isnan(objective->sigma[i]) ? objective->sigma[i] : 1;
+        sum += 0.5 / (sigma * sigma);
+    }
+    return sum;
+}
+
 double fit_objective_scale(const struct fit_objective *objective)
 {
     double sum = 0;

@@ -31,6 +31,8 @@ void fit_objective_gradient(const struct fit_objective *objective, const struct 
  * information of normal errors, sum of (m' m'^T + 2 s' s'^T) / s^2. Positive semidefinite. Without d_prediction nothing
  * is done (n = 0). */
 void fit_objective_curvature(const struct fit_objective *objective, const struct fit_answer *answer, double *matrix);
+/* Half the sum of 1/s^2 (s of rows without a sigma of their own: 1): the objective were every residual 1. */
+double fit_objective_unit(const struct fit_objective *objective);
 /* Size of the objective were every prediction zero (without the logarithms): tells what a rounding error amounts to. */
 double fit_objective_scale(const struct fit_objective *objective);
 

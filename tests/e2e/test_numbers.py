@@ -85,6 +85,21 @@ def test_start_on_a_plateau_is_told(tmp):
     assert fits["status"][1] == "converged" and abs(fits["parameters"][1][0] - 0.4) < 0.02, fits["parameters"]
 
 
+def test_data_of_zeros_and_in_tiny_units(tmp):
+    """Zeros are reached as far as the integrator's absolute tolerance allows; 1e-9 of something is not zero."""
+    t = np.linspace(1, 5, 6)
+    tiny = 2e-9 * np.exp(-0.4 * t)
+    rows = [(0, at, 0, 0.0, np.nan) for at in t] + [(1, at, 0, y, np.nan) for at, y in zip(t, tiny)]
+    h.write_problem(tmp / "p.h5", h.model("decay"), ["zeros", "tiny"], rows, parameters={
+        "name": ["k", "A"], "start": np.array([[1.0, 1.0], [1.0, 1e-9]]), "lower": [1e-4, 1e-15], "upper": [1e2, 1e2],
+        "scale": ["log", "log"]})
+    fits = h.run(tmp / "p.h5", "--atol", 1e-15, code=(0, 1))
+    assert list(fits["status"]) == ["converged"] * 2, (fits["status"], fits["message"])
+    # the default absolute tolerance squared: --atol asks for far more
+    assert fits["objective"][0] < 1e-18, fits["objective"]
+    assert np.allclose(fits["parameters"][1], [0.4, 2e-9], rtol=1e-3), fits["parameters"]
+
+
 def test_direction_without_data_is_no_failure(tmp):
     """All of a dose is absorbed before the first measurement: nothing tells how fast, and nothing is left to gain."""
     dose, ke = 5.65102231, -3.35529597
