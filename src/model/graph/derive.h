@@ -1,0 +1,32 @@
+/* Exact derivatives of nodes, as new nodes of the same graph.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef MODEL_GRAPH_DERIVE_H
+#define MODEL_GRAPH_DERIVE_H
+
+#include "model/graph/graph.h"
+
+/* A sparse matrix of nodes, compressed by columns; rows increase within each column. An entry that is not there is
+ * zero for all values of the leaves; one that is there may still be a constant. */
+struct graph_matrix {
+    size_t n_row, n_column;
+    size_t n_entry;
+    uint32_t *column_start; /* n_column + 1 */
+    uint32_t *row;          /* n_entry */
+    node *entry;            /* n_entry */
+};
+
+void graph_matrix_fini(struct graph_matrix *matrix); /* all zero is legal */
+
+/* d root[i] / d leaf j for j < n_leaf of kind `leaf` (STATE, PARAMETER, COVARIATE or TIME): n_root x n_leaf. Other
+ * leaves are constant. Discontinuities have the derivative of the branch taken; sign, floor, ceil and comparisons
+ * have 0. Fails as graph_status does; *matrix is then empty. */
+enum status graph_jacobian(struct graph *graph, const node *root, size_t n_root, enum graph_op leaf, size_t n_leaf,
+                           struct graph_matrix *matrix, struct error *error);
+
+/* Sum over j of d root[i] / d leaf j times seed[j], for all i: a directional derivative. seed: n_leaf nodes,
+ * NODE_NONE for zero. Applied to the columns of a Jacobian it gives directional second derivatives. */
+enum status graph_directional(struct graph *graph, const node *root, size_t n_root, enum graph_op leaf,
+                              const node *seed,
+                              size_t n_leaf, node *derivative, struct error *error);
+
+#endif

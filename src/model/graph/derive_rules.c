@@ -1,0 +1,257 @@
+/* The chain rule of each operation, written so that the derivative costs little where the value is computed beside
+ * it: it is made of the value and of parts that do not depend on the variable, which many variables then share.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The slopes of the elementary functions: M. Abramowitz and I. A. Stegun (1964), Handbook of Mathematical Functions,
+ * 4.1 to 4.6 and 7.1. In the comments a' is the derivative of a, v the value of the operation. */
+#include "model/graph/derive_rules.h"
+
+#include "model/graph/simplify.h"
+
+#define LN_2 0.693147180559945309417232121458
+#define LN_10 2.302585092994045684017991454684
+#define TWO_OVER_SQRT_PI 1.128379167095512573896158903122
+
+static node one(struct graph *graph) { return graph_constant(graph, 1); }
+
+static node add(struct graph *graph, node a, node b) { return graph_binary(graph, GRAPH_ADD, a, b); }
+
+static node subtract(struct graph *graph, node a, node b) { return graph_binary(graph, GRAPH_SUBTRACT, a, b); }
+
+static node negate(struct graph *graph, node a) { return graph_unary(graph, GRAPH_NEGATE, a); }
+
+static node reciprocal(struct graph *graph, node a) { return graph_unary(graph, GRAPH_RECIPROCAL, a); }
+
+static node square(struct graph *graph, node a) { return graph_binary(graph, GRAPH_MULTIPLY, a, a); }
+
+static bool has_product(const struct graph *graph, node a, node b)
+{
+    return graph_find(graph, graph_node_of(GRAPH_MULTIPLY, a, b, NODE_NONE)) != NODE_NONE ||
+           graph_find(graph, graph_node_of(GRAPH_MULTIPLY, b, a, NODE_NONE)) != NODE_NONE;
+}
+
+/* x * (p * q) as (x * p) * q where x * p is there already; NODE_NONE otherwise. */
+static node regrouped(struct graph *graph, node x, node product)
+{
+    const struct graph_node it = *graph_node(graph, product);
+    for (int i = 0; it.op == GRAPH_MULTIPLY && i < 2; i++)
+        if (has_product(graph, x, it.arg[i])) {
+            node there = graph_binary(graph, GRAPH_MULTIPLY, x, it.arg[i]);
+            return graph_binary(graph, GRAPH_MULTIPLY, there, it.arg[1 - i]);
+        }
+    return NODE_NONE;
+}
+
+/* x times something that is 0 on one side of a choice, as 0 or x times the other side: the slope x of sqrt at max(y, 0)
+ * may be anything where y < 0 and must not come through. NODE_NONE if `a` is no such thing. */
+static node masked(struct graph *graph, node x, node a)
+{
+    const struct graph_node it = *graph_node(graph, a);
+    if (simplify_is_truth(graph, a) && it.op != GRAPH_CONSTANT)
+        return graph_select(graph, a, x, 0);
+    if (it.op != GRAPH_SELECT || (it.arg[1] != 0 && it.arg[2] != 0))
+        return NODE_NONE;
+    node other = graph_binary(graph, GRAPH_MULTIPLY, x, it.arg[it.arg[1] == 0 ? 2 : 1]);
+    return it.arg[1] == 0 ? graph_select(graph, it.arg[0], 0, other) : graph_select(graph, it.arg[0], other, 0);
+}
+
+/* A product of the chain rule, factor * derivative. The equations' own products are never regrouped; these are,
+ * because the derivative of A*exp(u) is then the value times u'. */
+static node times(struct graph *graph, node a, node b)
+{
+    bool minus_a = simplify_split_sign(graph, &a), minus_b = simplify_split_sign(graph, &b);
+    node made = masked(graph, a, b);
+    if (made == NODE_NONE && !has_product(graph, a, b)) {
+        made = regrouped(graph, a, b);
+        if (made == NODE_NONE)
+            made = regrouped(graph, b, a);
+    }
+    if (made == NODE_NONE)
+        made = graph_binary(graph, GRAPH_MULTIPLY, a, b);
+    return minus_a != minus_b ? negate(graph, made) : made;
+}
+
+static bool is_root_of(const struct graph *graph, node root, node a)
+{
+    const struct graph_node *it = graph_node(graph, root);
+    return it->op == GRAPH_SQRT && it->arg[0] == a;
+}
+
+static node scale(struct graph *graph, double factor, node a)
+{
+    return graph_binary(graph, GRAPH_MULTIPLY, graph_constant(graph, factor), a);
+}
+
+/* a' b + a b' and its parts. What was a^2 or a^1.5 in the text has the slope of that, which is finite at 0. */
+static node product_rule(struct graph *graph, node a, node b, node da, node db)
+{
+    if (a == b)
+        return scale(graph, 2, times(graph, a, da));
+    if (is_root_of(graph, b, a))
+        return scale(graph, 1.5, times(graph, b, da));
+    if (is_root_of(graph, a, b))
+        return scale(graph, 1.5, times(graph, a, db));
+    if (db == NODE_NONE)
+        return times(graph, b, da);
+    if (da == NODE_NONE)
+        return times(graph, a, db);
+    return add(graph, times(graph, b, da), times(graph, a, db));
+}
+
+/* (a' - v b') / b with one division for all variables; (v / b) is shared where a' = 0. */
+static node quotient_rule(struct graph *graph, node value, node b, node da, node db)
+{
+    if (graph_node(graph, b)->op == GRAPH_CONSTANT)
+        return graph_binary(graph, GRAPH_DIVIDE, da, b);
+    node r = reciprocal(graph, b);
+    if (db == NODE_NONE)
+        return times(graph, r, da);
+    if (da == NODE_NONE)
+        return negate(graph, times(graph, graph_binary(graph, GRAPH_MULTIPLY, value, r), db));
+    const struct graph_node top = *graph_node(graph, da);
+    for (int i = 0; top.op == GRAPH_MULTIPLY && i < 2; i++)
+        if (top.arg[i] == db) /* a' = x b': (x - v) b' / b */
+            return times(graph, r, times(graph, subtract(graph, top.arg[1 - i], value), db));
+    return times(graph, r, subtract(graph, da, times(graph, value, db)));
+}
+
+/* a^b: b a^(b-1) a' + a^b log(a) b'. A constant base has a constant logarithm. */
+static node power_rule(struct graph *graph, node value, node a, node b, node da, node db)
+{
+    node by_base = NODE_NONE, by_exponent = NODE_NONE;
+    if (da != NODE_NONE) {
+        node lower = graph_binary(graph, GRAPH_POWER, a, subtract(graph, b, one(graph)));
+        by_base = times(graph, graph_binary(graph, GRAPH_MULTIPLY, b, lower), da);
+    }
+    if (db != NODE_NONE) {
+        struct graph_node base = *graph_node(graph, a);
+        bool is_positive = base.op == GRAPH_CONSTANT && base.value > 0;
+        node slope = is_positive
+                         ? graph_binary(graph, GRAPH_MULTIPLY, graph_unary(graph, GRAPH_LOG, a), value)
+                         : graph_binary(graph, GRAPH_POWER_LOG, a, b);
+        by_exponent = times(graph, slope, db);
+    }
+    if (by_base == NODE_NONE || by_exponent == NODE_NONE)
+        return by_base == NODE_NONE ? by_exponent : by_base;
+    return add(graph, by_base, by_exponent);
+}
+
+/* w = a^b log a: (b a^(b-1) log a + a^(b-1)) a' + w log(a) b'. Where a = 0 < b, w log(a) has the limit 0 as w has. */
+static node power_log_rule(struct graph *graph, node value, node a, node b, node da, node db)
+{
+    node by_base = NODE_NONE, by_exponent = NODE_NONE;
+    if (da != NODE_NONE) {
+        node less = subtract(graph, b, one(graph));
+        node slope = add(graph, graph_binary(graph, GRAPH_POWER, a, less),
+                         graph_binary(graph, GRAPH_MULTIPLY, b, graph_binary(graph, GRAPH_POWER_LOG, a, less)));
+        by_base = times(graph, slope, da);
+    }
+    if (db != NODE_NONE) {
+        node slope = graph_binary(graph, GRAPH_MULTIPLY, value, graph_unary(graph, GRAPH_LOG, a));
+        slope = graph_select(graph, graph_binary(graph, GRAPH_EQUAL, a, 0), value, slope);
+        by_exponent = times(graph, slope, db);
+    }
+    if (by_base == NODE_NONE || by_exponent == NODE_NONE)
+        return by_base == NODE_NONE ? by_exponent : by_base;
+    return add(graph, by_base, by_exponent);
+}
+
+/* The angle of (x, y), y first: (x y' - y x') / (x^2 + y^2). */
+static node angle_rule(struct graph *graph, node y, node x, node dy, node dx)
+{
+    node r = reciprocal(graph, add(graph, square(graph, x), square(graph, y)));
+    if (dx == NODE_NONE)
+        return times(graph, graph_binary(graph, GRAPH_MULTIPLY, x, r), dy);
+    if (dy == NODE_NONE)
+        return negate(graph, times(graph, graph_binary(graph, GRAPH_MULTIPLY, y, r), dx));
+    return times(graph, r, subtract(graph, times(graph, x, dy), times(graph, y, dx)));
+}
+
+/* (a - 1)(a + 1) and (1 - a)(1 + a): exact near |a| = 1, where a^2 - 1 cancels. */
+static node beyond_one(struct graph *graph, node a)
+{
+    return graph_binary(graph, GRAPH_MULTIPLY, subtract(graph, a, one(graph)), add(graph, a, one(graph)));
+}
+
+static node within_one(struct graph *graph, node a)
+{
+    return graph_binary(graph, GRAPH_MULTIPLY, subtract(graph, one(graph), a), add(graph, one(graph), a));
+}
+
+static node one_plus_square(struct graph *graph, node a) { return add(graph, one(graph), square(graph, a)); }
+
+static node over(struct graph *graph, double c, node a)
+{
+    return graph_binary(graph, GRAPH_DIVIDE, graph_constant(graph, c), a);
+}
+
+static node root(struct graph *graph, node a) { return graph_unary(graph, GRAPH_SQRT, a); }
+
+/* exp(-a^2) 2/sqrt(pi): the slope of erf. */
+static node bell(struct graph *graph, node a)
+{
+    return scale(graph, TWO_OVER_SQRT_PI, graph_unary(graph, GRAPH_EXP, negate(graph, square(graph, a))));
+}
+
+/* f'(a) for the functions f of one argument; v = f(a). NODE_NONE: zero wherever it is defined. */
+static node slope_of(struct graph *graph, enum graph_op op, node a, node v)
+{
+    switch (op) {
+    case GRAPH_RECIPROCAL: return negate(graph, square(graph, v));
+    case GRAPH_SQRT: return over(graph, 0.5, v);
+    case GRAPH_CBRT: return over(graph, 1.0 / 3, square(graph, v));
+    case GRAPH_EXP: return v;
+    case GRAPH_EXPM1: return graph_unary(graph, GRAPH_EXP, a); /* v + 1 cancels where exp(a) is small */
+    case GRAPH_LOG: return reciprocal(graph, a);
+    case GRAPH_LOG1P: return reciprocal(graph, add(graph, one(graph), a));
+    case GRAPH_LOG10: return over(graph, 1 / LN_10, a);
+    case GRAPH_LOG2: return over(graph, 1 / LN_2, a);
+    case GRAPH_SIN: return graph_unary(graph, GRAPH_COS, a);
+    case GRAPH_COS: return negate(graph, graph_unary(graph, GRAPH_SIN, a));
+    case GRAPH_TAN: return one_plus_square(graph, v);
+    case GRAPH_ASIN: return reciprocal(graph, root(graph, within_one(graph, a)));
+    case GRAPH_ACOS: return negate(graph, reciprocal(graph, root(graph, within_one(graph, a))));
+    case GRAPH_ATAN: return reciprocal(graph, one_plus_square(graph, a));
+    case GRAPH_SINH: return graph_unary(graph, GRAPH_COSH, a);
+    case GRAPH_COSH: return graph_unary(graph, GRAPH_SINH, a);
+    case GRAPH_TANH: return subtract(graph, one(graph), square(graph, v));
+    case GRAPH_ASINH: return reciprocal(graph, root(graph, one_plus_square(graph, a)));
+    case GRAPH_ACOSH: return reciprocal(graph, root(graph, beyond_one(graph, a)));
+    case GRAPH_ATANH: return reciprocal(graph, within_one(graph, a));
+    case GRAPH_ERF: return bell(graph, a);
+    case GRAPH_ERFC: return negate(graph, bell(graph, a));
+    default: return NODE_NONE; /* SIGN, FLOOR, CEIL, NOT */
+    }
+}
+
+/* The derivative of the branch that is taken: chosen, not masked, so that no NaN gets out of the other one. */
+static node choose(struct graph *graph, node condition, node da, node db)
+{
+    return graph_select(graph, condition, da == NODE_NONE ? 0 : da, db == NODE_NONE ? 0 : db);
+}
+
+node derive_operation(struct graph *graph, node which, const node derivative[3])
+{
+    const struct graph_node it = *graph_node(graph, which);
+    node a = it.arg[0], b = it.arg[1], da = derivative[0], db = derivative[1];
+    int n = graph_n_argument(it.op);
+    if (da == NODE_NONE && (n < 2 || db == NODE_NONE) && (n < 3 || derivative[2] == NODE_NONE))
+        return NODE_NONE;
+    switch (it.op) {
+    case GRAPH_MULTIPLY: return product_rule(graph, a, b, da, db);
+    case GRAPH_DIVIDE: return quotient_rule(graph, which, b, da, db);
+    case GRAPH_POWER: return power_rule(graph, which, a, b, da, db);
+    case GRAPH_POWER_LOG: return power_log_rule(graph, which, a, b, da, db);
+    case GRAPH_ATAN2: return angle_rule(graph, a, b, da, db);
+    case GRAPH_ABS: return choose(graph, graph_binary(graph, GRAPH_LESS, a, 0), negate(graph, da), da);
+    case GRAPH_MIN: return choose(graph, graph_binary(graph, GRAPH_LESS, b, a), db, da);
+    case GRAPH_MAX: return choose(graph, graph_binary(graph, GRAPH_LESS, a, b), db, da);
+    case GRAPH_SELECT: return db == NODE_NONE && derivative[2] == NODE_NONE ? NODE_NONE
+                                                                            : choose(graph, a, db, derivative[2]);
+    default: break;
+    }
+    if (n != 1)
+        return NODE_NONE; /* comparisons and logic */
+    node slope = slope_of(graph, it.op, a, which);
+    return slope == NODE_NONE ? NODE_NONE : times(graph, slope, da);
+}

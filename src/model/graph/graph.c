@@ -1,0 +1,221 @@
+/* The store of nodes: an array that only grows and an open-addressing table over it, so that equal nodes are one. What
+ * the constructors make of their arguments before they get here is in simplify.c.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "model/graph/graph.h"
+
+#include "model/graph/intern.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* 24 bytes a node and 8 to 16 of the table: about a gigabyte at the limit. */
+enum { DEFAULT_LIMIT = 30 * 1000 * 1000, FIRST_NODES = 1024, FIRST_SLOTS = 4096 };
+
+struct graph {
+    struct graph_node *nodes;
+    uint32_t *slot; /* number of a node + 1, or 0; n_slot is a power of two */
+    size_t n_node, room, n_slot, limit;
+    enum status status; /* sticky */
+};
+
+static const int n_argument[N_GRAPH_OP] = {
+#define X(name, n) [GRAPH_##name] = n,
+    GRAPH_OPERATIONS(X)
+#undef X
+};
+
+static const char *const name_of[N_GRAPH_OP] = {
+#define X(name) #name,
+    GRAPH_LEAVES(X)
+#undef X
+#define X(name, n) #name,
+    GRAPH_OPERATIONS(X)
+#undef X
+};
+
+int graph_n_argument(enum graph_op op) { return n_argument[op]; }
+const char *graph_op_name(enum graph_op op) { return name_of[op]; }
+
+/* The bits that tell nodes of one operation apart. */
+static void key_of(const struct graph_node *which, uint64_t key[2])
+{
+    key[1] = 0;
+    if (which->op == GRAPH_CONSTANT)
+        memcpy(key, &which->value, sizeof which->value);
+    else if (n_argument[which->op] == 0)
+        key[0] = which->index;
+    else {
+        key[0] = (uint64_t)which->arg[0] << 32 | which->arg[1];
+        key[1] = which->arg[2];
+    }
+}
+
+static bool is_same(const struct graph_node *a, const struct graph_node *b)
+{
+    if (a->op != b->op)
+        return false;
+    uint64_t key_a[2], key_b[2];
+    key_of(a, key_a);
+    key_of(b, key_b);
+    return key_a[0] == key_b[0] && key_a[1] == key_b[1];
+}
+
+/* Two rounds of multiply and fold; the odd constants are fractions of the golden ratio and of sqrt(3). */
+static uint64_t hash_of(const struct graph_node *which)
+{
+    uint64_t key[2];
+    key_of(which, key);
+    uint64_t hash = (key[0] ^ (uint64_t)which->op << 57) * UINT64_C(0x9e3779b97f4a7c15);
+    hash ^= hash >> 29;
+    hash = (hash + key[1]) * UINT64_C(0xbb67ae8584caa73b);
+    return hash ^ hash >> 32;
+}
+
+/* The slot of this node, or the empty one where it belongs. */
+static size_t slot_of(const struct graph *graph, const struct graph_node *wanted)
+{
+    size_t mask = graph->n_slot - 1, i = hash_of(wanted) & mask;
+    while (graph->slot[i] && !is_same(&graph->nodes[graph->slot[i] - 1], wanted))
+        i = (i + 1) & mask;
+    return i;
+}
+
+static bool grow_nodes(struct graph *graph)
+{
+    size_t room = graph->room + graph->room / 2;
+    if (room > graph->limit)
+        room = graph->limit;
+    struct graph_node *nodes = realloc(graph->nodes, room * sizeof *nodes);
+    if (!nodes)
+        return false;
+    graph->nodes = nodes;
+    graph->room = room;
+    return true;
+}
+
+static bool grow_slots(struct graph *graph)
+{
+    uint32_t *slot = calloc(graph->n_slot * 2, sizeof *slot);
+    if (!slot)
+        return false;
+    free(graph->slot);
+    graph->slot = slot;
+    graph->n_slot *= 2;
+    for (size_t i = 0; i < graph->n_node; i++)
+        slot[slot_of(graph, &graph->nodes[i])] = (uint32_t)i + 1;
+    return true;
+}
+
+struct graph *graph_new(void)
+{
+    struct graph *graph = calloc(1, sizeof *graph);
+    if (!graph)
+        return NULL;
+    graph->limit = DEFAULT_LIMIT;
+    graph->nodes = malloc(FIRST_NODES * sizeof *graph->nodes);
+    graph->slot = calloc(FIRST_SLOTS, sizeof *graph->slot);
+    if (!graph->nodes || !graph->slot) {
+        graph_free(graph);
+        return NULL;
+    }
+    graph->room = FIRST_NODES;
+    graph->n_slot = FIRST_SLOTS;
+    graph_constant(graph, 0); /* node 0 */
+    return graph;
+}
+
+void graph_free(struct graph *graph)
+{
+    if (!graph)
+        return;
+    free(graph->nodes);
+    free(graph->slot);
+    free(graph);
+}
+
+void graph_set_limit(struct graph *graph, size_t n_node)
+{
+    if (n_node < DEFAULT_LIMIT)
+        graph->limit = n_node > graph->n_node ? n_node : graph->n_node;
+}
+
+size_t graph_limit(const struct graph *graph) { return graph->limit; }
+
+void graph_fail(struct graph *graph, enum status status)
+{
+    if (graph->status == STATUS_OK)
+        graph->status = status;
+}
+
+enum status graph_status(const struct graph *graph, struct error *error)
+{
+    switch (graph->status) {
+    case STATUS_OK:
+        return STATUS_OK;
+    case STATUS_NO_MEMORY:
+        return error_set(error, STATUS_NO_MEMORY, "out of memory with %zu expressions in the model", graph->n_node);
+    default:
+        return error_set(error, graph->status, "the model is too large: its equations and derivatives have come to %zu "
+                         "different expressions and are not complete; leave out what is not needed or split the model",
+                         graph->n_node);
+    }
+}
+
+node graph_find(const struct graph *graph, struct graph_node wanted)
+{
+    uint32_t found = graph->slot[slot_of(graph, &wanted)];
+    return found ? found - 1 : NODE_NONE;
+}
+
+node graph_intern(struct graph *graph, struct graph_node wanted)
+{
+    if (graph->status != STATUS_OK)
+        return 0;
+    size_t i = slot_of(graph, &wanted);
+    if (graph->slot[i])
+        return graph->slot[i] - 1;
+    if (graph->n_node >= graph->limit) {
+        graph_fail(graph, STATUS_BAD_MODEL);
+        return 0;
+    }
+    bool is_full = graph->n_node * 8 >= graph->n_slot * 5;
+    if ((graph->n_node == graph->room && !grow_nodes(graph)) || (is_full && !grow_slots(graph))) {
+        graph_fail(graph, STATUS_NO_MEMORY);
+        return 0;
+    }
+    if (is_full)
+        i = slot_of(graph, &wanted);
+    graph->nodes[graph->n_node] = wanted;
+    graph->slot[i] = (uint32_t)++graph->n_node;
+    return (node)graph->n_node - 1;
+}
+
+node graph_constant(struct graph *graph, double value)
+{
+    struct graph_node made = {.op = GRAPH_CONSTANT};
+    made.value = value == 0 ? 0 : value; /* one zero */
+    return graph_intern(graph, made);
+}
+
+node graph_leaf(struct graph *graph, enum graph_op leaf, uint32_t index)
+{
+    assert(n_argument[leaf] == 0 && leaf != GRAPH_CONSTANT);
+    struct graph_node made = {.op = leaf};
+    made.index = leaf == GRAPH_TIME ? 0 : index;
+    return graph_intern(graph, made);
+}
+
+size_t graph_n_node(const struct graph *graph) { return graph->n_node; }
+
+const struct graph_node *graph_node(const struct graph *graph, node which)
+{
+    assert(which < graph->n_node);
+    return &graph->nodes[which];
+}
+
+bool graph_is_constant(const struct graph *graph, node which, double value)
+{
+    const struct graph_node *it = graph_node(graph, which);
+    return it->op == GRAPH_CONSTANT && it->value == value;
+}
