@@ -1,0 +1,255 @@
+/* From what was read to struct equations: values, numbers that must make sense, names of the model's own.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "model/text/resolve.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct equating {
+    struct reading *reading;
+    struct machine *machine;
+    struct equations *equations;
+};
+
+static char *copy(struct reading *reading, struct span span)
+{
+    char *text = malloc((size_t)span.length + 1);
+    if (!text) {
+        reading->source.no_memory = true;
+        return NULL;
+    }
+    memcpy(text, reading->source.text + span.offset, span.length);
+    text[span.length] = '\0';
+    return text;
+}
+
+static char *copy_label(struct reading *reading, struct span span)
+{
+    return span.length ? copy(reading, span) : NULL;
+}
+
+/* An array of as many as are wanted, zeroed. */
+static void *array(struct reading *reading, uint32_t n, size_t size)
+{
+    void *items = calloc(n ? n : 1, size);
+    if (!items)
+        reading->source.no_memory = true;
+    return items;
+}
+
+/* The number that a formula of constants is; NAN where it is none, which has been said then. */
+static double number(struct equating *self, uint32_t which, double otherwise)
+{
+    if (which == NONE)
+        return otherwise;
+    node value = evaluate_formula(self->machine, which, false);
+    if (value == NODE_NONE)
+        return NAN;
+    const struct graph_node *constant = graph_node(self->equations->graph, value);
+    const struct formula *formula = &self->reading->formulas.item[which];
+    bool is_bound = formula->role == ROLE_LOWER || formula->role == ROLE_UPPER;
+    bool stated_inf = is_bound && formula->n == 1 && self->reading->code.item[formula->first].kind == CODE_NUMBER;
+    if (constant->op != GRAPH_CONSTANT || isnan(constant->value) || (isinf(constant->value) && !stated_inf)) {
+        message_fault(&self->reading->source, message_token_at(&self->reading->source, formula->offset),
+                      "the value of this expression is not a finite number");
+        return NAN;
+    }
+    return constant->value;
+}
+
+static void check_bounds(struct equating *self, const struct stated_parameter *stated,
+                         const struct equation_parameter *parameter)
+{
+    struct reading *reading = self->reading;
+    struct source *source = &reading->source;
+    struct span at = reading->symbols.item[stated->symbol].place;
+    bool is_log = strcmp(parameter->scale, "lin") != 0;
+    double start = parameter->start, lower = parameter->lower, upper = parameter->upper;
+    if (isnan(start) || isnan(lower) || isnan(upper))
+        return;
+    if (lower > upper || lower == INFINITY || upper == -INFINITY)
+        message_fault(source, at, "the bounds [%g, %g] of `%s` hold no value: the lower one comes first", lower, upper,
+                      parameter->name);
+    else if (is_log && start <= 0)
+        message_fault(source, at, "`%s` starts at %g, but on scale %s it must be above 0", parameter->name, start,
+                      parameter->scale);
+    else if (is_log && (lower < 0 || upper <= 0))
+        message_fault(source, at, "on scale %s the bounds of `%s` must not be below 0, and these are [%g, %g]",
+                      parameter->scale, parameter->name, lower, upper);
+    else if (start < lower || start > upper)
+        message_fault(source, at, "`%s` starts at %.10g, outside its bounds [%.10g, %.10g]", parameter->name, start,
+                      lower, upper);
+}
+
+static void add_parameters(struct equating *self)
+{
+    struct reading *reading = self->reading;
+    struct equations *equations = self->equations;
+    equations->parameter = array(reading, reading->parameters.n, sizeof *equations->parameter);
+    for (uint32_t i = 0; equations->parameter && i < reading->parameters.n; i++) {
+        const struct stated_parameter *stated = &reading->parameters.item[i];
+        const struct symbol *symbol = &reading->symbols.item[stated->symbol];
+        struct equation_parameter *parameter = &equations->parameter[i];
+        equations->n_parameter = i + 1;
+        parameter->name = copy(reading, symbol->name);
+        parameter->unit = copy_label(reading, stated->unit);
+        parameter->scale = stated->scale ? stated->scale : "lin";
+        parameter->line = symbol->line;
+        parameter->start = number(self, stated->start, NAN);
+        parameter->lower = number(self, stated->lower, parameter->scale[1] == 'o' ? 0 : -INFINITY);
+        parameter->upper = number(self, stated->upper, INFINITY);
+        if (parameter->name)
+            check_bounds(self, stated, parameter);
+    }
+}
+
+static void add_covariates(struct equating *self)
+{
+    struct reading *reading = self->reading;
+    struct equations *equations = self->equations;
+    equations->covariate = array(reading, reading->covariates.n, sizeof *equations->covariate);
+    for (uint32_t i = 0; equations->covariate && i < reading->covariates.n; i++) {
+        const struct symbol *symbol = &reading->symbols.item[reading->covariates.item[i].symbol];
+        equations->n_covariate = i + 1;
+        equations->covariate[i] = (struct equation_covariate){
+            copy(reading, symbol->name), copy_label(reading, reading->covariates.item[i].unit), symbol->line};
+    }
+}
+
+static void add_states(struct equating *self)
+{
+    struct reading *reading = self->reading;
+    struct equations *equations = self->equations;
+    equations->state = array(reading, reading->states.n, sizeof *equations->state);
+    for (uint32_t i = 0; equations->state && i < reading->states.n; i++) {
+        const struct symbol *symbol = &reading->symbols.item[reading->states.item[i]];
+        struct equation_state *state = &equations->state[i];
+        equations->n_state = i + 1;
+        state->name = copy(reading, symbol->name);
+        state->rhs_line = symbol->line;
+        state->rhs = evaluate_formula(self->machine, symbol->formula, true);
+        if (symbol->initial == NONE) {
+            message_fault(&reading->source, symbol->place, "the state `%.*s` has no initial value: add `%.*s(0) = ...`",
+                          SPAN_ARGUMENTS(reading, symbol->name), SPAN_ARGUMENTS(reading, symbol->name));
+            continue;
+        }
+        const struct stated_initial *initial = &reading->initials.item[symbol->initial];
+        state->unit = copy_label(reading, initial->unit);
+        state->initial_line = initial->line;
+        state->initial = evaluate_formula(self->machine, initial->formula, false);
+    }
+}
+
+static void check_sd(struct equating *self, const struct stated_observable *stated, node sd)
+{
+    if (sd == NODE_NONE)
+        return;
+    const struct graph_node *constant = graph_node(self->equations->graph, sd);
+    if (constant->op == GRAPH_CONSTANT && !(constant->value > 0 && isfinite(constant->value)))
+        message_fault(&self->reading->source,
+                      message_token_at(&self->reading->source, self->reading->formulas.item[stated->sd].offset),
+                      "a standard deviation must be above 0 and finite, and this one is %g", constant->value);
+}
+
+/* Where a name was observed before; bit set in `seen` for each symbol. */
+static void check_observed_twice(struct equating *self, const uint32_t *seen, const struct stated_observable *stated)
+{
+    uint32_t line = seen[stated->symbol];
+    if (line)
+        message_fault(&self->reading->source, stated->place, "`%.*s` is observed twice, first in line %u",
+                      SPAN_ARGUMENTS(self->reading, stated->place), (unsigned)line);
+}
+
+static void add_observables(struct equating *self)
+{
+    struct reading *reading = self->reading;
+    struct equations *equations = self->equations;
+    uint32_t *seen = array(reading, reading->symbols.n, sizeof *seen);
+    equations->observable = array(reading, reading->observables.n, sizeof *equations->observable);
+    for (uint32_t i = 0; seen && equations->observable && i < reading->observables.n; i++) {
+        const struct stated_observable *stated = &reading->observables.item[i];
+        const struct symbol *symbol = &reading->symbols.item[stated->symbol];
+        struct equation_observable *observable = &equations->observable[i];
+        equations->n_observable = i + 1;
+        check_observed_twice(self, seen, stated);
+        seen[stated->symbol] = stated->line;
+        struct span unit = stated->unit;
+        if (!unit.length && symbol->kind == SYMBOL_STATE && symbol->initial != NONE)
+            unit = reading->initials.item[symbol->initial].unit;
+        observable->name = copy(reading, symbol->name);
+        observable->unit = copy_label(reading, unit);
+        observable->line = stated->line;
+        observable->value = symbol->failed ? NODE_NONE : symbol->value;
+        observable->noise = evaluate_formula(self->machine, stated->sd, false);
+        check_sd(self, stated, observable->noise);
+    }
+    free(seen);
+}
+
+static void add_intermediates(struct equating *self)
+{
+    struct reading *reading = self->reading;
+    struct equations *equations = self->equations;
+    equations->intermediate = array(reading, reading->order.n, sizeof *equations->intermediate);
+    for (uint32_t i = 0; equations->intermediate && i < reading->order.n; i++) {
+        const struct symbol *symbol = &reading->symbols.item[reading->order.item[i]];
+        if (symbol->kind != SYMBOL_FUNCTION)
+            equations->intermediate[equations->n_intermediate++] = (struct equation_intermediate){
+                copy(reading, symbol->name), symbol->value, symbol->line};
+    }
+}
+
+/* What the file is called, without its folder and its end, as a name. */
+static char *name_of_origin(struct reading *reading, const char *origin)
+{
+    const char *slash = strrchr(origin, '/'), *base = slash ? slash + 1 : origin;
+    size_t n = strlen(base);
+    if (n > 4 && !strcmp(base + n - 4, ".ode"))
+        n -= 4;
+    if (n > READING_MAX_NAME - 1)
+        n = READING_MAX_NAME - 1;
+    char *name = malloc(n + 8);
+    if (!name) {
+        reading->source.no_memory = true;
+        return NULL;
+    }
+    bool needs_first = n > 0 && base[0] >= '0' && base[0] <= '9';
+    name[0] = '_';
+    for (size_t i = 0; i < n; i++)
+        name[needs_first + i] = token_is_name_byte(base[i], false) ? base[i] : '_';
+    name[needs_first + n] = '\0';
+    if (n == 0)
+        memcpy(name, "model", 6);
+    return name;
+}
+
+struct equations *equate(struct reading *reading, const char *origin)
+{
+    struct equating self = {.reading = reading, .equations = calloc(1, sizeof *self.equations)};
+    struct equations *equations = self.equations;
+    if (!equations) {
+        reading->source.no_memory = true;
+        return NULL;
+    }
+    equations->graph = graph_new();
+    equations->origin = strdup(origin);
+    if (equations->graph && equations->origin)
+        self.machine = machine_new(reading, equations->graph);
+    else
+        reading->source.no_memory = true;
+    if (self.machine) {
+        evaluate_symbols(self.machine);
+        equations->name = reading->name.length ? copy(reading, reading->name) : name_of_origin(reading, origin);
+        equations->description = copy_label(reading, reading->description);
+        equations->time_unit = copy_label(reading, reading->time_unit);
+        equations->t0 = number(&self, reading->t0, 0);
+        add_parameters(&self);
+        add_covariates(&self);
+        add_states(&self);
+        add_observables(&self);
+        add_intermediates(&self);
+    }
+    machine_free(self.machine);
+    return equations;
+}

@@ -1,0 +1,292 @@
+/* Carries out postfix code: formulas become nodes of the graph, functions of one's own are expanded where they are
+ * called.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "model/text/resolve.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A call that is under way. */
+struct frame {
+    uint32_t next, end; /* instructions */
+    uint32_t base;      /* of its arguments on the stack */
+    uint32_t formula;
+};
+
+struct machine {
+    struct reading *reading;
+    struct graph *graph;
+    LIST(node) stack;
+    LIST(struct frame) frames;
+    LIST(uint8_t) depends; /* of the nodes known so far: bits as in graph_dependence */
+    LIST(uint8_t) told;    /* of each formula: which warnings it has had */
+    uint32_t n_step;
+    bool in_derivative, failed;
+};
+
+struct machine *machine_new(struct reading *reading, struct graph *graph)
+{
+    struct machine *machine = calloc(1, sizeof *machine);
+    if (machine) {
+        machine->reading = reading;
+        machine->graph = graph;
+        machine->told.item = calloc(reading->formulas.n + 1, 1);
+    }
+    if (!machine || !machine->told.item) {
+        free(machine);
+        reading->source.no_memory = true;
+        return NULL;
+    }
+    return machine;
+}
+
+void machine_free(struct machine *machine)
+{
+    if (!machine)
+        return;
+    free(machine->stack.item);
+    free(machine->frames.item);
+    free(machine->depends.item);
+    free(machine->told.item);
+    free(machine);
+}
+
+static void push(struct machine *machine, node value)
+{
+    node *place = list_add(machine->reading, &machine->stack, READING_MAX_CODE);
+    if (place)
+        *place = value;
+    else
+        machine->failed = true;
+}
+
+/* Whether a node depends on time or a state. Nodes only use older ones: one pass over the new ones is enough. */
+static bool is_moving(struct machine *machine, node which)
+{
+    uint32_t n_node = (uint32_t)graph_n_node(machine->graph);
+    while (machine->depends.n < n_node) {
+        const struct graph_node *new = graph_node(machine->graph, machine->depends.n);
+        uint8_t depends = 0;
+        int n_argument = graph_n_argument(new->op);
+        if (n_argument == 0)
+            depends = (uint8_t)(1u << new->op);
+        for (int i = 0; i < n_argument; i++)
+            depends |= machine->depends.item[new->arg[i]];
+        uint8_t *place = list_add(machine->reading, &machine->depends, UINT32_MAX);
+        if (!place) {
+            machine->failed = true;
+            return false;
+        }
+        *place = depends;
+    }
+    return machine->depends.item[which] & (1u << GRAPH_TIME | 1u << GRAPH_STATE);
+}
+
+enum corner { NO_CORNER, JUMP, KINK };
+
+static enum corner corner_of(struct machine *machine, enum graph_op op, const node *operand)
+{
+    switch (op) {
+    case GRAPH_LESS: case GRAPH_LESS_EQUAL: case GRAPH_EQUAL: case GRAPH_NOT_EQUAL:
+    case GRAPH_SIGN: case GRAPH_FLOOR: case GRAPH_CEIL:
+        return JUMP;
+    case GRAPH_ABS: case GRAPH_MIN: case GRAPH_MAX:
+        return KINK;
+    case GRAPH_SELECT: /* conditions that compare something have had their warning */
+        switch (graph_node(machine->graph, operand[0])->op) {
+        case GRAPH_LESS: case GRAPH_LESS_EQUAL: case GRAPH_EQUAL: case GRAPH_NOT_EQUAL:
+        case GRAPH_AND: case GRAPH_OR: case GRAPH_NOT:
+            return NO_CORNER;
+        default:
+            return JUMP;
+        }
+    default:
+        return NO_CORNER;
+    }
+}
+
+static void warn_of_corner(struct machine *machine, const struct instruction *code, enum graph_op op,
+                           const node *operand)
+{
+    enum corner corner = machine->in_derivative ? corner_of(machine, op, operand) : NO_CORNER;
+    uint32_t formula = machine->frames.item[machine->frames.n - 1].formula;
+    if (corner == NO_CORNER || machine->told.item[formula] & corner)
+        return;
+    bool moves = is_moving(machine, operand[0]);
+    if (op != GRAPH_SELECT && graph_n_argument(op) == 2)
+        moves |= is_moving(machine, operand[1]);
+    if (!moves)
+        return;
+    machine->told.item[formula] |= (uint8_t)corner;
+    struct source *source = &machine->reading->source;
+    struct span at = message_token_at(source, code->offset);
+    if (corner == JUMP)
+        message_warning(source, at,
+                        "`%.*s` makes a derivative jump as time or a state changes; the integrator does not know "
+                        "where: it may step over a short pulse, and takes many small steps at a jump. A smooth switch "
+                        "such as `1/(1 + exp(-(x - x0)/width))` avoids both", SPAN_ARGUMENTS(machine->reading, at));
+    else
+        message_warning(source, at,
+                        "`%.*s` gives a derivative a kink as time or a state changes; the integrator does not know "
+                        "where, and takes small steps there. Something smooth, such as `sqrt(x^2 + width^2)` for "
+                        "`abs(x)`, avoids it", SPAN_ARGUMENTS(machine->reading, at));
+}
+
+static node apply(struct machine *machine, const struct instruction *code, enum graph_op op, const node *operand)
+{
+    warn_of_corner(machine, code, op, operand);
+    return graph_operation(machine->graph, op, operand);
+}
+
+static void run_operation(struct machine *machine, const struct instruction *code)
+{
+    uint32_t n = (uint32_t)graph_n_argument(code->op);
+    machine->stack.n -= n;
+    node operand[3] = {NODE_NONE, NODE_NONE, NODE_NONE};
+    memcpy(operand, machine->stack.item + machine->stack.n, n * sizeof *operand);
+    if (code->swapped) {
+        node first = operand[0];
+        operand[0] = operand[1];
+        operand[1] = first;
+    }
+    push(machine, apply(machine, code, code->op, operand));
+}
+
+/* Operands A1 C1 A2 C2 ... OTHERWISE: from the end. */
+static void run_piecewise(struct machine *machine, const struct instruction *code)
+{
+    machine->stack.n -= code->n_argument;
+    const node *operand = machine->stack.item + machine->stack.n;
+    node value = operand[code->n_argument - 1];
+    for (uint32_t i = code->n_argument - 1; i > 0; i -= 2)
+        value = apply(machine, code, GRAPH_SELECT, (node[3]){operand[i - 1], operand[i - 2], value});
+    push(machine, value);
+}
+
+static void run_fold(struct machine *machine, const struct instruction *code)
+{
+    machine->stack.n -= code->n_argument;
+    const node *operand = machine->stack.item + machine->stack.n;
+    node value = operand[0];
+    for (uint32_t i = 1; i < code->n_argument; i++)
+        value = apply(machine, code, code->op, (node[3]){value, operand[i], NODE_NONE});
+    push(machine, value);
+}
+
+static void begin_call(struct machine *machine, uint32_t formula, uint32_t n_argument)
+{
+    const struct formula *body = formula == NONE ? NULL : &machine->reading->formulas.item[formula];
+    struct frame *frame = NULL;
+    if (body && !body->failed)
+        frame = list_add(machine->reading, &machine->frames, READING_MAX_SYMBOL);
+    if (!frame) {
+        machine->failed = true;
+        return;
+    }
+    *frame = (struct frame){body->first, body->first + body->n, machine->stack.n - n_argument, formula};
+}
+
+static void run(struct machine *machine, const struct instruction *code)
+{
+    struct reading *reading = machine->reading;
+    switch ((enum instruction_kind)code->kind) {
+    case CODE_NUMBER:
+        push(machine, graph_constant(machine->graph, code->value));
+        return;
+    case CODE_TIME:
+        push(machine, graph_leaf(machine->graph, GRAPH_TIME, 0));
+        return;
+    case CODE_NAME:
+        if (reading->symbols.item[code->symbol].failed)
+            machine->failed = true;
+        else
+            push(machine, reading->symbols.item[code->symbol].value);
+        return;
+    case CODE_ARGUMENT:
+        push(machine, machine->stack.item[machine->frames.item[machine->frames.n - 1].base + code->symbol]);
+        return;
+    case CODE_OPERATION:
+        run_operation(machine, code);
+        return;
+    case CODE_FOLD:
+        run_fold(machine, code);
+        return;
+    case CODE_PIECEWISE:
+        run_piecewise(machine, code);
+        return;
+    case CODE_CALL:
+        if (reading->symbols.item[code->symbol].failed)
+            machine->failed = true;
+        else
+            begin_call(machine, reading->symbols.item[code->symbol].formula, code->n_argument);
+        return;
+    }
+}
+
+/* Ends the innermost call: its result takes the place of its arguments. */
+static void end_call(struct machine *machine)
+{
+    uint32_t base = machine->frames.item[--machine->frames.n].base;
+    node result = machine->stack.item[machine->stack.n - 1];
+    machine->stack.n = base;
+    push(machine, result);
+}
+
+node evaluate_formula(struct machine *machine, uint32_t formula, bool in_derivative)
+{
+    struct reading *reading = machine->reading;
+    if (formula == NONE || reading_is_over(reading))
+        return NODE_NONE;
+    machine->stack.n = machine->frames.n = 0;
+    machine->failed = false;
+    machine->in_derivative = in_derivative;
+    begin_call(machine, formula, 0);
+    while (!machine->failed && machine->frames.n > 0) {
+        struct frame *frame = &machine->frames.item[machine->frames.n - 1];
+        if (frame->next == frame->end) {
+            end_call(machine);
+        } else if (machine->n_step++ < READING_MAX_STEP) {
+            run(machine, &reading->code.item[frame->next++]);
+        } else {
+            uint32_t offset = reading->formulas.item[formula].offset;
+            message_fault(&reading->source, message_token_at(&reading->source, offset),
+                          "the model is too large: its functions expand to more than %d operations", READING_MAX_STEP);
+            reading->too_large = machine->failed = true;
+        }
+    }
+    return machine->failed ? NODE_NONE : machine->stack.item[0];
+}
+
+static node leaf(struct machine *machine, const struct symbol *symbol)
+{
+    enum graph_op op = symbol->kind == SYMBOL_PARAMETER ? GRAPH_PARAMETER
+                       : symbol->kind == SYMBOL_COVARIATE ? GRAPH_COVARIATE : GRAPH_STATE;
+    return graph_leaf(machine->graph, op, symbol->index);
+}
+
+void evaluate_symbols(struct machine *machine)
+{
+    struct reading *reading = machine->reading;
+    for (uint32_t i = 0; i < reading->symbols.n; i++) {
+        struct symbol *symbol = &reading->symbols.item[i];
+        if (symbol->kind == SYMBOL_PARAMETER || symbol->kind == SYMBOL_COVARIATE || symbol->kind == SYMBOL_STATE) {
+            symbol->value = leaf(machine, symbol);
+            symbol->failed = false; /* what it starts from may be wrong, what it is is known */
+        }
+    }
+    for (uint32_t i = 0; i < reading->order.n && !reading_is_over(reading); i++) {
+        struct symbol *symbol = &reading->symbols.item[reading->order.item[i]];
+        if (symbol->kind == SYMBOL_FUNCTION || symbol->failed)
+            continue;
+        symbol->value = evaluate_formula(machine, symbol->formula, symbol->in_derivative);
+        symbol->failed = symbol->value == NODE_NONE;
+        if (symbol->failed || symbol->kind != SYMBOL_CONSTANT)
+            continue;
+        const struct graph_node *value = graph_node(machine->graph, symbol->value);
+        if (value->op != GRAPH_CONSTANT || !isfinite(value->value)) {
+            message_fault(&reading->source, symbol->place, "the value of this constant is not a finite number");
+            symbol->failed = true;
+        }
+    }
+}

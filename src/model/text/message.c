@@ -1,0 +1,163 @@
+/* Messages about a model text: where they are, in lines and characters, and how they are kept.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "model/text/message.h"
+
+#include "model/text/token.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+size_t message_character(const char *p, const char *end)
+{
+    unsigned char first = (unsigned char)*p;
+    if (first < 0x80)
+        return (first >= 0x20 && first != 0x7f) || first == '\t';
+    size_t n = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+    if (first < 0xc2 || first > 0xf4 || (size_t)(end - p) < n)
+        return 0;
+    uint32_t code = first & (0xffu >> (n + 1));
+    for (size_t i = 1; i < n; i++) {
+        unsigned char next = (unsigned char)p[i];
+        if ((next & 0xc0) != 0x80)
+            return 0;
+        code = code << 6 | (next & 0x3f);
+    }
+    bool too_long = (n == 3 && code < 0x800) || (n == 4 && code < 0x10000);
+    bool no_character = code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff) || code < 0xa0;
+    return too_long || no_character ? 0 : n;
+}
+
+/* Characters in a piece of the text; a byte that is part of none counts as one. */
+static uint32_t count_characters(const char *p, const char *end)
+{
+    uint32_t n = 0;
+    for (; p < end; n++) {
+        size_t length = message_character(p, end);
+        p += length ? length : 1;
+    }
+    return n;
+}
+
+uint32_t message_line(const struct source *source, uint32_t offset)
+{
+    uint32_t line = 1;
+    const char *p = source->text, *end = p + offset;
+    while ((p = memchr(p, '\n', (size_t)(end - p)))) {
+        p++;
+        line++;
+    }
+    return line;
+}
+
+struct span message_token_at(const struct source *source, uint32_t offset)
+{
+    struct token token;
+    struct lexer lexer;
+    token_begin(&lexer, source, NULL);
+    lexer.at = offset;
+    token_next(&lexer, &token);
+    return token.length ? token.span : (struct span){offset, 1};
+}
+
+/* Where the next message goes: an error takes the place of the last warning if all places are taken; or NULL. */
+static struct text_message *room_for(struct text_messages *messages, bool is_error)
+{
+    if (messages->n_message < TEXT_MAX_MESSAGES)
+        return &messages->message[messages->n_message];
+    for (size_t i = messages->n_message; is_error && i-- > 0;)
+        if (!messages->message[i].is_error)
+            return &messages->message[i];
+    return NULL;
+}
+
+bool message_is_kept(const struct source *source)
+{
+    return !source->messages->message || room_for(source->messages, true);
+}
+
+static void place(const struct source *source, struct span at, struct text_message *message)
+{
+    const char *text = source->text, *p = text + at.offset, *begin = p, *end = p + at.length;
+    while (begin > text && begin[-1] != '\n')
+        begin--;
+    if (begin == text && source->n_byte >= 3 && !memcmp(text, "\xef\xbb\xbf", 3) && at.offset >= 3)
+        begin += 3;
+    const char *line_end = memchr(p, '\n', (size_t)(end - p)); /* underline nothing beyond the first line */
+    if (line_end)
+        end = line_end > p ? line_end : p;
+    message->line = message_line(source, at.offset);
+    message->column = 1 + count_characters(begin, p);
+    message->length = count_characters(p, end);
+    if (message->length == 0)
+        message->length = 1;
+}
+
+static void say(struct source *source, bool is_error, struct span at, const char *format, va_list arguments)
+{
+    struct text_messages *messages = source->messages;
+    messages->n_error += is_error;
+    if (!messages->message)
+        messages->message = calloc(TEXT_MAX_MESSAGES, sizeof *messages->message);
+    struct text_message *message = messages->message ? room_for(messages, is_error) : NULL;
+    if (messages->message && !message) {
+        messages->n_dropped++;
+        return;
+    }
+    char text[1500];
+    vsnprintf(text, sizeof text, format, arguments);
+    char *kept = message ? strdup(text) : NULL;
+    if (!kept) {
+        source->no_memory = true;
+        return;
+    }
+    if (message->text) { /* a warning that an error displaces */
+        free(message->text);
+        messages->n_dropped++;
+    } else {
+        messages->n_message++;
+    }
+    *message = (struct text_message){.is_error = is_error, .text = kept, .length = 1};
+    if (at.length)
+        place(source, at, message);
+}
+
+void message_fault(struct source *source, struct span at, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    say(source, true, at, format, arguments);
+    va_end(arguments);
+}
+
+void message_warning(struct source *source, struct span at, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    say(source, false, at, format, arguments);
+    va_end(arguments);
+}
+
+static bool is_after(const struct text_message *a, const struct text_message *b)
+{
+    return a->line > b->line || (a->line == b->line && a->column > b->column);
+}
+
+void message_sort(struct text_messages *messages)
+{
+    for (size_t i = 1; i < messages->n_message; i++) { /* at most 100, and those of one place keep their order */
+        struct text_message moved = messages->message[i];
+        size_t j = i;
+        for (; j > 0 && is_after(&messages->message[j - 1], &moved); j--)
+            messages->message[j] = messages->message[j - 1];
+        messages->message[j] = moved;
+    }
+}
+
+void text_messages_fini(struct text_messages *messages)
+{
+    for (size_t i = 0; i < messages->n_message; i++)
+        free(messages->message[i].text);
+    free(messages->message);
+    *messages = (struct text_messages){0};
+}

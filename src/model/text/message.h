@@ -1,0 +1,39 @@
+/* Saying what is wrong with a model text: every other part of the reader reports through here, so that places, limits
+ * and lack of memory are dealt with once.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef MODEL_TEXT_MESSAGE_H
+#define MODEL_TEXT_MESSAGE_H
+
+#include "model/text/text.h"
+
+/* A piece of the text; length 0: none. */
+struct span {
+    uint32_t offset, length;
+};
+
+/* The text being read and what has been said about it. `text` is NUL-terminated at text[n_byte]. */
+struct source {
+    const char *text;
+    uint32_t n_byte;
+    struct text_messages *messages;
+    bool no_memory; /* an allocation has failed: nothing that was read may be trusted */
+};
+
+/* Where it is: the piece to underline. */
+void message_fault(struct source *source, struct span at, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+void message_warning(struct source *source, struct span at, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Whether one more fault would be kept: else what it costs to compose it can be saved. */
+bool message_is_kept(const struct source *source);
+/* By line and column. */
+void message_sort(struct text_messages *messages);
+
+/* The name, number or sign that begins at `offset`. */
+struct span message_token_at(const struct source *source, uint32_t offset);
+uint32_t message_line(const struct source *source, uint32_t offset);
+
+/* Bytes of the UTF-8 character at p < end, 0 if it is none or a control character (tab is allowed). */
+size_t message_character(const char *p, const char *end);
+
+#endif

@@ -1,0 +1,251 @@
+/* Statements that define several things in a list: parameters, constants, covariates, initial values, observables; and
+ * the attributes that go with them.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "model/text/parser.h"
+
+#include <string.h>
+
+static bool stop(struct parser *parser, const char *expected)
+{
+    parser_unexpected(parser, expected);
+    return false;
+}
+
+static bool read_unit(struct parser *parser, struct span *unit)
+{
+    struct token label = *parser_peek(parser, 0);
+    if (label.kind != TOKEN_STRING)
+        return stop(parser, "a label in double quotes");
+    parser_take(parser);
+    *unit = (struct span){label.offset + 1, label.length - 2};
+    return true;
+}
+
+static bool read_scale(struct parser *parser, const char **scale)
+{
+    static const char *const names[] = {"lin", "log", "log10"};
+    struct token token = *parser_peek(parser, 0);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (token.kind == TOKEN_NAME && strlen(names[i]) == token.length &&
+            !strncmp(parser->reading->source.text + token.offset, names[i], token.length)) {
+            *scale = names[i];
+            parser_take(parser);
+            return true;
+        }
+    return stop(parser, "`lin`, `log` or `log10`");
+}
+
+static bool read_bounds(struct parser *parser, uint32_t *lower, uint32_t *upper)
+{
+    if (!parser_accept(parser, TOKEN_OPEN_BRACKET))
+        return stop(parser, "`[LOWER, UPPER]`");
+    const struct formula *formulas;
+    *lower = parser_bound(parser, ROLE_LOWER);
+    formulas = parser->reading->formulas.item;
+    if (*lower == NONE || formulas[*lower].failed)
+        return false;
+    if (!parser_accept(parser, TOKEN_COMMA))
+        return stop(parser, "a comma and the upper bound");
+    *upper = parser_bound(parser, ROLE_UPPER);
+    formulas = parser->reading->formulas.item;
+    if (*upper == NONE || formulas[*upper].failed)
+        return false;
+    return parser_accept(parser, TOKEN_CLOSE_BRACKET) || stop(parser, "`]`");
+}
+
+static bool read_formula(struct parser *parser, enum formula_role role, uint32_t *formula)
+{
+    *formula = parser_expression(parser, role);
+    return *formula != NONE && !parser->reading->formulas.item[*formula].failed;
+}
+
+static bool read_attribute(struct parser *parser, enum word word, const struct attributes *into)
+{
+    switch (word) {
+    case WORD_UNIT: return read_unit(parser, into->unit);
+    case WORD_SCALE: return read_scale(parser, into->scale);
+    case WORD_IN: return read_bounds(parser, into->lower, into->upper);
+    case WORD_SD: return read_formula(parser, ROLE_SD, into->sd);
+    default: return read_formula(parser, ROLE_T0, into->from);
+    }
+}
+
+bool parser_attributes(struct parser *parser, const struct attributes *into)
+{
+    unsigned seen = 0;
+    for (;;) {
+        struct token token = *parser_peek(parser, 0);
+        enum word word = token.reserved ? token.reserved->word : WORD_NONE;
+        bool known = word == WORD_UNIT || word == WORD_SCALE || word == WORD_IN || word == WORD_SD || word == WORD_FROM;
+        if (!known)
+            return true;
+        bool fits = (word == WORD_UNIT && into->unit) || (word == WORD_SCALE && into->scale) ||
+                    (word == WORD_IN && into->lower) || (word == WORD_SD && into->sd) ||
+                    (word == WORD_FROM && into->from);
+        if (!fits || seen & 1u << word) {
+            message_fault(&parser->reading->source, token.span,
+                          fits ? "`%s` is here twice" : "`%s` does not belong here",
+                          token.reserved->name);
+            return false;
+        }
+        seen |= 1u << word;
+        parser_take(parser);
+        if (!read_attribute(parser, word, into))
+            return false;
+    }
+}
+
+/* After one item of a list: true if another one follows. `good`: the item was understood. */
+static bool next_item(struct parser *parser, bool good)
+{
+    if (reading_is_over(parser->reading))
+        return false;
+    if (!good)
+        parser_skip(parser, true);
+    const struct token token = *parser_peek(parser, 0);
+    if (parser_accept(parser, TOKEN_COMMA))
+        return true;
+    if (token.kind == TOKEN_BREAK || token.kind == TOKEN_END)
+        return false;
+    enum token_kind next = parser_peek(parser, 1)->kind;
+    if (token.kind == TOKEN_NAME && !token.reserved && next == TOKEN_EQUAL) {
+        message_fault(&parser->reading->source, token.span, "a comma is missing before `%.*s`",
+                      SPAN_ARGUMENTS(parser->reading, token.span));
+        return true;
+    }
+    parser_unexpected(parser, "a comma or the end of the statement");
+    parser_skip(parser, true);
+    return parser_accept(parser, TOKEN_COMMA);
+}
+
+/* A name and what it means; NONE if there is none (which has been said). */
+static uint32_t define_next(struct parser *parser, enum symbol_kind kind, const char *what, bool *defined)
+{
+    struct token name = parser_name(parser, what);
+    uint32_t symbol = name.length ? symbol_of(parser->reading, name.span) : NONE;
+    *defined = symbol != NONE && symbol_define(parser->reading, symbol, kind, name.span, name.line);
+    return symbol;
+}
+
+static void fail_symbol(struct parser *parser, uint32_t symbol, bool defined)
+{
+    if (defined)
+        parser->reading->symbols.item[symbol].failed = true;
+}
+
+void parser_parameters(struct parser *parser)
+{
+    struct reading *reading = parser->reading;
+    bool good, defined;
+    do {
+        struct stated_parameter read = {.start = NONE, .lower = NONE, .upper = NONE};
+        read.symbol = define_next(parser, SYMBOL_PARAMETER, "the name of a parameter", &defined);
+        good = read.symbol != NONE && parser_equal(parser);
+        good = good && read_formula(parser, ROLE_START, &read.start);
+        struct attributes attributes = {.unit = &read.unit, .scale = &read.scale, .lower = &read.lower,
+                                        .upper = &read.upper};
+        good = good && parser_attributes(parser, &attributes);
+        if (!defined)
+            continue;
+        struct stated_parameter *kept = list_add(reading, &reading->parameters, READING_MAX_SYMBOL);
+        if (!kept)
+            return;
+        *kept = read;
+        reading->symbols.item[read.symbol].index = reading->parameters.n - 1;
+    } while (next_item(parser, good));
+}
+
+void parser_constants(struct parser *parser)
+{
+    bool good, defined;
+    do {
+        uint32_t formula = NONE;
+        uint32_t symbol = define_next(parser, SYMBOL_CONSTANT, "the name of a constant", &defined);
+        good = symbol != NONE && parser_equal(parser);
+        good = good && read_formula(parser, ROLE_CONSTANT, &formula);
+        if (defined)
+            parser->reading->symbols.item[symbol].formula = formula;
+        if (!good)
+            fail_symbol(parser, symbol, defined);
+    } while (next_item(parser, good));
+}
+
+void parser_covariates(struct parser *parser)
+{
+    struct reading *reading = parser->reading;
+    bool good, defined;
+    do {
+        struct stated_covariate read = {0};
+        read.symbol = define_next(parser, SYMBOL_COVARIATE, "the name of a covariate", &defined);
+        good = read.symbol != NONE && parser_attributes(parser, &(struct attributes){.unit = &read.unit});
+        if (!defined)
+            continue;
+        struct stated_covariate *kept = list_add(reading, &reading->covariates, READING_MAX_SYMBOL);
+        if (!kept)
+            return;
+        *kept = read;
+        reading->symbols.item[read.symbol].index = reading->covariates.n - 1;
+    } while (next_item(parser, good));
+}
+
+bool parser_initial_value(struct parser *parser, const struct token *name)
+{
+    struct reading *reading = parser->reading;
+    struct stated_initial read = {.formula = NONE, .line = name->line, .place = name->span};
+    read.symbol = symbol_of(reading, name->span);
+    bool good = read.symbol != NONE && parser_equal(parser);
+    good = good && read_formula(parser, ROLE_INITIAL, &read.formula);
+    good = good && parser_attributes(parser, &(struct attributes){.unit = &read.unit});
+    if (read.symbol == NONE)
+        return false;
+    struct symbol *symbol = &reading->symbols.item[read.symbol];
+    if (symbol->initial != NONE) {
+        message_fault(&reading->source, name->span, "the initial value of `%.*s` is given twice, first in line %u",
+                      SPAN_ARGUMENTS(reading, name->span), (unsigned)reading->initials.item[symbol->initial].line);
+        return good;
+    }
+    symbol->initial = reading->initials.n;
+    struct stated_initial *kept = list_add(reading, &reading->initials, READING_MAX_SYMBOL);
+    if (kept)
+        *kept = read;
+    return good && kept;
+}
+
+void parser_initials(struct parser *parser)
+{
+    struct token name;
+    do {
+        name = parser_name(parser, "the name of a state");
+    } while (next_item(parser, name.length && parser_initial_value(parser, &name)));
+}
+
+void parser_observables(struct parser *parser)
+{
+    struct reading *reading = parser->reading;
+    bool good;
+    do {
+        struct token name = parser_name(parser, "a name for what is measured");
+        enum token_kind next = parser_peek(parser, 0)->kind;
+        good = name.length && !name.reserved && next != TOKEN_OPEN && (next < TOKEN_PLUS || next == TOKEN_LESS ||
+                                                                       next > TOKEN_NOT);
+        if (name.length && !good)
+            message_fault(&reading->source, name.span,
+                          "an expression that is observed needs a name: `observe NAME = EXPR`");
+        struct stated_observable read = {.symbol = NONE, .sd = NONE, .line = name.line, .place = name.span};
+        read.symbol = good ? symbol_of(reading, name.span) : NONE;
+        good = read.symbol != NONE;
+        if (good && (next == TOKEN_EQUAL || next == TOKEN_COLON_EQUAL || next == TOKEN_LESS)) {
+            uint32_t formula = NONE;
+            good = parser_equal(parser) && read_formula(parser, ROLE_VALUE, &formula);
+            if (symbol_define(reading, read.symbol, SYMBOL_INTERMEDIATE, name.span, name.line)) {
+                reading->symbols.item[read.symbol].formula = formula;
+                reading->symbols.item[read.symbol].failed = !good;
+            }
+        }
+        good = good && parser_attributes(parser, &(struct attributes){.unit = &read.unit, .sd = &read.sd});
+        struct stated_observable *kept =
+            read.symbol != NONE ? list_add(reading, &reading->observables, READING_MAX_SYMBOL) : NULL;
+        if (kept)
+            *kept = read;
+    } while (next_item(parser, good));
+}

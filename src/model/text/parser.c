@@ -1,0 +1,98 @@
+/* The parser's view of the tokens: looking ahead, passing over what was not understood.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "model/text/parser.h"
+
+#include <string.h>
+
+const struct token *parser_peek(struct parser *parser, uint32_t k)
+{
+    while (parser->n_ahead <= k) {
+        token_next(&parser->lexer, &parser->ahead[(parser->first + parser->n_ahead) % PARSER_AHEAD]);
+        parser->n_ahead++;
+    }
+    return &parser->ahead[(parser->first + k) % PARSER_AHEAD];
+}
+
+struct token parser_take(struct parser *parser)
+{
+    struct token token = *parser_peek(parser, 0);
+    if (token.kind == TOKEN_END)
+        return token;
+    parser->first = (parser->first + 1) % PARSER_AHEAD;
+    parser->n_ahead--;
+    parser->last_end = token.offset + token.length;
+    parser->position = AT_ANYTHING;
+    parser->n_open += token.kind == TOKEN_OPEN || token.kind == TOKEN_OPEN_BRACKET;
+    parser->n_open -= parser->n_open > 0 && (token.kind == TOKEN_CLOSE || token.kind == TOKEN_CLOSE_BRACKET);
+    if (token.kind == TOKEN_BREAK)
+        parser->n_open = 0;
+    return token;
+}
+
+bool parser_accept(struct parser *parser, enum token_kind kind)
+{
+    if (parser_peek(parser, 0)->kind != kind)
+        return false;
+    parser_take(parser);
+    return true;
+}
+
+bool parser_is_word(struct parser *parser, uint32_t k, enum word word)
+{
+    const struct token *token = parser_peek(parser, k);
+    return token->reserved && token->reserved->word == word;
+}
+
+void parser_skip(struct parser *parser, bool to_comma)
+{
+    for (;;) {
+        enum token_kind kind = parser_peek(parser, 0)->kind;
+        bool at_comma = to_comma && parser->n_open == 0 && kind == TOKEN_COMMA;
+        if (kind == TOKEN_END || kind == TOKEN_BREAK || at_comma)
+            return;
+        struct token passed = parser_take(parser);
+        enum token_kind next = parser_peek(parser, 0)->kind;
+        if (passed.kind == TOKEN_NAME && (next == TOKEN_EQUAL || next == TOKEN_PRIME || next == TOKEN_COLON_EQUAL))
+            symbol_excuse(parser->reading, passed.span);
+    }
+}
+
+void parser_end(struct parser *parser, const char *expected)
+{
+    enum token_kind kind = parser_peek(parser, 0)->kind;
+    if (kind == TOKEN_BREAK || kind == TOKEN_END)
+        return;
+    parser_unexpected(parser, expected);
+    parser_skip(parser, false);
+}
+
+bool parser_equal(struct parser *parser)
+{
+    struct source *source = &parser->reading->source;
+    struct token token = *parser_peek(parser, 0), next = *parser_peek(parser, 1);
+    bool arrow = token.kind == TOKEN_LESS && next.kind == TOKEN_MINUS && !next.after_blank;
+    if (token.kind == TOKEN_EQUAL) {
+        parser_take(parser);
+        return true;
+    }
+    if (arrow || token.kind == TOKEN_COLON_EQUAL || token.kind == TOKEN_EQUAL_EQUAL) {
+        message_fault(source, (struct span){token.offset, 2}, "write `=` to define something");
+        parser_take(parser);
+        if (arrow)
+            parser_take(parser);
+        return true;
+    }
+    parser_unexpected(parser, "`=`");
+    return false;
+}
+
+struct token parser_name(struct parser *parser, const char *what)
+{
+    struct token token = *parser_peek(parser, 0);
+    if (token.kind == TOKEN_NAME)
+        return parser_take(parser);
+    parser_unexpected(parser, what);
+    token.length = 0;
+    return token;
+}
+

@@ -1,0 +1,93 @@
+/* Messages as a person reads them: the line of the text with a caret under the place.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "model/text/message.h"
+
+#include <string.h>
+
+/* Of a long line only so many characters around the place are shown. */
+enum { SHOWN_BEFORE = 60, SHOWN = 110 };
+
+/* Lines of the text, found one after the other. */
+struct lines {
+    const char *p, *end; /* the current line's begin; the text's end */
+    uint32_t line;
+};
+
+/* The line's begin and end without its line break. Lines must be asked for in order. */
+static const char *find_line(struct lines *lines, uint32_t line, const char **line_end)
+{
+    const char *next;
+    while (lines->line < line && (next = memchr(lines->p, '\n', (size_t)(lines->end - lines->p)))) {
+        lines->p = next + 1;
+        lines->line++;
+    }
+    const char *end = memchr(lines->p, '\n', (size_t)(lines->end - lines->p));
+    if (!end)
+        end = lines->end;
+    if (end > lines->p && end[-1] == '\r')
+        end--;
+    *line_end = end;
+    return lines->p;
+}
+
+static const char *next_character(const char *p, const char *end)
+{
+    size_t n = message_character(p, end);
+    return p + (n ? n : 1);
+}
+
+/* One column for each character, whatever stands there: nothing in the text can move the terminal's cursor. */
+static void put_character(const char *p, const char *end, FILE *out)
+{
+    size_t n = message_character(p, end);
+    if (n == 0)
+        fputc('?', out);
+    else if (*p == '\t')
+        fputc(' ', out);
+    else
+        fwrite(p, 1, n, out);
+}
+
+static void quote(const struct text_message *message, const char *p, const char *end, bool color, FILE *out)
+{
+    uint32_t column = 1, skip = message->column > SHOWN_BEFORE + 20 ? message->column - SHOWN_BEFORE : 1;
+    while (p < end && column < skip) {
+        p = next_character(p, end);
+        column++;
+    }
+    uint32_t first = column;
+    fputs(first > 1 ? "    ..." : "    ", out);
+    for (; p < end && column < first + SHOWN; column++) {
+        put_character(p, end, out);
+        p = next_character(p, end);
+    }
+    fprintf(out, "%s\n%*s%s", p < end ? "..." : "", (int)(message->column - first) + (first > 1 ? 7 : 4), "",
+            color ? "\033[1;32m" : "");
+    uint32_t last = message->column + message->length - 1;
+    fputc('^', out);
+    for (uint32_t i = message->column + 1; i <= last && i < first + SHOWN; i++)
+        fputc('~', out);
+    fprintf(out, "%s\n", color ? "\033[0m" : "");
+}
+
+void text_messages_print(const struct text_messages *messages, const char *text, size_t n_byte, const char *origin,
+                         bool color, FILE *out)
+{
+    size_t mark = n_byte >= 3 && !memcmp(text, "\xef\xbb\xbf", 3) ? 3 : 0; /* a byte order mark is in no column */
+    struct lines lines = {text + mark, text + n_byte, 1};
+    for (size_t i = 0; i < messages->n_message; i++) {
+        const struct text_message *message = &messages->message[i];
+        const char *kind = message->is_error ? "error" : "warning";
+        const char *shade = message->is_error ? "\033[1;31m" : "\033[1;35m";
+        fputs(origin, out);
+        if (message->line)
+            fprintf(out, ":%u:%u", (unsigned)message->line, (unsigned)message->column);
+        fprintf(out, ": %s%s:%s %s\n", color ? shade : "", kind, color ? "\033[0m" : "", message->text);
+        if (message->line) {
+            const char *end, *begin = find_line(&lines, message->line, &end);
+            quote(message, begin, end, color, out);
+        }
+    }
+    if (messages->n_dropped)
+        fprintf(out, "%s: %zu more message%s\n", origin, messages->n_dropped, messages->n_dropped > 1 ? "s" : "");
+}

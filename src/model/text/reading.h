@@ -1,0 +1,106 @@
+/* What is known about a model text while it is being read: names, formulas in postfix code, and what the statements
+ * said. The parser fills it, resolve.c orders it, evaluate.c turns it into nodes, equate.c into equations.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef MODEL_TEXT_READING_H
+#define MODEL_TEXT_READING_H
+
+#include "model/text/code.h"
+#include "model/text/message.h"
+#include "model/text/token.h"
+
+/* What a text may hold, so that its memory is bounded. */
+enum {
+    READING_MAX_NAME = 100,          /* characters */
+    READING_MAX_SYMBOL = 1 << 20,
+    READING_MAX_KIND = 100000,       /* states, parameters, ...: what a plugin may have */
+    READING_MAX_CODE = 1 << 23,      /* instructions */
+    READING_MAX_ARGUMENT = 64,       /* of a function of one's own */
+    READING_MAX_DEPTH = 1000,        /* brackets and ifs within each other */
+    READING_MAX_STEP = 1 << 24       /* instructions carried out, functions being expanded */
+};
+
+enum symbol_kind {
+    SYMBOL_UNKNOWN, SYMBOL_PARAMETER, SYMBOL_CONSTANT, SYMBOL_COVARIATE, SYMBOL_STATE, SYMBOL_INTERMEDIATE,
+    SYMBOL_FUNCTION
+};
+
+enum symbol_mark { MARK_NEW, MARK_OPEN, MARK_DONE };
+
+struct symbol {
+    struct span name;
+    struct span place;   /* of its definition; length 0: none */
+    uint8_t kind, mark;
+    bool failed;         /* its definition is wrong or was not understood: no more is said about it */
+    bool used;           /* it has a way into the results */
+    bool in_derivative;  /* ... into a derivative of a state */
+    bool is_constant;    /* of functions: there is nothing but numbers, constants and arguments in it */
+    uint32_t line;
+    uint32_t n_argument; /* of a function */
+    uint32_t index;      /* among those of its kind */
+    uint32_t formula;    /* of a constant, intermediate, function or the derivative of a state; or NONE */
+    uint32_t initial;    /* of a state, in initials; or NONE */
+    uint32_t state;      /* one that its value depends on, or NONE */
+    node value;
+};
+
+struct stated_initial {
+    uint32_t symbol, formula, line;
+    struct span unit, place;
+};
+
+struct stated_parameter {
+    uint32_t symbol, start, lower, upper; /* formulas; bounds may be NONE */
+    struct span unit;
+    const char *scale;
+};
+
+struct stated_covariate {
+    uint32_t symbol;
+    struct span unit;
+};
+
+struct stated_observable {
+    uint32_t symbol, sd, line; /* sd: formula or NONE */
+    struct span unit, place;
+};
+
+/* A growing array. */
+#define LIST(type) struct { type *item; uint32_t n, capacity; }
+
+struct reading {
+    struct source source;
+    unsigned char key[32]; /* of the hash of names: made of the text, so that no text is slow for all */
+    LIST(struct symbol) symbols;
+    uint32_t *slot; /* hash table of symbols */
+    uint32_t n_slot;
+    LIST(struct instruction) code;
+    LIST(struct formula) formulas;
+    LIST(uint32_t) states; /* symbols, by the order of their derivatives */
+    LIST(struct stated_initial) initials;
+    LIST(struct stated_parameter) parameters;
+    LIST(struct stated_covariate) covariates;
+    LIST(struct stated_observable) observables;
+    LIST(uint32_t) order; /* constants, intermediates and functions, each after those that it uses */
+    struct span name, description, time_unit, model_place, time_place;
+    uint32_t t0; /* formula or NONE */
+    bool too_large;
+};
+
+/* One more item at the end, zeroed; NULL when memory is out or there are `most` (then the reading says so). */
+#define list_add(reading, list, most) \
+    ((list)->n < (list)->capacity || \
+             ((list)->item = reading_grow((reading), (list)->item, &(list)->capacity, sizeof *(list)->item, (most)), \
+              (list)->n < (list)->capacity) \
+         ? memset(&(list)->item[(list)->n++], 0, sizeof *(list)->item) \
+         : NULL)
+/* The array with more room; as it was, its capacity too, if there is none. */
+void *reading_grow(struct reading *reading, void *item, uint32_t *capacity, size_t size, uint32_t most);
+/* Stops everything: nothing that was read counts. */
+bool reading_is_over(const struct reading *reading);
+void reading_fini(struct reading *reading);
+
+/* For messages: precision and pointer of "%.*s". */
+#define SPAN_ARGUMENTS(reading, span) \
+    (int)((span).length < READING_MAX_NAME ? (span).length : READING_MAX_NAME), (reading)->source.text + (span).offset
+
+#endif

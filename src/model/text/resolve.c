@@ -1,0 +1,292 @@
+/* Names and order: who is who, who needs whom. All walks have their own stack, so that no chain of definitions is too
+ * long.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "model/text/resolve.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void unknown_name(struct reading *reading, struct symbol *symbol, struct span at, bool as_function)
+{
+    struct name_text near = {""};
+    if (message_is_kept(&reading->source))
+        near = symbol_nearest(reading, symbol->name, as_function);
+    message_fault(&reading->source, at, "%s`%.*s` is not defined%s%s%s", as_function ? "the function " : "",
+                  SPAN_ARGUMENTS(reading, symbol->name), near.text[0] ? "; did you mean `" : "", near.text,
+                  near.text[0] ? "`?" : "");
+    symbol->failed = true; /* once is enough */
+}
+
+/* True if the name stands rightly where it stands. */
+static bool check_name(struct reading *reading, const struct instruction *code)
+{
+    struct symbol *symbol = &reading->symbols.item[code->symbol];
+    struct source *source = &reading->source;
+    bool is_call = code->kind == CODE_CALL;
+    if (symbol->kind == SYMBOL_UNKNOWN && symbol->failed)
+        return false;
+    struct span at = {code->offset, symbol->name.length};
+    if (symbol->kind == SYMBOL_UNKNOWN) {
+        unknown_name(reading, symbol, at, is_call);
+        return false;
+    }
+    if (is_call && symbol->kind != SYMBOL_FUNCTION) {
+        if (symbol->kind == SYMBOL_STATE)
+            message_fault(source, at,
+                          "`%.*s` is a state, not a function: write `%.*s` for its value now, a `*` for a product; "
+                          "an initial value that is needed in formulas gets a name of its own",
+                          SPAN_ARGUMENTS(reading, symbol->name), SPAN_ARGUMENTS(reading, symbol->name));
+        else
+            message_fault(source, at, "`%.*s` is %s, not a function: is a `*` missing before the bracket?",
+                          SPAN_ARGUMENTS(reading, symbol->name), symbol_kind_name(symbol->kind));
+        return false;
+    }
+    if (!is_call && symbol->kind == SYMBOL_FUNCTION) {
+        message_fault(source, at, "`%.*s` is a function: it needs its arguments in parentheses",
+                      SPAN_ARGUMENTS(reading, symbol->name));
+        return false;
+    }
+    if (is_call && !symbol->failed && code->n_argument != symbol->n_argument) {
+        message_fault(source, at, "`%.*s` takes %u argument%s, not %u (it is defined in line %u)",
+                      SPAN_ARGUMENTS(reading, symbol->name), (unsigned)symbol->n_argument,
+                      symbol->n_argument == 1 ? "" : "s", (unsigned)code->n_argument, (unsigned)symbol->line);
+        return false;
+    }
+    return true;
+}
+
+void resolve_names(struct reading *reading)
+{
+    for (uint32_t i = 0; i < reading->formulas.n; i++) {
+        struct formula *formula = &reading->formulas.item[i];
+        for (uint32_t k = 0; k < formula->n; k++) {
+            const struct instruction *code = &reading->code.item[formula->first + k];
+            if ((code->kind == CODE_NAME || code->kind == CODE_CALL) && !check_name(reading, code))
+                formula->failed = true;
+        }
+    }
+    for (uint32_t i = 0; i < reading->observables.n; i++) {
+        const struct stated_observable *observable = &reading->observables.item[i];
+        struct symbol *symbol = &reading->symbols.item[observable->symbol];
+        if (symbol->failed)
+            continue;
+        if (symbol->kind == SYMBOL_UNKNOWN)
+            unknown_name(reading, symbol, observable->place, false);
+        else if (symbol->kind == SYMBOL_FUNCTION)
+            message_fault(&reading->source, observable->place,
+                          "a function cannot be observed: write `observe NAME = EXPR`");
+    }
+}
+
+/* A symbol being worked on and the next of its instructions. */
+struct visit { uint32_t symbol, next; };
+
+struct visits { LIST(struct visit) stack; };
+
+static bool begin_visit(struct reading *reading, struct visits *visits, uint32_t which)
+{
+    struct visit *visit = list_add(reading, &visits->stack, READING_MAX_SYMBOL);
+    if (!visit)
+        return false;
+    struct symbol *symbol = &reading->symbols.item[which];
+    visit->symbol = which;
+    symbol->mark = MARK_OPEN;
+    symbol->is_constant = true;
+    if (symbol->formula == NONE || reading->formulas.item[symbol->formula].failed)
+        symbol->failed = true;
+    return true;
+}
+
+static void report_cycle(struct reading *reading, const struct visits *visits, uint32_t back_to, uint32_t offset)
+{
+    enum { MAX_TOLD = 8 };
+    uint32_t first = visits->stack.n;
+    bool known = false;
+    while (visits->stack.item[--first].symbol != back_to)
+        known |= reading->symbols.item[visits->stack.item[first].symbol].failed;
+    known |= reading->symbols.item[back_to].failed;
+    char text[MAX_TOLD * (READING_MAX_NAME + 20) + 100] = "";
+    size_t used = 0;
+    uint32_t n = visits->stack.n - first;
+    for (uint32_t i = 0; i < n; i++) {
+        struct symbol *symbol = &reading->symbols.item[visits->stack.item[first + i].symbol];
+        symbol->failed = true;
+        if (i < MAX_TOLD)
+            used += (size_t)snprintf(text + used, sizeof text - used, "`%.*s` needs ",
+                                     SPAN_ARGUMENTS(reading, symbol->name));
+    }
+    if (known)
+        return;
+    const struct symbol *symbol = &reading->symbols.item[back_to];
+    struct span at = {offset, symbol->name.length};
+    if (n > MAX_TOLD)
+        snprintf(text + used, sizeof text - used, "... (%u more) needs ", (unsigned)(n - MAX_TOLD));
+    message_fault(&reading->source, at, "%s: %s`%.*s`",
+                  symbol->kind == SYMBOL_FUNCTION ? "a function may not call itself" : "a definition in a circle",
+                  text, SPAN_ARGUMENTS(reading, symbol->name));
+}
+
+/* What a use means for the user. */
+static void inherit(struct reading *reading, struct symbol *user, uint32_t which)
+{
+    const struct symbol *used = &reading->symbols.item[which];
+    uint32_t state = used->kind == SYMBOL_STATE ? which : used->state;
+    if (user->state == NONE)
+        user->state = state;
+    user->is_constant &= used->kind == SYMBOL_CONSTANT || (used->kind == SYMBOL_FUNCTION && used->is_constant);
+    user->failed |= used->failed;
+}
+
+static bool has_formula(const struct symbol *symbol)
+{
+    return symbol->kind == SYMBOL_CONSTANT || symbol->kind == SYMBOL_INTERMEDIATE || symbol->kind == SYMBOL_FUNCTION;
+}
+
+/* Goes on with the symbol on top of the stack; false when memory is out. */
+static bool go_on(struct reading *reading, struct visits *visits)
+{
+    struct visit *visit = &visits->stack.item[visits->stack.n - 1];
+    struct symbol *symbol = &reading->symbols.item[visit->symbol];
+    static const struct formula nothing;
+    const struct formula *formula = symbol->formula == NONE ? &nothing : &reading->formulas.item[symbol->formula];
+    for (; !(formula->failed) && visit->next < formula->n; visit->next++) {
+        const struct instruction *code = &reading->code.item[formula->first + visit->next];
+        if (code->kind == CODE_TIME)
+            symbol->is_constant = false;
+        if (code->kind != CODE_NAME && code->kind != CODE_CALL)
+            continue;
+        const struct symbol *used = &reading->symbols.item[code->symbol];
+        if (has_formula(used) && used->mark == MARK_NEW)
+            return begin_visit(reading, visits, code->symbol);
+        if (has_formula(used) && used->mark == MARK_OPEN)
+            report_cycle(reading, visits, code->symbol, code->offset);
+        inherit(reading, symbol, code->symbol);
+    }
+    symbol->mark = MARK_DONE;
+    uint32_t *place = list_add(reading, &reading->order, READING_MAX_SYMBOL);
+    if (place)
+        *place = visit->symbol;
+    visits->stack.n--;
+    return place;
+}
+
+void resolve_order(struct reading *reading)
+{
+    struct visits visits = {{0}};
+    bool good = true;
+    for (uint32_t i = 0; good && i < reading->symbols.n; i++) {
+        const struct symbol *symbol = &reading->symbols.item[i];
+        if (!has_formula(symbol) || symbol->mark != MARK_NEW)
+            continue;
+        good = begin_visit(reading, &visits, i);
+        while (good && visits.stack.n > 0)
+            good = go_on(reading, &visits);
+    }
+    free(visits.stack.item);
+}
+
+/* A name in a formula that may hold constants only. */
+static void check_constant_name(struct reading *reading, struct formula *formula, const struct instruction *code)
+{
+    const struct symbol *symbol = code->kind == CODE_TIME ? NULL : &reading->symbols.item[code->symbol];
+    const char *hint = "";
+    if (symbol && (symbol->failed || symbol->kind == SYMBOL_CONSTANT ||
+                   (symbol->kind == SYMBOL_FUNCTION && symbol->is_constant)))
+        return;
+    if (symbol && symbol->kind == SYMBOL_INTERMEDIATE)
+        hint = symbol->is_constant ? ": make it a constant, `constant NAME = ...`" : "";
+    struct span at = message_token_at(&reading->source, code->offset);
+    message_fault(&reading->source, at, "`%.*s` is %s: only numbers and constants may stand here%s",
+                  SPAN_ARGUMENTS(reading, at), symbol ? symbol_kind_name(symbol->kind) : "the time", hint);
+    formula->failed = true;
+}
+
+static void check_initial_name(struct reading *reading, struct formula *formula, const struct instruction *code)
+{
+    const struct symbol *symbol = &reading->symbols.item[code->symbol];
+    struct span at = {code->offset, symbol->name.length};
+    if (symbol->failed || (symbol->kind != SYMBOL_STATE && symbol->state == NONE))
+        return;
+    if (symbol->kind == SYMBOL_STATE)
+        message_fault(&reading->source, at,
+                      "`%.*s` is a state: an initial value may hold parameters, covariates, constants and time",
+                      SPAN_ARGUMENTS(reading, at));
+    else
+        message_fault(&reading->source, at, "`%.*s` depends on the state `%.*s`: an initial value may hold parameters, "
+                      "covariates, constants and time", SPAN_ARGUMENTS(reading, at),
+                      SPAN_ARGUMENTS(reading, reading->symbols.item[symbol->state].name));
+    formula->failed = true;
+}
+
+void resolve_roles(struct reading *reading)
+{
+    for (uint32_t i = 0; i < reading->formulas.n; i++) {
+        struct formula *formula = &reading->formulas.item[i];
+        for (uint32_t k = 0; !formula->failed && k < formula->n; k++) {
+            const struct instruction *code = &reading->code.item[formula->first + k];
+            bool is_name = code->kind == CODE_NAME || code->kind == CODE_CALL;
+            if (formula->role >= ROLE_CONSTANT && (is_name || code->kind == CODE_TIME))
+                check_constant_name(reading, formula, code);
+            else if (formula->role == ROLE_INITIAL && is_name)
+                check_initial_name(reading, formula, code);
+        }
+    }
+    for (uint32_t i = 0; i < reading->order.n; i++) { /* constants that turned out not to be any */
+        struct symbol *symbol = &reading->symbols.item[reading->order.item[i]];
+        if (symbol->kind == SYMBOL_CONSTANT && symbol->formula != NONE)
+            symbol->failed |= reading->formulas.item[symbol->formula].failed;
+    }
+}
+
+struct marking {
+    LIST(uint32_t) stack;
+    bool derivative;
+};
+
+static void mark_formula(struct reading *reading, struct marking *marking, uint32_t which)
+{
+    if (which == NONE)
+        return;
+    const struct formula *formula = &reading->formulas.item[which];
+    for (uint32_t k = 0; k < formula->n; k++) {
+        const struct instruction *code = &reading->code.item[formula->first + k];
+        if (code->kind != CODE_NAME && code->kind != CODE_CALL)
+            continue;
+        struct symbol *symbol = &reading->symbols.item[code->symbol];
+        bool *mark = marking->derivative ? &symbol->in_derivative : &symbol->used;
+        if (*mark)
+            continue;
+        *mark = true;
+        uint32_t *waiting = has_formula(symbol) ? list_add(reading, &marking->stack, READING_MAX_SYMBOL) : NULL;
+        if (waiting)
+            *waiting = code->symbol;
+    }
+}
+
+static void mark_below(struct reading *reading, struct marking *marking)
+{
+    while (marking->stack.n > 0)
+        mark_formula(reading, marking, reading->symbols.item[marking->stack.item[--marking->stack.n]].formula);
+}
+
+void resolve_use(struct reading *reading)
+{
+    struct marking marking = {.derivative = true};
+    for (uint32_t i = 0; i < reading->states.n; i++)
+        mark_formula(reading, &marking, reading->symbols.item[reading->states.item[i]].formula);
+    mark_below(reading, &marking);
+    marking.derivative = false;
+    for (uint32_t i = 0; i < reading->observables.n; i++) {
+        struct symbol *symbol = &reading->symbols.item[reading->observables.item[i].symbol];
+        symbol->used = true;
+        if (has_formula(symbol))
+            mark_formula(reading, &marking, symbol->formula);
+    }
+    for (uint32_t i = 0; i < reading->formulas.n; i++) { /* a role is enough to be a result */
+        enum formula_role role = reading->formulas.item[i].role;
+        if (role != ROLE_VALUE && role != ROLE_FUNCTION && role != ROLE_CONSTANT)
+            mark_formula(reading, &marking, i);
+    }
+    mark_below(reading, &marking);
+    free(marking.stack.item);
+}

@@ -1,0 +1,142 @@
+/* What to say about a token that makes no sense where it stands. Most such slips are habits from other languages, and
+ * then the answer is how the same thing is written here.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "base/nearest.h"
+#include "model/text/parser.h"
+
+#include <string.h>
+
+/* Signs that other languages have. */
+static const char *sign_hint(const char *text, const struct token *token)
+{
+    switch (text[token->offset]) {
+    case '&': return "write `and` (or `&&`)";
+    case '|': return "write `or` (or `||`); for an absolute value `abs(x)`";
+    case '?': return "write `if C then A else B`";
+    case '%': return "a remainder is `x - y*floor(x/y)`; a comment begins with `#`";
+    case '@': return "options of the integrator belong to the command line (`stiffit run --help`)";
+    case '{': case '}': return "there are no blocks: one statement a line; a choice is `if C then A else B`";
+    case '~': return "the standard deviation of a measurement is `observe NAME sd EXPR`";
+    case '\\': return "a line goes on in the next one if `\\` is the last thing in it";
+    case '"': return "labels stand after `unit` or the model's name, in double quotes on one line";
+    default:
+        return (unsigned char)text[token->offset] < 0x80 ? NULL
+               : "only comments and labels may hold characters beyond ASCII";
+    }
+}
+
+/* A value where an operator should stand. */
+static bool is_value(const struct token *token)
+{
+    enum word word = token->reserved ? token->reserved->word : WORD_NONE;
+    return token->kind == TOKEN_NUMBER || token->kind == TOKEN_OPEN || word == WORD_TIME || word == WORD_PI ||
+           token_is_function(token->reserved) || (token->kind == TOKEN_NAME && !word);
+}
+
+/* After a value. */
+static const char *operator_hint(struct parser *parser, const struct token *token)
+{
+    if (token->kind == TOKEN_NUMBER)
+        return "an operator is missing before it";
+    if (is_value(token))
+        return "a `*` or another operator is missing before it";
+    switch (token->kind) {
+    case TOKEN_EQUAL: return "to compare write `==`; a statement has one `=`, after the name that it defines";
+    case TOKEN_COLON_EQUAL: return "a statement has one `=`, after the name that it defines";
+    case TOKEN_PRIME:
+        return "a derivative cannot be used in an expression: give its right-hand side a name and use that";
+    case TOKEN_CLOSE: return parser->n_open == 0 ? "no bracket is open that it could close" : NULL;
+    default: return NULL;
+    }
+}
+
+static const char *word_hint(struct parser *parser, const struct token *token)
+{
+    const char *name = parser->reading->source.text + token->offset;
+    static const struct { const char *word, *hint; } hints[] = {
+        {"elif", "write `else if`"}, {"elseif", "write `else if`"}, {"endif", "an `if` ends with its expression"},
+        {"end", "nothing needs an end here: leave it out"},
+    };
+    for (size_t i = 0; i < sizeof hints / sizeof *hints; i++)
+        if (strlen(hints[i].word) == token->length && !strncmp(name, hints[i].word, token->length))
+            return hints[i].hint;
+    if (!token->reserved)
+        return NULL;
+    if (parser->position != AT_VALUE)
+        return NULL;
+    if (token->reserved->word == WORD_INF)
+        return "infinity may stand only in the bounds of a parameter";
+    if (token_is_function(token->reserved))
+        return "a function needs its arguments in parentheses";
+    return NULL;
+}
+
+void parser_unexpected(struct parser *parser, const char *expected)
+{
+    struct reading *reading = parser->reading;
+    struct token token = *parser_peek(parser, 0);
+    struct source *source = &reading->source;
+    const char *hint = NULL;
+    struct span at = token.span;
+    char expectation[200] = "";
+    if (expected)
+        snprintf(expectation, sizeof expectation, "expected %s", expected);
+    if (token.kind == TOKEN_BREAK || token.kind == TOKEN_END) { /* the place is where the last token ended */
+        at = (struct span){parser->last_end > 0 ? parser->last_end - 1 : 0, 1};
+        message_fault(source, at, "%s, but the %s ends here%s", expectation,
+                      token.kind == TOKEN_END ? "text" : token.unclosed ? "line" : "statement",
+                      token.unclosed ? " (a bracket is still open)" : "");
+        return;
+    }
+    if (token.kind == TOKEN_UNCLOSED_STRING) {
+        message_fault(source, (struct span){at.offset, 1},
+                      "the label that begins here does not end on this line: a \" is missing");
+        return;
+    }
+    if (token.kind == TOKEN_NAME)
+        hint = word_hint(parser, &token);
+    if (!hint && token.kind == TOKEN_BAD)
+        hint = sign_hint(source->text, &token);
+    if (!hint && ((token.kind == TOKEN_OPEN_BRACKET && parser->position != AT_ANYTHING) ||
+                  (token.kind == TOKEN_CLOSE_BRACKET && parser->position == AT_OPERATOR)))
+        hint = "there are no arrays: write x1 for x[1]; expressions take round brackets";
+    if (!hint && parser->position == AT_OPERATOR)
+        hint = operator_hint(parser, &token);
+    const char *p = source->text + token.offset;
+    char found[READING_MAX_NAME + 30];
+    if (token.kind == TOKEN_BAD && !message_character(p, p + token.length))
+        snprintf(found, sizeof found, "byte 0x%02x", (unsigned char)*p);
+    else if (token.kind == TOKEN_STRING)
+        snprintf(found, sizeof found, "a label");
+    else
+        snprintf(found, sizeof found, "`%.*s`", SPAN_ARGUMENTS(reading, token.span));
+    message_fault(source, at, "%s%s%s%s%s", hint || !expected ? "unexpected " : expectation,
+                  hint || !expected ? "" : ", found ", found, hint ? ": " : "", hint ? hint : "");
+}
+
+/* First words of statements in other languages. */
+const char *slip_statement_hint(const struct reading *reading, const struct token *token)
+{
+    static const struct { const char *word, *hint; } hints[] = {
+        {"aux", "an auxiliary quantity is just `NAME = EXPR`; to compare it with measurements `observe NAME = EXPR`"},
+        {"done", "the text ends where it ends: leave it out"},
+        {"end", "nothing needs an end here: leave it out"},
+        {"p", "parameters are `parameter NAME = VALUE, ...`"},
+        {"param", "parameters are `parameter NAME = VALUE, ...`"},
+        {"number", "constants are `constant NAME = VALUE, ...`"},
+        {"var", "a name needs no declaration: `NAME = EXPR` defines it, `NAME' = EXPR` makes it a state"},
+        {"species", "a state is what has a derivative: `NAME' = EXPR` and `NAME(0) = EXPR`"},
+        {"compartment", "write a volume as a constant or a parameter"},
+        {"def", "a function is `function NAME(ARG, ...) = EXPR`"},
+        {"return", "a function is `function NAME(ARG, ...) = EXPR`"},
+        {"global", "events are not part of the language"},
+        {"at", "events are not part of the language"},
+        {"wiener", "random terms are not part of the language"},
+        {"import", "there is nothing to import: all functions are there"},
+    };
+    const char *name = reading->source.text + token->offset;
+    for (size_t i = 0; i < sizeof hints / sizeof *hints; i++)
+        if (strlen(hints[i].word) == token->length && !strncmp(name, hints[i].word, token->length))
+            return hints[i].hint;
+    return NULL;
+}

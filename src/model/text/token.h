@@ -1,0 +1,69 @@
+/* Words of a model text: the tokeniser and the table of reserved words. Reads forward, one token at a time, and keeps
+ * none, so that the size of a text costs nothing here.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef MODEL_TEXT_TOKEN_H
+#define MODEL_TEXT_TOKEN_H
+
+#include "model/text/message.h"
+
+enum token_kind {
+    TOKEN_END,   /* of the text */
+    TOKEN_BREAK, /* end of a statement */
+    TOKEN_NAME, TOKEN_NUMBER, TOKEN_STRING,
+    TOKEN_PLUS, TOKEN_MINUS, TOKEN_STAR, TOKEN_SLASH, TOKEN_POWER,
+    TOKEN_LESS, TOKEN_LESS_EQUAL, TOKEN_GREATER, TOKEN_GREATER_EQUAL, TOKEN_EQUAL_EQUAL, TOKEN_NOT_EQUAL,
+    TOKEN_AND, TOKEN_OR, TOKEN_NOT,
+    TOKEN_EQUAL, TOKEN_OPEN, TOKEN_CLOSE, TOKEN_OPEN_BRACKET, TOKEN_CLOSE_BRACKET, TOKEN_COMMA, TOKEN_PRIME,
+    TOKEN_COLON_EQUAL, /* := */
+    TOKEN_UNCLOSED_STRING, TOKEN_BAD
+};
+
+/* What a reserved word is; words that mean the same are one. */
+enum word {
+    WORD_NONE, WORD_MODEL, WORD_TIME_STATEMENT, WORD_PARAMETER, WORD_CONSTANT, WORD_COVARIATE, WORD_INIT, WORD_FUNCTION,
+    WORD_OBSERVE, WORD_IF, WORD_THEN, WORD_ELSE, WORD_AND, WORD_OR, WORD_NOT, WORD_IN, WORD_SCALE, WORD_UNIT, WORD_SD,
+    WORD_FROM, WORD_LIN, WORD_TIME, WORD_PI, WORD_INF,
+    WORD_PIECEWISE, WORD_MIN, WORD_MAX, WORD_HEAVISIDE,
+    WORD_OPERATION /* a function that is one operation of the graph */
+};
+
+struct reserved {
+    const char *name;
+    enum word word;
+    enum graph_op op; /* of WORD_OPERATION */
+};
+
+struct token {
+    enum token_kind kind;
+    union {
+        struct span span;
+        struct { uint32_t offset, length; };
+    };
+    uint32_t line;
+    bool after_blank;                /* something that is no token stands before it */
+    bool unclosed;                   /* of a BREAK: brackets are open, yet a new statement begins */
+    const struct reserved *reserved; /* of a NAME; NULL if it is free */
+};
+
+struct lexer {
+    const char *text; /* NUL-terminated */
+    uint32_t n_byte, at, line;
+    uint32_t n_open;       /* brackets */
+    struct source *report; /* where to complain about bytes in comments and strings; NULL: nowhere */
+};
+
+/* The text must live on. */
+void token_begin(struct lexer *lexer, const struct source *source, struct source *report);
+void token_next(struct lexer *lexer, struct token *token);
+
+/* NULL if the name is free. */
+const struct reserved *token_reserved(const char *name, size_t length);
+const struct reserved *token_reserved_at(size_t index); /* NULL past the last */
+/* Of the built-in functions; `if` is none, though it can be called. */
+bool token_is_function(const struct reserved *word);
+/* Arguments of a function or of `if`, fewest and most. */
+void token_arity(const struct reserved *function, uint32_t *fewest, uint32_t *most);
+
+bool token_is_name_byte(char c, bool first);
+
+#endif
