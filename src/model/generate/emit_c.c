@@ -1,0 +1,281 @@
+/* The C source of a whole plugin: a comment that says where it is from, the model's tables, its functions, and the descriptor.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "model/generate/c_function.h"
+#include "model/generate/generate.h"
+#include "model/generate/programs.h"
+
+#include <math.h>
+#include <string.h>
+
+/* With up to so many states a model with a sparse Jacobian has a dense one, too, for those who want it. */
+enum { DENSE_UP_TO = 100, LINE_COLUMNS = 100 };
+
+struct emitter {
+    const struct equations *equations;
+    const struct functions *functions;
+    struct programs programs;
+    struct c_lines lines;
+    FILE *out;
+};
+
+static const struct {
+    enum c_axis row, column;
+    bool quotes;
+} shape[N_MODEL_FUNCTION] = {
+    [FUNCTION_initial] = {C_INITIAL, C_NOTHING, true}, [FUNCTION_rhs] = {C_RATE, C_NOTHING, true},
+    [FUNCTION_observe] = {C_OBSERVABLE, C_NOTHING, true}, [FUNCTION_noise] = {C_NOISE, C_NOTHING, true},
+    [FUNCTION_jacobian] = {C_RATE, C_STATE, false}, [FUNCTION_rhs_parameter] = {C_RATE, C_PARAMETER, false},
+    [FUNCTION_initial_parameter] = {C_INITIAL, C_PARAMETER, false},
+    [FUNCTION_observe_state] = {C_OBSERVABLE, C_STATE, false},
+    [FUNCTION_observe_parameter] = {C_OBSERVABLE, C_PARAMETER, false},
+    [FUNCTION_noise_state] = {C_NOISE, C_STATE, false}, [FUNCTION_noise_parameter] = {C_NOISE, C_PARAMETER, false},
+};
+
+/* Functions by state or of the rates are not there without states, those of the noise not without noise. */
+static bool is_there(const struct emitter *e, enum model_function f)
+{
+    const struct graph_matrix *matrix = &e->functions->of[f];
+    return matrix->n_row > 0 && matrix->n_column > 0;
+}
+
+static const char *last_part(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static void put_comment(FILE *out, const char *text) { c_comment(out, text, strlen(text)); }
+
+static void put_head(const struct emitter *e)
+{
+    const struct equations *equations = e->equations;
+    fputs("/* ", e->out);
+    put_comment(e->out, equations->name);
+    if (equations->description) {
+        fputs(": ", e->out);
+        put_comment(e->out, equations->description);
+    }
+    fputs("\n * Made from ", e->out);
+    put_comment(e->out, equations->origin ? last_part(equations->origin) : "equations");
+    fprintf(e->out, " by stiffit's model compiler, generator %d. Change the model, not this file.\n", GENERATOR_VERSION);
+    fputs(" *\n"
+          " * Names: y_ states, p_ parameters, c_ covariates, v_ intermediates, x other common parts, w_ values that are\n"
+          " * computed once per evaluation, by prepare. A number in front of a comment is a line of the model. */\n"
+          "#include <math.h>\n"
+          "#include <stiffit/model.h>\n\n", e->out);
+    unsigned helpers = c_helpers_needed(&e->programs.prepare);
+    for (int f = 0; f < N_MODEL_FUNCTION; f++)
+        helpers |= c_helpers_needed(&e->programs.of[f]);
+    c_helpers(helpers, e->out);
+}
+
+/* Tables have one line an item. */
+
+static void put_item_text(const struct emitter *e, const char *text, const char *unit)
+{
+    fputs("    ", e->out);
+    c_string(e->out, text);
+    putc(',', e->out);
+    if (unit) {
+        fputs(" /* ", e->out);
+        put_comment(e->out, unit);
+        fputs(" */", e->out);
+    }
+    putc('\n', e->out);
+}
+
+/* The same for short ones, as many to a line as there is room for. */
+static void put_packed(const struct emitter *e, const char *table)
+{
+    size_t column = LINE_COLUMNS;
+    fprintf(e->out, "static const char *const parameter_%s[] = {", table);
+    for (uint32_t i = 0; i < e->equations->n_parameter; i++) {
+        const struct equation_parameter *p = &e->equations->parameter[i];
+        const char *text = strcmp(table, "scale") == 0 ? p->scale : p->unit ? p->unit : "";
+        size_t width = strlen(text) + 4;
+        bool breaks = column + width > LINE_COLUMNS;
+        fputs(breaks ? "\n    " : " ", e->out);
+        column = (breaks ? 4 : column) + width;
+        c_string(e->out, text);
+        putc(',', e->out);
+    }
+    fputs("\n};\n", e->out);
+}
+
+static void put_names(const struct emitter *e)
+{
+    const struct equations *equations = e->equations;
+    if (equations->n_state > 0)
+        fputs("static const char *const state_name[] = {\n", e->out);
+    for (uint32_t i = 0; i < equations->n_state; i++)
+        put_item_text(e, equations->state[i].name, equations->state[i].unit);
+    fputs(equations->n_state > 0 ? "};\n" : "", e->out);
+    if (equations->n_covariate > 0)
+        fputs("static const char *const covariate_name[] = {\n", e->out);
+    for (uint32_t i = 0; i < equations->n_covariate; i++)
+        put_item_text(e, equations->covariate[i].name, equations->covariate[i].unit);
+    fputs(equations->n_covariate > 0 ? "};\n" : "", e->out);
+    fputs("static const char *const observable_name[] = {\n", e->out);
+    for (uint32_t i = 0; i < equations->n_observable; i++)
+        put_item_text(e, equations->observable[i].name, equations->observable[i].unit);
+    fputs("};\nstatic const char *const parameter_name[] = {\n", e->out);
+    for (uint32_t i = 0; i < equations->n_parameter; i++)
+        put_item_text(e, equations->parameter[i].name, NULL);
+    fputs("};\n", e->out);
+    put_packed(e, "scale");
+    put_packed(e, "unit");
+}
+
+static void put_defaults(const struct emitter *e)
+{
+    static const char *const tables[] = {"start", "lower", "upper"};
+    const struct equations *equations = e->equations;
+    for (int k = 0; k < 3; k++) {
+        fprintf(e->out, "static const double parameter_%s[] = {\n", tables[k]);
+        for (uint32_t i = 0; i < equations->n_parameter; i++) {
+            const struct equation_parameter *p = &equations->parameter[i];
+            fputs("    ", e->out);
+            c_number(e->out, k == 0 ? p->start : k == 1 ? p->lower : p->upper);
+            fprintf(e->out, ", /* %s */\n", p->name);
+        }
+        fputs("};\n", e->out);
+    }
+    static const struct { unsigned bit; const char *name; } uses[] = {
+        {STIFFIT_USE_RHS, "STIFFIT_USE_RHS"}, {STIFFIT_USE_INITIAL, "STIFFIT_USE_INITIAL"},
+        {STIFFIT_USE_OBSERVE, "STIFFIT_USE_OBSERVE"}, {STIFFIT_USE_NOISE, "STIFFIT_USE_NOISE"}};
+    fputs("static const uint8_t parameter_use[] = {\n", e->out);
+    for (uint32_t i = 0; i < equations->n_parameter; i++) {
+        const char *between = "    ";
+        unsigned use = e->functions->parameter_use[i];
+        for (size_t k = 0; k < sizeof uses / sizeof *uses; k++) {
+            if (use & uses[k].bit) {
+                fprintf(e->out, "%s%s", between, uses[k].name);
+                between = " | ";
+            }
+        }
+        fprintf(e->out, "%s, /* %s */\n", use ? "" : "    0", equations->parameter[i].name);
+    }
+    fputs("};\n\n", e->out);
+}
+
+static void put_integers(FILE *out, const char *name, const uint32_t *number, size_t n)
+{
+    fprintf(out, "static const int32_t %s[] = {", name);
+    int column = 0;
+    for (size_t i = 0; i < n; i++) {
+        column += fprintf(out, "%s%u,", column == 0 ? "\n    " : " ", (unsigned)number[i]);
+        if (column > LINE_COLUMNS)
+            column = 0;
+    }
+    fputs("\n};\n\n", out);
+}
+
+/* The dense Jacobian as the sparse one in its places. */
+static void put_spread(const struct emitter *e, size_t n_entry)
+{
+    unsigned n = e->equations->n_state;
+    fprintf(e->out, "static int jacobian(const struct stiffit_point *at, double *restrict out)\n{\n"
+                    "    double entry[%zu];\n    jacobian_sparse(at, entry);\n"
+                    "    for (int i = 0; i < %u; i++)\n        out[i] = 0.0;\n"
+                    "    for (int j = 0; j < %u; j++)\n"
+                    "        for (int k = column_start[j]; k < column_start[j + 1]; k++)\n"
+                    "            out[row_index[k] + j*%u] = entry[k];\n    return STIFFIT_OK;\n}\n\n",
+            n_entry, n * n, n, n);
+}
+
+static enum status put_functions(const struct emitter *e, struct error *error)
+{
+    struct c_printer printer = {.values = &e->programs.values, .lines = &e->lines, .out = e->out,
+                                .program = &e->programs.prepare};
+    enum status status = STATUS_OK;
+    if (e->programs.values.n_work > 0)
+        status = c_function(&printer, &(struct c_function){.name = "prepare", .n_out = e->programs.values.n_work,
+                                                           .quotes = true}, error);
+    for (int f = 0; f < N_MODEL_FUNCTION && status == STATUS_OK; f++) {
+        const struct graph_matrix *matrix = &e->functions->of[f];
+        bool sparse = f == FUNCTION_jacobian && e->programs.is_sparse;
+        if (!is_there(e, f))
+            continue;
+        struct c_function function = {.name = sparse ? "jacobian_sparse" : model_function_name(f),
+                                      .n_out = sparse ? matrix->n_entry : matrix->n_row * matrix->n_column,
+                                      .row = shape[f].row, .column = shape[f].column, .quotes = shape[f].quotes};
+        printer.program = &e->programs.of[f];
+        if (sparse) {
+            put_integers(e->out, "column_start", matrix->column_start, matrix->n_column + 1);
+            put_integers(e->out, "row_index", matrix->row, matrix->n_entry);
+        }
+        status = c_function(&printer, &function, error);
+        if (sparse && matrix->n_row <= DENSE_UP_TO)
+            put_spread(e, matrix->n_entry);
+    }
+    return status;
+}
+
+static void put_count(FILE *out, const char *field, size_t n)
+{
+    if (n > 0)
+        fprintf(out, "    .%s = %zu,\n", field, n);
+}
+
+static void put_text(FILE *out, const char *field, const char *text)
+{
+    if (!text)
+        return;
+    fprintf(out, "    .%s = ", field);
+    c_string(out, text);
+    fputs(",\n", out);
+}
+
+static void put_descriptor(const struct emitter *e)
+{
+    const struct equations *equations = e->equations;
+    bool sparse = e->programs.is_sparse;
+    FILE *out = e->out;
+    fputs("STIFFIT_EXPORT const struct stiffit_model stiffit_model = {\n    STIFFIT_MODEL_HEADER,\n", out);
+    put_text(out, "name", equations->name);
+    put_text(out, "description", equations->description);
+    put_count(out, "n_state", equations->n_state);
+    put_count(out, "n_parameter", equations->n_parameter);
+    put_count(out, "n_observable", equations->n_observable);
+    put_count(out, "n_covariate", equations->n_covariate);
+    put_count(out, "n_work", e->programs.values.n_work);
+    if (equations->n_state > 0)
+        fputs("    .state_name = state_name,\n", out);
+    if (equations->n_covariate > 0)
+        fputs("    .covariate_name = covariate_name,\n", out);
+    fputs("    .observable_name = observable_name,\n    .parameter_name = parameter_name,\n"
+          "    .parameter_start = parameter_start,\n    .parameter_lower = parameter_lower,\n"
+          "    .parameter_upper = parameter_upper,\n    .parameter_scale = parameter_scale,\n"
+          "    .parameter_unit = parameter_unit,\n    .parameter_use = parameter_use,\n    .t0 = ", out);
+    c_number(out, equations->t0);
+    fputs(",\n", out);
+    put_text(out, "time_unit", equations->time_unit);
+    if (e->programs.values.n_work > 0)
+        fputs("    .prepare = prepare,\n", out);
+    for (int f = 0; f < N_MODEL_FUNCTION; f++) {
+        if (is_there(e, f) && (f != FUNCTION_jacobian || !sparse || equations->n_state <= DENSE_UP_TO))
+            fprintf(out, "    .%s = %s,\n", model_function_name(f), model_function_name(f));
+    }
+    if (sparse)
+        fprintf(out, "    .n_nonzero = %zu,\n    .column_start = column_start,\n    .row_index = row_index,\n"
+                     "    .jacobian_sparse = jacobian_sparse,\n", e->functions->of[FUNCTION_jacobian].n_entry);
+    fputs("};\n", out);
+}
+
+enum status generate_c(const struct equations *equations, const struct functions *functions, FILE *out, struct error *error)
+{
+    struct emitter e = {.equations = equations, .functions = functions, .out = out};
+    enum status status = programs_init(&e.programs, equations, functions, c_width, error);
+    if (status == STATUS_OK && !c_lines_init(&e.lines, equations->source))
+        status = error_set(error, STATUS_NO_MEMORY, "out of memory while generating the model's code");
+    if (status == STATUS_OK) {
+        put_head(&e);
+        put_names(&e);
+        put_defaults(&e);
+        status = put_functions(&e, error);
+        put_descriptor(&e);
+    }
+    c_lines_fini(&e.lines);
+    programs_fini(&e.programs);
+    return status;
+}

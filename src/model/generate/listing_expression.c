@@ -1,0 +1,375 @@
+/* Printing one expression: a loop over a stack of what is still to be printed, so that its depth does not matter. The forms
+ * of model text are here, those of LaTeX in listing_latex.c.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "model/generate/listing_internal.h"
+
+#include "base/number.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FIRST_STACK = 64, LATEX_WIDTH = 90 };
+
+#define CALL(name) {{name "(", ")", NULL, NULL}, BIND_PRIMARY, {BIND_ANY}, false}
+#define CALL_2(name) {{name "(", ", ", ")", NULL}, BIND_PRIMARY, {BIND_ANY, BIND_ANY}, false}
+#define INFIX(sign, bind, left, right, plain) {{"", sign, "", NULL}, bind, {left, right}, plain}
+#define COMPARISON(sign) INFIX(sign, BIND_COMPARISON, BIND_SUM, BIND_SUM, false)
+
+static const struct form text_form[N_GRAPH_OP] = {
+    [GRAPH_ADD] = INFIX(" + ", BIND_SUM, BIND_SUM, BIND_PRODUCT, true),
+    [GRAPH_SUBTRACT] = INFIX(" - ", BIND_SUM, BIND_SUM, BIND_PRODUCT, true),
+    [GRAPH_MULTIPLY] = INFIX("*", BIND_PRODUCT, BIND_PRODUCT, BIND_SIGN, true),
+    [GRAPH_DIVIDE] = INFIX("/", BIND_PRODUCT, BIND_PRODUCT, BIND_SIGN, true),
+    [GRAPH_POWER] = INFIX("^", BIND_POWER, BIND_PRIMARY, BIND_SIGN, false),
+    [GRAPH_POWER_LOG] = {{"", "^", "*log(", ")"}, BIND_PRODUCT, {BIND_PRIMARY, BIND_SIGN, BIND_ANY}, false},
+    /* The graph takes signs out of products: -a*b is -(a*b). */
+    [GRAPH_NEGATE] = {{"-", "", NULL, NULL}, BIND_PRODUCT, {BIND_PRODUCT}, true},
+    [GRAPH_RECIPROCAL] = {{"1/", "", NULL, NULL}, BIND_PRODUCT, {BIND_POWER}, true},
+    [GRAPH_SQRT] = CALL("sqrt"),
+    [GRAPH_CBRT] = CALL("cbrt"),
+    [GRAPH_EXP] = CALL("exp"),
+    [GRAPH_EXPM1] = CALL("expm1"),
+    [GRAPH_LOG] = CALL("log"),
+    [GRAPH_LOG1P] = CALL("log1p"),
+    [GRAPH_LOG10] = CALL("log10"),
+    [GRAPH_LOG2] = CALL("log2"),
+    [GRAPH_SIN] = CALL("sin"),
+    [GRAPH_COS] = CALL("cos"),
+    [GRAPH_TAN] = CALL("tan"),
+    [GRAPH_ASIN] = CALL("asin"),
+    [GRAPH_ACOS] = CALL("acos"),
+    [GRAPH_ATAN] = CALL("atan"),
+    [GRAPH_ATAN2] = CALL_2("atan2"),
+    [GRAPH_SINH] = CALL("sinh"),
+    [GRAPH_COSH] = CALL("cosh"),
+    [GRAPH_TANH] = CALL("tanh"),
+    [GRAPH_ASINH] = CALL("asinh"),
+    [GRAPH_ACOSH] = CALL("acosh"),
+    [GRAPH_ATANH] = CALL("atanh"),
+    [GRAPH_ERF] = CALL("erf"),
+    [GRAPH_ERFC] = CALL("erfc"),
+    [GRAPH_ABS] = CALL("abs"),
+    [GRAPH_SIGN] = CALL("sign"),
+    [GRAPH_FLOOR] = CALL("floor"),
+    [GRAPH_CEIL] = CALL("ceil"),
+    [GRAPH_MIN] = CALL_2("min"),
+    [GRAPH_MAX] = CALL_2("max"),
+    [GRAPH_LESS] = COMPARISON(" < "),
+    [GRAPH_LESS_EQUAL] = COMPARISON(" <= "),
+    [GRAPH_EQUAL] = COMPARISON(" == "),
+    [GRAPH_NOT_EQUAL] = COMPARISON(" != "),
+    [GRAPH_AND] = INFIX(" and ", BIND_AND, BIND_AND, BIND_NOT, false),
+    [GRAPH_OR] = INFIX(" or ", BIND_OR, BIND_OR, BIND_AND, false),
+    [GRAPH_NOT] = {{"not ", "", NULL, NULL}, BIND_NOT, {BIND_NOT}, false},
+};
+
+static void push(struct listing *listing, struct item item)
+{
+    if (listing->n_stack == listing->room_stack) {
+        size_t room = listing->room_stack ? 2 * listing->room_stack : FIRST_STACK;
+        struct item *stack = realloc(listing->stack, room * sizeof *stack);
+        if (!stack) {
+            listing->failed = true;
+            return;
+        }
+        listing->stack = stack;
+        listing->room_stack = room;
+    }
+    listing->stack[listing->n_stack++] = item;
+}
+
+static void push_text(struct listing *listing, const char *text) { push(listing, (struct item){.text = text}); }
+
+/* Items are pushed in the order of reading; the stack gives back the last one first. */
+static void reverse(struct listing *listing, size_t begin)
+{
+    for (size_t i = begin, j = listing->n_stack; i + 1 < j; i++, j--) {
+        struct item kept = listing->stack[i];
+        listing->stack[i] = listing->stack[j - 1];
+        listing->stack[j - 1] = kept;
+    }
+}
+
+static void put(struct listing *listing, const char *text, FILE *out)
+{
+    fputs(text, out);
+    if (listing->is_latex)
+        listing->width += latex_width(text);
+}
+
+/* The fewest digits that read back to the same bits, but large round numbers as powers of ten. */
+void listing_digits(double value, char *text)
+{
+    number_text(text, value);
+    char *end = text + strlen(text);
+    size_t n_zero = 0;
+    while (end > text && end[-1] == '0') {
+        end--;
+        n_zero++;
+    }
+    if (n_zero > 4 && !strpbrk(text, ".e"))
+        snprintf(end, NUMBER_SIZE - (size_t)(end - text), "e%zu", n_zero);
+}
+
+void listing_number(const struct listing *listing, double value, char text[80])
+{
+    if (listing->is_latex)
+        latex_number(value, text);
+    else
+        listing_digits(value, text);
+}
+
+static enum binding text_number(double value, char text[80])
+{
+    if (!isfinite(value)) { /* the language has no word for them */
+        snprintf(text, 80, "%s", isnan(value) ? "sqrt(-1)" : value > 0 ? "1/0" : "-1/0");
+        return BIND_PRODUCT;
+    }
+    if (value == M_PI)
+        snprintf(text, 80, "pi");
+    else
+        listing_digits(value, text);
+    return value < 0 ? BIND_SIGN : BIND_PRIMARY;
+}
+
+static void put_in_parentheses(struct listing *listing, bool needed, const char *text, FILE *out)
+{
+    if (needed)
+        put(listing, listing->is_latex ? "\\left(" : "(", out);
+    put(listing, text, out);
+    if (needed)
+        put(listing, listing->is_latex ? "\\right)" : ")", out);
+}
+
+static void print_leaf(struct listing *listing, const struct graph_node *leaf, const struct item *item, FILE *out)
+{
+    char text[80];
+    enum binding bind = BIND_PRIMARY;
+    const char *name = text;
+    switch (leaf->op) {
+    case GRAPH_CONSTANT:
+        bind = listing->is_latex ? latex_number(leaf->value, text) : text_number(leaf->value, text);
+        break;
+    case GRAPH_STATE:
+        name = listing->name[listing->first[NAME_STATE] + leaf->index];
+        break;
+    case GRAPH_PARAMETER:
+        name = listing->name[listing->first[NAME_PARAMETER] + leaf->index];
+        break;
+    case GRAPH_COVARIATE:
+        name = listing->name[listing->first[NAME_COVARIATE] + leaf->index];
+        break;
+    case GRAPH_TIME:
+        name = "t";
+        break;
+    default: /* DIRECTION: in no function of the interface */
+        snprintf(text, sizeof text, listing->is_latex ? "\\delta_{%lu}" : "direction%lu", (unsigned long)leaf->index + 1);
+    }
+    bool sign = leaf->op == GRAPH_CONSTANT && leaf->value < 0;
+    put_in_parentheses(listing, bind < item->least || (item->plain && sign), name, out);
+}
+
+static struct item part(const struct item *whole, node which, uint8_t least)
+{
+    return (struct item){.which = which, .least = least, .depth = whole->depth};
+}
+
+/* Choices within the last branch of a choice stand beside it: piecewise(a, c, b, d, otherwise). */
+static void push_choices(struct listing *listing, node which, const struct item *item)
+{
+    const struct graph *graph = listing->equations->graph;
+    const struct graph_node *choice = graph_node(graph, which);
+    const struct graph_node *last = graph_node(graph, choice->arg[2]);
+    bool is_chain = last->op == GRAPH_SELECT && !listing_label_of(listing, choice->arg[2]);
+    bool latex = listing->is_latex;
+    push_text(listing, latex ? "\\begin{cases} " : is_chain ? "piecewise(" : "if(");
+    for (;;) {
+        bool condition_first = !latex && !is_chain;
+        push(listing, part(item, choice->arg[condition_first ? 0 : 1], BIND_ANY));
+        push_text(listing, latex ? " & \\text{if } " : ", ");
+        push(listing, part(item, choice->arg[condition_first ? 1 : 0], BIND_ANY));
+        push_text(listing, latex ? " \\\\ " : ", ");
+        node otherwise = choice->arg[2];
+        choice = graph_node(graph, otherwise);
+        if (choice->op != GRAPH_SELECT || listing_label_of(listing, otherwise)) {
+            push(listing, part(item, otherwise, BIND_ANY));
+            break;
+        }
+    }
+    push_text(listing, latex ? " & \\text{otherwise} \\end{cases}" : ")");
+}
+
+static bool is_number(const struct listing *listing, node which)
+{
+    const struct graph_node *it = graph_node(listing->equations->graph, which);
+    return it->op == GRAPH_CONSTANT && it->value >= 0;
+}
+
+/* The exponent n where a node is *base^n as the graph unrolls whole powers: the product for the lower bits of n, times the
+ * square for its highest one. `most` bounds the steps of nesting: x^15 has four. */
+static unsigned whole_power(const struct listing *listing, node which, int most, node *base)
+{
+    const struct graph_node *it = graph_node(listing->equations->graph, which);
+    *base = which;
+    if (it->op != GRAPH_MULTIPLY || most == 0)
+        return 1;
+    node left_base = it->arg[0], right_base = it->arg[1];
+    unsigned left = listing_label_of(listing, left_base) ? 1 : whole_power(listing, left_base, most - 1, &left_base);
+    unsigned right = listing_label_of(listing, right_base) ? 1 : whole_power(listing, right_base, most - 1, &right_base);
+    if (left > right) {
+        unsigned kept = left;
+        left = right;
+        right = kept;
+    }
+    bool is_square = (right & (right - 1)) == 0;
+    if (left_base == right_base && is_square && (left < right || (left == right && it->arg[0] == it->arg[1]))) {
+        *base = left_base;
+        return left + right;
+    }
+    return 1;
+}
+
+/* Is it a sum, or for a product a product, that is printed where it is used? */
+static bool goes_on(const struct listing *listing, enum graph_op op, node which)
+{
+    node base;
+    enum graph_op inner = graph_node(listing->equations->graph, which)->op;
+    if (listing_label_of(listing, which))
+        return false;
+    return op == GRAPH_ADD ? inner == GRAPH_ADD || inner == GRAPH_SUBTRACT
+                           : inner == GRAPH_MULTIPLY && whole_power(listing, which, 4, &base) < 2;
+}
+
+/* The graph orders the arguments as it likes: (a + b) + c may be c + (a + b) in it. A number stays in front of a product. */
+bool listing_is_swapped(const struct listing *listing, node which)
+{
+    const struct graph *graph = listing->equations->graph;
+    const struct graph_node *it = graph_node(graph, which);
+    if (it->op != GRAPH_ADD && it->op != GRAPH_MULTIPLY)
+        return false;
+    bool is_scaled = it->op == GRAPH_MULTIPLY && graph_node(graph, it->arg[0])->op == GRAPH_CONSTANT;
+    return !is_scaled && goes_on(listing, it->op, it->arg[1]) && !goes_on(listing, it->op, it->arg[0]);
+}
+
+static bool push_power(struct listing *listing, const struct item *item)
+{
+    node base;
+    unsigned n = whole_power(listing, item->which, 4, &base);
+    static const char *const text[] = {"", "", "^2", "^3", "^4", "^5", "^6", "^7", "^8", "^9", "^10", "^11", "^12", "^13",
+                                       "^14", "^15", "^16"};
+    static const char *const latex[] = {"", "", "^{2}", "^{3}", "^{4}", "^{5}", "^{6}", "^{7}", "^{8}", "^{9}", "^{10}",
+                                        "^{11}", "^{12}", "^{13}", "^{14}", "^{15}", "^{16}"};
+    if (n < 2 || n > 16)
+        return false;
+    bool enclosed = item->least > BIND_POWER;
+    if (enclosed)
+        push_text(listing, listing->is_latex ? "\\left(" : "(");
+    push(listing, part(item, base, BIND_PRIMARY));
+    push_text(listing, (listing->is_latex ? latex : text)[n]);
+    if (enclosed)
+        push_text(listing, listing->is_latex ? "\\right)" : ")");
+    return true;
+}
+
+/* An operation on numbers alone that was left as it is, because its result is not finite: -(0/0) is not (-0)/0 there. */
+static bool is_of_numbers(const struct listing *listing, node which)
+{
+    const struct graph *graph = listing->equations->graph;
+    const struct graph_node *it = graph_node(graph, which);
+    bool all = graph_n_argument(it->op) > 0;
+    for (int i = 0; i < graph_n_argument(it->op); i++)
+        all = all && graph_node(graph, it->arg[i])->op == GRAPH_CONSTANT;
+    return all;
+}
+
+static void push_operation(struct listing *listing, const struct graph_node *it, const struct item *item)
+{
+    struct form form = listing->is_latex ? latex_form(it->op, item->depth) : text_form[it->op];
+    bool enclosed = form.bind < item->least || (item->plain && it->op == GRAPH_NEGATE);
+    bool is_sum = it->op == GRAPH_ADD || it->op == GRAPH_SUBTRACT;
+    bool may_break = item->may_break && is_sum && !enclosed;
+    int n = it->op == GRAPH_POWER_LOG ? 3 : graph_n_argument(it->op);
+    node arg[3] = {it->arg[0], it->arg[1], it->op == GRAPH_POWER_LOG ? it->arg[0] : it->arg[2]};
+    if (listing_is_swapped(listing, item->which)) {
+        arg[0] = it->arg[1];
+        arg[1] = it->arg[0];
+    }
+    if (it->op == GRAPH_NEGATE && is_of_numbers(listing, it->arg[0]))
+        form.least[0] = BIND_PRIMARY;
+    if (enclosed)
+        push_text(listing, listing->is_latex ? "\\left(" : "(");
+    for (int i = 0; i < n; i++) {
+        bool times_number = listing->is_latex && it->op == GRAPH_MULTIPLY && i == 1 && is_number(listing, arg[1]);
+        push(listing, (struct item){.text = times_number ? " \\cdot " : form.piece[i], .may_break = may_break && i == 1});
+        struct item next = part(item, arg[i], form.least[i]);
+        next.plain = i == 0 ? (item->plain && !enclosed && form.piece[0][0] == '\0') || it->op == GRAPH_NEGATE
+                            : form.plain_right;
+        if (it->op == GRAPH_RECIPROCAL || it->op == GRAPH_DIVIDE || (i == 1 && it->op == GRAPH_POWER))
+            next.depth = (uint8_t)(item->depth < 9 ? item->depth + 1 : 9);
+        next.may_break = may_break && i == 0;
+        push(listing, next);
+    }
+    push_text(listing, form.piece[n]);
+    if (enclosed)
+        push_text(listing, listing->is_latex ? "\\right)" : ")");
+}
+
+static void print_node(struct listing *listing, const struct item *item, FILE *out)
+{
+    uint32_t label = item->is_open ? 0 : listing_label_of(listing, item->which);
+    if (label > listing->n_name) {
+        listing_print_temporary(listing, label - listing->n_name - 1, out);
+        return;
+    }
+    if (label) {
+        put(listing, listing->name[label - 1], out);
+        return;
+    }
+    const struct graph_node it = *graph_node(listing->equations->graph, item->which);
+    if (graph_n_argument(it.op) == 0) {
+        print_leaf(listing, &it, item, out);
+        return;
+    }
+    size_t begin = listing->n_stack;
+    if (it.op == GRAPH_SELECT) {
+        bool enclosed = listing->is_latex && item->least > BIND_ANY;
+        if (enclosed)
+            push_text(listing, "\\left(");
+        push_choices(listing, item->which, item);
+        if (enclosed)
+            push_text(listing, "\\right)");
+    } else if (it.op != GRAPH_MULTIPLY || !push_power(listing, item)) {
+        push_operation(listing, &it, item);
+    }
+    reverse(listing, begin);
+}
+
+void listing_print(struct listing *listing, struct item first, FILE *out)
+{
+    listing->n_stack = 0;
+    push(listing, first);
+    while (listing->n_stack > 0 && !listing->failed) {
+        struct item item = listing->stack[--listing->n_stack];
+        if (!item.text) {
+            print_node(listing, &item, out);
+            continue;
+        }
+        if (item.may_break && listing->is_latex && listing->width > LATEX_WIDTH) {
+            fputs(" \\\\\n  &\\quad", out);
+            listing->width = 0;
+        }
+        put(listing, item.text, out);
+    }
+}
+
+void listing_expression(struct listing *listing, node which, FILE *out)
+{
+    listing_print(listing, (struct item){.which = which}, out);
+}
+
+void listing_definition(struct listing *listing, node which, FILE *out)
+{
+    listing_print(listing, (struct item){.which = which, .is_open = true}, out);
+}

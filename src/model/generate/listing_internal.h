@@ -1,0 +1,81 @@
+/* What the files of the listing share: names of nodes, the forms of operations, and where printing stands.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef MODEL_GENERATE_LISTING_INTERNAL_H
+#define MODEL_GENERATE_LISTING_INTERNAL_H
+
+#include "model/generate/listing.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* How tight things bind, as in man 5 stiffit-model. */
+enum binding { BIND_ANY, BIND_OR = 2, BIND_AND, BIND_NOT, BIND_COMPARISON, BIND_SUM, BIND_PRODUCT, BIND_SIGN, BIND_POWER,
+               BIND_PRIMARY };
+
+/* An operation is printed as piece[0], argument, piece[1], argument, ...; NULL ends it. An argument that binds less than
+ * least says gets parentheses. */
+struct form {
+    const char *piece[4];
+    uint8_t bind, least[3];
+    bool plain_right; /* a sign at the beginning of the second argument needs parentheses */
+};
+
+/* What is still to be printed: a text, or a node (text NULL). */
+struct item {
+    const char *text;
+    node which;
+    uint8_t least;
+    uint8_t depth;    /* of fractions within fractions */
+    bool plain;       /* a sign needs parentheses */
+    bool is_open;     /* the expression itself, not its name */
+    bool may_break;   /* before this text, or before the signs of this sum, a long LaTeX line may be broken */
+};
+
+struct listing {
+    const struct equations *equations;
+    const struct functions *functions;
+    bool is_latex, failed;
+    /* All names as they are printed: states, parameters, covariates, observables, intermediates. */
+    char **name;
+    size_t n_name, first[5];
+    uint32_t *label; /* per node: 0, or 1 + its name's number, or 1 + n_name + the number of its temporary */
+    bool is_equation; /* the temporaries of derivatives do not count */
+    node *temporary; /* in the order of their numbers */
+    size_t n_temporary, room_temporary, n_equation_temporary; /* those of the equations come first */
+    char temporary_letter[16];
+    struct item *stack;
+    size_t n_stack, room_stack;
+    size_t width; /* of the line of LaTeX that is being printed, in letters, roughly */
+};
+
+enum { NAME_STATE, NAME_PARAMETER, NAME_COVARIATE, NAME_OBSERVABLE, NAME_INTERMEDIATE };
+
+/* listing_name.c: name[] in the notation; the letter of temporaries. */
+bool listing_make_names(struct listing *listing);
+void listing_print_temporary(const struct listing *listing, size_t i, FILE *out);
+char *latex_name(const char *name); /* to be freed; NULL when memory is out */
+
+/* The label of a node that counts now, or 0. */
+static inline uint32_t listing_label_of(const struct listing *listing, node which)
+{
+    uint32_t label = listing->label[which];
+    return listing->is_equation && label > listing->n_name + listing->n_equation_temporary ? 0 : label;
+}
+
+/* listing_share.c: the labels. */
+bool listing_label_equations(struct listing *listing);
+bool listing_label_derivatives(struct listing *listing);
+
+/* listing_expression.c; digits: NUMBER_SIZE of base/number.h */
+void listing_digits(double value, char *digits);
+void listing_print(struct listing *listing, struct item first, FILE *out);
+/* Whether the arguments of a sum or product are printed the other way round. */
+bool listing_is_swapped(const struct listing *listing, node which);
+
+/* listing_latex.c */
+struct form latex_form(enum graph_op op, unsigned depth);
+/* The number as text and how tight it binds. */
+enum binding latex_number(double value, char text[80]);
+size_t latex_width(const char *text);
+
+#endif

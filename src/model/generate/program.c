@@ -1,0 +1,341 @@
+/* From results to statements. The order is that of a depth-first walk from each result in turn, the argument that needs
+ * most registers first: a value is computed just before it is used, and few are alive at a time.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "model/generate/program.h"
+
+#include "model/graph/intern.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* One walk's memory. All arrays by value but n_division and lower (by node). */
+struct builder {
+    const struct values *values;
+    struct program *program;
+    bool uses_work;
+    uint32_t *step_of;    /* number + 1; 0: not yet */
+    uint32_t *n_division; /* of divisors: how often they divide, at most 2 */
+    node *lower;          /* of powers a^b: the power a^(b - 1) if it is wanted, too, else 0 */
+    bool *seen;
+    struct frame {
+        value which;
+        uint32_t n_done;
+    } *stack;
+    uint32_t n_stack, step_room;
+};
+
+static bool is_cut(const struct builder *b, value which)
+{
+    return b->uses_work && values_in_work(b->values, which);
+}
+
+/* 1/c without trouble at the ends of the numbers. */
+static bool has_plain_reciprocal(const struct graph_node *n)
+{
+    double size = fabs(n->value);
+    return n->op == GRAPH_CONSTANT && size > 1e-300 && size < 1e300;
+}
+
+/* Whether a/b is written a*(1/b): where 1/b is at hand, is wanted twice, or is a constant. The result differs from the
+ * quotient by one rounding. */
+static bool multiplies(const struct builder *b, const struct graph_node *division)
+{
+    node divisor = division->arg[1];
+    value reciprocal = b->values->reciprocal[divisor];
+    if (is_cut(b, reciprocal) || b->n_division[divisor] > 1)
+        return true;
+    return b->uses_work && has_plain_reciprocal(graph_node(b->values->graph, divisor));
+}
+
+/* A value's operation, with the arguments of a step. */
+static struct graph_node operation_of(const struct builder *b, value which)
+{
+    struct graph_node n = values_get(b->values, which);
+    if (n.op == GRAPH_POWER_LOG) {
+        value logarithm = b->values->logarithm[n.arg[0]];
+        n.arg[0] = values_power(b->values, which);
+        n.arg[1] = logarithm;
+    }
+    return n;
+}
+
+/* The operation that is carried out for a value, and its arguments. */
+static struct graph_node carried_out(const struct builder *b, value which)
+{
+    struct graph_node n = operation_of(b, which);
+    if (n.op == GRAPH_DIVIDE && multiplies(b, &n)) {
+        n.op = GRAPH_MULTIPLY;
+        n.arg[1] = b->values->reciprocal[n.arg[1]];
+    } else if (n.op == GRAPH_POWER && which < b->values->n_node && b->lower[which]) {
+        n.op = GRAPH_MULTIPLY; /* one call instead of two, and one rounding more */
+        n.arg[1] = b->lower[which];
+    }
+    return n;
+}
+
+/* a^(b - 1) is wanted: whoever wants a^b, of which it is the derivative, may have it from there. */
+static void note_power(struct builder *b, node which, const struct graph_node *n)
+{
+    const struct graph *graph = b->values->graph;
+    const struct graph_node *exponent = graph_node(graph, n->arg[1]);
+    node higher = NODE_NONE;
+    if (exponent->op == GRAPH_CONSTANT) {
+        struct graph_node next = {.op = GRAPH_CONSTANT};
+        next.value = exponent->value + 1;
+        higher = graph_find(graph, next);
+    } else if (exponent->op == GRAPH_SUBTRACT && graph_is_constant(graph, exponent->arg[1], 1)) {
+        higher = exponent->arg[0];
+    }
+    if (higher != NODE_NONE)
+        higher = graph_find(graph, graph_node_of(GRAPH_POWER, n->arg[0], higher, NODE_NONE));
+    if (higher != NODE_NONE)
+        b->lower[higher] = which;
+}
+
+/* Looks at all that the results need: how often each divisor divides, and which powers there are. */
+static void survey(struct builder *b)
+{
+    const struct program *program = b->program;
+    for (uint32_t i = 0; i < program->n_output; i++) {
+        value next = program->output[i].value;
+        for (b->n_stack = 0;;) {
+            if (!b->seen[next] && !is_cut(b, next)) {
+                b->seen[next] = true;
+                b->stack[b->n_stack++] = (struct frame){next, 0};
+            }
+            if (b->n_stack == 0)
+                break;
+            struct frame *top = &b->stack[b->n_stack - 1];
+            struct graph_node n = operation_of(b, top->which);
+            if ((n.op == GRAPH_DIVIDE || n.op == GRAPH_RECIPROCAL) && top->n_done == 0) {
+                uint32_t *count = &b->n_division[n.arg[n.op == GRAPH_DIVIDE]];
+                *count += *count < 2;
+            }
+            if (n.op == GRAPH_POWER && top->n_done == 0 && top->which < b->values->n_node)
+                note_power(b, top->which, &n);
+            if (top->n_done < (uint32_t)graph_n_argument(n.op))
+                next = n.arg[top->n_done++];
+            else
+                b->n_stack--;
+        }
+    }
+    b->n_stack = 0;
+}
+
+static unsigned registers_of(const struct builder *b, value which)
+{
+    if (is_cut(b, which))
+        return 1;
+    return b->values->n_register[which % b->values->n_node];
+}
+
+/* The k-th argument to be computed: by falling need of registers, else from left to right. */
+static value argument_in_turn(const struct builder *b, const struct graph_node *n, int n_argument, uint32_t k)
+{
+    value sorted[3] = {n->arg[0]};
+    for (int i = 1; i < n_argument; i++) {
+        int place = i;
+        for (; place > 0 && registers_of(b, sorted[place - 1]) < registers_of(b, n->arg[i]); place--)
+            sorted[place] = sorted[place - 1];
+        sorted[place] = n->arg[i];
+    }
+    return sorted[k];
+}
+
+static bool append_step(struct builder *b, value which, const struct graph_node *n, bool cut)
+{
+    struct program *program = b->program;
+    if (program->n_step == b->step_room) {
+        uint32_t room = b->step_room ? 2 * b->step_room : 64;
+        struct step *grown = realloc(program->step, room * sizeof *grown);
+        if (!grown)
+            return false;
+        program->step = grown;
+        b->step_room = room;
+    }
+    struct step step = {.op = cut ? PROGRAM_WORK : (int)n->op, .source = which,
+                        .label = which < b->values->n_node ? b->values->label[which] : VALUE_NONE};
+    if (cut)
+        step.index = b->values->slot[which];
+    else if (n->op == GRAPH_CONSTANT)
+        step.constant = n->value;
+    else if (graph_n_argument(n->op) == 0)
+        step.index = n->index;
+    else
+        for (int k = 0; k < 3; k++)
+            step.arg[k] = k < graph_n_argument(n->op) ? b->step_of[n->arg[k]] - 1 : STEP_NONE;
+    program->step[program->n_step++] = step;
+    b->step_of[which] = program->n_step;
+    return true;
+}
+
+/* Steps for a value and all that it needs. */
+static bool append_value(struct builder *b, value result)
+{
+    if (b->step_of[result])
+        return true;
+    b->stack[b->n_stack++] = (struct frame){result, 0};
+    while (b->n_stack > 0) {
+        struct frame *top = &b->stack[b->n_stack - 1];
+        bool cut = is_cut(b, top->which);
+        struct graph_node n = carried_out(b, top->which);
+        int n_argument = cut ? 0 : graph_n_argument(n.op);
+        if (top->n_done < (uint32_t)n_argument) {
+            value argument = argument_in_turn(b, &n, n_argument, top->n_done++);
+            if (!b->step_of[argument])
+                b->stack[b->n_stack++] = (struct frame){argument, 0};
+            continue;
+        }
+        if (!append_step(b, top->which, &n, cut))
+            return false;
+        b->n_stack--;
+    }
+    return true;
+}
+
+/* A change of sign is written wherever it is needed, so its uses count as uses of what it changes. */
+static bool is_transparent(const struct step *step) { return step->op == GRAPH_NEGATE && step->label == VALUE_NONE; }
+
+static void count_uses(struct program *program)
+{
+    for (uint32_t i = 0; i < program->n_output; i++)
+        program->step[program->output[i].step].n_use++;
+    for (uint32_t i = program->n_step; i-- > 0;) {
+        const struct step *step = &program->step[i];
+        for (int k = 0; k < step_n_argument(step); k++)
+            program->step[step->arg[k]].n_use += is_transparent(step) ? step->n_use : 1;
+    }
+}
+
+static bool is_leaf_or_its_negative(const struct program *program, const struct step *step)
+{
+    return step_n_argument(step) == 0 || (step->op == GRAPH_NEGATE && step_n_argument(&program->step[step->arg[0]]) == 0);
+}
+
+/* Operators with their blanks, and as many brackets as there may be, or a function's name. */
+enum { OPERATOR_WIDTH = 5, NUMBER_WIDTH = 4, STORE_WIDTH = 10 };
+
+static uint32_t width_in_place(const struct values *values, const struct step *step, program_width_function *width)
+{
+    if (step_n_argument(step) == 0 || (step->is_named && step->label != VALUE_NONE))
+        return width(values, step);
+    return step->is_named ? NUMBER_WIDTH : step->width;
+}
+
+/* Names what is used several times, is an intermediate of the model, or would make an expression too long. Both sides of a
+ * choice are computed before it, so that no branch is needed. */
+static void choose_names(const struct values *values, struct program *program, program_width_function *width)
+{
+    for (uint32_t i = 0; i < program->n_step; i++) {
+        struct step *step = &program->step[i];
+        int n_argument = step_n_argument(step);
+        if (n_argument == 0)
+            continue;
+        for (;;) {
+            struct step *widest = NULL;
+            step->width = OPERATOR_WIDTH;
+            step->n_operation = 1;
+            for (int k = 0; k < n_argument; k++) {
+                struct step *argument = &program->step[step->arg[k]];
+                bool is_side = step->op == GRAPH_SELECT && k > 0;
+                if (is_side && !is_leaf_or_its_negative(program, argument))
+                    argument->is_named = true;
+                step->width += width_in_place(values, argument, width);
+                if (argument->is_named || step_n_argument(argument) == 0)
+                    continue;
+                step->n_operation += argument->n_operation;
+                if (!widest || argument->width > widest->width)
+                    widest = argument;
+            }
+            if (step->width <= PROGRAM_WIDTH - STORE_WIDTH || !widest)
+                break;
+            widest->is_named = true;
+        }
+        step->is_named = step->label != VALUE_NONE || (step->n_use > 1 && !is_transparent(step));
+    }
+}
+
+static bool list_statements(struct program *program)
+{
+    program->statement = calloc((size_t)program->n_step + program->n_output + 1, sizeof *program->statement);
+    if (!program->statement)
+        return false;
+    uint32_t next = 0;
+    for (uint32_t i = 0; i < program->n_output; i++) {
+        for (; next <= program->output[i].step; next++) {
+            struct step *step = &program->step[next];
+            if (!step->is_named)
+                continue;
+            program->n_temporary++;
+            step->number = program->n_temporary;
+            program->statement[program->n_statement++] = (struct statement){false, next};
+        }
+        program->statement[program->n_statement++] = (struct statement){true, i};
+    }
+    return true;
+}
+
+enum status program_build(const struct values *values, struct program_output *output, uint32_t n_output, bool uses_work,
+                          program_width_function *width, struct program *program, struct error *error)
+{
+    size_t n = VALUE_FAMILIES * (size_t)values->n_node;
+    struct builder b = {.values = values, .program = program, .uses_work = uses_work};
+    program->output = output;
+    program->n_output = n_output;
+    b.step_of = calloc(n, sizeof *b.step_of);
+    b.n_division = calloc(values->n_node, sizeof *b.n_division);
+    b.lower = calloc(values->n_node, sizeof *b.lower);
+    b.seen = calloc(n, sizeof *b.seen);
+    b.stack = calloc(n, sizeof *b.stack);
+    bool complete = output && b.step_of && b.n_division && b.lower && b.seen && b.stack;
+    if (complete && uses_work)
+        survey(&b);
+    for (uint32_t i = 0; complete && i < n_output; i++) {
+        complete = append_value(&b, output[i].value);
+        if (complete)
+            output[i].step = b.step_of[output[i].value] - 1;
+    }
+    if (complete) {
+        count_uses(program);
+        choose_names(values, program, width);
+        complete = list_statements(program);
+    }
+    free(b.step_of);
+    free(b.n_division);
+    free(b.lower);
+    free(b.seen);
+    free(b.stack);
+    return complete ? STATUS_OK : error_set(error, STATUS_NO_MEMORY, "out of memory while generating the model's code");
+}
+
+void program_fini(struct program *program)
+{
+    free(program->step);
+    free(program->output);
+    free(program->statement);
+    *program = (struct program){0};
+}
+
+/* What is written in place is at most as deep as an expression is wide: each level costs columns. */
+static void visit_expression(const struct program *program, const struct step *step, program_visit_function *visit,
+                             void *context)
+{
+    for (int k = 0; k < step_n_argument(step); k++) {
+        const struct step *argument = &program->step[step->arg[k]];
+        if (argument->is_named || step_n_argument(argument) == 0)
+            visit(context, step->arg[k]);
+        else
+            visit_expression(program, argument, visit, context);
+    }
+}
+
+void program_visit(const struct program *program, const struct statement *statement, program_visit_function *visit,
+                   void *context)
+{
+    uint32_t which = statement->is_store ? program->output[statement->which].step : statement->which;
+    const struct step *step = &program->step[which];
+    if (statement->is_store && (step->is_named || step_n_argument(step) == 0))
+        visit(context, which);
+    else
+        visit_expression(program, step, visit, context);
+}

@@ -1,0 +1,74 @@
+/* One function of a plugin as a list of statements: which values get a name, which are written in place, and in which
+ * order. Knows nothing of the language that is printed: another back end (the same function over W lanes, say) prints
+ * the same programs, with leaves and operations spelt its own way.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef MODEL_GENERATE_PROGRAM_H
+#define MODEL_GENERATE_PROGRAM_H
+
+#include "model/generate/values.h"
+
+/* A step's operation is that of a node, or this one: a leaf that `prepare` left in at->work. A step POWER_LOG has other
+ * arguments than the node: a^b and log(a), so that both are shared. It is their product, but 0 where a^b is 0. */
+enum { PROGRAM_WORK = N_GRAPH_OP };
+#define STEP_NONE UINT32_MAX
+
+struct step {
+    int op;
+    bool is_named;        /* a statement of its own computes it; else it is written where it is used */
+    union {
+        double constant;
+        uint32_t index;   /* of the other leaves; slot of PROGRAM_WORK */
+        uint32_t arg[3];  /* steps, with smaller numbers */
+    };
+    value source;
+    uint32_t label;       /* intermediate, or VALUE_NONE */
+    uint32_t number;      /* of the name of a value without a label, from 1 */
+    uint32_t n_use;
+    uint32_t width;       /* columns of its expression, about */
+    uint32_t n_operation; /* in its expression, what is written in place included */
+};
+
+/* One result of the function: out[slot]. */
+struct program_output {
+    size_t slot;
+    uint32_t row, column;       /* of its matrix */
+    value value;
+    uint32_t step;              /* filled by program_build */
+};
+
+struct statement {
+    bool is_store;   /* of output `which`; else the definition of step `which` */
+    uint32_t which;
+};
+
+struct program {
+    struct step *step;
+    struct program_output *output;
+    struct statement *statement;
+    uint32_t n_step, n_output, n_statement, n_temporary;
+};
+
+/* Columns that the name of a leaf or of a step with a label takes. */
+typedef uint32_t program_width_function(const struct values *values, const struct step *step);
+
+enum { PROGRAM_WIDTH = 88 }; /* columns of an expression before parts of it get names */
+
+/* Takes `output` (n_output, on the heap; freed in any case with the program). uses_work: values that are in at->work
+ * are loaded from there (`prepare` itself has none). Zero-initialise *program; after a failure only program_fini may be
+ * called. STATUS_NO_MEMORY. */
+enum status program_build(const struct values *values, struct program_output *output, uint32_t n_output, bool uses_work,
+                          program_width_function *width, struct program *program, struct error *error);
+void program_fini(struct program *program);
+
+/* Arguments of a step: 0 for leaves. */
+static inline int step_n_argument(const struct step *step)
+{
+    return step->op == PROGRAM_WORK ? 0 : graph_n_argument((enum graph_op)step->op);
+}
+
+/* The steps that statement `i` reads by their names or as leaves, each as often as it is written: calls `visit` for each. */
+typedef void program_visit_function(void *context, uint32_t step);
+void program_visit(const struct program *program, const struct statement *statement, program_visit_function *visit,
+                   void *context);
+
+#endif

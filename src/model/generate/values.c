@@ -1,0 +1,175 @@
+/* What `prepare` takes over from the functions that are called at every step, and what else they all want to know.
+ *
+ * Taken over is what depends on parameters and covariates alone, is used where time or states come in (or is a result
+ * itself), and costs more than one addition or multiplication: loading the result costs about as much as that.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "model/generate/values.h"
+
+#include "model/generate/generate.h"
+#include "model/graph/intern.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* In additions, roughly. */
+enum { COST_SIMPLE = 1, COST_DIVISION = 8, COST_CALL = 20, COST_MOST = 255, COST_WORTH = 2 };
+
+static const enum model_function hot[] = {
+    FUNCTION_rhs, FUNCTION_jacobian, FUNCTION_rhs_parameter, FUNCTION_observe, FUNCTION_noise, FUNCTION_observe_state,
+    FUNCTION_observe_parameter, FUNCTION_noise_state, FUNCTION_noise_parameter,
+};
+
+static unsigned operation_cost(enum graph_op op)
+{
+    switch (op) {
+    case GRAPH_NEGATE: return 0;
+    case GRAPH_DIVIDE: case GRAPH_RECIPROCAL: case GRAPH_SQRT: return COST_DIVISION;
+    case GRAPH_ADD: case GRAPH_SUBTRACT: case GRAPH_MULTIPLY: case GRAPH_ABS: case GRAPH_FLOOR: case GRAPH_CEIL:
+    case GRAPH_MIN: case GRAPH_MAX: case GRAPH_LESS: case GRAPH_LESS_EQUAL: case GRAPH_EQUAL: case GRAPH_NOT_EQUAL:
+    case GRAPH_AND: case GRAPH_OR: case GRAPH_NOT: case GRAPH_SELECT: case GRAPH_SIGN: return COST_SIMPLE;
+    default: return COST_CALL;
+    }
+}
+
+/* Registers for a tree: Sethi & Ullman (1970). The dearest argument is computed first and then holds one. */
+static unsigned count_registers(const struct values *values, const struct graph_node *n, int n_argument)
+{
+    unsigned sorted[3] = {0}, most = 1;
+    for (int k = 0; k < n_argument; k++) {
+        unsigned own = values->n_register[n->arg[k]];
+        int place = k;
+        for (; place > 0 && sorted[place - 1] < own; place--)
+            sorted[place] = sorted[place - 1];
+        sorted[place] = own;
+    }
+    for (int k = 0; k < n_argument; k++)
+        if (sorted[k] + (unsigned)k > most)
+            most = sorted[k] + (unsigned)k;
+    return most > UINT8_MAX ? UINT8_MAX : most;
+}
+
+/* Arguments have smaller numbers, so one pass does. */
+static void fill_facts(struct values *values)
+{
+    graph_dependence(values->graph, values->depends);
+    for (uint32_t i = 0; i < values->n_node; i++) {
+        const struct graph_node *n = graph_node(values->graph, i);
+        int n_argument = graph_n_argument(n->op);
+        unsigned cost = n_argument ? operation_cost(n->op) : 0;
+        for (int k = 0; k < n_argument; k++)
+            cost += values->cost[n->arg[k]];
+        values->cost[i] = (uint8_t)(cost > COST_MOST ? COST_MOST : cost);
+        values->n_register[i] = (uint8_t)(n_argument ? count_registers(values, n, n_argument) :
+                                          n->op == GRAPH_CONSTANT ? 0 : 1);
+        values->label[i] = VALUE_NONE;
+        for (uint32_t k = 0; k < VALUE_FAMILIES; k++)
+            values->slot[i + k * values->n_node] = VALUE_NONE;
+        values->reciprocal[i] = i + values->n_node;
+        values->logarithm[i] = i + 2 * values->n_node;
+        if (n->op == GRAPH_RECIPROCAL)
+            values->reciprocal[n->arg[0]] = i;
+        else if (n->op == GRAPH_LOG)
+            values->logarithm[n->arg[0]] = i;
+    }
+    for (uint32_t k = 0; k < values->equations->n_intermediate; k++) {
+        node which = values->equations->intermediate[k].value;
+        if (graph_n_argument(graph_node(values->graph, which)->op) && values->label[which] == VALUE_NONE)
+            values->label[which] = k;
+    }
+}
+
+value values_power(const struct values *values, node power_log)
+{
+    const struct graph_node *n = graph_node(values->graph, power_log);
+    node found = graph_find(values->graph, graph_node_of(GRAPH_POWER, n->arg[0], n->arg[1], NODE_NONE));
+    return found != NODE_NONE ? found : power_log + 3 * values->n_node;
+}
+
+/* -x costs nothing where x is there. */
+static void put_into_work(struct values *values, value which)
+{
+    struct graph_node n = values_get(values, which);
+    if (n.op == GRAPH_NEGATE && values->label[which] == VALUE_NONE)
+        which = n.arg[0];
+    unsigned cost = which < values->n_node ? values->cost[which] : operation_cost(n.op);
+    if (cost < COST_WORTH || values_in_work(values, which))
+        return;
+    values->slot[which] = values->n_work;
+    values->work[values->n_work++] = which;
+}
+
+struct walk {
+    bool *seen;      /* n_node */
+    node *waiting;   /* n_node */
+    size_t n_waiting;
+};
+
+static void walk_to(struct values *values, struct walk *walk, node which)
+{
+    if (values_is_fixed(values, which)) {
+        put_into_work(values, which);
+    } else if (!walk->seen[which]) {
+        walk->seen[which] = true;
+        walk->waiting[walk->n_waiting++] = which;
+    }
+}
+
+/* From the results down to where nothing varies any more. */
+static void choose_work(struct values *values, const struct graph_matrix *matrix, struct walk *walk)
+{
+    for (size_t e = 0; e < matrix->n_entry; e++) {
+        walk_to(values, walk, matrix->entry[e]);
+        while (walk->n_waiting > 0) {
+            const struct graph_node *n = graph_node(values->graph, walk->waiting[--walk->n_waiting]);
+            bool divides = n->op == GRAPH_DIVIDE && values_is_fixed(values, n->arg[1]);
+            int n_argument = graph_n_argument(n->op);
+            if (divides) /* by a fixed value: prepare computes its reciprocal, and the division becomes a product */
+                put_into_work(values, values->reciprocal[n->arg[1]]);
+            if (n->op == GRAPH_POWER_LOG && values_is_fixed(values, n->arg[0]))
+                put_into_work(values, values->logarithm[n->arg[0]]);
+            for (int k = 0; k < n_argument - divides; k++)
+                walk_to(values, walk, n->arg[k]);
+        }
+    }
+}
+
+enum status values_init(struct values *values, const struct equations *equations, const struct functions *functions,
+                        struct error *error)
+{
+    size_t n = graph_n_node(equations->graph);
+    values->equations = equations;
+    values->graph = equations->graph;
+    values->n_node = (uint32_t)n;
+    values->depends = calloc(n, sizeof *values->depends);
+    values->n_register = calloc(n, sizeof *values->n_register);
+    values->cost = calloc(n, sizeof *values->cost);
+    values->label = calloc(n, sizeof *values->label);
+    values->reciprocal = calloc(n, sizeof *values->reciprocal);
+    values->logarithm = calloc(n, sizeof *values->logarithm);
+    values->slot = calloc(n, VALUE_FAMILIES * sizeof *values->slot);
+    values->work = calloc(n, VALUE_FAMILIES * sizeof *values->work);
+    struct walk walk = {.seen = calloc(n, sizeof(bool)), .waiting = calloc(n, sizeof(node))};
+    bool complete = values->depends && values->n_register && values->cost && values->label && values->reciprocal &&
+                    values->logarithm && values->slot && values->work && walk.seen && walk.waiting;
+    if (complete) {
+        fill_facts(values);
+        for (size_t f = 0; f < sizeof hot / sizeof *hot; f++)
+            choose_work(values, &functions->of[hot[f]], &walk);
+    }
+    free(walk.seen);
+    free(walk.waiting);
+    return complete ? STATUS_OK : error_set(error, STATUS_NO_MEMORY, "out of memory while generating the model's code");
+}
+
+void values_fini(struct values *values)
+{
+    free(values->depends);
+    free(values->n_register);
+    free(values->cost);
+    free(values->label);
+    free(values->reciprocal);
+    free(values->logarithm);
+    free(values->slot);
+    free(values->work);
+    *values = (struct values){0};
+}
