@@ -29,7 +29,8 @@
  * - Derivatives with respect to a parameter are total: its way through `work` counts too.
  * - It returns STIFFIT_OK, STIFFIT_RECOVERABLE (not computable here, for example the logarithm of a negative state:
  *   the integrator tries a smaller step) or STIFFIT_FATAL (this parameter vector is hopeless: the evaluation
- *   fails). A result that is not finite counts as STIFFIT_RECOVERABLE.
+ *   fails). A result that is not finite counts as STIFFIT_RECOVERABLE, but for what `prepare` fills: it may hold
+ *   infinities and NaN (say, for a branch that is not taken), and only its return code counts.
  */
 #ifndef STIFFIT_MODEL_H
 #define STIFFIT_MODEL_H

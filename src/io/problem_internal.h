@@ -11,7 +11,7 @@
 
 enum { /* bounds on what a file may make us hold in memory */
     PROBLEM_MAX_NAME = 4096,           /* bytes of a name or id */
-    PROBLEM_MAX_SOURCE = 16 << 20,     /* bytes of model text */
+    PROBLEM_MAX_SOURCE = 64 << 20,     /* bytes of model text */
     PROBLEM_MAX_PLUGIN = 256 << 20,    /* bytes of an embedded plugin */
     PROBLEM_MAX_PARAMETER = 100000,
     PROBLEM_MAX_DATASET_ROW = 1 << 24, /* measurements of one dataset */

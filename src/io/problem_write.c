@@ -53,13 +53,15 @@ static bool allocate(struct problem_writer *writer)
 
 static enum status write_model(const struct hdf5_file *file, const struct problem_header *header, struct error *error)
 {
-    if (!header->model_plugin && !header->model_bytes && !header->model_sha256)
+    if (!header->model_plugin && !header->model_bytes && !header->model_source && !header->model_sha256)
         return STATUS_OK;
     enum status status = hdf5_make_group(file, "/model", error);
     if (!status && header->model_plugin)
         status = hdf5_put_text(file, "/model", "plugin", header->model_plugin, error);
     if (!status && header->model_sha256)
         status = hdf5_put_text(file, "/model", "sha256", header->model_sha256, error);
+    if (!status && header->model_source)
+        status = hdf5_write_strings(file, "/model/source", 1, &header->model_source, error);
     if (!status && header->model_bytes)
         status = hdf5_write_table(file, "/model/plugin", H5T_NATIVE_UINT8, header->n_model_byte, 0,
                                   header->model_bytes, error);

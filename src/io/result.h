@@ -6,6 +6,8 @@
 #include "base/error.h"
 #include "io/journal.h"
 
+enum { RESULT_MAX_PROVENANCE = 32000 }; /* characters; longer ones are cut and end in "..." */
+
 /* Attributes of /provenance, strings. Names that begin with "identity_" are the identity's own and not among them. */
 struct provenance {
     size_t n;

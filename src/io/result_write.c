@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { BLOCK_ROWS = 4096, BLOCK_BYTES = 4 << 20, COMPRESS_FROM = 4096, MAX_PROVENANCE_TEXT = 32000 };
+enum { BLOCK_ROWS = 4096, BLOCK_BYTES = 4 << 20, COMPRESS_FROM = 4096 };
 enum { COPY_PIECE = 1 << 20 };
 
 struct result_writer {
@@ -122,14 +122,14 @@ static enum status put_identity(struct result_writer *writer, const struct run_i
 static enum status put_provenance(struct result_writer *writer, const struct provenance *provenance,
                                   struct error *error)
 {
-    char cut[MAX_PROVENANCE_TEXT + 4];
+    char cut[RESULT_MAX_PROVENANCE + 4];
     enum status status = STATUS_OK;
     for (size_t i = 0; i < provenance->n && !status; i++) {
         const char *text = provenance->value[i];
         if (!strncmp(provenance->name[i], "identity_", 9))
             continue;
-        if (strnlen(text, MAX_PROVENANCE_TEXT + 1) > MAX_PROVENANCE_TEXT) {
-            snprintf(cut, sizeof cut, "%.*s...", MAX_PROVENANCE_TEXT, text);
+        if (strnlen(text, RESULT_MAX_PROVENANCE + 1) > RESULT_MAX_PROVENANCE) {
+            snprintf(cut, sizeof cut, "%.*s...", RESULT_MAX_PROVENANCE, text);
             text = cut;
         }
         status = hdf5_put_text(&writer->file, "/provenance", provenance->name[i], text, error);

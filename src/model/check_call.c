@@ -111,7 +111,11 @@ bool caller_value(struct caller *caller, enum check_function function, double *r
 
 bool caller_prepare(struct caller *caller)
 {
-    return caller->abi->n_work == 0 || caller_value(caller, CHECK_PREPARE, caller->work);
+    size_t n = caller->abi->n_work;
+    if (n > 0 && call(caller, CHECK_PREPARE, caller->out) != STIFFIT_OK)
+        return false;
+    memcpy(caller->work, caller->out, n * sizeof *caller->work);
+    return true;
 }
 
 /* Copies all inputs, or tells whether they still are what was copied. */
@@ -223,5 +227,5 @@ int caller_watch(struct caller *caller, enum check_function function, double *re
         return code[0];
     add_to_fingerprint(fingerprint, caller->second, n * sizeof *caller->second);
     memcpy(result, caller->second, n * sizeof *result);
-    return all_finite(result, n) ? STIFFIT_OK : STIFFIT_RECOVERABLE;
+    return function == CHECK_PREPARE || all_finite(result, n) ? STIFFIT_OK : STIFFIT_RECOVERABLE;
 }

@@ -43,12 +43,12 @@ struct caller {
 
 enum status caller_init(struct caller *caller, const struct stiffit_model *abi, struct check_report *report);
 void caller_fini(struct caller *caller);
-/* Fills work for the present p; true if it could. */
+/* Fills work for the present p; true if it could. Its numbers need not be finite: a model may not use them all. */
 bool caller_prepare(struct caller *caller);
 /* One plain call into `result`; true if it returned OK and finite numbers. */
 bool caller_value(struct caller *caller, enum check_function function, double *result);
 /* One watched call: every fault but failure becomes a finding. Returns what the model did, or STIFFIT_RECOVERABLE where
- * its numbers are not finite. The result counts into the fingerprint. */
+ * its numbers (other than those of prepare) are not finite. The result counts into the fingerprint. */
 int caller_watch(struct caller *caller, enum check_function function, double *result);
 
 #endif

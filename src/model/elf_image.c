@@ -40,14 +40,14 @@ static enum status describe_other(const void *bytes, size_t n_byte, const char *
 {
     if (has_suffix(origin, ".ode"))
         return error_set(error, STATUS_BAD_MODEL,
-                         "%s: this is model text, not a compiled plugin, and this version cannot compile model text; "
-                         "write the model in C (man 3 stiffit-model) and compile it: " COMPILE_LINE, origin);
+                         "%s: this is model text, not a compiled plugin; give its path, or put it into a problem file as "
+                         "/model/source", origin);
     if (has_suffix(origin, ".c") || has_suffix(origin, ".cc") || has_suffix(origin, ".cpp"))
         return error_set(error, STATUS_BAD_MODEL,
                          "%s: this is source code, not a compiled plugin; compile it and give the .so: " COMPILE_LINE,
                          origin);
     if (starts_with(bytes, n_byte, "\211HDF\r\n\032\n", 8))
-        return error_set(error, STATUS_BAD_MODEL, "%s: this is an HDF5 file, not a model plugin (a compiled .so)",
+        return error_set(error, STATUS_BAD_MODEL, "%s: this is an HDF5 file, not a model (text, .ode, or a plugin, .so)",
                          origin);
     if (starts_with(bytes, n_byte, "!<arch>\n", 8))
         return error_set(error, STATUS_BAD_MODEL,
@@ -55,8 +55,11 @@ static enum status describe_other(const void *bytes, size_t n_byte, const char *
     if (n_byte == 0)
         return error_set(error, STATUS_BAD_MODEL, "%s: the file is empty; compile the model anew: " COMPILE_LINE,
                          origin);
-    return error_set(error, STATUS_BAD_MODEL, "%s: this is %s, not a shared object; compile the model: " COMPILE_LINE,
-                     origin, is_text(bytes, n_byte) ? "a text file" : "some other kind of file");
+    if (is_text(bytes, n_byte))
+        return error_set(error, STATUS_BAD_MODEL, "%s: this is a text file, not a shared object; if it is model text (man 5 "
+                         "stiffit-model), let its name end in .ode", origin);
+    return error_set(error, STATUS_BAD_MODEL, "%s: this is some other kind of file, not a shared object; compile the model: "
+                     COMPILE_LINE, origin);
 }
 
 #ifdef HAVE_ELF

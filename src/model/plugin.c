@@ -6,6 +6,7 @@
 #include "base/sha256.h"
 #include "model/descriptor.h"
 #include "model/elf_image.h"
+#include "model/kind.h"
 #include "model/shared_object.h"
 
 #include <errno.h>
@@ -18,7 +19,7 @@
 
 #define MAX_PLUGIN_BYTES ((size_t)256 << 20)
 
-static enum status read_plugin(const char *path, char **bytes, size_t *n_byte, struct error *error)
+enum status model_read(const char *path, char **bytes, size_t *n_byte, struct error *error)
 {
     enum status status = STATUS_OK;
     struct stat info;
@@ -33,13 +34,13 @@ static enum status read_plugin(const char *path, char **bytes, size_t *n_byte, s
         goto done;
     }
     if (!S_ISREG(info.st_mode)) {
-        status = error_set(error, STATUS_BAD_MODEL, "%s: this is %s, not a model plugin; give the path of its .so file",
-                           path, S_ISDIR(info.st_mode) ? "a directory" : "no ordinary file");
+        status = error_set(error, STATUS_BAD_MODEL, "%s: this is %s, not a model; give the path of a model text (.ode) or "
+                           "a plugin (.so)", path, S_ISDIR(info.st_mode) ? "a directory" : "no ordinary file");
         goto done;
     }
     if ((uintmax_t)info.st_size > MAX_PLUGIN_BYTES) {
         status = error_set(error, STATUS_BAD_MODEL,
-                           "%s: a model plugin can have at most 256 MiB, and this file has %ju bytes", path,
+                           "%s: a model can have at most 256 MiB, and this file has %ju bytes", path,
                            (uintmax_t)info.st_size);
         goto done;
     }
@@ -74,57 +75,112 @@ done:
 
 enum status model_load(struct model *model, const char *path, const char *expected_sha256, struct error *error)
 {
+    return model_load_with(model, path, expected_sha256, NULL, error);
+}
+
+enum status model_load_with(struct model *model, const char *path, const char *expected_sha256,
+                            const struct build_options *options, struct error *error)
+{
     *model = (struct model){0};
     char *bytes = NULL;
     size_t n_byte = 0;
-    enum status status = read_plugin(path, &bytes, &n_byte, error);
-    if (status == STATUS_OK)
+    enum status status = model_read(path, &bytes, &n_byte, error);
+    if (!status && kind_is_model_text(bytes, n_byte, path))
+        status = model_load_text(model, bytes, n_byte, path, expected_sha256, options, error);
+    else if (!status)
         status = model_load_bytes(model, bytes, n_byte, path, expected_sha256, error);
     free(bytes);
     return status;
 }
 
-enum status model_load_bytes(struct model *model, const void *bytes, size_t n_byte, const char *origin,
-                             const char *expected_sha256, struct error *error)
+/* Path and hash; the first thing that both kinds have in common. */
+static enum status identify(struct model *model, const void *bytes, size_t n_byte, const char *origin,
+                            const char *expected_sha256, struct error *error)
 {
-    *model = (struct model){0};
-    const struct stiffit_model *descriptor;
     unsigned char digest[SHA256_BYTES];
-    enum status status = STATUS_OK;
+    *model = (struct model){0};
     model->path = strdup(origin);
-    if (!model->path) {
-        status = error_set(error, STATUS_NO_MEMORY, "out of memory while loading the model %s", origin);
-        goto done;
-    }
+    if (!model->path)
+        return error_set(error, STATUS_NO_MEMORY, "out of memory while loading the model %s", origin);
     sha256_of(bytes, n_byte, digest);
     sha256_hex(digest, model->sha256);
-    if (expected_sha256 && *expected_sha256 && strcasecmp(expected_sha256, model->sha256) != 0) {
-        status = error_set(error, STATUS_BAD_MODEL,
-                           "%s: this is not the model that was meant: its SHA-256 is %s and should be %s; give back "
-                           "the old file, or correct or remove the attribute sha256", origin, model->sha256,
-                           expected_sha256);
-        goto done;
-    }
-    if ((status = elf_image_check(bytes, n_byte, origin, error)) != STATUS_OK)
-        goto done;
+    if (expected_sha256 && *expected_sha256 && strcasecmp(expected_sha256, model->sha256) != 0)
+        return error_set(error, STATUS_BAD_MODEL,
+                         "%s: this is not the model that was meant: its SHA-256 is %s and should be %s; give back "
+                         "the old file, or correct or remove the attribute sha256", origin, model->sha256, expected_sha256);
+    return STATUS_OK;
+}
+
+static enum status load_native(struct model *model, const void *bytes, size_t n_byte, struct error *error)
+{
+    const char *origin = model->path;
+    const struct stiffit_model *descriptor;
+    enum status status = elf_image_check(bytes, n_byte, origin, error);
+    if (status)
+        return status;
     model->handle = shared_object_open_bytes(bytes, n_byte, origin, error);
-    if (!model->handle) {
-        status = error ? error->status : STATUS_BAD_MODEL;
-        goto done;
-    }
+    if (!model->handle)
+        return error ? error->status : STATUS_BAD_MODEL;
     descriptor = shared_object_symbol(model->handle, "stiffit_model");
-    if (!descriptor) {
-        status = error_set(error, STATUS_BAD_MODEL,
+    if (!descriptor)
+        return error_set(error, STATUS_BAD_MODEL,
                            "%s: this shared object is no stiffit model: it has no symbol stiffit_model; define "
                            "`STIFFIT_EXPORT const struct stiffit_model stiffit_model = {STIFFIT_MODEL_HEADER, ...}` "
                            "(man 3 stiffit-model)", origin);
-        goto done;
+    status = descriptor_copy(&model->abi, descriptor, origin, error);
+    return status ? status : descriptor_check(&model->abi, origin, error);
+}
+
+enum status model_load_bytes(struct model *model, const void *bytes, size_t n_byte, const char *origin,
+                             const char *expected_sha256, struct error *error)
+{
+    enum status status = identify(model, bytes, n_byte, origin, expected_sha256, error);
+    if (!status)
+        status = load_native(model, bytes, n_byte, error);
+    if (status)
+        model_unload(model);
+    return status;
+}
+
+/* What the cache gave may not load here, although it was made for a machine like this one: then it is made anew. */
+static enum status load_built(struct model *model, const char *text, size_t n_byte, const struct build_options *options,
+                              struct error *error)
+{
+    struct build_options changed = {.portable = false};
+    struct built built;
+    if (options)
+        changed = *options;
+    for (;;) {
+        enum status status = build_model(text, n_byte, model->path, &changed, &built, NULL, error);
+        if (!status)
+            status = load_native(model, built.bytes, built.n_byte, error);
+        bool again = status && built.from_cache && !changed.anew;
+        if (!again) {
+            model->compiler = built.compiler;
+            built.compiler = NULL;
+        }
+        built_fini(&built);
+        if (!again)
+            return status;
+        shared_object_close(model->handle);
+        model->handle = NULL;
+        changed.anew = true;
+        changed.warn = false;
     }
-    if ((status = descriptor_copy(&model->abi, descriptor, origin, error)) != STATUS_OK)
-        goto done;
-    status = descriptor_check(&model->abi, origin, error);
-done:
-    if (status != STATUS_OK)
+}
+
+enum status model_load_text(struct model *model, const char *text, size_t n_byte, const char *origin,
+                            const char *expected_sha256, const struct build_options *options, struct error *error)
+{
+    enum status status = identify(model, text, n_byte, origin, expected_sha256, error);
+    if (!status && !(model->source = malloc(n_byte + 1)))
+        status = error_set(error, STATUS_NO_MEMORY, "out of memory while loading the model %s", origin);
+    if (!status) {
+        memcpy(model->source, text, n_byte);
+        model->source[n_byte] = '\0';
+        status = load_built(model, text, n_byte, options, error);
+    }
+    if (status)
         model_unload(model);
     return status;
 }
@@ -133,6 +189,8 @@ void model_unload(struct model *model)
 {
     shared_object_close(model->handle);
     free(model->path);
+    free(model->source);
+    free(model->compiler);
     *model = (struct model){0};
 }
 

@@ -1,9 +1,10 @@
-/* A loaded and checked model plugin.
+/* A loaded and checked model: a plugin as it is, or one that is made from model text on the way.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef MODEL_PLUGIN_H
 #define MODEL_PLUGIN_H
 
 #include "base/error.h"
+#include "model/build/build.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,18 +16,29 @@
 struct model {
     struct stiffit_model abi;
     char *path;       /* where it came from, for messages */
-    char sha256[65];  /* of the very bytes that were loaded, lower-case hexadecimal */
+    char sha256[65];  /* of the very bytes that were loaded, or of the text; lower-case hexadecimal */
     void *handle;
+    char *source;     /* the model text; NULL: native code was given */
+    char *compiler;   /* what compiled the text: words for the provenance, or NULL */
 };
 
-/* Loads the plugin at `path`: reads its bytes, hashes them, and loads exactly those bytes (they are copied to a
- * private place first, so that nobody can exchange the file in between). Fails with STATUS_BAD_MODEL or
- * STATUS_SYSTEM and a message that says what is wrong (not a shared object, no descriptor, another ABI, a required
- * function missing, names not unique, ...). `expected_sha256` may be NULL; otherwise it must match. */
+/* Loads the model at `path`: a plugin, or model text (model/kind.h), which is compiled for this CPU unless the cache
+ * has it. Reads the bytes, hashes them, and loads exactly those bytes (a plugin is copied to a private place first, so
+ * that nobody can exchange the file in between). Fails with STATUS_BAD_MODEL or STATUS_SYSTEM and a message that says
+ * what is wrong (not a shared object, no descriptor, another ABI, a required function missing, names not unique, faults
+ * in the text, ...). `expected_sha256` may be NULL; otherwise it must match. */
 enum status model_load(struct model *model, const char *path, const char *expected_sha256, struct error *error);
-/* The same for bytes held in memory; `origin` names them in messages. */
+/* The same with a say in how text is compiled; `options` may be NULL. */
+enum status model_load_with(struct model *model, const char *path, const char *expected_sha256,
+                            const struct build_options *options, struct error *error);
+
+/* The parts of it, for whoever must know what the bytes are before they are run: the file's bytes (*bytes to be freed),
+ * native code held in memory, and text held in memory, which can do no harm. `origin` names them in messages. */
+enum status model_read(const char *path, char **bytes, size_t *n_byte, struct error *error);
 enum status model_load_bytes(struct model *model, const void *bytes, size_t n_byte, const char *origin,
                              const char *expected_sha256, struct error *error);
+enum status model_load_text(struct model *model, const char *text, size_t n_byte, const char *origin,
+                            const char *expected_sha256, const struct build_options *options, struct error *error);
 void model_unload(struct model *model);
 
 /* The bits of enum note (base/outcome.h) for the derivatives that this model lacks. */

@@ -79,14 +79,16 @@ bool derivatives_init(struct derivatives *d, const struct stiffit_model *abi, do
     d->work = calloc(abi->n_work + 1, sizeof(double));
     d->work_up = calloc(n_moved + 1, sizeof(double));
     d->work_down = calloc(n_moved + 1, sizeof(double));
+    d->has_up = calloc(abi->n_parameter + 1, sizeof(bool));
+    d->has_down = calloc(abi->n_parameter + 1, sizeof(bool));
     d->p_moved = calloc(abi->n_parameter + 1, sizeof(double));
     d->y_moved = calloc(n + 1, sizeof(double));
     d->up = calloc(n_out, sizeof(double));
     d->down = calloc(n_out, sizeof(double));
     d->base = calloc(n_out, sizeof(double));
     d->jacobian_values = calloc((size_t)abi->n_nonzero + 1, sizeof(double));
-    return d->work && d->work_up && d->work_down && d->p_moved && d->y_moved && d->up && d->down && d->base &&
-           d->jacobian_values;
+    return d->work && d->work_up && d->work_down && d->has_up && d->has_down && d->p_moved && d->y_moved && d->up &&
+           d->down && d->base && d->jacobian_values;
 }
 
 void derivatives_fini(struct derivatives *d)
@@ -94,6 +96,8 @@ void derivatives_fini(struct derivatives *d)
     free(d->work);
     free(d->work_up);
     free(d->work_down);
+    free(d->has_up);
+    free(d->has_down);
     free(d->p_moved);
     free(d->y_moved);
     free(d->up);
@@ -111,16 +115,15 @@ static double parameter_step(const struct derivatives *d, uint32_t j)
     return cbrt(DBL_EPSILON) * (size > 0 ? size : 1);
 }
 
-/* `prepare` for p with one parameter moved by `step`. A vector that cannot be prepared is marked by a NaN in front. */
-static void prepare_moved(struct derivatives *d, uint32_t j, double step, double *work)
+/* `prepare` for p with one parameter moved by `step`: whether it could. */
+static bool prepare_moved(struct derivatives *d, uint32_t j, double step, double *work)
 {
     struct stiffit_point at = d->at;
     memcpy(d->p_moved, d->at.p, d->abi->n_parameter * sizeof(double));
     d->p_moved[j] += step;
     at.p = d->p_moved;
     at.work = NULL;
-    if (!isfinite(d->p_moved[j]) || d->abi->prepare(&at, work) != STIFFIT_OK || !all_finite(work, d->abi->n_work))
-        work[0] = NAN;
+    return isfinite(d->p_moved[j]) && d->abi->prepare(&at, work) == STIFFIT_OK;
 }
 
 int derivatives_begin(struct derivatives *d, const double *p, const double *covariate, double t0, size_t n_sens,
@@ -137,13 +140,15 @@ int derivatives_begin(struct derivatives *d, const double *p, const double *cova
         return fail(d, "parameters", t0, true, false);
     if (!abi->prepare || abi->n_work == 0)
         return STIFFIT_OK;
-    int code = call(d, abi->prepare, "prepare", d->work, abi->n_work);
+    /* Its values may be infinite or NaN: a model may not use them all. Where it does, its results tell. */
+    int code = abi->prepare(&d->at, d->work);
     if (code != STIFFIT_OK)
-        return code;
+        return fail(d, "prepare", t0, false, code < 0);
     for (size_t k = 0; k < n_sens && lacks_parameter_derivative(abi); k++) {
         double step = parameter_step(d, sens[k]);
-        prepare_moved(d, sens[k], step, d->work_up + (size_t)sens[k] * abi->n_work);
-        prepare_moved(d, sens[k], -step, d->work_down + (size_t)sens[k] * abi->n_work);
+        size_t offset = (size_t)sens[k] * abi->n_work;
+        d->has_up[sens[k]] = prepare_moved(d, sens[k], step, d->work_up + offset);
+        d->has_down[sens[k]] = prepare_moved(d, sens[k], -step, d->work_down + offset);
     }
     d->at.work = d->work;
     return STIFFIT_OK;
@@ -234,17 +239,16 @@ static int by_state(struct derivatives *d, struct quotient q, double t, const do
     return code;
 }
 
-static int parameter_side(struct derivatives *d, struct quotient *q, uint32_t j, double h, const double *work,
-                          double *out)
+static int parameter_side(struct derivatives *d, struct quotient *q, uint32_t j, double h, bool up, double *out)
 {
     const double *p = d->at.p, *own_work = d->at.work;
     memcpy(d->p_moved, p, d->abi->n_parameter * sizeof(double));
     d->p_moved[j] += h;
     if (d->abi->n_work)
-        d->at.work = work + (size_t)j * d->abi->n_work;
+        d->at.work = (up ? d->work_up : d->work_down) + (size_t)j * d->abi->n_work;
     int code = STIFFIT_RECOVERABLE;
     d->at.p = d->p_moved;
-    if (isfinite(d->p_moved[j]) && (d->abi->n_work == 0 || !isnan(d->at.work[0])))
+    if (isfinite(d->p_moved[j]) && (d->abi->n_work == 0 || (up ? d->has_up : d->has_down)[j]))
         code = call(d, q->function, q->where, out, q->n_out);
     d->at.p = p;
     d->at.work = own_work;
@@ -262,8 +266,8 @@ static int by_parameter(struct derivatives *d, struct quotient q, unsigned use, 
             continue;
         }
         double h = parameter_step(d, j);
-        int up = parameter_side(d, &q, j, h, d->work_up, d->up);
-        int down = parameter_side(d, &q, j, -h, d->work_down, d->down);
+        int up = parameter_side(d, &q, j, h, true, d->up);
+        int down = parameter_side(d, &q, j, -h, false, d->down);
         int code = combine(d, &q, up, down, exact_step(d->at.p[j], h), exact_step(d->at.p[j], -h), column);
         if (code != STIFFIT_OK)
             return code;

@@ -32,7 +32,8 @@ struct derivatives {
     struct model_failure failure;
     /* scratch */
     double *work;                    /* n_work */
-    double *work_up, *work_down;     /* n_work x n_parameter each, for p + h and p - h; NULL where not needed */
+    double *work_up, *work_down;     /* n_work x n_parameter each, for p + h and p - h; empty where not needed */
+    bool *has_up, *has_down;         /* n_parameter: whether `prepare` could fill them */
     double *p_moved;                 /* n_parameter */
     double *y_moved;                 /* n_state */
     double *up, *down, *base;        /* max(n_state, n_observable) each */

@@ -5,6 +5,8 @@
 #include "base/number.h"
 #include "base/sha256.h"
 #include "base/version.h"
+#include "run/campaign_model.h"
+#include "run/run.h"
 #include "run/run_option_table.h"
 
 #include <stdio.h>
@@ -22,60 +24,28 @@ struct problem_expectation campaign_expectation(const struct model *model)
         .parameter_upper = abi->parameter_upper, .parameter_scale = abi->parameter_scale, .t0 = abi->t0};
 }
 
-static enum status refuse_untrusted(const struct problem_info *info, struct error *error)
-{
-    if (info->model_plugin)
-        return error_set(error, STATUS_BAD_MODEL, "%s: /model@plugin names native code (%s), which is run only if you say so: "
-                         "add --trust, or give your own copy with --model PLUGIN.so", info->path, info->model_plugin);
-    return error_set(error, STATUS_BAD_MODEL, "%s: /model/plugin holds native code, which is run only if you say so: "
-                     "add --trust, or give your own copy with --model PLUGIN.so", info->path);
-}
-
-enum status campaign_load_model(struct model *model, const struct problem *problem, const char *override, bool trust,
-                                struct error *error)
-{
-    const struct problem_info *info = problem_info(problem);
-    if (override)
-        return model_load(model, override, NULL, error);
-    if (!info->model_plugin && !info->model_bytes)
-        return error_set(error, STATUS_BAD_MODEL, "%s: %s; give a plugin with --model PLUGIN.so", info->path,
-                         info->model_source ? "/model/source is model text, which this version cannot compile"
-                                            : "the file names no model (/model@plugin or /model/plugin)");
-    if (!trust)
-        return refuse_untrusted(info, error);
-    if (info->model_bytes) {
-        char origin[600];
-        snprintf(origin, sizeof origin, "%s:/model/plugin", info->path);
-        return model_load_bytes(model, info->model_bytes, info->n_model_byte, origin, info->model_sha256, error);
-    }
-    char *path = problem_model_path(problem);
-    if (!path)
-        return error_set(error, STATUS_NO_MEMORY, "out of memory for the model's path");
-    enum status status = model_load(model, path, info->model_sha256, error);
-    free(path);
-    return status;
-}
-
-/* Everything that a fit's result depends on besides problem, model and seed, as text. */
-static void describe_options(const struct run_options *options, char *text, size_t size)
+/* Everything that a fit's result depends on besides problem, model and seed, as text. A plugin is what it is; how text was
+ * compiled changes bits. */
+static void describe_options(const struct run_options *options, bool from_text, char *text, size_t size)
 {
     static const char *const linear_solver[] = {
         [LINEAR_AUTO] = "auto", [LINEAR_DENSE] = "dense", [LINEAR_LAPACK] = "lapack", [LINEAR_KLU] = "klu"};
     char rtol[NUMBER_SIZE], atol[NUMBER_SIZE], ftol[NUMBER_SIZE], gtol[NUMBER_SIZE], seconds[NUMBER_SIZE];
     snprintf(text, size, "stiffit=%s starts=%lld rtol=%s atol=%s linear-solver=%s ftol=%s gtol=%s "
-             "max-evaluations=%lld max-steps=%lld max-total-steps=%lld max-seconds=%s", STIFFIT_VERSION,
+             "max-evaluations=%lld max-steps=%lld max-total-steps=%lld max-seconds=%s%s", STIFFIT_VERSION,
              (long long)options->n_start, number_text(rtol, options->ode.rtol), number_text(atol, options->ode.atol),
              linear_solver[options->ode.linear_solver], number_text(ftol, options->fit.f_tolerance),
              number_text(gtol, options->fit.g_tolerance), (long long)options->fit.max_evaluations,
              (long long)options->fit.max_steps, (long long)options->fit.max_total_steps,
-             number_text(seconds, options->fit.max_seconds));
+             number_text(seconds, options->fit.max_seconds),
+             from_text && options->portable ? " portable=yes" : "");
 }
 
 static void fill_identity(struct campaign *campaign, const struct run_options *options, const unsigned char problem[32])
 {
     struct run_identity *identity = &campaign->identity;
     memset(identity, 0, sizeof *identity);
-    describe_options(options, identity->description, sizeof identity->description);
+    describe_options(options, campaign->model.source != NULL, identity->description, sizeof identity->description);
     memcpy(identity->problem, problem, sizeof identity->problem);
     sha256_of(campaign->model.sha256, strlen(campaign->model.sha256), identity->model);
     sha256_of(identity->description, strlen(identity->description), identity->options);
@@ -111,16 +81,41 @@ static enum status read_scales(struct campaign *campaign, struct error *error)
 
 static void beat(void *heartbeat) { counter_add(heartbeat, 1); }
 
+/* Where the compiler's signs of life and words go. */
+struct build_watch {
+    struct board *board;
+    const struct run_hooks *hooks;
+};
+
+static void build_beat(void *context) { beat(&((struct build_watch *)context)->board->heartbeat); }
+
+static void build_tell(void *context, const char *line)
+{
+    const struct run_hooks *hooks = ((struct build_watch *)context)->hooks;
+    hooks->say(hooks->context, line);
+}
+
+static enum status load_model(struct campaign *campaign, const struct run_options *options, struct board *board,
+                              const struct run_hooks *hooks, struct error *error)
+{
+    struct build_watch watch = {board, hooks};
+    const struct model_choice choice = {
+        .given = options->model, .trust = options->trust,
+        .build = {.portable = options->portable, .warn = true,
+                  .listener = {.beat = build_beat, .tell = build_tell, .context = &watch}}};
+    counter_set(&board->phase, BOARD_LOADING_MODEL);
+    return campaign_load_model(&campaign->model, campaign->problem, &choice, error);
+}
+
 enum status campaign_open(struct campaign *campaign, struct run_options *options, struct board *board,
-                          struct error *error)
+                          const struct run_hooks *hooks, struct error *error)
 {
     unsigned char hash[32];
     enum status status = problem_open(&campaign->problem, options->problem, error);
     if (!status)
         status = apply_file_options(campaign, options, error);
-    counter_set(&board->phase, BOARD_LOADING_MODEL);
     if (!status)
-        status = campaign_load_model(&campaign->model, campaign->problem, options->model, options->trust, error);
+        status = load_model(campaign, options, board, hooks, error);
     if (status)
         return status;
     counter_set(&board->phase, BOARD_CHECKING);

@@ -11,6 +11,8 @@
 #include "run/board.h"
 #include "run/run_options.h"
 
+struct run_hooks;
+
 /* Const while the workers run. The fits are numbered dataset * n_start + start. */
 struct campaign {
     struct problem *problem;
@@ -27,15 +29,12 @@ struct campaign {
 };
 
 /* Opens the problem, takes the options that it brings, loads the model (if it may be trusted) and validates all data;
- * tells the board how far it is. The campaign is zero-initialised; campaign_fini is legal after a failure too. */
+ * tells the board how far it is, and what there is to say about the model to the hooks. The campaign is
+ * zero-initialised; campaign_fini is legal after a failure too. */
 enum status campaign_open(struct campaign *campaign, struct run_options *options, struct board *board,
-                          struct error *error);
+                          const struct run_hooks *hooks, struct error *error);
 void campaign_fini(struct campaign *campaign);
 
-/* Loads the model that a problem names or embeds, or `override` (a path) instead. Native code named by a data file
- * runs only if `trust` is set: otherwise STATUS_BAD_MODEL with the command that would allow it. */
-enum status campaign_load_model(struct model *model, const struct problem *problem, const char *override, bool trust,
-                                struct error *error);
 /* What the model expects of a problem file. The pointers go into the model. */
 struct problem_expectation campaign_expectation(const struct model *model);
 

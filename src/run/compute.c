@@ -323,7 +323,7 @@ static enum status compute_run(struct compute *compute, struct run_options *opti
 {
     struct campaign *campaign = &compute->campaign;
     counter_set(&compute->board->phase, BOARD_OPENING);
-    enum status status = campaign_open(campaign, options, compute->board, error);
+    enum status status = campaign_open(campaign, options, compute->board, compute->hooks, error);
     if (status)
         return status;
     compute->n_fit = campaign->n_dataset * campaign->n_start;

@@ -16,6 +16,7 @@ struct run_options {
     const char *problem;      /* positional */
     const char *output;       /* -o; NULL: PROBLEM.result.h5 (PROBLEM without .h5) */
     const char *model;        /* --model PATH; NULL: the problem file's */
+    bool portable;            /* --portable: compile model text for any CPU of this kind */
     bool trust;               /* --trust: run native code that the problem file names or embeds */
     bool in_place;            /* --in-place */
     bool overwrite;           /* --overwrite */

@@ -63,6 +63,11 @@ static void gather(struct facts *facts, const struct campaign *campaign, const s
     add_fact(facts, "model_name", campaign->model.abi.name);
     add_fact(facts, "model_file", campaign->model.path);
     add_fact(facts, "model_sha256", campaign->model.sha256);
+    add_fact(facts, "model_compiler", campaign->model.compiler);
+    /* Text that came from a file of its own is kept, so that the result is complete without it. */
+    if (campaign->model.source && (options->model || !info->model_source) &&
+        strlen(campaign->model.source) <= RESULT_MAX_PROVENANCE)
+        add_fact(facts, "model_source", campaign->model.source);
     if (gethostname(text, sizeof text) == 0)
         add_fact(facts, "host", text);
     if (uname(&system) == 0) {

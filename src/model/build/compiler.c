@@ -1,0 +1,166 @@
+/* Looking for programs on the PATH, and hashing what a compiled plugin depends on besides its source.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "model/build/compiler.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+#ifdef __GLIBC__
+#include <gnu/libc-version.h>
+#endif
+
+#define BLANKS " \t\n\r\v\f"
+
+static bool is_program(const char *path)
+{
+    struct stat about;
+    return stat(path, &about) == 0 && S_ISREG(about.st_mode) && access(path, X_OK) == 0;
+}
+
+/* What a shell would start for `name`, with links resolved; free it. NULL: nothing. */
+static char *find_program(const char *name)
+{
+    char path[PATH_MAX];
+    const char *list = getenv("PATH");
+    if (strchr(name, '/'))
+        return is_program(name) ? realpath(name, NULL) : NULL;
+    if (!list || !*list)
+        list = "/usr/local/bin:/usr/bin:/bin";
+    for (;;) {
+        size_t n = strcspn(list, ":");
+        if ((size_t)snprintf(path, sizeof path, "%.*s/%s", n ? (int)n : 1, n ? list : ".", name) < sizeof path &&
+            is_program(path))
+            return realpath(path, NULL);
+        if (!list[n])
+            return NULL;
+        list += n + 1;
+    }
+}
+
+static bool is_found(const char *name)
+{
+    char *path = find_program(name);
+    free(path);
+    return path != NULL;
+}
+
+static enum status cut(struct compiler *compiler, const char *text, struct error *error)
+{
+    char *rest, *word;
+    compiler->text = strdup(text);
+    if (!compiler->text)
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for the compiler's name");
+    for (word = strtok_r(compiler->text, BLANKS, &rest); word; word = strtok_r(NULL, BLANKS, &rest)) {
+        if (compiler->n_word == COMPILER_MAX_WORD - 1)
+            return error_set(error, STATUS_BAD_MODEL, "the environment's CC has more than %d words: '%.200s'",
+                             COMPILER_MAX_WORD - 1, text);
+        compiler->word[compiler->n_word++] = word;
+    }
+    return STATUS_OK;
+}
+
+#define ADVICE "install one (Debian: apt install gcc libc6-dev), set CC, or compile the model elsewhere with " \
+    "`stiffit model build --portable` and give the .so"
+
+enum status compiler_find(struct compiler *compiler, struct error *error)
+{
+    static const char *const usual[] = {"cc", "gcc", "clang"};
+    const char *own = getenv("CC");
+    enum status status;
+    *compiler = (struct compiler){.n_word = 0};
+    if (own && own[strspn(own, BLANKS)]) {
+        status = cut(compiler, own, error);
+        if (!status && !is_found(compiler->word[0]))
+            status = error_set(error, STATUS_BAD_MODEL, "no C compiler found: the environment's CC is '%.200s', and there is "
+                               "no program '%.200s': correct or unset CC; or " ADVICE, own, compiler->word[0]);
+        if (status)
+            compiler_fini(compiler);
+        return status;
+    }
+    for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
+        if (is_found(usual[i]))
+            return cut(compiler, usual[i], error);
+    return error_set(error, STATUS_BAD_MODEL, "no C compiler found (tried $CC, cc, gcc, clang): " ADVICE);
+}
+
+void compiler_fini(struct compiler *compiler)
+{
+    free(compiler->text);
+    *compiler = (struct compiler){.n_word = 0};
+}
+
+size_t compiler_n_head(const struct compiler *compiler)
+{
+    size_t n = 0;
+    while (n < compiler->n_word && compiler->word[n][0] != '-')
+        n++;
+    return n;
+}
+
+void compiler_hash(const struct compiler *compiler, struct sha256 *hash)
+{
+    sha256_add_uint64(hash, compiler->n_word);
+    for (size_t i = 0; i < compiler->n_word; i++) {
+        /* "ccache gcc": both are files. */
+        char *path = compiler->word[i][0] == '-' ? NULL : find_program(compiler->word[i]);
+        struct stat about;
+        sha256_add_string(hash, compiler->word[i]);
+        sha256_add_string(hash, path);
+        if (path && stat(path, &about) == 0) {
+            sha256_add_uint64(hash, (uint64_t)about.st_size);
+            sha256_add_uint64(hash, (uint64_t)about.st_mtime);
+        }
+        free(path);
+    }
+}
+
+/* The lines of /proc/cpuinfo that say what a CPU can do, by machine: x86; ARM; POWER; s390; RISC-V. Clocks, counters
+ * and microcode are not among them. */
+static const char *const cpu_lines[] = {
+    "vendor_id", "cpu family", "model", "model name", "flags", "CPU implementer", "CPU architecture", "CPU variant",
+    "CPU part", "Features", "cpu", "features", "isa", "uarch"};
+enum { N_CPU_LINE = sizeof cpu_lines / sizeof *cpu_lines };
+
+/* Of each kind of line the first one: those of one CPU stand for all. */
+static void hash_cpu(struct sha256 *hash)
+{
+    bool seen[N_CPU_LINE] = {false};
+    char *line = NULL;
+    size_t size = 0;
+    FILE *file = fopen("/proc/cpuinfo", "re");
+    while (file && getline(&line, &size, file) > 0) {
+        size_t n = strcspn(line, ":");
+        if (!line[n])
+            continue;
+        while (n > 0 && strchr(BLANKS, line[n - 1]))
+            n--;
+        for (int i = 0; i < N_CPU_LINE; i++)
+            if (!seen[i] && strlen(cpu_lines[i]) == n && memcmp(line, cpu_lines[i], n) == 0) {
+                seen[i] = true;
+                sha256_add_string(hash, line);
+            }
+    }
+    free(line);
+    if (file)
+        fclose(file);
+}
+
+void machine_hash(bool native, struct sha256 *hash)
+{
+    struct utsname system;
+    if (uname(&system) == 0) {
+        sha256_add_string(hash, system.sysname);
+        sha256_add_string(hash, system.machine);
+    }
+    sha256_add_uint64(hash, sizeof(void *));
+#ifdef __GLIBC__
+    sha256_add_string(hash, gnu_get_libc_version());
+#endif
+    sha256_add_uint64(hash, native);
+    if (native)
+        hash_cpu(hash);
+}
