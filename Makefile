@@ -66,12 +66,19 @@ Q := @
 endif
 
 # --- what is built ---------------------------------------------------------------------------------------------------
-SOURCES := $(filter-out src/cli/main.c,$(wildcard src/*/*.c))
-OBJECTS := $(SOURCES:%.c=$(B)/obj/%.o)
+SOURCES := $(filter-out src/cli/main.c,$(wildcard src/*/*.c src/*/*/*.c))
+MODEL_HEADER := $(B)/obj/model_header
+OBJECTS := $(SOURCES:%.c=$(B)/obj/%.o) $(MODEL_HEADER).o
 MODELS := $(patsubst models/%/,%,$(wildcard models/*/))
-MODEL_LIBS := $(foreach m,$(MODELS),$(if $(wildcard models/$(m)/$(m).c),$(B)/models/$(m).so))
+MODELS_C := $(foreach m,$(MODELS),$(if $(wildcard models/$(m)/$(m).c),$(m)))
+MODELS_TEXT := $(foreach m,$(MODELS),$(if $(wildcard models/$(m)/$(m).ode),$(m)))
+# NAME.so is the C version where there is one, else made from text; NAME.text.so is the text beside a C version.
+MODEL_LIBS := $(patsubst %,$(B)/models/%.so,$(MODELS_C) $(filter-out $(MODELS_C),$(MODELS_TEXT)))
+TEXT_LIBS := $(patsubst %,$(B)/models/%.text.so,$(filter $(MODELS_C),$(MODELS_TEXT)))
 TESTS := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/unit/test_*.c tests/property/test_*.c tests/fault/test_*.c))
 ZOO := $(patsubst tests/zoo/%.c,$(B)/tests/zoo/%.so,$(wildcard tests/zoo/*.c))
+# What tests in Python run: a fuzz target as a plain program, a writer of many models' C sources.
+TEST_TOOLS := $(B)/tests/fuzz/fuzz_text $(B)/tests/property/write_model_sources
 BENCHES := $(patsubst scripts/bench/%.c,$(B)/bench/%,$(wildcard scripts/bench/bench_*.c))
 
 .PHONY: all
@@ -90,6 +97,16 @@ $(B)/obj/%.o: %.c | $(B)/dependencies.found
 	@echo "  CC      $<"
 	$(Q)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
+# The program carries the text of stiffit/model.h, for compiling models: a string with a line of it on each line.
+$(MODEL_HEADER).c: include/stiffit/model.h
+	@mkdir -p $(@D)
+	$(Q){ echo '#include "model/build/compile.h"' && echo 'const char compile_model_header[] =' && \
+		sed -e 's/[\\"]/\\&/g' -e 's/^/    "/' -e 's/$$/\\n"/' $< && echo '    ;'; } >$@.tmp && mv $@.tmp $@
+
+$(MODEL_HEADER).o: $(MODEL_HEADER).c | $(B)/dependencies.found
+	@echo "  CC      $<"
+	$(Q)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+
 # Recompile what was compiled with other flags.
 $(OBJECTS) $(B)/obj/src/cli/main.o: $(B)/flags
 FLAGS_NOW = $(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS)
@@ -101,7 +118,16 @@ $(B)/models/%.so: include/stiffit/model.h
 	@mkdir -p $(@D)
 	@echo "  MODEL   $@"
 	$(Q)$(CC) -std=c11 $(MODEL_CFLAGS) -fPIC -shared -Iinclude -o $@ $(filter %.c,$^) -lm
-$(foreach m,$(MODELS),$(eval $(B)/models/$(m).so: models/$(m)/$(m).c))
+$(foreach m,$(MODELS_C),$(eval $(B)/models/$(m).so: models/$(m)/$(m).c))
+
+# The program itself is no prerequisite but what compiles text in it: else each new program would compile all models anew.
+define TEXT_MODEL
+$(B)/models/$(1)$(if $(filter $(1),$(MODELS_C)),.text).so: models/$(1)/$(1).ode $(wildcard src/model/*/*.[ch]) | $(B)/stiffit
+	@mkdir -p $$(@D)
+	@echo "  MODEL   $$@"
+	$$(Q)CC='$$(CC)' $(B)/stiffit model build --quiet --no-cache $(if $(PORTABLE),--portable) -o $$@ $$<
+endef
+$(foreach m,$(MODELS_TEXT),$(eval $(call TEXT_MODEL,$(m))))
 
 $(B)/tests/zoo/%.so: tests/zoo/%.c include/stiffit/model.h
 	@mkdir -p $(@D)
@@ -114,12 +140,26 @@ $(B)/tests/%: tests/%.c $(B)/libstiffit.a
 	$(Q)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -Wno-missing-prototypes -MMD -MP -MF $@.d $(ALL_LDFLAGS) -o $@ $< \
 		$(B)/libstiffit.a -lcmocka $(LIBS)
 
+$(B)/tests/fuzz/%: tests/fuzz/%.c $(B)/libstiffit.a
+	@mkdir -p $(@D)
+	@echo "  TEST    $@"
+	$(Q)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -DFUZZ_STANDALONE -MMD -MP -MF $@.d $(ALL_LDFLAGS) -o $@ $< \
+		$(B)/libstiffit.a $(LIBS)
+
+# The fuzzer itself: everything that it reads is compiled for it. Only clang brings libFuzzer.
+FUZZED := $(wildcard src/model/text/*.c src/model/graph/*.c src/base/*.c)
+$(B)/fuzz/%: tests/fuzz/%.c $(FUZZED) $(wildcard src/model/text/*.h src/model/graph/*.h src/base/*.h)
+	@mkdir -p $(@D)
+	@echo "  FUZZ    $@"
+	$(Q)clang $(ALL_CPPFLAGS) -std=c11 -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
+		-o $@ $< $(FUZZED) $(LIBS)
+
 $(B)/bench/%: scripts/bench/%.c $(B)/libstiffit.a
 	@mkdir -p $(@D)
 	@echo "  BENCH   $@"
 	$(Q)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -MF $@.d $(ALL_LDFLAGS) -o $@ $< $(B)/libstiffit.a $(LIBS)
 
--include $(OBJECTS:.o=.d) $(B)/obj/src/cli/main.d $(TESTS:=.d) $(BENCHES:=.d)
+-include $(OBJECTS:.o=.d) $(B)/obj/src/cli/main.d $(TESTS:=.d) $(TEST_TOOLS:=.d) $(BENCHES:=.d)
 
 # Plain make installs nothing: it names what is missing.
 # (Nothing is exported: what is found out before packages are installed would hide from a second make what is there then.)
@@ -131,8 +171,8 @@ $(B)/dependencies.found: scripts/install-deps
 	@touch $@
 
 .PHONY: tests benches FORCE
-tests: $(TESTS) $(ZOO) all
-benches: $(BENCHES) all
+tests: $(TESTS) $(TEST_TOOLS) $(ZOO) $(TEXT_LIBS) all
+benches: $(BENCHES) $(TEXT_LIBS) all
 FORCE:
 
 # --- what a user calls -----------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 
 SPDX-License-Identifier: BSD-3-Clause
 
-    scripts/bench/bench.py [--strict] [--quick] [WORD ...]   WORD: scipy workers share evaluation fairness million
+    scripts/bench/bench.py [--strict] [--quick] [WORD ...]   WORD: scipy workers share evaluation text fairness million
 
 --strict: exit code 1 if a target is missed; without it a missed target is only printed: a loaded machine misses some.
 """
@@ -141,6 +141,20 @@ class Bench:
                           case["ours_sensitivity_error"] / case["stock_sensitivity_error"],
                           1.0 if name == "robertson" else None, at_least=False)
 
+    def text(self):
+        print("One evaluation with sensitivities, model text against hand-written C:")
+        names = [folder.name for folder in sorted((h.ROOT / "models").iterdir())
+                 if all((folder / f"{folder.name}{kind}").exists() for kind in (".c", ".ode"))]
+        command = [str(h.BUILD / "bench" / "bench_model_text")]
+        for name in names:
+            folder, plugin = h.ROOT / "models" / name, self.tmp / f"{name}.so"
+            h.stiffit("model", "build", folder / f"{name}.ode", "-o", plugin)
+            command += [name, str(h.model(name)), str(plugin), str(folder / "reference.csv")]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        self.report["text"] = json.loads(done.stdout)
+        for name, figures in self.report["text"].items():
+            self.line(f"{name}: model text / C", figures["ratio"], 1.05, at_least=False)
+
     def fairness(self):
         print(f"{fairness.N_LONG} long van der Pol datasets before {fairness.N_CHEAP} cheap ones, two workers:")
         figures = fairness.fairness(self.tmp, 5 if not self.quick else 1)
@@ -162,7 +176,7 @@ class Bench:
         os.unlink(h.result_path(self.tmp / "m.h5"))
 
 
-PARTS = ("scipy", "evaluation", "workers", "share", "fairness", "million")
+PARTS = ("scipy", "evaluation", "text", "workers", "share", "fairness", "million")
 
 
 def machine():

@@ -53,7 +53,7 @@ struct option_table {
 
 #define OPTION_TABLE(array) ((struct option_table){(array), sizeof(array) / sizeof *(array)})
 
-enum { OPTION_MAX_POSITIONAL = 8 };
+enum { OPTION_MAX_POSITIONAL = 256 };
 
 /* What a command line held besides options. */
 struct option_words {

@@ -9,25 +9,30 @@
 #include <stdio.h>
 
 struct command {
-    const char *name;
+    const char *name;        /* with its group's, as in "model check" */
     const char *synopsis;    /* the arguments after the options */
     const char *summary;     /* one line, small letter, no full stop */
     const char *example;     /* command lines, one a line, no newline at the end */
     const char *description; /* paragraphs separated by newlines */
-    struct option_table (*table)(void);
+    const struct command *const *child; /* of a group of commands, NULL-terminated; NULL for others */
+    struct option_table (*table)(void); /* NULL for a group */
     /* The arguments after the command's name; returns the exit code. */
     int (*run)(int argc, char **argv);
 };
 
 extern const struct command command_run, command_show, command_import, command_export, command_simulate, command_model,
-    command_help;
+    command_trust, command_help;
+extern const struct command command_model_new, command_model_build, command_model_check, command_model_show;
 /* Children of `run`, which no help mentions. */
 int command_compute(int argc, char **argv);
 int command_finish(int argc, char **argv);
 
 /* NULL-terminated, in the order in which help shows them. */
 const struct command *const *command_list(void);
-const struct command *command_find(const char *name); /* or NULL */
+const struct command *command_find(const char *name); /* or NULL; "model check" is a name, too */
+struct option_table command_table(const struct command *command); /* empty for a group */
+/* What a group does: runs the child that the first argument names. */
+int command_run_child(const struct command *group, int argc, char **argv);
 
 /* Parses the arguments of `command` into its struct of options. Returns -1 to go on; otherwise the command ends with
  * this exit code: help has been printed, or a usage error. */

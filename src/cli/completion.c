@@ -6,7 +6,7 @@
 
 static void print_options(FILE *file, const struct command *command)
 {
-    struct option_table table = command->table();
+    struct option_table table = command_table(command);
     for (size_t i = 0; i < table.n; i++)
         fprintf(file, "--%s ", table.option[i].name);
     fputs("--help", file);
@@ -15,14 +15,16 @@ static void print_options(FILE *file, const struct command *command)
 /* The words that may stand after an option, in one case branch per kind of value. */
 static void print_bash_values(FILE *file, const struct command *command)
 {
-    struct option_table table = command->table();
+    struct option_table table = command_table(command);
+    for (const struct command *const *child = command->child; child && *child; child++)
+        print_bash_values(file, *child);
     for (size_t i = 0; i < table.n; i++) {
         const struct option *option = &table.option[i];
         if (option->kind == OPTION_FLAG)
             continue;
-        fprintf(file, "        %s:--%s", command->name, option->name);
+        fprintf(file, "        \"%s:\"--%s", command->name, option->name);
         if (option->letter)
-            fprintf(file, "|%s:-%c", command->name, option->letter);
+            fprintf(file, "|\"%s:\"-%c", command->name, option->letter);
         fputs(") ", file);
         if (option->kind == OPTION_CHOICE) {
             fputs("COMPREPLY=($(compgen -W '", file);
@@ -37,6 +39,35 @@ static void print_bash_values(FILE *file, const struct command *command)
     }
 }
 
+static void print_bash_options(FILE *file, const struct command *command)
+{
+    for (const struct command *const *child = command->child; child && *child; child++)
+        print_bash_options(file, *child);
+    fprintf(file, "        \"%s:\"-*) COMPREPLY=($(compgen -W '", command->name);
+    print_options(file, command);
+    fputs("' -- \"$word\")) ;;\n", file);
+}
+
+/* The second part of each group's name: where it is given, and where it is to be completed. */
+static void print_names(FILE *file, const struct command *group)
+{
+    for (const struct command *const *child = group->child; child && *child; child++)
+        fprintf(file, "%s%s", child == group->child ? "" : " ", (*child)->name + strlen(group->name) + 1);
+}
+
+static void print_bash_groups(FILE *file)
+{
+    for (const struct command *const *command = command_list(); *command; command++) {
+        if (!(*command)->child)
+            continue;
+        fprintf(file, "    if [ \"$command\" = %s ]; then\n        if [ \"$COMP_CWORD\" -eq 2 ]; then\n"
+                      "            COMPREPLY=($(compgen -W '", (*command)->name);
+        print_names(file, *command);
+        fputs(" --help' -- \"$word\"))\n            return\n        fi\n        command=\"$command ${COMP_WORDS[2]}\"\n    fi\n",
+              file);
+    }
+}
+
 void completion_bash(FILE *file)
 {
     fputs("# bash completion for stiffit; made by `stiffit help --completion bash`\n"
@@ -47,20 +78,18 @@ void completion_bash(FILE *file)
           "        COMPREPLY=($(compgen -W '", file);
     for (const struct command *const *command = command_list(); *command; command++)
         fprintf(file, "%s ", (*command)->name);
-    fputs("--help --version' -- \"$word\"))\n        return\n    fi\n    case \"$command:$before\" in\n", file);
+    fputs("--help --version' -- \"$word\"))\n        return\n    fi\n", file);
+    print_bash_groups(file);
+    fputs("    case \"$command:$before\" in\n", file);
     for (const struct command *const *command = command_list(); *command; command++)
         print_bash_values(file, *command);
     fputs("    esac\n    case \"$command:$word\" in\n", file);
-    for (const struct command *const *command = command_list(); *command; command++) {
-        fprintf(file, "        %s:-*) COMPREPLY=($(compgen -W '", (*command)->name);
-        print_options(file, *command);
-        fputs("' -- \"$word\")) ;;\n", file);
-    }
+    for (const struct command *const *command = command_list(); *command; command++)
+        print_bash_options(file, *command);
     fputs("        help:*) COMPREPLY=($(compgen -W '", file);
     for (const struct command *const *command = command_list(); *command; command++)
         fprintf(file, "%s ", (*command)->name);
     fputs("' -- \"$word\")) ;;\n"
-          "        model:*) COMPREPLY=($(compgen -W check -- \"$word\") $(compgen -f -- \"$word\")) ;;\n"
           "        *) COMPREPLY=($(compgen -f -- \"$word\")) ;;\n"
           "    esac\n}\ncomplete -o filenames -F _stiffit stiffit\n", file);
 }
@@ -108,6 +137,30 @@ static void print_zsh_option(FILE *file, const struct option *option)
     }
 }
 
+static void print_zsh_command(FILE *file, const struct command *command)
+{
+    for (const struct command *const *child = command->child; child && *child; child++)
+        print_zsh_command(file, *child);
+    struct option_table table = command_table(command);
+    fprintf(file, "        \"%s\")\n            _arguments -s \\\n", command->name);
+    for (size_t i = 0; i < table.n; i++)
+        print_zsh_option(file, &table.option[i]);
+    fputs("                '(- *)--help[show the options]' \\\n                '*:file:_files' ;;\n", file);
+}
+
+static void print_zsh_groups(FILE *file)
+{
+    for (const struct command *const *command = command_list(); *command; command++) {
+        if (!(*command)->child)
+            continue;
+        fprintf(file, "    if [[ $command == %s ]]; then\n        if (( CURRENT == 2 )); then\n            compadd ",
+                (*command)->name);
+        print_names(file, *command);
+        fputs("\n            return\n        fi\n        command=\"$command $words[2]\"\n        shift words\n"
+              "        (( CURRENT-- ))\n    fi\n", file);
+    }
+}
+
 void completion_zsh(FILE *file)
 {
     fputs("#compdef stiffit\n# zsh completion for stiffit; made by `stiffit help --completion zsh`\n"
@@ -118,13 +171,10 @@ void completion_zsh(FILE *file)
         fputs("'\n", file);
     }
     fputs("    )\n    if (( CURRENT == 2 )); then\n        _describe command commands\n        return\n    fi\n"
-          "    local command=$words[2]\n    shift words\n    (( CURRENT-- ))\n    case $command in\n", file);
-    for (const struct command *const *command = command_list(); *command; command++) {
-        fprintf(file, "        %s)\n            _arguments -s \\\n", (*command)->name);
-        struct option_table table = (*command)->table();
-        for (size_t i = 0; i < table.n; i++)
-            print_zsh_option(file, &table.option[i]);
-        fputs("                '(- *)--help[show the options]' \\\n                '*:file:_files' ;;\n", file);
-    }
+          "    local command=$words[2]\n    shift words\n    (( CURRENT-- ))\n", file);
+    print_zsh_groups(file);
+    fputs("    case $command in\n", file);
+    for (const struct command *const *command = command_list(); *command; command++)
+        print_zsh_command(file, *command);
     fputs("    esac\n}\n_stiffit \"$@\"\n", file);
 }

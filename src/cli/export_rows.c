@@ -96,7 +96,7 @@ enum status export_rows(const struct export_options *options, struct output *out
     uint64_t n_without = 0;
     enum status status = fitted_open(&fitted, &fitted_options, &other_model, error);
     if (!status && other_model)
-        message_say("note: this is not the very plugin that was fitted (its bytes differ)");
+        message_say("note: this is not the very model that was fitted (its bytes differ)");
     if (!status)
         status = output_open(output, options->output, options->overwrite, error);
     struct csv_writer writer = {.file = output->file};

@@ -4,7 +4,9 @@
 
 #include "base/option.h"
 #include "base/sha256.h"
+#include "cli/message.h"
 #include "run/campaign.h"
+#include "run/campaign_model.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -58,16 +60,25 @@ static enum status open_problem(struct fitted *fitted, const struct fitted_optio
     return STATUS_OK;
 }
 
+/* The very text that was fitted if the result has it; else what the problem names or holds, or the file that the result
+ * names. `portable`: how text was compiled then, so that bits are the same again. */
 static enum status open_model(struct fitted *fitted, const struct fitted_options *options, struct error *error)
 {
     const struct problem_info *info = problem_info(fitted->problem);
-    const char *path = provenance(result_info(fitted->result), "model_file");
-    if (options->model || info->model_plugin || info->model_bytes || !path)
-        return campaign_load_model(&fitted->model, fitted->problem, options->model, options->trust, error);
-    if (!options->trust)
-        return error_set(error, STATUS_BAD_MODEL, "%s was made with the plugin %s, which is run only if you say so: "
-                         "add --trust, or give your own copy with --model PLUGIN", options->result, path);
-    return model_load(&fitted->model, path, provenance(result_info(fitted->result), "model_sha256"), error);
+    const struct result_info *result = result_info(fitted->result);
+    const char *path = provenance(result, "model_file"), *text = provenance(result, "model_source");
+    const char *sha256 = provenance(result, "model_sha256");
+    const struct model_choice choice = {
+        .given = options->model, .trust = options->trust,
+        .build = {.portable = strstr(result->identity.description, " portable=yes") != NULL,
+                  .listener = {.tell = message_hear}}};
+    if (!options->model && text && path)
+        return model_load_text(&fitted->model, text, strlen(text), path, sha256, &choice.build, error);
+    if (options->model || info->model_plugin || info->model_bytes || info->model_source || !path)
+        return campaign_load_model(&fitted->model, fitted->problem, &choice, error);
+    char who[1400];
+    snprintf(who, sizeof who, "%.600s was made with the plugin %.600s", options->result, path);
+    return campaign_load_named(&fitted->model, path, sha256, &choice, who, path, error);
 }
 
 /* The number that follows "NAME=" in the description of the run's options. */

@@ -5,6 +5,7 @@
 #include "base/nearest.h"
 #include "base/version.h"
 #include "cli/message.h"
+#include "model/text/token.h"
 
 #include <string.h>
 
@@ -53,6 +54,16 @@ static void print_option(FILE *file, const struct option *option)
     print_wrapped(file, text, INDENT, INDENT);
 }
 
+static void print_children(FILE *file, const struct command *group)
+{
+    fputs("\nCommands:\n", file);
+    for (const struct command *const *child = group->child; *child; child++) {
+        fprintf(file, "  %-10s", (*child)->name + strlen(group->name) + 1);
+        print_wrapped(file, (*child)->summary, 12, 12);
+    }
+    fprintf(file, "\n`stiffit %s COMMAND --help` tells more.\n", group->name);
+}
+
 void help_command(FILE *file, const struct command *command)
 {
     fprintf(file, "Example:\n  ");
@@ -61,9 +72,13 @@ void help_command(FILE *file, const struct command *command)
         if (*c == '\n')
             fputs("  ", file);
     }
-    fprintf(file, "\n\nUsage: stiffit %s [OPTIONS]%s%s\n\n", command->name, *command->synopsis ? " " : "",
-            command->synopsis);
+    fprintf(file, "\n\nUsage: stiffit %s%s%s%s\n\n", command->name, command->child ? "" : " [OPTIONS]",
+            *command->synopsis ? " " : "", command->synopsis);
     print_wrapped(file, command->description, 0, 0);
+    if (command->child) {
+        print_children(file, command);
+        return;
+    }
     fputs("\nOptions:\n", file);
     struct option_table table = command->table();
     for (size_t i = 0; i < table.n; i++)
@@ -88,6 +103,7 @@ void help_overview(FILE *file)
 
 struct help_options {
     const char *completion, *man_options;
+    bool model_words;
 };
 
 static const char *const shells[] = {"bash", "zsh", NULL};
@@ -96,10 +112,11 @@ static const struct option table[] = {
     {.name = "completion", .kind = OPTION_STRING, .metavar = "bash|zsh", .offset = offsetof(struct help_options, completion),
      .help = "print a completion script for this shell"},
 };
-/* For the makers of the manual: not shown in help or completions. */
+/* For the makers of the manual, and of an editor's colours: not shown in help or completions. */
 static const struct option hidden_table[] = {
     {.name = "completion", .kind = OPTION_STRING, .offset = offsetof(struct help_options, completion)},
     {.name = "man-options", .kind = OPTION_STRING, .offset = offsetof(struct help_options, man_options)},
+    {.name = "model-words", .kind = OPTION_FLAG, .offset = offsetof(struct help_options, model_words)},
 };
 
 static struct option_table help_table(void) { return OPTION_TABLE(table); }
@@ -120,17 +137,27 @@ static int print_completion(const char *shell)
     return command_close_output(0);
 }
 
+static int print_model_words(void)
+{
+    const struct reserved *word;
+    for (size_t i = 0; (word = token_reserved_at(i)); i++)
+        printf("%s %s\n", word->name, token_is_function(word) ? "function" : "word");
+    return command_close_output(0);
+}
+
 static int run_help(int argc, char **argv)
 {
-    struct help_options options = {NULL, NULL};
+    struct help_options options = {.completion = NULL};
     struct option_words words;
     struct error error;
-    if (option_parse(OPTION_TABLE(hidden_table), &options, &words, 1, argc, argv, &error))
+    if (option_parse(OPTION_TABLE(hidden_table), &options, &words, 2, argc, argv, &error))
         return message_usage("help", &error, WHEN_AUTO);
     if (words.help) {
         help_command(stdout, &command_help);
         return command_close_output(0);
     }
+    if (options.model_words)
+        return print_model_words();
     if (options.completion)
         return print_completion(options.completion);
     const char *name = options.man_options ? options.man_options : words.n_positional ? words.positional[0] : NULL;
@@ -139,8 +166,13 @@ static int run_help(int argc, char **argv)
         return command_close_output(0);
     }
     const struct command *command = command_find(name);
-    if (!command)
+    if (!command || (words.n_positional > 1 && !command->child))
         return -1; /* main tells of unknown commands */
+    if (words.n_positional > 1) {
+        char child[100], option[] = "--help", *child_argv[] = {child, option, NULL};
+        snprintf(child, sizeof child, "%s", words.positional[1]);
+        return command_run_child(command, 2, child_argv);
+    }
     if (options.man_options)
         help_mdoc(stdout, command);
     else
@@ -149,6 +181,6 @@ static int run_help(int argc, char **argv)
 }
 
 const struct command command_help = {
-    .name = "help", .synopsis = "[COMMAND]", .summary = "what the commands do, and their options",
+    .name = "help", .synopsis = "[COMMAND [COMMAND]]", .summary = "what the commands do, and their options",
     .example = "stiffit help run\nstiffit help --completion bash >~/.local/share/bash-completion/completions/stiffit",
     .description = "Shows the commands, or one command's options.", .table = help_table, .run = run_help};

@@ -22,6 +22,12 @@ static void print_text(FILE *file, const char *text, bool capital)
 
 void help_mdoc(FILE *file, const struct command *command)
 {
+    for (const struct command *const *child = command->child; child && *child; child++) {
+        fprintf(file, ".Ss stiffit %s\n", (*child)->name);
+        help_mdoc(file, *child);
+    }
+    if (command->child)
+        return;
     struct option_table table = command->table();
     fputs(".Bl -tag -width Ds\n", file);
     for (size_t i = 0; i < table.n; i++) {

@@ -26,8 +26,8 @@ struct import_options {
 static const char *const when_words[] = {"auto", "always", "never", NULL};
 
 static const struct option table[] = {
-    {.name = "model", .letter = 'm', .kind = OPTION_STRING, .metavar = "PLUGIN", .offset = FIELD(model), .is_file = true,
-     .help = "the model's plugin; its code is run"},
+    {.name = "model", .letter = 'm', .kind = OPTION_STRING, .metavar = "MODEL", .offset = FIELD(model), .is_file = true,
+     .help = "the model: text (.ode), which is compiled, or a plugin (.so), whose code is run"},
     {.name = "datasets", .letter = 'd', .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(datasets), .is_file = true,
      .help = "a second CSV table with one row per dataset: its id in a column 'dataset', a column for each covariate of the "
      "model, and if wanted 't0' (initial time) and 'start_NAME' (start of parameter NAME)"},
@@ -35,7 +35,7 @@ static const struct option table[] = {
      .default_text = "MEASUREMENTS.h5", .help = "the problem file to be written"},
     {.name = "overwrite", .kind = OPTION_FLAG, .offset = FIELD(overwrite), .help = "replace an existing file"},
     {.name = "embed", .kind = OPTION_FLAG, .offset = FIELD(embed),
-     .help = "put the plugin itself into the problem file instead of its path"},
+     .help = "put a plugin itself into the problem file instead of its path; text is put there anyway"},
     {.name = "start", .kind = OPTION_LIST, .metavar = "NAME=VALUE", .offset = FIELD(start),
      .default_text = "the model's", .help = "start of a parameter, natural scale; may be repeated"},
     {.name = "lower", .kind = OPTION_LIST, .metavar = "NAME=VALUE", .offset = FIELD(lower), .default_text = "the model's",
@@ -221,7 +221,7 @@ static enum status write_problem(const struct import_options *options, const cha
         .start_per_dataset = subjects->has_start, .scale = parameters->scale, .fixed = parameters->fixed,
         .n_covariate = abi->n_covariate, .covariate_name = abi->covariate_name, .n_observable = abi->n_observable,
         .observable_name = abi->observable_name, .has_sigma = rows->has_sigma, .has_t0 = subjects->has_t0};
-    enum status status = plugin_reference_init(&reference, options->model, options->embed, error);
+    enum status status = plugin_reference_init(&reference, model, options->model, options->embed, error);
     if (!status) {
         plugin_reference_use(&reference, &header);
         status = problem_writer_open(&writer, path, options->overwrite, &header, error);
@@ -269,7 +269,9 @@ static enum status import_all(const struct import_options *options, const char *
     struct import_rows rows = {.n = 0};
     struct import_subjects subjects = {.n_covariate = 0};
     size_t *first = NULL;
-    enum status status = model_load(&model, options->model, NULL, error);
+    const struct build_options build = {.warn = !options->quiet,
+                                        .listener = {.tell = options->quiet ? NULL : message_hear}};
+    enum status status = model_load_with(&model, options->model, NULL, &build, error);
     if (status)
         return status;
     status = choose_parameters(&parameters, options, &model, error);

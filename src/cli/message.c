@@ -50,3 +50,9 @@ void message_say(const char *line)
     fputs("stiffit: ", stderr);
     print_line(line, strlen(line));
 }
+
+void message_hear(void *context, const char *line)
+{
+    (void)context;
+    message_say(line);
+}

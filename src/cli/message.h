@@ -13,5 +13,7 @@ int message_error(const struct error *error, enum when color);
 int message_usage(const char *command, const struct error *error, enum when color);
 /* "stiffit: ..." */
 void message_say(const char *line);
+/* The same as the `tell` of a struct build_listener. */
+void message_hear(void *context, const char *line);
 
 #endif

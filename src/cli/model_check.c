@@ -231,7 +231,7 @@ static int check(void *context)
     }
     int code = 0;
     if (status) {
-        code = message_usage("model", &error, (enum when)call->color);
+        code = message_usage("model check", &error, (enum when)call->color);
     } else {
         (call->json ? print_json : print_text)(call, &model, report, n_thread);
         code = command_close_output(report->n_finding > 0 ? status_exit_code(STATUS_BAD_MODEL) : 0);
@@ -244,21 +244,15 @@ static int check(void *context)
 
 static int run(int argc, char **argv)
 {
-    static const char *const what[] = {"check"};
     struct check_call call = {.n_point = 12, .n_thread = 4, .seed = 1};
     struct option_words words;
     struct error error = {.status = STATUS_OK};
-    int code = command_parse(&command_model, &call, &words, 2, argc, argv);
+    int code = command_parse(&command_model_check, &call, &words, 1, argc, argv);
     if (code < 0) {
         if (words.n_positional < 1)
-            error_set(&error, STATUS_USAGE, "what is to be done with the model? There is `stiffit model check PLUGIN`");
-        else if (strcmp(words.positional[0], what[0]))
-            error_set(&error, STATUS_USAGE, "unknown command 'model %.100s'\nThere is `stiffit model check PLUGIN`.",
-                      words.positional[0]);
-        else if (words.n_positional < 2)
-            error_set(&error, STATUS_USAGE, "which plugin? None was given");
-        call.plugin = words.positional[1];
-        code = error.status ? message_usage("model", &error, (enum when)call.color)
+            error_set(&error, STATUS_USAGE, "which model? None was given");
+        call.plugin = words.positional[0];
+        code = error.status ? message_usage("model check", &error, (enum when)call.color)
                             : contained_run(check, &call, call.plugin, (enum when)call.color);
     }
     option_list_fini(&call.set);
@@ -266,11 +260,11 @@ static int run(int argc, char **argv)
     return code;
 }
 
-const struct command command_model = {
-    .name = "model", .synopsis = "check PLUGIN", .summary = "check a model's plugin: derivatives, purity, threads",
+const struct command command_model_check = {
+    .name = "model check", .synopsis = "MODEL.ode|PLUGIN.so", .summary = "derivatives, purity, threads: what a model says against what it does",
     .example = "stiffit model check build/models/robertson.so",
     .description =
-        "Compares every derivative that the plugin has with extrapolated differences at random points and times, its masks and "
+        "Compares every derivative that the model has with extrapolated differences at random points and times, its masks and "
         "its sparse pattern with what its functions do, and each function with itself, on several threads at once. Says "
         "which entry of which derivative is wrong, and where. Exit code 0: no fault; 3: faults.",
     .table = check_table, .run = run};

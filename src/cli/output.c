@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum status output_open(struct output *output, const char *path, bool overwrite, struct error *error)
@@ -13,6 +14,12 @@ enum status output_open(struct output *output, const char *path, bool overwrite,
     if (!path || !strcmp(path, "-"))
         return STATUS_OK;
     output->file = NULL;
+    struct stat about;
+    if (stat(path, &about) == 0 && !S_ISREG(about.st_mode)) { /* a pipe or a device keeps its place */
+        output->file = fopen(path, "w");
+        output->path = output->file ? path : NULL;
+        return output->file ? STATUS_OK : error_system(error, errno, "%s: cannot be written", path);
+    }
     if (!overwrite && access(path, F_OK) == 0)
         return error_set(error, STATUS_SYSTEM, "%s: exists already; --overwrite replaces it", path);
     size_t size = strlen(path) + 40;
@@ -38,7 +45,7 @@ enum status output_finish(struct output *output, struct error *error)
     if (!output->path)
         return STATUS_OK;
     errno = 0;
-    bool failed = ferror(output->file) || fflush(output->file) || fsync(fileno(output->file));
+    bool failed = ferror(output->file) || fflush(output->file) || (output->temporary_path && fsync(fileno(output->file)));
     int number = errno;
     if (fclose(output->file) && !failed) {
         failed = true;
@@ -47,7 +54,7 @@ enum status output_finish(struct output *output, struct error *error)
     output->file = NULL;
     if (failed)
         return error_system(error, number ? number : EIO, "%s: cannot be written", output->path);
-    if (rename(output->temporary_path, output->path))
+    if (output->temporary_path && rename(output->temporary_path, output->path))
         return error_system(error, errno, "%s: cannot be put in its place", output->path);
     free(output->temporary_path);
     output->temporary_path = NULL;

@@ -46,8 +46,14 @@ static enum status read_bytes(struct plugin_reference *reference, const char *pa
     return status;
 }
 
-enum status plugin_reference_init(struct plugin_reference *reference, const char *path, bool embed, struct error *error)
+enum status plugin_reference_init(struct plugin_reference *reference, const struct model *model, const char *path, bool embed,
+                                  struct error *error)
 {
+    if (model->source) {
+        reference->source = strdup(model->source);
+        memcpy(reference->sha256, model->sha256, sizeof reference->sha256);
+        return reference->source ? STATUS_OK : error_set(error, STATUS_NO_MEMORY, "out of memory for the model's text");
+    }
     if (embed)
         return read_bytes(reference, path, error);
     reference->path = realpath(path, NULL);
@@ -57,6 +63,7 @@ enum status plugin_reference_init(struct plugin_reference *reference, const char
 void plugin_reference_use(const struct plugin_reference *reference, struct problem_header *header)
 {
     header->model_plugin = reference->path;
+    header->model_source = reference->source;
     header->model_bytes = reference->bytes;
     header->n_model_byte = reference->n_byte;
     header->model_sha256 = reference->sha256[0] ? reference->sha256 : NULL;
@@ -65,6 +72,7 @@ void plugin_reference_use(const struct plugin_reference *reference, struct probl
 void plugin_reference_fini(struct plugin_reference *reference)
 {
     free(reference->path);
+    free(reference->source);
     free(reference->bytes);
     memset(reference, 0, sizeof *reference);
 }

@@ -1,20 +1,23 @@
-/* How a problem file that we write tells its model: the plugin's absolute path, or the plugin itself.
+/* How a problem file that we write tells its model: the text, a plugin's absolute path, or the plugin itself.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef CLI_PLUGIN_REFERENCE_H
 #define CLI_PLUGIN_REFERENCE_H
 
 #include "base/sha256.h"
 #include "io/problem_write.h"
+#include "model/plugin.h"
 
 struct plugin_reference {
     char *path;
+    char *source;        /* model text: always whole, never by its path */
     unsigned char *bytes;
     size_t n_byte;
-    char sha256[SHA256_HEX]; /* of the bytes; "" where only the path is written: a plugin is compiled anew now and then */
+    char sha256[SHA256_HEX]; /* of bytes or text; "" where only the path is written: a plugin is compiled anew now and then */
 };
 
-/* plugin_reference_fini is legal after a failure and on a zeroed struct. */
-enum status plugin_reference_init(struct plugin_reference *reference, const char *path, bool embed, struct error *error);
+/* `model` was loaded from `path`. plugin_reference_fini is legal after a failure and on a zeroed struct. */
+enum status plugin_reference_init(struct plugin_reference *reference, const struct model *model, const char *path, bool embed,
+                                  struct error *error);
 /* Copies bytes that another problem embeds. */
 enum status plugin_reference_embed(struct plugin_reference *reference, const unsigned char *bytes, size_t n_byte,
                                    struct error *error);

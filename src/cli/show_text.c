@@ -26,11 +26,12 @@ void show_problem_text(FILE *file, const struct problem_info *info)
 {
     fprintf(file, "%s: a problem\n", info->path);
     if (info->model_plugin)
-        fprintf(file, "model        plugin %s\n", info->model_plugin);
+        fprintf(file, "model        %s\n", info->model_plugin);
     if (info->model_bytes)
         fprintf(file, "model        embedded plugin of %zu bytes\n", info->n_model_byte);
     if (info->model_source)
-        fprintf(file, "model        model text of %zu characters\n", strlen(info->model_source));
+        fprintf(file, "model        model text of %zu bytes, compiled when it is needed; safe from anybody\n",
+                strlen(info->model_source));
     if (!info->model_plugin && !info->model_bytes && !info->model_source)
         fputs("model        none: give one with --model\n", file);
     if (info->model_sha256)
@@ -135,6 +136,10 @@ void show_result_text(FILE *file, const struct result_info *info, const struct s
     fprintf(file, "\nProvenance\n");
     int width = longest(info->provenance.name, info->provenance.n, 4);
     for (size_t i = 0; i < info->provenance.n; i++)
-        fprintf(file, "  %-*s  %s\n", width, info->provenance.name[i], info->provenance.value[i]);
+        if (!strcmp(info->provenance.name[i], "model_source"))
+            fprintf(file, "  %-*s  model text of %zu bytes (--json prints it)\n", width, info->provenance.name[i],
+                    strlen(info->provenance.value[i]));
+        else
+            fprintf(file, "  %-*s  %s\n", width, info->provenance.name[i], info->provenance.value[i]);
     fprintf(file, "  %-*s  %llu\n", width, "seed", (unsigned long long)info->identity.seed);
 }

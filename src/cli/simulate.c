@@ -17,8 +17,8 @@ static const char *const when_words[] = {"auto", "always", "never", NULL};
 static const char *const method_words[] = {"residual", "parametric", NULL};
 
 static const struct option table[] = {
-    {.name = "model", .letter = 'm', .kind = OPTION_STRING, .metavar = "PLUGIN", .offset = FIELD(model), .is_file = true,
-     .help = "the model's plugin; its code is run"},
+    {.name = "model", .letter = 'm', .kind = OPTION_STRING, .metavar = "MODEL", .offset = FIELD(model), .is_file = true,
+     .help = "the model: text (.ode), which is compiled, or a plugin (.so), whose code is run"},
     {.name = "times", .letter = 't', .kind = OPTION_STRING, .metavar = "TIMES", .offset = FIELD(times),
      .help = "times of the predictions, with commas between them: single ones, A:B:STEP, or A:B:logN for N times at equal "
      "ratios"},
@@ -59,7 +59,7 @@ static const struct option table[] = {
     {.name = "trust", .kind = OPTION_FLAG, .offset = FIELD(trust),
      .help = "run the native code that RESULT.h5 or its problem names or embeds"},
     {.name = "embed", .kind = OPTION_FLAG, .offset = FIELD(embed),
-     .help = "put the plugin itself into the problem file instead of its path"},
+     .help = "put a plugin itself into the problem file instead of its path; text is put there anyway"},
     {.name = "seed", .kind = OPTION_INTEGER, .offset = FIELD(seed), .min = 0, .max = INFINITY, .default_text = "1",
      .help = "what everything random depends on"},
     {.name = "rtol", .kind = OPTION_NUMBER, .offset = FIELD(ode.rtol), .min = 1e-14, .max = 0.1,
@@ -81,7 +81,8 @@ enum status simulate_table(const struct simulate_options *options, struct error 
     struct simulate_covariates covariates = {.n = 0};
     struct output output = {.file = NULL};
     char reason[160];
-    enum status status = model_load(&model, options->model, NULL, error);
+    const struct build_options build = {.listener = {.tell = options->quiet ? NULL : message_hear}};
+    enum status status = model_load_with(&model, options->model, NULL, &build, error);
     if (status)
         return status;
     double *p = calloc(model.abi.n_parameter + 1, sizeof *p), *covariate = calloc(model.abi.n_covariate + 1, sizeof *p);
@@ -165,7 +166,7 @@ enum status simulate_fitted_table(const struct simulate_options *options, struct
     double *prediction = NULL;
     enum status status = fitted_open(&fitted, &fitted_options, &other_model, error);
     if (!status && other_model)
-        message_say("note: this is not the very plugin that was fitted (its bytes differ)");
+        message_say("note: this is not the very model that was fitted (its bytes differ)");
     if (isnan(options->t0))
         grid_options.t0 = -INFINITY; /* each dataset has its own */
     if (!status)

@@ -150,10 +150,11 @@ static enum status open_writer(struct bootstrap *bootstrap, struct error *error)
     const struct problem_block *block = bootstrap->data.block;
     size_t n_parameter = problem_n_parameter(bootstrap->fitted.problem), first = bootstrap->data.row * n_parameter;
     enum status status;
-    if (info->model_bytes && !options->model)
+    if (info->model_bytes && !options->model && !bootstrap->fitted.model.source)
         status = plugin_reference_embed(&bootstrap->reference, info->model_bytes, info->n_model_byte, error);
     else
-        status = plugin_reference_init(&bootstrap->reference, bootstrap->fitted.model.path, options->embed, error);
+        status = plugin_reference_init(&bootstrap->reference, &bootstrap->fitted.model, bootstrap->fitted.model.path,
+                                       options->embed, error);
     if (status)
         return status;
     bool has_sigma = false;
@@ -198,7 +199,7 @@ enum status simulate_bootstrap(const struct simulate_options *options, struct er
     bool other_model = false;
     enum status status = fitted_open(&bootstrap.fitted, &fitted_options, &other_model, error);
     if (!status && other_model)
-        message_say("note: this is not the very plugin that was fitted (its bytes differ)");
+        message_say("note: this is not the very model that was fitted (its bytes differ)");
     if (!status)
         status = find_dataset(&bootstrap, error);
     if (!status) {

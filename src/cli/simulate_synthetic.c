@@ -3,6 +3,7 @@
 #include "cli/simulate.h"
 
 #include "base/random.h"
+#include "cli/message.h"
 #include "cli/plugin_reference.h"
 #include "io/csv.h"
 
@@ -178,9 +179,10 @@ enum status simulate_synthetic(const struct simulate_options *options, struct er
 {
     struct synthetic synthetic = {.options = options};
     int digits = 1;
+    const struct build_options build = {.listener = {.tell = options->quiet ? NULL : message_hear}};
     for (int64_t n = options->n_dataset; n >= 10; n /= 10)
         digits++;
-    enum status status = model_load(&synthetic.model, options->model, NULL, error);
+    enum status status = model_load_with(&synthetic.model, options->model, NULL, &build, error);
     if (!status)
         status = simulate_grid_init(&synthetic.grid, options, &synthetic.model, error);
     if (!status)
@@ -192,7 +194,7 @@ enum status simulate_synthetic(const struct simulate_options *options, struct er
     if (!status)
         status = predictor_init(&synthetic.predictor, &synthetic.model, &options->ode, 10000000, error);
     if (!status)
-        status = plugin_reference_init(&synthetic.reference, options->model, options->embed, error);
+        status = plugin_reference_init(&synthetic.reference, &synthetic.model, options->model, options->embed, error);
     if (!status)
         status = open_outputs(&synthetic, error);
     for (int64_t d = 0; !status && d < options->n_dataset; d++)

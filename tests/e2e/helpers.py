@@ -57,6 +57,9 @@ def zoo(name):
 def environment(**changes):
     """Without what would change the program's words or colours."""
     env = {k: v for k, v in os.environ.items() if not k.startswith(("LC_", "LANG", "NO_COLOR", "STIFFIT_"))}
+    # Compiled models and trusted code of the tests' own, not the user's.
+    env.setdefault("XDG_CACHE_HOME", str(BUILD / "tests" / "cache"))
+    env.setdefault("XDG_CONFIG_HOME", str(BUILD / "tests" / "config"))
     env.update({k: str(v) for k, v in changes.items()})
     return env
 

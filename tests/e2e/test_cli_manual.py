@@ -11,7 +11,7 @@ import helpers
 from helpers import ROOT, model, read_fits, skip, stiffit
 
 MAN = ROOT / "man"
-COMMANDS = ["run", "show", "import", "export", "simulate", "model"]
+COMMANDS = ["run", "show", "import", "export", "simulate", "model", "trust"]
 
 
 def test_pages_hold_every_option_as_the_table_has_it(tmp):

@@ -92,7 +92,7 @@ static void models_that_refuse_some_points_pass(void **state)
 {
     (void)state;
     static const char *const names[] = {"nan_from_t1", "nan_some_parameters", "error_some_parameters",
-                                        "robertson_bare", "newer_struct"};
+                                        "nan_in_prepare", "robertson_bare", "newer_struct"};
     char path[CASE_PATH];
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         struct check_report *report = check_file(case_zoo_path(path, names[i]), 3);

@@ -5,23 +5,25 @@
 static const struct ode_options tight = {.rtol = 1e-9, .atol = 1e-13, .linear_solver = LINEAR_AUTO};
 
 /* Decay with everything that a model can have: y' = -k y, y(0) = a c; observed b y and y^2; sigma s + r y. Parameters
- * k, a, b, s, r; `prepare` hands -k and a c over. */
+ * k, a, b, s, r; `prepare` hands -k and a c over, and a NaN that nothing uses, which is no failure. */
 enum { K, A, B, S, R, N_PARAMETER };
+enum { UNUSED, RATE, BEGIN, N_WORK };
 
 static int prepare(const struct stiffit_point *at, double *work)
 {
-    work[0] = -at->p[K];
-    work[1] = at->p[A] * at->covariate[0];
+    work[UNUSED] = NAN;
+    work[RATE] = -at->p[K];
+    work[BEGIN] = at->p[A] * at->covariate[0];
     return 0;
 }
 static int rhs(const struct stiffit_point *at, double *f)
 {
-    f[0] = at->work[0] * at->y[0];
+    f[0] = at->work[RATE] * at->y[0];
     return 0;
 }
 static int initial(const struct stiffit_point *at, double *y)
 {
-    y[0] = at->work[1];
+    y[0] = at->work[BEGIN];
     return 0;
 }
 static int observe(const struct stiffit_point *at, double *h)
@@ -38,7 +40,7 @@ static int noise(const struct stiffit_point *at, double *h)
 }
 static int jacobian(const struct stiffit_point *at, double *J)
 {
-    J[0] = at->work[0];
+    J[0] = at->work[RATE];
     return 0;
 }
 static int rhs_parameter(const struct stiffit_point *at, double *F)
@@ -87,7 +89,7 @@ static const uint8_t decay_use[N_PARAMETER] = {STIFFIT_USE_RHS, STIFFIT_USE_INIT
 static const struct stiffit_model decay = {
     STIFFIT_MODEL_HEADER, .name = "decay", .n_state = 1, .n_parameter = N_PARAMETER, .n_observable = 2,
         .n_covariate = 1,
-    .n_work = 2, .parameter_use = decay_use, .prepare = prepare, .rhs = rhs, .initial = initial, .observe = observe,
+    .n_work = N_WORK, .parameter_use = decay_use, .prepare = prepare, .rhs = rhs, .initial = initial, .observe = observe,
     .jacobian = jacobian, .rhs_parameter = rhs_parameter, .initial_parameter = initial_parameter,
     .observe_state = observe_state, .observe_parameter = observe_parameter, .noise = noise, .noise_state = noise_state,
     .noise_parameter = noise_parameter};
@@ -144,6 +146,34 @@ static void test_difference_quotients(void **state)
     run_decay(&bare, 2e-7);
     bare.parameter_use = NULL;
     run_decay(&bare, 2e-7);
+}
+
+/* What `prepare` returns counts, at the point and beside it. */
+static int refuses(const struct stiffit_point *at, double *work)
+{
+    prepare(at, work);
+    return STIFFIT_RECOVERABLE;
+}
+static int refuses_above(const struct stiffit_point *at, double *work)
+{
+    prepare(at, work);
+    return at->p[K] > decay_p[K] || at->p[A] > decay_p[A] ? STIFFIT_RECOVERABLE : STIFFIT_OK;
+}
+static void test_prepare_refuses(void **state)
+{
+    (void)state;
+    struct stiffit_model model = decay;
+    struct ode_case c;
+    model.prepare = refuses;
+    ode_case_init(&c, &model, &tight, 1, decay_p, decay_covariate, 2, 4, decay_time);
+    engine_evaluate(c.engine, &c.evaluation);
+    assert_int_equal(c.evaluation.outcome, EVALUATION_MODEL_FAILED);
+    assert_non_null(strstr(c.evaluation.reason, "prepare"));
+    ode_case_fini(&c);
+    model.prepare = refuses_above;
+    model.rhs_parameter = model.initial_parameter = NULL;
+    /* one-sided quotients, of functions that are linear in k and a */
+    run_decay(&model, 2e-7);
 }
 
 /* An evaluation wants some of the parameters: each column is as in the evaluation that wants all, to the tolerance
@@ -377,7 +407,8 @@ static void test_repeated_and_partial_rows(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_decay), cmocka_unit_test(test_difference_quotients), cmocka_unit_test(test_subset),
+        cmocka_unit_test(test_decay), cmocka_unit_test(test_difference_quotients),
+        cmocka_unit_test(test_prepare_refuses), cmocka_unit_test(test_subset),
         cmocka_unit_test(test_observable_parameter_is_free), cmocka_unit_test(test_linear_system),
         cmocka_unit_test(test_edge_of_the_domain),
         cmocka_unit_test(test_no_state), cmocka_unit_test(test_only_initial_time), cmocka_unit_test(test_close_times),

@@ -61,7 +61,7 @@ static void a_file_may_set_what_results_depend_on(void **state)
 {
     (void)state;
     static const char *const allowed[] = {"starts", "seed", "accept-failed", "rtol", "atol", "linear-solver", "ftol", "gtol",
-                                          "max-evaluations", "max-steps", "max-total-steps", "max-seconds"};
+                                          "max-evaluations", "max-steps", "max-total-steps", "max-seconds", "portable"};
     struct option_table table = run_options_table();
     size_t n = 0;
     for (size_t i = 0; i < table.n; i++)

@@ -1,0 +1,190 @@
+/* `stiffit model show`: the equations of a model, their derivatives, sparsity and costs; of a plugin, its names and what it has.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/model_show.h"
+
+#include "base/outcome.h"
+#include "cli/command.h"
+#include "cli/contained.h"
+#include "cli/message.h"
+#include "model/plugin.h"
+
+#include <string.h>
+
+struct show_call {
+    const char *path;
+    bool equations, sparsity, derivatives, cost, latex, json;
+    int color;
+};
+
+#define FIELD(name) offsetof(struct show_call, name)
+
+static const char *const when_words[] = {"auto", "always", "never", NULL};
+
+static const struct option table[] = {
+    {.name = "equations", .kind = OPTION_FLAG, .offset = FIELD(equations), .help = "parameters, equations and observables"},
+    {.name = "sparsity", .kind = OPTION_FLAG, .offset = FIELD(sparsity), .help = "a picture of the Jacobian's pattern"},
+    {.name = "derivatives", .kind = OPTION_FLAG, .offset = FIELD(derivatives), .help = "all derivatives, however many"},
+    {.name = "cost", .kind = OPTION_FLAG, .offset = FIELD(cost), .help = "operations of each function that is generated"},
+    {.name = "latex", .kind = OPTION_FLAG, .offset = FIELD(latex),
+     .help = "equations and derivatives as LaTeX (a part of a document that loads amsmath)"},
+    {.name = "json", .kind = OPTION_FLAG, .offset = FIELD(json), .help = "print all of it as JSON"},
+    {.name = "color", .kind = OPTION_CHOICE, .offset = FIELD(color), .choice = when_words, .metavar = "auto|always|never",
+     .default_text = "auto", .help = "colours of messages; goes before the environment's NO_COLOR"},
+};
+
+static struct option_table show_table(void) { return OPTION_TABLE(table); }
+
+static enum status derive(struct shown_model *model, enum notation notation, struct error *error)
+{
+    const struct equations *equations = model->text.equations;
+    enum status status = functions_derive(equations, &model->functions, error);
+    if (!status)
+        status = generate_cost(equations, &model->functions, model->cost, error);
+    if (status)
+        return status;
+    model->listing = listing_new(equations, &model->functions, notation);
+    return model->listing ? STATUS_OK : error_set(error, STATUS_NO_MEMORY, "%s: out of memory for the equations as text",
+                                                  model->text.origin);
+}
+
+static int show_equations(const struct show_call *call)
+{
+    struct shown_model model = {.listing = NULL};
+    struct error error = {.status = STATUS_OK};
+    enum status status = model_text_read(&model.text, call->path, &error);
+    if (!status)
+        status = model_text_parse(&model.text, &error);
+    if (!call->json || model.text.messages.n_error)
+        model_text_print_messages(&model.text, (enum when)call->color);
+    if (!status)
+        status = derive(&model, call->latex ? NOTATION_LATEX : NOTATION_TEXT, &error);
+    if (!status) {
+        unsigned parts = (call->equations ? SHOW_EQUATIONS : 0) | (call->sparsity ? SHOW_SPARSITY : 0) |
+                         (call->derivatives ? SHOW_DERIVATIVES : 0) | (call->cost ? SHOW_COST : 0);
+        if (call->json)
+            model_show_json(&model, stdout);
+        else
+            (call->latex ? model_show_latex : model_show_text)(&model, parts ? parts : SHOW_ALL, call->derivatives, stdout);
+        if (listing_failed(model.listing))
+            status = error_set(&error, STATUS_NO_MEMORY, "%s: out of memory for the equations as text", model.text.origin);
+    }
+    listing_free(model.listing);
+    functions_fini(&model.functions);
+    model_text_fini(&model.text);
+    return status ? message_error(&error, (enum when)call->color) : command_close_output(0);
+}
+
+static void print_names(const char *what, const char *const *names, uint32_t n)
+{
+    printf("%-12s %u", what, n);
+    for (uint32_t i = 0; i < n; i++)
+        printf("%s%s", i ? " " : ": ", names[i]);
+    putchar('\n');
+}
+
+static void print_plugin(const struct model *model)
+{
+    const struct stiffit_model *abi = &model->abi;
+    printf("%s%s%s\ncompiled plugin, sha256 %s\n", abi->name, abi->description ? ": " : "",
+           abi->description ? abi->description : "", model->sha256);
+    print_names("states", abi->state_name, abi->n_state);
+    print_names("parameters", abi->parameter_name, abi->n_parameter);
+    print_names("covariates", abi->covariate_name, abi->n_covariate);
+    print_names("observables", abi->observable_name, abi->n_observable);
+    const struct {
+        const char *name;
+        bool there;
+    } has[] = {{"jacobian", abi->jacobian}, {"jacobian_sparse", abi->jacobian_sparse}, {"rhs_parameter", abi->rhs_parameter},
+               {"initial_parameter", abi->initial_parameter}, {"observe_state", abi->observe_state},
+               {"observe_parameter", abi->observe_parameter}, {"noise", abi->noise}, {"noise_state", abi->noise_state},
+               {"noise_parameter", abi->noise_parameter}, {"prepare", abi->prepare}};
+    fputs("has         ", stdout);
+    for (size_t i = 0; i < sizeof has / sizeof *has; i++)
+        if (has[i].there)
+            printf(" %s", has[i].name);
+    putchar('\n');
+    uint32_t missing = model_missing_derivatives(model);
+    for (int bit = 0; bit < 32; bit++)
+        if (missing >> bit & 1 && note_meaning(bit))
+            printf("note: %s\n", note_meaning(bit));
+}
+
+static void put_names(struct json *json, const char *key, const char *const *names, uint32_t n)
+{
+    json_key(json, key);
+    json_array_begin(json);
+    for (uint32_t i = 0; i < n; i++)
+        json_string(json, names[i]);
+    json_array_end(json);
+}
+
+static void print_plugin_json(const struct model *model)
+{
+    const struct stiffit_model *abi = &model->abi;
+    struct json json;
+    json_begin(&json, stdout, true);
+    json_object_begin(&json);
+    json_key(&json, "model");
+    json_string(&json, abi->name);
+    json_key(&json, "sha256");
+    json_string(&json, model->sha256);
+    put_names(&json, "states", abi->state_name, abi->n_state);
+    put_names(&json, "parameters", abi->parameter_name, abi->n_parameter);
+    put_names(&json, "covariates", abi->covariate_name, abi->n_covariate);
+    put_names(&json, "observables", abi->observable_name, abi->n_observable);
+    json_key(&json, "missing");
+    json_unsigned(&json, model_missing_derivatives(model));
+    json_object_end(&json);
+    json_end(&json);
+}
+
+static int show_plugin(const struct show_call *call)
+{
+    struct error error = {.status = STATUS_OK};
+    struct model model = {.handle = NULL};
+    bool wants_equations = call->equations || call->sparsity || call->derivatives || call->cost || call->latex;
+    enum status status = wants_equations ? error_set(&error, STATUS_BAD_MODEL, "%s: a compiled plugin: it holds no equations",
+                                                     call->path)
+                                         : model_load(&model, call->path, NULL, &error);
+    if (!status)
+        (call->json ? print_plugin_json : print_plugin)(&model);
+    model_unload(&model);
+    return status ? message_error(&error, (enum when)call->color) : command_close_output(0);
+}
+
+static int show(void *context)
+{
+    const struct show_call *call = context;
+    enum model_file kind;
+    struct error error;
+    if (model_file_kind(call->path, &kind, &error))
+        return message_error(&error, (enum when)call->color);
+    return kind == MODEL_FILE_PLUGIN ? show_plugin(call) : show_equations(call);
+}
+
+static int run(int argc, char **argv)
+{
+    struct show_call call = {.path = NULL};
+    struct option_words words;
+    struct error error = {.status = STATUS_OK};
+    int code = command_parse(&command_model_show, &call, &words, 1, argc, argv);
+    if (code >= 0)
+        return code;
+    if (words.n_positional < 1)
+        error_set(&error, STATUS_USAGE, "which model? None was given");
+    else if (call.latex && call.json)
+        error_set(&error, STATUS_USAGE, "--latex and --json exclude each other");
+    if (error.status)
+        return message_usage("model show", &error, (enum when)call.color);
+    call.path = words.positional[0];
+    return contained_run(show, &call, call.path, (enum when)call.color);
+}
+
+const struct command command_model_show = {
+    .name = "model show", .synopsis = "MODEL.ode|PROBLEM.h5|PLUGIN.so", .summary = "equations, derivatives, sparsity and cost of a model",
+    .example = "stiffit model show decay.ode\nstiffit model show --latex decay.ode",
+    .description =
+        "Of model text: its parameters, its equations as they were understood, the pattern of the Jacobian, the derivatives, and "
+        "what each generated function costs in operations. Options choose among these. A problem file may carry the text. Of a "
+        "compiled plugin: its names, and which derivatives it has.",
+    .table = show_table, .run = run};

@@ -1,0 +1,195 @@
+/* A model as a page for people, and as LaTeX.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/model_show.h"
+
+#include "base/number.h"
+
+#include <ctype.h>
+#include <string.h>
+
+size_t model_n_derivative(const struct functions *functions)
+{
+    size_t n = 0;
+    for (int f = FUNCTION_jacobian; f < N_MODEL_FUNCTION; f++)
+        n += functions->of[f].n_entry;
+    return n;
+}
+
+const char *model_use_words(unsigned use, char words[64])
+{
+    static const char *const word[] = {"rhs", "initial", "observe", "noise"};
+    words[0] = '\0';
+    for (int bit = 0; bit < 4; bit++)
+        if (use >> bit & 1) {
+            strcat(words, words[0] ? ", " : "");
+            strcat(words, word[bit]);
+        }
+    return words[0] ? words : "nothing";
+}
+
+static const char *plural(size_t n) { return n == 1 ? "" : "s"; }
+
+static void print_head(const struct equations *equations, FILE *out)
+{
+    fprintf(out, "%s%s%s\n", equations->name, equations->description ? ": " : "",
+            equations->description ? equations->description : "");
+    fprintf(out, "%u state%s, %u parameter%s, %u covariate%s, %u observable%s", equations->n_state,
+            plural(equations->n_state), equations->n_parameter, plural(equations->n_parameter), equations->n_covariate,
+            plural(equations->n_covariate), equations->n_observable, plural(equations->n_observable));
+    char t0[NUMBER_SIZE];
+    fprintf(out, "; time from %s%s%s\n", number_text(t0, equations->t0), equations->time_unit ? " " : "",
+            equations->time_unit ? equations->time_unit : "");
+}
+
+static void print_parameters(const struct shown_model *model, FILE *out)
+{
+    const struct equations *equations = model->text.equations;
+    int width = 9;
+    for (uint32_t i = 0; i < equations->n_parameter; i++) {
+        int length = (int)strlen(equations->parameter[i].name);
+        width = length > width ? length : width;
+    }
+    fprintf(out, "\n%-*s  %12s %12s %12s  %-5s  %-12s  %s\n", width, "parameter", "start", "lower", "upper", "scale", "unit",
+            "enters");
+    for (uint32_t i = 0; i < equations->n_parameter; i++) {
+        const struct equation_parameter *it = &equations->parameter[i];
+        char start[80], lower[80], upper[80], words[64];
+        listing_number(model->listing, it->start, start);
+        listing_number(model->listing, it->lower, lower);
+        listing_number(model->listing, it->upper, upper);
+        fprintf(out, "%-*s  %12s %12s %12s  %-5s  %-12s  %s\n", width, it->name, start, lower, upper, it->scale,
+                it->unit ? it->unit : "", model_use_words(model->functions.parameter_use[i], words));
+    }
+    for (uint32_t i = 0; i < equations->n_covariate; i++) {
+        const struct equation_covariate *it = &equations->covariate[i];
+        fprintf(out, "%s%s%s%s%s", i ? ", " : "\ncovariates: ", it->name, it->unit ? " [" : "", it->unit ? it->unit : "",
+                it->unit ? "]" : "");
+    }
+    if (equations->n_covariate)
+        fputc('\n', out);
+}
+
+static void print_equations(const struct shown_model *model, FILE *out)
+{
+    const struct equations *equations = model->text.equations;
+    print_parameters(model, out);
+    if (equations->n_intermediate)
+        fputc('\n', out);
+    listing_intermediates(model->listing, out);
+    if (equations->n_state) {
+        fputc('\n', out);
+        listing_initial(model->listing, out);
+        fputc('\n', out);
+        listing_rhs(model->listing, out);
+    }
+    fputc('\n', out);
+    listing_observables(model->listing, out);
+}
+
+static void print_sparsity(const struct shown_model *model, FILE *out)
+{
+    const struct graph_matrix *jacobian = &model->functions.of[FUNCTION_jacobian];
+    size_t n = jacobian->n_row * jacobian->n_column;
+    if (n == 0)
+        return;
+    fprintf(out, "\nJacobian: %zu of %zu entries (%.3g %%); row: derivative of, column: by\n", jacobian->n_entry, n,
+            100.0 * (double)jacobian->n_entry / (double)n);
+    model_show_pattern(jacobian, model->text.equations->state, out);
+}
+
+/* Derivatives, unless there are too many to be printed unasked. */
+static bool too_many(const struct shown_model *model, bool is_chosen)
+{
+    return !is_chosen && model_n_derivative(&model->functions) > SHOW_MOST_DERIVATIVES;
+}
+
+static void print_derivatives(const struct shown_model *model, bool is_chosen, FILE *out)
+{
+    size_t n = model_n_derivative(&model->functions);
+    if (too_many(model, is_chosen)) {
+        fprintf(out, "\n%zu derivatives: --derivatives prints them\n", n);
+        return;
+    }
+    fputc('\n', out);
+    listing_temporaries(model->listing, out);
+    for (int f = FUNCTION_jacobian; f < N_MODEL_FUNCTION; f++)
+        listing_derivative(model->listing, (enum model_function)f, out);
+    if (n == 0)
+        fputs("no derivative is there that is not 0\n", out);
+}
+
+static void print_cost(const struct shown_model *model, FILE *out)
+{
+    fprintf(out, "\n%-18s %8s %8s %8s %8s %8s %8s %8s %8s\n", "operations of", "entries", "+ -", "*", "/", "calls", "other",
+            "named", "alive");
+    for (int f = 0; f < N_MODEL_FUNCTION; f++) {
+        const struct function_cost *cost = &model->cost[f];
+        if (model->functions.of[f].n_entry == 0)
+            continue;
+        fprintf(out, "%-18s %8zu %8zu %8zu %8zu %8zu %8zu %8zu %8zu\n", model_function_name((enum model_function)f),
+                model->functions.of[f].n_entry, cost->n_add, cost->n_multiply, cost->n_divide, cost->n_call, cost->n_other,
+                cost->n_temporary, cost->n_alive);
+    }
+    fputs("(calls: exp, pow, ...; other: comparisons, choices; named: temporaries, and how many are alive at once)\n", out);
+}
+
+void model_show_text(const struct shown_model *model, unsigned parts, bool is_chosen, FILE *out)
+{
+    print_head(model->text.equations, out);
+    if (parts & SHOW_EQUATIONS)
+        print_equations(model, out);
+    if (parts & SHOW_SPARSITY)
+        print_sparsity(model, out);
+    if (parts & SHOW_DERIVATIVES)
+        print_derivatives(model, is_chosen, out);
+    if (parts & SHOW_COST)
+        print_cost(model, out);
+}
+
+static void put_cell(const struct shown_model *model, double value, FILE *out)
+{
+    char text[80];
+    listing_number(model->listing, value, text);
+    fprintf(out, " & $%s$", text);
+}
+
+static void put_latex_parameters(const struct shown_model *model, FILE *out)
+{
+    const struct equations *equations = model->text.equations;
+    fputs("\\paragraph{Parameters}\n\\begin{center}\n\\begin{tabular}{lrrrll}\nparameter & start & lower & upper & scale & unit \\\\\n\\hline\n", out);
+    for (uint32_t i = 0; i < equations->n_parameter; i++) {
+        const struct equation_parameter *it = &equations->parameter[i];
+        fprintf(out, "$%s$", listing_parameter(model->listing, i));
+        put_cell(model, it->start, out);
+        put_cell(model, it->lower, out);
+        put_cell(model, it->upper, out);
+        fprintf(out, " & %s & ", it->scale);
+        listing_label(model->listing, it->unit ? it->unit : "", out);
+        fputs(" \\\\\n", out);
+    }
+    fputs("\\end{tabular}\n\\end{center}\n", out);
+    for (uint32_t i = 0; i < equations->n_covariate; i++)
+        fprintf(out, "%s$%s$", i ? ", " : "Covariates: ", listing_covariate(model->listing, i));
+    if (equations->n_covariate)
+        fputs("\n\n", out);
+}
+
+void model_show_latex(const struct shown_model *model, unsigned parts, bool is_chosen, FILE *out)
+{
+    fputs("% needs \\usepackage{amsmath}\n\\allowdisplaybreaks\n", out);
+    if (parts & SHOW_EQUATIONS) {
+        put_latex_parameters(model, out);
+        fputs("\\paragraph{Equations}\n", out);
+        listing_intermediates(model->listing, out);
+        listing_initial(model->listing, out);
+        listing_rhs(model->listing, out);
+        fputs("\\paragraph{Observables}\n", out);
+        listing_observables(model->listing, out);
+    }
+    if (!(parts & SHOW_DERIVATIVES) || too_many(model, is_chosen))
+        return;
+    fputs("\\paragraph{Derivatives}\n", out);
+    listing_temporaries(model->listing, out);
+    for (int f = FUNCTION_jacobian; f < N_MODEL_FUNCTION; f++)
+        listing_derivative(model->listing, (enum model_function)f, out);
+}

@@ -1,0 +1,144 @@
+/* Model text from files, pipes and problem files.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/model_text.h"
+
+#include "io/problem.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum status model_file_kind(const char *path, enum model_file *kind, struct error *error)
+{
+    unsigned char head[8] = {0};
+    *kind = MODEL_FILE_TEXT;
+    if (!strcmp(path, "-"))
+        return STATUS_OK;
+    FILE *file = fopen(path, "rb");
+    if (!file)
+        return error_system(error, errno, "%s: cannot be read", path);
+    errno = 0;
+    size_t n = fread(head, 1, sizeof head, file);
+    int number = ferror(file) ? (errno ? errno : EIO) : 0;
+    fclose(file);
+    if (number)
+        return error_system(error, number, "%s: cannot be read", path);
+    if (n >= 4 && !memcmp(head, "\177ELF", 4))
+        *kind = MODEL_FILE_PLUGIN;
+    else if (n == 8 && !memcmp(head, "\211HDF\r\n\032\n", 8))
+        *kind = MODEL_FILE_HDF5;
+    return STATUS_OK;
+}
+
+/* All of it, up to one byte more than a text may have. */
+static enum status read_stream(struct model_text *text, FILE *file, struct error *error)
+{
+    size_t room = 0;
+    for (;;) {
+        if (text->n_byte + 1 >= room) {
+            room = room ? 2 * room : 65536;
+            char *grown = realloc(text->text, room);
+            if (!grown)
+                return error_set(error, STATUS_NO_MEMORY, "%s: out of memory for its text", text->origin);
+            text->text = grown;
+        }
+        errno = 0;
+        size_t n = fread(text->text + text->n_byte, 1, room - 1 - text->n_byte, file);
+        text->n_byte += n;
+        text->text[text->n_byte] = '\0';
+        if (ferror(file))
+            return error_system(error, errno ? errno : EIO, "%s: cannot be read", text->origin);
+        if (n == 0 || text->n_byte > TEXT_MAX_BYTES)
+            return STATUS_OK; /* the parser says that it is too long */
+    }
+}
+
+static enum status read_problem(struct model_text *text, const char *path, struct error *error)
+{
+    struct problem *problem = NULL;
+    enum status status = problem_open(&problem, path, error);
+    if (status)
+        return status;
+    const struct problem_info *info = problem_info(problem);
+    if (info->model_source) {
+        text->text = strdup(info->model_source);
+        text->n_byte = strlen(info->model_source);
+        if (!text->text)
+            status = error_set(error, STATUS_NO_MEMORY, "%s: out of memory for its model", path);
+    } else {
+        status = error_set(error, STATUS_BAD_MODEL, "%s: holds no model text%s%s", path,
+                           info->model_plugin ? "; its model is the plugin " : "",
+                           info->model_plugin ? info->model_plugin : "");
+    }
+    problem_close(problem);
+    return status;
+}
+
+enum status model_text_read(struct model_text *text, const char *path, struct error *error)
+{
+    enum model_file kind;
+    enum status status = model_file_kind(path, &kind, error);
+    if (status)
+        return status;
+    size_t size = strlen(path) + 20;
+    text->origin = malloc(size);
+    if (!text->origin)
+        return error_set(error, STATUS_NO_MEMORY, "out of memory");
+    snprintf(text->origin, size, "%s%s", strcmp(path, "-") ? path : "standard input",
+             kind == MODEL_FILE_HDF5 ? ":/model/source" : "");
+    if (kind == MODEL_FILE_PLUGIN)
+        return error_set(error, STATUS_BAD_MODEL, "%s: a compiled plugin, not model text: it holds no equations", path);
+    if (kind == MODEL_FILE_HDF5)
+        return read_problem(text, path, error);
+    FILE *file = strcmp(path, "-") ? fopen(path, "rb") : stdin;
+    if (!file)
+        return error_system(error, errno, "%s: cannot be read", path);
+    status = read_stream(text, file, error);
+    if (file != stdin)
+        fclose(file);
+    return status;
+}
+
+enum status model_text_parse(struct model_text *text, struct error *error)
+{
+    enum status status = text_parse(text->text, text->n_byte, text->origin, &text->equations, &text->messages, error);
+    size_t n = text->messages.n_error;
+    if (status == STATUS_BAD_MODEL && n > 0)
+        error_set(error, status, "%s: %zu %s", text->origin, n, n == 1 ? "error" : "errors");
+    return status;
+}
+
+void model_text_fini(struct model_text *text)
+{
+    equations_free(text->equations);
+    text_messages_fini(&text->messages);
+    free(text->origin);
+    free(text->text);
+    *text = (struct model_text){.text = NULL};
+}
+
+void model_text_print_messages(const struct model_text *text, enum when color)
+{
+    text_messages_print(&text->messages, text->text, text->n_byte, text->origin, terminal_color(stderr, color), stderr);
+}
+
+void model_text_put_messages(const struct model_text *text, struct json *json)
+{
+    json_array_begin(json);
+    for (size_t i = 0; i < text->messages.n_message; i++) {
+        const struct text_message *message = &text->messages.message[i];
+        json_object_begin(json);
+        json_key(json, "severity");
+        json_string(json, message->is_error ? "error" : "warning");
+        json_key(json, "line");
+        json_unsigned(json, message->line);
+        json_key(json, "column");
+        json_unsigned(json, message->column);
+        json_key(json, "length");
+        json_unsigned(json, message->length);
+        json_key(json, "text");
+        json_string(json, message->text);
+        json_object_end(json);
+    }
+    json_array_end(json);
+}

@@ -1,0 +1,34 @@
+/* Model text for the commands: reading it from where it is, and telling what is wrong with it.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef CLI_MODEL_TEXT_H
+#define CLI_MODEL_TEXT_H
+
+#include "base/json.h"
+#include "base/terminal.h"
+#include "model/text/text.h"
+
+struct model_text {
+    char *text;
+    size_t n_byte;
+    char *origin;                /* its name in messages */
+    struct equations *equations; /* after model_text_parse */
+    struct text_messages messages;
+};
+
+enum model_file { MODEL_FILE_TEXT, MODEL_FILE_PLUGIN, MODEL_FILE_HDF5 };
+
+/* By the first bytes. STATUS_SYSTEM where it cannot be read. "-" is text. */
+enum status model_file_kind(const char *path, enum model_file *kind, struct error *error);
+
+/* The text of a file, of standard input ("-") or of a problem file that carries it. Zero-initialise. */
+enum status model_text_read(struct model_text *text, const char *path, struct error *error);
+/* STATUS_BAD_MODEL where there are errors: they are in the messages, `error` has only their number. */
+enum status model_text_parse(struct model_text *text, struct error *error);
+void model_text_fini(struct model_text *text);
+
+/* Errors and warnings with their lines, on standard error. */
+void model_text_print_messages(const struct model_text *text, enum when color);
+/* The same as an array, for editors. */
+void model_text_put_messages(const struct model_text *text, struct json *json);
+
+#endif

@@ -1,0 +1,282 @@
+/* `stiffit trust`: the list of native code that may run although only a data file names it.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "run/trust.h"
+
+#include "cli/command.h"
+#include "cli/contained.h"
+#include "cli/message.h"
+#include "io/problem.h"
+#include "io/result.h"
+#include "model/elf_image.h"
+#include "model/kind.h"
+#include "model/plugin.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+struct trust_call {
+    const char *what; /* a file, or with --remove also a hash or the beginning of one */
+    bool list, remove;
+    int color;
+};
+
+#define FIELD(name) offsetof(struct trust_call, name)
+
+static const char *const when_words[] = {"auto", "always", "never", NULL};
+
+static const struct option table[] = {
+    {.name = "list", .kind = OPTION_FLAG, .offset = FIELD(list), .help = "print the list: SHA-256, date, file"},
+    {.name = "remove", .kind = OPTION_FLAG, .offset = FIELD(remove),
+     .help = "trust it no longer; FILE may also be a SHA-256 of the list, or its first digits, at least eight"},
+    {.name = "color", .kind = OPTION_CHOICE, .offset = FIELD(color), .choice = when_words, .metavar = "auto|always|never",
+     .default_text = "auto", .help = "colours; goes before the environment's NO_COLOR"},
+};
+
+static struct option_table trust_table(void) { return OPTION_TABLE(table); }
+
+/* The code in question: bytes, and where they come from. */
+struct code {
+    char *bytes, *origin;
+    size_t n_byte;
+    const char *text; /* instead of bytes: where there is model text, which needs no trust */
+    char sha256[SHA256_HEX];
+    bool found;
+};
+
+static void code_fini(struct code *code)
+{
+    free(code->bytes);
+    free(code->origin);
+}
+
+static enum status take(struct code *code, char *bytes, size_t n_byte, char *origin, const char *expected, struct error *error)
+{
+    unsigned char digest[SHA256_BYTES];
+    code->found = true;
+    code->bytes = bytes;
+    code->n_byte = n_byte;
+    code->origin = origin;
+    if (!bytes || !origin)
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for a plugin");
+    if (kind_is_model_text(bytes, n_byte, origin)) {
+        code->text = code->origin;
+        return STATUS_OK;
+    }
+    sha256_of(bytes, n_byte, digest);
+    sha256_hex(digest, code->sha256);
+    if (expected && strcasecmp(expected, code->sha256))
+        return error_set(error, STATUS_BAD_MODEL, "%s: this is not the plugin that was meant: its SHA-256 is %s and should "
+                         "be %s", origin, code->sha256, expected);
+    return elf_image_check(bytes, n_byte, origin, error);
+}
+
+static enum status take_file(struct code *code, const char *path, const char *expected, struct error *error)
+{
+    char *bytes = NULL;
+    size_t n_byte = 0;
+    enum status status = model_read(path, &bytes, &n_byte, error);
+    if (status)
+        return status;
+    char *origin = realpath(path, NULL);
+    return take(code, bytes, n_byte, origin ? origin : strdup(path), expected, error);
+}
+
+static enum status take_from_problem(struct code *code, const char *path, struct error *error)
+{
+    struct problem *problem = NULL;
+    enum status status = problem_open(&problem, path, error);
+    if (status)
+        return status;
+    const struct problem_info *info = problem_info(problem);
+    if (info->model_source) {
+        code->found = true;
+        code->text = path;
+    } else if (info->model_plugin) {
+        char *plugin = problem_model_path(problem);
+        status = plugin ? take_file(code, plugin, info->model_sha256, error)
+                        : error_set(error, STATUS_NO_MEMORY, "out of memory for the plugin's path");
+        free(plugin);
+    } else if (info->model_bytes) {
+        char *bytes = malloc(info->n_model_byte), *folder = realpath(path, NULL), *origin = NULL;
+        if (bytes)
+            memcpy(bytes, info->model_bytes, info->n_model_byte);
+        if (asprintf(&origin, "%s:/model/plugin", folder ? folder : path) < 0)
+            origin = NULL;
+        free(folder);
+        status = take(code, bytes, info->n_model_byte, origin, info->model_sha256, error);
+    }
+    problem_close(problem);
+    return status;
+}
+
+/* A result's model_file: a path, or "PROBLEM:/model/plugin" or "...source". */
+static enum status take_fitted(struct code *code, const char *file, const char *sha256, struct error *error)
+{
+    const char *part = strstr(file, ":/model/");
+    char *problem = part ? strndup(file, (size_t)(part - file)) : NULL;
+    enum status status = problem ? take_from_problem(code, problem, error) : take_file(code, file, sha256, error);
+    free(problem);
+    return status;
+}
+
+static enum status take_from_result(struct code *code, const char *path, struct error *error)
+{
+    struct result *result = NULL;
+    const char *file = NULL, *sha256 = NULL;
+    enum status status = result_open(&result, path, error);
+    if (status)
+        return status;
+    const struct provenance *provenance = &result_info(result)->provenance;
+    for (size_t i = 0; i < provenance->n; i++) {
+        file = strcmp(provenance->name[i], "model_file") ? file : provenance->value[i];
+        sha256 = strcmp(provenance->name[i], "model_sha256") ? sha256 : provenance->value[i];
+        if (!strcmp(provenance->name[i], "model_source")) {
+            code->found = true;
+            code->text = path;
+        }
+    }
+    if (!code->found && file)
+        status = take_fitted(code, file, sha256, error);
+    result_close(result);
+    return status;
+}
+
+static enum status find_code(struct code *code, const char *path, struct error *error)
+{
+    static const char hdf5[] = "\211HDF\r\n\032\n";
+    char head[8] = "";
+    FILE *file = fopen(path, "rb");
+    size_t n = file ? fread(head, 1, sizeof head, file) : 0;
+    if (file)
+        fclose(file);
+    if (n < sizeof head || memcmp(head, hdf5, sizeof head))
+        return take_file(code, path, NULL, error);
+    enum status status = take_from_problem(code, path, error);
+    if (status == STATUS_BAD_PROBLEM && result_is_there(path))
+        status = take_from_result(code, path, error);
+    if (!status && !code->found)
+        status = error_set(error, STATUS_BAD_PROBLEM, "%s: it names no model, so that there is nothing to be trusted", path);
+    return status;
+}
+
+static void print_code(const struct code *code, const char *asked)
+{
+    printf("file    %s\n", code->origin);
+    if (strcmp(asked, code->origin))
+        printf("from    %s\n", asked);
+    printf("size    %zu bytes\nsha256  %s\n", code->n_byte, code->sha256);
+}
+
+static int add(void *context)
+{
+    const struct trust_call *call = context;
+    struct code code = {.found = false};
+    struct trust_list list = {.n = 0};
+    struct error error = {.status = STATUS_OK};
+    enum status status = find_code(&code, call->what, &error);
+    if (!status && code.text) {
+        printf("%s holds model text, which can only ever become arithmetic: it needs no trust\n", call->what);
+    } else if (!status) {
+        print_code(&code, call->what);
+        status = trust_read(&list, &error);
+        if (!status && trust_has(&list, code.sha256)) {
+            printf("is trusted already (%s)\n", list.path);
+        } else if (!status) {
+            status = trust_add(&list, code.sha256, code.origin, &error);
+            if (!status)
+                printf("is trusted from now on, these very bytes (%s); to undo it: stiffit trust --remove %.16s\n", list.path,
+                       code.sha256);
+        }
+    }
+    trust_fini(&list);
+    code_fini(&code);
+    return status ? message_error(&error, (enum when)call->color) : command_close_output(0);
+}
+
+static enum status print_list(struct error *error)
+{
+    struct trust_list list = {.n = 0};
+    enum status status = trust_read(&list, error);
+    for (size_t i = 0; !status && i < list.n; i++)
+        printf("%s %s %s\n", list.entry[i].sha256, list.entry[i].date, list.entry[i].origin);
+    trust_fini(&list);
+    return status;
+}
+
+/* The one entry that is meant: by the beginning of its hash, by the name that it is listed with, or by what the file
+ * holds. */
+static enum status find_entry(const struct trust_list *list, const char *what, const struct trust_entry **found,
+                              struct error *error)
+{
+    enum { LEAST_DIGITS = 8 };
+    size_t n_digit = strspn(what, "0123456789abcdefABCDEF"), n_match = 0;
+    bool is_hash = n_digit == strlen(what) && n_digit >= LEAST_DIGITS && n_digit <= 64;
+    for (size_t i = 0; i < list->n; i++)
+        if (is_hash ? !strncasecmp(list->entry[i].sha256, what, n_digit) : !strcmp(list->entry[i].origin, what)) {
+            *found = &list->entry[i];
+            n_match++;
+        }
+    if (n_match == 1)
+        return STATUS_OK;
+    if (n_match > 1)
+        return error_set(error, STATUS_USAGE, "'%.200s' stands for %zu entries of %s: give the SHA-256 of one", what, n_match,
+                         list->path);
+    if (!is_hash) {
+        struct code code = {.found = false};
+        enum status status = find_code(&code, what, error);
+        for (size_t i = 0; !status && !code.text && i < list->n; i++)
+            if (!strcasecmp(list->entry[i].sha256, code.sha256))
+                *found = &list->entry[i];
+        code_fini(&code);
+        if (status || *found)
+            return status;
+    }
+    return error_set(error, STATUS_USAGE, "'%.200s' is not in the list %s", what, list->path);
+}
+
+static int remove_it(void *context)
+{
+    const struct trust_call *call = context;
+    struct trust_list list = {.n = 0};
+    struct error error = {.status = STATUS_OK};
+    const struct trust_entry *entry = NULL;
+    enum status status = trust_read(&list, &error);
+    if (!status)
+        status = find_entry(&list, call->what, &entry, &error);
+    if (!status)
+        status = trust_remove(&list, entry->sha256, &error);
+    if (!status)
+        printf("%s %s is not trusted any more\n", entry->sha256, entry->origin);
+    trust_fini(&list);
+    return status ? message_usage("trust", &error, (enum when)call->color) : command_close_output(0);
+}
+
+static int run(int argc, char **argv)
+{
+    struct trust_call call = {.list = false};
+    struct option_words words;
+    struct error error = {.status = STATUS_OK};
+    int code = command_parse(&command_trust, &call, &words, 1, argc, argv);
+    if (code >= 0)
+        return code;
+    call.what = words.n_positional > 0 ? words.positional[0] : NULL;
+    if (call.list && (call.remove || call.what))
+        error_set(&error, STATUS_USAGE, "--list stands alone");
+    else if (!call.list && !call.what)
+        error_set(&error, STATUS_USAGE, "which file is to be trusted%s? None was given", call.remove ? " no longer" : "");
+    if (!error.status && call.list)
+        return print_list(&error) ? message_error(&error, (enum when)call.color) : command_close_output(0);
+    if (error.status)
+        return message_usage("trust", &error, (enum when)call.color);
+    return contained_run(call.remove ? remove_it : add, &call, call.what, (enum when)call.color);
+}
+
+const struct command command_trust = {
+    .name = "trust", .synopsis = "FILE", .summary = "let a plugin run that data files name",
+    .example = "stiffit trust wells.h5\nstiffit trust --list",
+    .description =
+        "A data file may name or embed a plugin, native code, and that runs only if you say so. FILE is such a problem or "
+        "result file, or a plugin. Shows what the code is and puts its SHA-256 into a list: from then on these very bytes "
+        "run, whichever file names them. Model text needs no trust.",
+    .table = trust_table, .run = run};
