@@ -147,8 +147,8 @@ $(B)/tests/fuzz/%: tests/fuzz/%.c $(B)/libstiffit.a
 		$(B)/libstiffit.a $(LIBS)
 
 # The fuzzer itself: everything that it reads is compiled for it. Only clang brings libFuzzer.
-FUZZED := $(wildcard src/model/text/*.c src/model/graph/*.c src/base/*.c)
-$(B)/fuzz/%: tests/fuzz/%.c $(FUZZED) $(wildcard src/model/text/*.h src/model/graph/*.h src/base/*.h)
+FUZZED := $(wildcard src/model/text/*.c src/model/graph/*.c src/model/generate/*.c src/base/*.c)
+$(B)/fuzz/%: tests/fuzz/%.c $(FUZZED) $(wildcard $(addsuffix *.h,$(sort $(dir $(FUZZED)))))
 	@mkdir -p $(@D)
 	@echo "  FUZZ    $@"
 	$(Q)clang $(ALL_CPPFLAGS) -std=c11 -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \

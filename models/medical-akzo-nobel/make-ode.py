@@ -33,5 +33,5 @@ for i in range(1, n + 1):
     left, right = f"u{i - 1}" if i > 1 else "outside", f"u{min(i + 1, n)}"
     print(f"r{i} = k*u{i}*v{i}; u{i}' = moved({i}/N, {left}, u{i}, {right}) - r{i}; v{i}' = -r{i}")
 print()
-for i in [1] + list(range(n // 10, n + 1, n // 10)):
+for i in [1] + list(range(n // 10, n // 2 + 1, n // 10)):
     print(f"observe u{i}, v{i}")

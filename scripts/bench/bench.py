@@ -27,6 +27,7 @@ import numpy as np  # noqa: E402
 
 import fairness  # noqa: E402
 import helpers as h  # noqa: E402
+import model_text  # noqa: E402
 import scipy_loops  # noqa: E402
 import share  # noqa: E402
 import sundials_build  # noqa: E402
@@ -142,18 +143,13 @@ class Bench:
                           1.0 if name == "robertson" else None, at_least=False)
 
     def text(self):
-        print("One evaluation with sensitivities, model text against hand-written C:")
-        names = [folder.name for folder in sorted((h.ROOT / "models").iterdir())
-                 if all((folder / f"{folder.name}{kind}").exists() for kind in (".c", ".ode"))]
-        command = [str(h.BUILD / "bench" / "bench_model_text")]
-        for name in names:
-            folder, plugin = h.ROOT / "models" / name, self.tmp / f"{name}.so"
-            h.stiffit("model", "build", folder / f"{name}.ode", "-o", plugin)
-            command += [name, str(h.model(name)), str(plugin), str(folder / "reference.csv")]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
-        self.report["text"] = json.loads(done.stdout)
-        for name, figures in self.report["text"].items():
+        print("One evaluation with sensitivities, model text against hand-written C; and building models:")
+        self.report["text"] = {"evaluation": model_text.against_c(self.tmp), "building": model_text.building(self.tmp)}
+        for name, figures in self.report["text"]["evaluation"].items():
             self.line(f"{name}: model text / C", figures["ratio"], 1.05, at_least=False)
+        for (name, figures), limit in zip(self.report["text"]["building"].items(), (1, 30)):
+            self.line(f"{name}: model build, s", figures["wall"], limit, at_least=False)
+            self.line(f"{name}: largest process, MiB", figures["max_rss_mib"], 1024, at_least=False)
 
     def fairness(self):
         print(f"{fairness.N_LONG} long van der Pol datasets before {fairness.N_CHEAP} cheap ones, two workers:")

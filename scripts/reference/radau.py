@@ -61,7 +61,7 @@ def to_longdouble(rows):
 class Radau:
     """f(t, y, p) -> n values, where y's entries (and t) may be arrays of equal shape, real or complex."""
 
-    def __init__(self, f, n, p, stages=7, linear=False):
+    def __init__(self, f, n, p, stages=7):
         getcontext().prec = 50
         self.f, self.n, self.p, self.s = f, n, np.array(p, dtype=LD), stages
         c = radau_nodes(stages)
@@ -74,7 +74,8 @@ class Radau:
         # Coefficients of the monomials of the polynomial through (0, y0), (c_i, Y_i): for the error and the next guess.
         nodes = [Decimal(0)] + c
         unit = [[Decimal(int(i == j)) for j in range(stages + 1)] for i in range(stages + 1)]
-        self.monomial = to_longdouble(solve_decimal([[x ** k if k else Decimal(1) for k in range(stages + 1)] for x in nodes], unit))
+        powers = [[x ** k if k else Decimal(1) for k in range(stages + 1)] for x in nodes]
+        self.monomial = to_longdouble(solve_decimal(powers, unit))
         self.n_step = self.n_rejected = 0
 
     def values(self, t, Y, p=None):

@@ -63,8 +63,8 @@ static void print_bash_groups(FILE *file)
         fprintf(file, "    if [ \"$command\" = %s ]; then\n        if [ \"$COMP_CWORD\" -eq 2 ]; then\n"
                       "            COMPREPLY=($(compgen -W '", (*command)->name);
         print_names(file, *command);
-        fputs(" --help' -- \"$word\"))\n            return\n        fi\n        command=\"$command ${COMP_WORDS[2]}\"\n    fi\n",
-              file);
+        fputs(" --help' -- \"$word\"))\n            return\n        fi\n"
+              "        command=\"$command ${COMP_WORDS[2]}\"\n    fi\n", file);
     }
 }
 

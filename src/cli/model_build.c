@@ -240,7 +240,7 @@ const struct command command_model_build = {
     .name = "model build", .synopsis = "MODEL.ode ...", .summary = "compile model text into a plugin, or into C",
     .example = "stiffit model build decay.ode\nstiffit model build decay.ode --c decay.c",
     .description =
-        "Compiles MODEL.ode into MODEL.so beside it: equations and all their derivatives, by way of C and the system's compiler "
-        "($CC, else cc). It is seldom needed: commands that take a plugin take the text, too, and keep what they compiled. "
-        "Errors in the text are shown with their lines, all at once.",
+        "Compiles MODEL.ode into MODEL.so beside it: equations and all their derivatives, by way of C and the system's "
+        "compiler ($CC, else cc). It is seldom needed: commands that take a plugin take the text, too, and keep what they "
+        "compiled. Errors in the text are shown with their lines, all at once.",
     .table = build_table, .run = run};

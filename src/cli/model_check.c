@@ -261,7 +261,8 @@ static int run(int argc, char **argv)
 }
 
 const struct command command_model_check = {
-    .name = "model check", .synopsis = "MODEL.ode|PLUGIN.so", .summary = "derivatives, purity, threads: what a model says against what it does",
+    .name = "model check", .synopsis = "MODEL.ode|PLUGIN.so",
+    .summary = "derivatives, purity, threads: what a model says against what it does",
     .example = "stiffit model check build/models/robertson.so",
     .description =
         "Compares every derivative that the model has with extrapolated differences at random points and times, its masks and "

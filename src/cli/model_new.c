@@ -135,6 +135,6 @@ const struct command command_model_new = {
     .name = "model new", .synopsis = "NAME", .summary = "write a commented example to start from",
     .example = "stiffit model new wells",
     .description =
-        "Writes NAME.ode: a small model that can be run as it is, with a comment at each construct of the language. A file that "
-        "exists is kept.",
+        "Writes NAME.ode: a small model that can be run as it is, with a comment at each construct of the language. A file "
+        "that exists is kept.",
     .table = new_table, .run = run};

@@ -1,4 +1,5 @@
-/* `stiffit model show`: the equations of a model, their derivatives, sparsity and costs; of a plugin, its names and what it has.
+/* `stiffit model show`: the equations of a model, their derivatives, sparsity and costs; of a plugin, its names and what it
+ * has.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/model_show.h"
 
@@ -181,10 +182,11 @@ static int run(int argc, char **argv)
 }
 
 const struct command command_model_show = {
-    .name = "model show", .synopsis = "MODEL.ode|PROBLEM.h5|PLUGIN.so", .summary = "equations, derivatives, sparsity and cost of a model",
+    .name = "model show", .synopsis = "MODEL.ode|PROBLEM.h5|PLUGIN.so",
+    .summary = "equations, derivatives, sparsity and cost of a model",
     .example = "stiffit model show decay.ode\nstiffit model show --latex decay.ode",
     .description =
-        "Of model text: its parameters, its equations as they were understood, the pattern of the Jacobian, the derivatives, and "
-        "what each generated function costs in operations. Options choose among these. A problem file may carry the text. Of a "
-        "compiled plugin: its names, and which derivatives it has.",
+        "Of model text: its parameters, its equations as they were understood, the pattern of the Jacobian, the derivatives, "
+        "and what each generated function costs in operations. Options choose among these. A problem file may carry the "
+        "text. Of a compiled plugin: its names, and which derivatives it has.",
     .table = show_table, .run = run};

@@ -10,7 +10,7 @@
 struct shown_model {
     struct model_text text;
     struct functions functions;
-    struct function_cost cost[N_MODEL_FUNCTION];
+    struct function_cost cost[N_FUNCTION_COST];
     struct listing *listing;
 };
 
@@ -28,7 +28,7 @@ void model_show_text(const struct shown_model *model, unsigned parts, bool is_ch
 void model_show_latex(const struct shown_model *model, unsigned parts, bool is_chosen, FILE *out);
 void model_show_json(const struct shown_model *model, FILE *out);
 
-/* The pattern of a matrix as letters: an entry a letter, or blocks of entries where it is large. `name`: of the rows, or NULL. */
+/* The pattern of a square matrix as letters: a letter an entry, or a block of entries where it is large. state: its rows. */
 void model_show_pattern(const struct graph_matrix *matrix, const struct equation_state *state, FILE *out);
 
 #endif

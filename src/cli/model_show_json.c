@@ -128,27 +128,36 @@ static void put_entries(struct json *json, const struct shown_model *model, cons
     json_array_end(json);
 }
 
+static void put_cost(struct json *json, const struct function_cost *cost)
+{
+    put_count(json, "additions", cost->n_add);
+    put_count(json, "multiplications", cost->n_multiply);
+    put_count(json, "divisions", cost->n_divide);
+    put_count(json, "calls", cost->n_call);
+    put_count(json, "other", cost->n_other);
+    put_count(json, "temporaries", cost->n_temporary);
+    put_count(json, "alive", cost->n_alive);
+}
+
 static void put_functions(struct json *json, const struct shown_model *model)
 {
     json_key(json, "functions");
     json_object_begin(json);
     for (int f = 0; f < N_MODEL_FUNCTION; f++) {
-        const struct function_cost *cost = &model->cost[f];
         const struct graph_matrix *matrix = &model->functions.of[f];
         json_key(json, model_function_name((enum model_function)f));
         json_object_begin(json);
         put_count(json, "rows", matrix->n_row);
         put_count(json, "columns", matrix->n_column);
-        put_count(json, "additions", cost->n_add);
-        put_count(json, "multiplications", cost->n_multiply);
-        put_count(json, "divisions", cost->n_divide);
-        put_count(json, "calls", cost->n_call);
-        put_count(json, "other", cost->n_other);
-        put_count(json, "temporaries", cost->n_temporary);
-        put_count(json, "alive", cost->n_alive);
+        put_cost(json, &model->cost[f]);
         put_entries(json, model, matrix);
         json_object_end(json);
     }
+    json_object_end(json);
+    json_key(json, "prepare"); /* computed once per evaluation */
+    json_object_begin(json);
+    put_count(json, "results", model->cost[COST_prepare].n_result);
+    put_cost(json, &model->cost[COST_prepare]);
     json_object_end(json);
 }
 

@@ -122,15 +122,17 @@ static void print_cost(const struct shown_model *model, FILE *out)
 {
     fprintf(out, "\n%-18s %8s %8s %8s %8s %8s %8s %8s %8s\n", "operations of", "entries", "+ -", "*", "/", "calls", "other",
             "named", "alive");
-    for (int f = 0; f < N_MODEL_FUNCTION; f++) {
+    for (int f = 0; f < N_FUNCTION_COST; f++) {
         const struct function_cost *cost = &model->cost[f];
-        if (model->functions.of[f].n_entry == 0)
+        size_t n_entry = f == COST_prepare ? cost->n_result : model->functions.of[f].n_entry;
+        if (n_entry == 0)
             continue;
-        fprintf(out, "%-18s %8zu %8zu %8zu %8zu %8zu %8zu %8zu %8zu\n", model_function_name((enum model_function)f),
-                model->functions.of[f].n_entry, cost->n_add, cost->n_multiply, cost->n_divide, cost->n_call, cost->n_other,
-                cost->n_temporary, cost->n_alive);
+        fprintf(out, "%-18s %8zu %8zu %8zu %8zu %8zu %8zu %8zu %8zu\n",
+                f == COST_prepare ? "prepare" : model_function_name((enum model_function)f), n_entry, cost->n_add,
+                cost->n_multiply, cost->n_divide, cost->n_call, cost->n_other, cost->n_temporary, cost->n_alive);
     }
-    fputs("(calls: exp, pow, ...; other: comparisons, choices; named: temporaries, and how many are alive at once)\n", out);
+    fputs("(prepare: once per evaluation; calls: exp, pow, ...; other: comparisons, choices; named: temporaries, and how\n"
+          " many are alive at once)\n", out);
 }
 
 void model_show_text(const struct shown_model *model, unsigned parts, bool is_chosen, FILE *out)
@@ -156,7 +158,8 @@ static void put_cell(const struct shown_model *model, double value, FILE *out)
 static void put_latex_parameters(const struct shown_model *model, FILE *out)
 {
     const struct equations *equations = model->text.equations;
-    fputs("\\paragraph{Parameters}\n\\begin{center}\n\\begin{tabular}{lrrrll}\nparameter & start & lower & upper & scale & unit \\\\\n\\hline\n", out);
+    fputs("\\paragraph{Parameters}\n\\begin{center}\n\\begin{tabular}{lrrrll}\n"
+          "parameter & start & lower & upper & scale & unit \\\\\n\\hline\n", out);
     for (uint32_t i = 0; i < equations->n_parameter; i++) {
         const struct equation_parameter *it = &equations->parameter[i];
         fprintf(out, "$%s$", listing_parameter(model->listing, i));

@@ -10,25 +10,24 @@ import numpy as np
 
 import helpers as h
 
-# name: (file, absolute tolerance of the integrator, size below which a value counts as nothing)
+# name: (file, rtol, atol, tolerance, share of an observable's largest value below which a value counts as nothing)
 PROBLEMS = {
-    "robertson": ("reference-late.csv", 1e-20, 1e-12),
-    "hires": ("reference.csv", 1e-14, 1e-8),
-    "pollu": ("reference.csv", 1e-24, 1e-18),
-    "oregonator": ("reference.csv", 1e-10, 1e-6),
-    "vdpol": ("reference.csv", 1e-12, 1e-6),
-    "e5": ("reference.csv", 1e-32, 1e-26),
-    "ring-modulator": ("reference.csv", 1e-14, 1e-7),
-    "chemical-akzo-nobel": ("reference.csv", 1e-14, 1e-10),
-    "diurnal": ("reference.csv", 1e-12, 1),
-    "brusselator": ("reference.csv", 1e-12, 1e-8),
-    "cusp": ("reference.csv", 1e-12, 1e-8),
-    "medical-akzo-nobel": ("reference.csv", 1e-15, 1e-8),
+    "robertson": ("reference-late.csv", 1e-10, 1e-20, 1e-6, 1e-10),
+    "hires": ("reference.csv", 1e-10, 1e-14, 1e-6, 1e-4),
+    "pollu": ("reference.csv", 1e-10, 1e-24, 1e-6, 1e-6),
+    "oregonator": ("reference.csv", 1e-10, 1e-10, 1e-6, 1e-8),
+    "vdpol": ("reference.csv", 1e-10, 1e-12, 1e-6, 1e-8),
+    "e5": ("reference.csv", 1e-10, 1e-32, 1e-6, 1e-14),
+    "ring-modulator": ("reference.csv", 1e-9, 1e-13, 1e-4, 1),
+    "chemical-akzo-nobel": ("reference.csv", 1e-10, 1e-14, 1e-6, 1e-8),
+    "diurnal": ("reference.csv", 1e-10, 1e-12, 1e-5, 1e-8),
+    "brusselator": ("reference.csv", 1e-10, 1e-12, 1e-6, 1e-8),
+    "cusp": ("reference.csv", 1e-10, 1e-12, 1e-6, 1e-8),
+    "medical-akzo-nobel": ("reference.csv", 1e-10, 1e-15, 1e-6, 1e-8),
 }
-RTOL = 1e-10
-# Of each value. The references are good to 1e-9 and better; 500 to 3000 steps with local errors of rtol each, which the
-# relaxation jumps of vdpol multiply by 10 (its error is the largest: 2e-7).
-TOLERANCE = 1e-6
+# The tolerance is of each value. The references are good to 1e-9 and better; 500 to 3000 steps with local errors of rtol
+# each make some 1e-8, which vdpol's jump multiplies by ten. The sun of diurnal is integrated too, and its phase enters an
+# exponent of 22. The ring modulator takes half a million steps through oscillations at MHz.
 
 
 def reference(name):
@@ -41,17 +40,18 @@ def reference(name):
 
 def compare(name):
     columns = reference(name)
+    _, rtol, atol, tolerance, nothing = PROBLEMS[name]
     done = h.stiffit("simulate", "--model", h.model(name), "--times", ",".join(repr(float(t)) for t in columns["t"]),
-                     "--rtol", RTOL, "--atol", PROBLEMS[name][1])
+                     "--rtol", rtol, "--atol", atol)
     found = {}
     for row in csv.DictReader(io.StringIO(done.stdout)):
         found.setdefault(row["observable"], []).append(float(row["value"]))
     expected = {column[len("observable:"):]: value for column, value in columns.items() if column.startswith("observable:")}
     assert found.keys() == expected.keys(), (found.keys(), expected.keys())
     for observable, value in expected.items():
-        error = np.abs(np.array(found[observable]) - value) / (np.abs(value) + PROBLEMS[name][2])
+        error = np.abs(np.array(found[observable]) - value) / (np.abs(value) + nothing * np.abs(value).max())
         worst = error.argmax()
-        assert error[worst] <= TOLERANCE, (f"{name}: {observable} at t = {columns['t'][worst]:g} is "
+        assert error[worst] <= tolerance, (f"{name}: {observable} at t = {columns['t'][worst]:g} is "
                                            f"{found[observable][worst]:.12g}, not {value[worst]:.12g}")
 
 

@@ -125,8 +125,8 @@ def test_c_source_compiles_as_the_manual_says(tmp):
     compiler = os.environ.get("CC", "cc").split()[0]
     if not shutil.which(compiler):
         h.skip("no C compiler")
-    subprocess.run([compiler, "-std=c11", "-Wall", "-Wextra", "-Werror", "-O1", "-fPIC", "-shared", f"-I{h.ROOT / 'include'}", "-o",
-                    tmp / "by_hand.so", tmp / "decay.c", "-lm"], check=True)
+    subprocess.run([compiler, "-std=c11", "-Wall", "-Wextra", "-Werror", "-O1", "-fPIC", "-shared",
+                    f"-I{h.ROOT / 'include'}", "-o", tmp / "by_hand.so", tmp / "decay.c", "-lm"], check=True)
     h.stiffit("model", "check", tmp / "by_hand.so")
     h.stiffit("model", "build", source, "--c", tmp / "both.c", "-o", tmp / "both.so", "-q")
     assert (tmp / "both.c").exists() and (tmp / "both.so").exists()
@@ -137,8 +137,11 @@ def test_devices_and_pipes_are_not_replaced(tmp):
     os.mkfifo(tmp / "pipe")
     source = write(tmp / "decay.ode", DECAY)
     reader = subprocess.Popen(["cat", tmp / "pipe"], stdout=subprocess.PIPE, text=True)
-    h.stiffit("model", "build", source, "--c", tmp / "pipe")
-    assert "#include <stiffit/model.h>" in reader.communicate(timeout=60)[0]
+    try:
+        h.stiffit("model", "build", source, "--c", tmp / "pipe")
+        assert "#include <stiffit/model.h>" in reader.communicate(timeout=60)[0]
+    finally:
+        reader.kill()
     assert (tmp / "pipe").is_fifo()
 
 
@@ -146,7 +149,8 @@ def test_show_is_a_page_with_all_parts(tmp):
     source = write(tmp / "decay.ode", DECAY)
     page = h.stiffit("model", "show", source).stdout
     assert page.startswith("decay: first-order decay\n1 state, 2 parameters, 0 covariates, 1 observable; time from 0 min\n")
-    for line in ["y(0) = A", "y' = -k*y", "observe y sd 0.1", "Jacobian: 1 of 1 entries (100 %); row: derivative of, column: by",
+    for line in ["y(0) = A", "y' = -k*y", "observe y sd 0.1",
+                 "Jacobian: 1 of 1 entries (100 %); row: derivative of, column: by",
                  "  y  *", "d y'/d y = -k", "d y'/d k = -y", "d y(0)/d A = 1"]:
         assert f"\n{line}\n" in page, (line, page)
     row = dict(re.findall(r"^(k|A) +(.*)$", page, re.M))
@@ -189,7 +193,8 @@ S' = -rate; P' = rate*exp(-P/3)
 observe h = sqrt(S*P) sd 0.1 + h/10
 """)
     shown = json.loads(h.stiffit("model", "show", source, "--json").stdout)
-    assert [p["name"] for p in shown["parameters"]] == ["Vmax", "Km", "n"] and [s["name"] for s in shown["states"]] == ["S", "P"]
+    assert [p["name"] for p in shown["parameters"]] == ["Vmax", "Km", "n"]
+    assert [s["name"] for s in shown["states"]] == ["S", "P"]
     point = {"Vmax": 1.3, "Km": 0.7, "n": 2.5, "S": 0.9, "P": 0.4}
 
     def value(formula, changed):

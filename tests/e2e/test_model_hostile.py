@@ -1,5 +1,5 @@
-"""Model text from strangers: a million of anything, bytes that are no text, names that are orders. Each ends soon, within
-bounded memory, as a model or as a message with a place.
+"""Model text from strangers: a million of anything, bytes that are no text, names that are orders. Each ends soon,
+within bounded memory, as a model or as a message with a place.
 
 SPDX-License-Identifier: BSD-3-Clause
 test-timeout: 1200
@@ -19,7 +19,7 @@ FUZZ = h.BUILD / "tests" / "fuzz" / "fuzz_text"
 N_MUTANT = 20_000 if h.SLOW else 2_000
 MEMORY = 2 << 30  # a model of a megabyte needs a few hundred
 SECONDS = 60 * h.SANITIZER_SPEED  # all of them take below 5 on an idle machine
-MILLION = 1_000_000
+MILLION = 100_000 if h.SANITIZE else 1_000_000
 
 
 def model(expression, before=""):
@@ -132,15 +132,16 @@ def test_many_names(tmp):
     expect_good(tmp, model("k", f"par {'x' * 100} = 1\n"))
     expect(tmp, model("k", f'par z = 1 unit "{"u" * MILLION}"\n'), (0, 3))
     expect_good(tmp, model("k", "".join(f"covariate c{i}\n" for i in range(n))))
-    expect(tmp, "par k = 1\n" + "".join(f"x{i}(0) = 1\nx{i}' = -k*x{i}\n" for i in range(5000)) + "observe x0\n", (0, 3))
+    expect(tmp, "par k = 1\n" + "".join(f"x{i}(0) = 1\nx{i}' = -k*x{i}\n" for i in range(5000)) + "observe x0\n",
+           (0, 3))
     expect(tmp, "par k = 1\nobserve " + ", ".join(f"y{i} = k*{i}" for i in range(n)) + "\n", (0, 3))
 
 
 # --- what is no text ---
 def test_bytes_that_are_no_text(tmp):
     good = model("k").encode()
-    for bad in (b"\0", b"\x01", b"\x7f", b"\xff", b"\xc3", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\xc0\xaf", b"\x1b[31m",
-                b"\xe2\x80\xae", "µ".encode(), b"\f", b"\v", b"@", b"$", b"`", b"~", b"\xef\xbb\xbf"):
+    for bad in (b"\0", b"\x01", b"\x7f", b"\xff", b"\xc3", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\xc0\xaf",
+                b"\x1b[31m", b"\xe2\x80\xae", "µ".encode(), b"\f", b"\v", b"@", b"$", b"`", b"~", b"\xef\xbb\xbf"):
         for place in (len(good), good.index(b"=") + 1):
             done = expect_bad(tmp, good[:place] + bad + good[place:])
             assert not re.search(r"[\0-\x08\x0b-\x1f\x7f]", done.stderr), f"{bad!r} reaches the terminal"
@@ -156,23 +157,25 @@ def test_bytes_that_are_no_text(tmp):
 
 
 def test_numbers_and_ends(tmp):
-    for number in ("1e999", "-1e400", "1e99999999999999999999", "9" * MILLION, "1" + "0" * 309, "0x10", "1e", "1e+", "1.2.3",
-                   "1..2", ".", "1_000", "1,5", "1d0", "0b1", "inf", "nan", "1e308*10", "1/0", "1e-999",
-                   "0." + "0" * MILLION + "1", "1e-99999999999999999999"):
+    for number in ("1e999", "-1e400", "1e99999999999999999999", "9" * MILLION, "1" + "0" * 309, "0x10", "1e", "1e+",
+                   "1.2.3", "1..2", ".", "1_000", "1,5", "1d0", "0b1", "inf", "nan", "1e308*10", "1/0", "1e-999", "0."
+                   + "0" * MILLION + "1", "1e-99999999999999999999"):
         expect(tmp, model(number), (0, 3) if number in ("1/0", "1e308*10") else (3,))
     for number in ("0" * MILLION + "1", "0." + "3" * MILLION, "0e-999", "5e-324", "1E5", ".5"):
         expect_good(tmp, model(number))
-    for end in ("k +", "(k", "k)", "sin(", "sin", "max(k", "max(k,", "if", "if k", "if k then", "if k then 1", "if k then 1 else",
-                "k ^", "not", "piecewise(k)", "piecewise(1, k)", "atan2(k)", "exp()", "exp(1, 2)", "\\", "k '", "x(0)",
-                "\"k", "k \"", "k[1]", "k = 1", "k := 1", "k == ", "k, 1", "", "k k", "2k", "k 2", "k & k", "k | k", "k ? 1 : 2"):
+    for end in ("k +", "(k", "k)", "sin(", "sin", "max(k", "max(k,", "if", "if k", "if k then", "if k then 1",
+                "if k then 1 else", "k ^", "not", "piecewise(k)", "piecewise(1, k)", "atan2(k)", "exp()", "exp(1, 2)",
+                "\\", "k '", "x(0)", "\"k", "k \"", "k[1]", "k = 1", "k := 1", "k == ", "k, 1", "", "k k", "2k", "k 2",
+                "k & k", "k | k", "k ? 1 : 2"):
         expect_bad(tmp, model(end))
         expect_bad(tmp, "parameter k = 1\nx(0) = 1\nobserve x\nx' = " + end)
-    for end in ('par z = 1 unit "', "par z = 1 in [0", "par z = 1 in [0,", "par z = 1 in", "par", "par z", "par z =", "par z = 1,",
-                "par z = 1 scale", "par z = 1 scale log2", "par z = 1 in [2, 1]", "par z = 5 in [0, 1]", "par z = -1 scale log",
-                "observe", "observe q =", "observe x sd", "observe nothing", "function f(", "f(a) =", "f(a, a) = a", "f() = 1",
-                "sin(x) = 1", "x' = 1", "x(0) = 2", "y' = 1", "y(0) = 1", "y(1) = 1", "time from x", "model", "model 3",
-                "const c = x", "const c = k", "d/dt(", "d/dt(x)", "dx/dt", "dx/dt =", "q = q", "t = 1", "pi = 3", "if = 1", "exp = 1",
-                "init x", "init x = x", "covariate", "covariate x", "covariate 1", "'", "=", "= 1", "1 = 1", "(", "(x)' = 1", "x'' = 1"):
+    for end in ('par z = 1 unit "', "par z = 1 in [0", "par z = 1 in [0,", "par z = 1 in", "par", "par z", "par z =",
+                "par z = 1,", "par z = 1 scale", "par z = 1 scale log2", "par z = 1 in [2, 1]", "par z = 5 in [0, 1]",
+                "par z = -1 scale log", "observe", "observe q =", "observe x sd", "observe nothing", "function f(",
+                "f(a) =", "f(a, a) = a", "f() = 1", "sin(x) = 1", "x' = 1", "x(0) = 2", "y' = 1", "y(0) = 1",
+                "y(1) = 1", "time from x", "model", "model 3", "const c = x", "const c = k", "d/dt(", "d/dt(x)",
+                "dx/dt", "dx/dt =", "q = q", "t = 1", "pi = 3", "if = 1", "exp = 1", "init x", "init x = x",
+                "covariate", "covariate x", "covariate 1", "'", "=", "= 1", "1 = 1", "(", "(x)' = 1", "x'' = 1"):
         expect_bad(tmp, model("k") + end)
     for nothing in ("", "\n", "# nothing", "\\", "\ufeff", ";"):
         expect(tmp, nothing, (3,), "parameter", place="")
@@ -207,9 +210,10 @@ def mutant(rng, seeds):
         elif kind == 2:
             text[a:b] = rng.randbytes(rng.choice([1, 1, 3]))
         elif kind == 3:
-            text[a:b] = rng.choice([b"(", b")", b"[", b'"', b"'", b"\\\n", b"\n", b";", b"if ", b" then ", b" else ", b"=", b"^", b"-",
-                                    b"(0)", b"d/dt(", b"/dt", b"t", b"inf", b"1e308", b"0", b"function ", b"observe ", b" sd ", b",",
-                                    b"model ", b" in [", b"\xc3\xa9", b"\0", b"#", b"//", b"x", b"k", b"max(", b"piecewise(", b"not "])
+            text[a:b] = rng.choice([b"(", b")", b"[", b'"', b"'", b"\\\n", b"\n", b";", b"if ", b" then ", b" else ",
+                                    b"=", b"^", b"-", b"(0)", b"d/dt(", b"/dt", b"t", b"inf", b"1e308", b"0",
+                                    b"function ", b"observe ", b" sd ", b",", b"model ", b" in [", b"\xc3\xa9", b"\0",
+                                    b"#", b"//", b"x", b"k", b"max(", b"piecewise(", b"not "])
         elif kind == 4:
             text[a:b] = other[c:c + rng.choice([1, 10, 200])]
         elif text:
@@ -232,28 +236,30 @@ def test_mutants(tmp):
             paths.append(tmp / f"m{i}.ode")
             paths[-1].write_bytes(mutant(rng, seeds))
         for group in (paths, *([path] for path in paths)):  # one by one if anything is wrong with all
-            done = subprocess.run([FUZZ, *group], capture_output=True, text=True, errors="replace", timeout=10 * SECONDS,
-                                  check=False, preexec_fn=bounded)
+            done = subprocess.run([FUZZ, *group], capture_output=True, text=True, errors="replace", timeout=10
+                                  * SECONDS, check=False, preexec_fn=bounded)
             if done.returncode == 0:
                 break
             assert len(group) > 1, f"mutant {first}: {done.returncode} {done.stderr[-1500:]}\n{group[0].read_bytes()!r}"
 
 
 # --- names and labels that are orders ---
-ORDERS = ["$(touch pwned)", "`touch pwned`", ";touch pwned;", "|touch pwned", "&& touch pwned", "\\", "%s%n%d", "*/ #error no /*", "??/",
-          "#include </etc/passwd>", "'", "//", "/*", "\t", "é µ 日本", "${HOME}", "-o pwned", "@pwned", "a\\", "<&>", "\\\\n\\0\\x41"]
+ORDERS = ["$(touch pwned)", "`touch pwned`", ";touch pwned;", "|touch pwned", "&& touch pwned", "\\", "%s%n%d",
+          "*/ #error no /*", "??/", "#include </etc/passwd>", "'", "//", "/*", "\t", "é µ 日本", "${HOME}", "-o pwned",
+          "@pwned", "a\\", "<&>", "\\\\n\\0\\x41"]
 
 
 def test_labels_stay_labels(tmp):
     text = "model m \"" + ORDERS[7] + "\"\ntime unit \"??/\"\n"
     for i, order in enumerate(ORDERS):
-        text += f"# {order}\npar p{i} = {i} unit \"{order}\" // {order}\nx{i}(0) = p{i} # {order} \\\nx{i}' = -x{i} # {order} ??/\n"
+        text += f"# {order}\npar p{i} = {i} unit \"{order}\" // {order}\n"
+        text += f"x{i}(0) = p{i} # {order} \\\nx{i}' = -x{i} # {order} ??/\n"
         text += f"observe y{i} = x{i} unit \"{order}\" sd 1 # {order}\n"
     (tmp / "m.ode").write_text(text)
     h.stiffit("model", "build", "m.ode", "-c", "m.c", cwd=tmp)
     for options in (["-std=c11", "-trigraphs"], ["-std=gnu11"], ["-std=c11", "-O1"]):
-        done = subprocess.run([os.environ.get("CC", "cc"), *options, "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I",
-                               h.ROOT / "include", "m.c"], cwd=tmp, capture_output=True, text=True, check=False)
+        done = subprocess.run([os.environ.get("CC", "cc"), *options, "-Wall", "-Wextra", "-Werror", "-fsyntax-only",
+                               "-I", h.ROOT / "include", "m.c"], cwd=tmp, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
     assert "#error" not in [line.strip() for line in (tmp / "m.c").read_text().splitlines()]
     h.stiffit("model", "build", "m.ode", "--no-cache", cwd=tmp)
@@ -262,21 +268,24 @@ def test_labels_stay_labels(tmp):
 
 
 def test_names_of_c_stay_names(tmp):
-    words = ("auto break case char const_ continue default do double enum extern float for goto if_ inline int long main register "
-             "restrict return short signed sizeof static struct switch typedef union unsigned void volatile while asm typeof "
-             "errno NULL INFINITY NAN M_PI I complex linux unix i386 stdin environ __LINE__ __func__ _Bool _Static_assert "
-             "stiffit_model stiffit_point rhs initial observe_ prepare jacobian noise at out y p work covariate_ memcpy exit "
-             "system fma pow_ y0 y1 jn signgam int64_t uint8_t defined __COUNTER__ true false bool nullptr constexpr").split()
+    words = ("auto break case char const_ continue default do double enum extern float for goto if_ inline int "
+             "long main register restrict return short signed sizeof static struct switch typedef union "
+             "unsigned void volatile while asm typeof errno NULL INFINITY NAN M_PI I complex linux unix i386 "
+             "stdin environ __LINE__ __func__ _Bool _Static_assert stiffit_model stiffit_point rhs initial "
+             "observe_ prepare jacobian noise at out y p work covariate_ memcpy exit system fma pow_ y0 y1 jn "
+             "signgam int64_t uint8_t defined __COUNTER__ true false bool nullptr constexpr").split()
     text = "".join(f"par {w} = 1\n" for w in words[::2]) + "".join(f"{w}(0) = 1\n{w}' = -{w}\n" for w in words[1::2])
-    text += "observe " + ", ".join(f"observed{i} = {a}*{b}" for i, (a, b) in enumerate(zip(words[::2], words[1::2]))) + "\n"
+    text += "observe " + ", ".join(f"observed{i} = {a}*{b}" for i, (a, b) in enumerate(zip(words[::2],
+                                                                                           words[1::2]))) + "\n"
     (tmp / "m.ode").write_text(text)
     h.stiffit("model", "build", "m.ode", "--no-cache", cwd=tmp)
     h.stiffit("model", "check", "m.so", cwd=tmp)
 
 
-FILE_NAMES = ["a b.ode", "it's.ode", 'say "x".ode', "new\nline.ode", "$(touch pwned).ode", "`touch pwned`.ode", ";touch pwned;.ode",
-              "%s%n.ode", "é日本.ode", os.fsdecode(b"\xff\xfe.ode"), "-x.ode", "--help.ode", "a" * 240 + ".ode", ".ode", "*.ode",
-              "back\\slash.ode", "a.b.c.ode", "\t.ode", "@file.ode", "-o pwned.ode", "1.ode", "int.ode", "*.ode*/.ode"[:5] + "x.ode"]
+FILE_NAMES = ["a b.ode", "it's.ode", 'say "x".ode', "new\nline.ode", "$(touch pwned).ode", "`touch pwned`.ode",
+              ";touch pwned;.ode", "%s%n.ode", "é日本.ode", os.fsdecode(b"\xff\xfe.ode"), "-x.ode", "--help.ode", "a"
+              * 240 + ".ode", ".ode", "*.ode", "back\\slash.ode", "a.b.c.ode", "\t.ode", "@file.ode", "-o pwned.ode",
+              "1.ode", "int.ode", "*.ode*/.ode"[:5] + "x.ode"]
 
 
 def test_names_of_files(tmp):
@@ -304,18 +313,19 @@ def script(path, text):
 def test_compilers_that_are_none(tmp):
     (tmp / "m.ode").write_text(model("k"))
     output = 'while [ $# -gt 0 ]; do [ "$1" = -o ] && out=$2; shift; done\n'
-    compilers = ["/nonexistent/cc", "false", "true", "cat", "$(touch pwned)", "cc; touch pwned", "cc | touch pwned", "`touch pwned`",
-                 "cc && touch pwned", "cc\ntouch pwned", "%s%n", str(tmp), "cc --no-such-option",
-                 script(tmp / "garbage", output + 'echo garbage >"$out"\n'), script(tmp / "empty", output + ': >"$out"\n'),
-                 script(tmp / "killed", "kill -9 $$\n"), script(tmp / "stopped", "kill -SEGV $$\n"),
-                 script(tmp / "loud", "yes no | head -c 3000000 >&2\nexit 1\n"),
-                 script(tmp / "folder", output + 'mkdir "$out"\n'),
-                 script(tmp / "link", output + 'ln -sf /etc/passwd "$out"\n')]
+    compilers = ["/nonexistent/cc", "false", "true", "cat", "$(touch pwned)", "cc; touch pwned", "cc | touch pwned",
+                 "`touch pwned`", "cc && touch pwned", "cc\ntouch pwned", "%s%n", str(tmp), "cc --no-such-option",
+                 script(tmp / "garbage", output + 'echo garbage >"$out"\n'),
+                 script(tmp / "empty", output + ': >"$out"\n'), script(tmp / "killed", "kill -9 $$\n"),
+                 script(tmp / "stopped", "kill -SEGV $$\n"), script(tmp / "loud",
+                                                                    "yes no | head -c 3000000 >&2\nexit 1\n"),
+                 script(tmp / "folder", output + 'mkdir "$out"\n'), script(tmp / "link", output
+                                                                           + 'ln -sf /etc/passwd "$out"\n')]
     for compiler in compilers:
         done = h.stiffit("model", "build", "--no-cache", "m.ode", cwd=tmp, code=None, timeout=SECONDS,
                          env=h.environment(CC=compiler, TMPDIR=tmp))
         assert done.returncode in (3, 4), f"{compiler}: {done.returncode} {done.stderr}"
-        assert "error" in done.stderr and len(done.stderr) < 20_000, f"{compiler}: {len(done.stderr)} bytes {done.stderr[:500]}"
+        assert "error" in done.stderr and len(done.stderr) < 20_000, f"{compiler}: {done.stderr[:2000]}"
         assert not (tmp / "pwned").exists() and not (tmp / "m.so").exists(), compiler
     for good in ("", "  ", "cc -DX", " cc  -O1 "):
         h.stiffit("model", "build", "--no-cache", "m.ode", cwd=tmp, env=h.environment(CC=good))

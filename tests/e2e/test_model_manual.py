@@ -1,8 +1,9 @@
-"""The language's manual page: each example is built, each message is what the program says, and its lists of words and functions
-are the program's own.
+"""The language's manual page: each example is built, each message is what the program says, its lists of words and functions
+are the program's own, and what its grammar makes is read.
 
 SPDX-License-Identifier: BSD-3-Clause
 """
+import json
 import random
 import re
 
@@ -132,8 +133,8 @@ class Sentences:
 
 
 def test_sentences_of_the_grammar_are_read(tmp):
-    """300 random expressions and as many other statements. They may be nonsense (a name that is there already, a parameter outside
-    its bounds), but nothing in them is unexpected."""
+    """300 random expressions and as many other statements. They may be nonsense (a name that is there already, a parameter
+    outside its bounds), but nothing in them is unexpected."""
     grammar, = of_kind("grammar")
     sentences = Sentences(grammar, seed=1)
     head = "parameter a = 1, b = 2, Km = 3\ny(0) = 1\ny' = -a*y\nf(p, q) = p + q\n"
@@ -223,6 +224,46 @@ def test_statements_about_simplification_hold(tmp):
     found = dict(re.findall(r"^observe (\w) = (.*)$", shown, re.M))
     assert found == {"a": "0", "b": "0", "c": "5*x", "d": "6*x", "e": "x/x", "f": "1", "g": "x", "h": "0.25*x",
                      "i": "x^2.5", "j": "sqrt(x)", "k": "x^17", "l": "0"}, found
+
+
+def observed(tmp, statements, names):
+    """What `model show` says of these observables."""
+    text = "parameter x = 1, y = 2, z = 3\n" + statements + "\nobserve " + ", ".join(names) + "\n"
+    shown = json.loads(h.stiffit("model", "show", write_model(tmp, text), "--json").stdout)
+    return [o["value"] for o in shown["observables"]]
+
+
+def test_statements_about_expressions_hold(tmp):
+    """What binds how; comparisons give 1 or 0; a text goes on where the page says."""
+    values = observed(tmp, "a = -2^2; b = 2^-3^2; c = (3 > 2) + (2 >= 2) + (1 == 2); d = not 5; e = 2 - 3 - 4; f = 2/4/4\n"
+                      "g = -2*3; i = if 0.5 then 7 else 8; j = piecewise(1, 0, 2, 1, 3, 1, 4); k = heaviside(0) + sign(0)\n"
+                      "l = 7 \\ # on\n  + 1; m = (1 +\n 2); n = ln(1) + log10(100) + log2(8)", list("abcdefgijklmn"))
+    assert list(map(float, values)) == [-4, 2 ** -9, 2, 0, -5, 0.125, -6, 7, 2, 1, 8, 3, 5], values
+    bad = write_model(tmp, "parameter a = 1, b = 2, c = 3\nobserve h = a < b < c\n")
+    assert "a < b and b < c" in h.stiffit("model", "show", bad, code=3).stderr.replace("`", "")
+
+
+def test_statements_about_statements_hold(tmp):
+    """Order, names, initial time, warnings."""
+    model = ("observe y, y2 = 2*y\ny' = -k*y\ny(0) = 1 + t   # \u00b5 in a comment\ntime from 3 unit \"\u00b5s\"\n"
+             "parameter k = 2*c\nconstant c = 4\nX = 1; x = 2\nobserve z = X + x\n").replace("\n", "\r\n")
+    shown = json.loads(h.stiffit("model", "show", write_model(tmp, model, "my-model 1.ode"), "--json").stdout)
+    assert shown["model"] == "my_model_1" and shown["t0"] == 3 and shown["time_unit"] == "\u00b5s"
+    assert shown["parameters"][0]["start"] == 8 and shown["states"][0]["initial"] == "1 + t"
+    assert [o["name"] for o in shown["observables"]] == ["y", "y2", "z"] and shown["observables"][2]["value"] == "3"
+    faults = {"y' = 1\nobserve y\nparameter k = 1": "no initial value", "parameter k = 1\ny(0) = 1\nobserve k": "no derivative",
+              "a = b; b = a\nparameter k = 1\nobserve a": "needs", "parameter k = 1\nk = 2\nobserve k": "defined twice",
+              "parameter k = 1 scale log in [-1, 2]\nobserve k": "below 0", "parameter k = 1 in [2, 3]\nobserve k": "outside",
+              "parameter k = 1\nf(x) = f(x)\nobserve h = f(k)": "`f`", "observe y = 1": "no parameter",
+              "parameter k = 1": "nothing is observed"}
+    for text, message in faults.items():
+        assert message in h.stiffit("model", "show", write_model(tmp, text + "\n"), code=3).stderr, (text, message)
+    warned = "y(0) = 1; y' = -{}\nparameter k = 1\nobserve y\n"
+    for word in ["(t > 1)*k", "piecewise(k, y < 1, 2)", "sign(y)*k", "floor(t)*k", "ceil(t)*k", "heaviside(y)*k", "abs(y)*k",
+                 "min(y, k)", "max(t, k)"]:
+        assert ": warning: " in h.stiffit("model", "show", write_model(tmp, warned.format(word))).stderr, word
+    for word in ["(k > 1)*k", "exp(t)*k"]:
+        assert "warning" not in h.stiffit("model", "show", write_model(tmp, warned.format(word))).stderr, word
 
 
 if __name__ == "__main__":

@@ -54,7 +54,7 @@ void free(void *old)
 
 static enum status generate(const struct generate_case *c, int what, FILE *out, struct error *error)
 {
-    struct function_cost cost[N_MODEL_FUNCTION];
+    struct function_cost cost[N_FUNCTION_COST];
     return what == 0 ? generate_c(c->equations, &c->functions, out, error) :
                        generate_cost(c->equations, &c->functions, cost, error);
 }

@@ -1,8 +1,8 @@
-/* A fuzz target over model text: whatever the bytes, reading them and deriving what they define ends, with equations that
- * are sound or with messages that have a place. For libFuzzer (clang -fsanitize=fuzzer); compiled with
+/* A fuzz target over model text: whatever the bytes, reading them and deriving what they define ends, with equations
+ * that are sound or with messages that have a place. For libFuzzer (clang -fsanitize=fuzzer); compiled with
  * -DFUZZ_STANDALONE it is a plain program that reads the files given as arguments.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "model/graph/functions.h"
+#include "model/generate/generate.h"
 #include "model/text/text.h"
 
 #include <stdio.h>
@@ -78,6 +78,34 @@ static void check_messages(const struct text_messages *messages)
     }
 }
 
+/* Labels and comments of the text end as harmless bytes in the C, and no comment of it holds or ends another. */
+static void check_source(const struct equations *equations, const struct functions *functions)
+{
+    char *source = NULL;
+    size_t n = 0;
+    struct error error;
+    FILE *out = open_memstream(&source, &n);
+    require(out != NULL, "there is memory for the source");
+    require(generate_c(equations, functions, out, &error) == STATUS_OK, "C can be made of good equations");
+    fclose(out);
+    for (size_t i = 0; i < n; i++)
+        require((source[i] >= 0x20 && source[i] < 0x7f) || source[i] == '\n', "the source is printable ASCII");
+    require(!strstr(source, "??"), "there are no trigraphs");
+    require(!strstr(source, "\\\n"), "no line of it goes on in the next");
+    for (const char *at = source; *at; at++) {
+        if (*at == '"') {
+            for (at++; *at && *at != '"' && *at != '\n'; at++)
+                at += *at == '\\';
+            require(*at == '"', "a string ends on its line");
+        } else if (!strncmp(at, "/*", 2)) {
+            const char *end = strstr(at + 2, "*/"), *next = strstr(at + 2, "/*");
+            require(end && (!next || next > end), "a comment ends before the next");
+            at = end + 1;
+        }
+    }
+    free(source);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_byte)
 {
     const char *text = n_byte ? (const char *)data : "";
@@ -103,8 +131,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_byte)
         struct functions functions;
         status = functions_derive(equations, &functions, &error);
         require(status == STATUS_OK || status == STATUS_BAD_MODEL, "derivatives exist or are too large");
-        if (status == STATUS_OK)
+        if (status == STATUS_OK) {
+            check_source(equations, &functions);
             functions_fini(&functions);
+        }
     }
     equations_free(equations);
     text_messages_fini(&messages);

@@ -2,10 +2,10 @@
 
 SPDX-License-Identifier: BSD-3-Clause
 
-Tolerances. A value may be off by ROUNDING times the largest deviation that random rounding makes in it (ode_values) plus
-that many ulps: the program may round in another order and turn a power into up to 15 products, but not more. The same
-holds for derivatives, whose reference is the chain rule in long double. The chain rule itself is held against differences
-of order 8 wherever those of order 6 and 8 agree to DIFFERENCE.
+Tolerances. A value may be off by ROUNDING times the largest deviation that random rounding makes in it (ode_values)
+plus that many ulps: the program may round in another order and turn a power into up to 15 products, but not more. The
+same holds for derivatives, whose reference is the chain rule in long double. The derivatives are also held against
+differences of order 8 wherever those of order 6 and 8 agree to DIFFERENCE.
 """
 import collections
 import random
@@ -115,8 +115,8 @@ class Judge:
         n_covariate = len(self.model.covariates)
         t = self.rng.choice([0.0, 1.0, 2.0, round(self.rng.uniform(0, 10), 2)])
         y, p, c = ([draw(self.rng) for _ in range(n)] for n in (len(self.states), len(self.parameters), n_covariate))
-        self.where = f"t = {t}, " + ", ".join(
-            f"{name} = {value}" for name, value in zip(self.states + self.parameters + self.model.covariates, y + p + c))
+        self.where = f"t = {t}, " + ", ".join(f"{name} = {value}" for name, value
+                                              in zip(self.states + self.parameters + self.model.covariates, y + p + c))
         of_state, of_start = self.plugin.at(t, y, p, c)
         values = dict(zip(self.states + self.parameters + self.model.covariates, y + p + c)) | {"t": t}
         with np.errstate(all="ignore"):
@@ -220,8 +220,8 @@ class Judge:
         self.counts["compared"] += 1
         tolerance = ROUNDING * (spread + ULP * abs(exact)) + LONG(1e-290)
         if not abs(LONG(got) - exact) <= tolerance:
-            self.complain(f"{what} = {got!r}, the text says {float(exact)!r} (off by {float(abs(got - exact)):.3g}, rounding "
-                          f"explains {float(tolerance):.3g}) at {self.where}")
+            self.complain(f"{what} = {got!r}, the text says {float(exact)!r} (off by {float(abs(got - exact)):.3g}, "
+                          f"rounding explains {float(tolerance):.3g}) at {self.where}")
         if tolerance < 1e-9 * abs(exact) or exact == 0:
             self.counts["sharp"] += 1
 
@@ -243,8 +243,8 @@ class Judge:
         if near or not np.isfinite(best) or not error <= DIFFERENCE * size + 1e-16 * abs(quantity.v[0]):
             self.counts["no difference"] += 1
             return
-        # Both orders agree. They may do so wrongly: where a function swings faster than the step, or where it is a small
-        # thing added to and taken from a large one. So all that is asked here is that this is rare.
+        # Both orders agree. They may do so wrongly: where a function swings faster than the step, or where it is a
+        # small thing added to and taken from a large one. So all that is asked here is that this is rare.
         noise = 64 * np.finfo(LONG).eps / LONG(STEP) * abs(quantity.v[0])
         agrees = abs(LONG(got) - best) <= 10 * error + noise + 10 * DIFFERENCE * size
         self.counts["differences" if agrees else "wrong differences"] += 1
@@ -259,7 +259,7 @@ class Judge:
             self.moved[function, leaf] = True
         if function == "rhs" and leaf in self.states and certain and self.pattern is not None:
             if (row, self.states.index(leaf)) not in self.pattern:
-                self.complain(f"pattern lacks d {self.states[row]}' / d {leaf}, which is {float(d[0])!r} at {self.where}")
+                self.complain(f"pattern lacks d {self.states[row]}' / d {leaf}, {float(d[0])!r} at {self.where}")
 
     def judge_use(self):
         use = self.plugin.parameter_use

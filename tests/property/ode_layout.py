@@ -1,18 +1,19 @@
-"""Prints expressions and statements of random models: with and without superfluous parentheses, in every spelling, with odd
-blanks, comments, continuations and line ends. Apart from ode_random because it knows precedence and nothing of models.
+"""Prints expressions and statements of random models: with and without superfluous parentheses, in every spelling, with
+odd blanks, comments, continuations and line ends. Apart from ode_random because it knows precedence, but no models.
 
 SPDX-License-Identifier: BSD-3-Clause
 """
-COMMENTS = ("", " plain", " */ int main(void){return 1;} /*", " ??/", " é µ 日本", " \\", " \"open", " (((", " #define x y", "//")
+COMMENTS = ("", " plain", " */ int main(void){return 1;} /*", " ??/", " é µ 日本", " \\", " \"open", " (((",
+            " #define x y", "//")
 BLANKS = ("", "", "", " ", " ", "  ", "\t")
 # The level that an operator's result has, and those that its operands need at least.
 IF, OR, AND, NOT, COMPARE, ADD, MULTIPLY, UNARY, POWER, ATOM = range(10)
-OPERATORS = {"or": (OR, OR, AND), "and": (AND, AND, NOT), "not": (NOT, NOT), "neg": (UNARY, UNARY), "pos": (UNARY, UNARY),
-             "^": (POWER, ATOM, UNARY)}
+OPERATORS = {"or": (OR, OR, AND), "and": (AND, AND, NOT), "not": (NOT, NOT), "neg": (UNARY, UNARY),
+             "pos": (UNARY, UNARY), "^": (POWER, ATOM, UNARY)}
 OPERATORS |= dict.fromkeys(("<", "<=", ">", ">=", "==", "!="), (COMPARE, ADD, ADD))
 OPERATORS |= dict.fromkeys("+-", (ADD, ADD, MULTIPLY)) | dict.fromkeys("*/", (MULTIPLY, MULTIPLY, UNARY))
-SPELLINGS = {"^": ("^", "**"), "and": ("and", "&&"), "or": ("or", "||"), "not": ("not", "!"), "neg": ("-",), "pos": ("+",),
-             "log": ("log", "ln"), "t": ("t", "time")}
+SPELLINGS = {"^": ("^", "**"), "and": ("and", "&&"), "or": ("or", "||"), "not": ("not", "!"), "neg": ("-",),
+             "pos": ("+",), "log": ("log", "ln"), "t": ("t", "time")}
 
 
 class Layout:
@@ -56,7 +57,8 @@ class Layout:
         if e[0] == "if":
             if self.rng.random() < 0.5:
                 return ["if", "(", *self.list_of(e[1:]), ")"], ATOM
-            return ["if", *self.expression(e[1], OR), "then", *self.expression(e[2]), "else", *self.expression(e[3])], IF
+            return ["if", *self.expression(e[1], OR), "then", *self.expression(e[2]), "else",
+                    *self.expression(e[3])], IF
         own, *needed = OPERATORS[e[0]]
         sign = self.spelled(e[0])
         if len(e) == 2:
@@ -92,7 +94,8 @@ class Layout:
         rng = self.rng
         text = "\ufeff" if rng.random() < 0.05 else ""
         for i, tokens in enumerate(statements):
-            text += "" if self.sober else rng.choice(["", "", "", "  ", "\t", self.line_end, self.comment() + self.line_end])
+            text += "" if self.sober else rng.choice(["", "", "", "  ", "\t", self.line_end, self.comment()
+                                                      + self.line_end])
             text += self.statement(tokens)
             is_last = i + 1 == len(statements)
             if not is_last and rng.random() < 0.15:

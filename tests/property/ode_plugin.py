@@ -19,18 +19,20 @@ FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(Point), ctypes.c_void_p
 
 class Descriptor(ctypes.Structure):
     """struct stiffit_model of include/stiffit/model.h"""
-    _fields_ = [
-        ("abi_version", ctypes.c_uint32), ("struct_size", ctypes.c_uint32),
-        ("name", ctypes.c_char_p), ("description", ctypes.c_char_p),
-        *[(name, ctypes.c_uint32) for name in ("n_state", "n_parameter", "n_observable", "n_covariate", "n_work", "n_nonzero")],
-        *[(name, STRINGS) for name in ("state_name", "parameter_name", "observable_name", "covariate_name")],
-        *[(name, DOUBLES) for name in ("parameter_start", "parameter_lower", "parameter_upper")],
-        ("parameter_scale", STRINGS), ("parameter_unit", STRINGS), ("parameter_use", ctypes.POINTER(ctypes.c_uint8)),
-        ("t0", ctypes.c_double), ("time_unit", ctypes.c_char_p),
-        *[(name, FUNCTION) for name in ("rhs", "initial", "observe", "prepare", "jacobian", "jacobian_sparse")],
-        ("column_start", ctypes.POINTER(ctypes.c_int32)), ("row_index", ctypes.POINTER(ctypes.c_int32)),
-        *[(name, FUNCTION) for name in ("rhs_parameter", "initial_parameter", "observe_state", "observe_parameter",
-                                        "noise", "noise_state", "noise_parameter")]]
+    _fields_ = [("abi_version", ctypes.c_uint32), ("struct_size", ctypes.c_uint32), ("name", ctypes.c_char_p),
+                ("description", ctypes.c_char_p), *[(name, ctypes.c_uint32) for name
+                                                    in ("n_state", "n_parameter", "n_observable", "n_covariate",
+                                                        "n_work", "n_nonzero")],
+                *[(name, STRINGS) for name in ("state_name", "parameter_name", "observable_name", "covariate_name")],
+                *[(name, DOUBLES) for name in ("parameter_start", "parameter_lower", "parameter_upper")],
+                ("parameter_scale", STRINGS), ("parameter_unit", STRINGS), ("parameter_use",
+                                                                            ctypes.POINTER(ctypes.c_uint8)),
+                ("t0", ctypes.c_double), ("time_unit", ctypes.c_char_p), *[(name, FUNCTION) for name
+                                                                           in ("rhs", "initial", "observe", "prepare",
+                                                                               "jacobian", "jacobian_sparse")],
+                ("column_start", ctypes.POINTER(ctypes.c_int32)), ("row_index", ctypes.POINTER(ctypes.c_int32)),
+                *[(name, FUNCTION) for name in ("rhs_parameter", "initial_parameter", "observe_state",
+                                                "observe_parameter", "noise", "noise_state", "noise_parameter")]]
 
 
 class Plugin:

@@ -1,5 +1,5 @@
-"""Random models in the language of model text: every construct, every spelling, odd layout; for tests that read them back
-in two independent ways. Equal seeds give equal texts.
+"""Random models in the language of model text: every construct, every spelling, odd layout; for tests that read them
+back in two independent ways. Equal seeds give equal texts.
 
 SPDX-License-Identifier: BSD-3-Clause
 """
@@ -9,15 +9,16 @@ from ode_language import FUNCTIONS, KEYWORDS, LEVELS
 from ode_layout import Layout
 
 # Names that mean something to C, to its library, to a compiler, to the generated code, or nearly to the language.
-STRANGE = ("int double return struct while for auto register restrict inline static volatile sizeof goto main printf malloc "
-           "system errno NULL INFINITY NAN M_PI I complex asm typeof linux unix y p at out work covariate_ rhs initial "
-           "jacobian observe_ noise prepare d dt e E e1 E5 x1e5 d_dt ddt dx T Time IF Piecewise pI exp2 jn y0 y1 gamma "
-           "lgamma fma __LINE__ __attribute__ _ __ _1 EOF true false bool size_t double_ stiffit_model STIFFIT_OK "
-           "this new class template operator assert alignas t0 v0 v1 c0 k1 inf_ pi2 log3 sin_").split()
+STRANGE = ("int double return struct while for auto register restrict inline static volatile sizeof goto main "
+           "printf malloc system errno NULL INFINITY NAN M_PI I complex asm typeof linux unix y p at out work "
+           "covariate_ rhs initial jacobian observe_ noise prepare d dt e E e1 E5 x1e5 d_dt ddt dx T Time IF "
+           "Piecewise pI exp2 jn y0 y1 gamma lgamma fma __LINE__ __attribute__ _ __ _1 EOF true false bool "
+           "size_t double_ stiffit_model STIFFIT_OK this new class template operator assert alignas t0 v0 v1 c0 "
+           "k1 inf_ pi2 log3 sin_").split()
 PLAIN = ("a b c f g h k l m n q r s u v w x z A B C K X Y Z alpha beta kcat Vmax Km dose temperature rate flux total "
          "x_1 k_on k_off a_rather_long_name_of_a_quantity").split()
-LABELS = ("1/s", "µM", "°C", "*/", "/*", "??/", "%d %s", "$(rm -rf x)", "`id`", "\\", "a\\", "'", "mol/(L·s)", "// no comment",
-          "# none", "", "\t", "日本", "<b>&amp;</b>", "\\n\\0", "${PATH}", "a;b,c")
+LABELS = ("1/s", "µM", "°C", "*/", "/*", "??/", "%d %s", "$(rm -rf x)", "`id`", "\\", "a\\", "'", "mol/(L·s)",
+          "// no comment", "# none", "", "\t", "日本", "<b>&amp;</b>", "\\n\\0", "${PATH}", "a;b,c")
 
 
 class RandomModel:
@@ -98,7 +99,8 @@ class RandomModel:
     def write_header(self):
         rng = self.rng
         if rng.random() < 0.5:
-            self.put("model", rng.choice(["m", "model_1", "int"]), *([f'"{rng.choice(LABELS)}"'] if rng.random() < 0.5 else []))
+            self.put("model", rng.choice(["m", "model_1", "int"]), *([f'"{rng.choice(LABELS)}"'] if rng.random() < 0.5
+                                                                     else []))
         if rng.random() < 0.3:
             parts = [self.label(0.6), ["from", *self.meant(("from",), self.constant_expression(self.constants))]
                      if rng.random() < 0.7 else []]
@@ -122,7 +124,8 @@ class RandomModel:
                 if scale == "lin" or len(parts) == 2 and lower:
                     parts.append(["scale", scale])
             rng.shuffle(parts)
-            self.put(rng.choice(["parameter", "par"]), name, "=", *self.meant(("start", name), number[0]), *sum(parts, []))
+            self.put(rng.choice(["parameter", "par"]), name, "=", *self.meant(("start", name), number[0]),
+                     *sum(parts, []))
 
     def write_functions(self, pool):
         rng = self.rng
@@ -174,7 +177,8 @@ class RandomModel:
     # --- expressions ---
     def constant_expression(self, pool):
         rng = self.rng
-        first = ("name", rng.choice(pool)) if pool and rng.random() < 0.4 else ("number", rng.choice([0.5, 1.0, 2.0, 3.0]))
+        first = ("name", rng.choice(pool)) if pool and rng.random() < 0.4 else ("number",
+                                                                                rng.choice([0.5, 1.0, 2.0, 3.0]))
         second = ("number", rng.choice([0.25, 2.0, 4.0]))
         return rng.choice([first, (rng.choice("+-*/"), first, second), ("neg", first), ("^", second, ("number", 3.0)),
                            ("call", "sqrt", [second]), ("*", ("name", "pi"), second)])
@@ -224,8 +228,9 @@ class RandomModel:
         rng = self.rng
         e = self.expression(pool, depth - 1)
         small = ("number", rng.choice([0.25, 0.5, 1.0, 2.0]))
-        return rng.choice([("+", ("^", e, ("number", 2.0)), small), ("+", ("call", "abs", [e]), small), ("call", "exp", [
-            ("call", "tanh", [e])]), ("name", rng.choice(self.parameters)), ("+", small, ("name", rng.choice(self.parameters)))])
+        return rng.choice([("+", ("^", e, ("number", 2.0)), small), ("+", ("call", "abs", [e]), small),
+                           ("call", "exp", [("call", "tanh", [e])]), ("name", rng.choice(self.parameters)),
+                           ("+", small, ("name", rng.choice(self.parameters)))])
 
     def power(self, pool, depth):
         rng = self.rng

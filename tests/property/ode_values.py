@@ -3,8 +3,8 @@ double from them, and differences of high order. Independent of the program: own
 
 SPDX-License-Identifier: BSD-3-Clause
 
-Every quantity is an array over samples. A point is evaluated in 1 + N_NOISY samples with derivatives by the chain rule: the
-first as exactly as long double allows, the others with each operation's result changed at random by up to an ulp of
+Every quantity is an array over samples. A point is evaluated in 1 + N_NOISY samples with derivatives by the chain rule:
+the first as exactly as long double allows, the others with each operation's result changed at random by up to an ulp of
 double precision (Monte Carlo arithmetic, Parker 1997): the spread is what rounding in doubles does to that quantity,
 cancellation and all. The difference quotients are a second oracle that knows no chain rule.
 """
@@ -12,7 +12,7 @@ import numpy as np
 
 LONG = np.longdouble
 ULP = LONG(2) ** -52
-FAR = LONG(1e140)  # beyond it, and below its inverse, squares are outside the range of double, though not of long double
+FAR = LONG(1e140)  # beyond it, and below its inverse, squares are out of range for double, though not for long double
 PI = LONG("3.14159265358979323846264338327950288")
 N_NOISY = 8
 # Central differences at offsets 1..4, order 8 and (for the error) order 6.
@@ -21,9 +21,10 @@ ORDER_6 = np.array([LONG(3) / 4, -LONG(3) / 20, LONG(1) / 60, 0], LONG)
 
 
 class Quantity:
-    """v: values; d: derivatives by each leaf (leaf x sample) or None for zero; by: the leaves that it depends on at all (a
-    column; the rows of d for the others are 0, not 0 times infinity); torn: samples that are on another branch of a jump or
-    kink than their centre, or beyond the range of double (or None); kink: samples on a kink itself, where the derivative is a matter of taste."""
+    """v: values; d: derivatives by each leaf (leaf x sample) or None for zero; by: the leaves that it depends on at all
+    (a column; the rows of d for the others are 0, not 0 times infinity); torn: samples that are on another branch of a
+    jump or kink than their centre, or beyond the range of double (or None); kink: samples on a kink itself, where the
+    derivative is a matter of taste."""
     __slots__ = ("v", "d", "by", "torn", "kink")
 
     def __init__(self, v, d=None, by=None, torn=None, kink=None):
@@ -70,22 +71,18 @@ def log_of(base):
 
 
 # Name: (value of x, derivative of x and the value).
-SMOOTH = {
-    "exp": (np.exp, lambda x, v: v), "expm1": (np.expm1, lambda x, v: v + 1),
-    "log": (np.log, lambda x, v: 1 / x), "log1p": (np.log1p, lambda x, v: 1 / (1 + x)),
-    "log10": (np.log10, log_of(10)), "log2": (np.log2, log_of(2)),
-    "sqrt": (np.sqrt, lambda x, v: 1 / (2 * v)), "cbrt": (np.cbrt, lambda x, v: 1 / (3 * v * v)),
-    "sin": (np.sin, lambda x, v: np.cos(x)), "cos": (np.cos, lambda x, v: -np.sin(x)),
-    "tan": (np.tan, lambda x, v: 1 + v * v),
-    "asin": (np.arcsin, lambda x, v: 1 / np.sqrt(1 - x * x)), "acos": (np.arccos, lambda x, v: -1 / np.sqrt(1 - x * x)),
-    "atan": (np.arctan, lambda x, v: 1 / (1 + x * x)),
-    "sinh": (np.sinh, lambda x, v: np.cosh(x)), "cosh": (np.cosh, lambda x, v: np.sinh(x)),
-    "tanh": (np.tanh, lambda x, v: 1 - v * v),
-    "asinh": (np.arcsinh, lambda x, v: 1 / np.sqrt(1 + x * x)), "acosh": (np.arccosh, lambda x, v: 1 / np.sqrt(x * x - 1)),
-    "atanh": (np.arctanh, lambda x, v: 1 / (1 - x * x)),
-    "erf": (erf, lambda x, v: 2 / np.sqrt(PI) * np.exp(-x * x)),
-    "erfc": (erfc, lambda x, v: -2 / np.sqrt(PI) * np.exp(-x * x)),
-}
+SMOOTH = {"exp": (np.exp, lambda x, v: v), "expm1": (np.expm1, lambda x, v: v + 1), "log": (np.log, lambda x, v: 1 / x),
+          "log1p": (np.log1p, lambda x, v: 1 / (1 + x)), "log10": (np.log10, log_of(10)), "log2": (np.log2, log_of(2)),
+          "sqrt": (np.sqrt, lambda x, v: 1 / (2 * v)), "cbrt": (np.cbrt, lambda x, v: 1 / (3 * v * v)),
+          "sin": (np.sin, lambda x, v: np.cos(x)), "cos": (np.cos, lambda x, v: -np.sin(x)),
+          "tan": (np.tan, lambda x, v: 1 + v * v), "asin": (np.arcsin, lambda x, v: 1 / np.sqrt(1 - x * x)),
+          "acos": (np.arccos, lambda x, v: -1 / np.sqrt(1 - x * x)), "atan": (np.arctan, lambda x, v: 1 / (1 + x * x)),
+          "sinh": (np.sinh, lambda x, v: np.cosh(x)), "cosh": (np.cosh, lambda x, v: np.sinh(x)),
+          "tanh": (np.tanh, lambda x, v: 1 - v * v), "asinh": (np.arcsinh, lambda x, v: 1 / np.sqrt(1 + x * x)),
+          "acosh": (np.arccosh, lambda x, v: 1 / np.sqrt(x * x - 1)), "atanh": (np.arctanh, lambda x,
+                                                                                v: 1 / (1 - x * x)),
+          "erf": (erf, lambda x, v: 2 / np.sqrt(PI) * np.exp(-x * x)), "erfc": (erfc, lambda x, v: -2 / np.sqrt(PI)
+                                                                                * np.exp(-x * x)),}
 STEPS = {"sign": np.sign, "floor": np.floor, "ceil": np.ceil, "heaviside": lambda x: (x >= 0).astype(LONG)}
 COMPARISONS = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal, "==": np.equal,
                "!=": np.not_equal}
@@ -156,7 +153,8 @@ class Samples:
             return self.power(a, b)
         if sign == "atan2":
             square = a.v * a.v + b.v * b.v
-            result = self.made(self.rounded(np.arctan2(a.v, b.v)), (a, lambda: b.v / square), (b, lambda: -a.v / square))
+            result = self.made(self.rounded(np.arctan2(a.v, b.v)), (a, lambda: b.v / square),
+                               (b, lambda: -a.v / square))
             # pi or -pi hangs on the sign of a zero, which no simplification keeps.
             result.torn = either(result.torn, self.torn(np.where(b.v < 0, np.sign(a.v), 0)), (a.v == 0) & (b.v <= 0))
             return result
@@ -175,7 +173,8 @@ class Samples:
         if a.kink is not None or b.kink is not None:
             kink = np.where(take_a, False if a.kink is None else a.kink, False if b.kink is None else b.kink)
         lost = np.where(take_a, False if a.torn is None else a.torn, False if b.torn is None else b.torn)
-        return Quantity(np.where(take_a, a.v, b.v), d, either(a.by, b.by), either(torn, lost if lost.any() else None), kink)
+        return Quantity(np.where(take_a, a.v, b.v), d, either(a.by, b.by), either(torn, lost if lost.any() else None),
+                        kink)
 
     def select(self, condition, a, b):
         return self.choose(*self.truth(condition), a, b)

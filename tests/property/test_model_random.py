@@ -1,11 +1,11 @@
-"""Random models: what the program makes of a text is what the text says, values and derivatives, for a thousand of them.
+"""Random models: what the program makes of a text is what the text says, values and derivatives, a thousand times.
 
 SPDX-License-Identifier: BSD-3-Clause
 test-timeout: 900
 
-Three independent parts meet: ode_random writes models, ode_language and ode_values read and evaluate them without the program,
-and ode_judge compares. A seed is the whole model: `tests/property/test_model_random.py --show SEED` prints text and
-C source, `--batch FIRST COUNT` judges some.
+Three independent parts meet: ode_random writes models, ode_language and ode_values read and evaluate them without the
+program, and ode_judge compares. A seed is the whole model: `test_model_random.py --show SEED` prints text
+and C source, `--batch FIRST COUNT` judges some.
 """
 import collections
 import concurrent.futures
@@ -56,8 +56,9 @@ def compiled(folder, seed, source=None):
     plugin = source.with_suffix(".so")
     if COMPILER:  # for tcc a negative infinity is no constant, but this product is one
         source.write_text(source.read_text().replace("(-INFINITY)", "(-1e308*10.0)"))
-    done = subprocess.run([*COMPILE, "-std=c11", "-fPIC", "-shared", "-I", str(helpers.ROOT / "include"), "-o", str(plugin),
-                           str(source), "-lm"], capture_output=True, text=True, errors="replace", check=False)
+    done = subprocess.run([*COMPILE, "-std=c11", "-fPIC", "-shared", "-I", str(helpers.ROOT / "include"), "-o",
+                           str(plugin), str(source), "-lm"], capture_output=True, text=True, errors="replace",
+                          check=False)
     assert done.returncode == 0, f"the C of seed {seed} does not compile: {done.stderr[:2000]}"
     return plugin
 
@@ -97,7 +98,8 @@ def run_batch(first, count):
     if done.returncode not in (0, 1) or done.returncode == 1 and not faults:
         seen = re.findall(r"^seed (\d+)$", done.stdout, re.M)
         faults.append(f"died of {done.returncode} at seed {seen[-1] if seen else first}: {done.stderr[-1500:]}")
-    found = re.findall(r"(\w+)=(\d+)", done.stdout.splitlines()[-1] if done.returncode in (0, 1) and done.stdout else "")
+    found = re.findall(r"(\w+)=(\d+)", done.stdout.splitlines()[-1] if done.returncode in (0, 1) and done.stdout
+                       else "")
     return faults, collections.Counter({name: int(n) for name, n in found})
 
 
@@ -110,12 +112,13 @@ def test_reader_reads_what_was_meant(_):
 
 
 def expression_at(model, kind, name=None):
-    parts = {"constant": model.constants, "intermediate": model.intermediates, "initial": model.initials, "rate": model.rates}
+    parts = {"constant": model.constants, "intermediate": model.intermediates, "initial": model.initials,
+             "rate": model.rates}
     if kind in parts:
         return parts[kind][name]
-    return {"from": lambda: model.t0, "function": lambda: model.functions[name][1], "sd": lambda: model.observables[name]["sd"],
-            "start": lambda: model.parameters[name]["start"], "lower": lambda: model.parameters[name]["in"][0],
-            "upper": lambda: model.parameters[name]["in"][1]}[kind]()
+    return {"from": lambda: model.t0, "function": lambda: model.functions[name][1],
+            "sd": lambda: model.observables[name]["sd"], "start": lambda: model.parameters[name]["start"],
+            "lower": lambda: model.parameters[name]["in"][0], "upper": lambda: model.parameters[name]["in"][1]}[kind]()
 
 
 def test_random_models_are_what_their_text_says(_):
@@ -144,8 +147,9 @@ def test_random_models_as_users_build_them(tmp):
 
 
 # A wrong sign, a forgotten term, a wrong function: what a mistake in the program would do to the C.
-MUTATIONS = ((r" \+ ", " - "), (r" - ", " + "), (r"\*", "/"), (r" / ", " * "), (r"\bexp\(", "cosh("), (r"\bp\[0\]", "p[1]"),
-             (r"\by\[0\]", "y[1]"), (r"\bsin\(", "cos("), (r"\b2\.0\b", "3.0"), (r"\blog\(", "log1p("))
+MUTATIONS = ((r" \+ ", " - "), (r" - ", " + "), (r"\*", "/"), (r" / ", " * "), (r"\bexp\(", "cosh("),
+             (r"\bp\[0\]", "p[1]"), (r"\by\[0\]", "y[1]"), (r"\bsin\(", "cos("), (r"\b2\.0\b", "3.0"),
+             (r"\blog\(", "log1p("))
 
 
 def test_wrong_models_are_found(tmp):

@@ -354,9 +354,19 @@ static void the_dead_are_not_waited_for(void **state)
         cache_claim(&place->cache, key, &place->wait, &lock, &built);
         kill(getpid(), SIGKILL);
     }
-    assert_int_equal(waitpid(child, &how, 0), child);
+    siginfo_t end;
+    assert_int_equal(waitid(P_PID, (id_t)child, &end, WEXITED | WNOWAIT), 0); /* dead, and still there */
     assert_int_equal(access(place->lock, F_OK), 0);
+    char holder[500] = "";
+    FILE *file = fopen(place->lock, "r");
+    assert_non_null(file);
+    assert_non_null(fgets(holder, sizeof holder, file));
+    fclose(file);
     place->cache.stale_after_ms = 3600 * 1000; /* would be waited for here if it were taken for alive */
+    assert_int_equal(cache_claim(&place->cache, key, &place->wait, &lock, &built), CACHE_LOCKED);
+    cache_unlock(&place->cache, &lock);
+    write_lock(place, holder); /* and one that has really gone */
+    assert_int_equal(waitpid(child, &how, 0), child);
     start_many(place, 20, 200);
     assert_in_range(n_made(place), 1, 2); /* two: a lock that is taken away anew in the moment of the takeover */
     assert_int_equal(count_entries(place->folder), 1);

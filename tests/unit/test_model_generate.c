@@ -166,7 +166,7 @@ static void fixed_values_are_prepared(void **state)
     e->observable[0].value = Y(0);
     struct generate_case c;
     case_generate(&c, e);
-    struct function_cost cost[N_MODEL_FUNCTION];
+    struct function_cost cost[N_FUNCTION_COST];
     struct error error = {0};
     assert_int_equal(generate_cost(e, &c.functions, cost, &error), STATUS_OK);
     assert_int_equal(cost[FUNCTION_rhs].n_call, 0);
@@ -175,6 +175,8 @@ static void fixed_values_are_prepared(void **state)
     assert_int_equal(cost[FUNCTION_rhs].n_add, 1);
     assert_int_equal(cost[FUNCTION_jacobian].n_call, 0);
     assert_int_equal(cost[FUNCTION_initial].n_multiply, 1);
+    assert_int_equal(cost[COST_prepare].n_call, 1);
+    assert_true(cost[COST_prepare].n_divide >= 2 && cost[COST_prepare].n_result >= 2);
     case_compile(&c);
     assert_true(c.model.abi.n_work >= 2);
     compare_at_points(&c, 20);

@@ -134,6 +134,10 @@ static void test_factors(void **state)
     assert_int_equal(B(DIVIDE, x, C(4)), B(MULTIPLY, C(0.25), x));
     assert_int_equal(op_of(self, B(DIVIDE, x, C(3))), GRAPH_DIVIDE);
     assert_int_equal(B(DIVIDE, C(1), x), U(RECIPROCAL, x));
+    assert_int_equal(B(MULTIPLY, C(3), U(RECIPROCAL, x)), B(DIVIDE, C(3), x));
+    assert_int_equal(B(MULTIPLY, C(2), B(DIVIDE, C(3), x)), B(DIVIDE, C(6), x));
+    assert_int_equal(B(MULTIPLY, C(4), B(DIVIDE, C(0.25), x)), U(RECIPROCAL, x));
+    assert_int_equal(B(MULTIPLY, C(0.5), B(DIVIDE, B(MULTIPLY, C(2), x), y)), B(DIVIDE, x, y));
 }
 
 static void test_powers(void **state)

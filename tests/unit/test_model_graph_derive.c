@@ -231,10 +231,10 @@ static void test_normal_forms(void **state)
     node decay = B(MULTIPLY, p, U(EXP, U(NEGATE, B(MULTIPLY, q, t))));
     assert_int_equal(case_derivative(self, decay, GRAPH_TIME, 0), U(NEGATE, B(MULTIPLY, decay, q)));
     assert_int_equal(case_derivative(self, decay, GRAPH_PARAMETER, 1), U(NEGATE, B(MULTIPLY, decay, t)));
-    node below = B(ADD, q, x), rate = B(DIVIDE, B(MULTIPLY, p, x), below), r = U(RECIPROCAL, below);
-    assert_int_equal(case_derivative(self, rate, GRAPH_PARAMETER, 0), B(MULTIPLY, x, r));
-    assert_int_equal(case_derivative(self, rate, GRAPH_PARAMETER, 1), U(NEGATE, B(MULTIPLY, rate, r)));
-    assert_int_equal(case_derivative(self, rate, GRAPH_STATE, 0), B(MULTIPLY, B(SUBTRACT, p, rate), r));
+    node below = B(ADD, q, x), rate = B(DIVIDE, B(MULTIPLY, p, x), below);
+    assert_int_equal(case_derivative(self, rate, GRAPH_PARAMETER, 0), B(DIVIDE, x, below));
+    assert_int_equal(case_derivative(self, rate, GRAPH_PARAMETER, 1), U(NEGATE, B(DIVIDE, rate, below)));
+    assert_int_equal(case_derivative(self, rate, GRAPH_STATE, 0), B(DIVIDE, B(SUBTRACT, p, rate), below));
 }
 
 /* A variable costs what it is in, not the length of the sum around it. */

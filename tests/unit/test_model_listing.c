@@ -1,5 +1,5 @@
-/* How expressions, statements and names look: as model text with as few parentheses as it needs, and as LaTeX. That text is read
- * as the same expression again is in tests/property.
+/* How expressions, statements and names look: as model text with as few parentheses as it needs, and as LaTeX. That the text is
+ * read as the same expression again is in tests/property.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "listing_case.h"
 
@@ -65,11 +65,11 @@ static void parentheses_are_the_needed_ones(void **state)
         {"2*a*b", "2*a*b"},
         {"1 + (a + b)", "a + b + 1"},
         {"(a < b) and (b < c)", "a < b and b < c"},
-        {"(a and b) or c", "a and b or c"},
+        {"(a and b) or c", "c or a and b"},
         {"a and (b or c)", "a and (b or c)"},
         {"not (a < b)", "not a < b"},
         {"not (a and b)", "not (a and b)"},
-        {"(a < b)*c", "(a < b)*c"},
+        {"(a < b)*c", "c*(a < b)"},
         {"(a < b) < c", "(a < b) < c"},
         {"if a then b else c", "if(a, b, c)"},
         {"if(a, b, if(b, c, n)) + 1", "1 + piecewise(b, a, c, b, n)"},
@@ -89,7 +89,7 @@ static void parentheses_are_the_needed_ones(void **state)
         {"heaviside(a)", "0 <= a"},
         {"a > b", "b < a"},
         {"30000000*a", "3e7*a"},
-        {"1e-7*a", "1e-07*a"},
+        {"1e-7*a", "1e-7*a"},
         {"123000*a", "123000*a"},
         {"0.1*a", "0.1*a"},
         {"pi*a", "pi*a"},
@@ -180,7 +180,8 @@ static void derivatives_have_rows_and_columns(void **state)
     assert_int_equal(generate_listing(equations, &functions, NOTATION_TEXT, out, &error), STATUS_OK);
     fclose(out);
     assert_string_equal(text, "y(0) = A\ny' = -k*y\nobserve h = 2*y sd s*h\n"
-                              "d y'/d y = -k\nd y'/d k = -y\nd y(0)/d A = 1\nd h/d y = 2\nd sd(h)/d y = 2*s\nd sd(h)/d s = h\n");
+                              "d y'/d y = -k\nd y'/d k = -y\nd y(0)/d A = 1\nd h/d y = 2\n"
+                              "d sd(h)/d y = 2*s\nd sd(h)/d s = h\n");
     free(text);
     functions_fini(&functions);
     equations_free(equations);

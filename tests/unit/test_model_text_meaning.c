@@ -1,4 +1,4 @@
-/* Texts that parse and mean nothing, or something that deserves a warning: all messages, their places and how they begin.
+/* Texts that parse and mean nothing, or something that deserves a warning: all messages, where and how they begin.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "text_said.h"
 

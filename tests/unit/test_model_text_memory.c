@@ -73,7 +73,8 @@ static char *long_text(bool with_faults)
 {
     enum { SIZE = 40000 };
     char *text = calloc(SIZE, 1), *end = text;
-    end += sprintf(end, "model m \"it\"\ntime unit \"s\" from 1\ncovariate w unit \"kg\"\nf(a, b) = if a > b then a else b^2\n"
+    end += sprintf(end, "model m \"it\"\ntime unit \"s\" from 1\ncovariate w unit \"kg\"\n"
+                        "f(a, b) = if a > b then a else b^2\n"
                         "constant c = 2*3\nobserve sum = x0 + f(x1, c) sd 0.1*p0 + min(1, w, x2) unit \"u\"\n");
     for (int i = 0; i < 150; i++)
         end += sprintf(end, "x%d' = -p%d*x%d*y%d + abs(x%d)\nx%d(0) = p%d*w unit \"M\"\ny%d = exp(x%d) + %d\n"

@@ -30,6 +30,19 @@ static void describe_self(char holder[HOLDER_SIZE])
     snprintf(holder, HOLDER_SIZE, "%s %s %ld %lld\n", host[0] ? host : "-", space, (long)getpid(), (long long)clock_now_ns());
 }
 
+/* Dead, but its parent has not asked yet: so it may stay for ever where process 1 of a container is no real init. */
+static bool is_zombie(long process)
+{
+    char path[40], line[200] = "";
+    snprintf(path, sizeof path, "/proc/%ld/stat", process);
+    FILE *file = fopen(path, "re");
+    bool read = file && fgets(line, sizeof line, file);
+    const char *state = strrchr(line, ')'); /* behind the program's name, which may hold anything */
+    if (file)
+        fclose(file);
+    return read && state && state[1] == ' ' && (state[2] == 'Z' || state[2] == 'X');
+}
+
 /* A process of this machine (and of our view of its processes) that is no more. */
 static bool is_gone(const char *holder)
 {
@@ -38,7 +51,8 @@ static bool is_gone(const char *holder)
     describe_self(self);
     return sscanf(holder, "%199s %63s %ld", host, space, &process) == 3 &&
            sscanf(self, "%199s %63s %ld", own_host, own_space, &own) == 3 && !strcmp(host, own_host) &&
-           !strcmp(space, own_space) && process > 0 && kill((pid_t)process, 0) != 0 && errno == ESRCH;
+           !strcmp(space, own_space) && process > 0 &&
+           ((kill((pid_t)process, 0) != 0 && errno == ESRCH) || is_zombie(process));
 }
 
 struct look {

@@ -3,12 +3,11 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/build/compile.h"
 
+#include "model/build/folder.h"
 #include "model/elf_image.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
-#include <limits.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +18,7 @@
 
 extern char **environ;
 
-enum { FOLDER_SIZE = PATH_MAX, FILE_SIZE = FOLDER_SIZE + 40, WORDS_KEPT = 1200, MAX_FLAG = 12 };
+enum { WORDS_KEPT = 1200, MAX_FLAG = 12 };
 enum { MAX_ARGUMENT = COMPILER_MAX_WORD + MAX_FLAG + 12, MAX_COMPILED = 256 << 20 };
 
 /* Tried in turn, while the compiler complains of a flag. As gcc 12's assembly shows: without -fno-math-errno a square
@@ -54,81 +53,15 @@ void built_fini(struct built *built)
     *built = (struct built){.bytes = NULL};
 }
 
-static int remove_entry(const char *path, const struct stat *about, int kind, struct FTW *place)
-{
-    (void)about;
-    (void)kind;
-    (void)place;
-    remove(path);
-    return 0;
-}
-
-static void remove_folder(const char *folder)
-{
-    if (folder[0])
-        nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
-}
-
-static enum status make_folder(struct job *job, struct error *error)
-{
-    char parent[PATH_MAX];
-    const char *wanted = getenv("TMPDIR");
-    if (!wanted || !*wanted)
-        wanted = "/tmp";
-    if (!realpath(wanted, parent))
-        return error_system(error, errno, "cannot use the directory for temporary files %s (TMPDIR names another)", wanted);
-    if (snprintf(job->folder, sizeof job->folder, "%s/stiffit-build-XXXXXX", parent) >= (int)sizeof job->folder) {
-        job->folder[0] = '\0';
-        return error_set(error, STATUS_SYSTEM, "the path in TMPDIR is too long");
-    }
-    if (mkdtemp(job->folder))
-        return STATUS_OK;
-    int number = errno;
-    job->folder[0] = '\0';
-    return error_system(error, number, "cannot make a directory in %s for compiling a model (TMPDIR names another place)",
-                        parent);
-}
-
-static enum status write_file(const struct job *job, const char *name, const char *bytes, size_t n_byte, struct error *error)
-{
-    char path[FILE_SIZE];
-    snprintf(path, sizeof path, "%s/%s", job->folder, name);
-    FILE *file = fopen(path, "wxe");
-    bool written = file && fwrite(bytes, 1, n_byte, file) == n_byte;
-    if (file && fclose(file) == 0 && written)
-        return STATUS_OK;
-    return error_system(error, errno, "cannot write %s (TMPDIR names another place)", path);
-}
-
 static enum status write_sources(const struct job *job, struct error *error)
 {
-    char path[FILE_SIZE];
+    char path[FOLDER_FILE_SIZE];
     snprintf(path, sizeof path, "%s/stiffit", job->folder);
     if (mkdir(path, 0700))
         return error_system(error, errno, "cannot make the directory %s", path);
-    enum status status = write_file(job, "stiffit/model.h", compile_model_header, strlen(compile_model_header), error);
-    return status ? status : write_file(job, "model.c", job->request->source, job->request->n_byte, error);
-}
-
-/* At most `max` bytes of a file in our folder and a NUL; free them. NULL: it is not there, or no memory. */
-static char *read_file(const struct job *job, const char *name, size_t max, size_t *n_byte)
-{
-    char path[FILE_SIZE];
-    struct stat about;
-    snprintf(path, sizeof path, "%s/%s", job->folder, name);
-    FILE *file = fopen(path, "rbe");
-    char *bytes = NULL;
-    if (file && fstat(fileno(file), &about) == 0) {
-        size_t n = (uintmax_t)about.st_size < max ? (size_t)about.st_size : max;
-        bytes = malloc(n + 1);
-        if (bytes) {
-            *n_byte = fread(bytes, 1, n, file);
-            bytes[*n_byte] = '\0';
-        }
-    }
-    if (file)
-        fclose(file);
-    return bytes;
+    enum status status =
+        folder_write(job->folder, "stiffit/model.h", compile_model_header, strlen(compile_model_header), error);
+    return status ? status : folder_write(job->folder, "model.c", job->request->source, job->request->n_byte, error);
 }
 
 /* Ours, but in English, and with our folder for the compiler's own temporary files: they go with it. */
@@ -192,7 +125,7 @@ static enum status run(const struct job *job, const char *const *flags, size_t n
                        struct error *error)
 {
     const char *arguments[MAX_ARGUMENT];
-    char path[FILE_SIZE], line[300];
+    char path[FOLDER_FILE_SIZE], line[300];
     pid_t child;
     size_t n = 0, n_head = compiler_n_head(job->compiler);
     for (size_t i = 0; i < n_head; i++)
@@ -270,7 +203,7 @@ static enum status compiler_failed(const struct job *job, int wait_status, const
 
 static void append(char *text, const char *word) { strcat(strcat(text, *text ? " " : ""), word); }
 
-/* "gcc (Debian 12.2.0-14) 12.2.0: gcc -std=c11 -O3 ..."; NULL: out of memory or stopped. */
+/* "gcc (Debian 12.2.0-14) 12.2.0: gcc -std=c11 -O3 ..."; NULL: out of memory. */
 static char *describe(const struct job *job, const char *const *flag)
 {
     static const char *const ask[] = {"--version"};
@@ -279,10 +212,8 @@ static char *describe(const struct job *job, const char *const *flag)
     int wait_status;
     size_t n_read = 0, size = 300, n_head = compiler_n_head(compiler);
     char *said = NULL, *text;
-    if (run(job, ask, 1, "version.txt", &wait_status, &ignored))
-        return NULL;
-    if (WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == 0)
-        said = read_file(job, "version.txt", 200, &n_read);
+    if (!run(job, ask, 1, "version.txt", &wait_status, &ignored) && WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == 0)
+        said = folder_read(job->folder, "version.txt", 200, &n_read);
     for (size_t i = 0; i < compiler->n_word; i++)
         size += strlen(compiler->word[i]) + 1;
     for (const char *const *f = flag; *f; f++)
@@ -308,7 +239,7 @@ static char *describe(const struct job *job, const char *const *flag)
 
 static enum status attempt(const struct job *job, int k, bool *again, struct built *built, struct error *error)
 {
-    char include[FILE_SIZE], output[FILE_SIZE], source[FILE_SIZE];
+    char include[FOLDER_FILE_SIZE], output[FOLDER_FILE_SIZE], source[FOLDER_FILE_SIZE];
     const char *flags[MAX_ARGUMENT];
     const char *own[MAX_FLAG + 1] = {NULL}; /* those that are told */
     size_t n = 0, n_word = 0;
@@ -326,7 +257,7 @@ static enum status attempt(const struct job *job, int k, bool *again, struct bui
     if (status)
         return status;
     if (!WIFEXITED(wait_status) || WEXITSTATUS(wait_status) != 0) {
-        char *words = read_file(job, "words.txt", 65536, &n_word);
+        char *words = folder_read(job->folder, "words.txt", 65536, &n_word);
         *again = WIFEXITED(wait_status) && words && blames_flag(words, k);
         if (words)
             tidy(words, job->folder);
@@ -334,16 +265,17 @@ static enum status attempt(const struct job *job, int k, bool *again, struct bui
         free(words);
         return status;
     }
-    built->bytes = read_file(job, "model.so", MAX_COMPILED, &built->n_byte);
+    built->bytes = folder_read(job->folder, "model.so", MAX_COMPILED, &built->n_byte);
     if (!built->bytes || built->n_byte == 0)
         return error_set(error, STATUS_BAD_MODEL, "%s: the C compiler %s said nothing, but left no plugin in %s",
                          job->request->origin, job->compiler->word[0], job->folder);
-    status = elf_image_check(built->bytes, built->n_byte, job->request->origin, error); /* a full disk, a strange $CC */
+    status = elf_image_check(built->bytes, built->n_byte, "model.so", error); /* a full disk, a strange $CC */
     if (status)
-        return error_context(error, "the C compiler %s left no plugin", job->compiler->word[0]);
+        return error_context(error, "%s: what the C compiler %s made is of no use", job->request->origin,
+                             job->compiler->word[0]);
     built->compiler = describe(job, own);
-    return built->compiler ? STATUS_OK : error_set(error, wait_is_stopped(job->wait) ? STATUS_STOPPED : STATUS_NO_MEMORY,
-                                                   "stopped while the model %s was being compiled", job->request->origin);
+    return built->compiler ? STATUS_OK
+                           : error_set(error, STATUS_NO_MEMORY, "out of memory after compiling %s", job->request->origin);
 }
 
 enum status compile_plugin(const struct compiler *compiler, const struct compile_request *request, struct build_wait *wait,
@@ -352,7 +284,7 @@ enum status compile_plugin(const struct compiler *compiler, const struct compile
     struct job job = {.compiler = compiler, .request = request, .wait = wait};
     bool again = true;
     *built = (struct built){.bytes = NULL};
-    enum status status = make_folder(&job, error);
+    enum status status = folder_make(job.folder, error);
     if (!status && !make_environment(&job))
         status = error_set(error, STATUS_NO_MEMORY, "out of memory for compiling %s", request->origin);
     if (!status)
@@ -362,7 +294,7 @@ enum status compile_plugin(const struct compiler *compiler, const struct compile
             if (!attempts[k].native || !request->portable)
                 status = attempt(&job, k, &again, built, error);
     }
-    remove_folder(job.folder);
+    folder_remove(job.folder);
     free(job.environment);
     if (status)
         built_fini(built);

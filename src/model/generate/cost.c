@@ -55,17 +55,21 @@ static bool count_alive(const struct program *program, struct function_cost *cos
 }
 
 enum status generate_cost(const struct equations *equations, const struct functions *functions,
-                          struct function_cost cost[N_MODEL_FUNCTION], struct error *error)
+                          struct function_cost cost[N_FUNCTION_COST], struct error *error)
 {
     struct programs programs = {0};
     enum status status = programs_init(&programs, equations, functions, c_width, error);
-    memset(cost, 0, N_MODEL_FUNCTION * sizeof *cost);
-    for (int f = 0; f < N_MODEL_FUNCTION && status == STATUS_OK; f++) {
-        const struct program *program = &programs.of[f];
-        for (uint32_t i = 0; i < program->n_step; i++)
-            if (step_n_argument(&program->step[i]) > 0)
-                count_operation((enum graph_op)program->step[i].op, &cost[f]);
+    memset(cost, 0, N_FUNCTION_COST * sizeof *cost);
+    for (int f = 0; f < N_FUNCTION_COST && status == STATUS_OK; f++) {
+        const struct program *program = f == COST_prepare ? &programs.prepare : &programs.of[f];
+        for (uint32_t i = 0; i < program->n_step; i++) {
+            const struct step *step = &program->step[i];
+            bool is_constant = step->op == GRAPH_RECIPROCAL && program->step[step->arg[0]].op == GRAPH_CONSTANT;
+            if (step_n_argument(step) > 0 && !is_constant) /* the compiler divides 1 by it */
+                count_operation((enum graph_op)step->op, &cost[f]);
+        }
         cost[f].n_temporary = program->n_temporary;
+        cost[f].n_result = program->n_output;
         if (!count_alive(program, &cost[f]))
             status = error_set(error, STATUS_NO_MEMORY, "out of memory while counting the model's operations");
     }

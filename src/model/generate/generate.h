@@ -18,9 +18,12 @@ enum status generate_c(const struct equations *equations, const struct functions
 struct function_cost {
     size_t n_add, n_multiply, n_divide, n_call, n_other; /* n_call: exp, pow, ...; n_other: comparisons, choices */
     size_t n_temporary, n_alive;                         /* named temporaries; most of them alive at once */
+    size_t n_result;                                     /* numbers that are computed: entries that are not 0 */
 };
+/* The last one is that of `prepare`, which computes once per evaluation what depends on parameters and covariates alone. */
+enum { COST_prepare = N_MODEL_FUNCTION, N_FUNCTION_COST };
 enum status generate_cost(const struct equations *equations, const struct functions *functions,
-                          struct function_cost cost[N_MODEL_FUNCTION], struct error *error);
+                          struct function_cost cost[N_FUNCTION_COST], struct error *error);
 
 enum notation { NOTATION_TEXT, NOTATION_LATEX };
 

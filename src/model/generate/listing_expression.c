@@ -1,9 +1,7 @@
-/* Printing one expression: a loop over a stack of what is still to be printed, so that its depth does not matter. The forms
- * of model text are here, those of LaTeX in listing_latex.c.
+/* Printing one expression: a loop over a stack of what is still to be printed, so that its depth does not matter. How the
+ * operations look is in listing_text.c and listing_latex.c.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/generate/listing_internal.h"
-
-#include "base/number.h"
 
 #include <assert.h>
 #include <math.h>
@@ -11,59 +9,6 @@
 #include <string.h>
 
 enum { FIRST_STACK = 64, LATEX_WIDTH = 90 };
-
-#define CALL(name) {{name "(", ")", NULL, NULL}, BIND_PRIMARY, {BIND_ANY}, false}
-#define CALL_2(name) {{name "(", ", ", ")", NULL}, BIND_PRIMARY, {BIND_ANY, BIND_ANY}, false}
-#define INFIX(sign, bind, left, right, plain) {{"", sign, "", NULL}, bind, {left, right}, plain}
-#define COMPARISON(sign) INFIX(sign, BIND_COMPARISON, BIND_SUM, BIND_SUM, false)
-
-static const struct form text_form[N_GRAPH_OP] = {
-    [GRAPH_ADD] = INFIX(" + ", BIND_SUM, BIND_SUM, BIND_PRODUCT, true),
-    [GRAPH_SUBTRACT] = INFIX(" - ", BIND_SUM, BIND_SUM, BIND_PRODUCT, true),
-    [GRAPH_MULTIPLY] = INFIX("*", BIND_PRODUCT, BIND_PRODUCT, BIND_SIGN, true),
-    [GRAPH_DIVIDE] = INFIX("/", BIND_PRODUCT, BIND_PRODUCT, BIND_SIGN, true),
-    [GRAPH_POWER] = INFIX("^", BIND_POWER, BIND_PRIMARY, BIND_SIGN, false),
-    [GRAPH_POWER_LOG] = {{"", "^", "*log(", ")"}, BIND_PRODUCT, {BIND_PRIMARY, BIND_SIGN, BIND_ANY}, false},
-    /* The graph takes signs out of products: -a*b is -(a*b). */
-    [GRAPH_NEGATE] = {{"-", "", NULL, NULL}, BIND_PRODUCT, {BIND_PRODUCT}, true},
-    [GRAPH_RECIPROCAL] = {{"1/", "", NULL, NULL}, BIND_PRODUCT, {BIND_POWER}, true},
-    [GRAPH_SQRT] = CALL("sqrt"),
-    [GRAPH_CBRT] = CALL("cbrt"),
-    [GRAPH_EXP] = CALL("exp"),
-    [GRAPH_EXPM1] = CALL("expm1"),
-    [GRAPH_LOG] = CALL("log"),
-    [GRAPH_LOG1P] = CALL("log1p"),
-    [GRAPH_LOG10] = CALL("log10"),
-    [GRAPH_LOG2] = CALL("log2"),
-    [GRAPH_SIN] = CALL("sin"),
-    [GRAPH_COS] = CALL("cos"),
-    [GRAPH_TAN] = CALL("tan"),
-    [GRAPH_ASIN] = CALL("asin"),
-    [GRAPH_ACOS] = CALL("acos"),
-    [GRAPH_ATAN] = CALL("atan"),
-    [GRAPH_ATAN2] = CALL_2("atan2"),
-    [GRAPH_SINH] = CALL("sinh"),
-    [GRAPH_COSH] = CALL("cosh"),
-    [GRAPH_TANH] = CALL("tanh"),
-    [GRAPH_ASINH] = CALL("asinh"),
-    [GRAPH_ACOSH] = CALL("acosh"),
-    [GRAPH_ATANH] = CALL("atanh"),
-    [GRAPH_ERF] = CALL("erf"),
-    [GRAPH_ERFC] = CALL("erfc"),
-    [GRAPH_ABS] = CALL("abs"),
-    [GRAPH_SIGN] = CALL("sign"),
-    [GRAPH_FLOOR] = CALL("floor"),
-    [GRAPH_CEIL] = CALL("ceil"),
-    [GRAPH_MIN] = CALL_2("min"),
-    [GRAPH_MAX] = CALL_2("max"),
-    [GRAPH_LESS] = COMPARISON(" < "),
-    [GRAPH_LESS_EQUAL] = COMPARISON(" <= "),
-    [GRAPH_EQUAL] = COMPARISON(" == "),
-    [GRAPH_NOT_EQUAL] = COMPARISON(" != "),
-    [GRAPH_AND] = INFIX(" and ", BIND_AND, BIND_AND, BIND_NOT, false),
-    [GRAPH_OR] = INFIX(" or ", BIND_OR, BIND_OR, BIND_AND, false),
-    [GRAPH_NOT] = {{"not ", "", NULL, NULL}, BIND_NOT, {BIND_NOT}, false},
-};
 
 static void push(struct listing *listing, struct item item)
 {
@@ -99,39 +44,12 @@ static void put(struct listing *listing, const char *text, FILE *out)
         listing->width += latex_width(text);
 }
 
-/* The fewest digits that read back to the same bits, but large round numbers as powers of ten. */
-void listing_digits(double value, char *text)
-{
-    number_text(text, value);
-    char *end = text + strlen(text);
-    size_t n_zero = 0;
-    while (end > text && end[-1] == '0') {
-        end--;
-        n_zero++;
-    }
-    if (n_zero > 4 && !strpbrk(text, ".e"))
-        snprintf(end, NUMBER_SIZE - (size_t)(end - text), "e%zu", n_zero);
-}
-
 void listing_number(const struct listing *listing, double value, char text[80])
 {
     if (listing->is_latex)
         latex_number(value, text);
     else
         listing_digits(value, text);
-}
-
-static enum binding text_number(double value, char text[80])
-{
-    if (!isfinite(value)) { /* the language has no word for them */
-        snprintf(text, 80, "%s", isnan(value) ? "sqrt(-1)" : value > 0 ? "1/0" : "-1/0");
-        return BIND_PRODUCT;
-    }
-    if (value == M_PI)
-        snprintf(text, 80, "pi");
-    else
-        listing_digits(value, text);
-    return value < 0 ? BIND_SIGN : BIND_PRIMARY;
 }
 
 static void put_in_parentheses(struct listing *listing, bool needed, const char *text, FILE *out)
@@ -286,7 +204,7 @@ static bool is_of_numbers(const struct listing *listing, node which)
 
 static void push_operation(struct listing *listing, const struct graph_node *it, const struct item *item)
 {
-    struct form form = listing->is_latex ? latex_form(it->op, item->depth) : text_form[it->op];
+    struct form form = listing->is_latex ? latex_form(it->op, item->depth) : text_form(it->op);
     bool enclosed = form.bind < item->least || (item->plain && it->op == GRAPH_NEGATE);
     bool is_sum = it->op == GRAPH_ADD || it->op == GRAPH_SUBTRACT;
     bool may_break = item->may_break && is_sum && !enclosed;

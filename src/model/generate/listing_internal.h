@@ -66,8 +66,12 @@ static inline uint32_t listing_label_of(const struct listing *listing, node whic
 bool listing_label_equations(struct listing *listing);
 bool listing_label_derivatives(struct listing *listing);
 
-/* listing_expression.c; digits: NUMBER_SIZE of base/number.h */
+/* listing_text.c; digits: NUMBER_SIZE of base/number.h. A number as text, and how tight it binds. */
+struct form text_form(enum graph_op op);
+enum binding text_number(double value, char text[80]);
 void listing_digits(double value, char *digits);
+
+/* listing_expression.c */
 void listing_print(struct listing *listing, struct item first, FILE *out);
 /* Whether the arguments of a sum or product are printed the other way round. */
 bool listing_is_swapped(const struct listing *listing, node which);

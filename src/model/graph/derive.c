@@ -15,7 +15,7 @@
 
 /* Steps that one call may take for each node that the graph may have, some ten seconds in all; and how many steps an
  * entry of a matrix counts as, for its memory. */
-enum { WORK_PER_NODE = 16, WORK_PER_ENTRY = 16 };
+enum { WORK_PER_NODE = 4, WORK_PER_ENTRY = 8 };
 
 /* What a step from a node to one of its users does there. */
 enum { STEP_RULE, STEP_ADD, STEP_SUBTRACT };

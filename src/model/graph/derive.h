@@ -18,8 +18,9 @@ struct graph_matrix {
 void graph_matrix_fini(struct graph_matrix *matrix); /* all zero is legal */
 
 /* d root[i] / d leaf j for j < n_leaf of kind `leaf` (STATE, PARAMETER, COVARIATE or TIME): n_root x n_leaf. Other
- * leaves are constant. Discontinuities have the derivative of the branch taken; sign, floor, ceil and comparisons
- * have 0. Fails as graph_status does; *matrix is then empty. */
+ * leaves are constant. Discontinuities have the derivative of the branch taken, and nothing of the other one comes
+ * through: that of sqrt(max(y, 0)) is 0 where y < 0. sign, floor, ceil and comparisons have 0. 1 - tanh^2, and V - v of
+ * saturating terms, have the absolute precision of the values. Fails as graph_status does; *matrix is then empty. */
 enum status graph_jacobian(struct graph *graph, const node *root, size_t n_root, enum graph_op leaf, size_t n_leaf,
                            struct graph_matrix *matrix, struct error *error);
 

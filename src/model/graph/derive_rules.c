@@ -98,21 +98,62 @@ static node product_rule(struct graph *graph, node a, node b, node da, node db)
     return add(graph, times(graph, b, da), times(graph, a, db));
 }
 
-/* (a' - v b') / b with one division for all variables; (v / b) is shared where a' = 0. */
+/* derivative / b, chosen where it is 0 on one side of a choice. A back end can share 1/b between all that b divides. */
+static node divided(struct graph *graph, node derivative, node b)
+{
+    bool minus = simplify_split_sign(graph, &derivative);
+    node made = masked(graph, reciprocal(graph, b), derivative);
+    if (made == NODE_NONE)
+        made = graph_binary(graph, GRAPH_DIVIDE, derivative, b);
+    return minus ? negate(graph, made) : made;
+}
+
+enum { N_WAY = 3 };
+
+/* One of up to N_WAY ways to see `a` as *factor times *rest: as a whole, or as a product or quotient. */
+static bool factor_of(struct graph *graph, node a, int way, node *factor, node *rest)
+{
+    const struct graph_node it = *graph_node(graph, a);
+    if (way == 0) {
+        *factor = a;
+        *rest = one(graph);
+    } else if (it.op == GRAPH_MULTIPLY) {
+        *factor = it.arg[way - 1];
+        *rest = it.arg[2 - way];
+    } else if (it.op == GRAPH_DIVIDE) {
+        *factor = way == 1 ? it.arg[0] : reciprocal(graph, it.arg[1]);
+        *rest = way == 1 ? reciprocal(graph, it.arg[1]) : it.arg[0];
+    } else {
+        return false;
+    }
+    return graph_node(graph, *factor)->op != GRAPH_CONSTANT;
+}
+
+/* a - v b: as (x - v y) w where a = x w and b = y w. */
+static node minus_multiple(struct graph *graph, node a, node v, node b)
+{
+    node left = a, right = b, w, x, y, other;
+    bool minus_a = simplify_split_sign(graph, &left), minus_b = simplify_split_sign(graph, &right);
+    for (int i = 0; i < N_WAY * N_WAY; i++) {
+        if (!factor_of(graph, left, i / N_WAY, &w, &x) || !factor_of(graph, right, i % N_WAY, &other, &y) || other != w)
+            continue;
+        x = minus_a ? negate(graph, x) : x;
+        y = minus_b ? negate(graph, y) : y;
+        node difference = subtract(graph, x, times(graph, v, y));
+        const struct graph_node *factor = graph_node(graph, w);
+        return factor->op == GRAPH_RECIPROCAL ? divided(graph, difference, factor->arg[0]) : times(graph, w, difference);
+    }
+    return subtract(graph, a, times(graph, v, b));
+}
+
+/* (a' - v b') / b; where a' = 0, v / b is shared by all variables. */
 static node quotient_rule(struct graph *graph, node value, node b, node da, node db)
 {
-    if (graph_node(graph, b)->op == GRAPH_CONSTANT)
-        return graph_binary(graph, GRAPH_DIVIDE, da, b);
-    node r = reciprocal(graph, b);
     if (db == NODE_NONE)
-        return times(graph, r, da);
+        return divided(graph, da, b);
     if (da == NODE_NONE)
-        return negate(graph, times(graph, graph_binary(graph, GRAPH_MULTIPLY, value, r), db));
-    const struct graph_node top = *graph_node(graph, da);
-    for (int i = 0; top.op == GRAPH_MULTIPLY && i < 2; i++)
-        if (top.arg[i] == db) /* a' = x b': (x - v) b' / b */
-            return times(graph, r, times(graph, subtract(graph, top.arg[1 - i], value), db));
-    return times(graph, r, subtract(graph, da, times(graph, value, db)));
+        return negate(graph, times(graph, graph_binary(graph, GRAPH_DIVIDE, value, b), db));
+    return divided(graph, minus_multiple(graph, da, value, db), b);
 }
 
 /* a^b: b a^(b-1) a' + a^b log(a) b'. A constant base has a constant logarithm. */
@@ -159,12 +200,12 @@ static node power_log_rule(struct graph *graph, node value, node a, node b, node
 /* The angle of (x, y), y first: (x y' - y x') / (x^2 + y^2). */
 static node angle_rule(struct graph *graph, node y, node x, node dy, node dx)
 {
-    node r = reciprocal(graph, add(graph, square(graph, x), square(graph, y)));
+    node b = add(graph, square(graph, x), square(graph, y));
     if (dx == NODE_NONE)
-        return times(graph, graph_binary(graph, GRAPH_MULTIPLY, x, r), dy);
+        return times(graph, graph_binary(graph, GRAPH_DIVIDE, x, b), dy);
     if (dy == NODE_NONE)
-        return negate(graph, times(graph, graph_binary(graph, GRAPH_MULTIPLY, y, r), dx));
-    return times(graph, r, subtract(graph, times(graph, x, dy), times(graph, y, dx)));
+        return negate(graph, times(graph, graph_binary(graph, GRAPH_DIVIDE, y, b), dx));
+    return divided(graph, subtract(graph, times(graph, x, dy), times(graph, y, dx)), b);
 }
 
 /* (a - 1)(a + 1) and (1 - a)(1 + a): exact near |a| = 1, where a^2 - 1 cancels. */
@@ -193,33 +234,33 @@ static node bell(struct graph *graph, node a)
     return scale(graph, TWO_OVER_SQRT_PI, graph_unary(graph, GRAPH_EXP, negate(graph, square(graph, a))));
 }
 
-/* f'(a) for the functions f of one argument; v = f(a). NODE_NONE: zero wherever it is defined. */
-static node slope_of(struct graph *graph, enum graph_op op, node a, node v)
+/* The derivative of f(a) for the functions f of one argument; v = f(a). NODE_NONE: zero wherever it is defined. */
+static node function_rule(struct graph *graph, enum graph_op op, node a, node v, node da)
 {
     switch (op) {
-    case GRAPH_RECIPROCAL: return negate(graph, square(graph, v));
-    case GRAPH_SQRT: return over(graph, 0.5, v);
-    case GRAPH_CBRT: return over(graph, 1.0 / 3, square(graph, v));
-    case GRAPH_EXP: return v;
-    case GRAPH_EXPM1: return graph_unary(graph, GRAPH_EXP, a); /* v + 1 cancels where exp(a) is small */
-    case GRAPH_LOG: return reciprocal(graph, a);
-    case GRAPH_LOG1P: return reciprocal(graph, add(graph, one(graph), a));
-    case GRAPH_LOG10: return over(graph, 1 / LN_10, a);
-    case GRAPH_LOG2: return over(graph, 1 / LN_2, a);
-    case GRAPH_SIN: return graph_unary(graph, GRAPH_COS, a);
-    case GRAPH_COS: return negate(graph, graph_unary(graph, GRAPH_SIN, a));
-    case GRAPH_TAN: return one_plus_square(graph, v);
-    case GRAPH_ASIN: return reciprocal(graph, root(graph, within_one(graph, a)));
-    case GRAPH_ACOS: return negate(graph, reciprocal(graph, root(graph, within_one(graph, a))));
-    case GRAPH_ATAN: return reciprocal(graph, one_plus_square(graph, a));
-    case GRAPH_SINH: return graph_unary(graph, GRAPH_COSH, a);
-    case GRAPH_COSH: return graph_unary(graph, GRAPH_SINH, a);
-    case GRAPH_TANH: return subtract(graph, one(graph), square(graph, v));
-    case GRAPH_ASINH: return reciprocal(graph, root(graph, one_plus_square(graph, a)));
-    case GRAPH_ACOSH: return reciprocal(graph, root(graph, beyond_one(graph, a)));
-    case GRAPH_ATANH: return reciprocal(graph, within_one(graph, a));
-    case GRAPH_ERF: return bell(graph, a);
-    case GRAPH_ERFC: return negate(graph, bell(graph, a));
+    case GRAPH_RECIPROCAL: return negate(graph, times(graph, square(graph, v), da));
+    case GRAPH_SQRT: return times(graph, graph_constant(graph, 0.5), divided(graph, da, v));
+    case GRAPH_CBRT: return times(graph, over(graph, 1.0 / 3, square(graph, v)), da);
+    case GRAPH_EXP: return times(graph, v, da);
+    case GRAPH_EXPM1: return times(graph, graph_unary(graph, GRAPH_EXP, a), da); /* v + 1 cancels at small exp(a) */
+    case GRAPH_LOG: return divided(graph, da, a);
+    case GRAPH_LOG1P: return divided(graph, da, add(graph, one(graph), a));
+    case GRAPH_LOG10: return times(graph, over(graph, 1 / LN_10, a), da);
+    case GRAPH_LOG2: return times(graph, over(graph, 1 / LN_2, a), da);
+    case GRAPH_SIN: return times(graph, graph_unary(graph, GRAPH_COS, a), da);
+    case GRAPH_COS: return negate(graph, times(graph, graph_unary(graph, GRAPH_SIN, a), da));
+    case GRAPH_TAN: return times(graph, one_plus_square(graph, v), da);
+    case GRAPH_ASIN: return divided(graph, da, root(graph, within_one(graph, a)));
+    case GRAPH_ACOS: return negate(graph, divided(graph, da, root(graph, within_one(graph, a))));
+    case GRAPH_ATAN: return divided(graph, da, one_plus_square(graph, a));
+    case GRAPH_SINH: return times(graph, graph_unary(graph, GRAPH_COSH, a), da);
+    case GRAPH_COSH: return times(graph, graph_unary(graph, GRAPH_SINH, a), da);
+    case GRAPH_TANH: return times(graph, subtract(graph, one(graph), square(graph, v)), da);
+    case GRAPH_ASINH: return divided(graph, da, root(graph, one_plus_square(graph, a)));
+    case GRAPH_ACOSH: return divided(graph, da, root(graph, beyond_one(graph, a)));
+    case GRAPH_ATANH: return divided(graph, da, within_one(graph, a));
+    case GRAPH_ERF: return times(graph, bell(graph, a), da);
+    case GRAPH_ERFC: return negate(graph, times(graph, bell(graph, a), da));
     default: return NODE_NONE; /* SIGN, FLOOR, CEIL, NOT */
     }
 }
@@ -250,8 +291,5 @@ node derive_operation(struct graph *graph, node which, const node derivative[3])
                                                                             : choose(graph, a, db, derivative[2]);
     default: break;
     }
-    if (n != 1)
-        return NODE_NONE; /* comparisons and logic */
-    node slope = slope_of(graph, it.op, a, which);
-    return slope == NODE_NONE ? NODE_NONE : times(graph, slope, da);
+    return n == 1 ? function_rule(graph, it.op, a, which, da) : NODE_NONE; /* comparisons and logic: none */
 }

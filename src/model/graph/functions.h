@@ -21,12 +21,14 @@ enum model_function {
 };
 
 struct functions {
-    struct graph_matrix of[N_MODEL_FUNCTION]; /* values: one column; every row of a value is there. noise: empty (0 x 0)
-                                                 where no observable has one; else 1 for those without */
-    uint8_t *parameter_use;                   /* n_parameter, STIFFIT_USE_* */
+    struct graph_matrix of[N_MODEL_FUNCTION]; /* values: one column; every row of a value is there. noise and its
+                                                 derivatives: empty (0 x 0) where no observable has one; else 1 for
+                                                 those without */
+    uint8_t *parameter_use;                   /* n_parameter, STIFFIT_USE_*: what it is in, even if only in floor() */
 };
 
-/* Adds the derivatives to the equations' graph. *functions is empty after a failure. */
+/* Adds the derivatives to the equations' graph; the equations themselves stay as they are. Fails as graph_status does;
+ * *functions is empty after a failure. */
 enum status functions_derive(const struct equations *equations, struct functions *functions, struct error *error);
 void functions_fini(struct functions *functions);
 

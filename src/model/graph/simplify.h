@@ -16,7 +16,8 @@
  *   Like terms     x+x -> 2*x; c*x + d*x -> (c+d)*x, the same with - and where one factor is 1 (r)
  *   Factors        c*(d*x) -> (c*d)*x; c*((d*x)*y) -> (c*d)*(x*y); (c*x)*(d*y) -> (c*d)*(x*y); each where c*d is a
  *                  normal number; (c*x)*y -> c*(x*y) where x*y is there already (r)
- *   Division       x/c -> (1/c)*x where c is a power of two; 1/x -> RECIPROCAL(x)
+ *   Division       x/c -> (1/c)*x where c is a power of two; 1/x -> RECIPROCAL(x); c*(1/x) -> c/x (r);
+ *                  c*(d/x) -> (c*d)/x and c*((d*x)/y) -> ((c*d)*x)/y where c*d is a normal number (r)
  *   Powers         x^n for whole |n| <= 16 -> products by repeated squaring (r); x^0.5 -> sqrt(x); x^1.5 -> x*sqrt(x)
  *                  (r); negative ones the RECIPROCAL of those (r)
  *   Comparisons    x < x -> 0; not not x -> x where x is 1 or 0, else x != 0; not x == y -> x != y and back

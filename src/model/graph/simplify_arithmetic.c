@@ -133,9 +133,20 @@ static node multiply_constant(struct graph *graph, node c, node a)
     node rest = split_factor(graph, a, &factor);
     if (rest != a && isnormal(value * factor))
         return scaled(graph, value * factor, rest);
-    const struct graph_node *it = graph_node(graph, a);
-    if (it->op == GRAPH_MULTIPLY) {
-        node left = it->arg[0], right = it->arg[1];
+    const struct graph_node it = *graph_node(graph, a); /* a copy: constructors move the nodes */
+    if (it.op == GRAPH_RECIPROCAL)
+        return raw(graph, GRAPH_DIVIDE, c, it.arg[0]);
+    if (it.op == GRAPH_DIVIDE && is_constant(graph, it.arg[0], &factor) && isnormal(value * factor))
+        return simplify_divide(graph, graph_constant(graph, value * factor), it.arg[1]);
+    if (it.op == GRAPH_DIVIDE) {
+        node top = it.arg[0], below = it.arg[1];
+        rest = split_factor(graph, top, &factor);
+        if (rest != top && isnormal(value * factor))
+            return raw(graph, GRAPH_DIVIDE, scaled(graph, value * factor, rest), below);
+        return plain_product(graph, c, a);
+    }
+    if (it.op == GRAPH_MULTIPLY) {
+        node left = it.arg[0], right = it.arg[1];
         for (int side = 0; side < 2; side++) {
             node inner = side ? right : left, other = side ? left : right;
             rest = split_factor(graph, inner, &factor);

@@ -33,21 +33,10 @@ static uint32_t count_characters(const char *p, const char *end)
 {
     uint32_t n = 0;
     for (; p < end; n++) {
-        size_t length = message_character(p, end);
+        size_t length = *p >= 0x20 && *p < 0x7f ? 1 : message_character(p, end);
         p += length ? length : 1;
     }
     return n;
-}
-
-uint32_t message_line(const struct source *source, uint32_t offset)
-{
-    uint32_t line = 1;
-    const char *p = source->text, *end = p + offset;
-    while ((p = memchr(p, '\n', (size_t)(end - p)))) {
-        p++;
-        line++;
-    }
-    return line;
 }
 
 struct span message_token_at(const struct source *source, uint32_t offset)
@@ -76,19 +65,28 @@ bool message_is_kept(const struct source *source)
     return !source->messages->message || room_for(source->messages, true);
 }
 
-static void place(const struct source *source, struct span at, struct text_message *message)
+/* Finds line and column, going on from the place found last if that is before this one: a text that is all one line would
+ * else be counted through for each of its messages. */
+static void place(struct source *source, struct span at, struct text_message *message)
 {
-    const char *text = source->text, *p = text + at.offset, *begin = p, *end = p + at.length;
-    while (begin > text && begin[-1] != '\n')
-        begin--;
-    if (begin == text && source->n_byte >= 3 && !memcmp(text, "\xef\xbb\xbf", 3) && at.offset >= 3)
-        begin += 3;
+    const char *text = source->text, *p = text + at.offset, *end = p + at.length;
+    if (source->found.line == 0 || source->found.offset > at.offset) {
+        bool mark = source->n_byte >= 3 && at.offset >= 3 && !memcmp(text, "\xef\xbb\xbf", 3);
+        source->found.offset = mark ? 3 : 0;
+        source->found.line = source->found.column = 1;
+    }
+    const char *begin = text + source->found.offset, *next;
+    while ((next = memchr(begin, '\n', (size_t)(p - begin)))) {
+        begin = next + 1;
+        source->found.line++;
+        source->found.column = 1;
+    }
+    source->found.column += count_characters(begin, p);
+    source->found.offset = at.offset;
     const char *line_end = memchr(p, '\n', (size_t)(end - p)); /* underline nothing beyond the first line */
-    if (line_end)
-        end = line_end > p ? line_end : p;
-    message->line = message_line(source, at.offset);
-    message->column = 1 + count_characters(begin, p);
-    message->length = count_characters(p, end);
+    message->line = source->found.line;
+    message->column = source->found.column;
+    message->length = count_characters(p, line_end ? line_end : end);
     if (message->length == 0)
         message->length = 1;
 }

@@ -16,6 +16,9 @@ struct source {
     const char *text;
     uint32_t n_byte;
     struct text_messages *messages;
+    struct {
+        uint32_t offset, line, column;
+    } found;        /* a place found before: the next one is mostly behind it (zero: none) */
     bool no_memory; /* an allocation has failed: nothing that was read may be trusted */
 };
 
@@ -31,7 +34,6 @@ void message_sort(struct text_messages *messages);
 
 /* The name, number or sign that begins at `offset`. */
 struct span message_token_at(const struct source *source, uint32_t offset);
-uint32_t message_line(const struct source *source, uint32_t offset);
 
 /* Bytes of the UTF-8 character at p < end, 0 if it is none or a control character (tab is allowed). */
 size_t message_character(const char *p, const char *end);

@@ -200,10 +200,11 @@ static void read_model(struct parser *parser, const struct token *word)
     }
     if (reading->name.length)
         message_fault(&reading->source, word->span, "the model has a name already, in line %u",
-                      (unsigned)message_line(&reading->source, reading->name.offset));
+                      (unsigned)reading->name_line);
     else if (name.length > READING_MAX_NAME)
         message_fault(&reading->source, name.span, "this name is longer than %d characters", READING_MAX_NAME);
     reading->name = name.span;
+    reading->name_line = name.line;
     struct token label = *parser_peek(parser, 0);
     if (parser_accept(parser, TOKEN_STRING))
         reading->description = (struct span){label.offset + 1, label.length - 2};
@@ -213,13 +214,13 @@ static void read_model(struct parser *parser, const struct token *word)
 static void read_time(struct parser *parser, const struct token *word)
 {
     struct reading *reading = parser->reading;
-    if (reading->time_place.length) {
+    if (reading->time_line) {
         message_fault(&reading->source, word->span, "there is a `time` statement already, in line %u",
-                      (unsigned)message_line(&reading->source, reading->time_place.offset));
+                      (unsigned)reading->time_line);
         parser_skip(parser, false);
         return;
     }
-    reading->time_place = word->span;
+    reading->time_line = word->line;
     if (parser_attributes(parser, &(struct attributes){.unit = &reading->time_unit, .from = &reading->t0}))
         parser_end(parser, "`from`, `unit` or the end of the statement");
     else

@@ -11,6 +11,8 @@ enum { SHOWN_BEFORE = 60, SHOWN = 110 };
 struct lines {
     const char *p, *end; /* the current line's begin; the text's end */
     uint32_t line;
+    const char *place;   /* in the current line, at `column`: what is quoted next is mostly behind it */
+    uint32_t column;
 };
 
 /* The line's begin and end without its line break. Lines must be asked for in order. */
@@ -18,7 +20,8 @@ static const char *find_line(struct lines *lines, uint32_t line, const char **li
 {
     const char *next;
     while (lines->line < line && (next = memchr(lines->p, '\n', (size_t)(lines->end - lines->p)))) {
-        lines->p = next + 1;
+        lines->place = lines->p = next + 1;
+        lines->column = 1;
         lines->line++;
     }
     const char *end = memchr(lines->p, '\n', (size_t)(lines->end - lines->p));
@@ -48,13 +51,19 @@ static void put_character(const char *p, const char *end, FILE *out)
         fwrite(p, 1, n, out);
 }
 
-static void quote(const struct text_message *message, const char *p, const char *end, bool color, FILE *out)
+/* Prints the part of the line where the message belongs, and the caret. */
+static void quote(struct lines *lines, const struct text_message *message, bool color, FILE *out)
 {
+    const char *end, *p = find_line(lines, message->line, &end);
     uint32_t column = 1, skip = message->column > SHOWN_BEFORE + 20 ? message->column - SHOWN_BEFORE : 1;
-    while (p < end && column < skip) {
-        p = next_character(p, end);
-        column++;
+    if (lines->column <= skip) {
+        p = lines->place;
+        column = lines->column;
     }
+    for (; p < end && column < skip; column++)
+        p = next_character(p, end);
+    lines->place = p;
+    lines->column = column;
     uint32_t first = column;
     fputs(first > 1 ? "    ..." : "    ", out);
     for (; p < end && column < first + SHOWN; column++) {
@@ -74,7 +83,7 @@ void text_messages_print(const struct text_messages *messages, const char *text,
                          bool color, FILE *out)
 {
     size_t mark = n_byte >= 3 && !memcmp(text, "\xef\xbb\xbf", 3) ? 3 : 0; /* a byte order mark is in no column */
-    struct lines lines = {text + mark, text + n_byte, 1};
+    struct lines lines = {text + mark, text + n_byte, 1, text + mark, 1};
     for (size_t i = 0; i < messages->n_message; i++) {
         const struct text_message *message = &messages->message[i];
         const char *kind = message->is_error ? "error" : "warning";
@@ -83,10 +92,8 @@ void text_messages_print(const struct text_messages *messages, const char *text,
         if (message->line)
             fprintf(out, ":%u:%u", (unsigned)message->line, (unsigned)message->column);
         fprintf(out, ": %s%s:%s %s\n", color ? shade : "", kind, color ? "\033[0m" : "", message->text);
-        if (message->line) {
-            const char *end, *begin = find_line(&lines, message->line, &end);
-            quote(message, begin, end, color, out);
-        }
+        if (message->line)
+            quote(&lines, message, color, out);
     }
     if (messages->n_dropped)
         fprintf(out, "%s: %zu more message%s\n", origin, messages->n_dropped, messages->n_dropped > 1 ? "s" : "");

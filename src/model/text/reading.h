@@ -36,7 +36,7 @@ struct symbol {
     bool is_constant;    /* of functions: there is nothing but numbers, constants and arguments in it */
     uint32_t line;
     uint32_t n_argument; /* of a function */
-    uint32_t index;      /* among those of its kind */
+    uint32_t index;      /* among those of its kind; while its formula is being resolved, its depth */
     uint32_t formula;    /* of a constant, intermediate, function or the derivative of a state; or NONE */
     uint32_t initial;    /* of a state, in initials; or NONE */
     uint32_t state;      /* one that its value depends on, or NONE */
@@ -81,7 +81,8 @@ struct reading {
     LIST(struct stated_covariate) covariates;
     LIST(struct stated_observable) observables;
     LIST(uint32_t) order; /* constants, intermediates and functions, each after those that it uses */
-    struct span name, description, time_unit, model_place, time_place;
+    struct span name, description, time_unit;
+    uint32_t name_line, time_line; /* of the statements that said so; 0: none */
     uint32_t t0; /* formula or NONE */
     bool too_large;
 };

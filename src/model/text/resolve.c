@@ -78,8 +78,9 @@ void resolve_names(struct reading *reading)
     }
 }
 
-/* A symbol being worked on and the next of its instructions. */
-struct visit { uint32_t symbol, next; };
+/* A symbol being worked on, the next of its instructions, and how deep below it something leads back to: at or below its
+ * own depth it is part of a circle (as in Tarjan's algorithm, 1972). */
+struct visit { uint32_t symbol, next, back; };
 
 struct visits { LIST(struct visit) stack; };
 
@@ -89,41 +90,58 @@ static bool begin_visit(struct reading *reading, struct visits *visits, uint32_t
     if (!visit)
         return false;
     struct symbol *symbol = &reading->symbols.item[which];
-    visit->symbol = which;
+    *visit = (struct visit){which, 0, NONE};
     symbol->mark = MARK_OPEN;
+    symbol->index = visits->stack.n - 1;
     symbol->is_constant = true;
     if (symbol->formula == NONE || reading->formulas.item[symbol->formula].failed)
         symbol->failed = true;
     return true;
 }
 
-static void report_cycle(struct reading *reading, const struct visits *visits, uint32_t back_to, uint32_t offset)
+/* The symbols from depth `first` on need each other in a circle, which the name at `offset` closes. */
+static void report_cycle(struct reading *reading, const struct visits *visits, uint32_t first, uint32_t offset)
 {
     enum { MAX_TOLD = 8 };
-    uint32_t first = visits->stack.n;
-    bool known = false;
-    while (visits->stack.item[--first].symbol != back_to)
-        known |= reading->symbols.item[visits->stack.item[first].symbol].failed;
-    known |= reading->symbols.item[back_to].failed;
     char text[MAX_TOLD * (READING_MAX_NAME + 20) + 100] = "";
     size_t used = 0;
     uint32_t n = visits->stack.n - first;
-    for (uint32_t i = 0; i < n; i++) {
-        struct symbol *symbol = &reading->symbols.item[visits->stack.item[first + i].symbol];
-        symbol->failed = true;
-        if (i < MAX_TOLD)
-            used += (size_t)snprintf(text + used, sizeof text - used, "`%.*s` needs ",
-                                     SPAN_ARGUMENTS(reading, symbol->name));
+    for (uint32_t i = 0; i < n && i < MAX_TOLD; i++) {
+        const struct symbol *symbol = &reading->symbols.item[visits->stack.item[first + i].symbol];
+        used += (size_t)snprintf(text + used, sizeof text - used, "`%.*s` needs ", SPAN_ARGUMENTS(reading, symbol->name));
     }
-    if (known)
-        return;
-    const struct symbol *symbol = &reading->symbols.item[back_to];
+    const struct symbol *symbol = &reading->symbols.item[visits->stack.item[first].symbol];
     struct span at = {offset, symbol->name.length};
     if (n > MAX_TOLD)
         snprintf(text + used, sizeof text - used, "... (%u more) needs ", (unsigned)(n - MAX_TOLD));
     message_fault(&reading->source, at, "%s: %s`%.*s`",
                   symbol->kind == SYMBOL_FUNCTION ? "a function may not call itself" : "a definition in a circle",
                   text, SPAN_ARGUMENTS(reading, symbol->name));
+}
+
+/* The innermost symbol needs one that is being worked on. One circle through a symbol is enough to be told. */
+static void lead_back(struct reading *reading, struct visits *visits, const struct symbol *to, uint32_t offset)
+{
+    struct visit *visit = &visits->stack.item[visits->stack.n - 1];
+    if (visit->back == NONE)
+        report_cycle(reading, visits, to->index, offset);
+    if (visit->back == NONE || to->index < visit->back)
+        visit->back = to->index;
+}
+
+static bool end_visit(struct reading *reading, struct visits *visits)
+{
+    uint32_t depth = --visits->stack.n;
+    struct visit visit = visits->stack.item[depth];
+    struct symbol *symbol = &reading->symbols.item[visit.symbol];
+    symbol->mark = MARK_DONE;
+    symbol->failed |= visit.back != NONE;
+    if (visit.back != NONE && visit.back < depth && visits->stack.item[depth - 1].back > visit.back)
+        visits->stack.item[depth - 1].back = visit.back;
+    uint32_t *place = list_add(reading, &reading->order, READING_MAX_SYMBOL);
+    if (place)
+        *place = visit.symbol;
+    return place;
 }
 
 /* What a use means for the user. */
@@ -159,15 +177,10 @@ static bool go_on(struct reading *reading, struct visits *visits)
         if (has_formula(used) && used->mark == MARK_NEW)
             return begin_visit(reading, visits, code->symbol);
         if (has_formula(used) && used->mark == MARK_OPEN)
-            report_cycle(reading, visits, code->symbol, code->offset);
+            lead_back(reading, visits, used, code->offset);
         inherit(reading, symbol, code->symbol);
     }
-    symbol->mark = MARK_DONE;
-    uint32_t *place = list_add(reading, &reading->order, READING_MAX_SYMBOL);
-    if (place)
-        *place = visit->symbol;
-    visits->stack.n--;
-    return place;
+    return end_visit(reading, visits);
 }
 
 void resolve_order(struct reading *reading)

@@ -147,14 +147,15 @@ bool symbol_define(struct reading *reading, uint32_t which, enum symbol_kind kin
     return true;
 }
 
-/* Looks at no more than so many, so that many mistakes in a large model take no time to speak of. */
-enum { MAX_CANDIDATE = 20000, BATCH = 256 };
+/* A search looks at no more than so many characters squared, so that many mistakes in a large model take no time to speak
+ * of: some twenty thousand names of usual length. */
+enum { MAX_WORK = 2000000, BATCH = 256 };
 
 struct search {
     struct name_text name, best;
     struct name_text text[BATCH];
     const char *candidate[BATCH + 1];
-    size_t n;
+    size_t n, n_work;
 };
 
 static void choose(struct search *search)
@@ -176,6 +177,7 @@ static void add_candidate(struct search *search, const char *name, uint32_t leng
         return;
     if (length > READING_MAX_NAME || (!begins && (length > n_name + limit || length + limit < n_name)))
         return;
+    search->n_work += n_name * length;
     memcpy(search->text[search->n].text, name, length);
     search->text[search->n].text[length] = '\0';
     search->candidate[search->n] = search->text[search->n].text;
@@ -189,7 +191,7 @@ struct name_text symbol_nearest(const struct reading *reading, struct span name,
     if (name.length > READING_MAX_NAME)
         return search.best;
     memcpy(search.name.text, reading->source.text + name.offset, name.length);
-    for (uint32_t i = 0; i < reading->symbols.n && i < MAX_CANDIDATE; i++) {
+    for (uint32_t i = 0; i < reading->symbols.n && search.n_work < MAX_WORK; i++) {
         const struct symbol *symbol = &reading->symbols.item[i];
         if (symbol->kind != SYMBOL_UNKNOWN && (symbol->kind == SYMBOL_FUNCTION) == function)
             add_candidate(&search, reading->source.text + symbol->name.offset, symbol->name.length);
