@@ -2,8 +2,16 @@
 
 SPDX-License-Identifier: BSD-3-Clause
 
-PROBLEMS: name -> right-hand side f(t, y, p) (entries of y may be arrays, real or complex), states, parameters and their values,
-y(t0), output times, `floor` (what counts as nothing, by state) and `published` (t, component -> value as printed there).
+PROBLEMS: name -> a dict of
+    rhs         f(t, y, p); the entries of y and t may be arrays of one shape, real or complex
+    states, parameters, p, y0, times
+    floor       what of each state counts as nothing
+    observe     (name, {state: factor}) of each observable; without: the states
+    published   index of a state -> its end value as printed
+    breaks      times at which the solution is not smooth
+    stages, tol of the collocation; scipy: "Radau" where LSODA fails; band: of the Jacobian, for LSODA
+    differences parameters whose sensitivities are compared with differences; without: all
+    file        name of the reference
 """
 import numpy as np
 
@@ -182,7 +190,8 @@ PROBLEMS = {
         published=dict(zip(range(3), "0.1000814870318523e1 0.1228178521549917e4 0.1320554942846706e3".split()))),
     "vdpol": dict(
         rhs=vdpol, states="y1 y2", parameters="epsilon", p=[1e-6], y0=[2, 0], scipy="Radau",
-        times=[0, 1e-6, 0.1, 0.5, 0.8, 0.81, 1, 1.6, 2], floor=[1e-3, 1e-3], published=dict(zip(range(2), "0.1706167732170469e1 -0.8928097010248125".split()))),
+        times=[0, 1e-6, 0.1, 0.5, 0.8, 0.81, 1, 1.6, 2], floor=[1e-3, 1e-3],
+        published=dict(zip(range(2), "0.1706167732170469e1 -0.8928097010248125".split()))),
     "e5": dict(
         rhs=e5, states="y1 y2 y4", parameters="A B C M", p=[7.89e-10, 1.1e7, 1.13e3, 1e6], y0=[1.76e-3, 0, 0], scipy="Radau",
         times=[0, 1e-3, 1, 1e2, 1e4, 1e6, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13], floor=[1e-30, 1e-28, 1e-32],

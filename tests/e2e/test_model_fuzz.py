@@ -7,8 +7,13 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 
 import helpers as h
+
+sys.path.append(str(h.ROOT / "tests" / "property"))
+
+from ode_random import RandomModel  # noqa: E402
 
 SECONDS = 60
 LONGEST = 4096
@@ -39,8 +44,9 @@ def test_fuzzer_finds_nothing(tmp):
     # Large ones slow it down and show it nothing new.
     seeds = [path for path in (*h.ROOT.glob("models/*/*.ode"), *h.ROOT.glob("tests/fuzz/*/*.ode"))
              if path.stat().st_size < LONGEST]
-    for i, seed in enumerate(seeds):
-        shutil.copy(seed, corpus / f"seed{i}")
+    texts = [seed.read_bytes() for seed in seeds] + [RandomModel(seed).text.encode() for seed in range(100)]
+    for i, text in enumerate(texts):
+        (corpus / f"seed{i}").write_bytes(text[:LONGEST])
     done = subprocess.run([program, f"-max_total_time={SECONDS}", f"-max_len={LONGEST}", "-timeout=20",
                            "-rss_limit_mb=2048", "-seed=1", f"-dict={h.ROOT / 'tests/fuzz/text.dict'}",
                            "-print_final_stats=1", corpus], cwd=tmp, text=True, capture_output=True, errors="replace",
@@ -48,7 +54,7 @@ def test_fuzzer_finds_nothing(tmp):
     kept = [path.read_bytes()[:3000] for path in tmp.glob("*-*") if path.is_file()]
     assert done.returncode == 0 and not kept, f"{done.stderr[-3000:]}\n{kept}"
     runs = int(re.search(r"number_of_executed_units: (\d+)", done.stderr).group(1))
-    print(f"{runs} texts, {len(list(corpus.iterdir()))} kept of them and {len(seeds)} seeds")
+    print(f"{runs} texts, {len(list(corpus.iterdir()))} kept of them and of {len(texts)} seeds")
     assert runs > 1000
 
 

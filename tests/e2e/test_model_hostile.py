@@ -96,7 +96,7 @@ def test_nesting(tmp):
         expect_bad(tmp, model("[" * n))
         expect_bad(tmp, model(")" * n))
         # Without brackets there is nothing that must be kept for each level.
-        m = min(n, 200_000)
+        m = min(n, 100_000)
         for chain in ("-" * n + "k", "+-" * n + "k", "not " * n + "k", "! " * n + "k", "^".join(["k"] * m),
                       "^-".join(["k"] * m), "x**" * m + "2", "if k then 1 else " * m + "k"):
             expect(tmp, model(chain), (0, 3), deep)

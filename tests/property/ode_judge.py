@@ -45,6 +45,7 @@ class Judge:
         self.rng, self.random = random.Random(seed), np.random.default_rng(seed)
         self.states, self.parameters = list(model.rates), list(model.parameters)
         self.counts = collections.Counter()
+        self.wrong = []  # differences that do not agree though they seem good
         self.moved = {}  # (function, parameter): whether the parameter changes it
         none = [("number", 1.0) for _ in model.observables]
         self.functions = {
@@ -246,8 +247,11 @@ class Judge:
         # Both orders agree. They may do so wrongly: where a function swings faster than the step, or where it is a
         # small thing added to and taken from a large one. So all that is asked here is that this is rare.
         noise = 64 * np.finfo(LONG).eps / LONG(STEP) * abs(quantity.v[0])
-        agrees = abs(LONG(got) - best) <= 10 * error + noise + 10 * DIFFERENCE * size
+        rounding = ROUNDING * np.nan_to_num(np.max(np.abs(d[1:] - d[0])))
+        agrees = abs(LONG(got) - best) <= 10 * error + noise + 10 * DIFFERENCE * size + rounding
         self.counts["differences" if agrees else "wrong differences"] += 1
+        if not agrees:
+            self.wrong.append(f"{what} = {got!r}, difference {float(best)!r} +- {float(error):.1g} at {self.where}")
 
     # --- masks and zeros ---
     def note_use(self, function, row, leaf, quantity, j, difference):

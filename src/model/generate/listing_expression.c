@@ -3,10 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/generate/listing_internal.h"
 
-#include <assert.h>
-#include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { FIRST_STACK = 64, LATEX_WIDTH = 90 };
 

@@ -212,6 +212,12 @@ static bool is_leaf_or_its_negative(const struct program *program, const struct 
     return step_n_argument(step) == 0 || (step->op == GRAPH_NEGATE && step_n_argument(&program->step[step->arg[0]]) == 0);
 }
 
+/* 1/c, which the compiler computes: as good as a constant. */
+static bool is_constant_reciprocal(const struct program *program, const struct step *step)
+{
+    return step->op == GRAPH_RECIPROCAL && program->step[step->arg[0]].op == GRAPH_CONSTANT;
+}
+
 /* Operators with their blanks, and as many brackets as there may be, or a function's name. */
 enum { OPERATOR_WIDTH = 5, NUMBER_WIDTH = 4, STORE_WIDTH = 10 };
 
@@ -251,7 +257,8 @@ static void choose_names(const struct values *values, struct program *program, p
                 break;
             widest->is_named = true;
         }
-        step->is_named = step->label != VALUE_NONE || (step->n_use > 1 && !is_transparent(step));
+        step->is_named = step->label != VALUE_NONE ||
+                         (step->n_use > 1 && !is_transparent(step) && !is_constant_reciprocal(program, step));
     }
 }
 
