@@ -5,6 +5,7 @@
 #include "cli/command.h"
 #include "cli/contained.h"
 #include "cli/message.h"
+#include "cli/model_text.h"
 #include "cli/values.h"
 #include "model/check.h"
 #include "par/pool.h"
@@ -12,6 +13,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 struct check_call {
     const char *plugin;
@@ -242,6 +244,31 @@ static int check(void *context)
     return code;
 }
 
+/* All errors and warnings of a text, as the other commands show them; the plugin that is made of it has only the first. */
+static int tell_text(const struct check_call *call)
+{
+    struct model_text text = {.text = NULL};
+    struct error error = {.status = STATUS_OK};
+    enum model_file kind;
+    struct stat info;
+    if (stat(call->plugin, &info) || !S_ISREG(info.st_mode) || model_file_kind(call->plugin, &kind, &error) ||
+        kind != MODEL_FILE_TEXT)
+        return 0; /* model_load says what is wrong */
+    enum status status = model_text_read(&text, call->plugin, &error);
+    if (!status)
+        status = model_text_parse(&text, &error);
+    if (text.messages.n_error || (!call->json && !call->quiet))
+        model_text_print_messages(&text, (enum when)call->color);
+    model_text_fini(&text);
+    return status ? message_error(&error, (enum when)call->color) : 0;
+}
+
+static int check_contained(void *context)
+{
+    int code = tell_text(context);
+    return code ? code : check(context);
+}
+
 static int run(int argc, char **argv)
 {
     struct check_call call = {.n_point = 12, .n_thread = 4, .seed = 1};
@@ -253,7 +280,7 @@ static int run(int argc, char **argv)
             error_set(&error, STATUS_USAGE, "which model? None was given");
         call.plugin = words.positional[0];
         code = error.status ? message_usage("model check", &error, (enum when)call.color)
-                            : contained_run(check, &call, call.plugin, (enum when)call.color);
+                            : contained_run(check_contained, &call, call.plugin, (enum when)call.color);
     }
     option_list_fini(&call.set);
     option_list_fini(&call.covariate);

@@ -58,8 +58,8 @@ static void on_say(void *context, const char *line)
 static void on_begin(void *context, uint64_t n_total, uint64_t n_done_before)
 {
     struct teller *teller = context;
-    progress_init(&teller->progress, stderr, "fits", n_total, n_done_before, teller->options->progress,
-                  teller->options->color, teller->options->quiet, now_s());
+    progress_init(&teller->progress, stderr, teller->options->n_start > 1 ? "starts" : "fits", n_total, n_done_before,
+                  teller->options->progress, teller->options->color, teller->options->quiet, now_s());
     teller->begun = true;
 }
 

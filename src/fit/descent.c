@@ -340,7 +340,7 @@ static enum outcome judge_stall(struct descent *descent)
         return OUTCOME_converged;
     }
     snprintf(descent->asker->reason, sizeof descent->asker->reason,
-             "no further decrease was found although the model promises %.3g of %.6g (noise %.2g)", promise,
+             "no further decrease was found although the gradient promises %.3g of %.6g (noise %.2g)", promise,
              descent->best->f, noise);
     return OUTCOME_stalled;
 }

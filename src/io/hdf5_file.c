@@ -96,6 +96,17 @@ static enum status check_openable(const char *path, int flags, struct error *err
     return STATUS_OK;
 }
 
+/* Models and tables are what is taken for a problem file. */
+static const char *what_to_do(const char *path)
+{
+    size_t n = strlen(path);
+    if (n > 4 && !strcmp(path + n - 4, ".ode"))
+        return " but, by its name, a model: see `stiffit model show`; `stiffit import --model` makes a problem of it";
+    if (n > 4 && !strcmp(path + n - 4, ".csv"))
+        return " but, by its name, a table: `stiffit import` makes a problem file of it";
+    return "";
+}
+
 static enum status open_file(struct hdf5_file *file, const char *path, unsigned flags, struct error *error)
 {
     enum status status = check_openable(path, flags == H5F_ACC_RDWR ? O_RDWR : O_RDONLY, error);
@@ -112,7 +123,7 @@ static enum status open_file(struct hdf5_file *file, const char *path, unsigned 
     if (is_hdf5 > 0)
         status = hdf5_error(file, error, STATUS_BAD_PROBLEM, "cannot be read as HDF5; it may be truncated or damaged");
     else
-        status = error_set(error, STATUS_BAD_PROBLEM, "%s: is not an HDF5 file", path);
+        status = error_set(error, STATUS_BAD_PROBLEM, "%s: is not an HDF5 file%s", path, what_to_do(path));
     H5Eclear2(H5E_DEFAULT);
     hdf5_close(file);
     return status;

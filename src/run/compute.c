@@ -168,8 +168,9 @@ static void describe(struct compute *compute)
 {
     const struct campaign *campaign = &compute->campaign;
     const struct stiffit_model *model = &campaign->model.abi;
-    say(compute, "model %s: %u states, %u parameters, %u observables; %llu dataset%s%s; %zu worker%s, %s linear solver",
-        model->name, model->n_state, model->n_parameter, model->n_observable, (unsigned long long)campaign->n_dataset,
+    say(compute, "model %s: %u state%s, %u parameter%s, %u observable%s; %llu dataset%s%s; %zu worker%s, %s linear solver",
+        model->name, model->n_state, model->n_state == 1 ? "" : "s", model->n_parameter, model->n_parameter == 1 ? "" : "s",
+        model->n_observable, model->n_observable == 1 ? "" : "s", (unsigned long long)campaign->n_dataset,
         campaign->n_dataset == 1 ? "" : "s", campaign->n_start > 1 ? ", several starts each" : "", compute->n_worker,
         compute->n_worker == 1 ? "" : "s", engine_pool_linear_solver(compute->pool));
     uint32_t missing = model_missing_derivatives(&campaign->model);

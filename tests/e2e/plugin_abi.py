@@ -41,7 +41,7 @@ class Plugin:
         self.library = ct.CDLL(str(path))
         self.d = d = Descriptor.in_dll(self.library, "stiffit_model")
         assert d.abi_version == ABI_VERSION and d.struct_size >= ct.sizeof(Descriptor)
-        self.name, self.description = d.name.decode(), d.description.decode()
+        self.name, self.description = d.name.decode(), d.description and d.description.decode()
         self.time_unit = d.time_unit and d.time_unit.decode()
         self.t0 = d.t0
         self.n, self.n_p, self.n_h, self.n_c = d.n_state, d.n_parameter, d.n_observable, d.n_covariate

@@ -122,6 +122,23 @@ def test_fits_are_the_same(tmp):
             assert abs(c["objective"][i] - text["objective"][i]) <= 1e-6 * c["objective"][i], (name, i)
 
 
+STRETCHED = """parameter tau = 2 in [1e-3, 1e3] scale log, b = 0.6 in [0.1, 1], A = 5
+observe left = A*exp(-(t/tau)^b), gone = A*(t/tau)^b/(1 + (t/tau)^b), root = A*sqrt(t/tau)
+"""
+
+
+def test_powers_of_zero_times_something_can_be_fitted(tmp):
+    """A stretched exponential from time 0 on: the slope of x^b is infinite there, but nothing that depends on it is."""
+    model, problem = tmp / "stretched.ode", tmp / "stretched.h5"
+    model.write_text(STRETCHED, encoding="utf-8")
+    h.stiffit("model", "build", model)
+    plugin = Plugin(model.with_suffix(".so"))
+    assert plugin.call("observe", 0, [], [2, 0.6, 5], []).tolist() == [5, 0, 0]
+    assert plugin.call("observe_parameter", 0, [], [2, 0.6, 5], []).tolist() == [[0, 0, 1], [0, 0, 0], [0, 0, 0]]
+    h.stiffit("simulate", "--datasets", 3, "--model", model, "--times", "0:10:1", "--spread", 0.1, "--noise", 0.01, "-o", problem)
+    h.stiffit("run", problem)
+
+
 def test_generated_texts_are_what_their_scripts_write(tmp):
     scripts = sorted(h.ROOT.glob("models/*/make-ode.py"))
     assert len(scripts) >= 3

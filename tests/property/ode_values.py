@@ -96,7 +96,7 @@ class Samples:
         self.centre, self.turn = centre, 0
         self.noise = None
         if noisy.any():
-            self.noise = 1 + np.where(noisy, rng.uniform(-1, 1, (61, len(noisy))) * ULP, 0)
+            self.noise = 1 + np.where(noisy, rng.uniform(-1, 1, (61, len(noisy))).astype(LONG) * ULP, LONG(0))
 
     def rounded(self, v):
         if self.noise is None:
@@ -182,6 +182,7 @@ class Samples:
     def extreme(self, name, a, b):
         side = np.sign(a.v - b.v)
         result = self.choose(~(b.v < a.v) if name == "min" else ~(b.v > a.v), self.torn(side), a, b)
+        result.torn = either(result.torn, a.torn, b.torn)  # what is out of range on one side decides, too
         if result.d is not None:
             result.kink = either(result.kink, side == 0)
         return result

@@ -149,6 +149,26 @@ static void test_powers_of_nothing(void **state)
     assert_close(case_value(self, twice), pow(1.3, 2.2) * log(1.3) * log(1.3), 1e-14);
 }
 
+/* A base that is 0 because a factor of it is stays 0: its infinite slope must not come through as a NaN. */
+static void test_products_that_are_nothing(void **state)
+{
+    struct graph_case *self = *state;
+    node base = B(MULTIPLY, self->p[0], self->y[0]), ratio = B(DIVIDE, self->y[0], self->p[0]);
+    const node roots[] = {U(SQRT, base), U(CBRT, base), B(POWER, base, self->p[1]), B(POWER, base, C(0.7)),
+                          U(SQRT, ratio), B(POWER, ratio, self->p[1]), B(POWER, U(NEGATE, ratio), C(0.7))};
+    self->p_at[0] = 2;
+    self->p_at[1] = 0.8;
+    for (size_t i = 0; i < sizeof roots / sizeof *roots; i++) {
+        node slope = case_derivative(self, roots[i], GRAPH_PARAMETER, 0);
+        self->y_at[0] = 0;
+        assert_true(case_value(self, slope) == 0);
+        self->y_at[0] = i == 6 ? -1e-300 : 1e-300;
+        assert_true(case_value(self, slope) != 0);
+        self->y_at[0] = 0;
+        assert_true(isinf(case_value(self, case_derivative(self, roots[i], GRAPH_STATE, 0))));
+    }
+}
+
 /* --- branches
  * ------------------------------------------------------------------------------------------------------- */
 
@@ -350,7 +370,8 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, case_set_up, case_tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(test_every_operation), TEST(test_powers), TEST(test_powers_of_nothing), TEST(test_branches),
+        TEST(test_every_operation), TEST(test_powers), TEST(test_powers_of_nothing),
+        TEST(test_products_that_are_nothing), TEST(test_branches),
         TEST(test_pattern),
         TEST(test_normal_forms), TEST(test_long_sum), TEST(test_too_much_work), TEST(test_functions),
         TEST(test_functions_without_states),

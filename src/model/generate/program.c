@@ -73,19 +73,17 @@ static struct graph_node carried_out(const struct builder *b, value which)
     return n;
 }
 
-/* a^(b - 1) is wanted: whoever wants a^b, of which it is the derivative, may have it from there. */
+/* a^(b - 1) is wanted: whoever wants a^b, of which it is the derivative, may have it from there. Not below b = 1, where
+ * at a = 0 it would be 0 times infinity; and so not where b is only known at run time. */
 static void note_power(struct builder *b, node which, const struct graph_node *n)
 {
     const struct graph *graph = b->values->graph;
     const struct graph_node *exponent = graph_node(graph, n->arg[1]);
-    node higher = NODE_NONE;
-    if (exponent->op == GRAPH_CONSTANT) {
-        struct graph_node next = {.op = GRAPH_CONSTANT};
-        next.value = exponent->value + 1;
-        higher = graph_find(graph, next);
-    } else if (exponent->op == GRAPH_SUBTRACT && graph_is_constant(graph, exponent->arg[1], 1)) {
-        higher = exponent->arg[0];
-    }
+    if (exponent->op != GRAPH_CONSTANT || exponent->value < 0)
+        return;
+    struct graph_node next = {.op = GRAPH_CONSTANT};
+    next.value = exponent->value + 1;
+    node higher = graph_find(graph, next);
     if (higher != NODE_NONE)
         higher = graph_find(graph, graph_node_of(GRAPH_POWER, n->arg[0], higher, NODE_NONE));
     if (higher != NODE_NONE)

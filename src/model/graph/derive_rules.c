@@ -156,13 +156,55 @@ static node quotient_rule(struct graph *graph, node value, node b, node da, node
     return divided(graph, minus_multiple(graph, da, value, db), b);
 }
 
+/* May it be 0? Only what is told at a glance never is. */
+static bool may_vanish(const struct graph *graph, node a)
+{
+    for (;;) {
+        const struct graph_node *it = graph_node(graph, a);
+        switch (it->op) {
+        case GRAPH_CONSTANT: return it->value == 0;
+        case GRAPH_EXP: case GRAPH_RECIPROCAL: return false;
+        case GRAPH_NEGATE: case GRAPH_DIVIDE: a = it->arg[0]; break;
+        case GRAPH_SELECT:
+            if (it->arg[1] != 0 && it->arg[2] != 0)
+                return true;
+            a = it->arg[it->arg[1] == 0 ? 2 : 1]; /* 0 is then masked anyway */
+            break;
+        default: return true;
+        }
+    }
+}
+
+/* `made`, which is slope * da with a slope by `a` that is infinite at a = 0. Where `a` is 0 because a factor of it is, as in
+ * (dose/K)^h or sqrt(k*t), it stays 0 whatever the other factors do: there da = 0, and so is the product. */
+static node steep(struct graph *graph, node a, node da, node made)
+{
+    enum graph_op op = graph_node(graph, a)->op;
+    if (op == GRAPH_ADD || op == GRAPH_SUBTRACT || op == GRAPH_EXP || !may_vanish(graph, da))
+        return made;
+    simplify_split_sign(graph, &da);
+    bool minus = simplify_split_sign(graph, &made);
+    made = graph_select(graph, da, made, 0);
+    return minus ? negate(graph, made) : made;
+}
+
+/* Is the slope of a^b at a = 0 infinite, as far as one can see? */
+static bool is_steep_power(const struct graph *graph, node b)
+{
+    const struct graph_node *it = graph_node(graph, b);
+    return it->op != GRAPH_CONSTANT || it->value < 1;
+}
+
 /* a^b: b a^(b-1) a' + a^b log(a) b'. A constant base has a constant logarithm. */
 static node power_rule(struct graph *graph, node value, node a, node b, node da, node db)
 {
     node by_base = NODE_NONE, by_exponent = NODE_NONE;
     if (da != NODE_NONE) {
         node lower = graph_binary(graph, GRAPH_POWER, a, subtract(graph, b, one(graph)));
-        by_base = times(graph, graph_binary(graph, GRAPH_MULTIPLY, b, lower), da);
+        node slope = graph_binary(graph, GRAPH_MULTIPLY, b, lower);
+        by_base = times(graph, slope, da);
+        if (is_steep_power(graph, b))
+            by_base = steep(graph, a, da, by_base);
     }
     if (db != NODE_NONE) {
         struct graph_node base = *graph_node(graph, a);
@@ -239,8 +281,8 @@ static node function_rule(struct graph *graph, enum graph_op op, node a, node v,
 {
     switch (op) {
     case GRAPH_RECIPROCAL: return negate(graph, times(graph, square(graph, v), da));
-    case GRAPH_SQRT: return times(graph, graph_constant(graph, 0.5), divided(graph, da, v));
-    case GRAPH_CBRT: return times(graph, over(graph, 1.0 / 3, square(graph, v)), da);
+    case GRAPH_SQRT: return steep(graph, a, da, times(graph, graph_constant(graph, 0.5), divided(graph, da, v)));
+    case GRAPH_CBRT: return steep(graph, a, da, times(graph, over(graph, 1.0 / 3, square(graph, v)), da));
     case GRAPH_EXP: return times(graph, v, da);
     case GRAPH_EXPM1: return times(graph, graph_unary(graph, GRAPH_EXP, a), da); /* v + 1 cancels at small exp(a) */
     case GRAPH_LOG: return divided(graph, da, a);
