@@ -35,3 +35,37 @@ int terminal_width(FILE *file)
         return size.ws_col;
     return 80;
 }
+
+/* How many of the n > 0 bytes at `p` are one order to a terminal; 0: none. */
+static size_t order_at(const unsigned char *p, size_t n)
+{
+    if (*p < 0x20 || *p == 0x7f)
+        return 1;
+    if (*p == 0xc2 && n > 1 && p[1] >= 0x80 && p[1] < 0xa0)
+        return 2; /* U+0080 to U+009F */
+    if (*p != 0xe2 || n < 3)
+        return 0;
+    bool turns = p[1] == 0x80 ? p[2] >= 0xaa && p[2] <= 0xae : p[1] == 0x81 && p[2] >= 0xa6 && p[2] <= 0xa9;
+    return turns ? 3 : 0; /* U+202A to U+202E, U+2066 to U+2069 */
+}
+
+void terminal_put(FILE *file, const char *text, size_t n)
+{
+    for (size_t i = 0; i < n;) {
+        size_t n_order = text[i] == '\n' ? 0 : order_at((const unsigned char *)text + i, n - i);
+        fputc(n_order ? '?' : text[i], file);
+        i += n_order ? n_order : 1;
+    }
+}
+
+void terminal_put_name(FILE *file, const char *name)
+{
+    for (;;) {
+        size_t n = strcspn(name, "\n");
+        terminal_put(file, name, n);
+        if (!name[n])
+            return;
+        fputc('?', file);
+        name += n + 1;
+    }
+}

@@ -15,4 +15,10 @@ bool terminal_redraw(FILE *file, enum when when);
 /* Columns of the terminal, 80 where that is not known. */
 int terminal_width(FILE *file);
 
+/* Writes `n` bytes that may come from a stranger: what a terminal takes for orders becomes '?' (control characters but
+ * line breaks, also those of two bytes in UTF-8, and what reverses the direction of writing). */
+void terminal_put(FILE *file, const char *text, size_t n);
+/* The same for a name, whose line breaks become '?', too. */
+void terminal_put_name(FILE *file, const char *name);
+
 #endif

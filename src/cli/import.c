@@ -5,6 +5,7 @@
 #include "cli/command.h"
 #include "cli/contained.h"
 #include "cli/message.h"
+#include "cli/model_text.h"
 #include "cli/plugin_reference.h"
 #include "cli/values.h"
 #include "io/problem.h"
@@ -269,9 +270,7 @@ static enum status import_all(const struct import_options *options, const char *
     struct import_rows rows = {.n = 0};
     struct import_subjects subjects = {.n_covariate = 0};
     size_t *first = NULL;
-    const struct build_options build = {.warn = !options->quiet,
-                                        .listener = {.tell = options->quiet ? NULL : message_hear}};
-    enum status status = model_load_with(&model, options->model, NULL, &build, error);
+    enum status status = model_text_load(&model, options->model, true, options->quiet, (enum when)options->color, error);
     if (status)
         return status;
     status = choose_parameters(&parameters, options, &model, error);

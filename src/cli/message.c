@@ -13,8 +13,7 @@ static void print_head(enum when color)
 /* Names from a file may hold what a terminal takes for orders. */
 static void print_line(const char *line, size_t n)
 {
-    for (size_t i = 0; i < n; i++)
-        fputc((unsigned char)line[i] < 0x20 || line[i] == 0x7f ? '?' : line[i], stderr);
+    terminal_put(stderr, line, n);
     fputc('\n', stderr);
 }
 

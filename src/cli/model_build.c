@@ -57,6 +57,8 @@ static char *plugin_path(const struct build_call *call, const char *path)
     size_t length = strlen(name), size = length + (into_folder ? strlen(call->output) : 0) + 5;
     if (length > 4 && !strcmp(name + length - 4, ".ode"))
         length -= 4;
+    else if (length > 3 && !strcmp(name + length - 3, ".h5"))
+        length -= 3;
     char *made = malloc(size);
     if (made)
         snprintf(made, size, "%s%s%.*s.so", into_folder ? call->output : "", into_folder ? "/" : "", (int)length, name);

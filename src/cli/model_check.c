@@ -221,7 +221,7 @@ static int check(void *context)
     struct model model = {.handle = NULL};
     struct check_report *report = NULL;
     size_t n_thread = 0;
-    if (model_load(&model, call->plugin, NULL, &error))
+    if (model_text_load(&model, call->plugin, false, true, (enum when)call->color, &error))
         return message_error(&error, (enum when)call->color);
     double *p = calloc((size_t)model.abi.n_parameter + model.abi.n_covariate + 1, sizeof *p);
     enum status status = p ? choose_values(call, &model, p, p + model.abi.n_parameter, &error)
@@ -252,8 +252,8 @@ static int tell_text(const struct check_call *call)
     enum model_file kind;
     struct stat info;
     if (stat(call->plugin, &info) || !S_ISREG(info.st_mode) || model_file_kind(call->plugin, &kind, &error) ||
-        kind != MODEL_FILE_TEXT)
-        return 0; /* model_load says what is wrong */
+        kind == MODEL_FILE_PLUGIN)
+        return 0; /* loading it says what is wrong */
     enum status status = model_text_read(&text, call->plugin, &error);
     if (!status)
         status = model_text_parse(&text, &error);
@@ -288,7 +288,7 @@ static int run(int argc, char **argv)
 }
 
 const struct command command_model_check = {
-    .name = "model check", .synopsis = "MODEL.ode|PLUGIN.so",
+    .name = "model check", .synopsis = "MODEL.ode|PROBLEM.h5|PLUGIN.so",
     .summary = "derivatives, purity, threads: what a model says against what it does",
     .example = "stiffit model check build/models/robertson.so",
     .description =

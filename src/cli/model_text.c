@@ -2,11 +2,13 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/model_text.h"
 
+#include "cli/message.h"
 #include "io/problem.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum status model_file_kind(const char *path, enum model_file *kind, struct error *error)
 {
@@ -63,7 +65,9 @@ static enum status read_problem(struct model_text *text, const char *path, struc
     if (info->model_source) {
         text->text = strdup(info->model_source);
         text->n_byte = strlen(info->model_source);
-        if (!text->text)
+        free(text->origin);
+        text->origin = problem_source_origin(problem);
+        if (!text->text || !text->origin)
             status = error_set(error, STATUS_NO_MEMORY, "%s: out of memory for its model", path);
     } else {
         status = error_set(error, STATUS_BAD_MODEL, "%s: holds no model text%s%s", path,
@@ -80,12 +84,9 @@ enum status model_text_read(struct model_text *text, const char *path, struct er
     enum status status = model_file_kind(path, &kind, error);
     if (status)
         return status;
-    size_t size = strlen(path) + 20;
-    text->origin = malloc(size);
+    text->origin = strdup(strcmp(path, "-") ? path : "standard input");
     if (!text->origin)
         return error_set(error, STATUS_NO_MEMORY, "out of memory");
-    snprintf(text->origin, size, "%s%s", strcmp(path, "-") ? path : "standard input",
-             kind == MODEL_FILE_HDF5 ? ":/model/source" : "");
     if (kind == MODEL_FILE_PLUGIN)
         return error_set(error, STATUS_BAD_MODEL, "%s: a compiled plugin, not model text: it holds no equations", path);
     if (kind == MODEL_FILE_HDF5)
@@ -117,9 +118,39 @@ void model_text_fini(struct model_text *text)
     *text = (struct model_text){.text = NULL};
 }
 
+static enum status load_from_problem(struct model *model, const char *path, const struct build_options *build,
+                                     struct error *error)
+{
+    struct model_text text = {.text = NULL};
+    enum status status = model_text_read(&text, path, error);
+    if (!status)
+        status = model_load_text(model, text.text, text.n_byte, text.origin, NULL, build, error);
+    model_text_fini(&text);
+    return status;
+}
+
+enum status model_text_load(struct model *model, const char *path, bool warn, bool quiet, enum when color,
+                            struct error *error)
+{
+    const struct build_options build = {.warn = warn && !quiet, .show = model_text_show,
+                                        .listener = {.tell = quiet ? NULL : message_hear, .context = &color}};
+    enum model_file kind = MODEL_FILE_TEXT;
+    struct stat about;
+    struct error ignored;
+    bool is_problem = stat(path, &about) == 0 && S_ISREG(about.st_mode) && !model_file_kind(path, &kind, &ignored) &&
+                      kind == MODEL_FILE_HDF5;
+    return is_problem ? load_from_problem(model, path, &build, error) : model_load_with(model, path, NULL, &build, error);
+}
+
 void model_text_print_messages(const struct model_text *text, enum when color)
 {
-    text_messages_print(&text->messages, text->text, text->n_byte, text->origin, terminal_color(stderr, color), stderr);
+    model_text_show(&color, &text->messages, text->text, text->n_byte, text->origin);
+}
+
+void model_text_show(void *context, const struct text_messages *messages, const char *text, size_t n_byte,
+                     const char *origin)
+{
+    text_messages_print(messages, text, n_byte, origin, terminal_color(stderr, *(const enum when *)context), stderr);
 }
 
 void model_text_put_messages(const struct model_text *text, struct json *json)

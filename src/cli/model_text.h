@@ -5,7 +5,7 @@
 
 #include "base/json.h"
 #include "base/terminal.h"
-#include "model/text/text.h"
+#include "model/plugin.h"
 
 struct model_text {
     char *text;
@@ -26,8 +26,16 @@ enum status model_text_read(struct model_text *text, const char *path, struct er
 enum status model_text_parse(struct model_text *text, struct error *error);
 void model_text_fini(struct model_text *text);
 
+/* Loads what a command was given as a model: a plugin, text, or a problem file that carries text. Errors of a text are shown
+ * with their lines; unless `quiet`, so is what takes long, and with `warn` its warnings. */
+enum status model_text_load(struct model *model, const char *path, bool warn, bool quiet, enum when color,
+                            struct error *error);
+
 /* Errors and warnings with their lines, on standard error. */
 void model_text_print_messages(const struct model_text *text, enum when color);
+/* The same as a build_show of model/build/build.h; context: an enum when. */
+void model_text_show(void *context, const struct text_messages *messages, const char *text, size_t n_byte,
+                     const char *origin);
 /* The same as an array, for editors. */
 void model_text_put_messages(const struct model_text *text, struct json *json);
 

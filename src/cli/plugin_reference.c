@@ -2,6 +2,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/plugin_reference.h"
 
+#include "model/kind.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,9 +52,13 @@ enum status plugin_reference_init(struct plugin_reference *reference, const stru
                                   struct error *error)
 {
     if (model->source) {
+        bool named = kind_text_is_named(model->source, strlen(model->source));
         reference->source = strdup(model->source);
+        reference->name = named ? NULL : strdup(model->abi.name);
         memcpy(reference->sha256, model->sha256, sizeof reference->sha256);
-        return reference->source ? STATUS_OK : error_set(error, STATUS_NO_MEMORY, "out of memory for the model's text");
+        if (!reference->source || (!named && !reference->name))
+            return error_set(error, STATUS_NO_MEMORY, "out of memory for the model's text");
+        return STATUS_OK;
     }
     if (embed)
         return read_bytes(reference, path, error);
@@ -64,6 +70,7 @@ void plugin_reference_use(const struct plugin_reference *reference, struct probl
 {
     header->model_plugin = reference->path;
     header->model_source = reference->source;
+    header->model_name = reference->name;
     header->model_bytes = reference->bytes;
     header->n_model_byte = reference->n_byte;
     header->model_sha256 = reference->sha256[0] ? reference->sha256 : NULL;
@@ -73,6 +80,7 @@ void plugin_reference_fini(struct plugin_reference *reference)
 {
     free(reference->path);
     free(reference->source);
+    free(reference->name);
     free(reference->bytes);
     memset(reference, 0, sizeof *reference);
 }

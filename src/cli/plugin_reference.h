@@ -10,6 +10,7 @@
 struct plugin_reference {
     char *path;
     char *source;        /* model text: always whole, never by its path */
+    char *name;          /* of the model, where its text has none */
     unsigned char *bytes;
     size_t n_byte;
     char sha256[SHA256_HEX]; /* of bytes or text; "" where only the path is written: a plugin is compiled anew now and then */

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/progress.h"
 #include "cli/message.h"
+#include "cli/model_text.h"
 #include "cli/run_report.h"
 #include "run/run.h"
 
@@ -78,6 +79,12 @@ static void on_end(void *context)
     teller->begun = false;
 }
 
+static void on_show(void *context, const struct text_messages *messages, const char *text, size_t n_byte, const char *origin)
+{
+    enum when color = ((struct teller *)context)->options->color;
+    model_text_show(&color, messages, text, n_byte, origin);
+}
+
 /* The command as it was typed, quoted where a shell would need it; NULL: out of memory. */
 static char *command_line(int argc, char **argv)
 {
@@ -115,7 +122,7 @@ static int run_child(int argc, char **argv, run_stage *stage, bool is_last)
     struct run_summary summary = {.result_path = NULL};
     struct error error = {.status = STATUS_OK};
     struct teller teller = {.options = &options};
-    const struct run_hooks hooks = {on_say, on_begin, on_progress, on_end, &teller};
+    const struct run_hooks hooks = {on_say, on_begin, on_progress, on_end, on_show, &teller};
     int code = parse(&options, argc, argv);
     if (code >= 0)
         return code;

@@ -7,6 +7,7 @@
 #include "cli/message.h"
 #include "cli/show_text.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 struct show_options {
@@ -25,12 +26,33 @@ static const struct option table[] = {
 
 static struct option_table show_table(void) { return OPTION_TABLE(table); }
 
+/* What is in a file of somebody else's must not steer the terminal. JSON escapes it. */
+static enum status show_text(const struct problem_info *problem, const struct result_info *result,
+                             const struct show_summary *summary, struct error *error)
+{
+    char *text = NULL;
+    size_t n = 0;
+    FILE *memory = open_memstream(&text, &n);
+    if (memory && problem)
+        show_problem_text(memory, problem);
+    if (memory && result)
+        show_result_text(memory, result, summary);
+    bool failed = !memory || ferror(memory);
+    failed = (memory && fclose(memory)) || failed;
+    if (!failed)
+        terminal_put(stdout, text, n);
+    free(text);
+    return failed ? error_set(error, STATUS_NO_MEMORY, "out of memory for what is to be shown") : STATUS_OK;
+}
+
 static enum status show_result(struct result *result, bool json, struct error *error)
 {
     struct show_summary summary = {.n_fit = 0};
     enum status status = show_summarise(result, &summary, error);
     if (!status)
-        (json ? show_result_json : show_result_text)(stdout, result_info(result), &summary);
+        status = json ? STATUS_OK : show_text(NULL, result_info(result), &summary, error);
+    if (!status && json)
+        show_result_json(stdout, result_info(result), &summary);
     show_summary_fini(&summary);
     return status;
 }
@@ -41,21 +63,25 @@ static int show(const char *path, const struct show_options *options)
     struct error error = {.status = STATUS_OK}, problem_error = {.status = STATUS_OK};
     struct result *result = NULL;
     struct problem *problem = NULL;
-    enum status status = result_open(&result, path, &error);
+    enum status shown = STATUS_OK, status = result_open(&result, path, &error);
     if (status != STATUS_SYSTEM && problem_open(&problem, path, &problem_error)) {
         problem_close(problem);
         problem = NULL;
     }
-    if (problem && (!result || !options->json))
-        (options->json ? show_problem_json : show_problem_text)(stdout, problem_info(problem));
+    if (problem && !options->json)
+        shown = show_text(problem_info(problem), NULL, NULL, &problem_error);
+    if (problem && !result && options->json)
+        show_problem_json(stdout, problem_info(problem));
     if (problem && result && !options->json)
         fputc('\n', stdout);
     if (result)
         status = show_result(result, options->json, &error);
     else if (problem)
-        status = STATUS_OK;
+        status = shown;
     else if (status != STATUS_SYSTEM && !strstr(problem_error.message, "is a result file"))
         error = problem_error; /* it does not claim to be a result */
+    if (status && status == shown)
+        error = problem_error;
     problem_close(problem);
     result_close(result);
     return status ? message_error(&error, (enum when)options->color) : command_close_output(0);

@@ -6,6 +6,7 @@
 #include "cli/contained.h"
 #include "cli/fitted.h"
 #include "cli/message.h"
+#include "cli/model_text.h"
 #include "cli/table.h"
 
 #include <stdlib.h>
@@ -81,8 +82,7 @@ enum status simulate_table(const struct simulate_options *options, struct error 
     struct simulate_covariates covariates = {.n = 0};
     struct output output = {.file = NULL};
     char reason[160];
-    const struct build_options build = {.listener = {.tell = options->quiet ? NULL : message_hear}};
-    enum status status = model_load_with(&model, options->model, NULL, &build, error);
+    enum status status = model_text_load(&model, options->model, false, options->quiet, (enum when)options->color, error);
     if (status)
         return status;
     double *p = calloc(model.abi.n_parameter + 1, sizeof *p), *covariate = calloc(model.abi.n_covariate + 1, sizeof *p);

@@ -4,6 +4,7 @@
 
 #include "base/random.h"
 #include "cli/message.h"
+#include "cli/model_text.h"
 #include "cli/plugin_reference.h"
 #include "io/csv.h"
 
@@ -179,10 +180,10 @@ enum status simulate_synthetic(const struct simulate_options *options, struct er
 {
     struct synthetic synthetic = {.options = options};
     int digits = 1;
-    const struct build_options build = {.listener = {.tell = options->quiet ? NULL : message_hear}};
     for (int64_t n = options->n_dataset; n >= 10; n /= 10)
         digits++;
-    enum status status = model_load_with(&synthetic.model, options->model, NULL, &build, error);
+    enum status status = model_text_load(&synthetic.model, options->model, false, options->quiet, (enum when)options->color,
+                                         error);
     if (!status)
         status = simulate_grid_init(&synthetic.grid, options, &synthetic.model, error);
     if (!status)

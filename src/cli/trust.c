@@ -162,10 +162,13 @@ static enum status find_code(struct code *code, const char *path, struct error *
 
 static void print_code(const struct code *code, const char *asked)
 {
-    printf("file    %s\n", code->origin);
-    if (strcmp(asked, code->origin))
-        printf("from    %s\n", asked);
-    printf("size    %zu bytes\nsha256  %s\n", code->n_byte, code->sha256);
+    fputs("file    ", stdout);
+    terminal_put_name(stdout, code->origin);
+    if (strcmp(asked, code->origin)) {
+        fputs("\nfrom    ", stdout);
+        terminal_put_name(stdout, asked);
+    }
+    printf("\nsize    %zu bytes\nsha256  %s\n", code->n_byte, code->sha256);
 }
 
 static int add(void *context)

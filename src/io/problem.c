@@ -79,12 +79,25 @@ static void read_source(struct problem *problem)
     hdf5_column_close(&column);
 }
 
+char *problem_source_origin(const struct problem *problem)
+{
+    const char *path = problem->info.path, *name = problem->info.model_name;
+    bool named = name && *name;
+    size_t size = strlen(path) + (named ? strlen(name) : 0) + sizeof ":/model/source/.ode";
+    char *origin = malloc(size);
+    if (origin)
+        snprintf(origin, size, "%s:/model/source%s%s%s", path, named ? "/" : "", named ? name : "", named ? ".ode" : "");
+    return origin;
+}
+
 static enum status open_model(struct problem *problem, struct error *error)
 {
     struct problem_info *info = &problem->info;
     enum status status = model_attribute(problem, "plugin", &info->model_plugin, error);
     if (!status)
         status = model_attribute(problem, "sha256", &info->model_sha256, error);
+    if (!status)
+        status = model_attribute(problem, "name", &info->model_name, error);
     if (!status)
         status = read_plugin_bytes(problem, error);
     if (status)

@@ -18,6 +18,7 @@ struct problem_info {
     const unsigned char *model_bytes; /* /model/plugin */
     size_t n_model_byte;
     const char *model_source;       /* /model/source */
+    const char *model_name;         /* /model@name: what a text is called that has no name of its own */
     const char *model_sha256;
     size_t n_parameter;             /* 0: no /parameters/name, the model's own parameters are meant */
     const char *const *parameter_name;
@@ -48,6 +49,10 @@ void problem_close(struct problem *problem);
 const struct problem_info *problem_info(const struct problem *problem);
 /* The plugin's path relative to the working directory; free() it. */
 char *problem_model_path(const struct problem *problem);
+
+/* What /model/source is called in messages; its last part is the file that model_name stands for, so that a text without a
+ * name of its own is called so. free() it; NULL: out of memory. */
+char *problem_source_origin(const struct problem *problem);
 
 /* Checks everything against the model, streaming through all datasets; must succeed before blocks are read. Faults of
  * the file as a whole (unknown observable, missing parameter, lower > upper for all, scale log with a start <= 0, ids

@@ -20,7 +20,7 @@ struct group {
 static const char *const root_names[] = {"model", "parameters", "datasets", "measurements", "options", "user", "fits",
                                          "provenance"};
 static const char *const model_names[] = {"plugin", "source"};
-static const char *const model_attributes[] = {"plugin", "sha256"};
+static const char *const model_attributes[] = {"plugin", "sha256", "name"};
 static const char *const parameter_names[] = {"name", "start", "lower", "upper", "scale", "fixed", "unit"};
 static const char *const dataset_names[] = {"id", "covariates", "covariate_names", "t0"};
 static const char *const measurement_names[] = {"dataset", "time", "value", "observable", "observable_names", "sigma"};
@@ -71,7 +71,7 @@ static bool visit_model_attribute(void *context, const char *name)
     if (near)
         faults_add(faults, "/model @%.100s: unknown attribute; did you mean @%s?", name, near);
     else
-        faults_add(faults, "/model @%.100s: unknown attribute; known are @plugin and @sha256", name);
+        faults_add(faults, "/model @%.100s: unknown attribute; known are @plugin, @sha256 and @name", name);
     return faults->n < 1000;
 }
 

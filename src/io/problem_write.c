@@ -60,6 +60,8 @@ static enum status write_model(const struct hdf5_file *file, const struct proble
         status = hdf5_put_text(file, "/model", "plugin", header->model_plugin, error);
     if (!status && header->model_sha256)
         status = hdf5_put_text(file, "/model", "sha256", header->model_sha256, error);
+    if (!status && header->model_name)
+        status = hdf5_put_text(file, "/model", "name", header->model_name, error);
     if (!status && header->model_source)
         status = hdf5_write_strings(file, "/model/source", 1, &header->model_source, error);
     if (!status && header->model_bytes)

@@ -12,6 +12,7 @@
 struct problem_header {
     const char *model_plugin;         /* written as /model@plugin, or NULL */
     const char *model_source;         /* written as /model/source, or NULL */
+    const char *model_name;           /* written as /model@name where the source has none of its own, or NULL */
     const void *model_bytes;          /* embedded as /model/plugin, or NULL */
     size_t n_model_byte;
     const char *model_sha256;         /* or NULL */

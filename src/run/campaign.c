@@ -95,13 +95,20 @@ static void build_tell(void *context, const char *line)
     hooks->say(hooks->context, line);
 }
 
+static void show_errors(void *context, const struct text_messages *messages, const char *text, size_t n_byte,
+                        const char *origin)
+{
+    const struct run_hooks *hooks = ((struct build_watch *)context)->hooks;
+    hooks->show(hooks->context, messages, text, n_byte, origin);
+}
+
 static enum status load_model(struct campaign *campaign, const struct run_options *options, struct board *board,
                               const struct run_hooks *hooks, struct error *error)
 {
     struct build_watch watch = {board, hooks};
     const struct model_choice choice = {
         .given = options->model, .trust = options->trust,
-        .build = {.portable = options->portable, .warn = true,
+        .build = {.portable = options->portable, .warn = true, .show = show_errors,
                   .listener = {.beat = build_beat, .tell = build_tell, .context = &watch}}};
     counter_set(&board->phase, BOARD_LOADING_MODEL);
     return campaign_load_model(&campaign->model, campaign->problem, &choice, error);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* OK: these very bytes may run. */
 static enum status admit(const void *bytes, size_t n_byte, const struct model_choice *choice, const char *who,
@@ -59,6 +60,9 @@ static enum status load_path(struct model *model, const struct problem *problem,
         return error_set(error, STATUS_NO_MEMORY, "out of memory for the model's path");
     snprintf(who, sizeof who, "%.600s: /model@plugin names native code (%.600s)", info->path, info->model_plugin);
     enum status status = campaign_load_named(model, path, info->model_sha256, choice, who, info->path, error);
+    if (status && access(path, R_OK))
+        error_context(error, "%.600s: its /model@plugin cannot be had; give a copy with --model, or have the file made with "
+                      "`stiffit import --embed`", info->path);
     free(path);
     return status;
 }
@@ -73,9 +77,12 @@ enum status campaign_load_model(struct model *model, const struct problem *probl
     if (info->model_plugin)
         return load_path(model, problem, choice, error);
     if (info->model_source) {
-        snprintf(origin, sizeof origin, "%.600s:/model/source", info->path);
-        return model_load_text(model, info->model_source, strlen(info->model_source), origin, info->model_sha256,
-                               &choice->build, error);
+        char *source = problem_source_origin(problem);
+        enum status status = source ? model_load_text(model, info->model_source, strlen(info->model_source), source,
+                                                      info->model_sha256, &choice->build, error)
+                                    : error_set(error, STATUS_NO_MEMORY, "out of memory for the model's name");
+        free(source);
+        return status;
     }
     if (!info->model_bytes)
         return error_set(error, STATUS_BAD_MODEL, "%s: the file names no model (/model/source, /model@plugin or "

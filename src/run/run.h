@@ -11,12 +11,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct text_messages;
+
 /* What a child tells while it runs; called on its main thread. */
 struct run_hooks {
     void (*say)(void *context, const char *line);    /* one line for the user, no newline */
     void (*begin)(void *context, uint64_t n_total, uint64_t n_done_before); /* before the first fit */
     void (*progress)(void *context, uint64_t n_done, uint64_t n_failed);    /* about ten times a second */
     void (*end)(void *context);
+    /* The errors of the model's text (model/build/build.h). */
+    void (*show)(void *context, const struct text_messages *messages, const char *text, size_t n_byte, const char *origin);
     void *context;
 };
 

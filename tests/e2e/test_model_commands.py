@@ -268,6 +268,57 @@ def test_show_of_other_files(tmp):
         h.stiffit("model", command, tmp / "missing.ode", code=4)
 
 
+def test_all_errors_are_shown_by_every_command(tmp):
+    """As build shows them, once: also from the process that computes, and of text within a problem file."""
+    source, table, problem = write(tmp / "faulty.ode", FAULTY), write(tmp / "d.csv", "time,value\n1,2\n2,1\n"), tmp / "p.h5"
+    expected = h.stiffit("model", "build", source, code=3).stderr
+    assert expected.count("^") == 3 and expected.endswith("faulty.ode: 3 errors\n")
+    h.decay_problem(problem, 2)
+    importing = ["import", table, "--model", source, "-o", tmp / "n.h5"]
+    for args in [importing, importing + ["-q"],
+                 ["simulate", "--model", source, "--times", "0:1:1"], ["run", problem, "--model", source, "-q"],
+                 ["simulate", "--datasets", 2, "--model", source, "--times", "0:1:1", "-o", tmp / "n.h5"],
+                 ["model", "check", source]]:
+        assert h.stiffit(*args, code=3).stderr == expected, args
+    with h5py.File(problem, "r+") as f:
+        del f["model"]
+        f.create_group("model").create_dataset("source", data=FAULTY, dtype=h5py.string_dtype())
+    expected = expected.replace(str(source), f"{problem}:/model/source")
+    for args in [["run", problem], ["simulate", "--model", problem, "--times", "0:1:1"], ["model", "check", problem]]:
+        assert h.stiffit(*args, code=3).stderr == expected, args
+
+
+def test_commands_take_the_text_of_a_problem_file(tmp):
+    source, problem = write(tmp / "decay.ode", DECAY), tmp / "p.h5"
+    h.stiffit("simulate", "--datasets", 2, "--model", source, "--times", "0:1:1", "-o", problem)
+    assert "0 faults" in h.stiffit("model", "check", problem).stdout
+    table = h.stiffit("simulate", "--model", source, "--times", "0:1:1").stdout
+    assert h.stiffit("simulate", "--model", problem, "--times", "0:1:1").stdout == table
+    h.stiffit("model", "build", problem)
+    assert (tmp / "p.so").exists() and not (tmp / "p.h5.so").exists()
+    h.decay_problem(tmp / "q.h5", 2)
+    for args in [["model", "check", tmp / "q.h5"], ["simulate", "--model", tmp / "q.h5", "--times", "0:1:1"]]:
+        assert "holds no model text" in h.stiffit(*args, code=3).stderr
+
+
+def test_a_text_without_a_name_keeps_its_files(tmp):
+    nameless = write(tmp / "my-decay.ode", DECAY.replace("model decay", "# "))
+    table, problem = write(tmp / "d.csv", "time,value\n1,2\n2,1\n"), tmp / "p.h5"
+    h.stiffit("import", table, "--model", nameless, "-o", problem)
+    with h5py.File(problem) as f:
+        assert f["model"].attrs["name"] in ("my_decay", b"my_decay")
+    assert h.stiffit("model", "show", problem).stdout.startswith("my_decay\n")
+    assert "model my_decay: " in h.stiffit("run", problem).stderr
+    h.stiffit("import", table, "--model", problem, "-o", tmp / "again.h5")
+    assert "model my_decay: " in h.stiffit("run", tmp / "again.h5").stderr
+    with h5py.File(problem, "r+") as f: # as it was before names were kept, or made by another program
+        del f["model"].attrs["name"]
+    assert h.stiffit("model", "show", problem).stdout.startswith("source\n")
+    h.stiffit("import", table, "--model", write(tmp / "named.ode", DECAY), "-o", tmp / "named.h5")
+    with h5py.File(tmp / "named.h5") as f:
+        assert "name" not in f["model"].attrs
+
+
 def test_wrong_use(tmp):
     source = write(tmp / "decay.ode", DECAY)
     for args in [["build"], ["show"], ["new"], ["check"], ["show", source, "--latex", "--json"], ["build", source, "--jsno"],

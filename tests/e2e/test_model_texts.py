@@ -135,7 +135,8 @@ def test_powers_of_zero_times_something_can_be_fitted(tmp):
     plugin = Plugin(model.with_suffix(".so"))
     assert plugin.call("observe", 0, [], [2, 0.6, 5], []).tolist() == [5, 0, 0]
     assert plugin.call("observe_parameter", 0, [], [2, 0.6, 5], []).tolist() == [[0, 0, 1], [0, 0, 0], [0, 0, 0]]
-    h.stiffit("simulate", "--datasets", 3, "--model", model, "--times", "0:10:1", "--spread", 0.1, "--noise", 0.01, "-o", problem)
+    h.stiffit("simulate", "--datasets", 3, "--model", model, "--times", "0:10:1", "--spread", 0.1, "--noise", 0.01, "-o",
+              problem)
     h.stiffit("run", problem)
 
 

@@ -41,6 +41,24 @@ def refused(tmp, *args):
     return done
 
 
+# Clears the screen, in both spellings of ESC [, and turns the direction of writing.
+ORDERS = "\x1b[2J\u009b2J\u202e"
+
+
+def test_names_from_files_cannot_steer_the_terminal(tmp):
+    plugin = own_decay(tmp, f"a{ORDERS}\nsha256  {0:064}.so")
+    problem = small_problem(tmp / "p.h5", plugin.name)
+    text = tmp / f"t{ORDERS}.ode"
+    text.write_text("parameter k = 1\nobserve y = k*q\n", encoding="utf-8")
+    shown = [h.stiffit("trust", problem, env=private(tmp)).stdout, h.stiffit("show", problem).stdout,
+             h.stiffit("model", "build", text, code=3).stderr, refused(tmp / "other", "run", problem).stderr]
+    for words in shown:
+        assert not set(words) & {"\x1b", "\u009b", "\u202e"}, repr(words)
+    for words in shown[:2]:
+        assert "a?[2J?2J?" in words, repr(words)
+    assert shown[0].count("\nsha256 ") == 1, repr(shown[0])
+
+
 def test_trusted_code_runs_until_it_is_removed(tmp):
     plugin, env = own_decay(tmp), private(tmp)
     problem = small_problem(tmp / "p.h5", "mine.so")

@@ -105,6 +105,11 @@ static void latex_has_fractions_and_roots(void **state)
         {"a/(b + c)", "\\frac{a}{b + c}"},
         {"a*(b/c)", "a \\, \\frac{b}{c}"},
         {"a/(b/c)", "\\frac{a}{b / c}"},
+        {"exp(k1/(a/b*c))", "\\exp\\left(\\frac{k_{1}}{c \\, \\left(a / b\\right)}\\right)"}, /* a / b c is two things */
+        {"a/(b - a/c)", "\\frac{a}{b - a / c}"},
+        {"a/(b*(1/c))", "\\frac{a}{b \\, \\left(1 / c\\right)}"},
+        {"a^(-b/c)", "a^{-\\left(b / c\\right)}"},
+        {"a*2^b", "a \\cdot 2^{b}"},
         {"(a/b)^c", "\\left(\\frac{a}{b}\\right)^{c}"},
         {"a^(b/c)", "a^{b / c}"},
         {"(a + b)*c", "c \\, \\left(a + b\\right)"},

@@ -99,6 +99,13 @@ static const struct said warnings[] = {
       "3:1+1: warning: nothing that is computed needs `u`, an intermediate",
       "4:11+1: warning: nothing that is computed needs `w`, a covariate",
       "5:10+1: warning: nothing that is computed needs `c`, a constant"}},
+    {"f(a) = g(a)\ng(a) = a*k\nh(a) = a\nobserve q = h(k)",
+     {"2:1+1: warning: nothing that is computed needs `f`, a function",
+      "3:1+1: warning: nothing that is computed needs `g`, a function"}},
+    {"x' = -x\nx(0) = 1\nalag(x) = k\nfunction f(a, x) = 2",
+     {"4:1+4: warning: `alag(x) = ...` defines a function that nothing uses, and changes nothing about the state `x`",
+      "5:10+1: warning: `f(x) = ...` defines a function that nothing uses, and changes nothing about the state `x`"}},
+    {"x' = -f(k)\nx(0) = 1\nf(x) = x + 1", {}}, /* it hides the state, and is used */
     {"observe k sd 1, q = 2*k",
      {"1:26+1: warning: `o` has no `sd`, while others have one: measurements without a sigma of their",
       "2:17+1: warning: `q` has no `sd`, while others have one: measurements without a sigma of their"}},

@@ -70,7 +70,12 @@ static enum status parse(struct making *making, struct error *error)
 {
     if (making->equations)
         return STATUS_OK;
-    return text_parse(making->text, making->n_byte, making->origin, &making->equations, making->messages, error);
+    enum status status = text_parse(making->text, making->n_byte, making->origin, &making->equations, making->messages, error);
+    size_t n = making->messages->n_error;
+    if (status != STATUS_BAD_MODEL || n == 0 || !making->options->show)
+        return status;
+    making->options->show(making->options->listener.context, making->messages, making->text, making->n_byte, making->origin);
+    return error_set(error, status, "%s: %zu %s", making->origin, n, n == 1 ? "error" : "errors");
 }
 
 /* The C source. Its bytes are the text's and the generator's affair alone. */

@@ -11,6 +11,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* Hears of a text that has errors, all of them; `context` is the listener's. */
+typedef void build_show(void *context, const struct text_messages *messages, const char *text, size_t n_byte,
+                        const char *origin);
+
 /* Zero-initialised: for this CPU, with the cache, in silence. */
 struct build_options {
     bool portable; /* for any CPU of this kind; else for this very one (-march=native) */
@@ -18,6 +22,7 @@ struct build_options {
     bool anew;     /* do not look into the cache, but put the plugin there */
     bool warn;     /* tell the warnings that the text deserves */
     struct build_listener listener;
+    build_show *show; /* then `error` holds only how many errors there are; NULL: it holds the first one */
 };
 
 /* The plugin's bytes (*bytes to be freed). STATUS_BAD_MODEL: faults in the text (error says the first; `messages`,

@@ -9,10 +9,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -188,9 +190,21 @@ static void tidy(char *words, const char *folder)
         *--out = '\0';
 }
 
+/* A full disk makes compilers fail in many words, or in none. */
+static bool is_full(const char *folder)
+{
+    enum { ENOUGH = 256 << 10 };
+    struct statvfs room;
+    return statvfs(folder, &room) == 0 && (uint64_t)room.f_bavail * room.f_frsize < ENOUGH;
+}
+
 static enum status compiler_failed(const struct job *job, int wait_status, const char *words, struct error *error)
 {
     char how[100];
+    if (is_full(job->folder))
+        return error_set(error, STATUS_SYSTEM, "%s: the C compiler %s failed, and there is hardly any room left for its files "
+                         "beside %s: free some, or let TMPDIR name another place", job->request->origin,
+                         job->compiler->word[0], job->folder);
     if (WIFSIGNALED(wait_status))
         snprintf(how, sizeof how, "signal %d (%s)%s", WTERMSIG(wait_status), strsignal(WTERMSIG(wait_status)),
                  WTERMSIG(wait_status) == SIGKILL ? ", perhaps sent because memory was short" : "");

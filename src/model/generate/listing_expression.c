@@ -116,12 +116,6 @@ static void push_choices(struct listing *listing, node which, const struct item 
     push_text(listing, latex ? " & \\text{otherwise} \\end{cases}" : ")");
 }
 
-static bool is_number(const struct listing *listing, node which)
-{
-    const struct graph_node *it = graph_node(listing->equations->graph, which);
-    return it->op == GRAPH_CONSTANT && it->value >= 0;
-}
-
 /* The exponent n where a node is *base^n as the graph unrolls whole powers: the product for the lower bits of n, times the
  * square for its highest one. `most` bounds the steps of nesting: x^15 has four. */
 static unsigned whole_power(const struct listing *listing, node which, int most, node *base)
@@ -166,6 +160,27 @@ bool listing_is_swapped(const struct listing *listing, node which)
         return false;
     bool is_scaled = it->op == GRAPH_MULTIPLY && graph_node(graph, it->arg[0])->op == GRAPH_CONSTANT;
     return !is_scaled && goes_on(listing, it->op, it->arg[1]) && !goes_on(listing, it->op, it->arg[0]);
+}
+
+/* Whether a digit is what is read first: two numbers side by side need a sign between them. */
+static bool begins_with_number(const struct listing *listing, node which)
+{
+    for (;;) {
+        node base;
+        const struct graph_node *it = graph_node(listing->equations->graph, which);
+        if (listing_label_of(listing, which))
+            return false;
+        if (it->op == GRAPH_CONSTANT)
+            return it->value >= 0;
+        if (it->op == GRAPH_MULTIPLY && whole_power(listing, which, 4, &base) > 1)
+            which = base;
+        else if (it->op == GRAPH_MULTIPLY)
+            which = it->arg[listing_is_swapped(listing, which)];
+        else if (it->op == GRAPH_POWER || it->op == GRAPH_POWER_LOG)
+            which = it->arg[0];
+        else
+            return false;
+    }
 }
 
 static bool push_power(struct listing *listing, const struct item *item)
@@ -216,7 +231,7 @@ static void push_operation(struct listing *listing, const struct graph_node *it,
     if (enclosed)
         push_text(listing, listing->is_latex ? "\\left(" : "(");
     for (int i = 0; i < n; i++) {
-        bool times_number = listing->is_latex && it->op == GRAPH_MULTIPLY && i == 1 && is_number(listing, arg[1]);
+        bool times_number = listing->is_latex && it->op == GRAPH_MULTIPLY && i == 1 && begins_with_number(listing, arg[1]);
         push(listing, (struct item){.text = times_number ? " \\cdot " : form.piece[i], .may_break = may_break && i == 1});
         struct item next = part(item, arg[i], form.least[i]);
         next.plain = i == 0 ? (item->plain && !enclosed && form.piece[0][0] == '\0') || it->op == GRAPH_NEGATE

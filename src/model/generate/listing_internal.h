@@ -9,8 +9,9 @@
 #include <stdint.h>
 
 /* How tight things bind, as in man 5 stiffit-model. */
-enum binding { BIND_ANY, BIND_OR = 2, BIND_AND, BIND_NOT, BIND_COMPARISON, BIND_SUM, BIND_PRODUCT, BIND_SIGN, BIND_POWER,
-               BIND_PRIMARY };
+enum binding { BIND_ANY, BIND_OR = 2, BIND_AND, BIND_NOT, BIND_COMPARISON, BIND_SUM,
+               BIND_QUOTIENT, /* a / b where a product beside it would be without a sign: of LaTeX only */
+               BIND_PRODUCT, BIND_SIGN, BIND_POWER, BIND_PRIMARY };
 
 /* An operation is printed as piece[0], argument, piece[1], argument, ...; NULL ends it. An argument that binds less than
  * least says gets parentheses. */

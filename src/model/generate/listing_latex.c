@@ -17,7 +17,7 @@
 
 static const struct form forms[N_GRAPH_OP] = {
     [GRAPH_ADD] = INFIX(" + ", BIND_SUM, BIND_SUM, BIND_SUM, true),
-    [GRAPH_SUBTRACT] = INFIX(" - ", BIND_SUM, BIND_SUM, BIND_PRODUCT, true),
+    [GRAPH_SUBTRACT] = INFIX(" - ", BIND_SUM, BIND_SUM, BIND_QUOTIENT, true),
     [GRAPH_MULTIPLY] = INFIX(" \\, ", BIND_PRODUCT, BIND_PRODUCT, BIND_PRODUCT, true),
     [GRAPH_DIVIDE] = {{"\\frac{", "}{", "}", NULL}, BIND_POWER, {BIND_ANY, BIND_ANY}, false},
     [GRAPH_POWER] = {{"", "^{", "}", NULL}, BIND_POWER, {BIND_PRIMARY, BIND_ANY}, false},
@@ -63,9 +63,10 @@ static const struct form forms[N_GRAPH_OP] = {
     [GRAPH_NOT] = {{"\\lnot ", "", NULL, NULL}, BIND_NOT, {BIND_PRIMARY}, false},
 };
 
-/* Fractions within fractions and in exponents stay on the line. */
-static const struct form flat_divide = INFIX(" / ", BIND_PRODUCT, BIND_PRODUCT, BIND_POWER, true);
-static const struct form flat_reciprocal = {{"1 / ", "", NULL, NULL}, BIND_PRODUCT, {BIND_POWER}, true};
+/* Fractions within fractions and in exponents stay on the line; in a product they need parentheses, because a / b c is
+ * read in two ways. */
+static const struct form flat_divide = INFIX(" / ", BIND_QUOTIENT, BIND_PRODUCT, BIND_POWER, true);
+static const struct form flat_reciprocal = {{"1 / ", "", NULL, NULL}, BIND_QUOTIENT, {BIND_POWER}, true};
 
 struct form latex_form(enum graph_op op, unsigned depth)
 {

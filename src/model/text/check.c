@@ -53,16 +53,50 @@ static void check_noise(struct reading *reading)
     }
 }
 
+/* The first argument of an own function that is called as a state is; length 0: none. */
+static struct span state_argument(const struct reading *reading, const struct symbol *function)
+{
+    struct lexer lexer;
+    struct token token;
+    token_begin(&lexer, &reading->source, NULL);
+    lexer.at = function->place.offset + function->place.length;
+    do {
+        token_next(&lexer, &token);
+        uint32_t which = token.kind == TOKEN_NAME ? symbol_find(reading, token.span) : NONE;
+        if (which != NONE && reading->symbols.item[which].kind == SYMBOL_STATE)
+            return token.span;
+    } while (token.kind == TOKEN_OPEN || token.kind == TOKEN_NAME || token.kind == TOKEN_COMMA);
+    return (struct span){0, 0};
+}
+
+/* In the languages of pharmacometrics `alag(depot) = tlag` says something about a state; here it is a function. */
+static void check_unused_function(struct reading *reading, const struct symbol *function)
+{
+    struct span state = state_argument(reading, function);
+    if (state.length)
+        message_warning(&reading->source, function->place,
+                        "`%.*s(%.*s) = ...` defines a function that nothing uses, and changes nothing about the state "
+                        "`%.*s`: there are no statements about lag times and bioavailability; make the fraction a factor of "
+                        "the initial value, the lag a smooth start of the rate (man 5 stiffit-model, COMING FROM OTHER TOOLS)",
+                        SPAN_ARGUMENTS(reading, function->name), SPAN_ARGUMENTS(reading, state),
+                        SPAN_ARGUMENTS(reading, state));
+    else
+        message_warning(&reading->source, function->place, "nothing that is computed needs `%.*s`, a function",
+                        SPAN_ARGUMENTS(reading, function->name));
+}
+
 void check_unused(struct reading *reading)
 {
     check_noise(reading);
     for (uint32_t i = 0; i < reading->symbols.n; i++) {
         const struct symbol *symbol = &reading->symbols.item[i];
-        if (symbol->used || symbol->kind == SYMBOL_UNKNOWN || symbol->kind == SYMBOL_STATE ||
-            symbol->kind == SYMBOL_FUNCTION)
+        if (symbol->used || symbol->kind == SYMBOL_UNKNOWN || symbol->kind == SYMBOL_STATE)
             continue;
-        message_warning(&reading->source, symbol->place, "nothing that is computed needs `%.*s`, %s%s",
-                        SPAN_ARGUMENTS(reading, symbol->name), symbol_kind_name(symbol->kind),
-                        symbol->kind == SYMBOL_PARAMETER ? ": it cannot be estimated" : "");
+        if (symbol->kind == SYMBOL_FUNCTION)
+            check_unused_function(reading, symbol);
+        else
+            message_warning(&reading->source, symbol->place, "nothing that is computed needs `%.*s`, %s%s",
+                            SPAN_ARGUMENTS(reading, symbol->name), symbol_kind_name(symbol->kind),
+                            symbol->kind == SYMBOL_PARAMETER ? ": it cannot be estimated" : "");
     }
 }

@@ -50,7 +50,9 @@ static bool read_bounds(struct parser *parser, uint32_t *lower, uint32_t *upper)
     formulas = parser->reading->formulas.item;
     if (*upper == NONE || formulas[*upper].failed)
         return false;
-    return parser_accept(parser, TOKEN_CLOSE_BRACKET) || stop(parser, "`]`");
+    bool has_more = parser_peek(parser, 0)->kind == TOKEN_COMMA;
+    return parser_accept(parser, TOKEN_CLOSE_BRACKET) ||
+           stop(parser, has_more ? "`]` after two bounds (a number has a decimal point)" : "`]`");
 }
 
 static bool read_formula(struct parser *parser, enum formula_role role, uint32_t *formula)
@@ -177,7 +179,14 @@ void parser_covariates(struct parser *parser)
     do {
         struct stated_covariate read = {0};
         read.symbol = define_next(parser, SYMBOL_COVARIATE, "the name of a covariate", &defined);
-        good = read.symbol != NONE && parser_attributes(parser, &(struct attributes){.unit = &read.unit});
+        const struct token next = *parser_peek(parser, 0);
+        if (defined && next.kind == TOKEN_EQUAL) {
+            message_fault(&reading->source, next.span, "a covariate has no value here: each dataset brings its own; a number "
+                          "for all of them is `constant NAME = VALUE`");
+            good = false;
+        } else {
+            good = read.symbol != NONE && parser_attributes(parser, &(struct attributes){.unit = &read.unit});
+        }
         if (!defined)
             continue;
         struct stated_covariate *kept = list_add(reading, &reading->covariates, READING_MAX_SYMBOL);

@@ -2,6 +2,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/text/message.h"
 
+#include "base/terminal.h"
+
 #include <string.h>
 
 /* Of a long line only so many characters around the place are shown. */
@@ -88,7 +90,7 @@ void text_messages_print(const struct text_messages *messages, const char *text,
         const struct text_message *message = &messages->message[i];
         const char *kind = message->is_error ? "error" : "warning";
         const char *shade = message->is_error ? "\033[1;31m" : "\033[1;35m";
-        fputs(origin, out);
+        terminal_put_name(out, origin);
         if (message->line)
             fprintf(out, ":%u:%u", (unsigned)message->line, (unsigned)message->column);
         fprintf(out, ": %s%s:%s %s\n", color ? shade : "", kind, color ? "\033[0m" : "", message->text);
@@ -96,5 +98,7 @@ void text_messages_print(const struct text_messages *messages, const char *text,
             quote(&lines, message, color, out);
     }
     if (messages->n_dropped)
-        fprintf(out, "%s: %zu more message%s\n", origin, messages->n_dropped, messages->n_dropped > 1 ? "s" : "");
+        terminal_put_name(out, origin);
+    if (messages->n_dropped)
+        fprintf(out, ": %zu more message%s\n", messages->n_dropped, messages->n_dropped > 1 ? "s" : "");
 }

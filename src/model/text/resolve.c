@@ -9,11 +9,16 @@
 static void unknown_name(struct reading *reading, struct symbol *symbol, struct span at, bool as_function)
 {
     struct name_text near = {""};
-    if (message_is_kept(&reading->source))
+    const char *hint = slip_name_hint(reading, symbol->name, as_function);
+    if (!hint && message_is_kept(&reading->source))
         near = symbol_nearest(reading, symbol->name, as_function);
-    message_fault(&reading->source, at, "%s`%.*s` is not defined%s%s%s", as_function ? "the function " : "",
-                  SPAN_ARGUMENTS(reading, symbol->name), near.text[0] ? "; did you mean `" : "", near.text,
-                  near.text[0] ? "`?" : "");
+    if (hint)
+        message_fault(&reading->source, at, "%s`%.*s` is not defined: %s", as_function ? "the function " : "",
+                      SPAN_ARGUMENTS(reading, symbol->name), hint);
+    else
+        message_fault(&reading->source, at, "%s`%.*s` is not defined%s%s%s", as_function ? "the function " : "",
+                      SPAN_ARGUMENTS(reading, symbol->name), near.text[0] ? "; did you mean `" : "", near.text,
+                      near.text[0] ? "`?" : "");
     symbol->failed = true; /* once is enough */
 }
 

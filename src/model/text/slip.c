@@ -71,6 +71,20 @@ static const char *word_hint(struct parser *parser, const struct token *token)
     return NULL;
 }
 
+static bool is_digit_at(const struct reading *reading, uint32_t at)
+{
+    return at < reading->source.n_byte && reading->source.text[at] >= '0' && reading->source.text[at] <= '9';
+}
+
+/* Whether the token is or follows a comma that stands where the point of a number should. */
+static bool is_decimal_comma(const struct reading *reading, const struct token *token)
+{
+    uint32_t comma = token->kind == TOKEN_NUMBER ? token->offset - 1 : token->offset;
+    return (token->kind == TOKEN_COMMA || (token->kind == TOKEN_NUMBER && token->offset > 1)) &&
+           reading->source.text[comma] == ',' && comma > 0 && is_digit_at(reading, comma - 1) &&
+           is_digit_at(reading, comma + 1);
+}
+
 void parser_unexpected(struct parser *parser, const char *expected)
 {
     struct reading *reading = parser->reading;
@@ -102,6 +116,8 @@ void parser_unexpected(struct parser *parser, const char *expected)
         hint = "there are no arrays: write x1 for x[1]; expressions take round brackets";
     if (!hint && parser->position == AT_OPERATOR)
         hint = operator_hint(parser, &token);
+    if (is_decimal_comma(reading, &token))
+        hint = "a number has a decimal point, not a comma";
     const char *p = source->text + token.offset;
     char found[READING_MAX_NAME + 30];
     if (token.kind == TOKEN_BAD && !message_character(p, p + token.length))
@@ -137,6 +153,24 @@ const char *slip_statement_hint(const struct reading *reading, const struct toke
     const char *name = reading->source.text + token->offset;
     for (size_t i = 0; i < sizeof hints / sizeof *hints; i++)
         if (strlen(hints[i].word) == token->length && !strncmp(name, hints[i].word, token->length))
+            return hints[i].hint;
+    return NULL;
+}
+
+/* Names that other languages know. */
+const char *slip_name_hint(const struct reading *reading, struct span name, bool as_function)
+{
+    static const struct { const char *name; bool is_function; const char *hint; } hints[] = {
+        {"e", false, "Euler's number is `exp(1)`, and e^x is `exp(x)`"},
+        {"mod", true, "a remainder is `x - y*floor(x/y)`"},
+        {"fmod", true, "a remainder is `x - y*floor(x/y)`"},
+        {"round", true, "the nearest whole number is `floor(x + 0.5)`"},
+        {"delay", true, "delays are not part of the language"},
+    };
+    const char *text = reading->source.text + name.offset;
+    for (size_t i = 0; i < sizeof hints / sizeof *hints; i++)
+        if (hints[i].is_function == as_function && strlen(hints[i].name) == name.length &&
+            !strncmp(hints[i].name, text, name.length))
             return hints[i].hint;
     return NULL;
 }

@@ -75,6 +75,11 @@ static uint32_t *find_slot(const struct reading *reading, struct span name)
     }
 }
 
+uint32_t symbol_find(const struct reading *reading, struct span name)
+{
+    return reading->n_slot ? *find_slot(reading, name) : NONE;
+}
+
 static bool widen(struct reading *reading)
 {
     uint32_t n = reading->n_slot ? 2 * reading->n_slot : 256;
