@@ -157,3 +157,23 @@ WIDE void dense_multiply(const double *a, size_t n, const double *x, double *y, 
                 out[i] += column[i] * factor_j;
         }
 }
+
+/* P A = L U, so A^T x = b is U^T L^T (P x) = b. */
+WIDE void dense_solve_transposed(const double *a, size_t n, const int *pivot, double *b)
+{
+    for (size_t k = 0; k < n; k++)
+        b[k] = (b[k] - dense_dot(a + k * n, b, k)) * a[k + k * n];
+    for (size_t k = n; k-- > 0;)
+        b[k] -= dense_dot(a + k * n + k + 1, b + k + 1, n - k - 1);
+    for (size_t k = n; k-- > 0;) {
+        double head = b[pivot[k]];
+        b[pivot[k]] = b[k];
+        b[k] = head;
+    }
+}
+
+WIDE void dense_multiply_transposed(const double *a, size_t m, size_t n, const double *x, double *y)
+{
+    for (size_t j = 0; j < n; j++)
+        y[j] = dense_dot(a + j * m, x, m);
+}

@@ -28,6 +28,21 @@ enum evaluation_outcome {
     EVALUATION_NO_MEMORY
 };
 
+struct evaluation;
+
+/* The gradient of one number F that depends on predictions and noise, instead of the derivatives of each of them: for
+ * about twice the cost of a single parameter's sensitivities, however many parameters there are (adjoint.h says when
+ * it pays). Its predictions differ in bits from those with forward sensitivities and from those without any. */
+struct evaluation_adjoint {
+    /* Called once, on the worker's thread, when all predictions (and noise) are there: fills by_prediction[i] =
+     * dF/d prediction_i and, where the model has a noise function, by_noise[i]. Pure. False: the objective is not
+     * finite here, the evaluation fails as EVALUATION_MODEL_FAILED. */
+    bool (*weigh)(void *context, const struct evaluation *evaluation);
+    void *context;
+    double *by_prediction, *by_noise; /* n_row each, the caller's; by_noise only where evaluation.noise is given */
+    double *gradient;                 /* n_sens: dF/d p[sens_j], written only when the outcome is EVALUATION_OK */
+};
+
 /* The caller owns everything pointed to. */
 struct evaluation {
     /* request */
@@ -35,8 +50,10 @@ struct evaluation {
     const double *p;           /* n_parameter of the model, natural scale, finite */
     size_t n_sens;             /* 0: predictions alone. With and without differ in bits: never mix them in a search */
     const uint32_t *sens;      /* n_sens indices of model parameters, increasing */
-    int64_t max_steps;         /* integrator steps, in total */
+    int64_t max_steps;         /* integrator steps, in total; with adjoint set backward ones count too */
+    double tighter;            /* > 1: the integrator's rtol and atol are divided by it; 0: they are as they are */
     int64_t deadline_ns;       /* CLOCK_MONOTONIC; INT64_MAX = none */
+    const struct evaluation_adjoint *adjoint; /* NULL: forward sensitivities; else no d_prediction, d_noise */
 
     /* answer; the arrays are written only as far as the outcome is EVALUATION_OK, and are then all finite */
     double *prediction;        /* n_row */
@@ -60,6 +77,6 @@ struct ode_options {
 
 enum linear_solver_kind { LINEAR_AUTO, LINEAR_DENSE, LINEAR_LAPACK, LINEAR_KLU };
 
-#define ODE_OPTIONS_DEFAULT {.rtol = 1e-6, .atol = 1e-9, .linear_solver = LINEAR_AUTO}
+#define ODE_OPTIONS_DEFAULT {.rtol = 1e-7, .atol = 1e-10, .linear_solver = LINEAR_AUTO}
 
 #endif

@@ -215,6 +215,44 @@ enum linear_result linear_solve(struct linear *linear, double *b, size_t n_colum
     return info == 0 ? LINEAR_OK : LINEAR_SINGULAR;
 }
 
+static enum linear_result solve_transposed(const struct linear_plan *plan, const double *factors, const int *pivot,
+                                           double *b)
+{
+    if (plan->kind == LINEAR_DENSE) {
+        dense_solve_transposed(factors, plan->n, pivot, b);
+        return LINEAR_OK;
+    }
+    int size = (int)plan->n, one = 1, info = 0;
+    plan->dgetrs("T", &size, &one, factors, &size, pivot, b, &size, &info, 1);
+    return info == 0 ? LINEAR_OK : LINEAR_SINGULAR;
+}
+
+enum linear_result linear_solve_transposed(struct linear *linear, double *b)
+{
+    if (linear->plan->kind == LINEAR_KLU)
+        return sparse_solve_transposed(linear->sparse, b);
+    return solve_transposed(linear->plan, linear->factors, linear->pivot, b);
+}
+
+size_t linear_kept_length(const struct linear *linear)
+{
+    size_t n = linear->plan->n;
+    return linear->plan->kind == LINEAR_KLU ? 0 : n * n + n; /* a pivot in the place of a double */
+}
+
+void linear_keep(const struct linear *linear, double *kept)
+{
+    size_t n = linear->plan->n;
+    memcpy(kept, linear->factors, n * n * sizeof(double));
+    memcpy(kept + n * n, linear->pivot, n * sizeof(int));
+}
+
+enum linear_result linear_solve_transposed_kept(const struct linear *linear, const double *kept, double *b)
+{
+    size_t n = linear->plan->n;
+    return solve_transposed(linear->plan, kept, (const int *)(const void *)(kept + n * n), b);
+}
+
 void linear_multiply(struct linear *linear, const double *x, double *y, size_t n_column)
 {
     const struct linear_plan *plan = linear->plan;
@@ -227,4 +265,13 @@ void linear_multiply(struct linear *linear, const double *x, double *y, size_t n
         const double one = 1, zero = 0;
         plan->dgemm("N", "N", &size, &columns, &size, &one, linear->jacobian, &size, x, &size, &zero, y, &size, 1, 1);
     }
+}
+
+void linear_multiply_transposed(struct linear *linear, const double *x, double *y)
+{
+    const struct linear_plan *plan = linear->plan;
+    if (plan->kind == LINEAR_KLU)
+        sparse_multiply_transposed(plan->sparse, linear->jacobian, x, y);
+    else
+        dense_multiply_transposed(linear->jacobian, plan->n, plan->n, x, y);
 }

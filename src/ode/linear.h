@@ -39,7 +39,15 @@ enum linear_result { LINEAR_OK, LINEAR_SINGULAR, LINEAR_NO_MEMORY };
 enum linear_result linear_factor(struct linear *linear, double gamma);
 /* In place, n_column right-hand sides of n numbers one behind the other. */
 enum linear_result linear_solve(struct linear *linear, double *b, size_t n_column);
+/* The same with the transpose of M, one right-hand side. */
+enum linear_result linear_solve_transposed(struct linear *linear, double *b);
+/* Factors to keep: as many numbers, 0 where they cannot be (KLU); a copy of those at hand; a solve with the copy. */
+size_t linear_kept_length(const struct linear *linear);
+void linear_keep(const struct linear *linear, double *kept);
+enum linear_result linear_solve_transposed_kept(const struct linear *linear, const double *kept, double *b);
 /* y_k = J x_k */
 void linear_multiply(struct linear *linear, const double *x, double *y, size_t n_column);
+/* y = J^T x */
+void linear_multiply_transposed(struct linear *linear, const double *x, double *y);
 
 #endif

@@ -48,8 +48,7 @@ static int linear_trouble(struct workspace *ws, enum linear_result result)
     return trouble(ws, result == LINEAR_NO_MEMORY ? TROUBLE_NO_MEMORY : TROUBLE_SINGULAR);
 }
 
-/* J at (t, y), into the linear solver. */
-static int take_jacobian(struct workspace *ws, double t, const double *y, const double *f, bool rough)
+int newton_jacobian(struct workspace *ws, double t, const double *y, const double *f, bool rough)
 {
     double *jacobian = linear_jacobian(ws->linear);
     if (ws->sparse)
@@ -134,11 +133,20 @@ static int solve_state(struct workspace *ws, const struct system *s, const doubl
         memcpy(ws->y_now, s->predicted, n * sizeof(double));
         memcpy(ws->f, ws->f_predicted, n * sizeof(double));
     }
-    code = take_jacobian(ws, s->t, ws->y_now, ws->f, true);
+    code = newton_jacobian(ws, s->t, ws->y_now, ws->f, true);
     if (code != STIFFIT_OK)
         return model_trouble(ws, code);
     code = factor(ws, s);
     return code != 0 ? code : converge(ws, s, weights, tolerance);
+}
+
+/* df/dp of block k. */
+static const double *rhs_column(struct workspace *ws, size_t k)
+{
+    if (!ws->probe)
+        return ws->rhs_parameter + ws->block_parameter[k] * ws->n_state;
+    probe_combine(ws, ws->rhs_parameter, STIFFIT_USE_RHS, ws->probe_column);
+    return ws->probe_column;
 }
 
 /* (I - gamma J) s_k = predicted_k - rl1 zn1_k + gamma df/dp_k: the corrector's equation of block k, solved for the
@@ -146,7 +154,7 @@ static int solve_state(struct workspace *ws, const struct system *s, const doubl
 static int solve_sensitivities(struct workspace *ws, const struct system *s)
 {
     size_t n = ws->n_state;
-    int code = take_jacobian(ws, s->t, ws->y_now, NULL, false);
+    int code = newton_jacobian(ws, s->t, ws->y_now, NULL, false);
     if (code == STIFFIT_OK)
         code = derivatives_rhs_parameter(&ws->model, s->t, ws->y_now, ws->rhs_parameter);
     if (code != STIFFIT_OK)
@@ -155,7 +163,7 @@ static int solve_sensitivities(struct workspace *ws, const struct system *s)
         return code;
     for (size_t k = 0; k < ws->n_block; k++) {
         const double *predicted = s->predicted + (k + 1) * n, *zn1 = s->zn1 + (k + 1) * n;
-        const double *by_parameter = ws->rhs_parameter + ws->block_parameter[k] * n;
+        const double *by_parameter = rhs_column(ws, k);
         double *column = ws->columns + k * n, gamma = ws->block_rhs[k] ? s->gamma : 0;
         for (size_t i = 0; i < n; i++)
             column[i] = predicted[i] - s->rl1 * zn1[i] + gamma * by_parameter[i];
@@ -188,6 +196,8 @@ static int op_solve(SUNNonlinearSolver solver, N_Vector predicted, N_Vector corr
         code = solve_sensitivities(ws, &s);
     if (code == 0)
         ws->trouble = TROUBLE_NONE;
+    if (code == 0 && ws->tape)
+        tape_solve(ws->tape, s.t, s.gamma, s.rl1, predicted, zn1, correction);
     return code;
 }
 
@@ -231,13 +241,13 @@ int newton_rhs(sunrealtype t, N_Vector y_vector, N_Vector ydot_vector, void *wor
     double *ydot = vector_data(ydot_vector);
     int code = derivatives_rhs(&ws->model, t, y, ydot);
     if (code == STIFFIT_OK && ws->n_block) {
-        code = take_jacobian(ws, t, y, ydot, false);
+        code = newton_jacobian(ws, t, y, ydot, false);
         if (code == STIFFIT_OK)
             code = derivatives_rhs_parameter(&ws->model, t, y, ws->rhs_parameter);
         if (code == STIFFIT_OK)
             linear_multiply(ws->linear, y + n, ydot + n, ws->n_block);
         for (size_t k = 0; k < ws->n_block && code == STIFFIT_OK; k++) {
-            const double *by_parameter = ws->rhs_parameter + ws->block_parameter[k] * n;
+            const double *by_parameter = rhs_column(ws, k);
             for (size_t i = 0; i < n && ws->block_rhs[k]; i++)
                 ydot[(k + 1) * n + i] += by_parameter[i];
         }
@@ -246,6 +256,8 @@ int newton_rhs(sunrealtype t, N_Vector y_vector, N_Vector ydot_vector, void *wor
         ws->trouble = TROUBLE_MODEL;
         return code < 0 ? -1 : 1;
     }
+    if (ws->tape)
+        tape_call(ws->tape, t, y_vector, ydot_vector);
     return 0;
 }
 

@@ -15,7 +15,7 @@ enum { MAX_STUCK = 50 };
  * states come out more accurate (Robertson, rtol 1e-6: 5.8e-6 in 242 steps instead of 1.3e-5 in 278). */
 enum { ALWAYS_FACTOR = 4 };
 
-static bool finish(struct workspace *ws, enum evaluation_outcome outcome)
+bool simulation_finish(struct workspace *ws, enum evaluation_outcome outcome)
 {
     struct evaluation *evaluation = ws->evaluation;
     evaluation->outcome = outcome;
@@ -27,13 +27,13 @@ static bool finish(struct workspace *ws, enum evaluation_outcome outcome)
     return false;
 }
 
-static bool finish_model_failed(struct workspace *ws)
+bool simulation_fail_model(struct workspace *ws)
 {
     const struct model_failure *failure = &ws->model.failure;
     const char *what = failure->fatal ? "gave up" : failure->not_finite ? "gave numbers that are not finite" : "failed";
     snprintf(ws->evaluation->reason, sizeof ws->evaluation->reason, "the model's %s %s at t = %.6g",
              failure->where ? failure->where : "function", what, failure->t);
-    return finish(ws, EVALUATION_MODEL_FAILED);
+    return simulation_finish(ws, EVALUATION_MODEL_FAILED);
 }
 
 static bool finish_integrator_failed(struct workspace *ws, int flag)
@@ -42,12 +42,12 @@ static bool finish_integrator_failed(struct workspace *ws, int flag)
     const char *what = "the integrator failed";
     if (ws->trouble == TROUBLE_NO_MEMORY) {
         snprintf(evaluation->reason, sizeof evaluation->reason, "no memory for the linear solver");
-        return finish(ws, EVALUATION_NO_MEMORY);
+        return simulation_finish(ws, EVALUATION_NO_MEMORY);
     }
     bool model = flag == CV_RHSFUNC_FAIL || flag == CV_FIRST_RHSFUNC_ERR || flag == CV_REPTD_RHSFUNC_ERR ||
                  flag == CV_UNREC_RHSFUNC_ERR || ws->trouble == TROUBLE_MODEL;
     if (model && flag != CV_ERR_FAILURE)
-        return finish_model_failed(ws);
+        return simulation_fail_model(ws);
     if (flag == CV_ERR_FAILURE)
         what = "the error tests failed again and again";
     else if (flag == CV_CONV_FAILURE)
@@ -57,17 +57,25 @@ static bool finish_integrator_failed(struct workspace *ws, int flag)
         what = "rtol and atol ask for more than double precision has";
     snprintf(evaluation->reason, sizeof evaluation->reason, "%s at t = %.6g (CVODES %d)", what, evaluation->t_reached,
              flag);
-    return finish(ws, EVALUATION_ODE_FAILED);
+    return simulation_finish(ws, EVALUATION_ODE_FAILED);
 }
 
 static bool finish_stuck(struct workspace *ws)
 {
     struct evaluation *evaluation = ws->evaluation;
     if (ws->model_trouble_step >= 0 && evaluation->n_step - ws->model_trouble_step <= 2 * MAX_STUCK)
-        return finish_model_failed(ws);
+        return simulation_fail_model(ws);
     snprintf(evaluation->reason, sizeof evaluation->reason, "the step size fell to rounding at t = %.6g",
              evaluation->t_reached);
-    return finish(ws, EVALUATION_ODE_FAILED);
+    return simulation_finish(ws, EVALUATION_ODE_FAILED);
+}
+
+/* Those of the workspace, or tighter ones, down to what double precision has. */
+static void set_tolerances(struct workspace *ws)
+{
+    double by = ws->evaluation->tighter > 1 ? ws->evaluation->tighter : 1;
+    ws->rtol = fmax(ws->options.rtol / by, fmin(ws->options.rtol, 100 * DBL_EPSILON));
+    ws->atol = fmax(ws->options.atol / by, fmin(ws->options.atol, DBL_MIN / DBL_EPSILON));
 }
 
 /* Which parameters get a block of sensitivities. */
@@ -75,7 +83,7 @@ static void choose_blocks(struct workspace *ws)
 {
     const struct evaluation *evaluation = ws->evaluation;
     size_t n_block = 0;
-    for (size_t k = 0; k < evaluation->n_sens; k++) {
+    for (size_t k = 0; k < evaluation->n_sens && !evaluation->adjoint; k++) {
         uint32_t j = evaluation->sens[k];
         unsigned use = derivatives_use(ws->abi, j);
         ws->sens_block[k] = -1;
@@ -90,9 +98,19 @@ static void choose_blocks(struct workspace *ws)
         n_block++;
     }
     ws->n_block = n_block;
+    ws->probe = evaluation->adjoint && probe_begin(ws);
+    n_block = ws->n_block;
     ws->keeps_factors = n_block > 0 || ws->n_state > ALWAYS_FACTOR;
-    if (ws->bank)
+    if (ws->bank) {
         vector_bank_set_blocks(ws->bank, 1 + n_block);
+        vector_bank_trace(ws->bank, false);
+    }
+}
+
+bool simulation_fail_memory(struct workspace *ws)
+{
+    simulation_stop(ws, EVALUATION_NO_MEMORY, "no memory to keep the integrator's steps for the backward pass");
+    return false;
 }
 
 static bool set_initial_state(struct workspace *ws)
@@ -105,6 +123,10 @@ static bool set_initial_state(struct workspace *ws)
         return true;
     if (derivatives_initial_parameter(&ws->model, ws->columns) != STIFFIT_OK)
         return false;
+    if (ws->probe) {
+        probe_combine(ws, ws->columns, STIFFIT_USE_INITIAL, y + n);
+        return true;
+    }
     for (size_t k = 0; k < ws->n_block; k++) {
         uint32_t j = ws->block_parameter[k];
         if (derivatives_use(ws->abi, j) & STIFFIT_USE_INITIAL)
@@ -119,7 +141,7 @@ void simulation_stop(struct workspace *ws, enum evaluation_outcome outcome, cons
 {
     struct evaluation *evaluation = ws->evaluation;
     snprintf(evaluation->reason, sizeof evaluation->reason, "%s at t = %.6g", why, evaluation->t_reached);
-    finish(ws, outcome);
+    simulation_finish(ws, outcome);
 }
 
 /* Answers the rows of all times up to t_now, from the state in ws->y or by interpolation. False: finished. */
@@ -132,11 +154,15 @@ static bool answer_until(struct workspace *ws, double t_now, bool initial)
             if (flag != CV_SUCCESS)
                 return finish_integrator_failed(ws, flag);
         }
-        if (!observation_fill(ws, ws->i_time, ws->n_state ? vector_data(ws->y) : NULL))
-            return finish_model_failed(ws);
+        if (ws->evaluation->adjoint && !adjoint_keep(ws, ws->i_time, initial))
+            return simulation_fail_memory(ws);
+        if (ws->pass == PASS_FORWARD && !observation_fill(ws, ws->i_time, ws->n_state ? vector_data(ws->y) : NULL))
+            return simulation_fail_model(ws);
         ws->i_time++;
     }
-    return ws->i_time < task->n_time || finish(ws, EVALUATION_OK);
+    if (ws->pass == PASS_REPLAY || ws->i_time < task->n_time)
+        return true;
+    return ws->evaluation->adjoint ? adjoint_turn(ws) : simulation_finish(ws, EVALUATION_OK);
 }
 
 /* Starts the integrator on a segment from the state in ws->y. */
@@ -148,6 +174,9 @@ static bool begin_segment(struct workspace *ws, struct segment segment)
     /* CVODES refuses to start where the end is within rounding of the beginning. */
     double closest = 8 * DBL_EPSILON * fmax(fabs(t), fabs(last));
     ws->t_far = last - t > closest ? last : t + fmax(closest, DBL_MIN);
+    if (ws->tape && !adjoint_open(ws, t))
+        return simulation_fail_memory(ws);
+    ws->t = t;
     int flag = CVodeReInit(ws->cvode, t, ws->y);
     return flag == CV_SUCCESS || finish_integrator_failed(ws, flag);
 }
@@ -161,39 +190,93 @@ bool simulation_begin(struct workspace *ws, struct evaluation *evaluation)
     ws->trouble = TROUBLE_NONE;
     ws->model_trouble_step = -1;
     ws->n_stuck = 0;
+    ws->pass = PASS_FORWARD;
+    ws->tape = NULL;
     evaluation->n_step = evaluation->n_rhs = evaluation->n_jacobian = evaluation->n_factor = 0;
     evaluation->t_reached = task->t0;
+    set_tolerances(ws);
     choose_blocks(ws);
     linear_begin(ws->linear);
     ws->factor_gamma = 0;
+    if (evaluation->adjoint && !adjoint_begin(ws))
+        return simulation_fail_memory(ws);
     if (derivatives_begin(&ws->model, evaluation->p, task->covariate, task->t0, evaluation->n_sens,
                           evaluation->sens) != STIFFIT_OK)
-        return finish_model_failed(ws);
+        return simulation_fail_model(ws);
     if (ws->n_state == 0)
         return answer_until(ws, INFINITY, true);
     if (!set_initial_state(ws))
-        return finish_model_failed(ws);
+        return simulation_fail_model(ws);
     if (!answer_until(ws, task->t0, true))
         return false;
+    if (ws->pass == PASS_BACKWARD)
+        return true;
     return begin_segment(ws, (struct segment){.t_begin = task->t0, .end_time = task->n_time});
+}
+
+/* Between two chunks of an integration that is recorded: nothing of the first one's factors may show in the second. */
+static bool begin_chunk(struct workspace *ws, double t)
+{
+    linear_begin(ws->linear);
+    ws->factor_gamma = 0;
+    return begin_segment(ws, (struct segment){.t_begin = t, .end_time = ws->segment.end_time});
+}
+
+static bool end_chunk(struct workspace *ws)
+{
+    int flag = CVodeGetDky(ws->cvode, ws->t, 0, ws->y);
+    if (flag != CV_SUCCESS)
+        return finish_integrator_failed(ws, flag);
+    if (!adjoint_close(ws))
+        return false;
+    if (ws->pass == PASS_FORWARD)
+        return begin_chunk(ws, ws->t);
+    ws->pass = PASS_BACKWARD;
+    return true;
+}
+
+static bool step_backward(struct workspace *ws)
+{
+    double t;
+    if (!adjoint_step(ws, &t))
+        return false;
+    return ws->pass == PASS_BACKWARD || begin_chunk(ws, t);
+}
+
+/* The rest of a step that is recorded. */
+static bool record(struct workspace *ws)
+{
+    if (!adjoint_record(ws))
+        return false;
+    if (!answer_until(ws, ws->t, false))
+        return false;
+    if (ws->pass == PASS_BACKWARD)
+        return true;
+    if (adjoint_is_full(ws))
+        return end_chunk(ws);
+    tape_next(ws->tape);
+    return true;
 }
 
 bool simulation_step(struct workspace *ws)
 {
     struct evaluation *evaluation = ws->evaluation;
+    if (ws->pass == PASS_BACKWARD)
+        return step_backward(ws);
     if (evaluation->n_step >= evaluation->max_steps) {
         simulation_stop(ws, EVALUATION_BUDGET, "the budget of integrator steps is used up");
         return false;
     }
-    double t = evaluation->t_reached, before = t;
-    int flag = CVode(ws->cvode, ws->t_far, ws->y, &t, CV_ONE_STEP);
+    double before = ws->t;
+    int flag = CVode(ws->cvode, ws->t_far, ws->y, &ws->t, CV_ONE_STEP);
     if (flag < 0)
         return finish_integrator_failed(ws, flag);
     evaluation->n_step++;
     /* In front of a pole, or of a place where the model is not computable, steps shrink until t no longer moves. */
-    ws->n_stuck = fabs(t - before) <= 2 * DBL_EPSILON * fabs(t) ? ws->n_stuck + 1 : 0;
+    ws->n_stuck = fabs(ws->t - before) <= 2 * DBL_EPSILON * fabs(ws->t) ? ws->n_stuck + 1 : 0;
     if (ws->n_stuck >= MAX_STUCK)
         return finish_stuck(ws);
-    evaluation->t_reached = t;
-    return answer_until(ws, t, false);
+    if (ws->pass == PASS_FORWARD)
+        evaluation->t_reached = ws->t;
+    return ws->tape ? record(ws) : answer_until(ws, ws->t, false);
 }

@@ -183,3 +183,18 @@ void sparse_multiply(const struct sparse_plan *plan, const double *jacobian, con
             for (int32_t k = plan->jacobian_start[j]; k < plan->jacobian_start[j + 1]; k++)
                 y[plan->jacobian_row[k]] += jacobian[k] * x[j];
 }
+
+enum linear_result sparse_solve_transposed(struct sparse *sparse, double *b)
+{
+    int n = (int)sparse->plan->n;
+    return klu_tsolve(sparse->plan->symbolic, sparse->numeric, n, 1, b, &sparse->common) ? LINEAR_OK : LINEAR_SINGULAR;
+}
+
+void sparse_multiply_transposed(const struct sparse_plan *plan, const double *jacobian, const double *x, double *y)
+{
+    for (size_t j = 0; j < plan->n; j++) {
+        y[j] = 0;
+        for (int32_t k = plan->jacobian_start[j]; k < plan->jacobian_start[j + 1]; k++)
+            y[j] += jacobian[k] * x[plan->jacobian_row[k]];
+    }
+}

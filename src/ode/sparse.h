@@ -18,7 +18,9 @@ void sparse_free(struct sparse *sparse);
 void sparse_begin(struct sparse *sparse);
 enum linear_result sparse_factor(struct sparse *sparse, const double *jacobian, double gamma);
 enum linear_result sparse_solve(struct sparse *sparse, double *b, size_t n_column);
+enum linear_result sparse_solve_transposed(struct sparse *sparse, double *b);
 void sparse_multiply(const struct sparse_plan *plan, const double *jacobian, const double *x, double *y,
                      size_t n_column);
+void sparse_multiply_transposed(const struct sparse_plan *plan, const double *jacobian, const double *x, double *y);
 
 #endif

@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { ALIGNMENT = 64 };
 
@@ -20,6 +21,7 @@ struct vector {
 
 struct vector_bank {
     size_t n_state, n_block, n_block_max, length;
+    size_t n_vector, n_tracer;     /* tracers in use behind the blocks: 0 or vector_bank_n_tracer */
     N_Vector template;             /* owns the table of operations that all vectors share */
     struct vector *vectors, *first_free;
     double *data;
@@ -27,6 +29,8 @@ struct vector_bank {
 
 static inline struct vector_bank *bank_of(N_Vector v) { return ((struct vector *)v)->bank; }
 static inline size_t length_of(N_Vector v) { return bank_of(v)->length; }
+/* What linear operations work on: the tracers as well. */
+static inline size_t whole_of(N_Vector v) { return bank_of(v)->length + bank_of(v)->n_tracer; }
 
 double vector_block_norm(const double *x, const double *w, size_t n)
 {
@@ -37,8 +41,6 @@ double vector_block_norm(const double *x, const double *w, size_t n)
     }
     return sqrt(sum / (double)n);
 }
-
-
 
 N_Vector vector_new(struct vector_bank *bank)
 {
@@ -73,13 +75,11 @@ static void op_space(N_Vector v, sunindextype *n_real, sunindextype *n_integer)
 static sunindextype op_length(N_Vector v) { return (sunindextype)length_of(v); }
 static sunrealtype *op_pointer(N_Vector v) { return vector_data(v); }
 
-
-
 WIDE static void op_linear_sum(sunrealtype a, N_Vector xv, sunrealtype b, N_Vector yv, N_Vector zv)
 {
     const double *x = vector_data(xv), *y = vector_data(yv);
     double *z = vector_data(zv);
-    size_t n = length_of(zv);
+    size_t n = whole_of(zv);
     if (a == 1 && b == 1)
         EACH (size_t i = 0; i < n; i++)
             z[i] = x[i] + y[i];
@@ -94,18 +94,25 @@ WIDE static void op_linear_sum(sunrealtype a, N_Vector xv, sunrealtype b, N_Vect
             z[i] = a * x[i] + b * y[i];
 }
 
+/* What is no linear function of other vectors depends on none of them. */
+static inline void forget(N_Vector zv)
+{
+    memset(vector_tracers(zv), 0, bank_of(zv)->n_tracer * sizeof(double));
+}
+
 static void op_const(sunrealtype c, N_Vector zv)
 {
     double *z = vector_data(zv);
     for (size_t i = 0, n = length_of(zv); i < n; i++)
         z[i] = c;
+    forget(zv);
 }
 
 WIDE static void op_scale(sunrealtype c, N_Vector xv, N_Vector zv)
 {
     const double *x = vector_data(xv);
     double *z = vector_data(zv);
-    size_t n = length_of(zv);
+    size_t n = whole_of(zv);
     EACH (size_t i = 0; i < n; i++)
         z[i] = c * x[i];
 }
@@ -118,6 +125,7 @@ WIDE static void op_scale(sunrealtype c, N_Vector xv, N_Vector zv)
         size_t n = length_of(zv); \
         EACH (size_t i = 0; i < n; i++) \
             z[i] = (expression); \
+        forget(zv); \
     }
 ELEMENTWISE_2(op_product, x[i] * y[i])
 ELEMENTWISE_2(op_divide, x[i] / y[i])
@@ -130,6 +138,7 @@ ELEMENTWISE_2(op_divide, x[i] / y[i])
         size_t n = length_of(zv); \
         EACH (size_t i = 0; i < n; i++) \
             z[i] = (expression); \
+        forget(zv); \
     }
 ELEMENTWISE_1(op_abs, fabs(x[i]))
 ELEMENTWISE_1(op_inverse, 1 / x[i])
@@ -141,6 +150,7 @@ static void op_add_const(N_Vector xv, sunrealtype b, N_Vector zv)
     size_t n = length_of(zv);
     EACH (size_t i = 0; i < n; i++)
         z[i] = x[i] + b;
+    forget(zv);
 }
 
 static void op_compare(sunrealtype c, N_Vector xv, N_Vector zv)
@@ -149,6 +159,7 @@ static void op_compare(sunrealtype c, N_Vector xv, N_Vector zv)
     double *z = vector_data(zv);
     for (size_t i = 0, n = length_of(zv); i < n; i++)
         z[i] = fabs(x[i]) >= c ? 1 : 0;
+    forget(zv);
 }
 
 static sunbooleantype op_inverse_test(N_Vector xv, N_Vector zv)
@@ -162,6 +173,7 @@ static sunbooleantype op_inverse_test(N_Vector xv, N_Vector zv)
         else
             z[i] = 1 / x[i];
     }
+    forget(zv);
     return all;
 }
 
@@ -177,10 +189,9 @@ static sunbooleantype op_constraint_mask(N_Vector cv, N_Vector xv, N_Vector mv)
         if (bad)
             all = SUNFALSE;
     }
+    forget(mv);
     return all;
 }
-
-
 
 static sunrealtype op_dot(N_Vector xv, N_Vector yv)
 {
@@ -295,13 +306,11 @@ static sunrealtype op_min_quotient(N_Vector numerator, N_Vector denominator)
     return smallest;
 }
 
-
-
 /* z = sum c_j x_j; z may be x_0. Two vectors at a time keep the number of passes over z low. */
 WIDE static int op_linear_combination(int n_vector, sunrealtype *c, N_Vector *xs, N_Vector zv)
 {
     double *z = vector_data(zv);
-    size_t n = length_of(zv);
+    size_t n = whole_of(zv);
     const double *x = vector_data(xs[0]);
     double a = c[0];
     if (n_vector == 1) {
@@ -326,7 +335,7 @@ WIDE static int op_linear_combination(int n_vector, sunrealtype *c, N_Vector *xs
 WIDE static int op_scale_add_multi(int n_vector, sunrealtype *a, N_Vector xv, N_Vector *ys, N_Vector *zs)
 {
     const double *x = vector_data(xv);
-    size_t n = length_of(xv);
+    size_t n = whole_of(xv);
     for (int j = 0; j < n_vector; j++) {
         const double *y = vector_data(ys[j]);
         double *z = vector_data(zs[j]), factor = a[j];
@@ -378,8 +387,6 @@ static int op_wrms_norm_mask_array(int n_vector, N_Vector *xs, N_Vector *ws, N_V
     return 0;
 }
 
-
-
 static void set_operations(N_Vector_Ops ops)
 {
     ops->nvgetvectorid = op_id;
@@ -424,9 +431,10 @@ struct vector_bank *vector_bank_new(SUNContext context, size_t n_state, size_t n
         return NULL;
     size_t per_line = ALIGNMENT / sizeof(double), limit = SIZE_MAX / 16 / sizeof(double);
     bool possible = n_state && n_block && n_vector && n_state <= limit / n_block / n_vector;
-    size_t stride = (n_state * n_block + per_line - 1) / per_line * per_line;
+    size_t stride = (n_state * n_block + n_vector + VECTOR_N_EVENT + per_line - 1) / per_line * per_line;
     bank->n_state = n_state;
     bank->n_block_max = n_block;
+    bank->n_vector = n_vector;
     bank->template = N_VNewEmpty(context);
     bank->vectors = calloc(n_vector, sizeof *bank->vectors);
     if (possible)
@@ -464,3 +472,20 @@ void vector_bank_set_blocks(struct vector_bank *bank, size_t n_block)
     bank->n_block = n_block;
     bank->length = n_block * bank->n_state;
 }
+
+void vector_bank_trace(struct vector_bank *bank, bool on)
+{
+    size_t n_tracer = on ? vector_bank_n_tracer(bank) : 0;
+    bank->n_tracer = n_tracer;
+    for (size_t i = 0; on && i < bank->n_vector; i++) {
+        double *tracers = vector_bank_tracers(bank, i);
+        memset(tracers, 0, n_tracer * sizeof(double));
+        tracers[i] = 1;
+    }
+}
+
+size_t vector_bank_n_vector(const struct vector_bank *bank) { return bank->n_vector; }
+size_t vector_bank_n_tracer(const struct vector_bank *bank) { return bank->n_vector + VECTOR_N_EVENT; }
+double *vector_bank_tracers(struct vector_bank *bank, size_t i) { return vector_tracers(&bank->vectors[i].base); }
+double *vector_tracers(N_Vector v) { return vector_data(v) + bank_of(v)->length; }
+size_t vector_index(N_Vector v) { return (size_t)((struct vector *)v - bank_of(v)->vectors); }

@@ -23,6 +23,20 @@ N_Vector vector_new(struct vector_bank *bank);
 
 static inline double *vector_data(N_Vector v) { return v->content; }
 
+/* Tracers: while tracing is on, each vector carries, behind its blocks, what it is as a linear combination of all
+ * vectors of the bank as they were when tracing was (last) turned on, and of VECTOR_N_EVENT events: numbers that come
+ * from the caller. The vector operations keep them up to date: a record of what the integrator does with its
+ * vectors, whatever that is. Norms do not see them. */
+enum { VECTOR_N_EVENT = 7 };
+/* On: every vector is itself from now on. */
+void vector_bank_trace(struct vector_bank *bank, bool on);
+size_t vector_bank_n_vector(const struct vector_bank *bank);
+/* n_vector + VECTOR_N_EVENT: the length of what follows */
+size_t vector_bank_n_tracer(const struct vector_bank *bank);
+double *vector_bank_tracers(struct vector_bank *bank, size_t i_vector);
+double *vector_tracers(N_Vector v);
+size_t vector_index(N_Vector v); /* its number in the bank */
+
 /* sqrt(sum (x_i w_i)^2 / n); the norm of a whole vector is the largest one of its blocks. */
 double vector_block_norm(const double *x, const double *w, size_t n);
 

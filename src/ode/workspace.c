@@ -52,8 +52,7 @@ struct workspace *workspace_new(const struct stiffit_model *abi, const struct od
         return NULL;
     size_t n = abi->n_state, n_parameter = abi->n_parameter, n_observable = abi->n_observable;
     ws->abi = abi;
-    ws->rtol = options->rtol;
-    ws->atol = options->atol;
+    ws->options = *options;
     ws->n_state = n;
     ws->sparse = linear_plan_kind(plan) == LINEAR_KLU;
     ws->block_parameter = calloc(n_parameter + 1, sizeof *ws->block_parameter);
@@ -64,6 +63,8 @@ struct workspace *workspace_new(const struct stiffit_model *abi, const struct od
     ws->f = new_array(n, 1);
     ws->f_predicted = new_array(n, 1);
     ws->delta = new_array(n, 1);
+    ws->probe_factor = new_array(n_parameter, 1);
+    ws->probe_column = new_array(n, 1);
     ws->rhs_parameter = new_array(n, n_parameter);
     ws->columns = new_array(n, n_parameter);
     ws->h = new_array(n_observable, 1);
@@ -71,10 +72,10 @@ struct workspace *workspace_new(const struct stiffit_model *abi, const struct od
     ws->h_parameter = new_array(n_observable, n_parameter);
     ws->h_row = new_array(n_observable, n_parameter);
     ws->linear = linear_new(plan);
-    bool complete = derivatives_init(&ws->model, abi, ws->rtol, ws->atol) && ws->block_parameter && ws->block_rhs &&
+    bool complete = derivatives_init(&ws->model, abi, options->rtol, options->atol) && ws->block_parameter && ws->block_rhs &&
                     ws->sens_block && ws->block_floor && ws->y_now && ws->f && ws->f_predicted && ws->delta &&
-                        ws->rhs_parameter &&
-                    ws->columns && ws->h && ws->h_state && ws->h_parameter && ws->h_row && ws->linear;
+                    ws->probe_factor && ws->probe_column && ws->rhs_parameter && ws->columns && ws->h && ws->h_state &&
+                    ws->h_parameter && ws->h_row && ws->linear;
     if (complete && (n == 0 || make_integrator(ws)))
         return ws;
     workspace_free(ws);
@@ -91,6 +92,7 @@ void workspace_free(struct workspace *ws)
         SUNNonlinSolFree(ws->solver);
     if (ws->y)
         N_VDestroy(ws->y);
+    adjoint_free(ws->adjoint);
     vector_bank_free(ws->bank);
     if (ws->context)
         SUNContext_Free(&ws->context);
@@ -104,6 +106,8 @@ void workspace_free(struct workspace *ws)
     free(ws->f);
     free(ws->f_predicted);
     free(ws->delta);
+    free(ws->probe_factor);
+    free(ws->probe_column);
     free(ws->rhs_parameter);
     free(ws->columns);
     free(ws->h);

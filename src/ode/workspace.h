@@ -4,6 +4,8 @@
 #ifndef ODE_WORKSPACE_H
 #define ODE_WORKSPACE_H
 
+#include "ode/adjoint.h"
+#include "ode/adjoint_tape.h"
 #include "ode/derivatives.h"
 #include "ode/evaluation.h"
 #include "ode/linear.h"
@@ -19,9 +21,13 @@ struct segment {
     size_t end_time; /* task times before this index belong to it */
 };
 
+/* What a step of the simulation does; replayed is a chunk that the backward pass needs again (adjoint.h). */
+enum pass { PASS_FORWARD, PASS_BACKWARD, PASS_REPLAY };
+
 struct workspace {
     const struct stiffit_model *abi;
-    double rtol, atol;
+    struct ode_options options;
+    double rtol, atol;          /* of the evaluation under way */
     size_t slot;                /* the pool's: where it belongs */
 
     SUNContext context;
@@ -40,6 +46,10 @@ struct workspace {
     double *block_floor;        /* atol / |p| of that parameter */
     int32_t *sens_block;        /* of each wanted parameter: its block, or -1 */
 
+    bool probe;                 /* the one block is a combination of all sensitivities (probe.c) */
+    double *probe_factor;       /* n_parameter places: of each wanted one in it */
+    double *probe_column;       /* n_state */
+
     /* scratch of the nonlinear solver */
     double *y_now, *f, *f_predicted, *delta; /* n_state each */
     bool keeps_factors;         /* Newton's iteration may use those of an earlier step */
@@ -56,11 +66,15 @@ struct workspace {
     /* the evaluation under way */
     struct evaluation *evaluation;
     struct segment segment;
+    enum pass pass;
+    double t;                   /* where the integrator is */
     double t_far;               /* the last time: tells the integrator direction and scale, never where to stop */
     size_t i_time, i_row;       /* next to be answered */
     int64_t n_factor;
     int64_t model_trouble_step; /* the last step that the model disturbed, or -1 */
     int n_stuck;                /* steps in a row that did not move t */
+    struct adjoint *adjoint;    /* made by the first evaluation that asks for it */
+    struct tape *tape;          /* the adjoint's, while steps are to be recorded; else NULL */
 };
 
 /* NULL: out of memory (or the integrator's memory could not be made); options and model have been checked. */
@@ -71,15 +85,29 @@ void workspace_free(struct workspace *workspace);
 /* simulation.c: an evaluation in pieces. False: it is finished, its outcome filled in. */
 bool simulation_begin(struct workspace *workspace, struct evaluation *evaluation);
 bool simulation_step(struct workspace *workspace);
-/* Ends it from outside, between two steps. */
+/* Ends it, from outside between two steps, for this reason (to which the time is added). */
 void simulation_stop(struct workspace *workspace, enum evaluation_outcome outcome, const char *why);
+/* Ends of an evaluation; all return false. The failure is the model's last one. */
+bool simulation_finish(struct workspace *workspace, enum evaluation_outcome outcome);
+bool simulation_fail_model(struct workspace *workspace);
+bool simulation_fail_memory(struct workspace *workspace); /* for the backward pass */
 
 /* observation.c: predictions, noise and their derivatives for all rows of task time `i_time`, from the state and its
  * sensitivities at that time (blocks one behind the other). False: the model failed. */
 bool observation_fill(struct workspace *workspace, size_t i_time, const double *y);
+/* The way back, from the last time to the first: with the weights of evaluation.adjoint, adds these rows' derivatives
+ * by the state to by_state (n_state), their direct ones by the wanted parameters to gradient (n_sens). */
+bool observation_weigh(struct workspace *workspace, size_t i_time, const double *y, double *by_state, double *gradient);
+
+/* probe.c: begins it as the one block, false where no state depends on a wanted parameter; the combination of the
+ * columns of a matrix by parameter, those that have a bit of `use`. */
+bool probe_begin(struct workspace *workspace);
+void probe_combine(const struct workspace *workspace, const double *by_parameter, unsigned use, double *column);
 
 /* newton.c: the corrector, the right-hand side of state and sensitivities, and the error weights. */
 SUNNonlinearSolver newton_new(struct workspace *workspace);
+/* J at (t, y), into the linear solver; f and rough as in derivatives_jacobian. */
+int newton_jacobian(struct workspace *workspace, double t, const double *y, const double *f, bool rough);
 int newton_rhs(sunrealtype t, N_Vector y, N_Vector ydot, void *workspace);
 int newton_weights(N_Vector y, N_Vector weights, void *workspace);
 
