@@ -29,3 +29,54 @@ const char *note_name(int bit)
 {
     return bit >= 0 && (size_t)bit < sizeof notes / sizeof *notes ? notes[bit].name : NULL;
 }
+
+#define COUNT(array) (int)(sizeof(array) / sizeof *(array))
+#define PICK(array, number) ((number) >= 0 && (number) < COUNT(array) ? (array)[number] : NULL)
+
+const char *stop_name(int number)
+{
+#define X(number_, name, meaning) [number_] = #name,
+    static const char *const names[] = {STOP_LIST(X)};
+#undef X
+    return PICK(names, number);
+}
+
+const char *stop_meaning(int number)
+{
+#define X(number_, name, meaning) [number_] = meaning,
+    static const char *const meanings[] = {STOP_LIST(X)};
+#undef X
+    return PICK(meanings, number);
+}
+
+const char *lack_name(int number)
+{
+#define X(number_, name, meaning) [number_] = #name,
+    static const char *const names[] = {LACK_LIST(X)};
+#undef X
+    return PICK(names, number);
+}
+
+const char *lack_meaning(int number)
+{
+#define X(number_, name, meaning) [number_] = meaning,
+    static const char *const meanings[] = {LACK_LIST(X)};
+#undef X
+    return PICK(meanings, number);
+}
+
+const char *optimizer_name(int number)
+{
+#define X(number_, name) [number_] = #name,
+    static const char *const names[] = {OPTIMIZER_LIST(X)};
+#undef X
+    return PICK(names, number);
+}
+
+const char *gradient_name(int number)
+{
+#define X(number_, name) [number_] = #name,
+    static const char *const names[] = {GRADIENT_LIST(X)};
+#undef X
+    return PICK(names, number);
+}

@@ -41,13 +41,75 @@ bool outcome_is_success(enum outcome outcome);
     X(7, missing_values, "some measurements are missing (NaN) and were left out") \
     X(8, no_model_sigma, "no sigma is known for some or all measurements: they count with sigma 1") \
     X(9, noise_floor, "what is left to gain lies below the integrator's accuracy: a smaller --rtol would show more") \
-    X(10, no_influence, "a free parameter has no influence on the predictions at the best point: try other starts (--starts)")
+    X(10, no_influence, "a free parameter has no influence on the predictions at the best point: try other starts (--starts)") \
+    X(11, not_certified, "with tighter integrator tolerances the optimum or its value is another one: try a smaller --rtol") \
+    X(12, flat_direction, "the data do not know some combination of parameters: `stiffit show --id` names it") \
+    X(13, warm_start, "the start was the median of the pilots' parameters (--warm-start)") \
+    X(14, cold_start, "the pilots' median did not lead to a good fit: the fit from the file's start was kept (--warm-start)")
 
 enum note {
 #define X(bit, name, meaning) NOTE_##name = 1 << (bit),
     NOTE_LIST(X)
 #undef X
 };
+
+/* Which stopping test was met. */
+#define STOP_LIST(X) \
+    X(0, none, "no test was met") \
+    X(1, gradient, "the projected gradient is small") \
+    X(2, decrease, "what is left to gain is small") \
+    X(3, step, "the latest steps gained next to nothing") \
+    X(4, exact, "the residuals are zero to rounding") \
+    X(5, noise, "what is left to gain cannot be told from the integrator's errors")
+
+enum stop_test {
+#define X(number, name, meaning) STOP_##name = number,
+    STOP_LIST(X)
+#undef X
+    N_STOP
+};
+
+/* Why a parameter has no standard error. */
+#define LACK_LIST(X) \
+    X(0, none, "it has one") \
+    X(1, fixed, "it was not fitted") \
+    X(2, at_bound, "a bound holds it: the other errors are conditional on that") \
+    X(3, flat, "it is part of a direction that the data do not know") \
+    X(4, freedom, "no degrees of freedom are left to estimate the measurement error from") \
+    X(5, not_run, "there is no best point")
+
+enum lack {
+#define X(number, name, meaning) LACK_##name = number,
+    LACK_LIST(X)
+#undef X
+    N_LACK
+};
+
+/* How a fit was made. */
+#define OPTIMIZER_LIST(X) X(0, none) X(1, trf) X(2, lbfgs)
+#define GRADIENT_LIST(X) X(0, none) X(1, forward) X(2, adjoint) X(3, differences)
+
+enum optimizer {
+#define X(number, name) OPTIMIZER_##name = number,
+    OPTIMIZER_LIST(X)
+#undef X
+    N_OPTIMIZER
+};
+
+enum gradient_method {
+#define X(number, name) GRADIENT_##name = number,
+    GRADIENT_LIST(X)
+#undef X
+    N_GRADIENT
+};
+
+/* NULL beyond the last one. */
+const char *stop_name(int number);
+const char *stop_meaning(int number);
+const char *lack_name(int number);
+const char *lack_meaning(int number);
+const char *optimizer_name(int number);
+const char *gradient_name(int number);
 
 const char *note_meaning(int bit);
 const char *note_name(int bit);
