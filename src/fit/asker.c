@@ -15,11 +15,12 @@ enum { MAX_RETRY = 100 };
 bool fit_point_init(struct fit_point *point, const struct fit_asker *asker, struct arena *arena)
 {
     size_t n = asker->map.n_free, n_row = asker->objective.n_row;
-    size_t n_noise = asker->objective.likelihood ? n_row : 0;
+    size_t n_noise = asker->objective.has_noise ? n_row : 0;
+    bool has_matrix = n && asker->gradient != GRADIENT_adjoint;
     size_t count = 3 * n + asker->map.n_model + 3 * n_row + n_noise;
     double *numbers = arena_calloc(arena, count, sizeof *numbers);
-    double *d_numbers = n ? arena_calloc(arena, n_row + n_noise, n * sizeof *d_numbers) : NULL;
-    if (!numbers || (n && !d_numbers))
+    double *d_numbers = has_matrix ? arena_calloc(arena, n_row + n_noise, n * sizeof *d_numbers) : NULL;
+    if (!numbers || (has_matrix && !d_numbers))
         return false;
     point->theta = numbers;
     point->gradient = numbers + n;
@@ -30,15 +31,16 @@ bool fit_point_init(struct fit_point *point, const struct fit_asker *asker, stru
     point->residual = point->weight + n_row;
     point->noise = n_noise ? point->residual + n_row : NULL;
     point->d_prediction = d_numbers;
-    point->d_noise = n && n_noise ? d_numbers + n * n_row : NULL;
+    point->d_noise = has_matrix && n_noise ? d_numbers + n * n_row : NULL;
     point->f = NAN;
     return true;
 }
 
 struct fit_answer fit_point_answer(const struct fit_asker *asker, const struct fit_point *point)
 {
-    return (struct fit_answer){asker->map.n_free, point->prediction, point->d_prediction, point->noise,  point->d_noise,
-                               point->chain,      point->weight,     point->residual};
+    return (struct fit_answer){.n = asker->map.n_free, .prediction = point->prediction, .d_prediction = point->d_prediction,
+                               .noise = point->noise, .d_noise = point->d_noise, .chain = point->chain,
+                               .weight = point->weight, .residual = point->residual, .theta = point->theta, .p = point->p};
 }
 
 static enum asked end_fit(struct fit_asker *asker, enum outcome outcome, const char *reason)
@@ -96,15 +98,35 @@ static bool has_budget(struct fit_asker *asker)
     return true;
 }
 
-static void fill_request(struct fit_asker *asker, struct fit_point *point, int64_t max_steps)
+/* For adjoints: how the objective depends on each prediction. Called by the engine when it has them all. */
+static bool weigh(void *context, const struct evaluation *evaluation)
+{
+    struct fit_asker *asker = context;
+    struct fit_answer answer = fit_point_answer(asker, asker->asked);
+    (void)evaluation;
+    if (!isfinite(fit_objective_value(&asker->objective, &answer)))
+        return false;
+    fit_objective_slopes(&asker->objective, &answer, asker->by_prediction, asker->by_noise);
+    return true;
+}
+
+static void fill_request(struct fit_asker *asker, struct fit_point *point, bool with_derivatives,
+                         int64_t max_steps)
 {
     struct evaluation *evaluation = &asker->evaluation;
     memset(evaluation, 0, sizeof *evaluation);
+    if (with_derivatives && asker->gradient == GRADIENT_adjoint) {
+        asker->asked = point;
+        asker->adjoint = (struct evaluation_adjoint){.weigh = weigh, .context = asker, .gradient = point->gradient,
+                                                     .by_prediction = asker->by_prediction, .by_noise = asker->by_noise};
+        evaluation->adjoint = &asker->adjoint;
+    }
     evaluation->task = asker->problem->task;
     evaluation->p = point->p;
-    evaluation->n_sens = asker->map.n_free;
+    evaluation->n_sens = with_derivatives ? asker->map.n_free : 0;
     evaluation->sens = asker->map.model_index;
     evaluation->max_steps = max_steps;
+    evaluation->tighter = asker->tighter;
     evaluation->deadline_ns = deadline_after(seconds_left(asker));
     evaluation->prediction = point->prediction;
     evaluation->d_prediction = point->d_prediction;
@@ -134,21 +156,30 @@ static enum asked judge_failure(struct fit_asker *asker, bool limited_by_total)
 }
 
 /* Objective and gradient; a number that is not finite makes it a failed trial. */
-static enum asked judge_answer(struct fit_asker *asker, struct fit_point *point)
+static enum asked judge_answer(struct fit_asker *asker, struct fit_point *point, bool with_derivatives)
 {
-    fit_map_chain(&asker->map, point->p, point->chain);
+    if (with_derivatives)
+        fit_map_chain(&asker->map, point->p, point->chain);
     struct fit_answer answer = fit_point_answer(asker, point);
     point->f = fit_objective_value(&asker->objective, &answer);
     if (!isfinite(point->f))
         return fail_trial(asker, OUTCOME_model_failed, "the objective is not a finite number");
-    fit_objective_gradient(&asker->objective, &answer, point->gradient);
+    if (!with_derivatives)
+        return ASKED_OK;
+    if (asker->gradient == GRADIENT_adjoint) {
+        for (size_t j = 0; j < asker->map.n_free; j++)
+            point->gradient[j] *= point->chain[j];
+        fit_objective_add_priors(&asker->objective, &answer, point->gradient);
+    } else {
+        fit_objective_gradient(&asker->objective, &answer, point->gradient);
+    }
     for (size_t j = 0; j < asker->map.n_free; j++)
         if (!isfinite(point->gradient[j]))
             return fail_trial(asker, OUTCOME_model_failed, "the gradient of the objective is not finite");
     return ASKED_OK;
 }
 
-enum asked fit_ask(struct fit_asker *asker, struct fit_point *point)
+enum asked fit_ask(struct fit_asker *asker, struct fit_point *point, bool with_derivatives)
 {
     if (!fit_map_natural(&asker->map, point->theta, point->p))
         return fail_trial(asker, OUTCOME_model_failed, "a parameter left the range of floating-point numbers");
@@ -158,7 +189,7 @@ enum asked fit_ask(struct fit_asker *asker, struct fit_point *point)
             return ASKED_END;
         int64_t left = asker->options->max_total_steps - asker->n_step;
         bool limited_by_total = left <= asker->options->max_steps;
-        fill_request(asker, point, limited_by_total ? left : asker->options->max_steps);
+        fill_request(asker, point, with_derivatives, limited_by_total ? left : asker->options->max_steps);
         if (!asker->host->ask(asker->host->context, &evaluation, 1))
             return end_fit(asker, OUTCOME_not_run, "cancelled");
         if (evaluation->outcome == EVALUATION_TIMEOUT && seconds_left(asker) > 0 && retry < MAX_RETRY)
@@ -167,6 +198,6 @@ enum asked fit_ask(struct fit_asker *asker, struct fit_point *point)
         asker->n_step += evaluation->n_step;
         if (evaluation->outcome != EVALUATION_OK)
             return judge_failure(asker, limited_by_total);
-        return judge_answer(asker, point);
+        return judge_answer(asker, point, with_derivatives);
     }
 }

@@ -29,6 +29,11 @@ struct fit_asker {
     struct fit_map map;
     struct fit_objective objective;
     struct evaluation evaluation;
+    double tighter;         /* as in struct evaluation, for the certificate */
+    enum gradient_method gradient;     /* forward: points have d_prediction; adjoint: they have the gradient alone */
+    double *by_prediction, *by_noise;  /* n_row; for adjoints */
+    struct evaluation_adjoint adjoint;
+    struct fit_point *asked;           /* the point whose adjoint evaluation is under way */
     uint32_t notes;
     int64_t n_evaluation, n_step;
     enum outcome outcome;   /* when ASKED_END; OUTCOME_not_run: the host cancelled */
@@ -36,9 +41,18 @@ struct fit_asker {
     char reason[160];       /* of the latest failure */
 };
 
+/* How a search ended. best is NULL where not even the start could be evaluated; asker->reason says why it is no success.
+ * OUTCOME_not_run: cancelled. */
+struct search_end {
+    enum outcome outcome;
+    enum stop_test stop;
+    const struct fit_point *best;
+    int64_t n_iteration;
+};
+
 bool fit_point_init(struct fit_point *point, const struct fit_asker *asker, struct arena *arena);
-/* Evaluates point->theta, always with derivatives. */
-enum asked fit_ask(struct fit_asker *asker, struct fit_point *point);
+/* Evaluates point->theta; without derivatives, gradient and d_* are not touched (and the bits of the rest are others). */
+enum asked fit_ask(struct fit_asker *asker, struct fit_point *point, bool with_derivatives);
 struct fit_answer fit_point_answer(const struct fit_asker *asker, const struct fit_point *point);
 
 #endif

@@ -1,189 +1,110 @@
-/* Every evaluation brings the derivatives of all residuals, so each round starts from a damped Gauss-Newton model at
- * the best point. Its minimum in the box says which bounds hold. Where that adds none, libLBFGS works on the other
- * variables with the model as its metric (its first trial is the model's minimum); where it does, the point on the new
- * bounds is tried itself. Every trial is judged here; libLBFGS only proposes them.
+/* An active-set loop around libLBFGS: it works on the parameters that no bound holds, until one of them meets a bound or it
+ * finds nothing better; then the set is looked at again. Every trial is judged here; libLBFGS only proposes them. Where the
+ * derivatives of all residuals are there anyway (forward sensitivities), their triangle says what is left to gain; with a
+ * gradient alone that is guessed from the latest iterations.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/descent.h"
 
-#include "fit/gauss_newton.h"
 #include "fit/lbfgs.h"
+#include "fit/stopping.h"
 
 #include <float.h>
-
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { FEW_REJECTED = 3, MAX_REJECTED = 9, MAX_NOISY = 20, HISTORY = 5, MAX_MEMORY = 16, MAX_MISSED = 3,
-       LBFGS_MEMORY = 6 };
+enum { MEMORY = 10, HISTORY = 10, FEW_BARREN = 3, MAX_BARREN = 6, MAX_MISSED = 20 };
 
-/* Levenberg-Marquardt damping, relative to the model's diagonal. */
-static const double DAMPING_START = 1e-2, DAMPING_LEAST = 1e-10, DAMPING_RESTART = 1e-5,
-                    DAMPING_MOST = 1e8;
-/* Changes of the objective below this, relative to it, may be integrator noise. */
-static const double NOISE_LIKELY = 1e-3;
-/* Errors of the predictions, in units of the integrator's tolerance, that have to be reckoned with: local errors add up,
- * and from one point to the next the integrator takes other steps. */
-static const double ERROR_GROWTH = 30;
-/* Residuals of a millionth of the data, squared: no integrator's absolute tolerance counts beyond that. */
-static const double SAME_SQUARED = 1e-12;
-/* A promise below this is no longer worth several evaluations. */
-static const double PROMISE_IDLE = 1e-6;
-/* Residuals whose cosine with the derivatives by each parameter is below 0.01 are at right angles to them, as far as the
- * integrator's sensitivities can tell. */
-static const double PROMISE_FLAT = 1e-4;
+/* Length of the first trial: a tenth of a natural unit on a logarithmic scale, a tenth of the values on a linear one. */
+static const double FIRST_LENGTH = 0.1;
+/* Of a parameter's range, where it has one. */
+static const double LEAST_SIZE = 1e-2;
 
 struct descent {
     struct fit_asker *asker;
     size_t n;
     struct fit_point *best, *trial, points[2];
-    bool has_best;
-    double objective_scale;
-    double least_objective;      /* of residuals as large as the integrator's absolute tolerance */
-
-    struct gauss_newton model;   /* at the best point */
-
-    /* the round */
-    double *base, *place;        /* theta of libLBFGS's latest iterate and of its latest trial */
-    double *origin, *slope;      /* where its search begins, and the gradient there (loose entries) */
-    double *lbfgs_scratch;
-    int n_trial, n_taken, n_missed;       /* of this round */
-    int n_accepted;              /* iterations of libLBFGS in this round */
-    int patience;                /* iterations that it is given */
-    bool by_slopes;              /* a trial was judged by slopes: its objective would only mislead libLBFGS */
-    double first_ratio;          /* decrease over promise of the round's first trial */
-    bool ended;                  /* ASKED_END was seen */
-
-    int n_rejected;              /* rounds in a row that found nothing */
-    int n_noisy;                 /* points taken for their gradient */
-    double noise;                /* least disagreement of model and objective in those rounds */
-    double least_promise;        /* of those rounds: how short the steps have become */
-    double history[HISTORY];     /* objectives after the last rounds */
-    int n_round;
+    struct stopping stopping;
+    struct trust_model *model;  /* of the best point; NULL: no derivatives of residuals */
+    double *base, *place;       /* theta of libLBFGS's latest iterate and of its latest trial */
+    double *origin, *slope;     /* where its search begins, and the gradient there (loose entries) */
+    double *factor;             /* diagonal, n x n: what a unit of the search's variables is */
+    double *scratch;
+    uint32_t *loose;
+    size_t n_loose;
+    bool met_bound, ended;      /* the latest trial was cut at a bound; ASKED_END was seen */
+    int n_missed;               /* trials in a row that were no better */
+    double hope;                /* what the parabola through such a trial's slopes promised at most */
+    double history[HISTORY];    /* objectives after the latest iterations */
+    int n_gain;
+    double shrink;              /* of the first trial, after rounds whose trials all went too far */
+    bool is_flat;               /* the latest iterations have gained next to nothing */
     int64_t n_iteration;
+    enum stop_test met;
 };
 
-struct descent *descent_new(struct fit_asker *asker, struct arena *arena)
+static struct descent *new_search(struct fit_asker *asker, struct arena *arena)
 {
     size_t n = asker->map.n_free;
     struct descent *descent = arena_calloc(arena, 1, sizeof *descent);
-    double *vectors = arena_calloc(arena, 4 * n + 1, sizeof *vectors);
+    double *vectors = arena_calloc(arena, n + 4, (n + 1) * sizeof *vectors);
     double *scratch = arena_calloc(arena, lbfgs_scratch(n) + 1, sizeof *scratch);
-    if (!descent || !vectors || !scratch || !gauss_newton_init(&descent->model, asker, arena)
-        || !fit_point_init(&descent->points[0], asker, arena) || !fit_point_init(&descent->points[1], asker, arena))
+    uint32_t *loose = arena_calloc(arena, n + 1, sizeof *loose);
+    if (!descent || !vectors || !scratch || !loose || !fit_point_init(&descent->points[0], asker, arena)
+        || !fit_point_init(&descent->points[1], asker, arena))
         return NULL;
+    if (asker->gradient == GRADIENT_forward) {
+        descent->model = arena_calloc(arena, 1, sizeof *descent->model);
+        if (!descent->model || !trust_model_init(descent->model, asker, arena))
+            return NULL;
+    }
     descent->asker = asker;
     descent->n = n;
-    descent->best = &descent->points[0];
-    descent->trial = &descent->points[1];
-    descent->objective_scale = fit_objective_scale(&asker->objective);
-    double absolute = asker->options->absolute_accuracy;
-    descent->least_objective = absolute * absolute * fit_objective_unit(&asker->objective);
-    /* Data in tiny units are not zero. */
-    if (descent->objective_scale > 0)
-        descent->least_objective = fmin(descent->least_objective, SAME_SQUARED * descent->objective_scale);
+    descent->shrink = 1;
+    stopping_init(&descent->stopping, asker);
+    descent->trial = &descent->points[0];
     descent->base = vectors;
     descent->place = vectors + n;
     descent->origin = vectors + 2 * n;
     descent->slope = vectors + 3 * n;
-    descent->lbfgs_scratch = scratch;
+    descent->factor = vectors + 4 * n;
+    descent->scratch = scratch;
+    descent->loose = loose;
     return descent;
-}
-
-const struct fit_point *descent_best(const struct descent *descent)
-{
-    return descent->has_best ? descent->best : NULL;
-}
-
-int64_t descent_n_iteration(const struct descent *descent)
-{
-    return descent->n_iteration;
-}
-
-double descent_gradient_norm(const struct descent *descent)
-{
-    const struct fit_map *map = &descent->asker->map;
-    double norm = 0;
-    for (size_t j = 0; j < descent->n; j++) {
-        double g = descent->best->gradient[j], theta = descent->best->theta[j];
-        bool held = (theta <= map->lower[j] && g > 0) || (theta >= map->upper[j] && g < 0);
-        norm = !held && fabs(g) > norm ? fabs(g) : norm;
-    }
-    return norm;
-}
-
-static double absolute_tolerance(const struct descent *descent)
-{
-    double f = fabs(descent->best->f), scale = descent->objective_scale;
-    if (descent->asker->objective.likelihood)
-        return descent->asker->options->f_tolerance * fmax(1, f);
-    /* The other terms are the rounding errors of a sum of squares of differences. */
-    return descent->asker->options->f_tolerance * f + 1e-15 * sqrt(f * scale) + 1e-30 * scale + DBL_MIN;
-}
-
-/* What counts as a large change of the objective. */
-static double size_of(const struct descent *descent, double f)
-{
-    const struct fit_objective *objective = &descent->asker->objective;
-    return objective->likelihood ? fmax(fabs(f), 0.5 * (double)objective->n_row) : fabs(f);
-}
-
-/* The decrease from best to trial as their gradients tell it (trapezoidal rule along the way). */
-static double decrease_by_slopes(const struct descent *descent)
-{
-    double sum = 0;
-    for (size_t j = 0; j < descent->n; j++)
-        sum -= 0.5 * (descent->best->gradient[j] + descent->trial->gradient[j])
-             * (descent->trial->theta[j] - descent->best->theta[j]);
-    return sum;
-}
-
-/* Close to the optimum the integrator's noise hides the decrease of the objective, but hardly that of the gradient
- * (Hager & Zhang 2005 build their approximate Wolfe conditions on this). So small changes are judged by the slopes. The
- * noise is what the two disagree by. */
-static double judge_decrease(struct descent *descent)
-{
-    double by_value = descent->best->f - descent->trial->f, by_slopes = decrease_by_slopes(descent);
-    double limit = NOISE_LIKELY * size_of(descent, descent->best->f);
-    descent->noise = fmin(descent->noise, fabs(by_value - by_slopes));
-    bool small = descent->model.promise <= limit && fabs(by_value) <= limit && fabs(by_slopes) <= limit;
-    if (!small || descent->n_noisy >= MAX_NOISY)
-        return by_value;
-    if (by_value > 0 && by_slopes > 0)
-        return by_value;
-    /* From here on a line search on values is of no use. */
-    descent->by_slopes = fabs(by_value - by_slopes) > descent->model.promise;
-    double left_at_trial = gauss_newton_decrement(&descent->model, descent->trial->gradient);
-    double left_at_best = gauss_newton_decrement(&descent->model, descent->best->gradient);
-    if (left_at_trial > 0.5 * left_at_best)
-        return fmin(by_value, by_slopes);
-    descent->n_noisy += by_slopes > 0;
-    return by_slopes;
-}
-
-/* Evaluates the trial and makes it the best point where it is better. ASKED_OK even where it is not. */
-static enum asked try_point(struct descent *descent, bool *better)
-{
-    enum asked asked = fit_ask(descent->asker, descent->trial);
-    *better = false;
-    descent->ended = asked == ASKED_END;
-    bool first = descent->n_trial++ == 0;
-    if (asked != ASKED_OK)
-        return asked;
-    double decrease = judge_decrease(descent);
-    if (first && descent->model.promise > 0)
-        descent->first_ratio = decrease / descent->model.promise;
-    *better = decrease > 0;
-    return ASKED_OK;
 }
 
 static void take_trial(struct descent *descent)
 {
-    struct fit_point *old = descent->best;
+    struct fit_point *old = descent->best ? descent->best : &descent->points[1];
     descent->best = descent->trial;
     descent->trial = old;
-    descent->model.is_current = false;
-    descent->n_taken++;
+    if (descent->model)
+        descent->model->is_current = false;
+    descent->stopping.noise = INFINITY;
+    descent->hope = 0;
+}
+
+/* What is left to gain at the best point; infinite where nothing is known of it. */
+static double promise(struct descent *descent)
+{
+    struct trust_model *model = descent->model;
+    if (!model || (!model->is_current && !trust_model_update(model, descent->best)))
+        return INFINITY;
+    return trust_model_promise_free(model, descent->best);
+}
+
+/* A trial that was no better: what value and slopes disagree by, and where the slopes on the way put the minimum. */
+static void note_miss(struct descent *descent)
+{
+    const struct fit_point *best = descent->best, *trial = descent->trial;
+    double at_best = 0, at_trial = 0, by_slopes = stopping_by_slopes(descent->asker, best, trial);
+    descent->stopping.noise = fmin(descent->stopping.noise, fabs(best->f - trial->f - by_slopes));
+    for (size_t j = 0; j < descent->n; j++) {
+        at_best += best->gradient[j] * (trial->theta[j] - best->theta[j]);
+        at_trial += trial->gradient[j] * (trial->theta[j] - best->theta[j]);
+    }
+    if (at_best < 0 && at_trial > at_best)
+        descent->hope = fmax(descent->hope, 0.5 * at_best * at_best / (at_trial - at_best));
 }
 
 /* Puts x (loose entries) into the trial's theta, cut back to the box along the way from the latest iterate. Returns how
@@ -191,12 +112,11 @@ static void take_trial(struct descent *descent)
 static double place_trial(struct descent *descent, const double *x)
 {
     const struct fit_map *map = &descent->asker->map;
-    const struct quadratic_box *box = &descent->model.box;
     double *theta = descent->trial->theta, part = 1, hit_bound = 0;
     size_t hit = descent->n;
     memcpy(theta, descent->base, descent->n * sizeof *theta);
-    for (size_t k = 0; k < box->n_loose; k++) {
-        size_t j = box->loose[k];
+    for (size_t k = 0; k < descent->n_loose; k++) {
+        size_t j = descent->loose[k];
         double bound = x[k] < map->lower[j] ? map->lower[j] : x[k] > map->upper[j] ? map->upper[j] : x[k];
         /* Within rounding of the bound it is on it. */
         if (fabs(x[k] - bound) <= 1e-13 * (1 + fabs(bound)))
@@ -208,8 +128,8 @@ static double place_trial(struct descent *descent, const double *x)
             hit_bound = bound;
         }
     }
-    for (size_t k = 0; k < box->n_loose; k++) {
-        size_t j = box->loose[k];
+    for (size_t k = 0; k < descent->n_loose; k++) {
+        size_t j = descent->loose[k];
         double value = part < 1 ? theta[j] + part * (x[k] - theta[j]) : x[k];
         theta[j] = value < map->lower[j] ? map->lower[j] : value > map->upper[j] ? map->upper[j] : value;
     }
@@ -218,205 +138,197 @@ static double place_trial(struct descent *descent, const double *x)
     return part;
 }
 
-static bool lbfgs_trial(void *context, const double *x, double *f, double *gradient)
+/* x with every entry clipped into the box by itself. */
+static void project_trial(struct descent *descent, const double *x)
 {
-    struct descent *descent = context;
-    double part = place_trial(descent, x);
-    if (!(part > 0))
-        return false;
-    bool better;
-    if (try_point(descent, &better) != ASKED_OK)
-        return false;
-    *f = descent->trial->f;
-    for (size_t k = 0; k < descent->model.box.n_loose; k++)
-        gradient[k] = descent->trial->gradient[descent->model.box.loose[k]];
-    memcpy(descent->place, descent->trial->theta, descent->n * sizeof *descent->place);
-    if (better)
-        take_trial(descent);
-    descent->n_missed = better ? 0 : descent->n_missed + 1;
-    return part >= 1 && !descent->by_slopes && descent->n_missed < MAX_MISSED;
+    const struct fit_map *map = &descent->asker->map;
+    memcpy(descent->trial->theta, descent->base, descent->n * sizeof *descent->base);
+    for (size_t k = 0; k < descent->n_loose; k++) {
+        size_t j = descent->loose[k];
+        descent->trial->theta[j] = fmin(map->upper[j], fmax(map->lower[j], x[k]));
+    }
 }
 
-static bool lbfgs_accepted(void *context, double slope_ratio)
+/* Asks for the trial; `better`: it has become the best point. */
+static enum asked ask(struct descent *descent, bool *better)
+{
+    *better = false;
+    enum asked asked = fit_ask(descent->asker, descent->trial, true);
+    descent->ended = asked == ASKED_END;
+    /* A hair's breadth from a bound, a step onto it is lost in rounding, but leads on. */
+    double limit = descent->best->f + (descent->met_bound ? 4 * DBL_EPSILON * fabs(descent->best->f) : 0);
+    if (asked == ASKED_OK && (descent->trial->f < descent->best->f || (descent->met_bound && descent->trial->f <= limit))) {
+        *better = true;
+        take_trial(descent);
+    } else if (asked == ASKED_OK) {
+        note_miss(descent);
+    }
+    descent->n_missed = *better ? 0 : descent->n_missed + 1;
+    return asked;
+}
+
+static bool try_point(void *context, const double *x, double *f, double *gradient)
 {
     struct descent *descent = context;
+    bool better;
+    if (place_trial(descent, x) < 1) {
+        /* Clipped, a step meets many bounds at once; cut, it goes downhill for sure, but meets one. */
+        descent->met_bound = true;
+        project_trial(descent, x);
+        if (ask(descent, &better) == ASKED_END || better || !(place_trial(descent, x) > 0))
+            return false;
+    }
+    switch (ask(descent, &better)) {
+    case ASKED_END:
+        return false;
+    case ASKED_FAILED: /* a value that no line search takes, and no slope */
+        *f = 1e30;
+        memset(gradient, 0, descent->n_loose * sizeof *gradient);
+        return descent->n_missed < MAX_MISSED;
+    case ASKED_OK:
+        break;
+    }
+    const struct fit_point *point = better ? descent->best : descent->trial;
+    *f = point->f;
+    for (size_t k = 0; k < descent->n_loose; k++)
+        gradient[k] = point->gradient[descent->loose[k]];
+    memcpy(descent->place, point->theta, descent->n * sizeof *descent->place);
+    return !descent->met_bound && descent->n_missed < MAX_MISSED;
+}
+
+static double tolerance(const struct descent *descent)
+{
+    return stopping_tolerance(&descent->stopping, descent->best->f);
+}
+
+static bool accept(void *context, double slope_ratio)
+{
+    struct descent *descent = context;
+    (void)slope_ratio;
     memcpy(descent->base, descent->place, descent->n * sizeof *descent->base);
     descent->n_iteration++;
-    descent->n_accepted++;
-    /* Where the model alone converges fast, a new one is worth more than libLBFGS's memory. */
-    bool fast = slope_ratio < 0.3 || descent->model.promise > NOISE_LIKELY * size_of(descent, descent->best->f);
-    if (fast)
-        descent->patience = 1;
-    else if (descent->n_accepted >= descent->patience && descent->patience < MAX_MEMORY)
-        descent->patience *= 2;
-    return !fast && descent->n_accepted < descent->patience;
+    double *before = &descent->history[descent->n_gain++ % HISTORY];
+    descent->is_flat = descent->n_gain > HISTORY && *before - descent->best->f <= tolerance(descent);
+    *before = descent->best->f;
+    return !descent->is_flat && !(promise(descent) <= tolerance(descent));
 }
 
-/* libLBFGS on the loose variables, from the best point. */
-static enum outcome search_inside(struct descent *descent)
+/* The loose parameters, and a metric in which the first trial has the length it should have. */
+static void prepare(struct descent *descent)
 {
-    const struct quadratic_box *box = &descent->model.box;
-    memcpy(descent->base, descent->best->theta, descent->n * sizeof *descent->base);
-    for (size_t k = 0; k < box->n_loose; k++) {
-        descent->origin[k] = descent->best->theta[box->loose[k]];
-        descent->slope[k] = descent->best->gradient[box->loose[k]];
+    const struct fit_map *map = &descent->asker->map;
+    const struct fit_point *best = descent->best;
+    double norm = 0;
+    descent->n_loose = 0;
+    for (size_t j = 0; j < descent->n; j++) {
+        double g = best->gradient[j];
+        bool held = (best->theta[j] <= map->lower[j] && g >= 0) || (best->theta[j] >= map->upper[j] && g <= 0);
+        if (!held)
+            descent->loose[descent->n_loose++] = (uint32_t)j;
     }
-    /* Far from the optimum lbfgs_accepted ends the search after its first iteration. */
-    bool brief = descent->model.promise > NOISE_LIKELY * size_of(descent, descent->best->f);
-    struct lbfgs_search search = {.n = box->n_loose, .origin = descent->origin, .gradient = descent->slope,
-                                  .f = descent->best->f, .factor = box->factor, .trial = lbfgs_trial,
-                                  .accepted = lbfgs_accepted, .context = descent,
-                                  .memory = brief ? 1 : LBFGS_MEMORY, .scratch = descent->lbfgs_scratch};
-    return lbfgs_search_run(&search) == LBFGS_NO_MEMORY ? OUTCOME_out_of_memory : OUTCOME_converged;
+    memset(descent->factor, 0, descent->n_loose * descent->n_loose * sizeof *descent->factor);
+    for (size_t k = 0; k < descent->n_loose; k++) {
+        size_t j = descent->loose[k];
+        double size = map->scale[j] == SCALE_LOG ? 1 : map->scale[j] == SCALE_LOG10 ? 0.43 : fabs(best->theta[j]);
+        if (map->upper[j] - map->lower[j] < INFINITY) /* a value may be near 0 by chance */
+            size = fmax(size, LEAST_SIZE * (map->upper[j] - map->lower[j]));
+        descent->origin[k] = best->theta[j];
+        descent->slope[k] = best->gradient[j];
+        descent->factor[k + k * descent->n_loose] = 1 / (size > 0 ? size : 1);
+        norm += pow(descent->slope[k] / descent->factor[k + k * descent->n_loose], 2);
+    }
+    double unit = sqrt(sqrt(norm) / (FIRST_LENGTH * descent->shrink));
+    for (size_t k = 0; k < descent->n_loose; k++)
+        descent->factor[k + k * descent->n_loose] *= unit > 0 ? unit : 1;
+    memcpy(descent->base, best->theta, descent->n * sizeof *descent->base);
+    descent->met_bound = descent->is_flat = false;
+    descent->n_missed = 0;
 }
 
-/* The model's minimum lies on bounds (or step limits) that the best point is not on: try that very point. */
-static void try_step(struct descent *descent)
+static enum stop_test find_met(struct descent *descent)
 {
-    bool better;
-    gauss_newton_target(&descent->model, descent->best, descent->trial->theta);
-    if (try_point(descent, &better) == ASKED_OK && better)
-        take_trial(descent);
+    const struct fit_point *best = descent->best;
+    double norm = stopping_gradient_norm(descent->asker, best);
+    if (norm <= descent->asker->options->g_tolerance * fmin(1, fabs(best->f)) || norm == 0)
+        return STOP_gradient;
+    return promise(descent) <= tolerance(descent) ? STOP_decrease : STOP_none;
 }
 
-static bool is_converged(struct descent *descent)
+/* After several rounds that found next to nothing. */
+static enum outcome judge_barren(struct descent *descent)
 {
-    const struct fit_options *options = descent->asker->options;
-    double tolerance = absolute_tolerance(descent), f = fabs(descent->best->f), norm = descent_gradient_norm(descent);
-    if (norm == 0)
-        return true;
-    if (!descent->asker->objective.likelihood
-        && descent->best->f <= (descent->objective_scale > 0 ? 1e-30 * descent->objective_scale : descent->least_objective))
-        return true;
-    /* A gradient is small only against an objective: data in tiny units make it small everywhere. */
-    double size = descent->asker->objective.likelihood ? fmax(1, f) : fmax(f, fmin(1, 1e-6 * descent->objective_scale));
-    if (norm <= options->g_tolerance * size && descent->model.promise <= 1e3 * tolerance)
-        return true;
-    if (descent->model.promise <= tolerance
-        && gauss_newton_promise_undamped(&descent->model, descent->best) <= tolerance)
-        return true;
-    int n = descent->n_round;
-    return n >= HISTORY && descent->model.damping <= 1 && descent->n_rejected == 0
-           && descent->history[(n + 1) % HISTORY] - descent->best->f <= tolerance;
-}
-
-/* What fitting the errors of the predictions themselves would gain at most: half the sum of their squares. */
-static double noise_floor(const struct descent *descent)
-{
-    double error = ERROR_GROWTH * descent->asker->options->accuracy;
-    return error * error * descent->objective_scale + ERROR_GROWTH * ERROR_GROWTH * descent->least_objective;
-}
-
-/* Nothing better was found for a few rounds, at ever shorter steps: at the optimum up to noise, stuck, or not known yet
- * (OUTCOME_not_run)? The error of a model shrinks with the step, noise does not. */
-static enum outcome judge_stall(struct descent *descent)
-{
-    double promise = gauss_newton_promise_undamped(&descent->model, descent->best);
-    double noise = isfinite(descent->noise) ? descent->noise : 0;
-    double size = size_of(descent, descent->best->f);
-    /* The less there is left to gain, the fewer trials are worth the proof. */
-    if (descent->n_rejected < (promise <= PROMISE_IDLE * size ? 1 : FEW_REJECTED))
-        return OUTCOME_not_run;
-    bool small = noise <= NOISE_LIKELY * size
-                 || (!descent->asker->objective.likelihood && descent->best->f <= 1e-8 * descent->objective_scale);
-    /* With few parameters the first damping hardly shortens a step: then what looks like noise is still the model's own
-     * error. */
-    bool shortened = promise <= PROMISE_IDLE * size || descent->least_promise <= 0.1 * promise;
-    if (small && shortened && promise <= 10 * noise)
-        return OUTCOME_converged;
-    if (descent->n_rejected >= FEW_REJECTED && promise <= noise_floor(descent)) {
-        descent->asker->notes |= NOTE_noise_floor;
+    struct fit_asker *asker = descent->asker;
+    double left = descent->model ? promise(descent) : descent->hope > 0 ? descent->hope : INFINITY;
+    if (left <= tolerance(descent)) {
+        descent->met = STOP_step;
         return OUTCOME_converged;
     }
-    if (descent->n_rejected < MAX_REJECTED)
-        return OUTCOME_not_run;
-    if (promise <= 100 * absolute_tolerance(descent))
-        return OUTCOME_converged;
-    /* What is promised lies in a direction that the data say next to nothing about, where slopes are errors of the
-     * integration: no parameter on its own promises much. */
-    double single = gauss_newton_promise_single(&descent->model, descent->best);
-    if (single <= PROMISE_FLAT * size && single <= 0.25 * promise) {
-        descent->asker->notes |= NOTE_noise_floor;
+    descent->met = STOP_none;
+    /* Rounds that begin anew, again and again, and find nothing: the rest of a tolerance is not worth a failure. */
+    if (stopping_is_noise(&descent->stopping, left, descent->best->f) || left <= 100 * tolerance(descent)) {
+        asker->notes |= NOTE_noise_floor;
+        descent->met = STOP_noise;
         return OUTCOME_converged;
     }
-    snprintf(descent->asker->reason, sizeof descent->asker->reason,
-             "no further decrease was found although the gradient promises %.3g of %.6g (noise %.2g)", promise,
-             descent->best->f, noise);
+    snprintf(asker->reason, sizeof asker->reason, "no further decrease of %.6g was found, and the gradient is still %.3g",
+             descent->best->f, stopping_gradient_norm(asker, descent->best));
     return OUTCOME_stalled;
-}
-
-/* After a round: what its first trial says about the model, and whether anything was gained. */
-static void adapt_damping(struct descent *descent, bool gained)
-{
-    if (gained) {
-        descent->n_rejected = 0;
-        descent->noise = descent->least_promise = INFINITY;
-        /* Heavy damping comes from a few bad trials, and is left as fast as it came. */
-        double damping = descent->model.damping, shrink = damping > 1e3 ? 1e-3 : damping > 1 ? 1e-2 : 0.1;
-        if (descent->first_ratio > 0.75)
-            descent->model.damping = fmax(shrink * damping, DAMPING_LEAST);
-        else if (descent->first_ratio < 0.25)
-            descent->model.damping *= 4;
-        return;
-    }
-    descent->n_rejected++;
-    descent->least_promise = fmin(descent->least_promise, descent->model.promise);
-    double factor = descent->n_rejected == 1 ? 10 : descent->n_rejected == 2 ? 30 : 100;
-    descent->model.damping = fmin(fmax(descent->model.damping, DAMPING_RESTART) * factor, DAMPING_MOST);
-    descent->patience = 1;
 }
 
 static enum outcome run_rounds(struct descent *descent)
 {
-    for (;;) {
-        if (!gauss_newton_step(&descent->model, descent->best)) {
-            snprintf(descent->asker->reason, sizeof descent->asker->reason, "the Gauss-Newton matrix is not usable");
-            return OUTCOME_stalled;
-        }
-        if (is_converged(descent))
-            return OUTCOME_converged;
-        descent->n_trial = descent->n_accepted = descent->n_taken = descent->n_missed = 0;
-        descent->first_ratio = 0;
-        descent->by_slopes = false;
-        if (gauss_newton_meets_box(&descent->model))
-            try_step(descent);
-        else if (search_inside(descent) == OUTCOME_out_of_memory)
+    size_t n_on_bound = 0; /* rounds in a row */
+    for (int n_barren = 0; (descent->met = find_met(descent)) == STOP_none;) {
+        double before = descent->best->f;
+        prepare(descent);
+        struct lbfgs_search search = {.n = descent->n_loose, .origin = descent->origin, .gradient = descent->slope,
+                                      .f = before, .factor = descent->factor, .trial = try_point, .accepted = accept,
+                                      .context = descent, .memory = MEMORY, .scratch = descent->scratch};
+        if (lbfgs_search_run(&search) == LBFGS_NO_MEMORY)
             return OUTCOME_out_of_memory;
         if (descent->ended)
             return descent->asker->outcome;
-        bool gained = descent->n_taken > 0;
-        adapt_damping(descent, gained);
-        if (gained) {
-            descent->n_round++;
-            descent->n_iteration += descent->n_accepted == 0;
-            descent->history[descent->n_round % HISTORY] = descent->best->f;
-        }
-        enum outcome stalled = descent->n_rejected > 0 ? judge_stall(descent) : OUTCOME_not_run;
-        if (stalled != OUTCOME_not_run)
-            return stalled;
+        bool barren = before - descent->best->f <= tolerance(descent);
+        descent->met = STOP_step;
+        if (descent->is_flat && barren)
+            return OUTCOME_converged;
+        /* A round that ends on a bound may gain next to nothing, and yet the next one is another search. */
+        bool moved = descent->met_bound && !descent->n_missed && n_on_bound++ < 2 * descent->n;
+        n_barren = barren && !moved ? n_barren + 1 : 0;
+        n_on_bound = barren ? n_on_bound : 0;
+        descent->shrink = n_barren > 0 && descent->met_bound ? 0.1 * descent->shrink : 1;
+        if (n_barren < FEW_BARREN)
+            continue;
+        enum outcome outcome = judge_barren(descent);
+        if (outcome == OUTCOME_converged || n_barren >= (descent->met_bound ? MAX_BARREN : FEW_BARREN))
+            return outcome;
     }
+    return OUTCOME_converged;
 }
 
-enum outcome descent_run(struct descent *descent, const double *theta)
+static enum outcome run(struct descent *descent, const double *theta)
 {
     struct fit_asker *asker = descent->asker;
     memcpy(descent->trial->theta, theta, descent->n * sizeof *theta);
-    switch (fit_ask(asker, descent->trial)) {
+    switch (fit_ask(asker, descent->trial, true)) {
     case ASKED_END: return asker->outcome;
     case ASKED_FAILED: return asker->failure;
     case ASKED_OK: break;
     }
     take_trial(descent);
-    descent->has_best = true;
-    descent->model.damping = DAMPING_START;
-    descent->patience = 1;
-    descent->noise = descent->least_promise = INFINITY;
-    if (descent->n == 0)
-        return OUTCOME_converged;
-    descent->history[0] = descent->best->f;
-    enum outcome outcome = run_rounds(descent);
-    if (outcome == OUTCOME_converged && descent->model.is_current
-        && gauss_newton_has_idle(&descent->model, descent->best, descent->objective_scale))
-        asker->notes |= NOTE_no_influence;
-    return outcome;
+    return run_rounds(descent);
+}
+
+void descent_search(struct fit_asker *asker, struct arena *arena, const double *theta, struct search_end *end)
+{
+    *end = (struct search_end){.outcome = OUTCOME_out_of_memory};
+    struct descent *descent = new_search(asker, arena);
+    if (!descent) {
+        snprintf(asker->reason, sizeof asker->reason, "no memory for this fit");
+        return;
+    }
+    end->outcome = run(descent, theta);
+    end->stop = end->outcome == OUTCOME_converged ? descent->met : STOP_none;
+    end->best = descent->best;
+    end->n_iteration = descent->n_iteration;
 }

@@ -6,8 +6,12 @@
 
 #include "base/arena.h"
 #include "base/outcome.h"
+#include "fit/loss.h"
+#include "fit/prior.h"
 #include "model/plugin.h"
 #include "ode/evaluation.h"
+
+struct fit_statistics;
 
 enum parameter_scale { SCALE_LIN, SCALE_LOG, SCALE_LOG10 };
 
@@ -18,11 +22,14 @@ struct fit_problem {
     const struct ode_task *task;
     const double *value;        /* n_row, finite (missing ones are no rows) */
     const double *sigma;        /* n_row, > 0, or NaN: the model's noise, or 1 where it has none */
+    const int8_t *censored;     /* n_row, as in struct fit_objective; NULL: none of the run is. If one is, every
+                                 * row of its dataset has a sigma or a noise */
     size_t n_parameter;
     const uint32_t *to_model;
     const double *start, *lower, *upper;
     const enum parameter_scale *scale;
     const uint8_t *fixed;       /* non-zero: held at its start */
+    const struct fit_prior *prior; /* NULL: none. With one every row has a sigma or a noise */
     uint64_t seed, dataset;     /* with start_number: what a random start depends on */
     uint32_t start_number;      /* 0: the given start; k: row k-1 of this dataset's Latin hypercube */
     uint32_t n_start;
@@ -30,11 +37,16 @@ struct fit_problem {
 };
 
 struct fit_options {
+    enum optimizer optimizer;   /* none: chosen by the sizes */
+    enum gradient_method gradient; /* likewise; trf has only forward ones */
+    enum fit_error error;       /* distribution of the measurement errors; log-normal: all values > 0 */
+    double huber_k, student_nu; /* of --error huber and student */
     /* Converged: the decrease that the Gauss-Newton model still promises within the bounds, or the decrease over the
      * last few iterations, is below f_tolerance * |f| (likelihood: max(1, |f|)); or the projected gradient's largest
      * entry (optimiser's scale) is below g_tolerance * max(1, |f|), for small data less, and 1000 times the first test
      * holds. Or what is promised cannot be told from the integrator's noise. */
     double f_tolerance, g_tolerance;
+    int certify;                /* look at the optimum again with tighter integrator tolerances */
     int64_t max_evaluations;    /* per fit */
     int64_t max_steps;          /* integrator steps per evaluation */
     int64_t max_total_steps;    /* integrator steps per fit */
@@ -43,9 +55,9 @@ struct fit_options {
     double absolute_accuracy;   /* ... and its atol */
 };
 
-#define FIT_OPTIONS_DEFAULT {.f_tolerance = 1e-9, .g_tolerance = 1e-6, .max_evaluations = 1000, \
-                             .max_steps = 100000, .max_total_steps = 10000000, .max_seconds = 1.0 / 0.0, .accuracy = 1e-6, \
-                             .absolute_accuracy = 1e-9}
+#define FIT_OPTIONS_DEFAULT {.huber_k = 1.345, .student_nu = 4, .f_tolerance = 1e-9, .g_tolerance = 1e-6, .certify = true, \
+                             .max_evaluations = 1000, .max_steps = 100000, .max_total_steps = 10000000, \
+                             .max_seconds = 1.0 / 0.0, .accuracy = 1e-7, .absolute_accuracy = 1e-10}
 
 /* The caller provides the arrays (n_parameter each, the file's order). */
 struct fit_result {
@@ -53,9 +65,14 @@ struct fit_result {
     uint32_t notes;             /* bits of enum note */
     double objective;           /* half the weighted sum of squares or the negative log-likelihood; NaN if none */
     double gradient_norm;       /* largest entry of the projected gradient, optimiser's scale; NaN if none */
+    double tight_change, tight_decrease; /* fit/certificate.h; NaN if none was made */
     int64_t n_iteration, n_evaluation, n_step;
+    enum stop_test stop;
+    enum optimizer optimizer;
+    enum gradient_method gradient;
     double *parameter;          /* natural scale; NaN if there is no best point */
     int8_t *at_bound;           /* -1 at lower, +1 at upper, 0 */
+    struct fit_statistics *statistics; /* in: NULL or what is to be filled at the best point (fit/statistics.h) */
     char reason[160];           /* "" or why it is no success */
 };
 

@@ -1,107 +1,181 @@
-/* Objective, gradient and Gauss-Newton matrix from predictions and their derivatives.
+/* Objective, gradient and rows from predictions and their derivatives.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/objective.h"
 
+#include "fit/objective_row.h"
+
 #include <math.h>
 
-static const double HALF_LOG_2PI = 0.918938533204672741780;
-
-/* Whether a row's standard deviation comes from the noise function, so that it has derivatives. */
-static bool is_modelled(const struct fit_objective *objective, size_t i)
+const char *fit_objective_kind(enum fit_error error, bool likelihood)
 {
-    return objective->likelihood && !(objective->sigma && !isnan(objective->sigma[i]));
+    if (likelihood)
+        return "negative_log_likelihood";
+    return error == ERROR_LAPLACE   ? "laplace_loss"
+           : error == ERROR_HUBER   ? "huber_loss"
+           : error == ERROR_STUDENT ? "student_loss"
+                                    : "half_sum_of_squares";
+}
+
+bool fit_objective_has_kinks(const struct fit_objective *objective)
+{
+    bool any = objective->loss.error == ERROR_LAPLACE;
+    for (size_t k = 0; k < objective->n_prior; k++)
+        any = any || objective->prior[k].prior.kind == PRIOR_LAPLACE;
+    return any;
+}
+
+static struct prior_terms prior_at(const struct fit_prior_term *term, const struct fit_answer *answer, double chain,
+                                   bool expected)
+{
+    return fit_prior_at(&term->prior, answer->theta[term->j], answer->p[term->i_model], chain, expected);
 }
 
 double fit_objective_value(const struct fit_objective *objective, const struct fit_answer *answer)
 {
     double sum = 0;
     for (size_t i = 0; i < objective->n_row; i++) {
-        double own = objective->sigma ? objective->sigma[i] : NAN;
-        double sigma = !isnan(own) ? own : objective->likelihood ? answer->noise[i] : 1;
-        double weight = 1 / sigma, r = (answer->prediction[i] - objective->value[i]) * weight;
-        answer->weight[i] = weight;
-        answer->residual[i] = r;
-        sum += 0.5 * r * r;
-        if (objective->likelihood)
-            sum += log(sigma) + HALF_LOG_2PI;
+        struct objective_row row = objective_row_at(objective, answer, i, false);
+        answer->weight[i] = row.weight;
+        answer->residual[i] = row.residual;
+        sum += row.f;
     }
+    for (size_t k = 0; k < objective->n_prior; k++)
+        sum += prior_at(&objective->prior[k], answer, 1, false).f;
     return sum;
+}
+
+void fit_objective_slopes(const struct fit_objective *objective, const struct fit_answer *answer, double *by_prediction,
+                          double *by_noise)
+{
+    for (size_t i = 0; i < objective->n_row; i++)
+        by_prediction[i] = answer->residual[i] * answer->weight[i];
+    for (size_t i = 0; objective->has_noise && i < objective->n_row; i++) {
+        struct objective_row row = objective_row_at(objective, answer, i, false);
+        by_noise[i] = row.cross * row.residual + row.noise_weight * row.noise_residual;
+    }
+}
+
+void fit_objective_add_priors(const struct fit_objective *objective, const struct fit_answer *answer, double *gradient)
+{
+    for (size_t k = 0; k < objective->n_prior; k++) {
+        size_t j = objective->prior[k].j;
+        struct prior_terms terms = prior_at(&objective->prior[k], answer, answer->chain[j], false);
+        gradient[j] += terms.row * terms.rhs;
+    }
 }
 
 void fit_objective_gradient(const struct fit_objective *objective, const struct fit_answer *answer, double *gradient)
 {
     const double *w = answer->weight, *r = answer->residual;
+    size_t n_row = objective->n_row;
     for (size_t j = 0; j < answer->n; j++) {
-        const double *dm = answer->d_prediction + j * objective->n_row;
-        double sum = 0;
-        for (size_t i = 0; i < objective->n_row; i++)
-            sum += r[i] * (dm[i] * w[i]);
-        if (objective->likelihood) {
-            const double *ds = answer->d_noise + j * objective->n_row;
-            for (size_t i = 0; i < objective->n_row; i++)
-                if (is_modelled(objective, i))
-                    sum += (1 - r[i] * r[i]) * (ds[i] * w[i]);
-        }
-        gradient[j] = sum * answer->chain[j];
+        const double *dm = answer->d_prediction + j * n_row;
+        gradient[j] = 0;
+        for (size_t i = 0; i < n_row; i++)
+            gradient[j] += r[i] * (dm[i] * w[i]);
+    }
+    for (size_t i = 0; objective->has_noise && i < n_row; i++) {
+        struct objective_row row = objective_row_at(objective, answer, i, false);
+        double slope = row.cross * row.residual + row.noise_weight * row.noise_residual;
+        for (size_t j = 0; j < answer->n && slope != 0; j++)
+            gradient[j] += slope * answer->d_noise[i + j * n_row];
+    }
+    for (size_t j = 0; j < answer->n; j++)
+        gradient[j] *= answer->chain[j];
+    fit_objective_add_priors(objective, answer, gradient);
+}
+
+size_t fit_objective_n_row(const struct fit_objective *objective)
+{
+    return (objective->has_noise ? 2 : 1) * objective->n_row + objective->n_prior;
+}
+
+/* What the noise adds to the rows of one measurement. */
+static void add_noise(const struct fit_objective *objective, const struct fit_answer *answer, size_t i,
+                      const struct objective_row *row, double *a, double *b)
+{
+    size_t n_row = objective->n_row, stride = fit_objective_n_row(objective);
+    for (size_t j = 0; j < answer->n; j++) {
+        double ds = answer->d_noise[i + j * n_row] * answer->chain[j];
+        a[i + j * stride] += row->cross * ds;
+        a[n_row + i + j * stride] = row->noise_weight * ds;
+    }
+    b[n_row + i] = row->noise_residual;
+}
+
+static void add_priors(const struct fit_objective *objective, const struct fit_answer *answer, bool expected, double *a,
+                       double *b)
+{
+    size_t stride = fit_objective_n_row(objective), first = stride - objective->n_prior;
+    for (size_t k = 0; k < objective->n_prior; k++) {
+        size_t own = objective->prior[k].j;
+        struct prior_terms terms = prior_at(&objective->prior[k], answer, answer->chain[own], expected);
+        for (size_t j = 0; j < answer->n; j++)
+            a[first + k + j * stride] = j == own ? terms.row : 0;
+        b[first + k] = terms.rhs;
     }
 }
 
-static double noise_product(const struct fit_objective *objective, const struct fit_answer *answer, size_t j, size_t k)
+static void build_rows(const struct fit_objective *objective, const struct fit_answer *answer, bool expected, double *a,
+                       double *b)
 {
-    const double *w = answer->weight;
-    const double *sj = answer->d_noise + j * objective->n_row, *sk = answer->d_noise + k * objective->n_row;
+    size_t n_row = objective->n_row, stride = fit_objective_n_row(objective);
+    for (size_t i = 0; i < n_row; i++)
+        b[i] = expected ? objective_row_at(objective, answer, i, true).weight : answer->weight[i];
+    for (size_t j = 0; j < answer->n; j++) {
+        double *column = a + j * stride, chain = answer->chain[j];
+        const double *dm = answer->d_prediction + j * n_row;
+        for (size_t i = 0; i < n_row; i++)
+            column[i] = dm[i] * b[i] * chain;
+    }
+    for (size_t i = 0; i < n_row; i++) {
+        b[i] = answer->residual[i];
+        if (objective->has_noise) {
+            struct objective_row row = objective_row_at(objective, answer, i, expected);
+            add_noise(objective, answer, i, &row, a, b);
+        }
+    }
+    add_priors(objective, answer, expected, a, b);
+}
+
+void fit_objective_rows(const struct fit_objective *objective, const struct fit_answer *answer, double *a, double *b)
+{
+    build_rows(objective, answer, false, a, b);
+}
+
+void fit_objective_information(const struct fit_objective *objective, const struct fit_answer *answer, double *a, double *b)
+{
+    build_rows(objective, answer, true, a, b);
+}
+
+double fit_objective_row_product(const struct fit_objective *objective, const struct fit_answer *answer, size_t j,
+                                 const double *x)
+{
+    const double *dm = answer->d_prediction + j * objective->n_row;
     double sum = 0;
     for (size_t i = 0; i < objective->n_row; i++)
-        if (is_modelled(objective, i))
-            sum += 2 * (sj[i] * w[i]) * (sk[i] * w[i]);
+        sum += dm[i] * answer->weight[i] * x[i];
+    return sum * answer->chain[j];
+}
+
+/* Half the sum of squares of power(value) / s, power 1, 0 or -1. */
+static double half_squares(const struct fit_objective *objective, int power)
+{
+    double sum = 0;
+    for (size_t i = 0; i < objective->n_row; i++) {
+        double sigma = objective->sigma && !isnan(objective->sigma[i]) ? objective->sigma[i] : 1;
+        double value = power > 0 ? objective->value[i] : power < 0 ? 1 / objective->value[i] : 1;
+        sum += 0.5 * (value / sigma) * (value / sigma);
+    }
     return sum;
-}
-
-/* Four sums side by side, because one would wait for itself. */
-static double weighted_product(const double *x, const double *y, const double *w, size_t n)
-{
-    double sum[4] = {0};
-    size_t i = 0;
-    for (; i + 4 <= n; i += 4)
-        for (size_t lane = 0; lane < 4; lane++)
-            sum[lane] += (x[i + lane] * w[i + lane]) * (y[i + lane] * w[i + lane]);
-    for (; i < n; i++)
-        sum[0] += (x[i] * w[i]) * (y[i] * w[i]);
-    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
-}
-
-void fit_objective_curvature(const struct fit_objective *objective, const struct fit_answer *answer, double *matrix)
-{
-    size_t n = answer->n, n_row = objective->n_row;
-    const double *w = answer->weight;
-    for (size_t k = 0; k < n; k++)
-        for (size_t j = k; j < n; j++) {
-            const double *mj = answer->d_prediction + j * n_row, *mk = answer->d_prediction + k * n_row;
-            double sum = weighted_product(mj, mk, w, n_row);
-            if (objective->likelihood)
-                sum += noise_product(objective, answer, j, k);
-            sum *= answer->chain[j] * answer->chain[k];
-            matrix[j + k * n] = matrix[k + j * n] = sum;
-        }
 }
 
 double fit_objective_unit(const struct fit_objective *objective)
 {
-    double sum = 0;
-    for (size_t i = 0; i < objective->n_row; i++) {
-        double sigma = objective->sigma && !isnan(objective->sigma[i]) ? objective->sigma[i] : 1;
-        sum += 0.5 / (sigma * sigma);
-    }
-    return sum;
+    return half_squares(objective, objective->loss.error == ERROR_LOG_NORMAL ? -1 : 0);
 }
 
 double fit_objective_scale(const struct fit_objective *objective)
 {
-    double sum = 0;
-    for (size_t i = 0; i < objective->n_row; i++) {
-        double sigma = objective->sigma && !isnan(objective->sigma[i]) ? objective->sigma[i] : 1;
-        double r = objective->value[i] / sigma;
-        sum += 0.5 * r * r;
-    }
-    return sum;
+    return half_squares(objective, objective->loss.error == ERROR_LOG_NORMAL ? 0 : 1);
 }

@@ -1,39 +1,74 @@
-/* From predictions to the number that is minimised: half the weighted sum of squares, or, where the model has a noise
- * function, the negative log-likelihood of normal errors (constants included).
+/* From predictions to the number that is minimised: a loss for every measurement (fit/loss.h), censored ones by what is
+ * known of them, and priors (fit/prior.h). Everything that looks at it goes through value, gradient and rows.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef FIT_OBJECTIVE_H
 #define FIT_OBJECTIVE_H
 
+#include "fit/loss.h"
+#include "fit/prior.h"
+
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct fit_objective {
     size_t n_row;
-    const double *value;   /* n_row */
-    const double *sigma;   /* n_row; NaN: the model's noise (likelihood), or 1 */
-    bool likelihood;       /* whether the model has a noise function */
+    const double *value;    /* n_row */
+    const double *sigma;    /* n_row; NaN: the model's noise, or 1 where it has none */
+    bool has_noise;         /* the model has a noise function */
+    bool likelihood;        /* a negative log-likelihood with its constants; may be negative. Always with a noise function and
+                             * with censored rows */
+    struct fit_loss loss;
+    const int8_t *censored; /* n_row, or NULL: 0 no, 1 the measurement lies below its value, -1 above it */
+    size_t n_prior;
+    const struct fit_prior_term *prior;
 };
 
 /* The answer of one evaluation. d_* are n_row x n, column-major, derivatives by natural parameters; the noise arrays
- * may be NULL unless `likelihood`. chain[j] = d p_j / d theta_j. */
+ * may be NULL unless `has_noise`. chain[j] = d p_j / d theta_j. */
 struct fit_answer {
     size_t n;
     const double *prediction, *d_prediction, *noise, *d_noise, *chain;
-    double *weight, *residual; /* n_row each: 1/s and (prediction - value)/s, written by fit_objective_value */
+    double *weight, *residual; /* n_row each, written by fit_objective_value: of the row that belongs to the prediction, the
+                                * factor of its derivatives and the right-hand side; for normal errors 1/s and r */
+    const double *theta, *p;   /* n; all of the model's. Looked at only where there are priors */
 };
 
-/* sum over rows of (r/s)^2 / 2, with r = prediction - value; for a likelihood + log(s) + log(2 pi)/2. May overflow to
- * something not finite: the caller checks. */
+/* What the objective is, for people and programs: "half_sum_of_squares", "negative_log_likelihood", "laplace_loss", ... */
+const char *fit_objective_kind(enum fit_error error, bool likelihood);
+
+/* Whether it has kinks, so that slopes at two points tell little of what lies between. */
+bool fit_objective_has_kinks(const struct fit_objective *objective);
+
+/* Sum over rows of rho(r), r = (prediction - value)/s, log-normal r = log(prediction/value)/s; for a likelihood + log(s) + the
+ * loss's constant (log-normal: + log(value)); a censored row -log of the probability of what is known; plus the priors. May
+ * overflow to something not finite, and is so where log-normal predictions are not above 0: the caller checks. */
 double fit_objective_value(const struct fit_objective *objective, const struct fit_answer *answer);
 /* After fit_objective_value: gradient[j] = d objective / d theta_j, n of them. */
 void fit_objective_gradient(const struct fit_objective *objective, const struct fit_answer *answer, double *gradient);
-/* After fit_objective_value: the Gauss-Newton matrix in theta, n x n, both triangles; for a likelihood Fisher's
- * information of normal errors, sum of (m' m'^T + 2 s' s'^T) / s^2. Positive semidefinite. Without d_prediction nothing
- * is done (n = 0). */
-void fit_objective_curvature(const struct fit_objective *objective, const struct fit_answer *answer, double *matrix);
-/* Half the sum of 1/s^2 (s of rows without a sigma of their own: 1): the objective were every residual 1. */
+/* The same in two parts, for gradients without d_prediction (adjoints): the derivatives by the predictions and, where the
+ * model has a noise function, by the noise, n_row each; then what the priors add to gradient[n]. */
+void fit_objective_slopes(const struct fit_objective *objective, const struct fit_answer *answer, double *by_prediction,
+                          double *by_noise);
+void fit_objective_add_priors(const struct fit_objective *objective, const struct fit_answer *answer, double *gradient);
+
+/* The objective as a sum of squares around this point: rows of derivatives A (fit_objective_n_row x n, column-major) by theta
+ * and right-hand sides b, so that A'b is the gradient and A'A a curvature, never negative: Fisher's information for normal
+ * errors, iteratively reweighted squares for the other losses (rows sqrt(rho'/r) m'/s), the observed information of
+ * censored rows. A modelled standard deviation has a second row of its own, of its expected information, but for censored rows,
+ * whose one row holds both; the priors' rows are the last. After fit_objective_value. */
+size_t fit_objective_n_row(const struct fit_objective *objective);
+void fit_objective_rows(const struct fit_objective *objective, const struct fit_answer *answer, double *a, double *b);
+/* Rows of the same shape whose A'A is the information that standard errors are to come from: where the loss is another than
+ * normal, expected under its own distribution. b is scratch of the same length. */
+void fit_objective_information(const struct fit_objective *objective, const struct fit_answer *answer, double *a, double *b);
+/* Column j of the predictions' rows of A times x (n_row of the measurements). */
+double fit_objective_row_product(const struct fit_objective *objective, const struct fit_answer *answer, size_t j,
+                                 const double *x);
+/* Half the sum of squares of what predictions that are off by 1 change r by (s of rows without a sigma of their own: 1). */
 double fit_objective_unit(const struct fit_objective *objective);
-/* Size of the objective were every prediction zero (without the logarithms): tells what a rounding error amounts to. */
+/* Half the sum of squares of what r changes by when predictions double from the data, which is how rounding errors and the
+ * integrator's relative ones get in; for normal errors the objective were every prediction zero. */
 double fit_objective_scale(const struct fit_objective *objective);
 
 #endif

@@ -65,7 +65,7 @@ static void case_evaluate(struct fit_case *self, struct evaluation *evaluation)
             evaluation->outcome = EVALUATION_MODEL_FAILED;
         if (evaluation->n_sens)
             case_point(abi, evaluation, i, abi->observe_parameter, out);
-        for (size_t j = 0; j < evaluation->n_sens; j++) {
+        for (size_t j = 0; evaluation->d_prediction && j < evaluation->n_sens; j++) {
             double d = out[observable + n_obs * evaluation->sens[j]];
             evaluation->d_prediction[i + j * n_row] = d;
             if (!isfinite(d))
@@ -76,7 +76,7 @@ static void case_evaluate(struct fit_case *self, struct evaluation *evaluation)
         case_point(abi, evaluation, i, abi->noise, out);
         evaluation->noise[i] = out[observable];
         case_point(abi, evaluation, i, abi->noise_parameter, out);
-        for (size_t j = 0; j < evaluation->n_sens; j++)
+        for (size_t j = 0; evaluation->d_noise && j < evaluation->n_sens; j++)
             evaluation->d_noise[i + j * n_row] = out[observable + n_obs * evaluation->sens[j]];
     }
     if (evaluation->outcome != EVALUATION_OK)

@@ -1,7 +1,9 @@
-/* Objective, gradient and Gauss-Newton matrix against differences and formulas written out another way.
+/* Objective, gradient and rows against densities written out another way, differences, and the scatter of the gradient over
+ * data drawn from the model: for every loss, with and without modelled noise, censored rows and priors.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/random.h"
 #include "fit/objective.h"
+#include "fit/objective_criteria.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -11,70 +13,128 @@
 
 #include <cmocka.h>
 
-enum { ROWS = 9, N = 3 };
+enum { ROWS = 9, N = 3, TRIALS = 40, ALL_ROWS = 2 * ROWS + N };
+
+static const double HUBER_K = 1.345, STUDENT_NU = 4;
+
+struct form {
+    enum fit_error error;
+    bool noise, censored, priors;
+};
 
 struct sample {
     double value[ROWS], sigma[ROWS], prediction[ROWS], noise[ROWS], d_prediction[ROWS * N], d_noise[ROWS * N], chain[N];
-    double weight[ROWS], residual[ROWS];
+    double weight[ROWS], residual[ROWS], p[N], theta[N];
+    int8_t censored[ROWS];
+    struct fit_prior_term prior[N];
     struct fit_objective objective;
+    struct fit_answer answer;
 };
 
-/* Predictions and noise at x (three parameters), smooth and nonlinear; chain belongs to p = exp(x), exp(x), x. */
-static void fill(struct sample *s, const double *x, bool likelihood)
+/* Predictions and noise at x (three parameters), smooth, nonlinear and > 0; chain belongs to p = exp(x). */
+static void fill(struct sample *s, const double *x, struct form form)
 {
-    double p[N] = {exp(x[0]), exp(x[1]), x[2]};
+    for (int j = 0; j < N; j++) {
+        s->theta[j] = x[j];
+        s->p[j] = s->chain[j] = exp(x[j]);
+    }
     for (int i = 0; i < ROWS; i++) {
-        double t = 0.3 * i, e = exp(-p[1] * t);
-        s->prediction[i] = p[0] * e + p[2] * t;
+        double t = 0.3 * i, e = exp(-s->p[1] * t);
+        s->prediction[i] = s->p[0] * e + s->p[2] * t;
         s->d_prediction[i] = e;
-        s->d_prediction[i + ROWS] = -p[0] * t * e;
+        s->d_prediction[i + ROWS] = -s->p[0] * t * e;
         s->d_prediction[i + 2 * ROWS] = t;
-        s->noise[i] = 0.1 + 0.2 * p[0] * e;
+        s->noise[i] = 0.1 + 0.2 * s->p[0] * e;
         s->d_noise[i] = 0.2 * e;
-        s->d_noise[i + ROWS] = -0.2 * p[0] * t * e;
+        s->d_noise[i + ROWS] = -0.2 * s->p[0] * t * e;
         s->d_noise[i + 2 * ROWS] = 0;
         s->value[i] = 2 * exp(-0.7 * t) + 0.3 * t + 0.2 * random_normal(1, 2, (uint64_t)i);
-        s->sigma[i] = i % 3 ? NAN : 0.15;
+        s->sigma[i] = !form.noise || i % 3 == 0 ? 0.15 : NAN;
+        s->censored[i] = (int8_t)(i % 4 == 1 ? 1 : i % 4 == 3 ? -1 : 0);
     }
-    s->chain[0] = p[0];
-    s->chain[1] = p[1];
-    s->chain[2] = 1;
-    s->objective = (struct fit_objective){ROWS, s->value, s->sigma, likelihood};
+    s->prior[0] = (struct fit_prior_term){{PRIOR_NORMAL, true, 0.3, 0.5}, 0, 0};
+    s->prior[1] = (struct fit_prior_term){{PRIOR_LOG_NORMAL, false, -0.5, 0.4}, 1, 1};
+    s->prior[2] = (struct fit_prior_term){{PRIOR_LAPLACE, false, 7, 0.2}, 2, 2};
+    s->objective = (struct fit_objective){
+        .n_row = ROWS, .value = s->value, .sigma = s->sigma, .has_noise = form.noise, .likelihood = form.noise || form.censored,
+        .loss = fit_loss_of(form.error, HUBER_K, STUDENT_NU), .censored = form.censored ? s->censored : NULL,
+        .n_prior = form.priors ? N : 0, .prior = s->prior};
+    s->answer = (struct fit_answer){
+        .n = N, .prediction = s->prediction, .d_prediction = s->d_prediction, .noise = form.noise ? s->noise : NULL,
+        .d_noise = form.noise ? s->d_noise : NULL, .chain = s->chain, .weight = s->weight, .residual = s->residual,
+        .theta = s->theta, .p = s->p};
 }
 
-static struct fit_answer answer_of(struct sample *s, bool likelihood)
-{
-    return (struct fit_answer){N, s->prediction, s->d_prediction, likelihood ? s->noise : NULL,
-                               likelihood ? s->d_noise : NULL, s->chain, s->weight, s->residual};
-}
-
-static double value_at(const double *x, bool likelihood)
+static double value_at(const double *x, struct form form)
 {
     struct sample s;
-    fill(&s, x, likelihood);
-    struct fit_answer answer = answer_of(&s, likelihood);
-    return fit_objective_value(&s.objective, &answer);
+    fill(&s, x, form);
+    return fit_objective_value(&s.objective, &s.answer);
+}
+
+/* All forms that there are: the other losses have no censoring. */
+static size_t list_forms(struct form *forms)
+{
+    size_t n = 0;
+    for (int error = 0; error < N_ERROR; error++)
+        for (int bits = 0; bits < 8; bits++)
+            if (!(bits & 2) || error <= ERROR_LOG_NORMAL)
+                forms[n++] = (struct form){(enum fit_error)error, bits & 1, bits & 2, bits & 4};
+    return n;
+}
+
+/* Density of the value y, written as in the books; log Z of Huber's is mpmath's, k = 1.345. */
+static double density(enum fit_error error, double y, double m, double s)
+{
+    const double pi = acos(-1);
+    double r = (y - m) / s, q = log(y / m) / s;
+    switch (error) {
+    case ERROR_LOG_NORMAL: return exp(-q * q / 2) / (y * s * sqrt(2 * pi));
+    case ERROR_LAPLACE: return exp(-fabs(r)) / (2 * s);
+    case ERROR_HUBER:
+        return exp(fabs(r) <= 1.345 ? -r * r / 2 : -1.345 * fabs(r) + 1.345 * 1.345 / 2) / (s * exp(0.978598194571836));
+    case ERROR_STUDENT: return 3.0 / 8 / s * pow(1 + r * r / 4, -2.5); /* 4 degrees of freedom */
+    default: return exp(-r * r / 2) / (s * sqrt(2 * pi));
+    }
+}
+
+static double prior_sum(const double *x)
+{
+    double a = (x[0] - 0.3) / 0.5, b = (x[1] + 0.5) / 0.4, c = fabs(exp(x[2]) - 7) / 0.2;
+    /* the log-normal density p^-1 exp(-b^2 / 2), its constant chosen so that its mode has none */
+    return a * a / 2 + b * b / 2 + x[1] + 0.5 + 0.08 + c;
 }
 
 static void test_value(void **state)
 {
+    struct form forms[8 * N_ERROR];
+    size_t n = list_forms(forms);
+    const double x[N] = {0.4, -0.2, -0.5};
     (void)state;
-    const double x[N] = {0.4, -0.2, 0.5};
-    struct sample s;
-    fill(&s, x, true);
-    double squares = 0, minus_log_density = 0;
-    for (int i = 0; i < ROWS; i++) {
-        double sigma = i % 3 ? 1 : 0.15, r = (s.prediction[i] - s.value[i]) / sigma;
-        squares += r * r;
-        double noise = i % 3 ? s.noise[i] : 0.15, z = (s.value[i] - s.prediction[i]) / noise;
-        minus_log_density -= log(exp(-z * z / 2) / sqrt(2 * acos(-1) * noise * noise));
+    for (size_t f = 0; f < n; f++) {
+        struct sample s;
+        double minus_log = 0, constants = 0;
+        fill(&s, x, forms[f]);
+        for (int i = 0; i < ROWS; i++) {
+            double sigma = isnan(s.sigma[i]) ? s.noise[i] : s.sigma[i], m = s.prediction[i], y = s.value[i];
+            bool is_log = forms[f].error == ERROR_LOG_NORMAL;
+            double z = (is_log ? log(y / m) : y - m) / sigma;
+            if (forms[f].censored && s.censored[i])
+                minus_log -= log(0.5 * erfc(-s.censored[i] * z / sqrt(2)));
+            else
+                minus_log -= log(density(forms[f].error, y, m, sigma));
+            constants += log(density(forms[f].error, is_log ? y : m, is_log ? y : m, sigma));
+        }
+        double expected = s.objective.likelihood ? minus_log : minus_log + constants;
+        expected += forms[f].priors ? prior_sum(x) : 0;
+        /* Laplace's kinks: 9 rows and a prior, each off by at most 1e-4 / 2|r| */
+        double tolerance = forms[f].error == ERROR_LAPLACE || forms[f].priors ? 3e-3 : 1e-9;
+        assert_true(fabs(value_at(x, forms[f]) - expected) < tolerance);
     }
-    assert_true(fabs(value_at(x, false) - squares / 2) < 1e-12 * squares);
-    assert_true(fabs(value_at(x, true) - minus_log_density) < 1e-12 * (1 + fabs(minus_log_density)));
 }
 
 /* Central differences with two steps, extrapolated: h^4 = 1e-12 against rounding of 1e-16 / h = 1e-13. */
-static double difference(const double *x, int j, bool likelihood)
+static double difference(const double *x, int j, struct form form)
 {
     double slope[2];
     for (int k = 0; k < 2; k++) {
@@ -83,48 +143,110 @@ static double difference(const double *x, int j, bool likelihood)
         memcpy(down, x, sizeof down);
         up[j] += h;
         down[j] -= h;
-        slope[k] = (value_at(up, likelihood) - value_at(down, likelihood)) / (2 * h);
+        slope[k] = (value_at(up, form) - value_at(down, form)) / (2 * h);
     }
     return (4 * slope[1] - slope[0]) / 3;
 }
 
+/* Differences across a corner or within a rounded kink tell nothing. */
+static bool is_smooth(const struct sample *s, enum fit_error error)
+{
+    for (int i = 0; i < ROWS; i++) {
+        double sigma = isnan(s->sigma[i]) ? s->noise[i] : s->sigma[i], r = fabs(s->prediction[i] - s->value[i]) / sigma;
+        if ((error == ERROR_LAPLACE && r < 0.2) || (error == ERROR_HUBER && fabs(r - HUBER_K) < 0.05))
+            return false;
+    }
+    return true;
+}
+
+/* The gradient in all its forms, and A'b, which must be the gradient to rounding. */
+static void check_gradient(struct sample *s, const double *x, struct form form)
+{
+    double gradient[N], parts[N] = {0}, by_prediction[ROWS], by_noise[ROWS] = {0}, a[ALL_ROWS * N], b[ALL_ROWS];
+    double value = fit_objective_value(&s->objective, &s->answer);
+    size_t n_row = fit_objective_n_row(&s->objective);
+    fit_objective_gradient(&s->objective, &s->answer, gradient);
+    fit_objective_slopes(&s->objective, &s->answer, by_prediction, by_noise);
+    fit_objective_rows(&s->objective, &s->answer, a, b);
+    for (int j = 0; j < N; j++) {
+        for (int i = 0; i < ROWS; i++)
+            parts[j] += s->chain[j]
+                      * (by_prediction[i] * s->d_prediction[i + j * ROWS] + by_noise[i] * s->d_noise[i + j * ROWS]);
+    }
+    fit_objective_add_priors(&s->objective, &s->answer, parts);
+    for (size_t j = 0; j < N; j++) {
+        double product = 0, size = 0, expected = difference(x, (int)j, form);
+        for (size_t i = 0; i < n_row; i++) {
+            product += a[i + j * n_row] * b[i];
+            size += fabs(a[i + j * n_row] * b[i]);
+        }
+        assert_true(fabs(product - gradient[j]) <= 1e-14 * size);
+        assert_true(fabs(parts[j] - gradient[j]) <= 1e-14 * size);
+        /* a fifth derivative of a Laplace row 0.2 from its kink, times h^4, is 1e-8 */
+        assert_true(fabs(gradient[j] - expected) < 1e-7 * (1 + fabs(expected) + fabs(value) + size));
+    }
+}
+
 static void test_gradient(void **state)
 {
+    struct form forms[8 * N_ERROR];
+    size_t n = list_forms(forms);
     (void)state;
-    for (int likelihood = 0; likelihood < 2; likelihood++)
-        for (uint64_t trial = 0; trial < 20; trial++) {
-            double x[N], gradient[N];
+    for (size_t f = 0; f < n; f++) {
+        int n_smooth = 0;
+        for (uint64_t trial = 0; trial < 10 * TRIALS && n_smooth < TRIALS / 4; trial++) {
+            double x[N];
             for (uint64_t j = 0; j < N; j++)
                 x[j] = 0.5 * random_normal(3, trial, j);
             struct sample s;
-            fill(&s, x, likelihood);
-            struct fit_answer answer = answer_of(&s, likelihood);
-            fit_objective_value(&s.objective, &answer);
-            fit_objective_gradient(&s.objective, &answer, gradient);
-            for (int j = 0; j < N; j++) {
-                double expected = difference(x, j, likelihood);
-                assert_true(fabs(gradient[j] - expected) < 1e-8 * (1 + fabs(expected) + value_at(x, likelihood)));
-            }
+            fill(&s, x, forms[f]);
+            if (!is_smooth(&s, forms[f].error))
+                continue;
+            n_smooth++;
+            check_gradient(&s, x, forms[f]);
         }
+        assert_true(n_smooth > 4);
+    }
+}
+
+/* A draw from the loss's own distribution. */
+static double draw(enum fit_error error, uint64_t d, uint64_t i)
+{
+    double u = random_uniform(7, d, 3 * i), z = random_normal(5, d, i);
+    if (error == ERROR_LAPLACE)
+        return u < 0.5 ? log(2 * u) : -log(2 - 2 * u);
+    if (error == ERROR_STUDENT) /* chi-square of 4 from two uniform numbers */
+        return z / sqrt(-2 * log(random_uniform(7, d, 3 * i + 1) * random_uniform(7, d, 3 * i + 2)) / 4);
+    return z;
+}
+
+static void square(const double *a, size_t n_row, double *matrix)
+{
+    for (size_t k = 0; k < N * N; k++) {
+        matrix[k] = 0;
+        for (size_t i = 0; i < n_row; i++)
+            matrix[k] += a[i + k % N * n_row] * a[i + k / N * n_row];
+    }
 }
 
 /* Fisher's information is the covariance of the gradient over data drawn from the model. */
-static void test_curvature(void **state)
+static void check_information(struct form form)
 {
-    (void)state;
     enum { DRAWS = 20000 };
-    const double x[N] = {0.4, -0.2, 0.5};
+    const double x[N] = {0.4, -0.2, -0.5};
     struct sample s;
-    double matrix[N * N], covariance[N * N] = {0}, gradient[N];
-    fill(&s, x, true);
-    struct fit_answer answer = answer_of(&s, true);
-    fit_objective_value(&s.objective, &answer);
-    fit_objective_curvature(&s.objective, &answer, matrix);
+    double a[ALL_ROWS * N], b[ALL_ROWS], matrix[N * N], covariance[N * N] = {0}, gradient[N];
+    fill(&s, x, form);
+    fit_objective_value(&s.objective, &s.answer);
+    fit_objective_information(&s.objective, &s.answer, a, b);
+    square(a, fit_objective_n_row(&s.objective), matrix);
     for (uint64_t d = 0; d < DRAWS; d++) {
-        for (uint64_t i = 0; i < ROWS; i++)
-            s.value[i] = s.prediction[i] + (i % 3 ? s.noise[i] : 0.15) * random_normal(5, d, i);
-        fit_objective_value(&s.objective, &answer);
-        fit_objective_gradient(&s.objective, &answer, gradient);
+        for (uint64_t i = 0; i < ROWS; i++) {
+            double step = (isnan(s.sigma[i]) ? s.noise[i] : s.sigma[i]) * draw(form.error, d, i);
+            s.value[i] = form.error == ERROR_LOG_NORMAL ? s.prediction[i] * exp(step) : s.prediction[i] + step;
+        }
+        fit_objective_value(&s.objective, &s.answer);
+        fit_objective_gradient(&s.objective, &s.answer, gradient);
         for (int k = 0; k < N * N; k++)
             covariance[k] += gradient[k % N] * gradient[k / N] / DRAWS;
     }
@@ -133,26 +255,89 @@ static void test_curvature(void **state)
         double size = sqrt(matrix[k % N * (N + 1)] * matrix[k / N * (N + 1)]);
         assert_true(fabs(covariance[k] - matrix[k]) < 5 * 2 * size / sqrt(DRAWS));
     }
-    /* without noise model: J'J, here written row by row */
-    fill(&s, x, false);
-    answer = answer_of(&s, false);
-    fit_objective_value(&s.objective, &answer);
-    fit_objective_curvature(&s.objective, &answer, matrix);
-    for (int k = 0; k < N * N; k++) {
-        double sum = 0;
-        for (int i = 0; i < ROWS; i++) {
-            double sigma = i % 3 ? 1 : 0.15;
-            sum += s.d_prediction[i + k % N * ROWS] * s.chain[k % N] * s.d_prediction[i + k / N * ROWS] * s.chain[k / N]
-                 / (sigma * sigma);
+}
+
+static void test_information(void **state)
+{
+    static const enum fit_error errors[] = {ERROR_NORMAL, ERROR_LOG_NORMAL, ERROR_LAPLACE, ERROR_STUDENT};
+    (void)state;
+    for (int k = 0; k < 4; k++)
+        for (int noise = 0; noise < 2; noise++)
+            check_information((struct form){errors[k], noise, false, false});
+}
+
+/* For normal errors rows and information are the same, J'J / s^2 with known s, and s' counts twice; written row by row. */
+static void test_normal_rows(void **state)
+{
+    const double x[N] = {0.4, -0.2, -0.5};
+    (void)state;
+    for (int noise = 0; noise < 2; noise++) {
+        struct sample s;
+        double a[2][ALL_ROWS * N], b[ALL_ROWS], matrix[2][N * N];
+        fill(&s, x, (struct form){ERROR_NORMAL, noise, false, false});
+        fit_objective_value(&s.objective, &s.answer);
+        fit_objective_rows(&s.objective, &s.answer, a[0], b);
+        fit_objective_information(&s.objective, &s.answer, a[1], b);
+        for (int k = 0; k < 2; k++)
+            square(a[k], fit_objective_n_row(&s.objective), matrix[k]);
+        for (int k = 0; k < N * N; k++) {
+            double sum = 0;
+            for (int i = 0; i < ROWS; i++) {
+                double sigma = isnan(s.sigma[i]) ? s.noise[i] : s.sigma[i];
+                double unit = s.chain[k % N] * s.chain[k / N] / (sigma * sigma);
+                sum += s.d_prediction[i + k % N * ROWS] * s.d_prediction[i + k / N * ROWS] * unit;
+                if (isnan(s.sigma[i]))
+                    sum += 2 * s.d_noise[i + k % N * ROWS] * s.d_noise[i + k / N * ROWS] * unit;
+            }
+            assert_true(fabs(matrix[0][k] - sum) < 1e-12 * fabs(sum) + 1e-13);
+            assert_true(fabs(matrix[1][k] - sum) < 1e-12 * fabs(sum) + 1e-13);
         }
-        assert_true(fabs(matrix[k] - sum) < 1e-12 * fabs(sum) + 1e-13);
     }
+}
+
+/* A log-normal prediction that is not above 0 is no point to go to; the scale of rounding errors is that of logarithms. */
+static void test_log_normal_edges(void **state)
+{
+    const double x[N] = {0.4, -0.2, -0.5};
+    struct sample s;
+    (void)state;
+    fill(&s, x, (struct form){ERROR_LOG_NORMAL, false, false, false});
+    assert_true(fabs(fit_objective_scale(&s.objective) - 0.5 * ROWS / 0.0225) < 1e-9);
+    s.prediction[4] = 0;
+    assert_false(isfinite(fit_objective_value(&s.objective, &s.answer)));
+    s.prediction[4] = -1;
+    assert_false(isfinite(fit_objective_value(&s.objective, &s.answer)));
+}
+
+/* -2 log likelihood is twice the objective where that is a likelihood; the fits' kinds. */
+static void test_criteria(void **state)
+{
+    const uint32_t observable[ROWS] = {0};
+    const double x[N] = {0.4, -0.2, -0.5};
+    struct form forms[8 * N_ERROR];
+    size_t n = list_forms(forms);
+    (void)state;
+    for (size_t f = 0; f < n; f++) {
+        struct sample s;
+        struct form bare = forms[f];
+        bare.priors = false;
+        fill(&s, x, forms[f]);
+        fit_objective_value(&s.objective, &s.answer);
+        struct objective_criteria criteria = objective_criteria_of(&s.objective, &s.answer, observable, 1);
+        if (s.objective.likelihood)
+            assert_true(fabs(criteria.deviance - 2 * value_at(x, bare)) < 1e-12 * (1 + fabs(criteria.deviance)));
+        assert_true(criteria.chi_square > 0 && criteria.total_squares > 0 && criteria.squares >= 0);
+    }
+    assert_string_equal(fit_objective_kind(ERROR_LOG_NORMAL, false), "half_sum_of_squares");
+    assert_string_equal(fit_objective_kind(ERROR_STUDENT, false), "student_loss");
+    assert_string_equal(fit_objective_kind(ERROR_STUDENT, true), "negative_log_likelihood");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_value), cmocka_unit_test(test_gradient), cmocka_unit_test(test_curvature),
+        cmocka_unit_test(test_value),       cmocka_unit_test(test_gradient),         cmocka_unit_test(test_information),
+        cmocka_unit_test(test_normal_rows), cmocka_unit_test(test_log_normal_edges), cmocka_unit_test(test_criteria),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

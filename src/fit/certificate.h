@@ -1,0 +1,20 @@
+/* The certificate of a fit: its optimum looked at again with tighter integrator tolerances. Separate from the statistics,
+ * because it is about the numerics, and asks the host.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef FIT_CERTIFICATE_H
+#define FIT_CERTIFICATE_H
+
+#include "fit/asker.h"
+
+struct fit_certificate {
+    double change;     /* objective with tighter tolerances minus objective; NaN: it could not be evaluated */
+    double decrease;   /* what a full Gauss-Newton step promises there, along the directions that the data know; or NaN */
+    bool is_certified; /* the decrease is one that the fit's own stopping tests let pass, and the change says nothing */
+};
+
+/* Of a converged fit's best point. ASKED_END: the host cancelled, or there is no memory (asker->outcome). A model without
+ * states is exact: nothing is asked. The asker's counters count the evaluation. */
+enum asked fit_certify(struct fit_asker *asker, const struct fit_point *best, struct arena *arena,
+                       struct fit_certificate *certificate);
+
+#endif

@@ -1,0 +1,201 @@
+/* Distribution functions by continued fractions and series, their inverses by Newton's method within a bracket.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "fit/distribution.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdbool.h>
+
+enum { MAX_TERM = 100000, MAX_NEWTON = 200 };
+
+static const double TINY = 1e-300;
+
+double distribution_normal(double x)
+{
+    return 0.5 * erfc(-x / sqrt(2.0));
+}
+
+/* The continued fraction of the incomplete beta function (Abramowitz & Stegun 26.5.8), by Lentz's method (1976). */
+static double beta_fraction(double a, double b, double x)
+{
+    double c = 1, d = 1 - (a + b) * x / (a + 1);
+    d = 1 / (fabs(d) < TINY ? TINY : d);
+    double h = d;
+    for (int m = 1; m < MAX_TERM; m++) {
+        double even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
+        double odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1)), step = 1;
+        for (int half = 0; half < 2; half++) {
+            double term = half ? odd : even;
+            d = 1 + term * d;
+            c = 1 + term / c;
+            d = 1 / (fabs(d) < TINY ? TINY : d);
+            c = fabs(c) < TINY ? TINY : c;
+            step = c * d;
+            h *= step;
+        }
+        if (fabs(step - 1) < DBL_EPSILON)
+            break;
+    }
+    return h;
+}
+
+/* What Stirling's formula leaves out, for x of at least 12 (Abramowitz & Stegun 6.1.41). */
+static double stirling_rest(double x)
+{
+    double r = 1 / (x * x);
+    return (1.0 / 12 - r * (1.0 / 360 - r * (1.0 / 1260 - r * (1.0 / 1680 - r * (1.0 / 1188 - r * (691.0 / 360360)))))) / x;
+}
+
+/* lgamma without its global sign: arguments are positive here. */
+static double log_gamma(double x)
+{
+    double shift = 0;
+    for (; x < 12; x++)
+        shift += log(x);
+    return (x - 0.5) * log(x) - x + 0.918938533204672741780 + stirling_rest(x) - shift;
+}
+
+/* log of gamma(a + b) / (gamma(a) gamma(b)); two large gammas are not subtracted but their formulas are. */
+static double log_inverse_beta(double a, double b)
+{
+    double large = fmax(a, b), small = fmin(a, b);
+    if (large < 12)
+        return log_gamma(a + b) - log_gamma(a) - log_gamma(b);
+    double ratio = (large - 0.5) * log1p(small / large) + small * log(large + small) - small;
+    return ratio + stirling_rest(large + small) - stirling_rest(large) - log_gamma(small);
+}
+
+/* I_x(a, b); y = 1 - x without cancellation. */
+static double incomplete_beta(double a, double b, double x, double y)
+{
+    if (!(x > 0))
+        return 0;
+    if (!(y > 0))
+        return 1;
+    double log_x = x > y ? log1p(-y) : log(x), log_y = x > y ? log(y) : log1p(-x);
+    double front = exp(log_inverse_beta(a, b) + a * log_x + b * log_y);
+    if (x < (a + 1) / (a + b + 2))
+        return front * beta_fraction(a, b, x) / a;
+    return 1 - front * beta_fraction(b, a, y) / b;
+}
+
+/* P(a, x) of the incomplete gamma function: series below a + 1, continued fraction of the complement above. */
+static double incomplete_gamma(double a, double x)
+{
+    if (!(x > 0))
+        return 0;
+    double front = exp(a * log(x) - x - log_gamma(a));
+    if (x < a + 1) {
+        double term = 1 / a, sum = term;
+        for (int n = 1; n < MAX_TERM && fabs(term) > DBL_EPSILON * fabs(sum); n++) {
+            term *= x / (a + n);
+            sum += term;
+        }
+        return front * sum;
+    }
+    double b = x + 1 - a, c = 1 / TINY, d = 1 / b, h = d;
+    for (int n = 1; n < MAX_TERM; n++) {
+        double term = -n * (n - a);
+        b += 2;
+        d = 1 / (term * d + b);
+        c = b + term / c;
+        h *= d * c;
+        if (fabs(d * c - 1) < DBL_EPSILON)
+            break;
+    }
+    return 1 - front * h;
+}
+
+double distribution_t(double x, double freedom)
+{
+    double square = x * x, sum = freedom + square;
+    double tail = 0.5 * incomplete_beta(0.5 * freedom, 0.5, freedom / sum, square / sum);
+    return x > 0 ? 1 - tail : tail;
+}
+
+double distribution_f(double x, double freedom, double freedom_below)
+{
+    double above = freedom * x, sum = above + freedom_below;
+    return incomplete_beta(0.5 * freedom, 0.5 * freedom_below, above / sum, freedom_below / sum);
+}
+
+double distribution_chi_square(double x, double freedom)
+{
+    return incomplete_gamma(0.5 * freedom, 0.5 * x);
+}
+
+/* A distribution function on x > 0, for the search below. */
+struct distribution {
+    double (*value)(const struct distribution *self, double x); /* increasing */
+    double a, b;
+};
+
+/* x > 0 with value(x) = target: Newton's method with a numerical slope inside a bracket that only shrinks. */
+static double find(const struct distribution *self, double target, double guess)
+{
+    double low = 0, high = INFINITY, x = guess;
+    for (int i = 0; i < MAX_NEWTON; i++) {
+        double f = self->value(self, x) - target, h = 1e-5 * x;
+        double slope = (self->value(self, x + h) - self->value(self, x - h)) / (2 * h), next = x - f / slope;
+        if (f == 0 || fabs(next - x) <= 4 * DBL_EPSILON * x)
+            return x;
+        *(f > 0 ? &high : &low) = x;
+        if (!(next > low && next < high))
+            next = high < INFINITY ? 0.5 * (low + high) : 2 * x;
+        x = next;
+    }
+    return x;
+}
+
+/* Minus the upper tails, so that small ones keep their digits. */
+static double normal_tail(const struct distribution *self, double x)
+{
+    (void)self;
+    return -0.5 * erfc(x / sqrt(2.0));
+}
+
+static double t_tail(const struct distribution *self, double x)
+{
+    double sum = self->a + x * x;
+    return -0.5 * incomplete_beta(0.5 * self->a, 0.5, self->a / sum, x * x / sum);
+}
+
+static double f_below(const struct distribution *self, double x) { return distribution_f(x, self->a, self->b); }
+static double chi_below(const struct distribution *self, double x) { return distribution_chi_square(x, self->a); }
+
+/* The border cases that all share. True: *answer is it. */
+static bool at_border(double p, double low, double *answer)
+{
+    *answer = p == 0 ? low : p == 1 ? INFINITY : NAN;
+    return !(p > 0 && p < 1);
+}
+
+static double symmetric(const struct distribution *self, double p)
+{
+    double answer;
+    if (at_border(p, -INFINITY, &answer))
+        return answer;
+    return p == 0.5 ? 0 : p < 0.5 ? -find(self, -p, 1) : find(self, -(1 - p), 1);
+}
+
+double distribution_normal_quantile(double p)
+{
+    return symmetric(&(struct distribution){normal_tail, 0, 0}, p);
+}
+
+double distribution_t_quantile(double p, double freedom)
+{
+    return symmetric(&(struct distribution){t_tail, freedom, 0}, p);
+}
+
+double distribution_f_quantile(double p, double freedom, double freedom_below)
+{
+    double answer;
+    return at_border(p, 0, &answer) ? answer : find(&(struct distribution){f_below, freedom, freedom_below}, p, 1);
+}
+
+double distribution_chi_square_quantile(double p, double freedom)
+{
+    double answer;
+    return at_border(p, 0, &answer) ? answer : find(&(struct distribution){chi_below, freedom, 0}, p, freedom);
+}

@@ -1,0 +1,27 @@
+/* Confidence intervals from bootstrap replicates, one parameter at a time.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef FIT_INTERVAL_H
+#define FIT_INTERVAL_H
+
+#include <stddef.h>
+
+struct fit_interval {
+    double lower, upper; /* NaN: there are too few replicates for the tails */
+};
+
+/* Order statistic (n + 1) p of n sorted numbers, linear between neighbours; NaN where p is outside of their range. */
+double fit_interval_quantile(const double *sorted, size_t n, double p);
+
+/* Of the replicates' estimates (n of them; sorted here). Davison & Hinkley 1997, eq. 5.18. Tends to be too short. */
+struct fit_interval fit_interval_percentile(double *estimate, size_t n, double confidence);
+
+/* Bootstrap-t (Efron 1982; Davison & Hinkley 1997, eq. 2.10): of t = (estimate_b - estimate) / error_b. Replicates without a
+ * standard error are left out; where they are more than a tenth, the interval is NaN. Needs the estimate's own standard
+ * error. All on the same scale. `scratch`: n. */
+struct fit_interval fit_interval_studentised(double estimate, double error, const double *estimates, const double *errors,
+                                             size_t n, double confidence, double *scratch);
+
+/* With n - 1; NaN below two. */
+double fit_interval_deviation(const double *numbers, size_t n);
+
+#endif

@@ -1,0 +1,27 @@
+/* One measurement's share of the objective, in the form that both the rows and the statistics need. Internal to the
+ * objective's files.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef FIT_OBJECTIVE_ROW_H
+#define FIT_OBJECTIVE_ROW_H
+
+#include "fit/objective.h"
+
+/* f, and with m' and s' the derivatives of prediction and noise the rows
+ *   weight m' + cross s' | residual      noise_weight s' | noise_residual
+ * whose products with their right-hand sides add up to f'. cross, noise_weight and noise_residual are 0 without a modelled
+ * standard deviation. */
+struct objective_row {
+    double f, weight, residual, cross, noise_weight, noise_residual;
+};
+
+/* The standard deviation of row i: its own, the model's, or 1. */
+double objective_row_sigma(const struct fit_objective *objective, const struct fit_answer *answer, size_t i);
+/* The plain residual r of a row that is not censored, 1/s, and the value that it is about (log-normal: the logarithm). False:
+ * the row is censored. */
+bool objective_row_plain(const struct fit_objective *objective, const struct fit_answer *answer, size_t i, double *r,
+                         double *weight, double *value);
+/* expected: the factors are roots of the expected information of the loss's own distribution. */
+struct objective_row objective_row_at(const struct fit_objective *objective, const struct fit_answer *answer, size_t i,
+                                      bool expected);
+
+#endif

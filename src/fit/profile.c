@@ -1,0 +1,379 @@
+/* Following one side of a profile. Everything is measured in r = sqrt((objective - best) / rise), which is a straight line
+ * where the objective is quadratic: 0 at the best fit, 1 at the limit. March outward in steps of about a half, then close in
+ * on r = 1 between the last two places.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "fit/profile.h"
+
+#include "fit/distribution.h"
+#include "fit/map.h"
+#include "fit/statistics.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MAX_FAILURES = 6 };
+static const double TOLERANCE = 1e-4;     /* of the rise, at the limit */
+static const double FIRST_STEP = 0.5;     /* of the half-width that the covariance promises */
+static const double NEXT_RISE = 0.5;      /* of r, per step */
+static const double LAST_AIM = 1.02;      /* just beyond, so that the limit lies between two places */
+static const double BETTER = -0.01;       /* of the rise: a smaller objective is a better fit */
+static const double DECADES = 6, THOUSAND = 1000, WIDTHS = 10;
+
+/* A place on the profile. */
+struct place {
+    double theta;       /* of the profiled parameter, optimiser's scale */
+    double r;
+    double *parameter;  /* n, natural scale, the file's order */
+};
+
+struct walk {
+    const struct fit_problem *problem;
+    const struct fit_options *options;
+    const struct fit_host *host;
+    struct arena *scratch;
+    const struct fit_profile_request *request;
+    struct fit_result *result;
+    struct fit_profile *profile;
+    struct fit_problem fixed;   /* the problem with one parameter more held */
+    struct fit_result inner;
+    enum parameter_scale scale;
+    double best, rise;          /* the objective at the best fit, and by how much the limit is above */
+    double start, end;          /* optimiser's scale; end: where it stops without a limit */
+    bool ends_at_bound;
+    double *guess;              /* n: where the others start; fixed.start */
+    struct place place[3];      /* the latest ones; their arrays change hands */
+    int n_failure;
+};
+
+static bool walk_init(struct walk *walk, struct arena *arena)
+{
+    const struct fit_problem *problem = walk->problem;
+    size_t n = problem->n_parameter;
+    double *numbers = arena_calloc(arena, 5 * n + 1, sizeof *numbers);
+    uint8_t *fixed = arena_calloc(arena, 2 * n + 1, 1);
+    if (!numbers || !fixed)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        fixed[i] = problem->fixed && problem->fixed[i];
+    fixed[walk->request->parameter] = 1;
+    walk->fixed = *problem;
+    walk->fixed.fixed = fixed;
+    walk->fixed.start = walk->guess = numbers;
+    walk->fixed.start_number = 0;
+    walk->inner = (struct fit_result){.parameter = numbers + n, .at_bound = (int8_t *)(fixed + n)};
+    for (int k = 0; k < 3; k++)
+        walk->place[k].parameter = numbers + (size_t)(k + 2) * n;
+    walk->scale = problem->scale[walk->request->parameter];
+    memcpy(walk->guess, problem->start, n * sizeof *walk->guess);
+    memcpy(walk->place[0].parameter, problem->start, n * sizeof *walk->guess);
+    return true;
+}
+
+static void end_walk(struct walk *walk, enum limit limit, double value)
+{
+    walk->profile->limit = limit;
+    walk->profile->value = value;
+}
+
+static void fail(struct walk *walk, enum limit limit, enum outcome outcome, const char *reason)
+{
+    end_walk(walk, limit, NAN);
+    walk->result->outcome = outcome;
+    snprintf(walk->result->reason, sizeof walk->result->reason, "%s", reason);
+}
+
+/* Whether the last fit ended so that another would not do better. */
+static bool is_over(const struct walk *walk)
+{
+    enum outcome outcome = walk->inner.outcome;
+    return outcome == OUTCOME_not_run || outcome == OUTCOME_timeout || outcome == OUTCOME_out_of_memory ||
+           (outcome == OUTCOME_budget && walk->result->n_evaluation >= walk->options->max_evaluations);
+}
+
+/* Fits with what is left of the budgets. False: cancelled or out of everything; the walk is over then. */
+static bool run_inner(struct walk *walk, const struct fit_problem *problem, struct fit_options *options)
+{
+    struct fit_result *result = walk->result, *inner = &walk->inner;
+    options->max_evaluations = options->max_evaluations < walk->options->max_evaluations - result->n_evaluation
+                                   ? options->max_evaluations : walk->options->max_evaluations - result->n_evaluation;
+    options->max_total_steps = walk->options->max_total_steps - result->n_step;
+    arena_reset(walk->scratch);
+    fit_run(problem, options, walk->host, walk->scratch, inner);
+    result->n_evaluation += inner->n_evaluation;
+    result->n_step += inner->n_step;
+    result->n_iteration += inner->n_iteration;
+    result->optimizer = inner->optimizer;
+    result->gradient = inner->gradient;
+    result->notes |= inner->notes;
+    return !is_over(walk);
+}
+
+static double bound(const struct walk *walk)
+{
+    size_t i = walk->request->parameter;
+    return walk->request->side < 0 ? walk->problem->lower[i] : walk->problem->upper[i];
+}
+
+static double reach(const struct walk *walk, double width)
+{
+    static const double DECADE[] = {[SCALE_LOG] = 2.302585092994045684, [SCALE_LOG10] = 1};
+    if (walk->scale != SCALE_LIN)
+        return DECADES * DECADE[walk->scale];
+    double natural = fmax(THOUSAND * fabs(walk->start), isfinite(width) ? WIDTHS * width : 0);
+    return natural > 0 ? natural : THOUSAND;
+}
+
+/* Half the interval from the covariance, optimiser's scale; NaN where it is not known. */
+static double half_width(const struct walk *walk, const struct fit_statistics *statistics)
+{
+    size_t i = walk->request->parameter;
+    double end = walk->request->side < 0 ? statistics->interval_lower[i] : statistics->interval_upper[i];
+    double width = fabs(fit_scale_from_natural(walk->scale, end) - walk->start);
+    return isfinite(width) && width > 0 ? width : NAN;
+}
+
+/* The best fit once more: objective, covariance and the threshold. False: the walk is over. */
+static bool look_at_best(struct walk *walk, struct arena *arena, double *width)
+{
+    const struct fit_problem *problem = walk->problem;
+    size_t n = problem->n_parameter;
+    double *numbers = arena_calloc(arena, 5 * n + 1, sizeof *numbers);
+    uint8_t *lack = arena_calloc(arena, n + 1, 1);
+    if (!numbers || !lack) {
+        fail(walk, LIMIT_failed, OUTCOME_out_of_memory, "no memory for a profile");
+        return false;
+    }
+    struct fit_statistics statistics = {.standard_error = numbers, .interval_lower = numbers + n,
+                                        .interval_upper = numbers + 2 * n, .eigenvalue = numbers + 3 * n,
+                                        .flattest = numbers + 4 * n, .lack = lack,
+                                        .confidence = walk->request->confidence};
+    struct fit_problem unchanged = *problem;
+    struct fit_options once = *walk->options;
+    once.max_evaluations = 1;
+    unchanged.start_number = 0;
+    walk->inner.statistics = &statistics;
+    bool ran = run_inner(walk, &unchanged, &once);
+    walk->inner.statistics = NULL;
+    if (!ran || !isfinite(walk->inner.objective)) {
+        fail(walk, LIMIT_failed, walk->inner.outcome, walk->inner.reason);
+        return false;
+    }
+    double p = walk->request->confidence, freedom = (double)statistics.n_freedom;
+    double s = statistics.residual_error;
+    walk->best = walk->inner.objective;
+    walk->rise = statistics.is_sigma_known ? 0.5 * distribution_chi_square_quantile(p, 1)
+                                           : 0.5 * s * s * distribution_f_quantile(p, 1, freedom);
+    if (!statistics.is_sigma_known && statistics.n_freedom < 1) {
+        fail(walk, LIMIT_freedom, OUTCOME_bad_data, "no degrees of freedom are left to know the measurement error by");
+        return false;
+    }
+    if (!(walk->rise > 0)) {
+        fail(walk, LIMIT_failed, OUTCOME_stalled, "the residuals are zero: there is no error to make a limit from");
+        return false;
+    }
+    walk->start = fit_scale_from_natural(walk->scale, problem->start[walk->request->parameter]);
+    *width = half_width(walk, &statistics);
+    return true;
+}
+
+/* The others' start at theta: on the line through two places that are known, within their bounds. */
+static void guess_others(struct walk *walk, const struct place *a, const struct place *b, double theta)
+{
+    const struct fit_problem *problem = walk->problem;
+    double part = a->theta != b->theta ? (theta - b->theta) / (b->theta - a->theta) : 0;
+    for (size_t i = 0; i < problem->n_parameter; i++) {
+        double from = fit_scale_from_natural(problem->scale[i], a->parameter[i]);
+        double to = fit_scale_from_natural(problem->scale[i], b->parameter[i]);
+        double natural = fit_scale_to_natural(problem->scale[i], to + part * (to - from));
+        if (!isfinite(natural) || walk->fixed.fixed[i] || from == to)
+            natural = b->parameter[i];
+        walk->guess[i] = fmin(fmax(natural, problem->lower[i]), problem->upper[i]);
+        if (walk->fixed.fixed[i])
+            walk->guess[i] = b->parameter[i];
+    }
+}
+
+/* What the profiled parameter's prior adds: the objective of the others has no term for what is held. */
+static double own_prior(const struct walk *walk, double theta, double natural)
+{
+    const struct fit_prior *prior = walk->problem->prior ? &walk->problem->prior[walk->request->parameter] : NULL;
+    return prior && prior->kind != PRIOR_NONE ? fit_prior_at(prior, theta, natural, 1, false).f : 0;
+}
+
+/* Fits the others at theta into `place`. False: that failed. */
+static bool visit(struct walk *walk, const struct place *a, const struct place *b, double theta, struct place *place)
+{
+    size_t i = walk->request->parameter;
+    struct fit_profile *profile = walk->profile;
+    double natural = theta == walk->end && walk->ends_at_bound ? bound(walk) : fit_scale_to_natural(walk->scale, theta);
+    for (int extrapolated = 1; extrapolated >= 0; extrapolated--) {
+        struct fit_options options = *walk->options;
+        guess_others(walk, extrapolated ? a : b, b, theta);
+        walk->guess[i] = natural;
+        if (!run_inner(walk, &walk->fixed, &options))
+            return false;
+        if (outcome_is_success(walk->inner.outcome))
+            break;
+    }
+    if (!outcome_is_success(walk->inner.outcome))
+        return false;
+    double objective = walk->inner.objective + own_prior(walk, theta, natural);
+    double rise = (objective - walk->best) / walk->rise;
+    place->theta = theta;
+    place->r = rise > 0 ? sqrt(rise) : rise < BETTER ? -1 : 0;
+    memcpy(place->parameter, walk->inner.parameter, walk->problem->n_parameter * sizeof *place->parameter);
+    if (profile->n_point < profile->max_point) {
+        profile->point[2 * profile->n_point] = natural;
+        profile->point[2 * profile->n_point + 1] = objective;
+        profile->n_point++;
+    }
+    memcpy(walk->result->parameter, place->parameter, walk->problem->n_parameter * sizeof *place->parameter);
+    memcpy(walk->result->at_bound, walk->inner.at_bound, walk->problem->n_parameter);
+    walk->result->objective = objective;
+    walk->result->gradient_norm = walk->inner.gradient_norm;
+    return true;
+}
+
+static void swap(struct place *a, struct place *b)
+{
+    struct place c = *a;
+    *a = *b;
+    *b = c;
+}
+
+/* The next step from where r has come to. */
+static double next_step(const struct place *a, const struct place *b)
+{
+    double step = fabs(b->theta - a->theta), slope = (b->r - a->r) / step;
+    double wanted = LAST_AIM - b->r <= NEXT_RISE + 0.1 ? LAST_AIM - b->r : NEXT_RISE;
+    double next = slope > 0 ? wanted / slope : 3 * step;
+    return fmin(fmax(next, 0.1 * step), 3 * step);
+}
+
+/* Outward until place[1] and place[2] have the limit between them. False: the walk is over. */
+static bool march(struct walk *walk, double step)
+{
+    struct place *place = walk->place;
+    int side = walk->request->side;
+    memcpy(place[1].parameter, place[0].parameter, walk->problem->n_parameter * sizeof *place->parameter);
+    place[0].theta = place[1].theta = walk->start;
+    place[0].r = place[1].r = 0;
+    while (walk->profile->n_point < walk->profile->max_point / 2) {
+        double theta = place[1].theta + side * step;
+        if (side * (theta - walk->end) >= 0)
+            theta = walk->end;
+        if (!visit(walk, &place[0], &place[1], theta, &place[2])) {
+            step *= 0.25;
+            if (++walk->n_failure < MAX_FAILURES && !is_over(walk) && theta != place[1].theta)
+                continue;
+            fail(walk, LIMIT_failed, walk->inner.outcome, walk->inner.reason);
+            return false;
+        }
+        if (place[2].r < 0) {
+            end_walk(walk, LIMIT_better, NAN);
+            return false;
+        }
+        if (place[2].r >= 1)
+            return true;
+        if (theta == walk->end)
+            break;
+        step = next_step(&place[1], &place[2]);
+        swap(&place[0], &place[1]);
+        swap(&place[1], &place[2]);
+    }
+    if (walk->ends_at_bound && place[2].theta == walk->end)
+        end_walk(walk, LIMIT_bound, bound(walk));
+    else
+        end_walk(walk, LIMIT_infinite, side > 0 ? INFINITY : walk->scale == SCALE_LIN ? -INFINITY : 0);
+    return false;
+}
+
+/* Where the line through two places has r = 1. */
+static double crossing(const struct place *a, const struct place *b)
+{
+    return a->theta + (1 - a->r) * (b->theta - a->theta) / (b->r - a->r);
+}
+
+/* Regula falsi with the Illinois rule (Dowell & Jarratt 1971) between place[1] (r < 1) and place[2] (r >= 1). */
+static void close_in(struct walk *walk)
+{
+    struct place *below = &walk->place[1], *above = &walk->place[2], *middle = &walk->place[0];
+    double low = below->r - 1, high = above->r - 1, theta = crossing(below, above);
+    int last = 0;
+    const struct place *nearest = fabs(low) < fabs(high) ? below : above;
+    while (fabs(nearest->r * nearest->r - 1) > TOLERANCE && walk->profile->n_point < walk->profile->max_point) {
+        theta = below->theta - low * (above->theta - below->theta) / (high - low);
+        if (theta == below->theta || theta == above->theta)
+            break;
+        if (!visit(walk, below, above, theta, middle)) {
+            fail(walk, LIMIT_failed, walk->inner.outcome, walk->inner.reason);
+            return;
+        }
+        if (middle->r < 0) {
+            end_walk(walk, LIMIT_better, NAN);
+            return;
+        }
+        if (middle->r < 1) {
+            swap(below, middle);
+            low = below->r - 1;
+            high = last < 0 ? 0.5 * high : above->r - 1;
+            last = -1;
+            nearest = below;
+        } else {
+            swap(above, middle);
+            high = above->r - 1;
+            low = last > 0 ? 0.5 * low : below->r - 1;
+            last = 1;
+            nearest = above;
+        }
+    }
+    end_walk(walk, LIMIT_found, fit_scale_to_natural(walk->scale, crossing(below, above)));
+}
+
+static void clear_result(struct fit_result *result, size_t n)
+{
+    result->outcome = OUTCOME_converged;
+    result->stop = STOP_none;
+    result->notes = 0;
+    result->objective = result->gradient_norm = result->tight_change = result->tight_decrease = NAN;
+    result->n_iteration = result->n_evaluation = result->n_step = 0;
+    result->reason[0] = '\0';
+    for (size_t i = 0; i < n; i++) {
+        result->parameter[i] = NAN;
+        result->at_bound[i] = 0;
+    }
+}
+
+void fit_profile_run(const struct fit_problem *problem, const struct fit_options *options, const struct fit_host *host,
+                     struct arena *arena, struct arena *scratch, const struct fit_profile_request *request,
+                     struct fit_result *result, struct fit_profile *profile)
+{
+    struct walk walk = {.problem = problem, .options = options, .host = host, .scratch = scratch, .request = request,
+                        .result = result, .profile = profile};
+    size_t i = request->parameter;
+    double width;
+    clear_result(result, problem->n_parameter);
+    profile->n_point = 0;
+    end_walk(&walk, LIMIT_not_fitted, NAN);
+    if ((problem->fixed && problem->fixed[i]) || problem->lower[i] == problem->upper[i])
+        return;
+    if (!walk_init(&walk, arena)) {
+        fail(&walk, LIMIT_failed, OUTCOME_out_of_memory, "no memory for a profile");
+        return;
+    }
+    if (!look_at_best(&walk, arena, &width))
+        return;
+    double far = walk.start + request->side * reach(&walk, width);
+    double wall = fit_scale_from_natural(walk.scale, bound(&walk));
+    walk.ends_at_bound = request->side * (far - wall) >= 0;
+    walk.end = walk.ends_at_bound ? wall : far;
+    if (walk.end == walk.start) {
+        end_walk(&walk, LIMIT_bound, bound(&walk));
+        return;
+    }
+    double most = fabs(walk.end - walk.start);
+    double step = isnan(width) ? 0.1 * fmin(most, fmax(1, fabs(walk.start))) : fmin(FIRST_STEP * width, most);
+    if (march(&walk, step))
+        close_in(&walk);
+}

@@ -1,0 +1,35 @@
+/* Profile likelihood: one parameter is moved away from the best fit, all others are fitted anew at each place, until the
+ * objective has risen by what a confidence limit stands for.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef FIT_PROFILE_H
+#define FIT_PROFILE_H
+
+#include "base/limit.h"
+#include "fit/fit.h"
+
+struct fit_profile_request {
+    size_t parameter;  /* the file's order */
+    int side;          /* -1 below, 1 above */
+    double confidence; /* 0.95 */
+};
+
+struct fit_profile {
+    enum limit limit;
+    double value;      /* the limit, natural scale; NaN where there is none */
+    size_t n_point, max_point;
+    double *point;     /* the caller's, max_point pairs: the parameter (natural scale) and the objective, as they came */
+};
+
+/* problem->start is the best fit. The threshold is the objective there plus
+ *   chi-square's quantile(1) / 2               where every standard deviation is known or modelled (Wilks 1938),
+ *   residual_error^2 F's quantile(1, n - p) / 2 where it is estimated (Bates & Watts 1988, eq. 6.4).
+ * The place is found to 1e-4 of the rise and then refined by interpolation. A parameter is followed to its bound, or over
+ * six decades on a logarithmic scale, or on the linear one for a thousand times its value (or ten half-widths of the interval
+ * from the covariance, if that is more). The budgets of `options` are for all of it. `result` has the parameters at the last
+ * point, and its outcome is converged unless the limit is `failed` or `freedom`, with a reason. Scratch comes from both
+ * arenas; `scratch` is reset again and again. */
+void fit_profile_run(const struct fit_problem *problem, const struct fit_options *options, const struct fit_host *host,
+                     struct arena *arena, struct arena *scratch, const struct fit_profile_request *request,
+                     struct fit_result *result, struct fit_profile *profile);
+
+#endif

@@ -1,0 +1,33 @@
+/* The residuals' derivatives at a point, as directions that the data know well, badly or not at all. Separate from the
+ * statistics, because the certificate looks at the same directions.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef FIT_SPECTRUM_H
+#define FIT_SPECTRUM_H
+
+#include "fit/asker.h"
+
+/* Of the n parameters that neither are fixed nor held by a bound, on the optimiser's scale. Matrices are n x n,
+ * column-major. */
+struct fit_spectrum {
+    size_t n;
+    uint32_t *loose;   /* n: which of the free ones */
+    double *triangle;  /* R of the rows A = QR: R'R is the information */
+    double *q;         /* n: of Q'b */
+    double *scale;     /* n: lengths of A's columns; 1 where a parameter has no influence */
+    double *u, *s, *v; /* R with columns of length 1 (0 without influence) = u v', u's columns of decreasing length s: what the
+                        * data know of the directions v / scale, whatever the parameters' units */
+    size_t n_known;    /* directions; the other n - n_known cannot be told from some without influence */
+    double least;      /* s below which that is so */
+    double *rows, *rhs;
+};
+
+/* False: out of memory. */
+bool fit_spectrum_init(struct fit_spectrum *spectrum, const struct fit_asker *asker, struct arena *arena);
+/* Of a point with derivatives. information: of the rows that standard errors come from (fit_objective_information), whose
+ * q means nothing. */
+void fit_spectrum_take(struct fit_spectrum *spectrum, const struct fit_asker *asker, const struct fit_point *point,
+                       bool information);
+/* The decrease of the objective that a full Gauss-Newton step along the known directions promises. */
+double fit_spectrum_decrease(const struct fit_spectrum *spectrum);
+
+#endif

@@ -1,0 +1,253 @@
+/* Covariance through the singular values of the residuals' derivatives (fit/spectrum.h), and sums over the measurements.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "fit/statistics.h"
+
+#include "fit/distribution.h"
+#include "fit/objective_criteria.h"
+#include "fit/spectrum.h"
+#include "fit/svd.h"
+
+#include <math.h>
+#include <string.h>
+
+/* A parameter that makes less than this of a flat direction is not part of it; nor does less than what the direction itself is
+ * uncertain by (the smallest singular value that counts, over the next known one), up to the second number. */
+static const double PART_OF_FLAT = 1e-3, PART_MOST = 0.1;
+
+/* A standard deviation of ten decades, or of ten times what the bounds leave, is no knowledge, and nothing that the derivatives
+ * say holds so far away. */
+static const double DECADES_MOST = 10, BOUNDS_MOST = 10;
+
+struct work {
+    const struct fit_asker *asker;
+    const struct fit_point *point;
+    struct fit_spectrum spectrum;
+    double *u, *s, *v;       /* of the triangle as it is: n x n, n, n x n */
+    double *covariance;      /* n x n, optimiser's scale, for sigma 1 */
+};
+
+static bool work_init(struct work *work, const struct fit_asker *asker, const struct fit_point *point, struct arena *arena)
+{
+    size_t n = asker->map.n_free;
+    double *matrices = arena_calloc(arena, 3 * n + 1, (n + 1) * sizeof *matrices);
+    *work = (struct work){.asker = asker, .point = point};
+    if (!matrices || !fit_spectrum_init(&work->spectrum, asker, arena))
+        return false;
+    work->u = matrices;
+    work->v = matrices + n * n;
+    work->covariance = matrices + 2 * n * n;
+    work->s = matrices + 3 * n * n;
+    return true;
+}
+
+static uint32_t file_index(const struct work *work, size_t c)
+{
+    return work->asker->map.file_index[work->spectrum.loose[c]];
+}
+
+/* The last direction, unit length, its largest entry positive. Where one is flat it is that one, which units do not matter
+ * to; else the last eigenvector. */
+static void fill_flattest(const struct work *work, struct fit_statistics *statistics)
+{
+    const struct fit_spectrum *spectrum = &work->spectrum;
+    size_t n = spectrum->n, largest = 0;
+    double sum = 0;
+    for (size_t c = 0; c < n; c++) {
+        double entry = statistics->n_flat > 0 ? spectrum->v[c + (n - 1) * n] / spectrum->scale[c] : work->v[c + (n - 1) * n];
+        statistics->flattest[file_index(work, c)] = entry;
+        sum += entry * entry;
+        if (fabs(entry) > fabs(statistics->flattest[file_index(work, largest)]))
+            largest = c;
+    }
+    double sign = statistics->flattest[file_index(work, largest)] < 0 ? -1 : 1;
+    for (size_t c = 0; c < n; c++)
+        statistics->flattest[file_index(work, c)] *= sign / sqrt(sum);
+}
+
+static void fill_eigenvalues(struct work *work, struct fit_statistics *statistics)
+{
+    size_t n = work->spectrum.n;
+    memcpy(work->u, work->spectrum.triangle, n * n * sizeof *work->u);
+    svd_jacobi(n, n, work->u, work->s, work->v);
+    for (size_t c = 0; c < n; c++)
+        statistics->eigenvalue[c] = work->s[c] * work->s[c];
+}
+
+/* Parameters that take part in a direction without influence. */
+static void mark_flat(const struct work *work, struct fit_statistics *statistics)
+{
+    const struct fit_spectrum *spectrum = &work->spectrum;
+    size_t n = spectrum->n, n_known = spectrum->n_known;
+    double uncertain = n_known > 0 ? spectrum->least / spectrum->s[n_known - 1] : 0;
+    double part = fmax(PART_OF_FLAT, fmin(uncertain, PART_MOST));
+    for (size_t k = n_known; k < n; k++)
+        for (size_t c = 0; c < n; c++)
+            if (fabs(spectrum->v[c + k * n]) > part)
+                statistics->lack[file_index(work, c)] = LACK_flat;
+    statistics->n_flat = (int64_t)(n - n_known);
+}
+
+/* The largest standard deviation on the optimiser's scale that means anything. */
+static double widest(const struct fit_map *map, size_t j)
+{
+    double decades = map->scale[j] == SCALE_LOG     ? DECADES_MOST * 2.302585092994045684
+                     : map->scale[j] == SCALE_LOG10 ? DECADES_MOST
+                                                    : INFINITY;
+    return fmin(decades, BOUNDS_MOST * (map->upper[j] - map->lower[j]));
+}
+
+/* Parameters that known directions leave wide open; the directions, among the known, that do so most. */
+static void mark_wide(const struct work *work, struct fit_statistics *statistics, double factor)
+{
+    const struct fit_spectrum *spectrum = &work->spectrum;
+    size_t n = spectrum->n;
+    bool any = false;
+    for (size_t k = 0; k < spectrum->n_known; k++) {
+        bool is_flat = false;
+        for (size_t c = 0; c < n; c++) {
+            double variance = factor * factor * work->covariance[c + c * n];
+            double limit = widest(&work->asker->map, spectrum->loose[c]);
+            double part = factor * spectrum->v[c + k * n] / (spectrum->s[k] * spectrum->scale[c]);
+            if (!(variance > limit * limit))
+                continue;
+            statistics->lack[file_index(work, c)] = LACK_flat;
+            any = true;
+            is_flat = is_flat || part * part > 0.5 * variance;
+        }
+        statistics->n_flat += is_flat;
+    }
+    if (any && statistics->n_flat == 0)
+        statistics->n_flat = 1;
+}
+
+/* Of the known directions. */
+static void fill_covariance(const struct work *work)
+{
+    const struct fit_spectrum *spectrum = &work->spectrum;
+    size_t n = spectrum->n;
+    memset(work->covariance, 0, n * n * sizeof *work->covariance);
+    for (size_t k = 0; k < spectrum->n_known; k++) {
+        const double *direction = spectrum->v + k * n;
+        double s = spectrum->s[k];
+        for (size_t c = 0; c < n; c++)
+            for (size_t d = 0; d < n; d++)
+                work->covariance[d + c * n] += direction[c] / s * (direction[d] / s)
+                                             / (spectrum->scale[c] * spectrum->scale[d]);
+    }
+}
+
+/* Whether every row has a standard deviation, its own or the model's. */
+static bool is_sigma_known(const struct fit_objective *objective)
+{
+    for (size_t i = 0; i < objective->n_row && !objective->has_noise; i++)
+        if (!objective->sigma || isnan(objective->sigma[i]))
+            return false;
+    return true;
+}
+
+/* What the numbers mean for each loss: objective_criteria.h. */
+static void fill_criteria(const struct work *work, struct fit_statistics *statistics)
+{
+    const struct fit_objective *objective = &work->asker->objective;
+    struct fit_answer answer = fit_point_answer(work->asker, work->point);
+    struct objective_criteria criteria = objective_criteria_of(
+        objective, &answer, work->asker->problem->task->row_observable, work->asker->problem->model->abi.n_observable);
+    double m = (double)objective->n_row, k = (double)work->spectrum.n + (statistics->is_sigma_known ? 0 : 1);
+    double deviance = statistics->is_sigma_known ? criteria.deviance : criteria.deviance_scaled;
+    statistics->chi_square = criteria.chi_square;
+    statistics->residual_error = statistics->n_freedom > 0
+                                     ? objective_scale_of(objective, criteria.chi_square, (double)statistics->n_freedom)
+                                     : NAN;
+    statistics->r_squared = 1 - criteria.squares / criteria.total_squares;
+    statistics->aic = deviance + 2 * k;
+    statistics->aicc = m - k - 1 > 0 ? statistics->aic + 2 * k * (k + 1) / (m - k - 1) : NAN;
+    statistics->bic = deviance + k * log(m);
+}
+
+/* Standard error and interval of loose parameter c from its variance on the optimiser's scale. */
+static void fill_parameter(const struct work *work, struct fit_statistics *statistics, size_t c, double deviation,
+                           double quantile)
+{
+    const struct fit_map *map = &work->asker->map;
+    size_t j = work->spectrum.loose[c], file = map->file_index[j];
+    double theta = work->point->theta[j];
+    statistics->standard_error[file] = deviation * fabs(work->point->chain[j]);
+    statistics->interval_lower[file] = fit_scale_to_natural(map->scale[j], theta - quantile * deviation);
+    statistics->interval_upper[file] = fit_scale_to_natural(map->scale[j], theta + quantile * deviation);
+}
+
+void fit_statistics_clear(struct fit_statistics *statistics, size_t n_parameter)
+{
+    statistics->n_loose = statistics->n_row = 0;
+    statistics->n_freedom = statistics->n_flat = -1;
+    statistics->chi_square = statistics->residual_error = statistics->r_squared = NAN;
+    statistics->aic = statistics->aicc = statistics->bic = NAN;
+    for (size_t i = 0; i < n_parameter; i++) {
+        statistics->standard_error[i] = statistics->interval_lower[i] = statistics->interval_upper[i] = NAN;
+        statistics->eigenvalue[i] = statistics->flattest[i] = NAN;
+        statistics->lack[i] = LACK_not_run;
+    }
+    for (size_t i = 0; statistics->covariance && i < n_parameter * n_parameter; i++)
+        statistics->covariance[i] = NAN;
+}
+
+static void fill_errors(const struct work *work, struct fit_statistics *statistics)
+{
+    const struct fit_map *map = &work->asker->map;
+    size_t n = work->spectrum.n, n_parameter = work->asker->problem->n_parameter;
+    double p = 0.5 + 0.5 * statistics->confidence, freedom = (double)statistics->n_freedom, factor = 1, quantile;
+    if (statistics->is_sigma_known) {
+        quantile = distribution_normal_quantile(p);
+    } else {
+        factor = statistics->residual_error;
+        quantile = freedom > 0 ? distribution_t_quantile(p, freedom) : NAN;
+    }
+    if (!isnan(factor))
+        mark_wide(work, statistics, factor);
+    for (size_t c = 0; c < n; c++) {
+        uint8_t *lack = &statistics->lack[file_index(work, c)];
+        if (*lack == LACK_none && isnan(factor))
+            *lack = LACK_freedom;
+        if (*lack == LACK_none)
+            fill_parameter(work, statistics, c, factor * sqrt(work->covariance[c + c * n]), quantile);
+    }
+    for (size_t c = 0; statistics->covariance && c < n; c++)
+        for (size_t d = 0; d <= c; d++) {
+            size_t j = work->spectrum.loose[c], l = work->spectrum.loose[d];
+            size_t column = map->file_index[j], row = map->file_index[l];
+            if (statistics->lack[column] == LACK_none && statistics->lack[row] == LACK_none)
+                statistics->covariance[row + column * n_parameter] = statistics->covariance[column + row * n_parameter]
+                    = factor * factor * work->covariance[d + c * n] * work->point->chain[j] * work->point->chain[l];
+        }
+}
+
+bool fit_statistics_compute(struct fit_statistics *statistics, const struct fit_asker *asker, const struct fit_point *point,
+                            struct arena *arena)
+{
+    struct work work;
+    fit_statistics_clear(statistics, asker->problem->n_parameter);
+    for (size_t i = 0; i < asker->problem->n_parameter; i++)
+        statistics->lack[i] = LACK_fixed;
+    statistics->n_flat = 0;
+    if (!work_init(&work, asker, point, arena))
+        return false;
+    for (size_t j = 0; j < asker->map.n_free; j++)
+        statistics->lack[asker->map.file_index[j]] = LACK_at_bound;
+    fit_spectrum_take(&work.spectrum, asker, point, true);
+    size_t n = work.spectrum.n;
+    for (size_t c = 0; c < n; c++)
+        statistics->lack[file_index(&work, c)] = LACK_none;
+    statistics->n_loose = n;
+    statistics->n_row = asker->objective.n_row;
+    statistics->n_freedom = (int64_t)statistics->n_row - (int64_t)n;
+    statistics->is_sigma_known = is_sigma_known(&asker->objective);
+    fill_criteria(&work, statistics);
+    if (n > 0) {
+        fill_eigenvalues(&work, statistics);
+        mark_flat(&work, statistics);
+        fill_covariance(&work);
+        fill_errors(&work, statistics);
+        fill_flattest(&work, statistics);
+    }
+    return true;
+}

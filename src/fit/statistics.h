@@ -1,0 +1,37 @@
+/* What one fit says about its parameters: covariance, intervals, how well the data know which direction, and the usual
+ * criteria. Separate from the search: it needs the best point and its derivatives, nothing else.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef FIT_STATISTICS_H
+#define FIT_STATISTICS_H
+
+#include "fit/asker.h"
+
+/* Arrays are the caller's; those of n_parameter (P) are in the problem file's order, natural scale unless said. Missing
+ * numbers are NaN. */
+struct fit_statistics {
+    double *standard_error;      /* P; by the delta method where the optimiser's scale is a logarithm */
+    double *interval_lower, *interval_upper; /* P: `confidence`; made on the optimiser's scale, so that they keep its sign */
+    double *covariance;          /* P x P, symmetric; or NULL */
+    uint8_t *lack;               /* P, enum lack */
+    double *eigenvalue;          /* P: of the information matrix on the optimiser's scale, decreasing; the first n_loose */
+    double *flattest;            /* P: its last eigenvector, or a direction that the data do not know; unit length, on the
+                                  * optimiser's scale, largest entry positive */
+    double confidence;           /* in: 0.95 */
+    size_t n_loose;              /* parameters that neither are fixed nor held by a bound */
+    size_t n_row;
+    int64_t n_flat;              /* directions that the data do not know; -1: there is no best point */
+    int64_t n_freedom;           /* n_row - n_loose */
+    bool is_sigma_known;         /* else errors are scaled by residual_error, and intervals use Student's t */
+    double chi_square;           /* weighted sum of squared residuals */
+    double residual_error;       /* sqrt(chi_square / n_freedom) */
+    double aic, aicc, bic;       /* of the full normal likelihood; an unknown sigma counts as a parameter */
+    double r_squared;            /* against the weighted mean of each observable */
+};
+
+/* Nothing is known. */
+void fit_statistics_clear(struct fit_statistics *statistics, size_t n_parameter);
+/* `point` has derivatives. Scratch from `arena`. False: out of memory. */
+bool fit_statistics_compute(struct fit_statistics *statistics, const struct fit_asker *asker, const struct fit_point *point,
+                            struct arena *arena);
+
+#endif

@@ -1,0 +1,264 @@
+/* Stopping tests of a fit.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "fit/stopping.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+
+enum { FEW_REJECTED = 3, MAX_REJECTED = 30, MAX_FAILED = 60, MAX_NOISY = 20 };
+
+/* Changes of the objective below this, relative to it, may be integrator noise. */
+static const double NOISE_LIKELY = 1e-3;
+/* Errors of the predictions, in units of the integrator's tolerance, that have to be reckoned with: local errors add up,
+ * and from one point to the next the integrator takes other steps. */
+static const double ERROR_GROWTH = 30;
+/* Residuals of a millionth of the data, squared: no integrator's absolute tolerance counts beyond that. */
+static const double SAME_SQUARED = 1e-12;
+/* A promise below this is no longer worth several evaluations. */
+static const double PROMISE_IDLE = 1e-6;
+/* Residuals whose cosine with the derivatives by each parameter is below 0.01 are at right angles to them, as far as the
+ * integrator's sensitivities can tell. */
+static const double PROMISE_FLAT = 1e-4;
+/* Linear convergence slower than this is not believed. */
+static const double SLOWEST = 0.9;
+
+void stopping_init(struct stopping *stopping, struct fit_asker *asker)
+{
+    *stopping = (struct stopping){.asker = asker, .objective_scale = fit_objective_scale(&asker->objective),
+                                  .noise = INFINITY, .least_promise = INFINITY, .last_promise = INFINITY,
+                                  .slowness = 1};
+    double absolute = asker->options->absolute_accuracy;
+    stopping->least_objective = absolute * absolute * fit_objective_unit(&asker->objective);
+    /* Data in tiny units are not zero. */
+    if (stopping->objective_scale > 0)
+        stopping->least_objective = fmin(stopping->least_objective, SAME_SQUARED * stopping->objective_scale);
+}
+
+void stopping_reason(struct fit_asker *asker, const char *reason)
+{
+    snprintf(asker->reason, sizeof asker->reason, "%s", reason);
+}
+
+static bool is_held(const struct fit_map *map, const struct fit_point *point, size_t j)
+{
+    double g = point->gradient[j];
+    return (point->theta[j] <= map->lower[j] && g > 0) || (point->theta[j] >= map->upper[j] && g < 0);
+}
+
+double stopping_gradient_norm(const struct fit_asker *asker, const struct fit_point *point)
+{
+    double norm = 0;
+    for (size_t j = 0; j < asker->map.n_free; j++)
+        if (!is_held(&asker->map, point, j))
+            norm = fmax(norm, fabs(point->gradient[j]));
+    return norm;
+}
+
+double stopping_tolerance(const struct stopping *stopping, double f)
+{
+    double scale = stopping->objective_scale, tolerance = stopping->asker->options->f_tolerance;
+    f = fabs(f);
+    if (stopping->asker->objective.likelihood)
+        return tolerance * fmax(1, f);
+    /* The other terms: a hundredth of the rounding errors of a sum of squares of differences, because what a model promises
+     * comes from slopes, which know the place of a minimum better than values do. */
+    return tolerance * f + 1e-17 * sqrt(f * scale) + 1e-30 * scale + DBL_MIN;
+}
+
+/* What counts as a large change of the objective. */
+static double size_of(const struct stopping *stopping, double f)
+{
+    const struct fit_objective *objective = &stopping->asker->objective;
+    return objective->likelihood ? fmax(fabs(f), 0.5 * (double)objective->n_row) : fabs(f);
+}
+
+double stopping_by_slopes(const struct fit_asker *asker, const struct fit_point *best, const struct fit_point *trial)
+{
+    double sum = 0;
+    for (size_t j = 0; j < asker->map.n_free; j++)
+        sum -= 0.5 * (best->gradient[j] + trial->gradient[j]) * (trial->theta[j] - best->theta[j]);
+    return sum;
+}
+
+/* Close to the optimum the integrator's noise hides the decrease of the objective, but hardly that of the gradient
+ * (Hager & Zhang 2005 build their approximate Wolfe conditions on this). So small changes are judged by the slopes. The
+ * noise is what the two disagree by. */
+double stopping_decrease(struct stopping *stopping, struct trust_model *model, const struct fit_point *best,
+                         const struct fit_point *trial)
+{
+    double by_value = best->f - trial->f, by_slopes = stopping_by_slopes(stopping->asker, best, trial);
+    if (fit_objective_has_kinks(&stopping->asker->objective))
+        return by_value;
+    double limit = NOISE_LIKELY * size_of(stopping, best->f);
+    stopping->noise = fmin(stopping->noise, fabs(by_value - by_slopes));
+    bool small = model->promise <= limit && fabs(by_value) <= limit && fabs(by_slopes) <= limit;
+    if (!small || stopping->n_noisy >= MAX_NOISY || (by_value > 0 && by_slopes > 0))
+        return by_value;
+    if (trust_model_decrement(model, trial->gradient) > 0.5 * trust_model_decrement(model, best->gradient))
+        return fmin(by_value, by_slopes);
+    stopping->n_noisy += by_slopes > 0;
+    return by_slopes;
+}
+
+void stopping_note(struct stopping *stopping, const struct trust_model *model, const struct fit_point *best, double decrease)
+{
+    if (decrease > 0) {
+        /* Where the residuals stay large, Gauss-Newton steps converge linearly: what is left is a geometric series. */
+        double rate = model->is_restricted ? 0 : model->promise / stopping->last_promise;
+        stopping->slowness = rate < SLOWEST ? 1 / (1 - rate) : 1 / (1 - SLOWEST);
+        stopping->last_promise = model->promise;
+        stopping->n_rejected = stopping->n_failed = 0;
+        stopping->noise = stopping->least_promise = INFINITY;
+        stopping->history[stopping->n_step++ % STOPPING_HISTORY] = best->f;
+    } else if (isfinite(decrease)) {
+        stopping->n_rejected++;
+        stopping->least_promise = fmin(stopping->least_promise, model->promise);
+    } else {
+        stopping->n_failed++;
+    }
+}
+
+static enum stop_test find_met(struct stopping *stopping, struct trust_model *model, const struct fit_point *best)
+{
+    const struct fit_asker *asker = stopping->asker;
+    double tolerance = stopping_tolerance(stopping, best->f), f = fabs(best->f);
+    double norm = stopping_gradient_norm(asker, best), scale = stopping->objective_scale;
+    if (norm == 0)
+        return STOP_gradient;
+    if (!asker->objective.likelihood && best->f <= (scale > 0 ? 1e-30 * scale : stopping->least_objective))
+        return STOP_exact;
+    /* A gradient is small only against an objective: data in tiny units make it small everywhere. */
+    double size = asker->objective.likelihood ? fmax(1, f) : fmax(f, fmin(1, 1e-6 * scale));
+    if (norm <= asker->options->g_tolerance * size && model->promise <= 1e3 * tolerance)
+        return STOP_gradient;
+    if (stopping->slowness * model->promise <= tolerance
+        && stopping->slowness * trust_model_promise_free(model, best) <= tolerance)
+        return STOP_decrease;
+    int n = stopping->n_step;
+    bool idle = n >= STOPPING_HISTORY && !model->is_restricted && stopping->n_rejected == 0
+                && stopping->history[n % STOPPING_HISTORY] - best->f <= tolerance;
+    return idle ? STOP_step : STOP_none;
+}
+
+/* What fitting the errors of the predictions themselves would gain at most: half the sum of their squares. */
+static double noise_floor(const struct stopping *stopping)
+{
+    double error = ERROR_GROWTH * stopping->asker->options->accuracy;
+    return error * error * stopping->objective_scale + ERROR_GROWTH * ERROR_GROWTH * stopping->least_objective;
+}
+
+/* The objective's second derivative by parameter j alone. */
+static double column_square(const struct trust_model *model, size_t j)
+{
+    double sum = 0;
+    for (size_t i = 0; i <= j; i++)
+        sum += model->triangle[i + j * model->n] * model->triangle[i + j * model->n];
+    return sum;
+}
+
+/* What errors of the predictions can change the objective by: residuals times errors, and the errors' squares. */
+static double noise_ceiling(const struct stopping *stopping, double f)
+{
+    double error = ERROR_GROWTH * stopping->asker->options->accuracy;
+    return 2 * error * sqrt(fabs(f) * stopping->objective_scale) + noise_floor(stopping);
+}
+
+/* The most that any parameter on its own would gain. */
+static double promise_single(const struct trust_model *model, const struct fit_point *point)
+{
+    double most = 0;
+    for (size_t j = 0; j < model->n; j++) {
+        double g = point->gradient[j];
+        if (!is_held(&model->asker->map, point, j) && g != 0)
+            most = fmax(most, 0.5 * g * g / column_square(model, j));
+    }
+    return most;
+}
+
+/* What value and slopes disagree by is noise only as far as the integrator can make it: the rest is curvature. */
+static double believable_noise(const struct stopping *stopping, double f)
+{
+    return isfinite(stopping->noise) ? fmin(stopping->noise, noise_ceiling(stopping, f)) : 0;
+}
+
+bool stopping_is_noise(const struct stopping *stopping, double promise, double f)
+{
+    double noise = believable_noise(stopping, f);
+    return promise <= noise_floor(stopping) || (noise <= NOISE_LIKELY * size_of(stopping, f) && promise <= 10 * noise);
+}
+
+/* Nothing better was found for a few steps, each shorter than the one before: at the optimum up to noise, stuck, or not
+ * known yet (OUTCOME_not_run)? The error of a model shrinks with the step, noise does not. */
+static enum outcome judge_stall(struct stopping *stopping, struct trust_model *model, const struct fit_point *best)
+{
+    struct fit_asker *asker = stopping->asker;
+    double promise = trust_model_promise_free(model, best), size = size_of(stopping, best->f);
+    double noise = believable_noise(stopping, best->f);
+    /* The less there is left to gain, the fewer trials are worth the proof. */
+    if (stopping->n_rejected < (promise <= PROMISE_IDLE * size ? 1 : FEW_REJECTED))
+        return OUTCOME_not_run;
+    bool small = noise <= NOISE_LIKELY * size
+                 || (!asker->objective.likelihood && best->f <= 1e-8 * stopping->objective_scale);
+    /* A step that is hardly shorter than the first may have failed by the model's own error. */
+    bool shortened = promise <= PROMISE_IDLE * size || stopping->least_promise <= 0.1 * promise;
+    if (small && shortened && promise <= 10 * noise)
+        return OUTCOME_converged;
+    if (stopping->n_rejected >= FEW_REJECTED && promise <= noise_floor(stopping)) {
+        asker->notes |= NOTE_noise_floor;
+        return OUTCOME_converged;
+    }
+    if (stopping->n_rejected < MAX_REJECTED)
+        return OUTCOME_not_run;
+    if (promise <= 100 * stopping_tolerance(stopping, best->f))
+        return OUTCOME_converged;
+    /* What is promised lies in a direction that the data say next to nothing about, where slopes are errors of the
+     * integration: no parameter on its own promises much. */
+    double single = promise_single(model, best);
+    if (single <= PROMISE_FLAT * size && single <= 0.25 * promise) {
+        asker->notes |= NOTE_noise_floor;
+        return OUTCOME_converged;
+    }
+    snprintf(asker->reason, sizeof asker->reason,
+             "no further decrease was found although the gradient promises %.3g of %.6g (noise %.2g)", promise, best->f, noise);
+    return OUTCOME_stalled;
+}
+
+/* Whether a free parameter changes no prediction by more than the integrator's error, for a relative change of 1 (on a
+ * linear scale: of its value). */
+static bool has_idle(const struct stopping *stopping, const struct trust_model *model, const struct fit_point *best)
+{
+    double accuracy = stopping->asker->options->accuracy, limit = 2 * accuracy * accuracy * stopping->objective_scale;
+    for (size_t j = 0; j < model->n; j++) {
+        double curvature = column_square(model, j), theta = best->theta[j];
+        double change = stopping->asker->map.scale[j] == SCALE_LIN && theta != 0 ? theta : 1;
+        if (curvature * change * change <= limit)
+            return true;
+    }
+    return false;
+}
+
+static enum outcome judge(struct stopping *stopping, struct trust_model *model, const struct fit_point *best)
+{
+    stopping->met = find_met(stopping, model, best);
+    if (stopping->met != STOP_none)
+        return OUTCOME_converged;
+    if (stopping->n_failed > MAX_FAILED) {
+        char reason[sizeof stopping->asker->reason];
+        snprintf(reason, sizeof reason, "no step, however short, can be evaluated: %.120s", stopping->asker->reason);
+        stopping_reason(stopping->asker, reason);
+        return OUTCOME_stalled;
+    }
+    enum outcome outcome = stopping->n_rejected > 0 ? judge_stall(stopping, model, best) : OUTCOME_not_run;
+    if (outcome == OUTCOME_converged)
+        stopping->met = STOP_noise;
+    return outcome;
+}
+
+enum outcome stopping_judge(struct stopping *stopping, struct trust_model *model, const struct fit_point *best)
+{
+    enum outcome outcome = judge(stopping, model, best);
+    if (outcome == OUTCOME_converged && has_idle(stopping, model, best))
+        stopping->asker->notes |= NOTE_no_influence;
+    return outcome;
+}

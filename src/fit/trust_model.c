@@ -1,0 +1,409 @@
+/* The trust region's subproblem: orthogonal factorisations, the damping that gives the radius, the box.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "fit/trust_model.h"
+
+#include "fit/svd.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+enum { MAX_DAMPING_ITERATION = 30, MAX_BOX_DAMPING = 12 };
+/* More (1978) remembers the largest column norm for ever; with a memory that fades, narrow curved valleys whose
+ * derivatives change by decades (NIST's MGH10, Bennett5) are followed in half the steps. */
+static const double SCALE_MEMORY = 0.5;
+/* A step whose length is within this of the radius is taken (More 1978). */
+static const double RADIUS_SLACK = 0.1;
+/* An acceleration larger than this part of the step is not to be trusted (Transtrum & Sethna 2012). */
+static const double BEND_MOST = 0.75;
+
+bool trust_model_init(struct trust_model *model, const struct fit_asker *asker, struct arena *arena)
+{
+    size_t n = asker->map.n_free, n_row = fit_objective_n_row(&asker->objective);
+    memset(model, 0, sizeof *model);
+    double *vectors = arena_calloc(arena, 11 * n + 1, sizeof *vectors);
+    double *matrices = arena_calloc(arena, 3 * n + 1, (n + 1) * sizeof *matrices);
+    double *rows = arena_calloc(arena, n + 1, (n_row + 1) * sizeof *rows);
+    model->loose = arena_calloc(arena, n + 1, sizeof *model->loose);
+    if (!vectors || !matrices || !rows || !model->loose)
+        return false;
+    model->asker = asker;
+    model->n = n;
+    model->n_row = n_row;
+    model->radius = INFINITY;
+    double **const vector[] = {&model->step, &model->scale, &model->low, &model->high, &model->rhs, &model->s,
+                               &model->coefficient, &model->scratch};
+    for (size_t i = 0; i < sizeof vector / sizeof *vector; i++)
+        *vector[i] = vectors + i * n; /* scratch, the last, has 4 n */
+    model->triangle = matrices;
+    model->u = matrices + n * n;
+    model->v = matrices + 2 * n * n;
+    model->jacobian = rows;
+    model->residual = rows + n * n_row;
+    return true;
+}
+
+/* Steps longer than two decades leave the region where a model of exponentials means anything. */
+static double longest_step(enum parameter_scale scale)
+{
+    return scale == SCALE_LOG ? 4.605170185988091 : scale == SCALE_LOG10 ? 2 : INFINITY;
+}
+
+static double column_norm(const double *column, size_t n)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += column[i] * column[i];
+    return sqrt(sum);
+}
+
+/* A first radius: every parameter moved by its own size. */
+static double first_radius(const struct trust_model *model, const struct fit_point *point)
+{
+    double sum = 0;
+    for (size_t j = 0; j < model->n; j++) {
+        enum parameter_scale scale = model->asker->map.scale[j];
+        double size = scale == SCALE_LOG ? 1 : scale == SCALE_LOG10 ? 0.4342944819032518 : fabs(point->theta[j]);
+        sum += model->scale[j] * size * model->scale[j] * size;
+    }
+    return sum > 0 ? sqrt(sum) : INFINITY;
+}
+
+bool trust_model_update(struct trust_model *model, const struct fit_point *point)
+{
+    size_t n = model->n;
+    const struct fit_map *map = &model->asker->map;
+    struct fit_answer answer = fit_point_answer(model->asker, point);
+    fit_objective_rows(&model->asker->objective, &answer, model->jacobian, model->residual);
+    svd_triangle(model->n_row, n, model->jacobian, model->residual, model->triangle, model->rhs);
+    bool first = !(model->radius < INFINITY), finite = true;
+    for (size_t j = 0; j < n; j++) {
+        double norm = column_norm(model->triangle + j * n, j + 1), longest = longest_step(map->scale[j]);
+        finite = finite && isfinite(norm) && isfinite(model->rhs[j]);
+        model->scale[j] = fmax(SCALE_MEMORY * model->scale[j], norm);
+        if (!(model->scale[j] > 0))
+            model->scale[j] = 1;
+        model->low[j] = fmax(map->lower[j] - point->theta[j], -longest);
+        model->high[j] = fmin(map->upper[j] - point->theta[j], longest);
+    }
+    if (first)
+        model->radius = first_radius(model, point);
+    model->is_current = true;
+    return finite;
+}
+
+/* The step in the coordinates of the singular vectors for one damping; its length. */
+static double damped(const struct trust_model *model, double damping, double *p)
+{
+    double sum = 0, least = DBL_EPSILON * (double)model->n * model->s[0];
+    for (size_t i = 0; i < model->n_loose; i++) {
+        double s = model->s[i];
+        p[i] = s > least || damping > 0 ? -s * model->coefficient[i] / (s * s + damping) : 0;
+        sum += p[i] * p[i];
+    }
+    return sqrt(sum);
+}
+
+/* The damping whose step is as long as the radius (Newton's iteration on 1/length, More 1978), 0 where none is needed. */
+static double find_damping(const struct trust_model *model, double radius, double *p)
+{
+    double length = damped(model, 0, p), low = 0, high = 0;
+    if (length <= (1 + RADIUS_SLACK) * radius)
+        return 0;
+    for (size_t i = 0; i < model->n_loose; i++)
+        high += model->s[i] * model->coefficient[i] * model->s[i] * model->coefficient[i];
+    high = sqrt(high) / radius;
+    double damping = 1e-3 * high;
+    for (int i = 0; i < MAX_DAMPING_ITERATION; i++) {
+        length = damped(model, damping, p);
+        if (fabs(length - radius) <= RADIUS_SLACK * radius)
+            break;
+        *(length > radius ? &low : &high) = damping;
+        double slope = 0;
+        for (size_t k = 0; k < model->n_loose; k++)
+            slope -= p[k] * p[k] / (model->s[k] * model->s[k] + damping);
+        damping -= length / radius * (length - radius) / (slope / length);
+        if (!(damping > low && damping < high))
+            damping = fmax(1e-3 * high, sqrt(low * high));
+    }
+    return damping;
+}
+
+static bool is_loose(const struct trust_model *model, size_t j)
+{
+    for (size_t c = 0; c < model->n_loose; c++)
+        if (model->loose[c] == j)
+            return true;
+    return false;
+}
+
+/* The loose columns in the metric of scale, their singular values, and what they see of the right-hand side. */
+static void decompose(struct trust_model *model, const double *step)
+{
+    size_t n = model->n, k = model->n_loose;
+    double *right = model->scratch;
+    memcpy(right, model->rhs, n * sizeof *right);
+    for (size_t j = 0; j < n; j++)
+        for (size_t i = 0; step[j] != 0 && !is_loose(model, j) && i <= j; i++)
+            right[i] += model->triangle[i + j * n] * step[j];
+    for (size_t c = 0; c < k; c++) {
+        size_t j = model->loose[c];
+        for (size_t i = 0; i < n; i++)
+            model->u[i + c * n] = model->triangle[i + j * n] / model->scale[j];
+    }
+    svd_jacobi(n, k, model->u, model->s, model->v);
+    for (size_t c = 0; c < k; c++) {
+        double sum = 0;
+        for (size_t i = 0; i < n && model->s[c] > 0; i++)
+            sum += model->u[i + c * n] / model->s[c] * right[i];
+        model->coefficient[c] = sum;
+    }
+}
+
+/* The minimum over the loose ones for the damping, into `aim`, from the singular vectors' coordinates p. */
+static void aim_at(const struct trust_model *model, const double *p, double *aim)
+{
+    for (size_t c = 0; c < model->n_loose; c++) {
+        double sum = 0;
+        for (size_t k = 0; k < model->n_loose; k++)
+            sum += model->v[c + k * model->n_loose] * p[k];
+        aim[c] = sum / model->scale[model->loose[c]];
+    }
+}
+
+/* Goes towards `aim` as far as the box allows; what meets its border is loose no more. True if something did. */
+static bool go_towards(struct trust_model *model, const double *aim, double *step)
+{
+    double part = 1;
+    for (size_t c = 0; c < model->n_loose; c++) {
+        size_t j = model->loose[c];
+        double border = aim[c] < model->low[j] ? model->low[j] : aim[c] > model->high[j] ? model->high[j] : aim[c];
+        if (border != aim[c])
+            part = fmin(part, (border - step[j]) / (aim[c] - step[j]));
+    }
+    size_t count = 0;
+    for (size_t c = 0; c < model->n_loose; c++) {
+        size_t j = model->loose[c];
+        double place = part < 1 ? step[j] + part * (aim[c] - step[j]) : aim[c];
+        bool leaves = aim[c] < model->low[j] || aim[c] > model->high[j];
+        double border = aim[c] < model->low[j] ? model->low[j] : model->high[j];
+        if (leaves && (border - step[j]) / (aim[c] - step[j]) <= part)
+            step[j] = border;
+        else {
+            step[j] = place < model->low[j] ? model->low[j] : place > model->high[j] ? model->high[j] : place;
+            model->loose[count++] = (uint32_t)j;
+        }
+    }
+    bool met = count < model->n_loose;
+    model->n_loose = count;
+    return met;
+}
+
+/* Frees the fixed parameter whose slope points inward most, if there is one. */
+static bool release(struct trust_model *model, double *step)
+{
+    size_t n = model->n, freed = n;
+    double *row = model->scratch, steepest = 0, size = 0;
+    for (size_t i = 0; i < n; i++) {
+        row[i] = model->rhs[i];
+        for (size_t j = i; j < n; j++)
+            row[i] += model->triangle[i + j * n] * step[j];
+        size += model->rhs[i] * model->rhs[i];
+    }
+    for (size_t j = 0; j < n; j++) {
+        double slope = model->damping * model->scale[j] * model->scale[j] * step[j];
+        for (size_t i = 0; i <= j; i++)
+            slope += model->triangle[i + j * n] * row[i];
+        slope /= model->scale[j];
+        bool inward = (step[j] <= model->low[j] && slope < 0 && model->high[j] > model->low[j])
+                      || (step[j] >= model->high[j] && slope > 0 && model->high[j] > model->low[j]);
+        if (inward && fabs(slope) > steepest && !is_loose(model, j)) {
+            steepest = fabs(slope);
+            freed = j;
+        }
+    }
+    if (freed == n || !(steepest > 1e-14 * sqrt(size)))
+        return false;
+    size_t place = model->n_loose++;
+    for (; place > 0 && model->loose[place - 1] > freed; place--)
+        model->loose[place] = model->loose[place - 1];
+    model->loose[place] = (uint32_t)freed;
+    return true;
+}
+
+static double promise_of(const struct trust_model *model, const double *step)
+{
+    size_t n = model->n;
+    double sum = 0;
+    for (size_t i = 0; i < n; i++) {
+        double row = 0;
+        for (size_t j = i; j < n; j++)
+            row += model->triangle[i + j * n] * step[j];
+        sum += row * (model->rhs[i] + 0.5 * row);
+    }
+    return -sum;
+}
+
+static double length_of(const struct trust_model *model, const double *step)
+{
+    double sum = 0;
+    for (size_t j = 0; j < model->n; j++)
+        sum += model->scale[j] * step[j] * model->scale[j] * step[j];
+    return sqrt(sum);
+}
+
+/* Parameters on a bound with a slope that points outward stay there. */
+static void find_loose(struct trust_model *model, const struct fit_point *point)
+{
+    model->n_loose = 0;
+    for (size_t j = 0; j < model->n; j++) {
+        double slope = point->gradient[j];
+        if (!((model->low[j] >= 0 && slope >= 0) || (model->high[j] <= 0 && slope <= 0)))
+            model->loose[model->n_loose++] = (uint32_t)j;
+    }
+}
+
+/* The minimum in the box for the damping that the model has, by an active set (Stark & Parker 1995). True: a bound counts. */
+static bool solve_box(struct trust_model *model, double *step)
+{
+    size_t n = model->n;
+    double *p = model->scratch + 2 * n, *aim = model->scratch + 3 * n;
+    bool met = false;
+    for (size_t round = 0; round < 3 * n + 3; round++) {
+        damped(model, model->damping, p);
+        aim_at(model, p, aim);
+        if (!go_towards(model, aim, step) && !release(model, step))
+            break;
+        met = true;
+        decompose(model, step);
+    }
+    return met;
+}
+
+static void begin_box(struct trust_model *model, const struct fit_point *point, double *step)
+{
+    find_loose(model, point);
+    memset(step, 0, model->n * sizeof *step);
+    decompose(model, step);
+}
+
+/* Where bounds count, the damping that was right without them may be far too large, and now and then too small. The
+ * length within the box falls with the damping as well: it is found by bisection on a logarithmic scale. */
+static void adapt_damping(struct trust_model *model, const struct fit_point *point, double radius, double *step)
+{
+    double low = 0, high = INFINITY, first = model->damping, least = 0;
+    for (size_t i = 0; i < model->n; i++)
+        least = fmax(least, fabs(point->gradient[i]) / model->scale[i]);
+    least *= 1e-3 / radius;
+    for (int i = 0; i < MAX_BOX_DAMPING; i++) {
+        double length = length_of(model, step);
+        if (length > (1 + RADIUS_SLACK) * radius)
+            low = model->damping;
+        else if (length < (1 - RADIUS_SLACK) * radius && model->damping > 0)
+            high = model->damping;
+        else
+            return;
+        if (high < INFINITY)
+            model->damping = low > 0 ? sqrt(low * high) : i == 0 ? 0 : 0.1 * high;
+        else
+            model->damping = fmax(4 * low, fmax(least, 1e-3 * first));
+        begin_box(model, point, step);
+        solve_box(model, step);
+    }
+    /* A shorter step the same way is within the box, too. */
+    double length = length_of(model, step);
+    for (size_t j = 0; j < model->n && length > (1 + RADIUS_SLACK) * radius; j++)
+        step[j] *= radius / length;
+}
+
+/* The radius gives the damping. */
+static void solve(struct trust_model *model, const struct fit_point *point, double radius, double *step)
+{
+    begin_box(model, point, step);
+    model->damping = find_damping(model, radius, model->scratch + 2 * model->n);
+    model->is_restricted = model->damping > 0;
+    if (!solve_box(model, step))
+        return;
+    model->is_restricted = true;
+    if (radius < INFINITY)
+        adapt_damping(model, point, radius, step);
+}
+
+void trust_model_step(struct trust_model *model, const struct fit_point *point)
+{
+    solve(model, point, model->radius, model->step);
+    model->promise = promise_of(model, model->step);
+    model->length = length_of(model, model->step);
+    model->is_bent = false;
+}
+
+double trust_model_promise_free(struct trust_model *model, const struct fit_point *point)
+{
+    double *step = model->scratch + model->n;
+    bool was_restricted = model->is_restricted;
+    solve(model, point, INFINITY, step);
+    double promise = promise_of(model, step);
+    solve(model, point, model->radius, step);
+    model->is_restricted = was_restricted;
+    return promise;
+}
+
+void trust_model_bend(struct trust_model *model, const struct fit_point *point, const double *second)
+{
+    size_t k = model->n_loose;
+    double *slope = model->scratch, *p = model->scratch + 2 * model->n;
+    struct fit_answer answer = fit_point_answer(model->asker, point);
+    double size = 0;
+    for (size_t c = 0; c < k; c++)
+        slope[c] = fit_objective_row_product(&model->asker->objective, &answer, model->loose[c], second)
+                 / model->scale[model->loose[c]];
+    for (size_t i = 0; i < k; i++) {
+        double sum = 0, s = model->s[i];
+        for (size_t c = 0; c < k; c++)
+            sum += model->v[c + i * k] * slope[c];
+        bool flat = !(s > DBL_EPSILON * (double)model->n * model->s[0]) && model->damping == 0;
+        p[i] = flat ? 0 : -0.5 * sum / (s * s + model->damping);
+        size += p[i] * p[i];
+    }
+    /* size is half the acceleration's; the bound is on twice its length over the step's. */
+    if (!(4 * sqrt(size) <= BEND_MOST * model->length) || k == 0)
+        return;
+    for (size_t c = 0; c < k; c++) {
+        size_t j = model->loose[c];
+        double sum = 0;
+        for (size_t i = 0; i < k; i++)
+            sum += model->v[c + i * k] * p[i];
+        double bent = model->step[j] + sum / model->scale[j];
+        model->step[j] = bent < model->low[j] ? model->low[j] : bent > model->high[j] ? model->high[j] : bent;
+    }
+    model->is_bent = true;
+}
+
+double trust_model_decrement(struct trust_model *model, const double *gradient)
+{
+    size_t k = model->n_loose;
+    double sum = 0;
+    for (size_t i = 0; i < k; i++) {
+        double projection = 0, s = model->s[i];
+        for (size_t c = 0; c < k; c++)
+            projection += model->v[c + i * k] * gradient[model->loose[c]] / model->scale[model->loose[c]];
+        if (s > DBL_EPSILON * (double)model->n * model->s[0])
+            sum += projection / s * (projection / s);
+    }
+    return 0.5 * sum;
+}
+
+void trust_model_target(const struct trust_model *model, const struct fit_point *point, double *theta)
+{
+    const struct fit_map *map = &model->asker->map;
+    for (size_t j = 0; j < model->n; j++) {
+        bool to_lower = model->step[j] <= model->low[j] && model->low[j] == map->lower[j] - point->theta[j];
+        bool to_upper = model->step[j] >= model->high[j] && model->high[j] == map->upper[j] - point->theta[j];
+        double value = point->theta[j] + model->step[j];
+        if (to_lower || value < map->lower[j])
+            value = map->lower[j];
+        else if (to_upper || value > map->upper[j])
+            value = map->upper[j];
+        theta[j] = value;
+    }
+}

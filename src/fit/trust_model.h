@@ -1,0 +1,45 @@
+/* The quadratic model of the objective around one point, f + q'Rd + |Rd|^2/2 with the triangle R of all residuals'
+ * derivatives, and its minimum within the bounds and a trust region |Dd| <= radius.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Levenberg-Marquardt steps in the form of More (1978), through the singular values of R, so that flat directions cost no
+ * digits; bounds by an active set that fixes what would leave the box and solves again; bent along the second
+ * derivative in the step's direction (geodesic acceleration: Transtrum & Sethna 2012) where the caller asks for it. */
+#ifndef FIT_TRUST_MODEL_H
+#define FIT_TRUST_MODEL_H
+
+#include "fit/asker.h"
+
+struct trust_model {
+    const struct fit_asker *asker;
+    size_t n, n_row;         /* free parameters; rows of the residual Jacobian */
+    bool is_current;         /* triangle and scale belong to the point; the user clears it when the point changes */
+    double radius;           /* of the trust region in the metric of scale; infinite at first */
+    double *step;            /* n: the answer; entries on a bound or step limit are exactly low or high */
+    double length, promise;  /* |D step|; the decrease that the model sees at step, >= 0 */
+    bool is_restricted;      /* by the trust region, a bound or a step limit */
+    bool is_bent;
+    double *scale, *low, *high, *triangle, *rhs;
+    double *jacobian, *residual;               /* n_row x n, n_row: destroyed by the factorisation */
+    uint32_t *loose;                           /* n_loose parameters that nothing holds */
+    size_t n_loose;
+    double *u, *v, *s, *coefficient, *scratch; /* of the loose columns; scratch: 4 n */
+    double damping;                            /* Levenberg and Marquardt's lambda that the radius led to */
+};
+
+bool trust_model_init(struct trust_model *model, const struct fit_asker *asker, struct arena *arena);
+/* Takes the model of `point`. False if it has entries that are not finite. */
+bool trust_model_update(struct trust_model *model, const struct fit_point *point);
+/* Fills step, length, promise, is_restricted for the radius. */
+void trust_model_step(struct trust_model *model, const struct fit_point *point);
+/* What the model would promise without a trust region; step and the rest stay. */
+double trust_model_promise_free(struct trust_model *model, const struct fit_point *point);
+/* Bends the step by half the acceleration; `second` (n_row of the predictions' rows) is the second derivative of the
+ * predictions along the step, in units of their standard deviations. Does nothing where that would be large. */
+void trust_model_bend(struct trust_model *model, const struct fit_point *point, const double *second);
+/* point's theta + step, exactly on the bounds that it reaches. */
+void trust_model_target(const struct trust_model *model, const struct fit_point *point, double *theta);
+/* The decrease that gradient's loose entries promise in the metric of the model, without damping. */
+double trust_model_decrement(struct trust_model *model, const double *gradient);
+
+#endif

@@ -1,0 +1,173 @@
+/* Steps of the trust-region model are tried one by one; every trial brings the next model along. What is left to gain is
+ * judged against the tolerances and against the integrator's noise (stopping.h).
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "fit/trust_region.h"
+
+#include "fit/stopping.h"
+#include "fit/trust_model.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Second derivatives along a step are differences over this part of it: with predictions good to 1e-6 they have an error
+ * of 2e-4 of the predictions' own size. */
+static const double BEND_PART = 0.1;
+/* More's (1978) borders of the ratio of decrease and promise. */
+static const double RATIO_POOR = 0.25, RATIO_GOOD = 0.75;
+
+static const double LOST_MOST = 1024;
+
+struct trust_region {
+    struct fit_asker *asker;
+    size_t n;
+    struct fit_point *best, *trial, points[2];
+    struct trust_model model; /* at the best point */
+    struct stopping stopping;
+    double *second;           /* n_row */
+    double lost;              /* factor by which trials that could not be evaluated have just shrunk the radius */
+    bool bends;               /* a step was poor: from now on steps are bent */
+    int64_t n_iteration;
+};
+
+static struct trust_region *new_search(struct fit_asker *asker, struct arena *arena)
+{
+    struct trust_region *search = arena_calloc(arena, 1, sizeof *search);
+    if (!search)
+        return NULL;
+    search->second = arena_calloc(arena, asker->objective.n_row + 1, sizeof *search->second);
+    if (!search->second || !trust_model_init(&search->model, asker, arena)
+        || !fit_point_init(&search->points[0], asker, arena) || !fit_point_init(&search->points[1], asker, arena))
+        return NULL;
+    search->asker = asker;
+    search->n = asker->map.n_free;
+    search->trial = &search->points[0];
+    search->lost = 1;
+    stopping_init(&search->stopping, asker);
+    return search;
+}
+
+static void take_trial(struct trust_region *search)
+{
+    struct fit_point *old = search->best ? search->best : &search->points[1];
+    search->best = search->trial;
+    search->trial = old;
+    search->model.is_current = false;
+}
+
+/* Bends the step along the predictions' second derivative, at the price of one evaluation without sensitivities. */
+static enum asked bend(struct trust_region *search)
+{
+    const struct fit_asker *asker = search->asker;
+    const struct fit_point *best = search->best;
+    size_t n_row = asker->objective.n_row;
+    for (size_t j = 0; j < search->n; j++)
+        search->trial->theta[j] = best->theta[j] + BEND_PART * search->model.step[j];
+    enum asked asked = fit_ask(search->asker, search->trial, false);
+    if (asked != ASKED_OK)
+        return asked;
+    for (size_t i = 0; i < n_row; i++)
+        search->second[i] = (search->trial->prediction[i] - best->prediction[i]) * best->weight[i] / BEND_PART;
+    for (size_t j = 0; j < search->n; j++) {
+        double part = search->model.step[j] * best->chain[j];
+        const double *column = best->d_prediction + j * n_row;
+        for (size_t i = 0; i < n_row; i++)
+            search->second[i] -= column[i] * best->weight[i] * part;
+    }
+    for (size_t i = 0; i < n_row; i++)
+        search->second[i] *= 2 / BEND_PART;
+    trust_model_bend(&search->model, best, search->second);
+    return ASKED_OK;
+}
+
+/* The radius after a trial that gained `decrease` (-infinity: it failed). */
+static void adapt_radius(struct trust_region *search, double decrease)
+{
+    struct trust_model *model = &search->model;
+    double ratio = decrease / model->promise;
+    if (!(ratio >= RATIO_POOR)) {
+        /* The minimum of the parabola through value, slope and the trial's value (More 1978). */
+        double slope = 0, part = 0.25;
+        for (size_t j = 0; j < search->n; j++)
+            slope += search->best->gradient[j] * model->step[j];
+        if (isfinite(decrease) && decrease < 0)
+            part = fmin(0.5, fmax(0.1, 0.5 * slope / (slope + decrease)));
+        else if (isfinite(decrease))
+            part = 0.5;
+        model->radius = part * fmin(model->radius, model->length);
+        search->bends = true;
+        search->lost = isfinite(decrease) ? 1 : fmin(search->lost / part, LOST_MOST);
+    } else if (ratio > RATIO_GOOD || !model->is_restricted) {
+        model->radius = fmax(model->radius, 2 * search->lost * model->length);
+        search->lost = 1;
+    }
+}
+
+/* One step. ASKED_END: the fit is over. */
+static enum asked iterate(struct trust_region *search)
+{
+    struct trust_model *model = &search->model;
+    double decrease = -INFINITY;
+    if (search->bends && model->is_restricted && bend(search) == ASKED_END)
+        return ASKED_END;
+    trust_model_target(model, search->best, search->trial->theta);
+    enum asked asked = fit_ask(search->asker, search->trial, true);
+    if (asked == ASKED_END)
+        return ASKED_END;
+    if (asked == ASKED_OK)
+        decrease = stopping_decrease(&search->stopping, model, search->best, search->trial);
+    search->n_iteration++;
+    adapt_radius(search, decrease);
+    if (decrease > 0)
+        take_trial(search);
+    stopping_note(&search->stopping, model, search->best, decrease);
+    return ASKED_OK;
+}
+
+static enum outcome run_steps(struct trust_region *search)
+{
+    struct trust_model *model = &search->model;
+    for (;;) {
+        if (!model->is_current && !trust_model_update(model, search->best)) {
+            stopping_reason(search->asker, "the derivatives of the residuals are too large to be used");
+            return OUTCOME_stalled;
+        }
+        trust_model_step(model, search->best);
+        enum outcome outcome = stopping_judge(&search->stopping, model, search->best);
+        if (outcome != OUTCOME_not_run)
+            return outcome;
+        if (iterate(search) == ASKED_END)
+            return search->asker->outcome;
+    }
+}
+
+static enum outcome run(struct trust_region *search, const double *theta)
+{
+    struct fit_asker *asker = search->asker;
+    memcpy(search->trial->theta, theta, search->n * sizeof *theta);
+    switch (fit_ask(asker, search->trial, true)) {
+    case ASKED_END: return asker->outcome;
+    case ASKED_FAILED: return asker->failure;
+    case ASKED_OK: break;
+    }
+    take_trial(search);
+    if (search->n == 0) {
+        search->stopping.met = STOP_gradient;
+        return OUTCOME_converged;
+    }
+    return run_steps(search);
+}
+
+void trust_region_search(struct fit_asker *asker, struct arena *arena, const double *theta, struct search_end *end)
+{
+    *end = (struct search_end){.outcome = OUTCOME_out_of_memory};
+    struct trust_region *search = new_search(asker, arena);
+    if (!search) {
+        snprintf(asker->reason, sizeof asker->reason, "no memory for this fit");
+        return;
+    }
+    end->outcome = run(search, theta);
+    end->stop = end->outcome == OUTCOME_converged ? search->stopping.met : STOP_none;
+    end->best = search->best;
+    end->n_iteration = search->n_iteration;
+}
