@@ -46,9 +46,14 @@ enum status hdf5_column_create(struct hdf5_column *column, const struct hdf5_fil
         rows = rows_expected;
     hsize_t size[2] = {0, column->width}, most[2] = {H5S_UNLIMITED, column->width}, chunk[2] = {rows, column->width};
     hid_t space = H5Screate_simple(column->rank, size, most), list = creation_list();
+    /* Rows only ever come at the end, so that a cache of two chunks is enough; the default is 1 MiB a column. */
+    hid_t access = H5Pcreate(H5P_DATASET_ACCESS);
+    if (access > 0)
+        H5Pset_chunk_cache(access, H5D_CHUNK_CACHE_NSLOTS_DEFAULT, 2 * (size_t)rows * row_bytes, 1.0);
     if (column->type > 0 && space > 0 && list > 0 && H5Pset_chunk(list, column->rank, chunk) >= 0
         && (!compress || (H5Pset_shuffle(list) >= 0 && H5Pset_deflate(list, GZIP_LEVEL) >= 0)))
-        column->dataset = H5Dcreate2(file->id, path, column->type, space, H5P_DEFAULT, list, H5P_DEFAULT);
+        column->dataset = H5Dcreate2(file->id, path, column->type, space, H5P_DEFAULT, list, access > 0 ? access : H5P_DEFAULT);
+    hdf5_release(&access);
     hdf5_release(&list);
     hdf5_release(&space);
     if (column->dataset > 0)

@@ -23,6 +23,7 @@ enum { ON_STACK = 4096, MAX_NAME_TRIES = 100 };
 struct journal {
     int file;
     size_t n_parameter;
+    uint32_t n_start;
     char path[];
 };
 
@@ -168,6 +169,7 @@ enum status journal_open(struct journal **journal, const char *directory, const 
         return error_set(error, STATUS_NO_MEMORY, "out of memory for the journal");
     made->file = -1;
     made->n_parameter = identity->n_parameter;
+    made->n_start = identity->n_start;
     status = create_file(made, path_size, directory, error);
     if (status)
         goto done;
@@ -190,13 +192,13 @@ done:
 enum status journal_append(struct journal *journal, const struct fit_record *record, struct error *error)
 {
     unsigned char here[ON_STACK], *bytes = here;
-    size_t most = journal_record_max(journal->n_parameter);
-    if (most > sizeof here) {
-        bytes = malloc(most);
+    size_t size = journal_record_size(record, journal->n_parameter, journal->n_start);
+    if (size > sizeof here) {
+        bytes = malloc(size);
         if (!bytes)
             return error_set(error, STATUS_NO_MEMORY, "out of memory for a record of the journal");
     }
-    size_t n = journal_encode_record(record, journal->n_parameter, bytes);
+    size_t n = journal_encode_record(record, journal->n_parameter, journal->n_start, bytes);
     enum status status = append_bytes(journal, bytes, n, error);
     if (bytes != here)
         free(bytes);

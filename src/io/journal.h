@@ -5,7 +5,7 @@
 #define IO_JOURNAL_H
 
 #include "base/error.h"
-#include "base/outcome.h"
+#include "io/fit_record.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,26 +17,18 @@ struct run_identity {
     unsigned char problem[32], model[32], options[32]; /* SHA-256 of each */
     uint64_t seed, n_dataset;
     uint32_t n_start, n_parameter;
+    uint32_t n_refit;         /* tasks of a dataset after its starts */
     char description[1024];   /* options as text */
 };
+
+/* Tasks of one dataset. Task t of dataset d is fit number d * identity_n_task + t. */
+static inline uint32_t identity_n_task(const struct run_identity *identity) { return identity->n_start + identity->n_refit; }
 
 /* Whether all but the description is the same: then it is the same run. */
 bool identity_equal(const struct run_identity *a, const struct run_identity *b);
 /* Says in words what differs ("" if nothing does): data, model, numbers, and the words of the descriptions that only
  * one of them has. Returns `out`. */
 const char *identity_difference(const struct run_identity *before, const struct run_identity *now, char *out, size_t n);
-
-/* One finished fit. Fit number = dataset * n_start + start. */
-struct fit_record {
-    uint64_t dataset;
-    uint32_t start;
-    uint32_t outcome, notes;
-    double objective, gradient_norm, seconds;
-    int64_t n_iteration, n_evaluation, n_step;
-    double *parameter;        /* n_parameter */
-    int8_t *at_bound;         /* n_parameter */
-    char reason[160];
-};
 
 struct journal; /* open for appending */
 /* Creates the directory if need be and this process's file in it. */
@@ -61,7 +53,7 @@ const struct run_identity *journal_identity(const struct journal_reader *reader)
 uint64_t journal_n_record(const struct journal_reader *reader);  /* distinct fits */
 uint64_t journal_n_damaged(const struct journal_reader *reader); /* files with a tail that was cut off */
 bool journal_has(const struct journal_reader *reader, uint64_t fit);
-/* Fills the record (the caller provides parameter and at_bound). False with error->status OK: the fit is not there;
+/* Fills the record (the caller provides the arrays that it wants). False with error->status OK: the fit is not there;
  * false with another: it cannot be read. Twins: the first wins, by file name and then by place. One thread at a time;
  * cheap if fits are asked for nearly in the order in which they ended. (journal_has is for any number of threads.) */
 bool journal_get(struct journal_reader *reader, uint64_t fit, struct fit_record *record, struct error *error);

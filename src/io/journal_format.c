@@ -3,10 +3,11 @@
 #include "io/journal_format.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <string.h>
 #include <zlib.h>
 
-enum { FRAME = 8, FIXED = 8 + 4 * 4 + 3 * 8 + 3 * 8, N_REASON = sizeof((struct fit_record *)0)->reason };
+enum { FRAME = 8, PREFIX = 8 + 4, POINT = 16, N_REASON = sizeof((struct fit_record *)0)->reason, N_DESCRIPTION = 1020 };
 static const unsigned char magic[4] = {'S', 'T', 'F', 'J'};
 
 static unsigned char *put_32(unsigned char *out, uint32_t value)
@@ -19,13 +20,6 @@ static unsigned char *put_32(unsigned char *out, uint32_t value)
 static unsigned char *put_64(unsigned char *out, uint64_t value)
 {
     return put_32(put_32(out, (uint32_t)value), (uint32_t)(value >> 32));
-}
-
-static unsigned char *put_double(unsigned char *out, double value)
-{
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return put_64(out, bits);
 }
 
 static unsigned char *put_bytes(unsigned char *out, const void *bytes, size_t n)
@@ -45,17 +39,21 @@ static uint64_t get_64(const unsigned char *in)
     return get_32(in) | (uint64_t)get_32(in + 4) << 32;
 }
 
-static double get_double(const unsigned char *in)
-{
-    uint64_t bits = get_64(in);
-    double value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
 static uint32_t checksum(uint32_t before, const unsigned char *bytes, size_t n)
 {
     return (uint32_t)crc32(before, bytes, (uInt)n);
+}
+
+/* Of the list of columns: a record can only be read by a program that has the same one. */
+static uint32_t columns_checksum(void)
+{
+    uint32_t crc = 0;
+    for (int i = 0; i < N_FIT_COLUMN; i++) {
+        const unsigned char layout[2] = {(unsigned char)fit_columns[i].kind, (unsigned char)fit_columns[i].shape};
+        crc = checksum(crc, (const unsigned char *)fit_columns[i].path, strlen(fit_columns[i].path));
+        crc = checksum(crc, layout, sizeof layout);
+    }
+    return crc;
 }
 
 /* Steps back over digits (or hexadecimal digits) to the '-' before them; NULL if there is not at least one. */
@@ -82,7 +80,7 @@ bool journal_is_name(const char *name)
 
 void journal_encode_header(const struct run_identity *identity, unsigned char out[JOURNAL_HEADER_SIZE])
 {
-    size_t n_description = strnlen(identity->description, sizeof identity->description - 1);
+    size_t n_description = strnlen(identity->description, N_DESCRIPTION - 1);
     memset(out, 0, JOURNAL_HEADER_SIZE);
     unsigned char *p = out + JOURNAL_HEADER_PREFIX;
     p = put_bytes(p, identity->problem, 32);
@@ -92,7 +90,9 @@ void journal_encode_header(const struct run_identity *identity, unsigned char ou
     p = put_64(p, identity->n_dataset);
     p = put_32(p, identity->n_start);
     p = put_32(p, identity->n_parameter);
+    p = put_32(p, columns_checksum());
     put_bytes(p, identity->description, n_description);
+    put_32(p + N_DESCRIPTION, identity->n_refit);
     p = put_bytes(out, magic, sizeof magic);
     p = put_32(p, JOURNAL_FORMAT);
     p = put_32(p, JOURNAL_HEADER_SIZE - JOURNAL_HEADER_PREFIX);
@@ -113,6 +113,8 @@ enum journal_header journal_decode_header(const unsigned char *bytes, size_t n, 
         return JOURNAL_HEADER_DAMAGED;
     if (get_32(bytes + 4) != JOURNAL_FORMAT || length != JOURNAL_HEADER_SIZE - JOURNAL_HEADER_PREFIX)
         return JOURNAL_HEADER_OTHER;
+    if (get_32(p + 120) != columns_checksum())
+        return JOURNAL_HEADER_OTHER;
     memcpy(identity->problem, p, 32);
     memcpy(identity->model, p + 32, 32);
     memcpy(identity->options, p + 64, 32);
@@ -120,41 +122,97 @@ enum journal_header journal_decode_header(const unsigned char *bytes, size_t n, 
     identity->n_dataset = get_64(p + 104);
     identity->n_start = get_32(p + 112);
     identity->n_parameter = get_32(p + 116);
-    memcpy(identity->description, p + 120, sizeof identity->description);
-    identity->description[sizeof identity->description - 1] = '\0';
+    memset(identity->description, 0, sizeof identity->description);
+    memcpy(identity->description, p + 124, N_DESCRIPTION - 1);
+    identity->n_refit = get_32(p + 124 + N_DESCRIPTION);
+    uint64_t n_task = (uint64_t)identity->n_start + identity->n_refit;
     bool sane = identity->n_parameter <= JOURNAL_MAX_PARAMETER &&
-                (!identity->n_start || identity->n_dataset <= UINT64_MAX / identity->n_start);
+                n_task <= UINT32_MAX && (!n_task || identity->n_dataset <= UINT64_MAX / n_task);
     return sane ? JOURNAL_HEADER_GOOD : JOURNAL_HEADER_DAMAGED;
 }
 
-static size_t record_size(size_t n_parameter, size_t n_reason)
+/* Numbers of a column in the record of a task: a refit keeps no pairs, there are so many of them. */
+static size_t task_width(enum fit_column column, size_t n_parameter, bool is_refit)
 {
-    return FRAME + FIXED + 9 * n_parameter + n_reason;
+    return is_refit && fit_columns[column].shape == PER_PAIR ? 0 : fit_column_width(column, n_parameter);
+}
+
+static size_t columns_size(size_t n_parameter, bool is_refit)
+{
+    size_t size = 0;
+    for (int i = 0; i < N_FIT_COLUMN; i++)
+        size += task_width((enum fit_column)i, n_parameter, is_refit) * fit_kind_size(fit_columns[i].kind);
+    return size;
+}
+
+/* Where a column of the first few is, which have a number per fit and no pairs before them. */
+static size_t column_place(enum fit_column column, size_t n_parameter)
+{
+    size_t place = FRAME + PREFIX;
+    for (int i = 0; i < (int)column; i++)
+        place += fit_column_width((enum fit_column)i, n_parameter) * fit_kind_size(fit_columns[i].kind);
+    return place;
 }
 
 size_t journal_record_max(size_t n_parameter)
 {
-    return record_size(n_parameter, N_REASON - 1);
+    return FRAME + PREFIX + columns_size(n_parameter, false) + FIT_MAX_POINT * POINT + N_REASON - 1;
 }
 
-size_t journal_encode_record(const struct fit_record *record, size_t n_parameter, unsigned char *out)
+size_t journal_record_size(const struct fit_record *record, size_t n_parameter, uint32_t n_start)
 {
+    return FRAME + PREFIX + columns_size(n_parameter, record->start >= n_start) + record->n_point * (size_t)POINT +
+           strnlen(record->reason, N_REASON - 1);
+}
+
+static unsigned char *put_values(unsigned char *out, const void *values, size_t n, size_t size)
+{
+    const unsigned char *in = values;
+    for (size_t k = 0; k < n; k++, in += size) {
+        uint64_t wide;
+        uint32_t narrow;
+        if (size == 8)
+            out = put_64(out, (memcpy(&wide, in, 8), wide));
+        else if (size == 4)
+            out = put_32(out, (memcpy(&narrow, in, 4), narrow));
+        else
+            *out++ = *in;
+    }
+    return out;
+}
+
+static const unsigned char *get_values(const unsigned char *in, void *values, size_t n, size_t size)
+{
+    unsigned char *out = values;
+    for (size_t k = 0; values && k < n; k++, out += size) {
+        uint64_t wide = size == 8 ? get_64(in + 8 * k) : 0;
+        uint32_t narrow = size == 4 ? get_32(in + 4 * k) : 0;
+        const void *value = size == 8 ? (const void *)&wide : size == 4 ? (const void *)&narrow : in + k;
+        memcpy(out, value, size);
+    }
+    return in + n * size;
+}
+
+size_t journal_encode_record(const struct fit_record *record, size_t n_parameter, uint32_t n_start, unsigned char *out)
+{
+    struct fit_record copy = *record; /* fit_column_values gives places that may be written to */
     size_t n_reason = strnlen(record->reason, N_REASON - 1);
-    unsigned char *p = out + FRAME;
-    p = put_64(p, record->dataset);
-    p = put_32(p, record->start);
-    p = put_32(p, record->outcome);
-    p = put_32(p, record->notes);
-    p = put_32(p, (uint32_t)n_reason);
-    p = put_double(p, record->objective);
-    p = put_double(p, record->gradient_norm);
-    p = put_double(p, record->seconds);
-    p = put_64(p, (uint64_t)record->n_iteration);
-    p = put_64(p, (uint64_t)record->n_evaluation);
-    p = put_64(p, (uint64_t)record->n_step);
-    for (size_t i = 0; i < n_parameter; i++)
-        p = put_double(p, record->parameter[i]);
-    p = put_bytes(p, record->at_bound, n_parameter);
+    unsigned char *p = put_32(put_64(out + FRAME, record->dataset),
+                              (uint32_t)n_reason | (uint32_t)record->limit << 16 | (uint32_t)record->n_point << 24);
+    for (int i = 0; i < N_FIT_COLUMN; i++) {
+        size_t width = task_width((enum fit_column)i, n_parameter, record->start >= n_start);
+        size_t size = fit_kind_size(fit_columns[i].kind);
+        const void *values = fit_column_values((enum fit_column)i, &copy);
+        if (values) {
+            p = put_values(p, values, width, size);
+        } else {
+            /* an array that is not there: as fit_record_clear has it */
+            const double number = NAN;
+            for (size_t k = 0; k < width; k++)
+                p = size == 8 ? put_values(p, &number, 1, 8) : put_values(p, &(unsigned char){0}, 1, 1);
+        }
+    }
+    p = put_values(p, record->point, 2 * (size_t)record->n_point, 8);
     p = put_bytes(p, record->reason, n_reason);
     size_t length = (size_t)(p - out) - FRAME;
     put_32(put_32(out, (uint32_t)length), checksum(0, out + FRAME, length));
@@ -163,40 +221,40 @@ size_t journal_encode_record(const struct fit_record *record, size_t n_parameter
 
 size_t journal_check_record(const unsigned char *bytes, size_t n, const struct run_identity *identity, uint64_t *fit)
 {
-    if (n < FRAME + FIXED)
+    size_t n_parameter = identity->n_parameter;
+    if (n < FRAME + PREFIX + columns_size(n_parameter, true))
         return 0;
-    size_t length = get_32(bytes), n_reason = get_32(bytes + FRAME + 20);
-    if (length > n - FRAME || n_reason >= N_REASON || FRAME + length != record_size(identity->n_parameter, n_reason) ||
+    size_t length = get_32(bytes), n_reason = bytes[FRAME + 8] | (size_t)bytes[FRAME + 9] << 8;
+    size_t n_point = bytes[FRAME + 11];
+    if (length > n - FRAME || n_reason >= N_REASON || n_point > FIT_MAX_POINT || bytes[FRAME + 10] >= N_LIMIT ||
         checksum(0, bytes + FRAME, length) != get_32(bytes + 4))
         return 0;
     uint64_t dataset = get_64(bytes + FRAME);
-    uint32_t start = get_32(bytes + FRAME + 8);
-    if (dataset >= identity->n_dataset || start >= identity->n_start || get_32(bytes + FRAME + 12) >= N_OUTCOME)
+    uint32_t start = get_32(bytes + column_place(FIT_COLUMN_START, n_parameter));
+    if (length != PREFIX + columns_size(n_parameter, start >= identity->n_start) + n_point * POINT + n_reason ||
+        dataset >= identity->n_dataset || start >= identity_n_task(identity) ||
+        bytes[column_place(FIT_COLUMN_STATUS, n_parameter)] >= N_OUTCOME)
         return 0;
-    *fit = dataset * identity->n_start + start;
+    *fit = dataset * identity_n_task(identity) + start;
     return FRAME + length;
 }
 
-void journal_decode_record(const unsigned char *bytes, size_t n_parameter, struct fit_record *record)
+void journal_decode_record(const unsigned char *bytes, size_t n_parameter, uint32_t n_start, struct fit_record *record)
 {
-    const unsigned char *p = bytes + FRAME;
-    size_t n_reason = get_32(p + 20);
-    record->dataset = get_64(p);
-    record->start = get_32(p + 8);
-    record->outcome = get_32(p + 12);
-    record->notes = get_32(p + 16);
-    record->objective = get_double(p + 24);
-    record->gradient_norm = get_double(p + 32);
-    record->seconds = get_double(p + 40);
-    record->n_iteration = (int64_t)get_64(p + 48);
-    record->n_evaluation = (int64_t)get_64(p + 56);
-    record->n_step = (int64_t)get_64(p + 64);
-    p += FIXED;
-    for (size_t i = 0; i < n_parameter; i++)
-        record->parameter[i] = get_double(p + 8 * i);
-    p += 8 * n_parameter;
-    if (n_parameter)
-        memcpy(record->at_bound, p, n_parameter);
-    memcpy(record->reason, p + n_parameter, n_reason);
+    size_t n_reason = bytes[FRAME + 8] | (size_t)bytes[FRAME + 9] << 8;
+    const unsigned char *p = bytes + FRAME + PREFIX;
+    bool is_refit = get_32(bytes + column_place(FIT_COLUMN_START, n_parameter)) >= n_start;
+    record->dataset = get_64(bytes + FRAME);
+    record->limit = bytes[FRAME + 10];
+    record->n_point = bytes[FRAME + 11];
+    for (int i = 0; i < N_FIT_COLUMN; i++) {
+        size_t width = task_width((enum fit_column)i, n_parameter, is_refit);
+        double *values = fit_column_values((enum fit_column)i, record);
+        p = get_values(p, values, width, fit_kind_size(fit_columns[i].kind));
+        for (size_t k = width; values && k < fit_column_width((enum fit_column)i, n_parameter); k++)
+            values[k] = NAN;
+    }
+    p = get_values(p, record->point, 2 * (size_t)record->n_point, 8);
+    memcpy(record->reason, p, n_reason);
     record->reason[n_reason] = '\0';
 }

@@ -2,10 +2,11 @@
  * file is a header and then records, each with its length and a CRC-32 of what follows:
  *
  *   header  "STFJ", u32 format, u32 length, u32 crc (of the 12 bytes before and the payload), payload:
- *           problem[32] model[32] options[32] u64 seed, u64 n_dataset, u32 n_start, u32 n_parameter, description[1024]
- *   record  u32 length, u32 crc (of the payload), payload: u64 dataset, u32 start, u32 outcome, u32 notes,
- *           u32 n_reason, f64 objective, gradient_norm, seconds, i64 n_iteration, n_evaluation, n_step,
- *           f64 parameter[n_parameter], i8 at_bound[n_parameter], reason[n_reason]
+ *           problem[32] model[32] options[32] u64 seed, u64 n_dataset, u32 n_start, u32 n_parameter, u32 columns (CRC of
+ *           what io/fit_record.h lists: another list is another format), description[1020], u32 n_refit
+ *   record  u32 length, u32 crc (of the payload), payload: u64 dataset, u16 n_reason, u8 limit, u8 n_point, the columns
+ *           of io/fit_record.h in their order (doubles and integers of 64 bits, integers of 32, bytes), those of pairs
+ *           not for refits, 2 n_point doubles, reason[n_reason]
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef IO_JOURNAL_FORMAT_H
@@ -14,16 +15,16 @@
 #include "io/journal.h"
 
 enum {
-    JOURNAL_FORMAT = 1,
+    JOURNAL_FORMAT = 2,
     JOURNAL_MAX_PARAMETER = 100000,
     JOURNAL_HEADER_PREFIX = 16, /* the same in every later format */
-    JOURNAL_HEADER_SIZE = JOURNAL_HEADER_PREFIX + 3 * 32 + 2 * 8 + 2 * 4 + 1024
+    JOURNAL_HEADER_SIZE = JOURNAL_HEADER_PREFIX + 3 * 32 + 2 * 8 + 3 * 4 + 1024
 };
 
 enum journal_header {
     JOURNAL_HEADER_GOOD,
     JOURNAL_HEADER_DAMAGED, /* too short, or its CRC is wrong */
-    JOURNAL_HEADER_OTHER    /* of another format: a newer program's */
+    JOURNAL_HEADER_OTHER    /* of another format: another version's */
 };
 
 /* HOST-PID-STARTTIME-RANDOM.log, with a random part of 16 hexadecimal digits. */
@@ -32,13 +33,14 @@ bool journal_is_name(const char *name);
 void journal_encode_header(const struct run_identity *identity, unsigned char out[JOURNAL_HEADER_SIZE]);
 enum journal_header journal_decode_header(const unsigned char *bytes, size_t n, struct run_identity *identity);
 
-/* The longest record. */
+/* The longest record; and this one. */
 size_t journal_record_max(size_t n_parameter);
-/* Returns the record's size; `out` has room for journal_record_max. */
-size_t journal_encode_record(const struct fit_record *record, size_t n_parameter, unsigned char *out);
+size_t journal_record_size(const struct fit_record *record, size_t n_parameter, uint32_t n_start);
+/* Returns the record's size; `out` has room for it. */
+size_t journal_encode_record(const struct fit_record *record, size_t n_parameter, uint32_t n_start, unsigned char *out);
 /* The size of the whole and undamaged record that `bytes` begins with and the number of its fit; 0 if there is none. */
 size_t journal_check_record(const unsigned char *bytes, size_t n, const struct run_identity *identity, uint64_t *fit);
-/* The bytes have been checked; record->parameter and at_bound have room. */
-void journal_decode_record(const unsigned char *bytes, size_t n_parameter, struct fit_record *record);
+/* The bytes have been checked; the record's arrays have room, or are NULL. */
+void journal_decode_record(const unsigned char *bytes, size_t n_parameter, uint32_t n_start, struct fit_record *record);
 
 #endif

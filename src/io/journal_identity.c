@@ -11,7 +11,7 @@ bool identity_equal(const struct run_identity *a, const struct run_identity *b)
 {
     return !memcmp(a->problem, b->problem, 32) && !memcmp(a->model, b->model, 32) &&
            !memcmp(a->options, b->options, 32) && a->seed == b->seed && a->n_dataset == b->n_dataset &&
-           a->n_start == b->n_start && a->n_parameter == b->n_parameter;
+           a->n_start == b->n_start && a->n_refit == b->n_refit && a->n_parameter == b->n_parameter;
 }
 
 struct text {
@@ -90,6 +90,7 @@ const char *identity_difference(const struct run_identity *before, const struct 
     }
     say_count(&text, "seed", before->seed, now->seed);
     say_count(&text, "starts per dataset", before->n_start, now->n_start);
+    say_count(&text, "refits per dataset", before->n_refit, now->n_refit);
     if (memcmp(before->options, now->options, 32)) {
         say_item(&text);
         say(&text, "options there: ");

@@ -389,7 +389,7 @@ bool journal_get(struct journal_reader *reader, uint64_t fit, struct fit_record 
                   reader->directory, reader->name[place >> OFFSET_BITS]);
         return false;
     }
-    journal_decode_record(bytes, reader->identity.n_parameter, record);
+    journal_decode_record(bytes, reader->identity.n_parameter, reader->identity.n_start, record);
     return true;
 }
 

@@ -12,7 +12,8 @@
 #include <string.h>
 
 static const char *const row_path[N_ROW_COLUMN] = {"/measurements/dataset", "/measurements/time", "/measurements/value",
-                                                   "/measurements/observable", "/measurements/sigma"};
+                                                   "/measurements/observable", "/measurements/sigma",
+                                                   "/measurements/censored"};
 
 static const char *keep_text(struct problem *problem, char *text)
 {
@@ -136,12 +137,13 @@ static enum status open_parameters(struct problem *problem, struct error *error)
     }
     problem->n_scale = info->parameter_scale ? n_scale : 0;
     problem_open_tables(problem);
+    status = problem_open_priors(problem, error);
     if (info->parameter_name && info->n_parameter == 0)
         faults_add(&problem->faults, "/parameters/name: is empty");
     if (info->parameter_scale && info->parameter_name && n_scale != info->n_parameter)
         faults_add(&problem->faults, "/parameters/scale: has %zu entries for %zu parameters", n_scale,
                    info->n_parameter);
-    return STATUS_OK;
+    return status;
 }
 
 static void open_ids(struct problem *problem)

@@ -40,6 +40,21 @@ struct problem_expectation {
     const double *parameter_start, *parameter_lower, *parameter_upper; /* NULL: no default */
     const char *const *parameter_scale;                                /* NULL: lin */
     double t0;
+    bool has_noise;         /* the model has a noise function: no row needs a sigma */
+    bool positive;          /* every value must be > 0 (log-normal errors) */
+    const char *sigma_for;  /* who needs every standard deviation to be known, as "--error huber"; NULL: nobody */
+};
+
+enum problem_prior_kind {
+    PROBLEM_PRIOR_NONE, PROBLEM_PRIOR_NORMAL, PROBLEM_PRIOR_LOG_NORMAL, PROBLEM_PRIOR_LAPLACE, PROBLEM_PRIOR_UNIFORM
+};
+
+/* Of one parameter. A uniform one has tightened the bounds of every block already: lower and upper, natural scale. */
+struct problem_prior {
+    enum problem_prior_kind kind;
+    bool on_optimizer;       /* location and scale are those of what the optimiser sees */
+    double location, scale;  /* log-normal: mean and standard deviation of the logarithm */
+    double lower, upper;
 };
 
 /* Opens and reads the small tables; checks formats, names and shapes. The message lists up to 20 faults, a line each.
@@ -49,9 +64,7 @@ void problem_close(struct problem *problem);
 const struct problem_info *problem_info(const struct problem *problem);
 /* The plugin's path relative to the working directory; free() it. */
 char *problem_model_path(const struct problem *problem);
-
-/* What /model/source is called in messages; its last part is the file that model_name stands for, so that a text without a
- * name of its own is called so. free() it; NULL: out of memory. */
+/* What /model/source is called in messages; ends in the file that model_name stands for. free() it; NULL: out of memory. */
 char *problem_source_origin(const struct problem *problem);
 
 /* Checks everything against the model, streaming through all datasets; must succeed before blocks are read. Faults of
@@ -65,7 +78,6 @@ enum status problem_validate(struct problem *problem, const struct problem_expec
 
 /* Has problem_validate call `beat` after each block, for whoever watches whether it goes on. */
 void problem_set_beat(struct problem *problem, void (*beat)(void *context), void *context);
-
 /* Datasets [first, first + n). Arrays are column-wise in the file's order of parameters; measurements of dataset d of
  * the block are rows [row[d], row[d + 1]), in the file's order. Owned by the block; valid until the next read into it.
  * A scale log with lower <= 0 is no fault: there is no lower bound then. */
@@ -81,6 +93,7 @@ struct problem_block {
     size_t *row;           /* n + 1 */
     uint64_t *first_row;   /* row in the file of each dataset's first measurement */
     double *time, *value, *sigma;  /* sigma NaN where absent; value NaN = missing */
+    int8_t *censored;      /* 0 no, 1 the measurement lies below its value, -1 above it */
     uint32_t *observable;  /* the MODEL's index */
     struct arena *arena;
 };
@@ -101,5 +114,7 @@ size_t problem_n_parameter(const struct problem *problem);
 const char *const *problem_parameter_name(const struct problem *problem);
 const char *const *problem_parameter_scale(const struct problem *problem);
 const uint32_t *problem_to_model(const struct problem *problem); /* index of file's parameter in the model */
+const struct problem_prior *problem_prior(const struct problem *problem); /* n_parameter, or NULL */
+uint64_t problem_n_censored(const struct problem *problem); /* measurements of the whole file */
 
 #endif

@@ -32,8 +32,12 @@ static bool parameter_fault(const struct problem *problem, const struct problem_
             return FAULT(message, "lower bound of %.60s is %g", name, lower);
         if (isnan(upper) || upper == -INFINITY || (is_log && upper <= 0))
             return FAULT(message, "upper bound of %.60s is %g%s", name, upper, is_log ? "; it must be > 0" : "");
+        enum problem_prior_kind prior = problem->prior ? problem->prior[i].kind : PROBLEM_PRIOR_NONE;
         if (lower > upper)
-            return FAULT(message, "lower bound of %.60s is %g, above its upper bound %g", name, lower, upper);
+            return FAULT(message, "lower bound of %.60s is %g, above its upper bound %g%s", name, lower, upper,
+                         prior == PROBLEM_PRIOR_UNIFORM ? " (its uniform prior bounds it, too)" : "");
+        if (prior == PROBLEM_PRIOR_LOG_NORMAL && !block->fixed[k] && start <= 0)
+            return FAULT(message, "start of %.60s is %g; with its log-normal prior it must be > 0", name, start);
     }
     return false;
 }
@@ -54,10 +58,23 @@ static bool constant_fault(const struct problem *problem, const struct problem_b
     return false;
 }
 
+/* What makes it necessary to know every standard deviation of a dataset; NULL: nothing, or a noise function knows them. */
+static const char *who_needs_sigma(const struct problem *problem, const struct problem_block *block, size_t d)
+{
+    if (problem->has_noise || problem->sigma_for)
+        return problem->has_noise ? NULL : problem->sigma_for;
+    for (size_t i = block->row[d]; i < block->row[d + 1]; i++)
+        if (block->censored[i] && !isnan(block->value[i]))
+            return "a censored measurement";
+    return NULL;
+}
+
 /* A row without a value is missing as a whole: its time and sigma may be anything. */
-static bool row_fault(const struct problem_block *block, size_t d, const struct message *message)
+static bool row_fault(const struct problem *problem, const struct problem_block *block, size_t d,
+                      const struct message *message)
 {
     bool any = false;
+    const char *sigma_for = who_needs_sigma(problem, block, d);
     for (size_t i = block->row[d]; i < block->row[d + 1]; i++) {
         uint64_t row = block->first_row[d] + (i - block->row[d]);
         double time = block->time[i], value = block->value[i], sigma = block->sigma[i];
@@ -73,6 +90,12 @@ static bool row_fault(const struct problem_block *block, size_t d, const struct 
         if (sigma <= 0 || isinf(sigma))
             return FAULT(message, "sigma of row %" PRIu64 " is %g; it must be > 0 and finite (NaN: not known)", row,
                          sigma);
+        if (sigma_for && isnan(sigma))
+            return FAULT(message, "sigma of row %" PRIu64 " is not known, and the model has no noise: %.60s needs it", row,
+                         sigma_for);
+        if (problem->positive && value <= 0)
+            return FAULT(message, "value of row %" PRIu64 " is %g; with log-normal errors (--error) it must be > 0", row,
+                         value);
     }
     return any ? false : FAULT(message, "no measurement");
 }
@@ -82,5 +105,5 @@ bool problem_dataset_fault(const struct problem *problem, const struct problem_b
 {
     struct message message = {text, size};
     return parameter_fault(problem, block, d, &message) || constant_fault(problem, block, d, &message)
-           || row_fault(block, d, &message);
+           || row_fault(problem, block, d, &message);
 }

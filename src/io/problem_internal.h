@@ -8,6 +8,7 @@
 #include "io/hdf5_file.h"
 #include "io/problem.h"
 #include "io/problem_faults.h"
+#include "io/problem_prior.h"
 
 enum { /* bounds on what a file may make us hold in memory */
     PROBLEM_MAX_NAME = 4096,           /* bytes of a name or id */
@@ -30,7 +31,7 @@ struct problem_table {
     double *vector;            /* n_parameter values where not per dataset: the file's or the default */
 };
 
-enum { ROW_DATASET, ROW_TIME, ROW_VALUE, ROW_OBSERVABLE, ROW_SIGMA, N_ROW_COLUMN };
+enum { ROW_DATASET, ROW_TIME, ROW_VALUE, ROW_OBSERVABLE, ROW_SIGMA, ROW_CENSORED, N_ROW_COLUMN };
 
 /* Measurements [first, first + n) in memory; `next` is the next one to be handed out. */
 struct problem_window {
@@ -40,6 +41,7 @@ struct problem_window {
     int64_t *dataset;   /* -1: out of range or out of order, to be skipped */
     int64_t *observable;
     double *time, *value, *sigma; /* sigma NULL: none */
+    int64_t *censored;            /* NULL: none */
 };
 
 struct problem {
@@ -65,6 +67,11 @@ struct problem {
     uint32_t *observable_model;   /* of each observable of the file, the model's */
     size_t n_observable_index;    /* valid indices are below this */
     double default_t0;
+    struct problem_prior_tables prior_tables;
+    struct problem_prior *prior;  /* n_parameter, or NULL */
+    bool has_noise, positive;     /* as in struct problem_expectation */
+    const char *sigma_for;        /* the same, or "a prior" */
+    uint64_t n_censored;          /* found by problem_validate */
 };
 
 /* problem_schema.c: the file's kind, and names in our groups that are not ours. */

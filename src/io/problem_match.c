@@ -215,11 +215,24 @@ static enum status match_observables(struct problem *problem, const struct probl
     return STATUS_OK;
 }
 
+/* One fault of the file where no row can have what is needed. */
+static void check_sigma(struct problem *problem, const struct problem_expectation *expectation)
+{
+    if (problem->sigma_for && !problem->has_noise && !problem->row[ROW_SIGMA].dataset && problem->info.n_measurement > 0)
+        faults_add(&problem->faults, "/measurements/sigma is missing, and the model %s has no noise: %s needs the standard "
+                   "deviation of every measurement", expectation->model_name, problem->sigma_for);
+}
+
 enum status problem_match(struct problem *problem, const struct problem_expectation *expectation, struct error *error)
 {
+    problem->has_noise = expectation->has_noise;
+    problem->positive = expectation->positive;
+    problem->sigma_for = expectation->sigma_for;
     enum status status = match_parameters(problem, expectation, error);
     if (!status)
         status = match_scales(problem, expectation, error);
+    if (!status)
+        status = problem_match_priors(problem, error);
     if (!status)
         status = match_tables(problem, expectation, error);
     if (!status)
@@ -229,6 +242,7 @@ enum status problem_match(struct problem *problem, const struct problem_expectat
     if (status)
         return status;
     check_common_values(problem);
+    check_sigma(problem, expectation);
     problem->default_t0 = expectation->t0;
     problem->matched = true;
     return STATUS_OK;

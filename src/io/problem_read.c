@@ -79,6 +79,8 @@ static enum status read_parameters(struct problem *problem, struct problem_block
         status = problem_read_table(problem, TABLE_LOWER, block->first, block->n, block->lower, error);
     if (!status)
         status = problem_read_table(problem, TABLE_UPPER, block->first, block->n, block->upper, error);
+    for (size_t d = 0; d < block->n && !status; d++)
+        problem_tighten_bounds(problem, block->lower + d * problem->n_parameter, block->upper + d * problem->n_parameter);
     if (!status)
         status = problem_read_table(problem, TABLE_FIXED, block->first, block->n, scratch, error);
     for (size_t i = 0; i < block->n * problem->n_parameter && !status; i++) {

@@ -26,8 +26,10 @@ enum status problem_window_init(struct problem *problem, struct error *error)
     window->time = arena_alloc(arena, n * sizeof *window->time);
     window->value = arena_alloc(arena, n * sizeof *window->value);
     window->sigma = problem->row[ROW_SIGMA].dataset ? arena_alloc(arena, n * sizeof *window->sigma) : NULL;
+    bool has_censored = problem->row[ROW_CENSORED].dataset != 0;
+    window->censored = has_censored ? arena_alloc(arena, n * sizeof *window->censored) : NULL;
     if (!window->dataset || !window->observable || !window->time || !window->value
-        || (problem->row[ROW_SIGMA].dataset && !window->sigma))
+        || (problem->row[ROW_SIGMA].dataset && !window->sigma) || (has_censored && !window->censored))
         return no_memory(problem, error);
     return STATUS_OK;
 }
@@ -73,6 +75,16 @@ static void report_observable(struct problem *problem, uint64_t row, int64_t d, 
                    "from 0)", path, row, text, index, n == 1 ? "is" : "are", n, n == 1 ? "" : "s");
 }
 
+static void report_censored(struct problem *problem, uint64_t row, int64_t d, int64_t side)
+{
+    char text[120], number[40] = "not a whole number";
+    dataset_text(problem, d, text);
+    if (side != INT64_MIN)
+        snprintf(number, sizeof number, "%" PRId64, side);
+    faults_add(&problem->faults, "/measurements/censored row %" PRIu64 "%s: is %s; use 0 (no), 1 (the measurement lies "
+               "below its value) or -1 (above it)", row, text, number);
+}
+
 /* Marks rows whose dataset cannot be; they are reported once, however often the window comes here. */
 static void check_rows(struct problem *problem)
 {
@@ -88,6 +100,12 @@ static void check_rows(struct problem *problem)
             window->dataset[i] = -1;
             if (report)
                 report_dataset(problem, row, d, previous);
+        }
+        int64_t side = window->censored ? window->censored[i] : 0;
+        if (side < -1 || side > 1) {
+            window->censored[i] = 0;
+            if (report)
+                report_censored(problem, row, d, side);
         }
         if (index >= 0 && index < (int64_t)problem->n_observable_index)
             continue;
@@ -114,6 +132,8 @@ static enum status load(struct problem *problem, struct error *error)
         status = hdf5_column_read_double(&column[ROW_VALUE], first, n, window->value, error);
     if (!status && window->sigma)
         status = hdf5_column_read_double(&column[ROW_SIGMA], first, n, window->sigma, error);
+    if (!status && window->censored)
+        status = hdf5_column_read_int64(&column[ROW_CENSORED], first, n, window->censored, error);
     if (!status && column[ROW_OBSERVABLE].dataset)
         status = hdf5_column_read_int64(&column[ROW_OBSERVABLE], first, n, window->observable, error);
     else if (!status)
@@ -155,7 +175,8 @@ enum status problem_reserve_rows(const struct problem *problem, struct problem_b
     block->value = grown(arena, block->value, used * sizeof(double), capacity * sizeof(double));
     block->sigma = grown(arena, block->sigma, used * sizeof(double), capacity * sizeof(double));
     block->observable = grown(arena, block->observable, used * sizeof(uint32_t), capacity * sizeof(uint32_t));
-    if (!block->time || !block->value || !block->sigma || !block->observable)
+    block->censored = grown(arena, block->censored, used, capacity);
+    if (!block->time || !block->value || !block->sigma || !block->observable || !block->censored)
         return no_memory(problem, error);
     block->capacity = capacity;
     return STATUS_OK;
@@ -174,6 +195,7 @@ static void copy_rows(const struct problem *problem, struct problem_block *block
         if (!window->sigma)
             block->sigma[to + k] = NAN;
         block->observable[to + k] = problem->observable_model[window->observable[i + k]];
+        block->censored[to + k] = window->censored ? (int8_t)window->censored[i + k] : 0;
     }
 }
 

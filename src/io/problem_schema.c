@@ -16,14 +16,17 @@ struct group {
     size_t n;
 };
 
-/* A problem file may carry its own result (/fits, /provenance). */
+/* A problem file may carry its own result (/fits and what goes with it). */
 static const char *const root_names[] = {"model", "parameters", "datasets", "measurements", "options", "user", "fits",
-                                         "provenance"};
+                                         "provenance", "starts", "profiles", "bootstrap"};
 static const char *const model_names[] = {"plugin", "source"};
 static const char *const model_attributes[] = {"plugin", "sha256", "name"};
-static const char *const parameter_names[] = {"name", "start", "lower", "upper", "scale", "fixed", "unit"};
+static const char *const parameter_names[] = {"name", "start", "lower", "upper", "scale", "fixed", "unit",
+                                              "prior", "prior_on", "prior_location", "prior_scale", "prior_lower",
+                                              "prior_upper"};
 static const char *const dataset_names[] = {"id", "covariates", "covariate_names", "t0"};
-static const char *const measurement_names[] = {"dataset", "time", "value", "observable", "observable_names", "sigma"};
+static const char *const measurement_names[] = {"dataset", "time", "value", "observable", "observable_names", "sigma",
+                                                "censored"};
 
 /* Written by PyTables and rhdf5 on every group. */
 static const char *const foreign_attributes[] = {"CLASS", "TITLE", "VERSION", "rhdf5-NA.OK"};

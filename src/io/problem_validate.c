@@ -147,19 +147,22 @@ static void hash_parameters(struct sha256 *hash, const struct problem *problem, 
 static void hash_rows(struct sha256 *hash, const struct problem_block *block, size_t d)
 {
     size_t first = block->row[d], n = block->row[d + 1] - first;
-    bool has_sigma = false, has_observable = false;
+    bool has_sigma = false, has_observable = false, has_censored = false;
     for (size_t i = first; i < first + n; i++) {
         has_sigma = has_sigma || !isnan(block->sigma[i]);
         has_observable = has_observable || block->observable[i] != 0;
+        has_censored = has_censored || block->censored[i] != 0;
     }
     sha256_add_uint64(hash, n);
     hash_doubles(hash, block->time + first, n);
     hash_doubles(hash, block->value + first, n);
-    hash_byte(hash, has_sigma + 2 * has_observable);
+    hash_byte(hash, has_sigma + 2 * has_observable + 4 * has_censored);
     if (has_sigma)
         hash_doubles(hash, block->sigma + first, n);
     for (size_t i = first; has_observable && i < first + n; i++)
         sha256_add_uint64(hash, block->observable[i]);
+    for (size_t i = first; has_censored && i < first + n; i++)
+        hash_byte(hash, block->censored[i] + 1);
 }
 
 static void hash_block(struct sha256 *hash, const struct problem *problem, const struct problem_block *block,
@@ -184,6 +187,7 @@ static void hash_names(struct sha256 *hash, const struct problem *problem)
         sha256_add_string(hash, problem->parameter_name[i]);
         sha256_add_string(hash, problem->parameter_scale[i]);
     }
+    problem_hash_priors(problem, hash);
 }
 
 struct pass {
@@ -213,6 +217,8 @@ static enum status run_pass(struct problem *problem, struct pass *pass, struct e
         status = check_ids(&pass->ids, problem, &pass->block, error);
         for (size_t d = 0; d < pass->block.n; d++)
             pass->n_bad += pass->block.fault[d] != NULL;
+        for (size_t i = 0; i < pass->block.row[pass->block.n]; i++)
+            problem->n_censored += pass->block.censored[i] != 0 && !isnan(pass->block.value[i]);
         hash_block(&pass->hash, problem, &pass->block, pass->last);
         if (problem->beat)
             problem->beat(problem->beat_context);
@@ -237,6 +243,7 @@ enum status problem_validate(struct problem *problem, const struct problem_expec
         return status;
     sha256_begin(&pass.hash);
     problem->checking = true;
+    problem->n_censored = 0;
     status = run_pass(problem, &pass, error);
     problem->checking = false;
     if (!status)

@@ -13,23 +13,25 @@
 enum { BLOCK_ROWS = 1 << 16, BLOCK_DATASETS = 4096 };
 
 /* Columns of one number per row, as they are collected. */
-enum { COLUMN_DATASET, COLUMN_TIME, COLUMN_VALUE, COLUMN_SIGMA, COLUMN_OBSERVABLE, N_COLUMN };
+enum { COLUMN_DATASET, COLUMN_TIME, COLUMN_VALUE, COLUMN_SIGMA, COLUMN_OBSERVABLE, COLUMN_CENSORED, N_COLUMN };
 
 static const char *const column_path[N_COLUMN] = {"/measurements/dataset", "/measurements/time", "/measurements/value",
-                                                  "/measurements/sigma", "/measurements/observable"};
+                                                  "/measurements/sigma", "/measurements/observable",
+                                                  "/measurements/censored"};
 
 struct problem_writer {
     struct hdf5_file file;
     char *path, *temporary;
     bool overwrite;
     size_t n_parameter, n_covariate, n_observable;
-    bool start_per_dataset, has_sigma, has_t0;
+    bool start_per_dataset, has_sigma, has_t0, has_censored;
 
     struct hdf5_column row[N_COLUMN], id, t0, covariate, start;
     uint64_t n_dataset;         /* added so far */
     size_t n_row, n_waiting;    /* in the buffers */
     uint32_t *dataset, *observable;
     double *time, *value, *sigma;
+    int8_t *censored;
     struct arena ids;
     const char **waiting_id;
     double *waiting_t0, *waiting_covariate, *waiting_start;
@@ -42,12 +44,13 @@ static bool allocate(struct problem_writer *writer)
     writer->time = malloc(BLOCK_ROWS * sizeof *writer->time);
     writer->value = malloc(BLOCK_ROWS * sizeof *writer->value);
     writer->sigma = malloc(BLOCK_ROWS * sizeof *writer->sigma);
+    writer->censored = calloc(BLOCK_ROWS, sizeof *writer->censored);
     writer->waiting_id = malloc(BLOCK_DATASETS * sizeof *writer->waiting_id);
     writer->waiting_t0 = malloc(BLOCK_DATASETS * sizeof *writer->waiting_t0);
     writer->waiting_covariate = calloc(writer->n_covariate + 1, BLOCK_DATASETS * sizeof(double));
     writer->waiting_start = calloc(writer->start_per_dataset ? writer->n_parameter : 1,
                                    BLOCK_DATASETS * sizeof(double));
-    return writer->dataset && writer->observable && writer->time && writer->value && writer->sigma
+    return writer->dataset && writer->observable && writer->time && writer->value && writer->sigma && writer->censored
            && writer->waiting_id && writer->waiting_t0 && writer->waiting_covariate && writer->waiting_start;
 }
 
@@ -115,31 +118,41 @@ static enum status write_small_tables(const struct hdf5_file *file, const struct
     return status;
 }
 
+/* Whether the file has a column, and its types in the file and in memory. */
+static bool column_types(const struct problem_writer *writer, int column, hid_t *stored, hid_t *native)
+{
+    bool is_index = column == COLUMN_DATASET || column == COLUMN_OBSERVABLE, is_flag = column == COLUMN_CENSORED;
+    *stored = is_index ? H5T_STD_U32LE : is_flag ? H5T_STD_I8LE : H5T_IEEE_F64LE;
+    *native = is_index ? H5T_NATIVE_UINT32 : is_flag ? H5T_NATIVE_INT8 : H5T_NATIVE_DOUBLE;
+    return !(column == COLUMN_SIGMA && !writer->has_sigma) && !(column == COLUMN_OBSERVABLE && writer->n_observable == 0)
+           && !(is_flag && !writer->has_censored);
+}
+
 /* Chunks are made as large as the first block, which is all there is in a small file. */
 static enum status create_row_columns(struct problem_writer *writer, struct error *error)
 {
     enum status status = STATUS_OK;
     for (int i = 0; i < N_COLUMN && !status; i++) {
-        bool is_index = i == COLUMN_DATASET || i == COLUMN_OBSERVABLE;
-        if ((i == COLUMN_SIGMA && !writer->has_sigma) || (i == COLUMN_OBSERVABLE && writer->n_observable == 0))
-            continue;
-        status = hdf5_column_create(&writer->row[i], &writer->file, column_path[i],
-                                    is_index ? H5T_STD_U32LE : H5T_IEEE_F64LE, 0, writer->n_row, is_index, error);
+        hid_t stored, native;
+        bool is_number = i == COLUMN_TIME || i == COLUMN_VALUE || i == COLUMN_SIGMA;
+        if (column_types(writer, i, &stored, &native))
+            status = hdf5_column_create(&writer->row[i], &writer->file, column_path[i], stored, 0, writer->n_row, !is_number,
+                                        error);
     }
     return status;
 }
 
 static enum status flush_rows(struct problem_writer *writer, struct error *error)
 {
-    const void *data[N_COLUMN] = {writer->dataset, writer->time, writer->value, writer->sigma, writer->observable};
+    const void *data[N_COLUMN] = {writer->dataset, writer->time,       writer->value,
+                                  writer->sigma,   writer->observable, writer->censored};
     enum status status = STATUS_OK;
     if (!writer->row[COLUMN_DATASET].dataset)
         status = create_row_columns(writer, error);
     for (int i = 0; i < N_COLUMN && !status; i++) {
-        bool is_index = i == COLUMN_DATASET || i == COLUMN_OBSERVABLE;
-        if (writer->row[i].dataset)
-            status = hdf5_column_append(&writer->row[i], is_index ? H5T_NATIVE_UINT32 : H5T_NATIVE_DOUBLE,
-                                        writer->n_row, data[i], error);
+        hid_t stored, native;
+        if (column_types(writer, i, &stored, &native))
+            status = hdf5_column_append(&writer->row[i], native, writer->n_row, data[i], error);
     }
     writer->n_row = 0;
     return status;
@@ -196,6 +209,7 @@ enum status problem_writer_open(struct problem_writer **opened, const char *path
     writer->start_per_dataset = header->start_per_dataset;
     writer->has_sigma = header->has_sigma;
     writer->has_t0 = header->has_t0;
+    writer->has_censored = header->has_censored;
     enum status status = STATUS_OK;
     if (!(writer->path = strdup(path)) || !allocate(writer))
         status = error_set(error, STATUS_NO_MEMORY, "%s: out of memory", path);
@@ -222,6 +236,8 @@ static enum status add_rows(struct problem_writer *writer, const struct problem_
         memcpy(writer->value + at, dataset->value + done, n * sizeof(double));
         if (writer->has_sigma)
             memcpy(writer->sigma + at, dataset->sigma + done, n * sizeof(double));
+        if (writer->has_censored)
+            memcpy(writer->censored + at, dataset->censored + done, n);
         for (size_t i = 0; i < n; i++) {
             writer->dataset[at + i] = (uint32_t)writer->n_dataset;
             writer->observable[at + i] = dataset->observable ? dataset->observable[done + i] : 0;
@@ -304,6 +320,7 @@ void problem_writer_close(struct problem_writer *writer)
     free(writer->time);
     free(writer->value);
     free(writer->sigma);
+    free(writer->censored);
     free(writer->waiting_id);
     free(writer->waiting_t0);
     free(writer->waiting_covariate);

@@ -26,7 +26,7 @@ struct problem_header {
     const char *const *covariate_name;
     size_t n_observable;
     const char *const *observable_name;
-    bool has_sigma, has_t0;
+    bool has_sigma, has_t0, has_censored;
 };
 
 struct problem_writer;
@@ -42,6 +42,7 @@ struct problem_dataset {
     size_t n_row;
     const double *time, *value, *sigma;
     const uint32_t *observable; /* or NULL: all 0 */
+    const int8_t *censored;     /* as in struct problem_block; looked at where has_censored */
 };
 enum status problem_writer_add(struct problem_writer *writer, const struct problem_dataset *dataset,
                                struct error *error);

@@ -19,9 +19,11 @@ struct result_header {
     const char *const *parameter_name;
     const char *const *parameter_scale;
     const char *const *parameter_unit;    /* or NULL */
-    const char *objective_kind;           /* "half_sum_of_squares" or "negative_log_likelihood" */
+    const char *objective_kind;           /* "half_sum_of_squares", "negative_log_likelihood", "laplace_loss", "huber_loss" or
+                                           * "student_loss" */
     struct run_identity identity;         /* n_dataset: as many rows are expected, for the choice of chunks */
     struct provenance provenance;
+    unsigned parts;                       /* bits of enum fit_part: columns besides the base */
     size_t id_length;                     /* the longest id in bytes as far as known, 0: not known; saves time only */
 };
 
@@ -55,6 +57,9 @@ bool result_is_there(const char *path);
 enum status result_open(struct result **result, const char *path, struct error *error);
 void result_close(struct result *result);
 const struct result_info *result_info(const struct result *result);
+bool result_has(const struct result *result, enum fit_column column);
+/* This column is not read from now on: its numbers are missing. */
+void result_ignore(struct result *result, enum fit_column column);
 struct result_block {
     uint64_t first;
     size_t n;

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_ROWS = 1 << 16, MAX_CELLS = 1 << 22, MAX_ATTRIBUTES = 1000, MAX_NAME = 1 << 16 };
+enum { MAX_ROWS = 1 << 16, MAX_BYTES = 64 << 20, MAX_ATTRIBUTES = 1000, MAX_NAME = 1 << 16 };
 
 struct result {
     struct hdf5_file file;
@@ -132,7 +132,8 @@ static enum status read_count(struct result *result, const char *name, uint64_t 
 static enum status read_identity(struct result *result, struct error *error)
 {
     struct run_identity *identity = &result->info.identity;
-    uint64_t n_start = 0, n_parameter = 0;
+    uint64_t n_start = 0, n_parameter = 0, n_refit = 0;
+    bool has_refits = false;
     char *description = NULL;
     enum status status = read_hash(result, "identity_problem", identity->problem, error);
     if (!status)
@@ -147,10 +148,15 @@ static enum status read_identity(struct result *result, struct error *error)
         status = read_count(result, "identity_n_start", UINT32_MAX, &n_start, error);
     if (!status)
         status = read_count(result, "identity_n_parameter", UINT32_MAX, &n_parameter, error);
+    if (!status) /* results of the first version lack it */
+        status = hdf5_attribute_uint64(&result->file, "/provenance", "identity_n_refit", &has_refits, &n_refit, error);
+    if (!status && n_refit > UINT32_MAX)
+        status = bad_identity(result, "identity_n_refit", error);
     if (!status)
         status = hdf5_attribute_text(&result->file, "/provenance", "identity_description", &description, error);
     identity->n_start = (uint32_t)n_start;
     identity->n_parameter = (uint32_t)n_parameter;
+    identity->n_refit = (uint32_t)n_refit;
     snprintf(identity->description, sizeof identity->description, "%s", description ? description : "");
     free(description);
     return status;
@@ -220,9 +226,10 @@ static enum status open_columns(struct result *result, struct error *error)
     result->info.n_fit = result->id.n_row;
     status = open_column(result, &result->message, "/fits/message", 1, false, error);
     for (int i = 0; i < N_RESULT_COLUMN && !status; i++) {
-        bool required = i == RESULT_PARAMETERS || i == RESULT_OBJECTIVE || i == RESULT_STATUS;
-        size_t width = result_columns[i].per_parameter ? result->info.n_parameter : 1;
-        status = open_column(result, &result->column[i], result_columns[i].path, width, required, error);
+        bool required = i == FIT_COLUMN_PARAMETERS || i == FIT_COLUMN_OBJECTIVE || i == FIT_COLUMN_STATUS;
+        size_t width = fit_column_width((enum fit_column)i, result->info.n_parameter);
+        if (width)
+            status = open_column(result, &result->column[i], fit_columns[i].path, width, required, error);
     }
     return status;
 }
@@ -280,48 +287,55 @@ void result_close(struct result *result)
     free(result);
 }
 
+bool result_has(const struct result *result, enum fit_column column) { return result->column[column].dataset > 0; }
+
+void result_ignore(struct result *result, enum fit_column column) { hdf5_column_close(&result->column[column]); }
+
 const struct result_info *result_info(const struct result *result) { return &result->info; }
 
+/* An enumeration's number that this version knows. */
+static enum status check_number(const struct result *result, enum fit_column i, uint64_t row, int64_t number,
+                                struct error *error)
+{
+    const char *(*name)(int number) = fit_kind_names(fit_columns[i].kind);
+    if (!name || (number >= 0 && number < 256 && name((int)number)))
+        return STATUS_OK;
+    return error_set(error, STATUS_BAD_PROBLEM, "'%s': %s row %" PRIu64 " is %" PRId64 ", which this version of stiffit "
+                     "does not know", result->info.path, fit_columns[i].path, row, number);
+}
+
 /* Fills the field of each record of the block from the values of one column. */
-static enum status spread(const struct result *result, struct result_block *block, enum result_column i,
+static enum status spread(const struct result *result, struct result_block *block, enum fit_column i,
                           const void *values, struct error *error)
 {
-    const struct result_column_info *info = &result_columns[i];
+    size_t width = fit_column_width(i, result->info.n_parameter), size = fit_kind_size(fit_columns[i].kind);
     const double *reals = values;
     const int64_t *integers = values;
-    size_t width = info->per_parameter ? result->info.n_parameter : 1;
     for (size_t row = 0; row < block->n; row++) {
-        struct fit_record *record = &block->record[row];
-        char *field = (char *)record + info->offset;
-        if (info->kind == RESULT_OUTCOME && (integers[row] < 0 || integers[row] >= N_OUTCOME))
-            return error_set(error, STATUS_BAD_PROBLEM,
-                             "'%s': %s row %" PRIu64 " is %" PRId64 ", which is no status of this "
-                             "version of stiffit", result->info.path, info->path, block->first + row, integers[row]);
-        switch (info->kind) {
-        case RESULT_DOUBLE:
-            memcpy(info->per_parameter ? (char *)record->parameter : field, reals + row * width, width * sizeof *reals);
-            break;
-        case RESULT_INT64: memcpy(field, &integers[row], sizeof *integers); break;
-        case RESULT_INT8:
-            for (size_t j = 0; j < width; j++)
-                record->at_bound[j] = (int8_t)integers[row * width + j];
-            break;
-        default: {
-            uint32_t value = (uint32_t)integers[row];
-            memcpy(field, &value, sizeof value);
-        }
+        char *field = fit_column_values(i, &block->record[row]);
+        for (size_t k = row * width; k < (row + 1) * width; k++, field += size) {
+            if (fit_columns[i].kind == FIT_DOUBLE) {
+                memcpy(field, &reals[k], size);
+                continue;
+            }
+            if (check_number(result, i, block->first + row, integers[k], error))
+                return error->status;
+            uint32_t narrow = (uint32_t)integers[k];
+            uint8_t byte = (uint8_t)integers[k];
+            const void *value = size == 8 ? (const void *)&integers[k] : size == 4 ? (const void *)&narrow : &byte;
+            memcpy(field, value, size);
         }
     }
     return STATUS_OK;
 }
 
-static enum status read_column(struct result *result, struct result_block *block, enum result_column i, void *values,
+static enum status read_column(struct result *result, struct result_block *block, enum fit_column i, void *values,
                                struct error *error)
 {
     const struct hdf5_column *column = &result->column[i];
     if (!column->dataset)
         return STATUS_OK;
-    enum status status = result_columns[i].kind == RESULT_DOUBLE
+    enum status status = fit_columns[i].kind == FIT_DOUBLE
                              ? hdf5_column_read_double(column, block->first, block->n, values, error)
                              : hdf5_column_read_int64(column, block->first, block->n, values, error);
     return status ? status : spread(result, block, i, values, error);
@@ -351,14 +365,15 @@ static bool make_records(struct result_block *block, size_t n_parameter)
     block->id = arena_calloc(block->arena, n, sizeof *block->id);
     block->reason = arena_calloc(block->arena, n, sizeof *block->reason);
     block->record = arena_calloc(block->arena, n, sizeof *block->record);
-    double *parameter = arena_calloc(block->arena, n * n_parameter, sizeof *parameter);
-    int8_t *at_bound = arena_calloc(block->arena, n * n_parameter, sizeof *at_bound);
-    if (!block->id || !block->reason || !block->record || !parameter || !at_bound)
+    size_t bytes = (fit_record_array_bytes(n_parameter) + 7) / 8 * 8;
+    char *arrays = arena_calloc(block->arena, n, bytes);
+    if (!block->id || !block->reason || !block->record || !arrays)
         return false;
-    for (size_t row = 0; row < n; row++)
-        block->record[row] = (struct fit_record){
-            .dataset = block->first + row, .gradient_norm = NAN, .seconds = NAN, .n_iteration = -1, .n_evaluation = -1,
-            .n_step = -1, .parameter = parameter + row * n_parameter, .at_bound = at_bound + row * n_parameter};
+    for (size_t row = 0; row < n; row++) {
+        block->record[row].dataset = block->first + row;
+        fit_record_set_arrays(&block->record[row], n_parameter, arrays + row * bytes);
+        fit_record_clear(&block->record[row], n_parameter);
+    }
     return true;
 }
 
@@ -367,7 +382,7 @@ enum status result_read(struct result *result, struct result_block *block, uint6
 {
     const struct result_info *info = &result->info;
     uint64_t n_left = first < info->n_fit ? info->n_fit - first : 0;
-    size_t most = MAX_CELLS / (info->n_parameter ? info->n_parameter : 1) + 1;
+    size_t most = MAX_BYTES / (sizeof(struct fit_record) + fit_record_array_bytes(info->n_parameter)) + 1;
     if (!block->arena && !(block->arena = calloc(1, sizeof *block->arena)))
         return no_memory(result, error);
     arena_reset(block->arena);
@@ -378,10 +393,11 @@ enum status result_read(struct result *result, struct result_block *block, uint6
         block->n = (size_t)n_left;
     if (block->n == 0)
         return STATUS_OK;
-    void *values = malloc(block->n * (info->n_parameter + 1) * sizeof(double));
+    size_t n_pair = fit_column_width(FIT_COLUMN_COVARIANCE, info->n_parameter);
+    void *values = malloc(block->n * (info->n_parameter + n_pair + 1) * sizeof(double));
     enum status status = values && make_records(block, info->n_parameter) ? STATUS_OK : no_memory(result, error);
     for (int i = 0; i < N_RESULT_COLUMN && !status; i++)
-        status = read_column(result, block, (enum result_column)i, values, error);
+        status = read_column(result, block, (enum fit_column)i, values, error);
     if (!status)
         status = read_texts(result, block, error);
     if (status)

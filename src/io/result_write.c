@@ -6,6 +6,7 @@
 #include "io/durable.h"
 #include "io/journal_format.h"
 #include "io/result_columns.h"
+#include "io/result_table.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,6 +25,7 @@ struct result_writer {
     char *temporary;         /* where it is until then; NULL when it is there no more */
     bool in_place;
     size_t n_parameter;
+    unsigned parts;
     struct hdf5_file file;
     struct hdf5_column id, message, column[N_RESULT_COLUMN];
     hid_t memory_type[N_RESULT_COLUMN];
@@ -31,6 +33,8 @@ struct result_writer {
     char *cells[N_RESULT_COLUMN];
     size_t cell_size[N_RESULT_COLUMN];
     const char **id_text, **message_text; /* max_row each, into the arena */
+    struct fit_record missing; /* all its numbers stand for "not there" */
+    void *missing_arrays;
     struct arena arena;
 };
 
@@ -103,7 +107,8 @@ static enum status put_identity(struct result_writer *writer, const struct run_i
         {"identity_options", identity->options}};
     const struct { const char *name; uint64_t value; } numbers[] = {
         {"identity_seed", identity->seed}, {"identity_n_dataset", identity->n_dataset},
-        {"identity_n_start", identity->n_start}, {"identity_n_parameter", identity->n_parameter}};
+        {"identity_n_start", identity->n_start}, {"identity_n_parameter", identity->n_parameter},
+        {"identity_n_refit", identity->n_refit}};
     enum status status = STATUS_OK;
     for (size_t i = 0; i < sizeof hashes / sizeof *hashes && !status; i++) {
         char hex[SHA256_HEX];
@@ -161,23 +166,26 @@ static enum status put_notes(struct result_writer *writer, struct error *error)
         char name[16], text[300];
         snprintf(name, sizeof name, "bit_%d", bit);
         snprintf(text, sizeof text, "%s: %s", note_name(bit), note_meaning(bit));
-        status = hdf5_put_text(&writer->file, result_columns[RESULT_NOTES].path, name, text, error);
+        status = hdf5_put_text(&writer->file, fit_columns[FIT_COLUMN_NOTES].path, name, text, error);
     }
     return status;
 }
 
-static enum status make_column(struct result_writer *writer, enum result_column i, uint64_t n_row, struct error *error)
+static enum status make_column(struct result_writer *writer, enum fit_column i, uint64_t n_row, struct error *error)
 {
-    const struct result_column_info *info = &result_columns[i];
-    size_t width = info->per_parameter ? writer->n_parameter : 0;
-    writer->cell_size[i] = (info->per_parameter ? writer->n_parameter : 1) * result_kind_size(info->kind);
+    const struct fit_column_info *info = &fit_columns[i];
+    size_t width = writer->parts & fit_column_part(i) ? fit_column_width(i, writer->n_parameter) : 0;
+    writer->cell_size[i] = width * fit_kind_size(info->kind);
+    if (width == 0)
+        return STATUS_OK;
     writer->memory_type[i] = result_memory_type(info->kind);
     hid_t type = result_file_type(info->kind);
     enum status status = STATUS_OK;
     if (type <= 0 || writer->memory_type[i] <= 0)
         status = hdf5_error(&writer->file, error, STATUS_INTERNAL, "%s: no type for it", info->path);
     if (!status)
-        status = hdf5_column_create(&writer->column[i], &writer->file, info->path, type, width, n_row,
+        status = hdf5_column_create(&writer->column[i], &writer->file, info->path, type,
+                                    info->shape == PER_FIT ? 0 : width, n_row,
                                     n_row >= COMPRESS_FROM, error);
     hdf5_release(&type);
     if (!status)
@@ -194,11 +202,11 @@ static enum status make_columns(struct result_writer *writer, const struct resul
     enum status status = hdf5_column_create_strings(&writer->id, &writer->file, "/fits/id", header->id_length, true,
                                                     error);
     for (int i = 0; i < N_RESULT_COLUMN && !status; i++)
-        status = make_column(writer, (enum result_column)i, n_row, error);
+        status = make_column(writer, (enum fit_column)i, n_row, error);
     if (!status)
         status = hdf5_column_create_strings(&writer->message, &writer->file, "/fits/message", 0, true, error);
     if (!status)
-        status = hdf5_put_text(&writer->file, result_columns[RESULT_OBJECTIVE].path, "kind", header->objective_kind,
+        status = hdf5_put_text(&writer->file, fit_columns[FIT_COLUMN_OBJECTIVE].path, "kind", header->objective_kind,
                                error);
     if (!status)
         status = put_notes(writer, error);
@@ -224,9 +232,10 @@ static enum status make_file(struct result_writer *writer, const char *in_place_
     status = copy_file(in_place_of, writer->temporary, error);
     if (!status)
         status = hdf5_edit(&writer->file, writer->temporary, error);
-    if (!status)
-        status = hdf5_delete(&writer->file, "/fits", error);
-    return status ? status : hdf5_delete(&writer->file, "/provenance", error);
+    static const char *const old[] = {"/fits", "/provenance", "/starts", "/profiles", "/bootstrap"};
+    for (size_t i = 0; i < sizeof old / sizeof *old && !status; i++)
+        status = hdf5_delete(&writer->file, old[i], error);
+    return status;
 }
 
 /* A symbolic link stays one: what it points to is replaced. */
@@ -254,9 +263,17 @@ enum status result_writer_open(struct result_writer **writer, const char *path, 
     }
     made->in_place = in_place_of != NULL;
     made->n_parameter = header->n_parameter;
-    made->max_row = BLOCK_BYTES / (9 * header->n_parameter) + 1;
+    made->parts = FIT_PART_BASE | header->parts;
+    made->max_row = BLOCK_BYTES / (sizeof(struct fit_record) + fit_record_array_bytes(header->n_parameter)) + 1;
     made->max_row = made->max_row < BLOCK_ROWS ? made->max_row : BLOCK_ROWS;
-    enum status status = make_file(made, in_place_of, error);
+    made->missing_arrays = calloc(1, fit_record_array_bytes(header->n_parameter));
+    enum status status = made->missing_arrays ? STATUS_OK : no_memory(made, error);
+    if (!status) {
+        fit_record_set_arrays(&made->missing, header->n_parameter, made->missing_arrays);
+        fit_record_clear(&made->missing, header->n_parameter);
+    }
+    if (!status)
+        status = make_file(made, in_place_of, error);
     if (!status)
         status = hdf5_make_group(&made->file, "/provenance", error);
     if (!status)
@@ -284,7 +301,8 @@ static enum status write_block(struct result_writer *writer, struct error *error
     if (!status)
         status = hdf5_column_append_strings(&writer->message, n, writer->message_text, error);
     for (int i = 0; i < N_RESULT_COLUMN && !status; i++)
-        status = hdf5_column_append(&writer->column[i], writer->memory_type[i], n, writer->cells[i], error);
+        if (writer->cell_size[i])
+            status = hdf5_column_append(&writer->column[i], writer->memory_type[i], n, writer->cells[i], error);
     writer->n_row = 0;
     arena_reset(&writer->arena);
     return status;
@@ -300,6 +318,14 @@ static const char *keep_text(struct arena *arena, const char *text, size_t n)
     return copy;
 }
 
+/* One row's values of a column; those of an array that the record lacks are missing. */
+static void put_cell(struct fit_record *missing, struct fit_record *record, enum fit_column column, char *cell, size_t size)
+{
+    const void *values = fit_column_values(column, record);
+    if (size)
+        memcpy(cell, values ? values : fit_column_values(column, missing), size);
+}
+
 enum status result_writer_add(struct result_writer *writer, const char *id, const struct fit_record *record,
                               struct error *error)
 {
@@ -311,12 +337,15 @@ enum status result_writer_add(struct result_writer *writer, const char *id, cons
     writer->message_text[row] = n_reason ? keep_text(&writer->arena, record->reason, n_reason) : "";
     if (!writer->id_text[row] || !writer->message_text[row])
         return no_memory(writer, error);
+    struct fit_record copy = *record; /* fit_column_values gives places that may be written to */
     for (int i = 0; i < N_RESULT_COLUMN; i++)
-        result_cell_put((enum result_column)i, record, writer->n_parameter,
-                        writer->cells[i] + row * writer->cell_size[i]);
+        put_cell(&writer->missing, &copy, (enum fit_column)i, writer->cells[i] + row * writer->cell_size[i],
+                 writer->cell_size[i]);
     writer->n_row++;
     return writer->n_row == writer->max_row ? write_block(writer, error) : STATUS_OK;
 }
+
+struct hdf5_file *result_writer_file(struct result_writer *writer) { return &writer->file; }
 
 static void close_columns(struct result_writer *writer)
 {
@@ -365,6 +394,7 @@ void result_writer_close(struct result_writer *writer)
         unlink(writer->temporary);
     for (int i = 0; i < N_RESULT_COLUMN; i++)
         free(writer->cells[i]);
+    free(writer->missing_arrays);
     free(writer->id_text);
     free(writer->message_text);
     free(writer->temporary);

@@ -86,20 +86,29 @@ static void bytes_are_little_endian_by_definition(void **state)
     struct error error;
     double parameter = 1.0;
     int8_t at_bound = -1;
-    struct fit_record record = {.dataset = 0x0102030405, .outcome = 1, .notes = 0x0a0b0c0d, .n_step = 258,
+    struct fit_record record = {.dataset = 0x0102030405, .outcome = 1, .notes = 0x0a0b0c0d, .n_step = 258, .objective = -2.25,
                                 .parameter = &parameter, .at_bound = &at_bound, .reason = "hi"};
     identity.n_dataset = UINT64_C(1) << 40;
     assert_int_equal(journal_open(&journal, directory, &identity, &error), STATUS_OK);
     assert_int_equal(journal_append(journal, &record, &error), STATUS_OK);
     journal_close(journal);
-    size_t n;
-    unsigned char *bytes = read_only_file(directory, &n), *r = bytes + 16 + 120 + 1024;
-    assert_int_equal(n, 16 + 120 + 1024 + 8 + 72 + 9 + 2);
-    assert_memory_equal(bytes, "STFJ\1\0\0\0\x78\4\0\0", 12);
+    size_t n, n_column = 0;
+    for (int i = 0; i < N_FIT_COLUMN; i++) /* with one parameter all columns have one number */
+        n_column += fit_columns[i].kind == FIT_DOUBLE || fit_columns[i].kind == FIT_INT64 ? 8
+                    : fit_columns[i].kind == FIT_UINT32                                   ? 4
+                                                                                          : 1;
+    unsigned char *bytes = read_only_file(directory, &n), *r = bytes + 16 + 124 + 1024;
+    assert_int_equal(n, 16 + 124 + 1024 + 8 + 8 + 4 + n_column + 2);
+    assert_memory_equal(bytes, "STFJ\2\0\0\0\x7c\4\0\0", 12);
     assert_memory_equal(bytes + 16, identity.problem, 32);
-    assert_memory_equal(r, "\x53\0\0\0", 4);
-    assert_memory_equal(r + 8, "\5\4\3\2\1\0\0\0" "\0\0\0\0" "\1\0\0\0" "\x0d\x0c\x0b\x0a" "\2\0\0\0", 24);
-    assert_memory_equal(r + 8 + 64, "\2\1\0\0\0\0\0\0" "\0\0\0\0\0\0\xf0\x3f" "\xff" "hi", 19);
+    assert_memory_equal(bytes + 16 + 124, identity.description, sizeof identity.description);
+    assert_int_equal(r[0] | r[1] << 8, 8 + 4 + n_column + 2);
+    assert_int_equal(r[2] | r[3], 0);
+    /* dataset, length of the reason; parameter, objective, status, notes, start */
+    assert_memory_equal(r + 8, "\5\4\3\2\1\0\0\0" "\2\0\0\0" "\0\0\0\0\0\0\xf0\x3f" "\0\0\0\0\0\0\x02\xc0", 28);
+    assert_memory_equal(r + 36, "\1" "\x0d\x0c\x0b\x0a" "\0\0\0\0", 9);
+    /* steps are followed by the computing time, last comes at_bound */
+    assert_memory_equal(r + 8 + 12 + n_column - 17, "\2\1\0\0\0\0\0\0" "\0\0\0\0\0\0\0\0" "\xff" "hi", 19);
     free(bytes);
     remove_scratch(directory);
 }

@@ -1,0 +1,56 @@
+/* The columns of /fits, as lists: what fit_record.h makes its table of. Separate because it grows with every number that is
+ * kept.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef IO_FIT_COLUMN_LIST_H
+#define IO_FIT_COLUMN_LIST_H
+
+/* constant, path, kind, shape, field of struct fit_record, unit, description */
+#define FIT_COLUMN_LIST(X) \
+    X(PARAMETERS, "/fits/parameters", DOUBLE, PER_PARAMETER, parameter, NULL, \
+      "best fit, natural scale; NaN where there is none") \
+    X(OBJECTIVE, "/fits/objective", DOUBLE, PER_FIT, objective, NULL, "value at the best fit; kind says of what") \
+    X(STATUS, "/fits/status", OUTCOME, PER_FIT, outcome, NULL, "how the fit ended") \
+    X(NOTES, "/fits/notes", UINT32, PER_FIT, notes, NULL, "compromises, a bit each; the attributes bit_0, ... name them") \
+    X(START, "/fits/start", UINT32, PER_FIT, start, NULL, "number of the start that gave this fit, from 0") \
+    X(STANDARD_ERRORS, "/fits/standard_error", DOUBLE, PER_PARAMETER, standard_error, NULL, \
+      "standard error of each parameter, natural scale; NaN: error_missing says why") \
+    X(INTERVAL_LOWER, "/fits/interval_lower", DOUBLE, PER_PARAMETER, interval_lower, NULL, \
+      "lower end of the confidence interval from the covariance") \
+    X(INTERVAL_UPPER, "/fits/interval_upper", DOUBLE, PER_PARAMETER, interval_upper, NULL, \
+      "upper end of the confidence interval from the covariance") \
+    X(ERROR_MISSING, "/fits/error_missing", LACK, PER_PARAMETER, lack, NULL, "why a parameter has no standard error") \
+    X(COVARIANCE, "/fits/covariance", DOUBLE, PER_PAIR, covariance, NULL, \
+      "covariance of the parameters, natural scale: P x P, row after row") \
+    X(EIGENVALUES, "/fits/information_eigenvalues", DOUBLE, PER_PARAMETER, eigenvalue, NULL, \
+      "eigenvalues of the information matrix on the optimiser's scale, decreasing") \
+    X(FLATTEST, "/fits/flattest_direction", DOUBLE, PER_PARAMETER, flattest, NULL, \
+      "what the data know least about: a direction on the optimiser's scale, of length 1") \
+    X(N_FLAT, "/fits/flat_directions", INT64, PER_FIT, n_flat, NULL, \
+      "directions that the data do not know at all; -1: there is no best fit") \
+    X(CHI_SQUARE, "/fits/chi_square", DOUBLE, PER_FIT, chi_square, NULL, "weighted sum of squared residuals") \
+    X(FREEDOM, "/fits/degrees_of_freedom", INT64, PER_FIT, n_freedom, NULL, "measurements less fitted parameters") \
+    X(RESIDUAL_ERROR, "/fits/residual_error", DOUBLE, PER_FIT, residual_error, NULL, \
+      "residual standard error, sqrt(chi_square / degrees_of_freedom)") \
+    X(AIC, "/fits/aic", DOUBLE, PER_FIT, aic, NULL, "Akaike's information criterion") \
+    X(AICC, "/fits/aicc", DOUBLE, PER_FIT, aicc, NULL, "the same, corrected for small samples") \
+    X(BIC, "/fits/bic", DOUBLE, PER_FIT, bic, NULL, "Schwarz's information criterion") \
+    X(R_SQUARED, "/fits/r_squared", DOUBLE, PER_FIT, r_squared, NULL, "coefficient of determination") \
+    X(GRADIENT_NORM, "/fits/gradient_norm", DOUBLE, PER_FIT, gradient_norm, NULL, \
+      "largest entry of the projected gradient in the optimiser's scale") \
+    X(TIGHT_CHANGE, "/fits/tight_objective_change", DOUBLE, PER_FIT, tight_change, NULL, \
+      "certificate: objective at tighter integrator tolerances minus objective") \
+    X(TIGHT_DECREASE, "/fits/tight_decrease", DOUBLE, PER_FIT, tight_decrease, NULL, \
+      "certificate: the decrease that a Gauss-Newton step promises at tighter integrator tolerances") \
+    X(STOP, "/fits/stopping_test", STOP, PER_FIT, stop, NULL, "which stopping test was met") \
+    X(OPTIMIZER, "/fits/optimizer", OPTIMIZER, PER_FIT, optimizer, NULL, "what searched") \
+    X(GRADIENT, "/fits/gradient", GRADIENT, PER_FIT, gradient, NULL, "where derivatives came from") \
+    X(ITERATIONS, "/fits/iterations", INT64, PER_FIT, n_iteration, NULL, "iterations of the optimiser") \
+    X(EVALUATIONS, "/fits/evaluations", INT64, PER_FIT, n_evaluation, NULL, "evaluations of the model") \
+    X(STEPS, "/fits/steps", INT64, PER_FIT, n_step, NULL, "steps of the integrator") \
+    X(SECONDS, "/fits/seconds", DOUBLE, PER_FIT, seconds, "s", "computing time") \
+    X(AT_BOUND, "/fits/at_bound", INT8, PER_PARAMETER, at_bound, NULL, "-1 at the lower bound, 1 at the upper, else 0")
+
+#define FIT_ALL_COLUMN_LIST(X) \
+    FIT_COLUMN_LIST(X) FIT_STARTS_COLUMN_LIST(X) FIT_PROFILE_COLUMN_LIST(X) FIT_BOOTSTRAP_COLUMN_LIST(X)
+
+#endif

@@ -1,0 +1,116 @@
+/* What the table of columns says, as loops over it.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "io/fit_record.h"
+
+#include <math.h>
+#include <string.h>
+
+const struct fit_column_info fit_columns[N_RESULT_COLUMN] = {
+#define X(name, path_, kind_, shape_, field, unit_, description_) \
+    [FIT_COLUMN_##name] = {.path = path_, .unit = unit_, .description = description_, .kind = FIT_##kind_, \
+                           .shape = shape_, .offset = offsetof(struct fit_record, field)},
+    FIT_ALL_COLUMN_LIST(X)
+#undef X
+};
+
+size_t fit_kind_size(enum fit_kind kind)
+{
+    switch (kind) {
+    case FIT_DOUBLE:
+    case FIT_INT64: return 8;
+    case FIT_UINT32: return 4;
+    default: return 1;
+    }
+}
+
+static const char *name_of_outcome(int number)
+{
+    return number >= 0 && number < N_OUTCOME ? outcome_name((enum outcome)number) : NULL;
+}
+
+const char *(*fit_kind_names(enum fit_kind kind))(int number)
+{
+    switch (kind) {
+    case FIT_OUTCOME: return name_of_outcome;
+    case FIT_STOP: return stop_name;
+    case FIT_LACK: return lack_name;
+    case FIT_LIMIT: return limit_name;
+    case FIT_OPTIMIZER: return optimizer_name;
+    case FIT_GRADIENT: return gradient_name;
+    default: return NULL;
+    }
+}
+
+size_t fit_column_width(enum fit_column column, size_t n_parameter)
+{
+    switch (fit_columns[column].shape) {
+    case PER_FIT: return 1;
+    case PER_PARAMETER: return n_parameter;
+    default: return n_parameter <= FIT_MAX_PAIR_PARAMETERS ? n_parameter * n_parameter : 0;
+    }
+}
+
+enum fit_part fit_column_part(enum fit_column column)
+{
+    if (column >= FIT_COLUMN_BOOTSTRAP_N)
+        return FIT_PART_BOOTSTRAP;
+    if (column >= FIT_COLUMN_PROFILE_LOWER)
+        return FIT_PART_PROFILE;
+    return column >= FIT_COLUMN_SAME_OPTIMUM ? FIT_PART_STARTS : FIT_PART_BASE;
+}
+
+void *fit_column_values(enum fit_column column, struct fit_record *record)
+{
+    char *field = (char *)record + fit_columns[column].offset;
+    if (fit_columns[column].shape == PER_FIT)
+        return field;
+    void *values;
+    memcpy(&values, field, sizeof values);
+    return values;
+}
+
+size_t fit_record_array_bytes(size_t n_parameter)
+{
+    size_t bytes = 0;
+    for (int i = 0; i < N_RESULT_COLUMN; i++)
+        if (fit_columns[i].shape != PER_FIT)
+            bytes += fit_column_width((enum fit_column)i, n_parameter) * fit_kind_size(fit_columns[i].kind);
+    return bytes;
+}
+
+void fit_record_set_arrays(struct fit_record *record, size_t n_parameter, void *block)
+{
+    char *place = block;
+    for (size_t size = 8; size > 0; size = size == 8 ? 1 : 0) /* the doubles first: they must be aligned */
+        for (int i = 0; i < N_RESULT_COLUMN; i++) {
+            size_t width = fit_column_width((enum fit_column)i, n_parameter);
+            if (fit_columns[i].shape == PER_FIT || fit_kind_size(fit_columns[i].kind) != size)
+                continue;
+            void *values = width ? place : NULL;
+            memcpy((char *)record + fit_columns[i].offset, &values, sizeof values);
+            place += width * size;
+        }
+}
+
+void fit_record_clear(struct fit_record *record, size_t n_parameter)
+{
+    uint32_t start = record->start;
+    for (int i = 0; i < N_RESULT_COLUMN; i++) {
+        char *values = fit_column_values((enum fit_column)i, record);
+        size_t width = fit_column_width((enum fit_column)i, n_parameter), size = fit_kind_size(fit_columns[i].kind);
+        const double number = NAN;
+        const int64_t integer = -1;
+        for (size_t k = 0; values && k < width; k++) {
+            if (fit_columns[i].kind == FIT_DOUBLE)
+                memcpy(values + k * size, &number, size);
+            else if (fit_columns[i].kind == FIT_INT64)
+                memcpy(values + k * size, &integer, size);
+            else
+                memset(values + k * size, fit_columns[i].kind == FIT_LACK ? LACK_not_run : 0, size);
+        }
+    }
+    record->start = start;
+    record->limit = LIMIT_none;
+    record->n_point = 0;
+    record->reason[0] = '\0';
+}

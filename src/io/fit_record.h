@@ -1,0 +1,84 @@
+/* One finished fit as the journal and the result file keep it: a table of its columns that writing and reading share. A new
+ * number per fit is a line in io/fit_column_list.h, and a field.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef IO_FIT_RECORD_H
+#define IO_FIT_RECORD_H
+
+#include "base/limit.h"
+#include "base/outcome.h"
+#include "io/fit_column_list.h"
+#include "io/fit_later_columns.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* How a column's numbers are kept; the enumerations take a byte. */
+enum fit_kind {
+    FIT_DOUBLE, FIT_INT64, FIT_UINT32, FIT_INT8, FIT_OUTCOME, FIT_STOP, FIT_LACK, FIT_OPTIMIZER, FIT_GRADIENT, FIT_LIMIT
+};
+enum fit_shape { PER_FIT, PER_PARAMETER, PER_PAIR };
+
+enum fit_column {
+#define X(name, path, kind, shape, field, unit, description) FIT_COLUMN_##name,
+    FIT_ALL_COLUMN_LIST(X)
+#undef X
+    N_RESULT_COLUMN,
+    N_FIT_COLUMN = FIT_COLUMN_SAME_OPTIMUM /* the first ones: those that journals have too */
+};
+
+/* Parts of /fits, bits: which columns a result has. */
+enum fit_part { FIT_PART_BASE = 1, FIT_PART_STARTS = 2, FIT_PART_PROFILE = 4, FIT_PART_BOOTSTRAP = 8 };
+enum fit_part fit_column_part(enum fit_column column);
+
+enum { FIT_MAX_POINT = 100 };
+
+/* A task of a dataset: a start, or a refit that begins at the best of them. Arrays may be NULL: missing when written, not
+ * wanted when read. */
+struct fit_record {
+    uint64_t dataset;
+    uint32_t start; /* number of the task within its dataset: starts come first */
+    uint32_t notes;
+    uint8_t outcome, stop, optimizer, gradient;
+    double objective, gradient_norm, seconds;
+    int64_t n_iteration, n_evaluation, n_step, n_freedom, n_flat;
+    double chi_square, residual_error, aic, aicc, bic, r_squared, tight_change, tight_decrease;
+    double *parameter, *standard_error, *interval_lower, *interval_upper, *eigenvalue, *flattest; /* n_parameter */
+    double *covariance;       /* n_parameter x n_parameter; NULL above FIT_MAX_PAIR_PARAMETERS */
+    int8_t *at_bound;         /* n_parameter */
+    uint8_t *lack;            /* n_parameter */
+    uint8_t limit;            /* enum limit, of a profile's side; in journals only, as are its points: */
+    uint8_t n_point;          /* pairs of the parameter's value (natural scale) and the objective */
+    double *point;            /* room for FIT_MAX_POINT pairs, or NULL; not among the arrays of fit_record_set_arrays */
+    int64_t n_same_optimum, n_bootstrap;
+    double other_least, other_most;
+    double *profile_lower, *profile_upper, *bootstrap_error, *bootstrap_lower, *bootstrap_upper, *percentile_lower,
+        *percentile_upper;    /* n_parameter */
+    uint8_t *profile_lower_status, *profile_upper_status; /* n_parameter */
+    char reason[160];
+};
+
+enum { FIT_MAX_PAIR_PARAMETERS = 64 };
+
+struct fit_column_info {
+    const char *path, *unit, *description;
+    enum fit_kind kind;
+    enum fit_shape shape;
+    size_t offset; /* of the field: the value, or a pointer to the values */
+};
+extern const struct fit_column_info fit_columns[N_RESULT_COLUMN];
+
+size_t fit_kind_size(enum fit_kind kind);
+/* Names of an enumeration's numbers from 0, NULL beyond the last; NULL for kinds that are none. */
+const char *(*fit_kind_names(enum fit_kind kind))(int number);
+/* Numbers of one fit in a column; 0 for pairs of too many parameters, which are not kept. */
+size_t fit_column_width(enum fit_column column, size_t n_parameter);
+/* Where they are, or NULL for an array that is not there. */
+void *fit_column_values(enum fit_column column, struct fit_record *record);
+/* Bytes of all arrays, and their distribution over a block of so many bytes (aligned for double). */
+size_t fit_record_array_bytes(size_t n_parameter);
+void fit_record_set_arrays(struct fit_record *record, size_t n_parameter, void *block);
+/* Numbers that stand for "not there": NaN, -1, 0. Arrays that are there are filled; dataset and start stay. */
+void fit_record_clear(struct fit_record *record, size_t n_parameter);
+
+#endif

@@ -1,0 +1,205 @@
+/* Priors of a problem file: what is known of its parameters beforehand. Separate because they are checked against scales,
+ * bounds and the model, and because a prior that cannot be honoured must never pass for one that is.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "io/problem_internal.h"
+
+#include "base/nearest.h"
+#include "base/sha256.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+static const char *const number_path[N_PRIOR_NUMBER] = {"/parameters/prior_location", "/parameters/prior_scale",
+                                                  "/parameters/prior_lower", "/parameters/prior_upper"};
+/* In the order of enum problem_prior_kind. */
+static const char *const kinds[] = {"none", "normal", "log-normal", "laplace", "uniform"};
+static const char *const scales_of[] = {"natural", "optimizer"};
+enum { N_KIND = sizeof kinds / sizeof *kinds };
+
+static enum status no_memory(const struct problem *problem, struct error *error)
+{
+    return error_set(error, STATUS_NO_MEMORY, "%s: out of memory", problem->file.path);
+}
+
+static enum status read_numbers(struct problem *problem, int which, struct error *error)
+{
+    struct problem_prior_tables *tables = &problem->prior_tables;
+    const char *path = number_path[which];
+    struct hdf5_column column;
+    struct error fault = {0};
+    enum status status = STATUS_OK;
+    if (!problem_open_column(problem, path, &column))
+        return STATUS_OK;
+    uint64_t a = column.n_row, b = column.width;
+    if (column.class != HDF5_INTEGER && column.class != HDF5_FLOAT) {
+        faults_add(&problem->faults, "%s: must be numbers", path);
+    } else if (!hdf5_column_as_vector(&column) || column.n_row > PROBLEM_MAX_PARAMETER) {
+        faults_add(&problem->faults, "%s: is %" PRIu64 " x %" PRIu64 "; one number per parameter is expected, the same for "
+                   "all datasets", path, a, b);
+    } else if (!(tables->number[which] = arena_calloc(&problem->arena, column.n_row + 1, sizeof(double)))) {
+        status = no_memory(problem, error);
+    } else {
+        tables->n_number[which] = (size_t)column.n_row;
+        if (hdf5_column_read_double(&column, 0, (size_t)column.n_row, tables->number[which], &fault))
+            faults_add_error(&problem->faults, problem->file.path, &fault);
+    }
+    hdf5_column_close(&column);
+    return status;
+}
+
+enum status problem_open_priors(struct problem *problem, struct error *error)
+{
+    struct problem_prior_tables *tables = &problem->prior_tables;
+    enum status status = problem_read_values(problem, "/parameters/prior", PROBLEM_MAX_PARAMETER, &tables->n_kind,
+                                             &tables->kind, error);
+    if (!status)
+        status = problem_read_values(problem, "/parameters/prior_on", PROBLEM_MAX_PARAMETER, &tables->n_on, &tables->on, error);
+    for (int i = 0; i < N_PRIOR_NUMBER && !status; i++)
+        status = read_numbers(problem, i, error);
+    bool orphan = tables->on;
+    for (int i = 0; i < N_PRIOR_NUMBER; i++)
+        orphan = orphan || tables->number[i];
+    if (!status && orphan && hdf5_kind(&problem->file, "/parameters/prior") == HDF5_ABSENT)
+        faults_add(&problem->faults, "/parameters/prior is missing: without it the other tables of priors mean nothing");
+    return status;
+}
+
+static bool has_length(struct problem *problem, const char *path, size_t n)
+{
+    if (n == problem->n_parameter)
+        return true;
+    faults_add(&problem->faults, "%s: has %zu entries for %zu parameters", path, n, problem->n_parameter);
+    return false;
+}
+
+static bool have_lengths(struct problem *problem)
+{
+    const struct problem_prior_tables *tables = &problem->prior_tables;
+    bool good = has_length(problem, "/parameters/prior", tables->n_kind);
+    if (tables->on)
+        good = has_length(problem, "/parameters/prior_on", tables->n_on) && good;
+    for (int i = 0; i < N_PRIOR_NUMBER; i++)
+        if (tables->number[i])
+            good = has_length(problem, number_path[i], tables->n_number[i]) && good;
+    return good;
+}
+
+static int find_word(struct problem *problem, const char *path, size_t i, const char *word, const char *what,
+                     const char *const *words, size_t n)
+{
+    int found = problem_find_name(word, words, n);
+    if (found >= 0)
+        return found;
+    const char *near = strlen(word) < 64 ? nearest_name(word, words, n) : NULL;
+    if (near)
+        faults_add(&problem->faults, "%s row %zu (%.60s): \"%.40s\" is no %s; did you mean \"%s\"?", path, i,
+                   problem->parameter_name[i], word, what, near);
+    else
+        faults_add(&problem->faults, "%s row %zu (%.60s): \"%.40s\" is no %s; use %s", path, i,
+                   problem->parameter_name[i], word, what,
+                   n == N_KIND ? "none, normal, log-normal, laplace or uniform" : "natural or optimizer");
+    return -1;
+}
+
+/* The number that the prior of parameter i needs; NaN and a fault where it is not there. */
+static double need_number(struct problem *problem, size_t i, int which, const char *kind)
+{
+    const double *number = problem->prior_tables.number[which];
+    if (!number)
+        faults_add(&problem->faults, "%s is missing: the %s prior of %.60s (row %zu) needs it", number_path[which], kind,
+                   problem->parameter_name[i], i);
+    else if (isnan(number[i]))
+        faults_add(&problem->faults, "%s row %zu (%.60s): is NaN; a %s prior needs it", number_path[which], i,
+                   problem->parameter_name[i], kind);
+    return number ? number[i] : NAN;
+}
+
+/* What lies between lower and upper on the prior's scale, as bounds in the natural one. */
+static void match_uniform(struct problem *problem, size_t i, struct problem_prior *prior)
+{
+    const char *name = problem->parameter_name[i], *scale = problem->parameter_scale[i];
+    double lower = need_number(problem, i, PRIOR_LOWER, "uniform"), upper = need_number(problem, i, PRIOR_UPPER, "uniform");
+    if (lower >= upper)
+        faults_add(&problem->faults, "%s row %zu (%.60s): is %g, not below the upper end %g", number_path[PRIOR_LOWER], i, name,
+                   lower, upper);
+    if (prior->on_optimizer && problem->is_log[i]) {
+        bool is_log10 = strcmp(scale, "log10") == 0;
+        lower = is_log10 ? pow(10, lower) : exp(lower);
+        upper = is_log10 ? pow(10, upper) : exp(upper);
+    } else if (problem->is_log[i] && upper <= 0) {
+        faults_add(&problem->faults, "%s row %zu (%.60s): is %g; with scale %s it must be > 0", number_path[PRIOR_UPPER],
+                   i, name, upper, scale);
+    }
+    prior->lower = lower;
+    prior->upper = upper;
+}
+
+static void match_prior(struct problem *problem, size_t i, struct problem_prior *prior)
+{
+    const struct problem_prior_tables *tables = &problem->prior_tables;
+    const char *name = problem->parameter_name[i];
+    int kind = find_word(problem, "/parameters/prior", i, tables->kind[i], "prior", kinds, N_KIND);
+    int on = tables->on ? find_word(problem, "/parameters/prior_on", i, tables->on[i], "scale of a prior", scales_of, 2) : 0;
+    if (kind <= 0 || on < 0)
+        return;
+    prior->kind = (enum problem_prior_kind)kind;
+    prior->on_optimizer = on == 1;
+    if (kind == PROBLEM_PRIOR_UNIFORM) {
+        match_uniform(problem, i, prior);
+        return;
+    }
+    if (kind == PROBLEM_PRIOR_LOG_NORMAL && on == 1 && problem->is_log[i])
+        faults_add(&problem->faults, "/parameters/prior_on row %zu (%.60s): is optimizer, where the parameter is a logarithm "
+                   "already; say natural, or a normal prior", i, name);
+    prior->location = need_number(problem, i, PRIOR_LOCATION, kinds[kind]);
+    prior->scale = need_number(problem, i, PRIOR_SCALE, kinds[kind]);
+    if (isinf(prior->location))
+        faults_add(&problem->faults, "%s row %zu (%.60s): is infinite", number_path[PRIOR_LOCATION], i, name);
+    if (prior->scale <= 0 || isinf(prior->scale))
+        faults_add(&problem->faults, "%s row %zu (%.60s): is %g; it must be > 0 and finite", number_path[PRIOR_SCALE], i, name,
+                   prior->scale);
+    problem->sigma_for = problem->sigma_for ? problem->sigma_for : "a prior";
+}
+
+enum status problem_match_priors(struct problem *problem, struct error *error)
+{
+    size_t n = problem->n_parameter;
+    if (!problem->prior_tables.kind || !have_lengths(problem))
+        return STATUS_OK;
+    problem->prior = arena_calloc(&problem->arena, n + 1, sizeof *problem->prior);
+    if (!problem->prior)
+        return no_memory(problem, error);
+    for (size_t i = 0; i < n; i++)
+        match_prior(problem, i, &problem->prior[i]);
+    return STATUS_OK;
+}
+
+void problem_tighten_bounds(const struct problem *problem, double *lower, double *upper)
+{
+    for (size_t i = 0; problem->prior && i < problem->n_parameter; i++) {
+        const struct problem_prior *prior = &problem->prior[i];
+        if (prior->kind != PROBLEM_PRIOR_UNIFORM)
+            continue;
+        lower[i] = prior->lower > lower[i] ? prior->lower : lower[i];
+        upper[i] = prior->upper < upper[i] ? prior->upper : upper[i];
+    }
+}
+
+void problem_hash_priors(const struct problem *problem, struct sha256 *hash)
+{
+    for (size_t i = 0; problem->prior && i < problem->n_parameter; i++) {
+        const struct problem_prior *prior = &problem->prior[i];
+        if (prior->kind == PROBLEM_PRIOR_NONE)
+            continue;
+        sha256_add_uint64(hash, i);
+        sha256_add_string(hash, kinds[prior->kind]);
+        sha256_add_string(hash, scales_of[prior->on_optimizer]);
+        const double number[] = {prior->location, prior->scale, prior->lower, prior->upper};
+        for (int k = 0; k < 4; k++)
+            sha256_add_double(hash, number[k]);
+    }
+}
+
+const struct problem_prior *problem_prior(const struct problem *problem) { return problem->prior; }
+uint64_t problem_n_censored(const struct problem *problem) { return problem->n_censored; }
