@@ -6,6 +6,7 @@
 #include "base/sha256.h"
 #include "base/version.h"
 #include "run/campaign_model.h"
+#include "run/campaign_objective.h"
 #include "run/run.h"
 #include "run/run_option_table.h"
 
@@ -21,7 +22,8 @@ struct problem_expectation campaign_expectation(const struct model *model)
         .n_observable = abi->n_observable, .parameter_name = abi->parameter_name,
         .covariate_name = abi->covariate_name, .observable_name = abi->observable_name,
         .parameter_start = abi->parameter_start, .parameter_lower = abi->parameter_lower,
-        .parameter_upper = abi->parameter_upper, .parameter_scale = abi->parameter_scale, .t0 = abi->t0};
+        .parameter_upper = abi->parameter_upper, .parameter_scale = abi->parameter_scale, .t0 = abi->t0,
+        .has_noise = abi->noise != NULL};
 }
 
 /* Everything that a fit's result depends on besides problem, model and seed, as text. A plugin is what it is; how text was
@@ -30,15 +32,18 @@ static void describe_options(const struct run_options *options, bool from_text, 
 {
     static const char *const linear_solver[] = {
         [LINEAR_AUTO] = "auto", [LINEAR_DENSE] = "dense", [LINEAR_LAPACK] = "lapack", [LINEAR_KLU] = "klu"};
-    char rtol[NUMBER_SIZE], atol[NUMBER_SIZE], ftol[NUMBER_SIZE], gtol[NUMBER_SIZE], seconds[NUMBER_SIZE];
-    snprintf(text, size, "stiffit=%s starts=%lld rtol=%s atol=%s linear-solver=%s ftol=%s gtol=%s "
-             "max-evaluations=%lld max-steps=%lld max-total-steps=%lld max-seconds=%s%s", STIFFIT_VERSION,
+    char rtol[NUMBER_SIZE], atol[NUMBER_SIZE], ftol[NUMBER_SIZE], gtol[NUMBER_SIZE], seconds[NUMBER_SIZE], error[80];
+    campaign_objective_options(&options->fit, error, sizeof error);
+    snprintf(text, size, "stiffit=%s starts=%lld rtol=%s atol=%s linear-solver=%s%s optimizer=%s gradient=%s ftol=%s gtol=%s "
+             "max-evaluations=%lld max-steps=%lld max-total-steps=%lld max-seconds=%s%s%s%s", STIFFIT_VERSION,
              (long long)options->n_start, number_text(rtol, options->ode.rtol), number_text(atol, options->ode.atol),
-             linear_solver[options->ode.linear_solver], number_text(ftol, options->fit.f_tolerance),
+             linear_solver[options->ode.linear_solver], error, optimizer_name(options->fit.optimizer),
+             gradient_name(options->fit.gradient), number_text(ftol, options->fit.f_tolerance),
              number_text(gtol, options->fit.g_tolerance), (long long)options->fit.max_evaluations,
              (long long)options->fit.max_steps, (long long)options->fit.max_total_steps,
              number_text(seconds, options->fit.max_seconds),
-             from_text && options->portable ? " portable=yes" : "");
+             from_text && options->portable ? " portable=yes" : "", options->warm_start ? " warm-start=pilot" : "",
+             options->fit.certify ? "" : " certify=no");
 }
 
 static void fill_identity(struct campaign *campaign, const struct run_options *options, const unsigned char problem[32])
@@ -46,6 +51,9 @@ static void fill_identity(struct campaign *campaign, const struct run_options *o
     struct run_identity *identity = &campaign->identity;
     memset(identity, 0, sizeof *identity);
     describe_options(options, campaign->model.source != NULL, identity->description, sizeof identity->description);
+    size_t used = strlen(identity->description);
+    refit_plan_describe(&campaign->plan, problem_parameter_name(campaign->problem), identity->description + used,
+                        sizeof identity->description - used);
     memcpy(identity->problem, problem, sizeof identity->problem);
     sha256_of(campaign->model.sha256, strlen(campaign->model.sha256), identity->model);
     sha256_of(identity->description, strlen(identity->description), identity->options);
@@ -53,11 +61,12 @@ static void fill_identity(struct campaign *campaign, const struct run_options *o
     identity->n_dataset = campaign->n_dataset;
     identity->n_start = campaign->n_start;
     identity->n_parameter = (uint32_t)campaign->n_parameter;
+    identity->n_refit = refit_plan_n(&campaign->plan);
 }
 
-static enum status apply_file_options(struct campaign *campaign, struct run_options *options, struct error *error)
+enum status campaign_file_options(const struct problem *problem, struct run_options *options, struct error *error)
 {
-    const struct problem_info *info = problem_info(campaign->problem);
+    const struct problem_info *info = problem_info(problem);
     for (size_t i = 0; i < info->n_option; i++)
         if (run_options_apply(options, info->option_name[i], info->option_value[i], error)) {
             error->status = STATUS_BAD_PROBLEM;
@@ -66,17 +75,52 @@ static enum status apply_file_options(struct campaign *campaign, struct run_opti
     return STATUS_OK;
 }
 
-static enum status read_scales(struct campaign *campaign, struct error *error)
+enum parameter_scale *campaign_scales(const char *const *names, size_t n)
 {
-    const char *const *names = problem_parameter_scale(campaign->problem);
-    campaign->scale = calloc(campaign->n_parameter, sizeof *campaign->scale);
-    if (!campaign->scale)
+    enum parameter_scale *scale = calloc(n + 1, sizeof *scale);
+    for (size_t i = 0; scale && i < n; i++)
+        scale[i] = !strcmp(names[i], "log") ? SCALE_LOG : !strcmp(names[i], "log10") ? SCALE_LOG10 : SCALE_LIN;
+    return scale;
+}
+
+static enum status read_scales(struct campaign *campaign, const struct run_options *options, struct error *error)
+{
+    campaign->scale = campaign_scales(problem_parameter_scale(campaign->problem), campaign->n_parameter);
+    if (campaign->scale && options->warm_start)
+        campaign->pilots = pilots_new(campaign->n_parameter, campaign->scale);
+    if (!campaign->scale || (options->warm_start && !campaign->pilots))
         return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu parameters", campaign->n_parameter);
-    for (size_t i = 0; i < campaign->n_parameter; i++)
-        campaign->scale[i] = !strcmp(names[i], "log")     ? SCALE_LOG
-                             : !strcmp(names[i], "log10") ? SCALE_LOG10
-                                                          : SCALE_LIN;
     return STATUS_OK;
+}
+
+/* A replicate is drawn from normal errors around the predictions, or logarithms of them; everything else has to be refused. */
+static enum status check_bootstrap(const struct campaign *campaign, struct error *error)
+{
+    if (campaign->plan.n_bootstrap == 0)
+        return STATUS_OK;
+    if (campaign->fit.error != ERROR_NORMAL && campaign->fit.error != ERROR_LOG_NORMAL)
+        return error_set(error, STATUS_USAGE, "--bootstrap: replicates are drawn for --error normal and log-normal only");
+    if (campaign->n_censored)
+        return error_set(error, STATUS_USAGE, "--bootstrap: some measurements are censored, and it is not known at which "
+                         "values a replicate's would be; use --profile");
+    if (campaign->prior)
+        return error_set(error, STATUS_USAGE, "--bootstrap: the spread of replicates says nothing of what priors know; use "
+                         "--profile");
+    return STATUS_OK;
+}
+
+/* Refits, and how many tasks there are. */
+static enum status plan_refits(struct campaign *campaign, const struct run_options *options, struct error *error)
+{
+    enum status status = refit_plan_init(&campaign->plan, options, problem_parameter_name(campaign->problem),
+                                         campaign->n_parameter, error);
+    uint64_t n_task = (uint64_t)options->n_start + refit_plan_n(&campaign->plan);
+    campaign->n_task = (uint32_t)n_task;
+    if (!status && campaign->n_dataset > (UINT32_MAX - 1u) / n_task)
+        status = error_set(error, STATUS_BAD_PROBLEM,
+                           "%llu datasets with %llu starts and refits each are more than 2^32 - 2 tasks; split the problem",
+                           (unsigned long long)campaign->n_dataset, (unsigned long long)n_task);
+    return status;
 }
 
 static void beat(void *heartbeat) { counter_add(heartbeat, 1); }
@@ -120,14 +164,15 @@ enum status campaign_open(struct campaign *campaign, struct run_options *options
     unsigned char hash[32];
     enum status status = problem_open(&campaign->problem, options->problem, error);
     if (!status)
-        status = apply_file_options(campaign, options, error);
+        status = campaign_file_options(campaign->problem, options, error);
     if (!status)
         status = load_model(campaign, options, board, hooks, error);
     if (status)
         return status;
     counter_set(&board->phase, BOARD_CHECKING);
     problem_set_beat(campaign->problem, beat, &board->heartbeat);
-    const struct problem_expectation expectation = campaign_expectation(&campaign->model);
+    struct problem_expectation expectation = campaign_expectation(&campaign->model);
+    campaign_objective_expect(&expectation, &options->fit);
     status = problem_validate(campaign->problem, &expectation, hash, &campaign->n_bad, error);
     if (status)
         return status;
@@ -140,13 +185,21 @@ enum status campaign_open(struct campaign *campaign, struct run_options *options
     campaign->n_dataset = problem_info(campaign->problem)->n_dataset;
     campaign->n_start = (uint32_t)options->n_start;
     campaign->seed = (uint64_t)options->seed;
+    if ((status = plan_refits(campaign, options, error)))
+        return status;
     fill_identity(campaign, options, hash);
-    return read_scales(campaign, error);
+    status = campaign_objective_open(campaign, error);
+    if (!status)
+        status = check_bootstrap(campaign, error);
+    return status ? status : read_scales(campaign, options, error);
 }
 
 void campaign_fini(struct campaign *campaign)
 {
+    refit_plan_fini(&campaign->plan);
+    pilots_free(campaign->pilots);
     free(campaign->scale);
+    free(campaign->prior);
     model_unload(&campaign->model);
     problem_close(campaign->problem);
 }

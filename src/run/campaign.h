@@ -9,11 +9,13 @@
 #include "io/problem.h"
 #include "model/plugin.h"
 #include "run/board.h"
+#include "run/pilot.h"
+#include "run/refit.h"
 #include "run/run_options.h"
 
 struct run_hooks;
 
-/* Const while the workers run. The fits are numbered dataset * n_start + start. */
+/* Const while the workers run. Tasks are numbered dataset * n_task + task; starts come first, then refits. */
 struct campaign {
     struct problem *problem;
     struct model model;
@@ -22,8 +24,14 @@ struct campaign {
     size_t n_parameter;
     enum parameter_scale *scale;   /* n_parameter, the file's order */
     const uint32_t *to_model;      /* n_parameter, owned by the problem */
+    struct fit_prior *prior;       /* n_parameter, or NULL */
+    size_t n_prior;                /* parameters that have one, uniform ones too */
+    uint64_t n_censored;           /* measurements */
+    const char *objective_kind;    /* as /fits/objective@kind says it */
     uint64_t n_dataset, n_bad;
-    uint32_t n_start;
+    uint32_t n_start, n_task;
+    struct refit_plan plan;
+    struct pilots *pilots;         /* NULL: no warm start */
     uint64_t seed;
     struct run_identity identity;
 };
@@ -34,6 +42,11 @@ struct campaign {
 enum status campaign_open(struct campaign *campaign, struct run_options *options, struct board *board,
                           const struct run_hooks *hooks, struct error *error);
 void campaign_fini(struct campaign *campaign);
+
+/* Applies what /options of the file says and the command line does not. */
+enum status campaign_file_options(const struct problem *problem, struct run_options *options, struct error *error);
+/* The words of /parameters/scale as numbers; free() it. NULL: out of memory. */
+enum parameter_scale *campaign_scales(const char *const *names, size_t n);
 
 /* What the model expects of a problem file. The pointers go into the model. */
 struct problem_expectation campaign_expectation(const struct model *model);

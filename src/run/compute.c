@@ -9,8 +9,10 @@
 #include "par/monitor.h"
 #include "run/board.h"
 #include "run/campaign.h"
+#include "run/campaign_objective.h"
 #include "run/feed.h"
 #include "run/fit_job.h"
+#include "run/refit_start.h"
 #include "run/schedule.h"
 #include "run/skeleton.h"
 #include "run/stop.h"
@@ -30,6 +32,14 @@ struct worker {
     char padding[64]; /* workers do not share cache lines */
 };
 
+/* A pass over all datasets through the pool: some of the tasks of each. Later passes need what earlier ones found. */
+struct stage {
+    uint32_t first_task, n_task; /* of each dataset */
+    bool pilots_only;
+    uint64_t n_before;           /* tasks that are done before it begins, for the display */
+    uint64_t n_wanted;
+};
+
 struct compute {
     struct campaign campaign;
     struct board private_board, *board;
@@ -42,8 +52,9 @@ struct compute {
     struct journal_reader *earlier;
     char *result_path, *journal_path;
     const struct run_hooks *hooks;
-    uint64_t n_fit;
-    struct counter n_done, n_failed, broken; /* fits; broken: 1 when the journal cannot be written */
+    uint64_t n_fit;                          /* tasks of all stages */
+    struct stage stage;
+    struct counter n_done, n_failed, broken; /* tasks, n_done of this stage; broken: 1 when the journal cannot be written */
     struct monitor failure_lock;
     struct error failure;                    /* the first one, under failure_lock */
 };
@@ -59,7 +70,7 @@ static void break_off(struct compute *compute, const struct error *error)
 
 static void count_done(struct compute *compute)
 {
-    if (counter_add(&compute->n_done, 1) == compute->n_fit)
+    if (counter_add(&compute->n_done, 1) == compute->stage.n_wanted)
         feed_wake(&compute->feed); /* the main thread waits there */
 }
 
@@ -70,7 +81,7 @@ static void finish_fit(struct compute *compute, const struct fit_record *record)
         break_off(compute, &error);
         return;
     }
-    if (!outcome_is_success((enum outcome)record->outcome))
+    if (!outcome_is_success((enum outcome)record->outcome) && record->start < compute->campaign.n_start)
         counter_add(&compute->n_failed, 1);
     counter_add(&compute->board->n_finished, 1);
     count_done(compute);
@@ -81,11 +92,14 @@ static void finish_unstarted(struct compute *compute, uint64_t dataset, uint32_t
                              const char *reason)
 {
     size_t n = compute->campaign.n_parameter;
-    struct fit_record record = {.dataset = dataset, .start = start, .outcome = outcome, .objective = NAN,
-                                .gradient_norm = NAN, .parameter = calloc(n, sizeof(double)), .at_bound = calloc(n, 1)};
-    if (record.parameter && record.at_bound) {
-        for (size_t i = 0; i < n; i++)
-            record.parameter[i] = NAN;
+    struct fit_record record = {.dataset = dataset, .start = start};
+    void *arrays = calloc(1, fit_record_array_bytes(n));
+    if (arrays) {
+        fit_record_set_arrays(&record, n, arrays);
+        fit_record_clear(&record, n);
+        record.outcome = (uint8_t)outcome;
+        record.n_iteration = record.n_evaluation = record.n_step = 0;
+        record.seconds = 0;
         snprintf(record.reason, sizeof record.reason, "%s", reason);
         finish_fit(compute, &record);
     } else {
@@ -93,8 +107,7 @@ static void finish_unstarted(struct compute *compute, uint64_t dataset, uint32_t
         error_set(&error, STATUS_NO_MEMORY, "out of memory for the record of a fit");
         break_off(compute, &error);
     }
-    free(record.parameter);
-    free(record.at_bound);
+    free(arrays);
 }
 
 static bool client_refill(void *context, uint32_t *first, uint32_t *last)
@@ -103,31 +116,43 @@ static bool client_refill(void *context, uint32_t *first, uint32_t *last)
     return feed_next(&compute->feed, first, last);
 }
 
-static struct job *client_start(void *context, size_t i_worker, uint32_t fit)
+static struct fit_job *take_job(struct compute *compute, struct worker *worker)
+{
+    struct fit_job *job = worker->free_jobs;
+    if (!job)
+        return fit_job_new(&compute->campaign);
+    worker->free_jobs = *fit_job_link(job);
+    return job;
+}
+
+static struct job *client_start(void *context, size_t i_worker, uint32_t item)
 {
     struct compute *compute = context;
-    struct worker *worker = &compute->workers[i_worker];
+    const struct campaign *campaign = &compute->campaign;
     size_t row;
-    uint32_t start;
+    uint32_t number;
     struct fit_job *job = NULL;
-    const struct problem_block *block = feed_block(&compute->feed, fit, &row, &start);
-    if (compute->earlier && journal_has(compute->earlier, fit)) {
+    const struct problem_block *block = feed_block(&compute->feed, item, &row, &number);
+    uint64_t dataset = block->first + row;
+    uint32_t task = compute->stage.first_task + number;
+    bool is_refit = task >= campaign->n_start;
+    if (compute->stage.pilots_only && !pilot_is(campaign->n_dataset, dataset)) {
+        /* its turn comes later */
+    } else if (compute->earlier && journal_has(compute->earlier, dataset * campaign->n_task + task)) {
         count_done(compute);
+    } else if (block->fault[row] && is_refit) {
+        count_done(compute); /* there is nothing to refit: no record of it either */
     } else if (block->fault[row]) {
-        finish_unstarted(compute, block->first + row, start, OUTCOME_bad_data, block->fault[row]);
+        finish_unstarted(compute, dataset, task, OUTCOME_bad_data, block->fault[row]);
     } else {
-        job = worker->free_jobs;
-        if (job)
-            worker->free_jobs = *fit_job_link(job);
-        else
-            job = fit_job_new(&compute->campaign);
-        if (!job || !fit_job_begin(job, block, row, start)) {
+        job = take_job(compute, &compute->workers[i_worker]);
+        if (!job || !fit_job_begin(job, block, row, task)) {
             fit_job_free(job);
             job = NULL;
-            finish_unstarted(compute, block->first + row, start, OUTCOME_out_of_memory, "no memory to begin this fit");
+            finish_unstarted(compute, dataset, task, OUTCOME_out_of_memory, "no memory to begin this fit");
         }
     }
-    feed_begun(&compute->feed, fit);
+    feed_begun(&compute->feed, item);
     return (struct job *)job;
 }
 
@@ -173,6 +198,12 @@ static void describe(struct compute *compute)
         model->n_observable, model->n_observable == 1 ? "" : "s", (unsigned long long)campaign->n_dataset,
         campaign->n_dataset == 1 ? "" : "s", campaign->n_start > 1 ? ", several starts each" : "", compute->n_worker,
         compute->n_worker == 1 ? "" : "s", engine_pool_linear_solver(compute->pool));
+    char objective[OBJECTIVE_TEXT];
+    campaign_objective_text(campaign, objective);
+    say(compute, "objective: %s", objective);
+    if (campaign->plan.n_profile || campaign->plan.n_bootstrap)
+        say(compute, "refits of each dataset: %u sides of profiles, %u bootstrap replicates", 2 * campaign->plan.n_profile,
+            campaign->plan.n_bootstrap);
     uint32_t missing = model_missing_derivatives(&campaign->model);
     for (int bit = 0; bit < 32; bit++)
         if (missing >> bit & 1)
@@ -186,6 +217,14 @@ static void describe(struct compute *compute)
             journal_n_damaged(compute->earlier) ? " (a torn end was cut off)" : "");
 }
 
+/* What has been journalled until now. */
+static enum status read_journal(struct compute *compute, struct error *error)
+{
+    journal_reader_free(compute->earlier);
+    compute->earlier = NULL;
+    return journal_read(&compute->earlier, compute->journal_path, &compute->campaign.identity, error);
+}
+
 static enum status open_journal(struct compute *compute, const struct run_options *options, struct error *error)
 {
     const struct run_identity *identity = &compute->campaign.identity;
@@ -193,7 +232,7 @@ static enum status open_journal(struct compute *compute, const struct run_option
     if (options->restart && !compute->board->again)
         status = journal_remove(compute->journal_path, error);
     if (!status)
-        status = journal_read(&compute->earlier, compute->journal_path, identity, error);
+        status = read_journal(compute, error);
     if (!status)
         status = journal_open(&compute->journal, compute->journal_path, identity, error);
     if (!status)
@@ -218,17 +257,18 @@ static enum status make_workers(struct compute *compute, const struct run_option
         if (!compute->workers[i].engine)
             return error->status;
     }
-    struct schedule_options schedule_options = SCHEDULE_OPTIONS_DEFAULT;
-    schedule_options.n_worker = compute->n_worker;
-    const struct schedule_client client = {.context = compute, .refill = client_refill, .start = client_start,
-                                           .run = client_run};
-    compute->schedule = schedule_new(&schedule_options, &client, error);
-    return compute->schedule ? STATUS_OK : error->status;
+    return STATUS_OK;
+}
+
+static void show_progress(struct compute *compute)
+{
+    compute->hooks->progress(compute->hooks->context, compute->stage.n_before + counter_get(&compute->n_done),
+                             counter_get(&compute->n_failed));
 }
 
 static void beat(struct compute *compute)
 {
-    uint64_t sum = counter_get(&compute->n_done);
+    uint64_t sum = compute->stage.n_before + counter_get(&compute->n_done);
     for (size_t i = 0; i < compute->n_worker; i++)
         sum += counter_get(&compute->workers[i].heartbeat);
     counter_set(&compute->board->heartbeat, sum + 1);
@@ -240,7 +280,8 @@ static enum status tend(struct compute *compute, bool *journal_gone, struct erro
     static const int64_t sync_every_ns = 2 * INT64_C(1000000000), tell_every_ns = 100 * 1000000;
     enum status status = STATUS_OK;
     int64_t synced = clock_now_ns(), told = 0;
-    while (counter_get(&compute->n_done) < compute->n_fit && !stop_is_requested() && counter_get(&compute->broken) == 0) {
+    while (counter_get(&compute->n_done) < compute->stage.n_wanted && !stop_is_requested() &&
+           counter_get(&compute->broken) == 0) {
         bool did;
         status = feed_read(&compute->feed, 20, &did, error);
         if (status)
@@ -249,8 +290,7 @@ static enum status tend(struct compute *compute, bool *journal_gone, struct erro
         if (now - told > tell_every_ns) {
             told = now;
             beat(compute);
-            compute->hooks->progress(compute->hooks->context, counter_get(&compute->n_done),
-                                     counter_get(&compute->n_failed));
+            show_progress(compute);
         }
         if (now - synced > sync_every_ns) {
             synced = now;
@@ -266,20 +306,83 @@ static enum status tend(struct compute *compute, bool *journal_gone, struct erro
     return status;
 }
 
-static enum status fit_all(struct compute *compute, bool *journal_gone, struct error *error)
+/* One stage through the pool. `prepare`: as in the feed. */
+static enum status run_stage(struct compute *compute, const struct stage *stage, feed_prepare *prepare, void *context,
+                             bool *journal_gone, struct error *error)
 {
-    enum status status = schedule_start(compute->schedule, error);
+    struct campaign *campaign = &compute->campaign;
+    struct schedule_options options = SCHEDULE_OPTIONS_DEFAULT;
+    const struct schedule_client client = {.context = compute, .refill = client_refill, .start = client_start,
+                                           .run = client_run};
+    compute->stage = *stage;
+    counter_set(&compute->n_done, 0);
+    options.n_worker = compute->n_worker;
+    enum status status = problem_rewind(campaign->problem, error);
+    if (!status)
+        status = feed_init(&compute->feed, campaign->problem, campaign->n_dataset,
+                           problem_info(campaign->problem)->n_measurement, stage->n_task, error);
     if (status)
         return status;
+    compute->feed.prepare = prepare;
+    compute->feed.context = context;
+    compute->schedule = schedule_new(&options, &client, error);
+    status = compute->schedule ? schedule_start(compute->schedule, error) : error->status;
+    if (!status) {
+        status = tend(compute, journal_gone, error);
+        if (counter_get(&compute->n_done) < stage->n_wanted)
+            schedule_stop(compute->schedule, client_abandon);
+        feed_end(&compute->feed);
+        schedule_join(compute->schedule);
+        show_progress(compute);
+    }
+    schedule_free(compute->schedule);
+    compute->schedule = NULL;
+    feed_fini(&compute->feed);
+    return status;
+}
+
+static bool is_complete(const struct compute *compute)
+{
+    return counter_get(&compute->n_done) >= compute->stage.n_wanted && counter_get(&compute->broken) == 0;
+}
+
+/* Pilots, starts, refits. */
+static enum status run_stages(struct compute *compute, bool *journal_gone, struct error *error)
+{
+    struct campaign *campaign = &compute->campaign;
+    uint64_t n_start = campaign->n_dataset * campaign->n_start;
+    const struct stage pilots = {.n_task = 1, .pilots_only = true, .n_wanted = pilot_count(campaign->n_dataset)};
+    const struct stage starts = {.n_task = campaign->n_start, .n_wanted = n_start};
+    const struct stage refits = {.first_task = campaign->n_start, .n_task = campaign->n_task - campaign->n_start,
+                                 .n_before = n_start, .n_wanted = compute->n_fit - n_start};
+    enum status status = STATUS_OK;
+    if (campaign->pilots) {
+        status = run_stage(compute, &pilots, NULL, NULL, journal_gone, error);
+        if (status || !is_complete(compute))
+            return status;
+        status = read_journal(compute, error);
+        if (!status)
+            status = pilots_gather(campaign->pilots, compute->earlier, &campaign->identity, error);
+    }
+    if (!status)
+        status = run_stage(compute, &starts, NULL, NULL, journal_gone, error);
+    if (status || !is_complete(compute) || refits.n_task == 0)
+        return status;
+    struct refit_starts best = {.journal = NULL};
+    status = read_journal(compute, error);
+    if (!status)
+        status = refit_starts_init(&best, compute->earlier, &campaign->identity, error);
+    if (!status)
+        status = run_stage(compute, &refits, refit_starts_put, &best, journal_gone, error);
+    refit_starts_fini(&best);
+    return status;
+}
+
+static enum status fit_all(struct compute *compute, bool *journal_gone, struct error *error)
+{
     compute->hooks->begin(compute->hooks->context, compute->n_fit,
                           compute->earlier ? journal_n_record(compute->earlier) : 0);
-    status = tend(compute, journal_gone, error);
-    bool complete = counter_get(&compute->n_done) >= compute->n_fit;
-    if (!complete)
-        schedule_stop(compute->schedule, client_abandon);
-    feed_end(&compute->feed);
-    schedule_join(compute->schedule);
-    compute->hooks->progress(compute->hooks->context, counter_get(&compute->n_done), counter_get(&compute->n_failed));
+    enum status status = run_stages(compute, journal_gone, error);
     compute->hooks->end(compute->hooks->context);
     struct error sync_error;
     if (journal_sync(compute->journal, &sync_error) && !status) {
@@ -290,16 +393,15 @@ static enum status fit_all(struct compute *compute, bool *journal_gone, struct e
         *error = compute->failure;
         status = error->status;
     }
-    if (!status && counter_get(&compute->n_done) < compute->n_fit)
+    uint64_t n_done = compute->stage.n_before + counter_get(&compute->n_done);
+    if (!status && n_done < compute->n_fit)
         status = error_set(error, STATUS_STOPPED, "stopped by a signal after %llu of %llu fits; the same command resumes",
-                           (unsigned long long)counter_get(&compute->n_done), (unsigned long long)compute->n_fit);
+                           (unsigned long long)n_done, (unsigned long long)compute->n_fit);
     return status;
 }
 
 static void compute_fini(struct compute *compute)
 {
-    if (compute->schedule)
-        schedule_free(compute->schedule);
     for (size_t i = 0; compute->workers && i < compute->n_worker; i++) {
         while (compute->workers[i].free_jobs) {
             struct fit_job *job = compute->workers[i].free_jobs;
@@ -312,7 +414,6 @@ static void compute_fini(struct compute *compute)
     engine_pool_free(compute->pool);
     journal_close(compute->journal);
     journal_reader_free(compute->earlier);
-    feed_fini(&compute->feed);
     campaign_fini(&compute->campaign);
     free(compute->result_path);
     free(compute->journal_path);
@@ -327,7 +428,7 @@ static enum status compute_run(struct compute *compute, struct run_options *opti
     enum status status = campaign_open(campaign, options, compute->board, compute->hooks, error);
     if (status)
         return status;
-    compute->n_fit = campaign->n_dataset * campaign->n_start;
+    compute->n_fit = campaign->n_dataset * campaign->n_task;
     compute->result_path = campaign_result_path(options);
     compute->journal_path = campaign_journal_path(options);
     if (!compute->result_path || !compute->journal_path)
@@ -339,9 +440,6 @@ static enum status compute_run(struct compute *compute, struct run_options *opti
     if ((status = make_workers(compute, options, error)))
         return status;
     if ((status = open_journal(compute, options, error)))
-        return status;
-    if ((status = feed_init(&compute->feed, campaign->problem, campaign->n_dataset,
-                            problem_info(campaign->problem)->n_measurement, campaign->n_start, error)))
         return status;
     describe(compute);
     counter_set(&compute->board->phase, BOARD_FITTING);

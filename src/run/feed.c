@@ -1,5 +1,5 @@
-/* A ring of blocks between the reading thread and the workers. Block b lies in slot b mod FEED_N_SLOT, so a worker finds a
- * fit's data by arithmetic; it holds a fit of the block that has not begun, so nobody overwrites it meanwhile.
+/* A ring of blocks between the reading thread and the workers. Block b lies in slot b mod FEED_N_SLOT, so a worker finds an
+ * item's data by arithmetic; it holds an item of the block that has not begun, so nobody overwrites it meanwhile.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/feed.h"
 
@@ -8,18 +8,18 @@
 enum { ROWS_PER_BLOCK = 65536, MAX_BLOCK = 4096 };
 
 enum status feed_init(struct feed *feed, struct problem *problem, uint64_t n_dataset, uint64_t n_measurement,
-                      uint32_t n_start, struct error *error)
+                      uint32_t n_item, struct error *error)
 {
     memset(feed, 0, sizeof *feed);
-    if (n_dataset > (UINT32_MAX - 1u) / n_start)
+    if (n_dataset > (UINT32_MAX - 1u) / n_item)
         return error_set(error, STATUS_BAD_PROBLEM,
-                         "%llu datasets with %u starts each are more than 2^32 - 2 fits; split the problem",
-                         (unsigned long long)n_dataset, n_start);
+                         "%llu datasets with %u tasks each are more than 2^32 - 2; split the problem",
+                         (unsigned long long)n_dataset, n_item);
     /* A dataset's share of a block: its measurements, or its starts and bounds where there are many parameters. */
     uint64_t rows_each = (n_dataset ? n_measurement / n_dataset : 0) + problem_n_parameter(problem);
     feed->problem = problem;
     feed->n_dataset = n_dataset;
-    feed->n_start = n_start;
+    feed->n_item = n_item;
     feed->block_size = ROWS_PER_BLOCK / (rows_each ? rows_each : 1);
     if (feed->block_size > MAX_BLOCK)
         feed->block_size = MAX_BLOCK;
@@ -44,7 +44,7 @@ void feed_fini(struct feed *feed)
 static bool has_room(struct feed *feed)
 {
     struct feed_slot *slot = &feed->slot[feed->n_read % FEED_N_SLOT];
-    return slot->n_fit == 0 || (feed->n_read - feed->n_handed < FEED_N_SLOT && counter_get(&slot->n_begun) == slot->n_fit);
+    return slot->n_item == 0 || (feed->n_read - feed->n_handed < FEED_N_SLOT && counter_get(&slot->n_begun) == slot->n_item);
 }
 
 enum status feed_read(struct feed *feed, int wait_ms, bool *did, struct error *error)
@@ -60,12 +60,14 @@ enum status feed_read(struct feed *feed, int wait_ms, bool *did, struct error *e
         return STATUS_OK;
 
     enum status status = problem_read(feed->problem, &slot->block, feed->block_size, SIZE_MAX, error);
+    if (!status && feed->prepare)
+        status = feed->prepare(feed->context, &slot->block, error);
     if (status)
         return status;
     monitor_enter(&feed->monitor);
     if (slot->block.n == 0 || slot->block.first + slot->block.n >= feed->n_dataset)
         feed->ended = true;
-    slot->n_fit = (uint64_t)slot->block.n * feed->n_start;
+    slot->n_item = (uint64_t)slot->block.n * feed->n_item;
     counter_set(&slot->n_begun, 0);
     feed->n_read += slot->block.n > 0;
     monitor_notify(&feed->monitor);
@@ -98,31 +100,31 @@ bool feed_next(struct feed *feed, uint32_t *first, uint32_t *last)
     bool there = feed->n_handed < feed->n_read;
     if (there) {
         const struct feed_slot *slot = &feed->slot[feed->n_handed % FEED_N_SLOT];
-        *first = (uint32_t)(slot->block.first * feed->n_start);
-        *last = (uint32_t)(*first + slot->n_fit);
+        *first = (uint32_t)(slot->block.first * feed->n_item);
+        *last = (uint32_t)(*first + slot->n_item);
         feed->n_handed++;
     }
     monitor_leave(&feed->monitor);
     return there;
 }
 
-static struct feed_slot *slot_of(struct feed *feed, uint32_t fit)
+static struct feed_slot *slot_of(struct feed *feed, uint32_t item)
 {
-    return &feed->slot[fit / feed->n_start / feed->block_size % FEED_N_SLOT];
+    return &feed->slot[item / feed->n_item / feed->block_size % FEED_N_SLOT];
 }
 
-const struct problem_block *feed_block(struct feed *feed, uint32_t fit, size_t *row, uint32_t *start_number)
+const struct problem_block *feed_block(struct feed *feed, uint32_t item, size_t *row, uint32_t *number)
 {
-    const struct problem_block *block = &slot_of(feed, fit)->block;
-    *row = (size_t)(fit / feed->n_start - block->first);
-    *start_number = fit % feed->n_start;
+    const struct problem_block *block = &slot_of(feed, item)->block;
+    *row = (size_t)(item / feed->n_item - block->first);
+    *number = item % feed->n_item;
     return block;
 }
 
-void feed_begun(struct feed *feed, uint32_t fit)
+void feed_begun(struct feed *feed, uint32_t item)
 {
-    struct feed_slot *slot = slot_of(feed, fit);
-    uint64_t n_fit = slot->n_fit; /* read before the slot may change hands */
-    if (counter_add(&slot->n_begun, 1) == n_fit)
+    struct feed_slot *slot = slot_of(feed, item);
+    uint64_t n_item = slot->n_item; /* read before the slot may change hands */
+    if (counter_add(&slot->n_begun, 1) == n_item)
         feed_wake(feed);
 }

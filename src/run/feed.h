@@ -1,5 +1,6 @@
-/* The feed: one thread reads the problem file block by block, the workers take ranges of fits from it. A block is reused as
- * soon as its last fit has begun, so memory stays the same however many datasets there are.
+/* The feed: one thread reads the problem file block by block, the workers take ranges of items from it. An item is one of
+ * a dataset's tasks; each dataset has equally many. A block is reused as soon as its last item has begun, so memory stays
+ * the same however many datasets there are.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef RUN_FEED_H
 #define RUN_FEED_H
@@ -14,23 +15,28 @@ enum { FEED_N_SLOT = 4 };
 
 struct feed_slot {
     struct problem_block block;
-    struct counter n_begun; /* fits of the block that have begun (or were skipped) */
-    uint64_t n_fit;         /* 0: the slot is free */
+    struct counter n_begun; /* items of the block that have begun (or were skipped) */
+    uint64_t n_item;        /* 0: the slot is free */
 };
+
+/* Called by the reading thread for each block that it has read, before anybody else sees it. */
+typedef enum status feed_prepare(void *context, struct problem_block *block, struct error *error);
 
 struct feed {
     struct problem *problem;
     uint64_t n_dataset, block_size;
-    uint32_t n_start;
+    uint32_t n_item; /* of a dataset */
     uint64_t n_read, n_handed; /* blocks; under the monitor */
     bool ended;                /* nothing more will come */
+    feed_prepare *prepare;     /* NULL: nothing */
+    void *context;
     struct monitor monitor;
     struct feed_slot slot[FEED_N_SLOT];
 };
 
-/* The problem must have been validated. */
+/* The problem must have been validated, and is read from where it stands. */
 enum status feed_init(struct feed *feed, struct problem *problem, uint64_t n_dataset, uint64_t n_measurement,
-                      uint32_t n_start, struct error *error);
+                      uint32_t n_item, struct error *error);
 void feed_fini(struct feed *feed);
 
 /* The reading thread: reads one block if there is room and more to read; *did tells. Otherwise
@@ -41,11 +47,11 @@ void feed_wake(struct feed *feed);
 /* The reading thread: nothing more will come; waiting workers go home. */
 void feed_end(struct feed *feed);
 
-/* A worker: the next range of fit numbers; waits. False at the end. */
+/* A worker: the next range of items, numbered dataset * n_item + item; waits. False at the end. */
 bool feed_next(struct feed *feed, uint32_t *first, uint32_t *last);
-/* A worker: where the data of a fit is that it has taken and not yet begun. */
-const struct problem_block *feed_block(struct feed *feed, uint32_t fit, size_t *row, uint32_t *start_number);
-/* A worker: this fit has begun (its data has been copied) or needs nothing. */
-void feed_begun(struct feed *feed, uint32_t fit);
+/* A worker: where the data of an item is that it has taken and not yet begun, and its number within its dataset. */
+const struct problem_block *feed_block(struct feed *feed, uint32_t item, size_t *row, uint32_t *number);
+/* A worker: this item has begun (its data has been copied) or needs nothing. */
+void feed_begun(struct feed *feed, uint32_t item);
 
 #endif

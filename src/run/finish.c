@@ -7,11 +7,11 @@
 #include "io/result.h"
 #include "run/board.h"
 #include "run/campaign.h"
+#include "run/finish_refits.h"
 #include "run/skeleton.h"
 #include "run/stop.h"
 #include "run/summary.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,73 +24,33 @@ struct finish {
     struct journal_reader *journal;
     struct result_writer *writer;
     char *result_path, *journal_path;
-    struct fit_record best, other; /* of a dataset's starts */
+    struct refit_plan plan;
+    struct finish_refits *refits;
+    struct fit_record best, other; /* of a dataset's tasks */
+    void *arrays;                  /* of both */
 };
 
-static bool record_alloc(struct fit_record *record, size_t n_parameter)
+/* One row; its work is that of the starts, the summary's that of all tasks. */
+static enum status write_row(struct finish *finish, uint64_t dataset, const char *id, struct run_summary *summary,
+                             struct error *error)
 {
-    record->parameter = calloc(n_parameter, sizeof(double));
-    record->at_bound = calloc(n_parameter, 1);
-    return record->parameter && record->at_bound;
-}
-
-static void record_free(struct fit_record *record)
-{
-    free(record->parameter);
-    free(record->at_bound);
-}
-
-static void swap(struct fit_record *a, struct fit_record *b)
-{
-    struct fit_record c = *a;
-    *a = *b;
-    *b = c;
-}
-
-/* Successes before failures, then the smaller objective, then the earlier start. */
-static bool is_better(const struct fit_record *a, const struct fit_record *b)
-{
-    bool a_success = outcome_is_success((enum outcome)a->outcome), b_success = outcome_is_success((enum outcome)b->outcome);
-    if (a_success != b_success)
-        return a_success;
-    return a->objective < b->objective || (isnan(b->objective) && !isnan(a->objective));
-}
-
-/* The best of a dataset's starts into finish->best; work is the sum over the starts. */
-static enum status choose_best(struct finish *finish, uint64_t dataset, const struct run_identity *identity,
-                               struct error *error)
-{
-    bool any = false;
-    double seconds = 0;
-    int64_t n_iteration = 0, n_evaluation = 0, n_step = 0;
-    for (uint32_t start = 0; start < identity->n_start; start++) {
-        error->status = STATUS_OK;
-        if (!journal_get(finish->journal, dataset * identity->n_start + start, &finish->other, error)) {
-            if (error->status)
-                return error->status;
-            continue;
-        }
-        seconds += finish->other.seconds;
-        n_iteration += finish->other.n_iteration;
-        n_evaluation += finish->other.n_evaluation;
-        n_step += finish->other.n_step;
-        if (!any || is_better(&finish->other, &finish->best))
-            swap(&finish->best, &finish->other);
-        any = true;
-    }
+    struct starts_tally tally, work;
     struct fit_record *best = &finish->best;
-    if (!any) {
-        *best = (struct fit_record){.dataset = dataset, .outcome = OUTCOME_not_run, .objective = NAN, .gradient_norm = NAN,
-                                    .parameter = best->parameter, .at_bound = best->at_bound};
-        for (uint32_t i = 0; i < identity->n_parameter; i++) {
-            best->parameter[i] = NAN;
-            best->at_bound[i] = 0;
-        }
-    }
-    best->seconds = seconds;
-    best->n_iteration = n_iteration;
-    best->n_evaluation = n_evaluation;
-    best->n_step = n_step;
+    enum status status = finish_refits_row(finish->refits, dataset, best, &finish->other, &tally, &work, error);
+    if (status)
+        return status;
+    best->seconds = tally.seconds;
+    best->n_iteration = tally.n_iteration;
+    best->n_evaluation = tally.n_evaluation;
+    best->n_step = tally.n_step;
+    status = result_writer_add(finish->writer, id, best, error);
+    if (status)
+        return status;
+    summary_add(summary, id, best);
+    summary_add_refits(summary, best, result_info(finish->skeleton)->n_parameter, finish->plan.n_bootstrap);
+    summary->fit_seconds += work.seconds - tally.seconds;
+    summary->n_evaluation += (uint64_t)(work.n_evaluation - tally.n_evaluation);
+    summary->n_step += (uint64_t)(work.n_step - tally.n_step);
     return STATUS_OK;
 }
 
@@ -112,19 +72,14 @@ static enum status write_rows(struct finish *finish, struct run_summary *summary
             status = error_set(error, STATUS_NO_MEMORY, "out of memory for %zu ids", n);
         else
             status = problem_read_ids(finish->problem, first, n, &arena, ids, error);
-        for (size_t i = 0; !status && i < n; i++) {
-            status = choose_best(finish, first + i, identity, error);
-            if (!status)
-                status = result_writer_add(finish->writer, ids[i], &finish->best, error);
-            if (!status)
-                summary_add(summary, ids[i], &finish->best);
-        }
+        for (size_t i = 0; !status && i < n; i++)
+            status = write_row(finish, first + i, ids[i], summary, error);
     }
     arena_fini(&arena);
     return status;
 }
 
-static enum status finish_run(struct finish *finish, const struct run_options *options, struct run_summary *summary,
+static enum status finish_run(struct finish *finish, struct run_options *options, struct run_summary *summary,
                               struct error *error)
 {
     finish->result_path = campaign_result_path(options);
@@ -133,26 +88,39 @@ static enum status finish_run(struct finish *finish, const struct run_options *o
         return error_set(error, STATUS_NO_MEMORY, "out of memory for the paths of the result");
     enum status status = problem_open(&finish->problem, options->problem, error);
     if (!status)
+        status = campaign_file_options(finish->problem, options, error);
+    if (!status)
         status = skeleton_open(finish->journal_path, &finish->skeleton, error);
     if (status)
         return status;
     const struct result_info *info = result_info(finish->skeleton);
+    if ((status = refit_plan_init(&finish->plan, options, info->parameter_name, info->n_parameter, error)))
+        return status;
     if ((status = journal_read(&finish->journal, finish->journal_path, &info->identity, error)))
         return status;
     if (journal_n_record(finish->journal) < info->identity.n_dataset * info->identity.n_start) {
         summary->journal_gone = true;
         return error_set(error, STATUS_SYSTEM, "%s: fits have been removed from it meanwhile", finish->journal_path);
     }
-    if (!record_alloc(&finish->best, info->n_parameter) || !record_alloc(&finish->other, info->n_parameter))
+    size_t bytes = (fit_record_array_bytes(info->n_parameter) + 7) / 8 * 8;
+    if (!(finish->arrays = calloc(2, bytes)))
         return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu parameters", info->n_parameter);
+    fit_record_set_arrays(&finish->best, info->n_parameter, finish->arrays);
+    fit_record_set_arrays(&finish->other, info->n_parameter, (char *)finish->arrays + bytes);
     const struct result_header header = {
         .n_parameter = info->n_parameter, .parameter_name = info->parameter_name,
         .parameter_scale = info->parameter_scale, .parameter_unit = info->parameter_unit,
-        .objective_kind = info->objective_kind, .identity = info->identity, .provenance = info->provenance};
+        .objective_kind = info->objective_kind, .identity = info->identity, .provenance = info->provenance,
+        .parts = finish_refits_parts(&finish->plan, info->identity.n_start)};
     status = result_writer_open(&finish->writer, finish->result_path, options->in_place ? options->problem : NULL, &header,
                                 error);
+    const struct finish_source source = {finish->journal, info, &finish->plan};
+    if (!status)
+        status = finish_refits_new(&finish->refits, &source, finish->writer, error);
     if (!status)
         status = write_rows(finish, summary, error);
+    if (!status)
+        status = finish_refits_end(finish->refits, error);
     if (!status)
         status = result_writer_finish(finish->writer, error);
     if (!status)
@@ -187,14 +155,15 @@ enum status run_finish(struct run_options *options, const struct run_hooks *hook
         summary->journal_gone = true; /* a twin of this run was faster: then the result is there */
     if (status && !summary->journal_gone && finish.journal)
         hooks->say(hooks->context, "every fit is in the journal: once this is mended, the same command writes the result");
+    finish_refits_free(finish.refits);
     result_writer_close(finish.writer);
     journal_reader_free(finish.journal);
     if (!status)
         drop_journal(finish.journal_path, hooks);
+    refit_plan_fini(&finish.plan);
     result_close(finish.skeleton);
     problem_close(finish.problem);
-    record_free(&finish.best);
-    record_free(&finish.other);
+    free(finish.arrays);
     free(finish.result_path);
     free(finish.journal_path);
     counter_set(&board->phase, BOARD_DONE);

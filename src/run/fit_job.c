@@ -4,7 +4,9 @@
 #include "run/fit_job.h"
 
 #include "base/clock.h"
+#include "fit/statistics.h"
 #include "par/coroutine.h"
+#include "run/task.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -16,14 +18,18 @@ enum { STACK_BYTES = 512 * 1024 }; /* instrumented frames are several times as l
 enum { STACK_BYTES = 64 * 1024 };
 #endif
 
+/* Of the intervals that every fit gets. */
+static const double CONFIDENCE = 0.95;
+
 struct fit_job {
     struct job head; /* the scheduler's */
     const struct campaign *campaign;
     struct coroutine *coroutine;
-    struct arena arena;
+    struct arena arena, scratch;
     struct ode_task task;
     struct fit_problem problem;
     struct fit_result result;
+    struct fit_statistics statistics;
     struct fit_record record;
     struct evaluation *const *asked; /* NULL: nothing is asked */
     size_t n_asked, n_answered;
@@ -60,7 +66,10 @@ static void job_main(void *argument)
 {
     struct fit_job *job = argument;
     struct fit_host host = {.ask = host_ask, .elapsed_ns = host_elapsed, .context = job};
-    fit_run(&job->problem, &job->campaign->fit, &host, &job->arena, &job->result);
+    const struct task task = {.campaign = job->campaign, .problem = &job->problem, .number = job->record.start, .host = &host,
+                              .arena = &job->arena, .scratch = &job->scratch, .result = &job->result,
+                              .record = &job->record};
+    task_run(&task);
 }
 
 struct fit_job *fit_job_new(const struct campaign *campaign)
@@ -83,6 +92,7 @@ void fit_job_free(struct fit_job *job)
         return;
     coroutine_free(job->coroutine);
     arena_fini(&job->arena);
+    arena_fini(&job->scratch);
     free(job);
 }
 
@@ -136,9 +146,10 @@ static bool fill_measurements(struct fit_job *job, const struct problem_block *b
     double *time = arena_alloc(arena, n_row * sizeof *time + 1);
     double *value = arena_alloc(arena, n_row * sizeof *value + 1);
     double *sigma = arena_alloc(arena, n_row * sizeof *sigma + 1);
+    int8_t *censored = arena_alloc(arena, n_row + 1);
     uint32_t *row_time = arena_alloc(arena, n_row * sizeof *row_time + 1);
     uint32_t *row_observable = arena_alloc(arena, n_row * sizeof *row_observable + 1);
-    if (!time || !value || !sigma || !row_time || !row_observable)
+    if (!time || !value || !sigma || !censored || !row_time || !row_observable)
         return false;
     for (size_t i = 0; i < n_row; i++) {
         if (n_time == 0 || time[n_time - 1] != rows[i].time)
@@ -147,6 +158,7 @@ static bool fill_measurements(struct fit_job *job, const struct problem_block *b
         row_observable[i] = block->observable[first + rows[i].row];
         value[i] = block->value[first + rows[i].row];
         sigma[i] = block->sigma[first + rows[i].row];
+        censored[i] = block->censored[first + rows[i].row];
     }
     size_t n_covariate = job->campaign->model.abi.n_covariate;
     double *covariate = copy(arena, block->covariate + row * n_covariate, n_covariate * sizeof *covariate);
@@ -156,13 +168,14 @@ static bool fill_measurements(struct fit_job *job, const struct problem_block *b
                                   .n_row = n_row, .row_time = row_time, .row_observable = row_observable};
     job->problem.value = value;
     job->problem.sigma = sigma;
+    job->problem.censored = job->campaign->n_censored ? censored : NULL;
     job->problem.notes = model_missing_derivatives(&job->campaign->model);
     if (n_row < block->row[row + 1] - first)
         job->problem.notes |= NOTE_missing_values;
     return true;
 }
 
-bool fit_job_begin(struct fit_job *job, const struct problem_block *block, size_t row, uint32_t start_number)
+bool fit_job_begin(struct fit_job *job, const struct problem_block *block, size_t row, uint32_t number)
 {
     const struct campaign *campaign = job->campaign;
     size_t n = campaign->n_parameter, offset = row * n;
@@ -175,19 +188,29 @@ bool fit_job_begin(struct fit_job *job, const struct problem_block *block, size_
     job->problem.n_parameter = n;
     job->problem.to_model = campaign->to_model;
     job->problem.scale = campaign->scale;
+    job->problem.prior = campaign->prior;
     job->problem.start = copy(arena, block->start + offset, n * sizeof(double));
     job->problem.lower = copy(arena, block->lower + offset, n * sizeof(double));
     job->problem.upper = copy(arena, block->upper + offset, n * sizeof(double));
     job->problem.fixed = copy(arena, block->fixed + offset, n);
     job->problem.seed = campaign->seed;
     job->problem.dataset = block->first + row;
-    job->problem.start_number = start_number;
+    job->problem.start_number = number < campaign->n_start ? number : 0;
     job->problem.n_start = campaign->n_start;
-    job->result = (struct fit_result){.parameter = arena_alloc(arena, n * sizeof(double)),
-                                      .at_bound = arena_alloc(arena, n)};
-    if (!job->problem.start || !job->problem.lower || !job->problem.upper || !job->problem.fixed ||
-        !job->result.parameter || !job->result.at_bound)
+    void *arrays = arena_alloc(arena, fit_record_array_bytes(n));
+    if (!job->problem.start || !job->problem.lower || !job->problem.upper || !job->problem.fixed || !arrays)
         return false;
+    struct fit_record *record = &job->record;
+    fit_record_set_arrays(record, n, arrays);
+    record->start = number;
+    fit_record_clear(record, n);
+    job->statistics = (struct fit_statistics){
+        .standard_error = record->standard_error, .interval_lower = record->interval_lower,
+        .interval_upper = record->interval_upper, .lack = record->lack,
+        .covariance = number < campaign->n_start ? record->covariance : NULL, /* a refit's is not kept */
+        .eigenvalue = record->eigenvalue, .flattest = record->flattest, .confidence = CONFIDENCE};
+    job->result = (struct fit_result){.parameter = record->parameter, .at_bound = record->at_bound,
+                                      .statistics = &job->statistics};
     job->asked = NULL;
     job->used_ns = 0;
     job->cancelled = false;
@@ -253,12 +276,30 @@ void fit_job_abandon(struct fit_job *job, struct engine_pool *pool)
 const struct fit_record *fit_job_record(struct fit_job *job)
 {
     const struct fit_result *result = &job->result;
-    job->record = (struct fit_record){
-        .dataset = job->problem.dataset, .start = job->problem.start_number, .outcome = result->outcome,
-        .notes = result->notes, .objective = result->objective, .gradient_norm = result->gradient_norm,
-        .seconds = 1e-9 * (double)job->used_ns, .n_iteration = result->n_iteration,
-        .n_evaluation = result->n_evaluation, .n_step = result->n_step, .parameter = result->parameter,
-        .at_bound = result->at_bound};
-    memcpy(job->record.reason, result->reason, sizeof job->record.reason);
-    return &job->record;
+    const struct fit_statistics *statistics = &job->statistics;
+    struct fit_record *record = &job->record; /* its arrays were filled by the fit */
+    record->dataset = job->problem.dataset;
+    record->outcome = (uint8_t)result->outcome;
+    record->notes = result->notes;
+    record->stop = (uint8_t)result->stop;
+    record->optimizer = (uint8_t)result->optimizer;
+    record->gradient = (uint8_t)result->gradient;
+    record->objective = result->objective;
+    record->gradient_norm = result->gradient_norm;
+    record->seconds = 1e-9 * (double)job->used_ns;
+    record->n_iteration = result->n_iteration;
+    record->n_evaluation = result->n_evaluation;
+    record->n_step = result->n_step;
+    record->tight_change = result->tight_change;
+    record->tight_decrease = result->tight_decrease;
+    record->n_freedom = statistics->n_freedom;
+    record->n_flat = statistics->n_flat;
+    record->chi_square = statistics->chi_square;
+    record->residual_error = statistics->residual_error;
+    record->aic = statistics->aic;
+    record->aicc = statistics->aicc;
+    record->bic = statistics->bic;
+    record->r_squared = statistics->r_squared;
+    memcpy(record->reason, result->reason, sizeof record->reason);
+    return record;
 }

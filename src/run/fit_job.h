@@ -16,8 +16,9 @@ struct fit_job *fit_job_new(const struct campaign *campaign);
 /* Not while a fit is suspended in it. */
 void fit_job_free(struct fit_job *job);
 
-/* Copies what the fit needs of dataset `row` of the block, so that the block may go. False: out of memory. */
-bool fit_job_begin(struct fit_job *job, const struct problem_block *block, size_t row, uint32_t start_number);
+/* Task `number` of dataset `row` of the block; of a refit the block's start is the best fit. Copies what it needs, so that the
+ * block may go. False: out of memory. */
+bool fit_job_begin(struct fit_job *job, const struct problem_block *block, size_t row, uint32_t number);
 /* Runs until the fit has ended or its turn is over. `heartbeat` grows as the integrator gets on. */
 enum job_state fit_job_run(struct fit_job *job, struct engine *engine, struct turn *turn, struct counter *heartbeat);
 /* Ends a fit in the middle, so that the job may be freed or reused. */

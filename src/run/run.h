@@ -5,6 +5,7 @@
 #define RUN_RUN_H
 
 #include "base/error.h"
+#include "base/limit.h"
 #include "base/outcome.h"
 #include "run/run_options.h"
 
@@ -35,7 +36,9 @@ struct run_summary {
     uint64_t by_note[32];                 /* rows with that bit of enum note */
     char example[N_OUTCOME][RUN_N_EXAMPLE][RUN_ID_LENGTH]; /* ids of the first failures of each kind, "" beyond */
     char reason[N_OUTCOME][160];          /* of the first failure of each kind */
-    double fit_seconds;                   /* computing, summed over the fits */
+    uint64_t by_limit[N_LIMIT];           /* sides of profiles */
+    uint64_t n_replicate, n_replicate_failed; /* of the bootstraps of fits that succeeded */
+    double fit_seconds;                   /* computing, summed over the fits and their refits */
     uint64_t n_evaluation, n_step;
 };
 void run_summary_fini(struct run_summary *summary);

@@ -18,6 +18,13 @@ _Static_assert(sizeof(enum when) == sizeof(int), "choices are written as int");
 static const char *const when_words[] = {"auto", "always", "never", NULL};
 static const char *const linear_words[] = {"auto", "dense", "lapack", "klu", NULL};
 
+static const char *const error_words[] = {"normal", "log-normal", "laplace", "huber", "student", NULL};
+static const char *const warm_words[] = {"none", "pilot", NULL};
+static const char *const bootstrap_words[] = {"auto", "residual", "parametric", NULL};
+static const char *const no_yes[] = {"no", "yes", NULL};
+static const char *const optimizer_words[] = {"auto", "trf", "lbfgs", NULL};
+static const char *const gradient_words[] = {"auto", "forward", "adjoint", NULL};
+
 static const struct option table[] = {
     {.name = "output", .letter = 'o', .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(output), .is_file = true,
      .default_text = "PROBLEM.result.h5", .help = "write the result to this file"},
@@ -42,20 +49,54 @@ static const struct option table[] = {
      "Latin hypercube within the bounds"},
     {.name = "seed", .kind = OPTION_INTEGER, .offset = FIELD(seed), .min = 0, .max = NO_LIMIT, .default_text = "1",
      .in_file = true, .help = "what the random starts depend on, besides dataset and number of the start"},
+    {.name = "warm-start", .kind = OPTION_CHOICE, .offset = FIELD(warm_start), .choice = warm_words, .metavar = "none|pilot",
+     .default_text = "none", .in_file = true, .help = "pilot: fit up to 32 datasets first and begin the others at the median "
+     "of their parameters; where that fails, at the given start"},
+    {.name = "profile", .kind = OPTION_STRING, .metavar = "NAME[,NAME...]", .offset = FIELD(profile), .in_file = true,
+     .default_text = "none", .help = "confidence limits of these parameters (or of all) from profile likelihoods"},
+    {.name = "bootstrap", .kind = OPTION_INTEGER, .offset = FIELD(n_bootstrap), .min = 0, .max = 1e6, .default_text = "0",
+     .in_file = true, .help = "refit N replicates of each dataset for confidence intervals; 39 are needed, 1000 are good"},
+    {.name = "bootstrap-kind", .kind = OPTION_CHOICE, .offset = FIELD(bootstrap_kind), .choice = bootstrap_words,
+     .metavar = "auto|residual|parametric", .default_text = "auto", .in_file = true,
+     .help = "replicates from the fit's own residuals, or from normal errors; auto: parametric where every sigma is known"},
+    {.name = "keep-starts", .kind = OPTION_FLAG, .offset = FIELD(keep_starts), .in_file = true,
+     .help = "write where every start ended to /starts of the result"},
+    {.name = "keep-profile", .kind = OPTION_FLAG, .offset = FIELD(keep_profile), .in_file = true,
+     .help = "write the points of the profiles to /profiles of the result"},
+    {.name = "keep-bootstrap", .kind = OPTION_FLAG, .offset = FIELD(keep_bootstrap), .in_file = true,
+     .help = "write the parameters of every replicate to /bootstrap of the result"},
     {.name = "accept-failed", .kind = OPTION_COUNT_OR_PERCENT, .offset = FIELD(accept_failed), .min = 0, .max = NO_LIMIT,
      .default_text = "0", .in_file = true, .help = "exit with 0 as long as no more than so many fits fail"},
-    {.name = "rtol", .kind = OPTION_NUMBER, .offset = FIELD(ode.rtol), .min = 1e-14, .max = 0.1, .default_text = "1e-6",
+    {.name = "rtol", .kind = OPTION_NUMBER, .offset = FIELD(ode.rtol), .min = 1e-14, .max = 0.1, .default_text = "1e-7",
      .in_file = true, .help = "relative tolerance of the integrator, states and sensitivities"},
     {.name = "atol", .kind = OPTION_NUMBER, .offset = FIELD(ode.atol), .min = 0, .max = 1e300, .above_min = true,
-     .default_text = "1e-9", .in_file = true, .help = "absolute tolerance of the integrator, in units of the states"},
+     .default_text = "1e-10", .in_file = true, .help = "absolute tolerance of the integrator, in units of the states"},
     {.name = "linear-solver", .kind = OPTION_CHOICE, .offset = FIELD(ode.linear_solver), .choice = linear_words,
      .metavar = "auto|dense|lapack|klu", .default_text = "auto", .in_file = true,
      .help = "linear algebra of the integrator: by size and sparsity of the model, or this one"},
+    {.name = "error", .kind = OPTION_CHOICE, .offset = FIELD(fit.error), .choice = error_words,
+     .metavar = "normal|log-normal|laplace|huber|student", .default_text = "normal", .in_file = true,
+     .help = "distribution of the measurement errors: normal (squares of residuals), log-normal (of logarithms), or one of "
+     "those that outliers do not rule"},
+    {.name = "huber-k", .kind = OPTION_NUMBER, .offset = FIELD(fit.huber_k), .min = 0, .max = 1e6, .above_min = true,
+     .default_text = "1.345", .in_file = true, .help = "with --error huber: residuals beyond so many sigma count linearly"},
+    {.name = "student-nu", .kind = OPTION_NUMBER, .offset = FIELD(fit.student_nu), .min = 0, .max = 1e6, .above_min = true,
+     .default_text = "4", .in_file = true, .help = "with --error student: the degrees of freedom"},
+    {.name = "optimizer", .kind = OPTION_CHOICE, .offset = FIELD(fit.optimizer), .choice = optimizer_words,
+     .metavar = "auto|trf|lbfgs", .default_text = "auto", .in_file = true,
+     .help = "trf: trust region on the derivatives of all residuals; lbfgs: gradients alone; auto: trf for up to 100 "
+     "parameters"},
+    {.name = "gradient", .kind = OPTION_CHOICE, .offset = FIELD(fit.gradient), .choice = gradient_words,
+     .metavar = "auto|forward|adjoint", .default_text = "auto", .in_file = true,
+     .help = "of lbfgs: from forward sensitivities or by going backward, which pays for many parameters; auto: by the sizes"},
     {.name = "ftol", .kind = OPTION_NUMBER, .offset = FIELD(fit.f_tolerance), .min = 0, .max = 1, .default_text = "1e-9",
      .in_file = true, .help = "a fit has converged when its objective decreases relatively by less than this"},
     {.name = "gtol", .kind = OPTION_NUMBER, .offset = FIELD(fit.g_tolerance), .min = 0, .max = 1e300,
      .default_text = "1e-6", .in_file = true, .help = "or when the largest entry of the projected gradient, on the "
      "optimiser's scale, is below this times max(1, objective)"},
+    {.name = "certify", .kind = OPTION_CHOICE, .offset = FIELD(fit.certify), .choice = no_yes, .metavar = "yes|no",
+     .default_text = "yes", .in_file = true, .help = "evaluate each optimum again with a tenth of the integrator's tolerances, "
+     "and note where it is another one"},
     {.name = "max-evaluations", .kind = OPTION_INTEGER, .offset = FIELD(fit.max_evaluations), .min = 1, .max = NO_LIMIT,
      .default_text = "1000", .in_file = true, .help = "evaluations of the model with sensitivities, per fit"},
     {.name = "max-steps", .kind = OPTION_INTEGER, .offset = FIELD(fit.max_steps), .min = 1, .max = NO_LIMIT,

@@ -28,8 +28,14 @@ struct run_options {
     int64_t n_thread;         /* -j, --threads; 0: the CPUs this process may use */
     int64_t n_start;          /* --starts; 1 */
     int64_t seed;             /* --seed; 1 */
+    int warm_start;           /* --warm-start none|pilot: 0, 1 */
+    const char *profile;      /* --profile NAME[,NAME...]; NULL: none */
+    int64_t n_bootstrap;      /* --bootstrap N; 0 */
+    int bootstrap_kind;       /* --bootstrap-kind auto|residual|parametric: enum bootstrap_kind */
+    bool keep_starts, keep_profile, keep_bootstrap; /* --keep-starts, ... */
     struct ode_options ode;   /* --rtol, --atol, --linear-solver auto|dense|lapack|klu */
-    struct fit_options fit;   /* --ftol, --gtol, --max-evaluations, --max-steps, --max-total-steps, --max-seconds */
+    struct fit_options fit;   /* --error, --huber-k, --student-nu, --optimizer, --ftol, --gtol, --max-evaluations, --max-steps,
+                               * --max-total-steps, --max-seconds */
     double accept_failed;     /* --accept-failed N or N% */
     bool accept_failed_percent;
     const char *command_line; /* as it was typed, for the provenance */

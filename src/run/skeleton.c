@@ -5,6 +5,7 @@
 #include "base/version.h"
 #include "io/library.h"
 #include "ode/library.h"
+#include "run/campaign_objective.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MAX_FACT = 16, FACT_LENGTH = 1200 };
+enum { MAX_FACT = 20, FACT_LENGTH = 1200 };
 
 struct facts {
     size_t n;
@@ -74,6 +75,9 @@ static void gather(struct facts *facts, const struct campaign *campaign, const s
         snprintf(text, sizeof text, "%s %s %s", system.sysname, system.release, system.machine);
         add_fact(facts, "system", text);
     }
+    char objective[OBJECTIVE_TEXT];
+    campaign_objective_text(campaign, objective);
+    add_fact(facts, "objective", objective);
     cpu_name(text, sizeof text);
     add_fact(facts, "cpu", text);
     ode_library(text, sizeof text);
@@ -109,7 +113,7 @@ enum status skeleton_write(const char *journal_path, const struct campaign *camp
         .parameter_name = problem_parameter_name(campaign->problem),
         .parameter_scale = problem_parameter_scale(campaign->problem),
         .parameter_unit = unit,
-        .objective_kind = model->noise ? "negative_log_likelihood" : "half_sum_of_squares",
+        .objective_kind = campaign->objective_kind,
         .identity = campaign->identity,
         .provenance = {.n = facts.n, .name = facts.name, .value = (const char *const *)facts.value}};
     status = result_writer_open(&writer, path, NULL, &header, error);

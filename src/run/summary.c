@@ -63,14 +63,31 @@ void summary_add(struct run_summary *summary, const char *id, const struct fit_r
     summary->n_step += (uint64_t)record->n_step;
 }
 
-static enum status count_rows(struct result *result, struct run_summary *summary, struct error *error)
+void summary_add_refits(struct run_summary *summary, const struct fit_record *record, size_t n_parameter,
+                        uint64_t n_replicate)
+{
+    for (size_t i = 0; i < n_parameter && record->profile_lower_status; i++) {
+        summary->by_limit[record->profile_lower_status[i] % N_LIMIT]++;
+        summary->by_limit[record->profile_upper_status[i] % N_LIMIT]++;
+    }
+    if (n_replicate && outcome_is_success((enum outcome)record->outcome)) {
+        summary->n_replicate += n_replicate;
+        summary->n_replicate_failed += n_replicate - (uint64_t)(record->n_bootstrap > 0 ? record->n_bootstrap : 0);
+    }
+}
+
+static enum status count_rows(struct result *result, const struct run_options *options, struct run_summary *summary,
+                              struct error *error)
 {
     struct result_block block = {0};
     enum status status = STATUS_OK;
     for (uint64_t first = 0; !status && first < result_info(result)->n_fit; first += block.n) {
         status = result_read(result, &block, first, ROWS_AT_ONCE, error);
-        for (size_t i = 0; !status && i < block.n; i++)
+        for (size_t i = 0; !status && i < block.n; i++) {
             summary_add(summary, block.id[i], &block.record[i]);
+            summary_add_refits(summary, &block.record[i], result_info(result)->n_parameter,
+                               (uint64_t)options->n_bootstrap);
+        }
         if (!status && block.n == 0)
             break;
     }
@@ -118,7 +135,7 @@ enum status summary_look(const char *result_path, const struct run_options *opti
                            "with -o, or replace it with --overwrite", result_path, difference);
     }
     if (!status)
-        status = count_rows(result, summary, error);
+        status = count_rows(result, options, summary, error);
     if (!status) {
         summary->already_complete = true;
         summary->result_path = strdup(result_path);

@@ -60,8 +60,12 @@ static void defaults_are_what_help_says(void **state)
 static void a_file_may_set_what_results_depend_on(void **state)
 {
     (void)state;
-    static const char *const allowed[] = {"starts", "seed", "accept-failed", "rtol", "atol", "linear-solver", "ftol", "gtol",
-                                          "max-evaluations", "max-steps", "max-total-steps", "max-seconds", "portable"};
+    static const char *const allowed[][2] = {
+        {"starts", "1"}, {"seed", "1"}, {"accept-failed", "1"}, {"rtol", "0.001"}, {"atol", "1"}, {"linear-solver", "klu"},
+        {"error", "student"}, {"huber-k", "1"}, {"student-nu", "1"}, {"optimizer", "lbfgs"}, {"gradient", "forward"},
+        {"ftol", "1"}, {"gtol", "1"}, {"certify", "no"}, {"max-evaluations", "1"}, {"max-steps", "1"}, {"max-total-steps", "1"},
+        {"max-seconds", "1"}, {"portable", "1"}, {"warm-start", "pilot"}, {"profile", "k"}, {"bootstrap", "1"},
+        {"bootstrap-kind", "parametric"}, {"keep-starts", "1"}, {"keep-profile", "1"}, {"keep-bootstrap", "1"}};
     struct option_table table = run_options_table();
     size_t n = 0;
     for (size_t i = 0; i < table.n; i++)
@@ -69,7 +73,8 @@ static void a_file_may_set_what_results_depend_on(void **state)
     assert_int_equal(n, sizeof allowed / sizeof *allowed);
     run_options_init(&options);
     for (size_t i = 0; i < n; i++)
-        assert_int_equal(run_options_apply(&options, allowed[i], i == 5 ? "klu" : i == 3 ? "0.001" : "1", &error), STATUS_OK);
+        assert_int_equal(run_options_apply(&options, allowed[i][0], allowed[i][1], &error), STATUS_OK);
+    assert_int_equal(options.fit.error, ERROR_STUDENT);
     assert_int_equal(options.ode.linear_solver, LINEAR_KLU);
     assert_true(options.ode.rtol == 0.001 && options.accept_failed == 1 && !options.accept_failed_percent);
     assert_int_equal(run_options_apply(&options, "trust", "1", &error), STATUS_USAGE); /* never from a data file */
