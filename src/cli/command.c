@@ -6,7 +6,9 @@
 #include "cli/message.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct command *const commands[] = {&command_run, &command_show, &command_import, &command_export,
                                                 &command_simulate, &command_model, &command_trust, &command_help, NULL};
@@ -78,13 +80,20 @@ int command_parse(const struct command *command, void *options, struct option_wo
     return command_close_output(0);
 }
 
+/* An earlier write may have failed and left nothing to be written now: then errno says nothing, but the pipe does. */
+static bool reader_is_gone(void)
+{
+    struct pollfd output = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    return poll(&output, 1, 0) > 0 && output.revents & POLLERR;
+}
+
 int command_close_output(int code)
 {
     errno = 0;
     bool failed = fflush(stdout) != 0 || ferror(stdout);
     if (!failed)
         return code;
-    if (errno == EPIPE)
+    if (errno == EPIPE || (errno == 0 && reader_is_gone()))
         return 128 + 13;
     struct error error;
     error_system(&error, errno ? errno : EIO, "cannot write to standard output");

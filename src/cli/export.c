@@ -9,13 +9,16 @@
 #define FIELD(name) offsetof(struct export_options, name)
 
 static const char *const when_words[] = {"auto", "always", "never", NULL};
-static const char *const what_words[] = {"fits", "predictions", "residuals", NULL};
+static const char *const what_words[] = {"fits", "predictions", "residuals", "covariance", NULL};
 
 static const struct option table[] = {
-    {.name = "what", .letter = 'w', .kind = OPTION_CHOICE, .metavar = "fits|predictions|residuals", .offset = FIELD(what),
-     .choice = what_words, .default_text = "fits",
+    {.name = "what", .letter = 'w', .kind = OPTION_CHOICE, .offset = FIELD(what),
+     .metavar = "fits|predictions|residuals|covariance", .choice = what_words, .default_text = "fits",
      .help = "fits: a row per dataset; predictions: at the measurements' times, at the best fit; residuals: these beside the "
-     "measurements"},
+     "measurements; covariance: a row for each pair of parameters"},
+    {.name = "columns", .kind = OPTION_STRING, .metavar = "NAME[,NAME...]", .offset = FIELD(columns),
+     .default_text = "the usual ones; with --json, all", .help = "fits: columns of /fits in the result file, or 'all' (all "
+     "but the covariance)"},
     {.name = "output", .letter = 'o', .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(output), .is_file = true,
      .default_text = "standard output", .help = "write to this file"},
     {.name = "overwrite", .kind = OPTION_FLAG, .offset = FIELD(overwrite), .help = "replace an existing file"},
@@ -40,7 +43,7 @@ static int export(void *context)
     struct error error = {.status = STATUS_OK};
     struct output output = {.file = NULL};
     enum status status;
-    if (options->what == EXPORT_FITS)
+    if (options->what == EXPORT_FITS || options->what == EXPORT_COVARIANCE)
         status = export_fits(options, &output, &error);
     else
         status = export_rows(options, &output, &error);
@@ -63,6 +66,8 @@ static int run(int argc, char **argv)
         status = error_set(&error, STATUS_USAGE, "which result file? None was given");
     else if (options.json && options.what != EXPORT_FITS)
         status = error_set(&error, STATUS_USAGE, "--json goes with --what fits only");
+    else if (options.columns && options.what != EXPORT_FITS)
+        status = error_set(&error, STATUS_USAGE, "--columns goes with --what fits only");
     if (status)
         return message_usage("export", &error, (enum when)options.color);
     options.result = words.positional[0];
@@ -70,8 +75,9 @@ static int run(int argc, char **argv)
 }
 
 const struct command command_export = {
-    .name = "export", .synopsis = "RESULT.h5", .summary = "results as CSV or JSON: fits, predictions, residuals",
+    .name = "export", .synopsis = "RESULT.h5", .summary = "results as CSV or JSON: fits, predictions, residuals, covariances",
     .example = "stiffit export wells.result.h5 -o fits.csv\n"
+               "stiffit export wells.result.h5 --columns id,parameters,interval_lower,interval_upper\n"
                "stiffit export wells.result.h5 --what residuals --model build/models/decay.so",
     .description =
         "Writes a result as a CSV table with one header line; numbers read back to the same bits.\n"

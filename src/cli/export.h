@@ -5,10 +5,10 @@
 
 #include "cli/output.h"
 
-enum export_what { EXPORT_FITS, EXPORT_PREDICTIONS, EXPORT_RESIDUALS };
+enum export_what { EXPORT_FITS, EXPORT_PREDICTIONS, EXPORT_RESIDUALS, EXPORT_COVARIANCE };
 
 struct export_options {
-    const char *result, *problem, *model, *output;
+    const char *result, *problem, *model, *output, *columns;
     bool trust, overwrite, json;
     int what; /* enum export_what */
     int color;

@@ -1,155 +1,113 @@
-/* A row per fit.
+/* A row per fit; and covariances, a row per pair of parameters.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/export.h"
 
-#include "base/json.h"
-#include "io/csv.h"
-#include "io/result.h"
+#include "cli/fit_columns.h"
 
-#include <string.h>
+#include <math.h>
 
 enum { ROWS_AT_ONCE = 4096 };
 
-static void put_head(struct csv_writer *writer, const struct result_info *info)
-{
-    static const char *const before[] = {"id", "status", "objective"};
-    static const char *const after[] = {"at_bound", "gradient_norm", "iterations", "evaluations", "steps", "seconds", "start",
-                                        "notes", "message"};
-    for (size_t i = 0; i < sizeof before / sizeof *before; i++)
-        csv_put_text(writer, before[i]);
-    for (size_t j = 0; j < info->n_parameter; j++)
-        csv_put_text(writer, info->parameter_name[j]);
-    for (size_t i = 0; i < sizeof after / sizeof *after; i++)
-        csv_put_text(writer, after[i]);
-    csv_end_row(writer);
-}
+static const char table_columns[] =
+    "id,status,objective,parameters,standard_error,at_bound,stopping_test,gradient_norm,residual_error,degrees_of_freedom,"
+    "chi_square,aic,aicc,bic,r_squared,flat_directions,tight_objective_change,tight_decrease,iterations,evaluations,steps,"
+    "seconds,start,notes,message";
 
-/* "k1:lower k3:upper"; cut where it gets too long. */
-static void bounds_text(const struct result_info *info, const struct fit_record *record, char *text, size_t size)
-{
-    size_t used = 0;
-    text[0] = '\0';
-    for (size_t j = 0; j < info->n_parameter && used < size; j++)
-        if (record->at_bound[j])
-            used += (size_t)snprintf(text + used, size - used, "%s%s:%s", used ? " " : "", info->parameter_name[j],
-                                     record->at_bound[j] < 0 ? "lower" : "upper");
-}
+struct rows {
+    const struct export_options *options;
+    const struct result_info *info;
+    struct fit_columns columns;
+    struct csv_writer writer;
+    struct json json;
+};
 
-static void notes_text(uint32_t notes, char *text, size_t size)
+static enum status put_head(struct rows *rows, const struct result *result, struct error *error)
 {
-    size_t used = 0;
-    text[0] = '\0';
-    for (int bit = 0; bit < 32 && used < size; bit++)
-        if (notes >> bit & 1 && note_name(bit))
-            used += (size_t)snprintf(text + used, size - used, "%s%s", used ? " " : "", note_name(bit));
-}
-
-static void put_row(struct csv_writer *writer, const struct result_info *info, const char *id, const char *reason,
-                    const struct fit_record *record)
-{
-    char bounds[4000], notes[600];
-    bounds_text(info, record, bounds, sizeof bounds);
-    notes_text(record->notes, notes, sizeof notes);
-    csv_put_text(writer, id);
-    csv_put_text(writer, outcome_name((enum outcome)record->outcome));
-    csv_put_number(writer, record->objective);
-    for (size_t j = 0; j < info->n_parameter; j++)
-        csv_put_number(writer, record->parameter[j]);
-    csv_put_text(writer, bounds);
-    csv_put_number(writer, record->gradient_norm);
-    csv_put_integer(writer, record->n_iteration);
-    csv_put_integer(writer, record->n_evaluation);
-    csv_put_integer(writer, record->n_step);
-    csv_put_number(writer, record->seconds);
-    csv_put_integer(writer, record->start);
-    csv_put_text(writer, notes);
-    csv_put_text(writer, reason);
-    csv_end_row(writer);
-}
-
-static void put_key(struct json *json, const char *key, const char *text)
-{
-    json_key(json, key);
-    json_string(json, text);
-}
-
-static void put_notes(struct json *json, uint32_t notes)
-{
-    json_key(json, "notes");
-    json_array_begin(json);
-    for (int bit = 0; bit < 32; bit++)
-        if (notes >> bit & 1 && note_name(bit))
-            json_string(json, note_name(bit));
-    json_array_end(json);
-}
-
-static void put_object(struct json *json, const struct result_info *info, const char *id, const char *reason,
-                       const struct fit_record *record)
-{
-    const struct { const char *key; int64_t value; } counts[] = {
-        {"iterations", record->n_iteration}, {"evaluations", record->n_evaluation}, {"steps", record->n_step},
-        {"start", record->start}};
-    const struct { const char *key; double value; } numbers[] = {
-        {"objective", record->objective}, {"gradient_norm", record->gradient_norm}, {"seconds", record->seconds}};
-    json_object_begin(json);
-    put_key(json, "id", id);
-    put_key(json, "status", outcome_name((enum outcome)record->outcome));
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        json_key(json, numbers[i].key);
-        json_number(json, numbers[i].value);
+    static const char *const pair[] = {"id", "parameter", "with", "covariance", "correlation"};
+    if (rows->options->what == EXPORT_COVARIANCE) {
+        if (fit_column_width(FIT_COLUMN_COVARIANCE, rows->info->n_parameter) == 0 || !result_has(result, FIT_COLUMN_COVARIANCE))
+            return error_set(error, STATUS_BAD_PROBLEM, "%s: holds no covariances (they are kept up to %d parameters)",
+                             rows->info->path, FIT_MAX_PAIR_PARAMETERS);
+        for (size_t i = 0; i < sizeof pair / sizeof *pair; i++)
+            csv_put_text(&rows->writer, pair[i]);
+        csv_end_row(&rows->writer);
+    } else if (rows->options->json) {
+        json_array_begin(&rows->json);
+    } else {
+        fit_columns_csv_head(&rows->columns, rows->info, &rows->writer);
     }
-    json_key(json, "parameters");
-    json_object_begin(json);
-    for (size_t j = 0; j < info->n_parameter; j++) {
-        json_key(json, info->parameter_name[j]);
-        json_number(json, record->parameter[j]);
+    return STATUS_OK;
+}
+
+/* Each pair once; those that have none are left out. */
+static void put_covariance(struct rows *rows, const char *id, const struct fit_record *record)
+{
+    size_t n = rows->info->n_parameter;
+    for (size_t c = 0; c < n; c++)
+        for (size_t d = c; d < n; d++) {
+            double product = record->covariance[c + c * n] * record->covariance[d + d * n];
+            if (isnan(record->covariance[d + c * n]))
+                continue;
+            csv_put_text(&rows->writer, id);
+            csv_put_text(&rows->writer, rows->info->parameter_name[c]);
+            csv_put_text(&rows->writer, rows->info->parameter_name[d]);
+            csv_put_number(&rows->writer, record->covariance[d + c * n]);
+            csv_put_number(&rows->writer, c == d && product > 0 ? 1 : record->covariance[d + c * n] / sqrt(product));
+            csv_end_row(&rows->writer);
+        }
+}
+
+static void put_fit(struct rows *rows, const char *id, struct fit_record *record)
+{
+    if (rows->options->what == EXPORT_COVARIANCE) {
+        put_covariance(rows, id, record);
+    } else if (rows->options->json) {
+        json_object_begin(&rows->json);
+        fit_columns_json(&rows->columns, rows->info, id, record, &rows->json);
+        json_object_end(&rows->json);
+    } else {
+        fit_columns_csv_row(&rows->columns, rows->info, id, record, &rows->writer);
     }
-    json_object_end(json);
-    json_key(json, "at_bound");
-    json_object_begin(json);
-    for (size_t j = 0; j < info->n_parameter; j++)
-        if (record->at_bound[j])
-            put_key(json, info->parameter_name[j], record->at_bound[j] < 0 ? "lower" : "upper");
-    json_object_end(json);
-    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
-        json_key(json, counts[i].key);
-        json_integer(json, counts[i].value);
-    }
-    put_notes(json, record->notes);
-    put_key(json, "message", reason);
-    json_object_end(json);
+}
+
+/* What is not written is not read: covariances are by far the largest. */
+static void ignore_covariance(const struct rows *rows, struct result *result)
+{
+    bool wanted = rows->options->what == EXPORT_COVARIANCE;
+    for (size_t i = 0; i < rows->columns.n; i++)
+        wanted = wanted || rows->columns.column[i] == FIT_COLUMN_COVARIANCE;
+    if (!wanted)
+        result_ignore(result, FIT_COLUMN_COVARIANCE);
 }
 
 enum status export_fits(const struct export_options *options, struct output *output, struct error *error)
 {
     struct result *result = NULL;
     struct result_block block = {0};
-    struct json json;
+    struct rows rows = {.options = options};
     enum status status = result_open(&result, options->result, error);
+    if (!status)
+        status = fit_columns_choose(&rows.columns, result, options->columns, options->json ? "all" : table_columns, error);
     if (!status)
         status = output_open(output, options->output, options->overwrite, error);
     if (status)
         goto done;
-    const struct result_info *info = result_info(result);
-    struct csv_writer writer = {.file = output->file};
-    if (options->json) {
-        json_begin(&json, output->file, true);
-        json_array_begin(&json);
-    } else {
-        put_head(&writer, info);
-    }
-    for (uint64_t first = 0; first < info->n_fit && !output_failed(output); first += block.n) {
+    rows.info = result_info(result);
+    rows.writer.file = output->file;
+    if (options->json)
+        json_begin(&rows.json, output->file, true);
+    if ((status = put_head(&rows, result, error)))
+        goto done;
+    ignore_covariance(&rows, result);
+    for (uint64_t first = 0; first < rows.info->n_fit && !output_failed(output); first += block.n) {
         if ((status = result_read(result, &block, first, ROWS_AT_ONCE, error)) || block.n == 0)
             break;
         for (size_t i = 0; i < block.n; i++)
-            if (options->json)
-                put_object(&json, info, block.id[i], block.reason[i], &block.record[i]);
-            else
-                put_row(&writer, info, block.id[i], block.reason[i], &block.record[i]);
+            put_fit(&rows, block.id[i], &block.record[i]);
     }
     if (options->json && !status) {
-        json_array_end(&json);
-        json_end(&json);
+        json_array_end(&rows.json);
+        json_end(&rows.json);
     }
 done:
     result_block_fini(&block);

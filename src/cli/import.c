@@ -172,8 +172,9 @@ static enum status add_datasets(struct problem_writer *writer, const struct impo
         most = first[d + 1] - first[d] > most ? first[d + 1] - first[d] : most;
     double *time = malloc(3 * (most + 1) * sizeof *time), *value = time + most, *sigma = value + most;
     uint32_t *observable = malloc((most + 1) * sizeof *observable);
+    int8_t *censored = malloc(most + 1);
     enum status status = STATUS_OK;
-    if (!time || !observable)
+    if (!time || !observable || !censored)
         status = error_set(error, STATUS_NO_MEMORY, "out of memory for %zu measurements", most);
     for (uint32_t d = 0; !status && d < rows->datasets.n; d++) {
         size_t n = first[d + 1] - first[d];
@@ -183,15 +184,17 @@ static enum status add_datasets(struct problem_writer *writer, const struct impo
             value[i] = row->value;
             sigma[i] = row->sigma;
             observable[i] = row->observable;
+            censored[i] = row->censored;
         }
         const struct problem_dataset dataset = {
             .id = rows->datasets.id[d], .t0 = subjects->t0[d], .covariate = subjects->covariate + d * subjects->n_covariate,
             .start = subjects->has_start ? subjects->start + d * subjects->n_parameter : NULL, .n_row = n, .time = time,
-            .value = value, .sigma = sigma, .observable = observable};
+            .value = value, .sigma = sigma, .observable = observable, .censored = censored};
         status = problem_writer_add(writer, &dataset, error);
     }
     free(time);
     free(observable);
+    free(censored);
     return status;
 }
 
@@ -221,7 +224,8 @@ static enum status write_problem(const struct import_options *options, const cha
         .start = subjects->has_start ? NULL : parameters->start, .lower = parameters->lower, .upper = parameters->upper,
         .start_per_dataset = subjects->has_start, .scale = parameters->scale, .fixed = parameters->fixed,
         .n_covariate = abi->n_covariate, .covariate_name = abi->covariate_name, .n_observable = abi->n_observable,
-        .observable_name = abi->observable_name, .has_sigma = rows->has_sigma, .has_t0 = subjects->has_t0};
+        .observable_name = abi->observable_name, .has_sigma = rows->has_sigma, .has_t0 = subjects->has_t0,
+        .has_censored = rows->has_censored};
     enum status status = plugin_reference_init(&reference, model, options->model, options->embed, error);
     if (!status) {
         plugin_reference_use(&reference, &header);
@@ -339,7 +343,8 @@ const struct command command_import = {
                "    --model build/models/theophylline.so -o theophylline.h5",
     .description =
         "MEASUREMENTS.csv has a header line and a row per measurement, with the columns dataset, time, observable, value and "
-        "if wanted sigma, in any order. Rows of a dataset need not stand together; datasets are written in the order in which "
+        "if wanted sigma and censored (1 or left: the measurement lies below its value; -1 or right: above it), in any "
+        "order. Rows of a dataset need not stand together; datasets are written in the order in which "
         "they appear first. Without a column 'observable' the model must have one only; without 'dataset' all rows are one. "
         "An empty value, NA or NaN is a missing measurement. Names, starts, bounds and scales of the parameters come from "
         "the model.",

@@ -10,6 +10,7 @@
 struct import_row {
     double time, value, sigma;
     uint32_t dataset, observable;
+    int8_t censored; /* as in struct problem_block */
 };
 
 /* Measurements in the file's order; zero-initialise. */
@@ -17,7 +18,7 @@ struct import_rows {
     struct id_table datasets;
     struct import_row *row;
     size_t n, capacity;
-    bool has_sigma;
+    bool has_sigma, has_censored;
 };
 enum status import_measurements(struct import_rows *rows, const char *path, const struct model *model,
                                 struct error *error);

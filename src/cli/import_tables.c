@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* The column of dataset ids under either of its names. */
 static size_t find_id_column(const struct csv_reader *reader)
@@ -26,7 +27,7 @@ static void say_unused(const struct csv_reader *reader, const char *path, size_t
 }
 
 struct measurement_columns {
-    size_t dataset, time, observable, value, sigma;
+    size_t dataset, time, observable, value, sigma, censored;
 };
 
 /* Tables of one column per observable are common; what is expected instead is worth saying. */
@@ -45,7 +46,7 @@ static enum status need_value(const struct csv_reader *reader, const char *path,
 static enum status find_columns(const struct csv_reader *reader, const char *path, const struct model *model,
                                 struct measurement_columns *columns, struct error *error)
 {
-    static const char *const names[] = {"dataset", "time", "observable", "value", "sigma"};
+    static const char *const names[] = {"dataset", "time", "observable", "value", "sigma", "censored"};
     enum status status = csv_need_column(reader, "time", &columns->time, error);
     if (!status)
         status = need_value(reader, path, model, &columns->value, error);
@@ -54,6 +55,7 @@ static enum status find_columns(const struct csv_reader *reader, const char *pat
     columns->dataset = find_id_column(reader);
     columns->observable = csv_find_column(reader, "observable");
     columns->sigma = csv_find_column(reader, "sigma");
+    columns->censored = csv_find_column(reader, "censored");
     if (columns->dataset == CSV_NO_COLUMN)
         message_say("note: there is no column 'dataset': all rows are one dataset, 'data'");
     if (columns->observable == CSV_NO_COLUMN && model->abi.n_observable > 1)
@@ -61,7 +63,7 @@ static enum status find_columns(const struct csv_reader *reader, const char *pat
                          model->abi.n_observable);
     for (size_t j = 0; j < csv_n_column(reader); j++)
         if (j != columns->dataset && j != columns->time && j != columns->observable && j != columns->value &&
-            j != columns->sigma)
+            j != columns->sigma && j != columns->censored)
             say_unused(reader, path, j, nearest_name(csv_column_name(reader, j), names, sizeof names / sizeof *names));
     return STATUS_OK;
 }
@@ -83,6 +85,21 @@ static enum status find_observable(const struct csv_reader *reader, size_t colum
                      near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
+/* 0, 1 and -1 as Monolix and nlmixr have them in CENS, or words; nothing is none. */
+static enum status find_censored(const struct csv_reader *reader, size_t column, int8_t *censored, struct error *error)
+{
+    static const struct { const char *word; int8_t side; } words[] = {
+        {"", 0}, {"0", 0}, {"none", 0}, {"1", 1}, {"left", 1}, {"-1", -1}, {"right", -1}};
+    const char *field = csv_field(reader, column);
+    for (size_t k = 0; k < sizeof words / sizeof *words; k++)
+        if (!strcasecmp(field, words[k].word)) {
+            *censored = words[k].side;
+            return STATUS_OK;
+        }
+    return csv_fault(reader, column, error, "'%.40s' is not one of 0 or none, 1 or left (the measurement lies below its "
+                     "value), -1 or right (above it)", field);
+}
+
 static enum status read_row(const struct csv_reader *reader, const struct measurement_columns *columns,
                             const struct model *model, struct import_rows *rows, struct error *error)
 {
@@ -101,6 +118,8 @@ static enum status read_row(const struct csv_reader *reader, const struct measur
         status = csv_number(reader, columns->sigma, &row.sigma, error);
     if (!status && !isnan(row.sigma) && !(row.sigma > 0 && isfinite(row.sigma)))
         status = csv_fault(reader, columns->sigma, error, "sigma must be above 0 (leave it empty if it is not known)");
+    if (!status && columns->censored != CSV_NO_COLUMN)
+        status = find_censored(reader, columns->censored, &row.censored, error);
     if (!status)
         status = find_observable(reader, columns->observable, model, &row.observable, error);
     if (status)
@@ -117,6 +136,7 @@ static enum status read_row(const struct csv_reader *reader, const struct measur
     if (row.dataset == ID_NO_MEMORY)
         return error_set(error, STATUS_NO_MEMORY, "out of memory for %u datasets", rows->datasets.n);
     rows->has_sigma = rows->has_sigma || !isnan(row.sigma);
+    rows->has_censored = rows->has_censored || row.censored;
     rows->row[rows->n++] = row;
     return STATUS_OK;
 }

@@ -34,6 +34,17 @@ static void print_notes(const struct run_summary *summary)
                     summary->by_note[bit] == 1 ? "fit" : "fits");
 }
 
+static void print_refits(const struct run_summary *summary)
+{
+    for (int i = LIMIT_none + 1; i < N_LIMIT; i++)
+        if (summary->by_limit[i])
+            fprintf(stderr, "  profiles: %llu %s %s: %s\n", (unsigned long long)summary->by_limit[i],
+                    summary->by_limit[i] == 1 ? "side" : "sides", limit_name(i), limit_meaning(i));
+    if (summary->n_replicate)
+        fprintf(stderr, "  bootstrap: %llu replicates, %llu failed\n", (unsigned long long)summary->n_replicate,
+                (unsigned long long)summary->n_replicate_failed);
+}
+
 static void print_text(const struct run_summary *summary, const struct run_options *options)
 {
     uint64_t n_failed = run_summary_n_failed(summary);
@@ -43,6 +54,7 @@ static void print_text(const struct run_summary *summary, const struct run_optio
             (unsigned long long)n_failed);
     print_failures(summary, terminal_color(stderr, options->color));
     print_notes(summary);
+    print_refits(summary);
     if (!summary->already_complete)
         fprintf(stderr, "  %llu evaluations, %llu integrator steps, %.3g s of computing\n",
                 (unsigned long long)summary->n_evaluation, (unsigned long long)summary->n_step, summary->fit_seconds);
@@ -78,6 +90,17 @@ static void print_json(const struct run_summary *summary, const struct run_optio
             json_unsigned(&json, summary->by_note[bit]);
         }
     json_object_end(&json);
+    json_key(&json, "profile_sides");
+    json_object_begin(&json);
+    for (int i = LIMIT_none + 1; i < N_LIMIT; i++) {
+        json_key(&json, limit_name(i));
+        json_unsigned(&json, summary->by_limit[i]);
+    }
+    json_object_end(&json);
+    json_key(&json, "replicates");
+    json_unsigned(&json, summary->n_replicate);
+    json_key(&json, "replicates_failed");
+    json_unsigned(&json, summary->n_replicate_failed);
     json_key(&json, "evaluations");
     json_unsigned(&json, summary->n_evaluation);
     json_key(&json, "steps");

@@ -10,14 +10,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { ROWS_AT_ONCE = 1024 };
+
 struct show_options {
     bool json;
+    const char *id;
     int color;
 };
 
 static const char *const when_words[] = {"auto", "always", "never", NULL};
 
 static const struct option table[] = {
+    {.name = "id", .kind = OPTION_STRING, .metavar = "ID", .offset = offsetof(struct show_options, id),
+     .help = "of a result: this dataset in detail: standard errors, intervals, correlations, directions, criteria"},
     {.name = "json", .kind = OPTION_FLAG, .offset = offsetof(struct show_options, json),
      .help = "print JSON instead of text"},
     {.name = "color", .kind = OPTION_CHOICE, .offset = offsetof(struct show_options, color), .choice = when_words,
@@ -26,35 +31,68 @@ static const struct option table[] = {
 
 static struct option_table show_table(void) { return OPTION_TABLE(table); }
 
-/* What is in a file of somebody else's must not steer the terminal. JSON escapes it. */
-static enum status show_text(const struct problem_info *problem, const struct result_info *result,
-                             const struct show_summary *summary, struct error *error)
-{
-    char *text = NULL;
-    size_t n = 0;
-    FILE *memory = open_memstream(&text, &n);
-    if (memory && problem)
-        show_problem_text(memory, problem);
-    if (memory && result)
-        show_result_text(memory, result, summary);
-    bool failed = !memory || ferror(memory);
-    failed = (memory && fclose(memory)) || failed;
-    if (!failed)
-        terminal_put(stdout, text, n);
-    free(text);
-    return failed ? error_set(error, STATUS_NO_MEMORY, "out of memory for what is to be shown") : STATUS_OK;
-}
-
-static enum status show_result(struct result *result, bool json, struct error *error)
+static enum status show_result(struct result *result, bool json, FILE *out, struct error *error)
 {
     struct show_summary summary = {.n_fit = 0};
     enum status status = show_summarise(result, &summary, error);
     if (!status)
-        status = json ? STATUS_OK : show_text(NULL, result_info(result), &summary, error);
-    if (!status && json)
-        show_result_json(stdout, result_info(result), &summary);
+        (json ? show_result_json : show_result_text)(out, result_info(result), &summary);
     show_summary_fini(&summary);
     return status;
+}
+
+/* The block's row of this id; block.n: it is not there. */
+static enum status find_fit(struct result *result, const char *id, struct result_block *block, size_t *row, struct error *error)
+{
+    const struct result_info *info = result_info(result);
+    for (uint64_t first = 0; first < info->n_fit; first += block->n) {
+        enum status status = result_read(result, block, first, ROWS_AT_ONCE, error);
+        if (status || block->n == 0)
+            return status;
+        for (*row = 0; *row < block->n; ++*row)
+            if (!strcmp(block->id[*row], id))
+                return STATUS_OK;
+    }
+    return error_set(error, STATUS_USAGE, "%s: has no dataset '%s'", info->path, id);
+}
+
+static enum status show_fit(struct result *result, const struct show_options *options, FILE *out, struct error *error)
+{
+    struct result_block block = {0};
+    size_t row = 0, n = result_info(result)->n_parameter;
+    size_t n_pair = fit_column_width(FIT_COLUMN_COVARIANCE, n);
+    double *scratch = calloc((n_pair > n ? n_pair : n) + 1, sizeof *scratch);
+    enum status status = scratch ? find_fit(result, options->id, &block, &row, error)
+                                 : error_set(error, STATUS_NO_MEMORY, "out of memory for %zu parameters", n);
+    if (!status && options->json)
+        show_fit_json(out, result, block.id[row], &block.record[row], scratch);
+    else if (!status)
+        show_fit_text(out, result_info(result), block.id[row], &block.record[row], scratch);
+    result_block_fini(&block);
+    free(scratch);
+    return status;
+}
+
+/* What is in a file of somebody else's must not steer the terminal: text is gathered and filtered. JSON escapes it. */
+struct page {
+    FILE *file;
+    char *text;
+    size_t n;
+};
+
+static FILE *page_open(struct page *page)
+{
+    return page->file = open_memstream(&page->text, &page->n);
+}
+
+static bool page_close(struct page *page)
+{
+    bool good = !ferror(page->file);
+    good = !fclose(page->file) && good;
+    if (good)
+        terminal_put(stdout, page->text, page->n);
+    free(page->text);
+    return good;
 }
 
 /* A file may be a problem, a result, or a problem that holds its result (--in-place). */
@@ -63,25 +101,31 @@ static int show(const char *path, const struct show_options *options)
     struct error error = {.status = STATUS_OK}, problem_error = {.status = STATUS_OK};
     struct result *result = NULL;
     struct problem *problem = NULL;
-    enum status shown = STATUS_OK, status = result_open(&result, path, &error);
+    struct page page = {.file = NULL};
+    enum status status = result_open(&result, path, &error);
     if (status != STATUS_SYSTEM && problem_open(&problem, path, &problem_error)) {
         problem_close(problem);
         problem = NULL;
     }
-    if (problem && !options->json)
-        shown = show_text(problem_info(problem), NULL, NULL, &problem_error);
-    if (problem && !result && options->json)
-        show_problem_json(stdout, problem_info(problem));
-    if (problem && result && !options->json)
-        fputc('\n', stdout);
-    if (result)
-        status = show_result(result, options->json, &error);
-    else if (problem)
-        status = shown;
-    else if (status != STATUS_SYSTEM && !strstr(problem_error.message, "is a result file"))
-        error = problem_error; /* it does not claim to be a result */
-    if (status && status == shown)
-        error = problem_error;
+    FILE *out = options->json ? stdout : page_open(&page);
+    if (!out) {
+        status = error_set(&error, STATUS_NO_MEMORY, "out of memory for what is to be shown");
+    } else if (!result && !problem) {
+        if (status != STATUS_SYSTEM && !strstr(problem_error.message, "is a result file"))
+            error = problem_error; /* it does not claim to be a result */
+    } else if (options->id) {
+        status = result ? show_fit(result, options, out, &error)
+                        : error_set(&error, STATUS_USAGE, "%s: is a problem file without results: --id looks into a result",
+                                    path);
+    } else {
+        if (problem && (!result || !options->json))
+            (options->json ? show_problem_json : show_problem_text)(out, problem_info(problem));
+        if (problem && result && !options->json)
+            fputc('\n', out);
+        status = result ? show_result(result, options->json, out, &error) : STATUS_OK;
+    }
+    if (page.file && !page_close(&page) && !status)
+        status = error_set(&error, STATUS_NO_MEMORY, "out of memory for what is to be shown");
     problem_close(problem);
     result_close(result);
     return status ? message_error(&error, (enum when)options->color) : command_close_output(0);
@@ -116,9 +160,9 @@ static int run(int argc, char **argv)
 
 const struct command command_show = {
     .name = "show", .synopsis = "FILE.h5", .summary = "what is in a problem or result file; how a run went",
-    .example = "stiffit show wells.result.h5",
+    .example = "stiffit show wells.result.h5\nstiffit show wells.result.h5 --id A7",
     .description =
-        "Of a problem: its model, datasets, parameters and options. Of a result: how many fits converged, the others grouped "
-        "by status and message with a few of their ids, the distribution of each parameter, the slowest datasets, and where "
-        "the result comes from.",
+        "Of a problem: its model, datasets, parameters and options. Of a result: how many fits converged by which test, the "
+        "others grouped by status and message with a few of their ids, the distribution of each parameter, what the data do "
+        "not know, the slowest datasets, and where the result comes from; or one dataset in detail.",
     .table = show_table, .run = run};

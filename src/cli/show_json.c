@@ -67,6 +67,42 @@ static void put_spread(struct json *json, const struct show_spread *spread)
     put_number(json, "median", spread->median);
     put_number(json, "q75", spread->q75);
     put_number(json, "max", spread->max);
+    json_key(json, "histogram");
+    json_object_begin(json);
+    put_text(json, "axis", spread->is_log ? "log" : "lin");
+    put_number(json, "from", spread->low);
+    put_number(json, "to", spread->high);
+    json_key(json, "fits");
+    json_array_begin(json);
+    for (int i = 0; i < SHOW_N_BIN; i++)
+        json_unsigned(json, spread->bin[i]);
+    json_array_end(json);
+    json_object_end(json);
+}
+
+static void put_examples(struct json *json, const struct show_examples *fits)
+{
+    put_count(json, "fits", fits->n);
+    json_key(json, "examples");
+    json_array_begin(json);
+    for (int k = 0; k < SHOW_N_EXAMPLE && fits->id[k][0]; k++)
+        json_string(json, fits->id[k]);
+    json_array_end(json);
+}
+
+static void put_flat(struct json *json, const struct result_info *info, const struct show_summary *summary)
+{
+    char text[400];
+    put_count(json, "fits_with_flat_directions", summary->n_fit_flat);
+    json_key(json, "flat_directions");
+    json_array_begin(json);
+    for (size_t i = 0; i < summary->n_flat; i++) {
+        json_object_begin(json);
+        put_text(json, "combination", show_combination_text(info, summary->flat[i].weight, text, sizeof text));
+        put_examples(json, &summary->flat[i].fits);
+        json_object_end(json);
+    }
+    json_array_end(json);
 }
 
 static void put_counts(struct json *json, const struct show_summary *summary)
@@ -78,11 +114,16 @@ static void put_counts(struct json *json, const struct show_summary *summary)
     for (int i = 0; i < N_OUTCOME; i++)
         put_count(json, outcome_name((enum outcome)i), summary->by_outcome[i]);
     json_object_end(json);
+    json_key(json, "stopping_test");
+    json_object_begin(json);
+    for (int i = 1; i < N_STOP; i++)
+        put_count(json, stop_name(i), summary->by_stop[i]);
+    json_object_end(json);
     json_key(json, "notes");
     json_object_begin(json);
     for (int bit = 0; bit < 32; bit++)
         if (note_name(bit))
-            put_count(json, note_name(bit), summary->by_note[bit]);
+            put_count(json, note_name(bit), summary->by_note[bit].n);
     json_object_end(json);
     json_key(json, "failures");
     json_array_begin(json);
@@ -91,12 +132,7 @@ static void put_counts(struct json *json, const struct show_summary *summary)
         json_object_begin(json);
         put_text(json, "status", outcome_name(group->outcome));
         put_text(json, "message", group->message);
-        put_count(json, "fits", group->n);
-        json_key(json, "examples");
-        json_array_begin(json);
-        for (int k = 0; k < SHOW_N_EXAMPLE && group->example[k][0]; k++)
-            json_string(json, group->example[k]);
-        json_array_end(json);
+        put_examples(json, &group->fits);
         json_object_end(json);
     }
     json_array_end(json);
@@ -114,6 +150,12 @@ static void put_parameters(struct json *json, const struct result_info *info, co
         put_spread(json, &summary->parameter[j]);
         put_count(json, "at_lower", summary->parameter[j].n_at_lower);
         put_count(json, "at_upper", summary->parameter[j].n_at_upper);
+        put_number(json, "relative_error", summary->parameter[j].error);
+        json_key(json, "error_missing");
+        json_object_begin(json);
+        for (int k = 1; k < N_LACK; k++)
+            put_count(json, lack_name(k), summary->parameter[j].n_lack[k]);
+        json_object_end(json);
         json_object_end(json);
     }
     json_array_end(json);
@@ -153,6 +195,7 @@ void show_result_json(FILE *file, const struct result_info *info, const struct s
     put_text(&json, "kind", "result");
     put_counts(&json, summary);
     put_parameters(&json, info, summary);
+    put_flat(&json, info, summary);
     put_slowest(&json, summary);
     json_key(&json, "provenance");
     json_object_begin(&json);

@@ -1,4 +1,4 @@
-/* One pass over a result: counts, groups of failures, the slowest fits, quartiles.
+/* One pass over a result: counts, groups of failures, the slowest fits, and the numbers that spreads are made of.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/show.h"
 
@@ -30,6 +30,13 @@ static bool alike(const char *a, const char *b)
     return !*a && !*b;
 }
 
+void show_add_example(struct show_examples *examples, const char *id)
+{
+    if (examples->n < SHOW_N_EXAMPLE)
+        snprintf(examples->id[examples->n], SHOW_ID_LENGTH, "%s", id);
+    examples->n++;
+}
+
 static void add_to_group(struct show_summary *summary, const char *id, enum outcome outcome, const char *message)
 {
     struct show_group *group = NULL;
@@ -45,9 +52,7 @@ static void add_to_group(struct show_summary *summary, const char *id, enum outc
         group->outcome = outcome;
         snprintf(group->message, sizeof group->message, "%s", message);
     }
-    if (group->n < SHOW_N_EXAMPLE)
-        snprintf(group->example[group->n], SHOW_ID_LENGTH, "%s", id);
-    group->n++;
+    show_add_example(&group->fits, id);
 }
 
 static void add_slow(struct show_summary *summary, const char *id, const struct fit_record *record)
@@ -68,67 +73,70 @@ static void add_slow(struct show_summary *summary, const char *id, const struct 
     slow->outcome = (enum outcome)record->outcome;
 }
 
-static int compare_numbers(const void *left, const void *right)
-{
-    double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
-/* Linear interpolation between order statistics: R's type 7, NumPy's default. */
-static double quantile(const double *sorted, uint64_t n, double share)
-{
-    double place = share * (double)(n - 1);
-    uint64_t low = (uint64_t)place;
-    double weight = place - (double)low;
-    return weight > 0 ? sorted[low] + weight * (sorted[low + 1] - sorted[low]) : sorted[low];
-}
-
-static void spread_of(double *numbers, uint64_t n, struct show_spread *spread)
-{
-    spread->min = spread->q25 = spread->median = spread->q75 = spread->max = NAN;
-    if (n == 0)
-        return;
-    qsort(numbers, n, sizeof *numbers, compare_numbers);
-    spread->min = numbers[0];
-    spread->q25 = quantile(numbers, n, 0.25);
-    spread->median = quantile(numbers, n, 0.5);
-    spread->q75 = quantile(numbers, n, 0.75);
-    spread->max = numbers[n - 1];
-}
-
+/* Column after column of `capacity` numbers: the parameters, the objective, the parameters' relative standard errors. */
 struct sample {
-    double *number; /* column after column: n_parameter + 1 (the objective) of `capacity` */
+    double *number;
     uint64_t capacity, n, every;
 };
 
 static void add_to_sample(struct sample *sample, const struct fit_record *record, size_t n_parameter)
 {
-    for (size_t j = 0; j < n_parameter; j++)
-        sample->number[j * sample->capacity + sample->n] = record->parameter[j];
-    sample->number[n_parameter * sample->capacity + sample->n] = record->objective;
+    double *row = sample->number + sample->n;
+    for (size_t j = 0; j < n_parameter; j++) {
+        row[j * sample->capacity] = record->parameter[j];
+        row[(n_parameter + 1 + j) * sample->capacity] = record->standard_error[j] / fabs(record->parameter[j]);
+    }
+    row[n_parameter * sample->capacity] = record->objective;
     sample->n++;
 }
 
-static void add_fit(struct show_summary *summary, struct sample *sample, size_t n_parameter, uint64_t row, const char *id,
-                    const char *message, const struct fit_record *record)
+static void add_success(struct show_summary *summary, const struct result_info *info, const char *id,
+                        const struct fit_record *record, double *scratch)
+{
+    summary->n_success++;
+    summary->by_stop[record->stop < N_STOP ? record->stop : 0]++;
+    for (size_t j = 0; j < info->n_parameter; j++) {
+        summary->parameter[j].n_at_lower += record->at_bound[j] < 0;
+        summary->parameter[j].n_at_upper += record->at_bound[j] > 0;
+        summary->parameter[j].n_lack[record->lack[j] < N_LACK ? record->lack[j] : 0]++;
+    }
+    show_add_flat(summary, info, id, record, scratch);
+}
+
+static void add_fit(struct show_summary *summary, struct sample *sample, const struct result_info *info, uint64_t row,
+                    const char *id, const char *message, const struct fit_record *record, double *scratch)
 {
     enum outcome outcome = record->outcome < N_OUTCOME ? (enum outcome)record->outcome : OUTCOME_not_run;
     summary->by_outcome[outcome]++;
     summary->seconds += record->seconds;
     for (int bit = 0; bit < 32; bit++)
-        summary->by_note[bit] += record->notes >> bit & 1;
+        if (record->notes >> bit & 1)
+            show_add_example(&summary->by_note[bit], id);
     add_slow(summary, id, record);
     if (!outcome_is_success(outcome)) {
         add_to_group(summary, id, outcome, message);
         return;
     }
-    summary->n_success++;
-    for (size_t j = 0; j < n_parameter; j++) {
-        summary->parameter[j].n_at_lower += record->at_bound[j] < 0;
-        summary->parameter[j].n_at_upper += record->at_bound[j] > 0;
-    }
+    add_success(summary, info, id, record, scratch);
     if (row % sample->every == 0 && sample->n < sample->capacity)
-        add_to_sample(sample, record, n_parameter);
+        add_to_sample(sample, record, info->n_parameter);
+}
+
+static void fill_spreads(struct show_summary *summary, const struct sample *sample, const struct result_info *info)
+{
+    size_t n_parameter = info->n_parameter;
+    summary->n_sampled = sample->n;
+    for (size_t j = 0; j < n_parameter; j++) {
+        bool is_log = info->parameter_scale && strncmp(info->parameter_scale[j], "log", 3) == 0;
+        show_spread_fill(&summary->parameter[j], sample->number + j * sample->capacity, sample->n, is_log);
+        double *errors = sample->number + (n_parameter + 1 + j) * sample->capacity;
+        uint64_t n = 0;
+        for (uint64_t i = 0; i < sample->n; i++)
+            if (isfinite(errors[i]))
+                errors[n++] = errors[i];
+        summary->parameter[j].error = show_median(errors, n);
+    }
+    show_spread_fill(&summary->objective, sample->number + n_parameter * sample->capacity, sample->n, true);
 }
 
 enum status show_summarise(struct result *result, struct show_summary *summary, struct error *error)
@@ -139,26 +147,27 @@ enum status show_summarise(struct result *result, struct show_summary *summary, 
     struct result_block block = {0};
     enum status status = STATUS_OK;
     memset(summary, 0, sizeof *summary);
-    while (info->n_fit / sample.every > max_number / (n_parameter + 1))
+    while (info->n_fit / sample.every > max_number / (2 * n_parameter + 1))
         sample.every++;
     sample.capacity = info->n_fit / sample.every + 1;
     summary->n_fit = info->n_fit;
     summary->parameter = calloc(n_parameter + 1, sizeof *summary->parameter);
-    sample.number = malloc(sample.capacity * (n_parameter + 1) * sizeof(double));
-    if (!summary->parameter || !sample.number) {
+    summary->weights = calloc((SHOW_N_FLAT + 1) * (n_parameter + 1), sizeof *summary->weights);
+    sample.number = malloc(sample.capacity * (2 * n_parameter + 1) * sizeof(double));
+    if (!summary->parameter || !summary->weights || !sample.number) {
         status = error_set(error, STATUS_NO_MEMORY, "out of memory for %llu fits", (unsigned long long)info->n_fit);
         goto done;
     }
+    result_ignore(result, FIT_COLUMN_COVARIANCE); /* by far the largest, and not shown */
     for (uint64_t first = 0; first < info->n_fit; first += block.n) {
         if ((status = result_read(result, &block, first, ROWS_AT_ONCE, error)) || block.n == 0)
             break;
         for (size_t i = 0; i < block.n; i++)
-            add_fit(summary, &sample, n_parameter, first + i, block.id[i], block.reason[i], &block.record[i]);
+            add_fit(summary, &sample, info, first + i, block.id[i], block.reason[i], &block.record[i],
+                    summary->weights + SHOW_N_FLAT * n_parameter);
     }
-    summary->n_sampled = sample.n;
-    for (size_t j = 0; !status && j <= n_parameter; j++)
-        spread_of(sample.number + j * sample.capacity, sample.n,
-                  j < n_parameter ? &summary->parameter[j] : &summary->objective);
+    if (!status)
+        fill_spreads(summary, &sample, info);
 done:
     result_block_fini(&block);
     free(sample.number);
@@ -168,5 +177,7 @@ done:
 void show_summary_fini(struct show_summary *summary)
 {
     free(summary->parameter);
+    free(summary->weights);
     summary->parameter = NULL;
+    summary->weights = NULL;
 }

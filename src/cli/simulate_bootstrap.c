@@ -191,6 +191,18 @@ static enum status write_all(struct bootstrap *bootstrap, struct error *error)
     return status ? status : problem_writer_finish(bootstrap->writer, error);
 }
 
+/* The new file would lose these, and be another problem. */
+static enum status refuse_unkept(const struct bootstrap *bootstrap, struct error *error)
+{
+    const struct problem *problem = bootstrap->fitted.problem;
+    bool has_priors = problem_prior(problem) != NULL;
+    if (!has_priors && problem_n_censored(problem) == 0)
+        return STATUS_OK;
+    return error_set(error, STATUS_BAD_PROBLEM, "%s: has %s, which a file of resampled data does not keep",
+                     problem_info(problem)->path, has_priors ? "priors (/parameters/prior)"
+                                                             : "censored measurements (/measurements/censored)");
+}
+
 enum status simulate_bootstrap(const struct simulate_options *options, struct error *error)
 {
     struct bootstrap bootstrap = {.options = options};
@@ -202,6 +214,8 @@ enum status simulate_bootstrap(const struct simulate_options *options, struct er
         message_say("note: this is not the very model that was fitted (its bytes differ)");
     if (!status)
         status = find_dataset(&bootstrap, error);
+    if (!status)
+        status = refuse_unkept(&bootstrap, error);
     if (!status) {
         const struct problem_block *block = bootstrap.data.block;
         size_t first = block->row[bootstrap.data.row];

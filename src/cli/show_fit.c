@@ -1,0 +1,178 @@
+/* One fit in words: what a paper's table and its referee want to know.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/show_text.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { CORRELATION_MOST = 20, EIGENVALUES_MOST = 10 };
+
+bool show_correlation(const struct result_info *info, const struct fit_record *record, double *correlation)
+{
+    size_t n = info->n_parameter;
+    bool any = false;
+    if (!record->covariance)
+        return false;
+    for (size_t c = 0; c < n; c++)
+        for (size_t d = 0; d < n; d++) {
+            double product = record->covariance[c + c * n] * record->covariance[d + d * n];
+            correlation[d + c * n] = c == d && product > 0 ? 1 : record->covariance[d + c * n] / sqrt(product);
+            any = any || isfinite(correlation[d + c * n]);
+        }
+    return any;
+}
+
+static void print_head(FILE *file, const struct result_info *info, const char *id, const struct fit_record *record)
+{
+    enum outcome outcome = (enum outcome)record->outcome;
+    fprintf(file, "%s: %s", id, outcome_name(outcome));
+    if (outcome_is_success(outcome) && record->stop != STOP_none)
+        fprintf(file, ": %s", stop_meaning(record->stop));
+    if (!outcome_is_success(outcome))
+        fprintf(file, ": %s", record->reason[0] ? record->reason : outcome_meaning(outcome));
+    fputs("\n  ", file);
+    if (record->optimizer != OPTIMIZER_none)
+        fprintf(file, "%s, derivatives %s; ", optimizer_name(record->optimizer), gradient_name(record->gradient));
+    fprintf(file, "%lld iterations, %lld evaluations, %lld steps, %.3g s\n", (long long)record->n_iteration,
+            (long long)record->n_evaluation, (long long)record->n_step, record->seconds);
+    if (info->identity.n_start > 1)
+        fprintf(file, "  best of %u starts: number %u; %lld ended at the same optimum\n", (unsigned)info->identity.n_start,
+                (unsigned)record->start, (long long)record->n_same_optimum);
+}
+
+static void print_row(FILE *file, const struct result_info *info, const struct fit_record *record, size_t j, int width)
+{
+    char text[100];
+    double p = record->parameter[j], error = record->standard_error[j];
+    fprintf(file, "  %-*s %13.6g ", width, show_label(info, j, text, sizeof text), p);
+    if (isfinite(error))
+        fprintf(file, error < fabs(p) ? "%11.3g %9.2g %%   %.6g ... %.6g" : "%11.3g %9.0f %%   %.6g ... %.6g", error,
+                100 * error / fabs(p), record->interval_lower[j], record->interval_upper[j]);
+    else if (record->lack[j] == LACK_not_run) /* results of the first version have none */
+        fprintf(file, "%11s", "-");
+    else if (record->lack[j] != LACK_none)
+        fprintf(file, "%11s %9s     %s", "-", "", lack_meaning(record->lack[j]));
+    if (record->at_bound[j])
+        fprintf(file, "  (at its %s bound)", record->at_bound[j] < 0 ? "lower" : "upper");
+    fputc('\n', file);
+}
+
+/* Intervals that were asked for. */
+static void print_intervals(FILE *file, const struct result_info *info, const char *what, const double *lower,
+                            const double *upper, int width)
+{
+    bool headed = false;
+    for (size_t j = 0; j < info->n_parameter && lower && upper; j++) {
+        if (isnan(lower[j]) && isnan(upper[j]))
+            continue;
+        fprintf(file, "%s  %-*s %.6g ... %.6g\n", headed ? "" : what, width, info->parameter_name[j], lower[j], upper[j]);
+        headed = true;
+    }
+}
+
+/* One side; why it is no crossing of the threshold is said. */
+static void print_side(FILE *file, const char *join, double limit, uint8_t status)
+{
+    if (status == LIMIT_found || status == LIMIT_none)
+        fprintf(file, "%s%.6g", join, limit);
+    else
+        fprintf(file, "%s%.6g (%s)", join, limit, limit_meaning(status));
+}
+
+static void print_profiles(FILE *file, const struct result_info *info, const struct fit_record *record, int width)
+{
+    bool headed = false;
+    for (size_t j = 0; j < info->n_parameter && record->profile_lower_status && record->profile_upper_status; j++) {
+        if (record->profile_lower_status[j] == LIMIT_none && record->profile_upper_status[j] == LIMIT_none)
+            continue;
+        fprintf(file, "%s  %-*s", headed ? "" : "\nFrom profile likelihoods\n", width, info->parameter_name[j]);
+        print_side(file, " ", record->profile_lower[j], record->profile_lower_status[j]);
+        print_side(file, " ... ", record->profile_upper[j], record->profile_upper_status[j]);
+        fputc('\n', file);
+        headed = true;
+    }
+}
+
+static void print_parameters(FILE *file, const struct result_info *info, const struct fit_record *record)
+{
+    int width = show_label_width(info);
+    fprintf(file, "\n  %-*s %13s %11s %11s   %s\n", width, "", "best fit", "std. error", "relative", "95 % interval");
+    for (size_t j = 0; j < info->n_parameter; j++)
+        print_row(file, info, record, j, width);
+    print_profiles(file, info, record, width);
+    print_intervals(file, info, "\nFrom the bootstrap (studentised)\n", record->bootstrap_lower, record->bootstrap_upper,
+                    width);
+}
+
+static void print_correlation(FILE *file, const struct result_info *info, const double *correlation)
+{
+    size_t n = info->n_parameter;
+    int width = show_label_width(info);
+    if (n > CORRELATION_MOST) {
+        fprintf(file, "\nCorrelation: of %zu parameters, see --json\n", n);
+        return;
+    }
+    fputs("\nCorrelation\n", file);
+    for (size_t c = 0; c < n; c++) {
+        if (isnan(correlation[c + c * n]))
+            continue;
+        fprintf(file, "  %-*.*s", width, width, info->parameter_name[c]);
+        for (size_t d = 0; d <= c; d++)
+            if (!isnan(correlation[d + d * n]))
+                fprintf(file, " %6.3f", correlation[d + c * n]);
+        fputc('\n', file);
+    }
+}
+
+static void print_quality(FILE *file, const struct result_info *info, const struct fit_record *record)
+{
+    fprintf(file, "\n  objective %.10g (%s)\n", record->objective, show_objective_text(info->objective_kind));
+    if (!isnan(record->chi_square))
+        fprintf(file, "  chi-square %.6g, degrees of freedom %lld, residual standard error %.6g, R squared %.6g\n",
+                record->chi_square, (long long)record->n_freedom, record->residual_error, record->r_squared);
+    if (!isnan(record->aic))
+        fprintf(file, "  AIC %.6g, AICc %.6g, BIC %.6g\n", record->aic, record->aicc, record->bic);
+    if (!isnan(record->tight_change))
+        fprintf(file, "  certificate: with a tenth of the tolerances the objective changes by %.2g, and a step could lower it "
+                "by %.2g: %s\n", record->tight_change, record->tight_decrease,
+                record->notes & NOTE_not_certified ? "NOT the same optimum" : "the same optimum");
+}
+
+/* `weight` has n_parameter. */
+static void print_directions(FILE *file, const struct result_info *info, const struct fit_record *record, double *weight)
+{
+    char text[400];
+    size_t n = 0;
+    while (n < info->n_parameter && !isnan(record->eigenvalue[n]))
+        n++;
+    if (n == 0)
+        return;
+    fputs("\n  eigenvalues of the information, on the optimiser's scales:", file);
+    size_t ends = n > EIGENVALUES_MOST ? EIGENVALUES_MOST / 2 : n;
+    for (size_t i = 0; i < n; i++)
+        if (i < ends || i >= n - ends)
+            fprintf(file, "%s %.3g", ends < n && i == n - ends ? " ..." : "", record->eigenvalue[i]);
+    if (show_combination(info, record, weight))
+        fprintf(file, "\n  %s direction: %s", record->n_flat > 0 ? "flat" : "flattest",
+                show_combination_text(info, weight, text, sizeof text));
+    fputc('\n', file);
+    if (record->n_flat > 0)
+        fprintf(file, "  (%lld flat: to move along it changes no prediction that the data could tell)\n",
+                (long long)record->n_flat);
+}
+
+void show_fit_text(FILE *file, const struct result_info *info, const char *id, const struct fit_record *record,
+                   double *scratch)
+{
+    print_head(file, info, id, record);
+    if (isnan(record->objective))
+        return;
+    print_parameters(file, info, record);
+    print_quality(file, info, record);
+    print_directions(file, info, record, scratch);
+    if (show_correlation(info, record, scratch))
+        print_correlation(file, info, scratch);
+    for (int bit = 0, n = 0; bit < 32; bit++)
+        if (record->notes >> bit & 1 && note_meaning(bit))
+            fprintf(file, "%s  %s\n", n++ ? "" : "\nNotes\n", note_meaning(bit));
+}

@@ -1,0 +1,220 @@
+/* A result in words: a page to act on.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/show_text.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LABEL_MOST = 30, ROWS_MOST = 100 };
+
+static int longest(const char *const *names, size_t n, int least)
+{
+    for (size_t i = 0; i < n; i++)
+        if (names[i] && (int)strlen(names[i]) > least)
+            least = (int)strlen(names[i]);
+    return least < 40 ? least : 40;
+}
+
+static unsigned long long count(uint64_t n) { return n; }
+
+static void print_examples(FILE *file, const struct show_examples *fits)
+{
+    fputs("e.g.", file);
+    for (int k = 0; k < SHOW_N_EXAMPLE && fits->id[k][0]; k++)
+        fprintf(file, "%s %s", k ? "," : "", fits->id[k]);
+    fputc('\n', file);
+}
+
+static void print_outcomes(FILE *file, const struct show_summary *summary)
+{
+    fprintf(file, "  %-14s %10llu\n", outcome_name(OUTCOME_converged), count(summary->by_outcome[OUTCOME_converged]));
+    for (int i = STOP_none + 1; i < N_STOP; i++)
+        if (summary->by_stop[i])
+            fprintf(file, "    %-12s %10llu  %s\n", stop_name(i), count(summary->by_stop[i]), stop_meaning(i));
+    for (size_t i = 0; i < summary->n_group; i++) {
+        const struct show_group *group = &summary->group[i];
+        fprintf(file, "  %-14s %10llu  %s\n%29s", outcome_name(group->outcome), count(group->fits.n),
+                group->message[0] ? group->message : outcome_meaning(group->outcome), "");
+        print_examples(file, &group->fits);
+    }
+    if (summary->n_other)
+        fprintf(file, "  %-14s %10llu\n", "others", count(summary->n_other));
+}
+
+const char *show_label(const struct result_info *info, size_t j, char *text, size_t size)
+{
+    const char *unit = info->parameter_unit ? info->parameter_unit[j] : NULL;
+    snprintf(text, size, "%s%s%s%s", info->parameter_name[j], unit && *unit ? " [" : "", unit && *unit ? unit : "",
+             unit && *unit ? "]" : "");
+    return text;
+}
+
+int show_label_width(const struct result_info *info)
+{
+    int width = 9;
+    char text[100];
+    for (size_t j = 0; j < info->n_parameter; j++) {
+        int length = (int)strlen(show_label(info, j, text, sizeof text));
+        width = length > width ? length : width;
+    }
+    return width < LABEL_MOST ? width : LABEL_MOST;
+}
+
+/* Whether the terminal, as far as the environment tells, shows more than ASCII. */
+static bool has_blocks(void)
+{
+    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *value = getenv(names[i]);
+        if (value && *value)
+            return strstr(value, "UTF-8") || strstr(value, "utf8") || strstr(value, "utf-8");
+    }
+    return false;
+}
+
+static void print_histogram(FILE *file, const struct show_spread *spread)
+{
+    static const char *const ascii[] = {" ", ".", ".", ":", ":", "+", "+", "#", "#"};
+    static const char *const blocks[] = {" ", "\xe2\x96\x81", "\xe2\x96\x82", "\xe2\x96\x83", "\xe2\x96\x84",
+                                         "\xe2\x96\x85", "\xe2\x96\x86", "\xe2\x96\x87", "\xe2\x96\x88"};
+    uint64_t most = 0;
+    for (int i = 0; i < SHOW_N_BIN; i++)
+        most = spread->bin[i] > most ? spread->bin[i] : most;
+    fprintf(file, "%10.4g %c", spread->low, spread->is_cut ? '<' : '|');
+    for (int i = 0; i < SHOW_N_BIN; i++) { /* what is there is seen */
+        uint64_t n = spread->bin[i];
+        int height = n ? 1 + (int)(7.999 * (double)(n - 1) / (double)(most > 1 ? most - 1 : 1)) : 0;
+        fputs((has_blocks() ? blocks : ascii)[height], file);
+    }
+    fprintf(file, "%c %-10.4g", spread->is_cut ? '>' : '|', spread->high);
+}
+
+static void print_spread(FILE *file, const char *name, int width, const struct show_spread *spread, bool histogram)
+{
+    char error[20] = "";
+    if (isfinite(spread->error) && spread->error > 0)
+        snprintf(error, sizeof error, spread->error < 1 ? "%.2g %%" : "%.0f %%", 100 * spread->error);
+    fprintf(file, "  %-*s %11.5g %11.5g %11.5g %9s ", width, name, spread->q25, spread->median, spread->q75, error);
+    if (histogram)
+        print_histogram(file, spread);
+    fputc('\n', file);
+}
+
+static void print_remark(FILE *file, const struct result_info *info, size_t j, uint64_t n, const char *what, bool *headed)
+{
+    if (n == 0)
+        return;
+    fprintf(file, "%s  %10llu  %s %s\n", *headed ? "" : "\nParameters that need a look\n", count(n), info->parameter_name[j],
+            what);
+    *headed = true;
+}
+
+static void print_parameters(FILE *file, const struct result_info *info, const struct show_summary *summary)
+{
+    int width = show_label_width(info);
+    char text[100];
+    bool histogram = summary->n_success > 1, headed = false;
+    size_t n_row = info->n_parameter < ROWS_MOST ? info->n_parameter : ROWS_MOST;
+    if (summary->n_success == 0)
+        return;
+    fprintf(file, "\nParameters of the converged fits%s\n  %-*s %11s %11s %11s %9s %s\n",
+            summary->n_sampled < summary->n_success ? " (a regular sample of them)" : "", width, "", "25 %", "median", "75 %",
+            "error", histogram ? "distribution" : "");
+    for (size_t j = 0; j < n_row; j++)
+        print_spread(file, show_label(info, j, text, sizeof text), width, &summary->parameter[j], histogram);
+    if (n_row < info->n_parameter)
+        fprintf(file, "  and %zu more (--json prints all)\n", info->n_parameter - n_row);
+    print_spread(file, "objective", width, &summary->objective, histogram);
+    fprintf(file, "  error: median of standard error / value; objective: %s\n%s", show_objective_text(info->objective_kind),
+            histogram ? "  distribution: logarithmic for scales log and log10; < > leaves out 1 % at each end\n" : "");
+    for (size_t j = 0; j < info->n_parameter; j++) {
+        const struct show_spread *spread = &summary->parameter[j];
+        print_remark(file, info, j, spread->n_at_lower, "is at its lower bound", &headed);
+        print_remark(file, info, j, spread->n_at_upper, "is at its upper bound", &headed);
+        print_remark(file, info, j, spread->n_lack[LACK_flat], "has no standard error: the data do not know it", &headed);
+        print_remark(file, info, j, spread->n_lack[LACK_freedom], "has no standard error: too few measurements", &headed);
+    }
+}
+
+static void print_flat(FILE *file, const struct result_info *info, const struct show_summary *summary)
+{
+    char text[400];
+    if (summary->n_fit_flat == 0)
+        return;
+    fputs("\nFlat directions: to move along one changes no prediction that the data could tell\n", file);
+    for (size_t i = 0; i < summary->n_flat; i++) {
+        const struct show_flat *flat = &summary->flat[i];
+        fprintf(file, "  %10llu  %s   ", count(flat->fits.n), show_combination_text(info, flat->weight, text, sizeof text));
+        print_examples(file, &flat->fits);
+    }
+    if (summary->n_other_flat)
+        fprintf(file, "  %10llu  others\n", count(summary->n_other_flat));
+}
+
+static void print_slow(FILE *file, const struct show_summary *summary)
+{
+    if (summary->n_slow == 0 || summary->n_fit == 1)
+        return;
+    fprintf(file, "\nSlowest (of %.4g s in total)\n  %12s %12s %12s  %-12s %s\n", summary->seconds, "seconds", "evaluations",
+            "steps", "status", "id");
+    for (size_t i = 0; i < summary->n_slow; i++)
+        fprintf(file, "  %12.4g %12lld %12lld  %-12s %s\n", summary->slow[i].seconds,
+                (long long)summary->slow[i].n_evaluation, (long long)summary->slow[i].n_step,
+                outcome_name(summary->slow[i].outcome), summary->slow[i].id);
+}
+
+static void print_notes(FILE *file, const struct show_summary *summary)
+{
+    bool headed = false;
+    for (int bit = 0; bit < 32; bit++) {
+        const struct show_examples *fits = &summary->by_note[bit];
+        if (fits->n == 0 || !note_meaning(bit))
+            continue;
+        fprintf(file, "%s  %10llu  %s\n", headed ? "" : "\nNotes\n", count(fits->n), note_meaning(bit));
+        if (fits->n < summary->n_fit) {
+            fprintf(file, "%14s", "");
+            print_examples(file, fits);
+        }
+        headed = true;
+    }
+}
+
+static void print_provenance(FILE *file, const struct result_info *info)
+{
+    fprintf(file, "\nProvenance\n");
+    int width = longest(info->provenance.name, info->provenance.n, 4);
+    for (size_t i = 0; i < info->provenance.n; i++)
+        if (!strcmp(info->provenance.name[i], "model_source"))
+            fprintf(file, "  %-*s  model text of %zu bytes (--json prints it)\n", width, info->provenance.name[i],
+                    strlen(info->provenance.value[i]));
+        else
+            fprintf(file, "  %-*s  %s\n", width, info->provenance.name[i], info->provenance.value[i]);
+    fprintf(file, "  %-*s  %llu\n", width, "seed", count(info->identity.seed));
+}
+
+const char *show_objective_text(const char *kind)
+{
+    static const char *const names[][2] = {{"half_sum_of_squares", "half the weighted sum of squares"},
+                                           {"negative_log_likelihood", "the negative log-likelihood"},
+                                           {"laplace_loss", "the sum of weighted absolute residuals"},
+                                           {"huber_loss", "the sum of Huber's losses"},
+                                           {"student_loss", "the sum of Student's losses"}};
+    for (size_t i = 0; kind && i < sizeof names / sizeof *names; i++)
+        if (!strcmp(kind, names[i][0]))
+            return names[i][1];
+    return kind ? kind : "unknown";
+}
+
+void show_result_text(FILE *file, const struct result_info *info, const struct show_summary *summary)
+{
+    fprintf(file, "%s: a result of %llu %s\n", info->path, count(summary->n_fit), summary->n_fit == 1 ? "fit" : "fits");
+    print_outcomes(file, summary);
+    print_parameters(file, info, summary);
+    print_flat(file, info, summary);
+    print_notes(file, summary);
+    print_slow(file, summary);
+    if (summary->n_fit > 0)
+        fprintf(file, "\nOne dataset in detail: stiffit show %s --id ID\n", info->path);
+    print_provenance(file, info);
+}
