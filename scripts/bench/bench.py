@@ -3,7 +3,8 @@
 
 SPDX-License-Identifier: BSD-3-Clause
 
-    scripts/bench/bench.py [--strict] [--quick] [WORD ...]   WORD: scipy workers share evaluation text fairness million
+    scripts/bench/bench.py [--strict] [--quick] [WORD ...]   WORD: scipy optimizers workers share evaluation text
+                                                           fairness million
 
 --strict: exit code 1 if a target is missed; without it a missed target is only printed: a loaded machine misses some.
 """
@@ -31,6 +32,7 @@ import model_text  # noqa: E402
 import scipy_loops  # noqa: E402
 import share  # noqa: E402
 import sundials_build  # noqa: E402
+import tolerances  # noqa: E402
 from measure import measure  # noqa: E402
 
 
@@ -66,6 +68,42 @@ class Bench:
                 for apart in loop["objectives_apart"]:
                     print(f"    optima differ at {apart['dataset']}: stiffit {apart['stiffit']:.6g}, SciPy "
                           f"{apart['scipy']:.6g} ({apart['who']})")
+
+    def optimizers(self):
+        print("Default runs: evaluations a fit, fits at the optimum, and fits per second against L-BFGS, one thread:")
+        n = 1000 if not self.quick else 100
+        self.report["optimizers"] = {}
+        for case in (scipy_loops.robertson_case(n), scipy_loops.pinene_case(n)):
+            path = self.tmp / f"optimizers-{case.name}.h5"
+            case.write(path, n)
+            judge = tolerances.Case(case.name, "bench", path)
+            seconds, fits = {}, {}
+            ways = {"default": (), "lbfgs": ("--optimizer", "lbfgs"),
+                    "lbfgs, adjoint gradients": ("--optimizer", "lbfgs", "--gradient", "adjoint")}
+            for _ in range(3 if not self.quick else 1):  # one after the other, so that other load hits all alike
+                for way, args in ways.items():
+                    output = self.tmp / "optimizers.result.h5"
+                    output.unlink(missing_ok=True)
+                    figures = measure([h.STIFFIT, "run", path, "--trust", "-q", "-j", 1, "-o", output, *args],
+                                      self.tmp / "figures.json", env=h.environment())
+                    assert figures["code"] in (0, 1), figures["stderr"]
+                    seconds.setdefault(way, []).append(figures["cpu"])
+                    fits[way] = h.read_fits(output)
+            known = judge.from_points(self.tmp, fits["default"]["parameters"], False)["objective"]
+            report = self.report["optimizers"][case.name] = {"datasets": n}
+            for way, found in fits.items():
+                tight = judge.tight_objective(self.tmp, found["parameters"])
+                report[way] = {"cpu_s": seconds[way], "evaluations": float(np.median(found["evaluations"])),
+                               "converged": int(np.sum(found["status"] == "converged")),
+                               "at_optimum": int(np.sum(tight <= known * (1 + 1e-6)))}
+                ratio = float(np.median([a / b for a, b in zip(seconds[way], seconds["default"])]))
+                report[way]["default_is_faster"] = ratio
+                default = way == "default"
+                self.line(f"{case.name}: {way}: evaluations a fit, median", report[way]["evaluations"],
+                          15 if default else None, at_least=False)
+                self.line(f"{case.name}: {way}: at the optimum, of {n}", report[way]["at_optimum"], n if default else None)
+                if not default:
+                    self.line(f"{case.name}: fits per CPU second, default / {way}", ratio, 3 if way == "lbfgs" else None)
 
     def workers(self):
         print("Two workers against one, Robertson:")
@@ -172,7 +210,7 @@ class Bench:
         os.unlink(h.result_path(self.tmp / "m.h5"))
 
 
-PARTS = ("scipy", "evaluation", "text", "workers", "share", "fairness", "million")
+PARTS = ("scipy", "optimizers", "evaluation", "text", "workers", "share", "fairness", "million")
 
 
 def machine():

@@ -104,8 +104,8 @@ def test_write_errors_and_closed_pipes(tmp):
                           env=environment()) as process:
         process.stdout.readline()
         process.stdout.close()
-        assert process.stderr.read() == b""
-        assert process.wait(60) == 141
+        said = process.stderr.read()
+        assert (process.wait(60), said) == (141, b""), said
 
 
 def test_quiet_progress_and_colour(tmp):

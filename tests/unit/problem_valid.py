@@ -175,3 +175,26 @@ def empty_run(f):
     put(f, "datasets/id", np.array([], dtype=object), dtype=h5py.string_dtype(), maxshape=(None,))
     put(f, "datasets/covariates", np.zeros((0, 2)))
     put(f, "datasets/t0", np.zeros(0))
+
+
+@case("same")
+def nothing_censored(f):
+    put(f, "measurements/censored", np.zeros(6))
+
+
+@case("same")
+def no_priors(f):
+    put(f, "parameters/prior", ["none", "none"])
+    put(f, "parameters/prior_scale", [0.0, np.nan])
+
+
+@case("differs")
+def something_censored(f):
+    put(f, "measurements/censored", np.array([0, 0, 0, 1, 0, -1], "i1"))
+
+
+@case("differs")
+def a_prior(f):
+    put(f, "parameters/prior", ["normal", "none"])
+    put(f, "parameters/prior_location", np.array([[1.0, 0.0]], "f4"))
+    put(f, "parameters/prior_scale", [0.5, 0.0])

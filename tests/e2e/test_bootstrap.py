@@ -1,0 +1,196 @@
+"""Bootstrap refits: the same algorithm in NumPy, the same bits whatever the threads or kills, and coverage.
+
+SPDX-License-Identifier: BSD-3-Clause
+test-timeout: 2400
+"""
+import h5py
+import numpy as np
+from scipy.optimize import least_squares
+
+import helpers as h
+import test_same_bits as same
+from test_profile import decay_residuals
+
+ARGUMENTS = ("--bootstrap", "99", "--profile", "k,A", "--keep-bootstrap", "--keep-profile", "--keep-starts")
+
+
+def tables(path):
+    """Every table beside /fits as bytes."""
+    with h5py.File(path, "r") as f:
+        return {f"{group}/{name}": column[()].tobytes() for group in ("starts", "profiles", "bootstrap") if group in f
+                for name, column in f[group].items()}
+
+
+def all_bytes(path):
+    return same.fits_bytes(path), tables(path)
+
+
+def assert_same(a, b, what):
+    same.assert_same(a[0], b[0], what)
+    assert a[1].keys() == b[1].keys() and all(a[1][name] == b[1][name] for name in a[1]), what
+
+
+def mixed_problem(path, n):
+    h.decay_problem(path, n, noise=0.05)
+    with h5py.File(path, "r+") as f:
+        f["measurements/value"][8 * (n // 2):8 * (n // 2) + 8] = np.nan  # a failed fit among them
+    return path
+
+
+def test_threads(tmp):
+    mixed_problem(tmp / "p.h5", 12)
+    found = {}
+    for threads in (1, 2, 7):
+        h.run(tmp / "p.h5", "-j", threads, "--starts", "2", "--warm-start", "pilot", *ARGUMENTS, "-o", tmp / f"{threads}.h5",
+              code=1)
+        found[threads] = all_bytes(tmp / f"{threads}.h5")
+    assert_same(found[1], found[2], "1 and 2 threads")
+    assert_same(found[1], found[7], "1 and 7 threads")
+    assert found[1][1]["bootstrap/parameters"]
+
+
+def test_killed_among_the_refits_and_resumed(tmp):
+    n = 40
+    mixed_problem(tmp / "p.h5", n)
+    h.run(tmp / "p.h5", *ARGUMENTS, "-o", tmp / "straight.h5", code=1)
+    size, kills, kept = 3000, 0, []
+    for _ in range(3):  # the first among the starts or early refits, the others further on
+        if not same.kill_in_the_middle(tmp / "p.h5", tmp / "killed.h5", size, ARGUMENTS):
+            break
+        kills += 1
+        size = same.journal_bytes(tmp / "killed.h5")
+        kept.append(size)
+        size += 100000
+    assert kills >= 2 and kept[-1] > 40 * 600, kept  # more than all starts take: it was among the refits
+    fits = h.run(tmp / "p.h5", *ARGUMENTS, "-o", tmp / "killed.h5", code=1)
+    assert "resuming" in fits["stderr"], fits["stderr"]
+    assert_same(all_bytes(tmp / "straight.h5"), all_bytes(tmp / "killed.h5"), "straight and killed")
+
+
+def compare(fits, name, estimates, errors, best, error, n):
+    """Means, deviations and quantiles agree within five standard errors of the difference of two Monte Carlo samples."""
+    ours = np.log(name)
+    assert ours.shape == (n, 2)
+    spread = estimates.std(axis=0, ddof=1)
+    m = len(estimates)
+    mean = ours.mean(axis=0) - estimates.mean(axis=0)
+    assert np.all(np.abs(mean) < 5 * spread * np.sqrt(1 / n + 1 / m)), (mean, spread)
+    ratio = ours.std(axis=0, ddof=1) / spread
+    assert np.all(np.abs(np.log(ratio)) < 5 * np.sqrt(0.5 / n + 0.5 / m)), ratio
+    t = np.sort((estimates - best) / errors, axis=0)
+    for i in range(2):
+        low, high = t[int(0.025 * (m + 1)) - 1, i], t[int(0.975 * (m + 1)) - 1, i]
+        expected = best[i] - error[i] * np.array([high, low])
+        found = np.log([fits["bootstrap_lower"][0, i], fits["bootstrap_upper"][0, i]])
+        # a 2.5 % quantile of t of n draws has a standard error of some sqrt(0.025 * 0.975 / n) / density, about 2.7 / sqrt(n)
+        # for a normal one, twice that for Student's with 6 degrees of freedom
+        assert np.all(np.abs(found - expected) < 5 * 5.4 * error[i] * np.sqrt(1 / n + 1 / m)), (i, found, expected)
+
+
+def check_against_numpy(tmp, known, kind):
+    n, m = 1999, 1999
+    h.decay_problem(tmp / "p.h5", 1, noise=0.1, known_sigma=known, seed=4)
+    fits = h.run(tmp / "p.h5", "--bootstrap", n, "--keep-bootstrap", *(("--bootstrap-kind", kind) if kind else ()))
+    assert fits["bootstrap_n"][0] == n
+    with h5py.File(tmp / "p.h5", "r") as f:
+        t, y = f["measurements/time"][()], f["measurements/value"][()]
+        s = f["measurements/sigma"][()] if known else np.ones(len(t))
+    with h5py.File(tmp / "p.result.h5", "r") as f:
+        replicates = f["bootstrap/parameters"][()]
+        assert list(f["bootstrap/replicate"][()]) == list(range(n))
+
+    def predict(theta):
+        return np.exp(theta[1] - np.exp(theta[0]) * t)
+    best = least_squares(decay_residuals(tmp / "p.h5", 0, known), np.log(fits["parameters"][0]), xtol=1e-15).x
+    r = (y - predict(best)) / s
+    size = len(y)
+    variance = np.sum(r ** 2) / (size - 2)
+    centred = r - r.mean()
+    pool = centred * np.sqrt(variance * size / np.sum(centred ** 2))
+    rng = np.random.default_rng(77)
+    estimates, errors = [], []
+    parametric = kind == "parametric" or (kind is None and known)
+    for _ in range(m):
+        noise = rng.standard_normal(size) * (1 if known else np.sqrt(variance)) if parametric else rng.choice(pool, size)
+        data = predict(best) + s * noise
+        found = least_squares(lambda x, data=data: (predict(x) - data) / s, best, xtol=1e-12, ftol=1e-12, gtol=1e-12)
+        factor = 1 if known else 2 * found.cost / (size - 2)
+        estimates.append(found.x)
+        errors.append(np.sqrt(np.diag(np.linalg.inv(found.jac.T @ found.jac)) * factor))
+    error = fits["standard_error"][0] / fits["parameters"][0]  # delta method, back to the logarithms
+    compare(fits, replicates, np.array(estimates), np.array(errors), best, error, n)
+    # the standard error is on the natural scale
+    np.testing.assert_allclose(fits["bootstrap_standard_error"][0], replicates.std(axis=0, ddof=1), rtol=1e-9)
+    q = np.quantile(replicates, [0.025, 0.975], axis=0, method="weibull")
+    np.testing.assert_allclose([fits["bootstrap_percentile_lower"][0], fits["bootstrap_percentile_upper"][0]], q, rtol=1e-5)
+
+
+def test_residual_bootstrap_is_numpys(tmp):
+    check_against_numpy(tmp, False, None)
+
+
+def test_parametric_bootstrap_with_unknown_sigma_is_numpys(tmp):
+    check_against_numpy(tmp, False, "parametric")
+
+
+def test_parametric_bootstrap_with_known_sigma_is_numpys(tmp):
+    check_against_numpy(tmp, True, None)
+
+
+def test_few_replicates_have_no_tails(tmp):
+    """(n + 1) 0.025 >= 1 from 39 replicates on."""
+    h.decay_problem(tmp / "p.h5", 2, noise=0.05)
+    for n, known in ((38, False), (39, True)):
+        fits = h.run(tmp / "p.h5", "--bootstrap", n, "-o", tmp / f"{n}.h5")
+        for name in ("bootstrap_lower", "bootstrap_upper", "bootstrap_percentile_lower", "bootstrap_percentile_upper"):
+            assert np.all(np.isfinite(fits[name]) == known), (n, name)
+        assert np.all(np.isfinite(fits["bootstrap_standard_error"]))
+
+
+def test_replicates_depend_on_the_seed_and_the_dataset(tmp):
+    h.decay_problem(tmp / "p.h5", 2, noise=0.05)
+    with h5py.File(tmp / "p.h5", "r+") as f:
+        f["measurements/value"][8:16] = f["measurements/value"][0:8]  # twins
+    found = {}
+    for seed in (1, 2):
+        h.run(tmp / "p.h5", "--bootstrap", "60", "--keep-bootstrap", "--seed", seed, "-o", tmp / f"{seed}.h5")
+        with h5py.File(tmp / f"{seed}.h5", "r") as f:
+            found[seed] = f["bootstrap/parameters"][()].reshape(2, 60, 2)
+    assert not np.any(found[1][0] == found[1][1]) and not np.any(found[1] == found[2])
+    assert len(np.unique(found[1][0][:, 0])) > 55
+
+
+def coverage(path, truth, fits, pairs):
+    inside = {}
+    for lower, upper in pairs:
+        hit = (fits[lower] <= truth) & (truth <= fits[upper])
+        inside[lower] = hit.mean(axis=0)
+    return inside
+
+
+@h.slow
+def test_coverage(tmp):
+    """1000 synthetic datasets of decay, seed 20: constant unknown sigma, known sigma. A share of 95 % of 1000 has a standard
+    deviation of 0.7 %."""
+    n, rng = 1000, np.random.default_rng(20)
+    t = np.linspace(0.25, 6.0, 12)
+    k, a = np.exp(rng.normal(np.log(0.4), 0.3, n)), np.exp(rng.normal(np.log(2.0), 0.2, n))
+    exact = a[:, None] * np.exp(-k[:, None] * t)
+    truth = np.column_stack([k, a])
+    for known in (False, True):
+        y = exact + 0.05 * rng.standard_normal(exact.shape)
+        rows = np.column_stack([np.repeat(np.arange(n), 12), np.tile(t, n), np.zeros(12 * n), y.ravel(),
+                                np.full(12 * n, 0.05 if known else np.nan)])
+        h.write_problem(tmp / "p.h5", h.model("decay"), [f"d{i}" for i in range(n)], rows)
+        fits = h.run(tmp / "p.h5", "--profile", "all", "--bootstrap", "399", "--overwrite", timeout=2000)
+        assert set(fits["status"]) == {"converged"}
+        inside = coverage(tmp, truth, fits, [(f"{w}_lower", f"{w}_upper") for w in ("interval", "profile", "bootstrap",
+                                                                                   "bootstrap_percentile")])
+        print(f"sigma {'known' if known else 'unknown'}: {inside}")
+        for name, least, most in (("interval_lower", 0.93, 0.97), ("profile_lower", 0.93, 0.97),
+                                  ("bootstrap_lower", 0.92, 0.98)):
+            assert np.all((inside[name] >= least) & (inside[name] <= most)), (known, name, inside)
+
+
+if __name__ == "__main__":
+    h.main()

@@ -1,0 +1,215 @@
+"""Profile likelihoods: limits against SciPy's and R's, sides without a limit, and what is refused.
+
+SPDX-License-Identifier: BSD-3-Clause
+test-timeout: 900
+"""
+import csv
+import json
+import shutil
+import subprocess
+
+import h5py
+import numpy as np
+from scipy.optimize import brentq, least_squares
+from scipy.stats import chi2, f as f_distribution
+
+import helpers as h
+import oracles as o
+
+# An objective found to 1e-4 of its rise, then interpolated: the width is good to some 1e-5 of itself; integrating with rtol
+# 1e-8 adds less. Relative to the half-width.
+CLOSE = 3e-4
+TIGHT = ("--rtol", "1e-9", "--atol", "1e-12")
+
+
+def scipy_limit(residuals, best, parameter, side, known):
+    """The limit on the optimiser's scale: residuals(theta), theta the best fit there."""
+    n, p = len(residuals(best)), len(best)
+    squares = np.sum(residuals(best) ** 2)
+    allowed = chi2.ppf(0.95, 1) if known else squares * f_distribution.ppf(0.95, 1, n - p) / (n - p)
+    free = [i for i in range(p) if i != parameter]
+    others = best[free].copy()
+
+    def excess(value):
+        nonlocal others
+
+        def held(x):
+            theta = best.copy()
+            theta[free] = x
+            theta[parameter] = value
+            return residuals(theta)
+        found = least_squares(held, others, xtol=1e-14, ftol=1e-14, gtol=1e-14)
+        others = found.x
+        return 2 * found.cost - squares - allowed
+    step = 1e-3
+    inside = best[parameter]
+    while excess(best[parameter] + side * step) < 0:
+        inside = best[parameter] + side * step
+        step *= 1.3
+        assert step < 20, "SciPy finds no limit"
+    return brentq(excess, inside, best[parameter] + side * step, xtol=1e-12)
+
+
+def check_limits(fits, row, residuals, known, scale):
+    """scale: natural -> optimiser's. Every limit that is `found` is SciPy's."""
+    best = least_squares(residuals, scale(fits["parameters"][row]), xtol=1e-15, ftol=1e-15, gtol=1e-15).x
+    for i in range(len(best)):
+        for side, word in ((-1, "lower"), (1, "upper")):
+            assert fits[f"profile_{word}_status"][row, i] == "found", fits[f"profile_{word}_status"][row]
+            expected = scipy_limit(residuals, best, i, side, known)
+            ours = scale(fits[f"profile_{word}"][row])[i]
+            assert abs(ours - expected) < CLOSE * abs(expected - best[i]), (row, i, word, ours, expected, best[i])
+
+
+def decay_residuals(path, row, known):
+    with h5py.File(path, "r") as f:
+        mine = f["measurements/dataset"][()] == row
+        t, y = f["measurements/time"][()][mine], f["measurements/value"][()][mine]
+        sigma = f["measurements/sigma"][()][mine] if known else np.ones(len(t))
+    return lambda theta: (np.exp(theta[1] - np.exp(theta[0]) * t) - y) / sigma
+
+
+def test_limits_of_decay_are_scipys(tmp):
+    for known in (False, True):
+        path = tmp / f"p{known}.h5"
+        h.decay_problem(path, 6, noise=0.1, known_sigma=known)
+        fits = h.run(path, "--profile", "k,A", *TIGHT)
+        for row in range(6):
+            check_limits(fits, row, decay_residuals(path, row, known), known, np.log)
+
+
+def theophylline(tmp):
+    h.stiffit("import", h.ROOT / "data/theophylline-measurements.csv", "--datasets",
+              h.ROOT / "data/theophylline-subjects.csv", "--model", h.model("theophylline"), "-o", tmp / "p.h5")
+    return tmp / "p.h5"
+
+
+def test_limits_of_theophylline_are_scipys(tmp):
+    path = theophylline(tmp)
+    fits = h.run(path, "--profile", "all", *TIGHT)
+    with h5py.File(path, "r") as f:
+        dataset, time, value = (f[f"measurements/{name}"][()] for name in ("dataset", "time", "value"))
+        dose = f["datasets/covariates"][()][:, 0]
+    for row in range(3):
+        t, y = time[dataset == row], value[dataset == row]
+        check_limits(fits, row, lambda x, t=t, y=y, row=row: o.theophylline(t, dose[row], *x) - y, False,
+                     lambda x: np.asarray(x, float))
+
+
+def test_limits_of_theophylline_are_rs(tmp):
+    """confint() of an nls object profiles with the same threshold (package MASS in R 4.2)."""
+    if not shutil.which("Rscript"):
+        h.skip("no Rscript")
+    code = ('suppressMessages({library(nlme); library(MASS)}); for (s in c("1", "5")) { d <- subset(Theoph, Subject == s); '
+            'f <- nls(conc ~ SSfol(Dose, Time, lKe, lKa, lCl), data = d); p <- profile(f, delta.t = 0.2, alphamax = 0.02); '
+            'write.table(suppressMessages(confint(p)), sep = ",", col.names = FALSE) }')
+    done = subprocess.run(["Rscript", "-e", code], capture_output=True, text=True, check=False)
+    if done.returncode != 0 and ("nlme" in done.stderr or "MASS" in done.stderr):
+        h.skip("R has no nlme or no MASS (apt-get install r-cran-nlme r-cran-mass)")
+    assert done.returncode == 0, done.stderr
+    rows = list(csv.reader(done.stdout.splitlines()))
+    assert len(rows) == 6, done.stdout
+    fits = h.run(theophylline(tmp), "--profile", "all", *TIGHT)
+    for k, (name, lower, upper) in enumerate(rows):
+        row, i = list(fits["id"]).index("15"[k // 3]), fits["names"].index(name)
+        best = fits["parameters"][row, i]
+        for ours, theirs in ((fits["profile_lower"][row, i], lower), (fits["profile_upper"][row, i], upper)):
+            # R interpolates a spline through steps of a fifth of a standard error, and nls stops at an offset of 1e-5
+            assert abs(ours - float(theirs)) < 1e-3 * abs(float(theirs) - best), (name, ours, theirs, best)
+
+
+def test_one_side_without_a_limit(tmp):
+    """Data that show no decay: k has no lower limit on a logarithmic scale; with a bound that is where it ends."""
+    t = np.linspace(0.1, 1, 6)
+    y = 2.0 + 0.05 * np.array([1, -1, 1, -1, 1, -1.0])
+    rows = np.column_stack([np.zeros(6), t, np.zeros(6), y, np.full(6, 0.05)])
+    for lower, status in ((1e-30, "infinite"), (1e-3, "bound")):
+        h.write_problem(tmp / "p.h5", h.model("decay"), ["d"], rows, parameters={
+            "name": ["k", "A"], "start": [0.05, 2.0], "lower": [lower, 1e-3], "upper": [1e3, 1e3], "scale": ["log", "log"]})
+        fits = h.run(tmp / "p.h5", "--profile", "k", "--overwrite")
+        assert fits["profile_lower_status"][0, 0] == status, fits["profile_lower_status"]
+        assert fits["profile_lower"][0, 0] == (0 if status == "infinite" else lower)
+        assert fits["profile_upper_status"][0, 0] == "found"
+        assert list(fits["profile_lower_status"][0])[1] == "none" and np.isnan(fits["profile_lower"][0, 1])
+
+
+def test_points_are_kept_and_lie_on_the_profile(tmp):
+    h.decay_problem(tmp / "p.h5", 3, noise=0.1, known_sigma=True)
+    fits = h.run(tmp / "p.h5", "--profile", "k", "--keep-profile", *TIGHT)
+    with h5py.File(tmp / "p.result.h5", "r") as f:
+        dataset, parameter, value, objective = (f[f"profiles/{n}"][()] for n in ("dataset", "parameter", "value", "objective"))
+    assert set(dataset) == {0, 1, 2} and set(parameter) == {0} and np.all(np.diff(dataset) >= 0)
+    for row in range(3):
+        residuals = decay_residuals(tmp / "p.h5", row, True)
+        mine = dataset == row
+        assert 4 <= mine.sum() <= 30
+        for k, f in zip(value[mine], objective[mine]):
+            best = least_squares(lambda a, k=k, residuals=residuals: residuals([np.log(k), a[0]]), [0.5], xtol=1e-15,
+                                 ftol=1e-15, gtol=1e-15)
+            assert abs(best.cost - f) < 1e-6 * f, (row, k, f, best.cost)
+        assert np.any(np.abs(objective[mine] - fits["objective"][row] - chi2.ppf(0.95, 1) / 2) < 1e-3)
+    fits = h.run(tmp / "p.h5", "--profile", "k", *TIGHT, "-o", tmp / "q.h5")
+    with h5py.File(tmp / "q.h5", "r") as f:
+        assert "profiles" not in f
+
+
+def test_failed_and_fixed_have_no_limits(tmp):
+    """A failed fit has no refits; a fixed parameter no profile; no datasets, one dataset."""
+    h.decay_problem(tmp / "p.h5", 3, parameters={"name": ["k", "A"], "start": [[0.5, 1], [0.5, 1], [0.5, 2]],
+                                                "fixed": [[0, 0], [0, 0], [0, 1]], "scale": ["log", "log"]})
+    with h5py.File(tmp / "p.h5", "r+") as f:
+        f["measurements/value"][8:16] = np.nan
+    fits = h.run(tmp / "p.h5", "--profile", "k,A", "--bootstrap", "50", code=1)
+    assert "profiles: 6 sides found" in fits["stderr"] and "bootstrap: 100 replicates, 0 failed" in fits["stderr"]
+    told = json.loads(h.stiffit("run", tmp / "p.h5", "--trust", "--profile", "k,A", "--bootstrap", "50", "--json",
+                                code=1).stdout)  # already complete: counted from the result
+    assert told["profile_sides"]["no_fit"] == 4 and told["replicates"] == 100 and told["already_complete"]
+    assert list(fits["status"]) == ["converged", "bad_data", "converged"]
+    assert fits["profile_lower_status"].tolist() == [["found", "found"], ["no_fit", "no_fit"], ["found", "not_fitted"]]
+    assert np.all(np.isnan(fits["profile_upper"][1])) and np.isnan(fits["profile_upper"][2, 1])
+    assert list(fits["bootstrap_n"]) == [50, 0, 50] and np.all(np.isnan(fits["bootstrap_lower"][1]))
+    assert np.isnan(fits["bootstrap_lower"][2, 1]) and np.isfinite(fits["bootstrap_lower"][2, 0])
+    for n in (0, 1):
+        h.decay_problem(tmp / f"{n}.h5", n)
+        fits = h.run(tmp / f"{n}.h5", "--profile", "k", "--bootstrap", "40", "--warm-start", "pilot", "--keep-starts",
+                     "--keep-profile", "--keep-bootstrap")
+        assert len(fits["id"]) == n and fits["profile_lower"].shape == (n, 2)
+
+
+def test_refusals_say_why(tmp):
+    h.decay_problem(tmp / "p.h5", 1)
+    done = h.stiffit("run", tmp / "p.h5", "--trust", "--profile", "kk", code=2)
+    assert "no parameter 'kk'" in done.stderr, done.stderr
+    for arguments, word in ((["--profile", "k,,A"], "empty"), (["--keep-profile"], "--profile"),
+                            (["--keep-bootstrap"], "--bootstrap"),
+                            (["--bootstrap", "50", "--error", "laplace"], "normal")):
+        assert word in h.stiffit("run", tmp / "p.h5", "--trust", *arguments, code=2).stderr, arguments
+    h.run(tmp / "p.h5", "--profile", "k")
+    assert "profile=k" in h.stiffit("run", tmp / "p.h5", "--trust", code=4).stderr
+    h.run(tmp / "p.h5", "--profile", "k")  # already complete
+
+
+def test_options_may_stand_in_the_file(tmp):
+    """The finisher sees them too."""
+    h.decay_problem(tmp / "p.h5", 2, options={"profile": "A", "bootstrap": 40, "keep_starts": 1})
+    fits = h.run(tmp / "p.h5")
+    assert fits["profile_lower_status"].tolist() == [["none", "found"]] * 2 and list(fits["bootstrap_n"]) == [40, 40]
+    with h5py.File(tmp / "p.result.h5", "r") as f:
+        assert list(f["starts/dataset"]) == [0, 1]
+
+
+def test_in_place_and_again(tmp):
+    """Tables go into the problem file, which stays one; --overwrite replaces them."""
+    h.decay_problem(tmp / "p.h5", 2)
+    for parameters in ("k", "A"):
+        h.run(tmp / "p.h5", "--in-place", "--overwrite", "--profile", parameters, "--keep-profile")
+        with h5py.File(tmp / "p.h5", "r") as f:
+            assert set(f["profiles/parameter"][()]) == {0 if parameters == "k" else 1}
+    summary = json.loads(h.stiffit("run", tmp / "p.h5", "--trust", "--in-place", "--overwrite", "--json").stdout)
+    assert summary
+    with h5py.File(tmp / "p.h5", "r") as f:
+        assert "profiles" not in f and "profile_lower" not in f["fits"]
+
+
+if __name__ == "__main__":
+    h.main()

@@ -1,0 +1,25 @@
+# The numbers of test_fit_statistics.c: Rscript tests/unit/fit_statistics.R
+# SPDX-License-Identifier: BSD-3-Clause
+options(digits=12)
+t <- 0:11 * 0.5
+y <- round(3*exp(-0.7*t) + 0.2 + 0.1*sin(5*(0:11)), 4)
+cat(y, sep=", "); cat("\n")
+s <- 0.05 + 0.02*(0:11 %% 3)
+show <- function(name, f, par=names(coef(f))) { cat("\n##", name, "\n"); q <- summary(f); cat("coef", coef(f), "\n"); cat("se", q$coefficients[,2], "\n")
+ cat("sigma", q$sigma, "df", q$df[2], "rss", deviance(f), "\n"); tq <- qt(.975, q$df[2]); cat("lo", coef(f)-tq*q$coefficients[,2], "\nhi", coef(f)+tq*q$coefficients[,2], "\n")
+ cat("AIC", AIC(f), "BIC", BIC(f), "\n"); print(vcov(f)); cat("unscaled se", sqrt(diag(q$cov.unscaled)), "\n"); cat("eigen", eigen(solve(q$cov.unscaled))$values, "\n"); print(eigen(solve(q$cov.unscaled))$vectors) }
+ctl <- nls.control(tol=1e-10, maxiter=500, minFactor=1e-10, warnOnly=TRUE)
+f <- nls(y ~ A*exp(-k*t)+b, start=list(A=3,k=.7,b=.2), control=ctl); show("plain", f)
+cat("R2", 1-deviance(f)/sum((y-mean(y))^2), "aicc", AIC(f)+2*4*5/(12-4-1), "\n")
+g <- nls(y ~ exp(lA)*exp(-exp(lk)*t)+exp(lb), start=list(lA=1,lk=-.3,lb=-1.6), control=ctl); show("log", g)
+w <- nls(y ~ A*exp(-k*t)+b, start=list(A=3,k=.7,b=.2), weights=1/s^2, control=ctl); show("weighted", w)
+r <- y - predict(w); ll <- sum(dnorm(y, predict(w), s, log=TRUE)); cat("chi2", sum((r/s)^2), "AIC known", -2*ll+6, "BIC", -2*ll+3*log(12), "R2", 1-sum((r/s)^2)/sum(((y-weighted.mean(y,1/s^2))/s)^2), "\n")
+se <- sqrt(diag(summary(w)$cov.unscaled)); cat("lo", coef(w)-qnorm(.975)*se, "\nhi", coef(w)+qnorm(.975)*se, "\n")
+b0 <- 0.3; h <- nls(y ~ A*exp(-k*t)+b0, start=list(A=3,k=.7), control=ctl); show("b fixed", h)
+e <- nls(y ~ A*exp(-k*t), start=list(A=3,k=.7), control=ctl); show("two", e)
+n <- 12; sm <- sqrt(deviance(e)/n); cat("ml sigma", sm, "se A k", sm*sqrt(diag(summary(e)$cov.unscaled)), "se s", sm/sqrt(2*n), "\n")
+# two observables: A exp(-kt), b + exp(-kt)
+y2 <- round(1.5 + exp(-0.7*t) + 0.05*cos(3*(0:11)), 4); cat(y2, sep=", "); cat("\n")
+Y <- c(y,y2); T <- c(t,t); o <- rep(0:1,each=12)
+m <- nls(Y ~ ifelse(o==0, A*exp(-k*T), b+exp(-k*T)), start=list(A=3,k=.7,b=1.5), control=ctl); show("two observables", m)
+cat("R2", 1-deviance(m)/(sum((y-mean(y))^2)+sum((y2-mean(y2))^2)), "\n")

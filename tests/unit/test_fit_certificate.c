@@ -1,0 +1,177 @@
+/* The certificate against numbers worked out by hand, with a host whose predictions change when tighter tolerances are asked
+ * for; and what becomes of a fit where that evaluation fails.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "fit_case.h"
+
+#include "fit/statistics.h"
+
+enum { ROWS = 5 };
+/* How far tighter predictions lie from the others, and whether they can be had. */
+struct tight_host {
+    double shift[ROWS];
+    bool fails, cancels;
+    int n_tight;
+};
+static struct tight_host tight;
+
+/* a + b t: all that a certificate says is exact. One state makes it a model that is integrated. */
+static int line(const struct stiffit_point *at, double *h)
+{
+    h[0] = at->p[0] + at->p[1] * at->t;
+    return STIFFIT_OK;
+}
+
+static int line_slopes(const struct stiffit_point *at, double *h)
+{
+    h[0] = 1;
+    h[1] = at->t;
+    return STIFFIT_OK;
+}
+
+static const struct stiffit_model integrated = {STIFFIT_MODEL_HEADER, .n_state = 1, .n_parameter = 2, .n_observable = 1,
+                                                .observe = line, .observe_parameter = line_slopes};
+static const struct stiffit_model closed = {STIFFIT_MODEL_HEADER, .n_parameter = 2, .n_observable = 1, .observe = line,
+                                            .observe_parameter = line_slopes};
+
+static bool tighten(struct fit_case *self, struct evaluation *evaluation)
+{
+    (void)self;
+    if (!(evaluation->tighter > 1))
+        return true;
+    tight.n_tight++;
+    for (size_t i = 0; i < ROWS; i++)
+        evaluation->prediction[i] += tight.shift[i];
+    if (tight.fails)
+        evaluation->outcome = EVALUATION_ODE_FAILED;
+    return !tight.cancels;
+}
+
+/* Residuals at the optimum: e, at right angles to 1 and t = 0 ... 4; their squares add up to 14. */
+static const double e[ROWS] = {-1, 2, 0, -2, 1};
+
+static struct fit_case *make(const struct stiffit_model *model)
+{
+    struct fit_case *self = case_new(model, ROWS);
+    for (int i = 0; i < ROWS; i++)
+        self->value[i] = 10 + 3 * i - e[i];
+    self->spoil = tighten;
+    tight = (struct tight_host){.n_tight = 0};
+    return self;
+}
+
+static void test_numbers(void **state)
+{
+    (void)state;
+    struct fit_case *self = make(&integrated);
+    double size = 1e-4;
+    for (int i = 0; i < ROWS; i++)
+        tight.shift[i] = size; /* a moves by as much */
+    const struct fit_result *result = case_run(self);
+    assert_int_equal(result->outcome, OUTCOME_converged);
+    assert_int_equal(tight.n_tight, 1);
+    assert_int_equal(result->n_evaluation, self->n_ask);
+    assert_true(fabs(result->objective - 5) < 1e-12);
+    /* sum (e + d)^2 / 2 - sum e^2 / 2 with sum e = 0; all of which a step takes back */
+    assert_true(fabs(result->tight_change - ROWS * size * size / 2) < 1e-14);
+    assert_true(fabs(result->tight_decrease - ROWS * size * size / 2) < 1e-14);
+    assert_false(result->notes & NOTE_not_certified); /* 2.5e-8 < 1e-6 of 5 */
+    for (int i = 0; i < ROWS; i++)
+        tight.shift[i] = 2e-3;
+    assert_true(case_run(self)->notes & NOTE_not_certified); /* 1e-5 is not */
+    self->options.certify = 0;
+    tight.n_tight = 0;
+    case_run(self);
+    assert_int_equal(tight.n_tight, 0);
+    assert_true(isnan(result->tight_change) && isnan(result->tight_decrease));
+    assert_false(result->notes & NOTE_not_certified);
+    case_free(self);
+}
+
+/* Another objective with the same optimum: told where -2 log likelihood changes by more than a tenth. */
+static void test_change(void **state)
+{
+    (void)state;
+    struct fit_case *self = make(&integrated);
+    const double sizes[] = {0.004, 0.006};
+    for (int k = 0; k < 2; k++) {
+        for (int i = 0; i < ROWS; i++)
+            tight.shift[i] = sizes[k] * e[i];
+        const struct fit_result *result = case_run(self);
+        double change = 5 * ((1 + sizes[k]) * (1 + sizes[k]) - 1);
+        assert_true(fabs(result->tight_change - change) < 1e-12);
+        assert_true(result->tight_decrease < 1e-12);
+        /* The variance is the larger of 1 (sigma is known) and 10/5: 0.04 and 0.06 of 2 */
+        assert_int_equal((result->notes & NOTE_not_certified) != 0, change > 0.1);
+    }
+    for (int i = 0; i < ROWS; i++)
+        self->sigma[i] = NAN; /* not known: 10/5 alone */
+    case_run(self);
+    assert_int_equal((self->result.notes & NOTE_not_certified) != 0, 5 * (1.006 * 1.006 - 1) > 0.1);
+    case_free(self);
+}
+
+/* Moving across a bound that holds a parameter is no gain. */
+static void test_bound(void **state)
+{
+    (void)state;
+    struct fit_case *self = make(&integrated);
+    self->start[1] = self->lower[1] = 4;
+    self->upper[1] = 9;
+    for (int i = 0; i < ROWS; i++)
+        tight.shift[i] = 0.1 * i - 0.2; /* b would go down by 0.1 */
+    const struct fit_result *result = case_run(self);
+    assert_int_equal(result->at_bound[1], -1);
+    assert_true(result->tight_decrease < 1e-12);
+    assert_true(result->tight_change > 0.1);
+    case_free(self);
+}
+
+static void test_failures(void **state)
+{
+    (void)state;
+    struct fit_case *self = make(&integrated);
+    tight.fails = true;
+    const struct fit_result *result = case_run(self);
+    assert_int_equal(result->outcome, OUTCOME_converged);
+    assert_string_equal(result->reason, "");
+    assert_true(isnan(result->tight_change) && (result->notes & NOTE_not_certified));
+    tight.fails = false;
+    /* The budget allows the search alone. */
+    int64_t n = result->n_evaluation - 1;
+    self->options.max_evaluations = n;
+    case_run(self);
+    assert_int_equal(result->outcome, OUTCOME_converged);
+    assert_int_equal(result->n_evaluation, n);
+    assert_true(isnan(result->tight_change) && (result->notes & NOTE_not_certified));
+    self->options.max_evaluations = 1000;
+    tight.cancels = true; /* what the result says is ignored then; nothing more is asked */
+    tight.n_tight = 0;
+    case_run(self);
+    assert_int_equal(tight.n_tight, 1);
+    /* A fit that did not converge has no certificate. */
+    tight = (struct tight_host){.n_tight = 0};
+    self->options.max_evaluations = 1;
+    assert_int_equal(case_run(self)->outcome, OUTCOME_budget);
+    assert_int_equal(tight.n_tight, 0);
+    case_free(self);
+}
+
+/* Nothing is integrated: there is nothing to be had by asking again. */
+static void test_closed_form(void **state)
+{
+    (void)state;
+    struct fit_case *self = make(&closed);
+    const struct fit_result *result = case_run(self);
+    assert_int_equal(tight.n_tight, 0);
+    assert_true(result->tight_change == 0 && result->tight_decrease >= 0 && result->tight_decrease < 1e-12);
+    assert_false(result->notes & NOTE_not_certified);
+    case_free(self);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_numbers), cmocka_unit_test(test_change),
+                                       cmocka_unit_test(test_bound), cmocka_unit_test(test_failures),
+                                       cmocka_unit_test(test_closed_form)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

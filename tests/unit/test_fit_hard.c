@@ -1,0 +1,168 @@
+/* Fits that have no good end, or hardly a way to one: parameters that run away, that only count together, that differ by
+ * decades, starts on a plateau. Each has to end soon, with the outcome or note that says what it is.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "fit_case.h"
+
+#include "base/random.h"
+
+enum { ROWS = 12 };
+
+/* b0 (1 - exp(-b1 t)) */
+static int rise(const struct stiffit_point *at, double *h)
+{
+    h[0] = -at->p[0] * expm1(-at->p[1] * at->t);
+    return STIFFIT_OK;
+}
+
+static int rise_slopes(const struct stiffit_point *at, double *h)
+{
+    h[0] = -expm1(-at->p[1] * at->t);
+    h[1] = at->p[1] * at->t > 700 ? 0 : at->p[0] * at->t * exp(-at->p[1] * at->t);
+    return STIFFIT_OK;
+}
+
+/* b0 b1 exp(-b2 t): the data know the product alone */
+static int product(const struct stiffit_point *at, double *h)
+{
+    h[0] = at->p[0] * at->p[1] * exp(-at->p[2] * at->t);
+    return isfinite(h[0]) ? STIFFIT_OK : STIFFIT_RECOVERABLE;
+}
+
+static int product_slopes(const struct stiffit_point *at, double *h)
+{
+    double decay = exp(-at->p[2] * at->t);
+    h[0] = at->p[1] * decay;
+    h[1] = at->p[0] * decay;
+    h[2] = -at->t * at->p[0] * at->p[1] * decay;
+    return STIFFIT_OK;
+}
+
+#define MODEL(f, n) \
+    {STIFFIT_MODEL_HEADER, .n_parameter = n, .n_observable = 1, .observe = f, .observe_parameter = f##_slopes}
+static const struct stiffit_model rise_model = MODEL(rise, 2), product_model = MODEL(product, 3);
+
+static double noise(uint64_t i)
+{
+    return 0.05 * random_normal(3, 1, i);
+}
+
+static struct fit_case *make(const struct stiffit_model *model, enum parameter_scale scale)
+{
+    struct fit_case *self = case_new(model, ROWS);
+    for (size_t i = 0; i < ROWS; i++)
+        self->time[i] = 1 + (double)i;
+    for (size_t j = 0; j < model->n_parameter; j++) {
+        self->scale[j] = scale;
+        self->lower[j] = scale == SCALE_LIN ? -INFINITY : 0;
+    }
+    return self;
+}
+
+/* All data on the final level: any rate that is large enough will do. */
+static void test_runaway_upward(void **state)
+{
+    (void)state;
+    static const enum optimizer optimizers[] = {OPTIMIZER_trf, OPTIMIZER_lbfgs};
+    for (int k = 0; k < 2; k++) {
+        struct fit_case *self = make(&rise_model, SCALE_LOG);
+        self->options.optimizer = optimizers[k];
+        for (uint64_t i = 0; i < ROWS; i++)
+            self->value[i] = 2 + 0.01 * noise(i) + (i == 0 ? 0.1 : 0); /* the first one even above it */
+        const struct fit_result *result = case_run(self);
+        assert_int_equal(result->outcome, OUTCOME_converged);
+        assert_true(result->notes & NOTE_no_influence || k == 1);
+        assert_true(result->parameter[1] > 5 && result->parameter[1] < 1e6);
+        printf("optimizer %d: %d evaluations, rate %g\n", (int)optimizers[k], (int)result->n_evaluation, result->parameter[1]);
+        assert_true(result->n_evaluation < 100);
+        case_free(self);
+    }
+}
+
+/* A straight line: only the product of level and rate is known, and the rate goes to 0 while the level grows. */
+static void test_runaway_downward(void **state)
+{
+    (void)state;
+    struct fit_case *self = make(&rise_model, SCALE_LOG10);
+    for (uint64_t i = 0; i < ROWS; i++)
+        self->value[i] = 0.3 * self->time[i] + 0.002 * self->time[i] * self->time[i] + 0.01 * noise(i);
+    const struct fit_result *result = case_run(self);
+    assert_true(result->outcome == OUTCOME_converged || result->outcome == OUTCOME_stalled);
+    assert_true(isfinite(result->objective) && result->n_evaluation < 200);
+    assert_true(fabs(result->parameter[0] * result->parameter[1] / 0.3 - 1) < 0.2);
+    case_free(self);
+}
+
+static void test_product(void **state)
+{
+    (void)state;
+    double f[3], p[3];
+    for (int k = 0; k < 3; k++) {
+        struct fit_case *self = make(&product_model, k == 2 ? SCALE_LIN : SCALE_LOG);
+        self->start[0] = k == 1 ? 1e5 : 1;
+        self->start[1] = k == 1 ? 1e-5 : 1;
+        for (uint64_t i = 0; i < ROWS; i++)
+            self->value[i] = 3 * exp(-0.2 * self->time[i]) + noise(i);
+        const struct fit_result *result = case_run(self);
+        assert_int_equal(result->outcome, OUTCOME_converged);
+        assert_true(result->n_evaluation < 30);
+        f[k] = result->objective;
+        p[k] = result->parameter[0] * result->parameter[1];
+        /* The shortest of all best steps: neither runs away */
+        assert_true(result->parameter[0] / self->start[0] < 10 && result->parameter[1] / self->start[1] < 10);
+        case_free(self);
+    }
+    /* f_tolerance, and its square root */
+    assert_true(fabs(f[1] / f[0] - 1) < 1e-8 && fabs(f[2] / f[0] - 1) < 1e-8);
+    assert_true(fabs(p[1] / p[0] - 1) < 1e-4 && fabs(p[2] / p[0] - 1) < 1e-4);
+}
+
+/* Values of 1e-9, rates per microsecond: the same fit in other units. */
+static void test_units(void **state)
+{
+    (void)state;
+    double f[2];
+    int64_t n[2];
+    for (int k = 0; k < 2; k++) {
+        struct fit_case *self = make(&product_model, SCALE_LIN);
+        double unit = k ? 1e-9 : 1, time = k ? 1e-6 : 1;
+        self->fixed[1] = 1;
+        self->start[0] = unit;
+        self->start[2] = 0.1 / time;
+        for (uint64_t i = 0; i < ROWS; i++) {
+            self->time[i] = time * (double)i;
+            self->value[i] = unit * (3 * exp(-0.2 * (double)i) + noise(i));
+            self->sigma[i] = unit;
+        }
+        const struct fit_result *result = case_run(self);
+        assert_int_equal(result->outcome, OUTCOME_converged);
+        f[k] = result->objective;
+        n[k] = result->n_evaluation;
+        case_free(self);
+    }
+    assert_true(fabs(f[1] / f[0] - 1) < 1e-9);
+    assert_int_equal(n[0], n[1]);
+}
+
+/* A rate so large that nothing is left at the first time: no slope anywhere but of the level. */
+static void test_plateau(void **state)
+{
+    (void)state;
+    struct fit_case *self = make(&rise_model, SCALE_LOG);
+    self->start[1] = 1e4;
+    for (uint64_t i = 0; i < ROWS; i++)
+        self->value[i] = -2 * expm1(-0.3 * self->time[i]) + 0.1 * noise(i);
+    const struct fit_result *result = case_run(self);
+    assert_true(result->parameter[1] == 1e4);
+    assert_true(result->notes & NOTE_no_influence);
+    assert_true(result->n_evaluation < 10);
+    case_free(self);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_runaway_upward), cmocka_unit_test(test_runaway_downward), cmocka_unit_test(test_product),
+        cmocka_unit_test(test_units), cmocka_unit_test(test_plateau),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
