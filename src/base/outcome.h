@@ -53,22 +53,6 @@ enum note {
 #undef X
 };
 
-/* Which stopping test was met. */
-#define STOP_LIST(X) \
-    X(0, none, "no test was met") \
-    X(1, gradient, "the projected gradient is small") \
-    X(2, decrease, "what is left to gain is small") \
-    X(3, step, "the latest steps gained next to nothing") \
-    X(4, exact, "the residuals are zero to rounding") \
-    X(5, noise, "what is left to gain cannot be told from the integrator's errors")
-
-enum stop_test {
-#define X(number, name, meaning) STOP_##name = number,
-    STOP_LIST(X)
-#undef X
-    N_STOP
-};
-
 /* Why a parameter has no standard error. */
 #define LACK_LIST(X) \
     X(0, none, "it has one") \
@@ -85,31 +69,9 @@ enum lack {
     N_LACK
 };
 
-/* How a fit was made. */
-#define OPTIMIZER_LIST(X) X(0, none) X(1, trf) X(2, lbfgs)
-#define GRADIENT_LIST(X) X(0, none) X(1, forward) X(2, adjoint) X(3, differences)
-
-enum optimizer {
-#define X(number, name) OPTIMIZER_##name = number,
-    OPTIMIZER_LIST(X)
-#undef X
-    N_OPTIMIZER
-};
-
-enum gradient_method {
-#define X(number, name) GRADIENT_##name = number,
-    GRADIENT_LIST(X)
-#undef X
-    N_GRADIENT
-};
-
 /* NULL beyond the last one. */
-const char *stop_name(int number);
-const char *stop_meaning(int number);
 const char *lack_name(int number);
 const char *lack_meaning(int number);
-const char *optimizer_name(int number);
-const char *gradient_name(int number);
 
 const char *note_meaning(int bit);
 const char *note_name(int bit);

@@ -5,6 +5,7 @@
 #define FIT_FIT_H
 
 #include "base/arena.h"
+#include "base/method.h"
 #include "base/outcome.h"
 #include "fit/loss.h"
 #include "fit/prior.h"

@@ -5,6 +5,7 @@
 #define IO_FIT_RECORD_H
 
 #include "base/limit.h"
+#include "base/method.h"
 #include "base/outcome.h"
 #include "io/fit_column_list.h"
 #include "io/fit_later_columns.h"

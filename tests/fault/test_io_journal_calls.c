@@ -73,50 +73,7 @@ int rename(const char *from, const char *to)
     return (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0);
 }
 
-/* The sanitizers have allocators of their own; there, allocations do not fail. */
-#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#if !defined(__has_feature)
-#define CAN_FAIL_ALLOCATIONS 1
-#elif !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer)
-#define CAN_FAIL_ALLOCATIONS 1
-#endif
-#endif
-
-#ifdef CAN_FAIL_ALLOCATIONS
-extern void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_realloc(void *, size_t);
-extern void __libc_free(void *);
-static long n_alive; /* pieces of memory */
-
-static void *refuse(void)
-{
-    errno = ENOMEM;
-    return NULL;
-}
-
-static void *count(void *made)
-{
-    n_alive += made != NULL;
-    return made;
-}
-
-void *malloc(size_t n) { return now(ALLOCATE) ? refuse() : count(__libc_malloc(n)); }
-void *calloc(size_t n, size_t size) { return now(ALLOCATE) ? refuse() : count(__libc_calloc(n, size)); }
-
-void *realloc(void *old, size_t n)
-{
-    if (!old)
-        return malloc(n);
-    return now(ALLOCATE) ? refuse() : __libc_realloc(old, n);
-}
-
-void free(void *old)
-{
-    n_alive -= old != NULL;
-    __libc_free(old);
-}
-#else
-static const long n_alive = 0;
-#endif
+#include "failing_allocation.h"
 
 /* What is done while a call fails; STATUS_OK if it came through. */
 typedef enum status operation(const char *directory, struct error *error);
