@@ -305,26 +305,6 @@ static void test_depth(void **state)
     assert_true(isfinite(case_value(self, derivative)));
 }
 
-static void test_lines(void **state)
-{
-    (void)state;
-    char text[] = "first\r\n\n  \tthird = 1  # it \r\nlast";
-    struct equations equations = {.source = text};
-    const struct { uint32_t line; const char *is; } expected[] = {
-        {1, "first"}, {2, ""}, {3, "third = 1  # it"}, {4, "last"}, {5, ""}, {0, ""}};
-    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
-        size_t length = 99;
-        const char *line = equations_line(&equations, expected[i].line, &length);
-        assert_int_equal(length, strlen(expected[i].is));
-        assert_memory_equal(line, expected[i].is, length);
-    }
-    size_t length = 1;
-    equations.source = NULL;
-    assert_string_equal(equations_line(&equations, 1, &length), "");
-    assert_int_equal(length, 0);
-    equations_free(NULL);
-}
-
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, case_set_up, case_tear_down)
@@ -333,7 +313,6 @@ int main(void)
         TEST(test_powers),
         TEST(test_choices), TEST(test_folding), TEST(test_meaning), TEST(test_dependence), TEST(test_limit),
         TEST(test_depth),
-        cmocka_unit_test(test_lines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -183,10 +183,6 @@ static void test_order_and_layout(void **state)
     assert_int_equal(equations->intermediate[2].line, 3);
     assert_string_equal(equations->name, "case");
     assert_string_equal(equations->origin, "dir/case.ode");
-    size_t length;
-    const char *line = equations_line(equations, 9, &length);
-    assert_int_equal(length, strlen("f(x, y) = x + g(y)"));
-    assert_memory_equal(line, "f(x, y) = x + g(y)", length);
     text_end(&self);
 }
 

@@ -40,25 +40,3 @@ void equations_free(struct equations *equations)
     free(equations->origin);
     free(equations);
 }
-
-static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
-
-const char *equations_line(const struct equations *equations, uint32_t line, size_t *length)
-{
-    *length = 0;
-    const char *start = equations->source;
-    for (uint32_t i = 1; start && i < line; i++) {
-        start = strchr(start, '\n');
-        if (start)
-            start++;
-    }
-    if (!start || line == 0)
-        return "";
-    const char *end = start + strcspn(start, "\n");
-    while (start < end && is_blank(*start))
-        start++;
-    while (end > start && is_blank(end[-1]))
-        end--;
-    *length = (size_t)(end - start);
-    return *length ? start : "";
-}

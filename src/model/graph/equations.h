@@ -58,8 +58,4 @@ struct equations {
 
 void equations_free(struct equations *equations); /* NULL is legal */
 
-/* Line `line` of the source without its end and without blanks around it; *length its bytes. "" with length 0 if
- * none. */
-const char *equations_line(const struct equations *equations, uint32_t line, size_t *length);
-
 #endif
