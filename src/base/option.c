@@ -44,6 +44,38 @@ bool option_integer(const char *text, int64_t *value)
     return true;
 }
 
+/* As SLURM writes times, but for a number alone, which here means seconds. */
+double option_duration(const char *text)
+{
+    static const double unit[] = {86400, 3600, 60, 1};
+    double seconds = 0, field;
+    size_t n_colon = 0;
+    const char *dash = strchr(text, '-');
+    if (text[strspn(text, "0123456789:-")])
+        return option_number(text, &field) ? field : -1;
+    for (const char *c = text; *c; c++)
+        n_colon += *c == ':';
+    if (!dash && n_colon == 0)
+        return option_number(text, &field) ? field : -1;
+    size_t i = dash ? 0 : 3 - n_colon;
+    if (n_colon > 2 || (dash && dash != strrchr(text, '-')))
+        return -1;
+    for (;; i++) {
+        char digits[20];
+        size_t n = strspn(text, "0123456789");
+        if (n == 0 || n >= sizeof digits)
+            return -1;
+        snprintf(digits, sizeof digits, "%.*s", (int)n, text);
+        seconds += unit[i] * (double)strtoll(digits, NULL, 10);
+        text += n;
+        if (!*text)
+            return seconds;
+        if (*text != (dash && i == 0 ? '-' : ':'))
+            return -1;
+        text++;
+    }
+}
+
 const char *option_metavar(const struct option *option)
 {
     if (option->metavar || option->kind == OPTION_FLAG)
@@ -51,6 +83,7 @@ const char *option_metavar(const struct option *option)
     switch (option->kind) {
     case OPTION_INTEGER: return "N";
     case OPTION_COUNT_OR_PERCENT: return "N|N%";
+    case OPTION_DURATION: return "TIME";
     case OPTION_CHOICE: return "WORD";
     default: return "VALUE";
     }
@@ -139,6 +172,12 @@ static enum status set_value(const struct option *option, void *options, const c
     case OPTION_NUMBER:
         if (!option_number(value, &number) || !in_range(option, number))
             return not_in_range(option, value, "a number", error);
+        *(double *)field = number;
+        return STATUS_OK;
+    case OPTION_DURATION:
+        number = option_duration(value);
+        if (!in_range(option, number))
+            return not_in_range(option, value, "a number of seconds or a time such as 2-12:00:00", error);
         *(double *)field = number;
         return STATUS_OK;
     case OPTION_STRING:

@@ -18,6 +18,7 @@ enum option_kind {
     OPTION_STRING,           /* const char *, points into argv */
     OPTION_CHOICE,           /* int: the index of the word in `choice`; enums have int's size here */
     OPTION_COUNT_OR_PERCENT, /* struct option_share: N or N% */
+    OPTION_DURATION,         /* double, seconds: a number of them, MM:SS, HH:MM:SS, D-HH, D-HH:MM or D-HH:MM:SS */
     OPTION_LIST              /* struct option_list: may be given several times */
 };
 
@@ -53,7 +54,7 @@ struct option_table {
 
 #define OPTION_TABLE(array) ((struct option_table){(array), sizeof(array) / sizeof *(array)})
 
-enum { OPTION_MAX_POSITIONAL = 256 };
+enum { OPTION_MAX_POSITIONAL = 4096 };
 
 /* What a command line held besides options. */
 struct option_words {
@@ -80,6 +81,8 @@ void option_list_fini(struct option_list *list);
 /* The whole text as a number, whatever the locale; false if it is none (NaN is none, "inf" and "-inf" are). */
 bool option_number(const char *text, double *value);
 bool option_integer(const char *text, int64_t *value);
+/* Seconds; negative: it is no duration. */
+double option_duration(const char *text);
 /* What to call the option's value in help: the metavar or a word by kind; NULL for a flag. */
 const char *option_metavar(const struct option *option);
 

@@ -11,7 +11,7 @@
     X(1, converged, true, "a stopping test was met") \
     X(2, stalled, false, "no further decrease was found, but the stopping tests are not met") \
     X(3, budget, false, "the evaluations or integrator steps of this fit are used up; the best point is kept") \
-    X(4, timeout, false, "the time of this fit is used up; the best point is kept") \
+    X(4, timeout, false, "the time of this fit is used up and the best point is kept, or it hung and has none") \
     X(5, ode_failed, false, "the integrator could not reach the last measurement at the start") \
     X(6, model_failed, false, "the model returned an error or numbers that are not finite at the start") \
     X(7, crashed, false, "the model crashed") \
@@ -42,10 +42,13 @@ bool outcome_is_success(enum outcome outcome);
     X(8, no_model_sigma, "no sigma is known for some or all measurements: they count with sigma 1") \
     X(9, noise_floor, "what is left to gain lies below the integrator's accuracy: a smaller --rtol would show more") \
     X(10, no_influence, "a free parameter has no influence on the predictions at the best point: try other starts (--starts)") \
-    X(11, not_certified, "with tighter integrator tolerances the optimum or its value is another one: try a smaller --rtol") \
-    X(12, flat_direction, "the data do not know some combination of parameters: `stiffit show --id` names it") \
+    X(11, not_certified, "tighter integrator tolerances did not confirm the optimum: try a smaller --rtol or a larger budget") \
+    X(12, flat_direction, "the data do not know some combination of parameters: `stiffit show` names it") \
     X(13, warm_start, "the start was the median of the pilots' parameters (--warm-start)") \
-    X(14, cold_start, "the pilots' median did not lead to a good fit: the fit from the file's start was kept (--warm-start)")
+    X(14, cold_start, "the pilots' median did not lead to a good fit: the fit from the file's start was kept (--warm-start)") \
+    X(15, difference_gradient, "derivatives are difference quotients of whole evaluations (--gradient differences)") \
+    X(16, expected_information, "the optimum hardly curves in some direction: standard errors are from expected information") \
+    X(17, retried, "this row is from --retry-failed: its options may be others, and /provenance has them")
 
 enum note {
 #define X(bit, name, meaning) NOTE_##name = 1 << (bit),
@@ -60,7 +63,7 @@ enum note {
     X(2, at_bound, "a bound holds it: the other errors are conditional on that") \
     X(3, flat, "it is part of a direction that the data do not know") \
     X(4, freedom, "no degrees of freedom are left to estimate the measurement error from") \
-    X(5, not_run, "there is no best point")
+    X(5, not_run, "there is no best point, or nothing is known of its predictions' derivatives")
 
 enum lack {
 #define X(number, name, meaning) LACK_##name = number,

@@ -2,6 +2,9 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/asker.h"
 
+#include "fit/quotient.h"
+#include "fit/stopping.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -76,12 +79,13 @@ static int64_t deadline_after(double seconds)
 }
 
 /* Everything that can end the fit before the next evaluation is asked for. */
-static bool has_budget(struct fit_asker *asker)
+static bool has_budget(struct fit_asker *asker, size_t n)
 {
     const struct fit_options *options = asker->options;
     char reason[160];
-    if (asker->n_evaluation >= options->max_evaluations) {
-        snprintf(reason, sizeof reason, "all %" PRId64 " evaluations are used up", options->max_evaluations);
+    if (options->max_evaluations - asker->n_evaluation < (int64_t)n) {
+        snprintf(reason, sizeof reason, "all %" PRId64 " evaluations are used up%s", options->max_evaluations,
+                 n > 1 ? ": difference quotients take two for each parameter (--max-evaluations)" : "");
         end_fit(asker, OUTCOME_budget, reason);
         return false;
     }
@@ -110,10 +114,10 @@ static bool weigh(void *context, const struct evaluation *evaluation)
     return true;
 }
 
-static void fill_request(struct fit_asker *asker, struct fit_point *point, bool with_derivatives,
-                         int64_t max_steps)
+static void fill_request(struct fit_asker *asker, struct fit_point *point, bool with_derivatives)
 {
     struct evaluation *evaluation = &asker->evaluation;
+    bool with_sens = with_derivatives && asker->gradient != GRADIENT_differences;
     memset(evaluation, 0, sizeof *evaluation);
     if (with_derivatives && asker->gradient == GRADIENT_adjoint) {
         asker->asked = point;
@@ -123,21 +127,17 @@ static void fill_request(struct fit_asker *asker, struct fit_point *point, bool 
     }
     evaluation->task = asker->problem->task;
     evaluation->p = point->p;
-    evaluation->n_sens = with_derivatives ? asker->map.n_free : 0;
+    evaluation->n_sens = with_sens ? asker->map.n_free : 0;
     evaluation->sens = asker->map.model_index;
-    evaluation->max_steps = max_steps;
-    evaluation->tighter = asker->tighter;
-    evaluation->deadline_ns = deadline_after(seconds_left(asker));
     evaluation->prediction = point->prediction;
     evaluation->d_prediction = point->d_prediction;
     evaluation->noise = point->noise;
     evaluation->d_noise = point->d_noise;
 }
 
-/* A finished evaluation that is not OK: which of them end the fit. */
-static enum asked judge_failure(struct fit_asker *asker, bool limited_by_total)
+/* Which failures of a finished evaluation end the fit. */
+static enum asked judge_end(struct fit_asker *asker, const struct evaluation *evaluation, bool limited_by_total)
 {
-    const struct evaluation *evaluation = &asker->evaluation;
     switch (evaluation->outcome) {
     case EVALUATION_NO_MEMORY:
         return end_fit(asker, OUTCOME_out_of_memory, evaluation->reason[0] ? evaluation->reason : "out of memory");
@@ -146,13 +146,66 @@ static enum asked judge_failure(struct fit_asker *asker, bool limited_by_total)
     case EVALUATION_BUDGET:
         if (limited_by_total)
             return end_fit(asker, OUTCOME_budget, "the integrator steps of this fit are used up within an evaluation");
+        return ASKED_OK;
+    default:
+        return ASKED_OK;
+    }
+}
+
+enum asked fit_asker_fail(struct fit_asker *asker, const struct evaluation *evaluation)
+{
+    if (evaluation->outcome == EVALUATION_BUDGET)
         return fail_trial(asker, OUTCOME_ode_failed,
                           evaluation->reason[0] ? evaluation->reason : "one evaluation's integrator steps are used up");
-    case EVALUATION_MODEL_FAILED:
-        return fail_trial(asker, OUTCOME_model_failed, evaluation->reason);
-    default:
-        return fail_trial(asker, OUTCOME_ode_failed, evaluation->reason);
+    return fail_trial(asker, evaluation->outcome == EVALUATION_MODEL_FAILED ? OUTCOME_model_failed : OUTCOME_ode_failed,
+                      evaluation->reason);
+}
+
+/* Asks for the first n of the list, and again for those that ran out of time though the fit has some left. */
+static bool ask_again(struct fit_asker *asker, struct evaluation **evaluations, size_t n)
+{
+    for (int retry = 0; n > 0; retry++) {
+        for (size_t k = 0; k < n; k++)
+            evaluations[k]->deadline_ns = deadline_after(seconds_left(asker));
+        if (!asker->host->ask(asker->host->context, evaluations, n))
+            return false;
+        if (retry == MAX_RETRY || !(seconds_left(asker) > 0))
+            break;
+        size_t n_again = 0; /* not counted: how often this happens depends on what else runs */
+        for (size_t k = 0; k < n; k++)
+            if (evaluations[k]->outcome == EVALUATION_TIMEOUT) {
+                struct evaluation *again = evaluations[k];
+                evaluations[k] = evaluations[n_again];
+                evaluations[n_again++] = again;
+            }
+        n = n_again;
     }
+    return true;
+}
+
+enum asked fit_ask_all(struct fit_asker *asker, struct evaluation **evaluations, size_t n)
+{
+    if (!has_budget(asker, n))
+        return ASKED_END;
+    int64_t left = (asker->options->max_total_steps - asker->n_step) / (int64_t)(n ? n : 1);
+    bool limited_by_total = left <= asker->options->max_steps;
+    double tighter = asker->tighter > 0 ? asker->tighter : 1;
+    if (asker->gradient == GRADIENT_differences)
+        tighter *= fit_quotient_tighter(asker);
+    for (size_t k = 0; k < n; k++) {
+        evaluations[k]->tighter = tighter;
+        evaluations[k]->max_steps = limited_by_total ? left : asker->options->max_steps;
+    }
+    if (!ask_again(asker, evaluations, n))
+        return end_fit(asker, OUTCOME_not_run, "cancelled");
+    enum asked asked = ASKED_OK;
+    for (size_t k = 0; k < n; k++) {
+        asker->n_evaluation++;
+        asker->n_step += evaluations[k]->n_step;
+        if (asked == ASKED_OK)
+            asked = judge_end(asker, evaluations[k], limited_by_total);
+    }
+    return asked;
 }
 
 /* Objective and gradient; a number that is not finite makes it a failed trial. */
@@ -162,10 +215,17 @@ static enum asked judge_answer(struct fit_asker *asker, struct fit_point *point,
         fit_map_chain(&asker->map, point->p, point->chain);
     struct fit_answer answer = fit_point_answer(asker, point);
     point->f = fit_objective_value(&asker->objective, &answer);
+    if (asker->host->judged)
+        asker->host->judged(asker->host->context, point->f, NAN);
     if (!isfinite(point->f))
         return fail_trial(asker, OUTCOME_model_failed, "the objective is not a finite number");
     if (!with_derivatives)
         return ASKED_OK;
+    if (asker->gradient == GRADIENT_differences) {
+        enum asked asked = fit_quotient_fill(asker->quotient, asker, point);
+        if (asked != ASKED_OK)
+            return asked;
+    }
     if (asker->gradient == GRADIENT_adjoint) {
         for (size_t j = 0; j < asker->map.n_free; j++)
             point->gradient[j] *= point->chain[j];
@@ -176,6 +236,8 @@ static enum asked judge_answer(struct fit_asker *asker, struct fit_point *point,
     for (size_t j = 0; j < asker->map.n_free; j++)
         if (!isfinite(point->gradient[j]))
             return fail_trial(asker, OUTCOME_model_failed, "the gradient of the objective is not finite");
+    if (asker->host->judged)
+        asker->host->judged(asker->host->context, NAN, stopping_gradient_norm(asker, point));
     return ASKED_OK;
 }
 
@@ -184,20 +246,17 @@ enum asked fit_ask(struct fit_asker *asker, struct fit_point *point, bool with_d
     if (!fit_map_natural(&asker->map, point->theta, point->p))
         return fail_trial(asker, OUTCOME_model_failed, "a parameter left the range of floating-point numbers");
     struct evaluation *evaluation = &asker->evaluation;
-    for (int retry = 0;; retry++) {
-        if (!has_budget(asker))
-            return ASKED_END;
-        int64_t left = asker->options->max_total_steps - asker->n_step;
-        bool limited_by_total = left <= asker->options->max_steps;
-        fill_request(asker, point, with_derivatives, limited_by_total ? left : asker->options->max_steps);
-        if (!asker->host->ask(asker->host->context, &evaluation, 1))
-            return end_fit(asker, OUTCOME_not_run, "cancelled");
-        if (evaluation->outcome == EVALUATION_TIMEOUT && seconds_left(asker) > 0 && retry < MAX_RETRY)
-            continue; /* not counted: how often this happens depends on what else runs */
-        asker->n_evaluation++;
-        asker->n_step += evaluation->n_step;
-        if (evaluation->outcome != EVALUATION_OK)
-            return judge_failure(asker, limited_by_total);
-        return judge_answer(asker, point, with_derivatives);
-    }
+    fill_request(asker, point, with_derivatives);
+    if (fit_ask_all(asker, &(struct evaluation *){evaluation}, 1) == ASKED_END)
+        return ASKED_END;
+    if (evaluation->outcome != EVALUATION_OK)
+        return fit_asker_fail(asker, evaluation);
+    return judge_answer(asker, point, with_derivatives);
+}
+
+double fit_asker_accuracy(const struct fit_asker *asker)
+{
+    if (asker->gradient == GRADIENT_differences)
+        return fit_quotient_accuracy(asker);
+    return asker->options->accuracy;
 }

@@ -22,6 +22,8 @@ enum asked {
     ASKED_END     /* the fit is over: asker->outcome says why */
 };
 
+struct fit_quotient;
+
 struct fit_asker {
     const struct fit_problem *problem;
     const struct fit_options *options;
@@ -29,8 +31,9 @@ struct fit_asker {
     struct fit_map map;
     struct fit_objective objective;
     struct evaluation evaluation;
-    double tighter;         /* as in struct evaluation, for the certificate */
-    enum gradient_method gradient;     /* forward: points have d_prediction; adjoint: they have the gradient alone */
+    double tighter;         /* as in struct evaluation: of the certificate, and (below 1) of the first steps */
+    enum gradient_method gradient;     /* adjoint: points have the gradient alone; else they have d_prediction, too */
+    struct fit_quotient *quotient;     /* for differences */
     double *by_prediction, *by_noise;  /* n_row; for adjoints */
     struct evaluation_adjoint adjoint;
     struct fit_point *asked;           /* the point whose adjoint evaluation is under way */
@@ -53,6 +56,13 @@ struct search_end {
 bool fit_point_init(struct fit_point *point, const struct fit_asker *asker, struct arena *arena);
 /* Evaluates point->theta; without derivatives, gradient and d_* are not touched (and the bits of the rest are others). */
 enum asked fit_ask(struct fit_asker *asker, struct fit_point *point, bool with_derivatives);
+/* Asks the host for n evaluations at once, which share what is left of the budgets; filled in are task, p, n_sens, sens,
+ * adjoint and where answers go. ASKED_OK: all are finished, whatever their outcomes. */
+enum asked fit_ask_all(struct fit_asker *asker, struct evaluation **evaluations, size_t n);
+/* ASKED_FAILED, for the reason that an evaluation gives. */
+enum asked fit_asker_fail(struct fit_asker *asker, const struct evaluation *evaluation);
+/* Relative accuracy of predictions' derivatives. */
+double fit_asker_accuracy(const struct fit_asker *asker);
 struct fit_answer fit_point_answer(const struct fit_asker *asker, const struct fit_point *point);
 
 #endif

@@ -6,6 +6,7 @@
 #include "fit/descent.h"
 
 #include "fit/lbfgs.h"
+#include "fit/metric.h"
 #include "fit/stopping.h"
 
 #include <float.h>
@@ -13,8 +14,12 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MEMORY = 10, HISTORY = 10, FEW_BARREN = 3, MAX_BARREN = 6, MAX_MISSED = 20 };
+/* A round in a metric ends after so many iterations, for a new one. */
+enum { REFRESH = 12 };
+enum { MEMORY = 10, HISTORY = 10, FEW_BARREN = 3, MAX_BARREN = 6, MAX_MISSED = 20, APART = 9 };
 
+/* The gradient's test lets pass what promises this many tolerances (stopping.c). */
+static const double LOOSEST_TEST = 1e3;
 /* Length of the first trial: a tenth of a natural unit on a logarithmic scale, a tenth of the values on a linear one. */
 static const double FIRST_LENGTH = 0.1;
 /* Of a parameter's range, where it has one. */
@@ -26,6 +31,9 @@ struct descent {
     struct fit_point *best, *trial, points[2];
     struct stopping stopping;
     struct trust_model *model;  /* of the best point; NULL: no derivatives of residuals */
+    struct fit_metric *metric;  /* NULL: no adjoint gradients */
+    bool has_metric;            /* of this round: factor is its */
+    int n_round;                /* iterations of this round */
     double *base, *place;       /* theta of libLBFGS's latest iterate and of its latest trial */
     double *origin, *slope;     /* where its search begins, and the gradient there (loose entries) */
     double *factor;             /* diagonal, n x n: what a unit of the search's variables is */
@@ -34,6 +42,8 @@ struct descent {
     size_t n_loose;
     bool met_bound, ended;      /* the latest trial was cut at a bound; ASKED_END was seen */
     int n_missed;               /* trials in a row that were no better */
+    double apart[APART];        /* what value and slopes of the latest such trials disagreed by */
+    int n_apart;
     double hope;                /* what the parabola through such a trial's slopes promised at most */
     double history[HISTORY];    /* objectives after the latest iterations */
     int n_gain;
@@ -53,9 +63,14 @@ static struct descent *new_search(struct fit_asker *asker, struct arena *arena)
     if (!descent || !vectors || !scratch || !loose || !fit_point_init(&descent->points[0], asker, arena)
         || !fit_point_init(&descent->points[1], asker, arena))
         return NULL;
-    if (asker->gradient == GRADIENT_forward) {
+    if (asker->gradient != GRADIENT_adjoint) {
         descent->model = arena_calloc(arena, 1, sizeof *descent->model);
         if (!descent->model || !trust_model_init(descent->model, asker, arena))
+            return NULL;
+    }
+    if (asker->gradient == GRADIENT_adjoint) {
+        descent->metric = arena_calloc(arena, 1, sizeof *descent->metric);
+        if (!descent->metric || !fit_metric_init(descent->metric, asker, arena))
             return NULL;
     }
     descent->asker = asker;
@@ -80,17 +95,42 @@ static void take_trial(struct descent *descent)
     descent->trial = old;
     if (descent->model)
         descent->model->is_current = false;
-    descent->stopping.noise = INFINITY;
     descent->hope = 0;
+}
+
+static bool is_held(const struct descent *descent, size_t j)
+{
+    const struct fit_map *map = &descent->asker->map;
+    const struct fit_point *best = descent->best;
+    double g = best->gradient[j];
+    return (best->theta[j] <= map->lower[j] && g >= 0) || (best->theta[j] >= map->upper[j] && g <= 0);
+}
+
+/* By the metric of the round, which knows nothing of other parameters than those of the round. */
+static double promise_by_metric(struct descent *descent)
+{
+    size_t k = 0;
+    for (size_t j = 0; j < descent->n; j++)
+        if (!is_held(descent, j) && (k == descent->n_loose || descent->loose[k++] != j))
+            return INFINITY;
+    return k < descent->n_loose ? INFINITY : fit_metric_promise(descent->metric, k, descent->loose, descent->best->gradient,
+                                                                descent->factor);
 }
 
 /* What is left to gain at the best point; infinite where nothing is known of it. */
 static double promise(struct descent *descent)
 {
     struct trust_model *model = descent->model;
+    if (descent->has_metric)
+        return promise_by_metric(descent);
     if (!model || (!model->is_current && !trust_model_update(model, descent->best)))
         return INFINITY;
     return trust_model_promise_free(model, descent->best);
+}
+
+static double tolerance(const struct descent *descent)
+{
+    return stopping_tolerance(&descent->stopping, descent->best->f);
 }
 
 /* A trial that was no better: what value and slopes disagree by, and where the slopes on the way put the minimum. */
@@ -98,7 +138,8 @@ static void note_miss(struct descent *descent)
 {
     const struct fit_point *best = descent->best, *trial = descent->trial;
     double at_best = 0, at_trial = 0, by_slopes = stopping_by_slopes(descent->asker, best, trial);
-    descent->stopping.noise = fmin(descent->stopping.noise, fabs(best->f - trial->f - by_slopes));
+    if (fabs(by_slopes) + fabs(best->f - trial->f) > tolerance(descent)) /* shorter trials say nothing */
+        descent->apart[descent->n_apart++ % APART] = fabs(best->f - trial->f - by_slopes);
     for (size_t j = 0; j < descent->n; j++) {
         at_best += best->gradient[j] * (trial->theta[j] - best->theta[j]);
         at_trial += trial->gradient[j] * (trial->theta[j] - best->theta[j]);
@@ -196,21 +237,50 @@ static bool try_point(void *context, const double *x, double *f, double *gradien
     return !descent->met_bound && descent->n_missed < MAX_MISSED;
 }
 
-static double tolerance(const struct descent *descent)
-{
-    return stopping_tolerance(&descent->stopping, descent->best->f);
-}
-
 static bool accept(void *context, double slope_ratio)
 {
     struct descent *descent = context;
     (void)slope_ratio;
     memcpy(descent->base, descent->place, descent->n * sizeof *descent->base);
     descent->n_iteration++;
+    descent->n_round++;
     double *before = &descent->history[descent->n_gain++ % HISTORY];
     descent->is_flat = descent->n_gain > HISTORY && *before - descent->best->f <= tolerance(descent);
     *before = descent->best->f;
-    return !descent->is_flat && !(promise(descent) <= tolerance(descent));
+    bool is_old = descent->has_metric && descent->n_round >= REFRESH;
+    return !descent->is_flat && !is_old && !(promise(descent) <= tolerance(descent));
+}
+
+/* What lies on a bound and would leave the box with the metric's step, whatever its own slope says, stays for this round: the
+ * others could not move. The step is that of all loose parameters. True: there was one. */
+static bool drop_leaving(struct descent *descent)
+{
+    const struct fit_map *map = &descent->asker->map;
+    size_t count = 0;
+    for (size_t k = 0; k < descent->n_loose; k++) {
+        size_t j = descent->loose[k];
+        double theta = descent->best->theta[j], minus_step = descent->metric->step[k];
+        if ((theta <= map->lower[j] && minus_step > 0) || (theta >= map->upper[j] && minus_step < 0))
+            continue;
+        descent->loose[count] = (uint32_t)j;
+        descent->origin[count] = descent->origin[k];
+        descent->slope[count++] = descent->slope[k];
+    }
+    bool any = count > 0 && count < descent->n_loose;
+    descent->n_loose = count > 0 ? count : descent->n_loose;
+    return any;
+}
+
+/* The metric of the round, where there is one. ASKED_END: the fit is over. */
+static enum asked take_metric(struct descent *descent)
+{
+    enum asked asked = fit_metric_ask(descent->metric, descent->asker, descent->best->theta);
+    do
+        descent->has_metric = asked == ASKED_OK
+                              && fit_metric_factor(descent->metric, descent->asker, descent->n_loose, descent->loose,
+                                                   descent->slope, descent->shrink, descent->factor);
+    while (descent->has_metric && drop_leaving(descent));
+    return asked;
 }
 
 /* The loose parameters, and a metric in which the first trial has the length it should have. */
@@ -220,12 +290,9 @@ static void prepare(struct descent *descent)
     const struct fit_point *best = descent->best;
     double norm = 0;
     descent->n_loose = 0;
-    for (size_t j = 0; j < descent->n; j++) {
-        double g = best->gradient[j];
-        bool held = (best->theta[j] <= map->lower[j] && g >= 0) || (best->theta[j] >= map->upper[j] && g <= 0);
-        if (!held)
+    for (size_t j = 0; j < descent->n; j++)
+        if (!is_held(descent, j))
             descent->loose[descent->n_loose++] = (uint32_t)j;
-    }
     memset(descent->factor, 0, descent->n_loose * descent->n_loose * sizeof *descent->factor);
     for (size_t k = 0; k < descent->n_loose; k++) {
         size_t j = descent->loose[k];
@@ -241,8 +308,8 @@ static void prepare(struct descent *descent)
     for (size_t k = 0; k < descent->n_loose; k++)
         descent->factor[k + k * descent->n_loose] *= unit > 0 ? unit : 1;
     memcpy(descent->base, best->theta, descent->n * sizeof *descent->base);
-    descent->met_bound = descent->is_flat = false;
-    descent->n_missed = 0;
+    descent->met_bound = descent->is_flat = descent->has_metric = false;
+    descent->n_missed = descent->n_round = 0;
 }
 
 static enum stop_test find_met(struct descent *descent)
@@ -254,18 +321,36 @@ static enum stop_test find_met(struct descent *descent)
     return promise(descent) <= tolerance(descent) ? STOP_decrease : STOP_none;
 }
 
+/* The median of the latest: a single one may be small by chance. Infinite: there is none. */
+static double noise_of(const struct descent *descent)
+{
+    double sorted[APART];
+    int n = descent->n_apart < APART ? descent->n_apart : APART;
+    for (int i = 0; i < n; i++) {
+        int k = i;
+        for (; k > 0 && sorted[k - 1] > descent->apart[i]; k--)
+            sorted[k] = sorted[k - 1];
+        sorted[k] = descent->apart[i];
+    }
+    return n > 0 ? sorted[n / 2] : INFINITY;
+}
+
 /* After several rounds that found next to nothing. */
 static enum outcome judge_barren(struct descent *descent)
 {
     struct fit_asker *asker = descent->asker;
-    double left = descent->model ? promise(descent) : descent->hope > 0 ? descent->hope : INFINITY;
+    double left = promise(descent);
+    if (!isfinite(left) && descent->hope > 0)
+        left = descent->hope;
+    descent->stopping.noise = noise_of(descent);
     if (left <= tolerance(descent)) {
         descent->met = STOP_step;
         return OUTCOME_converged;
     }
     descent->met = STOP_none;
-    /* Rounds that begin anew, again and again, and find nothing: the rest of a tolerance is not worth a failure. */
-    if (stopping_is_noise(&descent->stopping, left, descent->best->f) || left <= 100 * tolerance(descent)) {
+    /* Rounds that begin anew, again and again, and find nothing: what the gradient's test lets pass is not worth a
+     * failure. */
+    if (stopping_is_noise(&descent->stopping, left, descent->best->f) || left <= LOOSEST_TEST * tolerance(descent)) {
         asker->notes |= NOTE_noise_floor;
         descent->met = STOP_noise;
         return OUTCOME_converged;
@@ -281,6 +366,9 @@ static enum outcome run_rounds(struct descent *descent)
     for (int n_barren = 0; (descent->met = find_met(descent)) == STOP_none;) {
         double before = descent->best->f;
         prepare(descent);
+        descent->ended = descent->metric && take_metric(descent) == ASKED_END;
+        if (descent->ended)
+            return descent->asker->outcome;
         struct lbfgs_search search = {.n = descent->n_loose, .origin = descent->origin, .gradient = descent->slope,
                                       .f = before, .factor = descent->factor, .trial = try_point, .accepted = accept,
                                       .context = descent, .memory = MEMORY, .scratch = descent->scratch};

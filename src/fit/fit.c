@@ -5,6 +5,7 @@
 #include "fit/asker.h"
 #include "fit/certificate.h"
 #include "fit/descent.h"
+#include "fit/quotient.h"
 #include "fit/starts.h"
 #include "fit/statistics.h"
 #include "fit/stopping.h"
@@ -60,7 +61,8 @@ static bool set_objective(struct fit_asker *asker, struct arena *arena)
     struct fit_prior_term *terms = arena_calloc(arena, map->n_free + 1, sizeof *terms);
     bool has_noise = problem->model->abi.noise != NULL;
     *objective = (struct fit_objective){.n_row = problem->task->n_row, .value = problem->value, .sigma = problem->sigma,
-                                        .has_noise = has_noise, .likelihood = has_noise || problem->censored,
+                                        .has_noise = has_noise,
+                                        .likelihood = has_noise || (problem->censored && !lacks_sigma(problem)),
                                         .loss = fit_loss_of(options->error, options->huber_k, options->student_nu),
                                         .censored = problem->censored, .prior = terms};
     for (size_t j = 0; terms && problem->prior && j < map->n_free; j++) {
@@ -100,8 +102,8 @@ static void certify(struct fit_asker *asker, const struct search_end *end, struc
         result->notes |= NOTE_not_certified;
 }
 
-/* From here on L-BFGS with adjoints is taken by itself, where those are cheaper at all. */
-enum { MANY_PARAMETERS = 100, USE_ALL = STIFFIT_USE_RHS | STIFFIT_USE_INITIAL };
+/* From here on L-BFGS with adjoints is taken by itself, where those are cheaper at all: scripts/bench/bench_fit_crossover.c. */
+enum { MANY_PARAMETERS = 150, USE_ALL = STIFFIT_USE_RHS | STIFFIT_USE_INITIAL };
 
 /* Whether the objective's gradient alone costs less than the derivatives of all residuals. */
 static bool adjoint_pays(const struct fit_asker *asker)
@@ -112,11 +114,22 @@ static bool adjoint_pays(const struct fit_asker *asker)
         uint8_t use = abi->parameter_use ? abi->parameter_use[asker->map.model_index[j]] : USE_ALL;
         n_sens += (use & (STIFFIT_USE_RHS | STIFFIT_USE_INITIAL)) != 0;
     }
-    return adjoint_is_cheaper(abi->n_state, n_sens, asker->problem->task->n_time);
+    return adjoint_is_cheaper(abi->n_state, n_sens);
 }
 
-/* A trust region takes some ten evaluations with the derivatives of all residuals where L-BFGS takes some hundreds with a
- * gradient: with adjoints that is the better bargain only for very many parameters. */
+/* A trust region takes some ten evaluations with the derivatives of all residuals, and a factorisation of them for each; L-BFGS
+ * some fifty with a gradient and a few with those derivatives, whose squares are its metric (fit/metric.h). CPU time of whole
+ * fits, trust region over L-BFGS with adjoints, of linear and of catalysed networks with measurements of all states at 2 to 200
+ * times:
+ *
+ *     states \ parameters    10       30        50       100        150       200       300
+ *      2                             0.2                 0.6                         2.5-4.3
+ *      5                   0.2   0.1-0.2       0.3   0.3-0.8    0.6-1.9   1.9-4.2        3.9
+ *     20                   0.4   0.3-0.5   0.5-1.1   0.9-1.2    0.6-2.7   0.9-1.8
+ *     50                             0.7             0.5-1.6        0.8   0.7-3.2   1.1-3.2
+ *
+ * More times work in both directions (2, 12, 50, 200 of them: 5 x 200 4.2, 4.0, 2.1, 1.9; 50 x 200 0.7, 1.4, 1.1, 3.2). Ready
+ * models: pollu (20 x 25) 0.7, medical-akzo-nobel (400 x 3) 0.15. */
 static void choose(struct fit_asker *asker, struct fit_result *result)
 {
     const struct fit_options *options = asker->options;
@@ -124,17 +137,22 @@ static void choose(struct fit_asker *asker, struct fit_result *result)
     result->optimizer = options->optimizer;
     if (result->optimizer == OPTIMIZER_none)
         result->optimizer = options->gradient == GRADIENT_adjoint || (pays && asker->map.n_free >= MANY_PARAMETERS
-                            && options->gradient != GRADIENT_forward) ? OPTIMIZER_lbfgs : OPTIMIZER_trf;
+                            && options->gradient == GRADIENT_none) ? OPTIMIZER_lbfgs : OPTIMIZER_trf;
     result->gradient = options->gradient;
-    if (result->optimizer == OPTIMIZER_trf)
+    if (result->optimizer == OPTIMIZER_trf && result->gradient != GRADIENT_differences)
         result->gradient = GRADIENT_forward;
     else if (result->gradient == GRADIENT_none)
         result->gradient = pays ? GRADIENT_adjoint : GRADIENT_forward;
     asker->gradient = result->gradient;
 }
 
-static bool prepare_adjoint(struct fit_asker *asker, struct arena *arena)
+static bool prepare_gradient(struct fit_asker *asker, struct arena *arena)
 {
+    if (asker->gradient == GRADIENT_differences) {
+        asker->notes |= NOTE_difference_gradient;
+        asker->quotient = arena_calloc(arena, 1, sizeof *asker->quotient);
+        return asker->quotient && fit_quotient_init(asker->quotient, asker, arena);
+    }
     if (asker->gradient != GRADIENT_adjoint)
         return true;
     asker->by_prediction = arena_calloc(arena, asker->objective.n_row + 1, sizeof(double));
@@ -171,11 +189,14 @@ static void search(struct fit_asker *asker, struct arena *arena, const double *t
         end.best = outcome_is_success(end.outcome) ? look_forward(asker, end.best, arena) : NULL;
         result->n_evaluation = asker->n_evaluation;
         result->n_step = asker->n_step;
+        result->notes |= !end.best && options->certify && outcome_is_success(end.outcome) ? NOTE_not_certified : 0;
     }
     if (end.best && result->statistics && !fit_statistics_compute(result->statistics, asker, end.best, arena))
         fail(result, OUTCOME_out_of_memory, "no memory for this fit's statistics");
     if (end.best && result->statistics && result->statistics->n_flat > 0)
         result->notes |= NOTE_flat_direction;
+    if (end.best && result->statistics && !result->statistics->is_observed)
+        result->notes |= NOTE_expected_information;
     if (end.best && options->certify && outcome_is_success(result->outcome))
         certify(asker, &end, arena, result);
     if (!outcome_is_success(result->outcome))
@@ -208,7 +229,7 @@ void fit_run(const struct fit_problem *problem, const struct fit_options *option
     }
     fit_start_theta(&asker->map, problem->seed, problem->dataset, problem->start_number, problem->n_start, theta);
     choose(asker, result);
-    if (prepare_adjoint(asker, arena))
+    if (prepare_gradient(asker, arena))
         search(asker, arena, theta, result);
     else
         fail(result, OUTCOME_out_of_memory, "no memory for this fit");

@@ -39,7 +39,7 @@ struct fit_problem {
 
 struct fit_options {
     enum optimizer optimizer;   /* none: chosen by the sizes */
-    enum gradient_method gradient; /* likewise; trf has only forward ones */
+    enum gradient_method gradient; /* likewise; trf has no adjoint ones */
     enum fit_error error;       /* distribution of the measurement errors; log-normal: all values > 0 */
     double huber_k, student_nu; /* of --error huber and student */
     /* Converged: the decrease that the Gauss-Newton model still promises within the bounds, or the decrease over the
@@ -54,6 +54,7 @@ struct fit_options {
     double max_seconds;         /* of computing per fit; infinity = none */
     double accuracy;            /* relative, of the predictions: the integrator's rtol ... */
     double absolute_accuracy;   /* ... and its atol */
+    bool is_near;               /* the start lies near an optimum: the first steps have the full accuracy, too */
 };
 
 #define FIT_OPTIONS_DEFAULT {.huber_k = 1.345, .student_nu = 4, .f_tolerance = 1e-9, .g_tolerance = 1e-6, .certify = true, \
@@ -82,6 +83,9 @@ struct fit_result {
 struct fit_host {
     bool (*ask)(void *context, struct evaluation *const *evaluations, size_t n);
     int64_t (*elapsed_ns)(void *context); /* time of computing spent on this fit */
+    /* NULL, or told what is made of the latest evaluation: the objective, and then the largest entry of the projected
+     * gradient, which difference quotients need further evaluations for. The other one of the two is NaN. For traces. */
+    void (*judged)(void *context, double objective, double gradient_norm);
     void *context;
 };
 

@@ -63,6 +63,13 @@ struct loss_terms fit_loss_laplace(double r)
     return (struct loss_terms){rounded, 1 / rounded};
 }
 
+double fit_loss_root(enum fit_curvature curvature, bool is_laplace, double weight, double expected)
+{
+    if (curvature == CURVATURE_KINKS && is_laplace)
+        return LOSS_KINK * weight * sqrt(weight); /* rho'' = kink^2 / hypot(r, kink)^3 */
+    return sqrt(curvature == CURVATURE_EXPECTED ? expected : weight);
+}
+
 struct loss_terms fit_loss_at(const struct fit_loss *loss, double r)
 {
     double k = loss->tuning;
@@ -79,6 +86,14 @@ struct loss_terms fit_loss_at(const struct fit_loss *loss, double r)
         break;
     }
     return (struct loss_terms){0.5 * r * r, 1};
+}
+
+double fit_loss_second(const struct fit_loss *loss, double r)
+{
+    double k = loss->tuning, sum = k + r * r;
+    if (loss->error == ERROR_STUDENT)
+        return (k + 1) * (k - r * r) / (sum * sum);
+    return loss->error == ERROR_HUBER && fabs(r) > k ? 0 : 1;
 }
 
 /* 1 / (t + 2 / (t + 3 / (t + ...))): what phi(t) / (1 - Phi(t)) exceeds t by (Laplace's continued fraction; Abramowitz &

@@ -4,6 +4,8 @@
 #ifndef FIT_LOSS_H
 #define FIT_LOSS_H
 
+#include <stdbool.h>
+
 /* The words of --error, in this order. */
 enum fit_error { ERROR_NORMAL, ERROR_LOG_NORMAL, ERROR_LAPLACE, ERROR_HUBER, ERROR_STUDENT, N_ERROR };
 const char *fit_error_name(enum fit_error error);
@@ -19,6 +21,10 @@ struct fit_loss {
 /* huber_k, student_nu > 0; only the one that belongs to `error` is looked at. */
 struct fit_loss fit_loss_of(enum fit_error error, double huber_k, double student_nu);
 
+/* What stands for a loss's second derivative: rho'(r)/r, which makes a quadratic that touches the loss and is nowhere below it;
+ * rho'' of Laplace's rounded kink, elsewhere the first; its expectation. */
+enum fit_curvature { CURVATURE_ABOVE, CURVATURE_KINKS, CURVATURE_EXPECTED };
+
 /* At one residual: rho, and weight = rho'(r) / r, finite and > 0, so that rho' = weight r.
  *   normal, log-normal  r^2 / 2
  *   Laplace             |r|, its kink rounded: sqrt(r^2 + LOSS_KINK^2)
@@ -29,11 +35,15 @@ struct loss_terms {
 };
 struct loss_terms fit_loss_at(const struct fit_loss *loss, double r);
 
+/* rho''(r); not for Laplace's, whose is only where the kink is. */
+double fit_loss_second(const struct fit_loss *loss, double r);
+
 /* A kink within a hundredth of a scale is no kink to anybody who looks at data. A sharper one shows the integrator's
- * errors, and reweighted squares creep along it: with 1e-3 one fit of 20 ended 7e-5 above the optimum, with 1e-2 two of
- * 300 at 2e-6. */
+ * errors. */
 #define LOSS_KINK 1e-2
 struct loss_terms fit_loss_laplace(double r);
+/* The root of the curvature, > 0, at a residual of this weight; expected: what CURVATURE_EXPECTED is. */
+double fit_loss_root(enum fit_curvature curvature, bool is_laplace, double weight, double expected);
 
 /* -log Phi(z), the loss of a measurement that is only known to lie beyond a limit; hazard = phi(z) / Phi(z), its negative
  * slope; curvature = hazard (z + hazard), in (0, 1). Without cancellation for any finite z. */

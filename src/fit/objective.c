@@ -25,22 +25,22 @@ bool fit_objective_has_kinks(const struct fit_objective *objective)
 }
 
 static struct prior_terms prior_at(const struct fit_prior_term *term, const struct fit_answer *answer, double chain,
-                                   bool expected)
+                                   enum fit_curvature curvature)
 {
-    return fit_prior_at(&term->prior, answer->theta[term->j], answer->p[term->i_model], chain, expected);
+    return fit_prior_at(&term->prior, answer->theta[term->j], answer->p[term->i_model], chain, curvature);
 }
 
 double fit_objective_value(const struct fit_objective *objective, const struct fit_answer *answer)
 {
     double sum = 0;
     for (size_t i = 0; i < objective->n_row; i++) {
-        struct objective_row row = objective_row_at(objective, answer, i, false);
+        struct objective_row row = objective_row_at(objective, answer, i, CURVATURE_ABOVE);
         answer->weight[i] = row.weight;
         answer->residual[i] = row.residual;
         sum += row.f;
     }
     for (size_t k = 0; k < objective->n_prior; k++)
-        sum += prior_at(&objective->prior[k], answer, 1, false).f;
+        sum += prior_at(&objective->prior[k], answer, 1, CURVATURE_ABOVE).f;
     return sum;
 }
 
@@ -50,7 +50,7 @@ void fit_objective_slopes(const struct fit_objective *objective, const struct fi
     for (size_t i = 0; i < objective->n_row; i++)
         by_prediction[i] = answer->residual[i] * answer->weight[i];
     for (size_t i = 0; objective->has_noise && i < objective->n_row; i++) {
-        struct objective_row row = objective_row_at(objective, answer, i, false);
+        struct objective_row row = objective_row_at(objective, answer, i, CURVATURE_ABOVE);
         by_noise[i] = row.cross * row.residual + row.noise_weight * row.noise_residual;
     }
 }
@@ -59,7 +59,7 @@ void fit_objective_add_priors(const struct fit_objective *objective, const struc
 {
     for (size_t k = 0; k < objective->n_prior; k++) {
         size_t j = objective->prior[k].j;
-        struct prior_terms terms = prior_at(&objective->prior[k], answer, answer->chain[j], false);
+        struct prior_terms terms = prior_at(&objective->prior[k], answer, answer->chain[j], CURVATURE_ABOVE);
         gradient[j] += terms.row * terms.rhs;
     }
 }
@@ -75,7 +75,7 @@ void fit_objective_gradient(const struct fit_objective *objective, const struct 
             gradient[j] += r[i] * (dm[i] * w[i]);
     }
     for (size_t i = 0; objective->has_noise && i < n_row; i++) {
-        struct objective_row row = objective_row_at(objective, answer, i, false);
+        struct objective_row row = objective_row_at(objective, answer, i, CURVATURE_ABOVE);
         double slope = row.cross * row.residual + row.noise_weight * row.noise_residual;
         for (size_t j = 0; j < answer->n && slope != 0; j++)
             gradient[j] += slope * answer->d_noise[i + j * n_row];
@@ -103,25 +103,26 @@ static void add_noise(const struct fit_objective *objective, const struct fit_an
     b[n_row + i] = row->noise_residual;
 }
 
-static void add_priors(const struct fit_objective *objective, const struct fit_answer *answer, bool expected, double *a,
-                       double *b)
+static void add_priors(const struct fit_objective *objective, const struct fit_answer *answer, enum fit_curvature curvature,
+                       double *a, double *b)
 {
     size_t stride = fit_objective_n_row(objective), first = stride - objective->n_prior;
     for (size_t k = 0; k < objective->n_prior; k++) {
         size_t own = objective->prior[k].j;
-        struct prior_terms terms = prior_at(&objective->prior[k], answer, answer->chain[own], expected);
+        struct prior_terms terms = prior_at(&objective->prior[k], answer, answer->chain[own], curvature);
         for (size_t j = 0; j < answer->n; j++)
             a[first + k + j * stride] = j == own ? terms.row : 0;
         b[first + k] = terms.rhs;
     }
 }
 
-static void build_rows(const struct fit_objective *objective, const struct fit_answer *answer, bool expected, double *a,
-                       double *b)
+static void build_rows(const struct fit_objective *objective, const struct fit_answer *answer, enum fit_curvature curvature,
+                       double *a, double *b)
 {
     size_t n_row = objective->n_row, stride = fit_objective_n_row(objective);
+    bool kept = curvature == CURVATURE_ABOVE;
     for (size_t i = 0; i < n_row; i++)
-        b[i] = expected ? objective_row_at(objective, answer, i, true).weight : answer->weight[i];
+        b[i] = kept ? answer->weight[i] : objective_row_at(objective, answer, i, curvature).weight;
     for (size_t j = 0; j < answer->n; j++) {
         double *column = a + j * stride, chain = answer->chain[j];
         const double *dm = answer->d_prediction + j * n_row;
@@ -130,22 +131,29 @@ static void build_rows(const struct fit_objective *objective, const struct fit_a
     }
     for (size_t i = 0; i < n_row; i++) {
         b[i] = answer->residual[i];
-        if (objective->has_noise) {
-            struct objective_row row = objective_row_at(objective, answer, i, expected);
+        if (kept && !objective->has_noise)
+            continue;
+        struct objective_row row = objective_row_at(objective, answer, i, curvature);
+        b[i] = row.residual;
+        if (objective->has_noise)
             add_noise(objective, answer, i, &row, a, b);
-        }
     }
-    add_priors(objective, answer, expected, a, b);
+    add_priors(objective, answer, curvature, a, b);
 }
 
 void fit_objective_rows(const struct fit_objective *objective, const struct fit_answer *answer, double *a, double *b)
 {
-    build_rows(objective, answer, false, a, b);
+    build_rows(objective, answer, CURVATURE_ABOVE, a, b);
+}
+
+void fit_objective_kink_rows(const struct fit_objective *objective, const struct fit_answer *answer, double *a, double *b)
+{
+    build_rows(objective, answer, CURVATURE_KINKS, a, b);
 }
 
 void fit_objective_information(const struct fit_objective *objective, const struct fit_answer *answer, double *a, double *b)
 {
-    build_rows(objective, answer, true, a, b);
+    build_rows(objective, answer, CURVATURE_EXPECTED, a, b);
 }
 
 double fit_objective_row_product(const struct fit_objective *objective, const struct fit_answer *answer, size_t j,

@@ -59,9 +59,18 @@ void fit_objective_add_priors(const struct fit_objective *objective, const struc
  * whose one row holds both; the priors' rows are the last. After fit_objective_value. */
 size_t fit_objective_n_row(const struct fit_objective *objective);
 void fit_objective_rows(const struct fit_objective *objective, const struct fit_answer *answer, double *a, double *b);
+/* The same with Laplace's own second derivative, which is large at its kinks and next to nothing elsewhere. */
+void fit_objective_kink_rows(const struct fit_objective *objective, const struct fit_answer *answer, double *a, double *b);
 /* Rows of the same shape whose A'A is the information that standard errors are to come from: where the loss is another than
  * normal, expected under its own distribution. b is scratch of the same length. */
 void fit_objective_information(const struct fit_objective *objective, const struct fit_answer *answer, double *a, double *b);
+/* What the objective's second derivatives by theta at this very data, the observed information, exceed A'A of
+ * fit_objective_information by: n x n, symmetric, maybe indefinite. Left out are the predictions' and the noise's own second
+ * derivatives, which a good fit multiplies by residuals that add up to little (Gauss and Newton); the logarithm of a
+ * prediction is a prediction here. There is none for normal and log-normal errors of known sigma, and for Laplace's, which
+ * have no second derivative. */
+bool fit_objective_has_excess(const struct fit_objective *objective);
+void fit_objective_excess(const struct fit_objective *objective, const struct fit_answer *answer, double *excess);
 /* Column j of the predictions' rows of A times x (n_row of the measurements). */
 double fit_objective_row_product(const struct fit_objective *objective, const struct fit_answer *answer, size_t j,
                                  const double *x);

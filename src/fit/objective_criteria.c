@@ -41,7 +41,7 @@ struct objective_criteria objective_criteria_of(const struct fit_objective *obje
     double constants = 0, n_row = (double)objective->n_row;
     full.likelihood = true;
     for (size_t i = 0; i < objective->n_row; i++) {
-        double r, weight, value, f = objective_row_at(&full, answer, i, false).f;
+        double r, weight, value, f = objective_row_at(&full, answer, i, CURVATURE_ABOVE).f;
         criteria.deviance += 2 * f;
         if (!objective_row_plain(objective, answer, i, &r, &weight, &value))
             continue;

@@ -28,7 +28,7 @@ static struct objective_row censored_row(double r, double slope, double sigma, i
 }
 
 struct objective_row objective_row_at(const struct fit_objective *objective, const struct fit_answer *answer, size_t i,
-                                      bool expected)
+                                      enum fit_curvature curvature)
 {
     const struct fit_loss *loss = &objective->loss;
     bool is_log = loss->error == ERROR_LOG_NORMAL, modelled = is_modelled(objective, i);
@@ -42,7 +42,7 @@ struct objective_row objective_row_at(const struct fit_objective *objective, con
     if (side)
         return censored_row(r, slope, sigma, side, modelled);
     struct loss_terms terms = fit_loss_at(loss, r);
-    double root = sqrt(expected ? loss->location_information : terms.weight);
+    double root = fit_loss_root(curvature, loss->error == ERROR_LAPLACE, terms.weight, loss->location_information);
     struct objective_row row = {.f = terms.rho, .weight = root * slope, .residual = terms.weight * r / root};
     if (objective->likelihood)
         row.f += log(sigma) + loss->log_constant + (is_log ? log(y) : 0);

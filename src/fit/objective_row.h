@@ -20,8 +20,8 @@ double objective_row_sigma(const struct fit_objective *objective, const struct f
  * the row is censored. */
 bool objective_row_plain(const struct fit_objective *objective, const struct fit_answer *answer, size_t i, double *r,
                          double *weight, double *value);
-/* expected: the factors are roots of the expected information of the loss's own distribution. */
+/* The factors are roots of the curvature that is asked for. */
 struct objective_row objective_row_at(const struct fit_objective *objective, const struct fit_answer *answer, size_t i,
-                                      bool expected);
+                                      enum fit_curvature curvature);
 
 #endif

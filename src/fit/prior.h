@@ -3,6 +3,8 @@
 #ifndef FIT_PRIOR_H
 #define FIT_PRIOR_H
 
+#include "fit/loss.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -27,11 +29,12 @@ struct fit_prior_term {
  *   normal      r^2 / 2
  *   log-normal  log x + (log x - location)^2 / (2 scale^2) = (log x - location + scale^2)^2 / (2 scale^2) + a constant
  *   Laplace     |r|, its kink rounded as fit_loss_laplace does
- * Not finite where a log-normal x is not above 0. expected: the row is the root of the prior's own information instead, as
- * for the data (Laplace: 1 / scale). */
+ * Not finite where a log-normal x is not above 0. The row is the root of the curvature that is
+ * asked for, as for the data (Laplace, expected: 1 / scale). */
 struct prior_terms {
     double f, row, rhs;
 };
-struct prior_terms fit_prior_at(const struct fit_prior *prior, double theta, double p, double chain, bool expected);
+struct prior_terms fit_prior_at(const struct fit_prior *prior, double theta, double p, double chain,
+                                enum fit_curvature curvature);
 
 #endif

@@ -18,6 +18,9 @@ static const double FIRST_STEP = 0.5;     /* of the half-width that the covarian
 static const double NEXT_RISE = 0.5;      /* of r, per step */
 static const double LAST_AIM = 1.02;      /* just beyond, so that the limit lies between two places */
 static const double BETTER = -0.01;       /* of the rise: a smaller objective is a better fit */
+static const double TOGETHER = 1e-6;      /* of the way from the best fit: places this close */
+static const double JUMP = 0.01;          /* and r this far apart there */
+static const double AFTER_JUMP = 0.01;    /* of the way from the best fit: the next step */
 static const double DECADES = 6, THOUSAND = 1000, WIDTHS = 10;
 
 /* A place on the profile. */
@@ -150,7 +153,11 @@ static bool look_at_best(struct walk *walk, struct arena *arena, double *width)
                                         .confidence = walk->request->confidence};
     struct fit_problem unchanged = *problem;
     struct fit_options once = *walk->options;
-    once.max_evaluations = 1;
+    bool differences = once.gradient == GRADIENT_differences; /* which takes two evaluations for each parameter */
+    once.max_evaluations = differences ? 1 + 2 * (int64_t)n : 1;
+    once.optimizer = OPTIMIZER_trf; /* which has all derivatives at its first point, as statistics need them */
+    once.gradient = differences ? GRADIENT_differences : GRADIENT_forward;
+    once.is_near = true;
     unchanged.start_number = 0;
     walk->inner.statistics = &statistics;
     bool ran = run_inner(walk, &unchanged, &once);
@@ -198,7 +205,7 @@ static void guess_others(struct walk *walk, const struct place *a, const struct 
 static double own_prior(const struct walk *walk, double theta, double natural)
 {
     const struct fit_prior *prior = walk->problem->prior ? &walk->problem->prior[walk->request->parameter] : NULL;
-    return prior && prior->kind != PRIOR_NONE ? fit_prior_at(prior, theta, natural, 1, false).f : 0;
+    return prior && prior->kind != PRIOR_NONE ? fit_prior_at(prior, theta, natural, 1, CURVATURE_ABOVE).f : 0;
 }
 
 /* Fits the others at theta into `place`. False: that failed. */
@@ -209,6 +216,7 @@ static bool visit(struct walk *walk, const struct place *a, const struct place *
     double natural = theta == walk->end && walk->ends_at_bound ? bound(walk) : fit_scale_to_natural(walk->scale, theta);
     for (int extrapolated = 1; extrapolated >= 0; extrapolated--) {
         struct fit_options options = *walk->options;
+        options.is_near = true;
         guess_others(walk, extrapolated ? a : b, b, theta);
         walk->guess[i] = natural;
         if (!run_inner(walk, &walk->fixed, &options))
@@ -251,14 +259,12 @@ static double next_step(const struct place *a, const struct place *b)
     return fmin(fmax(next, 0.1 * step), 3 * step);
 }
 
-/* Outward until place[1] and place[2] have the limit between them. False: the walk is over. */
+/* Outward from place[1], the one before it being place[0], until place[1] and place[2] have the limit between them. False: the
+ * walk is over. */
 static bool march(struct walk *walk, double step)
 {
     struct place *place = walk->place;
     int side = walk->request->side;
-    memcpy(place[1].parameter, place[0].parameter, walk->problem->n_parameter * sizeof *place->parameter);
-    place[0].theta = place[1].theta = walk->start;
-    place[0].r = place[1].r = 0;
     while (walk->profile->n_point < walk->profile->max_point / 2) {
         double theta = place[1].theta + side * step;
         if (side * (theta - walk->end) >= 0)
@@ -295,8 +301,20 @@ static double crossing(const struct place *a, const struct place *b)
     return a->theta + (1 - a->r) * (b->theta - a->theta) / (b->r - a->r);
 }
 
-/* Regula falsi with the Illinois rule (Dowell & Jarratt 1971) between place[1] (r < 1) and place[2] (r >= 1). */
-static void close_in(struct walk *walk)
+/* The places around the limit have come together, and r jumps between them: the outer fit may have ended in another valley, and
+ * from the inner one's parameters it may not. True: it did not, and the march goes on from there. */
+static bool is_valley_left(struct walk *walk)
+{
+    struct place *below = &walk->place[1], *above = &walk->place[2], *middle = &walk->place[0];
+    if (!(above->r - below->r > JUMP) || !visit(walk, below, below, above->theta, middle) || !(middle->r < 1))
+        return false;
+    swap(below, middle); /* now place[0] is the inner one, place[1] the one that was jumped from */
+    return true;
+}
+
+/* Regula falsi with the Illinois rule (Dowell & Jarratt 1971) between place[1] (r < 1) and place[2] (r >= 1). True: the march
+ * goes on from place[1]. */
+static bool close_in(struct walk *walk)
 {
     struct place *below = &walk->place[1], *above = &walk->place[2], *middle = &walk->place[0];
     double low = below->r - 1, high = above->r - 1, theta = crossing(below, above);
@@ -304,15 +322,21 @@ static void close_in(struct walk *walk)
     const struct place *nearest = fabs(low) < fabs(high) ? below : above;
     while (fabs(nearest->r * nearest->r - 1) > TOLERANCE && walk->profile->n_point < walk->profile->max_point) {
         theta = below->theta - low * (above->theta - below->theta) / (high - low);
-        if (theta == below->theta || theta == above->theta)
-            break;
+        bool together = fabs(above->theta - below->theta) <= TOGETHER * fabs(above->theta - walk->start);
+        if (together || theta == below->theta || theta == above->theta) {
+            if (!is_valley_left(walk))
+                break;
+            if (walk->place[1].r < 0)
+                end_walk(walk, LIMIT_better, NAN);
+            return walk->place[1].r >= 0;
+        }
         if (!visit(walk, below, above, theta, middle)) {
             fail(walk, LIMIT_failed, walk->inner.outcome, walk->inner.reason);
-            return;
+            return false;
         }
         if (middle->r < 0) {
             end_walk(walk, LIMIT_better, NAN);
-            return;
+            return false;
         }
         if (middle->r < 1) {
             swap(below, middle);
@@ -329,6 +353,7 @@ static void close_in(struct walk *walk)
         }
     }
     end_walk(walk, LIMIT_found, fit_scale_to_natural(walk->scale, crossing(below, above)));
+    return false;
 }
 
 static void clear_result(struct fit_result *result, size_t n)
@@ -374,6 +399,9 @@ void fit_profile_run(const struct fit_problem *problem, const struct fit_options
     }
     double most = fabs(walk.end - walk.start);
     double step = isnan(width) ? 0.1 * fmin(most, fmax(1, fabs(walk.start))) : fmin(FIRST_STEP * width, most);
-    if (march(&walk, step))
-        close_in(&walk);
+    memcpy(walk.place[1].parameter, walk.place[0].parameter, problem->n_parameter * sizeof(double));
+    walk.place[0].theta = walk.place[1].theta = walk.start;
+    walk.place[0].r = walk.place[1].r = 0;
+    while (march(&walk, step) && close_in(&walk))
+        step = AFTER_JUMP * fabs(walk.place[1].theta - walk.start);
 }

@@ -1,8 +1,9 @@
-/* An orthogonal factorisation, columns brought to one length, and their singular values. No products of derivatives are
- * formed, so that what the data hardly know costs no digits of what they know well.
+/* An orthogonal factorisation, columns brought to one length, and where they might be dependent their singular values.
+ * No products of derivatives are formed, so that what the data hardly know costs no digits of what they know well.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/spectrum.h"
 
+#include "fit/quadratic.h"
 #include "fit/svd.h"
 
 #include <math.h>
@@ -13,6 +14,10 @@
 static const double FLAT = 30;
 /* Relative accuracy of derivatives where nothing is integrated: difference quotients have it, formulas more. */
 static const double CLOSED_FORM = 1e-11;
+/* Observed information below the square of this part of the expected in some direction is as good as none. */
+static const double LEAST_LEFT = 0.1;
+/* Triangles with singular values above this lose no digits that matter when they are inverted. */
+static const double WELL_CONDITIONED = 1e-5;
 
 bool fit_spectrum_init(struct fit_spectrum *spectrum, const struct fit_asker *asker, struct arena *arena)
 {
@@ -23,7 +28,7 @@ bool fit_spectrum_init(struct fit_spectrum *spectrum, const struct fit_asker *as
     if (!matrices || !rows || !loose)
         return false;
     double *vectors = matrices + 3 * n * n; /* 3 n and more are left */
-    *spectrum = (struct fit_spectrum){.loose = loose, .triangle = matrices, .u = matrices + n * n,
+    *spectrum = (struct fit_spectrum){.loose = loose, .triangle = matrices, .basis = matrices + n * n,
                                       .v = matrices + 2 * n * n, .q = vectors, .scale = vectors + n, .s = vectors + 2 * n,
                                       .rows = rows, .rhs = rows + n * n_row};
     return true;
@@ -51,6 +56,93 @@ static bool has_no_influence(const struct fit_asker *asker, const struct fit_poi
     return !(norm * change > accuracy * sqrt(2 * fit_objective_scale(&asker->objective)));
 }
 
+/* The inverse of the upper triangle u to x, column by column, which is upper, too. */
+static void invert_triangle(size_t n, const double *u, double *x)
+{
+    memset(x, 0, n * n * sizeof *x);
+    for (size_t k = 0; k < n; k++) {
+        double *column = x + k * n;
+        column[k] = 1;
+        for (size_t j = k + 1; j-- > 0;) {
+            const double *by = u + j * n;
+            column[j] /= by[j];
+            for (size_t i = 0; i < j; i++)
+                column[i] -= column[j] * by[i];
+        }
+    }
+}
+
+/* R with columns of length 1, 0 where a parameter has no influence, to `to`. */
+static void take_columns(const struct fit_spectrum *spectrum, double *to)
+{
+    size_t n = spectrum->n;
+    for (size_t c = 0; c < n; c++)
+        for (size_t i = 0; i < n; i++)
+            to[i + c * n] = spectrum->scale[c] > 0 ? spectrum->triangle[i + c * n] / spectrum->scale[c] : 0;
+}
+
+/* True: all directions are known, and the basis is there. 1 over the inverse's norm is below the smallest singular value. */
+static bool is_all_known(struct fit_spectrum *spectrum)
+{
+    size_t n = spectrum->n;
+    double sum = 0, *columns = spectrum->v;
+    take_columns(spectrum, columns);
+    invert_triangle(n, columns, spectrum->basis);
+    for (size_t k = 0; k < n * n; k++)
+        sum += spectrum->basis[k] * spectrum->basis[k];
+    if (!(1 / sqrt(sum) > fmax(spectrum->least, WELL_CONDITIONED))) /* nor where zeros were divided by */
+        return false;
+    for (size_t k = 0; k < n; k++)
+        for (size_t c = 0; c < n; c++)
+            spectrum->basis[c + k * n] /= spectrum->scale[c];
+    return true;
+}
+
+/* q, unless NULL, becomes U'q. */
+static void find_directions(struct fit_spectrum *spectrum, double *q)
+{
+    take_columns(spectrum, spectrum->basis);
+    svd_jacobi(spectrum->n, spectrum->n, spectrum->basis, q, spectrum->s, spectrum->v);
+    for (size_t c = 0; c < spectrum->n; c++)
+        spectrum->scale[c] = spectrum->scale[c] > 0 ? spectrum->scale[c] : 1;
+    spectrum->has_directions = true;
+}
+
+void fit_spectrum_directions(struct fit_spectrum *spectrum)
+{
+    if (!spectrum->has_directions)
+        find_directions(spectrum, NULL);
+}
+
+/* Which directions are known. is_triangle: as svd_triangle makes it. */
+static void decompose(struct fit_spectrum *spectrum, const struct fit_asker *asker, const struct fit_point *point,
+                      bool is_triangle)
+{
+    size_t n = spectrum->n;
+    double accuracy = fit_asker_accuracy(asker);
+    if (asker->problem->model->abi.n_state == 0)
+        accuracy = fmin(accuracy, CLOSED_FORM);
+    spectrum->least = FLAT * accuracy;
+    for (size_t c = 0; c < n; c++) {
+        double sum = 0, *column = spectrum->triangle + c * n;
+        for (size_t i = 0; i < n; i++)
+            sum += column[i] * column[i];
+        bool none = has_no_influence(asker, point, spectrum->loose[c], sqrt(sum), accuracy);
+        spectrum->scale[c] = none ? 0 : sqrt(sum);
+    }
+    spectrum->has_directions = false;
+    spectrum->n_known = n;
+    if (is_triangle && is_all_known(spectrum))
+        return;
+    find_directions(spectrum, spectrum->q);
+    spectrum->n_known = 0;
+    while (spectrum->n_known < n && spectrum->s[spectrum->n_known] > spectrum->least)
+        spectrum->n_known++;
+    for (size_t k = 0; k < spectrum->n_known; k++)
+        for (size_t c = 0; c < n; c++)
+            spectrum->basis[c + k * n] = spectrum->v[c + k * n] / spectrum->s[k] / spectrum->scale[c];
+}
+
 void fit_spectrum_take(struct fit_spectrum *spectrum, const struct fit_asker *asker, const struct fit_point *point,
                        bool information)
 {
@@ -64,34 +156,79 @@ void fit_spectrum_take(struct fit_spectrum *spectrum, const struct fit_asker *as
             memcpy(spectrum->rows + c * n_row, spectrum->rows + spectrum->loose[c] * n_row,
                    n_row * sizeof *spectrum->rows);
     svd_triangle(n_row, n, spectrum->rows, spectrum->rhs, spectrum->triangle, spectrum->q);
-    double accuracy = asker->options->accuracy;
-    if (asker->problem->model->abi.n_state == 0)
-        accuracy = fmin(accuracy, CLOSED_FORM);
-    for (size_t c = 0; c < n; c++) {
-        double sum = 0, *column = spectrum->triangle + c * n;
-        for (size_t i = 0; i <= c; i++)
-            sum += column[i] * column[i];
-        bool none = has_no_influence(asker, point, spectrum->loose[c], sqrt(sum), accuracy);
-        spectrum->scale[c] = none ? 1 : sqrt(sum);
-        for (size_t i = 0; i < n; i++)
-            spectrum->u[i + c * n] = none ? 0 : column[i] / spectrum->scale[c];
+    decompose(spectrum, asker, point, true);
+}
+
+/* I + W'CW for the excess C and the basis W, in whose metric the information is I. */
+static void add_excess(const struct fit_spectrum *spectrum, const double *excess, size_t n_free, double *product,
+                       double *matrix)
+{
+    size_t n = spectrum->n, n_known = spectrum->n_known;
+    const double *w = spectrum->basis;
+    for (size_t k = 0; k < n_known; k++) {
+        memset(product + k * n, 0, n * sizeof *product);
+        for (size_t d = 0; d < n; d++)
+            for (size_t c = 0; c < n; c++)
+                product[c + k * n] += excess[spectrum->loose[c] + spectrum->loose[d] * n_free] * w[d + k * n];
     }
-    svd_jacobi(n, n, spectrum->u, spectrum->s, spectrum->v);
-    spectrum->least = FLAT * accuracy;
-    spectrum->n_known = 0;
-    while (spectrum->n_known < n && spectrum->s[spectrum->n_known] > spectrum->least)
-        spectrum->n_known++;
+    for (size_t k = 0; k < n_known; k++)
+        for (size_t l = 0; l < n_known; l++) {
+            double sum = k == l;
+            for (size_t c = 0; c < n; c++)
+                sum += w[c + l * n] * product[c + k * n];
+            matrix[l + k * n_known] = sum;
+        }
+}
+
+/* With I + W'CW = GG' the rows G'T have A'A + C as their product, T being what W is the inverse of: R itself, or diag(s) v'
+ * scale; rows of unknown directions stay. `old`: n x n. */
+static void replace_triangle(struct fit_spectrum *spectrum, const double *factor, double *old)
+{
+    size_t n = spectrum->n, n_known = spectrum->n_known;
+    for (size_t c = 0; c < n; c++)
+        for (size_t i = 0; i < n; i++)
+            old[i + c * n] = spectrum->has_directions ? spectrum->s[i] * spectrum->v[c + i * n] * spectrum->scale[c]
+                                                      : spectrum->triangle[i + c * n];
+    for (size_t c = 0; c < n; c++)
+        for (size_t i = 0; i < n; i++) {
+            double sum = i < n_known ? 0 : old[i + c * n];
+            for (size_t l = i; l < n_known; l++)
+                sum += factor[l + i * n_known] * old[l + c * n];
+            spectrum->triangle[i + c * n] = sum;
+        }
+}
+
+bool fit_spectrum_observe(struct fit_spectrum *spectrum, const struct fit_asker *asker, const struct fit_point *point,
+                          struct arena *arena, bool *is_definite)
+{
+    size_t n = asker->map.n_free, n_known = spectrum->n_known;
+    *is_definite = true;
+    if (!fit_objective_has_excess(&asker->objective) || n_known == 0)
+        return true;
+    double *matrices = arena_calloc(arena, 4 * n, n * sizeof *matrices);
+    uint32_t *index = arena_calloc(arena, n, sizeof *index);
+    if (!matrices || !index)
+        return false;
+    struct fit_answer answer = fit_point_answer(asker, point);
+    double *excess = matrices, *matrix = matrices + n * n, *factor = matrices + 2 * n * n;
+    fit_objective_excess(&asker->objective, &answer, excess);
+    add_excess(spectrum, excess, n, matrices + 3 * n * n, matrix);
+    for (size_t k = 0; k < n_known; k++)
+        index[k] = (uint32_t)k;
+    *is_definite = quadratic_factor(n_known, matrix, n_known, index, factor);
+    for (size_t k = 0; k < n_known; k++)
+        *is_definite = *is_definite && factor[k + k * n_known] > LEAST_LEFT;
+    if (*is_definite) {
+        replace_triangle(spectrum, factor, matrices + 3 * n * n);
+        decompose(spectrum, asker, point, false);
+    }
+    return true;
 }
 
 double fit_spectrum_decrease(const struct fit_spectrum *spectrum)
 {
-    size_t n = spectrum->n;
     double decrease = 0;
-    for (size_t k = 0; k < spectrum->n_known; k++) {
-        double sum = 0;
-        for (size_t i = 0; i < n; i++)
-            sum += spectrum->u[i + k * n] / spectrum->s[k] * spectrum->q[i];
-        decrease += 0.5 * sum * sum;
-    }
+    for (size_t k = 0; k < spectrum->n_known; k++)
+        decrease += 0.5 * spectrum->q[k] * spectrum->q[k];
     return decrease;
 }

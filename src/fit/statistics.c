@@ -3,6 +3,7 @@
 #include "fit/statistics.h"
 
 #include "fit/distribution.h"
+#include "fit/flat.h"
 #include "fit/objective_criteria.h"
 #include "fit/spectrum.h"
 #include "fit/svd.h"
@@ -10,18 +11,11 @@
 #include <math.h>
 #include <string.h>
 
-/* A parameter that makes less than this of a flat direction is not part of it; nor does less than what the direction itself is
- * uncertain by (the smallest singular value that counts, over the next known one), up to the second number. */
-static const double PART_OF_FLAT = 1e-3, PART_MOST = 0.1;
-
-/* A standard deviation of ten decades, or of ten times what the bounds leave, is no knowledge, and nothing that the derivatives
- * say holds so far away. */
-static const double DECADES_MOST = 10, BOUNDS_MOST = 10;
-
 struct work {
     const struct fit_asker *asker;
     const struct fit_point *point;
     struct fit_spectrum spectrum;
+    struct fit_flat flat;
     double *u, *s, *v;       /* of the triangle as it is: n x n, n, n x n */
     double *covariance;      /* n x n, optimiser's scale, for sigma 1 */
 };
@@ -31,7 +25,7 @@ static bool work_init(struct work *work, const struct fit_asker *asker, const st
     size_t n = asker->map.n_free;
     double *matrices = arena_calloc(arena, 3 * n + 1, (n + 1) * sizeof *matrices);
     *work = (struct work){.asker = asker, .point = point};
-    if (!matrices || !fit_spectrum_init(&work->spectrum, asker, arena))
+    if (!matrices || !fit_spectrum_init(&work->spectrum, asker, arena) || !fit_flat_init(&work->flat, n, arena))
         return false;
     work->u = matrices;
     work->v = matrices + n * n;
@@ -45,79 +39,46 @@ static uint32_t file_index(const struct work *work, size_t c)
     return work->asker->map.file_index[work->spectrum.loose[c]];
 }
 
-/* The last direction, unit length, its largest entry positive. Where one is flat it is that one, which units do not matter
- * to; else the last eigenvector. */
+/* A flat direction where there is one, which units do not matter to; else the last eigenvector, its largest entry positive. */
 static void fill_flattest(const struct work *work, struct fit_statistics *statistics)
 {
-    const struct fit_spectrum *spectrum = &work->spectrum;
-    size_t n = spectrum->n, largest = 0;
-    double sum = 0;
-    for (size_t c = 0; c < n; c++) {
-        double entry = statistics->n_flat > 0 ? spectrum->v[c + (n - 1) * n] / spectrum->scale[c] : work->v[c + (n - 1) * n];
-        statistics->flattest[file_index(work, c)] = entry;
-        sum += entry * entry;
-        if (fabs(entry) > fabs(statistics->flattest[file_index(work, largest)]))
-            largest = c;
-    }
-    double sign = statistics->flattest[file_index(work, largest)] < 0 ? -1 : 1;
+    size_t n = work->spectrum.n, largest = 0;
+    double *direction = work->s;
+    if (work->flat.n_flat > 0)
+        fit_flat_direction(&work->flat, direction, work->u);
+    else
+        memcpy(direction, work->v + (n - 1) * n, n * sizeof *direction);
     for (size_t c = 0; c < n; c++)
-        statistics->flattest[file_index(work, c)] *= sign / sqrt(sum);
+        largest = fabs(direction[c]) > fabs(direction[largest]) ? c : largest;
+    for (size_t c = 0; c < n; c++)
+        statistics->flattest[file_index(work, c)] = direction[largest] < 0 ? -direction[c] : direction[c];
 }
 
 static void fill_eigenvalues(struct work *work, struct fit_statistics *statistics)
 {
     size_t n = work->spectrum.n;
     memcpy(work->u, work->spectrum.triangle, n * n * sizeof *work->u);
-    svd_jacobi(n, n, work->u, work->s, work->v);
+    svd_jacobi(n, n, work->u, NULL, work->s, work->v);
     for (size_t c = 0; c < n; c++)
         statistics->eigenvalue[c] = work->s[c] * work->s[c];
 }
 
-/* Parameters that take part in a direction without influence. */
-static void mark_flat(const struct work *work, struct fit_statistics *statistics)
+/* Parameters that take part in directions that the data do not know. */
+static void mark_flat(struct work *work, struct fit_statistics *statistics, double factor)
 {
-    const struct fit_spectrum *spectrum = &work->spectrum;
-    size_t n = spectrum->n, n_known = spectrum->n_known;
-    double uncertain = n_known > 0 ? spectrum->least / spectrum->s[n_known - 1] : 0;
-    double part = fmax(PART_OF_FLAT, fmin(uncertain, PART_MOST));
-    for (size_t k = n_known; k < n; k++)
-        for (size_t c = 0; c < n; c++)
-            if (fabs(spectrum->v[c + k * n]) > part)
-                statistics->lack[file_index(work, c)] = LACK_flat;
-    statistics->n_flat = (int64_t)(n - n_known);
-}
-
-/* The largest standard deviation on the optimiser's scale that means anything. */
-static double widest(const struct fit_map *map, size_t j)
-{
-    double decades = map->scale[j] == SCALE_LOG     ? DECADES_MOST * 2.302585092994045684
-                     : map->scale[j] == SCALE_LOG10 ? DECADES_MOST
-                                                    : INFINITY;
-    return fmin(decades, BOUNDS_MOST * (map->upper[j] - map->lower[j]));
-}
-
-/* Parameters that known directions leave wide open; the directions, among the known, that do so most. */
-static void mark_wide(const struct work *work, struct fit_statistics *statistics, double factor)
-{
-    const struct fit_spectrum *spectrum = &work->spectrum;
-    size_t n = spectrum->n;
-    bool any = false;
-    for (size_t k = 0; k < spectrum->n_known; k++) {
-        bool is_flat = false;
-        for (size_t c = 0; c < n; c++) {
-            double variance = factor * factor * work->covariance[c + c * n];
-            double limit = widest(&work->asker->map, spectrum->loose[c]);
-            double part = factor * spectrum->v[c + k * n] / (spectrum->s[k] * spectrum->scale[c]);
-            if (!(variance > limit * limit))
-                continue;
-            statistics->lack[file_index(work, c)] = LACK_flat;
-            any = true;
-            is_flat = is_flat || part * part > 0.5 * variance;
-        }
-        statistics->n_flat += is_flat;
+    struct fit_flat *flat = &work->flat;
+    fit_flat_take(flat, &work->spectrum);
+    if (!isnan(factor))
+        fit_flat_widen(flat, &work->asker->map, work->covariance, factor);
+    fit_flat_group(flat);
+    statistics->n_flat = (int64_t)flat->n_flat;
+    for (size_t c = 0; c < work->spectrum.n; c++) {
+        if (flat->group[c] == 0)
+            continue;
+        statistics->lack[file_index(work, c)] = LACK_flat;
+        if (statistics->flat_group)
+            statistics->flat_group[file_index(work, c)] = (int8_t)(flat->group[c] < INT8_MAX ? flat->group[c] : INT8_MAX);
     }
-    if (any && statistics->n_flat == 0)
-        statistics->n_flat = 1;
 }
 
 /* Of the known directions. */
@@ -125,15 +86,20 @@ static void fill_covariance(const struct work *work)
 {
     const struct fit_spectrum *spectrum = &work->spectrum;
     size_t n = spectrum->n;
-    memset(work->covariance, 0, n * n * sizeof *work->covariance);
+    double *covariance = work->covariance;
+    memset(covariance, 0, n * n * sizeof *covariance);
     for (size_t k = 0; k < spectrum->n_known; k++) {
-        const double *direction = spectrum->v + k * n;
-        double s = spectrum->s[k];
-        for (size_t c = 0; c < n; c++)
-            for (size_t d = 0; d < n; d++)
-                work->covariance[d + c * n] += direction[c] / s * (direction[d] / s)
-                                             / (spectrum->scale[c] * spectrum->scale[d]);
+        const double *part = spectrum->basis + k * n;
+        size_t end = n; /* of a triangle's inverse most is zero */
+        while (end > 0 && part[end - 1] == 0)
+            end--;
+        for (size_t c = 0; c < end; c++)
+            for (size_t d = c; d < end; d++)
+                covariance[d + c * n] += part[c] * part[d];
     }
+    for (size_t c = 0; c < n; c++)
+        for (size_t d = 0; d < c; d++)
+            covariance[d + c * n] = covariance[c + d * n];
 }
 
 /* Whether every row has a standard deviation, its own or the model's. */
@@ -158,7 +124,7 @@ static void fill_criteria(const struct work *work, struct fit_statistics *statis
     statistics->residual_error = statistics->n_freedom > 0
                                      ? objective_scale_of(objective, criteria.chi_square, (double)statistics->n_freedom)
                                      : NAN;
-    statistics->r_squared = 1 - criteria.squares / criteria.total_squares;
+    statistics->r_squared = criteria.total_squares > 0 ? 1 - criteria.squares / criteria.total_squares : NAN;
     statistics->aic = deviance + 2 * k;
     statistics->aicc = m - k - 1 > 0 ? statistics->aic + 2 * k * (k + 1) / (m - k - 1) : NAN;
     statistics->bic = deviance + k * log(m);
@@ -179,6 +145,7 @@ static void fill_parameter(const struct work *work, struct fit_statistics *stati
 void fit_statistics_clear(struct fit_statistics *statistics, size_t n_parameter)
 {
     statistics->n_loose = statistics->n_row = 0;
+    statistics->is_observed = true;
     statistics->n_freedom = statistics->n_flat = -1;
     statistics->chi_square = statistics->residual_error = statistics->r_squared = NAN;
     statistics->aic = statistics->aicc = statistics->bic = NAN;
@@ -186,12 +153,14 @@ void fit_statistics_clear(struct fit_statistics *statistics, size_t n_parameter)
         statistics->standard_error[i] = statistics->interval_lower[i] = statistics->interval_upper[i] = NAN;
         statistics->eigenvalue[i] = statistics->flattest[i] = NAN;
         statistics->lack[i] = LACK_not_run;
+        if (statistics->flat_group)
+            statistics->flat_group[i] = 0;
     }
     for (size_t i = 0; statistics->covariance && i < n_parameter * n_parameter; i++)
         statistics->covariance[i] = NAN;
 }
 
-static void fill_errors(const struct work *work, struct fit_statistics *statistics)
+static void fill_errors(struct work *work, struct fit_statistics *statistics)
 {
     const struct fit_map *map = &work->asker->map;
     size_t n = work->spectrum.n, n_parameter = work->asker->problem->n_parameter;
@@ -202,8 +171,7 @@ static void fill_errors(const struct work *work, struct fit_statistics *statisti
         factor = statistics->residual_error;
         quantile = freedom > 0 ? distribution_t_quantile(p, freedom) : NAN;
     }
-    if (!isnan(factor))
-        mark_wide(work, statistics, factor);
+    mark_flat(work, statistics, factor);
     for (size_t c = 0; c < n; c++) {
         uint8_t *lack = &statistics->lack[file_index(work, c)];
         if (*lack == LACK_none && isnan(factor))
@@ -234,6 +202,8 @@ bool fit_statistics_compute(struct fit_statistics *statistics, const struct fit_
     for (size_t j = 0; j < asker->map.n_free; j++)
         statistics->lack[asker->map.file_index[j]] = LACK_at_bound;
     fit_spectrum_take(&work.spectrum, asker, point, true);
+    if (!fit_spectrum_observe(&work.spectrum, asker, point, arena, &statistics->is_observed))
+        return false;
     size_t n = work.spectrum.n;
     for (size_t c = 0; c < n; c++)
         statistics->lack[file_index(&work, c)] = LACK_none;
@@ -244,7 +214,6 @@ bool fit_statistics_compute(struct fit_statistics *statistics, const struct fit_
     fill_criteria(&work, statistics);
     if (n > 0) {
         fill_eigenvalues(&work, statistics);
-        mark_flat(&work, statistics);
         fill_covariance(&work);
         fill_errors(&work, statistics);
         fill_flattest(&work, statistics);

@@ -16,11 +16,15 @@ struct fit_statistics {
     double *eigenvalue;          /* P: of the information matrix on the optimiser's scale, decreasing; the first n_loose */
     double *flattest;            /* P: its last eigenvector, or a direction that the data do not know; unit length, on the
                                   * optimiser's scale, largest entry positive */
+    int8_t *flat_group;          /* P: parameters of such directions that have parameters in common share a number from 1, and
+                                  * flattest is made of one for each number; 0: no part of any; or NULL */
     double confidence;           /* in: 0.95 */
     size_t n_loose;              /* parameters that neither are fixed nor held by a bound */
     size_t n_row;
     int64_t n_flat;              /* directions that the data do not know; -1: there is no best point */
     int64_t n_freedom;           /* n_row - n_loose */
+    bool is_observed;            /* false: the observed information is not positive definite, so that errors come from the
+                                  * expected one */
     bool is_sigma_known;         /* else errors are scaled by residual_error, and intervals use Student's t */
     double chi_square;           /* weighted sum of squared residuals */
     double residual_error;       /* sqrt(chi_square / n_freedom) */

@@ -28,7 +28,8 @@ void stopping_init(struct stopping *stopping, struct fit_asker *asker)
     *stopping = (struct stopping){.asker = asker, .objective_scale = fit_objective_scale(&asker->objective),
                                   .noise = INFINITY, .least_promise = INFINITY, .last_promise = INFINITY,
                                   .slowness = 1};
-    double absolute = asker->options->absolute_accuracy;
+    double by = asker->tighter > 0 ? asker->tighter : 1, absolute = asker->options->absolute_accuracy / by;
+    stopping->accuracy = asker->options->accuracy / by;
     stopping->least_objective = absolute * absolute * fit_objective_unit(&asker->objective);
     /* Data in tiny units are not zero. */
     if (stopping->objective_scale > 0)
@@ -119,6 +120,12 @@ void stopping_note(struct stopping *stopping, const struct trust_model *model, c
     }
 }
 
+/* A step that nothing restricts is the one that the model would make without a trust region. */
+static double promise_free(struct trust_model *model, const struct fit_point *best)
+{
+    return model->is_restricted ? trust_model_promise_free(model, best) : model->promise;
+}
+
 static enum stop_test find_met(struct stopping *stopping, struct trust_model *model, const struct fit_point *best)
 {
     const struct fit_asker *asker = stopping->asker;
@@ -133,7 +140,7 @@ static enum stop_test find_met(struct stopping *stopping, struct trust_model *mo
     if (norm <= asker->options->g_tolerance * size && model->promise <= 1e3 * tolerance)
         return STOP_gradient;
     if (stopping->slowness * model->promise <= tolerance
-        && stopping->slowness * trust_model_promise_free(model, best) <= tolerance)
+        && stopping->slowness * promise_free(model, best) <= tolerance)
         return STOP_decrease;
     int n = stopping->n_step;
     bool idle = n >= STOPPING_HISTORY && !model->is_restricted && stopping->n_rejected == 0
@@ -144,7 +151,7 @@ static enum stop_test find_met(struct stopping *stopping, struct trust_model *mo
 /* What fitting the errors of the predictions themselves would gain at most: half the sum of their squares. */
 static double noise_floor(const struct stopping *stopping)
 {
-    double error = ERROR_GROWTH * stopping->asker->options->accuracy;
+    double error = ERROR_GROWTH * stopping->accuracy;
     return error * error * stopping->objective_scale + ERROR_GROWTH * ERROR_GROWTH * stopping->least_objective;
 }
 
@@ -157,10 +164,9 @@ static double column_square(const struct trust_model *model, size_t j)
     return sum;
 }
 
-/* What errors of the predictions can change the objective by: residuals times errors, and the errors' squares. */
-static double noise_ceiling(const struct stopping *stopping, double f)
+double stopping_noise_ceiling(const struct stopping *stopping, double f)
 {
-    double error = ERROR_GROWTH * stopping->asker->options->accuracy;
+    double error = ERROR_GROWTH * stopping->accuracy;
     return 2 * error * sqrt(fabs(f) * stopping->objective_scale) + noise_floor(stopping);
 }
 
@@ -179,7 +185,7 @@ static double promise_single(const struct trust_model *model, const struct fit_p
 /* What value and slopes disagree by is noise only as far as the integrator can make it: the rest is curvature. */
 static double believable_noise(const struct stopping *stopping, double f)
 {
-    return isfinite(stopping->noise) ? fmin(stopping->noise, noise_ceiling(stopping, f)) : 0;
+    return isfinite(stopping->noise) ? fmin(stopping->noise, stopping_noise_ceiling(stopping, f)) : 0;
 }
 
 bool stopping_is_noise(const struct stopping *stopping, double promise, double f)
@@ -193,7 +199,7 @@ bool stopping_is_noise(const struct stopping *stopping, double promise, double f
 static enum outcome judge_stall(struct stopping *stopping, struct trust_model *model, const struct fit_point *best)
 {
     struct fit_asker *asker = stopping->asker;
-    double promise = trust_model_promise_free(model, best), size = size_of(stopping, best->f);
+    double promise = promise_free(model, best), size = size_of(stopping, best->f);
     double noise = believable_noise(stopping, best->f);
     /* The less there is left to gain, the fewer trials are worth the proof. */
     if (stopping->n_rejected < (promise <= PROMISE_IDLE * size ? 1 : FEW_REJECTED))
@@ -228,7 +234,7 @@ static enum outcome judge_stall(struct stopping *stopping, struct trust_model *m
  * linear scale: of its value). */
 static bool has_idle(const struct stopping *stopping, const struct trust_model *model, const struct fit_point *best)
 {
-    double accuracy = stopping->asker->options->accuracy, limit = 2 * accuracy * accuracy * stopping->objective_scale;
+    double accuracy = stopping->accuracy, limit = 2 * accuracy * accuracy * stopping->objective_scale;
     for (size_t j = 0; j < model->n; j++) {
         double curvature = column_square(model, j), theta = best->theta[j];
         double change = stopping->asker->map.scale[j] == SCALE_LIN && theta != 0 ? theta : 1;

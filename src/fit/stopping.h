@@ -11,6 +11,7 @@ enum { STOPPING_HISTORY = 5 };
 struct stopping {
     struct fit_asker *asker;
     double objective_scale;      /* of the data: the objective were all predictions 0 */
+    double accuracy;             /* of the predictions, relative: the integrator's */
     double least_objective;      /* of residuals as large as the integrator's absolute tolerance */
     int n_rejected, n_failed;    /* steps in a row that found nothing; that could not be evaluated */
     int n_noisy;                 /* points taken for their gradient */
@@ -23,6 +24,7 @@ struct stopping {
     enum stop_test met;          /* once the outcome is converged */
 };
 
+/* For the tolerances that the asker has now. */
 void stopping_init(struct stopping *stopping, struct fit_asker *asker);
 /* The decrease from best to trial, by slopes where the values are lost in noise. Not positive: not to be taken. */
 double stopping_decrease(struct stopping *stopping, struct trust_model *model, const struct fit_point *best,
@@ -38,6 +40,8 @@ double stopping_by_slopes(const struct fit_asker *asker, const struct fit_point 
 double stopping_tolerance(const struct stopping *stopping, double f);
 /* Whether so small a promise cannot be told from the integrator's errors, as far as stopping->noise knows them. */
 bool stopping_is_noise(const struct stopping *stopping, double promise, double f);
+/* What the integrator's errors can change the objective by: residuals times errors, and the errors' squares. */
+double stopping_noise_ceiling(const struct stopping *stopping, double f);
 /* Largest entry of the projected gradient at a point, optimiser's scale. */
 double stopping_gradient_norm(const struct fit_asker *asker, const struct fit_point *point);
 void stopping_reason(struct fit_asker *asker, const char *reason);

@@ -11,8 +11,10 @@
  * that is returned: the residual of the linear least-squares problem. */
 double svd_triangle(size_t m, size_t n, double *a, double *b, double *r, double *q);
 
-/* One-sided Jacobi (Hestenes 1958; small singular values to high relative accuracy: Demmel & Veselic 1992): a (m x n, m >= n)
- * becomes U diag(s), so that a's old value is U diag(s) V'. v is n x n. s decreases. Deterministic. */
-void svd_jacobi(size_t m, size_t n, double *a, double *s, double *v);
+/* a (m x n, m >= n, destroyed) = U diag(s) V'; s decreases, v is n x n. b (m), unless NULL, becomes U'b in its first n entries
+ * (the rest, and what belongs to s of 0, means nothing). One-sided Jacobi (Hestenes 1958) on the transposed triangle of a QR
+ * with pivoting, which is nearly orthogonal from the start and whose columns become V (Drmac & Veselic 2008): small singular
+ * values and their directions keep their relative accuracy, whatever the columns' sizes. Deterministic. */
+void svd_jacobi(size_t m, size_t n, double *a, double *b, double *s, double *v);
 
 #endif

@@ -43,6 +43,13 @@ bool trust_model_init(struct trust_model *model, const struct fit_asker *asker, 
     return true;
 }
 
+void trust_model_forget(struct trust_model *model)
+{
+    memset(model->scale, 0, model->n * sizeof *model->scale);
+    model->is_current = false;
+    model->radius = INFINITY;
+}
+
 /* Steps longer than two decades leave the region where a model of exponentials means anything. */
 static double longest_step(enum parameter_scale scale)
 {
@@ -151,13 +158,9 @@ static void decompose(struct trust_model *model, const double *step)
         for (size_t i = 0; i < n; i++)
             model->u[i + c * n] = model->triangle[i + j * n] / model->scale[j];
     }
-    svd_jacobi(n, k, model->u, model->s, model->v);
-    for (size_t c = 0; c < k; c++) {
-        double sum = 0;
-        for (size_t i = 0; i < n && model->s[c] > 0; i++)
-            sum += model->u[i + c * n] / model->s[c] * right[i];
-        model->coefficient[c] = sum;
-    }
+    svd_jacobi(n, k, model->u, right, model->s, model->v);
+    for (size_t c = 0; c < k; c++)
+        model->coefficient[c] = model->s[c] > 0 ? right[c] : 0;
 }
 
 /* The minimum over the loose ones for the damping, into `aim`, from the singular vectors' coordinates p. */

@@ -28,6 +28,8 @@ struct trust_model {
 };
 
 bool trust_model_init(struct trust_model *model, const struct fit_asker *asker, struct arena *arena);
+/* As after trust_model_init. */
+void trust_model_forget(struct trust_model *model);
 /* Takes the model of `point`. False if it has entries that are not finite. */
 bool trust_model_update(struct trust_model *model, const struct fit_point *point);
 /* Fills step, length, promise, is_restricted for the radius. */

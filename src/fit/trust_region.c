@@ -4,6 +4,7 @@
 #include "fit/trust_region.h"
 
 #include "fit/stopping.h"
+#include "fit/trust_kinks.h"
 #include "fit/trust_model.h"
 
 #include <math.h>
@@ -18,11 +19,20 @@ static const double RATIO_POOR = 0.25, RATIO_GOOD = 0.75;
 
 static const double LOST_MOST = 1024;
 
+/* Relative tolerance of the first steps, what it is divided by from stage to stage, and how many times the one that is asked
+ * for a stage's must be: else it is not worth it. */
+static const double ROUGH = 3e-4, REFINE = 50, ROUGHER_LEAST = 5;
+/* So many steps in a row that gain nothing are looked at with tighter tolerances; and the last evaluations that a fit may make
+ * are kept for these: a step takes up to two, and so does what follows. */
+enum { ROUGH_REJECTED = 6, KEPT = 4 };
+
 struct trust_region {
     struct fit_asker *asker;
     size_t n;
     struct fit_point *best, *trial, points[2];
     struct trust_model model; /* at the best point */
+    bool has_kinks;
+    struct trust_kinks kinks;
     struct stopping stopping;
     double *second;           /* n_row */
     double lost;              /* factor by which trials that could not be evaluated have just shrunk the radius */
@@ -38,6 +48,9 @@ static struct trust_region *new_search(struct fit_asker *asker, struct arena *ar
     search->second = arena_calloc(arena, asker->objective.n_row + 1, sizeof *search->second);
     if (!search->second || !trust_model_init(&search->model, asker, arena)
         || !fit_point_init(&search->points[0], asker, arena) || !fit_point_init(&search->points[1], asker, arena))
+        return NULL;
+    search->has_kinks = fit_objective_has_kinks(&asker->objective);
+    if (search->has_kinks && !trust_kinks_init(&search->kinks, asker, arena))
         return NULL;
     search->asker = asker;
     search->n = asker->map.n_free;
@@ -108,7 +121,7 @@ static enum asked iterate(struct trust_region *search)
 {
     struct trust_model *model = &search->model;
     double decrease = -INFINITY;
-    if (search->bends && model->is_restricted && bend(search) == ASKED_END)
+    if (search->bends && !search->has_kinks && model->is_restricted && bend(search) == ASKED_END)
         return ASKED_END;
     trust_model_target(model, search->best, search->trial->theta);
     enum asked asked = fit_ask(search->asker, search->trial, true);
@@ -124,6 +137,14 @@ static enum asked iterate(struct trust_region *search)
     return ASKED_OK;
 }
 
+static void find_step(struct trust_region *search)
+{
+    if (search->has_kinks)
+        trust_kinks_step(&search->kinks, &search->model, search->best);
+    else
+        trust_model_step(&search->model, search->best);
+}
+
 static enum outcome run_steps(struct trust_region *search)
 {
     struct trust_model *model = &search->model;
@@ -132,7 +153,7 @@ static enum outcome run_steps(struct trust_region *search)
             stopping_reason(search->asker, "the derivatives of the residuals are too large to be used");
             return OUTCOME_stalled;
         }
-        trust_model_step(model, search->best);
+        find_step(search);
         enum outcome outcome = stopping_judge(&search->stopping, model, search->best);
         if (outcome != OUTCOME_not_run)
             return outcome;
@@ -141,16 +162,97 @@ static enum outcome run_steps(struct trust_region *search)
     }
 }
 
+/* A first point, in the place of whatever there is. */
+static enum asked begin(struct trust_region *search, const double *theta)
+{
+    memcpy(search->trial->theta, theta, search->n * sizeof *theta);
+    enum asked asked = fit_ask(search->asker, search->trial, true);
+    if (asked == ASKED_OK)
+        take_trial(search);
+    return asked;
+}
+
+/* From a point of rough evaluations to one of better ones: the end of the step that the rough model has; where that comes to
+ * nothing, the point itself. Rough and good values are compared here alone, with a margin for the rough one's errors. */
+static enum asked land(struct trust_region *search)
+{
+    const struct fit_point *rough = search->best;
+    double margin = stopping_noise_ceiling(&search->stopping, rough->f);
+    trust_model_target(&search->model, rough, search->trial->theta);
+    enum asked asked = fit_ask(search->asker, search->trial, true);
+    if (asked == ASKED_OK && search->trial->f <= rough->f + margin) {
+        search->n_iteration++;
+        take_trial(search);
+        return ASKED_OK;
+    }
+    return asked == ASKED_END ? ASKED_END : begin(search, rough->theta);
+}
+
+static bool has_rough_ones(const struct fit_asker *asker)
+{
+    return asker->options->max_evaluations - asker->n_evaluation >= KEPT;
+}
+
+/* Steps at one stage's tolerances, until what the next one promises could be the integrator's errors. */
+static enum asked run_stage(struct trust_region *search)
+{
+    struct trust_model *model = &search->model;
+    struct stopping *stopping = &search->stopping;
+    stopping_init(stopping, search->asker);
+    while (stopping->n_rejected + stopping->n_failed < ROUGH_REJECTED) {
+        if (!model->is_current && !trust_model_update(model, search->best))
+            return ASKED_FAILED;
+        find_step(search);
+        if (model->promise <= stopping_noise_ceiling(stopping, search->best->f) || !has_rough_ones(search->asker))
+            break;
+        if (iterate(search) == ASKED_END)
+            return ASKED_END;
+    }
+    return ASKED_OK;
+}
+
+/* The first steps need no accuracy: they are made at looser tolerances, which become tighter in stages. Ends at a point of the
+ * tolerances that are asked for. ASKED_FAILED: there is none, and the search is as if nothing had happened. */
+static enum asked approach(struct trust_region *search, const double *theta)
+{
+    struct fit_asker *asker = search->asker;
+    double asked_for = asker->options->accuracy, rough = ROUGH;
+    asker->tighter = asked_for / rough;
+    enum asked asked = begin(search, theta);
+    while (asked == ASKED_OK && rough > asked_for) {
+        asked = run_stage(search);
+        rough = rough / REFINE >= ROUGHER_LEAST * asked_for && has_rough_ones(asker) ? rough / REFINE : asked_for;
+        asker->tighter = rough > asked_for ? asked_for / rough : 0;
+        if (asked == ASKED_OK)
+            asked = land(search);
+    }
+    asker->tighter = 0;
+    stopping_init(&search->stopping, asker);
+    size_t length = strlen(asker->reason);
+    if (asked == ASKED_END && search->best) /* nothing better is known than what the rough steps found */
+        snprintf(asker->reason + length, sizeof asker->reason - length, " (while tolerances were loose: so is the objective)");
+    if (asked == ASKED_FAILED) {
+        search->best = NULL;
+        search->trial = &search->points[0];
+        search->bends = false;
+        search->lost = 1;
+        trust_model_forget(&search->model);
+    }
+    return asked;
+}
+
 static enum outcome run(struct trust_region *search, const double *theta)
 {
     struct fit_asker *asker = search->asker;
-    memcpy(search->trial->theta, theta, search->n * sizeof *theta);
-    switch (fit_ask(asker, search->trial, true)) {
-    case ASKED_END: return asker->outcome;
-    case ASKED_FAILED: return asker->failure;
-    case ASKED_OK: break;
-    }
-    take_trial(search);
+    bool is_exact = asker->problem->model->abi.n_state == 0;
+    enum asked asked = ASKED_FAILED;
+    if (search->n > 0 && !is_exact && !asker->options->is_near && asker->gradient == GRADIENT_forward
+        && asker->options->accuracy * ROUGHER_LEAST <= ROUGH && has_rough_ones(asker))
+        asked = approach(search, theta);
+    if (asked == ASKED_FAILED)
+        asked = begin(search, theta);
+    if (asked != ASKED_OK)
+        return asked == ASKED_END ? asker->outcome : asker->failure;
     if (search->n == 0) {
         search->stopping.met = STOP_gradient;
         return OUTCOME_converged;

@@ -16,7 +16,7 @@
 
 /* Whether an evaluation with `adjoint` costs less than one with forward sensitivities; n_sens_rhs wanted parameters
  * enter the right-hand side or the initial state. */
-bool adjoint_is_cheaper(size_t n_state, size_t n_sens_rhs, size_t n_time);
+bool adjoint_is_cheaper(size_t n_state, size_t n_sens_rhs);
 
 /* Memory: a step takes 8 n_state + about 1200 bytes. The integration is cut into chunks of at most some thousand
  * steps (about 8 MiB) which begin with a restart from a kept state, a checkpoint. Backward, every chunk but the last

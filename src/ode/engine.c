@@ -195,8 +195,11 @@ struct evaluation *engine_work(struct engine *engine, const struct engine_turn *
     struct workspace *workspace = evaluation->workspace;
     bool finished = engine->finished;
     while (!finished) {
-        for (int i = 0; i < STEPS_PER_LOOK && !finished; i++)
+        for (int i = 0; i < STEPS_PER_LOOK && !finished; i++) {
             finished = !simulation_step(workspace);
+            if (turn && turn->heartbeat)
+                counter_set(turn->heartbeat, counter_get(turn->heartbeat) + 1);
+        }
         if (finished)
             break;
         finished = is_late(evaluation);

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "model/plugin.h"
 #include "ode/evaluation.h"
+#include "par/monitor.h"
 
 /* Shared by all workers of a run: the bounded pool of workspaces (integrator memory, vectors, scratch), each made once
  * and reused. `n_workspace` >= number of workers; each more lets one unfinished evaluation be set aside. */
@@ -28,6 +29,7 @@ size_t engine_capacity(const struct engine *engine);
 struct engine_turn {
     bool (*over)(void *context);
     void *context;
+    struct counter *heartbeat; /* grows with every step; written by nobody else meanwhile. Or NULL */
 };
 
 /* Hands in a new evaluation, or one that engine_withdraw gave back. At most engine_capacity at a time. */

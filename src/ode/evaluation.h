@@ -51,7 +51,7 @@ struct evaluation {
     size_t n_sens;             /* 0: predictions alone. With and without differ in bits: never mix them in a search */
     const uint32_t *sens;      /* n_sens indices of model parameters, increasing */
     int64_t max_steps;         /* integrator steps, in total; with adjoint set backward ones count too */
-    double tighter;            /* > 1: the integrator's rtol and atol are divided by it; 0: they are as they are */
+    double tighter;            /* the integrator's rtol and atol are divided by it; 0: they are as they are */
     int64_t deadline_ns;       /* CLOCK_MONOTONIC; INT64_MAX = none */
     const struct evaluation_adjoint *adjoint; /* NULL: forward sensitivities; else no d_prediction, d_noise */
 

@@ -70,10 +70,10 @@ static bool finish_stuck(struct workspace *ws)
     return simulation_finish(ws, EVALUATION_ODE_FAILED);
 }
 
-/* Those of the workspace, or tighter ones, down to what double precision has. */
+/* Those of the workspace, or others, down to what double precision has. */
 static void set_tolerances(struct workspace *ws)
 {
-    double by = ws->evaluation->tighter > 1 ? ws->evaluation->tighter : 1;
+    double by = ws->evaluation->tighter > 0 ? ws->evaluation->tighter : 1;
     ws->rtol = fmax(ws->options.rtol / by, fmin(ws->options.rtol, 100 * DBL_EPSILON));
     ws->atol = fmax(ws->options.atol / by, fmin(ws->options.atol, DBL_MIN / DBL_EPSILON));
 }

@@ -1,0 +1,182 @@
+/* Groups are found from the projector onto the flat directions, because a basis of them may be any mixture: what two
+ * independent combinations consist of shows in it as two blocks.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "fit/flat.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+/* A parameter that makes less than this of a flat direction is not part of it; nor does less than what the direction itself is
+ * uncertain by (the smallest singular value that counts, over the next known one), up to the second number. */
+static const double PART_OF_FLAT = 1e-3, PART_MOST = 0.1;
+
+/* Of equals the first one is taken, in every fit, though rounding makes one of them the largest. */
+static const double CLEARLY = 1.01;
+
+/* A standard deviation of ten decades, or of ten times what the bounds leave, is no knowledge, and nothing that the derivatives
+ * say holds so far away. */
+static const double DECADES_MOST = 10, BOUNDS_MOST = 10;
+
+bool fit_flat_init(struct fit_flat *flat, size_t n_free, struct arena *arena)
+{
+    *flat = (struct fit_flat){.projector = arena_calloc(arena, n_free + 1, n_free * sizeof(double) + 1),
+                              .is_flat = arena_calloc(arena, n_free + 1, 1),
+                              .through = arena_calloc(arena, n_free + 1, sizeof(uint32_t)),
+                              .group = arena_calloc(arena, n_free + 1, sizeof(uint32_t))};
+    return flat->projector && flat->is_flat && flat->through && flat->group;
+}
+
+void fit_flat_take(struct fit_flat *flat, struct fit_spectrum *spectrum)
+{
+    flat->spectrum = spectrum;
+    for (size_t k = 0; k < spectrum->n; k++) {
+        flat->is_flat[k] = k >= spectrum->n_known;
+        flat->through[k] = flat->group[k] = 0;
+    }
+}
+
+/* The largest standard deviation on the optimiser's scale that means anything. */
+static double widest(const struct fit_map *map, size_t j)
+{
+    double decades = map->scale[j] == SCALE_LOG     ? DECADES_MOST * 2.302585092994045684
+                     : map->scale[j] == SCALE_LOG10 ? DECADES_MOST
+                                                    : INFINITY;
+    return fmin(decades, BOUNDS_MOST * (map->upper[j] - map->lower[j]));
+}
+
+void fit_flat_widen(struct fit_flat *flat, const struct fit_map *map, const double *covariance, double factor)
+{
+    struct fit_spectrum *spectrum = flat->spectrum;
+    size_t n = spectrum->n;
+    for (size_t c = 0; c < n; c++) {
+        double limit = widest(map, spectrum->loose[c]), most = 0;
+        if (!(factor * factor * covariance[c + c * n] > limit * limit))
+            continue;
+        fit_spectrum_directions(spectrum);
+        for (size_t k = 0; k < spectrum->n_known; k++) {
+            double part = fabs(spectrum->v[c + k * n] / spectrum->s[k]);
+            if (part > most) {
+                most = part;
+                flat->through[c] = (uint32_t)k + 1;
+            }
+        }
+        if (flat->through[c] > 0)
+            flat->is_flat[flat->through[c] - 1] = 1;
+    }
+}
+
+static void project(struct fit_flat *flat)
+{
+    size_t n = flat->spectrum->n;
+    memset(flat->projector, 0, n * n * sizeof *flat->projector);
+    for (size_t k = flat->spectrum->n_known; k < n; k++) {
+        const double *v = flat->spectrum->v + k * n;
+        for (size_t d = 0; d < n; d++)
+            for (size_t c = 0; c < n; c++)
+                flat->projector[c + d * n] += v[c] * v[d];
+    }
+}
+
+/* Both are part of the same from now on. */
+static void join(struct fit_flat *flat, size_t a, size_t b, uint32_t *n_label)
+{
+    uint32_t *group = flat->group;
+    if (group[a] == 0)
+        group[a] = ++*n_label;
+    uint32_t from = group[b];
+    group[b] = group[a];
+    for (size_t c = 0; from > 0 && from != group[a] && c < flat->spectrum->n; c++)
+        group[c] = group[c] == from ? group[a] : group[c];
+}
+
+/* Numbers from 1 in the order of the parameters. */
+static void renumber(struct fit_flat *flat, uint32_t n_label)
+{
+    size_t n = flat->spectrum->n;
+    flat->n_group = 0;
+    for (size_t c = 0; c < n; c++) {
+        uint32_t old = flat->group[c];
+        if (old == 0 || old > n_label) /* new numbers lie above the old ones */
+            continue;
+        flat->n_group++;
+        for (size_t d = c; d < n; d++)
+            if (flat->group[d] == old)
+                flat->group[d] = n_label + (uint32_t)flat->n_group;
+    }
+    for (size_t c = 0; c < n; c++)
+        flat->group[c] -= flat->group[c] > 0 ? n_label : 0;
+}
+
+void fit_flat_group(struct fit_flat *flat)
+{
+    const struct fit_spectrum *spectrum = flat->spectrum;
+    size_t n = spectrum->n, n_known = spectrum->n_known;
+    double uncertain = n_known > 0 && n_known < n ? spectrum->least / spectrum->s[n_known - 1] : 0;
+    double part = fmax(PART_OF_FLAT, fmin(uncertain, PART_MOST));
+    uint32_t n_label = 0;
+    flat->n_flat = 0;
+    for (size_t k = 0; k < n; k++)
+        flat->n_flat += flat->is_flat[k];
+    if (n_known < n)
+        project(flat);
+    for (size_t c = 0; c < n; c++)
+        for (size_t d = 0; d <= c; d++) {
+            double own[2] = {0}, shared = 0;
+            if (n_known < n) {
+                own[0] = flat->projector[c + c * n];
+                own[1] = flat->projector[d + d * n];
+                shared = flat->projector[c + d * n];
+            }
+            bool is_part = fmin(own[0], own[1]) > part * part && shared * shared > part * part * own[0] * own[1];
+            if (is_part || (flat->through[c] > 0 && flat->through[c] == flat->through[d]))
+                join(flat, c, d, &n_label);
+        }
+    renumber(flat, n_label);
+}
+
+/* One of group g, of any length: what moves one of its parameters furthest, which is that parameter's column of the projector;
+ * where only known directions leave the group wide open, one of these, with all that they consist of. */
+static void find_direction(const struct fit_flat *flat, size_t g, double *direction)
+{
+    const struct fit_spectrum *spectrum = flat->spectrum;
+    size_t n = spectrum->n, most = n, through = n;
+    for (size_t c = 0; c < n; c++) {
+        if (flat->group[c] != g)
+            continue;
+        if (flat->through[c] == 0 && (most == n || flat->projector[c + c * n] > CLEARLY * flat->projector[most + most * n]))
+            most = c;
+        if (flat->through[c] > 0)
+            through = flat->through[c] - 1;
+    }
+    for (size_t c = 0; c < n; c++)
+        direction[c] = most == n ? spectrum->v[c + through * n] / spectrum->scale[c]
+                       : flat->group[c] == g ? flat->projector[c + most * n] / spectrum->scale[c]
+                                             : 0;
+}
+
+/* A vector's length, with the sign of its largest entry. */
+static double signed_length(const double *x, size_t n)
+{
+    double sum = 0, largest = 0;
+    for (size_t c = 0; c < n; c++) {
+        sum += x[c] * x[c];
+        largest = fabs(x[c]) > fabs(largest) ? x[c] : largest;
+    }
+    return copysign(sqrt(sum), largest);
+}
+
+void fit_flat_direction(const struct fit_flat *flat, double *direction, double *scratch)
+{
+    size_t n = flat->spectrum->n;
+    memset(direction, 0, n * sizeof *direction);
+    for (size_t g = 1; g <= flat->n_group; g++) {
+        find_direction(flat, g, scratch);
+        double length = signed_length(scratch, n);
+        for (size_t c = 0; c < n; c++)
+            direction[c] += scratch[c] / length;
+    }
+    double length = signed_length(direction, n);
+    for (size_t c = 0; c < n; c++)
+        direction[c] /= length;
+}

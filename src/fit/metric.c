@@ -1,0 +1,98 @@
+/* J'J with a trace of damping, which keeps directions that nothing is known of from being infinitely long.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "fit/metric.h"
+
+#include "fit/quadratic.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Of the diagonal: well above what products of derivatives that are good to 1e-7 are worth. */
+static const double DAMPING = 1e-9;
+/* Of the first trial, in natural units of logarithms; in values on a linear scale. */
+static const double LONGEST = 2;
+/* Entries of a product are summed up in so many partial sums, which a compiler keeps side by side. */
+enum { N_SUM = 8 };
+
+bool fit_metric_init(struct fit_metric *metric, struct fit_asker *asker, struct arena *arena)
+{
+    size_t n = asker->map.n_free, n_row = fit_objective_n_row(&asker->objective);
+    enum gradient_method gradient = asker->gradient;
+    asker->gradient = GRADIENT_forward;
+    bool has_point = fit_point_init(&metric->point, asker, arena);
+    asker->gradient = gradient;
+    metric->rows = arena_calloc(arena, n + 1, (n_row + 1) * sizeof(double));
+    metric->rhs = arena_calloc(arena, n_row + 1, sizeof(double));
+    metric->matrix = arena_calloc(arena, n + 1, (n + 1) * sizeof(double));
+    metric->step = arena_calloc(arena, n + 1, sizeof(double));
+    return has_point && metric->rows && metric->rhs && metric->matrix && metric->step;
+}
+
+static double product(size_t n, const double *restrict a, const double *restrict b)
+{
+    double sum[N_SUM] = {0}, total = 0;
+    size_t i = 0;
+    for (; i + N_SUM <= n; i += N_SUM)
+        for (size_t k = 0; k < N_SUM; k++)
+            sum[k] += a[i + k] * b[i + k];
+    for (; i < n; i++)
+        total += a[i] * b[i];
+    for (size_t k = 0; k < N_SUM; k++)
+        total += sum[k];
+    return total;
+}
+
+enum asked fit_metric_ask(struct fit_metric *metric, struct fit_asker *asker, const double *theta)
+{
+    size_t n = asker->map.n_free, n_row = fit_objective_n_row(&asker->objective);
+    memcpy(metric->point.theta, theta, n * sizeof *theta);
+    asker->gradient = GRADIENT_forward;
+    enum asked asked = fit_ask(asker, &metric->point, true);
+    asker->gradient = GRADIENT_adjoint;
+    if (asked != ASKED_OK)
+        return asked;
+    struct fit_answer answer = fit_point_answer(asker, &metric->point);
+    fit_objective_rows(&asker->objective, &answer, metric->rows, metric->rhs);
+    double largest = 0;
+    for (size_t j = 0; j < n; j++) {
+        for (size_t i = 0; i <= j; i++)
+            metric->matrix[i + j * n] = metric->matrix[j + i * n] =
+                product(n_row, metric->rows + i * n_row, metric->rows + j * n_row);
+        largest = fmax(largest, metric->matrix[j + j * n]);
+    }
+    for (size_t j = 0; j < n; j++)
+        metric->matrix[j + j * n] += DAMPING * metric->matrix[j + j * n] + DAMPING * DAMPING * largest;
+    return isfinite(largest) && largest > 0 ? ASKED_OK : ASKED_FAILED;
+}
+
+bool fit_metric_factor(struct fit_metric *metric, const struct fit_asker *asker, size_t n_loose, const uint32_t *loose,
+                       const double *slope, double shrink, double *factor)
+{
+    const struct fit_map *map = &asker->map;
+    if (!quadratic_factor(map->n_free, metric->matrix, n_loose, loose, factor))
+        return false;
+    memcpy(metric->step, slope, n_loose * sizeof *slope);
+    quadratic_solve_lower(n_loose, factor, metric->step);
+    quadratic_solve_upper(n_loose, factor, metric->step);
+    double length = 0;
+    for (size_t k = 0; k < n_loose; k++) {
+        size_t j = loose[k];
+        double theta = metric->point.theta[j], size = fmax(fabs(theta), fabs(map->start[j]));
+        if (map->scale[j] != SCALE_LIN)
+            size = map->scale[j] == SCALE_LOG ? 1 : 0.43;
+        length = fmax(length, fabs(metric->step[k]) / (size > 0 ? size : 1));
+    }
+    metric->unit = sqrt(fmax(length / LONGEST, 1) / shrink);
+    for (size_t k = 0; k < n_loose * n_loose; k++)
+        factor[k] *= metric->unit;
+    return isfinite(length);
+}
+
+double fit_metric_promise(struct fit_metric *metric, size_t n_loose, const uint32_t *loose, const double *gradient,
+                          const double *factor)
+{
+    for (size_t k = 0; k < n_loose; k++)
+        metric->step[k] = gradient[loose[k]];
+    quadratic_solve_lower(n_loose, factor, metric->step);
+    return 0.5 * metric->unit * metric->unit * product(n_loose, metric->step, metric->step);
+}

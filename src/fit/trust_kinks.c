@@ -1,0 +1,137 @@
+/* A few quadratic steps inside of one step of the search: first by reweighted squares, which always lead downhill, but creep
+ * along kinks; then by Newton's on the rounded kinks, which find the right ones at once.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "fit/trust_kinks.h"
+
+#include "fit/svd.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MAX_INNER = 60, MAX_CUT = 30 };
+/* Of what has been gained: less is not worth another step. */
+static const double LITTLE = 1e-6;
+
+bool trust_kinks_init(struct trust_kinks *kinks, const struct fit_asker *asker, struct arena *arena)
+{
+    size_t n = asker->map.n_free, n_row = asker->objective.n_row;
+    double *numbers = arena_calloc(arena, 2 * n + asker->map.n_model + 4 * n_row + 1, sizeof *numbers);
+    if (!numbers)
+        return false;
+    *kinks = (struct trust_kinks){.theta = numbers, .step = numbers + n, .prediction = numbers + 2 * n};
+    kinks->weight = kinks->prediction + n_row;
+    kinks->residual = kinks->weight + n_row;
+    kinks->noise = kinks->residual + n_row;
+    kinks->p = kinks->noise + n_row;
+    return true;
+}
+
+/* slopes (n_row x n) times chain and step added to `from`. */
+static void go(size_t n_row, const struct fit_point *best, size_t n, const double *slopes, const double *from,
+               const double *step, double *to)
+{
+    memcpy(to, from, n_row * sizeof *to);
+    for (size_t j = 0; j < n; j++)
+        for (size_t i = 0; i < n_row && step[j] != 0; i++)
+            to[i] += slopes[i + j * n_row] * (best->chain[j] * step[j]);
+}
+
+/* The objective at best + step were predictions and noise straight lines; infinite where they cannot be. */
+static double linear_value(struct trust_kinks *kinks, const struct trust_model *model, const struct fit_point *best,
+                           const double *step, struct fit_answer *answer)
+{
+    const struct fit_asker *asker = model->asker;
+    size_t n = model->n, n_row = asker->objective.n_row;
+    for (size_t j = 0; j < n; j++)
+        kinks->theta[j] = best->theta[j] + step[j];
+    if (!fit_map_natural(&asker->map, kinks->theta, kinks->p))
+        return INFINITY;
+    go(n_row, best, n, best->d_prediction, best->prediction, step, kinks->prediction);
+    *answer = fit_point_answer(asker, best);
+    answer->prediction = kinks->prediction;
+    answer->theta = kinks->theta;
+    answer->p = kinks->p;
+    answer->weight = kinks->weight;
+    answer->residual = kinks->residual;
+    if (best->noise) {
+        go(n_row, best, n, best->d_noise, best->noise, step, kinks->noise);
+        answer->noise = kinks->noise;
+        for (size_t i = 0; i < n_row; i++)
+            if (!(kinks->noise[i] > 0))
+                return INFINITY;
+    }
+    double value = fit_objective_value(&asker->objective, answer);
+    return isfinite(value) ? value : INFINITY;
+}
+
+/* Rows at best + step, as seen from best: the model whose minimum is the next step. */
+static void take_rows(struct trust_model *model, const struct fit_answer *answer, const double *step, bool newton)
+{
+    size_t n = model->n, n_row = model->n_row;
+    double *a = model->jacobian, *b = model->residual;
+    (newton ? fit_objective_kink_rows : fit_objective_rows)(&model->asker->objective, answer, a, b);
+    for (size_t j = 0; j < n; j++)
+        for (size_t i = 0; i < n_row && step[j] != 0; i++)
+            b[i] -= a[i + j * n_row] * step[j];
+    svd_triangle(n_row, n, a, b, model->triangle, model->rhs);
+}
+
+static double length_of(const struct trust_model *model, const double *step)
+{
+    double sum = 0;
+    for (size_t j = 0; j < model->n; j++)
+        sum += model->scale[j] * step[j] * model->scale[j] * step[j];
+    return sqrt(sum);
+}
+
+/* Logarithms and noise are not convex, and straight lines may go where they are not defined: the model's step, halved until it
+ * is better than none. Its value. */
+static double cut(struct trust_kinks *kinks, struct trust_model *model, const struct fit_point *best, double first)
+{
+    struct fit_answer answer;
+    double value = INFINITY;
+    for (int i = 0; i < MAX_CUT && !(value < first); i++) {
+        for (size_t j = 0; j < model->n; j++)
+            model->step[j] *= 0.5;
+        value = linear_value(kinks, model, best, model->step, &answer);
+    }
+    model->is_restricted = true;
+    return value;
+}
+
+void trust_kinks_step(struct trust_kinks *kinks, struct trust_model *model, const struct fit_point *best)
+{
+    size_t bytes = model->n * sizeof *kinks->step;
+    struct fit_answer answer;
+    bool newton = false, is_restricted = false;
+    memset(kinks->step, 0, bytes);
+    double first = linear_value(kinks, model, best, kinks->step, &answer), least = first;
+    for (int i = 0; i < MAX_INNER; i++) {
+        linear_value(kinks, model, best, kinks->step, &answer);
+        take_rows(model, &answer, kinks->step, newton);
+        trust_model_step(model, best);
+        double value = linear_value(kinks, model, best, model->step, &answer);
+        if (i == 0 && !(value < first))
+            value = cut(kinks, model, best, first);
+        double gain = least - value;
+        bool better = gain > 0;
+        if (better) {
+            memcpy(kinks->step, model->step, bytes);
+            is_restricted = model->is_restricted;
+            least = value;
+        } else if (!newton) {
+            break;
+        }
+        if (better && gain <= LITTLE * (first - least))
+            break;
+        newton = better;
+    }
+    double *zero = kinks->theta;
+    memset(zero, 0, bytes);
+    answer = fit_point_answer(model->asker, best);
+    take_rows(model, &answer, zero, false);
+    memcpy(model->step, kinks->step, bytes);
+    model->promise = fmax(first - least, 0);
+    model->length = length_of(model, model->step);
+    model->is_restricted = is_restricted;
+}
