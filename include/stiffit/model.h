@@ -119,6 +119,16 @@ struct stiffit_model {
     stiffit_function *noise;            /* out: n_observable */
     stiffit_function *noise_state;      /* out: n_observable x n_state. Else: differences */
     stiffit_function *noise_parameter;  /* out: n_observable x n_parameter. Else: differences */
+
+    /* What is known of the parameters before their data: arrays of n_parameter. Where the problem file has priors, they
+     * count instead of all of these. A prior that cannot be honoured is refused when the model is loaded or run. */
+    const char *const *parameter_prior;     /* "none", "normal", "log-normal", "laplace" or "uniform"; NULL: no priors */
+    const char *const *parameter_prior_on;  /* "natural", or "optimizer": about the logarithm that parameter_scale says */
+    const double *parameter_prior_location; /* mean, or centre of laplace; of log-normal the mean of the logarithm */
+    const double *parameter_prior_scale;    /* standard deviation > 0, of log-normal that of the logarithm; of laplace its
+                                             * scale: the mean distance from the centre */
+    const double *parameter_prior_lower;    /* ends of uniform. Of these tables, one that no prior needs may be NULL; */
+    const double *parameter_prior_upper;    /* parameter_prior_on NULL: natural */
 };
 
 #define STIFFIT_MODEL_HEADER .abi_version = STIFFIT_ABI_VERSION, .struct_size = sizeof(struct stiffit_model)

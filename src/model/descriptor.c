@@ -163,6 +163,53 @@ static bool scale_is_known(const char *scale)
     return strcmp(scale, "lin") == 0 || strcmp(scale, "log") == 0 || strcmp(scale, "log10") == 0;
 }
 
+static bool is_among(const char *word, const char *const *words, size_t n)
+{
+    for (size_t i = 0; word && i < n; i++)
+        if (strcmp(word, words[i]) == 0)
+            return true;
+    return false;
+}
+
+/* The number that the prior of parameter i needs, NaN and a fault where it is not there. */
+static double prior_number(struct fault_list *list, const struct stiffit_model *abi, size_t i, const char *field,
+                           const double *numbers)
+{
+    if (!numbers || isnan(numbers[i]))
+        fault(list, "parameter %s: its %s prior needs parameter_prior_%s, which is %s", abi->parameter_name[i],
+              abi->parameter_prior[i], field, numbers ? "NaN" : "NULL");
+    return numbers ? numbers[i] : NAN;
+}
+
+static void check_prior(struct fault_list *list, const struct stiffit_model *abi, size_t i)
+{
+    static const char *const kinds[] = {"none", "normal", "log-normal", "laplace", "uniform"};
+    static const char *const places[] = {"natural", "optimizer"};
+    const char *name = abi->parameter_name[i], *kind = abi->parameter_prior[i];
+    const char *on = abi->parameter_prior_on ? abi->parameter_prior_on[i] : places[0];
+    const char *scale = abi->parameter_scale ? abi->parameter_scale[i] : "lin";
+    if (!is_among(kind, kinds, sizeof kinds / sizeof *kinds))
+        fault(list, "parameter %s: its prior is %.30s and must be \"none\", \"normal\", \"log-normal\", \"laplace\" or "
+              "\"uniform\"", name, kind ? kind : "NULL");
+    else if (!is_among(on, places, sizeof places / sizeof *places))
+        fault(list, "parameter %s: its parameter_prior_on is %.30s and must be \"natural\" or \"optimizer\"", name,
+              on ? on : "NULL");
+    else if (strcmp(kind, "uniform") == 0) {
+        double lower = prior_number(list, abi, i, "lower", abi->parameter_prior_lower);
+        double upper = prior_number(list, abi, i, "upper", abi->parameter_prior_upper);
+        if (lower >= upper)
+            fault(list, "parameter %s: the ends %g and %g of its uniform prior hold no value", name, lower, upper);
+    } else if (strcmp(kind, "none") != 0) {
+        double location = prior_number(list, abi, i, "location", abi->parameter_prior_location);
+        double width = prior_number(list, abi, i, "scale", abi->parameter_prior_scale);
+        if (isinf(location) || width <= 0 || isinf(width))
+            fault(list, "parameter %s: its %s prior has location %g and scale %g; both must be finite and the scale above 0",
+                  name, kind, location, width);
+        if (strcmp(kind, "log-normal") == 0 && strcmp(on, "optimizer") == 0 && scale && strcmp(scale, "lin") != 0)
+            fault(list, "parameter %s: its log-normal prior is on the optimizer's scale, which is a logarithm already", name);
+    }
+}
+
 static void check_default(struct fault_list *list, const struct stiffit_model *abi, size_t i)
 {
     const char *name = abi->parameter_name[i];
@@ -219,6 +266,8 @@ enum status descriptor_check(const struct stiffit_model *abi, const char *origin
     if (list.n == 0)
         for (size_t i = 0; i < abi->n_parameter; i++)
             check_default(&list, abi, i);
+    for (size_t i = 0; list.n == 0 && abi->parameter_prior && i < abi->n_parameter; i++)
+        check_prior(&list, abi, i);
     if (list.n == 0)
         return STATUS_OK;
     char more[60] = "";

@@ -126,6 +126,42 @@ static void put_names(const struct emitter *e)
     put_packed(e, "unit");
 }
 
+static bool has_priors(const struct equations *equations)
+{
+    for (uint32_t i = 0; i < equations->n_parameter; i++)
+        if (equations->parameter[i].prior.kind)
+            return true;
+    return false;
+}
+
+/* A table of the descriptor's for each part of a prior; what a kind does not need is 0. */
+static void put_priors(const struct emitter *e)
+{
+    static const char *const tables[] = {"location", "scale", "lower", "upper"};
+    const struct equations *equations = e->equations;
+    if (!has_priors(equations))
+        return;
+    fputs("static const char *const parameter_prior[] = {\n", e->out);
+    for (uint32_t i = 0; i < equations->n_parameter; i++)
+        put_item_text(e, equations->parameter[i].prior.kind ? equations->parameter[i].prior.kind : "none",
+                      equations->parameter[i].name);
+    fputs("};\nstatic const char *const parameter_prior_on[] = {\n", e->out);
+    for (uint32_t i = 0; i < equations->n_parameter; i++)
+        put_item_text(e, equations->parameter[i].prior.on_optimizer ? "optimizer" : "natural", equations->parameter[i].name);
+    fputs("};\n", e->out);
+    for (int k = 0; k < 4; k++) {
+        fprintf(e->out, "static const double parameter_prior_%s[] = {\n", tables[k]);
+        for (uint32_t i = 0; i < equations->n_parameter; i++) {
+            const struct equation_prior *prior = &equations->parameter[i].prior;
+            bool uniform = prior->kind && strcmp(prior->kind, "uniform") == 0;
+            fputs("    ", e->out);
+            c_number(e->out, !prior->kind || uniform != (k >= 2) ? 0 : k % 2 ? prior->second : prior->first);
+            fprintf(e->out, ", /* %s */\n", equations->parameter[i].name);
+        }
+        fputs("};\n", e->out);
+    }
+}
+
 static void put_defaults(const struct emitter *e)
 {
     static const char *const tables[] = {"start", "lower", "upper"};
@@ -250,6 +286,11 @@ static void put_descriptor(const struct emitter *e)
     c_number(out, equations->t0);
     fputs(",\n", out);
     put_text(out, "time_unit", equations->time_unit);
+    if (has_priors(equations))
+        fputs("    .parameter_prior = parameter_prior,\n    .parameter_prior_on = parameter_prior_on,\n"
+              "    .parameter_prior_location = parameter_prior_location,\n"
+              "    .parameter_prior_scale = parameter_prior_scale,\n    .parameter_prior_lower = parameter_prior_lower,\n"
+              "    .parameter_prior_upper = parameter_prior_upper,\n", out);
     if (e->programs.values.n_work > 0)
         fputs("    .prepare = prepare,\n", out);
     for (int f = 0; f < N_MODEL_FUNCTION; f++) {
@@ -271,6 +312,7 @@ enum status generate_c(const struct equations *equations, const struct functions
     if (status == STATUS_OK) {
         put_head(&e);
         put_names(&e);
+        put_priors(&e);
         put_defaults(&e);
         status = put_functions(&e, error);
         put_descriptor(&e);

@@ -16,10 +16,19 @@ struct equation_state {
     uint32_t initial_line, rhs_line;
 };
 
+/* What is known of a parameter beforehand. first and second: location and scale, of "uniform" its ends; on_optimizer: of what
+ * the optimiser sees of the parameter. */
+struct equation_prior {
+    const char *kind; /* "normal", "log-normal", "laplace", "uniform", or NULL: none */
+    bool on_optimizer;
+    double first, second;
+};
+
 struct equation_parameter {
     char *name, *unit;
     const char *scale; /* "lin", "log" or "log10" */
     double start, lower, upper;
+    struct equation_prior prior;
     uint32_t line;
 };
 

@@ -29,7 +29,8 @@ struct instruction {
 
 enum formula_role {
     ROLE_VALUE, ROLE_FUNCTION, ROLE_RHS, ROLE_INITIAL, ROLE_SD,
-    ROLE_CONSTANT, ROLE_START, ROLE_LOWER, ROLE_UPPER, ROLE_T0 /* from ROLE_CONSTANT on: only constants may be in it */
+    /* From ROLE_CONSTANT on: only constants may be in it. */
+    ROLE_CONSTANT, ROLE_START, ROLE_LOWER, ROLE_UPPER, ROLE_PRIOR, ROLE_T0
 };
 
 struct formula {

@@ -99,8 +99,15 @@ static void add_parameters(struct equating *self)
         parameter->start = number(self, stated->start, NAN);
         parameter->lower = number(self, stated->lower, parameter->scale[1] == 'o' ? 0 : -INFINITY);
         parameter->upper = number(self, stated->upper, INFINITY);
-        if (parameter->name)
+        parameter->prior = (struct equation_prior){.kind = stated->prior.kind, .on_optimizer = stated->prior.on_optimizer};
+        if (stated->prior.kind) {
+            parameter->prior.first = number(self, stated->prior.first, NAN);
+            parameter->prior.second = number(self, stated->prior.second, NAN);
+        }
+        if (parameter->name) {
             check_bounds(self, stated, parameter);
+            equate_check_prior(&reading->source, stated->prior.place, parameter);
+        }
     }
 }
 

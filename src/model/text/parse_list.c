@@ -68,6 +68,7 @@ static bool read_attribute(struct parser *parser, enum word word, const struct a
     case WORD_SCALE: return read_scale(parser, into->scale);
     case WORD_IN: return read_bounds(parser, into->lower, into->upper);
     case WORD_SD: return read_formula(parser, ROLE_SD, into->sd);
+    case WORD_PRIOR: return parser_prior(parser, into->prior);
     default: return read_formula(parser, ROLE_T0, into->from);
     }
 }
@@ -78,12 +79,13 @@ bool parser_attributes(struct parser *parser, const struct attributes *into)
     for (;;) {
         struct token token = *parser_peek(parser, 0);
         enum word word = token.reserved ? token.reserved->word : WORD_NONE;
-        bool known = word == WORD_UNIT || word == WORD_SCALE || word == WORD_IN || word == WORD_SD || word == WORD_FROM;
+        bool known = word == WORD_UNIT || word == WORD_SCALE || word == WORD_IN || word == WORD_SD || word == WORD_FROM ||
+                     word == WORD_PRIOR;
         if (!known)
             return true;
         bool fits = (word == WORD_UNIT && into->unit) || (word == WORD_SCALE && into->scale) ||
                     (word == WORD_IN && into->lower) || (word == WORD_SD && into->sd) ||
-                    (word == WORD_FROM && into->from);
+                    (word == WORD_FROM && into->from) || (word == WORD_PRIOR && into->prior);
         if (!fits || seen & 1u << word) {
             message_fault(&parser->reading->source, token.span,
                           fits ? "`%s` is here twice" : "`%s` does not belong here",
@@ -145,7 +147,7 @@ void parser_parameters(struct parser *parser)
         good = read.symbol != NONE && parser_equal(parser);
         good = good && read_formula(parser, ROLE_START, &read.start);
         struct attributes attributes = {.unit = &read.unit, .scale = &read.scale, .lower = &read.lower,
-                                        .upper = &read.upper};
+                                        .upper = &read.upper, .prior = &read.prior};
         good = good && parser_attributes(parser, &attributes);
         if (!defined)
             continue;

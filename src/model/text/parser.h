@@ -1,4 +1,4 @@
-/* The parser of model text: statements, lists of definitions, expressions. What its three files share.
+/* The parser of model text: statements, lists of definitions, expressions. What its files share.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef MODEL_TEXT_PARSER_H
 #define MODEL_TEXT_PARSER_H
@@ -70,8 +70,11 @@ struct attributes {
     struct span *unit;
     const char **scale;
     uint32_t *lower, *upper, *sd, *from;
+    struct stated_prior *prior;
 };
 bool parser_attributes(struct parser *parser, const struct attributes *attributes);
+/* A prior after its word; false if it was not understood, which has been said. */
+bool parser_prior(struct parser *parser, struct stated_prior *prior);
 /* The end of a statement must come now. */
 void parser_end(struct parser *parser, const char *expected);
 /* `=` or, with a complaint, what others write for it. */

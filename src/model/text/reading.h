@@ -48,10 +48,19 @@ struct stated_initial {
     struct span unit, place;
 };
 
+/* kind as in equations.h, NULL: none. */
+struct stated_prior {
+    const char *kind;
+    bool on_optimizer;
+    uint32_t first, second; /* formulas */
+    struct span place;
+};
+
 struct stated_parameter {
     uint32_t symbol, start, lower, upper; /* formulas; bounds may be NONE */
     struct span unit;
     const char *scale;
+    struct stated_prior prior;
 };
 
 struct stated_covariate {
