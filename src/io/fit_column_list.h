@@ -27,6 +27,8 @@
       "what the data know least about: a direction on the optimiser's scale, of length 1") \
     X(N_FLAT, "/fits/flat_directions", INT64, PER_FIT, n_flat, NULL, \
       "directions that the data do not know at all; -1: there is no best fit") \
+    X(FLAT_GROUP, "/fits/flat_group", INT8, PER_PARAMETER, flat_group, NULL, \
+      "parameters of such directions that have parameters in common share a number from 1; 0: part of none") \
     X(CHI_SQUARE, "/fits/chi_square", DOUBLE, PER_FIT, chi_square, NULL, "weighted sum of squared residuals") \
     X(FREEDOM, "/fits/degrees_of_freedom", INT64, PER_FIT, n_freedom, NULL, "measurements less fitted parameters") \
     X(RESIDUAL_ERROR, "/fits/residual_error", DOUBLE, PER_FIT, residual_error, NULL, \
@@ -51,6 +53,7 @@
     X(AT_BOUND, "/fits/at_bound", INT8, PER_PARAMETER, at_bound, NULL, "-1 at the lower bound, 1 at the upper, else 0")
 
 #define FIT_ALL_COLUMN_LIST(X) \
-    FIT_COLUMN_LIST(X) FIT_STARTS_COLUMN_LIST(X) FIT_PROFILE_COLUMN_LIST(X) FIT_BOOTSTRAP_COLUMN_LIST(X)
+    FIT_COLUMN_LIST(X) FIT_STARTS_COLUMN_LIST(X) FIT_PROFILE_COLUMN_LIST(X) FIT_BOOTSTRAP_COLUMN_LIST(X) \
+    FIT_SELECTION_COLUMN_LIST(X)
 
 #endif

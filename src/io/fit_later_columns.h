@@ -5,7 +5,7 @@
 #define IO_FIT_LATER_COLUMNS_H
 
 /* What is known only when all tasks of a dataset are done: these columns are in results, not in journals, and only where
- * they were asked for. */
+ * they were asked for; the last one where there are no rows for some datasets. */
 #define FIT_STARTS_COLUMN_LIST(X) \
     X(SAME_OPTIMUM, "/fits/starts_at_optimum", INT64, PER_FIT, n_same_optimum, NULL, \
       "starts that ended at the best objective, within 1e-6 of it") \
@@ -33,5 +33,7 @@
       "lower end of the percentile interval, which tends to be too short") \
     X(PERCENTILE_UPPER, "/fits/bootstrap_percentile_upper", DOUBLE, PER_PARAMETER, percentile_upper, NULL, \
       "upper end of the percentile interval, which tends to be too short")
+#define FIT_SELECTION_COLUMN_LIST(X) \
+    X(DATASET, "/fits/dataset", INT64, PER_FIT, dataset, NULL, "row number of the dataset in the problem, from 0")
 
 #endif

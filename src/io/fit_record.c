@@ -52,6 +52,8 @@ size_t fit_column_width(enum fit_column column, size_t n_parameter)
 
 enum fit_part fit_column_part(enum fit_column column)
 {
+    if (column >= FIT_COLUMN_DATASET)
+        return FIT_PART_SELECTION;
     if (column >= FIT_COLUMN_BOOTSTRAP_N)
         return FIT_PART_BOOTSTRAP;
     if (column >= FIT_COLUMN_PROFILE_LOWER)
@@ -95,6 +97,7 @@ void fit_record_set_arrays(struct fit_record *record, size_t n_parameter, void *
 void fit_record_clear(struct fit_record *record, size_t n_parameter)
 {
     uint32_t start = record->start;
+    uint64_t dataset = record->dataset;
     for (int i = 0; i < N_RESULT_COLUMN; i++) {
         char *values = fit_column_values((enum fit_column)i, record);
         size_t width = fit_column_width((enum fit_column)i, n_parameter), size = fit_kind_size(fit_columns[i].kind);
@@ -110,6 +113,7 @@ void fit_record_clear(struct fit_record *record, size_t n_parameter)
         }
     }
     record->start = start;
+    record->dataset = dataset;
     record->limit = LIMIT_none;
     record->n_point = 0;
     record->reason[0] = '\0';

@@ -29,7 +29,7 @@ enum fit_column {
 };
 
 /* Parts of /fits, bits: which columns a result has. */
-enum fit_part { FIT_PART_BASE = 1, FIT_PART_STARTS = 2, FIT_PART_PROFILE = 4, FIT_PART_BOOTSTRAP = 8 };
+enum fit_part { FIT_PART_BASE = 1, FIT_PART_STARTS = 2, FIT_PART_PROFILE = 4, FIT_PART_BOOTSTRAP = 8, FIT_PART_SELECTION = 16 };
 enum fit_part fit_column_part(enum fit_column column);
 
 enum { FIT_MAX_POINT = 100 };
@@ -46,7 +46,7 @@ struct fit_record {
     double chi_square, residual_error, aic, aicc, bic, r_squared, tight_change, tight_decrease;
     double *parameter, *standard_error, *interval_lower, *interval_upper, *eigenvalue, *flattest; /* n_parameter */
     double *covariance;       /* n_parameter x n_parameter; NULL above FIT_MAX_PAIR_PARAMETERS */
-    int8_t *at_bound;         /* n_parameter */
+    int8_t *at_bound, *flat_group; /* n_parameter */
     uint8_t *lack;            /* n_parameter */
     uint8_t limit;            /* enum limit, of a profile's side; in journals only, as are its points: */
     uint8_t n_point;          /* pairs of the parameter's value (natural scale) and the objective */

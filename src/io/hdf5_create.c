@@ -164,8 +164,10 @@ static enum status widen(struct hdf5_column *column, size_t needed, struct error
     if (needed < 2 * column->string_size)
         needed = 2 * column->string_size < LONGEST_FIXED ? 2 * column->string_size : needed;
     bool compress = column->compress;
+    enum status status = hdf5_flush(file, error);
     hdf5_column_close(column);
-    enum status status = hdf5_column_open(&old, file, path, error);
+    if (!status)
+        status = hdf5_column_open(&old, file, path, error);
     if (!status)
         status = create_strings(&wide, file, wide_path, rounded(needed), compress, error);
     if (!status)
@@ -203,7 +205,8 @@ enum status hdf5_write_table(const struct hdf5_file *file, const char *path, hid
     hid_t space = H5Screate_simple(width ? 2 : 1, size, NULL), list = creation_list(), dataset = 0;
     if (space > 0 && list > 0)
         dataset = H5Dcreate2(file->id, path, type, space, H5P_DEFAULT, list, H5P_DEFAULT);
-    bool good = dataset > 0 && (n_row == 0 || H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) >= 0);
+    bool good = dataset > 0 && (n_row == 0 || H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) >= 0) &&
+                H5Dflush(dataset) >= 0;
     enum status status = good ? STATUS_OK : cannot_write(file, path, error);
     hdf5_release(&dataset);
     hdf5_release(&list);

@@ -160,17 +160,27 @@ enum status hdf5_create(struct hdf5_file *file, const char *path, struct error *
     hdf5_release(&access);
     if (file->id > 0)
         return STATUS_OK;
-    enum status status = hdf5_error(file, error, STATUS_SYSTEM, "cannot be created");
+    enum status status = hdf5_error(file, error, STATUS_SYSTEM, "cannot be created (is the disk full?)");
     hdf5_close(file);
     return status;
 }
 
+static enum status not_written(const struct hdf5_file *file, struct error *error)
+{
+    return hdf5_error(file, error, STATUS_SYSTEM, "cannot be written (is the disk full?)");
+}
+
+enum status hdf5_flush(const struct hdf5_file *file, struct error *error)
+{
+    return H5Fflush(file->id, H5F_SCOPE_GLOBAL) < 0 ? not_written(file, error) : STATUS_OK;
+}
+
 enum status hdf5_finish(struct hdf5_file *file, struct error *error)
 {
-    enum status status = STATUS_OK;
-    if (H5Fflush(file->id, H5F_SCOPE_GLOBAL) < 0 || H5Fclose(file->id) < 0)
-        status = hdf5_error(file, error, STATUS_SYSTEM, "cannot be written (is the disk full?)");
-    else
+    enum status status = hdf5_flush(file, error);
+    if (!status && H5Fclose(file->id) < 0)
+        status = not_written(file, error);
+    else if (!status)
         file->id = 0;
     hdf5_close(file);
     return status;

@@ -25,6 +25,8 @@ struct hdf5_file {
 enum status hdf5_open(struct hdf5_file *file, const char *path, struct error *error);
 enum status hdf5_edit(struct hdf5_file *file, const char *path, struct error *error);
 enum status hdf5_create(struct hdf5_file *file, const char *path, struct error *error);
+/* Before anything that was written to is closed: closing a column writes what is left of it and tells no fault. */
+enum status hdf5_flush(const struct hdf5_file *file, struct error *error);
 /* Closes and says whether everything was written; hdf5_close closes without a word (closed or zero: legal). */
 enum status hdf5_finish(struct hdf5_file *file, struct error *error);
 void hdf5_close(struct hdf5_file *file);
@@ -91,8 +93,7 @@ enum status hdf5_column_read_int64(const struct hdf5_column *column, uint64_t fi
 /* One byte per element: opaque or integer bytes. */
 enum status hdf5_column_read_bytes(const struct hdf5_column *column, uint64_t first, size_t n, unsigned char *out,
                                    struct error *error);
-/* Strings, fixed or variable, ASCII or UTF-8, any padding, into the arena; each at most max_length bytes or it is a
- * fault. */
+/* Strings, fixed or variable, ASCII or UTF-8, any padding, into the arena; one of over max_length bytes is a fault. */
 enum status hdf5_column_read_strings(const struct hdf5_column *column, uint64_t first, size_t n, size_t max_length,
                                      struct arena *arena, char **out, struct error *error);
 

@@ -3,6 +3,7 @@
  * Threads need no lock: O_APPEND puts each record behind all others, and the kernel lets only one write at a time pass
  * through an open file. Only a write that stops half-way (the disk is full) needs care.
  * SPDX-License-Identifier: BSD-3-Clause */
+#include "io/answers.h"
 #include "io/durable.h"
 #include "io/journal_format.h"
 
@@ -125,8 +126,8 @@ static bool is_tail(int file, const unsigned char *bytes, size_t n, off_t *start
     return true;
 }
 
-/* All of it, or nothing and an error. A record that was torn because the disk is full is cut off again, unless another
- * thread's stands behind it: what stands behind a torn one is lost to readers, and that fit will be computed again. */
+/* All of it, or an error. A record that was torn because the disk is full is cut off again, unless another thread's stands
+ * behind it: then readers pass over the torn one. */
 static enum status append_bytes(struct journal *journal, const unsigned char *bytes, size_t n, struct error *error)
 {
     size_t done = 0;
@@ -141,12 +142,12 @@ static enum status append_bytes(struct journal *journal, const unsigned char *by
         else if (written == 0)
             failure = ENOSPC;
         if (!failure && done < n && done && !is_tail(journal->file, bytes, done, &start))
-            failure = EIO; /* another record came between: going on would mix the two */
+            done = 0; /* another record came between: once more, behind it */
     }
     if (!failure)
         return STATUS_OK;
     if (done && is_tail(journal->file, bytes, done, &start) && ftruncate(journal->file, start) != 0)
-        done = 0; /* nothing more can be done: readers cut it off */
+        done = 0; /* nothing more can be done: readers pass over it */
     bool full = failure == ENOSPC || failure == EDQUOT || failure == EFBIG;
     return error_system(error, failure, "cannot append to the journal '%s'; what is in it is safe%s", journal->path,
                         full ? ": make room on that disk and run the same command again" : "");
@@ -256,7 +257,10 @@ enum status journal_remove(const char *directory, struct error *error)
         const char *name = entry->d_name;
         if (!strcmp(name, ".") || !strcmp(name, ".."))
             continue;
-        if (!is_ours(dirfd(list), name)) {
+        if (!strcmp(name, ANSWERS_FOLDER)) {
+            if ((status = answers_remove(directory, error)))
+                goto done;
+        } else if (!is_ours(dirfd(list), name)) {
             snprintf(foreign, sizeof foreign, "%s", name);
         } else if (unlinkat(dirfd(list), name, 0) != 0 && errno != ENOENT) {
             status = error_system(error, errno, "cannot remove '%s/%s'", directory, name);

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum { IDENTITY_SELECTION = 128 };
+
 /* What a run is: two runs with the same identity do the same work. The description is kept in every journal file, so
  * that a mismatch can be told in words. */
 struct run_identity {
@@ -19,6 +21,7 @@ struct run_identity {
     uint32_t n_start, n_parameter;
     uint32_t n_refit;         /* tasks of a dataset after its starts */
     char description[1024];   /* options as text */
+    char selection[IDENTITY_SELECTION]; /* which datasets, as run/plan/selection.h says it; "": all */
 };
 
 /* Tasks of one dataset. Task t of dataset d is fit number d * identity_n_task + t. */
@@ -44,15 +47,17 @@ bool journal_is_gone(const struct journal *journal);
 void journal_close(struct journal *journal);
 
 struct journal_reader; /* an index of all records of a directory: 16 bytes a fit */
-/* A directory that does not exist is an empty journal. A torn or damaged tail is cut off in memory and counted. A
- * journal of another identity is STATUS_SYSTEM with what differs. `identity` may be NULL: then it is taken from the
- * journal (journal_identity). */
+/* A directory that does not exist is an empty journal. What is torn or damaged is passed over and counted, and the
+ * records behind it are found again. A journal of another identity is STATUS_SYSTEM with what differs. `identity` may be
+ * NULL: then it is taken from the journal (journal_identity). */
 enum status journal_read(struct journal_reader **reader, const char *directory, const struct run_identity *identity,
                          struct error *error);
 const struct run_identity *journal_identity(const struct journal_reader *reader); /* NULL if the journal is empty */
 uint64_t journal_n_record(const struct journal_reader *reader);  /* distinct fits */
-uint64_t journal_n_damaged(const struct journal_reader *reader); /* files with a tail that was cut off */
+uint64_t journal_n_damaged(const struct journal_reader *reader); /* files with damage that was passed over */
 bool journal_has(const struct journal_reader *reader, uint64_t fit);
+/* The first fit that is there and not before this one; UINT64_MAX: there is none. */
+uint64_t journal_next(const struct journal_reader *reader, uint64_t fit);
 /* Fills the record (the caller provides the arrays that it wants). False with error->status OK: the fit is not there;
  * false with another: it cannot be read. Twins: the first wins, by file name and then by place. One thread at a time;
  * cheap if fits are asked for nearly in the order in which they ended. (journal_has is for any number of threads.) */

@@ -93,6 +93,7 @@ void journal_encode_header(const struct run_identity *identity, unsigned char ou
     p = put_32(p, columns_checksum());
     put_bytes(p, identity->description, n_description);
     put_32(p + N_DESCRIPTION, identity->n_refit);
+    put_bytes(p + N_DESCRIPTION + 4, identity->selection, strnlen(identity->selection, IDENTITY_SELECTION - 1));
     p = put_bytes(out, magic, sizeof magic);
     p = put_32(p, JOURNAL_FORMAT);
     p = put_32(p, JOURNAL_HEADER_SIZE - JOURNAL_HEADER_PREFIX);
@@ -125,6 +126,8 @@ enum journal_header journal_decode_header(const unsigned char *bytes, size_t n, 
     memset(identity->description, 0, sizeof identity->description);
     memcpy(identity->description, p + 124, N_DESCRIPTION - 1);
     identity->n_refit = get_32(p + 124 + N_DESCRIPTION);
+    memset(identity->selection, 0, sizeof identity->selection);
+    memcpy(identity->selection, p + 128 + N_DESCRIPTION, IDENTITY_SELECTION - 1);
     uint64_t n_task = (uint64_t)identity->n_start + identity->n_refit;
     bool sane = identity->n_parameter <= JOURNAL_MAX_PARAMETER &&
                 n_task <= UINT32_MAX && (!n_task || identity->n_dataset <= UINT64_MAX / n_task);
@@ -219,24 +222,32 @@ size_t journal_encode_record(const struct fit_record *record, size_t n_parameter
     return FRAME + length;
 }
 
-size_t journal_check_record(const unsigned char *bytes, size_t n, const struct run_identity *identity, uint64_t *fit)
+size_t journal_claimed_size(const unsigned char *bytes, size_t n, const struct run_identity *identity)
 {
     size_t n_parameter = identity->n_parameter;
     if (n < FRAME + PREFIX + columns_size(n_parameter, true))
         return 0;
     size_t length = get_32(bytes), n_reason = bytes[FRAME + 8] | (size_t)bytes[FRAME + 9] << 8;
     size_t n_point = bytes[FRAME + 11];
+    uint32_t start = get_32(bytes + column_place(FIT_COLUMN_START, n_parameter));
     if (length > n - FRAME || n_reason >= N_REASON || n_point > FIT_MAX_POINT || bytes[FRAME + 10] >= N_LIMIT ||
-        checksum(0, bytes + FRAME, length) != get_32(bytes + 4))
+        length != PREFIX + columns_size(n_parameter, start >= identity->n_start) + n_point * POINT + n_reason)
+        return 0;
+    return FRAME + length;
+}
+
+size_t journal_check_record(const unsigned char *bytes, size_t n, const struct run_identity *identity, uint64_t *fit)
+{
+    size_t size = journal_claimed_size(bytes, n, identity), n_parameter = identity->n_parameter;
+    if (!size || checksum(0, bytes + FRAME, size - FRAME) != get_32(bytes + 4))
         return 0;
     uint64_t dataset = get_64(bytes + FRAME);
     uint32_t start = get_32(bytes + column_place(FIT_COLUMN_START, n_parameter));
-    if (length != PREFIX + columns_size(n_parameter, start >= identity->n_start) + n_point * POINT + n_reason ||
-        dataset >= identity->n_dataset || start >= identity_n_task(identity) ||
+    if (dataset >= identity->n_dataset || start >= identity_n_task(identity) ||
         bytes[column_place(FIT_COLUMN_STATUS, n_parameter)] >= N_OUTCOME)
         return 0;
     *fit = dataset * identity_n_task(identity) + start;
-    return FRAME + length;
+    return size;
 }
 
 void journal_decode_record(const unsigned char *bytes, size_t n_parameter, uint32_t n_start, struct fit_record *record)

@@ -3,7 +3,7 @@
  *
  *   header  "STFJ", u32 format, u32 length, u32 crc (of the 12 bytes before and the payload), payload:
  *           problem[32] model[32] options[32] u64 seed, u64 n_dataset, u32 n_start, u32 n_parameter, u32 columns (CRC of
- *           what io/fit_record.h lists: another list is another format), description[1020], u32 n_refit
+ *           what io/fit_record.h lists: another list is another format), description[1020], u32 n_refit, selection[128]
  *   record  u32 length, u32 crc (of the payload), payload: u64 dataset, u16 n_reason, u8 limit, u8 n_point, the columns
  *           of io/fit_record.h in their order (doubles and integers of 64 bits, integers of 32, bytes), those of pairs
  *           not for refits, 2 n_point doubles, reason[n_reason]
@@ -15,10 +15,10 @@
 #include "io/journal.h"
 
 enum {
-    JOURNAL_FORMAT = 2,
+    JOURNAL_FORMAT = 3,
     JOURNAL_MAX_PARAMETER = 100000,
     JOURNAL_HEADER_PREFIX = 16, /* the same in every later format */
-    JOURNAL_HEADER_SIZE = JOURNAL_HEADER_PREFIX + 3 * 32 + 2 * 8 + 3 * 4 + 1024
+    JOURNAL_HEADER_SIZE = JOURNAL_HEADER_PREFIX + 3 * 32 + 2 * 8 + 3 * 4 + 1024 + IDENTITY_SELECTION
 };
 
 enum journal_header {
@@ -38,6 +38,9 @@ size_t journal_record_max(size_t n_parameter);
 size_t journal_record_size(const struct fit_record *record, size_t n_parameter, uint32_t n_start);
 /* Returns the record's size; `out` has room for it. */
 size_t journal_encode_record(const struct fit_record *record, size_t n_parameter, uint32_t n_start, unsigned char *out);
+/* The size of the record that `bytes` would begin with by what it says of itself, its checksum not looked at; 0 if it
+ * cannot be a whole one. Cheap. */
+size_t journal_claimed_size(const unsigned char *bytes, size_t n, const struct run_identity *identity);
 /* The size of the whole and undamaged record that `bytes` begins with and the number of its fit; 0 if there is none. */
 size_t journal_check_record(const unsigned char *bytes, size_t n, const struct run_identity *identity, uint64_t *fit);
 /* The bytes have been checked; the record's arrays have room, or are NULL. */

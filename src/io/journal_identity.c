@@ -11,7 +11,8 @@ bool identity_equal(const struct run_identity *a, const struct run_identity *b)
 {
     return !memcmp(a->problem, b->problem, 32) && !memcmp(a->model, b->model, 32) &&
            !memcmp(a->options, b->options, 32) && a->seed == b->seed && a->n_dataset == b->n_dataset &&
-           a->n_start == b->n_start && a->n_refit == b->n_refit && a->n_parameter == b->n_parameter;
+           a->n_start == b->n_start && a->n_refit == b->n_refit && a->n_parameter == b->n_parameter &&
+           !strcmp(a->selection, b->selection);
 }
 
 struct text {
@@ -91,6 +92,11 @@ const char *identity_difference(const struct run_identity *before, const struct 
     say_count(&text, "seed", before->seed, now->seed);
     say_count(&text, "starts per dataset", before->n_start, now->n_start);
     say_count(&text, "refits per dataset", before->n_refit, now->n_refit);
+    if (strcmp(before->selection, now->selection)) {
+        say_item(&text);
+        say(&text, "datasets there: %s, now: %s", before->selection[0] ? before->selection : "all",
+            now->selection[0] ? now->selection : "all");
+    }
     if (memcmp(before->options, now->options, 32)) {
         say_item(&text);
         say(&text, "options there: ");

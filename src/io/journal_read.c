@@ -14,6 +14,10 @@
 
 enum { SCAN_SIZE = 1 << 18, WINDOW_STEP = 1 << 15, N_WINDOW = 8, MAX_FILE = 1 << 16, OFFSET_BITS = 48 };
 
+/* How much is done to find the next record behind damage, in bytes whose checksum is computed; looking at a place costs
+ * a little, too. Enough for a MiB of rubbish, and it bounds the time that a forged journal can take. */
+enum { SEARCH_BUDGET = 1 << 26, SEARCH_STEP = 64 };
+
 /* Where a fit's record is: the number of the file above 48 bits of offset. Sorted by fit, then place. */
 struct entry {
     uint64_t fit, place;
@@ -35,7 +39,7 @@ struct journal_reader {
     struct entry *entry;
     size_t n_entry, capacity;
     size_t hint;       /* the entry that is likely to be wanted next */
-    uint64_t n_damaged;
+    uint64_t n_damaged, search_left;
     struct window window[N_WINDOW];
     unsigned char *windows; /* the memory of all of them */
     size_t window_size;
@@ -167,13 +171,14 @@ static enum status check_identity(struct journal_reader *reader, const struct ru
                      "drops it, or name another result with -o", reader->directory, name, difference);
 }
 
-/* Goes through the records of the open file; `bytes` holds its first n. */
+/* Goes through the records of the open file; `bytes` holds its first n. Behind damage (a record that was torn while
+ * another thread's was appended, a bad block) it looks for the next record. */
 static enum status scan_records(struct journal_reader *reader, unsigned char *bytes, size_t n, size_t size,
                                 struct error *error)
 {
     size_t most = journal_record_max(reader->identity.n_parameter), at = JOURNAL_HEADER_SIZE;
     uint64_t offset = 0, fit; /* of bytes[0] in the file */
-    bool at_end = n < size;
+    bool at_end = n < size, damaged = false;
     for (;;) {
         if (n - at < most && !at_end) {
             size_t n_more;
@@ -188,15 +193,21 @@ static enum status scan_records(struct journal_reader *reader, unsigned char *by
             at_end = n < size;
         }
         size_t n_record = journal_check_record(bytes + at, n - at, &reader->identity, &fit);
-        if (n_record == 0)
-            break;
+        if (n_record == 0) {
+            uint64_t cost = SEARCH_STEP + journal_claimed_size(bytes + at, n - at, &reader->identity);
+            damaged = damaged || at < n;
+            if (at >= n || reader->search_left < cost)
+                break;
+            reader->search_left -= cost;
+            at++;
+            continue;
+        }
         enum status status = add_entry(reader, fit, (uint64_t)reader->i_file << OFFSET_BITS | (offset + at), error);
         if (status)
             return status;
         at += n_record;
     }
-    if (at < n)
-        reader->n_damaged++;
+    reader->n_damaged += damaged;
     return STATUS_OK;
 }
 
@@ -286,6 +297,7 @@ enum status journal_read(struct journal_reader **reader, const char *directory, 
     *reader = NULL;
     if (made) {
         made->file = -1;
+        made->search_left = SEARCH_BUDGET;
         made->directory = strdup(directory);
     }
     if (!made || !made->directory) {
@@ -320,8 +332,8 @@ const struct run_identity *journal_identity(const struct journal_reader *reader)
 uint64_t journal_n_record(const struct journal_reader *reader) { return reader->n_entry; }
 uint64_t journal_n_damaged(const struct journal_reader *reader) { return reader->n_damaged; }
 
-/* The fit's place in the index, n_entry if it has none. */
-static size_t find_entry(const struct journal_reader *reader, uint64_t fit)
+/* The place in the index of the first fit that is not before this one; n_entry if there is none. */
+static size_t first_entry(const struct journal_reader *reader, uint64_t fit)
 {
     size_t low = 0, high = reader->n_entry;
     while (low < high) {
@@ -331,12 +343,25 @@ static size_t find_entry(const struct journal_reader *reader, uint64_t fit)
         else
             high = middle;
     }
-    return low < reader->n_entry && reader->entry[low].fit == fit ? low : reader->n_entry;
+    return low;
+}
+
+/* The fit's own, n_entry if it has none. */
+static size_t find_entry(const struct journal_reader *reader, uint64_t fit)
+{
+    size_t i = first_entry(reader, fit);
+    return i < reader->n_entry && reader->entry[i].fit == fit ? i : reader->n_entry;
 }
 
 bool journal_has(const struct journal_reader *reader, uint64_t fit)
 {
     return find_entry(reader, fit) < reader->n_entry;
+}
+
+uint64_t journal_next(const struct journal_reader *reader, uint64_t fit)
+{
+    size_t i = first_entry(reader, fit);
+    return i < reader->n_entry ? reader->entry[i].fit : UINT64_MAX;
 }
 
 /* The bytes at `place`, `most` of them or up to the end of the file: from a window that holds them, or one is read. */

@@ -23,6 +23,8 @@ struct problem_info {
     size_t n_parameter;             /* 0: no /parameters/name, the model's own parameters are meant */
     const char *const *parameter_name;
     const char *const *parameter_scale; /* n_parameter, or NULL */
+    const char *const *parameter_prior; /* /parameters/prior, not checked yet; or NULL */
+    size_t n_prior;                     /* its rows that are not "none" */
     uint64_t n_dataset, n_measurement;
     size_t n_covariate;
     const char *const *covariate_name;
@@ -39,22 +41,12 @@ struct problem_expectation {
     const char *const *parameter_name, *const *covariate_name, *const *observable_name;
     const double *parameter_start, *parameter_lower, *parameter_upper; /* NULL: no default */
     const char *const *parameter_scale;                                /* NULL: lin */
+    const char *const *parameter_prior, *const *parameter_prior_on;    /* as in stiffit/model.h, checked; NULL: none */
+    const double *parameter_prior_number[4];                           /* location, scale, lower, upper; or NULL */
     double t0;
     bool has_noise;         /* the model has a noise function: no row needs a sigma */
     bool positive;          /* every value must be > 0 (log-normal errors) */
     const char *sigma_for;  /* who needs every standard deviation to be known, as "--error huber"; NULL: nobody */
-};
-
-enum problem_prior_kind {
-    PROBLEM_PRIOR_NONE, PROBLEM_PRIOR_NORMAL, PROBLEM_PRIOR_LOG_NORMAL, PROBLEM_PRIOR_LAPLACE, PROBLEM_PRIOR_UNIFORM
-};
-
-/* Of one parameter. A uniform one has tightened the bounds of every block already: lower and upper, natural scale. */
-struct problem_prior {
-    enum problem_prior_kind kind;
-    bool on_optimizer;       /* location and scale are those of what the optimiser sees */
-    double location, scale;  /* log-normal: mean and standard deviation of the logarithm */
-    double lower, upper;
 };
 
 /* Opens and reads the small tables; checks formats, names and shapes. The message lists up to 20 faults, a line each.
@@ -67,23 +59,22 @@ char *problem_model_path(const struct problem *problem);
 /* What /model/source is called in messages; ends in the file that model_name stands for. free() it; NULL: out of memory. */
 char *problem_source_origin(const struct problem *problem);
 
-/* Checks everything against the model, streaming through all datasets; must succeed before blocks are read. Faults of
- * the file as a whole (unknown observable, missing parameter, lower > upper for all, scale log with a start <= 0, ids
- * not unique, dataset column decreasing or out of range, ...) are errors, all of them (up to 20) in one message with
- * path, row and dataset id. A fault of single datasets makes them bad (see block) and is no error.
- * `sha256` (32 bytes) receives the hash of all values in a canonical form: the problem's identity, the same however
- * the file stores them, and different if any number, name or id differs. */
+/* Checks everything against the model, streaming through all datasets; must succeed before blocks are read. Faults of the file
+ * as a whole (unknown observable, missing parameter, lower > upper for all, ids not unique, dataset column decreasing or out of
+ * range, ...) are errors, all of them (up to 20) in one message with path, row and dataset id. A fault of single datasets makes
+ * them bad (see block) and is no error. `sha256` (32 bytes) receives the hash of all values in a canonical form: the problem's
+ * identity, the same however the file stores them, and different if any number, name or id differs. */
 enum status problem_validate(struct problem *problem, const struct problem_expectation *expectation,
                              unsigned char sha256[32], uint64_t *n_bad, struct error *error);
-
 /* Has problem_validate call `beat` after each block, for whoever watches whether it goes on. */
 void problem_set_beat(struct problem *problem, void (*beat)(void *context), void *context);
-/* Datasets [first, first + n). Arrays are column-wise in the file's order of parameters; measurements of dataset d of
- * the block are rows [row[d], row[d + 1]), in the file's order. Owned by the block; valid until the next read into it.
- * A scale log with lower <= 0 is no fault: there is no lower bound then. */
+/* The n wanted ones among datasets [first, end). Arrays are column-wise in the file's order of parameters; measurements of
+ * dataset d of the block are rows [row[d], row[d + 1]), in the file's order. Valid until the next read into the block. A scale
+ * log with lower <= 0 is no fault: there is no lower bound then. */
 struct problem_block {
-    uint64_t first;
+    uint64_t first, end;
     size_t n, capacity;    /* capacity: rows that there is room for */
+    uint64_t *dataset;     /* the number of each in the file */
     char **id;
     char **fault;          /* why this dataset is bad, NULL if it is not */
     double *t0;
@@ -97,9 +88,10 @@ struct problem_block {
     uint32_t *observable;  /* the MODEL's index */
     struct arena *arena;
 };
-
-/* Reads the next block: as many datasets as fit in max_dataset and (except that one dataset is always read) max_row.
- * n = 0 at the end. Zero-initialise the block before its first use. */
+/* From now on (after problem_validate) problem_read gives those datasets alone that `wanted` says yes to; NULL: all. */
+void problem_select(struct problem *problem, bool (*wanted)(const void *context, uint64_t dataset), const void *context);
+/* Reads the next block: max_dataset of them, wanted or not, but no more than max_row wanted rows unless one dataset has more.
+ * end = first: that was all; n may be 0 before, but only after problem_select. Zero-initialise the block first. */
 enum status problem_read(struct problem *problem, struct problem_block *block, size_t max_dataset, size_t max_row,
                          struct error *error);
 enum status problem_rewind(struct problem *problem, struct error *error);
@@ -114,7 +106,6 @@ size_t problem_n_parameter(const struct problem *problem);
 const char *const *problem_parameter_name(const struct problem *problem);
 const char *const *problem_parameter_scale(const struct problem *problem);
 const uint32_t *problem_to_model(const struct problem *problem); /* index of file's parameter in the model */
-const struct problem_prior *problem_prior(const struct problem *problem); /* n_parameter, or NULL */
 uint64_t problem_n_censored(const struct problem *problem); /* measurements of the whole file */
 
 #endif

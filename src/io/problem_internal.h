@@ -53,6 +53,8 @@ struct problem {
     struct hdf5_column id, covariate, t0, row[N_ROW_COLUMN]; /* dataset = 0: not in the file */
     struct problem_window window;
     uint64_t next; /* dataset that is read next */
+    bool (*wanted)(const void *context, uint64_t dataset); /* NULL: all are */
+    const void *wanted_context;
     void (*beat)(void *context); /* NULL: nobody watches */
     void *beat_context;
     size_t n_scale;        /* rows of /parameters/scale */
@@ -94,11 +96,9 @@ enum status problem_settle_tables(struct problem *problem, size_t n_parameter, s
 /* Rows [first, first + n) of a settled table into out[n * n_parameter]. */
 enum status problem_read_table(struct problem *problem, int which, uint64_t first, size_t n, double *out,
                                struct error *error);
-
 /* problem_match.c: the file against the model; faults are added to problem->faults. */
 enum status problem_match(struct problem *problem, const struct problem_expectation *expectation, struct error *error);
 int problem_find_name(const char *name, const char *const *names, size_t n);
-
 /* problem_rows.c: */
 enum status problem_window_init(struct problem *problem, struct error *error);
 /* Room for `more` rows behind the `used` ones of the block. */
@@ -110,6 +110,8 @@ void problem_window_seek(struct problem *problem, uint64_t row);
  * is not the block's first. */
 enum status problem_take_rows(struct problem *problem, struct problem_block *block, uint64_t dataset, size_t max_row,
                               bool *fits, struct error *error);
+/* Passes over all rows of `dataset`. */
+enum status problem_skip_rows(struct problem *problem, uint64_t dataset, struct error *error);
 
 /* problem_check.c: writes the first fault of dataset d of a block into `text`; false if there is none. */
 bool problem_dataset_fault(const struct problem *problem, const struct problem_block *block, size_t d, char *text,

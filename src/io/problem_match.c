@@ -232,7 +232,7 @@ enum status problem_match(struct problem *problem, const struct problem_expectat
     if (!status)
         status = match_scales(problem, expectation, error);
     if (!status)
-        status = problem_match_priors(problem, error);
+        status = problem_match_priors(problem, expectation, error);
     if (!status)
         status = match_tables(problem, expectation, error);
     if (!status)

@@ -12,6 +12,8 @@
 
 static const char *const number_path[N_PRIOR_NUMBER] = {"/parameters/prior_location", "/parameters/prior_scale",
                                                   "/parameters/prior_lower", "/parameters/prior_upper"};
+static const char *const model_path[N_PRIOR_NUMBER] = {"the model's prior_location", "the model's prior_scale",
+                                                       "the model's prior_lower", "the model's prior_upper"};
 /* In the order of enum problem_prior_kind. */
 static const char *const kinds[] = {"none", "normal", "log-normal", "laplace", "uniform"};
 static const char *const scales_of[] = {"natural", "optimizer"};
@@ -57,6 +59,9 @@ enum status problem_open_priors(struct problem *problem, struct error *error)
         status = problem_read_values(problem, "/parameters/prior_on", PROBLEM_MAX_PARAMETER, &tables->n_on, &tables->on, error);
     for (int i = 0; i < N_PRIOR_NUMBER && !status; i++)
         status = read_numbers(problem, i, error);
+    problem->info.parameter_prior = tables->kind;
+    for (size_t i = 0; tables->kind && i < tables->n_kind; i++)
+        problem->info.n_prior += strcmp(tables->kind[i], "none") != 0;
     bool orphan = tables->on;
     for (int i = 0; i < N_PRIOR_NUMBER; i++)
         orphan = orphan || tables->number[i];
@@ -64,6 +69,14 @@ enum status problem_open_priors(struct problem *problem, struct error *error)
         faults_add(&problem->faults, "/parameters/prior is missing: without it the other tables of priors mean nothing");
     return status;
 }
+
+/* The tables that count, rows in the file's order: the file's own, or else the model's. */
+struct prior_source {
+    struct problem_prior_tables tables;
+    bool is_model;
+    const char *kind_path, *on_path;
+    const char *const *number_path;
+};
 
 static bool has_length(struct problem *problem, const char *path, size_t n)
 {
@@ -103,75 +116,124 @@ static int find_word(struct problem *problem, const char *path, size_t i, const 
 }
 
 /* The number that the prior of parameter i needs; NaN and a fault where it is not there. */
-static double need_number(struct problem *problem, size_t i, int which, const char *kind)
+static double need_number(struct problem *problem, const struct prior_source *source, size_t i, int which, const char *kind)
 {
-    const double *number = problem->prior_tables.number[which];
+    const double *number = source->tables.number[which];
+    const char *path = source->number_path[which];
     if (!number)
-        faults_add(&problem->faults, "%s is missing: the %s prior of %.60s (row %zu) needs it", number_path[which], kind,
+        faults_add(&problem->faults, "%s is missing: the %s prior of %.60s (row %zu) needs it", path, kind,
                    problem->parameter_name[i], i);
     else if (isnan(number[i]))
-        faults_add(&problem->faults, "%s row %zu (%.60s): is NaN; a %s prior needs it", number_path[which], i,
-                   problem->parameter_name[i], kind);
+        faults_add(&problem->faults, "%s row %zu (%.60s): is NaN; a %s prior needs it", path, i, problem->parameter_name[i],
+                   kind);
     return number ? number[i] : NAN;
 }
 
 /* What lies between lower and upper on the prior's scale, as bounds in the natural one. */
-static void match_uniform(struct problem *problem, size_t i, struct problem_prior *prior)
+static void match_uniform(struct problem *problem, const struct prior_source *source, size_t i, struct problem_prior *prior)
 {
     const char *name = problem->parameter_name[i], *scale = problem->parameter_scale[i];
-    double lower = need_number(problem, i, PRIOR_LOWER, "uniform"), upper = need_number(problem, i, PRIOR_UPPER, "uniform");
+    double lower = need_number(problem, source, i, PRIOR_LOWER, "uniform");
+    double upper = need_number(problem, source, i, PRIOR_UPPER, "uniform");
     if (lower >= upper)
-        faults_add(&problem->faults, "%s row %zu (%.60s): is %g, not below the upper end %g", number_path[PRIOR_LOWER], i, name,
-                   lower, upper);
+        faults_add(&problem->faults, "%s row %zu (%.60s): is %g, not below the upper end %g", source->number_path[PRIOR_LOWER],
+                   i, name, lower, upper);
     if (prior->on_optimizer && problem->is_log[i]) {
         bool is_log10 = strcmp(scale, "log10") == 0;
         lower = is_log10 ? pow(10, lower) : exp(lower);
         upper = is_log10 ? pow(10, upper) : exp(upper);
     } else if (problem->is_log[i] && upper <= 0) {
-        faults_add(&problem->faults, "%s row %zu (%.60s): is %g; with scale %s it must be > 0", number_path[PRIOR_UPPER],
-                   i, name, upper, scale);
+        faults_add(&problem->faults, "%s row %zu (%.60s): is %g; with scale %s it must be > 0",
+                   source->number_path[PRIOR_UPPER], i, name, upper, scale);
     }
     prior->lower = lower;
     prior->upper = upper;
 }
 
-static void match_prior(struct problem *problem, size_t i, struct problem_prior *prior)
+static void match_prior(struct problem *problem, const struct prior_source *source, size_t i, struct problem_prior *prior)
 {
-    const struct problem_prior_tables *tables = &problem->prior_tables;
+    const struct problem_prior_tables *tables = &source->tables;
     const char *name = problem->parameter_name[i];
-    int kind = find_word(problem, "/parameters/prior", i, tables->kind[i], "prior", kinds, N_KIND);
-    int on = tables->on ? find_word(problem, "/parameters/prior_on", i, tables->on[i], "scale of a prior", scales_of, 2) : 0;
+    int kind = find_word(problem, source->kind_path, i, tables->kind[i], "prior", kinds, N_KIND);
+    int on = tables->on ? find_word(problem, source->on_path, i, tables->on[i], "scale of a prior", scales_of, 2) : 0;
     if (kind <= 0 || on < 0)
         return;
     prior->kind = (enum problem_prior_kind)kind;
     prior->on_optimizer = on == 1;
     if (kind == PROBLEM_PRIOR_UNIFORM) {
-        match_uniform(problem, i, prior);
+        match_uniform(problem, source, i, prior);
         return;
     }
     if (kind == PROBLEM_PRIOR_LOG_NORMAL && on == 1 && problem->is_log[i])
-        faults_add(&problem->faults, "/parameters/prior_on row %zu (%.60s): is optimizer, where the parameter is a logarithm "
-                   "already; say natural, or a normal prior", i, name);
-    prior->location = need_number(problem, i, PRIOR_LOCATION, kinds[kind]);
-    prior->scale = need_number(problem, i, PRIOR_SCALE, kinds[kind]);
+        faults_add(&problem->faults, "%s row %zu (%.60s): is optimizer, where the parameter is a logarithm already; say "
+                   "natural, or a normal prior", source->on_path, i, name);
+    prior->location = need_number(problem, source, i, PRIOR_LOCATION, kinds[kind]);
+    prior->scale = need_number(problem, source, i, PRIOR_SCALE, kinds[kind]);
     if (isinf(prior->location))
-        faults_add(&problem->faults, "%s row %zu (%.60s): is infinite", number_path[PRIOR_LOCATION], i, name);
+        faults_add(&problem->faults, "%s row %zu (%.60s): is infinite", source->number_path[PRIOR_LOCATION], i, name);
     if (prior->scale <= 0 || isinf(prior->scale))
-        faults_add(&problem->faults, "%s row %zu (%.60s): is %g; it must be > 0 and finite", number_path[PRIOR_SCALE], i, name,
-                   prior->scale);
-    problem->sigma_for = problem->sigma_for ? problem->sigma_for : "a prior";
+        faults_add(&problem->faults, "%s row %zu (%.60s): is %g; it must be > 0 and finite",
+                   source->number_path[PRIOR_SCALE], i, name, prior->scale);
+    problem->sigma_for = problem->sigma_for ? problem->sigma_for : source->is_model ? "a prior of the model" : "a prior";
 }
 
-enum status problem_match_priors(struct problem *problem, struct error *error)
+/* A prior of the model's about a logarithm means nothing on another scale. */
+static void check_same_scale(struct problem *problem, const struct problem_expectation *expectation, size_t i)
+{
+    uint32_t k = problem->to_model[i];
+    const char *scale = expectation->parameter_scale ? expectation->parameter_scale[k] : "lin";
+    bool is_on_optimizer = expectation->parameter_prior_on && strcmp(expectation->parameter_prior_on[k], "optimizer") == 0;
+    if (strcmp(expectation->parameter_prior[k], "none") != 0 && is_on_optimizer &&
+        strcmp(scale, problem->parameter_scale[i]) != 0)
+        faults_add(&problem->faults, "/parameters/scale row %zu (%.60s): is %s, but the model's prior is about the parameter "
+                   "on scale %s; keep that scale, or bring /parameters/prior along", i, problem->parameter_name[i],
+                   problem->parameter_scale[i], scale);
+}
+
+/* The model's priors in the file's order of parameters. */
+static bool take_from_model(struct problem *problem, const struct problem_expectation *expectation,
+                            struct problem_prior_tables *tables)
 {
     size_t n = problem->n_parameter;
-    if (!problem->prior_tables.kind || !have_lengths(problem))
+    const char **words = arena_calloc(&problem->arena, 2 * n + 1, sizeof *words);
+    double *numbers = arena_calloc(&problem->arena, N_PRIOR_NUMBER * n + 1, sizeof *numbers);
+    if (!words || !numbers)
+        return false;
+    *tables = (struct problem_prior_tables){.kind = words, .on = words + n};
+    for (int which = 0; which < N_PRIOR_NUMBER; which++)
+        tables->number[which] = numbers + (size_t)which * n;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t k = problem->to_model[i];
+        words[i] = expectation->parameter_prior[k];
+        words[n + i] = expectation->parameter_prior_on ? expectation->parameter_prior_on[k] : scales_of[0];
+        for (int which = 0; which < N_PRIOR_NUMBER; which++) {
+            const double *number = expectation->parameter_prior_number[which];
+            tables->number[which][i] = number ? number[k] : (double)NAN;
+        }
+        check_same_scale(problem, expectation, i);
+    }
+    return true;
+}
+
+enum status problem_match_priors(struct problem *problem, const struct problem_expectation *expectation, struct error *error)
+{
+    size_t n = problem->n_parameter;
+    struct prior_source source = {.tables = problem->prior_tables, .kind_path = "/parameters/prior",
+                                  .on_path = "/parameters/prior_on", .number_path = number_path};
+    bool has_own = problem->prior_tables.kind != NULL;
+    if ((!has_own && !expectation->parameter_prior) || (has_own && !have_lengths(problem)))
         return STATUS_OK;
+    if (!has_own) {
+        source = (struct prior_source){.is_model = true, .kind_path = "the model's prior", .on_path = "the model's prior_on",
+                                       .number_path = model_path};
+        if (!take_from_model(problem, expectation, &source.tables))
+            return no_memory(problem, error);
+    }
     problem->prior = arena_calloc(&problem->arena, n + 1, sizeof *problem->prior);
     if (!problem->prior)
         return no_memory(problem, error);
     for (size_t i = 0; i < n; i++)
-        match_prior(problem, i, &problem->prior[i]);
+        match_prior(problem, &source, i, &problem->prior[i]);
     return STATUS_OK;
 }
 

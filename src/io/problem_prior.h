@@ -1,14 +1,30 @@
-/* Priors of a problem file: reading, checking, and what they do to bounds and to the problem's identity.
+/* Priors of a problem file, or of its model: reading, checking, and what they do to bounds and to the problem's identity.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef IO_PROBLEM_PRIOR_H
 #define IO_PROBLEM_PRIOR_H
 
 #include "base/error.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct problem;
+struct problem_expectation;
 struct sha256;
+
+enum problem_prior_kind {
+    PROBLEM_PRIOR_NONE, PROBLEM_PRIOR_NORMAL, PROBLEM_PRIOR_LOG_NORMAL, PROBLEM_PRIOR_LAPLACE, PROBLEM_PRIOR_UNIFORM
+};
+
+/* Of one parameter. A uniform one has tightened the bounds of every block already: lower and upper, natural scale. */
+struct problem_prior {
+    enum problem_prior_kind kind;
+    bool on_optimizer;       /* location and scale are those of what the optimiser sees */
+    double location, scale;  /* log-normal: mean and standard deviation of the logarithm */
+    double lower, upper;
+};
+
+const struct problem_prior *problem_prior(const struct problem *problem); /* n_parameter, or NULL */
 
 enum prior_number { PRIOR_LOCATION, PRIOR_SCALE, PRIOR_LOWER, PRIOR_UPPER, N_PRIOR_NUMBER };
 
@@ -22,8 +38,8 @@ struct problem_prior_tables {
 
 /* At problem_open; faults are added to the problem's list. */
 enum status problem_open_priors(struct problem *problem, struct error *error);
-/* Once parameters and scales are known. */
-enum status problem_match_priors(struct problem *problem, struct error *error);
+/* Once parameters and scales are known: the file's priors, or the model's where it has none. */
+enum status problem_match_priors(struct problem *problem, const struct problem_expectation *expectation, struct error *error);
 /* Uniform priors as bounds of one dataset, n_parameter each. */
 void problem_tighten_bounds(const struct problem *problem, double *lower, double *upper);
 void problem_hash_priors(const struct problem *problem, struct sha256 *hash);

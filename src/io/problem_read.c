@@ -29,6 +29,7 @@ static enum status allocate(const struct problem *problem, struct problem_block 
     size_t p = problem->n_parameter, rows = block->capacity ? block->capacity : FIRST_ROWS;
     arena_reset(arena);
     block->capacity = 0;
+    block->dataset = arena_calloc(arena, n, sizeof *block->dataset);
     block->id = arena_calloc(arena, n, sizeof *block->id);
     block->fault = arena_calloc(arena, n, sizeof *block->fault);
     block->t0 = arena_calloc(arena, n, sizeof *block->t0);
@@ -39,7 +40,7 @@ static enum status allocate(const struct problem *problem, struct problem_block 
     block->fixed = arena_calloc(arena, n * p, sizeof *block->fixed);
     block->row = arena_calloc(arena, n + 1, sizeof *block->row);
     block->first_row = arena_calloc(arena, n, sizeof *block->first_row);
-    if (!block->id || !block->fault || !block->t0 || !block->covariate || !block->start || !block->lower
+    if (!block->dataset || !block->id || !block->fault || !block->t0 || !block->covariate || !block->start || !block->lower
         || !block->upper || !block->fixed || !block->row || !block->first_row)
         return no_memory(problem, error);
     return problem_reserve_rows(problem, block, 0, rows, error);
@@ -52,8 +53,9 @@ static enum status read_covariates(struct problem *problem, struct problem_block
     size_t n = problem->n_model_covariate, width = problem->info.n_covariate;
     if (n == 0)
         return STATUS_OK;
-    enum status status = hdf5_column_read_double(&problem->covariate, block->first, block->n, scratch, error);
-    for (size_t d = 0; d < block->n && !status; d++)
+    size_t n_read = (size_t)(block->end - block->first);
+    enum status status = hdf5_column_read_double(&problem->covariate, block->first, n_read, scratch, error);
+    for (size_t d = 0; d < n_read && !status; d++)
         for (size_t i = 0; i < n; i++)
             block->covariate[d * n + i] = scratch[d * width + problem->covariate_column[i]];
     return status;
@@ -63,10 +65,10 @@ static enum status read_t0(struct problem *problem, struct problem_block *block,
 {
     const struct hdf5_column *t0 = &problem->t0;
     if (t0->dataset && t0->n_row == problem->info.n_dataset)
-        return hdf5_column_read_double(t0, block->first, block->n, block->t0, error);
+        return hdf5_column_read_double(t0, block->first, (size_t)(block->end - block->first), block->t0, error);
     double common = problem->default_t0;
     enum status status = t0->dataset ? hdf5_column_read_double(t0, 0, 1, &common, error) : STATUS_OK;
-    for (size_t d = 0; d < block->n; d++)
+    for (size_t d = 0; d < block->end - block->first; d++)
         block->t0[d] = common;
     return status;
 }
@@ -74,16 +76,17 @@ static enum status read_t0(struct problem *problem, struct problem_block *block,
 static enum status read_parameters(struct problem *problem, struct problem_block *block, double *scratch,
                                    struct error *error)
 {
-    enum status status = problem_read_table(problem, TABLE_START, block->first, block->n, block->start, error);
+    size_t n = (size_t)(block->end - block->first);
+    enum status status = problem_read_table(problem, TABLE_START, block->first, n, block->start, error);
     if (!status)
-        status = problem_read_table(problem, TABLE_LOWER, block->first, block->n, block->lower, error);
+        status = problem_read_table(problem, TABLE_LOWER, block->first, n, block->lower, error);
     if (!status)
-        status = problem_read_table(problem, TABLE_UPPER, block->first, block->n, block->upper, error);
-    for (size_t d = 0; d < block->n && !status; d++)
+        status = problem_read_table(problem, TABLE_UPPER, block->first, n, block->upper, error);
+    for (size_t d = 0; d < n && !status; d++)
         problem_tighten_bounds(problem, block->lower + d * problem->n_parameter, block->upper + d * problem->n_parameter);
     if (!status)
-        status = problem_read_table(problem, TABLE_FIXED, block->first, block->n, scratch, error);
-    for (size_t i = 0; i < block->n * problem->n_parameter && !status; i++) {
+        status = problem_read_table(problem, TABLE_FIXED, block->first, n, scratch, error);
+    for (size_t i = 0; i < n * problem->n_parameter && !status; i++) {
         block->fixed[i] = scratch[i] != 0;
         if (isnan(scratch[i]))
             block->fixed[i] = PROBLEM_FIXED_NAN;
@@ -91,18 +94,37 @@ static enum status read_parameters(struct problem *problem, struct problem_block
     return status;
 }
 
+/* Rows of a table that was read for all datasets of the block: the wanted ones move to its beginning. */
+static void keep_wanted(const struct problem_block *block, void *table, size_t row_size)
+{
+    for (size_t d = 0; d < block->n && row_size; d++)
+        memmove((char *)table + d * row_size, (char *)table + (block->dataset[d] - block->first) * row_size, row_size);
+}
+
 static enum status read_tables(struct problem *problem, struct problem_block *block, struct error *error)
 {
+    size_t n = (size_t)(block->end - block->first), p = problem->n_parameter;
     size_t width = problem->n_parameter > problem->info.n_covariate ? problem->n_parameter : problem->info.n_covariate;
-    double *scratch = arena_alloc(block->arena, block->n * width * sizeof *scratch);
+    double *scratch = arena_alloc(block->arena, n * width * sizeof *scratch);
     if (!scratch)
         return no_memory(problem, error);
-    enum status status = problem_read_ids(problem, block->first, block->n, block->arena, block->id, error);
+    enum status status = problem_read_ids(problem, block->first, n, block->arena, block->id, error);
     if (!status)
         status = read_t0(problem, block, error);
     if (!status)
         status = read_covariates(problem, block, scratch, error);
-    return status ? status : read_parameters(problem, block, scratch, error);
+    if (!status)
+        status = read_parameters(problem, block, scratch, error);
+    if (status || block->n == n)
+        return status;
+    keep_wanted(block, block->id, sizeof *block->id);
+    keep_wanted(block, block->t0, sizeof *block->t0);
+    keep_wanted(block, block->covariate, problem->n_model_covariate * sizeof *block->covariate);
+    keep_wanted(block, block->start, p * sizeof *block->start);
+    keep_wanted(block, block->lower, p * sizeof *block->lower);
+    keep_wanted(block, block->upper, p * sizeof *block->upper);
+    keep_wanted(block, block->fixed, p * sizeof *block->fixed);
+    return STATUS_OK;
 }
 
 static enum status find_faults(struct problem *problem, struct problem_block *block, struct error *error)
@@ -127,23 +149,34 @@ enum status problem_read(struct problem *problem, struct problem_block *block, s
     uint64_t left = problem->info.n_dataset - problem->next;
     size_t n = left < max_dataset ? (size_t)left : max_dataset;
     block->n = 0;
-    block->first = problem->next;
+    block->first = block->end = problem->next;
     if (n == 0)
         return STATUS_OK;
     enum status status = allocate(problem, block, n, error);
-    for (bool fits = true; !status && block->n < n; block->n++) {
+    for (bool fits = true; !status && problem->next < block->first + n; problem->next++) {
+        if (problem->wanted && !problem->wanted(problem->wanted_context, problem->next)) {
+            status = problem_skip_rows(problem, problem->next, error);
+            continue;
+        }
         status = problem_take_rows(problem, block, problem->next, max_row, &fits, error);
         if (status || !fits)
             break;
-        problem->next++;
+        block->dataset[block->n++] = problem->next;
     }
-    if (!status)
+    block->end = problem->next;
+    if (!status && block->n)
         status = read_tables(problem, block, error);
     if (!status)
         status = find_faults(problem, block, error);
     if (status)
         block->n = 0;
     return status;
+}
+
+void problem_select(struct problem *problem, bool (*wanted)(const void *context, uint64_t dataset), const void *context)
+{
+    problem->wanted = wanted;
+    problem->wanted_context = context;
 }
 
 enum status problem_rewind(struct problem *problem, struct error *error)

@@ -243,3 +243,20 @@ enum status problem_take_rows(struct problem *problem, struct problem_block *blo
     block->row[block->n + 1] = used;
     return STATUS_OK;
 }
+
+enum status problem_skip_rows(struct problem *problem, uint64_t dataset, struct error *error)
+{
+    struct problem_window *window = &problem->window;
+    while (window->next < problem->info.n_measurement) {
+        if (window->next < window->first || window->next >= window->first + window->n) {
+            enum status status = load(problem, error);
+            if (status)
+                return status;
+        }
+        int64_t d = window->dataset[window->next - window->first];
+        if (d != -1 && d != (int64_t)dataset)
+            break;
+        window->next++;
+    }
+    return STATUS_OK;
+}

@@ -73,6 +73,19 @@ static enum status write_model(const struct hdf5_file *file, const struct proble
     return status;
 }
 
+static enum status write_priors(const struct hdf5_file *file, const struct problem_header *header, struct error *error)
+{
+    static const char *const path[] = {"/parameters/prior_location", "/parameters/prior_scale", "/parameters/prior_lower",
+                                       "/parameters/prior_upper"};
+    size_t n = header->n_parameter;
+    enum status status = hdf5_write_strings(file, "/parameters/prior", n, header->prior, error);
+    if (!status)
+        status = hdf5_write_strings(file, "/parameters/prior_on", n, header->prior_on, error);
+    for (size_t k = 0; k < sizeof path / sizeof *path && !status; k++)
+        status = hdf5_write_table(file, path[k], H5T_NATIVE_DOUBLE, n, 0, header->prior_number[k], error);
+    return status;
+}
+
 static enum status write_parameters(const struct hdf5_file *file, const struct problem_header *header,
                                     struct error *error)
 {
@@ -92,6 +105,8 @@ static enum status write_parameters(const struct hdf5_file *file, const struct p
         status = hdf5_write_strings(file, "/parameters/scale", n, header->scale, error);
     if (!status && header->fixed)
         status = hdf5_write_table(file, "/parameters/fixed", H5T_NATIVE_UINT8, n, 0, header->fixed, error);
+    if (!status && header->prior)
+        status = write_priors(file, header, error);
     return status;
 }
 
@@ -115,6 +130,10 @@ static enum status write_small_tables(const struct hdf5_file *file, const struct
     if (!status && header->n_observable)
         status = hdf5_write_strings(file, "/measurements/observable_names", header->n_observable,
                                     header->observable_name, error);
+    if (!status && header->n_option)
+        status = hdf5_make_group(file, "/options", error);
+    for (size_t i = 0; i < header->n_option && !status; i++)
+        status = hdf5_put_text(file, "/options", header->option_name[i], header->option_value[i], error);
     return status;
 }
 
@@ -290,6 +309,8 @@ enum status problem_writer_finish(struct problem_writer *writer, struct error *e
     enum status status = flush_datasets(writer, error);
     if (!status)
         status = flush_rows(writer, error);
+    if (!status)
+        status = hdf5_flush(&writer->file, error);
     close_columns(writer);
     if (!status)
         status = hdf5_finish(&writer->file, error);

@@ -22,11 +22,15 @@ struct problem_header {
     bool start_per_dataset;           /* then `start` is NULL and each dataset brings its own */
     const char *const *scale;         /* or NULL */
     const uint8_t *fixed;             /* or NULL */
+    const char *const *prior, *const *prior_on; /* n_parameter words each; prior NULL: the model's own, if any */
+    const double *prior_number[4];    /* location, scale, lower, upper: n_parameter each where there are priors */
     size_t n_covariate;
     const char *const *covariate_name;
     size_t n_observable;
     const char *const *observable_name;
     bool has_sigma, has_t0, has_censored;
+    size_t n_option;                  /* attributes of /options, as text */
+    const char *const *option_name, *const *option_value;
 };
 
 struct problem_writer;

@@ -21,7 +21,8 @@ struct result_header {
     const char *const *parameter_unit;    /* or NULL */
     const char *objective_kind;           /* "half_sum_of_squares", "negative_log_likelihood", "laplace_loss", "huber_loss" or
                                            * "student_loss" */
-    struct run_identity identity;         /* n_dataset: as many rows are expected, for the choice of chunks */
+    struct run_identity identity;
+    uint64_t n_row;                       /* as many rows are expected, for the choice of chunks; 0: identity.n_dataset */
     struct provenance provenance;
     unsigned parts;                       /* bits of enum fit_part: columns besides the base */
     size_t id_length;                     /* the longest id in bytes as far as known, 0: not known; saves time only */

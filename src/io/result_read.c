@@ -5,6 +5,7 @@
 #include "base/sha256.h"
 #include "io/journal_format.h"
 #include "io/result_columns.h"
+#include "io/result_table.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -134,7 +135,7 @@ static enum status read_identity(struct result *result, struct error *error)
     struct run_identity *identity = &result->info.identity;
     uint64_t n_start = 0, n_parameter = 0, n_refit = 0;
     bool has_refits = false;
-    char *description = NULL;
+    char *description = NULL, *selection = NULL;
     enum status status = read_hash(result, "identity_problem", identity->problem, error);
     if (!status)
         status = read_hash(result, "identity_model", identity->model, error);
@@ -154,11 +155,15 @@ static enum status read_identity(struct result *result, struct error *error)
         status = bad_identity(result, "identity_n_refit", error);
     if (!status)
         status = hdf5_attribute_text(&result->file, "/provenance", "identity_description", &description, error);
+    if (!status)
+        status = hdf5_attribute_text(&result->file, "/provenance", "identity_selection", &selection, error);
     identity->n_start = (uint32_t)n_start;
     identity->n_parameter = (uint32_t)n_parameter;
     identity->n_refit = (uint32_t)n_refit;
     snprintf(identity->description, sizeof identity->description, "%s", description ? description : "");
+    snprintf(identity->selection, sizeof identity->selection, "%s", selection ? selection : "");
     free(description);
+    free(selection);
     return status;
 }
 
@@ -291,6 +296,7 @@ bool result_has(const struct result *result, enum fit_column column) { return re
 
 void result_ignore(struct result *result, enum fit_column column) { hdf5_column_close(&result->column[column]); }
 
+const struct hdf5_file *result_file(const struct result *result) { return &result->file; }
 const struct result_info *result_info(const struct result *result) { return &result->info; }
 
 /* An enumeration's number that this version knows. */

@@ -39,24 +39,26 @@ static enum status open_column(struct result_table *table, size_t i, struct hdf5
     return status;
 }
 
-enum status result_table_open(struct result_table **table, struct result_writer *writer, const char *group,
-                              const struct result_table_column *columns, size_t n, struct error *error)
+enum status result_table_open(struct result_table **table, struct result_writer *writer,
+                              const struct result_table_shape *shape, struct error *error)
 {
+    const struct result_table_column *columns = shape->column;
+    size_t n = shape->n_column;
     struct hdf5_file *file = result_writer_file(writer);
     struct result_table *made = calloc(1, sizeof *made);
     size_t row_size = 1;
     *table = made;
-    if (!made || n > RESULT_TABLE_MAX_COLUMN)
-        return error_set(error, STATUS_NO_MEMORY, "out of memory for the table %s", group);
+    if (!made)
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for the table %s", shape->group);
     for (size_t i = 0; i < n; i++) {
         made->cell_size[i] = (columns[i].width ? columns[i].width : 1) * fit_kind_size(columns[i].kind);
         row_size += made->cell_size[i];
     }
     made->n_column = n;
     made->max_row = BYTES / row_size + 1 < ROWS ? BYTES / row_size + 1 : ROWS;
-    enum status status = hdf5_make_group(file, group, error);
+    enum status status = hdf5_make_group(file, shape->group, error);
     for (size_t i = 0; i < n && !status; i++)
-        status = open_column(made, i, file, group, &columns[i], error);
+        status = open_column(made, i, file, shape->group, &columns[i], error);
     return status;
 }
 
@@ -89,6 +91,8 @@ enum status result_table_finish(struct result_table *table, struct error *error)
     if (!table)
         return STATUS_OK;
     enum status status = write_rows(table, error);
+    if (!status)
+        status = hdf5_flush(table->column[0].file, error);
     close_columns(table);
     return status;
 }

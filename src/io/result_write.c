@@ -24,6 +24,7 @@ struct result_writer {
     char *path;              /* what the file will be called */
     char *temporary;         /* where it is until then; NULL when it is there no more */
     bool in_place;
+    mode_t mode;             /* in place: the original's permissions */
     size_t n_parameter;
     unsigned parts;
     struct hdf5_file file;
@@ -71,8 +72,8 @@ static enum status copy_bytes(int from, int to, const char *from_path, const cha
     return status;
 }
 
-/* The bytes and the permissions. */
-static enum status copy_file(const char *from_path, const char *to_path, struct error *error)
+/* The bytes and the owner. *mode: the original's permissions, which the copy gets once it is complete. */
+static enum status copy_file(const char *from_path, const char *to_path, mode_t *mode, struct error *error)
 {
     enum status status = STATUS_OK;
     struct stat found;
@@ -87,9 +88,7 @@ static enum status copy_file(const char *from_path, const char *to_path, struct 
         goto done;
     }
     status = copy_bytes(from, to, from_path, to_path, error);
-    /* Written to below even if the original is read-only; whoever may not own the result gets its bits at least. */
-    if (!status && fchmod(to, (found.st_mode & 07777) | S_IRUSR | S_IWUSR) != 0)
-        status = error_system(error, errno, "cannot set the permissions of '%s'", to_path);
+    *mode = found.st_mode & 07777;
     if (!status && geteuid() == 0 && fchown(to, found.st_uid, found.st_gid) != 0)
         status = error_system(error, errno, "cannot set the owner of '%s'", to_path);
 done:
@@ -118,6 +117,8 @@ static enum status put_identity(struct result_writer *writer, const struct run_i
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers && !status; i++)
         status = hdf5_put_number(&writer->file, "/provenance", numbers[i].name, H5T_NATIVE_UINT64, &numbers[i].value,
                                  error);
+    if (!status && identity->selection[0])
+        status = hdf5_put_text(&writer->file, "/provenance", "identity_selection", identity->selection, error);
     if (!status)
         status = hdf5_put_text(&writer->file, "/provenance", "identity_description", identity->description, error);
     return status;
@@ -198,7 +199,7 @@ static enum status make_column(struct result_writer *writer, enum fit_column i, 
 
 static enum status make_columns(struct result_writer *writer, const struct result_header *header, struct error *error)
 {
-    uint64_t n_row = header->identity.n_dataset;
+    uint64_t n_row = header->n_row ? header->n_row : header->identity.n_dataset;
     enum status status = hdf5_column_create_strings(&writer->id, &writer->file, "/fits/id", header->id_length, true,
                                                     error);
     for (int i = 0; i < N_RESULT_COLUMN && !status; i++)
@@ -229,7 +230,7 @@ static enum status make_file(struct result_writer *writer, const char *in_place_
             status = hdf5_put_text(&writer->file, "/", "stiffit_file", "result", error);
         return status ? status : hdf5_put_number(&writer->file, "/", "format", H5T_NATIVE_INT32, &format, error);
     }
-    status = copy_file(in_place_of, writer->temporary, error);
+    status = copy_file(in_place_of, writer->temporary, &writer->mode, error);
     if (!status)
         status = hdf5_edit(&writer->file, writer->temporary, error);
     static const char *const old[] = {"/fits", "/provenance", "/starts", "/profiles", "/bootstrap"};
@@ -371,10 +372,14 @@ enum status result_writer_finish(struct result_writer *writer, struct error *err
     enum status status = write_block(writer, error);
     if (!status)
         status = describe_strings(writer, error); /* last: a column of strings is made anew when a longer one comes */
+    if (!status)
+        status = hdf5_flush(&writer->file, error);
     if (status)
         return status;
     close_columns(writer);
     status = hdf5_finish(&writer->file, error);
+    if (!status && writer->in_place && chmod(writer->temporary, writer->mode) != 0)
+        status = error_system(error, errno, "cannot set the permissions of '%s'", writer->temporary);
     if (!status)
         status = durable_replace(writer->temporary, writer->path, error);
     if (!status) {
