@@ -220,5 +220,8 @@ size_t cpus_available(void)
     double quota = ceil(cpus_quota(""));
     if (quota > 0 && quota < (double)count)
         count = (size_t)quota;
+    size_t share = cpus_slurm();
+    if (share > 0 && share < count)
+        count = share;
     return count > 0 ? count : 1;
 }

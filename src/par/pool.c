@@ -29,6 +29,13 @@ struct pool {
     struct pool_thread thread[];
 };
 
+/* Foreign code may call pthread_exit: then its job would never end, and nobody would notice. */
+static void die_of_exit(void *unused)
+{
+    (void)unused;
+    abort();
+}
+
 static void *thread_main(void *argument)
 {
     struct pool_thread *self = argument;
@@ -42,8 +49,11 @@ static void *thread_main(void *argument)
     while (!pool->open)
         monitor_wait(&pool->gate, -1);
     monitor_leave(&pool->gate);
-    if (pool->work)
+    if (pool->work) {
+        pthread_cleanup_push(die_of_exit, NULL);
         pool->work(pool->context, self->number);
+        pthread_cleanup_pop(0);
+    }
     return NULL;
 }
 

@@ -1,6 +1,16 @@
 /* A whole run: the supervisor and its two children, the compute process and the finisher. Nothing here prints: cli/ gives
  * hooks and shows the summary.
- * SPDX-License-Identifier: BSD-3-Clause */
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Where things are, besides run_options here:
+ *   plan/       what there is to do: campaign* (data, model, identity); trust; selection*, shard, deal (which datasets); task
+ *               (what a fit does); pilot; best (of several starts)
+ *   supervise/  the processes: supervise, child (starting and watching one); board (what they share); suspects (who is to
+ *               blame for a death); stop (signals); stamp (files that others change meanwhile); expendable
+ *   compute/    the compute process: compute* (set-up, passes over the datasets, one pass); schedule*, turn_length (who
+ *               runs what when); feed (data for the workers); fit_job (a fit as a coroutine); refit*; replay (where it was); trace*
+ *   finish/     the result: skeleton (left by the compute process), finish*, summary; retry; spent (journals that are done with)
+ *   merge/      shards as files: shard_set, shard_progress, merge* */
 #ifndef RUN_RUN_H
 #define RUN_RUN_H
 
@@ -16,8 +26,10 @@ struct text_messages;
 
 /* What a child tells while it runs; called on its main thread. */
 struct run_hooks {
+    void (*take_over)(void *context);                /* first of all: an earlier process has died in the middle of its output */
     void (*say)(void *context, const char *line);    /* one line for the user, no newline */
-    void (*begin)(void *context, uint64_t n_total, uint64_t n_done_before); /* before the first fit */
+    /* Before the first fit of the process; the run began at `begun_ns` with `n_done_before` done. */
+    void (*begin)(void *context, uint64_t n_total, uint64_t n_done_before, int64_t begun_ns);
     void (*progress)(void *context, uint64_t n_done, uint64_t n_failed);    /* about ten times a second */
     void (*end)(void *context);
     /* The errors of the model's text (model/build/build.h). */
@@ -30,8 +42,11 @@ enum { RUN_N_EXAMPLE = 3, RUN_ID_LENGTH = 64 };
 struct run_summary {
     char *result_path;                    /* run_summary_fini frees it */
     bool already_complete;                /* the result was there before: nothing was computed */
-    bool journal_gone;                    /* with an error: another process has removed the journal meanwhile */
+    bool journal_gone;                    /* with an error: another process has removed the journal, or changed the problem or
+                                           * the result, meanwhile: it is to be looked again what is left to do */
+    bool wants_fresh;                     /* with an error: a process that has used up no memory is to go on */
     uint64_t n_fit;                       /* rows of /fits */
+    uint64_t n_retried, n_retried_success; /* of them fitted anew (--retry-failed) */
     uint64_t by_outcome[N_OUTCOME];
     uint64_t by_note[32];                 /* rows with that bit of enum note */
     char example[N_OUTCOME][RUN_N_EXAMPLE][RUN_ID_LENGTH]; /* ids of the first failures of each kind, "" beyond */
@@ -60,7 +75,7 @@ enum status run_finish(struct run_options *options, const struct run_hooks *hook
                        struct error *error);
 
 /* Exit codes of the children beyond those of status_exit_code: the result was there before; another process has taken
- * the journal away, so it is to be looked again what is left to do. */
-enum { RUN_EXIT_COMPLETE = 90, RUN_EXIT_COMPLETE_FAILED = 91, RUN_EXIT_AGAIN = 92 };
+ * the journal away, so it is to be looked again what is left to do; another process is to go on. */
+enum { RUN_EXIT_COMPLETE = 90, RUN_EXIT_COMPLETE_FAILED = 91, RUN_EXIT_AGAIN = 92, RUN_EXIT_FRESH = 93 };
 
 #endif

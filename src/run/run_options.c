@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/run_options.h"
 
-#include "run/run_option_table.h"
+#include "run/plan/run_option_table.h"
 
 #include <math.h>
 #include <string.h>
@@ -23,7 +23,7 @@ static const char *const warm_words[] = {"none", "pilot", NULL};
 static const char *const bootstrap_words[] = {"auto", "residual", "parametric", NULL};
 static const char *const no_yes[] = {"no", "yes", NULL};
 static const char *const optimizer_words[] = {"auto", "trf", "lbfgs", NULL};
-static const char *const gradient_words[] = {"auto", "forward", "adjoint", NULL};
+static const char *const gradient_words[] = {"auto", "forward", "adjoint", "differences", NULL};
 
 static const struct option table[] = {
     {.name = "output", .letter = 'o', .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(output), .is_file = true,
@@ -34,6 +34,16 @@ static const struct option table[] = {
      .help = "replace an existing result of another run; without it, such a result is kept and the exit code is 4"},
     {.name = "restart", .kind = OPTION_FLAG, .offset = FIELD(restart),
      .help = "begin anew: drop the journal of an earlier, unfinished run instead of resuming it"},
+    {.name = "retry-failed", .kind = OPTION_FLAG, .offset = FIELD(retry_failed),
+     .help = "fit those datasets anew that failed in the result that is there, perhaps with other options; other rows stay"},
+    {.name = "only", .kind = OPTION_STRING, .metavar = "ID[,ID...]", .offset = FIELD(only), .default_text = "all",
+     .help = "fit these datasets alone, into PROBLEM.only-ID.result.h5"},
+    {.name = "shard", .kind = OPTION_STRING, .metavar = "k/K|slurm", .offset = FIELD(shard_text),
+     .default_text = "everything", .help = "fit part k of K, counted from 1, into PROBLEM.shard-k-of-K.result.h5; slurm: the "
+     "part of this task of a job step or job array"},
+    {.name = "cost-from", .kind = OPTION_STRING, .metavar = "RESULT", .offset = FIELD(cost_from), .is_file = true,
+     .default_text = "every K-th dataset", .help = "with --shard: deal the datasets so that all parts took equally many "
+     "integrator steps in this earlier result"},
     {.name = "model", .letter = 'm', .kind = OPTION_STRING, .metavar = "MODEL", .offset = FIELD(model), .is_file = true,
      .default_text = "the one that the problem file names or holds",
      .help = "the model: text (.ode), which is compiled, or a plugin (.so), whose code is run"},
@@ -84,11 +94,12 @@ static const struct option table[] = {
      .default_text = "4", .in_file = true, .help = "with --error student: the degrees of freedom"},
     {.name = "optimizer", .kind = OPTION_CHOICE, .offset = FIELD(fit.optimizer), .choice = optimizer_words,
      .metavar = "auto|trf|lbfgs", .default_text = "auto", .in_file = true,
-     .help = "trf: trust region on the derivatives of all residuals; lbfgs: gradients alone; auto: trf for up to 100 "
-     "parameters"},
+     .help = "trf: trust region on the derivatives of all residuals; lbfgs: gradients alone; auto: lbfgs from 150 "
+     "parameters on, where adjoint gradients are cheaper"},
     {.name = "gradient", .kind = OPTION_CHOICE, .offset = FIELD(fit.gradient), .choice = gradient_words,
-     .metavar = "auto|forward|adjoint", .default_text = "auto", .in_file = true,
-     .help = "of lbfgs: from forward sensitivities or by going backward, which pays for many parameters; auto: by the sizes"},
+     .metavar = "auto|forward|adjoint|differences", .default_text = "auto", .in_file = true,
+     .help = "derivatives from forward sensitivities; lbfgs's by going backward (adjoint), which pays for many parameters; or "
+     "by differences of evaluations, a compromise; auto: forward or adjoint, by the sizes"},
     {.name = "ftol", .kind = OPTION_NUMBER, .offset = FIELD(fit.f_tolerance), .min = 0, .max = 1, .default_text = "1e-9",
      .in_file = true, .help = "a fit has converged when its objective decreases relatively by less than this"},
     {.name = "gtol", .kind = OPTION_NUMBER, .offset = FIELD(fit.g_tolerance), .min = 0, .max = 1e300,
@@ -98,7 +109,8 @@ static const struct option table[] = {
      .default_text = "yes", .in_file = true, .help = "evaluate each optimum again with a tenth of the integrator's tolerances, "
      "and note where it is another one"},
     {.name = "max-evaluations", .kind = OPTION_INTEGER, .offset = FIELD(fit.max_evaluations), .min = 1, .max = NO_LIMIT,
-     .default_text = "1000", .in_file = true, .help = "evaluations of the model with sensitivities, per fit"},
+     .default_text = "1000", .in_file = true,
+     .help = "evaluations of the model per fit; difference quotients take two for each parameter"},
     {.name = "max-steps", .kind = OPTION_INTEGER, .offset = FIELD(fit.max_steps), .min = 1, .max = NO_LIMIT,
      .default_text = "100000", .in_file = true, .help = "integrator steps per evaluation, over all its output times"},
     {.name = "max-total-steps", .kind = OPTION_INTEGER, .offset = FIELD(fit.max_total_steps), .min = 1, .max = NO_LIMIT,
@@ -106,6 +118,14 @@ static const struct option table[] = {
     {.name = "max-seconds", .kind = OPTION_NUMBER, .metavar = "S", .offset = FIELD(fit.max_seconds), .min = 0,
      .max = NO_LIMIT, .above_min = true, .default_text = "no limit", .in_file = true,
      .help = "computing time per fit; a fit that it ends depends on the machine's speed"},
+    {.name = "time-limit", .kind = OPTION_DURATION, .offset = FIELD(time_limit_s), .min = 0, .max = 1e9, .above_min = true,
+     .default_text = "no limit", .help = "stop after so many seconds, or [D-]HH:MM:SS, with exit code 75; the same command "
+     "resumes"},
+    {.name = "max-crashes", .kind = OPTION_INTEGER, .offset = FIELD(max_crashes), .min = 0, .max = NO_LIMIT,
+     .default_text = "100; 3 while nothing but hanging fits has been seen", .in_file = true,
+     .help = "end the run with exit code 3 when more fits than this have crashed the model or hung"},
+    {.name = "trace", .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(trace), .is_file = true, .default_text = "none",
+     .help = "with --only: repeat these fits and write every evaluation to FILE ('-': standard output) as CSV, and no result"},
     {.name = "json", .kind = OPTION_FLAG, .offset = FIELD(json), .help = "print the summary as JSON on standard output"},
     {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .offset = FIELD(quiet),
      .help = "print nothing but errors"},
@@ -126,8 +146,27 @@ void run_options_init(struct run_options *options)
     memset(options, 0, sizeof *options);
     options->n_start = 1;
     options->seed = 1;
+    options->time_limit_s = NO_LIMIT;
+    options->max_crashes = -1;
     options->ode = ode;
     options->fit = fit;
+}
+
+/* Of --only, --shard, --retry-failed and what they go together with. */
+static enum status check_selection(struct run_options *options, struct error *error)
+{
+    if (options->only && options->shard_text)
+        return error_set(error, STATUS_USAGE, "--only and --shard exclude each other");
+    if (options->only && !options->only[0])
+        return error_set(error, STATUS_USAGE, "--only: names no dataset");
+    if (options->cost_from && !options->shard_text)
+        return error_set(error, STATUS_USAGE, "--cost-from: nothing is dealt without --shard k/K");
+    if (options->in_place && (options->only || options->shard_text))
+        return error_set(error, STATUS_USAGE, "--in-place: a part of a result does not go into the problem file; write it "
+                         "beside the problem (stiffit merge puts shards together)");
+    if (options->retry_failed && options->overwrite)
+        return error_set(error, STATUS_USAGE, "--retry-failed and --overwrite exclude each other: the first keeps rows");
+    return options->shard_text ? shard_parse(&options->shard, options->shard_text, error) : STATUS_OK;
 }
 
 enum status run_options_parse(struct run_options *options, int argc, char *const *argv, bool *help,
@@ -143,8 +182,15 @@ enum status run_options_parse(struct run_options *options, int argc, char *const
     if (words.n_positional < 1)
         return error_set(error, STATUS_USAGE, "which problem file? None was given");
     options->problem = words.positional[0];
+    if ((status = check_selection(options, error)))
+        return status;
     if (options->in_place && options->output)
         return error_set(error, STATUS_USAGE, "--in-place and --output exclude each other");
+    if (options->trace && !options->only)
+        return error_set(error, STATUS_USAGE, "--trace: of which datasets? --only ID[,ID...] names them");
+    if (options->trace && (options->output || options->in_place || options->retry_failed || options->restart || options->json))
+        return error_set(error, STATUS_USAGE, "--trace writes a trace and no result: without --output, --in-place, --restart, "
+                         "--retry-failed and --json");
     if (options->output && !options->output[0])
         return error_set(error, STATUS_USAGE, "--output: the name of the file is empty");
     return STATUS_OK;

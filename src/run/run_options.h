@@ -8,6 +8,7 @@
 #include "base/terminal.h"
 #include "fit/fit.h"
 #include "ode/evaluation.h"
+#include "run/plan/shard.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,6 +22,12 @@ struct run_options {
     bool in_place;            /* --in-place */
     bool overwrite;           /* --overwrite */
     bool restart;             /* --restart: begin anew, dropping an old journal */
+    bool retry_failed;        /* --retry-failed: fit anew what failed in the result that is there */
+    const char *only;         /* --only ID[,ID...]; NULL: all datasets */
+    const char *shard_text;   /* --shard k/K or slurm; NULL: not sharded */
+    struct shard shard;       /* what it means */
+    const char *cost_from;    /* --cost-from RESULT; NULL: shards are interleaved */
+    const char *trace;        /* --trace FILE, "-": standard output; NULL: none */
     bool json;                /* --json: the summary as JSON on stdout */
     bool quiet;               /* -q: nothing but errors on stderr */
     enum when progress;       /* --progress auto|always|never */
@@ -36,6 +43,8 @@ struct run_options {
     struct ode_options ode;   /* --rtol, --atol, --linear-solver auto|dense|lapack|klu */
     struct fit_options fit;   /* --error, --huber-k, --student-nu, --optimizer, --ftol, --gtol, --max-evaluations, --max-steps,
                                * --max-total-steps, --max-seconds */
+    double time_limit_s;      /* --time-limit S or [D-]HH:MM:SS; infinity: none */
+    int64_t max_crashes;      /* --max-crashes; -1: 100, or 3 if the first ones hang */
     double accept_failed;     /* --accept-failed N or N% */
     bool accept_failed_percent;
     const char *command_line; /* as it was typed, for the provenance */

@@ -1,0 +1,200 @@
+/* The compute process: problem, model, journal and workers are made ready, then all fits are made, and the process ends.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "run/compute/compute.h"
+
+#include "base/clock.h"
+#include "par/cpus.h"
+#include "run/supervise/expendable.h"
+#include "run/finish/retry.h"
+#include "run/finish/skeleton.h"
+#include "run/finish/spent.h"
+#include "run/supervise/stop.h"
+#include "run/finish/summary.h"
+
+#include <stdlib.h>
+
+/* Which takes as long as it takes. */
+enum status compute_read_journal(struct compute *compute, struct error *error)
+{
+    struct counter *phase = &compute->board->phase;
+    uint64_t before = counter_get(phase);
+    journal_reader_free(compute->earlier);
+    compute->earlier = NULL;
+    counter_set(phase, BOARD_PREPARING);
+    enum status status = journal_read(&compute->earlier, compute->journal_path, &compute->campaign.identity, error);
+    counter_set(phase, before);
+    return status;
+}
+
+static enum status open_journal(struct compute *compute, const struct run_options *options, struct error *error)
+{
+    const struct run_identity *identity = &compute->campaign.identity;
+    enum status status = STATUS_OK;
+    bool is_first = compute->board->n_process == 0; /* else the journal is this run's own */
+    if (options->retry_failed && is_first)
+        status = retry_drop_spent_journal(compute->result_path, compute->journal_path, error);
+    if (!status && options->restart && is_first)
+        status = journal_remove(compute->journal_path, error);
+    if (!status)
+        status = compute_read_journal(compute, error);
+    if (!status)
+        status = journal_open(&compute->journal, compute->journal_path, identity, error);
+    if (!status)
+        status = skeleton_write(compute->journal_path, &compute->campaign, options, error);
+    if (!status && options->trace)
+        return trace_open(&compute->trace, options->trace, options->overwrite, &compute->campaign, compute->board, error);
+    if (!status && !replays_init(&compute->replays, compute->journal_path, identity))
+        status = error_set(error, STATUS_NO_MEMORY, "out of memory for the fits that had not ended");
+    return status;
+}
+
+static enum status make_workers(struct compute *compute, const struct run_options *options, struct error *error)
+{
+    compute->n_worker = options->trace ? 1 : options->n_thread > 0 ? (size_t)options->n_thread : cpus_available();
+    if (compute->n_worker > compute->n_fit)
+        compute->n_worker = compute->n_fit ? compute->n_fit : 1;
+    compute->workers = calloc(compute->n_worker, sizeof *compute->workers);
+    compute->pool = engine_pool_new(&compute->campaign.model, &compute->campaign.ode, 2 * compute->n_worker,
+                                    compute->n_worker, error);
+    if (!compute->pool)
+        return error->status;
+    if (!compute->workers)
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu workers", compute->n_worker);
+    if (!board_slots_make(compute->board, compute->n_worker, compute->campaign.n_parameter, &compute->slots))
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu workers", compute->n_worker);
+    for (size_t i = 0; i < compute->n_worker; i++) {
+        compute->workers[i].slot = board_slot(&compute->slots, i);
+        compute->workers[i].engine = engine_new(compute->pool, error);
+        if (!compute->workers[i].engine)
+            return error->status;
+    }
+    return STATUS_OK;
+}
+
+static enum status fit_all(struct compute *compute, bool *journal_gone, struct error *error)
+{
+    struct board *board = compute->board;
+    if (board->begun_ns == 0) {
+        board->begun_ns = clock_now_ns();
+        board->n_before = board->n_shown = journal_n_record(compute->earlier);
+    }
+    compute->hooks->begin(compute->hooks->context, compute->n_fit, board->n_before, board->begun_ns);
+    enum status status = compute_passes(compute, journal_gone, error);
+    compute->hooks->end(compute->hooks->context);
+    struct error sync_error;
+    if (journal_sync(compute->journal, &sync_error) && !status) {
+        *error = sync_error;
+        status = error->status;
+    }
+    if (!status && counter_get(&compute->broken)) {
+        *error = compute->failure;
+        status = error->status;
+    }
+    if (!status)
+        status = trace_status(compute->trace, error);
+    uint64_t n_done = compute->stage.n_before + counter_get(&compute->n_done) - counter_get(&compute->n_put_off);
+    if (!status && n_done < compute->n_fit)
+        status = error_set(error, STATUS_STOPPED, "stopped by %s after %llu of %llu fits; the same command resumes",
+                           counter_get(&compute->board->time_is_up) ? "--time-limit" : "a signal",
+                           (unsigned long long)n_done, (unsigned long long)compute->n_fit);
+    return status;
+}
+
+static void compute_fini(struct compute *compute)
+{
+    for (size_t i = 0; compute->workers && i < compute->n_worker; i++) {
+        while (compute->workers[i].free_jobs) {
+            struct fit_job *job = compute->workers[i].free_jobs;
+            compute->workers[i].free_jobs = *fit_job_link(job);
+            fit_job_free(job);
+        }
+        engine_free(compute->workers[i].engine);
+    }
+    free(compute->workers);
+    board_slots_fini(&compute->slots);
+    free(compute->suspects);
+    verdict_fini(&compute->verdict);
+    engine_pool_free(compute->pool);
+    journal_close(compute->journal);
+    journal_reader_free(compute->earlier);
+    replays_fini(&compute->replays);
+    trace_close(compute->trace);
+    campaign_fini(&compute->campaign);
+    free(compute->result_path);
+    free(compute->journal_path);
+    monitor_fini(&compute->failure_lock);
+}
+
+static enum status compute_run(struct compute *compute, struct run_options *options, struct run_summary *summary,
+                               struct error *error)
+{
+    struct campaign *campaign = &compute->campaign;
+    counter_set(&compute->board->phase, BOARD_OPENING);
+    stamp_take(&compute->board->problem, options->problem);
+    enum status status = campaign_open(campaign, options, compute->board, compute->hooks, error);
+    if (status)
+        return status;
+    compute->n_fit = campaign->selection.n * campaign->n_task + campaign->n_outside_pilot;
+    compute->shard_origin = options->shard.origin;
+    compute->result_path = campaign_result_path(options);
+    compute->journal_path = campaign_journal_path(options);
+    if (!compute->result_path || !compute->journal_path)
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for the paths of the result");
+    if (!options->trace)
+        stamp_take(&compute->board->result, compute->result_path);
+    status = summary_look(compute->result_path, options, &campaign->identity, summary, error);
+    if (!status && summary->already_complete)
+        spent_drop(compute->result_path, compute->journal_path, &campaign->identity);
+    if (status || summary->already_complete)
+        return status;
+    counter_set(&compute->board->phase, BOARD_PREPARING);
+    if ((status = open_journal(compute, options, error)))
+        return status;
+    if ((status = compute_judge(compute, options, error)))
+        return status;
+    if ((status = make_workers(compute, options, error)))
+        return status;
+    if (compute->board->n_process == 0)
+        compute_describe(compute);
+    counter_set(&compute->board->phase, BOARD_FITTING);
+    uint64_t n_before = counter_get(&compute->board->n_finished);
+    status = fit_all(compute, &summary->journal_gone, error);
+    summary->wants_fresh = status && counter_get(&compute->wants_fresh);
+    /* The model may have taken all memory and kept it: then a new process gets on. */
+    if (status == STATUS_NO_MEMORY && compute->board != &compute->private_board)
+        summary->wants_fresh = counter_get(&compute->board->n_finished) > n_before;
+    return status;
+}
+
+enum status run_compute(struct run_options *options, const struct run_hooks *hooks, struct run_summary *summary,
+                        struct error *error)
+{
+    struct compute *compute = calloc(1, sizeof *compute);
+    if (!compute || !monitor_init(&compute->failure_lock)) {
+        free(compute);
+        return error_set(error, STATUS_NO_MEMORY, "out of memory");
+    }
+    stop_catch();
+    compute->hooks = hooks;
+    compute->board = board_attach(&compute->private_board);
+    if (!compute->board) {
+        compute_fini(compute);
+        free(compute);
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for what the supervisor watches");
+    }
+    struct board *board = compute->board == &compute->private_board ? NULL : compute->board;
+    enum status status = STATUS_OK;
+    if (!board_die_with_supervisor(compute->board)) /* no orphan computes */
+        status = error_set(error, STATUS_STOPPED, "stopped: the supervisor has gone");
+    if (board)
+        expendable_become(board);
+    if (!status && compute->board->n_process > 0)
+        hooks->take_over(hooks->context);
+    if (!status)
+        status = compute_run(compute, options, summary, error);
+    compute_fini(compute);
+    if (board)
+        counter_set(&board->phase, BOARD_DONE);
+    free(compute);
+    return status;
+}

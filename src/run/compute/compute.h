@@ -1,0 +1,87 @@
+/* What the files of the compute process share: the run as it is under way. compute.c sets it up, compute_passes.c says which
+ * passes over the datasets there are, compute_pass.c carries one out, compute_judge.c deals with what killed an earlier one.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef RUN_COMPUTE_H
+#define RUN_COMPUTE_H
+
+#include "io/journal.h"
+#include "ode/engine.h"
+#include "par/monitor.h"
+#include "run/supervise/board.h"
+#include "run/plan/campaign.h"
+#include "run/compute/feed.h"
+#include "run/compute/fit_job.h"
+#include "run/compute/replay.h"
+#include "run/run.h"
+#include "run/compute/schedule.h"
+#include "run/supervise/suspects.h"
+
+struct worker {
+    struct engine *engine;
+    struct fit_job *free_jobs;
+    struct board_slot *slot;
+    char padding[64]; /* workers do not share cache lines */
+};
+
+/* A pass over all datasets through the pool: some of the tasks of each. Later passes need what earlier ones found. */
+struct stage {
+    uint32_t first_task, n_task; /* of each dataset */
+    bool (*wanted)(const void *context, uint64_t dataset); /* of which datasets; NULL: all */
+    const void *wanted_context;
+    bool apart;                  /* only those that were put off, one after the other */
+    uint64_t n_before;           /* tasks that are done before it begins, for the display */
+    uint64_t n_wanted;
+};
+
+struct compute {
+    struct campaign campaign;
+    struct board private_board, *board;
+    struct board_slots slots;
+    struct engine_pool *pool;
+    struct feed feed;
+    struct schedule *schedule;
+    struct worker *workers;
+    size_t n_worker;
+    struct journal *journal;
+    struct journal_reader *earlier;
+    struct verdict verdict;                  /* on what an earlier process died of; not in `earlier` */
+    struct trace *trace;                     /* NULL: none is written */
+    struct replays replays;                  /* what is known of fits that had not ended */
+    char *result_path, *journal_path;
+    const char *shard_origin;                /* where --shard slurm found it, or "" */
+    const struct run_hooks *hooks;
+    uint64_t n_fit;                          /* tasks of all stages, each once */
+    struct stage stage;
+    uint64_t *suspects, n_suspect;           /* of the board when the pass began, sorted */
+    struct counter n_done, n_put_off;        /* tasks of this pass; n_done counts those that are put off too */
+    struct counter n_short_of_memory;        /* fits that have failed for want of it in this process */
+    struct counter broken;                   /* 1: the journal cannot be written */
+    struct counter wants_fresh;              /* 1: what is left is to be done by another process */
+    struct monitor failure_lock;
+    struct error failure;                    /* the first one, under failure_lock */
+};
+
+/* All passes, each after what it needs. *journal_gone: with an error, another process has removed the journal. */
+enum status compute_passes(struct compute *compute, bool *journal_gone, struct error *error);
+/* One pass through the pool. `prepare`: as in the feed. OK also if it was stopped or broken off: compute_is_complete tells. */
+enum status compute_pass(struct compute *compute, const struct stage *stage, feed_prepare *prepare, void *context,
+                         bool *journal_gone, struct error *error);
+/* Whether a fit of this dataset is a suspect; the context is the struct compute. */
+bool compute_has_suspects(const void *compute, uint64_t dataset);
+bool compute_is_complete(const struct compute *compute);
+/* What the death of the process before this one says of its fits: the guilty are journalled. An error if there are too many.
+ * Before the workers begin. */
+enum status compute_judge(struct compute *compute, const struct run_options *options, struct error *error);
+/* Reads what has been journalled until now. */
+enum status compute_read_journal(struct compute *compute, struct error *error);
+
+/* Journals a fit that did not run, or not to its end. */
+enum status compute_journal_failure(struct compute *compute, uint64_t dataset, uint32_t task, enum outcome outcome,
+                                    const char *reason, struct error *error);
+
+/* A line for the user. */
+void compute_say(struct compute *compute, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* What the run will do, and every compromise that is known before it starts. */
+void compute_describe(struct compute *compute);
+
+#endif

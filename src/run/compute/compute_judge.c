@@ -1,0 +1,114 @@
+/* What an earlier compute process died of: its guilty fits get their rows and the user a word, before the others go on.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "run/compute/compute.h"
+
+#include "base/arena.h"
+#include "run/supervise/suspects.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Deaths that are told one by one. And, by default, how many may crash or hang; if the first ones hang, fewer, for each costs
+ * a minute. */
+enum { MAX_TOLD = 5, MAX_CRASHES = 100, MAX_FIRST_HUNG = 3, NAME_SIZE = 120 };
+
+static bool has_ended(const void *context, uint64_t fit) { return journal_has(context, fit); }
+
+/* "well-17", "well-17 (start 3)" */
+static void name_fit(struct compute *compute, uint64_t fit, char name[NAME_SIZE])
+{
+    const struct campaign *campaign = &compute->campaign;
+    struct arena arena = {0};
+    struct error ignored;
+    uint64_t dataset = fit / campaign->n_task, task = fit % campaign->n_task;
+    char *id = NULL;
+    if (problem_read_ids(campaign->problem, dataset, 1, &arena, &id, &ignored) || !id)
+        snprintf(name, NAME_SIZE, "dataset %llu", (unsigned long long)dataset);
+    else
+        snprintf(name, NAME_SIZE, "%.60s", id);
+    arena_fini(&arena);
+    size_t used = strlen(name);
+    bool is_refit = task >= campaign->n_start;
+    if (task)
+        snprintf(name + used, NAME_SIZE - used, " (%s %llu)", is_refit ? "refit" : "start",
+                 (unsigned long long)(is_refit ? task - campaign->n_start : task));
+    for (char *c = name; *c; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7f)
+            *c = '?';
+}
+
+static void tell_suspects(struct compute *compute, const struct verdict *verdict)
+{
+    char name[NAME_SIZE];
+    if (verdict->n_put_off == 0) {
+        compute_say(compute, "the computing process died (%s) while no fit was under way; another one goes on", verdict->how);
+        return;
+    }
+    name_fit(compute, verdict->put_off, name);
+    compute_say(compute, "the computing process died (%s) with %zu fit%s under way, %s%s; %s tried again, alone, when the "
+                "others are done", verdict->how, verdict->n_put_off, verdict->n_put_off == 1 ? "" : "s", name,
+                verdict->n_put_off == 1 ? "" : " among them", verdict->n_put_off == 1 ? "it is" : "they are");
+}
+
+static enum status too_many(struct compute *compute, const char *example, const char *reason, struct error *error)
+{
+    return error_set(error, STATUS_BAD_MODEL, "%s: %llu fits have crashed the model or hung, more than --max-crashes allows. "
+                     "The latest is %s: %s. Check the model with `stiffit model check`; with a larger --max-crashes the same "
+                     "command goes on", problem_info(compute->campaign.problem)->path,
+                     (unsigned long long)suspects_n_guilty(compute->board), example, reason);
+}
+
+static enum status journal_guilty(struct compute *compute, const struct verdict *verdict, const struct board_slots *slots,
+                                  char *example, char *reason, struct error *error)
+{
+    struct campaign *campaign = &compute->campaign;
+    enum status status = STATUS_OK;
+    uint64_t n_told = compute->board->n_guilty - verdict->n_guilty;
+    for (size_t i = 0; !status && i < verdict->n_guilty; i++, n_told++) {
+        uint64_t fit = verdict->guilty[i];
+        name_fit(compute, fit, example);
+        suspects_reason(verdict, compute->board, board_slot(slots, verdict->slot[i]),
+                        problem_parameter_name(campaign->problem), campaign->to_model, campaign->n_parameter, reason);
+        status = compute_journal_failure(compute, fit / campaign->n_task, (uint32_t)(fit % campaign->n_task),
+                                         verdict->hung ? OUTCOME_timeout : OUTCOME_crashed, reason, error);
+        if (n_told < MAX_TOLD)
+            compute_say(compute, "%s: %s: %s; the others go on", example, verdict->hung ? "hung" : "the model crashed", reason);
+        else if (n_told == MAX_TOLD)
+            compute_say(compute, "more fits crash or hang: the summary will count them");
+    }
+    return status;
+}
+
+static uint64_t n_allowed(const struct compute *compute, const struct run_options *options, const struct verdict *verdict)
+{
+    if (options->max_crashes >= 0)
+        return (uint64_t)options->max_crashes;
+    return verdict->hung && counter_get(&compute->board->n_finished) == 0 ? MAX_FIRST_HUNG : MAX_CRASHES;
+}
+
+enum status compute_judge(struct compute *compute, const struct run_options *options, struct error *error)
+{
+    char example[NAME_SIZE] = "", reason[SUSPECTS_REASON] = "";
+    struct board *board = compute->board;
+    struct board_slots slots = {.memory = NULL};
+    struct verdict *verdict = &compute->verdict;
+    enum status status = STATUS_OK;
+    if (!board->died)
+        return STATUS_OK;
+    board_slots_look(board, &slots);
+    if (!suspects_judge(board, &slots, has_ended, compute->earlier, verdict)) {
+        status = error_set(error, STATUS_NO_MEMORY, "out of memory for %zu workers", slots.n);
+    } else if (verdict->n_guilty) {
+        status = journal_guilty(compute, verdict, &slots, example, reason, error);
+    } else {
+        if (board->n_group_death <= MAX_TOLD)
+            tell_suspects(compute, verdict);
+        snprintf(reason, sizeof reason, "%s", verdict->how);
+        if (verdict->n_put_off)
+            name_fit(compute, verdict->put_off, example);
+    }
+    if (!status && suspects_n_guilty(board) > n_allowed(compute, options, verdict) && example[0])
+        status = too_many(compute, example, reason, error);
+    board_slots_fini(&slots);
+    return status;
+}

@@ -1,0 +1,337 @@
+/* One pass over the datasets: the workers fit, the main thread reads data, keeps the journal on disk and tells the progress.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "run/compute/compute.h"
+
+#include "base/clock.h"
+#include "run/supervise/stop.h"
+#include "run/supervise/suspects.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void break_off(struct compute *compute, const struct error *error)
+{
+    monitor_enter(&compute->failure_lock);
+    if (counter_get(&compute->broken) == 0)
+        compute->failure = *error;
+    counter_set(&compute->broken, 1);
+    monitor_leave(&compute->failure_lock);
+}
+
+static void count_done(struct compute *compute)
+{
+    if (counter_add(&compute->n_done, 1) == compute->stage.n_wanted)
+        feed_wake(&compute->feed); /* the main thread waits there */
+}
+
+/* In this order: whoever reads n_put_off first never finds more put off than done. */
+static void count_put_off(struct compute *compute)
+{
+    count_done(compute);
+    counter_add(&compute->n_put_off, 1);
+}
+
+/* A fit that ended for want of memory is tried once more, alone in a process that has spent none yet. Then it is not to be
+ * journalled. */
+enum { MAX_SHORT_OF_MEMORY = 100 };
+
+static bool put_off(struct compute *compute, uint64_t fit)
+{
+    struct board *board = compute->board;
+    bool done = false;
+    if (board == &compute->private_board)
+        return false;
+    monitor_enter(&compute->failure_lock);
+    uint64_t n_before = counter_get(&compute->n_short_of_memory);
+    counter_set(&compute->n_short_of_memory, n_before + 1);
+    if (compute->stage.apart) {
+        done = n_before > 0;
+        counter_set(&compute->wants_fresh, done);
+    } else if (board->n_short_of_memory < MAX_SHORT_OF_MEMORY && suspects_add(board, fit)) {
+        board->n_short_of_memory++;
+        done = true;
+    }
+    monitor_leave(&compute->failure_lock);
+    if (done && !compute->stage.apart)
+        count_put_off(compute);
+    return done;
+}
+
+static void finish_fit(struct compute *compute, struct fit_job *job)
+{
+    struct error error;
+    const struct fit_record *record = fit_job_record(job);
+    if (record->outcome == OUTCOME_out_of_memory &&
+        put_off(compute, record->dataset * compute->campaign.n_task + record->start))
+        return;
+    if (journal_append(compute->journal, record, &error)) {
+        break_off(compute, &error);
+        return;
+    }
+    fit_job_forget(job);
+    if (trace_wants(compute->trace, record->dataset))
+        trace_end(compute->trace, record);
+    if (trace_status(compute->trace, &error))
+        break_off(compute, &error);
+    if (!outcome_is_success((enum outcome)record->outcome) && record->start < compute->campaign.n_start)
+        counter_add(&compute->board->n_failed, 1);
+    counter_add(&compute->board->n_finished, 1);
+    count_done(compute);
+}
+
+enum status compute_journal_failure(struct compute *compute, uint64_t dataset, uint32_t task, enum outcome outcome,
+                                    const char *reason, struct error *error)
+{
+    size_t n = compute->campaign.n_parameter;
+    struct fit_record record = {.dataset = dataset, .start = task};
+    void *arrays = calloc(1, fit_record_array_bytes(n));
+    if (!arrays)
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for the record of a fit");
+    fit_record_set_arrays(&record, n, arrays);
+    fit_record_clear(&record, n);
+    record.outcome = (uint8_t)outcome;
+    record.n_iteration = record.n_evaluation = record.n_step = 0;
+    record.seconds = 0;
+    snprintf(record.reason, sizeof record.reason, "%s", reason);
+    enum status status = journal_append(compute->journal, &record, error);
+    if (!status && trace_wants(compute->trace, dataset))
+        trace_end(compute->trace, &record);
+    if (!status && task < compute->campaign.n_start)
+        counter_add(&compute->board->n_failed, 1);
+    free(arrays);
+    return status;
+}
+
+/* A row for a fit that never ran. */
+static void finish_unstarted(struct compute *compute, uint64_t dataset, uint32_t task, enum outcome outcome,
+                             const char *reason)
+{
+    struct error error;
+    if (outcome == OUTCOME_out_of_memory && put_off(compute, dataset * compute->campaign.n_task + task))
+        return;
+    if (compute_journal_failure(compute, dataset, task, outcome, reason, &error)) {
+        break_off(compute, &error);
+    } else {
+        counter_add(&compute->board->n_finished, 1);
+        count_done(compute);
+    }
+}
+
+static int compare_fits(const void *left, const void *right)
+{
+    const uint64_t *a = left, *b = right;
+    return (*a > *b) - (*a < *b);
+}
+
+/* Those who are suspects when a pass begins. */
+static bool list_suspects(struct compute *compute)
+{
+    const struct board *board = compute->board;
+    free(compute->suspects);
+    compute->n_suspect = board->n_suspect;
+    compute->suspects = malloc((compute->n_suspect + 1) * sizeof *compute->suspects);
+    if (!compute->suspects)
+        return false;
+    memcpy(compute->suspects, board->suspect, compute->n_suspect * sizeof *compute->suspects);
+    qsort(compute->suspects, compute->n_suspect, sizeof *compute->suspects, compare_fits);
+    return true;
+}
+
+bool compute_has_suspects(const void *context, uint64_t dataset)
+{
+    const struct compute *compute = context;
+    size_t first = 0, end = compute->n_suspect;
+    uint64_t fit = dataset * compute->campaign.n_task;
+    while (first < end) { /* the first suspect from this dataset on */
+        size_t middle = first + (end - first) / 2;
+        if (compute->suspects[middle] < fit)
+            first = middle + 1;
+        else
+            end = middle;
+    }
+    return first < compute->n_suspect && compute->suspects[first] < fit + compute->campaign.n_task;
+}
+
+static bool is_suspect(const struct compute *compute, uint64_t fit)
+{
+    return compute->n_suspect &&
+           bsearch(&fit, compute->suspects, compute->n_suspect, sizeof fit, compare_fits);
+}
+
+/* Before this process began its passes. */
+static bool has_ended(const struct compute *compute, uint64_t fit)
+{
+    for (size_t i = 0; i < compute->verdict.n_guilty; i++)
+        if (compute->verdict.guilty[i] == fit)
+            return true;
+    return compute->earlier && journal_has(compute->earlier, fit);
+}
+
+static bool client_refill(void *context, uint32_t *first, uint32_t *last)
+{
+    struct compute *compute = context;
+    return feed_next(&compute->feed, first, last);
+}
+
+static struct fit_job *take_job(struct compute *compute, struct worker *worker)
+{
+    struct fit_job *job = worker->free_jobs;
+    if (!job)
+        return fit_job_new(&compute->campaign, &compute->replays, compute->trace);
+    worker->free_jobs = *fit_job_link(job);
+    return job;
+}
+
+static struct job *client_start(void *context, size_t i_worker, uint32_t item)
+{
+    struct compute *compute = context;
+    const struct campaign *campaign = &compute->campaign;
+    size_t row;
+    uint32_t number;
+    struct fit_job *job = NULL;
+    const struct problem_block *block = feed_block(&compute->feed, item, &row, &number);
+    uint64_t dataset = block->dataset[row];
+    uint32_t task = compute->stage.first_task + number;
+    uint64_t fit = dataset * campaign->n_task + task;
+    bool is_refit = task >= campaign->n_start;
+    if (has_ended(compute, fit)) {
+        if (!compute->stage.apart)
+            count_done(compute);
+    } else if (is_suspect(compute, fit) != compute->stage.apart) {
+        if (!compute->stage.apart)
+            count_put_off(compute);
+    } else if (block->fault[row] && is_refit) {
+        count_done(compute); /* there is nothing to refit: no record of it either */
+    } else if (block->fault[row]) {
+        finish_unstarted(compute, dataset, task, OUTCOME_bad_data, block->fault[row]);
+    } else {
+        job = take_job(compute, &compute->workers[i_worker]);
+        if (!job || !fit_job_begin(job, block, row, task)) {
+            fit_job_free(job);
+            job = NULL;
+            finish_unstarted(compute, dataset, task, OUTCOME_out_of_memory, "no memory to begin this fit");
+        }
+    }
+    feed_begun(&compute->feed, item);
+    return (struct job *)job;
+}
+
+static enum job_state client_run(void *context, size_t i_worker, struct job *scheduled, struct turn *turn)
+{
+    struct compute *compute = context;
+    struct worker *worker = &compute->workers[i_worker];
+    struct fit_job *job = (struct fit_job *)scheduled;
+    counter_set(&worker->slot->is_asked, 0);
+    counter_set(&worker->slot->fit, 1 + fit_job_number(job));
+    enum job_state state;
+    do {
+        state = fit_job_run(job, worker->engine, turn, worker->slot);
+    } while (state == JOB_YIELDS && compute->stage.apart && !stop_is_requested()); /* nobody else is to be under way */
+    counter_set(&worker->slot->fit, 0);
+    if (state == JOB_DONE) {
+        finish_fit(compute, job);
+        *fit_job_link(job) = worker->free_jobs;
+        worker->free_jobs = job;
+    }
+    return state;
+}
+
+static void client_abandon(void *context, struct job *scheduled)
+{
+    struct compute *compute = context;
+    fit_job_abandon((struct fit_job *)scheduled, compute->pool);
+    fit_job_free((struct fit_job *)scheduled);
+}
+
+static void show_progress(struct compute *compute)
+{
+    uint64_t n_put_off = counter_get(&compute->n_put_off);
+    uint64_t n_done = compute->stage.n_before + counter_get(&compute->n_done) - n_put_off;
+    if (compute->board->n_shown < n_done)
+        compute->board->n_shown = n_done;
+    compute->hooks->progress(compute->hooks->context, compute->board->n_shown, counter_get(&compute->board->n_failed));
+}
+
+/* The main thread's work while the workers fit. */
+static enum status tend(struct compute *compute, bool *journal_gone, struct error *error)
+{
+    static const int64_t sync_every_ns = 2 * INT64_C(1000000000), tell_every_ns = 100 * 1000000;
+    enum status status = STATUS_OK;
+    int64_t synced = clock_now_ns(), told = 0;
+    while (counter_get(&compute->n_done) < compute->stage.n_wanted && !stop_is_requested() &&
+           counter_get(&compute->broken) == 0 && counter_get(&compute->wants_fresh) == 0) {
+        bool did;
+        status = feed_read(&compute->feed, 20, &did, error);
+        if (status)
+            break;
+        int64_t now = clock_now_ns();
+        if (now - told > tell_every_ns) {
+            told = now;
+            counter_add(&compute->board->heartbeat, 1);
+            show_progress(compute);
+            struct error trouble;
+            if (replays_tell(&compute->replays, &trouble))
+                compute_say(compute, "warning: %s; the fits go on, but a long one would begin anew if it were interrupted",
+                            trouble.message);
+        }
+        if (now - synced > sync_every_ns) {
+            synced = now;
+            status = journal_sync(compute->journal, error);
+            if (!status && journal_is_gone(compute->journal)) {
+                *journal_gone = true;
+                status = error_set(error, STATUS_SYSTEM, "%s: has been removed meanwhile", compute->journal_path);
+            }
+            if (status)
+                break;
+        }
+    }
+    return status;
+}
+
+enum status compute_pass(struct compute *compute, const struct stage *stage, feed_prepare *prepare, void *context,
+                         bool *journal_gone, struct error *error)
+{
+    struct campaign *campaign = &compute->campaign;
+    struct schedule_options options = SCHEDULE_OPTIONS_DEFAULT;
+    const struct schedule_client client = {.context = compute, .refill = client_refill, .start = client_start,
+                                           .run = client_run};
+    compute->stage = *stage;
+    replays_look(&compute->replays, compute->journal_path, &campaign->identity);
+    counter_set(&compute->n_done, 0);
+    counter_set(&compute->n_put_off, 0);
+    compute->board->is_apart = stage->apart;
+    options.n_worker = stage->apart ? 1 : compute->n_worker;
+    if (!list_suspects(compute))
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for %llu fits that were put off",
+                         (unsigned long long)compute->n_suspect);
+    problem_select(campaign->problem, stage->wanted, stage->wanted_context);
+    enum status status = problem_rewind(campaign->problem, error);
+    if (!status)
+        status = feed_init(&compute->feed, campaign->problem, campaign->n_dataset,
+                           problem_info(campaign->problem)->n_measurement, stage->n_task, error);
+    if (status)
+        return status;
+    compute->feed.prepare = prepare;
+    compute->feed.context = context;
+    compute->schedule = schedule_new(&options, &client, error);
+    status = compute->schedule ? schedule_start(compute->schedule, error) : error->status;
+    if (!status) {
+        status = tend(compute, journal_gone, error);
+        if (counter_get(&compute->n_done) < stage->n_wanted)
+            schedule_stop(compute->schedule, client_abandon);
+        feed_end(&compute->feed);
+        schedule_join(compute->schedule);
+        show_progress(compute);
+    }
+    schedule_free(compute->schedule);
+    compute->schedule = NULL;
+    feed_fini(&compute->feed);
+    return status;
+}
+
+bool compute_is_complete(const struct compute *compute)
+{
+    return counter_get(&compute->n_done) >= compute->stage.n_wanted && counter_get(&compute->broken) == 0 &&
+           counter_get(&compute->wants_fresh) == 0;
+}

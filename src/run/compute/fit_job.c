@@ -1,0 +1,344 @@
+/* Fits on coroutines: the bridge between the optimiser's plain code, which asks and waits, and the worker that drives the
+ * engine. Everything a fit needs lies in its own arena, so that suspended fits hold no block of the problem file.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "run/compute/fit_job.h"
+
+#include "base/clock.h"
+#include "fit/statistics.h"
+#include "par/coroutine.h"
+#include "run/plan/task.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { STACK_BYTES = 512 * 1024 }; /* instrumented frames are several times as large */
+#else
+enum { STACK_BYTES = 64 * 1024 };
+#endif
+
+/* Of the intervals that every fit gets. */
+static const double CONFIDENCE = 0.95;
+
+struct fit_job {
+    struct job head; /* the scheduler's */
+    const struct campaign *campaign;
+    struct coroutine *coroutine;
+    struct arena arena, scratch;
+    struct ode_task task;
+    struct fit_problem problem;
+    struct fit_result result;
+    struct fit_statistics statistics;
+    struct fit_record record;
+    struct evaluation *const *asked; /* NULL: nothing is asked */
+    size_t n_asked, n_answered;
+    int64_t used_ns, entered_ns;
+    bool cancelled;
+    struct replays *replays;
+    struct replay replay;
+    struct trace *trace;
+    bool is_traced;
+    struct fit_job *next;
+};
+
+struct timed_row {
+    double time;
+    uint32_t row;
+};
+
+static bool host_ask(void *context, struct evaluation *const *evaluations, size_t n)
+{
+    struct fit_job *job = context;
+    if (job->cancelled)
+        return false;
+    job->asked = evaluations;
+    job->n_asked = n;
+    job->n_answered = 0;
+    coroutine_suspend(job->coroutine);
+    job->asked = NULL;
+    return !job->cancelled;
+}
+
+static int64_t host_elapsed(void *context)
+{
+    struct fit_job *job = context;
+    return job->used_ns + clock_now_ns() - job->entered_ns;
+}
+
+static void host_judged(void *context, double objective, double gradient_norm)
+{
+    struct fit_job *job = context;
+    trace_judge(job->trace, objective, gradient_norm);
+}
+
+static void job_main(void *argument)
+{
+    struct fit_job *job = argument;
+    struct fit_host host = {.ask = host_ask, .elapsed_ns = host_elapsed, .context = job,
+                            .judged = job->is_traced ? host_judged : NULL};
+    const struct task task = {.campaign = job->campaign, .problem = &job->problem, .number = job->record.start, .host = &host,
+                              .arena = &job->arena, .scratch = &job->scratch, .result = &job->result,
+                              .record = &job->record};
+    task_run(&task);
+}
+
+struct fit_job *fit_job_new(const struct campaign *campaign, struct replays *replays, struct trace *trace)
+{
+    struct fit_job *job = calloc(1, sizeof *job);
+    if (!job)
+        return NULL;
+    job->campaign = campaign;
+    job->replays = replays;
+    job->trace = trace;
+    job->coroutine = coroutine_new(STACK_BYTES);
+    if (!job->coroutine) {
+        free(job);
+        return NULL;
+    }
+    return job;
+}
+
+void fit_job_free(struct fit_job *job)
+{
+    if (!job)
+        return;
+    coroutine_free(job->coroutine);
+    replay_fini(&job->replay);
+    arena_fini(&job->arena);
+    arena_fini(&job->scratch);
+    free(job);
+}
+
+uint64_t fit_job_number(const struct fit_job *job)
+{
+    return job->problem.dataset * job->campaign->n_task + job->record.start;
+}
+
+struct fit_job **fit_job_link(struct fit_job *job) { return &job->next; }
+
+static int compare_rows(const void *left, const void *right)
+{
+    const struct timed_row *a = left, *b = right;
+    if (a->time != b->time)
+        return a->time < b->time ? -1 : 1;
+    return (a->row > b->row) - (a->row < b->row);
+}
+
+/* The measurements that are there, in order of time (and of the file at equal times). */
+static struct timed_row *sort_rows(struct fit_job *job, const struct problem_block *block, size_t row, size_t *n_row)
+{
+    size_t first = block->row[row], last = block->row[row + 1], n = 0;
+    struct timed_row *rows = arena_alloc(&job->arena, (last - first + 1) * sizeof *rows);
+    if (!rows)
+        return NULL;
+    bool sorted = true;
+    for (size_t i = first; i < last; i++) {
+        if (isnan(block->value[i]))
+            continue;
+        rows[n] = (struct timed_row){block->time[i], (uint32_t)(i - first)};
+        sorted = sorted && (n == 0 || rows[n - 1].time <= rows[n].time);
+        n++;
+    }
+    if (!sorted)
+        qsort(rows, n, sizeof *rows, compare_rows);
+    *n_row = n;
+    return rows;
+}
+
+static void *copy(struct arena *arena, const void *source, size_t bytes)
+{
+    void *target = arena_alloc(arena, bytes ? bytes : 1);
+    if (target && bytes)
+        memcpy(target, source, bytes);
+    return target;
+}
+
+/* The task (unique times, which observable when) and the values and sigmas that go with its rows. */
+static bool fill_measurements(struct fit_job *job, const struct problem_block *block, size_t row)
+{
+    size_t n_row, n_time = 0, first = block->row[row];
+    struct timed_row *rows = sort_rows(job, block, row, &n_row);
+    if (!rows)
+        return false;
+    struct arena *arena = &job->arena;
+    double *time = arena_alloc(arena, n_row * sizeof *time + 1);
+    double *value = arena_alloc(arena, n_row * sizeof *value + 1);
+    double *sigma = arena_alloc(arena, n_row * sizeof *sigma + 1);
+    int8_t *censored = arena_alloc(arena, n_row + 1);
+    uint32_t *row_time = arena_alloc(arena, n_row * sizeof *row_time + 1);
+    uint32_t *row_observable = arena_alloc(arena, n_row * sizeof *row_observable + 1);
+    if (!time || !value || !sigma || !censored || !row_time || !row_observable)
+        return false;
+    for (size_t i = 0; i < n_row; i++) {
+        if (n_time == 0 || time[n_time - 1] != rows[i].time)
+            time[n_time++] = rows[i].time;
+        row_time[i] = (uint32_t)(n_time - 1);
+        row_observable[i] = block->observable[first + rows[i].row];
+        value[i] = block->value[first + rows[i].row];
+        sigma[i] = block->sigma[first + rows[i].row];
+        censored[i] = block->censored[first + rows[i].row];
+    }
+    size_t n_covariate = job->campaign->model.abi.n_covariate;
+    double *covariate = copy(arena, block->covariate + row * n_covariate, n_covariate * sizeof *covariate);
+    if (!covariate)
+        return false;
+    job->task = (struct ode_task){.t0 = block->t0[row], .covariate = covariate, .n_time = n_time, .time = time,
+                                  .n_row = n_row, .row_time = row_time, .row_observable = row_observable};
+    job->problem.value = value;
+    job->problem.sigma = sigma;
+    job->problem.censored = job->campaign->n_censored ? censored : NULL;
+    job->problem.notes = model_missing_derivatives(&job->campaign->model);
+    if (n_row < block->row[row + 1] - first)
+        job->problem.notes |= NOTE_missing_values;
+    return true;
+}
+
+bool fit_job_begin(struct fit_job *job, const struct problem_block *block, size_t row, uint32_t number)
+{
+    const struct campaign *campaign = job->campaign;
+    size_t n = campaign->n_parameter, offset = row * n;
+    struct arena *arena = &job->arena;
+    arena_reset(arena);
+    if (!fill_measurements(job, block, row))
+        return false;
+    job->problem.model = &campaign->model;
+    job->problem.task = &job->task;
+    job->problem.n_parameter = n;
+    job->problem.to_model = campaign->to_model;
+    job->problem.scale = campaign->scale;
+    job->problem.prior = campaign->prior;
+    job->problem.start = copy(arena, block->start + offset, n * sizeof(double));
+    job->problem.lower = copy(arena, block->lower + offset, n * sizeof(double));
+    job->problem.upper = copy(arena, block->upper + offset, n * sizeof(double));
+    job->problem.fixed = copy(arena, block->fixed + offset, n);
+    job->problem.seed = campaign->seed;
+    job->problem.dataset = block->dataset[row];
+    job->problem.start_number = number < campaign->n_start ? number : 0;
+    job->problem.n_start = campaign->n_start;
+    void *arrays = arena_alloc(arena, fit_record_array_bytes(n));
+    if (!job->problem.start || !job->problem.lower || !job->problem.upper || !job->problem.fixed || !arrays)
+        return false;
+    struct fit_record *record = &job->record;
+    fit_record_set_arrays(record, n, arrays);
+    record->start = number;
+    fit_record_clear(record, n);
+    job->statistics = (struct fit_statistics){
+        .standard_error = record->standard_error, .interval_lower = record->interval_lower,
+        .interval_upper = record->interval_upper, .lack = record->lack,
+        .covariance = number < campaign->n_start ? record->covariance : NULL, /* a refit's is not kept */
+        .eigenvalue = record->eigenvalue, .flattest = record->flattest,
+        .flat_group = record->flat_group, .confidence = CONFIDENCE};
+    job->result = (struct fit_result){.parameter = record->parameter, .at_bound = record->at_bound,
+                                      .statistics = &job->statistics};
+    job->asked = NULL;
+    job->used_ns = 0;
+    job->cancelled = false;
+    job->is_traced = trace_wants(job->trace, job->problem.dataset);
+    replay_begin(&job->replay, job->replays, fit_job_number(job), campaign->model.abi.n_parameter, job->task.n_row);
+    coroutine_prepare(job->coroutine, job_main, job);
+    return true;
+}
+
+static bool turn_over(void *turn) { return turn_is_over(turn); }
+static bool never_over(void *turn) { (void)turn; return false; }
+
+/* Whether the answer is known from an earlier process; then the time that it took counts as this fit's too. */
+static bool is_known(struct fit_job *job, struct evaluation *evaluation)
+{
+    int64_t elapsed_ns;
+    if (!replay_answer(&job->replay, evaluation, &elapsed_ns))
+        return false;
+    int64_t now_ns = host_elapsed(job);
+    if (elapsed_ns > now_ns)
+        job->used_ns += elapsed_ns - now_ns;
+    return true;
+}
+
+/* Works on what the fit has asked for; false: the turn is over and the evaluation was set aside. */
+static bool answer(struct fit_job *job, struct engine *engine, struct turn *turn, struct board_slot *slot)
+{
+    const struct engine_turn engine_turn = {.over = job->is_traced ? never_over : turn_over, .context = turn,
+                                            .heartbeat = &slot->heartbeat};
+    for (; job->n_answered < job->n_asked; job->n_answered++) {
+        struct evaluation *evaluation = job->asked[job->n_answered];
+        if (is_known(job, evaluation))
+            continue;
+        if (job->is_traced)
+            trace_ask(job->trace, evaluation);
+        board_slot_ask(slot, evaluation->p, job->campaign->n_parameter);
+        engine_submit(engine, evaluation);
+        while (!engine_work(engine, &engine_turn))
+            if (engine_withdraw(engine)) /* else no workspace is left for another fit: this one goes on */
+                return false;
+        if (job->is_traced)
+            trace_answer(job->trace, evaluation);
+        replay_keep(&job->replay, evaluation, host_elapsed(job));
+    }
+    return true;
+}
+
+enum job_state fit_job_run(struct fit_job *job, struct engine *engine, struct turn *turn, struct board_slot *slot)
+{
+    enum job_state state = JOB_YIELDS;
+    job->entered_ns = clock_now_ns();
+    if (job->is_traced)
+        trace_begin(job->trace, job->problem.dataset, job->record.start);
+    /* A turn that is over at once still gets the fit on: whoever wants it alone calls again until it has ended. */
+    for (bool got_on = false; !job->asked || answer(job, engine, turn, slot); got_on = true) {
+        if (got_on && !job->is_traced && turn_is_over(turn))
+            break;
+        if (!coroutine_resume(job->coroutine)) {
+            state = JOB_DONE;
+            break;
+        }
+    }
+    job->used_ns += clock_now_ns() - job->entered_ns;
+    return state;
+}
+
+void fit_job_forget(struct fit_job *job) { replay_end(&job->replay); }
+
+void fit_job_abandon(struct fit_job *job, struct engine_pool *pool)
+{
+    job->cancelled = true;
+    replay_leave(&job->replay, job->used_ns);
+    if (!job->asked)
+        return;
+    for (size_t i = job->n_answered; i < job->n_asked; i++)
+        if (job->asked[i]->workspace)
+            engine_discard(pool, job->asked[i]);
+    while (coroutine_resume(job->coroutine))
+        ;
+}
+
+const struct fit_record *fit_job_record(struct fit_job *job)
+{
+    const struct fit_result *result = &job->result;
+    const struct fit_statistics *statistics = &job->statistics;
+    struct fit_record *record = &job->record; /* its arrays were filled by the fit */
+    record->dataset = job->problem.dataset;
+    record->outcome = (uint8_t)result->outcome;
+    record->notes = result->notes;
+    record->stop = (uint8_t)result->stop;
+    record->optimizer = (uint8_t)result->optimizer;
+    record->gradient = (uint8_t)result->gradient;
+    record->objective = result->objective;
+    record->gradient_norm = result->gradient_norm;
+    record->seconds = 1e-9 * (double)job->used_ns;
+    record->n_iteration = result->n_iteration;
+    record->n_evaluation = result->n_evaluation;
+    record->n_step = result->n_step;
+    record->tight_change = result->tight_change;
+    record->tight_decrease = result->tight_decrease;
+    record->n_freedom = statistics->n_freedom;
+    record->n_flat = statistics->n_flat;
+    record->chi_square = statistics->chi_square;
+    record->residual_error = statistics->residual_error;
+    record->aic = statistics->aic;
+    record->aicc = statistics->aicc;
+    record->bic = statistics->bic;
+    record->r_squared = statistics->r_squared;
+    memcpy(record->reason, result->reason, sizeof record->reason);
+    return record;
+}

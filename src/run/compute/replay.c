@@ -1,0 +1,296 @@
+/* Requests and answers as bytes, and when they are worth a file. The numbers of an answer:
+ *
+ *   request  u32 kind, n_model, n_sens, n_row; i64 max_steps; f64 tighter, p[n_model]; u32 sens[n_sens]
+ *   answer   u32 outcome, n_reason; f64 t_reached; i64 n_step, n_rhs, n_jacobian, n_factor, elapsed_ns; reason[n_reason];
+ *            if the outcome is OK the arrays, f64: prediction, noise, d_prediction, d_noise, gradient, as `kind` says
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "run/compute/replay.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { HAS_NOISE = 1, HAS_D_PREDICTION = 2, HAS_D_NOISE = 4, IS_ADJOINT = 8 };
+enum { REQUEST_HEAD = 4 * 4 + 2 * 8, ANSWER_HEAD = 2 * 4 + 6 * 8, N_REASON = sizeof((struct evaluation *)0)->reason };
+
+/* Memory of a fit that waits for its file to be written: so much, or a few answers. */
+enum { MEMORY = 256 * 1024, N_ANSWER_IN_MEMORY = 4 };
+/* Writing goes at about a byte a nanosecond; answers that are computed faster than this would cost over a hundredth. */
+enum { NS_PER_BYTE = 80 };
+
+static unsigned char *put_32(unsigned char *out, uint32_t value)
+{
+    for (int i = 0; i < 4; i++)
+        out[i] = (unsigned char)(value >> (8 * i));
+    return out + 4;
+}
+
+static unsigned char *put_64(unsigned char *out, uint64_t value)
+{
+    return put_32(put_32(out, (uint32_t)value), (uint32_t)(value >> 32));
+}
+
+/* Every evaluation of every fit passes here, so where the machine's bytes are those of the file they are just copied. */
+static const bool is_little_endian = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
+
+static unsigned char *put_doubles(unsigned char *out, const double *values, size_t n)
+{
+    if (is_little_endian && n) {
+        memcpy(out, values, n * sizeof *values);
+        return out + n * sizeof *values;
+    }
+    for (size_t i = 0; i < n; i++) {
+        uint64_t bits;
+        memcpy(&bits, &values[i], sizeof bits);
+        out = put_64(out, bits);
+    }
+    return out;
+}
+
+static uint32_t get_32(const unsigned char **in)
+{
+    const unsigned char *p = *in;
+    *in += 4;
+    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+
+static uint64_t get_64(const unsigned char **in)
+{
+    uint64_t low = get_32(in);
+    return low | (uint64_t)get_32(in) << 32;
+}
+
+static void get_doubles(const unsigned char **in, double *values, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint64_t bits = get_64(in);
+        memcpy(&values[i], &bits, sizeof bits);
+    }
+}
+
+/* The arrays that a good answer to this request fills. */
+struct parts {
+    uint32_t kind;
+    struct { double *values; size_t n; } part[5];
+    size_t n_number;
+};
+
+static struct parts parts_of(const struct evaluation *evaluation)
+{
+    const struct evaluation_adjoint *adjoint = evaluation->adjoint;
+    size_t n_row = evaluation->task->n_row, n_sens = evaluation->n_sens;
+    bool has_matrix = n_sens && !adjoint;
+    struct parts parts = {.kind = (evaluation->noise ? HAS_NOISE : 0) | (adjoint ? IS_ADJOINT : 0) |
+                                  (has_matrix && evaluation->d_prediction ? HAS_D_PREDICTION : 0) |
+                                  (has_matrix && evaluation->d_noise ? HAS_D_NOISE : 0)};
+    parts.part[0].values = evaluation->prediction;
+    parts.part[0].n = n_row;
+    parts.part[1].values = evaluation->noise;
+    parts.part[1].n = parts.kind & HAS_NOISE ? n_row : 0;
+    parts.part[2].values = evaluation->d_prediction;
+    parts.part[2].n = parts.kind & HAS_D_PREDICTION ? n_row * n_sens : 0;
+    parts.part[3].values = evaluation->d_noise;
+    parts.part[3].n = parts.kind & HAS_D_NOISE ? n_row * n_sens : 0;
+    parts.part[4].values = adjoint ? adjoint->gradient : NULL;
+    parts.part[4].n = adjoint ? n_sens : 0;
+    for (int i = 0; i < 5; i++)
+        parts.n_number += parts.part[i].n;
+    return parts;
+}
+
+static size_t request_size(const struct evaluation *evaluation, size_t n_model)
+{
+    return REQUEST_HEAD + 8 * n_model + 4 * evaluation->n_sens;
+}
+
+static unsigned char *put_request(unsigned char *out, const struct evaluation *evaluation, size_t n_model, uint32_t kind)
+{
+    out = put_32(out, kind);
+    out = put_32(out, (uint32_t)n_model);
+    out = put_32(out, (uint32_t)evaluation->n_sens);
+    out = put_32(out, (uint32_t)evaluation->task->n_row);
+    out = put_64(out, (uint64_t)evaluation->max_steps);
+    out = put_doubles(out, &evaluation->tighter, 1);
+    out = put_doubles(out, evaluation->p, n_model);
+    for (size_t i = 0; i < evaluation->n_sens; i++)
+        out = put_32(out, evaluation->sens[i]);
+    return out;
+}
+
+bool replays_init(struct replays *replays, const char *journal, const struct run_identity *identity)
+{
+    *replays = (struct replays){.folder = answers_folder_new(journal, identity)};
+    if (replays->folder && monitor_init(&replays->lock))
+        return true;
+    answers_folder_free(replays->folder);
+    replays->folder = NULL;
+    return false;
+}
+
+void replays_look(struct replays *replays, const char *journal, const struct run_identity *identity)
+{
+    struct answers_folder *now = replays->folder ? answers_folder_new(journal, identity) : NULL;
+    if (!now)
+        return;
+    answers_folder_free(replays->folder);
+    replays->folder = now;
+}
+
+void replays_fini(struct replays *replays)
+{
+    if (!replays->folder)
+        return;
+    answers_folder_free(replays->folder);
+    monitor_fini(&replays->lock);
+    replays->folder = NULL;
+}
+
+bool replays_tell(struct replays *replays, struct error *trouble)
+{
+    if (!replays->folder || replays->is_told || counter_get(&replays->has_trouble) == 0)
+        return false;
+    monitor_enter(&replays->lock);
+    *trouble = replays->trouble;
+    monitor_leave(&replays->lock);
+    replays->is_told = true;
+    return true;
+}
+
+static void flush(struct replay *replay, int64_t elapsed_ns)
+{
+    struct error error;
+    struct replays *replays = replay->replays;
+    replay->written_ns = elapsed_ns;
+    if (answers_flush(&replay->answers, &error) == STATUS_OK)
+        return;
+    monitor_enter(&replays->lock);
+    if (counter_get(&replays->has_trouble) == 0)
+        replays->trouble = error;
+    counter_set(&replays->has_trouble, 1);
+    monitor_leave(&replays->lock);
+}
+
+void replay_begin(struct replay *replay, struct replays *replays, uint64_t fit, size_t n_model, size_t n_row)
+{
+    const struct answers_folder *folder = replays ? replays->folder : NULL;
+    size_t most = REQUEST_HEAD + 20 * n_model + ANSWER_HEAD + N_REASON + 16 * n_row * (1 + n_model);
+    if (folder && !answers_folder_n(folder) && counter_get(&replays->has_trouble))
+        folder = NULL;
+    replay->replays = replays;
+    replay->written_ns = 0;
+    replay->n_model = n_model;
+    replay->payload = 0;
+    answers_begin(&replay->answers, folder, fit, most);
+}
+
+void replay_fini(struct replay *replay)
+{
+    answers_fini(&replay->answers);
+    free(replay->request);
+    replay->request = NULL;
+}
+
+/* Whether the stored request is this one. */
+static bool is_same_request(struct replay *replay, const struct evaluation *evaluation, uint32_t kind,
+                            const unsigned char *stored, size_t n)
+{
+    size_t size = request_size(evaluation, replay->n_model);
+    if (size > replay->capacity) {
+        unsigned char *more = realloc(replay->request, size);
+        if (!more)
+            return false;
+        replay->request = more;
+        replay->capacity = size;
+    }
+    put_request(replay->request, evaluation, replay->n_model, kind);
+    return n >= size && memcmp(replay->request, stored, size) == 0;
+}
+
+bool replay_answer(struct replay *replay, struct evaluation *evaluation, int64_t *elapsed_ns)
+{
+    size_t n;
+    const unsigned char *in = evaluation->workspace ? NULL : answers_next(&replay->answers, &n);
+    if (!in)
+        return false;
+    struct parts parts = parts_of(evaluation);
+    const unsigned char *end = in + n;
+    size_t size = request_size(evaluation, replay->n_model);
+    bool good = is_same_request(replay, evaluation, parts.kind, in, n) && n >= size + ANSWER_HEAD;
+    uint32_t outcome = 0, n_reason = 0;
+    if (good) {
+        in += size;
+        outcome = get_32(&in);
+        n_reason = get_32(&in);
+        size_t arrays = outcome == EVALUATION_OK ? 8 * parts.n_number : 0;
+        good = outcome < EVALUATION_NO_MEMORY && n_reason < N_REASON &&
+               (size_t)(end - in) == ANSWER_HEAD - 8 + n_reason + arrays;
+    }
+    if (!good) {
+        answers_refuse(&replay->answers);
+        return false;
+    }
+    evaluation->outcome = (enum evaluation_outcome)outcome;
+    get_doubles(&in, &evaluation->t_reached, 1);
+    evaluation->n_step = (int64_t)get_64(&in);
+    evaluation->n_rhs = (int64_t)get_64(&in);
+    evaluation->n_jacobian = (int64_t)get_64(&in);
+    evaluation->n_factor = (int64_t)get_64(&in);
+    *elapsed_ns = replay->written_ns = (int64_t)get_64(&in);
+    memcpy(evaluation->reason, in, n_reason);
+    evaluation->reason[n_reason] = '\0';
+    in += n_reason;
+    for (int i = 0; outcome == EVALUATION_OK && i < 5; i++)
+        get_doubles(&in, parts.part[i].values, parts.part[i].n);
+    counter_add(&replay->replays->n_replayed, 1);
+    return true;
+}
+
+/* Whether the answers in memory have to go, and whether they may go to the file. */
+static void make_room(struct replay *replay, int64_t elapsed_ns)
+{
+    int64_t since_ns = elapsed_ns - replay->written_ns;
+    size_t pending = answers_pending(&replay->answers), few = N_ANSWER_IN_MEMORY * replay->payload;
+    if (since_ns < REPLAY_WORTH_NS && pending < (few > MEMORY ? few : MEMORY))
+        return;
+    if (since_ns < NS_PER_BYTE * (int64_t)pending)
+        answers_drop(&replay->answers); /* computing them anew is nearly as quick as keeping them */
+    else
+        flush(replay, elapsed_ns);
+}
+
+void replay_keep(struct replay *replay, const struct evaluation *evaluation, int64_t elapsed_ns)
+{
+    if (!replay->answers.folder || evaluation->outcome == EVALUATION_NO_MEMORY) /* that may be another time */
+        return;
+    struct parts parts = parts_of(evaluation);
+    size_t n_reason = strnlen(evaluation->reason, N_REASON - 1);
+    bool is_good = evaluation->outcome == EVALUATION_OK;
+    size_t size = request_size(evaluation, replay->n_model) + ANSWER_HEAD + n_reason + (is_good ? 8 * parts.n_number : 0);
+    unsigned char *out = answers_add(&replay->answers, size);
+    if (!out)
+        return;
+    out = put_request(out, evaluation, replay->n_model, parts.kind);
+    out = put_32(out, (uint32_t)evaluation->outcome);
+    out = put_32(out, (uint32_t)n_reason);
+    out = put_doubles(out, &evaluation->t_reached, 1);
+    out = put_64(out, (uint64_t)evaluation->n_step);
+    out = put_64(out, (uint64_t)evaluation->n_rhs);
+    out = put_64(out, (uint64_t)evaluation->n_jacobian);
+    out = put_64(out, (uint64_t)evaluation->n_factor);
+    out = put_64(out, (uint64_t)elapsed_ns);
+    memcpy(out, evaluation->reason, n_reason);
+    out += n_reason;
+    for (int i = 0; is_good && i < 5; i++)
+        out = put_doubles(out, parts.part[i].values, parts.part[i].n);
+    if (size > replay->payload)
+        replay->payload = size;
+    make_room(replay, elapsed_ns);
+}
+
+void replay_leave(struct replay *replay, int64_t elapsed_ns)
+{
+    if (replay->replays && elapsed_ns >= REPLAY_WORTH_NS)
+        flush(replay, elapsed_ns);
+}
+
+void replay_end(struct replay *replay) { answers_drop(&replay->answers); }

@@ -1,0 +1,365 @@
+/* The policy: fresh items from ranges that are stolen from without locks, long jobs from one queue under a lock that is taken
+ * once per turn. How workers are shared between the two is decided in long_is_due() and somebody_waits().
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "run/compute/schedule_policy.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_SUSPENDED = 1 << 20, MOST_WORKERS = 1 << 16 };
+/* A worker tells its samples to the others after so much work, so that short jobs need no lock. */
+static const int64_t SAMPLES_KEPT_NS = 500000;
+
+#define LOAD(field) atomic_load_explicit(&(field), memory_order_seq_cst)
+#define STORE(field, value) atomic_store_explicit(&(field), value, memory_order_seq_cst)
+
+bool policy_init(struct policy *policy, const struct schedule_options *options)
+{
+    memset(policy, 0, sizeof *policy);
+    size_t n_worker = options->n_worker ? options->n_worker : 1;
+    policy->max_suspended = options->max_suspended ? options->max_suspended : 1;
+    if (policy->max_suspended > MOST_SUSPENDED)
+        policy->max_suspended = MOST_SUSPENDED;
+    if (n_worker > MOST_WORKERS)
+        n_worker = MOST_WORKERS;
+    /* A fresh job starts only below max_suspended, or when none waits; while a worker decides, each other one may add one. */
+    policy->waiting_capacity = policy->max_suspended + 3 * n_worker;
+    policy->waiting = malloc(policy->waiting_capacity * sizeof(struct job *));
+    policy->worker = aligned_alloc(64, n_worker * sizeof *policy->worker);
+    if (!policy->waiting || !policy->worker || !monitor_init(&policy->monitor)) {
+        free(policy->waiting);
+        free(policy->worker);
+        return false;
+    }
+    memset(policy->worker, 0, n_worker * sizeof *policy->worker);
+    turn_length_init(&policy->length, options->turn_medians, options->first_turn_ns);
+    STORE(policy->turn_ns, turn_length_ns(&policy->length));
+    policy_set_n_worker(policy, n_worker);
+    return true;
+}
+
+void policy_set_n_worker(struct policy *policy, size_t n_worker)
+{
+    policy->n_worker = n_worker;
+    policy->long_share = n_worker > 1 ? n_worker / 2 : 1;
+    for (size_t i = 0; i < n_worker; i++)
+        policy->worker[i].victim = (i + 1) % n_worker;
+}
+
+void policy_fini(struct policy *policy)
+{
+    free(policy->waiting);
+    free(policy->worker);
+    monitor_fini(&policy->monitor);
+}
+
+/* Inside the monitor: whoever sleeps looks again. */
+static void announce(struct policy *policy)
+{
+    policy->event++;
+    monitor_notify(&policy->monitor);
+}
+
+bool policy_wants(struct policy *policy, uint64_t *event)
+{
+    monitor_enter(&policy->monitor);
+    bool wants = !LOAD(policy->offered) || LOAD(policy->stopped); /* with *event, or a stop in between would be missed */
+    *event = policy->event;
+    monitor_leave(&policy->monitor);
+    return wants;
+}
+
+void policy_offer(struct policy *policy, uint32_t first, uint32_t last)
+{
+    if (first >= last)
+        return;
+    monitor_enter(&policy->monitor);
+    assert(!LOAD(policy->offered));
+    policy->offered_first = first;
+    policy->offered_last = last;
+    STORE(policy->offered, true);
+    announce(policy);
+    monitor_leave(&policy->monitor);
+}
+
+void policy_no_more(struct policy *policy)
+{
+    monitor_enter(&policy->monitor);
+    policy->no_more = true;
+    announce(policy);
+    monitor_leave(&policy->monitor);
+}
+
+/* Keeps [first + 1, last) for `me`, and wakes others if there is something in it for them. */
+static void keep_rest(struct policy *policy, struct policy_worker *me, uint32_t first, uint32_t last, bool locked)
+{
+    if (first + 1 >= last)
+        return;
+    range_set(&me->range, first + 1, last);
+    if (LOAD(policy->n_asleep) == 0) /* after range_set: see there */
+        return;
+    if (!locked)
+        monitor_enter(&policy->monitor);
+    announce(policy);
+    if (!locked)
+        monitor_leave(&policy->monitor);
+}
+
+static bool steal(struct policy *policy, size_t worker, uint32_t *item, bool locked)
+{
+    struct policy_worker *me = &policy->worker[worker];
+    size_t victim = me->victim;
+    for (size_t i = 0; i < policy->n_worker; i++) {
+        uint32_t first, last;
+        if (victim != worker && range_steal(&policy->worker[victim].range, &first, &last)) {
+            me->victim = victim; /* where there was much there may be more */
+            *item = first;
+            keep_rest(policy, me, first, last, locked);
+            return true;
+        }
+        victim = victim + 1 < policy->n_worker ? victim + 1 : 0;
+    }
+    return false;
+}
+
+static bool take_offered(struct policy *policy, size_t worker, uint32_t *item)
+{
+    if (!LOAD(policy->offered))
+        return false;
+    STORE(policy->offered, false);
+    *item = policy->offered_first;
+    keep_rest(policy, &policy->worker[worker], policy->offered_first, policy->offered_last, true);
+    announce(policy); /* the next block is wanted */
+    return true;
+}
+
+static bool ranges_hold_items(const struct policy *policy)
+{
+    for (size_t i = 0; i < policy->n_worker; i++)
+        if (range_count(&policy->worker[i].range) > 0)
+            return true;
+    return false;
+}
+
+/* Whether a worker that becomes free should run a long job even if there are fresh items. */
+static bool long_is_due(const struct policy *policy)
+{
+    if (LOAD(policy->n_waiting) == 0)
+        return false;
+    if (LOAD(policy->n_long) >= policy->max_suspended)
+        return true;
+    if (policy->n_worker == 1)
+        return policy->fresh_owed_ns <= 0;
+    return LOAD(policy->n_long_running) < policy->long_share;
+}
+
+struct job *policy_take_waiting(struct policy *policy)
+{
+    size_t n_waiting = LOAD(policy->n_waiting);
+    if (n_waiting == 0)
+        return NULL;
+    struct job *job = policy->waiting[policy->waiting_first];
+    policy->waiting_first = (policy->waiting_first + 1) % policy->waiting_capacity;
+    STORE(policy->n_waiting, n_waiting - 1);
+    return job;
+}
+
+static enum policy_action resume(struct policy *policy, struct policy_choice *choice)
+{
+    choice->job = policy_take_waiting(policy);
+    STORE(policy->n_long_running, LOAD(policy->n_long_running) + 1);
+    return POLICY_RESUME;
+}
+
+/* A whole new block is cheaper to come by than scraps of an old one, but items must not be left lying in the range of a worker
+ * that runs long jobs. */
+static bool steals_first(const struct policy *policy)
+{
+    return LOAD(policy->n_long_running) > 0 || !LOAD(policy->offered);
+}
+
+/* Inside the monitor. */
+static bool take_fresh(struct policy *policy, size_t worker, uint32_t *item)
+{
+    return range_take(&policy->worker[worker].range, item) ||
+           (steals_first(policy) && steal(policy, worker, item, true)) || take_offered(policy, worker, item) ||
+           steal(policy, worker, item, true);
+}
+
+/* Inside the monitor. */
+static enum policy_action choose(struct policy *policy, size_t worker, struct policy_choice *choice)
+{
+    struct policy_worker *me = &policy->worker[worker];
+    do {
+        if (me->asleep)
+            STORE(policy->n_asleep, LOAD(policy->n_asleep) - 1);
+        me->asleep = false;
+        if (LOAD(policy->stopped) || policy->finished)
+            return POLICY_END;
+        if (long_is_due(policy))
+            return resume(policy, choice);
+        if (take_fresh(policy, worker, &choice->item))
+            return POLICY_START;
+        if (LOAD(policy->n_waiting) > 0)
+            return resume(policy, choice);
+        me->asleep = true;
+        STORE(policy->n_asleep, LOAD(policy->n_asleep) + 1);
+    } while (ranges_hold_items(policy)); /* a thief's that it was just carrying home */
+    /* Who sleeps has no job and no items, so when all do everything is done. */
+    if (policy->no_more && LOAD(policy->n_asleep) == policy->n_worker) {
+        policy->finished = true;
+        announce(policy);
+        return POLICY_END;
+    }
+    choice->event = policy->event;
+    return POLICY_WAIT;
+}
+
+enum policy_action policy_next(struct policy *policy, size_t worker, struct policy_choice *choice)
+{
+    struct policy_worker *me = &policy->worker[worker];
+    if (!me->asleep && !LOAD(policy->stopped) && !long_is_due(policy)) {
+        if (range_take(&me->range, &choice->item))
+            return POLICY_START;
+        if (steals_first(policy) && steal(policy, worker, &choice->item, false))
+            return POLICY_START;
+    }
+    monitor_enter(&policy->monitor);
+    enum policy_action action = choose(policy, worker, choice);
+    monitor_leave(&policy->monitor);
+    return action;
+}
+
+void policy_wait(struct policy *policy, uint64_t event)
+{
+    monitor_enter(&policy->monitor);
+    while (policy->event == event)
+        monitor_wait(&policy->monitor, -1);
+    monitor_leave(&policy->monitor);
+}
+
+void policy_enter(struct policy *policy, struct turn *turn, size_t worker, struct job *job, bool fresh, int64_t now_ns)
+{
+    if (fresh)
+        *job = (struct job){0};
+    turn->policy = policy;
+    turn->job = job;
+    turn->worker = worker;
+    turn->entered_ns = turn->start_ns = now_ns;
+    turn->used_before_ns = job->used_ns;
+    turn->ticket = job->cost_ticket;
+    turn->is_long = !fresh;
+    turn->first = fresh;
+    turn->over = false;
+}
+
+/* Whether the long job of a turn that has ended should make room. */
+static bool somebody_waits(const struct policy *policy)
+{
+    if (LOAD(policy->n_waiting) > 0)
+        return true;
+    if (LOAD(policy->n_long) >= policy->max_suspended)
+        return false;
+    if (policy->n_worker > 1 && LOAD(policy->n_long_running) <= policy->long_share)
+        return false; /* it would be resumed at once */
+    return LOAD(policy->offered) || ranges_hold_items(policy);
+}
+
+bool policy_turn_is_over(struct turn *turn, int64_t now_ns)
+{
+    struct policy *policy = turn->policy;
+    if (turn->over || atomic_load_explicit(&policy->stopped, memory_order_relaxed))
+        return true;
+    if (now_ns - turn->start_ns < atomic_load_explicit(&policy->turn_ns, memory_order_relaxed))
+        return false;
+    monitor_enter(&policy->monitor);
+    if (!turn->is_long) {
+        turn->is_long = true;
+        STORE(policy->n_long, LOAD(policy->n_long) + 1);
+        STORE(policy->n_long_running, LOAD(policy->n_long_running) + 1);
+        turn->ticket = turn_length_add(&policy->length, TURN_CENSORED);
+        STORE(policy->turn_ns, turn_length_ns(&policy->length));
+    }
+    turn->over = somebody_waits(policy);
+    if (!turn->over) {
+        turn->start_ns = now_ns;
+        turn->first = false;
+    }
+    monitor_leave(&policy->monitor);
+    return turn->over;
+}
+
+/* Inside the monitor. */
+static void tell_samples(struct policy *policy, struct policy_worker *me)
+{
+    for (int i = 0; i < me->n_sample; i++)
+        turn_length_add(&policy->length, me->sample[i]);
+    me->n_sample = 0;
+    me->sample_ns = 0;
+    STORE(policy->turn_ns, turn_length_ns(&policy->length));
+}
+
+static void leave_short(struct policy *policy, struct policy_worker *me, int64_t cost_ns)
+{
+    me->sample[me->n_sample++] = cost_ns;
+    me->sample_ns += cost_ns;
+    if (me->n_sample < POLICY_N_SAMPLE && me->sample_ns < SAMPLES_KEPT_NS)
+        return;
+    monitor_enter(&policy->monitor);
+    tell_samples(policy, me);
+    monitor_leave(&policy->monitor);
+}
+
+/* Inside the monitor. */
+static void queue(struct policy *policy, struct turn *turn, int64_t used_ns)
+{
+    size_t n_waiting = LOAD(policy->n_waiting);
+    assert(n_waiting < policy->waiting_capacity);
+    turn->job->used_ns = used_ns;
+    turn->job->cost_ticket = turn->ticket;
+    policy->waiting[(policy->waiting_first + n_waiting) % policy->waiting_capacity] = turn->job;
+    STORE(policy->n_waiting, n_waiting + 1);
+    if (LOAD(policy->n_asleep) > 0)
+        announce(policy);
+}
+
+void policy_leave(struct turn *turn, enum job_state state, int64_t now_ns)
+{
+    struct policy *policy = turn->policy;
+    struct policy_worker *me = &policy->worker[turn->worker];
+    int64_t used_ns = turn->used_before_ns + (now_ns - turn->entered_ns), last_turn_ns = now_ns - turn->start_ns;
+    if (policy->n_worker == 1) {
+        if (!turn->first)
+            policy->fresh_owed_ns = last_turn_ns;
+        else if (policy->fresh_owed_ns > last_turn_ns)
+            policy->fresh_owed_ns -= last_turn_ns;
+        else
+            policy->fresh_owed_ns = 0;
+    }
+    if (state == JOB_DONE && !turn->is_long) {
+        leave_short(policy, me, used_ns);
+        return;
+    }
+    monitor_enter(&policy->monitor);
+    if (turn->is_long)
+        STORE(policy->n_long_running, LOAD(policy->n_long_running) - 1);
+    if (state == JOB_YIELDS) {
+        if (!turn->is_long) /* of its own accord, or because everything stops */
+            STORE(policy->n_long, LOAD(policy->n_long) + 1);
+        queue(policy, turn, used_ns);
+    } else {
+        STORE(policy->n_long, LOAD(policy->n_long) - 1);
+        turn_length_resolve(&policy->length, turn->ticket, used_ns);
+        tell_samples(policy, me);
+    }
+    monitor_leave(&policy->monitor);
+}
+
+void policy_stop(struct policy *policy)
+{
+    monitor_enter(&policy->monitor);
+    STORE(policy->stopped, true);
+    announce(policy);
+    monitor_leave(&policy->monitor);
+}

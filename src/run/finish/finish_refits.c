@@ -1,0 +1,273 @@
+/* From records of tasks to limits and intervals, dataset by dataset, in memory for one of them.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "run/finish/finish_refits.h"
+
+#include "fit/interval.h"
+#include "fit/map.h"
+#include "io/result_kept.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Starts within this of the best objective, relatively, have reached the same optimum. */
+static const double SAME = 1e-6;
+static const double CONFIDENCE = 0.95;
+
+enum { BYTES = 1 << 20 };
+
+struct finish_refits {
+    struct finish_source source;
+    const struct run_identity *identity;
+    size_t n_parameter;
+    enum parameter_scale *scale;
+    struct kept_writers kept;
+    struct kept_sources before;
+    double *objective;          /* n_start: of the successful starts, else NaN */
+    size_t n_objective;
+    double *estimate, *error;   /* n_bootstrap x n_parameter: parameter by parameter, optimiser's scale */
+    double *natural, *scratch;  /* n_bootstrap */
+    double point[2 * FIT_MAX_POINT];
+};
+
+unsigned finish_refits_parts(const struct refit_plan *plan, uint32_t n_start)
+{
+    return (n_start > 1 ? FIT_PART_STARTS : 0) | (plan->n_profile ? FIT_PART_PROFILE : 0) |
+           (plan->n_bootstrap ? FIT_PART_BOOTSTRAP : 0);
+}
+
+/* Those that are wanted and those that were there. */
+static enum status open_tables(struct finish_refits *refits, struct result_writer *writer, struct error *error)
+{
+    const struct refit_plan *plan = refits->source.plan;
+    const bool wanted[N_KEPT_TABLE] = {[KEPT_STARTS] = plan->keep_starts, [KEPT_PROFILES] = plan->keep_profile,
+                                       [KEPT_BOOTSTRAP] = plan->keep_bootstrap};
+    enum status status = STATUS_OK;
+    if (refits->source.before)
+        status = kept_sources_open(&refits->before, refits->source.before, BYTES, error);
+    for (int i = 0; i < N_KEPT_TABLE && !status; i++)
+        if (wanted[i] || refits->before.of[i])
+            status = kept_writers_add(&refits->kept, (enum kept_table)i, writer, refits->n_parameter, error);
+    return status;
+}
+
+enum status finish_refits_new(struct finish_refits **refits, const struct finish_source *source,
+                              struct result_writer *writer, struct error *error)
+{
+    struct finish_refits *made = calloc(1, sizeof *made);
+    *refits = made;
+    if (!made)
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for the refits");
+    made->source = *source;
+    made->identity = &source->info->identity;
+    made->n_parameter = source->info->n_parameter;
+    made->scale = campaign_scales(source->info->parameter_scale, made->n_parameter);
+    size_t n = source->plan->n_bootstrap, n_cell = (n + 1) * (made->n_parameter + 1);
+    made->objective = calloc((size_t)made->identity->n_start + 1, sizeof *made->objective);
+    made->estimate = calloc(2 * n_cell + 2 * (n + 1), sizeof *made->estimate);
+    if (!made->scale || !made->objective || !made->estimate)
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu replicates", n);
+    made->error = made->estimate + n_cell;
+    made->natural = made->error + n_cell;
+    made->scratch = made->natural + n + 1;
+    return open_tables(made, writer, error);
+}
+
+void finish_refits_free(struct finish_refits *refits)
+{
+    if (!refits)
+        return;
+    kept_writers_close(&refits->kept);
+    kept_sources_close(&refits->before);
+    free(refits->scale);
+    free(refits->objective);
+    free(refits->estimate);
+    free(refits);
+}
+
+enum status finish_refits_end(struct finish_refits *refits, struct error *error)
+{
+    enum status status = kept_pass(&refits->before, UINT64_MAX, NULL, error);
+    return status ? status : kept_writers_finish(&refits->kept, error);
+}
+
+enum status finish_refits_pass(struct finish_refits *refits, uint64_t dataset, bool keep, struct error *error)
+{
+    return kept_pass(&refits->before, dataset, keep ? &refits->kept : NULL, error);
+}
+
+static enum status see_start(void *context, const struct fit_record *record, struct error *error)
+{
+    struct finish_refits *refits = context;
+    bool success = outcome_is_success((enum outcome)record->outcome);
+    int64_t dataset = (int64_t)record->dataset;
+    refits->objective[refits->n_objective++] = success ? record->objective : NAN;
+    if (!refits->kept.of[KEPT_STARTS])
+        return STATUS_OK;
+    return result_table_add(refits->kept.of[KEPT_STARTS],
+                            (const void *const[]){&dataset, &record->start, &record->objective, &record->outcome,
+                                                  record->parameter}, error);
+}
+
+/* How many starts came to the best one's objective, and where the others ended. */
+static void compare_starts(const struct finish_refits *refits, struct fit_record *best)
+{
+    double near = SAME * fmax(1e-300, fabs(best->objective));
+    best->n_same_optimum = 0;
+    best->other_least = best->other_most = NAN;
+    for (size_t i = 0; i < refits->n_objective && outcome_is_success((enum outcome)best->outcome); i++) {
+        double f = refits->objective[i];
+        if (f <= best->objective + near) {
+            best->n_same_optimum++;
+        } else if (!isnan(f)) {
+            best->other_least = fmin(f, best->other_least);
+            best->other_most = fmax(f, best->other_most);
+        }
+    }
+}
+
+/* A refit's record; it must be there. */
+static enum status get_refit(struct finish_refits *refits, uint64_t dataset, uint32_t i, struct fit_record *record,
+                             struct starts_tally *work, struct error *error)
+{
+    const struct run_identity *identity = refits->identity;
+    error->status = STATUS_OK;
+    if (!journal_get(refits->source.journal, dataset * identity_n_task(identity) + identity->n_start + i, record, error))
+        return error->status ? error->status
+                             : error_set(error, STATUS_SYSTEM, "refits have been removed from the journal meanwhile");
+    work->seconds += record->seconds;
+    work->n_evaluation += record->n_evaluation;
+    work->n_step += record->n_step;
+    return STATUS_OK;
+}
+
+static enum status add_points(struct finish_refits *refits, uint32_t parameter, const struct fit_record *record,
+                              struct error *error)
+{
+    enum status status = STATUS_OK;
+    struct result_table *table = refits->kept.of[KEPT_PROFILES];
+    int64_t dataset = (int64_t)record->dataset;
+    for (size_t k = 0; k < record->n_point && table && !status; k++)
+        status = result_table_add(table, (const void *const[]){&dataset, &parameter, &record->point[2 * k],
+                                                               &record->point[2 * k + 1]}, error);
+    return status;
+}
+
+static enum status profile_row(struct finish_refits *refits, uint64_t dataset, struct fit_record *best,
+                               struct fit_record *other, struct starts_tally *work, struct error *error)
+{
+    const struct refit_plan *plan = refits->source.plan;
+    bool fitted = outcome_is_success((enum outcome)best->outcome);
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < refits->n_parameter; i++) {
+        best->profile_lower[i] = best->profile_upper[i] = NAN;
+        best->profile_lower_status[i] = best->profile_upper_status[i] = LIMIT_none;
+    }
+    for (uint32_t i = 0; i < 2 * plan->n_profile && !status; i++) {
+        struct refit refit = refit_plan_get(plan, i);
+        double *limit = refit.side < 0 ? best->profile_lower : best->profile_upper;
+        uint8_t *word = refit.side < 0 ? best->profile_lower_status : best->profile_upper_status;
+        word[refit.parameter] = LIMIT_no_fit;
+        if (!fitted)
+            continue;
+        status = get_refit(refits, dataset, i, other, work, error);
+        if (status)
+            break;
+        limit[refit.parameter] = other->parameter[refit.parameter];
+        word[refit.parameter] = other->limit == LIMIT_none ? LIMIT_failed : other->limit;
+        status = add_points(refits, refit.parameter, other, error);
+    }
+    return status;
+}
+
+/* Standard error on the optimiser's scale. */
+static double scaled_error(enum parameter_scale scale, double error, double natural)
+{
+    return scale == SCALE_LIN ? error : scale == SCALE_LOG ? error / natural : error / (natural * 2.302585092994045684);
+}
+
+/* The successful replicates into the tables of numbers. */
+static enum status gather_replicates(struct finish_refits *refits, uint64_t dataset, struct fit_record *best,
+                                     struct fit_record *other, struct starts_tally *work, struct error *error)
+{
+    const struct refit_plan *plan = refits->source.plan;
+    int64_t row = (int64_t)dataset;
+    best->n_bootstrap = 0;
+    for (uint32_t b = 0; b < plan->n_bootstrap; b++) {
+        enum status status = get_refit(refits, dataset, 2 * plan->n_profile + b, other, work, error);
+        if (!status && refits->kept.of[KEPT_BOOTSTRAP])
+            status = result_table_add(refits->kept.of[KEPT_BOOTSTRAP],
+                                      (const void *const[]){&row, &b, &other->outcome, other->parameter}, error);
+        if (status)
+            return status;
+        if (!outcome_is_success((enum outcome)other->outcome))
+            continue;
+        for (size_t i = 0; i < refits->n_parameter; i++) {
+            size_t cell = i * plan->n_bootstrap + (size_t)best->n_bootstrap;
+            refits->estimate[cell] = fit_scale_from_natural(refits->scale[i], other->parameter[i]);
+            refits->error[cell] = scaled_error(refits->scale[i], other->standard_error[i], other->parameter[i]);
+        }
+        best->n_bootstrap++;
+    }
+    return STATUS_OK;
+}
+
+/* The intervals of one parameter. */
+static void make_intervals(struct finish_refits *refits, struct fit_record *best, size_t i)
+{
+    enum parameter_scale scale = refits->scale[i];
+    size_t n = (size_t)best->n_bootstrap;
+    double *estimate = refits->estimate + i * refits->source.plan->n_bootstrap;
+    const double *error = refits->error + i * refits->source.plan->n_bootstrap;
+    for (size_t b = 0; b < n; b++)
+        refits->natural[b] = fit_scale_to_natural(scale, estimate[b]);
+    best->bootstrap_error[i] = fit_interval_deviation(refits->natural, n);
+    struct fit_interval studentised = fit_interval_studentised(
+        fit_scale_from_natural(scale, best->parameter[i]),
+        scaled_error(scale, best->standard_error[i], best->parameter[i]), estimate, error, n, CONFIDENCE, refits->scratch);
+    struct fit_interval percentile = fit_interval_percentile(estimate, n, CONFIDENCE);
+    best->bootstrap_lower[i] = fit_scale_to_natural(scale, studentised.lower);
+    best->bootstrap_upper[i] = fit_scale_to_natural(scale, studentised.upper);
+    best->percentile_lower[i] = fit_scale_to_natural(scale, percentile.lower);
+    best->percentile_upper[i] = fit_scale_to_natural(scale, percentile.upper);
+}
+
+static enum status bootstrap_row(struct finish_refits *refits, uint64_t dataset, struct fit_record *best,
+                                 struct fit_record *other, struct starts_tally *work, struct error *error)
+{
+    enum status status = STATUS_OK;
+    best->n_bootstrap = 0;
+    if (outcome_is_success((enum outcome)best->outcome))
+        status = gather_replicates(refits, dataset, best, other, work, error);
+    for (size_t i = 0; i < refits->n_parameter && !status; i++) {
+        best->bootstrap_error[i] = best->bootstrap_lower[i] = best->bootstrap_upper[i] = NAN;
+        best->percentile_lower[i] = best->percentile_upper[i] = NAN;
+        if (best->n_bootstrap > 0 && best->lack[i] != LACK_fixed)
+            make_intervals(refits, best, i);
+    }
+    return status;
+}
+
+enum status finish_refits_row(struct finish_refits *refits, uint64_t dataset, struct fit_record *best,
+                              struct fit_record *other, struct starts_tally *tally, struct starts_tally *work,
+                              struct error *error)
+{
+    const struct refit_plan *plan = refits->source.plan;
+    refits->n_objective = 0;
+    best->point = other->point = NULL; /* starts have none */
+    enum status status = best_of_starts(refits->source.journal, refits->identity, dataset, best, other, tally, see_start,
+                                        refits, error);
+    *work = *tally;
+    if (!tally->any) {
+        best->dataset = dataset;
+        best->start = 0;
+        fit_record_clear(best, refits->n_parameter);
+    }
+    compare_starts(refits, best);
+    other->point = refits->point;
+    if (!status && plan->n_profile)
+        status = profile_row(refits, dataset, best, other, work, error);
+    if (!status && plan->n_bootstrap)
+        status = bootstrap_row(refits, dataset, best, other, work, error);
+    return status;
+}

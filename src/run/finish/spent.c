@@ -1,0 +1,47 @@
+/* Telling journals that are left over from those that are in use.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "run/finish/spent.h"
+
+#include "run/finish/skeleton.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+static int64_t written_ns(const struct stat *file)
+{
+    return (int64_t)file->st_mtim.tv_sec * INT64_C(1000000000) + (int64_t)file->st_mtim.tv_nsec;
+}
+
+int64_t spent_last_write_ns(const char *journal_path)
+{
+    int64_t last = 0;
+    struct stat found;
+    DIR *list = opendir(journal_path);
+    const struct dirent *entry;
+    while (list && (entry = readdir(list)))
+        if (!fstatat(dirfd(list), entry->d_name, &found, AT_SYMLINK_NOFOLLOW) && S_ISREG(found.st_mode) &&
+            written_ns(&found) > last)
+            last = written_ns(&found);
+    if (list)
+        closedir(list);
+    return last;
+}
+
+bool spent_is(const char *result_path, const char *journal_path)
+{
+    struct stat result, journal;
+    return !stat(result_path, &result) && !stat(journal_path, &journal) && S_ISDIR(journal.st_mode) &&
+           spent_last_write_ns(journal_path) <= written_ns(&result);
+}
+
+void spent_drop(const char *result_path, const char *journal_path, const struct run_identity *identity)
+{
+    struct journal_reader *journal = NULL;
+    struct error ignored;
+    if (spent_is(result_path, journal_path) && !journal_read(&journal, journal_path, identity, &ignored)) {
+        skeleton_remove(journal_path);
+        journal_remove(journal_path, &ignored);
+    }
+    journal_reader_free(journal);
+}

@@ -1,0 +1,153 @@
+/* Summaries of runs, from records as they are written or from a result file that is there.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "run/finish/summary.h"
+
+#include "io/problem.h"
+#include "io/result.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { ROWS_AT_ONCE = 4096 };
+
+void run_summary_fini(struct run_summary *summary)
+{
+    free(summary->result_path);
+    summary->result_path = NULL;
+}
+
+uint64_t run_summary_n_failed(const struct run_summary *summary)
+{
+    uint64_t n = 0;
+    for (int i = 0; i < N_OUTCOME; i++)
+        if (!outcome_is_success((enum outcome)i))
+            n += summary->by_outcome[i];
+    return n;
+}
+
+enum status run_summary_status(const struct run_summary *summary, const struct run_options *options)
+{
+    double accepted = options->accept_failed;
+    if (options->accept_failed_percent)
+        accepted *= 0.01 * (double)summary->n_fit;
+    return (double)run_summary_n_failed(summary) <= accepted ? STATUS_OK : STATUS_FITS_FAILED;
+}
+
+/* The beginning of an id, without what a terminal would take for orders. */
+static void copy_id(char out[RUN_ID_LENGTH], const char *id)
+{
+    snprintf(out, RUN_ID_LENGTH, "%s", id);
+    for (; *out; out++)
+        if ((unsigned char)*out < 0x20 || *out == 0x7f)
+            *out = '?';
+}
+
+void summary_add(struct run_summary *summary, const char *id, const struct fit_record *record)
+{
+    unsigned outcome = record->outcome < N_OUTCOME ? record->outcome : OUTCOME_not_run;
+    uint64_t before = summary->by_outcome[outcome]++;
+    summary->n_fit++;
+    if (!outcome_is_success((enum outcome)outcome)) {
+        if (before < RUN_N_EXAMPLE)
+            copy_id(summary->example[outcome][before], id);
+        if (before == 0)
+            memcpy(summary->reason[outcome], record->reason, sizeof record->reason);
+    }
+    for (int bit = 0; bit < 32; bit++)
+        summary->by_note[bit] += record->notes >> bit & 1;
+    summary->fit_seconds += record->seconds;
+    summary->n_evaluation += (uint64_t)record->n_evaluation;
+    summary->n_step += (uint64_t)record->n_step;
+}
+
+void summary_add_retried(struct run_summary *summary, const struct fit_record *record)
+{
+    summary->n_retried++;
+    summary->n_retried_success += outcome_is_success((enum outcome)record->outcome);
+}
+
+void summary_add_refits(struct run_summary *summary, const struct fit_record *record, size_t n_parameter,
+                        uint64_t n_replicate)
+{
+    for (size_t i = 0; i < n_parameter && record->profile_lower_status; i++) {
+        summary->by_limit[record->profile_lower_status[i] % N_LIMIT]++;
+        summary->by_limit[record->profile_upper_status[i] % N_LIMIT]++;
+    }
+    if (n_replicate && outcome_is_success((enum outcome)record->outcome)) {
+        summary->n_replicate += n_replicate;
+        summary->n_replicate_failed += n_replicate - (uint64_t)(record->n_bootstrap > 0 ? record->n_bootstrap : 0);
+    }
+}
+
+static enum status count_rows(struct result *result, const struct run_options *options, struct run_summary *summary,
+                              struct error *error)
+{
+    struct result_block block = {0};
+    enum status status = STATUS_OK;
+    for (uint64_t first = 0; !status && first < result_info(result)->n_fit; first += block.n) {
+        status = result_read(result, &block, first, ROWS_AT_ONCE, error);
+        for (size_t i = 0; !status && i < block.n; i++) {
+            summary_add(summary, block.id[i], &block.record[i]);
+            summary_add_refits(summary, &block.record[i], result_info(result)->n_parameter,
+                               (uint64_t)options->n_bootstrap);
+        }
+        if (!status && block.n == 0)
+            break;
+    }
+    result_block_fini(&block);
+    return status;
+}
+
+/* What no option makes us replace: a directory, the problem itself, other data. */
+static enum status check_replaceable(const char *result_path, const struct run_options *options, struct error *error)
+{
+    struct stat result, problem;
+    struct problem *other = NULL;
+    struct error ignored;
+    if (options->in_place || stat(result_path, &result))
+        return STATUS_OK;
+    if (S_ISDIR(result.st_mode))
+        return error_set(error, STATUS_SYSTEM, "%s: is a directory: choose the name of a file with -o", result_path);
+    if (!stat(options->problem, &problem) && result.st_dev == problem.st_dev && result.st_ino == problem.st_ino)
+        return error_set(error, STATUS_USAGE, "%s: is the problem file itself. It is kept: choose another output with -o, or "
+                         "put the result into it with --in-place", result_path);
+    if (options->overwrite && !problem_open(&other, result_path, &ignored)) {
+        problem_close(other);
+        return error_set(error, STATUS_SYSTEM, "%s: is a problem file, which even --overwrite does not replace: choose another "
+                         "output with -o", result_path);
+    }
+    return STATUS_OK;
+}
+
+enum status summary_look(const char *result_path, const struct run_options *options,
+                         const struct run_identity *identity, struct run_summary *summary, struct error *error)
+{
+    struct result *result = NULL;
+    enum status status = check_replaceable(result_path, options, error);
+    if (status || access(result_path, F_OK) || options->overwrite)
+        return status;
+    if (options->retry_failed && !strstr(identity->selection, "retry=0:"))
+        return STATUS_OK;
+    if (options->in_place && !result_is_there(result_path))
+        return STATUS_OK; /* a problem file that holds no result yet */
+    if (result_open(&result, result_path, error))
+        return error_set(error, STATUS_SYSTEM, "%s: exists and is not a result that could be read. It is kept: choose another "
+                         "output with -o, or replace it with --overwrite", result_path);
+    if (!options->retry_failed && !identity_equal(&result_info(result)->identity, identity)) {
+        char difference[900];
+        identity_difference(&result_info(result)->identity, identity, difference, sizeof difference);
+        status = error_set(error, STATUS_SYSTEM, "%s: holds the result of another run (%s). It is kept: choose another output "
+                           "with -o, or replace it with --overwrite", result_path, difference);
+    }
+    if (!status)
+        status = count_rows(result, options, summary, error);
+    if (!status) {
+        summary->already_complete = true;
+        summary->result_path = strdup(result_path);
+    }
+    result_close(result);
+    return status;
+}

@@ -1,0 +1,129 @@
+/* Medians over the pilots.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "run/plan/pilot.h"
+
+#include "fit/map.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct pilots {
+    size_t n_parameter, n; /* n: converged ones */
+    const enum parameter_scale *scale;
+    double *median;        /* n_parameter, natural scale */
+    double *value;         /* PILOT_MAX x n_parameter, optimiser's scale */
+    double most;           /* objective per measurement */
+};
+
+uint64_t pilot_count(uint64_t n_dataset) { return n_dataset / 2 < PILOT_MAX ? n_dataset / 2 : PILOT_MAX; }
+
+uint64_t pilot_dataset(uint64_t n_dataset, uint64_t i)
+{
+    return (uint64_t)((unsigned __int128)(2 * i + 1) * n_dataset / (2 * pilot_count(n_dataset)));
+}
+
+bool pilot_is(uint64_t n_dataset, uint64_t dataset)
+{
+    uint64_t n = pilot_count(n_dataset);
+    if (n == 0)
+        return false;
+    uint64_t i = (uint64_t)((unsigned __int128)dataset * n / n_dataset);
+    return pilot_dataset(n_dataset, i) == dataset;
+}
+
+struct pilots *pilots_new(size_t n_parameter, const enum parameter_scale *scale)
+{
+    struct pilots *pilots = calloc(1, sizeof *pilots);
+    if (!pilots)
+        return NULL;
+    *pilots = (struct pilots){.n_parameter = n_parameter, .scale = scale,
+                              .median = calloc(n_parameter + 1, sizeof *pilots->median),
+                              .value = calloc(n_parameter + 1, PILOT_MAX * sizeof *pilots->value)};
+    if (pilots->median && pilots->value)
+        return pilots;
+    pilots_free(pilots);
+    return NULL;
+}
+
+void pilots_free(struct pilots *pilots)
+{
+    if (!pilots)
+        return;
+    free(pilots->median);
+    free(pilots->value);
+    free(pilots);
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *numbers, size_t n)
+{
+    qsort(numbers, n, sizeof *numbers, compare);
+    return n % 2 ? numbers[n / 2] : 0.5 * (numbers[n / 2 - 1] + numbers[n / 2]);
+}
+
+/* Measurements that the fit had: its degrees of freedom and the parameters that took some. */
+static double count_rows(const struct fit_record *record, size_t n_parameter)
+{
+    double n = (double)record->n_freedom;
+    for (size_t i = 0; i < n_parameter; i++)
+        n += record->lack[i] == LACK_none || record->lack[i] == LACK_flat || record->lack[i] == LACK_freedom;
+    return n;
+}
+
+enum status pilots_gather(struct pilots *pilots, struct journal_reader *journal, const struct run_identity *identity,
+                          struct error *error)
+{
+    size_t n = pilots->n_parameter;
+    double misfit[PILOT_MAX];
+    struct fit_record record = {.dataset = 0};
+    void *arrays = calloc(1, fit_record_array_bytes(n));
+    if (!arrays)
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for the pilots");
+    fit_record_set_arrays(&record, n, arrays);
+    pilots->n = 0;
+    for (uint64_t k = 0; k < pilot_count(identity->n_dataset); k++) {
+        uint64_t fit = pilot_dataset(identity->n_dataset, k) * identity_n_task(identity);
+        if (!journal_get(journal, fit, &record, error)) {
+            if (!error->status)
+                error_set(error, STATUS_SYSTEM, "pilots have been removed from the journal meanwhile");
+            break;
+        }
+        if (!outcome_is_success((enum outcome)record.outcome))
+            continue;
+        for (size_t i = 0; i < n; i++)
+            pilots->value[i * PILOT_MAX + pilots->n] = fit_scale_from_natural(pilots->scale[i], record.parameter[i]);
+        misfit[pilots->n++] = record.objective / fmax(1, count_rows(&record, n));
+    }
+    free(arrays);
+    if (error->status)
+        return error->status;
+    for (size_t i = 0; pilots->n && i < n; i++)
+        pilots->median[i] = fit_scale_to_natural(pilots->scale[i], median(pilots->value + i * PILOT_MAX, pilots->n));
+    if (pilots->n) {
+        double middle = median(misfit, pilots->n), worst = misfit[pilots->n - 1];
+        pilots->most = worst + 3 * (worst - middle);
+    }
+    return STATUS_OK;
+}
+
+bool pilots_are_ready(const struct pilots *pilots) { return pilots->n > 0; }
+
+void pilot_start(const struct pilots *pilots, const struct fit_problem *problem, double *start)
+{
+    for (size_t i = 0; i < pilots->n_parameter; i++) {
+        start[i] = problem->start[i];
+        if (!(problem->fixed && problem->fixed[i]) && isfinite(pilots->median[i]))
+            start[i] = fmin(fmax(pilots->median[i], problem->lower[i]), problem->upper[i]);
+    }
+}
+
+bool pilot_is_like(const struct pilots *pilots, double objective, size_t n_row)
+{
+    return objective / fmax(1, (double)n_row) <= pilots->most;
+}

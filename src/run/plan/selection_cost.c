@@ -1,0 +1,119 @@
+/* Shards of equal work. Steps of the integrator are the measure: unlike seconds they are the same on every machine, so that
+ * all shards compute the same deal.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "run/plan/selection_source.h"
+
+#include "base/arena.h"
+#include "base/sha256.h"
+#include "io/result.h"
+#include "run/plan/deal.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROWS_AT_ONCE = 4096 };
+
+struct costs {
+    uint64_t n, n_known, next; /* next: no row belongs to a dataset before it */
+    uint64_t *cost;
+    unsigned char *known;
+    struct arena arena;
+};
+
+static enum status other_problem(const struct result_block *rows, size_t i, const char *path, const struct problem *problem,
+                                 struct error *error)
+{
+    return error_set(error, STATUS_BAD_PROBLEM, "--cost-from %s: row %" PRIu64 " is dataset '%.100s', which is not there in %s"
+                     ": it is the result of another problem", path, rows->first + i, rows->id[i], problem_info(problem)->path);
+}
+
+/* Rows must be the problem's datasets, in its order. */
+static enum status take_rows(struct costs *costs, const struct result_block *rows, const char *path, struct problem *problem,
+                             struct error *error)
+{
+    uint64_t first = rows->record[0].dataset, last = rows->record[rows->n - 1].dataset;
+    if (first < costs->next || last < first || last >= costs->n)
+        return other_problem(rows, 0, path, problem, error);
+    size_t n = (size_t)(last - first + 1);
+    arena_reset(&costs->arena);
+    char **id = arena_calloc(&costs->arena, n, sizeof *id);
+    enum status status = id ? problem_read_ids(problem, first, n, &costs->arena, id, error)
+                            : error_set(error, STATUS_NO_MEMORY, "out of memory for %zu ids", n);
+    for (size_t i = 0; !status && i < rows->n; i++) {
+        uint64_t d = rows->record[i].dataset;
+        if (d < costs->next || d > last || strcmp(id[d - first], rows->id[i]))
+            return other_problem(rows, i, path, problem, error);
+        costs->cost[d] = rows->record[i].n_step > 0 ? (uint64_t)rows->record[i].n_step : 0;
+        selection_set(costs->known, d);
+        costs->n_known++;
+        costs->next = d + 1;
+    }
+    return status;
+}
+
+static enum status read_costs(struct costs *costs, const char *path, struct problem *problem, struct error *error)
+{
+    struct result *result = NULL;
+    struct result_block rows = {0};
+    enum status status = result_open(&result, path, error);
+    for (int i = 0; !status && i < N_RESULT_COLUMN; i++)
+        if (i != FIT_COLUMN_STEPS && i != FIT_COLUMN_DATASET)
+            result_ignore(result, (enum fit_column)i);
+    for (uint64_t first = 0; !status && first < result_info(result)->n_fit; first += rows.n) {
+        status = result_read(result, &rows, first, ROWS_AT_ONCE, error);
+        if (!status && rows.n == 0)
+            break;
+        if (!status)
+            status = take_rows(costs, &rows, path, problem, error);
+    }
+    if (!status && costs->n_known == 0 && costs->n > 0)
+        status = error_set(error, STATUS_BAD_PROBLEM, "--cost-from %s: has no rows", path);
+    result_block_fini(&rows);
+    result_close(result);
+    return status;
+}
+
+static void fill_gaps(struct costs *costs)
+{
+    unsigned __int128 sum = 0;
+    for (uint64_t d = 0; d < costs->n; d++)
+        sum += costs->cost[d];
+    for (uint64_t d = 0; costs->n_known && d < costs->n; d++)
+        if (!(costs->known[d / 8] >> d % 8 & 1))
+            costs->cost[d] = (uint64_t)(sum / costs->n_known);
+}
+
+static void describe(struct selection *selection, const struct shard *shard, const struct costs *costs)
+{
+    struct sha256 hash;
+    unsigned char digest[SHA256_BYTES];
+    char hex[SHA256_HEX];
+    sha256_begin(&hash);
+    for (uint64_t d = 0; d < costs->n; d++)
+        sha256_add_uint64(&hash, costs->cost[d]);
+    sha256_end(&hash, digest);
+    sha256_hex(digest, hex);
+    snprintf(selection->text, sizeof selection->text, "shard=%u/%u cost-from=%.32s", shard->k, shard->n, hex);
+}
+
+enum status selection_by_cost(struct selection *selection, const struct shard *shard, const char *result_path,
+                              struct problem *problem, struct error *error)
+{
+    struct costs costs = {.n = selection->n_dataset};
+    costs.cost = calloc((size_t)costs.n + 1, sizeof *costs.cost);
+    costs.known = calloc((size_t)(costs.n / 8 + 1), 1);
+    enum status status = costs.cost && costs.known
+                             ? read_costs(&costs, result_path, problem, error)
+                             : error_set(error, STATUS_NO_MEMORY, "out of memory for %" PRIu64 " costs", costs.n);
+    if (!status) {
+        fill_gaps(&costs);
+        describe(selection, shard, &costs);
+        status = deal_by_cost(costs.cost, costs.n, shard->k, shard->n, selection->bit, error);
+    }
+    arena_fini(&costs.arena);
+    free(costs.cost);
+    free(costs.known);
+    return status;
+}

@@ -1,0 +1,31 @@
+/* Where selections come from: names, and costs of an earlier run. Used by selection.c alone.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef RUN_SELECTION_SOURCE_H
+#define RUN_SELECTION_SOURCE_H
+
+#include "run/plan/selection.h"
+#include "run/plan/shard.h"
+
+/* Both fill bit and text; n_dataset is set. */
+
+/* --only: names between commas, or one name with commas in it. STATUS_USAGE where there is no such dataset. */
+enum status selection_by_ids(struct selection *selection, const char *list, struct problem *problem, struct error *error);
+/* --shard with --cost-from: the steps of the rows of a result; datasets that it lacks count as the mean of the others. */
+enum status selection_by_cost(struct selection *selection, const struct shard *shard, const char *result_path,
+                              struct problem *problem, struct error *error);
+
+/* The names of a list, sorted, each once; they point into `copy`. Free both. False: out of memory. */
+struct selection_names {
+    char *copy;
+    char **name;
+    size_t n;
+};
+bool selection_split(struct selection_names *names, const char *list);
+void selection_names_fini(struct selection_names *names);
+
+static inline void selection_set(unsigned char *bit, uint64_t dataset)
+{
+    bit[dataset / 8] |= (unsigned char)(1u << dataset % 8);
+}
+
+#endif

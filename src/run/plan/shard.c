@@ -1,0 +1,105 @@
+/* Reading --shard, and SLURM's environment (srun(1), sbatch(1): OUTPUT ENVIRONMENT VARIABLES).
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "run/plan/shard.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_SHARD = 1000000 };
+
+/* Decimal digits alone; returns behind them, NULL: there are none, or it is too large. */
+static const char *read_number(const char *text, uint32_t *number)
+{
+    uint64_t value = 0;
+    const char *p = text;
+    for (; *p >= '0' && *p <= '9'; p++)
+        if ((value = 10 * value + (uint64_t)(*p - '0')) > UINT32_MAX)
+            return NULL;
+    *number = (uint32_t)value;
+    return p > text ? p : NULL;
+}
+
+static bool from_environment(const char *name, uint32_t *number)
+{
+    const char *text = getenv(name), *end = text ? read_number(text, number) : NULL;
+    return end && !*end;
+}
+
+/* Pseudo steps (batch script, external, interactive) have the topmost numbers. */
+static bool is_step(uint32_t *id)
+{
+    return from_environment("SLURM_STEP_ID", id) && *id < 0xfffffff0u;
+}
+
+static enum status from_step(struct shard *shard, uint32_t step, uint32_t n, struct error *error)
+{
+    uint32_t task, job = 0;
+    if (!from_environment("SLURM_PROCID", &task) || task >= n)
+        return error_set(error, STATUS_USAGE, "--shard slurm: this is a step of %u tasks, but SLURM_PROCID does not say which "
+                         "of them this is", n);
+    from_environment("SLURM_JOB_ID", &job);
+    shard->k = task + 1;
+    shard->n = n;
+    snprintf(shard->origin, sizeof shard->origin, "task %u of step %u.%u", task, job, step);
+    return STATUS_OK;
+}
+
+static enum status from_array(struct shard *shard, struct error *error)
+{
+    uint32_t id, first, last, count, stride = 1, job = 0;
+    if (!from_environment("SLURM_ARRAY_TASK_ID", &id) || !from_environment("SLURM_ARRAY_TASK_MIN", &first) ||
+        !from_environment("SLURM_ARRAY_TASK_MAX", &last) || !from_environment("SLURM_ARRAY_TASK_COUNT", &count))
+        return error_set(error, STATUS_USAGE, "--shard slurm: the environment of this array task is not complete "
+                         "(SLURM_ARRAY_TASK_ID, _MIN, _MAX, _COUNT); say --shard k/K");
+    from_environment("SLURM_ARRAY_TASK_STEP", &stride);
+    from_environment("SLURM_ARRAY_JOB_ID", &job);
+    bool whole = first <= 1 && stride == 1 && last >= first && count == last - first + 1 && id >= first && id <= last;
+    if (!whole)
+        return error_set(error, STATUS_USAGE, "--shard slurm: task %u of an array of %u from %u to %u is not a part of a "
+                         "whole: it takes an array from 0 or 1 without gaps; for a part of an array say --shard k/K", id,
+                         count, first, last);
+    shard->k = id - first + 1;
+    shard->n = count;
+    snprintf(shard->origin, sizeof shard->origin, "task %u of array %u, which is %u-%u", id, job, first, last);
+    return STATUS_OK;
+}
+
+static enum status from_slurm(struct shard *shard, struct error *error)
+{
+    uint32_t step = 0, n_task = 0;
+    bool in_step = is_step(&step), in_array = getenv("SLURM_ARRAY_TASK_ID") != NULL;
+    if (in_step && !from_environment("SLURM_STEP_NUM_TASKS", &n_task) && !from_environment("SLURM_NTASKS", &n_task))
+        return error_set(error, STATUS_USAGE, "--shard slurm: this is a step, but SLURM_NTASKS does not say of how many tasks");
+    if (in_step && in_array && n_task > 1)
+        return error_set(error, STATUS_USAGE, "--shard slurm: this is a step of %u tasks within an array: both could be meant; "
+                         "say --shard k/K", n_task);
+    if (in_array)
+        return from_array(shard, error);
+    if (in_step)
+        return from_step(shard, step, n_task, error);
+    return error_set(error, STATUS_USAGE, getenv("SLURM_JOB_ID")
+                     ? "--shard slurm: this is neither a step nor an array: start it with srun, or submit an array "
+                       "(sbatch --array=1-8)"
+                     : "--shard slurm: this is no job of SLURM");
+}
+
+enum status shard_parse(struct shard *shard, const char *text, struct error *error)
+{
+    *shard = (struct shard){.k = 0};
+    enum status status = STATUS_OK;
+    if (!strcmp(text, "slurm")) {
+        status = from_slurm(shard, error);
+    } else {
+        const char *p = read_number(text, &shard->k);
+        if (!p || *p != '/' || !(p = read_number(p + 1, &shard->n)) || *p)
+            return error_set(error, STATUS_USAGE, "--shard: '%s' is neither k/K (such as 3/8) nor slurm", text);
+    }
+    if (!status && (shard->n == 0 || shard->n > MAX_SHARD))
+        return error_set(error, STATUS_USAGE, "--shard: there must be at least 1 part and at most %d", MAX_SHARD);
+    if (!status && (shard->k == 0 || shard->k > shard->n))
+        return error_set(error, STATUS_USAGE, "--shard: part %u of %u does not exist: they count from 1 to %u", shard->k,
+                         shard->n, shard->n);
+    return status;
+}

@@ -1,0 +1,26 @@
+/* Which part of a problem a process is to fit, as --shard says it: k/K, or what SLURM's environment says. Nothing is sharded
+ * unasked, and what is not clear is refused: a part that somebody takes for the whole is the worst that could happen.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef RUN_SHARD_H
+#define RUN_SHARD_H
+
+#include "base/error.h"
+
+#include <stdint.h>
+
+enum { SHARD_ORIGIN = 120 };
+
+/* Part k of n, from 1; n = 0: everything. */
+struct shard {
+    uint32_t k, n;
+    char origin[SHARD_ORIGIN]; /* where `slurm` found it, for people; "" for k/K */
+};
+
+/* "k/K" or "slurm". STATUS_USAGE where it is neither, or SLURM's environment is no step and no whole array.
+ *
+ * slurm: a step of several tasks (SLURM_STEP_ID; task SLURM_PROCID of SLURM_STEP_NUM_TASKS or SLURM_NTASKS), or an array that
+ * starts at 0 or 1 without gaps (SLURM_ARRAY_TASK_ID, _MIN, _MAX, _COUNT, _STEP), perhaps with steps of one task in it. A batch
+ * script with -n4 is neither: it has SLURM_PROCID = 0, but no step. */
+enum status shard_parse(struct shard *shard, const char *text, struct error *error);
+
+#endif

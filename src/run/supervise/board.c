@@ -1,0 +1,175 @@
+/* Shared memory that survives exec: an unlinked file whose descriptor's number is passed in the environment. The slots, whose
+ * number only a compute process knows, lie behind the board itself, from the next page on.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "run/supervise/board.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
+
+static const char variable[] = "STIFFIT_BOARD";
+enum { CACHE_LINE = 64 };
+
+static int anonymous_file(void)
+{
+#ifdef __linux__
+    int fd = memfd_create("stiffit-board", 0);
+    if (fd >= 0)
+        return fd;
+#endif
+    char path[] = "/tmp/stiffit-board-XXXXXX";
+    int file = mkstemp(path);
+    if (file >= 0)
+        unlink(path);
+    return file;
+}
+
+/* Where the slots begin: a mapping begins at a page. */
+static size_t head_bytes(void)
+{
+    long page = sysconf(_SC_PAGESIZE);
+    size_t unit = page > 0 ? (size_t)page : 4096;
+    return (sizeof(struct board) + unit - 1) / unit * unit;
+}
+
+static void *map(int fd, size_t offset, size_t bytes)
+{
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)offset);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+struct board *board_new(void)
+{
+    int fd = anonymous_file();
+    if (fd < 0)
+        return NULL;
+    struct board *board = ftruncate(fd, (off_t)head_bytes()) == 0 ? map(fd, 0, sizeof *board) : NULL;
+    if (!board) {
+        close(fd);
+        return NULL;
+    }
+    board->descriptor = fd;
+    board->supervisor = (int)getpid();
+    board_offer(board);
+    return board;
+}
+
+void board_offer(const struct board *board)
+{
+    char number[32];
+    snprintf(number, sizeof number, "%d", board->descriptor);
+    setenv(variable, number, 1);
+}
+
+void board_free(struct board *board)
+{
+    if (!board)
+        return;
+    close(board->descriptor);
+    munmap(board, sizeof *board);
+}
+
+struct board *board_attach(struct board *private_board)
+{
+    const char *number = getenv(variable);
+    private_board->descriptor = -1;
+    if (!number)
+        return private_board;
+    int fd = atoi(number);
+    unsetenv(variable);
+    struct stat info;
+    if (fd < 3 || fstat(fd, &info) || info.st_size < (off_t)head_bytes())
+        return private_board;
+    struct board *board = map(fd, 0, sizeof *board);
+    if (!board)
+        return NULL;
+    if (board->descriptor != fd || board->supervisor <= 0) {
+        munmap(board, sizeof *board);
+        return private_board;
+    }
+    fcntl(fd, F_SETFD, FD_CLOEXEC);
+    return board;
+}
+
+bool board_die_with_supervisor(const struct board *board)
+{
+#ifdef __linux__
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+#endif
+    return board->supervisor == 0 || board->supervisor == (int)getppid();
+}
+
+/* Workers do not share cache lines. */
+static void lay_out(struct board_slots *slots, size_t n_worker, size_t n_parameter)
+{
+    size_t bytes = sizeof(struct board_slot) + n_parameter * sizeof(double);
+    slots->n = n_worker;
+    slots->n_parameter = n_parameter;
+    slots->stride = (bytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
+    slots->bytes = n_worker * slots->stride;
+}
+
+bool board_slots_make(struct board *board, size_t n_worker, size_t n_parameter, struct board_slots *slots)
+{
+    board_slots_fini(slots);
+    counter_set(&board->n_worker, 0);
+    lay_out(slots, n_worker, n_parameter);
+    struct stat info;
+    off_t end = (off_t)(head_bytes() + slots->bytes);
+    /* It never shrinks: the supervisor may be reading. */
+    if (board->descriptor >= 0 && fstat(board->descriptor, &info) == 0 &&
+        (info.st_size >= end || ftruncate(board->descriptor, end) == 0))
+        slots->memory = map(board->descriptor, head_bytes(), slots->bytes);
+    if (slots->memory) {
+        memset(slots->memory, 0, slots->bytes);
+        counter_set(&board->n_parameter, n_parameter);
+        counter_set(&board->n_worker, n_worker);
+        return true;
+    }
+    slots->is_private = true;
+    slots->memory = aligned_alloc(CACHE_LINE, slots->bytes);
+    if (slots->memory)
+        memset(slots->memory, 0, slots->bytes);
+    return slots->memory != NULL;
+}
+
+void board_slots_look(const struct board *board, struct board_slots *slots)
+{
+    size_t n_worker = counter_get(&board->n_worker), n_parameter = counter_get(&board->n_parameter);
+    struct stat info;
+    if (slots->n == n_worker && (slots->n_parameter == n_parameter || n_worker == 0))
+        return;
+    board_slots_fini(slots);
+    if (n_worker == 0 || board->descriptor < 0 || fstat(board->descriptor, &info))
+        return;
+    struct board_slots found = {.memory = NULL};
+    lay_out(&found, n_worker, n_parameter);
+    if ((uint64_t)info.st_size >= head_bytes() + found.bytes)
+        found.memory = map(board->descriptor, head_bytes(), found.bytes);
+    if (found.memory)
+        *slots = found;
+}
+
+void board_slots_fini(struct board_slots *slots)
+{
+    if (slots->is_private)
+        free(slots->memory);
+    else if (slots->memory)
+        munmap(slots->memory, slots->bytes);
+    *slots = (struct board_slots){.memory = NULL};
+}
+
+void board_slot_ask(struct board_slot *slot, const double *p, size_t n_parameter)
+{
+    memcpy(slot->parameter, p, n_parameter * sizeof *p);
+    counter_set(&slot->is_asked, 1);
+    counter_set(&slot->heartbeat, counter_get(&slot->heartbeat) + 1);
+}

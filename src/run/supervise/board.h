@@ -1,0 +1,88 @@
+/* The board: a little memory that the supervisor shares with one compute process after the other, and that outlives each of
+ * them. A process writes how far it is and what each of its workers is at; when it dies, the supervisor adds how, and the next
+ * one reads there whom to suspect.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef RUN_BOARD_H
+#define RUN_BOARD_H
+
+#include "par/monitor.h"
+#include "run/supervise/stamp.h"
+
+#include <stddef.h>
+
+/* PREPARING, which reads an earlier journal however long it is, is not watched. */
+enum board_phase {
+    BOARD_OPENING, BOARD_LOADING_MODEL, BOARD_CHECKING, BOARD_PREPARING, BOARD_FITTING, BOARD_WRITING, BOARD_DONE
+};
+
+enum { BOARD_MAX_SUSPECT = 8192 };
+
+struct board {
+    /* Written by the process, read by the supervisor. */
+    struct counter phase;      /* enum board_phase */
+    struct counter n_finished; /* fits that have been journalled since the supervisor began */
+    struct counter n_failed;   /* starts among them that did not succeed */
+    struct counter heartbeat;  /* of its main thread; workers have their own */
+    struct counter trace_row;  /* 1: a row of the trace has been begun and not ended */
+    struct counter n_worker, n_parameter; /* of the slots; n_worker 0: there are none */
+    /* Written by the supervisor. */
+    int descriptor;            /* the same number in all processes */
+    int supervisor;            /* its process number; 0: a private board */
+    int n_process;             /* compute processes before this one */
+    struct counter time_is_up; /* 1: it is --time-limit that stops the run */
+    bool died;                 /* the process before this one; until suspects_judge: */
+    bool hung;                 /* it was ended because some slots (`hung`) were silent for hang_s */
+    int wait_status, hang_s;
+    struct stamp problem, result; /* by the compute process, for the finisher: the files as they were when it began */
+    /* What a compute process leaves to the next one; run/supervise/suspects.h. */
+    uint64_t n_before;         /* fits that were done when the run began, which was at begun_ns */
+    int64_t begun_ns;          /* 0: not yet */
+    uint64_t n_shown;          /* done, as the progress said last: a new process first looks what is done already */
+    bool is_apart;             /* suspects are tried, one after the other and nothing else */
+    uint64_t n_guilty, n_group_death, n_short_of_memory;
+    uint64_t n_suspect, suspect[BOARD_MAX_SUSPECT]; /* numbers of fits */
+};
+
+/* What a worker is at. The worker alone writes, but for `hung`. */
+struct board_slot {
+    struct counter fit;       /* 1 + number of the fit whose code runs on this worker; 0: none */
+    struct counter heartbeat; /* grows with every step of an integrator */
+    struct counter is_asked;  /* 0: no evaluation has begun since the fit was taken up */
+    struct counter hung;      /* by the supervisor: no sign of life for too long */
+    double parameter[];       /* n_parameter: of the latest evaluation, natural scale, the model's order */
+};
+
+/* A mapping of the slots of a board; zero-initialise. */
+struct board_slots {
+    unsigned char *memory;
+    size_t n, n_parameter, stride, bytes;
+    bool is_private; /* nobody else sees them */
+};
+
+/* Supervisor: makes a board and the environment entry through which a child that is started next finds it. NULL: the
+ * system has no such memory to give; the run goes on unwatched. */
+struct board *board_new(void);
+void board_free(struct board *board);
+/* Supervisor, before each child: the environment entry. */
+void board_offer(const struct board *board);
+/* Child: the supervisor's board, or a private one that nobody reads where the supervisor has none. NULL: the supervisor's
+ * cannot be mapped (out of memory), and going on unseen would be taken for a death. It stays mapped until the process ends. */
+struct board *board_attach(struct board *private_board);
+/* Child: has itself killed when its supervisor dies. False: that has happened already. */
+bool board_die_with_supervisor(const struct board *board);
+
+/* Child: empty slots, in place of those of an earlier process. They are private where the board has no memory to give. False:
+ * out of memory. */
+bool board_slots_make(struct board *board, size_t n_worker, size_t n_parameter, struct board_slots *slots);
+/* Anybody: the slots that are there; maps them anew only if they have changed. n is 0 if there are none. */
+void board_slots_look(const struct board *board, struct board_slots *slots);
+void board_slots_fini(struct board_slots *slots);
+static inline struct board_slot *board_slot(const struct board_slots *slots, size_t i)
+{
+    return (struct board_slot *)(void *)(slots->memory + i * slots->stride);
+}
+
+/* Worker: an evaluation at p (n_parameter of the slots) begins. */
+void board_slot_ask(struct board_slot *slot, const double *p, size_t n_parameter);
+
+#endif

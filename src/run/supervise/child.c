@@ -1,0 +1,234 @@
+/* Waiting for a child: signals, the time limit, and the heartbeats on the board, all in one loop of one thread.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "run/supervise/child.h"
+
+#include "base/clock.h"
+#include "run/supervise/stop.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+/* Silence is counted in looks, one a second, not by a clock: time during which we ourselves or the child were stopped (Ctrl-Z)
+ * counts for nothing. Whoever is asked to stop has a moment until it is ended; asking again within AGAIN_NS is the same request
+ * (a signal to the process group and to us), later it means at once. */
+enum { HUNG_AFTER_S = 60, GRACE_LOOKS = 2, SLOW_DISK_FACTOR = 10 };
+static const int64_t SECOND_NS = 1000000000, STOP_WITHIN_NS = 700000000, AGAIN_NS = 100000000;
+
+void watch_init(struct watch *watch, struct board *board)
+{
+    const char *seconds = getenv("STIFFIT_HANG_SECONDS"); /* for tests */
+    *watch = (struct watch){.board = board, .hang_s = seconds ? atoi(seconds) : 0,
+                             .deadline_ns = INT64_MAX, .end_ns = INT64_MAX};
+    if (watch->hang_s <= 0)
+        watch->hang_s = HUNG_AFTER_S;
+    sigemptyset(&watch->set);
+    stop_signals(&watch->set);
+    sigaddset(&watch->set, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &watch->set, NULL);
+}
+
+static const char *own_path(void)
+{
+    return access("/proc/self/exe", X_OK) == 0 ? "/proc/self/exe" : getenv("STIFFIT_EXECUTABLE");
+}
+
+/* posix_spawn, because a bare fork would run the fork handlers of whatever libraries are loaded. */
+pid_t child_start(const char *command, int argc, char **argv, struct error *error)
+{
+    char **arguments = calloc((size_t)argc + 3, sizeof *arguments);
+    pid_t child = -1;
+    posix_spawnattr_t attributes;
+    if (!arguments || posix_spawnattr_init(&attributes)) {
+        free(arguments);
+        error_set(error, STATUS_NO_MEMORY, "out of memory when starting a process");
+        return -1;
+    }
+    sigset_t none;
+    sigemptyset(&none);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+    arguments[0] = (char *)(uintptr_t)"stiffit";
+    arguments[1] = (char *)(uintptr_t)command;
+    for (int i = 0; i < argc; i++)
+        arguments[2 + i] = argv[i];
+    const char *self = own_path();
+    int failure = self ? posix_spawn(&child, self, NULL, &attributes, arguments, environ) : ENOENT;
+    posix_spawnattr_destroy(&attributes);
+    free(arguments);
+    if (failure) {
+        error_system(error, failure, "cannot start a process");
+        return -1;
+    }
+    return child;
+}
+
+/* How long each worker, and the process as a whole, has shown no sign of life. */
+struct silence {
+    struct board_slots slots;
+    struct worker_silence {
+        uint64_t fit, heartbeat;
+        int looks;
+    } *worker;
+    size_t n_worker;
+    uint64_t heartbeat;
+    int looks;
+};
+
+static void silence_fini(struct silence *silence)
+{
+    board_slots_fini(&silence->slots);
+    free(silence->worker);
+}
+
+/* Looks in which the process as a whole has to show a sign of life: it may hang in reading or in the model's loading. Where it
+ * has something to lose, a slow disk may take its time. INT_MAX: it is not watched. */
+static int patience(const struct watch *watch)
+{
+    enum board_phase phase = (enum board_phase)counter_get(&watch->board->phase);
+    if (phase == BOARD_PREPARING)
+        return INT_MAX;
+    if (phase == BOARD_WRITING || (phase == BOARD_FITTING && counter_get(&watch->board->n_finished)))
+        return SLOW_DISK_FACTOR * watch->hang_s;
+    return watch->hang_s;
+}
+
+/* The longest silence of a worker. *any_alive: one has got on. */
+static int look_at_workers(struct silence *silence, bool *any_alive)
+{
+    int longest = 0;
+    if (silence->slots.n != silence->n_worker) {
+        free(silence->worker);
+        silence->worker = calloc(silence->slots.n + 1, sizeof *silence->worker);
+        silence->n_worker = silence->worker ? silence->slots.n : 0;
+    }
+    for (size_t i = 0; i < silence->n_worker; i++) {
+        const struct board_slot *slot = board_slot(&silence->slots, i);
+        struct worker_silence *worker = &silence->worker[i];
+        uint64_t fit = counter_get(&slot->fit), heartbeat = counter_get(&slot->heartbeat);
+        bool is_silent = fit && fit == worker->fit && heartbeat == worker->heartbeat;
+        *any_alive = *any_alive || heartbeat != worker->heartbeat;
+        *worker = (struct worker_silence){fit, heartbeat, is_silent ? worker->looks + 1 : 0};
+        if (worker->looks > longest)
+            longest = worker->looks;
+    }
+    return longest;
+}
+
+enum alive { ALIVE, WORKERS_HANG, HANGS };
+
+/* One look, a second after the last. Workers that hang are marked. The first of them are given a grace, so that those who
+ * began to hang a moment later fall with them. */
+static enum alive look(const struct watch *watch, struct silence *silence)
+{
+    struct board *board = watch->board;
+    board_slots_look(board, &silence->slots);
+    uint64_t heartbeat = counter_get(&board->heartbeat);
+    bool any_alive = heartbeat != silence->heartbeat;
+    int longest = counter_get(&board->phase) == BOARD_FITTING ? look_at_workers(silence, &any_alive) : 0;
+    silence->looks = any_alive || longest > 0 || patience(watch) == INT_MAX ? 0 : silence->looks + 1;
+    silence->heartbeat = heartbeat;
+    if (longest < watch->hang_s + GRACE_LOOKS)
+        return silence->looks < patience(watch) ? ALIVE : HANGS;
+    for (size_t i = 0; i < silence->n_worker; i++)
+        if (silence->worker[i].looks >= watch->hang_s)
+            counter_set(&board_slot(&silence->slots, i)->hung, 1);
+    return WORKERS_HANG;
+}
+
+static bool any_busy(const struct board *board, struct board_slots *slots)
+{
+    board_slots_look(board, slots);
+    for (size_t i = 0; i < slots->n; i++)
+        if (counter_get(&board_slot(slots, i)->fit))
+            return true;
+    return false;
+}
+
+/* A signal, or 0 when the time has come. */
+static int wait_signal(const sigset_t *set, siginfo_t *info, int64_t until_ns)
+{
+    int64_t left = until_ns - clock_now_ns();
+    if (left < 0)
+        left = 0;
+    const struct timespec time = {.tv_sec = left / SECOND_NS, .tv_nsec = left % SECOND_NS};
+    int number = sigtimedwait(set, info, &time);
+    return number > 0 ? number : 0;
+}
+
+static void ask_to_stop(struct watch *watch, pid_t child, int number)
+{
+    int64_t now = clock_now_ns();
+    if (number)
+        kill(child, number);
+    if (!watch->asked_to_stop) {
+        watch->asked_to_stop = true;
+        watch->asked_ns = now;
+        watch->end_ns = now + STOP_WITHIN_NS;
+    } else if (now - watch->asked_ns > AGAIN_NS) {
+        watch->end_ns = now;
+    }
+}
+
+/* Until something happens that the child or its watching has to do with, but not longer than until `look_ns`. */
+static void wait_event(struct watch *watch, pid_t child, int64_t look_ns)
+{
+    int64_t until_ns = look_ns;
+    if (!watch->asked_to_stop && watch->deadline_ns < until_ns)
+        until_ns = watch->deadline_ns;
+    if (watch->end_ns < until_ns)
+        until_ns = watch->end_ns;
+    siginfo_t info;
+    int number = wait_signal(&watch->set, &info, until_ns);
+    /* The terminal's signals reach the child by themselves, for it is in the same process group. */
+    if (number && number != SIGCHLD)
+        ask_to_stop(watch, child, info.si_code <= 0 ? number : 0);
+    int64_t now = clock_now_ns();
+    if (!watch->asked_to_stop && now >= watch->deadline_ns) {
+        watch->time_is_up = true;
+        if (watch->board)
+            counter_set(&watch->board->time_is_up, 1);
+        ask_to_stop(watch, child, SIGTERM);
+    }
+    if (now >= watch->end_ns) {
+        kill(child, SIGKILL);
+        watch->end_ns = now + SECOND_NS; /* if the kernel is slow */
+    }
+}
+
+struct ending child_watch(pid_t child, struct watch *watch)
+{
+    struct ending ending = {.hung = false};
+    struct silence silence = {.worker = NULL};
+    bool is_stopped = false;
+    int64_t look_ns = clock_now_ns() + SECOND_NS;
+    for (;;) {
+        pid_t gone = waitpid(child, &ending.wait_status, WNOHANG | WUNTRACED | WCONTINUED);
+        if (gone == child && (WIFEXITED(ending.wait_status) || WIFSIGNALED(ending.wait_status)))
+            break;
+        if (gone == child)
+            is_stopped = WIFSTOPPED(ending.wait_status);
+        else if (gone < 0 && errno != EINTR)
+            break;
+        wait_event(watch, child, look_ns);
+        if (clock_now_ns() < look_ns)
+            continue;
+        look_ns = clock_now_ns() + SECOND_NS;
+        if (!watch->board || is_stopped || watch->asked_to_stop || ending.hung || ending.worker_hung)
+            continue;
+        enum alive alive = look(watch, &silence);
+        ending.hung = alive == HANGS;
+        ending.worker_hung = alive == WORKERS_HANG;
+        if (alive != ALIVE)
+            kill(child, SIGKILL);
+    }
+    ending.was_busy = watch->board && any_busy(watch->board, &silence.slots);
+    silence_fini(&silence);
+    return ending;
+}

@@ -1,0 +1,197 @@
+/* The supervisor: a process without threads, HDF5, plugin or OpenBLAS that starts the compute process, another one in its place
+ * when that one dies of a fit, and then the finisher; and tells what became of them. Whatever a model or a broken file does,
+ * this process is there to report it.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "run/run.h"
+
+#include "base/clock.h"
+#include "run/supervise/board.h"
+#include "run/supervise/child.h"
+#include "run/supervise/suspects.h"
+#include "run/compute/trace_journal.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+
+/* How often another process may take the journal away; and how often the compute process may die when no fit is under way, so
+ * that none can be put off. */
+enum { MAX_AGAIN = 3, MAX_UNEXPLAINED = 3 };
+
+struct supervisor {
+    const struct run_options *options;
+    struct watch watch;
+    int n_again, n_unexplained;
+};
+
+static const char *phase_text(enum board_phase phase)
+{
+    switch (phase) {
+    case BOARD_OPENING: return "while opening the problem file";
+    case BOARD_LOADING_MODEL: return "while loading the model";
+    case BOARD_CHECKING: return "while checking the data";
+    case BOARD_PREPARING: return "while preparing the fits";
+    case BOARD_WRITING: return "while writing";
+    case BOARD_FITTING: return "while fitting";
+    default: return "at its end";
+    }
+}
+
+/* Whether a child has ended otherwise than by its own will. One that had no memory to begin with cannot say so on the board. */
+static bool has_died(const struct board *board, const struct ending *ending)
+{
+    if (!WIFEXITED(ending->wait_status))
+        return true;
+    enum board_phase phase = board ? (enum board_phase)counter_get(&board->phase) : BOARD_DONE;
+    return phase != BOARD_DONE &&
+           !(phase == BOARD_OPENING && WEXITSTATUS(ending->wait_status) == status_exit_code(STATUS_SYSTEM));
+}
+
+static int report_stop(const struct supervisor *supervisor, struct error *error)
+{
+    return status_exit_code(error_set(error, STATUS_STOPPED, "%s: stopped by %s. Every finished fit is in the journal: the "
+                                      "same command resumes", supervisor->options->problem,
+                                      supervisor->watch.time_is_up ? "--time-limit" : "a signal"));
+}
+
+/* The exit code for a child that was killed by a signal, had to be, or was ended by foreign code calling exit, where no fit can
+ * be blamed. */
+static int report_death(const struct supervisor *supervisor, const struct ending *ending, const char *what, struct error *error)
+{
+    const struct board *board = supervisor->watch.board;
+    const char *problem = supervisor->options->problem;
+    enum board_phase phase = board ? (enum board_phase)counter_get(&board->phase) : BOARD_OPENING;
+    char how[SUSPECTS_HOW + 60];
+    suspects_how(ending->wait_status, how);
+    if (WIFEXITED(ending->wait_status) && phase == BOARD_OPENING)
+        snprintf(how, sizeof how, "exit code %d; is a limit (ulimit -a) too low for it to begin?",
+                 WEXITSTATUS(ending->wait_status));
+    if (supervisor->watch.asked_to_stop)
+        return report_stop(supervisor, error);
+    if ((!board || counter_get(&board->n_finished) == 0) && phase != BOARD_WRITING) {
+        if (ending->hung)
+            error_set(error, STATUS_BAD_MODEL, "%s: %s hung %s: no sign of life for %d s, so it was ended. %s", problem, what,
+                      phase_text(phase), supervisor->watch.hang_s,
+                      phase == BOARD_OPENING ? "The file may be damaged" : "Check the model with `stiffit model check`");
+        else
+            error_set(error, STATUS_BAD_MODEL, "%s: %s died %s, before the first fit ended: %s%s", problem,
+                      what, phase_text(phase), how,
+                      phase == BOARD_OPENING ? "" : ". Check the model with `stiffit model check`");
+        return status_exit_code(STATUS_BAD_MODEL);
+    }
+    if (ending->hung)
+        snprintf(how, sizeof how, "it showed no sign of life for too long, so it was ended");
+    error_set(error, STATUS_SYSTEM, "%s: %s died %s: %s. Every finished fit is in the journal: the same command resumes",
+              problem, what, phase_text(phase), how);
+    return status_exit_code(STATUS_SYSTEM);
+}
+
+/* Whether another compute process may go on without the fits that this one died of; then the board tells it. */
+static bool may_go_on(struct supervisor *supervisor, const struct ending *ending)
+{
+    struct board *board = supervisor->watch.board;
+    if (!board || supervisor->watch.asked_to_stop || ending->hung || counter_get(&board->phase) != BOARD_FITTING)
+        return false;
+    if (!ending->was_busy && ++supervisor->n_unexplained > MAX_UNEXPLAINED)
+        return false;
+    board->died = true;
+    board->hung = ending->worker_hung;
+    board->hang_s = supervisor->watch.hang_s;
+    board->wait_status = ending->wait_status;
+    return true;
+}
+
+static int start_and_watch(struct supervisor *supervisor, const char *command, int argc, char **argv, struct ending *ending,
+                           struct error *error)
+{
+    struct board *board = supervisor->watch.board;
+    if (board) {
+        board_offer(board);
+        counter_set(&board->phase, BOARD_OPENING);
+    }
+    pid_t child = child_start(command, argc, argv, error);
+    if (child < 0)
+        return status_exit_code(error->status);
+    *ending = child_watch(child, &supervisor->watch);
+    /* One that has only just begun dies of what asks it to stop. */
+    if (WIFSIGNALED(ending->wait_status) && sigismember(&supervisor->watch.set, WTERMSIG(ending->wait_status)) == 1)
+        supervisor->watch.asked_to_stop = true;
+    return 0;
+}
+
+enum { ALL_IN_JOURNAL = -1 };
+
+/* Compute processes, one after the other. The exit code, or ALL_IN_JOURNAL. */
+static int compute_all(struct supervisor *supervisor, int argc, char **argv, struct error *error)
+{
+    struct board *board = supervisor->watch.board;
+    for (;;) {
+        struct ending ending;
+        int code = start_and_watch(supervisor, "__compute", argc, argv, &ending, error);
+        if (code)
+            return code;
+        if (board)
+            board->n_process++;
+        if (has_died(board, &ending)) {
+            if (may_go_on(supervisor, &ending))
+                continue;
+            return report_death(supervisor, &ending, "the computing process", error);
+        }
+        code = WEXITSTATUS(ending.wait_status);
+        if (code == 0)
+            return ALL_IN_JOURNAL;
+        if (code != RUN_EXIT_AGAIN && code != RUN_EXIT_FRESH)
+            return code == RUN_EXIT_COMPLETE          ? status_exit_code(STATUS_OK)
+                   : code == RUN_EXIT_COMPLETE_FAILED ? status_exit_code(STATUS_FITS_FAILED)
+                                                      : code;
+        if (supervisor->watch.asked_to_stop)
+            return report_stop(supervisor, error);
+        if (code == RUN_EXIT_AGAIN && supervisor->n_again++ >= MAX_AGAIN)
+            return status_exit_code(error_set(error, STATUS_SYSTEM, "%s: another process keeps changing this run's "
+                                              "journal, problem or result: let one of them work at a time",
+                                              supervisor->options->problem));
+    }
+}
+
+static int run_all(struct supervisor *supervisor, int argc, char **argv, struct error *error)
+{
+    struct board *board = supervisor->watch.board;
+    for (;;) {
+        int code = compute_all(supervisor, argc, argv, error);
+        if (code != ALL_IN_JOURNAL)
+            return code;
+        if (supervisor->options->trace)
+            return status_exit_code(STATUS_OK);
+        struct ending ending;
+        if (board)
+            counter_set(&board->n_finished, 1); /* the fits are in the journal: a death from now on loses nothing */
+        code = start_and_watch(supervisor, "__finish", argc, argv, &ending, error);
+        if (code)
+            return code;
+        if (has_died(board, &ending))
+            return report_death(supervisor, &ending, "the process that writes the result", error);
+        code = WEXITSTATUS(ending.wait_status);
+        if (code != RUN_EXIT_AGAIN || supervisor->watch.asked_to_stop)
+            return code == RUN_EXIT_AGAIN ? report_stop(supervisor, error) : code;
+        supervisor->n_again++;
+    }
+}
+
+int run_supervise(const struct run_options *options, int argc, char **argv, struct error *error)
+{
+    struct supervisor supervisor = {.options = options};
+    error->status = STATUS_OK;
+    setenv("OPENBLAS_NUM_THREADS", "1", 1); /* its constructor would start a thread per core in the child */
+    setenv("OMP_NUM_THREADS", "1", 1);
+    watch_init(&supervisor.watch, board_new());
+    if (isfinite(options->time_limit_s))
+        supervisor.watch.deadline_ns = clock_now_ns() + (int64_t)(1e9 * options->time_limit_s);
+    if (options->trace && trace_journal_make(error))
+        return status_exit_code(error->status);
+    int code = run_all(&supervisor, argc, argv, error);
+    if (options->trace)
+        trace_journal_remove();
+    board_free(supervisor.watch.board);
+    return code;
+}

@@ -1,0 +1,120 @@
+/* Judging deaths by what stands on the board.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "run/supervise/suspects.h"
+
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+void verdict_fini(struct verdict *verdict)
+{
+    free(verdict->guilty);
+    free(verdict->slot);
+    *verdict = (struct verdict){.died = false};
+}
+
+void suspects_how(int wait_status, char how[SUSPECTS_HOW])
+{
+    if (WIFSIGNALED(wait_status))
+        snprintf(how, SUSPECTS_HOW, "signal %d (%s%s)", WTERMSIG(wait_status), strsignal(WTERMSIG(wait_status)),
+                 WTERMSIG(wait_status) == SIGKILL ? "; was memory short?" : "");
+    else
+        snprintf(how, SUSPECTS_HOW, "the model's code called exit(%d)", WEXITSTATUS(wait_status));
+}
+
+bool suspects_add(struct board *board, uint64_t fit)
+{
+    for (uint64_t i = 0; i < board->n_suspect; i++)
+        if (board->suspect[i] == fit)
+            return false;
+    if (board->n_suspect >= BOARD_MAX_SUSPECT)
+        return false;
+    board->suspect[board->n_suspect] = fit;
+    board->n_suspect++; /* after the number itself: whoever dies in between leaves no false one */
+    return true;
+}
+
+static void strike_off(struct board *board, bool (*has)(const void *context, uint64_t fit), const void *context,
+                       const struct verdict *verdict)
+{
+    uint64_t n = 0;
+    for (uint64_t i = 0; i < board->n_suspect; i++) {
+        bool keep = !has(context, board->suspect[i]);
+        for (size_t k = 0; k < verdict->n_guilty; k++)
+            keep = keep && verdict->guilty[k] != board->suspect[i];
+        if (keep)
+            board->suspect[n++] = board->suspect[i];
+    }
+    board->n_suspect = n;
+}
+
+/* SIGKILL comes from outside, so the one fit that was under way is no more than a suspect; if it comes again when that one is
+ * tried alone, it is the fit's memory that brings it. */
+static bool proves_guilt(const struct board *board, size_t n_busy)
+{
+    bool from_outside = WIFSIGNALED(board->wait_status) && WTERMSIG(board->wait_status) == SIGKILL;
+    return n_busy == 1 && (!from_outside || board->is_apart);
+}
+
+bool suspects_judge(struct board *board, const struct board_slots *slots, bool (*has)(const void *context, uint64_t fit),
+                    const void *context, struct verdict *verdict)
+{
+    *verdict = (struct verdict){.died = board->died, .hung = board->died && board->hung};
+    uint64_t *fit = calloc(slots->n + 1, sizeof *fit);
+    size_t *slot = calloc(slots->n + 1, sizeof *slot), n = 0;
+    verdict->guilty = fit;
+    verdict->slot = slot;
+    if (!fit || !slot) {
+        verdict_fini(verdict);
+        return false;
+    }
+    for (size_t i = 0; board->died && i < slots->n; i++) {
+        const struct board_slot *at = board_slot(slots, i);
+        uint64_t number = counter_get(&at->fit);
+        if (number == 0 || has(context, number - 1) || (board->hung && !counter_get(&at->hung)))
+            continue;
+        fit[n] = number - 1;
+        slot[n++] = i;
+    }
+    if (board->hung || proves_guilt(board, n)) {
+        verdict->n_guilty = n;
+    } else if (n > 0) {
+        verdict->n_put_off = n;
+        verdict->put_off = fit[0];
+        for (size_t i = 0; i < n; i++)
+            suspects_add(board, fit[i]);
+        board->n_group_death++;
+    }
+    if (board->died)
+        suspects_how(board->wait_status, verdict->how);
+    board->n_guilty += verdict->n_guilty;
+    strike_off(board, has, context, verdict);
+    board->died = board->hung = board->is_apart = false;
+    return true;
+}
+
+void suspects_reason(const struct verdict *verdict, const struct board *board, const struct board_slot *slot,
+                     const char *const *names, const uint32_t *to_model, size_t n_parameter, char reason[SUSPECTS_REASON])
+{
+    static const char more[] = ", ...";
+    int used = verdict->hung ? snprintf(reason, SUSPECTS_REASON, "no step finished for %d s", board->hang_s)
+                             : snprintf(reason, SUSPECTS_REASON, "%s", verdict->how);
+    if (!counter_get(&slot->is_asked))
+        return;
+    for (size_t i = 0; i < n_parameter; i++) {
+        char entry[SUSPECTS_REASON];
+        int n = snprintf(entry, sizeof entry, "%s%s = %.9g", i ? ", " : " at ", names[i], slot->parameter[to_model[i]]);
+        bool is_last = i + 1 == n_parameter;
+        if (n < 0 || (size_t)(used + n) + (is_last ? 0 : sizeof more) > SUSPECTS_REASON - 1) {
+            snprintf(reason + used, SUSPECTS_REASON - (size_t)used, "%s", i ? more : "");
+            return;
+        }
+        memcpy(reason + used, entry, (size_t)n + 1);
+        used += n;
+    }
+}
+
+uint64_t suspects_n_guilty(const struct board *board) { return board->n_guilty + board->n_group_death; }
