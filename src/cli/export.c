@@ -9,20 +9,23 @@
 #define FIELD(name) offsetof(struct export_options, name)
 
 static const char *const when_words[] = {"auto", "always", "never", NULL};
-static const char *const what_words[] = {"fits", "predictions", "residuals", "covariance", NULL};
+static const char *const what_words[] = {"fits",   "predictions", "residuals", "covariance",
+                                         "starts", "profile",     "bootstrap", NULL};
 
 static const struct option table[] = {
     {.name = "what", .letter = 'w', .kind = OPTION_CHOICE, .offset = FIELD(what),
-     .metavar = "fits|predictions|residuals|covariance", .choice = what_words, .default_text = "fits",
+     .metavar = "fits|predictions|residuals|covariance|starts|profile|bootstrap", .choice = what_words, .default_text = "fits",
      .help = "fits: a row per dataset; predictions: at the measurements' times, at the best fit; residuals: these beside the "
-     "measurements; covariance: a row for each pair of parameters"},
+     "measurements; covariance: a row for each pair of parameters; starts, profile, bootstrap: what --keep-starts, "
+     "--keep-profile and --keep-bootstrap of the run kept, a row for each start, point or replicate"},
     {.name = "columns", .kind = OPTION_STRING, .metavar = "NAME[,NAME...]", .offset = FIELD(columns),
      .default_text = "the usual ones; with --json, all", .help = "fits: columns of /fits in the result file, or 'all' (all "
      "but the covariance)"},
     {.name = "output", .letter = 'o', .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(output), .is_file = true,
      .default_text = "standard output", .help = "write to this file"},
     {.name = "overwrite", .kind = OPTION_FLAG, .offset = FIELD(overwrite), .help = "replace an existing file"},
-    {.name = "json", .kind = OPTION_FLAG, .offset = FIELD(json), .help = "fits as JSON, an array of objects, instead of CSV"},
+    {.name = "json", .kind = OPTION_FLAG, .offset = FIELD(json),
+     .help = "fits, starts, profile and bootstrap as JSON, an array of objects, instead of CSV"},
     {.name = "problem", .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(problem), .is_file = true,
      .default_text = "the one that the result names",
      .help = "for predictions and residuals: the problem that the result was made from"},
@@ -45,6 +48,8 @@ static int export(void *context)
     enum status status;
     if (options->what == EXPORT_FITS || options->what == EXPORT_COVARIANCE)
         status = export_fits(options, &output, &error);
+    else if (options->what >= EXPORT_STARTS)
+        status = export_kept(options, &output, &error);
     else
         status = export_rows(options, &output, &error);
     if (!status)
@@ -64,21 +69,22 @@ static int run(int argc, char **argv)
     enum status status = STATUS_OK;
     if (words.n_positional < 1)
         status = error_set(&error, STATUS_USAGE, "which result file? None was given");
-    else if (options.json && options.what != EXPORT_FITS)
-        status = error_set(&error, STATUS_USAGE, "--json goes with --what fits only");
+    else if (options.json && options.what != EXPORT_FITS && options.what < EXPORT_STARTS)
+        status = error_set(&error, STATUS_USAGE, "--json goes with --what fits, starts, profile and bootstrap only");
     else if (options.columns && options.what != EXPORT_FITS)
         status = error_set(&error, STATUS_USAGE, "--columns goes with --what fits only");
     if (status)
         return message_usage("export", &error, (enum when)options.color);
     options.result = words.positional[0];
-    return contained_run(export, &options, options.result, (enum when)options.color);
+    bool computes = options.what == EXPORT_PREDICTIONS || options.what == EXPORT_RESIDUALS;
+    return (computes ? contained_run : contained_read)(export, &options, options.result, (enum when)options.color);
 }
 
 const struct command command_export = {
     .name = "export", .synopsis = "RESULT.h5", .summary = "results as CSV or JSON: fits, predictions, residuals, covariances",
     .example = "stiffit export wells.result.h5 -o fits.csv\n"
                "stiffit export wells.result.h5 --columns id,parameters,interval_lower,interval_upper\n"
-               "stiffit export wells.result.h5 --what residuals --model build/models/decay.so",
+               "stiffit export wells.result.h5 --what residuals",
     .description =
         "Writes a result as a CSV table with one header line; numbers read back to the same bits.\n"
         "Predictions and residuals need the problem and the model: the result knows where they are.",

@@ -5,7 +5,9 @@
 
 #include "cli/output.h"
 
-enum export_what { EXPORT_FITS, EXPORT_PREDICTIONS, EXPORT_RESIDUALS, EXPORT_COVARIANCE };
+enum export_what {
+    EXPORT_FITS, EXPORT_PREDICTIONS, EXPORT_RESIDUALS, EXPORT_COVARIANCE, EXPORT_STARTS, EXPORT_PROFILE, EXPORT_BOOTSTRAP
+};
 
 struct export_options {
     const char *result, *problem, *model, *output, *columns;
@@ -14,8 +16,9 @@ struct export_options {
     int color;
 };
 
-/* Both open the output once there is something to write, and leave it to be finished. */
+/* All open the output once there is something to write, and leave it to be finished. */
 enum status export_fits(const struct export_options *options, struct output *output, struct error *error);
 enum status export_rows(const struct export_options *options, struct output *output, struct error *error);
+enum status export_kept(const struct export_options *options, struct output *output, struct error *error);
 
 #endif

@@ -33,34 +33,47 @@ static enum status reserve(struct buffer *buffer, size_t n, struct error *error)
 static void put_head(struct csv_writer *writer, bool residuals)
 {
     static const char *const names[] = {"dataset", "time", "observable", "prediction", "value", "sigma", "residual",
-                                        "weighted_residual"};
+                                        "weighted_residual", "weight", "loss", "censored"};
     for (size_t i = 0; i < (residuals ? sizeof names / sizeof *names : 4); i++)
         csv_put_text(writer, names[i]);
     csv_end_row(writer);
 }
 
-/* residual = value - prediction. sigma: the measurement's, else the model's noise, else 1, as in the fit. */
+static void put_residual(struct csv_writer *writer, const struct residual_kind *errors, const struct problem_block *block,
+                         size_t row, double prediction, double noise)
+{
+    int8_t censored = block->censored[row];
+    struct residual residual = residual_of(errors, block->value[row], prediction, block->sigma[row], noise, censored);
+    const double number[] = {block->value[row], residual.sigma, residual.residual, residual.weighted, residual.weight,
+                             residual.loss};
+    for (size_t k = 0; k < sizeof number / sizeof *number; k++)
+        csv_put_number(writer, number[k]);
+    csv_put_text(writer, censored == 0 ? "none" : censored > 0 ? "left" : "right");
+}
+
+/* As the fit has it: a measurement without a known scale leaves its dataset without a likelihood. */
+static struct residual_kind errors_of(const struct fitted *fitted, const struct problem_block *block, size_t first, size_t n)
+{
+    struct residual_kind errors = fitted->errors;
+    for (size_t i = first; i < first + n && !fitted->model.abi.noise; i++)
+        errors.likelihood = errors.likelihood && (isnan(block->value[i]) || !isnan(block->sigma[i]));
+    return errors;
+}
+
 static void put_rows(struct csv_writer *writer, const struct fitted *fitted, const struct fitted_dataset *dataset,
                      const struct buffer *buffer, bool residuals)
 {
     const struct problem_block *block = dataset->block;
     size_t first = block->row[dataset->row], n = block->row[dataset->row + 1] - first;
+    struct residual_kind errors = errors_of(fitted, block, first, n);
     for (size_t i = 0; i < n; i++) {
-        double sigma = block->sigma[first + i], prediction = buffer->prediction[i];
         uint32_t observable = block->observable[first + i];
         csv_put_text(writer, dataset->id);
         csv_put_number(writer, block->time[first + i]);
         csv_put_text(writer, observable < fitted->model.abi.n_observable ? fitted->model.abi.observable_name[observable] : "");
-        csv_put_number(writer, prediction);
-        if (residuals) {
-            double residual = block->value[first + i] - prediction;
-            if (isnan(sigma))
-                sigma = isnan(buffer->noise[i]) ? 1 : buffer->noise[i];
-            csv_put_number(writer, block->value[first + i]);
-            csv_put_number(writer, sigma);
-            csv_put_number(writer, residual);
-            csv_put_number(writer, residual / sigma);
-        }
+        csv_put_number(writer, buffer->prediction[i]);
+        if (residuals)
+            put_residual(writer, &errors, block, first + i, buffer->prediction[i], buffer->noise[i]);
         csv_end_row(writer);
     }
 }
@@ -115,8 +128,8 @@ enum status export_rows(const struct export_options *options, struct output *out
     }
     if (!status && n_without > 0) {
         char line[120];
-        snprintf(line, sizeof line, "note: %llu datasets have no best fit that can be simulated: NaN",
-                 (unsigned long long)n_without);
+        snprintf(line, sizeof line, "note: %llu dataset%s no best fit to predict from; predictions there are NaN",
+                 (unsigned long long)n_without, n_without == 1 ? " has" : "s have");
         message_say(line);
     }
     free(buffer.prediction);

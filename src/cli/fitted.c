@@ -5,8 +5,9 @@
 #include "base/option.h"
 #include "base/sha256.h"
 #include "cli/message.h"
-#include "run/campaign.h"
-#include "run/campaign_model.h"
+#include "run/plan/campaign.h"
+#include "run/plan/campaign_model.h"
+#include "run/plan/campaign_objective.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -121,12 +122,15 @@ enum status fitted_open(struct fitted *fitted, const struct fitted_options *opti
         status = open_model(fitted, options, error);
     if (status)
         return status;
-    const struct problem_expectation expectation = campaign_expectation(&fitted->model);
+    struct problem_expectation expectation = campaign_expectation(&fitted->model);
+    fitted->errors = residual_kind_of(result_info(fitted->result)->identity.description);
+    campaign_objective_expect(&expectation, &(struct fit_options){.error = fitted->errors.loss.error});
     status = problem_validate(fitted->problem, &expectation, hash, &n_bad, error);
     if (!status)
         status = check_same(fitted, hash, other_model, error);
     if (status)
         return status;
+    fitted->errors.likelihood = fitted->model.abi.noise || problem_n_censored(fitted->problem) > 0;
     struct ode_options ode = ODE_OPTIONS_DEFAULT;
     const char *description = result_info(fitted->result)->identity.description;
     double max_steps = 100000;
@@ -185,13 +189,28 @@ static size_t find_free(struct fitted *fitted)
     return n_free;
 }
 
+/* A part of a result (--shard, --only) has no rows for the datasets in between. */
+static enum status skip_others(struct fitted *fitted, struct error *error)
+{
+    enum status status = STATUS_OK;
+    while (!status && fitted->data.n > 0 && fitted->fits.n > 0 &&
+           fitted->data.dataset[fitted->i_data] < fitted->fits.record[fitted->i_fit].dataset) {
+        fitted->i_data++;
+        status = fill(fitted, error);
+    }
+    return status;
+}
+
 enum status fitted_next(struct fitted *fitted, struct fitted_dataset *dataset, bool *more, struct error *error)
 {
+    bool is_part = result_has(fitted->result, FIT_COLUMN_DATASET);
     enum status status = fill(fitted, error);
+    if (!status && is_part)
+        status = skip_others(fitted, error);
     if (status)
         return status;
     *more = fitted->data.n > 0 && fitted->fits.n > 0;
-    if (!*more && (fitted->data.n > 0 || fitted->fits.n > 0))
+    if (!*more && ((fitted->data.n > 0 && !is_part) || fitted->fits.n > 0))
         return error_set(error, STATUS_BAD_PROBLEM, "%s and %s have not the same number of datasets",
                          problem_info(fitted->problem)->path, result_info(fitted->result)->path);
     if (!*more)

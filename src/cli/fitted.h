@@ -4,6 +4,7 @@
 #define CLI_FITTED_H
 
 #include "cli/predictor.h"
+#include "cli/residual.h"
 #include "io/problem.h"
 #include "io/result.h"
 
@@ -19,6 +20,7 @@ struct fitted {
     struct problem *problem;
     struct model model;
     struct predictor predictor;
+    struct residual_kind errors; /* as they were fitted */
     struct problem_block data;
     struct result_block fits;
     uint64_t i_data, i_fit; /* next rows within the blocks */

@@ -89,7 +89,7 @@ void help_command(FILE *file, const struct command *command)
 
 void help_overview(FILE *file)
 {
-    fputs("Example:\n  stiffit run problem.h5 --model model.so\n\n"
+    fputs("Example:\n  stiffit import wells.csv --model decay.ode -o wells.h5\n  stiffit run wells.h5\n\n"
           "Usage: stiffit COMMAND [OPTIONS] ...\n\n"
           "stiffit fits one stiff ODE model to many independent datasets.\n\nCommands:\n", file);
     for (const struct command *const *command = command_list(); *command; command++) {

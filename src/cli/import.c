@@ -9,18 +9,11 @@
 #include "cli/plugin_reference.h"
 #include "cli/values.h"
 #include "io/problem.h"
-#include "run/campaign.h"
+#include "run/plan/campaign.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-struct import_options {
-    const char *measurements, *datasets, *model, *output;
-    bool embed, overwrite, quiet;
-    struct option_list fix, start, lower, upper, scale;
-    int color;
-};
 
 #define FIELD(name) offsetof(struct import_options, name)
 
@@ -32,6 +25,10 @@ static const struct option table[] = {
     {.name = "datasets", .letter = 'd', .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(datasets), .is_file = true,
      .help = "a second CSV table with one row per dataset: its id in a column 'dataset', a column for each covariate of the "
      "model, and if wanted 't0' (initial time) and 'start_NAME' (start of parameter NAME)"},
+    {.name = "parameters", .letter = 'p', .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(parameters),
+     .is_file = true,
+     .help = "a CSV table with a row per parameter: its name in a column 'parameter', and if wanted start, lower, upper, "
+     "scale, fixed, prior, prior_location, prior_scale, prior_lower, prior_upper and prior_on; an empty field is the model's"},
     {.name = "output", .letter = 'o', .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(output), .is_file = true,
      .default_text = "MEASUREMENTS.h5", .help = "the problem file to be written"},
     {.name = "overwrite", .kind = OPTION_FLAG, .offset = FIELD(overwrite), .help = "replace an existing file"},
@@ -53,116 +50,6 @@ static const struct option table[] = {
 };
 
 static struct option_table import_table(void) { return OPTION_TABLE(table); }
-
-/* The parameters of the file to be: the model's, as the options change them. */
-struct parameters {
-    double *start, *lower, *upper;
-    const char **scale;
-    unsigned char *fixed;
-};
-
-static void parameters_fini(struct parameters *parameters)
-{
-    free(parameters->start);
-    free(parameters->lower);
-    free(parameters->upper);
-    free(parameters->scale);
-    free(parameters->fixed);
-}
-
-static enum status set_scales(struct parameters *parameters, const struct import_options *options,
-                              const struct stiffit_model *abi, struct error *error)
-{
-    static const char *const words[] = {"lin", "log", "log10"};
-    for (size_t i = 0; i < options->scale.n; i++) {
-        size_t index, k = 0;
-        const char *word;
-        enum status status = values_find(options->scale.item[i], "scale", "parameter", abi->parameter_name, abi->n_parameter,
-                                         &index, &word, error);
-        if (status)
-            return status;
-        while (k < 3 && strcmp(words[k], word))
-            k++;
-        if (k == 3)
-            return error_set(error, STATUS_USAGE, "--scale: '%.100s' is not one of lin, log, log10", word);
-        parameters->scale[index] = words[k];
-    }
-    return STATUS_OK;
-}
-
-static enum status set_fixed(struct parameters *parameters, const struct import_options *options,
-                             const struct stiffit_model *abi, struct error *error)
-{
-    for (size_t i = 0; i < options->fix.n; i++) {
-        const struct option_list one = {.item = options->fix.item + i, .n = 1};
-        size_t index;
-        enum status status =
-            strchr(options->fix.item[i], '=')
-                ? values_set(&one, "fix", "parameter", abi->parameter_name, abi->n_parameter, parameters->start,
-                             parameters->fixed, error)
-                : values_name(options->fix.item[i], "fix", "parameter", abi->parameter_name, abi->n_parameter, &index, error);
-        if (status)
-            return status;
-        if (!strchr(options->fix.item[i], '='))
-            parameters->fixed[index] = 1;
-    }
-    return STATUS_OK;
-}
-
-/* per_dataset: starts may come from the table of datasets, so that a missing one is no fault yet. */
-static enum status check_parameters(const struct parameters *parameters, const struct stiffit_model *abi, bool per_dataset,
-                                    struct error *error)
-{
-    for (size_t i = 0; i < abi->n_parameter; i++) {
-        const char *name = abi->parameter_name[i];
-        if (parameters->lower[i] > parameters->upper[i])
-            return error_set(error, STATUS_USAGE, "parameter '%s': lower bound %.17g above upper bound %.17g", name,
-                             parameters->lower[i], parameters->upper[i]);
-        if (per_dataset && isnan(parameters->start[i]))
-            continue;
-        if (!isfinite(parameters->start[i]))
-            return error_set(error, STATUS_USAGE, "parameter '%s' has no start: give it with --start %s=VALUE", name, name);
-        if (strcmp(parameters->scale[i], "lin") && !(parameters->start[i] > 0))
-            return error_set(error, STATUS_USAGE, "parameter '%s': its start %.17g is not above 0, as scale %s needs", name,
-                             parameters->start[i], parameters->scale[i]);
-    }
-    return STATUS_OK;
-}
-
-static enum status choose_parameters(struct parameters *parameters, const struct import_options *options,
-                                     const struct model *model, struct error *error)
-{
-    const struct stiffit_model *abi = &model->abi;
-    size_t n = abi->n_parameter;
-    parameters->start = malloc(n * sizeof(double));
-    parameters->lower = malloc(n * sizeof(double));
-    parameters->upper = malloc(n * sizeof(double));
-    parameters->scale = malloc(n * sizeof(char *));
-    parameters->fixed = calloc(n, 1);
-    if (!parameters->start || !parameters->lower || !parameters->upper || !parameters->scale || !parameters->fixed)
-        return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu parameters", n);
-    for (size_t i = 0; i < n; i++) {
-        parameters->start[i] = abi->parameter_start ? abi->parameter_start[i] : (double)NAN;
-        parameters->lower[i] = abi->parameter_lower ? abi->parameter_lower[i] : -(double)INFINITY;
-        parameters->upper[i] = abi->parameter_upper ? abi->parameter_upper[i] : (double)INFINITY;
-        parameters->scale[i] = abi->parameter_scale ? abi->parameter_scale[i] : "lin";
-    }
-    const struct { const struct option_list *list; const char *option; double *out; } changes[] = {
-        {&options->start, "start", parameters->start},
-        {&options->lower, "lower", parameters->lower},
-        {&options->upper, "upper", parameters->upper}};
-    enum status status = STATUS_OK;
-    for (size_t k = 0; !status && k < sizeof changes / sizeof *changes; k++)
-        status = values_set(changes[k].list, changes[k].option, "parameter", abi->parameter_name, n, changes[k].out, NULL,
-                            error);
-    if (!status)
-        status = set_scales(parameters, options, abi, error);
-    if (!status)
-        status = set_fixed(parameters, options, abi, error);
-    if (!status)
-        status = check_parameters(parameters, abi, options->datasets != NULL, error);
-    return status;
-}
 
 static enum status add_datasets(struct problem_writer *writer, const struct import_rows *rows, const size_t *first,
                                 const struct import_subjects *subjects, struct error *error)
@@ -213,8 +100,8 @@ static char *default_output(const char *measurements)
 }
 
 static enum status write_problem(const struct import_options *options, const char *path, const struct model *model,
-                                 const struct parameters *parameters, const struct import_rows *rows, const size_t *first,
-                                 const struct import_subjects *subjects, struct error *error)
+                                 const struct import_parameters *parameters, const struct import_rows *rows,
+                                 const size_t *first, const struct import_subjects *subjects, struct error *error)
 {
     const struct stiffit_model *abi = &model->abi;
     struct plugin_reference reference = {.path = NULL};
@@ -225,7 +112,10 @@ static enum status write_problem(const struct import_options *options, const cha
         .start_per_dataset = subjects->has_start, .scale = parameters->scale, .fixed = parameters->fixed,
         .n_covariate = abi->n_covariate, .covariate_name = abi->covariate_name, .n_observable = abi->n_observable,
         .observable_name = abi->observable_name, .has_sigma = rows->has_sigma, .has_t0 = subjects->has_t0,
-        .has_censored = rows->has_censored};
+        .has_censored = rows->has_censored, .prior = parameters->has_prior ? parameters->prior : NULL,
+        .prior_on = parameters->prior_on,
+        .prior_number = {parameters->prior_number[0], parameters->prior_number[1], parameters->prior_number[2],
+                         parameters->prior_number[3]}};
     enum status status = plugin_reference_init(&reference, model, options->model, options->embed, error);
     if (!status) {
         plugin_reference_use(&reference, &header);
@@ -258,7 +148,7 @@ static enum status check_written(const char *path, const struct model *model, bo
                  (unsigned long long)info->n_measurement, info->n_measurement == 1 ? "" : "s", model->abi.n_parameter,
                  model->abi.n_parameter == 1 ? "" : "s");
         message_say(line);
-        snprintf(line, sizeof line, "note: %llu dataset%s cannot be fitted as %s; `stiffit run` says why",
+        snprintf(line, sizeof line, "note: %llu dataset%s cannot be fitted as %s: bad_data in the result, with the reason",
                  (unsigned long long)n_bad, n_bad == 1 ? "" : "s", n_bad == 1 ? "it is" : "they are");
         if (n_bad)
             message_say(line);
@@ -267,17 +157,27 @@ static enum status check_written(const char *path, const struct model *model, bo
     return status;
 }
 
+static void say_faults(const struct import_faults *faults)
+{
+    char line[sizeof faults->first.message + 200], more[60] = "";
+    if (faults->n > 1)
+        snprintf(more, sizeof more, " (the first of %llu such fields)", (unsigned long long)faults->n);
+    snprintf(line, sizeof line, "note: %s%s", faults->first.message, more);
+    if (faults->n)
+        message_say(line);
+}
+
 static enum status import_all(const struct import_options *options, const char *path, struct error *error)
 {
     struct model model = {.handle = NULL};
-    struct parameters parameters = {.start = NULL};
+    struct import_parameters parameters = {.start = NULL};
     struct import_rows rows = {.n = 0};
     struct import_subjects subjects = {.n_covariate = 0};
     size_t *first = NULL;
     enum status status = model_text_load(&model, options->model, true, options->quiet, (enum when)options->color, error);
     if (status)
         return status;
-    status = choose_parameters(&parameters, options, &model, error);
+    status = import_parameters_choose(&parameters, options, &model, error);
     if (!status)
         status = import_measurements(&rows, options->measurements, &model, error);
     if (!status)
@@ -285,7 +185,7 @@ static enum status import_all(const struct import_options *options, const char *
     if (!status)
         status = import_subjects_read(&subjects, options->datasets, &rows.datasets, &model, parameters.start, error);
     if (!status && !subjects.has_start)
-        status = check_parameters(&parameters, &model.abi, false, error);
+        status = import_parameters_check(&parameters, &model.abi, false, error);
     if (!status && subjects.n_unused > 0 && !options->quiet) {
         char line[200];
         snprintf(line, sizeof line, "note: %llu dataset%s of %.100s without measurements: left out",
@@ -294,12 +194,16 @@ static enum status import_all(const struct import_options *options, const char *
     }
     if (!status)
         status = write_problem(options, path, &model, &parameters, &rows, first, &subjects, error);
+    if (!status && !options->quiet) {
+        say_faults(&rows.faults);
+        say_faults(&subjects.faults);
+    }
     import_subjects_fini(&subjects);
     import_rows_fini(&rows);
     free(first);
     if (!status)
         status = check_written(path, &model, options->quiet, error);
-    parameters_fini(&parameters);
+    import_parameters_fini(&parameters);
     model_unload(&model);
     return status;
 }
@@ -340,12 +244,12 @@ static int run(int argc, char **argv)
 const struct command command_import = {
     .name = "import", .synopsis = "MEASUREMENTS.csv", .summary = "make a problem file from CSV tables",
     .example = "stiffit import data/theophylline-measurements.csv --datasets data/theophylline-subjects.csv \\\n"
-               "    --model build/models/theophylline.so -o theophylline.h5",
+               "    --model models/theophylline/theophylline.ode -o theophylline.h5",
     .description =
         "MEASUREMENTS.csv has a header line and a row per measurement, with the columns dataset, time, observable, value and "
         "if wanted sigma and censored (1 or left: the measurement lies below its value; -1 or right: above it), in any "
         "order. Rows of a dataset need not stand together; datasets are written in the order in which "
         "they appear first. Without a column 'observable' the model must have one only; without 'dataset' all rows are one. "
-        "An empty value, NA or NaN is a missing measurement. Names, starts, bounds and scales of the parameters come from "
-        "the model.",
+        "An empty value, NA or NaN is a missing measurement. Names, starts, bounds, scales and priors of the parameters come "
+        "from the model, as the table of parameters and the options change them.",
     .table = import_table, .run = run};

@@ -1,11 +1,43 @@
-/* The two tables that `stiffit import` reads, as they lie in memory.
+/* The tables that `stiffit import` reads, as they lie in memory, and its options.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef CLI_IMPORT_H
 #define CLI_IMPORT_H
 
 #include "base/option.h"
 #include "cli/id_table.h"
+#include "io/csv.h"
 #include "model/plugin.h"
+
+struct import_options {
+    const char *measurements, *datasets, *parameters, *model, *output;
+    bool embed, overwrite, quiet;
+    struct option_list fix, start, lower, upper, scale;
+    int color;
+};
+
+/* The parameters of the file to be, n_parameter each, in the model's order. The words are constants. */
+struct import_parameters {
+    double *start, *lower, *upper;
+    const char **scale;
+    unsigned char *fixed;
+    bool has_prior;              /* the table has priors; then these are all of them, the model's where it has none */
+    const char **prior, **prior_on;
+    double *prior_number[4];     /* location, scale, lower, upper; NaN: there is none */
+};
+/* The model's, as the table --parameters and then the other options change them. Zero-initialise. */
+enum status import_parameters_choose(struct import_parameters *parameters, const struct import_options *options,
+                                     const struct model *model, struct error *error);
+/* per_dataset: starts may come from the table of datasets, so that a missing one is no fault yet. */
+enum status import_parameters_check(const struct import_parameters *parameters, const struct stiffit_model *abi,
+                                    bool per_dataset, struct error *error);
+void import_parameters_fini(struct import_parameters *parameters);
+
+/* Numbers with which a dataset cannot be fitted; they are kept, so that its row in the result says so, and told here. */
+struct import_faults {
+    uint64_t n;
+    struct error first;
+};
+void import_faults_add(struct import_faults *faults, const struct csv_reader *reader, size_t column, const char *what);
 
 struct import_row {
     double time, value, sigma;
@@ -19,6 +51,7 @@ struct import_rows {
     struct import_row *row;
     size_t n, capacity;
     bool has_sigma, has_censored;
+    struct import_faults faults;
 };
 enum status import_measurements(struct import_rows *rows, const char *path, const struct model *model,
                                 struct error *error);
@@ -34,6 +67,7 @@ struct import_subjects {
     double *covariate; /* n x n_covariate, the model's order */
     double *start;     /* n x n_parameter, the model's order */
     uint64_t n_unused; /* datasets of the table without measurements */
+    struct import_faults faults;
 };
 /* `start` (n_parameter) stands where the table has no start of a parameter. path NULL: no table, which is a fault if the
  * model has covariates. */

@@ -111,7 +111,7 @@ static enum status read_row(const struct csv_reader *reader, const struct column
         if (status)
             return status;
         if (columns[j].kind == COLUMN_COVARIATE && !isfinite(number))
-            return csv_fault(reader, j, error, "a covariate must be a number");
+            import_faults_add(&subjects->faults, reader, j, "a covariate must be a number");
         if (columns[j].kind == COLUMN_COVARIATE)
             subjects->covariate[dataset * subjects->n_covariate + columns[j].index] = number;
         else if (columns[j].kind == COLUMN_START && !isnan(number))
@@ -170,8 +170,8 @@ enum status import_subjects_read(struct import_subjects *subjects, const char *p
         status = read_rows(reader, columns, id_column, datasets, seen, subjects, error);
     for (uint32_t d = 0; !status && d < datasets->n; d++)
         if (!seen[d])
-            status = error_set(error, STATUS_BAD_PROBLEM, "%s: dataset '%.100s' has measurements but no row here", path,
-                               datasets->id[d]);
+            status = error_set(error, STATUS_BAD_PROBLEM, "%s: dataset '%.100s' has measurements but no row here: add one",
+                               path, datasets->id[d]);
     csv_close(reader);
     free(columns);
     free(seen);

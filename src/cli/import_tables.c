@@ -100,6 +100,26 @@ static enum status find_censored(const struct csv_reader *reader, size_t column,
                      "value), -1 or right (above it)", field);
 }
 
+void import_faults_add(struct import_faults *faults, const struct csv_reader *reader, size_t column, const char *what)
+{
+    if (faults->n++ == 0)
+        csv_fault(reader, column, &faults->first, "%s", what);
+}
+
+/* As problem_check.c has it: a row without a value is missing as a whole. */
+static void check_row(const struct csv_reader *reader, const struct measurement_columns *columns,
+                      const struct import_row *row, struct import_faults *faults)
+{
+    if (isnan(row->value))
+        return;
+    if (!isfinite(row->time))
+        import_faults_add(faults, reader, columns->time, "the time is missing or infinite");
+    if (isinf(row->value))
+        import_faults_add(faults, reader, columns->value, "the value is infinite (leave it empty if it is missing)");
+    if (row->sigma <= 0 || isinf(row->sigma))
+        import_faults_add(faults, reader, columns->sigma, "sigma must be above 0 (leave it empty if it is not known)");
+}
+
 static enum status read_row(const struct csv_reader *reader, const struct measurement_columns *columns,
                             const struct model *model, struct import_rows *rows, struct error *error)
 {
@@ -108,22 +128,21 @@ static enum status read_row(const struct csv_reader *reader, const struct measur
     if (!*id)
         return csv_fault(reader, columns->dataset, error, "the dataset's id is missing");
     enum status status = csv_number(reader, columns->time, &row.time, error);
-    if (!status && !isfinite(row.time))
-        status = csv_fault(reader, columns->time, error, "the time is missing or infinite");
+    const char *value = csv_field(reader, columns->value);
+    if (!status && (*value == '<' || *value == '>'))
+        return csv_fault(reader, columns->value, error, "'%.40s': write the limit alone, and %s in a column 'censored'", value,
+                         *value == '<' ? "1 (it lies below)" : "-1 (it lies above)");
     if (!status)
         status = csv_number(reader, columns->value, &row.value, error);
-    if (!status && isinf(row.value))
-        status = csv_fault(reader, columns->value, error, "the value is infinite (leave it empty if it is missing)");
     if (!status && columns->sigma != CSV_NO_COLUMN)
         status = csv_number(reader, columns->sigma, &row.sigma, error);
-    if (!status && !isnan(row.sigma) && !(row.sigma > 0 && isfinite(row.sigma)))
-        status = csv_fault(reader, columns->sigma, error, "sigma must be above 0 (leave it empty if it is not known)");
     if (!status && columns->censored != CSV_NO_COLUMN)
         status = find_censored(reader, columns->censored, &row.censored, error);
     if (!status)
         status = find_observable(reader, columns->observable, model, &row.observable, error);
     if (status)
         return status;
+    check_row(reader, columns, &row, &rows->faults);
     if (rows->n == rows->capacity) {
         size_t capacity = rows->capacity ? 2 * rows->capacity : 1024;
         struct import_row *longer = realloc(rows->row, capacity * sizeof *longer);

@@ -108,6 +108,14 @@ static void print_functions(const struct check_report *report)
     puts("  (worst: largest difference, as a share of what is allowed)");
 }
 
+static size_t count_priors(const struct stiffit_model *abi)
+{
+    size_t n = 0;
+    for (size_t i = 0; abi->parameter_prior && i < abi->n_parameter; i++)
+        n += strcmp(abi->parameter_prior[i], "none") != 0;
+    return n;
+}
+
 static void print_text(const struct check_call *call, const struct model *model, const struct check_report *report,
                        size_t n_thread)
 {
@@ -121,6 +129,9 @@ static void print_text(const struct check_call *call, const struct model *model,
     printf("%s: states %u, parameters %u, observables %u; looked at %zu points on each of %zu threads\n",
            model->abi.name, model->abi.n_state, model->abi.n_parameter, model->abi.n_observable, report->n_point, n_thread);
     print_functions(report);
+    size_t n_prior = count_priors(&model->abi);
+    if (n_prior)
+        printf("  priors on %zu parameter%s\n", n_prior, n_prior == 1 ? "" : "s");
     uint32_t missing = model_missing_derivatives(model);
     for (int bit = 0; bit < 32; bit++)
         if (missing >> bit & 1 && note_meaning(bit))
@@ -179,6 +190,7 @@ static void print_json(const struct check_call *call, const struct model *model,
     put_text(&json, "plugin", call->plugin);
     put_text(&json, "model", model->abi.name);
     put_text(&json, "sha256", model->sha256);
+    put_count(&json, "priors", count_priors(&model->abi));
     put_count(&json, "points", report->n_point);
     put_count(&json, "threads", n_thread);
     put_count(&json, "faults", report->n_finding + report->n_dropped);

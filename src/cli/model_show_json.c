@@ -37,6 +37,22 @@ static void put_expression(struct json *json, const struct shown_model *model, c
     free(text);
 }
 
+static void put_prior(struct json *json, const struct equation_prior *prior)
+{
+    bool is_uniform = prior->kind && strcmp(prior->kind, "uniform") == 0;
+    json_key(json, "prior");
+    if (!prior->kind) {
+        json_null(json);
+        return;
+    }
+    json_object_begin(json);
+    put_text(json, "kind", prior->kind);
+    put_text(json, "on", prior->on_optimizer ? "optimizer" : "natural");
+    put_number(json, is_uniform ? "lower" : "location", prior->first);
+    put_number(json, is_uniform ? "upper" : "scale", prior->second);
+    json_object_end(json);
+}
+
 static void put_parameters(struct json *json, const struct shown_model *model)
 {
     const struct equations *equations = model->text.equations;
@@ -53,6 +69,7 @@ static void put_parameters(struct json *json, const struct shown_model *model)
         put_text(json, "scale", it->scale);
         put_text(json, "unit", it->unit);
         put_text(json, "enters", model_use_words(model->functions.parameter_use[i], words));
+        put_prior(json, &it->prior);
         json_object_end(json);
     }
     json_array_end(json);

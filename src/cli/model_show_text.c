@@ -41,6 +41,22 @@ static void print_head(const struct equations *equations, FILE *out)
             equations->time_unit ? equations->time_unit : "");
 }
 
+/* As the model says it. */
+static void print_priors(const struct equations *equations, int width, FILE *out)
+{
+    bool headed = false;
+    for (uint32_t i = 0; i < equations->n_parameter; i++) {
+        const struct equation_prior *prior = &equations->parameter[i].prior;
+        char first[NUMBER_SIZE], second[NUMBER_SIZE];
+        if (!prior->kind)
+            continue;
+        fprintf(out, "%s%-*s  %s(%s, %s)%s\n", headed ? "" : "\npriors\n", width, equations->parameter[i].name,
+                strcmp(prior->kind, "log-normal") == 0 ? "lognormal" : prior->kind, number_text(first, prior->first),
+                number_text(second, prior->second), prior->on_optimizer ? " on optimizer" : "");
+        headed = true;
+    }
+}
+
 static void print_parameters(const struct shown_model *model, FILE *out)
 {
     const struct equations *equations = model->text.equations;
@@ -60,6 +76,7 @@ static void print_parameters(const struct shown_model *model, FILE *out)
         fprintf(out, "%-*s  %12s %12s %12s  %-5s  %-12s  %s\n", width, it->name, start, lower, upper, it->scale,
                 it->unit ? it->unit : "", model_use_words(model->functions.parameter_use[i], words));
     }
+    print_priors(equations, width, out);
     for (uint32_t i = 0; i < equations->n_covariate; i++) {
         const struct equation_covariate *it = &equations->covariate[i];
         fprintf(out, "%s%s%s%s%s", i ? ", " : "\ncovariates: ", it->name, it->unit ? " [" : "", it->unit ? it->unit : "",
@@ -155,6 +172,24 @@ static void put_cell(const struct shown_model *model, double value, FILE *out)
     fprintf(out, " & $%s$", text);
 }
 
+static void put_latex_priors(const struct shown_model *model, FILE *out)
+{
+    const struct equations *equations = model->text.equations;
+    bool headed = false;
+    for (uint32_t i = 0; i < equations->n_parameter; i++) {
+        const struct equation_prior *prior = &equations->parameter[i].prior;
+        char first[80], second[80];
+        if (!prior->kind)
+            continue;
+        listing_number(model->listing, prior->first, first);
+        listing_number(model->listing, prior->second, second);
+        fprintf(out, "%s$%s$: %s($%s$, $%s$)%s", headed ? "; " : "Priors: ", listing_parameter(model->listing, i), prior->kind,
+                first, second, prior->on_optimizer ? " on the optimiser's scale" : "");
+        headed = true;
+    }
+    fputs(headed ? "\n\n" : "", out);
+}
+
 static void put_latex_parameters(const struct shown_model *model, FILE *out)
 {
     const struct equations *equations = model->text.equations;
@@ -171,6 +206,7 @@ static void put_latex_parameters(const struct shown_model *model, FILE *out)
         fputs(" \\\\\n", out);
     }
     fputs("\\end{tabular}\n\\end{center}\n", out);
+    put_latex_priors(model, out);
     for (uint32_t i = 0; i < equations->n_covariate; i++)
         fprintf(out, "%s$%s$", i ? ", " : "Covariates: ", listing_covariate(model->listing, i));
     if (equations->n_covariate)

@@ -45,15 +45,18 @@ enum status output_finish(struct output *output, struct error *error)
     if (!output->path)
         return STATUS_OK;
     errno = 0;
-    bool failed = ferror(output->file) || fflush(output->file) || (output->temporary_path && fsync(fileno(output->file)));
+    /* After a failed write another attempt tells the reason again. */
+    bool failed = fflush(output->file) || ferror(output->file) || (output->temporary_path && fsync(fileno(output->file)));
     int number = errno;
     if (fclose(output->file) && !failed) {
         failed = true;
         number = errno;
     }
     output->file = NULL;
+    if (failed && !number) /* it was a write of much at once, and nothing of it is left to try */
+        return error_set(error, STATUS_SYSTEM, "%s: cannot be written (is the disk full?)", output->path);
     if (failed)
-        return error_system(error, number ? number : EIO, "%s: cannot be written", output->path);
+        return error_system(error, number, "%s: cannot be written", output->path);
     if (output->temporary_path && rename(output->temporary_path, output->path))
         return error_system(error, errno, "%s: cannot be put in its place", output->path);
     free(output->temporary_path);

@@ -7,10 +7,10 @@
 #include "cli/message.h"
 #include "cli/model_text.h"
 #include "cli/run_report.h"
+#include "cli/shell_words.h"
 #include "run/run.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static int parse(struct run_options *options, int argc, char **argv)
 {
@@ -56,11 +56,19 @@ static void on_say(void *context, const char *line)
     message_say(line);
 }
 
-static void on_begin(void *context, uint64_t n_total, uint64_t n_done_before)
+/* The line that an earlier process has left half-way. */
+static void on_take_over(void *context)
+{
+    const struct run_options *options = ((struct teller *)context)->options;
+    if (!options->quiet && terminal_redraw(stderr, options->progress))
+        fputs("\r\033[K", stderr);
+}
+
+static void on_begin(void *context, uint64_t n_total, uint64_t n_done_before, int64_t begun_ns)
 {
     struct teller *teller = context;
     progress_init(&teller->progress, stderr, teller->options->n_start > 1 ? "starts" : "fits", n_total, n_done_before,
-                  teller->options->progress, teller->options->color, teller->options->quiet, now_s());
+                  teller->options->progress, teller->options->color, teller->options->quiet, 1e-9 * (double)begun_ns);
     teller->begun = true;
 }
 
@@ -85,34 +93,6 @@ static void on_show(void *context, const struct text_messages *messages, const c
     model_text_show(&color, messages, text, n_byte, origin);
 }
 
-/* The command as it was typed, quoted where a shell would need it; NULL: out of memory. */
-static char *command_line(int argc, char **argv)
-{
-    size_t size = sizeof "stiffit run";
-    for (int i = 0; i < argc; i++)
-        size += 4 * strlen(argv[i]) + 3;
-    char *text = malloc(size), *end = text;
-    if (!text)
-        return NULL;
-    end += sprintf(end, "stiffit run");
-    for (int i = 0; i < argc; i++) {
-        bool plain = argv[i][0] && !argv[i][strcspn(argv[i], " \t\n'\"\\$`&|;<>()*?[]#~!{}")];
-        *end++ = ' ';
-        if (!plain)
-            *end++ = '\'';
-        for (const char *c = argv[i]; *c; c++) {
-            if (*c == '\'')
-                end += sprintf(end, "'\\''");
-            else
-                *end++ = *c;
-        }
-        if (!plain)
-            *end++ = '\'';
-    }
-    *end = '\0';
-    return text;
-}
-
 typedef enum status run_stage(struct run_options *options, const struct run_hooks *hooks, struct run_summary *summary,
                               struct error *error);
 
@@ -122,17 +102,20 @@ static int run_child(int argc, char **argv, run_stage *stage, bool is_last)
     struct run_summary summary = {.result_path = NULL};
     struct error error = {.status = STATUS_OK};
     struct teller teller = {.options = &options};
-    const struct run_hooks hooks = {on_say, on_begin, on_progress, on_end, on_show, &teller};
+    const struct run_hooks hooks = {on_take_over, on_say, on_begin, on_progress, on_end, on_show, &teller};
     int code = parse(&options, argc, argv);
     if (code >= 0)
         return code;
-    char *line = command_line(argc, argv);
+    char *line = shell_line("stiffit run", argc, argv);
     options.command_line = line;
     enum status status = stage(&options, &hooks, &summary, &error);
     on_end(&teller);
     if (status && summary.journal_gone) {
-        on_say(&teller, "another process has taken this run's journal away: looking again for what is left to do");
+        on_say(&teller, "another process has been at this run's journal, problem or result: looking again for what is "
+                        "left to do");
         code = RUN_EXIT_AGAIN;
+    } else if (status && summary.wants_fresh) {
+        code = RUN_EXIT_FRESH;
     } else if (status) {
         code = message_error(&error, options.color);
     } else if (is_last || summary.already_complete) {
@@ -154,7 +137,7 @@ int command_finish(int argc, char **argv) { return run_child(argc, argv, run_fin
 
 const struct command command_run = {
     .name = "run", .synopsis = "PROBLEM.h5", .summary = "fit every dataset of a problem file",
-    .example = "stiffit run wells.h5 --model build/models/decay.so --starts 10",
+    .example = "stiffit run wells.h5\nstiffit run wells.h5 --starts 10 --accept-failed 1%",
     .description =
         "Fits the model to every dataset of PROBLEM.h5 and writes one row per dataset to PROBLEM.result.h5. A dataset that "
         "cannot be fitted becomes a row with a status and stops nobody else. Finished fits are kept in a journal beside "

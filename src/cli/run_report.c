@@ -52,6 +52,10 @@ static void print_text(const struct run_summary *summary, const struct run_optio
             summary->already_complete ? "already complete: " : "", (unsigned long long)summary->n_fit,
             summary->n_fit == 1 ? "fit" : "fits", (unsigned long long)(summary->n_fit - n_failed),
             (unsigned long long)n_failed);
+    if (summary->n_retried)
+        fprintf(stderr, "  %llu of them fitted anew (--retry-failed): %llu converged, %llu failed\n",
+                (unsigned long long)summary->n_retried, (unsigned long long)summary->n_retried_success,
+                (unsigned long long)(summary->n_retried - summary->n_retried_success));
     print_failures(summary, terminal_color(stderr, options->color));
     print_notes(summary);
     print_refits(summary);
@@ -73,6 +77,8 @@ static void print_json(const struct run_summary *summary, const struct run_optio
     json_unsigned(&json, summary->n_fit);
     json_key(&json, "failed");
     json_unsigned(&json, run_summary_n_failed(summary));
+    json_key(&json, "retried");
+    json_unsigned(&json, summary->n_retried);
     json_key(&json, "accepted");
     json_boolean(&json, run_summary_status(summary, options) == STATUS_OK);
     json_key(&json, "status");

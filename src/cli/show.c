@@ -155,7 +155,7 @@ static int run(int argc, char **argv)
         return message_usage("show", &error, (enum when)options.color);
     }
     struct show_call call = {words.positional[0], &options};
-    return contained_run(show_inside, &call, words.positional[0], (enum when)options.color);
+    return contained_read(show_inside, &call, words.positional[0], (enum when)options.color);
 }
 
 const struct command command_show = {

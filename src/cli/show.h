@@ -8,6 +8,7 @@
 #include "io/result.h"
 
 enum { SHOW_N_GROUP = 24, SHOW_N_EXAMPLE = 3, SHOW_N_SLOWEST = 5, SHOW_ID_LENGTH = 64, SHOW_N_BIN = 24, SHOW_N_FLAT = 8 };
+enum { SHOW_N_ROW = 100, SHOW_N_REMARK = 40 }; /* of a page; JSON has all */
 
 /* The first few ids of a group of fits. */
 struct show_examples {
@@ -19,6 +20,7 @@ struct show_examples {
 struct show_group {
     enum outcome outcome;
     char message[160]; /* of the first one */
+    bool differs;      /* others have other numbers in it */
     struct show_examples fits;
 };
 
@@ -40,10 +42,23 @@ struct show_spread {
     double min, q25, median, q75, max;
     double error;                   /* median of the relative standard errors */
     uint64_t n_at_lower, n_at_upper, n_lack[N_LACK];
+    uint64_t n_limit[2][N_LIMIT];   /* of a parameter: what its profiles ended with, below and above */
+    double log_ratio;               /* of a parameter: sum of log(bootstrap error / standard error) of n_ratio fits */
+    uint64_t n_ratio;
     bool is_log;                    /* the histogram's axis is logarithmic */
     bool is_cut;                    /* it leaves out the outermost hundredths */
     double low, high;               /* of the axis */
     uint64_t bin[SHOW_N_BIN];
+};
+
+/* Successful fits: of several starts, all at one optimum, some elsewhere, the best one alone, or the others failed; with
+ * bootstrap replicates, and the fewest and most of them. */
+struct show_refits {
+    uint64_t n_same, n_some;
+    struct show_examples alone, only;
+    bool has_profile;
+    uint64_t n_bootstrap;
+    int64_t least, most;
 };
 
 struct show_summary {
@@ -59,6 +74,7 @@ struct show_summary {
     struct show_flat flat[SHOW_N_FLAT];
     uint64_t n_fit_flat, n_other_flat; /* fits with flat directions; those beyond the groups */
     double *weights;           /* of the groups */
+    struct show_refits refits;
     double seconds;
     struct show_spread objective;
     struct show_spread *parameter; /* n_parameter of the result */
@@ -74,13 +90,20 @@ void show_spread_fill(struct show_spread *spread, double *numbers, uint64_t n, b
 /* The median of n numbers, which it sorts; NaN: there are none. */
 double show_median(double *numbers, uint64_t n);
 
-/* show_flat.c: the record's flattest direction in relative changes of the parameters, length 1, its first large entry
- * positive, into weight[n_parameter]. False: it has none. */
-bool show_combination(const struct result_info *info, const struct fit_record *record, double *weight);
+/* show_flat.c: the record's flattest direction, or one of several flat ones that have no parameters in common (number 1, 2,
+ * ...), in relative changes of the parameters, length 1, its first large entry positive, into weight[n_parameter]. False: it
+ * has none. */
+bool show_combination(const struct result_info *info, const struct fit_record *record, int number, double *weight);
+/* How many there are: at least 1. */
+int show_n_combination(const struct result_info *info, const struct fit_record *record);
 /* "0.71 log p2 - 0.70 log p3": what matters of it. Returns `text`. */
 const char *show_combination_text(const struct result_info *info, const double *weight, char *text, size_t size);
 /* A fit of a result to its group. `scratch` has n_parameter. */
 void show_add_flat(struct show_summary *summary, const struct result_info *info, const char *id,
                    const struct fit_record *record, double *scratch);
+
+/* show_refits.c: a fit's starts, profiles and replicates. */
+void show_add_refits(struct show_summary *summary, const struct result_info *info, const char *id,
+                     const struct fit_record *record);
 
 #endif

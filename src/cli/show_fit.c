@@ -5,7 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-enum { CORRELATION_MOST = 20, EIGENVALUES_MOST = 10 };
+/* Below so many replicates a quantile of 2.5 % is beyond the least of them (fit/interval.h). */
+enum { CORRELATION_MOST = 20, EIGENVALUES_MOST = 10, REPLICATES_LEAST = 39 };
 
 bool show_correlation(const struct result_info *info, const struct fit_record *record, double *correlation)
 {
@@ -22,6 +23,18 @@ bool show_correlation(const struct result_info *info, const struct fit_record *r
     return any;
 }
 
+static void print_starts(FILE *file, const struct result_info *info, const struct fit_record *record)
+{
+    fprintf(file, "  best of %u starts: number %u", (unsigned)info->identity.n_start, (unsigned)record->start);
+    if (record->n_same_optimum > 0)
+        fprintf(file, "; %lld ended at the same optimum", (long long)record->n_same_optimum);
+    if (record->other_most > record->other_least)
+        fprintf(file, ", others at objectives from %.7g to %.7g", record->other_least, record->other_most);
+    else if (!isnan(record->other_least))
+        fprintf(file, ", others at an objective of %.7g", record->other_least);
+    fputc('\n', file);
+}
+
 static void print_head(FILE *file, const struct result_info *info, const char *id, const struct fit_record *record)
 {
     enum outcome outcome = (enum outcome)record->outcome;
@@ -36,8 +49,7 @@ static void print_head(FILE *file, const struct result_info *info, const char *i
     fprintf(file, "%lld iterations, %lld evaluations, %lld steps, %.3g s\n", (long long)record->n_iteration,
             (long long)record->n_evaluation, (long long)record->n_step, record->seconds);
     if (info->identity.n_start > 1)
-        fprintf(file, "  best of %u starts: number %u; %lld ended at the same optimum\n", (unsigned)info->identity.n_start,
-                (unsigned)record->start, (long long)record->n_same_optimum);
+        print_starts(file, info, record);
 }
 
 static void print_row(FILE *file, const struct result_info *info, const struct fit_record *record, size_t j, int width)
@@ -57,16 +69,31 @@ static void print_row(FILE *file, const struct result_info *info, const struct f
     fputc('\n', file);
 }
 
-/* Intervals that were asked for. */
-static void print_intervals(FILE *file, const struct result_info *info, const char *what, const double *lower,
-                            const double *upper, int width)
+static void interval_text(char text[60], double lower, double upper)
 {
-    bool headed = false;
-    for (size_t j = 0; j < info->n_parameter && lower && upper; j++) {
-        if (isnan(lower[j]) && isnan(upper[j]))
+    if (isnan(lower) && isnan(upper))
+        snprintf(text, 60, "-");
+    else
+        snprintf(text, 60, "%.6g ... %.6g", lower, upper);
+}
+
+static void print_bootstrap(FILE *file, const struct result_info *info, const struct fit_record *record, int width)
+{
+    char studentised[60], percentile[60];
+    if (record->n_bootstrap < 0 || !record->bootstrap_error)
+        return;
+    fprintf(file, "\nFrom the bootstrap, %lld replicates\n", (long long)record->n_bootstrap);
+    if (record->n_bootstrap > 0)
+        fprintf(file, "  %-*s %13s   %-26s %s\n", width, "", "std. error", "95 %, studentised", "95 %, percentiles");
+    if (record->n_bootstrap > 0 && record->n_bootstrap < REPLICATES_LEAST)
+        fprintf(file, "  (intervals need %d)\n", REPLICATES_LEAST);
+    for (size_t j = 0; j < info->n_parameter; j++) {
+        if (isnan(record->bootstrap_error[j]))
             continue;
-        fprintf(file, "%s  %-*s %.6g ... %.6g\n", headed ? "" : what, width, info->parameter_name[j], lower[j], upper[j]);
-        headed = true;
+        interval_text(studentised, record->bootstrap_lower[j], record->bootstrap_upper[j]);
+        interval_text(percentile, record->percentile_lower[j], record->percentile_upper[j]);
+        fprintf(file, "  %-*s %13.3g   %-26s %s\n", width, info->parameter_name[j], record->bootstrap_error[j], studentised,
+                percentile);
     }
 }
 
@@ -100,8 +127,7 @@ static void print_parameters(FILE *file, const struct result_info *info, const s
     for (size_t j = 0; j < info->n_parameter; j++)
         print_row(file, info, record, j, width);
     print_profiles(file, info, record, width);
-    print_intervals(file, info, "\nFrom the bootstrap (studentised)\n", record->bootstrap_lower, record->bootstrap_upper,
-                    width);
+    print_bootstrap(file, info, record, width);
 }
 
 static void print_correlation(FILE *file, const struct result_info *info, const double *correlation)
@@ -127,15 +153,26 @@ static void print_correlation(FILE *file, const struct result_info *info, const 
 static void print_quality(FILE *file, const struct result_info *info, const struct fit_record *record)
 {
     fprintf(file, "\n  objective %.10g (%s)\n", record->objective, show_objective_text(info->objective_kind));
-    if (!isnan(record->chi_square))
-        fprintf(file, "  chi-square %.6g, degrees of freedom %lld, residual standard error %.6g, R squared %.6g\n",
-                record->chi_square, (long long)record->n_freedom, record->residual_error, record->r_squared);
-    if (!isnan(record->aic))
-        fprintf(file, "  AIC %.6g, AICc %.6g, BIC %.6g\n", record->aic, record->aicc, record->bic);
+    if (!isnan(record->chi_square)) {
+        fprintf(file, "  chi-square %.6g, degrees of freedom %lld", record->chi_square, (long long)record->n_freedom);
+        if (!isnan(record->residual_error)) /* there are degrees of freedom */
+            fprintf(file, ", residual standard error %.6g", record->residual_error);
+        if (!isnan(record->r_squared))
+            fprintf(file, ", R squared %.6g", record->r_squared);
+        fputc('\n', file);
+    }
+    if (!isnan(record->aic)) {
+        fprintf(file, "  AIC %.6g, BIC %.6g", record->aic, record->bic);
+        if (!isnan(record->aicc)) /* there are enough measurements */
+            fprintf(file, ", AICc %.6g", record->aicc);
+        fputc('\n', file);
+    }
     if (!isnan(record->tight_change))
         fprintf(file, "  certificate: with a tenth of the tolerances the objective changes by %.2g, and a step could lower it "
                 "by %.2g: %s\n", record->tight_change, record->tight_decrease,
                 record->notes & NOTE_not_certified ? "NOT the same optimum" : "the same optimum");
+    else if (record->notes & NOTE_not_certified)
+        fputs("  certificate: none, as its evaluation failed or found the budget used up\n", file);
 }
 
 /* `weight` has n_parameter. */
@@ -152,13 +189,15 @@ static void print_directions(FILE *file, const struct result_info *info, const s
     for (size_t i = 0; i < n; i++)
         if (i < ends || i >= n - ends)
             fprintf(file, "%s %.3g", ends < n && i == n - ends ? " ..." : "", record->eigenvalue[i]);
-    if (show_combination(info, record, weight))
-        fprintf(file, "\n  %s direction: %s", record->n_flat > 0 ? "flat" : "flattest",
-                show_combination_text(info, weight, text, sizeof text));
+    int n_combination = show_n_combination(info, record);
+    for (int number = 1; number <= n_combination; number++)
+        if (show_combination(info, record, number, weight))
+            fprintf(file, "\n  %s direction: %s", record->n_flat > 0 ? "flat" : "flattest",
+                    show_combination_text(info, weight, text, sizeof text));
     fputc('\n', file);
     if (record->n_flat > 0)
-        fprintf(file, "  (%lld flat: to move along it changes no prediction that the data could tell)\n",
-                (long long)record->n_flat);
+        fprintf(file, "  (%lld flat%s: to move along one changes no prediction that the data could tell)\n",
+                (long long)record->n_flat, record->n_flat > n_combination ? ", several among the same parameters" : "");
 }
 
 void show_fit_text(FILE *file, const struct result_info *info, const char *id, const struct fit_record *record,

@@ -21,10 +21,16 @@ void show_fit_json(FILE *file, const struct result *result, const char *id, stru
         json_key(&json, "correlation");
         fit_columns_json_matrix(&json, info->n_parameter, scratch);
     }
-    if (show_combination(info, record, scratch)) {
+    if (show_combination(info, record, 1, scratch)) {
         json_key(&json, "flattest_combination");
         json_string(&json, show_combination_text(info, scratch, text, sizeof text));
     }
+    json_key(&json, "flat_combinations");
+    json_array_begin(&json);
+    for (int number = 1; record->n_flat > 0 && number <= show_n_combination(info, record); number++)
+        if (show_combination(info, record, number, scratch))
+            json_string(&json, show_combination_text(info, scratch, text, sizeof text));
+    json_array_end(&json);
     json_object_end(&json);
     json_end(&json);
 }

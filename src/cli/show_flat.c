@@ -10,9 +10,18 @@
 static const double NAMED = 0.1;
 enum { MOST_NAMED = 6 };
 
-bool show_combination(const struct result_info *info, const struct fit_record *record, double *weight)
+int show_n_combination(const struct result_info *info, const struct fit_record *record)
+{
+    int n = 1;
+    for (size_t j = 0; record->flat_group && j < info->n_parameter; j++)
+        n = record->flat_group[j] > n ? record->flat_group[j] : n;
+    return n;
+}
+
+bool show_combination(const struct result_info *info, const struct fit_record *record, int number, double *weight)
 {
     double sum = 0, sign = 0;
+    bool all = show_n_combination(info, record) == 1;
     for (size_t j = 0; j < info->n_parameter; j++) {
         double entry = record->flattest ? record->flattest[j] : NAN, p = fabs(record->parameter[j]);
         const char *scale = info->parameter_scale ? info->parameter_scale[j] : "lin";
@@ -20,7 +29,7 @@ bool show_combination(const struct result_info *info, const struct fit_record *r
             entry *= 2.302585092994045684;
         else if (strcmp(scale, "log") != 0 && p > 0)
             entry /= p;
-        weight[j] = isfinite(entry) ? entry : 0;
+        weight[j] = isfinite(entry) && (all || record->flat_group[j] == number) ? entry : 0;
         sum += weight[j] * weight[j];
     }
     if (!(sum > 0))
@@ -72,19 +81,16 @@ static bool is_same(const double *sums, double n, const double *weight, size_t n
     return true;
 }
 
-void show_add_flat(struct show_summary *summary, const struct result_info *info, const char *id,
-                   const struct fit_record *record, double *scratch)
+/* One of a fit; NULL: it cannot be told. */
+static void add_combination(struct show_summary *summary, const struct result_info *info, const char *id, const double *weight)
 {
-    if (!(record->n_flat > 0))
-        return;
-    summary->n_fit_flat++;
     struct show_flat *flat = NULL;
-    if (!show_combination(info, record, scratch)) {
+    if (!weight) {
         summary->n_other_flat++;
         return;
     }
     for (size_t i = 0; i < summary->n_flat && !flat; i++)
-        if (is_same(summary->flat[i].weight, (double)summary->flat[i].fits.n, scratch, info->n_parameter))
+        if (is_same(summary->flat[i].weight, (double)summary->flat[i].fits.n, weight, info->n_parameter))
             flat = &summary->flat[i];
     if (!flat && summary->n_flat == SHOW_N_FLAT) {
         summary->n_other_flat++;
@@ -95,6 +101,16 @@ void show_add_flat(struct show_summary *summary, const struct result_info *info,
         flat->weight = summary->weights + summary->n_flat++ * info->n_parameter;
     }
     for (size_t j = 0; j < info->n_parameter; j++)
-        flat->weight[j] += scratch[j];
+        flat->weight[j] += weight[j];
     show_add_example(&flat->fits, id);
+}
+
+void show_add_flat(struct show_summary *summary, const struct result_info *info, const char *id,
+                   const struct fit_record *record, double *scratch)
+{
+    if (!(record->n_flat > 0))
+        return;
+    summary->n_fit_flat++;
+    for (int number = 1; number <= show_n_combination(info, record); number++)
+        add_combination(summary, info, id, show_combination(info, record, number, scratch) ? scratch : NULL);
 }

@@ -49,6 +49,7 @@ void show_problem_json(FILE *file, const struct problem_info *info)
     put_count(&json, "datasets", info->n_dataset);
     put_count(&json, "measurements", info->n_measurement);
     put_names(&json, "parameters", info->parameter_name, info->n_parameter);
+    put_names(&json, "priors", info->parameter_prior, info->parameter_prior ? info->n_parameter : 0);
     put_names(&json, "covariates", info->covariate_name, info->n_covariate);
     put_names(&json, "observables", info->observable_name, info->n_observable);
     json_key(&json, "options");
@@ -193,9 +194,12 @@ void show_result_json(FILE *file, const struct result_info *info, const struct s
     json_object_begin(&json);
     put_text(&json, "file", info->path);
     put_text(&json, "kind", "result");
+    put_count(&json, "datasets", info->identity.n_dataset);
+    put_text(&json, "selection", show_selection(info));
     put_counts(&json, summary);
     put_parameters(&json, info, summary);
     put_flat(&json, info, summary);
+    show_refits_json(&json, info, summary);
     put_slowest(&json, summary);
     json_key(&json, "provenance");
     json_object_begin(&json);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LABEL_MOST = 30, ROWS_MOST = 100 };
+enum { LABEL_MOST = 30 };
 
 static int longest(const char *const *names, size_t n, int least)
 {
@@ -18,7 +18,7 @@ static int longest(const char *const *names, size_t n, int least)
 
 static unsigned long long count(uint64_t n) { return n; }
 
-static void print_examples(FILE *file, const struct show_examples *fits)
+void show_print_examples(FILE *file, const struct show_examples *fits)
 {
     fputs("e.g.", file);
     for (int k = 0; k < SHOW_N_EXAMPLE && fits->id[k][0]; k++)
@@ -26,20 +26,67 @@ static void print_examples(FILE *file, const struct show_examples *fits)
     fputc('\n', file);
 }
 
-static void print_outcomes(FILE *file, const struct show_summary *summary)
+/* What may help, by how the fits ended; NULL: their messages say it. */
+static const char *advice(enum outcome outcome)
 {
-    fprintf(file, "  %-14s %10llu\n", outcome_name(OUTCOME_converged), count(summary->by_outcome[OUTCOME_converged]));
-    for (int i = STOP_none + 1; i < N_STOP; i++)
-        if (summary->by_stop[i])
-            fprintf(file, "    %-12s %10llu  %s\n", stop_name(i), count(summary->by_stop[i]), stop_meaning(i));
+    switch (outcome) {
+    case OUTCOME_stalled: return "try a smaller --rtol, or other starts (--starts)";
+    case OUTCOME_budget: return "try better starts, or a larger --max-evaluations, --max-steps or --max-total-steps";
+    case OUTCOME_timeout: return "try better starts, or a larger --max-seconds";
+    case OUTCOME_ode_failed:
+    case OUTCOME_model_failed: return "try other starts (--starts), narrower bounds, or `stiffit simulate` at the start";
+    case OUTCOME_crashed: return "`stiffit model check` looks for what is wrong with the model";
+    case OUTCOME_not_run: return "the same `stiffit run` goes on with them";
+    default: return NULL;
+    }
+}
+
+static void print_failures(FILE *file, const struct result_info *info, const struct show_summary *summary)
+{
     for (size_t i = 0; i < summary->n_group; i++) {
         const struct show_group *group = &summary->group[i];
-        fprintf(file, "  %-14s %10llu  %s\n%29s", outcome_name(group->outcome), count(group->fits.n),
-                group->message[0] ? group->message : outcome_meaning(group->outcome), "");
-        print_examples(file, &group->fits);
+        fprintf(file, "  %-14s %10llu  %s%s\n%29s", outcome_name(group->outcome), count(group->fits.n),
+                group->message[0] ? group->message : outcome_meaning(group->outcome),
+                group->differs ? " (or another number)" : "", "");
+        show_print_examples(file, &group->fits);
     }
     if (summary->n_other)
         fprintf(file, "  %-14s %10llu\n", "others", count(summary->n_other));
+    for (int i = 0; i < N_OUTCOME; i++)
+        if (summary->by_outcome[i] && !outcome_is_success((enum outcome)i) && advice((enum outcome)i))
+            fprintf(file, "  %s: %s\n", outcome_name((enum outcome)i), advice((enum outcome)i));
+    if (summary->n_success < summary->n_fit)
+        fprintf(file, "  by dataset: stiffit export %s --columns id,status,message\n", info->path);
+}
+
+const char *show_selection(const struct result_info *info)
+{
+    static const char *const names[] = {"selection", "merged"};
+    if (info->n_fit == info->identity.n_dataset)
+        return NULL;
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+        for (size_t i = 0; i < info->provenance.n; i++)
+            if (!strcmp(info->provenance.name[i], names[k]))
+                return info->provenance.value[i];
+    return info->identity.selection;
+}
+
+static void print_outcomes(FILE *file, const struct result_info *info, const struct show_summary *summary)
+{
+    fprintf(file, "%s: a result of %llu %s", info->path, count(summary->n_fit), summary->n_fit == 1 ? "fit" : "fits");
+    if (summary->n_success < summary->n_fit)
+        fprintf(file, ": %llu converged, %llu did not", count(summary->n_success), count(summary->n_fit - summary->n_success));
+    else if (summary->n_fit > 0)
+        fputs(": all converged", file);
+    fputc('\n', file);
+    if (show_selection(info))
+        fprintf(file, "  a part of the problem: %s\n", show_selection(info));
+    if (summary->n_fit > 0)
+        fprintf(file, "  %-14s %10llu\n", outcome_name(OUTCOME_converged), count(summary->by_outcome[OUTCOME_converged]));
+    for (int i = STOP_none + 1; i < N_STOP; i++)
+        if (summary->by_stop[i])
+            fprintf(file, "    %-12s %10llu  %s\n", stop_name(i), count(summary->by_stop[i]), stop_meaning(i));
+    print_failures(file, info, summary);
 }
 
 const char *show_label(const struct result_info *info, size_t j, char *text, size_t size)
@@ -101,21 +148,35 @@ static void print_spread(FILE *file, const char *name, int width, const struct s
     fputc('\n', file);
 }
 
-static void print_remark(FILE *file, const struct result_info *info, size_t j, uint64_t n, const char *what, bool *headed)
+/* Only the first of them are printed; *n_remark counts all. */
+static void print_remark(FILE *file, const struct result_info *info, size_t j, uint64_t n, const char *what, int *n_remark)
 {
-    if (n == 0)
+    if (n == 0 || (*n_remark)++ >= SHOW_N_REMARK)
         return;
-    fprintf(file, "%s  %10llu  %s %s\n", *headed ? "" : "\nParameters that need a look\n", count(n), info->parameter_name[j],
-            what);
-    *headed = true;
+    fprintf(file, "%s  %10llu  %s %s\n", *n_remark > 1 ? "" : "\nParameters that need a look\n", count(n),
+            info->parameter_name[j], what);
+}
+
+static void print_remarks(FILE *file, const struct result_info *info, const struct show_summary *summary)
+{
+    int n = 0;
+    for (size_t j = 0; j < info->n_parameter; j++) {
+        const struct show_spread *spread = &summary->parameter[j];
+        print_remark(file, info, j, spread->n_at_lower, "is at its lower bound", &n);
+        print_remark(file, info, j, spread->n_at_upper, "is at its upper bound", &n);
+        print_remark(file, info, j, spread->n_lack[LACK_flat], "has no standard error: the data do not know it", &n);
+        print_remark(file, info, j, spread->n_lack[LACK_freedom], "has no standard error: too few measurements", &n);
+    }
+    if (n > SHOW_N_REMARK)
+        fprintf(file, "  and %d more (--json has all)\n", n - SHOW_N_REMARK);
 }
 
 static void print_parameters(FILE *file, const struct result_info *info, const struct show_summary *summary)
 {
     int width = show_label_width(info);
     char text[100];
-    bool histogram = summary->n_success > 1, headed = false;
-    size_t n_row = info->n_parameter < ROWS_MOST ? info->n_parameter : ROWS_MOST;
+    bool histogram = summary->n_success > 1;
+    size_t n_row = info->n_parameter < SHOW_N_ROW ? info->n_parameter : SHOW_N_ROW;
     if (summary->n_success == 0)
         return;
     fprintf(file, "\nParameters of the converged fits%s\n  %-*s %11s %11s %11s %9s %s\n",
@@ -128,13 +189,7 @@ static void print_parameters(FILE *file, const struct result_info *info, const s
     print_spread(file, "objective", width, &summary->objective, histogram);
     fprintf(file, "  error: median of standard error / value; objective: %s\n%s", show_objective_text(info->objective_kind),
             histogram ? "  distribution: logarithmic for scales log and log10; < > leaves out 1 % at each end\n" : "");
-    for (size_t j = 0; j < info->n_parameter; j++) {
-        const struct show_spread *spread = &summary->parameter[j];
-        print_remark(file, info, j, spread->n_at_lower, "is at its lower bound", &headed);
-        print_remark(file, info, j, spread->n_at_upper, "is at its upper bound", &headed);
-        print_remark(file, info, j, spread->n_lack[LACK_flat], "has no standard error: the data do not know it", &headed);
-        print_remark(file, info, j, spread->n_lack[LACK_freedom], "has no standard error: too few measurements", &headed);
-    }
+    print_remarks(file, info, summary);
 }
 
 static void print_flat(FILE *file, const struct result_info *info, const struct show_summary *summary)
@@ -146,7 +201,7 @@ static void print_flat(FILE *file, const struct result_info *info, const struct 
     for (size_t i = 0; i < summary->n_flat; i++) {
         const struct show_flat *flat = &summary->flat[i];
         fprintf(file, "  %10llu  %s   ", count(flat->fits.n), show_combination_text(info, flat->weight, text, sizeof text));
-        print_examples(file, &flat->fits);
+        show_print_examples(file, &flat->fits);
     }
     if (summary->n_other_flat)
         fprintf(file, "  %10llu  others\n", count(summary->n_other_flat));
@@ -174,7 +229,7 @@ static void print_notes(FILE *file, const struct show_summary *summary)
         fprintf(file, "%s  %10llu  %s\n", headed ? "" : "\nNotes\n", count(fits->n), note_meaning(bit));
         if (fits->n < summary->n_fit) {
             fprintf(file, "%14s", "");
-            print_examples(file, fits);
+            show_print_examples(file, fits);
         }
         headed = true;
     }
@@ -206,15 +261,22 @@ const char *show_objective_text(const char *kind)
     return kind ? kind : "unknown";
 }
 
+/* A shell takes it as it is. */
+static bool is_plain(const char *word)
+{
+    return *word && *word != '-' && !word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")];
+}
+
 void show_result_text(FILE *file, const struct result_info *info, const struct show_summary *summary)
 {
-    fprintf(file, "%s: a result of %llu %s\n", info->path, count(summary->n_fit), summary->n_fit == 1 ? "fit" : "fits");
-    print_outcomes(file, summary);
+    const char *id = summary->n_slow ? summary->slow[0].id : "";
+    print_outcomes(file, info, summary);
     print_parameters(file, info, summary);
     print_flat(file, info, summary);
+    show_refits_text(file, info, summary);
     print_notes(file, summary);
     print_slow(file, summary);
     if (summary->n_fit > 0)
-        fprintf(file, "\nOne dataset in detail: stiffit show %s --id ID\n", info->path);
+        fprintf(file, "\nOne dataset in detail: stiffit show %s --id %s\n", info->path, is_plain(id) ? id : "ID");
     print_provenance(file, info);
 }

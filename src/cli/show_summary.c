@@ -52,6 +52,7 @@ static void add_to_group(struct show_summary *summary, const char *id, enum outc
         group->outcome = outcome;
         snprintf(group->message, sizeof group->message, "%s", message);
     }
+    group->differs = group->differs || strncmp(group->message, message, sizeof group->message - 1) != 0;
     show_add_example(&group->fits, id);
 }
 
@@ -101,6 +102,7 @@ static void add_success(struct show_summary *summary, const struct result_info *
         summary->parameter[j].n_lack[record->lack[j] < N_LACK ? record->lack[j] : 0]++;
     }
     show_add_flat(summary, info, id, record, scratch);
+    show_add_refits(summary, info, id, record);
 }
 
 static void add_fit(struct show_summary *summary, struct sample *sample, const struct result_info *info, uint64_t row,
@@ -120,6 +122,18 @@ static void add_fit(struct show_summary *summary, struct sample *sample, const s
     add_success(summary, info, id, record, scratch);
     if (row % sample->every == 0 && sample->n < sample->capacity)
         add_to_sample(sample, record, info->n_parameter);
+}
+
+/* The largest first; equal ones as they came. */
+static void sort_groups(struct show_summary *summary)
+{
+    for (size_t i = 1; i < summary->n_group; i++) {
+        struct show_group group = summary->group[i];
+        size_t place = i;
+        for (; place > 0 && summary->group[place - 1].fits.n < group.fits.n; place--)
+            summary->group[place] = summary->group[place - 1];
+        summary->group[place] = group;
+    }
 }
 
 static void fill_spreads(struct show_summary *summary, const struct sample *sample, const struct result_info *info)
@@ -166,6 +180,7 @@ enum status show_summarise(struct result *result, struct show_summary *summary, 
             add_fit(summary, &sample, info, first + i, block.id[i], block.reason[i], &block.record[i],
                     summary->weights + SHOW_N_FLAT * n_parameter);
     }
+    sort_groups(summary);
     if (!status)
         fill_spreads(summary, &sample, info);
 done:

@@ -33,6 +33,11 @@ void show_problem_text(FILE *file, const struct problem_info *info)
         print_names(file, "parameters", info->parameter_name, info->n_parameter);
     else
         fputs("parameters   the model's own\n", file);
+    if (info->n_prior > 0)
+        fprintf(file, "priors       on %zu parameter%s, instead of the model's\n", info->n_prior,
+                info->n_prior == 1 ? "" : "s");
+    else if (info->parameter_prior)
+        fputs("priors       none, whatever the model says\n", file);
     if (info->n_covariate > 0)
         print_names(file, "covariates", info->covariate_name, info->n_covariate);
     if (info->n_observable > 0)

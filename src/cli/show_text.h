@@ -3,6 +3,7 @@
 #ifndef CLI_SHOW_TEXT_H
 #define CLI_SHOW_TEXT_H
 
+#include "base/json.h"
 #include "cli/show.h"
 #include "io/problem.h"
 
@@ -17,6 +18,14 @@ void show_fit_text(FILE *file, const struct result_info *info, const char *id, c
                    double *scratch);
 void show_fit_json(FILE *file, const struct result *result, const char *id, struct fit_record *record, double *scratch);
 
+/* "e.g. a, b, c" and a line's end. */
+void show_print_examples(FILE *file, const struct show_examples *fits);
+/* Starts, profiles and bootstrap, where there are any; as JSON members of the object that is open. */
+void show_refits_text(FILE *file, const struct result_info *info, const struct show_summary *summary);
+void show_refits_json(struct json *json, const struct result_info *info, const struct show_summary *summary);
+
+/* Which datasets a result that has not all of them is about, in words; NULL: it has all. */
+const char *show_selection(const struct result_info *info);
 /* "k [1/min]". Returns `text`. */
 const char *show_label(const struct result_info *info, size_t j, char *text, size_t size);
 int show_label_width(const struct result_info *info);

@@ -52,7 +52,7 @@ static const struct option table[] = {
      .help = "make a problem file of one dataset of RESULT.h5 as it is and N bootstrap replicas of it"},
     {.name = "method", .kind = OPTION_CHOICE, .metavar = "residual|parametric", .offset = FIELD(method),
      .choice = method_words, .default_text = "residual",
-     .help = "bootstrap replicas from the residuals, drawn within each observable, or from normal errors"},
+     .help = "bootstrap replicas from the residuals, drawn within each observable, or from the distribution that was fitted"},
     {.name = "id", .kind = OPTION_STRING, .metavar = "ID", .offset = FIELD(id),
      .help = "the dataset of RESULT.h5 that is meant; needed where it holds several"},
     {.name = "problem", .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(problem), .is_file = true,

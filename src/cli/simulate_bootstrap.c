@@ -1,18 +1,21 @@
 /* Bootstrap problem files: one dataset's measurements as they are, then replicas drawn around its best fit.
  *
- * With r_i = (value_i - prediction_i) / s_i, where s_i is the measurement's sigma, else the model's noise, else 1:
- * residual    replica_i = prediction_i + s_i c (r_k - mean of the observable's r), k drawn within the same observable
- *             (Freedman 1981); c makes the variance over all rows RSS / (rows - free parameters), because a fit's
- *             residuals are smaller than the errors.
- * parametric  replica_i = prediction_i + s_i u z, z standard normal; u = 1 where the s_i are known, otherwise
- *             u^2 = RSS / (rows - free parameters).
+ * With r_i = (value_i - prediction_i) / s_i, for log-normal errors log(value_i / prediction_i) / s_i, where s_i is the
+ * measurement's sigma, else the model's noise, else 1, a replica has the residuals
+ * residual    c (r_k - mean of the observable's r), k drawn within the same observable (Freedman 1981); c makes the variance
+ *             over all rows RSS / (rows - free parameters), because a fit's residuals are smaller than the errors.
+ * parametric  u z, z drawn from the distribution that was fitted; u = 1 where the s_i are known, otherwise the scale that is
+ *             estimated: u^2 = RSS / (rows - free parameters), for Laplace's errors u the sum of |r| over the same.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/simulate.h"
 
+#include "base/number.h"
 #include "base/random.h"
 #include "cli/fitted.h"
 #include "cli/message.h"
 #include "cli/plugin_reference.h"
+#include "fit/loss_draw.h"
+#include "io/problem_prior.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -102,17 +105,19 @@ static enum status predict(struct bootstrap *bootstrap, struct error *error)
 static void gather_residuals(struct bootstrap *bootstrap)
 {
     size_t n_observable = bootstrap->fitted.model.abi.n_observable, n = 0, n_free = bootstrap->data.n_sens;
-    double squares = 0, centred_squares = 0;
+    double squares = 0, centred_squares = 0, distance = 0;
     for (size_t j = 0; j < n_observable; j++) {
         double sum = 0;
         bootstrap->pool_start[j] = n;
         for (size_t i = 0; i < bootstrap->n_row; i++) {
             if (bootstrap->observable[i] != j || isnan(bootstrap->value[i]))
                 continue;
-            double r = (bootstrap->value[i] - bootstrap->prediction[i]) / bootstrap->scale[i];
+            double r = residual_of(&bootstrap->fitted.errors, bootstrap->value[i], bootstrap->prediction[i],
+                                   bootstrap->scale[i], NAN, 0).weighted;
             bootstrap->pool[n++] = r;
             sum += r;
             squares += r * r;
+            distance += fabs(r);
         }
         double mean = n > bootstrap->pool_start[j] ? sum / (double)(n - bootstrap->pool_start[j]) : 0;
         for (size_t k = bootstrap->pool_start[j]; k < n; k++) {
@@ -121,24 +126,27 @@ static void gather_residuals(struct bootstrap *bootstrap)
         }
     }
     bootstrap->pool_start[n_observable] = n;
-    double variance = squares / (double)(n > n_free ? n - n_free : n);
+    double n_left = (double)(n > n_free ? n - n_free : n), variance = squares / n_left;
     double c = centred_squares > 0 ? sqrt(variance * (double)n / centred_squares) : 1;
     for (size_t k = 0; k < n; k++)
         bootstrap->pool[k] *= c;
-    bootstrap->inflation = bootstrap->sigma_known ? 1 : sqrt(variance);
+    bool is_laplace = bootstrap->fitted.errors.loss.error == ERROR_LAPLACE;
+    bootstrap->inflation = bootstrap->sigma_known ? 1 : is_laplace ? distance / n_left : sqrt(variance);
 }
 
 static void draw_replica(struct bootstrap *bootstrap, uint64_t number)
 {
     uint64_t seed = (uint64_t)bootstrap->options->seed, stream = random_stream(number, PURPOSE_BOOTSTRAP);
+    const struct fit_loss *loss = &bootstrap->fitted.errors.loss;
     for (size_t i = 0; i < bootstrap->n_row; i++) {
         const size_t *pool = &bootstrap->pool_start[bootstrap->observable[i]];
         double deviation = NAN; /* what was not measured stays so */
         if (!isnan(bootstrap->value[i]))
             deviation = bootstrap->options->method == METHOD_PARAMETRIC
-                            ? bootstrap->inflation * random_normal(seed, stream, i)
+                            ? bootstrap->inflation * fit_loss_draw(loss, seed, stream, i)
                             : bootstrap->pool[pool[0] + random_below(seed, stream, i, pool[1] - pool[0])];
-        bootstrap->replica[i] = bootstrap->prediction[i] + bootstrap->scale[i] * deviation;
+        double error = bootstrap->scale[i] * deviation, prediction = bootstrap->prediction[i];
+        bootstrap->replica[i] = loss->error == ERROR_LOG_NORMAL ? prediction * exp(error) : prediction + error;
     }
 }
 
@@ -167,6 +175,12 @@ static enum status open_writer(struct bootstrap *bootstrap, struct error *error)
         .n_covariate = abi->n_covariate, .covariate_name = abi->covariate_name, .n_observable = abi->n_observable,
         .observable_name = abi->observable_name, .has_sigma = has_sigma, .has_t0 = true};
     plugin_reference_use(&bootstrap->reference, &header);
+    const struct fit_loss *loss = &bootstrap->fitted.errors.loss;
+    char tuning[NUMBER_SIZE];
+    if (loss->error != ERROR_NORMAL) /* replicas are to be fitted as the data were */
+        header.n_option = loss->error == ERROR_HUBER || loss->error == ERROR_STUDENT ? 2 : 1;
+    header.option_name = (const char *const[]){"error", loss->error == ERROR_HUBER ? "huber_k" : "student_nu"};
+    header.option_value = (const char *const[]){fit_error_name(loss->error), number_text(tuning, loss->tuning)};
     return problem_writer_open(&bootstrap->writer, options->output, options->overwrite, &header, error);
 }
 
@@ -191,16 +205,19 @@ static enum status write_all(struct bootstrap *bootstrap, struct error *error)
     return status ? status : problem_writer_finish(bootstrap->writer, error);
 }
 
-/* The new file would lose these, and be another problem. */
-static enum status refuse_unkept(const struct bootstrap *bootstrap, struct error *error)
+/* As in a run's own bootstrap. */
+static enum status refuse_unknown(const struct bootstrap *bootstrap, struct error *error)
 {
-    const struct problem *problem = bootstrap->fitted.problem;
-    bool has_priors = problem_prior(problem) != NULL;
-    if (!has_priors && problem_n_censored(problem) == 0)
-        return STATUS_OK;
-    return error_set(error, STATUS_BAD_PROBLEM, "%s: has %s, which a file of resampled data does not keep",
-                     problem_info(problem)->path, has_priors ? "priors (/parameters/prior)"
-                                                             : "censored measurements (/measurements/censored)");
+    const struct problem_block *block = bootstrap->data.block;
+    size_t row = bootstrap->data.row;
+    if (problem_prior(bootstrap->fitted.problem))
+        return error_set(error, STATUS_BAD_PROBLEM, "%s: there are priors, and the spread of replicas says nothing of what "
+                         "they know", bootstrap->options->result);
+    for (size_t i = block->row[row]; i < block->row[row + 1]; i++)
+        if (block->censored[i])
+            return error_set(error, STATUS_BAD_PROBLEM, "dataset '%s': some measurements are censored, and it is not known at "
+                             "which values those of a replica would be", bootstrap->data.id);
+    return STATUS_OK;
 }
 
 enum status simulate_bootstrap(const struct simulate_options *options, struct error *error)
@@ -215,7 +232,7 @@ enum status simulate_bootstrap(const struct simulate_options *options, struct er
     if (!status)
         status = find_dataset(&bootstrap, error);
     if (!status)
-        status = refuse_unkept(&bootstrap, error);
+        status = refuse_unknown(&bootstrap, error);
     if (!status) {
         const struct problem_block *block = bootstrap.data.block;
         size_t first = block->row[bootstrap.data.row];

@@ -1,6 +1,6 @@
 /* `stiffit trust`: the list of native code that may run although only a data file names it.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "run/trust.h"
+#include "run/plan/trust.h"
 
 #include "cli/command.h"
 #include "cli/contained.h"

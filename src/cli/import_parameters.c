@@ -1,0 +1,297 @@
+/* The parameters of a problem file to be: the model's, as a table of parameters and single options change them.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/import.h"
+
+#include "base/nearest.h"
+#include "cli/message.h"
+#include "cli/values.h"
+#include "io/csv.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const scale_words[] = {"lin", "log", "log10"};
+static const char *const prior_words[] = {"none", "normal", "log-normal", "laplace", "uniform"};
+static const char *const on_words[] = {"natural", "optimizer"};
+#define COUNT(words) (sizeof(words) / sizeof *(words))
+
+enum { NAME, START, LOWER, UPPER, SCALE, FIXED, PRIOR, PRIOR_ON, LOCATION, WIDTH, FROM, TO, N_TABLE_COLUMN };
+static const char *const column_name[N_TABLE_COLUMN] = {"parameter", "start", "lower", "upper", "scale", "fixed", "prior",
+                                                        "prior_on", "prior_location", "prior_scale", "prior_lower",
+                                                        "prior_upper"};
+
+struct table {
+    struct csv_reader *reader;
+    size_t column[N_TABLE_COLUMN];
+};
+
+/* The word of the list; NULL if it is none. */
+static const char *find_word(const char *word, const char *const *words, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!strcmp(word, words[i]))
+            return words[i];
+    return NULL;
+}
+
+static enum status set_scales(struct import_parameters *parameters, const struct import_options *options,
+                              const struct stiffit_model *abi, struct error *error)
+{
+    for (size_t i = 0; i < options->scale.n; i++) {
+        size_t index;
+        const char *word;
+        enum status status = values_find(options->scale.item[i], "scale", "parameter", abi->parameter_name, abi->n_parameter,
+                                         &index, &word, error);
+        if (status)
+            return status;
+        parameters->scale[index] = find_word(word, scale_words, COUNT(scale_words));
+        if (!parameters->scale[index])
+            return error_set(error, STATUS_USAGE, "--scale: '%.100s' is not one of lin, log, log10", word);
+    }
+    return STATUS_OK;
+}
+
+static enum status set_fixed(struct import_parameters *parameters, const struct import_options *options,
+                             const struct stiffit_model *abi, struct error *error)
+{
+    for (size_t i = 0; i < options->fix.n; i++) {
+        const struct option_list one = {.item = options->fix.item + i, .n = 1};
+        size_t index;
+        enum status status =
+            strchr(options->fix.item[i], '=')
+                ? values_set(&one, "fix", "parameter", abi->parameter_name, abi->n_parameter, parameters->start,
+                             parameters->fixed, error)
+                : values_name(options->fix.item[i], "fix", "parameter", abi->parameter_name, abi->n_parameter, &index, error);
+        if (status)
+            return status;
+        if (!strchr(options->fix.item[i], '='))
+            parameters->fixed[index] = 1;
+    }
+    return STATUS_OK;
+}
+
+enum status import_parameters_check(const struct import_parameters *parameters, const struct stiffit_model *abi,
+                                    bool per_dataset, struct error *error)
+{
+    for (size_t i = 0; i < abi->n_parameter; i++) {
+        const char *name = abi->parameter_name[i];
+        if (parameters->lower[i] > parameters->upper[i])
+            return error_set(error, STATUS_USAGE, "parameter '%s': lower bound %.17g above upper bound %.17g", name,
+                             parameters->lower[i], parameters->upper[i]);
+        if (per_dataset && isnan(parameters->start[i]))
+            continue;
+        if (!isfinite(parameters->start[i]))
+            return error_set(error, STATUS_USAGE, "parameter '%s' has no start: give it with --start %s=VALUE", name, name);
+        if (strcmp(parameters->scale[i], "lin") && !(parameters->start[i] > 0))
+            return error_set(error, STATUS_USAGE, "parameter '%s': its start %.17g is not above 0, as scale %s needs", name,
+                             parameters->start[i], parameters->scale[i]);
+    }
+    return STATUS_OK;
+}
+
+static enum status find_columns(struct table *table, const char *path, struct error *error)
+{
+    const struct csv_reader *reader = table->reader;
+    for (int k = 0; k < N_TABLE_COLUMN; k++)
+        table->column[k] = csv_find_column(reader, column_name[k]);
+    if (table->column[NAME] == CSV_NO_COLUMN)
+        table->column[NAME] = csv_find_column(reader, "name");
+    if (table->column[NAME] == CSV_NO_COLUMN)
+        return csv_need_column(reader, column_name[NAME], &table->column[NAME], error);
+    for (size_t j = 0; j < csv_n_column(reader); j++) {
+        bool used = false;
+        for (int k = 0; k < N_TABLE_COLUMN; k++)
+            used = used || table->column[k] == j;
+        const char *near = used ? NULL : nearest_name(csv_column_name(reader, j), column_name, N_TABLE_COLUMN);
+        if (near) /* a prior with a slip in its name must not be left out */
+            return error_set(error, STATUS_BAD_PROBLEM, "%s: there is no use for a column '%.100s'; did you mean '%s'?", path,
+                             csv_column_name(reader, j), near);
+        char line[400];
+        snprintf(line, sizeof line, "note: %.200s: column '%.100s' is not used", path, csv_column_name(reader, j));
+        if (!used)
+            message_say(line);
+    }
+    return STATUS_OK;
+}
+
+/* A number of the row; where it is empty, *value stays. */
+static enum status take_number(const struct table *table, int which, double *value, struct error *error)
+{
+    double number = NAN;
+    size_t column = table->column[which];
+    enum status status = column == CSV_NO_COLUMN ? STATUS_OK : csv_number(table->reader, column, &number, error);
+    if (!status && !isnan(number))
+        *value = number;
+    return status;
+}
+
+static enum status take_word(const struct table *table, int which, const char *const *words, size_t n, const char **value,
+                             struct error *error)
+{
+    size_t column = table->column[which];
+    const char *field = column == CSV_NO_COLUMN ? "" : csv_field(table->reader, column);
+    if (!*field)
+        return STATUS_OK;
+    *value = find_word(field, words, n);
+    if (*value)
+        return STATUS_OK;
+    char list[100] = "";
+    for (size_t i = 0; i < n; i++)
+        snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", i ? ", " : "", words[i]);
+    return csv_fault(table->reader, column, error, "'%.40s' is not one of %s", field, list);
+}
+
+/* A row's prior replaces the model's as a whole. */
+static enum status take_prior(const struct table *table, struct import_parameters *parameters, size_t i, struct error *error)
+{
+    static const int columns[] = {LOCATION, WIDTH, FROM, TO};
+    const char *kind = NULL;
+    const char *on = NULL;
+    double number[4] = {NAN, NAN, NAN, NAN};
+    bool is_more = false;
+    enum status status = take_word(table, PRIOR, prior_words, COUNT(prior_words), &kind, error);
+    if (!status)
+        status = take_word(table, PRIOR_ON, on_words, COUNT(on_words), &on, error);
+    for (int k = 0; k < 4 && !status; k++) {
+        status = take_number(table, columns[k], &number[k], error);
+        is_more = is_more || !isnan(number[k]);
+    }
+    if (!status && !kind && (on || is_more))
+        return csv_fault(table->reader, table->column[NAME], error, "its prior needs a kind, in a column 'prior'");
+    if (status || !kind)
+        return status;
+    parameters->prior[i] = kind;
+    parameters->prior_on[i] = on ? on : on_words[0];
+    for (int k = 0; k < 4; k++)
+        parameters->prior_number[k][i] = number[k];
+    return STATUS_OK;
+}
+
+static enum status take_row(const struct table *table, struct import_parameters *parameters, const struct stiffit_model *abi,
+                            unsigned char *seen, struct error *error)
+{
+    const char *name = csv_field(table->reader, table->column[NAME]);
+    double fixed = 0;
+    size_t i = 0;
+    while (i < abi->n_parameter && strcmp(name, abi->parameter_name[i]))
+        i++;
+    if (i == abi->n_parameter) {
+        const char *near = nearest_name(name, abi->parameter_name, abi->n_parameter);
+        return csv_fault(table->reader, table->column[NAME], error, "the model has no parameter '%.100s'%s%s%s", name,
+                         near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    }
+    if (seen[i]++)
+        return csv_fault(table->reader, table->column[NAME], error, "parameter '%.100s' stands here a second time", name);
+    enum status status = take_number(table, START, &parameters->start[i], error);
+    if (!status)
+        status = take_number(table, LOWER, &parameters->lower[i], error);
+    if (!status)
+        status = take_number(table, UPPER, &parameters->upper[i], error);
+    if (!status)
+        status = take_number(table, FIXED, &fixed, error);
+    if (!status)
+        status = take_word(table, SCALE, scale_words, COUNT(scale_words), &parameters->scale[i], error);
+    parameters->fixed[i] = fixed != 0;
+    return status ? status : take_prior(table, parameters, i, error);
+}
+
+static enum status read_table(struct import_parameters *parameters, const char *path, const struct stiffit_model *abi,
+                              struct error *error)
+{
+    struct table table = {.reader = NULL};
+    bool more = true;
+    unsigned char *seen = calloc((size_t)abi->n_parameter + 1, 1);
+    enum status status = seen ? csv_open(&table.reader, path, error)
+                              : error_set(error, STATUS_NO_MEMORY, "out of memory for %u parameters", abi->n_parameter);
+    if (!status)
+        status = find_columns(&table, path, error);
+    for (int k = PRIOR; k < N_TABLE_COLUMN && !status; k++)
+        parameters->has_prior = parameters->has_prior || table.column[k] != CSV_NO_COLUMN;
+    while (!status) {
+        status = csv_next(table.reader, &more, error);
+        if (status || !more)
+            break;
+        status = take_row(&table, parameters, abi, seen, error);
+    }
+    csv_close(table.reader);
+    free(seen);
+    return status;
+}
+
+/* The file's priors are all that count: those that come from the model must mean there what they mean here. */
+static enum status check_kept_priors(const struct import_parameters *parameters, const struct stiffit_model *abi,
+                                     struct error *error)
+{
+    for (size_t i = 0; parameters->has_prior && abi->parameter_prior && i < abi->n_parameter; i++) {
+        const char *scale = abi->parameter_scale ? abi->parameter_scale[i] : "lin";
+        bool is_kept = parameters->prior[i] == abi->parameter_prior[i];
+        if (is_kept && !strcmp(parameters->prior_on[i], "optimizer") && strcmp(parameters->scale[i], scale))
+            return error_set(error, STATUS_USAGE, "parameter '%s': the model's prior is about its scale %s, and here it is %s: "
+                             "keep the scale, or give it a prior of its own", abi->parameter_name[i], scale,
+                             parameters->scale[i]);
+    }
+    return STATUS_OK;
+}
+
+static enum status take_model(struct import_parameters *parameters, const struct stiffit_model *abi, struct error *error)
+{
+    const double *const prior_number[] = {abi->parameter_prior_location, abi->parameter_prior_scale,
+                                          abi->parameter_prior_lower, abi->parameter_prior_upper};
+    size_t n = abi->n_parameter;
+    parameters->start = malloc(7 * n * sizeof(double));
+    parameters->scale = malloc(3 * n * sizeof(char *));
+    parameters->fixed = calloc(n, 1);
+    if (!parameters->start || !parameters->scale || !parameters->fixed)
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu parameters", n);
+    parameters->lower = parameters->start + n;
+    parameters->upper = parameters->lower + n;
+    parameters->prior = parameters->scale + n;
+    parameters->prior_on = parameters->prior + n;
+    for (size_t k = 0; k < 4; k++)
+        parameters->prior_number[k] = parameters->upper + (k + 1) * n;
+    for (size_t i = 0; i < n; i++) {
+        parameters->start[i] = abi->parameter_start ? abi->parameter_start[i] : (double)NAN;
+        parameters->lower[i] = abi->parameter_lower ? abi->parameter_lower[i] : -(double)INFINITY;
+        parameters->upper[i] = abi->parameter_upper ? abi->parameter_upper[i] : (double)INFINITY;
+        parameters->scale[i] = abi->parameter_scale ? abi->parameter_scale[i] : "lin";
+        parameters->prior[i] = abi->parameter_prior ? abi->parameter_prior[i] : prior_words[0];
+        parameters->prior_on[i] = abi->parameter_prior && abi->parameter_prior_on ? abi->parameter_prior_on[i] : on_words[0];
+        for (size_t k = 0; k < 4; k++)
+            parameters->prior_number[k][i] = abi->parameter_prior && prior_number[k] ? prior_number[k][i] : (double)NAN;
+    }
+    return STATUS_OK;
+}
+
+enum status import_parameters_choose(struct import_parameters *parameters, const struct import_options *options,
+                                     const struct model *model, struct error *error)
+{
+    const struct stiffit_model *abi = &model->abi;
+    enum status status = take_model(parameters, abi, error);
+    if (!status && options->parameters)
+        status = read_table(parameters, options->parameters, abi, error);
+    if (status)
+        return status;
+    const struct { const struct option_list *list; const char *option; double *out; } changes[] = {
+        {&options->start, "start", parameters->start},
+        {&options->lower, "lower", parameters->lower},
+        {&options->upper, "upper", parameters->upper}};
+    for (size_t k = 0; !status && k < sizeof changes / sizeof *changes; k++)
+        status = values_set(changes[k].list, changes[k].option, "parameter", abi->parameter_name, abi->n_parameter,
+                            changes[k].out, NULL, error);
+    if (!status)
+        status = set_scales(parameters, options, abi, error);
+    if (!status)
+        status = set_fixed(parameters, options, abi, error);
+    if (!status)
+        status = check_kept_priors(parameters, abi, error);
+    return status ? status : import_parameters_check(parameters, abi, options->datasets != NULL, error);
+}
+
+void import_parameters_fini(struct import_parameters *parameters)
+{
+    free(parameters->start);
+    free(parameters->scale);
+    free(parameters->fixed);
+    memset(parameters, 0, sizeof *parameters);
+}

@@ -1,0 +1,193 @@
+/* `stiffit merge`: the results of shards become one.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/command.h"
+
+#include "cli/contained.h"
+#include "cli/message.h"
+#include "cli/run_report.h"
+#include "cli/shell_words.h"
+#include "io/result.h"
+#include "run/merge/merge.h"
+#include "run/merge/shard_set.h"
+#include "run/finish/spent.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct merge_options {
+    const struct option_words *words;
+    char *command_line;
+    int64_t n_shard;
+    const char *output;
+    bool overwrite, partial;
+    struct option_share accept_failed;
+    bool json, quiet;
+    int color;
+};
+
+#define FIELD(name) offsetof(struct merge_options, name)
+
+static const char *const when_words[] = {"auto", "always", "never", NULL};
+
+static const struct option table[] = {
+    {.name = "output", .letter = 'o', .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(output), .is_file = true,
+     .default_text = "PROBLEM.result.h5", .help = "the merged result; needed where shards are named one by one"},
+    {.name = "shards", .kind = OPTION_INTEGER, .offset = FIELD(n_shard), .min = 1, .max = SHARD_SET_MAX,
+     .default_text = "as the files beside the problem say", .help = "number of shards of PROBLEM"},
+    {.name = "partial", .kind = OPTION_FLAG, .offset = FIELD(partial), .help = "merge what is there; says what is missing"},
+    {.name = "overwrite", .kind = OPTION_FLAG, .offset = FIELD(overwrite), .help = "replace an existing result"},
+    {.name = "accept-failed", .kind = OPTION_COUNT_OR_PERCENT, .offset = FIELD(accept_failed), .min = 0, .max = 1.0 / 0.0,
+     .default_text = "0", .help = "exit with 0 although up to so many fits failed"},
+    {.name = "json", .kind = OPTION_FLAG, .offset = FIELD(json), .help = "print the summary as JSON on standard output"},
+    {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .offset = FIELD(quiet), .help = "print nothing but errors"},
+    {.name = "color", .kind = OPTION_CHOICE, .offset = FIELD(color), .choice = when_words, .metavar = "auto|always|never",
+     .default_text = "auto", .help = "colours; goes before the environment's NO_COLOR"},
+};
+
+static struct option_table merge_table(void) { return OPTION_TABLE(table); }
+
+/* The results to merge; allocated ones are to be freed. */
+struct shard_list {
+    const char **path;
+    char **allocated;
+    size_t n, n_allocated;
+    char *output; /* to be freed */
+};
+
+static void list_fini(struct shard_list *list)
+{
+    for (size_t i = 0; i < list->n_allocated; i++)
+        free(list->allocated[i]);
+    free(list->allocated);
+    free(list->path);
+    free(list->output);
+}
+
+static void say(void *context, const char *line)
+{
+    if (!((const struct merge_options *)context)->quiet)
+        message_say(line);
+}
+
+/* A shard with a result and a journal is being run again, or was interrupted in that. */
+static void say_if_begun(struct merge_options *options, const char *problem, const char *result, uint32_t k, uint32_t n)
+{
+    char line[200], *journal = shard_journal_path(problem, k, n);
+    if (journal && access(journal, F_OK) == 0 && !spent_is(result, journal)) {
+        snprintf(line, sizeof line, "note: shard %u has begun to be fitted anew (it has a journal): what is merged is the "
+                 "result that is there", k);
+        say(options, line);
+    }
+    free(journal);
+}
+
+/* Those of the problem's shards that are there. */
+static enum status list_of_problem(struct shard_list *list, struct merge_options *options, struct error *error)
+{
+    const char *problem = options->words->positional[0];
+    uint32_t n = (uint32_t)options->n_shard;
+    enum status status = n ? STATUS_OK : shard_set_find(problem, &n, error);
+    if (status)
+        return status;
+    if (n == 0)
+        return error_set(error, STATUS_SYSTEM, "%s: no results of shards are beside it: make them with "
+                         "`stiffit run %s --shard k/K`", problem, problem);
+    list->allocated = calloc(n, sizeof *list->allocated);
+    list->path = calloc(n, sizeof *list->path);
+    list->output = options->output ? NULL : shard_result_path(problem, 0, 0);
+    if (!list->allocated || !list->path || !(list->output || options->output))
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for the paths of %u shards", n);
+    for (uint32_t k = 1; k <= n; k++) {
+        char *path = list->allocated[list->n_allocated++] = shard_result_path(problem, k, n);
+        if (!path)
+            return error_set(error, STATUS_NO_MEMORY, "out of memory for the paths of %u shards", n);
+        if (access(path, F_OK))
+            continue;
+        list->path[list->n++] = path;
+        say_if_begun(options, problem, path, k, n);
+    }
+    if (list->n == 0)
+        return error_set(error, STATUS_SYSTEM, "%s: none of its %u shards has a result yet; `stiffit status %s` tells how far "
+                         "they are", problem, n, problem);
+    return STATUS_OK;
+}
+
+static enum status list_shards(struct shard_list *list, struct merge_options *options, struct error *error)
+{
+    const struct option_words *words = options->words;
+    if (words->n_positional == 1 && (options->n_shard || !result_is_there(words->positional[0])))
+        return list_of_problem(list, options, error);
+    if (!options->output)
+        return error_set(error, STATUS_USAGE, "where to? Name the merged result with -o");
+    list->path = malloc(words->n_positional * sizeof *list->path);
+    if (!list->path)
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu shards", words->n_positional);
+    list->n = words->n_positional;
+    memcpy(list->path, words->positional, list->n * sizeof *list->path);
+    return STATUS_OK;
+}
+
+static int merge(void *context)
+{
+    struct merge_options *options = context;
+    struct shard_list list = {.path = NULL};
+    struct run_summary summary = {.result_path = NULL};
+    struct error error;
+    const struct run_hooks hooks = {.say = say, .context = options};
+    const struct run_options reported = {.json = options->json, .quiet = options->quiet, .color = (enum when)options->color,
+                                         .accept_failed = options->accept_failed.value,
+                                         .accept_failed_percent = options->accept_failed.percent};
+    enum status status = list_shards(&list, options, &error);
+    if (!status) {
+        const struct merge_request request = {
+            .path = list.path, .n = list.n, .output = options->output ? options->output : list.output,
+            .overwrite = options->overwrite, .partial = options->partial, .command_line = options->command_line,
+            .hooks = &hooks};
+        status = run_merge(&request, &summary, &error);
+    }
+    int code;
+    if (status) {
+        code = status == STATUS_USAGE ? message_usage("merge", &error, reported.color) : message_error(&error, reported.color);
+    } else {
+        run_report(&summary, &reported);
+        code = command_close_output(status_exit_code(run_summary_status(&summary, &reported)));
+    }
+    run_summary_fini(&summary);
+    list_fini(&list);
+    return code;
+}
+
+static int run(int argc, char **argv)
+{
+    struct option_words words;
+    struct merge_options options = {.words = &words};
+    struct error error;
+    int code = command_parse(&command_merge, &options, &words, OPTION_MAX_POSITIONAL, argc, argv);
+    if (code >= 0)
+        return code;
+    if (words.n_positional < 1) {
+        error_set(&error, STATUS_USAGE, "which problem, or which shards' results? None was given");
+        return message_usage("merge", &error, (enum when)options.color);
+    }
+    options.command_line = shell_line("stiffit merge", argc, argv);
+    if (!options.command_line) {
+        error_set(&error, STATUS_NO_MEMORY, "out of memory for the command line");
+        return message_error(&error, (enum when)options.color);
+    }
+    code = contained_read(merge, &options, words.positional[0], (enum when)options.color);
+    free(options.command_line);
+    return code;
+}
+
+const struct command command_merge = {
+    .name = "merge", .synopsis = "PROBLEM.h5 | SHARD.result.h5...",
+    .summary = "put the results of shards together",
+    .example = "stiffit merge wells.h5\n"
+               "stiffit merge wells.shard-*-of-8.result.h5 -o wells.result.h5",
+    .description =
+        "Writes the rows of all shards in the problem's order: the result that one run of the whole problem would have given, "
+        "with the same bits (times aside). Shards that do not belong together, and missing ones, are refused.\n"
+        "The exit code is that of a run: 0 if every fit has converged, 1 if not (see --accept-failed).",
+    .table = merge_table, .run = run};

@@ -1,0 +1,239 @@
+/* `stiffit status`: how far a run or its shards are, from their journals and results.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/command.h"
+
+#include "base/json.h"
+#include "cli/contained.h"
+#include "cli/message.h"
+#include "io/problem.h"
+#include "run/plan/shard.h"
+#include "run/merge/shard_progress.h"
+#include "run/merge/shard_set.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stddef.h>
+#include <unistd.h>
+
+struct status_options {
+    const char *problem;
+    int64_t n_shard;
+    const char *shard_text;
+    struct shard shard; /* n = 0: all there are */
+    bool fits, json;
+    int color;
+};
+
+#define FIELD(name) offsetof(struct status_options, name)
+
+static const char *const when_words[] = {"auto", "always", "never", NULL};
+
+static const struct option table[] = {
+    {.name = "shards", .kind = OPTION_INTEGER, .offset = FIELD(n_shard), .min = 1, .max = SHARD_SET_MAX,
+     .default_text = "as the files beside the problem say", .help = "number of shards"},
+    {.name = "shard", .kind = OPTION_STRING, .metavar = "k/K|slurm", .offset = FIELD(shard_text), .help = "this one alone"},
+    {.name = "fits", .kind = OPTION_FLAG, .offset = FIELD(fits),
+     .help = "print nothing but the number of finished fits; starts and refits count one by one"},
+    {.name = "json", .kind = OPTION_FLAG, .offset = FIELD(json), .help = "print JSON"},
+    {.name = "color", .kind = OPTION_CHOICE, .offset = FIELD(color), .choice = when_words, .metavar = "auto|always|never",
+     .default_text = "auto", .help = "colours; goes before the environment's NO_COLOR"},
+};
+
+static struct option_table status_table(void) { return OPTION_TABLE(table); }
+
+/* "12 s ago", "3 h ago"; "" if there is nothing to say. */
+static const char *age(time_t last, char *text, size_t size)
+{
+    double s = last ? difftime(time(NULL), last) : -1;
+    const char *unit = s < 120 ? "s" : s < 7200 ? "min" : s < 172800 ? "h" : "days";
+    double value = s < 120 ? s : s < 7200 ? s / 60 : s < 172800 ? s / 3600 : s / 86400;
+    snprintf(text, size, "%s", "");
+    if (s >= 0)
+        snprintf(text, size, "%.0f %s ago", value, unit);
+    return text;
+}
+
+static const char *state_name(enum shard_state state)
+{
+    return state == SHARD_COMPLETE ? "complete" : state == SHARD_BEGUN ? "begun" : "waiting";
+}
+
+static void print_line(const char *name, const struct shard_progress *progress, const char *state, const char *when)
+{
+    char total[32] = "?", percent[16] = "";
+    if (progress->is_known) {
+        snprintf(total, sizeof total, "%" PRIu64, progress->n_dataset);
+        if (progress->n_dataset)
+            snprintf(percent, sizeof percent, "%" PRIu64 "%%", 100 * progress->n_finished / progress->n_dataset);
+    }
+    printf("%-12s %8" PRIu64 " of %-8s datasets %5s %8" PRIu64 " failed   %-9s %s\n", name, progress->n_finished, total,
+           percent, progress->n_failed, state, when);
+}
+
+static void print_progress(const char *name, const struct shard_progress *progress)
+{
+    char when[40];
+    if (progress->state == SHARD_WAITING)
+        printf("%-12s %s\n", name, state_name(progress->state));
+    else
+        print_line(name, progress, state_name(progress->state), age(progress->last, when, sizeof when));
+}
+
+static void json_count(struct json *json, const char *key, bool is_known, uint64_t count)
+{
+    json_key(json, key);
+    if (is_known)
+        json_unsigned(json, count);
+    else
+        json_null(json);
+}
+
+/* k = 0: of the whole. */
+static void print_json(struct json *json, uint32_t k, const struct shard_progress *progress)
+{
+    json_object_begin(json);
+    json_count(json, "shard", k > 0, k);
+    json_key(json, "state");
+    json_string(json, state_name(progress->state));
+    json_count(json, "datasets", progress->is_known, progress->n_dataset);
+    json_count(json, "finished", true, progress->n_finished);
+    json_count(json, "failed", true, progress->n_failed);
+    json_count(json, "fits", true, progress->n_fit);
+    json_count(json, "last_written", progress->last > 0, (uint64_t)progress->last);
+    json_object_end(json);
+}
+
+/* What there is to look at, and what was found. */
+struct overview {
+    uint32_t n, first, last; /* shards of n; n = 0: there are none */
+    uint32_t n_complete;
+    struct shard_progress sum;
+};
+
+static enum status show_shards(struct overview *all, const struct status_options *options, struct json *json,
+                               struct error *error)
+{
+    struct shard_progress progress;
+    enum status status = STATUS_OK;
+    for (uint32_t k = all->first; k <= all->last && all->n && !status; k++) {
+        char name[24];
+        status = shard_look(&progress, options->problem, k, all->n, error);
+        if (status)
+            break;
+        snprintf(name, sizeof name, "shard %u", k);
+        if (json)
+            print_json(json, k, &progress);
+        else if (!options->fits)
+            print_progress(name, &progress);
+        all->n_complete += progress.state == SHARD_COMPLETE;
+        all->sum.n_finished += progress.n_finished;
+        all->sum.n_failed += progress.n_failed;
+        all->sum.n_fit += progress.n_fit;
+    }
+    return status;
+}
+
+/* Number of datasets, where the problem can be read. */
+static void count_problem(struct overview *all, const char *path)
+{
+    struct problem *problem = NULL;
+    struct error ignored;
+    all->sum.is_known = problem_open(&problem, path, &ignored) == STATUS_OK;
+    if (all->sum.is_known)
+        all->sum.n_dataset = problem_info(problem)->n_dataset;
+    problem_close(problem);
+}
+
+static enum status show_text(struct overview *all, const struct status_options *options, struct error *error)
+{
+    struct shard_progress whole;
+    char text[40];
+    enum status status = show_shards(all, options, NULL, error);
+    if (!status && all->last > all->first && !options->fits) {
+        count_problem(all, options->problem);
+        snprintf(text, sizeof text, "%u of %u", all->n_complete, all->last - all->first + 1);
+        print_line("all shards", &all->sum, text, "are complete");
+    }
+    if (status || options->shard.n)
+        goto done;
+    status = shard_look(&whole, options->problem, 0, 0, error);
+    if (!status && !options->fits && (all->n == 0 || whole.state != SHARD_WAITING))
+        print_progress(all->n ? "merged" : "run", &whole);
+    if (all->n == 0)
+        all->sum.n_fit = whole.n_fit;
+done:
+    if (!status && options->fits)
+        printf("%" PRIu64 "\n", all->sum.n_fit);
+    return status;
+}
+
+static enum status show_json(struct overview *all, const struct status_options *options, struct error *error)
+{
+    struct shard_progress whole;
+    struct json json;
+    json_begin(&json, stdout, true);
+    json_object_begin(&json);
+    json_count(&json, "of_shards", all->n > 0, all->n);
+    json_key(&json, "shards");
+    json_array_begin(&json);
+    enum status status = show_shards(all, options, &json, error);
+    json_array_end(&json);
+    if (!status && !options->shard.n)
+        status = shard_look(&whole, options->problem, 0, 0, error);
+    if (!status && !options->shard.n) {
+        json_key(&json, "whole");
+        print_json(&json, 0, &whole);
+    }
+    json_object_end(&json);
+    json_end(&json);
+    return status;
+}
+
+static int show(void *context)
+{
+    const struct status_options *options = context;
+    struct error error;
+    struct overview all = {.n = (uint32_t)options->n_shard, .first = 1};
+    enum status status = STATUS_OK;
+    if (access(options->problem, F_OK))
+        status = error_system(&error, errno, "cannot find the problem '%s'", options->problem);
+    else if (options->shard.n)
+        all.n = options->shard.n;
+    else if (all.n == 0)
+        status = shard_set_find(options->problem, &all.n, &error);
+    all.first = options->shard.n ? options->shard.k : 1;
+    all.last = options->shard.n ? options->shard.k : all.n;
+    if (!status)
+        status = (options->json ? show_json : show_text)(&all, options, &error);
+    return status ? message_error(&error, (enum when)options->color) : command_close_output(0);
+}
+
+static int run(int argc, char **argv)
+{
+    struct status_options options = {.problem = NULL};
+    struct option_words words;
+    struct error error;
+    int code = command_parse(&command_status, &options, &words, 1, argc, argv);
+    if (code >= 0)
+        return code;
+    enum status status = STATUS_OK;
+    if (words.n_positional < 1)
+        status = error_set(&error, STATUS_USAGE, "which problem file? None was given");
+    else if (options.shard_text)
+        status = shard_parse(&options.shard, options.shard_text, &error);
+    if (status)
+        return message_usage("status", &error, (enum when)options.color);
+    options.problem = words.positional[0];
+    return contained_read(show, &options, options.problem, (enum when)options.color);
+}
+
+const struct command command_status = {
+    .name = "status", .synopsis = "PROBLEM.h5", .summary = "how far a run or its shards are",
+    .example = "stiffit status wells.h5\nstiffit status wells.h5 --shard 3/8 --fits",
+    .description =
+        "Counts finished datasets in the journals and results beside PROBLEM.h5: of all its shards, or of its run where there "
+        "are none. A dataset is finished when all its starts and refits are. It reads only, so it may be called at any time, "
+        "from any machine that sees the files.\n"
+        "'begun' means that there is a journal: the run goes on or was stopped; the last column says when it was last "
+        "written to.",
+    .table = status_table, .run = run};

@@ -1,0 +1,400 @@
+/* `stiffit submit`: the shards of a problem as a SLURM job array, and a job that merges their results.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/submit.h"
+
+#include "cli/command.h"
+#include "cli/contained.h"
+#include "cli/message.h"
+#include "cli/shell_words.h"
+#include "io/journal.h"
+#include "run/run_options.h"
+#include "run/merge/shard_set.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { OWN = 3, MAX_OPTION = 64, MAX_SHARD = 100000 };
+
+struct submit_options {
+    struct run_options run;
+    int64_t n_shard;
+    bool dry_run;
+    const char *output;
+};
+
+#define FIELD(name) offsetof(struct submit_options, name)
+
+static const struct option own[OWN] = {
+    {.name = "shards", .kind = OPTION_INTEGER, .offset = FIELD(n_shard), .min = 1, .max = MAX_SHARD, .default_text = "8",
+     .help = "number of shards, each a task of the job array"},
+    {.name = "dry-run", .kind = OPTION_FLAG, .offset = FIELD(dry_run),
+     .help = "print the batch scripts and the commands; write and submit nothing"},
+    {.name = "output", .letter = 'o', .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(output), .is_file = true,
+     .default_text = "PROBLEM.result.h5", .help = "the merged result"},
+};
+
+/* Of `run`, what a shard of a job array cannot be asked for. */
+static bool is_left_out(const char *name)
+{
+    static const char *const names[] = {"output", "in-place", "shard",   "only",       "trace", "retry-failed",
+                                        "json",   "restart",  "time-limit", NULL};
+    for (const char *const *left_out = names; *left_out; left_out++)
+        if (!strcmp(name, *left_out))
+            return true;
+    return false;
+}
+
+/* What help shows: those of `run` have a page of their own. */
+static struct option_table own_table(void) { return OPTION_TABLE(own); }
+
+/* Ours, then those of `run`. */
+static struct option_table full_table(void)
+{
+    static struct option all[MAX_OPTION];
+    const struct option_table run = run_options_table();
+    size_t n = 0;
+    for (size_t i = 0; i < OWN; i++)
+        all[n++] = own[i];
+    for (size_t i = 0; i < run.n && n < MAX_OPTION; i++) {
+        if (is_left_out(run.option[i].name))
+            continue;
+        all[n] = run.option[i];
+        all[n++].offset += FIELD(run);
+    }
+    return (struct option_table){all, n};
+}
+
+static const struct option *find_own(const char *word, bool *has_value)
+{
+    for (size_t i = 0; i < OWN; i++) {
+        size_t n = strlen(own[i].name);
+        bool is_long = !strncmp(word, "--", 2) && !strncmp(word + 2, own[i].name, n) && (!word[2 + n] || word[2 + n] == '=');
+        bool is_short = own[i].letter && word[0] == '-' && word[1] == own[i].letter;
+        if (!is_long && !is_short)
+            continue;
+        *has_value = own[i].kind == OPTION_FLAG || (is_long ? word[2 + n] == '=' : word[2] != '\0');
+        return &own[i];
+    }
+    return NULL;
+}
+
+/* The words that go on to `run`: all but ours and the problem's name. */
+static int run_words(int argc, char **argv, const char *problem, char **words)
+{
+    int n = 0;
+    for (int i = 0; i < argc; i++) {
+        bool has_value;
+        const struct option *mine = find_own(argv[i], &has_value);
+        if (mine)
+            i += !has_value;
+        else if (argv[i] != problem)
+            words[n++] = argv[i];
+    }
+    return n;
+}
+
+static char *join(const char *left, const char *right)
+{
+    char *text = malloc(strlen(left) + strlen(right) + 1);
+    if (text)
+        strcat(strcpy(text, left), right);
+    return text;
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* PROBLEM without its .h5. */
+static char *stem_of(const char *problem)
+{
+    char *stem = strdup(problem);
+    size_t n = stem ? strlen(stem) : 0;
+    if (n > 3 && !strcmp(stem + n - 3, ".h5"))
+        stem[n - 3] = '\0';
+    return stem;
+}
+
+static void plan_fini(struct submission *plan)
+{
+    free(plan->program);
+    free(plan->problem);
+    free(plan->result);
+    free(plan->folder);
+    free(plan->directory);
+    free(plan->wanted);
+    free(plan->stale);
+    free(plan->run_option);
+}
+
+static enum status make_plan(struct submission *plan, const struct submit_options *options, struct error *error)
+{
+    plan->problem = realpath(options->run.problem, NULL);
+    if (!plan->problem)
+        return error_system(error, errno, "cannot find the problem '%s'", options->run.problem);
+    char *stem = stem_of(plan->problem);
+    plan->program = realpath("/proc/self/exe", NULL);
+    if (!plan->program)
+        plan->program = strdup("stiffit");
+    plan->directory = getcwd(NULL, 0);
+    plan->result = strdup(options->output ? options->output : "");
+    plan->folder = stem ? join(stem, ".slurm") : NULL;
+    plan->name = stem ? base_name(plan->problem) : NULL;
+    free(stem);
+    if (!plan->program || !plan->folder || !plan->directory || !plan->result)
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for the paths of scripts");
+    plan->overwrite = options->run.overwrite;
+    plan->n_shard = options->n_shard;
+    snprintf(plan->accept_failed, sizeof plan->accept_failed, "%.17g%s", options->run.accept_failed,
+             options->run.accept_failed_percent ? "%" : "");
+    if (strpbrk(plan->folder, "\\\n") || strpbrk(plan->directory, "\n"))
+        return error_set(error, STATUS_USAGE, "%s: a backslash or a line break in a path is more than SLURM can do",
+                         plan->problem);
+    return STATUS_OK;
+}
+
+typedef void write_script(FILE *out, const struct submission *plan);
+
+static enum status write_file(const struct submission *plan, const char *name, write_script *script, char **path,
+                              struct error *error)
+{
+    *path = join(plan->folder, name);
+    if (!*path)
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for the paths of scripts");
+    FILE *file = fopen(*path, "w");
+    if (!file)
+        return error_system(error, errno, "cannot write '%s'", *path);
+    script(file, plan);
+    bool failed = ferror(file);
+    if (fclose(file) || failed)
+        return error_system(error, errno, "cannot write '%s'", *path);
+    return STATUS_OK;
+}
+
+/* Both scripts, and what they would be submitted with. */
+static void show(const struct submission *plan)
+{
+    if (plan->n_wanted) {
+        printf("# --- %s/shards.sh, submitted with: sbatch --array=", plan->folder);
+        submit_array(stdout, plan);
+        printf(" shards.sh\n");
+        submit_shards_script(stdout, plan);
+    }
+    printf("\n# --- %s/merge.sh, submitted with: sbatch%s merge.sh\n", plan->folder,
+           plan->n_wanted ? " --dependency=afterany:ARRAY" : "");
+    submit_merge_script(stdout, plan);
+}
+
+static char *array_option(const struct submission *plan)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    if (!out)
+        return NULL;
+    fputs("--array=", out);
+    submit_array(out, plan);
+    return fclose(out) ? NULL : text;
+}
+
+/* A shard that found one would refuse to run: it cannot know that it was meant. */
+static enum status drop_stale_journals(const struct submission *plan, struct error *error)
+{
+    enum status status = STATUS_OK;
+    for (int64_t k = 1; k <= plan->n_shard && !status; k++) {
+        if (!plan->stale[k - 1])
+            continue;
+        char *path = shard_journal_path(plan->problem, (uint32_t)k, (uint32_t)plan->n_shard);
+        status = path ? journal_remove(path, error)
+                      : error_set(error, STATUS_NO_MEMORY, "out of memory for the paths of journals");
+        free(path);
+    }
+    return status;
+}
+
+static enum status submit(const struct submission *plan, struct error *error)
+{
+    char *shards = NULL, *merge = NULL, *array = array_option(plan), dependency[60];
+    int64_t array_job = 0, merge_job = 0;
+    enum status status = STATUS_OK;
+    if (mkdir(plan->folder, 0777) && errno != EEXIST)
+        status = error_system(error, errno, "cannot make the folder '%s' for scripts and logs", plan->folder);
+    if (!status)
+        status = drop_stale_journals(plan, error);
+    if (!status && !array)
+        status = error_set(error, STATUS_NO_MEMORY, "out of memory for the numbers of shards");
+    if (!status)
+        status = write_file(plan, "/merge.sh", submit_merge_script, &merge, error);
+    if (!status && plan->n_wanted) {
+        status = write_file(plan, "/shards.sh", submit_shards_script, &shards, error);
+        const char *arguments[] = {array, shards, NULL};
+        if (!status)
+            status = submit_sbatch(arguments, &array_job, error);
+    }
+    if (!status) {
+        snprintf(dependency, sizeof dependency, "--dependency=afterany:%lld", (long long)array_job);
+        const char *after[] = {dependency, merge, NULL};
+        status = submit_sbatch(plan->n_wanted ? after : after + 1, &merge_job, error);
+    }
+    if (array_job)
+        printf("shards %lld\n", (long long)array_job);
+    if (merge_job)
+        printf("merge %lld\n", (long long)merge_job);
+    free(shards);
+    free(merge);
+    free(array);
+    return status;
+}
+
+/* What a user would want to know before the jobs run; to standard error, as the job numbers are data. */
+static void tell(const struct submission *plan)
+{
+    char line[200];
+    bool has_cpus = false;
+    for (int i = 0; i < plan->n_sbatch_option; i++)
+        has_cpus = has_cpus || !strncmp(plan->sbatch_option[i], "-c", 2) || !strncmp(plan->sbatch_option[i], "--cpus", 6) ||
+                   !strncmp(plan->sbatch_option[i], "--exclusive", 11);
+    if (plan->is_complete && plan->n_wanted == 0) {
+        message_say("the merged result is there and complete: nothing is to run");
+        return;
+    }
+    if ((uint64_t)plan->n_shard > plan->n_dataset) {
+        snprintf(line, sizeof line, "note: %lld shards for %llu datasets: some have nothing to do", (long long)plan->n_shard,
+                 (unsigned long long)plan->n_dataset);
+        message_say(line);
+    }
+    if (plan->n_wanted < plan->n_shard) {
+        snprintf(line, sizeof line, "%lld of %lld shards have their results already%s",
+                 (long long)(plan->n_shard - plan->n_wanted), (long long)plan->n_shard,
+                 plan->n_wanted ? "; the others are to run" : ": only the merge is to run");
+        message_say(line);
+    }
+    if (plan->n_wanted && !has_cpus)
+        message_say("note: each shard gets as many CPUs as SLURM gives by itself, most often one; for more: "
+                    "-- --cpus-per-task=N");
+}
+
+/* Everything before a lone "--" is ours and run's, what follows is sbatch's. */
+static enum status plan_words(struct submission *plan, const struct submit_options *options, int argc, char **argv,
+                              struct error *error)
+{
+    int n_before = 0;
+    while (n_before < argc && strcmp(argv[n_before], "--"))
+        n_before++;
+    plan->sbatch_option = argv + n_before + (n_before < argc);
+    plan->n_sbatch_option = argc - n_before - (n_before < argc);
+    plan->run_option = calloc((size_t)argc + 1, sizeof *plan->run_option);
+    if (!plan->run_option)
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for the options of shards");
+    plan->n_run_option = run_words(n_before, argv, options->run.problem, plan->run_option);
+    for (int i = 0; i < plan->n_sbatch_option; i++) {
+        const char *word = plan->sbatch_option[i];
+        if (word[0] != '-' || strchr(word, '\n'))
+            return error_set(error, STATUS_USAGE, "'%.100s' is no option of sbatch: write --name=value behind the --", word);
+        if (!strncmp(word, "--array", 7) || !strncmp(word, "-a", 2))
+            return error_set(error, STATUS_USAGE, "%.100s: the array is that of the shards: say --shards N before the --",
+                             word);
+    }
+    return STATUS_OK;
+}
+
+static void tell_where(const struct submission *plan)
+{
+    char line[2 * PATH_MAX + 100];
+    snprintf(line, sizeof line, "`stiffit status %s` says how far they are; what they say is in %s", plan->problem,
+             plan->folder);
+    message_say(line);
+}
+
+struct work {
+    struct submission *plan;
+    struct submit_options *options;
+};
+
+/* In a process of its own, as the model is loaded. */
+static int work(void *context)
+{
+    struct submission *plan = ((struct work *)context)->plan;
+    struct submit_options *options = ((struct work *)context)->options;
+    const enum when color = options->run.color;
+    struct error error;
+    enum status status = submit_check(plan, &error);
+    if (status)
+        return status == STATUS_USAGE ? message_usage("submit", &error, color) : message_error(&error, color);
+    if (!options->run.quiet)
+        tell(plan);
+    if (plan->is_complete && plan->n_wanted == 0)
+        return command_close_output(0);
+    if (options->dry_run)
+        show(plan);
+    else
+        status = submit(plan, &error);
+    if (!status && !options->dry_run && !options->run.quiet)
+        tell_where(plan);
+    int code = command_close_output(0);
+    return status ? message_error(&error, color) : code;
+}
+
+/* --time=1:00:00 in the wrong place is the likeliest of all mistakes here. */
+static void hint_at_sbatch(struct error *error)
+{
+    size_t n = strlen(error->message);
+    if (!strncmp(error->message, "unknown option", strlen("unknown option")))
+        snprintf(error->message + n, sizeof error->message - n, "%cOptions of sbatch stand behind a lone --.",
+                 strchr(error->message, '\n') ? ' ' : '\n');
+}
+
+static int run(int argc, char **argv)
+{
+    struct submit_options options = {.n_shard = 8};
+    struct submission plan = {.name = NULL};
+    struct option_words words;
+    struct error error;
+    int n_before = 0;
+    run_options_init(&options.run);
+    while (n_before < argc && strcmp(argv[n_before], "--"))
+        n_before++;
+    enum status status = option_parse(full_table(), &options, &words, 1, n_before, argv, &error);
+    if (!status && words.help) {
+        help_command(stdout, &command_submit);
+        return command_close_output(0);
+    }
+    if (!status && words.n_positional < 1)
+        status = error_set(&error, STATUS_USAGE, "which problem file? None was given");
+    if (status)
+        hint_at_sbatch(&error);
+    if (status)
+        return message_usage("submit", &error, options.run.color);
+    options.run.problem = words.positional[0];
+    status = plan_words(&plan, &options, argc, argv, &error);
+    if (!status)
+        status = make_plan(&plan, &options, &error);
+    int code;
+    if (status)
+        code = status == STATUS_USAGE ? message_usage("submit", &error, options.run.color)
+                                      : message_error(&error, options.run.color);
+    else
+        code = contained_run(work, &(struct work){&plan, &options}, options.run.problem, options.run.color);
+    plan_fini(&plan);
+    return code;
+}
+
+const struct command command_submit = {
+    .name = "submit", .synopsis = "PROBLEM.h5 [RUN OPTIONS] [-- SBATCH OPTIONS]",
+    .summary = "fit the shards of a problem as a SLURM job array and merge them",
+    .example = "stiffit submit wells.h5 --shards 16 --starts 10 -- --cpus-per-task=8 --time=4:00:00\n"
+               "stiffit submit wells.h5 --shards 16 --dry-run",
+    .description =
+        "Writes two batch scripts into PROBLEM.slurm and submits them: a job array that fits one shard in each task, and a "
+        "job that merges their results when all have ended, however they have. Prints the numbers of both jobs. A shard "
+        "that its time limit stops goes back into the queue by itself and resumes.\n"
+        "Shards that have a result already are not run again: after a mishap the same command fits what is missing.\n"
+        "All options of stiffit run that make sense for a shard may be given, too; what follows a lone -- goes to sbatch.",
+    .table = own_table, .run = run};

@@ -1,0 +1,158 @@
+/* The batch scripts that `stiffit submit` writes: plain sh, meant to be read and changed.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/submit.h"
+
+#include "cli/shell_words.h"
+
+#include <string.h>
+
+/* sbatch takes a word in double quotes, where a backslash keeps the next character from meaning something. */
+static void quoted(FILE *out, const char *text)
+{
+    putc('"', out);
+    for (; *text; text++) {
+        if (*text == '"' || *text == '\\')
+            putc('\\', out);
+        putc(*text, out);
+    }
+    putc('"', out);
+}
+
+static void directive(FILE *out, const char *option, const char *value)
+{
+    fprintf(out, "#SBATCH %s", option);
+    if (value[strcspn(value, " \t'\"\\#")])
+        quoted(out, value);
+    else
+        fputs(value, out);
+    putc('\n', out);
+}
+
+/* sbatch fills in names of jobs and tasks for what follows a percent sign; one that is meant is written twice. */
+static void log_directive(FILE *out, const char *folder, const char *log)
+{
+    fputs("#SBATCH --output=\"", out);
+    for (; *folder; folder++)
+        fprintf(out, *folder == '"' ? "\\%c" : *folder == '%' ? "%%%c" : "%c", *folder);
+    fprintf(out, "/%s\"\n", log);
+}
+
+static void assign(FILE *out, const char *name, const char *value)
+{
+    fprintf(out, "%s=", name);
+    shell_word(out, value);
+    putc('\n', out);
+}
+
+static void user_directives(FILE *out, const struct submission *submission)
+{
+    for (int i = 0; i < submission->n_sbatch_option; i++) /* after ours: of an option given twice sbatch takes the last */
+        directive(out, "", submission->sbatch_option[i]);
+}
+
+void submit_array(FILE *out, const struct submission *submission)
+{
+    bool first = true;
+    for (int64_t k = 0; k < submission->n_shard; k++) {
+        if (!submission->wanted[k])
+            continue;
+        int64_t end = k;
+        while (end + 1 < submission->n_shard && submission->wanted[end + 1])
+            end++;
+        fprintf(out, end > k ? "%s%lld-%lld" : "%s%lld", first ? "" : ",", (long long)k + 1, (long long)end + 1);
+        first = false;
+        k = end;
+    }
+}
+
+/* SLURM warns the script alone (B:), which passes the word on: stiffit stops with exit code 75 and every finished fit is
+ * in its journal. Being cancelled (TERM) is no reason to come back. */
+static const char shards_body[] =
+    "\n"
+    "shard=$SLURM_ARRAY_TASK_ID/$n_shard\n"
+    "finished() { # how many fits of this shard are done\n"
+    "    \"$stiffit\" status \"$problem\" --shard \"$shard\" --fits 2>/dev/null || echo 0\n"
+    "}\n"
+    "\n"
+    "warned= child=\n"
+    "trap 'warned=1; [ -z \"$child\" ] || kill -USR1 \"$child\"' USR1\n"
+    "trap '[ -n \"$child\" ] || exit 75; kill -TERM \"$child\"' TERM INT\n"
+    "tries=$folder/shard-$SLURM_ARRAY_TASK_ID.barren # attempts without a newly finished fit\n"
+    "[ \"${SLURM_RESTART_COUNT:-0}\" -gt 0 ] || rm -f \"$tries\"\n"
+    "before=$(finished)\n"
+    "\"$stiffit\" run \"$problem\" --shard \"$shard\"%s &\n"
+    "child=$!\n"
+    "[ -z \"$warned\" ] || kill -USR1 \"$child\"\n"
+    "while wait \"$child\"; code=$?; kill -0 \"$child\" 2>/dev/null; do :; done # a signal ends wait early\n"
+    "if [ \"$code\" -gt 128 ] && [ \"$(kill -l \"$code\")\" = USR1 ]; then\n"
+    "    code=75 # the word came before stiffit could listen\n"
+    "fi\n"
+    "if [ \"$code\" != 75 ] || [ -z \"$warned\" ]; then\n"
+    "    exit \"$code\"\n"
+    "fi\n"
+    "\n"
+    "# The time is nearly up: back into the queue, unless two attempts in a row have finished nothing.\n"
+    "if [ \"$(finished)\" -gt \"$before\" ]; then\n"
+    "    barren=0\n"
+    "else\n"
+    "    barren=$(($(cat \"$tries\" 2>/dev/null || echo 0) + 1))\n"
+    "fi\n"
+    "echo \"$barren\" >\"$tries\"\n"
+    "if [ \"$barren\" -ge 2 ]; then\n"
+    "    echo \"shard $shard: two attempts in a row have finished no fit; not requeued. Allow more time (--time).\" >&2\n"
+    "    rm -f \"$tries\"\n"
+    "    exit 75\n"
+    "fi\n"
+    "exec scontrol requeue \"$SLURM_JOB_ID\"\n";
+
+static void common_head(FILE *out, const struct submission *submission, const char *log)
+{
+    fprintf(out, "#!/bin/sh\n");
+    directive(out, "--job-name=", submission->name);
+    directive(out, "--chdir=", submission->directory);
+    log_directive(out, submission->folder, log);
+    fputs("#SBATCH --open-mode=append\n", out);
+}
+
+void submit_shards_script(FILE *out, const struct submission *submission)
+{
+    common_head(out, submission, "shard-%a.log");
+    fprintf(out, "#SBATCH --requeue\n#SBATCH --signal=B:USR1@60\n");
+    user_directives(out, submission);
+    fprintf(out, "# Fits one shard in each task of a job array. Written by `stiffit submit`; may be changed and "
+                 "submitted again:\n#     sbatch --array=");
+    submit_array(out, submission);
+    fprintf(out, " shards.sh\n\n");
+    assign(out, "stiffit", submission->program);
+    assign(out, "problem", submission->problem);
+    assign(out, "folder", submission->folder);
+    fprintf(out, "n_shard=%lld\n", (long long)submission->n_shard);
+    const char *split = "%s", *body = shards_body;
+    for (; *body; body++) { /* the run's options stand where %s does */
+        if (body[0] == split[0] && body[1] == split[1]) {
+            shell_words(out, submission->n_run_option, submission->run_option);
+            body++;
+        } else {
+            putc(*body, out);
+        }
+    }
+}
+
+void submit_merge_script(FILE *out, const struct submission *submission)
+{
+    common_head(out, submission, "merge.log");
+    user_directives(out, submission); /* account and partition are needed here too */
+    fprintf(out, "# Puts the shards' results together. Written by `stiffit submit`; runs when the array has ended, "
+                 "however it has.\n\n");
+    assign(out, "stiffit", submission->program);
+    assign(out, "problem", submission->problem);
+    fprintf(out, "exec \"$stiffit\" merge \"$problem\" --shards %lld%s", (long long)submission->n_shard,
+            submission->overwrite ? " --overwrite" : "");
+    if (strcmp(submission->accept_failed, "0"))
+        fprintf(out, " --accept-failed %s", submission->accept_failed);
+    if (submission->result[0]) {
+        fputs(" --output ", out);
+        shell_word(out, submission->result);
+    }
+    putc('\n', out);
+}
