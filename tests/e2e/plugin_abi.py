@@ -31,7 +31,9 @@ class Descriptor(ct.Structure):
         + [(name, Function) for name in ("rhs", "initial", "observe", "prepare", "jacobian", "jacobian_sparse")]
         + [(name, ct.POINTER(ct.c_int32)) for name in ("column_start", "row_index")]
         + [(name, Function) for name in ("rhs_parameter", "initial_parameter", "observe_state", "observe_parameter",
-                                         "noise", "noise_state", "noise_parameter")])
+                                         "noise", "noise_state", "noise_parameter")]
+        + [(name, STRINGS) for name in ("parameter_prior", "parameter_prior_on")]
+        + [(f"parameter_prior_{name}", DOUBLES) for name in ("location", "scale", "lower", "upper")])
 
 
 class Plugin:

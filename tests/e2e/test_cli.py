@@ -10,7 +10,7 @@ import subprocess
 import helpers
 from helpers import STIFFIT, decay_problem, environment, model, stiffit, zoo
 
-COMMANDS = ["run", "show", "import", "export", "simulate", "model", "trust", "help"]
+COMMANDS = ["run", "show", "import", "export", "simulate", "model", "trust", "merge", "submit", "status", "help"]
 
 
 def usage(*args):
@@ -136,7 +136,7 @@ def test_json_summaries(tmp):
     assert json.loads(stiffit("show", problem, "--json").stdout)["datasets"] == 20
     stiffit("run", problem, "--trust", "-q", "--in-place")  # now it is both
     both = stiffit("show", problem).stdout
-    assert "a problem\n" in both and "a result of 20 fits\n" in both
+    assert "a problem\n" in both and "a result of 20 fits: " in both
     assert json.loads(stiffit("show", problem, "--json").stdout)["converged"] == 20
 
 

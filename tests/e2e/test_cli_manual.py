@@ -11,7 +11,7 @@ import helpers
 from helpers import ROOT, model, read_fits, skip, stiffit
 
 MAN = ROOT / "man"
-COMMANDS = ["run", "show", "import", "export", "simulate", "model", "trust"]
+COMMANDS = ["run", "show", "import", "export", "simulate", "model", "trust", "merge", "submit", "status"]
 
 
 def test_pages_hold_every_option_as_the_table_has_it(tmp):
@@ -67,13 +67,15 @@ def test_shell_examples_run(tmp):
     """The command lines of the examples, in a folder that has the files that they name."""
     for name in ["decay", "robertson", "theophylline"]:
         shutil.copy(model(name), tmp / f"{name}.so")
+    shutil.copy(ROOT / "models/decay/decay.ode", tmp)
     (tmp / "build").symlink_to(helpers.BUILD)
-    (tmp / "data").symlink_to(ROOT / "data")
+    for folder in ("data", "models"):
+        (tmp / folder).symlink_to(ROOT / folder)
     (tmp / "wells.csv").write_text("dataset,time,value\n" + "".join(
         f"A{d},{t},{2.0 ** -(t * d / 3)}\n" for d in (1, 2) for t in (0.5, 1, 2, 4)))
     ran = 0
     for page in ["stiffit.1", "stiffit-run.1", "stiffit-show.1", "stiffit-export.1", "stiffit-simulate.1",
-                 "stiffit-model.1", "stiffit-import.1"]:
+                 "stiffit-model.1", "stiffit-import.1", "stiffit-merge.1", "stiffit-status.1"]:
         for block in literal_blocks(page):
             if "#SBATCH" in block or "| jq" in block:
                 block = "\n".join(line for line in block.splitlines() if "SBATCH" not in line and "srun" not in line
@@ -87,7 +89,7 @@ def test_shell_examples_run(tmp):
                 for stale in (output, "wells.h5" if words[1] == "import" else None):
                     if stale and (tmp / stale).exists():
                         (tmp / stale).unlink()
-                if words[1] == "run":
+                if words[1] in ("run", "merge") and "--retry-failed" not in words:
                     words += ["--overwrite"]
                 if "--datasets" in words and "1000" in words:
                     words[words.index("1000")] = "20"  # the example is about the form

@@ -81,9 +81,8 @@ def test_import_faults_name_file_line_and_column(tmp):
     message = fault(head + "a,1,y1,2,0.1\na,2,y9,2,0.1\n")
     assert "m.csv:3" in message and "observable" in message and "y9" in message
     assert "m.csv:2" in fault(head + "a,one,y1,2,0.1\n")
-    assert "m.csv:2" in fault(head + "a,,y1,2,0.1\n")
-    assert "sigma" in fault(head + "a,1,y1,2,-0.1\n")
-    assert "value" in fault(head + "a,1,y1,inf,1\n")
+    assert "m.csv:2: column 'value': '<0.05'" in fault(head + "a,1,y1,<0.05,1\n")
+    assert "-1 (it lies above) in a column 'censored'" in fault(head + "a,1,y1,>9,1\n")
     assert "m.csv:3" in fault(head + "a,1,y1,2,1\na,1,y1\n")
     assert "no measurements" in fault(head)
     assert "observable" in fault("dataset,time,value\na,1,2\n")
@@ -97,6 +96,22 @@ def test_import_faults_name_file_line_and_column(tmp):
     assert "lower bound" in fault(good, "--lower", "k=2", "--upper", "k=1", name="decay", code=2)
     assert "above 0" in fault(good, "--scale", "k=log", "--start", "k=-1", name="decay", code=2)
     assert "lin, log, log10" in fault(good, "--scale", "k=ln", name="decay", code=2)
+
+
+def test_import_keeps_a_dataset_that_cannot_be_fitted(tmp):
+    # What has no value is missing as a whole, so that row 2 of the dataset `fine` is no fault.
+    (tmp / "m.csv").write_text("dataset,time,value,sigma\nfine,1,2,0.1\nfine,,,0\nfine,2,2.5,0.1\nfine,3,2,0.1\n"
+                               "no time,1,2,0.1\nno time,NA,2,0.1\nsigma,1,2,0\nvalue,1,inf,1\nno dose,1,2,1\n")
+    (tmp / "d.csv").write_text("dataset,dose\nfine,4\nno time,4\nsigma,4\nvalue,4\nno dose,\n")
+    said = stiffit("import", tmp / "m.csv", "--datasets", tmp / "d.csv", "--model", model("theophylline"),
+                   "-o", tmp / "p.h5").stderr
+    assert "m.csv:7: column 'time'" in said and "first of 3" in said and "d.csv:6: column 'dose'" in said
+    assert "4 datasets cannot be fitted" in said
+    stiffit("run", tmp / "p.h5", "--model", model("theophylline"), code=1)
+    rows = table(stiffit("export", tmp / "p.result.h5").stdout)
+    assert list(rows["status"][1:]) == ["bad_data"] * 4 and rows["status"][0] != "bad_data"
+    assert [next(w for w in ("time", "sigma", "value", "dose") if m.startswith(w) or f" {w} " in m)
+            for m in rows["message"][1:]] == ["time", "sigma", "value", "dose"], rows["message"]
 
 
 def test_import_of_a_million_rows_stays_small(tmp):

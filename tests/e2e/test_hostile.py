@@ -12,6 +12,7 @@ import time
 import h5py
 import numpy as np
 
+import faults
 import helpers as h
 
 
@@ -41,25 +42,11 @@ def zoo_problem(path, name, n):
     return path
 
 
-def journalled(journal):
-    """How many bytes of fits there are so far; 1,200 are a file's header."""
-    try:
-        return sum(max(0, f.stat().st_size - 1200) for f in journal.glob("*.log"))
-    except FileNotFoundError:
-        return 0
-
-
 def wait_for_fits(process, journal):
     deadline = time.monotonic() + 120
-    while journalled(journal) == 0:
+    while not faults.records(journal):
         assert time.monotonic() < deadline and process.poll() is None, "no fit ended"
         time.sleep(0.01)
-
-
-def same_fits(left, right):
-    for column in left:
-        if column not in ("seconds", "stderr", "names"):
-            np.testing.assert_array_equal(left[column], right[column], err_msg=column)
 
 
 def children(process):
@@ -113,8 +100,56 @@ def test_files_that_may_not_grow(tmp):
         process = start(tmp / "p.h5", preexec=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
         _, err = finish(process, (0, 4))
         assert process.returncode == 0 or "File too large" in err, err
-    same_fits(whole, h.run(tmp / "p.h5"))
+    faults.same_fits(whole, h.run(tmp / "p.h5"))
     assert sorted(p.name for p in tmp.iterdir()) == ["p.h5", "p.result.h5", "whole.h5"], list(tmp.iterdir())
+
+
+def test_every_command_on_a_full_disk(tmp):
+    """The reason is said, the exit code is that of files, and no torn file stays under the name that was asked for."""
+    h.decay_problem(tmp / "p.h5", 5)
+    (tmp / "t.csv").write_text("dataset,time,observable,value\na,0.5,y,1.25\na,1.5,y,0.75\na,2.5,y,0.5\n")
+    h.run(tmp / "p.h5")
+    for k in (1, 2):
+        h.stiffit("run", "p.h5", "--trust", "--shard", f"{k}/2", cwd=tmp)
+    disk = tmp / "disk"
+    disk.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4k", "none", disk], capture_output=True, check=False).returncode:
+        h.skip("no tmpfs can be mounted here")
+    try:
+        (disk / "fill").write_bytes(bytes(4096))
+        for command in (("import", "t.csv", "--model", h.model("decay"), "-o", "disk/i.h5"),
+                        ("export", "p.result.h5", "-o", "disk/e.csv"), ("export", "p.result.h5", "--json", "-o", "disk/e.json"),
+                        ("simulate", "p.result.h5", "--trust", "--times", "0:3:1", "-o", "disk/s.csv"),
+                        ("simulate", "p.result.h5", "--trust", "--bootstrap", "3", "--id", "d1", "-o", "disk/s.h5"),
+                        ("merge", "p.h5", "-o", "disk/m.h5"), ("run", "p.h5", "--trust", "-o", "disk/r.h5"),
+                        ("run", "p.h5", "--trust", "--only", "d1", "--trace", "disk/t.csv"),
+                        ("model", "build", h.ROOT / "models/decay/decay.ode", "-o", "disk/d.so"),
+                        ("model", "new", "disk/n.ode")):
+            done = h.stiffit(*command, code=4, cwd=tmp)
+            assert any(word in done.stderr for word in ("No space left", "disk full")), (command, done.stderr)
+            left = {path.name for path in disk.iterdir()} - {"fill", "t.csv", "r.h5.journal"}
+            assert not left, (command, left)
+    finally:
+        subprocess.run(["umount", disk], check=True)
+
+
+def test_file_that_sends_hdf5_round_in_circles(tmp):
+    """An object of the global heap whose size makes the step to the next one 0: HDF5 1.10 never comes to the end of them."""
+    h.decay_problem(tmp / "p.h5", 5)
+    with h5py.File(tmp / "p.h5", "r+") as f:  # a text of variable length, which is what is read first
+        f.attrs["stiffit_file"] = "problem"
+    data = bytearray((tmp / "p.h5").read_bytes())
+    heap = data.find(b"GCOL")
+    while heap >= 0:
+        data[heap + 24:heap + 32] = (2 ** 64 - 16).to_bytes(8, "little")
+        heap = data.find(b"GCOL", heap + 1)
+    (tmp / "p.h5").write_bytes(data)
+    for command in (("show", "p.h5"), ("run", "p.h5", "--trust")):
+        done = h.stiffit(*command, cwd=tmp, env=h.environment(STIFFIT_HANG_SECONDS=1), code=3, timeout=60)
+        if "hung" not in done.stderr:
+            h.skip(f"this HDF5 notices it: {done.stderr}")
+        assert "damaged" in done.stderr, done.stderr
+    assert sorted(path.name for path in tmp.iterdir()) == ["p.h5"]
 
 
 def test_leftovers_of_a_killed_finisher(tmp):
@@ -138,7 +173,7 @@ def test_twins(tmp):
         time.sleep(0.1)
     for twin in twins:
         finish(twin, 0)
-    same_fits(alone, h.read_fits(h.result_path(tmp / "p.h5")))
+    faults.same_fits(alone, h.read_fits(h.result_path(tmp / "p.h5")))
     assert not list(tmp.glob("*.journal"))
 
 
@@ -153,15 +188,15 @@ def test_journal_taken_away(tmp):
     journal.rmdir()
     _, err = finish(process, 0)
     assert "journal" in err, err
-    same_fits(whole, h.read_fits(h.result_path(problem)))
+    faults.same_fits(whole, h.read_fits(h.result_path(problem)))
 
 
 def test_kills_lose_nothing(tmp):
     """Whoever is killed, by what: no process stays, and the same command goes on."""
-    problem = zoo_problem(tmp / "p.h5", "slow", 3000)
+    problem = zoo_problem(tmp / "p.h5", "slow", 800)
     whole = h.run(problem, "-o", tmp / "whole.h5")
     journal = tmp / "p.result.h5.journal"
-    kept = 0
+    kept = set()
     for how, code in (("group", -9), ("supervisor", -9), ("child", (3, 4)), ("term", 75), ("group int", 75), ("hup", 75)):
         process = start(problem, "-j", 2)
         wait_for_fits(process, journal)
@@ -181,17 +216,20 @@ def test_kills_lose_nothing(tmp):
             time.sleep(0.01)
         if process.returncode == 0:  # it was done before the signal came
             break
-        assert journalled(journal) >= kept, how
-        kept = journalled(journal)
+        found = set(faults.records(journal))
+        assert found >= kept, (how, kept - found)
+        kept = found
     h.stiffit("run", problem, "--trust", "-j", 3)
-    same_fits(whole, h.read_fits(h.result_path(problem)))
+    faults.same_fits(whole, h.read_fits(h.result_path(problem)))
     assert not list(tmp.glob("*.journal")) and not list(tmp.glob(".*"))
 
 
 def test_hung_fit_does_not_outlive_a_stop(tmp):
     problem = zoo_problem(tmp / "p.h5", "loops_some_parameters", 100)
     process = start(problem, "-j", 2)
-    wait_for_fits(process, tmp / "p.result.h5.journal")
+    while not list(tmp.glob("p.result.h5.journal/*.log")):
+        assert process.poll() is None
+        time.sleep(0.01)
     time.sleep(1)  # both workers hang by now, or will
     process.terminate()
     time.sleep(1.5)  # asked again, a second later or more: at once

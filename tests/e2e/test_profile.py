@@ -78,6 +78,15 @@ def test_limits_of_decay_are_scipys(tmp):
             check_limits(fits, row, decay_residuals(path, row, known), known, np.log)
 
 
+def test_limits_by_any_gradient(tmp):
+    h.decay_problem(tmp / "p.h5", 2, noise=0.1, known_sigma=False)
+    for gradient in ("adjoint", "differences"):
+        fits = h.run(tmp / "p.h5", "--profile", "k,A", "--gradient", gradient, "--overwrite", *TIGHT)
+        assert list(fits["gradient"]) == [gradient] * 2
+        for row in range(2):
+            check_limits(fits, row, decay_residuals(tmp / "p.h5", row, False), False, np.log)
+
+
 def theophylline(tmp):
     h.stiffit("import", h.ROOT / "data/theophylline-measurements.csv", "--datasets",
               h.ROOT / "data/theophylline-subjects.csv", "--model", h.model("theophylline"), "-o", tmp / "p.h5")
@@ -131,6 +140,25 @@ def test_one_side_without_a_limit(tmp):
         assert fits["profile_lower"][0, 0] == (0 if status == "infinite" else lower)
         assert fits["profile_upper_status"][0, 0] == "found"
         assert list(fits["profile_lower_status"][0])[1] == "none" and np.isnan(fits["profile_lower"][0, 1])
+
+
+def test_a_jump_of_the_inner_fit_is_no_limit(tmp):
+    """A decay so quick that the first value alone shows it: with A = y1 exp(k t1) the profile is flat for ever, but from far
+    off the fit of A sees nothing at all and stays with a prediction of 0, whose objective is far above."""
+    t = np.array([0.749355, 1.97245, 2.92482, 3.69308, 6.39973, 7.371, 7.4174, 7.41822])
+    y = np.array([0.307013, 0.0632207, 0.0677329, -0.0322443, -0.0190908, 0.0163405, -0.0297095, -0.0373385])
+    s = np.array([0.0741056, 0.0487884, 0.0411506, 0.0613551, 0.0483737, 0.0526465, 0.0486814, 0.0483345])
+    h.write_problem(tmp / "p.h5", h.model("decay"), ["d"], np.column_stack([np.zeros(8), t, np.zeros(8), y, s]), parameters={
+        "name": ["k", "A"], "start": [1.46, 0.9], "lower": [1.4566937, 0.006], "upper": [150.0, np.inf],
+        "scale": ["log", "log"]})
+    fits = h.run(tmp / "p.h5", "--profile", "all")
+    k = 150.0
+    plateau = np.sum(((y[0] * np.exp(k * (t[0] - t)) - y) / s) ** 2) / 2
+    zero = np.sum((y / s) ** 2) / 2
+    limit = fits["objective"][0] + chi2.ppf(0.95, 1) / 2
+    assert plateau < limit < zero
+    assert fits["profile_upper_status"][0, 0] == "bound" and fits["profile_upper"][0, 0] == k, fits["profile_upper"]
+    assert fits["profile_upper_status"][0, 1] == "infinite", (fits["profile_upper_status"], fits["profile_upper"])
 
 
 def test_points_are_kept_and_lie_on_the_profile(tmp):

@@ -189,8 +189,57 @@ def test_what_is_not_identifiable(tmp):
     assert "flat direction: 0.4" in h.stiffit("show", result, "--id", fits["id"][i]).stdout
 
 
+def test_several_flat_directions_are_named(tmp):
+    """Of two products and something without influence, each is told by itself."""
+    (tmp / "products.ode").write_text("model products\nparameter a = 2 in [1e-9, 1e9] scale log\n"
+                                      "parameter b = 3\nparameter c = 0.5 in [1e-9, 1e9] scale log\n"
+                                      "parameter d = 0.8 in [1e-9, 1e9] scale log\nparameter nothing = 4\nparameter f = 1\n"
+                                      "observe y = a*b*exp(-c*d*t) + f + 0*nothing\n")
+    rng = np.random.default_rng(2)
+    t = np.linspace(0, 6, 14)
+    rows = [(i, x, 0, 6 * np.exp(-0.4 * x) + 1 + 0.05 * rng.standard_normal(), 0.05) for i in range(3) for x in t]
+    h.write_problem(tmp / "p.h5", tmp / "products.ode", ["u", "v", "w"], rows)
+    h.run(tmp / "p.h5")
+    result = h.result_path(tmp / "p.h5")
+    fits = columns(result)
+    place = {name: j for j, name in enumerate(fits["names"])}
+    assert list(fits["flat_directions"]) == [3] * 3
+    groups = fits["flat_group"][:, [place[name] for name in ("a", "b", "c", "d", "nothing", "f")]]
+    np.testing.assert_array_equal(groups, [[1, 1, 2, 2, 3, 0]] * 3)
+    np.testing.assert_array_equal(np.isnan(fits["standard_error"]), fits["flat_group"] > 0)
+    direction = fits["flattest_direction"][0]
+    pair = np.array([1, -fits["parameters"][0, place["b"]]])  # log a against b
+    pair /= np.linalg.norm(pair) * np.sqrt(3)  # one of three
+    np.testing.assert_allclose(abs(direction[[place["a"], place["b"]]]), abs(pair), rtol=1e-6)
+    assert direction[place["a"]] * direction[place["b"]] < 0
+    one = h.stiffit("show", result, "--id", "u").stdout
+    for line in ("0.71 log a - 0.71 log b", "0.71 log c - 0.71 log d", "log nothing"):
+        assert f"flat direction: {line}\n" in one, one
+    assert "(3 flat:" in one
+    combinations = json.loads(h.stiffit("show", result, "--id", "u", "--json").stdout)["flat_combinations"]
+    assert combinations == ["0.71 log a - 0.71 log b", "0.71 log c - 0.71 log d", "log nothing"]
+    shown = json.loads(h.stiffit("show", result, "--json").stdout)
+    assert sorted(x["combination"] for x in shown["flat_directions"]) == sorted(combinations)
+    assert shown["fits_with_flat_directions"] == 3
+
+
+def test_directions_of_a_triple_are_the_same_in_all_fits(tmp):
+    """Two combinations of three factors are flat: any two span them, and all fits name the same one."""
+    (tmp / "triple.ode").write_text("model triple\nparameter a = 2\nparameter b = 3\nparameter c = 4\nparameter k = 0.4\n"
+                                    "observe y = a*b*c*exp(-k*t)\n")
+    rng = np.random.default_rng(2)
+    t = np.linspace(0, 6, 14)
+    rows = [(i, x, 0, 24 * np.exp(-0.4 * x) + 0.05 * rng.standard_normal(), 0.05) for i in range(8) for x in t]
+    h.write_problem(tmp / "p.h5", tmp / "triple.ode", [f"d{i}" for i in range(8)], rows)
+    fits = h.run(tmp / "p.h5")
+    assert list(fits["flat_directions"]) == [2] * 8
+    shown = json.loads(h.stiffit("show", h.result_path(tmp / "p.h5"), "--json").stdout)
+    assert len(shown["flat_directions"]) == 1, shown["flat_directions"]
+    assert "several among the same parameters" in h.stiffit("show", h.result_path(tmp / "p.h5"), "--id", "d3").stdout
+
+
 def test_certificate_is_the_evaluation_that_it_says(tmp):
-    """A run at a tenth of the tolerances that begins at the optimum and may evaluate once: the very same number."""
+    """A run at a tenth of the tolerances with all parameters held at the optimum: the very same number."""
     value, sigma = robertson(tmp / "p.h5", 4, (0, 1, 2))
     h.run(tmp / "p.h5", "--trust", "--rtol", "1e-4", "--atol", "1e-8")
     loose = columns(h.result_path(tmp / "p.h5"))
@@ -198,30 +247,43 @@ def test_certificate_is_the_evaluation_that_it_says(tmp):
     with h5py.File(tmp / "q.h5", "a") as f:
         f["parameters/name"] = loose["names"]
         f["parameters/start"] = loose["parameters"]
-    h.run(tmp / "q.h5", "--trust", "--rtol", "1e-5", "--atol", "1e-9", "--max-evaluations", "1", code=1)
+        f["parameters/fixed"] = np.ones(3)
+    h.run(tmp / "q.h5", "--trust", "--rtol", "1e-5", "--atol", "1e-9")
     tight = columns(h.result_path(tmp / "q.h5"))
     np.testing.assert_array_equal(tight["parameters"], loose["parameters"])
     np.testing.assert_array_equal(loose["tight_objective_change"], tight["objective"] - loose["objective"])
-    assert np.all(loose["tight_decrease"] > 0) and np.all(np.isnan(tight["tight_decrease"]))
-    for i in range(4):  # a tenth of the tolerance, a tenth of the error: SciPy's decrease has none
+    assert np.all(loose["tight_decrease"] > 0) and np.all(tight["tight_decrease"] == 0)
+    # A tenth of the tolerance, a tenth of the error: SciPy's decrease has none. The derivatives' own errors at the loose
+    # tolerance, 1e-3 here, times the residuals are a tenth of what the predictions' errors are weighed with.
+    for i in range(4):
         p, weight = loose["parameters"][i], 1 / sigma[i].ravel()
         residual = (o.robertson_observed(p).ravel() - value[i].ravel()) * weight
         q, _ = np.linalg.qr(jacobian(lambda x: o.robertson_observed(x).ravel(), p) * weight[:, None])
-        np.testing.assert_allclose(loose["tight_decrease"][i], 0.5 * np.sum((q.T @ residual) ** 2), rtol=0.3)
+        np.testing.assert_allclose(loose["tight_decrease"][i], 0.5 * np.sum((q.T @ residual) ** 2), rtol=0.6)
 
 
 def test_certificates_tell_loose_tolerances(tmp):
     robertson(tmp / "p.h5", 40, (0, 1, 2))
     bit = 1 << 11
-    for rtol, flagged in (("1e-2", 40), ("1e-3", 40), ("1e-6", 0)):
+    for rtol, least, most in (("1e-2", 1, 1), ("1e-3", 0.9, 1), ("1e-6", 0, 0)):  # some errors are small by chance
         done = h.stiffit("run", tmp / "p.h5", "--trust", "--rtol", rtol, "--overwrite", code=(0, 1))
         fits = columns(h.result_path(tmp / "p.h5"))
         good = fits["status"] == 1
-        assert np.sum(fits["notes"][good] & bit != 0) == (flagged and good.sum()) and good.sum() >= 35, (rtol, fits["notes"])
-        assert ("tighter" in done.stderr) == (flagged > 0)
+        assert least <= np.mean(fits["notes"][good] & bit != 0) <= most and good.sum() >= 35, (rtol, fits["notes"])
+        assert ("tighter" in done.stderr) == (most > 0)
     h.stiffit("run", tmp / "p.h5", "--trust", "--rtol", "1e-3", "--certify", "no", "--overwrite", code=(0, 1))
     fits = columns(h.result_path(tmp / "p.h5"))
     assert np.all(np.isnan(fits["tight_objective_change"])) and not np.any(fits["notes"] & bit)
+
+
+def test_a_certificate_for_which_no_evaluation_was_left(tmp):
+    h.decay_problem(tmp / "p.h5", 1, noise=0.1, known_sigma=True)
+    for n in range(2, 20):
+        fits = h.run(tmp / "p.h5", "--max-evaluations", n, "--overwrite", code=(0, 1))
+        if fits["status"][0] == "converged" and np.isnan(fits["tight_objective_change"][0]):
+            break
+    page = h.stiffit("show", h.result_path(tmp / "p.h5"), "--id", fits["id"][0]).stdout
+    assert "certificate: none" in page and "a larger budget" in page, page
 
 
 def test_noise_free_data_are_certified(tmp):

@@ -1,22 +1,16 @@
 /* An allocator that fails when it is told to and counts what is alive. Include it once, after a function `bool now(...)` that
  * says for ALLOCATE whether this very call fails.
+ * Where it cannot (replaces_malloc.h), allocations do not fail.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TESTS_FAILING_ALLOCATION_H
 #define TESTS_FAILING_ALLOCATION_H
 
+#include "replaces_malloc.h"
+
 #include <errno.h>
 #include <stddef.h>
 
-/* The sanitizers have allocators of their own; there, allocations do not fail. */
-#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#if !defined(__has_feature)
-#define CAN_FAIL_ALLOCATIONS 1
-#elif !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer)
-#define CAN_FAIL_ALLOCATIONS 1
-#endif
-#endif
-
-#ifdef CAN_FAIL_ALLOCATIONS
+#if REPLACES_MALLOC
 extern void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_realloc(void *, size_t);
 extern void __libc_free(void *);
 static long n_alive; /* pieces of memory */

@@ -1,28 +1,20 @@
-/* A fit whose k-th allocation fails, for every k: ours and libLBFGS's. It ends with out_of_memory or, where libLBFGS
- * could be spared, well; it never crashes.
+/* Fits, profiles and replicates whose k-th allocation fails, for every k: ours and libLBFGS's. They end with out_of_memory or,
+ * where libLBFGS could be spared, well; they never crash, and leak nothing.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "../unit/fit_case.h"
 
+#include "fit/bootstrap.h"
+#include "fit/profile.h"
 #include "fit/statistics.h"
 
-#include <errno.h>
+enum call { ALLOCATE };
+static long countdown; /* the call that fails is this many away; 0: none does */
+static bool lasting;   /* and all later ones */
+static bool has_failed;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define REPLACES_MALLOC 0 /* the sanitizers do that themselves */
-#else
-#define REPLACES_MALLOC 1
-#endif
-
-static long countdown, n_call;
-static bool lasting; /* all later ones fail too */
-
-#if REPLACES_MALLOC
-void *__libc_malloc(size_t size);
-void *__libc_calloc(size_t count, size_t size);
-
-static bool fails(void)
+static bool now(enum call call)
 {
-    n_call++;
+    (void)call;
     if (countdown <= 0)
         return false;
     if (countdown > 1) {
@@ -31,20 +23,11 @@ static bool fails(void)
     }
     if (!lasting)
         countdown = 0;
-    errno = ENOMEM;
+    has_failed = true;
     return true;
 }
 
-void *malloc(size_t size)
-{
-    return fails() ? NULL : __libc_malloc(size);
-}
-
-void *calloc(size_t count, size_t size)
-{
-    return fails() ? NULL : __libc_calloc(count, size);
-}
-#endif
+#include "failing_allocation.h"
 
 static int line(const struct stiffit_point *at, double *h)
 {
@@ -62,62 +45,170 @@ static int line_slopes(const struct stiffit_point *at, double *h)
 static const struct stiffit_model model = {STIFFIT_MODEL_HEADER, .n_parameter = 2, .n_observable = 1, .observe = line,
                                            .observe_parameter = line_slopes};
 
+static void evaluate(const struct fit_case *self, struct evaluation *evaluation)
+{
+    const struct evaluation_adjoint *adjoint = evaluation->adjoint;
+    size_t n_row = self->task.n_row;
+    double out[2];
+    for (size_t i = 0; i < n_row; i++)
+        case_point(&model, evaluation, i, line, evaluation->prediction + i);
+    evaluation->outcome = EVALUATION_OK;
+    if (adjoint && !adjoint->weigh(adjoint->context, evaluation))
+        evaluation->outcome = EVALUATION_MODEL_FAILED;
+    for (size_t k = 0; k < evaluation->n_sens; k++) {
+        if (adjoint)
+            adjoint->gradient[k] = 0;
+        for (size_t i = 0; i < n_row; i++) {
+            case_point(&model, evaluation, i, line_slopes, out);
+            if (adjoint)
+                adjoint->gradient[k] += adjoint->by_prediction[i] * out[evaluation->sens[k]];
+            else
+                evaluation->d_prediction[i + k * n_row] = out[evaluation->sens[k]];
+        }
+    }
+}
+
 /* The host must not be hit: its evaluations take no memory here. */
 static bool ask(void *context, struct evaluation *const *evaluations, size_t n)
 {
-    struct fit_case *self = context;
-    double out[2];
-    (void)n;
-    struct evaluation *evaluation = evaluations[0];
-    for (size_t i = 0; i < self->task.n_row; i++) {
-        case_point(&model, evaluation, i, line, evaluation->prediction + i);
-        case_point(&model, evaluation, i, line_slopes, out);
-        evaluation->d_prediction[i] = out[0];
-        evaluation->d_prediction[i + self->task.n_row] = out[1];
-    }
-    evaluation->outcome = EVALUATION_OK;
+    for (size_t e = 0; e < n; e++)
+        evaluate(context, evaluations[e]);
     return true;
+}
+
+enum work { FIT, PROFILE, REPLICATE };
+enum { POINTS = 100 };
+static const struct way {
+    const char *name;
+    enum work work;
+    enum optimizer optimizer;
+    enum gradient_method gradient;
+    enum fit_error error;
+} ways[] = {
+    {"trf", FIT, OPTIMIZER_trf, GRADIENT_forward, ERROR_NORMAL},
+    {"trf along kinks", FIT, OPTIMIZER_trf, GRADIENT_forward, ERROR_LAPLACE},
+    {"trf by differences", FIT, OPTIMIZER_trf, GRADIENT_differences, ERROR_NORMAL},
+    {"observed information", FIT, OPTIMIZER_trf, GRADIENT_forward, ERROR_STUDENT},
+    {"lbfgs", FIT, OPTIMIZER_lbfgs, GRADIENT_forward, ERROR_NORMAL},
+    {"lbfgs by adjoints", FIT, OPTIMIZER_lbfgs, GRADIENT_adjoint, ERROR_NORMAL},
+    {"lbfgs by differences", FIT, OPTIMIZER_lbfgs, GRADIENT_differences, ERROR_NORMAL},
+    {"profile", PROFILE, OPTIMIZER_trf, GRADIENT_forward, ERROR_NORMAL},
+    {"profile by adjoints", PROFILE, OPTIMIZER_lbfgs, GRADIENT_adjoint, ERROR_NORMAL},
+    {"profile by differences", PROFILE, OPTIMIZER_trf, GRADIENT_differences, ERROR_NORMAL},
+    {"replicate", REPLICATE, OPTIMIZER_trf, GRADIENT_forward, ERROR_NORMAL},
+};
+
+/* Everything that a fit fills, and what a profile and a replicate need on top. */
+struct memory_case {
+    struct fit_case *fit;
+    struct fit_statistics statistics;
+    struct arena scratch;
+    double numbers[5][2], covariance[4], best[2], point[2 * POINTS], *replicate;
+    int8_t group[2];
+    uint8_t lack[2];
+};
+
+static enum outcome work(struct memory_case *self, enum work work)
+{
+    struct fit_case *fit = self->fit;
+    struct fit_profile_request request = {.parameter = 1, .side = 1, .confidence = 0.95};
+    struct fit_profile profile = {.max_point = POINTS, .point = self->point};
+    int64_t n_evaluation = 0, n_step = 0;
+    char reason[160] = "";
+    if (work == FIT)
+        return case_run(fit)->outcome;
+    struct fit_problem at_best = fit->problem;
+    at_best.start = self->best;
+    arena_reset(&fit->arena);
+    if (work == PROFILE) {
+        fit_profile_run(&at_best, &fit->options, &fit->host, &fit->arena, &self->scratch, &request, &fit->result, &profile);
+        assert_true((fit->result.outcome == OUTCOME_converged) == (profile.limit == LIMIT_found));
+        return fit->result.outcome;
+    }
+    return fit_bootstrap_draw(&at_best, &fit->options, &fit->host, &fit->arena, BOOTSTRAP_RESIDUAL, 3, self->replicate,
+                              &n_evaluation, &n_step, reason);
+}
+
+/* From memory that is empty to memory that is empty. */
+static enum outcome work_anew(struct memory_case *self, enum work kind, long failing)
+{
+    long before = n_alive;
+    has_failed = false;
+    countdown = failing;
+    enum outcome outcome = work(self, kind);
+    countdown = 0;
+    arena_fini(&self->fit->arena);
+    arena_fini(&self->scratch);
+    memset(&self->fit->arena, 0, sizeof self->fit->arena);
+    memset(&self->scratch, 0, sizeof self->scratch);
+    assert_int_equal(n_alive, before);
+    return outcome;
+}
+
+static void make(struct memory_case *self, size_t n_row)
+{
+    memset(self, 0, sizeof *self);
+    struct fit_case *fit = self->fit = case_new(&model, n_row);
+    self->replicate = calloc(n_row, sizeof(double));
+    for (size_t i = 0; i < n_row; i++) {
+        fit->time[i] = 400 * (double)i / (double)n_row;
+        fit->value[i] = 2 * exp(-0.01 * fit->time[i]) + 0.1 * sin((double)i);
+        fit->sigma[i] = 0.1;
+    }
+    fit->start[1] = 0.02;
+    fit->host.ask = ask;
+    self->statistics = (struct fit_statistics){
+        .standard_error = self->numbers[0], .interval_lower = self->numbers[1], .interval_upper = self->numbers[2],
+        .eigenvalue = self->numbers[3], .flattest = self->numbers[4], .covariance = self->covariance, .lack = self->lack,
+        .flat_group = self->group, .confidence = 0.95};
+    fit->result.statistics = &self->statistics;
+}
+
+/* Every allocation of one way, with so many rows: where in our own code memory ends depends on them. */
+static void fail_each(const struct way *way, size_t n_row, long *n_tried, long *n_failed)
+{
+    struct memory_case self;
+    make(&self, n_row);
+    self.fit->options.optimizer = way->optimizer;
+    self.fit->options.gradient = way->gradient;
+    self.fit->options.error = way->error;
+    assert_int_equal(case_run(self.fit)->outcome, OUTCOME_converged);
+    memcpy(self.best, self.fit->parameter, sizeof self.best);
+    arena_fini(&self.fit->arena);
+    memset(&self.fit->arena, 0, sizeof self.fit->arena);
+    has_failed = true;
+    for (long k = 1; has_failed; k++) {
+        enum outcome outcome = work_anew(&self, way->work, k);
+        if (outcome != OUTCOME_out_of_memory && outcome != OUTCOME_converged)
+            fail_msg("%s, %zu rows, allocation %ld: %s", way->name, n_row, k, self.fit->result.reason);
+        assert_true(has_failed || outcome == OUTCOME_converged);
+        if (has_failed && outcome == OUTCOME_converged && way->optimizer != OPTIMIZER_lbfgs)
+            fail_msg("%s, %zu rows: allocation %ld failed and nobody cared", way->name, n_row, k);
+        *n_tried += has_failed;
+        *n_failed += outcome == OUTCOME_out_of_memory;
+    }
+    free(self.replicate);
+    case_free(self.fit);
 }
 
 static void test_every_allocation(void **state)
 {
     (void)state;
-    if (!REPLACES_MALLOC) {
+if (!REPLACES_MALLOC) {
         print_message("a sanitizer owns malloc: skipped\n");
         skip();
     }
-    double numbers[5][2], covariance[4];
-    uint8_t lack[2];
-    struct fit_statistics statistics = {.standard_error = numbers[0], .interval_lower = numbers[1],
-                                        .interval_upper = numbers[2], .eigenvalue = numbers[3], .flattest = numbers[4],
-                                        .covariance = covariance, .lack = lack, .confidence = 0.95};
-    struct fit_case *self = case_new(&model, 400); /* more than the arena's first block */
-    for (int i = 0; i < 400; i++)
-        self->value[i] = 2 * exp(-0.01 * i) + 0.1 * sin(i);
-    self->start[1] = 0.02;
-    self->host.ask = ask;
-    self->result.statistics = &statistics;
-    for (int kind = 0; kind < 4; kind++) {
-        lasting = kind % 2;
-        self->options.optimizer = kind / 2 ? OPTIMIZER_lbfgs : OPTIMIZER_trf;
-        long k = 1, n_failed = 0;
-        for (bool hit = true; hit; k++) {
-            arena_fini(&self->arena);
-            memset(&self->arena, 0, sizeof self->arena);
-            countdown = k;
-            enum outcome outcome = case_run(self)->outcome;
-            hit = lasting ? countdown == 1 : countdown == 0;
-            countdown = 0;
-            n_failed += outcome == OUTCOME_out_of_memory;
-            assert_true(outcome == OUTCOME_out_of_memory || outcome == OUTCOME_converged);
-            assert_true(hit || outcome == OUTCOME_converged);
+    static const size_t rows[] = {20, 100, 130, 170, 220, 300, 400, 550, 700, 1000, 2000};
+    for (size_t w = 0; w < sizeof ways / sizeof *ways; w++)
+        for (int kind = 0; kind < 2; kind++) {
+            long n_tried = 0, n_failed = 0;
+            lasting = kind == 1;
+            for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
+                fail_each(&ways[w], rows[r], &n_tried, &n_failed);
+            print_message("%-22s %s: %ld of %ld out of memory\n", ways[w].name, lasting ? "from then on" : "once", n_failed,
+                          n_tried);
+            assert_true(n_failed >= 11); /* one for each number of rows, at least */
         }
-        /* the arena's blocks; libLBFGS's vectors, or the rows that the trust region and the statistics work on */
-        print_message("%s, %s: %ld fits of %ld failed\n", optimizer_name((int)self->options.optimizer),
-                      lasting ? "from then on" : "once", n_failed, k - 1);
-        assert_true(kind / 2 ? n_failed >= 5 && k > 10 : n_failed >= 3 && n_failed == k - 2 - lasting);
-    }
-    case_free(self);
 }
 
 int main(void)

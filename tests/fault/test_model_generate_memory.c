@@ -1,14 +1,9 @@
 /* Code generation whose k-th allocation fails, for every k: it says so, and what was held is given back.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "../unit/generate_case.h"
+#include "replaces_malloc.h"
 
 #include <errno.h>
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define REPLACES_MALLOC 0 /* the sanitizers do that themselves */
-#else
-#define REPLACES_MALLOC 1
-#endif
 
 static long countdown, n_held;
 static bool lasting, counting; /* all later ones fail too; blocks are counted */

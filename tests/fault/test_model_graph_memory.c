@@ -2,16 +2,11 @@
  * error that stays, never a crash; and nothing is leaked or left half-made.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "../unit/graph_case.h"
+#include "replaces_malloc.h"
 
 #include "model/graph/functions.h"
 
 #include <errno.h>
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__GLIBC__)
-#define REPLACES_MALLOC 0 /* the sanitizers do that themselves */
-#else
-#define REPLACES_MALLOC 1
-#endif
 
 static long countdown, n_alive;
 static bool is_watching, has_failed, lasting; /* all later ones fail too */

@@ -1,6 +1,6 @@
 /* Threads that cannot be created: the scheduler goes on with those it got, and fails cleanly if it got none to work.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "run/schedule.h"
+#include "run/compute/schedule.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -91,6 +91,17 @@ class Judge:
             scale, unit = plugin.labels("scale"), plugin.labels("unit")
             self.same(f"scale of {name}", scale[i].decode() if scale else "lin", about.get("scale", "lin"))
             self.same(f"unit of {name}", (unit[i] or b"").decode() if unit else "", about.get("unit", ""))
+            self.judge_prior(i, name, about.get("prior"))
+
+    def judge_prior(self, i, name, prior):
+        kinds, places = self.plugin.labels("prior"), self.plugin.labels("prior_on")
+        kind, first, second, place = prior or ("none", None, None, "natural")
+        self.same(f"prior of {name}", kinds[i].decode() if kinds else "none", kind.replace("lognormal", "log-normal"))
+        self.same(f"scale of the prior of {name}", places[i].decode() if places else "natural", place)
+        if prior:
+            tables = ("prior_lower", "prior_upper") if kind == "uniform" else ("prior_location", "prior_scale")
+            for table, e in zip(tables, (first, second)):
+                self.close(f"{table} of {name}", self.plugin.numbers(table)[i], constant(self.model, e))
 
     def close(self, what, got, wanted):
         # Constants are worked out by a few operations in double.

@@ -21,7 +21,7 @@ BINARY = {sign for level in LEVELS for sign in level if sign != "not"} | {"^"}
 FUNCTIONS = dict.fromkeys("exp log log10 log2 log1p expm1 sqrt cbrt sin cos tan asin acos atan sinh cosh tanh asinh"
                           " acosh atanh erf erfc abs sign floor ceil heaviside".split(), 1) | {"pow": 2, "atan2": 2}
 KEYWORDS = set("model time t parameter par constant const covariate init function observe if then else and or not in"
-               " scale unit sd from lin pi inf piecewise ln min max".split()) | set(FUNCTIONS)
+               " scale unit sd prior from lin pi inf piecewise ln min max".split()) | set(FUNCTIONS)
 END = ("end", "", 0)
 
 
@@ -181,6 +181,15 @@ class Statement:
         self.take("]")
         return lower, upper
 
+    def prior(self):
+        kind = self.take()
+        self.take("(")
+        first = self.expression()
+        self.take(",")
+        second = self.expression()
+        self.take(")")
+        return kind, first, second, self.take() if self.accept("on") else "natural"
+
     def end(self):
         if self.at < len(self.tokens):
             raise Wrong(f"line {self.line()}: {self.peek()!r} after the statement")
@@ -191,7 +200,7 @@ class Model:
 
     def __init__(self, text, file_name="model"):
         self.name, self.description, self.time_unit, self.t0 = file_name, None, None, ("number", 0.0)
-        self.parameters = {}    # name: dict(start, in, scale, unit)
+        self.parameters = {}    # name: dict(start, in, scale, unit, prior)
         self.constants = {}     # name: expression
         self.covariates = []
         self.initials = {}      # state: expression
@@ -261,7 +270,8 @@ class Model:
             name = s.name()
             s.take("=")
             start = s.expression()
-            found = s.attributes(unit=Statement.string, scale=Statement.take, **{"in": Statement.bounds})
+            found = s.attributes(unit=Statement.string, scale=Statement.take, prior=Statement.prior,
+                                 **{"in": Statement.bounds})
             self.put(self.parameters, name, {"start": start, **found})
         self.read_list(s, one)
 

@@ -32,7 +32,9 @@ class Descriptor(ctypes.Structure):
                                                                                "jacobian", "jacobian_sparse")],
                 ("column_start", ctypes.POINTER(ctypes.c_int32)), ("row_index", ctypes.POINTER(ctypes.c_int32)),
                 *[(name, FUNCTION) for name in ("rhs_parameter", "initial_parameter", "observe_state",
-                                                "observe_parameter", "noise", "noise_state", "noise_parameter")]]
+                                                "observe_parameter", "noise", "noise_state", "noise_parameter")],
+                *[(f"parameter_prior{name}", STRINGS) for name in ("", "_on")],
+                *[(f"parameter_prior_{name}", DOUBLES) for name in ("location", "scale", "lower", "upper")]]
 
 
 class Plugin:

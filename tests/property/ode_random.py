@@ -123,6 +123,13 @@ class RandomModel:
                 scale = rng.choice(["lin", "log", "log10"])
                 if scale == "lin" or len(parts) == 2 and lower:
                     parts.append(["scale", scale])
+            if rng.random() < 0.3:  # a log-normal one is always about the parameter itself
+                kind = rng.choice(["normal", "lognormal", "laplace", "uniform"])
+                first, second = (number[1], number[2]) if kind == "uniform" else (number[0], number[3])
+                parts.append(["prior", kind, "(", *self.meant(("first", name), first), ",",
+                              *self.meant(("second", name), second), ")",
+                              *rng.choice([[], ["on", "natural"],
+                                           [] if kind in ("lognormal", "uniform") else ["on", "optimizer"]])])
             rng.shuffle(parts)
             self.put(rng.choice(["parameter", "par"]), name, "=", *self.meant(("start", name), number[0]),
                      *sum(parts, []))

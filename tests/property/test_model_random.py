@@ -145,6 +145,7 @@ def expression_at(model, kind, name=None):
         return parts[kind][name]
     return {"from": lambda: model.t0, "function": lambda: model.functions[name][1],
             "sd": lambda: model.observables[name]["sd"], "start": lambda: model.parameters[name]["start"],
+            "first": lambda: model.parameters[name]["prior"][1], "second": lambda: model.parameters[name]["prior"][2],
             "lower": lambda: model.parameters[name]["in"][0], "upper": lambda: model.parameters[name]["in"][1]}[kind]()
 
 

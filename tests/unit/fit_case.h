@@ -145,7 +145,7 @@ static inline struct fit_case *case_new(const struct stiffit_model *abi, size_t 
         .lower = self->lower, .upper = self->upper, .scale = self->scale, .fixed = self->fixed, .seed = 1,
         .n_start = 1};
     self->options = (struct fit_options)FIT_OPTIONS_DEFAULT;
-    self->host = (struct fit_host){case_ask, case_elapsed, self};
+    self->host = (struct fit_host){.ask = case_ask, .elapsed_ns = case_elapsed, .context = self};
     self->result.parameter = self->parameter;
     self->result.at_bound = self->at_bound;
     return self;

@@ -217,9 +217,26 @@ static void nearest_names(void **state)
     assert_null(nearest_name(longest, names, n));
 }
 
+/* As sbatch's manual lists them, but for plain numbers, which are seconds here. */
+static void test_durations(void **state)
+{
+    (void)state;
+    static const struct { const char *text; double seconds; } good[] = {
+        {"90", 90}, {"0.5", 0.5}, {"1e3", 1000}, {"1:30", 90}, {"90:00", 5400}, {"2:00:00", 7200}, {"1-0", 86400},
+        {"1-12", 129600},
+        {"2-12:30", 217800}, {"2-12:30:05", 217805}, {"00:00:01", 1}, {"inf", INFINITY}};
+    static const char *const bad[] = {"", ":", "1:", ":1", "1-", "-1", "-", "1:2:3:4", "1-2:3:4:5", "1-2-3", "1:2-3", "1.5:00",
+                                      "x", "1d", "1:x", "nan", "1:00s", "99999999999999999999:00"};
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+        assert_true(option_duration(good[i].text) == good[i].seconds);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_true(option_duration(bad[i]) < 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_durations),
         cmocka_unit_test(every_way_to_write_a_value),
         cmocka_unit_test(words_between_options),
         cmocka_unit_test(help_goes_before_faults),

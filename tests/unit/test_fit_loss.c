@@ -102,6 +102,26 @@ static void test_constants(void **state)
     }
 }
 
+/* Second derivatives are differences of slopes; those that stand for them from above never are less. */
+static void test_curvatures(void **state)
+{
+    (void)state;
+    for (int error = 0; error < N_ERROR; error++)
+        for (double r = -3.01; r < 3; r += 0.07) {
+            struct fit_loss loss = fit_loss_of((enum fit_error)error, 1.345, 4);
+            bool is_laplace = error == ERROR_LAPLACE;
+            double h = 1e-6, weight = fit_loss_at(&loss, r).weight;
+            double slope = (fit_loss_at(&loss, r + h).weight * (r + h) - fit_loss_at(&loss, r - h).weight * (r - h)) / (2 * h);
+            double above = fit_loss_root(CURVATURE_ABOVE, is_laplace, weight, NAN);
+            double kinks = fit_loss_root(CURVATURE_KINKS, is_laplace, weight, NAN);
+            /* the differences' own error, next to slopes of 1 */
+            assert_true(fabs(slope - (is_laplace ? kinks * kinks : fit_loss_second(&loss, r))) < 1e-7 + 1e-5 * fabs(slope));
+            assert_true(is_near(above * above, weight, 1e-14) && weight > slope - 1e-8 * fabs(slope) - 1e-9);
+            assert_true(is_laplace || kinks == above);
+            assert_true(fit_loss_root(CURVATURE_EXPECTED, is_laplace, weight, 0.49) == 0.7);
+        }
+}
+
 /* -log of SciPy's densities, differences of which are free of the constant; slopes by differences. */
 static void test_priors(void **state)
 {
@@ -109,22 +129,23 @@ static void test_priors(void **state)
     const struct fit_prior laplace = {PRIOR_LAPLACE, true, -1, 0.3};
     (void)state;
     /* scipy.stats.norm(2, 0.5), lognorm(0.4, scale=exp(0.7)), laplace(-1, 0.3): logpdf(3) - logpdf(1.2) and so on */
-    double p3 = fit_prior_at(&normal, log(3), 3, 3, false).f, p1 = fit_prior_at(&normal, log(1.2), 1.2, 1.2, false).f;
+    double p3 = fit_prior_at(&normal, log(3), 3, 3, CURVATURE_ABOVE).f;
+    double p1 = fit_prior_at(&normal, log(1.2), 1.2, 1.2, CURVATURE_ABOVE).f;
     assert_true(is_near(p3 - p1, 2 - 1.28, 1e-14));
-    p3 = fit_prior_at(&lognormal, log(3), 3, 3, false).f;
-    p1 = fit_prior_at(&lognormal, log(1.2), 1.2, 1.2, false).f;
+    p3 = fit_prior_at(&lognormal, log(3), 3, 3, CURVATURE_ABOVE).f;
+    p1 = fit_prior_at(&lognormal, log(1.2), 1.2, 1.2, CURVATURE_ABOVE).f;
     double d3 = log(3) - 0.7, d1 = log(1.2) - 0.7;
     assert_true(is_near(p3 - p1, log(3 / 1.2) + (d3 * d3 - d1 * d1) / 0.32, 1e-13));
-    p3 = fit_prior_at(&laplace, 0.5, NAN, NAN, false).f;
-    p1 = fit_prior_at(&laplace, -1.3, NAN, NAN, false).f;
+    p3 = fit_prior_at(&laplace, 0.5, NAN, NAN, CURVATURE_ABOVE).f;
+    p1 = fit_prior_at(&laplace, -1.3, NAN, NAN, CURVATURE_ABOVE).f;
     assert_true(fabs(p3 - p1 - 4) < 1e-4); /* the kink's width squared, over 2 |r| */
-    assert_true(isnan(fit_prior_at(&lognormal, 0, -1, 1, false).f));
+    assert_true(isnan(fit_prior_at(&lognormal, 0, -1, 1, CURVATURE_ABOVE).f));
     for (int k = 0; k < 3; k++) {
         const struct fit_prior *prior = k == 0 ? &normal : k == 1 ? &lognormal : &laplace;
         double theta = 0.4, h = 1e-5;
-        double up = fit_prior_at(prior, theta + h, exp(theta + h), 0, false).f;
-        double down = fit_prior_at(prior, theta - h, exp(theta - h), 0, false).f;
-        struct prior_terms terms = fit_prior_at(prior, theta, exp(theta), exp(theta), false);
+        double up = fit_prior_at(prior, theta + h, exp(theta + h), 0, CURVATURE_ABOVE).f;
+        double down = fit_prior_at(prior, theta - h, exp(theta - h), 0, CURVATURE_ABOVE).f;
+        struct prior_terms terms = fit_prior_at(prior, theta, exp(theta), exp(theta), CURVATURE_ABOVE);
         assert_true(fabs(terms.row * terms.rhs - (up - down) / (2 * h)) < 1e-8);
     }
 }
@@ -133,7 +154,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_censored_table), cmocka_unit_test(test_slopes), cmocka_unit_test(test_constants),
-        cmocka_unit_test(test_priors),
+        cmocka_unit_test(test_priors), cmocka_unit_test(test_curvatures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

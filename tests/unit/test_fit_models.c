@@ -34,7 +34,7 @@ static void bench_open(struct bench *bench, const char *name)
     const char *slash = strrchr(program, '/');
     snprintf(path, sizeof path, "%.*s/../../models/%s.so", slash ? (int)(slash - program) : 1,
              slash ? program : ".", name);
-    const struct ode_options options[2] = {{1e-6, 1e-9, LINEAR_AUTO}, {1e-10, 1e-14, LINEAR_AUTO}};
+    const struct ode_options options[2] = {{1e-7, 1e-10, LINEAR_AUTO}, {1e-10, 1e-14, LINEAR_AUTO}}; /* first: default */
     if (model_load(&bench->model, path, NULL, &error) != STATUS_OK)
         fail_msg("%s", error.message);
     for (int k = 0; k < 2; k++) {
@@ -57,7 +57,7 @@ static void bench_close(struct bench *bench)
 static void use_engine(struct fit_case *self, struct bench *bench, int which)
 {
     self->model = bench->model;
-    self->host = (struct fit_host){engine_ask, no_time, bench->engine[which]};
+    self->host = (struct fit_host){.ask = engine_ask, .elapsed_ns = no_time, .context = bench->engine[which]};
 }
 
 /* The objective at `parameter`, integrated tightly. */

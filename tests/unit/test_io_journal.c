@@ -89,6 +89,7 @@ static void bytes_are_little_endian_by_definition(void **state)
     struct fit_record record = {.dataset = 0x0102030405, .outcome = 1, .notes = 0x0a0b0c0d, .n_step = 258, .objective = -2.25,
                                 .parameter = &parameter, .at_bound = &at_bound, .reason = "hi"};
     identity.n_dataset = UINT64_C(1) << 40;
+    strcpy(identity.selection, "shard=1/2");
     assert_int_equal(journal_open(&journal, directory, &identity, &error), STATUS_OK);
     assert_int_equal(journal_append(journal, &record, &error), STATUS_OK);
     journal_close(journal);
@@ -97,11 +98,12 @@ static void bytes_are_little_endian_by_definition(void **state)
         n_column += fit_columns[i].kind == FIT_DOUBLE || fit_columns[i].kind == FIT_INT64 ? 8
                     : fit_columns[i].kind == FIT_UINT32                                   ? 4
                                                                                           : 1;
-    unsigned char *bytes = read_only_file(directory, &n), *r = bytes + 16 + 124 + 1024;
-    assert_int_equal(n, 16 + 124 + 1024 + 8 + 8 + 4 + n_column + 2);
-    assert_memory_equal(bytes, "STFJ\2\0\0\0\x7c\4\0\0", 12);
+    unsigned char *bytes = read_only_file(directory, &n), *r = bytes + 16 + 124 + 1024 + 128;
+    assert_int_equal(n, 16 + 124 + 1024 + 128 + 8 + 8 + 4 + n_column + 2);
+    assert_memory_equal(bytes, "STFJ\3\0\0\0\xfc\4\0\0", 12);
     assert_memory_equal(bytes + 16, identity.problem, 32);
     assert_memory_equal(bytes + 16 + 124, identity.description, sizeof identity.description);
+    assert_memory_equal(bytes + 16 + 124 + 1024, "shard=1/2", 10);
     assert_int_equal(r[0] | r[1] << 8, 8 + 4 + n_column + 2);
     assert_int_equal(r[2] | r[3], 0);
     /* dataset, length of the reason; parameter, objective, status, notes, start */
@@ -309,6 +311,9 @@ static void another_run_is_refused_in_words(void **state)
     expect_refusal(directory, &now, (const char *[]){"seed: 1 there, 99 now", "starts per dataset: 2 there, 4 now",
                                                      "number of parameters: 3 there, 5 now",
                                                      "number of datasets: 1000000 there, 6 now", NULL});
+    now = before;
+    snprintf(now.selection, sizeof now.selection, "shard=2/8");
+    expect_refusal(directory, &now, (const char *[]){"datasets there: all, now: shard=2/8", NULL});
     now = before;
     snprintf(now.description, sizeof now.description, "other words, same hashes");
     assert_true(identity_equal(&before, &now));

@@ -77,7 +77,8 @@ static void write_problem(const char *name, uint64_t n_dataset)
 
 static void check_dataset(const struct problem_block *block, size_t k, uint64_t *row)
 {
-    uint64_t d = block->first + k;
+    uint64_t d = block->dataset[k];
+    assert_true(d >= block->first && d < block->end);
     char id[400];
     id_of(d, id);
     assert_string_equal(block->id[k], id);
@@ -138,6 +139,70 @@ static void test_any_block_size(void **state)
     snprintf(expected, sizeof expected, "%s/models/test.so", folder);
     assert_string_equal(model, expected);
     free(model);
+    problem_close(problem);
+}
+
+/* What is chosen, as a bit of a hash of the number, so that gaps of all lengths come. */
+static bool is_chosen(const void *context, uint64_t d)
+{
+    uint64_t one_in = *(const uint64_t *)context;
+    return (d * 0x9e3779b97f4a7c15u >> 33) % one_in == 0;
+}
+
+static uint64_t row_before(uint64_t *next, uint64_t *row, uint64_t d)
+{
+    for (; *next < d; ++*next)
+        *row += rows_of(*next);
+    return *row;
+}
+
+static void read_chosen(struct problem *problem, uint64_t n_dataset, uint64_t one_in, size_t max_dataset, size_t max_row)
+{
+    struct problem_block block = {0};
+    struct error error;
+    uint64_t at = 0, row = 0, expected = 0, n = 0;
+    problem_select(problem, is_chosen, &one_in);
+    do {
+        if (problem_read(problem, &block, max_dataset, max_row, &error))
+            fail_msg("%s", error.message);
+        assert_int_equal(block.first, at);
+        assert_true(block.end - block.first <= max_dataset && block.n <= block.end - block.first);
+        for (size_t k = 0; k < block.n; k++) {
+            uint64_t before;
+            while (!is_chosen(&one_in, expected))
+                expected++;
+            assert_int_equal(block.dataset[k], expected++);
+            before = row_before(&n, &row, block.dataset[k]);
+            check_dataset(&block, k, &before);
+        }
+        at = block.end;
+    } while (block.end > block.first);
+    assert_int_equal(at, n_dataset);
+    for (; expected < n_dataset; expected++)
+        assert_false(is_chosen(&one_in, expected));
+    problem_select(problem, NULL, NULL);
+    assert_int_equal(problem_rewind(problem, &error), STATUS_OK);
+    problem_block_fini(&block);
+}
+
+static void test_chosen_datasets(void **state)
+{
+    (void)state;
+    static const size_t sizes[][2] = {{4096, 65536}, {1, 1}, {1000, SIZE_MAX}, {20000, SIZE_MAX}, {333, 100}};
+    struct problem *problem;
+    struct error error;
+    unsigned char hash[32];
+    uint64_t n_bad;
+    write_problem(path, 12000);
+    if (problem_open(&problem, path, &error) || problem_validate(problem, &expectation, hash, &n_bad, &error))
+        fail_msg("%s", error.message);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        read_chosen(problem, 12000, 1, sizes[i][0], sizes[i][1]);
+        read_chosen(problem, 12000, 3, sizes[i][0], sizes[i][1]);
+        read_chosen(problem, 12000, 1000, sizes[i][0], sizes[i][1]);
+        read_chosen(problem, 12000, UINT64_MAX, sizes[i][0], sizes[i][1]); /* 0 alone */
+    }
+    read_all(problem, 12000, 1000, SIZE_MAX); /* and all of them again */
     problem_close(problem);
 }
 
@@ -279,6 +344,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_any_block_size), cmocka_unit_test(test_h5py_reads_it),
+        cmocka_unit_test(test_chosen_datasets), cmocka_unit_test(test_h5py_reads_it),
         cmocka_unit_test(test_hash_ignores_the_writers_blocks), cmocka_unit_test(test_appears_whole_or_not_at_all),
         cmocka_unit_test(test_empty_and_small)};
     return cmocka_run_group_tests(tests, setup, teardown);

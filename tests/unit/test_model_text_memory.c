@@ -2,14 +2,9 @@
  * crashes or is lost, and no half of a model comes back.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "text_case.h"
+#include "../fault/replaces_malloc.h"
 
 #include <errno.h>
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define REPLACES_MALLOC 0 /* the sanitizers do that themselves */
-#else
-#define REPLACES_MALLOC 1
-#endif
 
 static long countdown;
 static bool lasting; /* all later ones fail too */

@@ -9,7 +9,7 @@
 #include <libgen.h>
 #include <unistd.h>
 
-enum { MAX_TIME = 200, MAX_PARAMETER = 16 };
+enum { MAX_TIME = 200, MAX_PARAMETER = 32 };
 
 /* Of the sum over measurements of |weight x derivative|, in units of rtol. Both sides have errors of their own; the
  * largest difference that was measured is 80 (van der Pol, which multiplies any phase error), most are below 5. */
@@ -103,26 +103,38 @@ static const double tolerances[] = {1e-6, 1e-8, 1e-10};
 
 static void test_models(void **state)
 {
-    static const char *const names[] = {"alpha-pinene", "decay", "hare-lynx", "robertson", "theophylline",
-                                        "van-der-pol"};
+    /* All but the ring modulator, which takes half a million steps; with the absolute tolerance over the relative one, and what
+     * both may differ by in units of it: vdpol's phase moves by a million times any error (its mu), which adds up to some
+     * 30 tolerances. */
+    static const struct {
+        const char *name;
+        double atol, within;
+    } models[] = {
+        {"alpha-pinene", 1e-4, WITHIN}, {"decay", 1e-4, WITHIN}, {"hare-lynx", 1e-4, WITHIN}, {"robertson", 1e-4, WITHIN},
+        {"theophylline", 1e-4, WITHIN}, {"van-der-pol", 1e-4, WITHIN}, {"vdpol", 1e-4, 3e7},
+        {"chemical-akzo-nobel", 1e-4, WITHIN}, {"diurnal", 1e-4, WITHIN}, {"e5", 1e-18, WITHIN}, {"hires", 1e-4, WITHIN},
+        {"oregonator", 1e-4, WITHIN}, {"pollu", 1e-12, WITHIN}, {"brusselator", 1e-4, WITHIN}, {"cusp", 1e-4, WITHIN},
+        {"medical-akzo-nobel", 1e-4, WITHIN}};
     (void)state;
-    for (size_t m = 0; m < sizeof names / sizeof *names; m++) {
+    for (size_t m = 0; m < sizeof models / sizeof *models; m++) {
         char self[4096], path[8192];
         ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
         assert_true(length > 0);
         self[length] = '\0';
-        snprintf(path, sizeof path, "%s/../../models/%s.so", dirname(self), names[m]);
+        snprintf(path, sizeof path, "%s/../../models/%s.so", dirname(self), models[m].name);
         struct error error = {0};
         void *handle = shared_object_open(path, &error);
         if (!handle)
             fail_msg("%s", error.message);
         const struct stiffit_model *model = shared_object_symbol(handle, "stiffit_model");
-        struct setting s = setting_of(names[m], model);
+        struct setting s = setting_of(models[m].name, model);
         for (size_t i = 0; i < sizeof tolerances / sizeof *tolerances; i++) {
-            struct ode_options options = {.rtol = tolerances[i], .atol = 1e-4 * tolerances[i]};
+            if (models[m].within * tolerances[i] > 0.1) /* that would say nothing */
+                continue;
+            struct ode_options options = {.rtol = tolerances[i], .atol = models[m].atol * tolerances[i]};
             struct ode_case c;
             ode_case_init(&c, model, &options, 1, s.p, s.covariate, s.t0, s.n_time, s.time);
-            compare_ways(&c, WITHIN * tolerances[i], names[m]);
+            compare_ways(&c, models[m].within * tolerances[i], models[m].name);
             ode_case_fini(&c);
         }
         shared_object_close(handle);

@@ -153,12 +153,53 @@ static void this_process(void **state)
     assert_int_equal(WEXITSTATUS(status), 1);
 }
 
+static const char *const slurm_names[] = {"SLURM_CPUS_PER_TASK", "SLURM_CPUS_ON_NODE", "SLURM_STEP_ID", "SLURM_NODEID",
+                                          "SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE"};
+
+/* In their order, NULL: unset. */
+static size_t slurm_share(const char *each, const char *on_node, const char *step, const char *node, const char *step_tasks,
+                          const char *tasks)
+{
+    const char *const values[] = {each, on_node, step, node, step_tasks, tasks};
+    for (size_t i = 0; i < 6; i++) {
+        if (values[i])
+            setenv(slurm_names[i], values[i], 1);
+        else
+            unsetenv(slurm_names[i]);
+    }
+    return cpus_slurm();
+}
+
+static void slurm(void **state)
+{
+    (void)state;
+    assert_int_equal(cpus_slurm_tasks("2(x3),1", 0), 2);
+    assert_int_equal(cpus_slurm_tasks("2(x3),1", 2), 2);
+    assert_int_equal(cpus_slurm_tasks("2(x3),1", 3), 1);
+    assert_int_equal(cpus_slurm_tasks("2(x3),1", 4), 0);
+    assert_int_equal(cpus_slurm_tasks("4,3(x2)", 1), 3);
+    assert_int_equal(cpus_slurm_tasks("x", 0), 0);
+    assert_int_equal(cpus_slurm_tasks("2;3", 1), 0);
+    assert_int_equal(slurm_share(NULL, NULL, NULL, NULL, NULL, NULL), 0);
+    assert_int_equal(slurm_share("4", "16", NULL, NULL, NULL, "4"), 4);
+    assert_int_equal(slurm_share("4", NULL, NULL, NULL, NULL, NULL), 4);
+    assert_int_equal(slurm_share(NULL, "16", "0", "1", NULL, "4,8"), 2);
+    assert_int_equal(slurm_share(NULL, "16", "0", "0", "3", "4,8"), 5);
+    assert_int_equal(slurm_share(NULL, "2", "0", "0", "3", NULL), 1);
+    assert_int_equal(slurm_share(NULL, "16", NULL, "0", NULL, "4"), 16); /* a batch script: all of it */
+    assert_int_equal(slurm_share("0", NULL, NULL, NULL, NULL, NULL), 0);
+    assert_int_equal(slurm_share("many", "-3", "0", "0", "1", NULL), 0);
+    slurm_share("1", NULL, NULL, NULL, NULL, NULL);
+    assert_int_equal(cpus_available(), 1);
+    slurm_share(NULL, NULL, NULL, NULL, NULL, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parses), cmocka_unit_test_setup_teardown(v2_walks_up, begin, end),
         cmocka_unit_test_setup_teardown(containers, begin, end),
-        cmocka_unit_test_setup_teardown(v1_and_hybrid, begin, end), cmocka_unit_test(this_process),
+        cmocka_unit_test_setup_teardown(v1_and_hybrid, begin, end), cmocka_unit_test(this_process), cmocka_unit_test(slurm),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,8 +7,9 @@
 #include <cmocka.h>
 
 #include "../journal_helpers.h"
-#include "run/pilot.h"
-#include "run/refit.h"
+#include "run/plan/pilot.h"
+#include "run/compute/refit.h"
+#include "run/compute/refit_start.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -94,6 +95,33 @@ static void pilots_are_spread_evenly(void **state)
     assert_true(pilot_is(UINT64_C(1) << 40, pilot_dataset(UINT64_C(1) << 40, 31)));
 }
 
+/* Others would begin elsewhere if they began at what is left of the pilots, or at the best of the starts that are left. */
+static void nothing_begins_at_what_is_left(void **state)
+{
+    (void)state;
+    static const enum parameter_scale scale[3];
+    char *directory = scratch_directory();
+    struct run_identity identity = example_identity(3, 2);
+    write_journal(directory, &identity, 0, 1);
+    struct journal_reader *reader = read_journal(directory, &identity);
+    struct error error;
+    struct pilots *pilots = pilots_new(3, scale);
+    assert_non_null(pilots);
+    assert_int_equal(pilots_gather(pilots, reader, &identity, &error), STATUS_SYSTEM);
+    pilots_free(pilots);
+    uint64_t dataset = 0;
+    char *fault = NULL;
+    double start[3] = {0};
+    struct problem_block block = {.n = 1, .dataset = &dataset, .fault = &fault, .start = start};
+    struct refit_starts starts;
+    assert_int_equal(refit_starts_init(&starts, reader, &identity, &error), STATUS_OK);
+    assert_int_equal(refit_starts_put(&starts, &block, &error), STATUS_SYSTEM);
+    assert_true(starts.incomplete);
+    refit_starts_fini(&starts);
+    journal_reader_free(reader);
+    remove_scratch(directory);
+}
+
 /* Refits come back without their pairs, with limit and points; starts beside them are as ever. */
 static void refits_in_the_journal(void **state)
 {
@@ -151,7 +179,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plans), cmocka_unit_test(long_lists_have_a_hash), cmocka_unit_test(pilots_are_spread_evenly),
-        cmocka_unit_test(refits_in_the_journal),
+        cmocka_unit_test(refits_in_the_journal), cmocka_unit_test(nothing_begins_at_what_is_left),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

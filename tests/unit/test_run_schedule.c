@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "par/coroutine.h"
 #include "par/monitor.h"
-#include "run/schedule.h"
+#include "run/compute/schedule.h"
 
 #include <sched.h>
 #include <setjmp.h>

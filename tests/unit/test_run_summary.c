@@ -1,6 +1,6 @@
 /* Summaries: counting, examples, and what --accept-failed makes of failures.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "run/summary.h"
+#include "run/finish/summary.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,0 +1,349 @@
+#!/usr/bin/env python3
+"""Long fits go on where they were: killed, stopped or robbed of their process at random moments, they end with the bits of an
+undisturbed run, and next to nothing is computed twice. The plugin `counts` tells how much was.
+
+SPDX-License-Identifier: BSD-3-Clause
+"""
+import math
+import os
+import random
+import shutil
+import signal
+import struct
+import subprocess
+import time
+import zlib
+
+import h5py
+import numpy as np
+
+import helpers
+
+N = N_WORKER = 3
+TIMES = ("seconds",)
+SLEEP_S = 0.11  # of an evaluation, just above the tenth of a second after which answers are written
+
+
+def quicker(by):
+    """Marks a test whose fits are long enough with evaluations that are so much quicker."""
+    def wrap(test):
+        def wrapped(tmp):
+            global SLEEP_S  # pylint: disable=global-statement
+            before, SLEEP_S = SLEEP_S, SLEEP_S / by
+            try:
+                test(tmp)
+            finally:
+                SLEEP_S = before
+        wrapped.__name__ = test.__name__
+        wrapped.line = test.__code__.co_firstlineno
+        return wrapped
+    return wrap
+
+
+def make_problem(path):
+    helpers.decay_problem(path, N)
+
+
+def command(problem, *args):
+    return [str(helpers.STIFFIT), "run", str(problem), "-m", str(helpers.zoo("counts")), "-j", str(N_WORKER), *args]
+
+
+def counted(tmp):
+    return helpers.environment(COUNT_FILE=tmp / "count", COUNT_SLEEP_MS=round(1000 * SLEEP_S))
+
+
+def n_computed(tmp):
+    path = tmp / "count"
+    return path.stat().st_size if path.exists() else 0
+
+
+def finish(problem, tmp, *args):
+    """The run to its end; what it said."""
+    done = subprocess.run(command(problem, *args), env=counted(tmp), capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, f"{done.returncode}: {done.stderr}"
+    helpers.assert_no_report(done)
+    return done.stderr
+
+
+def fits_bytes(problem):
+    """Every column but the times, as bytes."""
+    with h5py.File(helpers.result_path(problem)) as f:
+        columns = {}
+        for name, column in f["fits"].items():
+            data = column[()]
+            if name not in TIMES:
+                columns[name] = b"\0".join(data) if data.dtype == object else data.tobytes()
+        return columns
+
+
+def undisturbed(tmp, *args):
+    """Bytes and evaluations."""
+    problem = tmp / "undisturbed.h5"
+    make_problem(problem)
+    finish(problem, tmp, *args)
+    n = n_computed(tmp)
+    (tmp / "count").unlink()
+    fits = helpers.read_fits(helpers.result_path(problem))
+    assert n == fits["evaluations"].sum(), (n, fits["evaluations"])
+    return fits_bytes(problem), n
+
+
+def may_be_lost():
+    """Evaluations by a death: of each worker the one that was under way, and those of the last tenth of a second."""
+    return N_WORKER * (1 + math.floor(0.1 / SLEEP_S))
+
+
+def begin(problem, tmp, *args):
+    return subprocess.Popen(command(problem, *args), env=counted(tmp), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                            text=True, start_new_session=True)
+
+
+def wait_for_evaluations(process, tmp, more):
+    """Until so many have begun, or the process has ended."""
+    enough = n_computed(tmp) + more
+    while n_computed(tmp) < enough and process.poll() is None:
+        time.sleep(0.005)
+
+
+def disturb(problem, tmp, rng, number, *args):
+    """Runs that are hit by a signal each, after a few evaluations and somewhere in the next ones, until one comes to its end.
+    How many were hit. Without answers none would ever end: each fit needs more evaluations than a run is left."""
+    for n_hit in range(40):
+        process = begin(problem, tmp, *args)
+        wait_for_evaluations(process, tmp, rng.randrange(may_be_lost(), 3 * may_be_lost()))
+        time.sleep(rng.uniform(0, SLEEP_S))
+        if process.poll() is None:
+            os.killpg(process.pid, number)
+        process.communicate()
+        if process.returncode == 0:
+            return n_hit
+        assert process.returncode == (75 if number == signal.SIGTERM else -number), process.returncode
+    raise AssertionError("40 runs were not enough")
+
+
+def check_disturbed(tmp, number, *args):
+    want, n = undisturbed(tmp, *args)
+    problem = tmp / "p.h5"
+    make_problem(problem)
+    n_hit = disturb(problem, tmp, random.Random(5), number, *args)
+    assert fits_bytes(problem) == want
+    assert n_hit >= 2, n_hit
+    more = n_computed(tmp) - n
+    assert 0 <= more <= n_hit * may_be_lost(), (more, n_hit)
+    assert not (tmp / "p.result.h5.journal").exists() and not (tmp / "p.result.journal").exists()
+
+
+def test_killed_fits_go_on(tmp):
+    check_disturbed(tmp, signal.SIGKILL)  # a trust region: begins with loose tolerances, ends with tight ones
+
+
+def test_stopped_fits_go_on(tmp):
+    check_disturbed(tmp, signal.SIGTERM)
+
+
+def test_killed_fits_by_gradients_go_on(tmp):
+    check_disturbed(tmp, signal.SIGKILL, "--optimizer", "lbfgs")
+
+
+def test_killed_fits_with_adjoint_gradients_go_on(tmp):
+    check_disturbed(tmp, signal.SIGKILL, "--optimizer", "lbfgs", "--gradient", "adjoint", "--certify", "no")
+
+
+@quicker(2)
+def test_killed_fits_with_difference_quotients_go_on(tmp):
+    check_disturbed(tmp, signal.SIGKILL, "--gradient", "differences")
+
+
+def journal_of(problem):
+    return next(path for path in problem.parent.iterdir() if path.name.endswith(".journal"))
+
+
+def interrupted(tmp, name="p.h5", *args):
+    """A problem whose run was killed when each of its first fits had a file. The problem and the files."""
+    problem = tmp / name
+    make_problem(problem)
+    process = begin(problem, tmp, *args)
+    deadline = time.monotonic() + 60
+    files = []
+    while len([f for f in files if f.stat().st_size > 500]) < N_WORKER and time.monotonic() < deadline:
+        time.sleep(0.02)
+        files = list(tmp.glob(f"{problem.stem}*.journal/answers/*.log"))
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    assert len(files) >= N_WORKER, files
+    return problem, sorted(files)
+
+
+@quicker(4)
+def test_damaged_answers_are_computed_again(tmp):
+    want, n = undisturbed(tmp)
+    problem, files = interrupted(tmp)
+    rng = random.Random(7)
+    before = n_computed(tmp)
+
+    def cut(path, data):
+        path.write_bytes(data[:rng.randrange(len(data))])
+
+    def flip(path, data):
+        at = rng.randrange(len(data))
+        path.write_bytes(data[:at] + bytes([data[at] ^ 1 << rng.randrange(8)]) + data[at + 1:])
+
+    def noise(path, data):
+        path.write_bytes(rng.randbytes(len(data)))
+
+    def tail(path, data):
+        path.write_bytes(data + rng.randbytes(100))
+
+    def empty(path, _):
+        path.write_bytes(b"")
+
+    def other(path, _):
+        shutil.copy(files[0] if path == files[1] else files[1], path)
+
+    def folder(path, _):
+        path.unlink()
+        path.mkdir()
+
+    def nowhere(path, _):
+        path.unlink()
+        path.symlink_to(tmp / "nowhere")
+
+    journal = journal_of(problem)
+    shutil.copytree(journal, tmp / "kept")
+    for damage in (cut, flip, noise, tail, empty, other, folder, nowhere):
+        shutil.rmtree(journal, ignore_errors=True)
+        shutil.copytree(tmp / "kept", journal)
+        helpers.result_path(problem).unlink(missing_ok=True)
+        for path in files[:N_WORKER]:
+            damage(path, path.read_bytes())
+        (tmp / "count").unlink(missing_ok=True)
+        said = finish(problem, tmp)
+        assert fits_bytes(problem) == want, damage.__name__
+        assert n_computed(tmp) <= n, damage.__name__
+        assert not (tmp / "nowhere").exists()
+        if damage is tail:  # what stands before it is good
+            assert n_computed(tmp) <= n - before + may_be_lost(), (n_computed(tmp), n, before)
+        if damage in (cut, flip, tail):
+            assert "warning" not in said, said
+
+
+def frames_of(data):
+    """Payloads of a file of answers, as src/io/answers.h describes it."""
+    magic, form, _, _, identity, crc = struct.unpack_from("<4sIQI32sI", data)
+    assert (magic, form) == (b"STFA", 1) and len(identity) == 32 and crc == zlib.crc32(data[:52])
+    at, payloads = 56, []
+    while at < len(data):
+        length, check, number = struct.unpack_from("<III", data, at)
+        assert check == zlib.crc32(data[at + 8:at + 12 + length], crc) and number == len(payloads)
+        payloads.append(data[at + 12:at + 12 + length])
+        at += 12 + length
+    return payloads
+
+
+def framed(data, payloads):
+    crc = zlib.crc32(data[:52])
+    out = data[:56]
+    for number, payload in enumerate(payloads):
+        body = struct.pack("<I", number) + payload
+        out += struct.pack("<II", len(payload), zlib.crc32(body, crc)) + body
+    return out
+
+
+@quicker(4)
+def test_time_that_was_spent_before_counts(tmp):
+    problem, files = interrupted(tmp, "p.h5", "--max-seconds", "500")
+    n_kept = {}
+    for path in files:
+        data = path.read_bytes()
+        payloads = frames_of(data)
+        n_model, n_sens = struct.unpack_from("<II", payloads[-1], 4)
+        elapsed = 32 + 8 * n_model + 4 * n_sens + 8 + 5 * 8  # behind the request, outcome, reason, t_reached and counts
+        assert 0 < struct.unpack_from("<q", payloads[-1], elapsed)[0] < 500e9
+        payloads[-1] = payloads[-1][:elapsed] + struct.pack("<q", 1000 * 10**9) + payloads[-1][elapsed + 8:]
+        path.write_bytes(framed(data, payloads))
+        n_kept[int(path.name.split("-")[0])] = len(payloads)
+    done = subprocess.run(command(problem, "--max-seconds", "500"), env=counted(tmp), capture_output=True, text=True,
+                          check=False)
+    assert done.returncode == 1, done.stderr
+    fits = helpers.read_fits(helpers.result_path(problem))
+    late = fits["status"] == "timeout"
+    assert late.sum() == len(files), fits["status"]
+    assert np.all(fits["seconds"][late] >= 1000) and np.all(fits["seconds"][~late] < 500)
+    assert {int(i): fits["evaluations"][i] for i in np.flatnonzero(late)} == n_kept  # not one more was made
+    assert np.all(np.isfinite(fits["objective"][late]))
+
+
+@quicker(4)
+def test_answers_of_another_run_are_no_answers(tmp):
+    problem, files = interrupted(tmp)
+    other = tmp / "other.h5"
+    helpers.decay_problem(other, N, seed=2)
+    finish(other, tmp)
+    want = fits_bytes(other)
+    helpers.result_path(other).unlink()
+    process = begin(other, tmp)
+    while not list(tmp.glob("other*.journal/*.log")) and process.poll() is None:
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    answers = journal_of(tmp / "other.h5").parent / journal_of(problem).name.replace("p.", "other.") / "answers"
+    answers.mkdir(exist_ok=True)
+    for path in files:
+        shutil.copy(path, answers / path.name)
+    finish(other, tmp)
+    assert fits_bytes(other) == want
+
+
+def test_without_a_place_for_answers_the_run_goes_on(tmp):
+    want, _ = undisturbed(tmp)
+    problem = tmp / "p.h5"
+    make_problem(problem)
+    process = begin(problem, tmp)
+    while not list(tmp.glob("p*.journal/*.log")) and process.poll() is None:
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    answers = journal_of(problem) / "answers"
+    shutil.rmtree(answers, ignore_errors=True)
+    answers.write_text("mine")
+    said = finish(problem, tmp)
+    assert said.count("would begin anew") == 1, said
+    assert fits_bytes(problem) == want
+    assert answers.read_text() == "mine"
+
+
+def test_two_processes_on_the_same_fits(tmp):
+    want, n = undisturbed(tmp)
+    problem, _ = interrupted(tmp)
+    processes = [begin(problem, tmp) for _ in range(2)]
+    for process in processes:
+        said = process.communicate(timeout=300)[1]
+        assert process.returncode == 0, said
+    assert fits_bytes(problem) == want
+    assert n_computed(tmp) <= 2 * n
+
+
+def children(pid):
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+        return [int(word) for word in file.read().split()]
+
+
+def test_when_the_computing_process_dies_its_fits_go_on(tmp):
+    if not os.path.exists(f"/proc/{os.getpid()}/task/{os.getpid()}/children"):
+        helpers.skip("this kernel does not list children")
+    want, n = undisturbed(tmp)
+    problem = tmp / "p.h5"
+    make_problem(problem)
+    process = begin(problem, tmp)
+    wait_for_evaluations(process, tmp, 3 * N_WORKER)
+    for child in children(process.pid):
+        os.kill(child, signal.SIGKILL)
+    said = process.communicate(timeout=300)[1]
+    assert process.returncode == 0 and "died" in said, said  # each of them is tried alone, and none is to blame
+    assert fits_bytes(problem) == want
+    assert n_computed(tmp) - n <= may_be_lost(), (n_computed(tmp), n)
+
+
+if __name__ == "__main__":
+    np.seterr(all="raise")
+    helpers.main()

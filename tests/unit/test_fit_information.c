@@ -1,0 +1,197 @@
+/* Standard errors from the observed information: where the measurement errors are censored, have a modelled scale or are not
+ * normal, against R's survreg and differences of R's densities on straight lines (tests/unit/fit_information.R prints them).
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "fit_case.h"
+
+#include "fit/statistics.h"
+
+enum { ROWS = 24, MOST = 4 };
+/* Where R's numbers are of differences, their error is up to 2e-6. */
+static const double TOLERANCE = 5e-6;
+
+static const double value[ROWS] = {2.24,   1.9002, 2.3488, 1.8895,  1.4547,  1.4249,  0.9735,  0.5531,
+                                   0.567,  0.8325, 1.0543, 1.0597,  0.8007,  0.3312,  -0.1874, -0.4801,
+                                   -0.3274, -0.0343, -0.1942, -0.1859, 0.1312, -0.6034, -0.5746, -1.3671};
+
+static bool is_exponential; /* the model predicts exp(a + b t) */
+
+/* a + b t with a standard deviation of s + c t */
+static int line(const struct stiffit_point *at, double *h)
+{
+    double y = at->p[0] + at->p[1] * at->t;
+    h[0] = is_exponential ? exp(y) : y;
+    return STIFFIT_OK;
+}
+
+static int line_slopes(const struct stiffit_point *at, double *h)
+{
+    double factor = is_exponential ? exp(at->p[0] + at->p[1] * at->t) : 1;
+    h[0] = factor;
+    h[1] = factor * at->t;
+    h[2] = h[3] = 0;
+    return STIFFIT_OK;
+}
+
+static int noise(const struct stiffit_point *at, double *h)
+{
+    h[0] = at->p[2] + at->p[3] * at->t;
+    return STIFFIT_OK;
+}
+
+static int noise_slopes(const struct stiffit_point *at, double *h)
+{
+    h[0] = h[1] = 0;
+    h[2] = 1;
+    h[3] = at->t;
+    return STIFFIT_OK;
+}
+
+static const struct stiffit_model modelled = {STIFFIT_MODEL_HEADER, .n_parameter = 4, .n_observable = 1, .observe = line,
+                                              .observe_parameter = line_slopes, .noise = noise,
+                                              .noise_parameter = noise_slopes};
+static const struct stiffit_model plain = {STIFFIT_MODEL_HEADER, .n_parameter = 4, .n_observable = 1, .observe = line,
+                                           .observe_parameter = line_slopes};
+
+struct information_case {
+    struct fit_case *fit;
+    struct fit_statistics statistics;
+    double numbers[5][MOST], covariance[MOST * MOST];
+    uint8_t lack[MOST];
+    int8_t censored[ROWS];
+};
+
+/* R's numbers: optimum, objective, standard errors. */
+struct reference {
+    const char *name;
+    enum fit_error error;
+    double low, high, sigma; /* limits beyond which values are censored; 0: sigma is modelled */
+    bool grows, shifted;     /* c is fitted; two values are outliers */
+    double best[MOST], objective, standard_error[MOST];
+};
+
+static const struct reference references[] = {
+    {"left", ERROR_NORMAL, 0.3, INFINITY, 0, false, false, {2.16247507746, -0.289314548533, 0.309765637042},
+     4.58732719591, {0.149185357968, 0.0353071368553, 0.0572020374591}},
+    {"right", ERROR_NORMAL, -INFINITY, 1.6, 0, false, false, {1.99683135551, -0.252388636364, 0.335073287434},
+     8.34581191925, {0.159130647692, 0.0225629979331, 0.0528484269487}},
+    {"both", ERROR_NORMAL, 0.3, 1.6, 0, false, false, {2.06788974801, -0.27141765363, 0.298337229409},
+     4.83975450884, {0.209561751704, 0.0456445840394, 0.0681115065849}},
+    {"log-normal", ERROR_LOG_NORMAL, 0.3, 1.6, 0, false, false, {2.06788974801, -0.27141765363, 0.298337229409},
+     13.8913545088, {0.209561751704, 0.0456445840394, 0.0681115065849}},
+    {"student", ERROR_STUDENT, -INFINITY, INFINITY, 0, false, true, {2.13496678819, -0.26694123627, 0.405706817069},
+     23.45275104, {0.177201305537, 0.0264029661816, 0.0849961304503}},
+    {"huber, known", ERROR_HUBER, -INFINITY, INFINITY, 0.5, false, true,
+     {2.17002888169, -0.275844970471}, 18.8463266652, {0.208529310249, 0.0316257887286}},
+    {"student, known", ERROR_STUDENT, -INFINITY, INFINITY, 0.5, false, true,
+     {2.14364790134, -0.269349699768}, 17.0180314732, {0.208904521255, 0.0310022411785}},
+    {"growing", ERROR_NORMAL, -INFINITY, INFINITY, 0, true, false,
+     {2.09191738463, -0.265328962992, 0.28881985241, 0.00912176222541}, 8.14907340869,
+     {0.131528622455, 0.0217424544029, 0.102924391766, 0.0173879863815}},
+    {"growing, left", ERROR_NORMAL, 0.3, INFINITY, 0, true, false,
+     {2.22135603093, -0.312100163974, 0.21551249717, 0.0280081502765}, 4.42207574847,
+     {0.139938355955, 0.0463912989062, 0.131353537571, 0.0407863341804}},
+};
+
+static void make(struct information_case *self, const struct reference *reference)
+{
+    memset(self, 0, sizeof *self);
+    struct fit_case *fit = self->fit = case_new(reference->sigma > 0 ? &plain : &modelled, ROWS);
+    is_exponential = reference->error == ERROR_LOG_NORMAL;
+    for (int i = 0; i < ROWS; i++) {
+        double y = value[i] + (reference->shifted && i == 4 ? 3 : reference->shifted && i == 16 ? -2.5 : 0);
+        self->censored[i] = (int8_t)(y < reference->low ? 1 : y > reference->high ? -1 : 0);
+        y = fmax(reference->low, fmin(reference->high, y));
+        fit->value[i] = is_exponential ? exp(y) : y;
+        fit->time[i] = 0.5 * i;
+        fit->sigma[i] = reference->sigma > 0 ? reference->sigma : NAN;
+    }
+    bool any = isfinite(reference->low) || isfinite(reference->high);
+    fit->problem.censored = any ? self->censored : NULL;
+    fit->options.error = reference->error;
+    fit->options.f_tolerance = 1e-15;
+    fit->options.g_tolerance = 1e-11;
+    const double start[MOST] = {1.9, -0.2, 0.4, reference->grows ? 0.01 : 0};
+    memcpy(fit->start, start, sizeof start);
+    fit->lower[2] = 1e-3;
+    fit->scale[2] = SCALE_LOG; /* errors do not depend on it */
+    fit->fixed[2] = reference->sigma > 0;
+    fit->fixed[3] = !reference->grows;
+    self->statistics = (struct fit_statistics){
+        .standard_error = self->numbers[0], .interval_lower = self->numbers[1], .interval_upper = self->numbers[2],
+        .eigenvalue = self->numbers[3], .flattest = self->numbers[4], .covariance = self->covariance, .lack = self->lack,
+        .confidence = 0.95};
+    fit->result.statistics = &self->statistics;
+}
+
+static void near(const char *name, double found, double expected, double tolerance)
+{
+    if (!(fabs(found - expected) <= tolerance * fabs(expected)))
+        fail_msg("%s: %.12g, not %.12g", name, found, expected);
+}
+
+static size_t n_fitted(const struct reference *reference)
+{
+    return reference->sigma > 0 ? 2 : reference->grows ? 4 : 3;
+}
+
+static void test_against_r(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < sizeof references / sizeof *references; k++) {
+        const struct reference *reference = &references[k];
+        struct information_case self;
+        make(&self, reference);
+        if (case_run(self.fit)->outcome != OUTCOME_converged)
+            fail_msg("%s: %s", reference->name, self.fit->result.reason);
+        near(reference->name, self.fit->result.objective, reference->objective, 1e-9);
+        for (size_t j = 0; j < n_fitted(reference); j++) {
+            near(reference->name, self.fit->parameter[j], reference->best[j], TOLERANCE);
+            near(reference->name, self.numbers[0][j], reference->standard_error[j], TOLERANCE);
+        }
+        assert_false(self.fit->result.notes & NOTE_expected_information);
+        case_free(self.fit);
+    }
+}
+
+/* The eigenvalues are of the same matrix: their product is the determinant of the covariance's inverse. */
+static void test_eigenvalues(void **state)
+{
+    (void)state;
+    const struct reference *reference = &references[2];
+    struct information_case self;
+    make(&self, reference);
+    self.fit->scale[2] = SCALE_LIN;
+    assert_int_equal(case_run(self.fit)->outcome, OUTCOME_converged);
+    const double *v = self.covariance;
+    double determinant = v[0] * (v[5] * v[10] - v[6] * v[9]) - v[4] * (v[1] * v[10] - v[2] * v[9])
+                         + v[8] * (v[1] * v[6] - v[2] * v[5]);
+    near("determinant", self.numbers[3][0] * self.numbers[3][1] * self.numbers[3][2] * determinant, 1, 1e-9);
+    case_free(self.fit);
+}
+
+/* Two groups of values far apart under Student's errors of a tiny scale: halfway between them the objective has a maximum. It
+ * is stationary, so that a fit that starts there ends there. */
+static void test_not_positive_definite(void **state)
+{
+    (void)state;
+    const struct reference *reference = &references[6];
+    struct information_case self;
+    make(&self, reference);
+    for (int i = 0; i < ROWS; i++)
+        self.fit->value[i] = i % 2 ? 5 : -5;
+    self.fit->start[0] = self.fit->start[1] = 0;
+    self.fit->fixed[1] = 1;
+    const struct fit_result *result = case_run(self.fit);
+    assert_true(self.fit->parameter[0] == 0);
+    assert_true(result->notes & NOTE_expected_information);
+    /* the expected information is (nu + 1) / (nu + 3) per measurement */
+    near("expected", self.numbers[0][0], 0.5 / sqrt(ROWS * 5 / 7.0), 1e-12);
+    case_free(self.fit);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_against_r), cmocka_unit_test(test_eigenvalues),
+                                       cmocka_unit_test(test_not_positive_definite)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,371 @@
+/* Replay: an answer comes back to the bit for the very same request, of every kind, and for no other; quick fits and
+ * cheap, large answers cost no file.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "run/compute/replay.h"
+#include "../journal_helpers.h"
+
+#include <float.h>
+
+enum { N_MODEL = 3, N_ROW = 4, N_SENS = 2, FIT = 5, N_NUMBER = 2 * N_ROW + 2 * N_ROW * N_SENS + N_SENS };
+static const int64_t tenth = REPLAY_WORTH_NS;
+
+/* An evaluation with all the arrays that it may have. */
+struct asked {
+    struct evaluation evaluation;
+    struct evaluation_adjoint adjoint;
+    struct ode_task task;
+    double p[N_MODEL], numbers[N_NUMBER];
+    uint32_t sens[N_SENS];
+};
+
+enum kind { VALUES, DERIVATIVES, ADJOINT, NOISY, NOISY_ADJOINT, TIGHTER, FAILED, SPENT, LATE, N_KIND };
+
+static void ask(struct asked *asked, enum kind kind, int number)
+{
+    *asked = (struct asked){.task = {.n_row = N_ROW}, .p = {1.0 + number, -0.0, DBL_MIN / 3}, .sens = {0, 2}};
+    bool adjoint = kind == ADJOINT || kind == NOISY_ADJOINT, noisy = kind == NOISY || kind == NOISY_ADJOINT;
+    double *at = asked->numbers;
+    asked->evaluation = (struct evaluation){.task = &asked->task, .p = asked->p, .n_sens = kind == VALUES ? 0 : N_SENS,
+                                            .sens = asked->sens, .max_steps = 1000, .tighter = kind == TIGHTER ? 10 : 0,
+                                            .deadline_ns = INT64_MAX, .prediction = at};
+    if (noisy)
+        asked->evaluation.noise = at + N_ROW;
+    asked->evaluation.d_prediction = at + 2 * N_ROW;
+    if (noisy)
+        asked->evaluation.d_noise = at + 2 * N_ROW + N_ROW * N_SENS;
+    asked->adjoint.gradient = at + 2 * N_ROW + 2 * N_ROW * N_SENS;
+    if (adjoint)
+        asked->evaluation.adjoint = &asked->adjoint;
+}
+
+static void answer(struct asked *asked, enum kind kind, int number)
+{
+    struct evaluation *evaluation = &asked->evaluation;
+    bool adjoint = evaluation->adjoint != NULL, failed = kind == FAILED || kind == SPENT || kind == LATE;
+    evaluation->outcome = kind == FAILED ? EVALUATION_MODEL_FAILED : kind == SPENT ? EVALUATION_BUDGET
+                          : kind == LATE ? EVALUATION_TIMEOUT : EVALUATION_OK;
+    if (failed)
+        snprintf(evaluation->reason, sizeof evaluation->reason, "the reason of %d%*s", number, number % 150, "");
+    evaluation->t_reached = number / 3.0;
+    evaluation->n_step = number * INT64_C(10000000000);
+    evaluation->n_rhs = 2 + number;
+    evaluation->n_jacobian = 3 + number;
+    evaluation->n_factor = 4 + number;
+    for (int i = 0; !failed && i < N_NUMBER; i++) {
+        bool is_noise = i >= N_ROW && i < 2 * N_ROW, is_matrix = i >= 2 * N_ROW && i < N_NUMBER - N_SENS;
+        bool is_d_noise = is_matrix && i >= 2 * N_ROW + N_ROW * N_SENS, is_gradient = i >= N_NUMBER - N_SENS;
+        if ((is_noise && !evaluation->noise) || (is_matrix && (adjoint || evaluation->n_sens == 0)) ||
+            (is_d_noise && !evaluation->d_noise) || (is_gradient && !adjoint))
+            continue; /* not part of such an answer */
+        asked->numbers[i] = (number + 1) / (i + 7.0);
+    }
+}
+
+struct place {
+    char *journal, file[400];
+    struct run_identity identity;
+    struct replays replays;
+    struct replay replay;
+};
+
+static void place_init(struct place *place)
+{
+    memset(place, 0, sizeof *place);
+    place->journal = scratch_directory();
+    place->identity = example_identity(N_MODEL, 1);
+    snprintf(place->file, sizeof place->file, "%s/answers/%d-0.log", place->journal, FIT);
+    assert_true(replays_init(&place->replays, place->journal, &place->identity));
+    replay_begin(&place->replay, &place->replays, FIT, N_MODEL, N_ROW);
+}
+
+/* As in the next process. */
+static void again(struct place *place)
+{
+    replays_look(&place->replays, place->journal, &place->identity);
+    replay_begin(&place->replay, &place->replays, FIT, N_MODEL, N_ROW);
+}
+
+static void place_fini(struct place *place)
+{
+    struct error error;
+    replay_fini(&place->replay);
+    replays_fini(&place->replays);
+    assert_int_equal(answers_remove(place->journal, &error), STATUS_OK);
+    remove_scratch(place->journal);
+}
+
+static bool has_file(const struct place *place) { return access(place->file, F_OK) == 0; }
+
+/* Answers `number` of each kind, as if computed at so many tenths of a second. */
+static void compute(struct place *place, int number, int64_t elapsed_ns)
+{
+    struct asked asked;
+    ask(&asked, (enum kind)(number % N_KIND), number);
+    answer(&asked, (enum kind)(number % N_KIND), number);
+    replay_keep(&place->replay, &asked.evaluation, elapsed_ns);
+}
+
+static void expect(struct place *place, int number, int64_t elapsed_ns)
+{
+    struct asked asked, want;
+    int64_t elapsed = -1;
+    enum kind kind = (enum kind)(number % N_KIND);
+    ask(&asked, kind, number);
+    want = asked;
+    answer(&want, kind, number);
+    assert_true(replay_answer(&place->replay, &asked.evaluation, &elapsed));
+    assert_int_equal(elapsed, elapsed_ns);
+    assert_int_equal(asked.evaluation.outcome, want.evaluation.outcome);
+    assert_string_equal(asked.evaluation.reason, want.evaluation.reason);
+    assert_memory_equal(&asked.evaluation.t_reached, &want.evaluation.t_reached, sizeof(double));
+    assert_memory_equal(&asked.evaluation.n_step, &want.evaluation.n_step, 4 * sizeof(int64_t));
+    assert_memory_equal(asked.numbers, want.numbers, sizeof want.numbers); /* and what is no part of it stays 0 */
+}
+
+static void expect_unknown(struct place *place, int number)
+{
+    struct asked asked;
+    int64_t elapsed;
+    ask(&asked, (enum kind)(number % N_KIND), number);
+    assert_false(replay_answer(&place->replay, &asked.evaluation, &elapsed));
+}
+
+static void every_kind_of_answer_comes_back(void **state)
+{
+    (void)state;
+    struct place place;
+    place_init(&place);
+    for (int i = 0; i < 3 * N_KIND; i++) {
+        expect_unknown(&place, i);
+        compute(&place, i, tenth * (i + 1));
+    }
+    again(&place);
+    for (int i = 0; i < 3 * N_KIND; i++)
+        expect(&place, i, tenth * (i + 1));
+    expect_unknown(&place, 3 * N_KIND);
+    assert_int_equal(counter_get(&place.replays.n_replayed), 3 * N_KIND);
+    compute(&place, 3 * N_KIND, tenth * (3 * N_KIND + 1));
+    again(&place);
+    for (int i = 0; i < 3 * N_KIND + 1; i++)
+        expect(&place, i, tenth * (i + 1));
+    replay_end(&place.replay);
+    assert_false(has_file(&place));
+    place_fini(&place);
+}
+
+static void change(struct asked *asked, int what)
+{
+    struct evaluation *evaluation = &asked->evaluation;
+    switch (what) {
+    case 0: asked->p[0] = 1.0 + DBL_EPSILON; break;
+    case 1: asked->p[1] = 0.0; break; /* it was -0 */
+    case 2: asked->p[2] *= 2; break;
+    case 3: evaluation->n_sens = 1; break;
+    case 4: evaluation->n_sens = 0; break;
+    case 5: asked->sens[1] = 1; break;
+    case 6: evaluation->max_steps = 999; break;
+    case 7: evaluation->tighter = 10; break;
+    case 8: evaluation->adjoint = &asked->adjoint; break;
+    case 9: evaluation->noise = asked->numbers + N_ROW; break;
+    case 10: evaluation->d_prediction = NULL; break;
+    case 11: evaluation->d_noise = asked->numbers; break;
+    default: asked->task.n_row = N_ROW - 1; break;
+    }
+}
+
+static void another_request_gets_no_answer_and_is_computed(void **state)
+{
+    (void)state;
+    for (int what = 0; what < 13; what++) {
+        struct place place;
+        struct asked asked;
+        int64_t elapsed;
+        place_init(&place);
+        for (int i = 0; i < 4; i++) {
+            ask(&asked, DERIVATIVES, i == 2 ? 0 : i);
+            answer(&asked, DERIVATIVES, i);
+            replay_keep(&place.replay, &asked.evaluation, tenth * (i + 1));
+        }
+        again(&place);
+        for (int i = 0; i < 2; i++) {
+            ask(&asked, DERIVATIVES, i);
+            assert_true(replay_answer(&place.replay, &asked.evaluation, &elapsed));
+        }
+        ask(&asked, DERIVATIVES, 0);
+        change(&asked, what);
+        assert_false(replay_answer(&place.replay, &asked.evaluation, &elapsed));
+        ask(&asked, DERIVATIVES, 0); /* from there on nothing is believed */
+        assert_false(replay_answer(&place.replay, &asked.evaluation, &elapsed));
+        answer(&asked, DERIVATIVES, 77);
+        replay_keep(&place.replay, &asked.evaluation, tenth * 9);
+        again(&place);
+        for (int i = 0; i < 3; i++) {
+            ask(&asked, DERIVATIVES, i % 2);
+            assert_true(replay_answer(&place.replay, &asked.evaluation, &elapsed));
+        }
+        assert_int_equal(asked.evaluation.n_rhs, 79);
+        assert_int_equal(elapsed, tenth * 9);
+        ask(&asked, DERIVATIVES, 3);
+        assert_false(replay_answer(&place.replay, &asked.evaluation, &elapsed));
+        place_fini(&place);
+    }
+}
+
+static void quick_fits_have_no_file(void **state)
+{
+    (void)state;
+    struct place place;
+    place_init(&place);
+    for (int i = 0; i < 50; i++)
+        compute(&place, i, tenth / 51 * i);
+    assert_false(has_file(&place));
+    replay_leave(&place.replay, tenth - 1);
+    assert_false(has_file(&place));
+    replay_leave(&place.replay, tenth); /* given up in the middle, as at a stop */
+    assert_true(has_file(&place));
+    again(&place);
+    for (int i = 0; i < 50; i++)
+        expect(&place, i, tenth / 51 * i);
+    place_fini(&place);
+}
+
+static void the_file_is_written_once_in_a_tenth_of_a_second(void **state)
+{
+    (void)state;
+    struct place place;
+    place_init(&place);
+    for (int i = 0; i < 25; i++)
+        compute(&place, i, tenth / 10 * (i + 1)); /* written behind the 10th and the 20th */
+    again(&place);
+    for (int i = 0; i < 20; i++)
+        expect(&place, i, tenth / 10 * (i + 1));
+    expect_unknown(&place, 20);
+    place_fini(&place);
+}
+
+/* Rows enough that few answers fill the memory. */
+static void keep_large(struct place *place, int n, int64_t each_ns)
+{
+    enum { N = 4096 };
+    double *numbers = calloc(N, sizeof *numbers), p[N_MODEL] = {1, 2, 3};
+    const struct ode_task task = {.n_row = N};
+    replay_begin(&place->replay, &place->replays, FIT, N_MODEL, N);
+    for (int i = 0; i < n; i++) {
+        const struct evaluation evaluation = {.task = &task, .p = p, .prediction = numbers};
+        replay_keep(&place->replay, &evaluation, each_ns * (i + 1));
+    }
+    free(numbers);
+}
+
+static void large_answers_are_kept_as_far_as_they_are_worth_it(void **state)
+{
+    (void)state;
+    struct place place;
+    place_init(&place);
+    keep_large(&place, 100, 100000); /* 32 KiB each 0.1 ms: computing them anew is as quick */
+    assert_false(has_file(&place));
+    assert_null(place.replay.answers.folder);
+    assert_true(place.replay.answers.capacity <= 1 << 20);
+    keep_large(&place, 100, 5000000); /* each 5 ms */
+    assert_true(has_file(&place));
+    assert_true(place.replay.answers.capacity <= 1 << 20);
+    place_fini(&place);
+}
+
+static void what_depends_on_the_moment_is_not_kept(void **state)
+{
+    (void)state;
+    struct place place;
+    struct asked asked;
+    place_init(&place);
+    compute(&place, 0, tenth);
+    ask(&asked, DERIVATIVES, 1);
+    asked.evaluation.outcome = EVALUATION_NO_MEMORY;
+    replay_keep(&place.replay, &asked.evaluation, 2 * tenth);
+    compute(&place, 1, 3 * tenth);
+    again(&place);
+    expect(&place, 0, tenth);
+    expect(&place, 1, 3 * tenth);
+    expect_unknown(&place, 2);
+    place_fini(&place);
+}
+
+/* An evaluation that was set aside is not asked anew. */
+static void what_is_under_way_goes_on(void **state)
+{
+    (void)state;
+    struct place place;
+    struct asked asked;
+    int64_t elapsed;
+    place_init(&place);
+    compute(&place, 1, tenth);
+    again(&place);
+    ask(&asked, DERIVATIVES, 1);
+    asked.evaluation.workspace = (struct workspace *)&asked;
+    assert_false(replay_answer(&place.replay, &asked.evaluation, &elapsed));
+    asked.evaluation.workspace = NULL;
+    assert_true(replay_answer(&place.replay, &asked.evaluation, &elapsed));
+    place_fini(&place);
+}
+
+static void trouble_is_told_once_and_stops_nothing(void **state)
+{
+    (void)state;
+    struct place place;
+    struct error error;
+    char path[300];
+    place_init(&place);
+    snprintf(path, sizeof path, "%s/answers", place.journal);
+    FILE *file = fopen(path, "w"); /* in the folder's place */
+    assert_non_null(file);
+    fclose(file);
+    assert_false(replays_tell(&place.replays, &error));
+    for (int i = 0; i < 5; i++) {
+        compute(&place, i, tenth * (i + 1));
+        replay_begin(&place.replay, &place.replays, FIT + 1 + (uint64_t)i, N_MODEL, N_ROW);
+    }
+    assert_true(replays_tell(&place.replays, &error));
+    assert_non_null(strstr(error.message, path));
+    assert_false(replays_tell(&place.replays, &error));
+    assert_null(place.replay.answers.folder); /* nothing is tried any more */
+    unlink(path);
+    place_fini(&place);
+}
+
+static void without_a_place_there_is_nothing(void **state)
+{
+    (void)state;
+    struct replay replay = {0};
+    struct asked asked;
+    int64_t elapsed;
+    replay_begin(&replay, NULL, FIT, N_MODEL, N_ROW);
+    ask(&asked, DERIVATIVES, 1);
+    assert_false(replay_answer(&replay, &asked.evaluation, &elapsed));
+    answer(&asked, DERIVATIVES, 1);
+    replay_keep(&replay, &asked.evaluation, 5 * tenth);
+    replay_leave(&replay, 5 * tenth);
+    replay_end(&replay);
+    replay_fini(&replay);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_kind_of_answer_comes_back),
+        cmocka_unit_test(another_request_gets_no_answer_and_is_computed),
+        cmocka_unit_test(quick_fits_have_no_file),
+        cmocka_unit_test(the_file_is_written_once_in_a_tenth_of_a_second),
+        cmocka_unit_test(large_answers_are_kept_as_far_as_they_are_worth_it),
+        cmocka_unit_test(what_depends_on_the_moment_is_not_kept),
+        cmocka_unit_test(what_is_under_way_goes_on),
+        cmocka_unit_test(trouble_is_told_once_and_stops_nothing),
+        cmocka_unit_test(without_a_place_there_is_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
