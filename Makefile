@@ -193,11 +193,18 @@ check: ## install what is missing, build, and run lint and the tests (a few minu
 	$(SUBMAKE) SANITIZE=address,undefined CFLAGS="-O1 -g" tests
 	$(Q)$(TEST_ENV) $(PYTHON) tests/run --sanitized build/address-undefined
 
+.PHONY: check-slurm
+check-slurm: ## shards on a real SLURM of four virtual nodes, brought up and down here (two minutes; root)
+	$(Q)$(INSTALL_DEPS) slurm || [ "$$(id -u)" -ne 0 ]
+	$(SUBMAKE) all
+	$(Q)$(TEST_ENV) $(PYTHON) tests/run --slurm
+
 .PHONY: check-all
-check-all: ## the slow tests too, and the sanitizers (about an hour)
+check-all: ## the slow tests too, and the sanitizers (some hours)
 	$(Q)$(INSTALL_DEPS) all
 	$(SUBMAKE) lint tests
-	$(Q)$(TEST_ENV) STIFFIT_SLOW=1 $(PYTHON) tests/run
+	$(SUBMAKE) SANITIZE=address,undefined CFLAGS="-O1 -g" tests
+	$(Q)$(TEST_ENV) STIFFIT_SLOW=1 $(PYTHON) tests/run --timeout 1800 --sanitized build/address-undefined
 	$(Q)$(MAKE) --no-print-directory check-sanitize
 
 # gcc's runtimes for address and undefined; clang's for thread, as gcc's has room for few coroutines only.

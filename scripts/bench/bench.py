@@ -3,8 +3,8 @@
 
 SPDX-License-Identifier: BSD-3-Clause
 
-    scripts/bench/bench.py [--strict] [--quick] [WORD ...]   WORD: scipy optimizers workers share evaluation text
-                                                           fairness million
+    scripts/bench/bench.py [--strict] [--quick] [WORD ...]   WORD: scipy optimizers workers share overhead
+                                                           evaluation adjoint text fairness million merge
 
 --strict: exit code 1 if a target is missed; without it a missed target is only printed: a loaded machine misses some.
 """
@@ -28,7 +28,9 @@ import numpy as np  # noqa: E402
 
 import fairness  # noqa: E402
 import helpers as h  # noqa: E402
+import merge  # noqa: E402
 import model_text  # noqa: E402
+import overhead  # noqa: E402
 import scipy_loops  # noqa: E402
 import share  # noqa: E402
 import sundials_build  # noqa: E402
@@ -162,6 +164,17 @@ class Bench:
             self.line(f"{case.name}: share outside, of {n} fits", figures["share"], 0.03, at_least=False)
             self.line(f"{case.name}: of its instructions alone", figures["user_instructions_outside"])
 
+    def overhead(self):
+        n = 10000 if not self.quick else 500
+        print(f"Journal, answers and supervision of {n} fits, an upper bound (target: 1 % or 50 ms of CPU time):")
+        folder = self.tmp / "overhead"
+        folder.mkdir()
+        figures = self.report["overhead"] = overhead.overhead(scipy_loops.pinene_case(), folder, n)
+        allowed = max(0.01, 0.05 / figures["cpu_s"])
+        self.line("alpha-pinene: CPU time of the run, s", figures["cpu_s"])
+        self.line("alpha-pinene: overhead, s", figures["overhead_s"])
+        self.line("alpha-pinene: overhead's share of it", figures["share"], allowed, at_least=False)
+
     def evaluation(self):
         print("One evaluation with sensitivities against stock CVODES forward sensitivities, same library:")
         program = h.BUILD / "bench" / "bench_ode_sensitivity"
@@ -179,6 +192,25 @@ class Bench:
                 self.line(f"{name}: error of the sensitivities, ours / stock",
                           case["ours_sensitivity_error"] / case["stock_sensitivity_error"],
                           1.0 if name == "robertson" else None, at_least=False)
+
+    def adjoint(self):
+        print("Adjoint gradients against forward sensitivities, and whole fits by each:")
+        sizes = [(50, 300, 12)] + [(5, 200, times) for times in (2, 12, 50, 200)]
+        words = [str(x) for size in sizes for x in size]
+        done = subprocess.run([str(h.BUILD / "bench" / "bench_ode_adjoint"), "--json", *words], capture_output=True, text=True,
+                              check=True)
+        gradients = json.loads(done.stdout)["cases"]
+        words = [str(x) for size in sizes for x in ("network", *size)]
+        done = subprocess.run([str(h.BUILD / "bench" / "bench_fit_crossover"), "--json", "--fits",
+                               "3" if not self.quick else "1", *words], capture_output=True, text=True, check=True)
+        fits = json.loads(done.stdout)
+        self.report["adjoint"] = {"gradients": gradients, "fits": fits}
+        for gradient, fit in zip(gradients, fits):
+            what = f"{gradient['states']} states, {gradient['parameters']} parameters, {gradient['times']} times: "
+            self.line(what + "forward / adjoint", gradient["ratio"], 5 if gradient["states"] == 50 else None)
+            faster = "adjoint" if gradient["ratio"] > 1 else "forward"
+            self.line(what + f"auto: {gradient['rule']}; faster", float(gradient["rule"] == faster), 1)
+            self.line(what + "fit by trf / by lbfgs", fit["trf_over_lbfgs"], 1)
 
     def text(self):
         print("One evaluation with sensitivities, model text against hand-written C; and building models:")
@@ -209,8 +241,21 @@ class Bench:
         self.line("fits per second, whole process, all CPUs", n / figures["wall"])
         os.unlink(h.result_path(self.tmp / "m.h5"))
 
+    def merge(self):
+        n = 1000000 if not self.quick else 64000
+        print(f"Merging 64 shards with {n} fits:")
+        folder = self.tmp / "shards"
+        folder.mkdir()
+        figures = merge.merge(folder, n)
+        self.report["merge"] = {k: figures[k] for k in ("wall", "cpu", "max_rss_mib")} | {"fits": n}
+        self.line("seconds", figures["wall"], 30, at_least=False)
+        self.line("CPU seconds", figures["cpu"])
+        self.line("largest process, MiB", figures["max_rss_mib"], 256, at_least=False)
+        shutil.rmtree(folder)
 
-PARTS = ("scipy", "optimizers", "evaluation", "text", "workers", "share", "fairness", "million")
+
+PARTS = ("scipy", "optimizers", "evaluation", "adjoint", "text", "workers", "share", "overhead", "fairness", "million",
+         "merge")
 
 
 def machine():

@@ -100,6 +100,8 @@ static inline bool backward_init(struct backward *b, const struct stiffit_model 
         return false;
     b->evaluation = (struct evaluation){.p = p, .n_sens = n_parameter, .sens = sens};
     b->ws->evaluation = &b->evaluation;
+    b->ws->rtol = rtol; /* which an evaluation's begin would set */
+    b->ws->atol = atol;
     b->ws->keeps_factors = n > 4;
     b->bank = vector_bank_new(b->ws->context, n, 1, 2 * BACKWARD_STEPS + 100);
     b->parameter_bank = vector_bank_new(b->ws->context, n_parameter, 1, 60);

@@ -1,0 +1,135 @@
+/* What journal and supervision add to a run, carried out alone: the journal's records written, flushed and read back, what the
+ * workers write on the board, and the answers kept of fits that might turn out long. Prints seconds of CPU time, user and
+ * kernel.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "io/journal.h"
+#include "run/supervise/board.h"
+#include "run/compute/replay.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+struct sizes {
+    uint64_t n_fit, n_evaluation, n_step; /* of the whole run */
+    size_t n_parameter, n_row;
+};
+
+static double cpu_s(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static void check(bool good, const char *what)
+{
+    if (good)
+        return;
+    fprintf(stderr, "bench_overhead: %s failed\n", what);
+    exit(1);
+}
+
+static void keep_journal(const struct sizes *sizes, const char *folder, double *written_s, double *read_s)
+{
+    struct run_identity identity = {.n_dataset = sizes->n_fit, .n_start = 1, .n_parameter = (uint32_t)sizes->n_parameter};
+    struct journal *journal;
+    struct journal_reader *reader;
+    struct error error;
+    struct fit_record record = {.dataset = 0};
+    void *arrays = calloc(1, fit_record_array_bytes(sizes->n_parameter));
+    check(arrays != NULL, "allocation");
+    fit_record_set_arrays(&record, sizes->n_parameter, arrays);
+    double begun = cpu_s();
+    check(journal_open(&journal, folder, &identity, &error) == STATUS_OK, "journal_open");
+    for (uint64_t i = 0; i < sizes->n_fit; i++) {
+        fit_record_clear(&record, sizes->n_parameter);
+        record.dataset = i;
+        record.objective = 1.0 / (double)(i + 1);
+        check(journal_append(journal, &record, &error) == STATUS_OK, "journal_append");
+        if (i % (sizes->n_fit / 10 + 1) == 0) /* more often than every 2 s */
+            check(journal_sync(journal, &error) == STATUS_OK, "journal_sync");
+    }
+    journal_close(journal);
+    *written_s = cpu_s() - begun;
+    begun = cpu_s();
+    check(journal_read(&reader, folder, &identity, &error) == STATUS_OK, "journal_read");
+    for (uint64_t i = 0; i < sizes->n_fit; i++)
+        check(journal_get(reader, i, &record, &error), "journal_get");
+    journal_reader_free(reader);
+    check(journal_remove(folder, &error) == STATUS_OK, "journal_remove");
+    *read_s = cpu_s() - begun;
+    free(arrays);
+}
+
+static double tell_board(const struct sizes *sizes)
+{
+    struct board *board = board_new();
+    struct board_slots slots = {.memory = NULL};
+    double *p = calloc(sizes->n_parameter + 1, sizeof *p);
+    check(board && p && board_slots_make(board, 2, sizes->n_parameter, &slots), "board");
+    struct board_slot *slot = board_slot(&slots, 1);
+    double begun = cpu_s();
+    for (uint64_t i = 0; i < sizes->n_fit; i++) {
+        counter_set(&slot->is_asked, 0);
+        counter_set(&slot->fit, 1 + i);
+    }
+    for (uint64_t i = 0; i < sizes->n_evaluation; i++)
+        board_slot_ask(slot, p, sizes->n_parameter);
+    for (uint64_t i = 0; i < sizes->n_step; i++)
+        counter_set(&slot->heartbeat, counter_get(&slot->heartbeat) + 1);
+    double seconds = cpu_s() - begun;
+    board_slots_fini(&slots);
+    board_free(board);
+    free(p);
+    return seconds;
+}
+
+static double keep_answers(const struct sizes *sizes, const char *folder)
+{
+    const struct run_identity identity = {.n_dataset = sizes->n_fit, .n_start = 1, .n_parameter = (uint32_t)sizes->n_parameter};
+    struct replays replays;
+    struct replay replay = {.replays = NULL};
+    size_t n = sizes->n_parameter, n_number = n + sizes->n_row * (1 + n);
+    double *numbers = calloc(n_number + 1, sizeof *numbers);
+    uint32_t *sens = calloc(n + 1, sizeof *sens);
+    const struct ode_task task = {.n_row = sizes->n_row};
+    check(numbers && sens && replays_init(&replays, folder, &identity), "replays_init");
+    struct evaluation evaluation = {.task = &task, .p = numbers, .n_sens = n, .sens = sens, .prediction = numbers + n,
+                                    .d_prediction = numbers + n + sizes->n_row, .outcome = EVALUATION_OK};
+    double begun = cpu_s();
+    uint64_t n_each = sizes->n_evaluation / (sizes->n_fit ? sizes->n_fit : 1) + 1;
+    for (uint64_t i = 0; i < sizes->n_fit; i++) {
+        replay_begin(&replay, &replays, i, n, sizes->n_row);
+        for (uint64_t k = 0; k < n_each; k++) {
+            int64_t elapsed_ns = 0;
+            numbers[0] = (double)k;
+            replay_answer(&replay, &evaluation, &elapsed_ns);
+            replay_keep(&replay, &evaluation, 1000 * (int64_t)k);
+        }
+        replay_end(&replay);
+    }
+    double seconds = cpu_s() - begun;
+    replay_fini(&replay);
+    replays_fini(&replays);
+    free(numbers);
+    free(sens);
+    return seconds;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 7) {
+        fprintf(stderr, "usage: bench_overhead FITS EVALUATIONS STEPS PARAMETERS ROWS FOLDER\n");
+        return 2;
+    }
+    const struct sizes sizes = {strtoull(argv[1], NULL, 10), strtoull(argv[2], NULL, 10), strtoull(argv[3], NULL, 10),
+                                strtoull(argv[4], NULL, 10), strtoull(argv[5], NULL, 10)};
+    double written_s, read_s;
+    keep_journal(&sizes, argv[6], &written_s, &read_s);
+    double board_s = tell_board(&sizes), answers_s = keep_answers(&sizes, argv[6]);
+    printf("{\"journal_written_s\": %.6f, \"journal_read_s\": %.6f, \"board_s\": %.6f, \"answers_s\": %.6f}\n", written_s,
+           read_s, board_s, answers_s);
+    return 0;
+}
