@@ -8,8 +8,8 @@
  *   supervise/  the processes: supervise, child (starting and watching one); board (what they share); suspects (who is to
  *               blame for a death); stop (signals); stamp (files that others change meanwhile); expendable
  *   compute/    the compute process: compute* (set-up, passes over the datasets, one pass); schedule*, turn_length (who
- *               runs what when); feed (data for the workers); fit_job (a fit as a coroutine); refit*; replay (where it was); trace*
- *   finish/     the result: skeleton (left by the compute process), finish*, summary; retry; spent (journals that are done with)
+ *               runs what when); feed (data for the workers); fit_job (a fit as a coroutine); refit*; replay; trace*
+ *   finish/     the result: skeleton (left by the compute process), finish*, summary; retry; spent (journals to be removed)
  *   merge/      shards as files: shard_set, shard_progress, merge* */
 #ifndef RUN_RUN_H
 #define RUN_RUN_H
