@@ -21,8 +21,8 @@ def table(path, rate):
 
 
 def make(tmp):
-    done = subprocess.run(["make", "-j4", f"STIFFIT={STIFFIT}"], cwd=tmp, capture_output=True, text=True, check=False,
-                          env=helpers.environment())
+    done = subprocess.run(["make", "-j4", "--no-print-directory", f"STIFFIT={STIFFIT}"], cwd=tmp, env=helpers.environment(),
+                          capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
