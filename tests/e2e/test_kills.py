@@ -115,7 +115,7 @@ def killed_at_random(tmp, n_fit, n_kill, longest):
     faults.same_fits(whole, h.read_fits(result))
     print(f"killed: {killed}, {complete} times complete before the end, {late} of them killed afterwards, "
           f"{resumed} times resumed")
-    assert resumed > n_kill / 4, resumed
+    assert resumed >= min(n_kill / 4, 1 if h.SANITIZE else n_kill), resumed  # a sanitized run is too slow for chance
     assert not list(tmp.glob("*.journal")) and not list(tmp.glob(".*")), list(tmp.iterdir())
 
 
