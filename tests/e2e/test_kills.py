@@ -73,9 +73,12 @@ def check_journal(journal, before):
     return set(found)
 
 
-def killed_at_random(tmp, n_fit, n_kill, longest):
+def killed_at_random(tmp, n_fit, n_kill):
+    """At moments of the time that an undisturbed run takes, whatever the machine and the build."""
     path = problem(tmp / "p.h5", n_fit)
+    began = time.monotonic()
     whole = h.run(path, "-o", tmp / "whole.h5")
+    longest = time.monotonic() - began
     result, journal = h.result_path(path), tmp / "p.result.h5.journal"
     rng = random.Random(n_kill)
     killed = {"group": 0, "supervisor": 0, "child": 0}
@@ -115,17 +118,17 @@ def killed_at_random(tmp, n_fit, n_kill, longest):
     faults.same_fits(whole, h.read_fits(result))
     print(f"killed: {killed}, {complete} times complete before the end, {late} of them killed afterwards, "
           f"{resumed} times resumed")
-    assert resumed >= min(n_kill / 4, 1 if h.SANITIZE else n_kill), resumed  # a sanitized run is too slow for chance
+    assert resumed > n_kill / 4, resumed
     assert not list(tmp.glob("*.journal")) and not list(tmp.glob(".*")), list(tmp.iterdir())
 
 
 def test_killed_at_random(tmp):
-    killed_at_random(tmp, 300, 12 * (1 if not h.SANITIZE else 0) + 4, 0.3 * h.SANITIZER_SPEED)
+    killed_at_random(tmp, 300, 12 * (1 if not h.SANITIZE else 0) + 4)
 
 
 @h.slow
 def test_killed_at_random_often(tmp):
-    killed_at_random(tmp, 2000, 200, 0.4 * h.SANITIZER_SPEED)
+    killed_at_random(tmp, 2000, 200)
 
 
 def test_killed_at_every_call(tmp):
