@@ -10,6 +10,8 @@ enum { FEW_REJECTED = 3, MAX_REJECTED = 30, MAX_FAILED = 60, MAX_NOISY = 20 };
 
 /* Changes of the objective below this, relative to it, may be integrator noise. */
 static const double NOISE_LIKELY = 1e-3;
+/* Values that differ by less than this part of what they and the slopes disagree by say that the slopes are wrong. */
+static const double NOISE_MOVES = 0.1;
 /* Errors of the predictions, in units of the integrator's tolerance, that have to be reckoned with: local errors add up,
  * and from one point to the next the integrator takes other steps. */
 static const double ERROR_GROWTH = 30;
@@ -92,7 +94,8 @@ double stopping_decrease(struct stopping *stopping, struct trust_model *model, c
     if (fit_objective_has_kinks(&stopping->asker->objective))
         return by_value;
     double limit = NOISE_LIKELY * size_of(stopping, best->f);
-    stopping->noise = fmin(stopping->noise, fabs(by_value - by_slopes));
+    /* Noise moves values: where they hardly move, it is none. */
+    stopping->noise = fmin(stopping->noise, fmin(fabs(by_value - by_slopes), fabs(by_value) / NOISE_MOVES));
     bool small = model->promise <= limit && fabs(by_value) <= limit && fabs(by_slopes) <= limit;
     if (!small || stopping->n_noisy >= MAX_NOISY || (by_value > 0 && by_slopes > 0))
         return by_value;

@@ -15,7 +15,7 @@ struct stopping {
     double least_objective;      /* of residuals as large as the integrator's absolute tolerance */
     int n_rejected, n_failed;    /* steps in a row that found nothing; that could not be evaluated */
     int n_noisy;                 /* points taken for their gradient */
-    double noise;                /* least disagreement of value and slopes in those steps */
+    double noise;                /* least disagreement of value and slopes in those steps, as far as values move */
     double least_promise;        /* of those steps: how short they have become */
     double last_promise;         /* of the latest step that gained */
     double slowness;             /* what is left to gain, over what the next step promises */
