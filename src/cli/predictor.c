@@ -13,6 +13,7 @@ enum status predictor_init(struct predictor *predictor, const struct model *mode
     memset(predictor, 0, sizeof *predictor);
     predictor->model = model;
     predictor->max_steps = max_steps;
+    predictor->rtol = options->rtol;
     predictor->pool = engine_pool_new(model, options, 1, 1, error);
     if (!predictor->pool)
         return error->status;
@@ -83,6 +84,7 @@ bool predictor_run(struct predictor *predictor, const struct predictor_rows *row
         return false;
     }
     struct evaluation evaluation = {.task = &task, .p = p, .n_sens = rows->n_sens, .sens = rows->sens,
+                                    .tighter = rows->rtol > 0 ? round(predictor->rtol / rows->rtol) : 1,
                                     .max_steps = predictor->max_steps, .deadline_ns = INT64_MAX, .prediction = answer,
                                     .noise = predictor->model->abi.noise ? answer_noise : NULL};
     if (rows->n > 0)

@@ -12,6 +12,7 @@ struct predictor {
     struct engine *engine;
     struct arena arena; /* scratch of one call */
     int64_t max_steps;
+    double rtol;
 };
 
 /* `model` must outlive the predictor. predictor_fini is legal after a failure and on a zeroed struct. */
@@ -26,6 +27,7 @@ struct predictor_rows {
     size_t n;
     const double *time;         /* finite, none before t0 */
     const uint32_t *observable; /* the model's index */
+    double rtol;                /* of the fit, where that is less than the predictor's; else it may be 0 or NaN */
     size_t n_sens;              /* derivatives that are integrated along, though nobody looks at them: the step sizes and */
     const uint32_t *sens;       /* so the bits are those of a fit of these parameters */
 };

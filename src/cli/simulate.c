@@ -143,7 +143,7 @@ static enum status print_fitted(struct fitted *fitted, const struct simulate_opt
         const struct predictor_rows rows = {
             .t0 = isnan(options->t0) ? dataset.block->t0[dataset.row] : options->t0,
             .covariate = dataset.block->covariate + dataset.row * n_covariate, .n = grid->n, .time = grid->time,
-            .observable = grid->observable, .n_sens = dataset.n_sens, .sens = dataset.sens};
+            .observable = grid->observable, .rtol = dataset.record->rtol, .n_sens = dataset.n_sens, .sens = dataset.sens};
         bool good = dataset.p && !dataset.fault && isfinite(rows.t0);
         for (size_t i = 0; i < grid->n; i++)
             good = good && grid->time[i] >= rows.t0;

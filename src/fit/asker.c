@@ -46,6 +46,16 @@ struct fit_answer fit_point_answer(const struct fit_asker *asker, const struct f
                                .weight = point->weight, .residual = point->residual, .theta = point->theta, .p = point->p};
 }
 
+double fit_point_variance(const struct fit_asker *asker, const struct fit_point *point)
+{
+    size_t n_row = asker->objective.n_row;
+    double sum = 0;
+    for (size_t i = 0; i < n_row; i++)
+        sum += point->residual[i] * point->residual[i];
+    double variance = n_row > 0 ? sum / (double)n_row : 0;
+    return asker->is_sigma_known ? fmax(1, variance) : variance;
+}
+
 static enum asked end_fit(struct fit_asker *asker, enum outcome outcome, const char *reason)
 {
     asker->outcome = outcome;
@@ -189,7 +199,7 @@ enum asked fit_ask_all(struct fit_asker *asker, struct evaluation **evaluations,
         return ASKED_END;
     int64_t left = (asker->options->max_total_steps - asker->n_step) / (int64_t)(n ? n : 1);
     bool limited_by_total = left <= asker->options->max_steps;
-    double tighter = asker->tighter > 0 ? asker->tighter : 1;
+    double tighter = asker->tighter;
     if (asker->gradient == GRADIENT_differences)
         tighter *= fit_quotient_tighter(asker);
     for (size_t k = 0; k < n; k++) {
@@ -219,6 +229,10 @@ static enum asked judge_answer(struct fit_asker *asker, struct fit_point *point,
         asker->host->judged(asker->host->context, point->f, NAN);
     if (!isfinite(point->f))
         return fail_trial(asker, OUTCOME_model_failed, "the objective is not a finite number");
+    if (isnan(asker->start_f)) {
+        asker->start_f = point->f;
+        asker->start_tighter = asker->tighter;
+    }
     if (!with_derivatives)
         return ASKED_OK;
     if (asker->gradient == GRADIENT_differences) {
@@ -254,9 +268,19 @@ enum asked fit_ask(struct fit_asker *asker, struct fit_point *point, bool with_d
     return judge_answer(asker, point, with_derivatives);
 }
 
+double fit_asker_rtol(const struct fit_asker *asker)
+{
+    double rtol = asker->options->accuracy;
+    return asker->problem->model->abi.n_state == 0 ? fmin(rtol, FIT_QUOTIENT_ROUNDING) : rtol / asker->tighter;
+}
+
 double fit_asker_accuracy(const struct fit_asker *asker)
 {
-    if (asker->gradient == GRADIENT_differences)
-        return fit_quotient_accuracy(asker);
-    return asker->options->accuracy;
+    return asker->gradient == GRADIENT_differences && asker->problem->model->abi.n_state > 0 ? fit_quotient_accuracy(asker)
+                                                                                            : fit_asker_rtol(asker);
+}
+
+bool fit_asker_is_same(const struct fit_asker *asker, const double *theta, const double *other)
+{
+    return memcmp(theta, other, asker->map.n_free * sizeof *theta) == 0;
 }

@@ -24,19 +24,27 @@ enum asked {
 
 struct fit_quotient;
 
+/* Relative accuracy of derivatives where nothing is integrated: difference quotients have it, formulas more. */
+#define FIT_QUOTIENT_ROUNDING 1e-11
+
 struct fit_asker {
     const struct fit_problem *problem;
     const struct fit_options *options;
     const struct fit_host *host;
     struct fit_map map;
     struct fit_objective objective;
+    bool is_sigma_known;    /* every row has a sigma of its own or the model's */
     struct evaluation evaluation;
-    double tighter;         /* as in struct evaluation: of the certificate, and (below 1) of the first steps */
+    double tighter;         /* as in struct evaluation: the accuracy of the moment. Below 1 for the first steps */
+    double start_f, start_tighter; /* the objective at the start, and the accuracy that it was evaluated with; NaN: none yet */
+    double prediction_error;       /* norm of the weighted predictions' errors at the best point, as the certificate measured
+                                    * them; NaN: not known */
     enum gradient_method gradient;     /* adjoint: points have the gradient alone; else they have d_prediction, too */
     struct fit_quotient *quotient;     /* for differences */
     double *by_prediction, *by_noise;  /* n_row; for adjoints */
     struct evaluation_adjoint adjoint;
     struct fit_point *asked;           /* the point whose adjoint evaluation is under way */
+    bool is_near;           /* no loose first steps: where the search starts is near an optimum */
     uint32_t notes;
     int64_t n_evaluation, n_step;
     enum outcome outcome;   /* when ASKED_END; OUTCOME_not_run: the host cancelled */
@@ -61,8 +69,16 @@ enum asked fit_ask(struct fit_asker *asker, struct fit_point *point, bool with_d
 enum asked fit_ask_all(struct fit_asker *asker, struct evaluation **evaluations, size_t n);
 /* ASKED_FAILED, for the reason that an evaluation gives. */
 enum asked fit_asker_fail(struct fit_asker *asker, const struct evaluation *evaluation);
+/* Relative accuracy of predictions at the tolerances of the moment: the integrator's, or rounding where nothing is
+ * integrated. */
+double fit_asker_rtol(const struct fit_asker *asker);
 /* Relative accuracy of predictions' derivatives. */
 double fit_asker_accuracy(const struct fit_asker *asker);
+/* Whether two points have the same bits of parameters, so that evaluating both would be a waste. */
+bool fit_asker_is_same(const struct fit_asker *asker, const double *theta, const double *other);
+/* The variance of the weighted residuals at a point, which decreases of the objective are measured by: at least 1 where every
+ * sigma is known or modelled. */
+double fit_point_variance(const struct fit_asker *asker, const struct fit_point *point);
 struct fit_answer fit_point_answer(const struct fit_asker *asker, const struct fit_point *point);
 
 #endif

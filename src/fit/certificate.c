@@ -1,4 +1,5 @@
-/* One evaluation more, and what it says about the optimum.
+/* One evaluation more, and what it says about the optimum. Everything is measured in units of the measurement errors: an
+ * integrator's error matters where it is not small beside sigma, however small it is beside the prediction.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/certificate.h"
 
@@ -9,34 +10,16 @@
 /* With a tenth of the tolerances the integrator's errors are a tenth, so that the difference is nine tenths of what they
  * were, for half as many steps again. */
 static const double TIGHTER = 10;
-/* The loosest of the stopping tests (the gradient's) lets pass what promises this many times f_tolerance. */
-static const double LOOSEST_TEST = 1e3;
-/* Residuals of so many tolerances, or of a hundred-thousandth of the data if that is less, are the integrator's errors and
- * nothing else. */
-static const double ERROR_EXPECTED = 10, ERROR_MOST = 1e-5;
-/* A change of -2 log likelihood by a tenth changes no conclusion. */
-static const double CHANGE_MOST = 0.05;
+/* A change of the objective by this part of the variance changes -2 log likelihood by 0.002, hence no conclusion; a promised
+ * decrease of that part moves no parameter by more than 0.02 of its standard error. */
+static const double CHANGE_MOST = 1e-3, DECREASE_MOST = 2e-4;
+/* Residuals below so many times the predictions' errors, of data whose sigma is not known, are these errors and nothing else. */
+static const double EXACT = 3;
+/* Errors follow the tolerances only roughly. */
+static const double MARGIN = 3, FACTOR_MOST = 1000;
 
-static bool is_small(const struct fit_asker *asker, double f, const struct fit_certificate *certificate)
-{
-    const struct fit_objective *objective = &asker->objective;
-    const struct fit_options *options = asker->options;
-    double relative = fmin(ERROR_EXPECTED * options->accuracy, ERROR_MOST);
-    double absolute = ERROR_EXPECTED * options->absolute_accuracy;
-    double size = objective->likelihood ? fmax(1, fabs(f)) : fabs(f), scale = fit_objective_scale(objective);
-    /* of a sigma that is not known, or wrong, what the residuals say */
-    double variance = objective->likelihood ? 1 : 2 * fabs(f) / (double)objective->n_row;
-    if (objective->sigma && !isnan(objective->sigma[0]))
-        variance = fmax(variance, 1);
-    double noise = absolute * absolute * fit_objective_unit(objective);
-    if (scale > 0) /* data in tiny units are not zero */
-        noise = relative * relative * scale + fmin(noise, ERROR_MOST * ERROR_MOST * scale);
-    return certificate->decrease <= LOOSEST_TEST * options->f_tolerance * size + noise
-           && fabs(certificate->change) <= CHANGE_MOST * variance + noise;
-}
-
-/* Derivatives of the best point and residuals of another: what they are off by changes what is promised by their errors
- * squared, so that those at the fit's own tolerances will do, and most of the evaluation's price is saved. */
+/* Derivatives of the best point and residuals of another: errors in the derivatives change what is promised quadratically, so
+ * that those at the fit's own tolerances will do, and most of the evaluation's price is saved. */
 static void take_derivatives(const struct fit_asker *asker, const struct fit_point *best, struct fit_point *point)
 {
     point->chain = best->chain;
@@ -46,30 +29,62 @@ static void take_derivatives(const struct fit_asker *asker, const struct fit_poi
     fit_objective_gradient(&asker->objective, &answer, point->gradient);
 }
 
+static double error_of(const struct fit_asker *asker, const struct fit_point *best, const struct fit_point *tight)
+{
+    double sum = 0;
+    for (size_t i = 0; i < asker->objective.n_row; i++) {
+        double error = (tight->prediction[i] - best->prediction[i]) * best->weight[i];
+        sum += error * error;
+    }
+    return sqrt(sum);
+}
+
+static void judge(const struct fit_asker *asker, const struct fit_point *best, struct fit_certificate *certificate)
+{
+    const struct fit_objective *objective = &asker->objective;
+    double variance = fit_point_variance(asker, best), f = fabs(best->f);
+    double stop = asker->options->f_tolerance * (objective->likelihood ? fmax(1, f) : f);
+    double change = fabs(certificate->change) / (CHANGE_MOST * variance + stop);
+    double decrease = certificate->decrease / (DECREASE_MOST * variance + 2 * stop);
+    double error = EXACT * asker->prediction_error;
+    bool is_exact = !asker->is_sigma_known && (asker->tighter > 1 || asker->problem->model->abi.n_state == 0)
+                    && (double)objective->n_row * variance <= error * error;
+    certificate->is_certified = (change <= 1 && decrease <= 1) || f == 0 || is_exact;
+    double needed = MARGIN * fmax(change, sqrt(decrease));
+    certificate->factor = TIGHTER;
+    while (certificate->factor < needed && certificate->factor < FACTOR_MOST)
+        certificate->factor *= TIGHTER;
+}
+
 enum asked fit_certify(struct fit_asker *asker, const struct fit_point *best, struct arena *arena,
                        struct fit_certificate *certificate)
 {
     struct fit_point point;
     struct fit_spectrum spectrum;
-    *certificate = (struct fit_certificate){NAN, NAN, false};
+    *certificate = (struct fit_certificate){NAN, NAN, false, 0};
     bool is_exact = asker->problem->model->abi.n_state == 0;
     if (!fit_spectrum_init(&spectrum, asker, arena) || !fit_point_init(&point, asker, arena)) {
         asker->outcome = OUTCOME_out_of_memory;
         return ASKED_END;
     }
+    asker->prediction_error = 0;
     if (!is_exact) {
         for (size_t j = 0; j < asker->map.n_free; j++)
             point.theta[j] = best->theta[j];
-        asker->tighter = TIGHTER;
+        asker->tighter *= TIGHTER;
         enum asked asked = fit_ask(asker, &point, false);
-        asker->tighter = 0;
+        asker->tighter /= TIGHTER;
+        asker->prediction_error = NAN;
         if (asked != ASKED_OK)
             return asked;
+        asker->prediction_error = error_of(asker, best, &point);
         take_derivatives(asker, best, &point);
     }
     fit_spectrum_take(&spectrum, asker, is_exact ? best : &point, false);
     certificate->change = is_exact ? 0 : point.f - best->f;
     certificate->decrease = fit_spectrum_decrease(&spectrum);
-    certificate->is_certified = is_small(asker, best->f, certificate);
+    judge(asker, best, certificate);
+    if (is_exact)
+        certificate->factor = 0;
     return ASKED_OK;
 }

@@ -9,11 +9,12 @@
 struct fit_certificate {
     double change;     /* objective with tighter tolerances minus objective; NaN: it could not be evaluated */
     double decrease;   /* what a full Gauss-Newton step promises there, along the directions that the data know; or NaN */
-    bool is_certified; /* the decrease is one that the fit's own stopping tests let pass, and the change says nothing */
+    bool is_certified; /* both are small beside the variance of the measurement errors */
+    double factor;     /* where they are not: what tolerances have to be divided by for that; 0: nothing tighter would help */
 };
 
-/* Of a converged fit's best point. ASKED_END: the host cancelled, or there is no memory (asker->outcome). A model without
- * states is exact: nothing is asked. The asker's counters count the evaluation. */
+/* Of the best point of a search; sets asker->prediction_error. ASKED_END: the host cancelled, a budget is used up, or there is
+ * no memory (asker->outcome). A model without states is exact: nothing is asked. The asker's counters count the evaluation. */
 enum asked fit_certify(struct fit_asker *asker, const struct fit_point *best, struct arena *arena,
                        struct fit_certificate *certificate);
 

@@ -318,6 +318,8 @@ static enum stop_test find_met(struct descent *descent)
     double norm = stopping_gradient_norm(descent->asker, best);
     if (norm <= descent->asker->options->g_tolerance * fmin(1, fabs(best->f)) || norm == 0)
         return STOP_gradient;
+    if (stopping_is_exact(&descent->stopping, best->f))
+        return STOP_exact;
     return promise(descent) <= tolerance(descent) ? STOP_decrease : STOP_none;
 }
 

@@ -16,6 +16,13 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Tolerances this small are the last ones; a tenth of them is what double precision can do. */
+static const double LEAST_RTOL = 1e-12;
+/* A search that finds nothing although it should gets tolerances this many times tighter. */
+static const double STALLED_FACTOR = 100;
+/* An objective's change from one tolerance to the next says what it is off by at another place, times this. */
+static const double DOUBT = 10;
+
 static void clear_result(const struct fit_problem *problem, struct fit_result *result)
 {
     result->outcome = OUTCOME_not_run;
@@ -23,7 +30,7 @@ static void clear_result(const struct fit_problem *problem, struct fit_result *r
     result->optimizer = OPTIMIZER_none;
     result->gradient = GRADIENT_none;
     result->notes = problem->notes;
-    result->objective = result->gradient_norm = result->tight_change = result->tight_decrease = NAN;
+    result->objective = result->gradient_norm = result->tight_change = result->tight_decrease = result->rtol = NAN;
     result->n_iteration = result->n_evaluation = result->n_step = 0;
     result->reason[0] = '\0';
     for (size_t i = 0; i < problem->n_parameter; i++) {
@@ -78,6 +85,7 @@ static void write_best(const struct fit_asker *asker, const struct fit_point *be
     const struct fit_problem *problem = asker->problem;
     const struct fit_map *map = &asker->map;
     result->objective = best->f;
+    result->rtol = asker->options->accuracy / asker->tighter;
     result->gradient_norm = stopping_gradient_norm(asker, best);
     for (size_t i = 0; i < problem->n_parameter; i++)
         result->parameter[i] = best->p[problem->to_model[i]];
@@ -86,20 +94,6 @@ static void write_best(const struct fit_asker *asker, const struct fit_point *be
         int8_t side = natural <= map->natural_lower[j] ? -1 : natural >= map->natural_upper[j] ? 1 : 0;
         result->at_bound[map->file_index[j]] = side;
     }
-}
-
-static void certify(struct fit_asker *asker, const struct search_end *end, struct arena *arena, struct fit_result *result)
-{
-    struct fit_certificate certificate;
-    enum asked asked = fit_certify(asker, end->best, arena, &certificate);
-    if (asked == ASKED_END && asker->outcome == OUTCOME_out_of_memory)
-        fail(result, OUTCOME_out_of_memory, "no memory for this fit's certificate");
-    result->tight_change = certificate.change;
-    result->tight_decrease = certificate.decrease;
-    result->n_evaluation = asker->n_evaluation;
-    result->n_step = asker->n_step;
-    if (!certificate.is_certified)
-        result->notes |= NOTE_not_certified;
 }
 
 /* From here on L-BFGS with adjoints is taken by itself, where those are cheaper at all: scripts/bench/bench_fit_crossover.c. */
@@ -171,34 +165,109 @@ static const struct fit_point *look_forward(struct fit_asker *asker, const struc
     return fit_ask(asker, point, true) == ASKED_OK ? point : NULL;
 }
 
+static void search_from(struct fit_asker *asker, struct arena *arena, const double *theta, struct fit_result *result,
+                        struct search_end *end)
+{
+    asker->gradient = result->gradient;
+    asker->notes &= ~(uint32_t)NOTE_noise_floor;
+    (result->optimizer == OPTIMIZER_lbfgs ? descent_search : trust_region_search)(asker, arena, theta, end);
+    result->n_iteration += end->n_iteration;
+}
+
+/* The best point with the derivatives of all residuals; NULL if there is none. */
+static const struct fit_point *look(struct fit_asker *asker, struct arena *arena, const struct fit_result *result,
+                                    const struct search_end *end)
+{
+    if (!end->best || result->gradient != GRADIENT_adjoint)
+        return end->best;
+    return outcome_is_success(end->outcome) ? look_forward(asker, end->best, arena) : NULL;
+}
+
+/* Whether a search that tighter tolerances have moved from its best point is still not above the start; where it is, another
+ * one from there replaces it. `doubt`: what the objectives known so far may be off by. */
+static void look_back(struct fit_asker *asker, struct arena *arena, const double *start, struct fit_result *result,
+                      struct search_end *end, double doubt)
+{
+    struct fit_point point;
+    if (asker->start_f - end->best->f > doubt || !fit_point_init(&point, asker, arena))
+        return;
+    memcpy(point.theta, start, asker->map.n_free * sizeof *start);
+    if (fit_ask(asker, &point, true) == ASKED_OK && point.f < end->best->f)
+        search_from(asker, arena, start, result, end);
+}
+
+/* Goes on from the best point with tolerances divided by `factor`. False: that came to nothing, and all is as it was. */
+static bool go_on(struct fit_asker *asker, struct arena *arena, const double *start, struct fit_result *result,
+                  struct search_end *end, double factor, double change)
+{
+    struct search_end next;
+    double before = asker->tighter;
+    uint32_t notes = asker->notes;
+    asker->tighter *= factor;
+    asker->is_near = true;
+    search_from(asker, arena, end->best->theta, result, &next);
+    if (next.outcome == OUTCOME_converged || next.outcome == OUTCOME_stalled) {
+        look_back(asker, arena, start, result, &next, isnan(change) ? INFINITY : DOUBT * fabs(change));
+        *end = next;
+        return true;
+    }
+    if (next.outcome == OUTCOME_out_of_memory)
+        end->outcome = next.outcome;
+    asker->notes = notes;
+    asker->tighter = before;
+    return false;
+}
+
+/* Searches until an optimum is one with tighter integrator tolerances, too, at which the search goes on where it is not. The
+ * point returned has the derivatives of all residuals; NULL if there is none. */
+static const struct fit_point *settle(struct fit_asker *asker, struct arena *arena, const double *start,
+                                      struct fit_result *result, struct search_end *end)
+{
+    const struct fit_point *point;
+    struct fit_certificate certificate;
+    search_from(asker, arena, start, result, end);
+    do {
+        bool success = outcome_is_success(end->outcome);
+        certificate = (struct fit_certificate){NAN, NAN, false, end->outcome == OUTCOME_stalled ? STALLED_FACTOR : 0};
+        point = look(asker, arena, result, end);
+        if (asker->options->certify && success && point
+            && fit_certify(asker, point, arena, &certificate) == ASKED_END && asker->outcome == OUTCOME_out_of_memory)
+            end->outcome = OUTCOME_out_of_memory;
+    } while (asker->options->certify && end->best && !certificate.is_certified && certificate.factor > 0
+             && fit_asker_rtol(asker) >= certificate.factor * LEAST_RTOL
+             && go_on(asker, arena, start, result, end, certificate.factor, certificate.change));
+    if (end->stop == STOP_noise && end->outcome == OUTCOME_converged && certificate.decrease > 0 && !certificate.is_certified) {
+        end->outcome = OUTCOME_stalled;
+        end->stop = STOP_none;
+        snprintf(asker->reason, sizeof asker->reason, "no further decrease was found although the gradient promises %.3g of "
+                 "%.6g, with tighter integrator tolerances, too", certificate.decrease, end->best->f);
+    }
+    result->tight_change = certificate.change;
+    result->tight_decrease = certificate.decrease;
+    if (asker->options->certify && outcome_is_success(end->outcome) && !certificate.is_certified)
+        asker->notes |= NOTE_not_certified;
+    return point;
+}
+
 /* The search and what is made of its end. */
 static void search(struct fit_asker *asker, struct arena *arena, const double *theta, struct fit_result *result)
 {
-    const struct fit_options *options = asker->options;
     struct search_end end;
-    (result->optimizer == OPTIMIZER_lbfgs ? descent_search : trust_region_search)(asker, arena, theta, &end);
+    const struct fit_point *point = settle(asker, arena, theta, result, &end);
+    struct fit_statistics *statistics = result->statistics;
     result->outcome = end.outcome;
     result->stop = end.stop;
-    result->notes = asker->notes;
     result->n_evaluation = asker->n_evaluation;
     result->n_step = asker->n_step;
-    result->n_iteration = end.n_iteration;
     if (end.best)
         write_best(asker, end.best, result);
-    if (end.best && result->gradient == GRADIENT_adjoint) {
-        end.best = outcome_is_success(end.outcome) ? look_forward(asker, end.best, arena) : NULL;
-        result->n_evaluation = asker->n_evaluation;
-        result->n_step = asker->n_step;
-        result->notes |= !end.best && options->certify && outcome_is_success(end.outcome) ? NOTE_not_certified : 0;
-    }
-    if (end.best && result->statistics && !fit_statistics_compute(result->statistics, asker, end.best, arena))
+    if (point && statistics && !fit_statistics_compute(statistics, asker, point, arena))
         fail(result, OUTCOME_out_of_memory, "no memory for this fit's statistics");
-    if (end.best && result->statistics && result->statistics->n_flat > 0)
-        result->notes |= NOTE_flat_direction;
-    if (end.best && result->statistics && !result->statistics->is_observed)
-        result->notes |= NOTE_expected_information;
-    if (end.best && options->certify && outcome_is_success(result->outcome))
-        certify(asker, &end, arena, result);
+    result->notes = asker->notes;
+    if (point && statistics)
+        result->notes |= (statistics->n_flat > 0 ? NOTE_flat_direction : 0)
+                         | (statistics->n_idle > 0 ? NOTE_no_influence : 0)
+                         | (statistics->is_observed ? 0 : NOTE_expected_information);
     if (!outcome_is_success(result->outcome))
         snprintf(result->reason, sizeof result->reason, "%s", asker->reason);
 }
@@ -215,7 +284,11 @@ void fit_run(const struct fit_problem *problem, const struct fit_options *option
     asker->problem = problem;
     asker->options = options;
     asker->host = host;
-    asker->notes = problem->notes | (lacks_sigma(problem) ? NOTE_no_model_sigma : 0);
+    asker->tighter = problem->rtol > 0 ? round(options->accuracy / problem->rtol) : 1;
+    asker->is_near = options->is_near;
+    asker->start_f = asker->prediction_error = NAN;
+    asker->is_sigma_known = !lacks_sigma(problem);
+    asker->notes = problem->notes | (asker->is_sigma_known ? 0 : NOTE_no_model_sigma);
     enum outcome mapped = fit_map_init(&asker->map, problem, arena, &asker->notes, asker->reason);
     result->notes = asker->notes;
     if (mapped != OUTCOME_converged) {

@@ -31,6 +31,7 @@ struct fit_problem {
     const enum parameter_scale *scale;
     const uint8_t *fixed;       /* non-zero: held at its start */
     const struct fit_prior *prior; /* NULL: none. With one every row has a sigma or a noise */
+    double rtol;                /* the integrator's relative tolerance to begin with; 0: the options' */
     uint64_t seed, dataset;     /* with start_number: what a random start depends on */
     uint32_t start_number;      /* 0: the given start; k: row k-1 of this dataset's Latin hypercube */
     uint32_t n_start;
@@ -68,6 +69,7 @@ struct fit_result {
     double objective;           /* half the weighted sum of squares or the negative log-likelihood; NaN if none */
     double gradient_norm;       /* largest entry of the projected gradient, optimiser's scale; NaN if none */
     double tight_change, tight_decrease; /* fit/certificate.h; NaN if none was made */
+    double rtol;                /* the integrator's relative tolerance at the best point; NaN if there is none */
     int64_t n_iteration, n_evaluation, n_step;
     enum stop_test stop;
     enum optimizer optimizer;

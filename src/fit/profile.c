@@ -361,7 +361,7 @@ static void clear_result(struct fit_result *result, size_t n)
     result->outcome = OUTCOME_converged;
     result->stop = STOP_none;
     result->notes = 0;
-    result->objective = result->gradient_norm = result->tight_change = result->tight_decrease = NAN;
+    result->objective = result->gradient_norm = result->tight_change = result->tight_decrease = result->rtol = NAN;
     result->n_iteration = result->n_evaluation = result->n_step = 0;
     result->reason[0] = '\0';
     for (size_t i = 0; i < n; i++) {

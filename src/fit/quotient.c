@@ -22,7 +22,7 @@ double fit_quotient_tighter(const struct fit_asker *asker) { return is_exact(ask
 
 static double step_of(const struct fit_asker *asker)
 {
-    double by = TIGHTER * (asker->tighter > 0 ? asker->tighter : 1);
+    double by = TIGHTER * asker->tighter;
     return cbrt(is_exact(asker) ? ROUNDING : fmax(ROUNDING, ERROR_GROWTH / by * asker->options->accuracy));
 }
 

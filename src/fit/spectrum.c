@@ -12,8 +12,6 @@
 /* A direction whose derivatives are smaller than this many times their accuracy, against those of its parameters on their
  * own, cannot be told from one without influence. */
 static const double FLAT = 30;
-/* Relative accuracy of derivatives where nothing is integrated: difference quotients have it, formulas more. */
-static const double CLOSED_FORM = 1e-11;
 /* Observed information below the square of this part of the expected in some direction is as good as none. */
 static const double LEAST_LEFT = 0.1;
 /* Triangles with singular values above this lose no digits that matter when they are inverted. */
@@ -45,15 +43,19 @@ static void find_loose(struct fit_spectrum *spectrum, const struct fit_map *map,
     }
 }
 
-/* Whether a change by its own size or its start's (a logarithm: by 1) moves no prediction by more than its error: then the
+/* Whether a change by its own size or its start's (a logarithm: by 1) moves the predictions by no more than their error: then the
  * derivatives are errors, too. */
-static bool has_no_influence(const struct fit_asker *asker, const struct fit_point *point, size_t j, double norm,
-                             double accuracy)
+static bool has_no_influence(const struct fit_asker *asker, const struct fit_point *point, size_t j, double norm)
 {
+    double size = sqrt(2 * fit_objective_scale(&asker->objective)), error = asker->prediction_error;
+    if (isnan(error)) /* not measured */
+        error = fit_asker_rtol(asker) * size;
+    if (asker->gradient == GRADIENT_differences)
+        error = fmax(error, fit_asker_accuracy(asker) * size);
     double change = fmax(fabs(point->theta[j]), fabs(asker->map.start[j]));
     if (asker->map.scale[j] != SCALE_LIN || change == 0)
         change = 1;
-    return !(norm * change > accuracy * sqrt(2 * fit_objective_scale(&asker->objective)));
+    return !(norm * change > fmax(error, FIT_QUOTIENT_ROUNDING * size));
 }
 
 /* The inverse of the upper triangle u to x, column by column, which is upper, too. */
@@ -119,16 +121,15 @@ static void decompose(struct fit_spectrum *spectrum, const struct fit_asker *ask
                       bool is_triangle)
 {
     size_t n = spectrum->n;
-    double accuracy = fit_asker_accuracy(asker);
-    if (asker->problem->model->abi.n_state == 0)
-        accuracy = fmin(accuracy, CLOSED_FORM);
-    spectrum->least = FLAT * accuracy;
+    spectrum->least = FLAT * fit_asker_accuracy(asker);
+    spectrum->n_idle = 0;
     for (size_t c = 0; c < n; c++) {
         double sum = 0, *column = spectrum->triangle + c * n;
         for (size_t i = 0; i < n; i++)
             sum += column[i] * column[i];
-        bool none = has_no_influence(asker, point, spectrum->loose[c], sqrt(sum), accuracy);
+        bool none = has_no_influence(asker, point, spectrum->loose[c], sqrt(sum));
         spectrum->scale[c] = none ? 0 : sqrt(sum);
+        spectrum->n_idle += none;
     }
     spectrum->has_directions = false;
     spectrum->n_known = n;

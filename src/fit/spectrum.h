@@ -19,6 +19,7 @@ struct fit_spectrum {
     double *s, *v;     /* only if has_directions: R with columns of length 1 (0 without influence) = U diag(s) v', s decreasing:
                         * what the data know of the directions v / scale, whatever the parameters' units */
     bool has_directions;
+    size_t n_idle;     /* parameters without influence */
     size_t n_known;    /* directions; the other n - n_known cannot be told from some without influence */
     double least;      /* s below which that is so */
     double *basis;     /* n x n_known, of the known directions: basis' R'R basis = 1, so that basis basis' is the covariance */

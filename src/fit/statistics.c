@@ -144,7 +144,7 @@ static void fill_parameter(const struct work *work, struct fit_statistics *stati
 
 void fit_statistics_clear(struct fit_statistics *statistics, size_t n_parameter)
 {
-    statistics->n_loose = statistics->n_row = 0;
+    statistics->n_loose = statistics->n_idle = statistics->n_row = 0;
     statistics->is_observed = true;
     statistics->n_freedom = statistics->n_flat = -1;
     statistics->chi_square = statistics->residual_error = statistics->r_squared = NAN;
@@ -208,6 +208,7 @@ bool fit_statistics_compute(struct fit_statistics *statistics, const struct fit_
     for (size_t c = 0; c < n; c++)
         statistics->lack[file_index(&work, c)] = LACK_none;
     statistics->n_loose = n;
+    statistics->n_idle = work.spectrum.n_idle;
     statistics->n_row = asker->objective.n_row;
     statistics->n_freedom = (int64_t)statistics->n_row - (int64_t)n;
     statistics->is_sigma_known = is_sigma_known(&asker->objective);

@@ -15,13 +15,15 @@ static const double NOISE_MOVES = 0.1;
 /* Errors of the predictions, in units of the integrator's tolerance, that have to be reckoned with: local errors add up,
  * and from one point to the next the integrator takes other steps. */
 static const double ERROR_GROWTH = 30;
-/* Residuals of a millionth of the data, squared: no integrator's absolute tolerance counts beyond that. */
-static const double SAME_SQUARED = 1e-12;
+/* Where all data are zero, an objective this small beside the start's is zero. */
+static const double ZERO = 1e-20;
 /* A promise below this is no longer worth several evaluations. */
 static const double PROMISE_IDLE = 1e-6;
 /* Residuals whose cosine with the derivatives by each parameter is below 0.01 are at right angles to them, as far as the
  * integrator's sensitivities can tell. */
 static const double PROMISE_FLAT = 1e-4;
+/* A decrease of this part of the errors' variance moves no parameter by more than 0.01 of its standard error. */
+static const double WORTHLESS = 5e-5;
 /* Linear convergence slower than this is not believed. */
 static const double SLOWEST = 0.9;
 
@@ -30,12 +32,7 @@ void stopping_init(struct stopping *stopping, struct fit_asker *asker)
     *stopping = (struct stopping){.asker = asker, .objective_scale = fit_objective_scale(&asker->objective),
                                   .noise = INFINITY, .least_promise = INFINITY, .last_promise = INFINITY,
                                   .slowness = 1};
-    double by = asker->tighter > 0 ? asker->tighter : 1, absolute = asker->options->absolute_accuracy / by;
-    stopping->accuracy = asker->options->accuracy / by;
-    stopping->least_objective = absolute * absolute * fit_objective_unit(&asker->objective);
-    /* Data in tiny units are not zero. */
-    if (stopping->objective_scale > 0)
-        stopping->least_objective = fmin(stopping->least_objective, SAME_SQUARED * stopping->objective_scale);
+    stopping->accuracy = fit_asker_rtol(asker);
 }
 
 void stopping_reason(struct fit_asker *asker, const char *reason)
@@ -66,7 +63,19 @@ double stopping_tolerance(const struct stopping *stopping, double f)
         return tolerance * fmax(1, f);
     /* The other terms: a hundredth of the rounding errors of a sum of squares of differences, because what a model promises
      * comes from slopes, which know the place of a minimum better than values do. */
-    return tolerance * f + 1e-17 * sqrt(f * scale) + 1e-30 * scale + DBL_MIN;
+    return tolerance * f + 1e-17 * sqrt(f) * sqrt(scale) + 1e-30 * scale + DBL_MIN;
+}
+
+bool stopping_is_exact(const struct stopping *stopping, double f)
+{
+    double scale = stopping->objective_scale;
+    return !stopping->asker->objective.likelihood && f <= (scale > 0 ? 1e-30 * scale : ZERO * stopping->asker->start_f);
+}
+
+bool stopping_is_lower(const struct stopping *stopping, double f, double other)
+{
+    double rounding = 100 * DBL_EPSILON * (fabs(f) + sqrt(fabs(f)) * sqrt(stopping->objective_scale));
+    return other - f > stopping_tolerance(stopping, f) + rounding;
 }
 
 /* What counts as a large change of the objective. */
@@ -123,6 +132,11 @@ void stopping_note(struct stopping *stopping, const struct trust_model *model, c
     }
 }
 
+void stopping_give_up(struct stopping *stopping)
+{
+    stopping->n_rejected = MAX_REJECTED;
+}
+
 /* A step that nothing restricts is the one that the model would make without a trust region. */
 static double promise_free(struct trust_model *model, const struct fit_point *best)
 {
@@ -136,11 +150,12 @@ static enum stop_test find_met(struct stopping *stopping, struct trust_model *mo
     double norm = stopping_gradient_norm(asker, best), scale = stopping->objective_scale;
     if (norm == 0)
         return STOP_gradient;
-    if (!asker->objective.likelihood && best->f <= (scale > 0 ? 1e-30 * scale : stopping->least_objective))
+    if (stopping_is_exact(stopping, best->f))
         return STOP_exact;
     /* A gradient is small only against an objective: data in tiny units make it small everywhere. */
     double size = asker->objective.likelihood ? fmax(1, f) : fmax(f, fmin(1, 1e-6 * scale));
-    if (norm <= asker->options->g_tolerance * size && model->promise <= 1e3 * tolerance)
+    if (norm <= asker->options->g_tolerance * size
+        && model->promise <= fmin(1e3 * tolerance, fmax(tolerance, WORTHLESS * fit_point_variance(asker, best))))
         return STOP_gradient;
     if (stopping->slowness * model->promise <= tolerance
         && stopping->slowness * promise_free(model, best) <= tolerance)
@@ -155,7 +170,7 @@ static enum stop_test find_met(struct stopping *stopping, struct trust_model *mo
 static double noise_floor(const struct stopping *stopping)
 {
     double error = ERROR_GROWTH * stopping->accuracy;
-    return error * error * stopping->objective_scale + ERROR_GROWTH * ERROR_GROWTH * stopping->least_objective;
+    return error * error * stopping->objective_scale;
 }
 
 /* The objective's second derivative by parameter j alone. */
@@ -170,7 +185,7 @@ static double column_square(const struct trust_model *model, size_t j)
 double stopping_noise_ceiling(const struct stopping *stopping, double f)
 {
     double error = ERROR_GROWTH * stopping->accuracy;
-    return 2 * error * sqrt(fabs(f) * stopping->objective_scale) + noise_floor(stopping);
+    return 2 * error * sqrt(fabs(f)) * sqrt(stopping->objective_scale) + noise_floor(stopping);
 }
 
 /* The most that any parameter on its own would gain. */
@@ -233,21 +248,7 @@ static enum outcome judge_stall(struct stopping *stopping, struct trust_model *m
     return OUTCOME_stalled;
 }
 
-/* Whether a free parameter changes no prediction by more than the integrator's error, for a relative change of 1 (on a
- * linear scale: of its value). */
-static bool has_idle(const struct stopping *stopping, const struct trust_model *model, const struct fit_point *best)
-{
-    double accuracy = stopping->accuracy, limit = 2 * accuracy * accuracy * stopping->objective_scale;
-    for (size_t j = 0; j < model->n; j++) {
-        double curvature = column_square(model, j), theta = best->theta[j];
-        double change = stopping->asker->map.scale[j] == SCALE_LIN && theta != 0 ? theta : 1;
-        if (curvature * change * change <= limit)
-            return true;
-    }
-    return false;
-}
-
-static enum outcome judge(struct stopping *stopping, struct trust_model *model, const struct fit_point *best)
+enum outcome stopping_judge(struct stopping *stopping, struct trust_model *model, const struct fit_point *best)
 {
     stopping->met = find_met(stopping, model, best);
     if (stopping->met != STOP_none)
@@ -261,13 +262,5 @@ static enum outcome judge(struct stopping *stopping, struct trust_model *model, 
     enum outcome outcome = stopping->n_rejected > 0 ? judge_stall(stopping, model, best) : OUTCOME_not_run;
     if (outcome == OUTCOME_converged)
         stopping->met = STOP_noise;
-    return outcome;
-}
-
-enum outcome stopping_judge(struct stopping *stopping, struct trust_model *model, const struct fit_point *best)
-{
-    enum outcome outcome = judge(stopping, model, best);
-    if (outcome == OUTCOME_converged && has_idle(stopping, model, best))
-        stopping->asker->notes |= NOTE_no_influence;
     return outcome;
 }

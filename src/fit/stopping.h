@@ -12,7 +12,6 @@ struct stopping {
     struct fit_asker *asker;
     double objective_scale;      /* of the data: the objective were all predictions 0 */
     double accuracy;             /* of the predictions, relative: the integrator's */
-    double least_objective;      /* of residuals as large as the integrator's absolute tolerance */
     int n_rejected, n_failed;    /* steps in a row that found nothing; that could not be evaluated */
     int n_noisy;                 /* points taken for their gradient */
     double noise;                /* least disagreement of value and slopes in those steps, as far as values move */
@@ -32,12 +31,18 @@ double stopping_decrease(struct stopping *stopping, struct trust_model *model, c
 /* After a step: what it gained (-infinity where it could not be evaluated), and the best point now. */
 void stopping_note(struct stopping *stopping, const struct trust_model *model, const struct fit_point *best,
                    double decrease);
+/* The next step would change no bit of the parameters: what is known now decides. */
+void stopping_give_up(struct stopping *stopping);
 /* OUTCOME_not_run: go on. Sets notes, and asker->reason where it is no success. The model is current and has its step. */
 enum outcome stopping_judge(struct stopping *stopping, struct trust_model *model, const struct fit_point *best);
 /* The decrease from best to trial as the gradients at both ends tell it (trapezoidal rule). */
 double stopping_by_slopes(const struct fit_asker *asker, const struct fit_point *best, const struct fit_point *trial);
 /* What f_tolerance means for an objective of f. */
 double stopping_tolerance(const struct stopping *stopping, double f);
+/* Whether residuals are zero as far as rounding goes. Never true of a likelihood. */
+bool stopping_is_exact(const struct stopping *stopping, double f);
+/* Whether f is below another value by more than the tolerance and rounding make it. */
+bool stopping_is_lower(const struct stopping *stopping, double f, double other);
 /* Whether so small a promise cannot be told from the integrator's errors, as far as stopping->noise knows them. */
 bool stopping_is_noise(const struct stopping *stopping, double promise, double f);
 /* What the integrator's errors can change the objective by: residuals times errors, and the errors' squares. */

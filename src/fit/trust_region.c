@@ -25,11 +25,16 @@ static const double ROUGH = 3e-4, REFINE = 50, ROUGHER_LEAST = 5;
 /* So many steps in a row that gain nothing are looked at with tighter tolerances; and the last evaluations that a fit may make
  * are kept for these: a step takes up to two, and so does what follows. */
 enum { ROUGH_REJECTED = 6, KEPT = 4 };
+/* The best, the lowest, the latest missed, and the trial. */
+enum { N_POINT = 4 };
 
 struct trust_region {
     struct fit_asker *asker;
     size_t n;
-    struct fit_point *best, *trial, points[2];
+    struct fit_point *best, *trial, points[N_POINT];
+    struct fit_point *lowest; /* of the points evaluated with these tolerances: slopes may lead away from it by the noise of values */
+    struct fit_point *missed; /* the latest trial that was not taken; NULL: none since tolerances changed */
+    double first_f;           /* the objective at the first of them */
     struct trust_model model; /* at the best point */
     bool has_kinks;
     struct trust_kinks kinks;
@@ -46,9 +51,11 @@ static struct trust_region *new_search(struct fit_asker *asker, struct arena *ar
     if (!search)
         return NULL;
     search->second = arena_calloc(arena, asker->objective.n_row + 1, sizeof *search->second);
-    if (!search->second || !trust_model_init(&search->model, asker, arena)
-        || !fit_point_init(&search->points[0], asker, arena) || !fit_point_init(&search->points[1], asker, arena))
+    if (!search->second || !trust_model_init(&search->model, asker, arena))
         return NULL;
+    for (size_t k = 0; k < N_POINT; k++)
+        if (!fit_point_init(&search->points[k], asker, arena))
+            return NULL;
     search->has_kinks = fit_objective_has_kinks(&asker->objective);
     if (search->has_kinks && !trust_kinks_init(&search->kinks, asker, arena))
         return NULL;
@@ -60,12 +67,31 @@ static struct trust_region *new_search(struct fit_asker *asker, struct arena *ar
     return search;
 }
 
+/* Room for the next trial. */
+static void free_trial(struct trust_region *search)
+{
+    for (size_t k = 0; k < N_POINT; k++) {
+        struct fit_point *point = &search->points[k];
+        if (point != search->best && point != search->lowest && point != search->missed)
+            search->trial = point;
+    }
+}
+
 static void take_trial(struct trust_region *search)
 {
-    struct fit_point *old = search->best ? search->best : &search->points[1];
     search->best = search->trial;
-    search->trial = old;
+    if (!search->lowest)
+        search->first_f = search->best->f;
+    if (!search->lowest || search->best->f <= search->lowest->f)
+        search->lowest = search->best;
+    free_trial(search);
     search->model.is_current = false;
+}
+
+/* Values at other tolerances compare with none from now on. */
+static void forget_values(struct trust_region *search)
+{
+    search->lowest = search->missed = NULL;
 }
 
 /* Bends the step along the predictions' second derivative, at the price of one evaluation without sensitivities. */
@@ -76,6 +102,8 @@ static enum asked bend(struct trust_region *search)
     size_t n_row = asker->objective.n_row;
     for (size_t j = 0; j < search->n; j++)
         search->trial->theta[j] = best->theta[j] + BEND_PART * search->model.step[j];
+    if (fit_asker_is_same(asker, search->trial->theta, best->theta))
+        return ASKED_FAILED;
     enum asked asked = fit_ask(search->asker, search->trial, false);
     if (asked != ASKED_OK)
         return asked;
@@ -124,15 +152,26 @@ static enum asked iterate(struct trust_region *search)
     if (search->bends && !search->has_kinks && model->is_restricted && bend(search) == ASKED_END)
         return ASKED_END;
     trust_model_target(model, search->best, search->trial->theta);
-    enum asked asked = fit_ask(search->asker, search->trial, true);
+    if (fit_asker_is_same(search->asker, search->trial->theta, search->best->theta)) {
+        stopping_give_up(&search->stopping);
+        return ASKED_OK;
+    }
+    bool is_known = search->missed && fit_asker_is_same(search->asker, search->trial->theta, search->missed->theta);
+    enum asked asked = is_known ? ASKED_OK : fit_ask(search->asker, search->trial, true);
     if (asked == ASKED_END)
         return ASKED_END;
     if (asked == ASKED_OK)
-        decrease = stopping_decrease(&search->stopping, model, search->best, search->trial);
+        decrease = stopping_decrease(&search->stopping, model, search->best, is_known ? search->missed : search->trial);
     search->n_iteration++;
     adapt_radius(search, decrease);
-    if (decrease > 0)
+    if (is_known) {
+        decrease = fmin(decrease, 0);
+    } else if (decrease > 0) {
         take_trial(search);
+    } else if (asked == ASKED_OK) {
+        search->missed = search->trial;
+        free_trial(search);
+    }
     stopping_note(&search->stopping, model, search->best, decrease);
     return ASKED_OK;
 }
@@ -180,6 +219,7 @@ static enum asked land(struct trust_region *search)
     double margin = stopping_noise_ceiling(&search->stopping, rough->f);
     trust_model_target(&search->model, rough, search->trial->theta);
     enum asked asked = fit_ask(search->asker, search->trial, true);
+    forget_values(search);
     if (asked == ASKED_OK && search->trial->f <= rough->f + margin) {
         search->n_iteration++;
         take_trial(search);
@@ -190,7 +230,8 @@ static enum asked land(struct trust_region *search)
 
 static bool has_rough_ones(const struct fit_asker *asker)
 {
-    return asker->options->max_evaluations - asker->n_evaluation >= KEPT;
+    return asker->options->max_evaluations - asker->n_evaluation >= KEPT
+           && 2 * asker->n_step <= asker->options->max_total_steps;
 }
 
 /* Steps at one stage's tolerances, until what the next one promises could be the integrator's errors. */
@@ -211,29 +252,51 @@ static enum asked run_stage(struct trust_region *search)
     return ASKED_OK;
 }
 
+/* Rough steps that have gained no more than their errors may have led uphill: the start is looked at with the tolerances of
+ * the moment, and taken if it is the better one. */
+static enum asked look_back(struct trust_region *search, const double *theta)
+{
+    struct fit_asker *asker = search->asker;
+    asker->start_f = NAN;
+    memcpy(search->trial->theta, theta, search->n * sizeof *theta);
+    if (fit_asker_is_same(asker, theta, search->best->theta)) {
+        asker->start_f = search->best->f;
+        return ASKED_OK;
+    }
+    enum asked asked = fit_ask(asker, search->trial, true);
+    if (asked == ASKED_OK && search->trial->f < search->best->f)
+        take_trial(search);
+    return asked == ASKED_END ? ASKED_END : ASKED_OK;
+}
+
 /* The first steps need no accuracy: they are made at looser tolerances, which become tighter in stages. Ends at a point of the
  * tolerances that are asked for. ASKED_FAILED: there is none, and the search is as if nothing had happened. */
 static enum asked approach(struct trust_region *search, const double *theta)
 {
     struct fit_asker *asker = search->asker;
-    double asked_for = asker->options->accuracy, rough = ROUGH;
-    asker->tighter = asked_for / rough;
+    double last = asker->tighter, asked_for = fit_asker_rtol(asker), rough = ROUGH;
+    asker->tighter = last * asked_for / rough;
     enum asked asked = begin(search, theta);
+    stopping_init(&search->stopping, asker);
+    double doubt = asked == ASKED_OK ? stopping_noise_ceiling(&search->stopping, asker->start_f) : 0;
     while (asked == ASKED_OK && rough > asked_for) {
         asked = run_stage(search);
         rough = rough / REFINE >= ROUGHER_LEAST * asked_for && has_rough_ones(asker) ? rough / REFINE : asked_for;
-        asker->tighter = rough > asked_for ? asked_for / rough : 0;
+        asker->tighter = rough > asked_for ? last * asked_for / rough : last;
         if (asked == ASKED_OK)
             asked = land(search);
     }
-    asker->tighter = 0;
+    asker->tighter = last;
     stopping_init(&search->stopping, asker);
+    if (asked == ASKED_OK && !(asker->start_f - search->best->f > doubt))
+        asked = look_back(search, theta);
     size_t length = strlen(asker->reason);
     if (asked == ASKED_END && search->best) /* nothing better is known than what the rough steps found */
         snprintf(asker->reason + length, sizeof asker->reason - length, " (while tolerances were loose: so is the objective)");
     if (asked == ASKED_FAILED) {
         search->best = NULL;
-        search->trial = &search->points[0];
+        forget_values(search);
+        free_trial(search);
         search->bends = false;
         search->lost = 1;
         trust_model_forget(&search->model);
@@ -246,8 +309,8 @@ static enum outcome run(struct trust_region *search, const double *theta)
     struct fit_asker *asker = search->asker;
     bool is_exact = asker->problem->model->abi.n_state == 0;
     enum asked asked = ASKED_FAILED;
-    if (search->n > 0 && !is_exact && !asker->options->is_near && asker->gradient == GRADIENT_forward
-        && asker->options->accuracy * ROUGHER_LEAST <= ROUGH && has_rough_ones(asker))
+    if (search->n > 0 && !is_exact && !asker->is_near && asker->gradient == GRADIENT_forward
+        && fit_asker_rtol(asker) * ROUGHER_LEAST <= ROUGH && has_rough_ones(asker))
         asked = approach(search, theta);
     if (asked == ASKED_FAILED)
         asked = begin(search, theta);
@@ -271,5 +334,8 @@ void trust_region_search(struct fit_asker *asker, struct arena *arena, const dou
     end->outcome = run(search, theta);
     end->stop = end->outcome == OUTCOME_converged ? search->stopping.met : STOP_none;
     end->best = search->best;
+    if (search->lowest && (search->best->f > search->first_f
+                           || stopping_is_lower(&search->stopping, search->lowest->f, search->best->f)))
+        end->best = search->lowest;
     end->n_iteration = search->n_iteration;
 }

@@ -43,6 +43,8 @@
       "certificate: objective at tighter integrator tolerances minus objective") \
     X(TIGHT_DECREASE, "/fits/tight_decrease", DOUBLE, PER_FIT, tight_decrease, NULL, \
       "certificate: the decrease that a Gauss-Newton step promises at tighter integrator tolerances") \
+    X(RTOL, "/fits/rtol", DOUBLE, PER_FIT, rtol, NULL, \
+      "relative integrator tolerance at the best fit: --rtol, or less where the data ask for it") \
     X(STOP, "/fits/stopping_test", STOP, PER_FIT, stop, NULL, "which stopping test was met") \
     X(OPTIMIZER, "/fits/optimizer", OPTIMIZER, PER_FIT, optimizer, NULL, "what searched") \
     X(GRADIENT, "/fits/gradient", GRADIENT, PER_FIT, gradient, NULL, "where derivatives came from") \

@@ -43,7 +43,7 @@ struct fit_record {
     uint8_t outcome, stop, optimizer, gradient;
     double objective, gradient_norm, seconds;
     int64_t n_iteration, n_evaluation, n_step, n_freedom, n_flat;
-    double chi_square, residual_error, aic, aicc, bic, r_squared, tight_change, tight_decrease;
+    double chi_square, residual_error, aic, aicc, bic, r_squared, tight_change, tight_decrease, rtol;
     double *parameter, *standard_error, *interval_lower, *interval_upper, *eigenvalue, *flattest; /* n_parameter */
     double *covariance;       /* n_parameter x n_parameter; NULL above FIT_MAX_PAIR_PARAMETERS */
     int8_t *at_bound, *flat_group; /* n_parameter */

@@ -81,6 +81,7 @@ struct problem_block {
     double *covariate;     /* n x n_covariate of the MODEL, row d at d * n_covariate, in the model's order */
     double *start, *lower, *upper; /* n x n_parameter, row d at d * n_parameter */
     uint8_t *fixed;
+    double *rtol;          /* n: zeros, for users who know of another integrator's tolerance that goes with a start */
     size_t *row;           /* n + 1 */
     uint64_t *first_row;   /* row in the file of each dataset's first measurement */
     double *time, *value, *sigma;  /* sigma NaN where absent; value NaN = missing */

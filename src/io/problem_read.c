@@ -38,10 +38,11 @@ static enum status allocate(const struct problem *problem, struct problem_block 
     block->lower = arena_calloc(arena, n * p, sizeof *block->lower);
     block->upper = arena_calloc(arena, n * p, sizeof *block->upper);
     block->fixed = arena_calloc(arena, n * p, sizeof *block->fixed);
+    block->rtol = arena_calloc(arena, n, sizeof *block->rtol);
     block->row = arena_calloc(arena, n + 1, sizeof *block->row);
     block->first_row = arena_calloc(arena, n, sizeof *block->first_row);
     if (!block->dataset || !block->id || !block->fault || !block->t0 || !block->covariate || !block->start || !block->lower
-        || !block->upper || !block->fixed || !block->row || !block->first_row)
+        || !block->upper || !block->fixed || !block->rtol || !block->row || !block->first_row)
         return no_memory(problem, error);
     return problem_reserve_rows(problem, block, 0, rows, error);
 }

@@ -5,6 +5,7 @@
 #define TESTS_FIT_CASE_H
 
 #include "fit/fit.h"
+#include "fit/statistics.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -37,6 +38,9 @@ struct fit_case {
     enum parameter_scale scale[CASE_PARAMETERS];
     uint8_t fixed[CASE_PARAMETERS];
     int8_t at_bound[CASE_PARAMETERS];
+    struct fit_statistics statistics; /* used if `result.statistics` points to it */
+    double numbers[5][CASE_PARAMETERS];
+    uint8_t lack[CASE_PARAMETERS];
     const char *name[CASE_PARAMETERS];
 };
 
@@ -157,6 +161,15 @@ static inline struct fit_result *case_run(struct fit_case *self)
     self->n_ask = 0;
     fit_run(&self->problem, &self->options, &self->host, &self->arena, &self->result);
     return &self->result;
+}
+
+/* From now on the fits have statistics. */
+static inline void case_want_statistics(struct fit_case *self)
+{
+    self->statistics = (struct fit_statistics){
+        .standard_error = self->numbers[0], .interval_lower = self->numbers[1], .interval_upper = self->numbers[2],
+        .eigenvalue = self->numbers[3], .flattest = self->numbers[4], .lack = self->lack, .confidence = 0.95};
+    self->result.statistics = &self->statistics;
 }
 
 static inline void case_free(struct fit_case *self)

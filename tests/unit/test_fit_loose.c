@@ -204,13 +204,22 @@ static void test_evaluations_run_out(void **state)
 static void test_steps_run_out(void **state)
 {
     (void)state;
-    struct fit_case *self = decay();
-    self->options.max_total_steps = 15;
-    case_run(self);
-    assert_int_equal(self->result.outcome, OUTCOME_budget);
-    assert_true(isfinite(self->result.objective) && isfinite(self->parameter[0]));
-    assert_non_null(strstr(self->result.reason, "tolerances were loose"));
-    case_free(self);
+    bool converged = false, said = false;
+    for (int most = 1; most < 300 && !converged; most++) {
+        struct fit_case *self = decay();
+        double promise;
+        self->options.max_total_steps = most;
+        self->options.certify = false;
+        case_run(self);
+        converged = self->result.outcome == OUTCOME_converged;
+        assert_true(converged || self->result.outcome == OUTCOME_budget);
+        assert_true(isfinite(self->result.objective) && isfinite(self->parameter[0]));
+        bool is_loose = strstr(self->result.reason, "tolerances were loose");
+        said = said || is_loose;
+        assert_true(is_loose || fabs(self->result.objective / exact(self, self->parameter, &promise) - 1) <= TIGHT_ERROR);
+        case_free(self);
+    }
+    assert_true(converged && said);
 }
 
 int main(void)

@@ -212,6 +212,7 @@ bool fit_job_begin(struct fit_job *job, const struct problem_block *block, size_
     job->problem.lower = copy(arena, block->lower + offset, n * sizeof(double));
     job->problem.upper = copy(arena, block->upper + offset, n * sizeof(double));
     job->problem.fixed = copy(arena, block->fixed + offset, n);
+    job->problem.rtol = block->rtol[row];
     job->problem.seed = campaign->seed;
     job->problem.dataset = block->dataset[row];
     job->problem.start_number = number < campaign->n_start ? number : 0;
@@ -331,6 +332,7 @@ const struct fit_record *fit_job_record(struct fit_job *job)
     record->n_step = result->n_step;
     record->tight_change = result->tight_change;
     record->tight_decrease = result->tight_decrease;
+    record->rtol = result->rtol;
     record->n_freedom = statistics->n_freedom;
     record->n_flat = statistics->n_flat;
     record->chi_square = statistics->chi_square;

@@ -42,10 +42,12 @@ enum status refit_starts_put(void *refit_starts, struct problem_block *block, st
             starts->incomplete = true;
             return error_set(error, STATUS_SYSTEM, "fits have been removed from the journal meanwhile");
         }
-        if (tally.any && outcome_is_success((enum outcome)starts->best.outcome))
-            memcpy(block->start + row * n, starts->best.parameter, n * sizeof *block->start);
-        else
+        if (!tally.any || !outcome_is_success((enum outcome)starts->best.outcome)) {
             block->fault[row] = no_fit;
+            continue;
+        }
+        memcpy(block->start + row * n, starts->best.parameter, n * sizeof *block->start);
+        block->rtol[row] = starts->best.rtol;
     }
     return STATUS_OK;
 }

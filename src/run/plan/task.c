@@ -18,7 +18,7 @@ static void fail(const struct task *task, enum outcome outcome, const char *reas
     struct fit_result *result = task->result;
     size_t n = task->problem->n_parameter;
     result->outcome = outcome;
-    result->objective = result->gradient_norm = result->tight_change = result->tight_decrease = NAN;
+    result->objective = result->gradient_norm = result->tight_change = result->tight_decrease = result->rtol = NAN;
     for (size_t i = 0; i < n; i++)
         result->parameter[i] = NAN;
     fit_statistics_clear(result->statistics, n);
