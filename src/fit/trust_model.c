@@ -21,7 +21,7 @@ bool trust_model_init(struct trust_model *model, const struct fit_asker *asker, 
 {
     size_t n = asker->map.n_free, n_row = fit_objective_n_row(&asker->objective);
     memset(model, 0, sizeof *model);
-    double *vectors = arena_calloc(arena, 11 * n + 1, sizeof *vectors);
+    double *vectors = arena_calloc(arena, 12 * n + 1, sizeof *vectors);
     double *matrices = arena_calloc(arena, 3 * n + 1, (n + 1) * sizeof *matrices);
     double *rows = arena_calloc(arena, n + 1, (n_row + 1) * sizeof *rows);
     model->loose = arena_calloc(arena, n + 1, sizeof *model->loose);
@@ -31,7 +31,7 @@ bool trust_model_init(struct trust_model *model, const struct fit_asker *asker, 
     model->n = n;
     model->n_row = n_row;
     model->radius = INFINITY;
-    double **const vector[] = {&model->step, &model->scale, &model->low, &model->high, &model->rhs, &model->s,
+    double **const vector[] = {&model->step, &model->limit, &model->scale, &model->low, &model->high, &model->rhs, &model->s,
                                &model->coefficient, &model->scratch};
     for (size_t i = 0; i < sizeof vector / sizeof *vector; i++)
         *vector[i] = vectors + i * n; /* scratch, the last, has 4 n */
@@ -40,20 +40,31 @@ bool trust_model_init(struct trust_model *model, const struct fit_asker *asker, 
     model->v = matrices + 2 * n * n;
     model->jacobian = rows;
     model->residual = rows + n * n_row;
+    trust_model_forget(model);
     return true;
-}
-
-void trust_model_forget(struct trust_model *model)
-{
-    memset(model->scale, 0, model->n * sizeof *model->scale);
-    model->is_current = false;
-    model->radius = INFINITY;
 }
 
 /* Steps longer than two decades leave the region where a model of exponentials means anything. */
 static double longest_step(enum parameter_scale scale)
 {
     return scale == SCALE_LOG ? 4.605170185988091 : scale == SCALE_LOG10 ? 2 : INFINITY;
+}
+
+void trust_model_forget(struct trust_model *model)
+{
+    memset(model->scale, 0, model->n * sizeof *model->scale);
+    for (size_t j = 0; j < model->n; j++)
+        model->limit[j] = longest_step(model->asker->map.scale[j]);
+    model->is_current = false;
+    model->radius = INFINITY;
+}
+
+void trust_model_limit(struct trust_model *model, const struct fit_point *point, size_t j, double limit)
+{
+    const struct fit_map *map = &model->asker->map;
+    model->limit[j] = fmin(limit, longest_step(map->scale[j]));
+    model->low[j] = fmax(map->lower[j] - point->theta[j], -model->limit[j]);
+    model->high[j] = fmin(map->upper[j] - point->theta[j], model->limit[j]);
 }
 
 static double column_norm(const double *column, size_t n)
@@ -79,19 +90,17 @@ static double first_radius(const struct trust_model *model, const struct fit_poi
 bool trust_model_update(struct trust_model *model, const struct fit_point *point)
 {
     size_t n = model->n;
-    const struct fit_map *map = &model->asker->map;
     struct fit_answer answer = fit_point_answer(model->asker, point);
     fit_objective_rows(&model->asker->objective, &answer, model->jacobian, model->residual);
     svd_triangle(model->n_row, n, model->jacobian, model->residual, model->triangle, model->rhs);
     bool first = !(model->radius < INFINITY), finite = true;
     for (size_t j = 0; j < n; j++) {
-        double norm = column_norm(model->triangle + j * n, j + 1), longest = longest_step(map->scale[j]);
+        double norm = column_norm(model->triangle + j * n, j + 1);
         finite = finite && isfinite(norm) && isfinite(model->rhs[j]);
         model->scale[j] = fmax(SCALE_MEMORY * model->scale[j], norm);
         if (!(model->scale[j] > 0))
             model->scale[j] = 1;
-        model->low[j] = fmax(map->lower[j] - point->theta[j], -longest);
-        model->high[j] = fmin(map->upper[j] - point->theta[j], longest);
+        trust_model_limit(model, point, j, model->limit[j]);
     }
     if (first)
         model->radius = first_radius(model, point);

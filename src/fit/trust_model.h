@@ -19,6 +19,7 @@ struct trust_model {
     double length, promise;  /* |D step|; the decrease that the model sees at step, >= 0 */
     bool is_restricted;      /* by the trust region, a bound or a step limit */
     bool is_bent;
+    double *limit;           /* n: the longest step of each parameter, on the optimiser's scale; the user may shorten it */
     double *scale, *low, *high, *triangle, *rhs;
     double *jacobian, *residual;               /* n_row x n, n_row: destroyed by the factorisation */
     uint32_t *loose;                           /* n_loose parameters that nothing holds */
@@ -30,6 +31,8 @@ struct trust_model {
 bool trust_model_init(struct trust_model *model, const struct fit_asker *asker, struct arena *arena);
 /* As after trust_model_init. */
 void trust_model_forget(struct trust_model *model);
+/* Shortens the limit of parameter j (infinite: as long as its scale allows) at `point`, which the model is of. */
+void trust_model_limit(struct trust_model *model, const struct fit_point *point, size_t j, double limit);
 /* Takes the model of `point`. False if it has entries that are not finite. */
 bool trust_model_update(struct trust_model *model, const struct fit_point *point);
 /* Fills step, length, promise, is_restricted for the radius. */

@@ -14,10 +14,20 @@
 /* Second derivatives along a step are differences over this part of it: with predictions good to 1e-6 they have an error
  * of 2e-4 of the predictions' own size. */
 static const double BEND_PART = 0.1;
+static const double LOG10_E = 0.4342944819032518;
 /* More's (1978) borders of the ratio of decrease and promise. */
 static const double RATIO_POOR = 0.25, RATIO_GOOD = 0.75;
 
 static const double LOST_MOST = 1024;
+/* A step takes a parameter too far if it moves it by more than its own size (a logarithm: by 1) and changes its influence on
+ * the predictions by more than such a factor: then the model of it was wrong, whatever the others have gained. Logarithms may
+ * gain influence. A parameter that changes its sign keeps it up to the last part if it enters linearly. */
+static const double CHANGE_LOG = 30, CHANGE_LINEAR = 4, CHANGE_SIGN = 0.25;
+/* The next step of such a parameter, in its size; what the limit grows by when a step of this length was good. */
+static const double BACK_PART = 0.9, BACK_GROWTH = 5;
+enum { MAX_BACK = 12 };
+/* Only far from the optimum do other parameters' gains hide such a step: until the objective is this part of the start's. */
+static const double FAR = 1e-3;
 
 /* Relative tolerance of the first steps, what it is divided by from stage to stage, and how many times the one that is asked
  * for a stage's must be: else it is not worth it. */
@@ -40,6 +50,7 @@ struct trust_region {
     struct trust_kinks kinks;
     struct stopping stopping;
     double *second;           /* n_row */
+    int n_back;               /* how often a step was taken back */
     double lost;              /* factor by which trials that could not be evaluated have just shrunk the radius */
     bool bends;               /* a step was poor: from now on steps are bent */
     int64_t n_iteration;
@@ -144,6 +155,56 @@ static void adapt_radius(struct trust_region *search, double decrease)
     }
 }
 
+/* Whether the step to the trial moves parameter j too far. */
+static bool is_too_far(const struct trust_region *search, size_t j, double size)
+{
+    const struct fit_point *best = search->best, *trial = search->trial;
+    bool is_linear = search->asker->map.scale[j] == SCALE_LIN;
+    double step = search->model.step[j], before = 0, now = 0, apart = 0;
+    size_t n_row = search->asker->objective.n_row;
+    if (!(size > 0 && fabs(step) > size))
+        return false;
+    for (size_t i = 0; i < n_row; i++) { /* of what it moves the predictions by, in their standard deviations */
+        double a = best->d_prediction[i + j * n_row] * best->weight[i] * best->chain[j];
+        double b = trial->d_prediction[i + j * n_row] * trial->weight[i] * trial->chain[j];
+        before += a * a;
+        now += b * b;
+        apart += (b - a) * (b - a);
+    }
+    if (is_linear && step * best->theta[j] < 0) /* as long as it is, it changes the sign */
+        return apart > CHANGE_SIGN * CHANGE_SIGN * before;
+    double most = is_linear ? CHANGE_LINEAR * CHANGE_LINEAR : CHANGE_LOG * CHANGE_LOG;
+    return now * most < before || (is_linear && now > most * before);
+}
+
+/* Whether the step to the trial has carried a parameter onto a plateau, or from one side of a pole to the other: that may well
+ * lower the objective, and is hard to find back from. Those parameters' steps are shortened. */
+static bool went_too_far(struct trust_region *search)
+{
+    const struct fit_map *map = &search->asker->map;
+    struct trust_model *model = &search->model;
+    bool any = false;
+    bool is_far = search->best->f > FAR * search->asker->start_f && search->n_back < MAX_BACK;
+    for (size_t j = 0; j < search->n && is_far; j++) {
+        double size = map->scale[j] == SCALE_LIN ? fabs(search->best->theta[j]) : map->scale[j] == SCALE_LOG ? 1 : LOG10_E;
+        if (!is_too_far(search, j, size))
+            continue;
+        trust_model_limit(model, search->best, j, fmin(BACK_PART * size, 0.5 * model->limit[j]));
+        any = true;
+    }
+    search->n_back += any;
+    return any;
+}
+
+/* After a good step. */
+static void relax_limits(struct trust_region *search)
+{
+    struct trust_model *model = &search->model;
+    for (size_t j = 0; j < search->n; j++)
+        if (fabs(model->step[j]) >= BACK_PART * model->limit[j])
+            model->limit[j] *= BACK_GROWTH;
+}
+
 /* One step. ASKED_END: the fit is over. */
 static enum asked iterate(struct trust_region *search)
 {
@@ -163,16 +224,22 @@ static enum asked iterate(struct trust_region *search)
     if (asked == ASKED_OK)
         decrease = stopping_decrease(&search->stopping, model, search->best, is_known ? search->missed : search->trial);
     search->n_iteration++;
-    adapt_radius(search, decrease);
+    bool is_back = decrease > 0 && !is_known && went_too_far(search);
+    if (!is_back)
+        adapt_radius(search, decrease);
     if (is_known) {
         decrease = fmin(decrease, 0);
-    } else if (decrease > 0) {
+    } else if (decrease > 0 && !is_back) {
+        relax_limits(search);
         take_trial(search);
     } else if (asked == ASKED_OK) {
         search->missed = search->trial;
+        if (search->trial->f < search->lowest->f)
+            search->lowest = search->trial;
         free_trial(search);
     }
-    stopping_note(&search->stopping, model, search->best, decrease);
+    if (!is_back)
+        stopping_note(&search->stopping, model, search->best, decrease);
     return ASKED_OK;
 }
 
@@ -182,6 +249,16 @@ static void find_step(struct trust_region *search)
         trust_kinks_step(&search->kinks, &search->model, search->best);
     else
         trust_model_step(&search->model, search->best);
+}
+
+/* From here on the point that a step was taken back from is as good as any other. */
+static void take_lowest(struct trust_region *search)
+{
+    search->best = search->lowest;
+    free_trial(search);
+    trust_model_forget(&search->model);
+    stopping_init(&search->stopping, search->asker);
+    search->n_back = MAX_BACK + 1;
 }
 
 static enum outcome run_steps(struct trust_region *search)
@@ -194,9 +271,12 @@ static enum outcome run_steps(struct trust_region *search)
         }
         find_step(search);
         enum outcome outcome = stopping_judge(&search->stopping, model, search->best);
-        if (outcome != OUTCOME_not_run)
+        bool is_back = search->n_back > 0 && search->n_back <= MAX_BACK;
+        if (outcome != OUTCOME_not_run && is_back && stopping_is_lower(&search->stopping, search->lowest->f, search->best->f))
+            take_lowest(search);
+        else if (outcome != OUTCOME_not_run)
             return outcome;
-        if (iterate(search) == ASKED_END)
+        else if (iterate(search) == ASKED_END)
             return search->asker->outcome;
     }
 }
