@@ -23,7 +23,7 @@ static const double PROMISE_IDLE = 1e-6;
  * integrator's sensitivities can tell. */
 static const double PROMISE_FLAT = 1e-4;
 /* A decrease of this part of the errors' variance moves no parameter by more than 0.01 of its standard error. */
-static const double WORTHLESS = 5e-5;
+static const double WORTHLESS = 5e-5, NOTHING = 1e-5;
 /* Linear convergence slower than this is not believed. */
 static const double SLOWEST = 0.9;
 
@@ -72,10 +72,11 @@ bool stopping_is_exact(const struct stopping *stopping, double f)
     return !stopping->asker->objective.likelihood && f <= (scale > 0 ? 1e-30 * scale : ZERO * stopping->asker->start_f);
 }
 
-bool stopping_is_lower(const struct stopping *stopping, double f, double other)
+bool stopping_is_lower(const struct stopping *stopping, const struct fit_point *point, const struct fit_point *other)
 {
-    double rounding = 100 * DBL_EPSILON * (fabs(f) + sqrt(fabs(f)) * sqrt(stopping->objective_scale));
-    return other - f > stopping_tolerance(stopping, f) + rounding;
+    double f = fabs(point->f), rounding = 100 * DBL_EPSILON * (f + sqrt(f) * sqrt(stopping->objective_scale));
+    double nothing = NOTHING * fit_point_variance(stopping->asker, point);
+    return other->f - point->f > stopping_tolerance(stopping, f) + rounding + nothing;
 }
 
 /* What counts as a large change of the objective. */

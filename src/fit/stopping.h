@@ -41,8 +41,9 @@ double stopping_by_slopes(const struct fit_asker *asker, const struct fit_point 
 double stopping_tolerance(const struct stopping *stopping, double f);
 /* Whether residuals are zero as far as rounding goes. Never true of a likelihood. */
 bool stopping_is_exact(const struct stopping *stopping, double f);
-/* Whether f is below another value by more than the tolerance and rounding make it. */
-bool stopping_is_lower(const struct stopping *stopping, double f, double other);
+/* Whether a point's objective is below another's by more than the tolerance, rounding, and what is nothing beside the errors'
+ * variance: below that, slopes know the place of a minimum better than values do. */
+bool stopping_is_lower(const struct stopping *stopping, const struct fit_point *point, const struct fit_point *other);
 /* Whether so small a promise cannot be told from the integrator's errors, as far as stopping->noise knows them. */
 bool stopping_is_noise(const struct stopping *stopping, double promise, double f);
 /* What the integrator's errors can change the objective by: residuals times errors, and the errors' squares. */

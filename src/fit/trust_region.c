@@ -14,6 +14,9 @@
 /* Second derivatives along a step are differences over this part of it: with predictions good to 1e-6 they have an error
  * of 2e-4 of the predictions' own size. */
 static const double BEND_PART = 0.1;
+/* Errors of predictions with derivatives against those without, in units of the integrator's tolerance: second derivatives that
+ * could be made of these alone are no reason to bend. */
+static const double BEND_ERROR = 3;
 static const double LOG10_E = 0.4342944819032518;
 /* More's (1978) borders of the ratio of decrease and promise. */
 static const double RATIO_POOR = 0.25, RATIO_GOOD = 0.75;
@@ -44,7 +47,6 @@ struct trust_region {
     struct fit_point *best, *trial, points[N_POINT];
     struct fit_point *lowest; /* of the points evaluated with these tolerances: slopes may lead away from it by the noise of values */
     struct fit_point *missed; /* the latest trial that was not taken; NULL: none since tolerances changed */
-    double first_f;           /* the objective at the first of them */
     struct trust_model model; /* at the best point */
     bool has_kinks;
     struct trust_kinks kinks;
@@ -91,8 +93,6 @@ static void free_trial(struct trust_region *search)
 static void take_trial(struct trust_region *search)
 {
     search->best = search->trial;
-    if (!search->lowest)
-        search->first_f = search->best->f;
     if (!search->lowest || search->best->f <= search->lowest->f)
         search->lowest = search->best;
     free_trial(search);
@@ -126,8 +126,15 @@ static enum asked bend(struct trust_region *search)
         for (size_t i = 0; i < n_row; i++)
             search->second[i] -= column[i] * best->weight[i] * part;
     }
-    for (size_t i = 0; i < n_row; i++)
+    double sum = 0, noise = 0, error = BEND_ERROR * fit_asker_rtol(asker) / BEND_PART;
+    for (size_t i = 0; i < n_row; i++) {
+        sum += search->second[i] * search->second[i];
+        noise += pow(error * best->prediction[i] * best->weight[i], 2);
         search->second[i] *= 2 / BEND_PART;
+    }
+    search->bends = sum > noise;
+    if (!search->bends)
+        return ASKED_OK;
     trust_model_bend(&search->model, best, search->second);
     return ASKED_OK;
 }
@@ -272,7 +279,7 @@ static enum outcome run_steps(struct trust_region *search)
         find_step(search);
         enum outcome outcome = stopping_judge(&search->stopping, model, search->best);
         bool is_back = search->n_back > 0 && search->n_back <= MAX_BACK;
-        if (outcome != OUTCOME_not_run && is_back && stopping_is_lower(&search->stopping, search->lowest->f, search->best->f))
+        if (outcome != OUTCOME_not_run && is_back && stopping_is_lower(&search->stopping, search->lowest, search->best))
             take_lowest(search);
         else if (outcome != OUTCOME_not_run)
             return outcome;
@@ -414,8 +421,9 @@ void trust_region_search(struct fit_asker *asker, struct arena *arena, const dou
     end->outcome = run(search, theta);
     end->stop = end->outcome == OUTCOME_converged ? search->stopping.met : STOP_none;
     end->best = search->best;
-    if (search->lowest && (search->best->f > search->first_f
-                           || stopping_is_lower(&search->stopping, search->lowest->f, search->best->f)))
+    bool is_above = asker->start_tighter == asker->tighter && search->best && search->best->f > asker->start_f;
+    if (search->lowest && (is_above
+                           || stopping_is_lower(&search->stopping, search->lowest, search->best)))
         end->best = search->lowest;
     end->n_iteration = search->n_iteration;
 }
