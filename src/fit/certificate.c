@@ -49,6 +49,7 @@ static void judge(const struct fit_asker *asker, const struct fit_point *best, s
     double error = EXACT * asker->prediction_error;
     bool is_exact = !asker->is_sigma_known && (asker->tighter > 1 || asker->problem->model->abi.n_state == 0)
                     && (double)objective->n_row * variance <= error * error;
+    certificate->is_confirmed = change <= 1 || f == 0 || is_exact;
     certificate->is_certified = (change <= 1 && decrease <= 1) || f == 0 || is_exact;
     double needed = MARGIN * fmax(change, sqrt(decrease));
     certificate->factor = TIGHTER;
@@ -61,7 +62,7 @@ enum asked fit_certify(struct fit_asker *asker, const struct fit_point *best, st
 {
     struct fit_point point;
     struct fit_spectrum spectrum;
-    *certificate = (struct fit_certificate){NAN, NAN, false, 0};
+    *certificate = (struct fit_certificate){NAN, NAN, false, false, 0};
     bool is_exact = asker->problem->model->abi.n_state == 0;
     if (!fit_spectrum_init(&spectrum, asker, arena) || !fit_point_init(&point, asker, arena)) {
         asker->outcome = OUTCOME_out_of_memory;

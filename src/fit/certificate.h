@@ -9,7 +9,8 @@
 struct fit_certificate {
     double change;     /* objective with tighter tolerances minus objective; NaN: it could not be evaluated */
     double decrease;   /* what a full Gauss-Newton step promises there, along the directions that the data know; or NaN */
-    bool is_certified; /* both are small beside the variance of the measurement errors */
+    bool is_confirmed; /* the change is small beside the variance of the measurement errors: so is the objective's error */
+    bool is_certified; /* the decrease, too: an optimum */
     double factor;     /* where they are not: what tolerances have to be divided by for that; 0: nothing tighter would help */
 };
 

@@ -218,6 +218,26 @@ static bool go_on(struct fit_asker *asker, struct arena *arena, const double *st
     return false;
 }
 
+/* One of several starts may be the lowest though its budget was used up: its objective has to be confirmed, too, by one
+ * evaluation more than the budget has. */
+static void confirm(struct fit_asker *asker, struct arena *arena, const struct fit_point *best,
+                            struct fit_certificate *certificate)
+{
+    const struct fit_options *options = asker->options;
+    struct fit_options one_more = *options;
+    char reason[sizeof asker->reason];
+    enum outcome outcome = asker->outcome;
+    memcpy(reason, asker->reason, sizeof reason);
+    one_more.max_evaluations = asker->n_evaluation + 1;
+    asker->options = &one_more;
+    fit_certify(asker, best, arena, certificate);
+    asker->options = options;
+    memcpy(asker->reason, reason, sizeof reason);
+    asker->outcome = outcome;
+    if (!certificate->is_confirmed)
+        asker->notes |= NOTE_not_certified;
+}
+
 /* Searches until an optimum is one with tighter integrator tolerances, too, at which the search goes on where it is not. The
  * point returned has the derivatives of all residuals; NULL if there is none. */
 static const struct fit_point *settle(struct fit_asker *asker, struct arena *arena, const double *start,
@@ -228,7 +248,7 @@ static const struct fit_point *settle(struct fit_asker *asker, struct arena *are
     search_from(asker, arena, start, result, end);
     do {
         bool success = outcome_is_success(end->outcome);
-        certificate = (struct fit_certificate){NAN, NAN, false, end->outcome == OUTCOME_stalled ? STALLED_FACTOR : 0};
+        certificate = (struct fit_certificate){NAN, NAN, false, false, end->outcome == OUTCOME_stalled ? STALLED_FACTOR : 0};
         point = look(asker, arena, result, end);
         if (asker->options->certify && success && point
             && fit_certify(asker, point, arena, &certificate) == ASKED_END && asker->outcome == OUTCOME_out_of_memory)
@@ -236,6 +256,8 @@ static const struct fit_point *settle(struct fit_asker *asker, struct arena *are
     } while (asker->options->certify && end->best && !certificate.is_certified && certificate.factor > 0
              && fit_asker_rtol(asker) >= certificate.factor * LEAST_RTOL
              && go_on(asker, arena, start, result, end, certificate.factor, certificate.change));
+    if (point && isnan(certificate.change) && asker->options->certify && asker->problem->n_start > 1)
+        confirm(asker, arena, point, &certificate);
     if (end->stop == STOP_noise && end->outcome == OUTCOME_converged && certificate.decrease > 0 && !certificate.is_certified) {
         end->outcome = OUTCOME_stalled;
         end->stop = STOP_none;

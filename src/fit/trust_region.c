@@ -307,7 +307,7 @@ static enum asked land(struct trust_region *search)
     trust_model_target(&search->model, rough, search->trial->theta);
     enum asked asked = fit_ask(search->asker, search->trial, true);
     forget_values(search);
-    if (asked == ASKED_OK && search->trial->f <= rough->f + margin) {
+    if (asked == ASKED_OK && search->trial->f <= rough->f + margin && !went_too_far(search)) {
         search->n_iteration++;
         take_trial(search);
         return ASKED_OK;

@@ -4,22 +4,47 @@
 
 #include <math.h>
 
-static bool is_better(const struct fit_record *a, const struct fit_record *b)
+/* Objectives this close, in units of the errors' variance, are one: -2 log likelihood differs by 0.002. */
+static const double SAME = 1e-3;
+
+/* The objective, plus what it may be off by where the certificate did not confirm it. Infinite: nothing is known of that. */
+static double objective_at_most(const struct fit_record *record)
+{
+    if (!(record->notes & NOTE_not_certified))
+        return record->objective;
+    return isnan(record->tight_change) ? INFINITY : record->objective + 2 * fabs(record->tight_change);
+}
+
+static bool beats(const struct fit_record *a, const struct fit_record *b)
 {
     bool a_success = outcome_is_success((enum outcome)a->outcome), b_success = outcome_is_success((enum outcome)b->outcome);
-    if (a_success != b_success)
-        return a_success;
-    return a->objective < b->objective || (isnan(b->objective) && !isnan(a->objective));
+    double f = objective_at_most(a), g = objective_at_most(b);
+    if (isnan(f) || isnan(g))
+        return !isnan(f);
+    if (isinf(f) && isinf(g)) {
+        f = a->objective;
+        g = b->objective;
+    }
+    double variance = a->notes & NOTE_no_model_sigma ? 2 * fmin(fabs(f), fabs(g)) / fmax(1, (double)a->n_freedom) : 1;
+    return a_success != b_success && fabs(f - g) <= SAME * variance ? a_success : f < g;
+}
+
+/* One start; false: it is not there. */
+static bool get_start(struct journal_reader *journal, const struct run_identity *identity, uint64_t dataset, uint32_t start,
+                      struct fit_record *record, struct error *error)
+{
+    error->status = STATUS_OK;
+    return journal_get(journal, dataset * identity_n_task(identity) + start, record, error);
 }
 
 enum status best_of_starts(struct journal_reader *journal, const struct run_identity *identity, uint64_t dataset,
                            struct fit_record *best, struct fit_record *other, struct starts_tally *tally,
                            visit_start *visit, void *context, struct error *error)
 {
+    double lowest_success = INFINITY;
     *tally = (struct starts_tally){.any = false};
     for (uint32_t start = 0; start < identity->n_start; start++) {
-        error->status = STATUS_OK;
-        if (!journal_get(journal, dataset * identity_n_task(identity) + start, other, error)) {
+        if (!get_start(journal, identity, dataset, start, other, error)) {
             if (error->status)
                 return error->status;
             continue;
@@ -32,12 +57,16 @@ enum status best_of_starts(struct journal_reader *journal, const struct run_iden
         enum status status = visit ? visit(context, other, error) : STATUS_OK;
         if (status)
             return status;
-        if (!tally->any || is_better(other, best)) {
+        if (outcome_is_success((enum outcome)other->outcome))
+            lowest_success = fmin(lowest_success, other->objective);
+        if (!tally->any || beats(other, best)) {
             struct fit_record swap = *best;
             *best = *other;
             *other = swap;
         }
         tally->any = true;
     }
+    if (tally->any && !outcome_is_success((enum outcome)best->outcome) && isfinite(lowest_success))
+        best->notes |= NOTE_lower_start;
     return STATUS_OK;
 }
