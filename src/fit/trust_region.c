@@ -24,8 +24,9 @@ static const double RATIO_POOR = 0.25, RATIO_GOOD = 0.75;
 static const double LOST_MOST = 1024;
 /* A step takes a parameter too far if it moves it by more than its own size (a logarithm: by 1) and changes its influence on
  * the predictions by more than such a factor: then the model of it was wrong, whatever the others have gained. Logarithms may
- * gain influence. A parameter that changes its sign keeps it up to the last part if it enters linearly. */
-static const double CHANGE_LOG = 30, CHANGE_LINEAR = 4, CHANGE_SIGN = 0.25;
+ * gain influence. A parameter that enters linearly keeps it, whether it changes its sign or becomes many times as large; of one
+ * that does either, this part may change. */
+static const double CHANGE_LOG = 30, CHANGE_LINEAR = 4, CHANGE_PART = 0.25, MANY_TIMES = 100;
 /* The next step of such a parameter, in its size; what the limit grows by when a step of this length was good. */
 static const double BACK_PART = 0.9, BACK_GROWTH = 5;
 enum { MAX_BACK = 12 };
@@ -178,8 +179,8 @@ static bool is_too_far(const struct trust_region *search, size_t j, double size)
         now += b * b;
         apart += (b - a) * (b - a);
     }
-    if (is_linear && step * best->theta[j] < 0) /* as long as it is, it changes the sign */
-        return apart > CHANGE_SIGN * CHANGE_SIGN * before;
+    if (is_linear && (step * best->theta[j] < 0 || fabs(step) > MANY_TIMES * size))
+        return apart > CHANGE_PART * CHANGE_PART * before;
     double most = is_linear ? CHANGE_LINEAR * CHANGE_LINEAR : CHANGE_LOG * CHANGE_LOG;
     return now * most < before || (is_linear && now > most * before);
 }
