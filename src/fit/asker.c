@@ -46,14 +46,18 @@ struct fit_answer fit_point_answer(const struct fit_asker *asker, const struct f
                                .weight = point->weight, .residual = point->residual, .theta = point->theta, .p = point->p};
 }
 
-double fit_point_variance(const struct fit_asker *asker, const struct fit_point *point)
+double fit_point_mean_square(const struct fit_asker *asker, const struct fit_point *point)
 {
     size_t n_row = asker->objective.n_row;
     double sum = 0;
     for (size_t i = 0; i < n_row; i++)
         sum += point->residual[i] * point->residual[i];
-    double variance = n_row > 0 ? sum / (double)n_row : 0;
-    return asker->is_sigma_known ? fmax(1, variance) : variance;
+    return n_row > 0 ? sum / (double)n_row : 0;
+}
+
+double fit_point_variance(const struct fit_asker *asker, const struct fit_point *point)
+{
+    return asker->is_sigma_known ? 1 : fit_point_mean_square(asker, point);
 }
 
 static enum asked end_fit(struct fit_asker *asker, enum outcome outcome, const char *reason)

@@ -76,8 +76,9 @@ double fit_asker_rtol(const struct fit_asker *asker);
 double fit_asker_accuracy(const struct fit_asker *asker);
 /* Whether two points have the same bits of parameters, so that evaluating both would be a waste. */
 bool fit_asker_is_same(const struct fit_asker *asker, const double *theta, const double *other);
-/* The variance of the weighted residuals at a point, which decreases of the objective are measured by: at least 1 where every
- * sigma is known or modelled. */
+/* Mean square of the weighted residuals at a point; and the variance of the errors, which decreases of the objective are measured
+ * by: that, or 1 where every sigma is known or modelled. */
+double fit_point_mean_square(const struct fit_asker *asker, const struct fit_point *point);
 double fit_point_variance(const struct fit_asker *asker, const struct fit_point *point);
 struct fit_answer fit_point_answer(const struct fit_asker *asker, const struct fit_point *point);
 

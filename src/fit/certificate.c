@@ -44,7 +44,8 @@ static void judge(const struct fit_asker *asker, const struct fit_point *best, s
     const struct fit_objective *objective = &asker->objective;
     double variance = fit_point_variance(asker, best), f = fabs(best->f);
     double stop = asker->options->f_tolerance * (objective->likelihood ? fmax(1, f) : f);
-    double change = fabs(certificate->change) / (CHANGE_MOST * variance + stop);
+    /* of a fit that describes its data badly, the objective changes by more */
+    double change = fabs(certificate->change) / (CHANGE_MOST * fmax(variance, fit_point_mean_square(asker, best)) + stop);
     double decrease = certificate->decrease / (DECREASE_MOST * variance + 2 * stop);
     double error = EXACT * asker->prediction_error;
     bool is_exact = !asker->is_sigma_known && (asker->tighter > 1 || asker->problem->model->abi.n_state == 0)

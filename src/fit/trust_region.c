@@ -16,7 +16,7 @@
 static const double BEND_PART = 0.1;
 /* Errors of predictions with derivatives against those without, in units of the integrator's tolerance: second derivatives that
  * could be made of these alone are no reason to bend. */
-static const double BEND_ERROR = 3;
+static const double BEND_ERROR = 10;
 static const double LOG10_E = 0.4342944819032518;
 /* More's (1978) borders of the ratio of decrease and promise. */
 static const double RATIO_POOR = 0.25, RATIO_GOOD = 0.75;
