@@ -93,9 +93,9 @@ static bool row_fault(const struct problem *problem, const struct problem_block 
         if (sigma_for && isnan(sigma))
             return FAULT(message, "sigma of row %" PRIu64 " is not known, and the model has no noise: %.60s needs it", row,
                          sigma_for);
-        if (problem->positive && value <= 0)
-            return FAULT(message, "value of row %" PRIu64 " is %g; with log-normal errors (--error) it must be > 0", row,
-                         value);
+        if (problem->error[block->observable[i]] == ERROR_LOG_NORMAL && value <= 0)
+            return FAULT(message, "value of row %" PRIu64 " is %g; with the log-normal errors of %.60s it must be > 0", row,
+                         value, problem->model_observable_name[block->observable[i]]);
     }
     return any ? false : FAULT(message, "no measurement");
 }

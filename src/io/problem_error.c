@@ -1,0 +1,104 @@
+/* Which distribution the errors of each observable have, and what that asks of the measurements.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "io/problem_internal.h"
+
+#include "base/nearest.h"
+#include "base/sha256.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char path[] = "/measurements/observable_error";
+
+static bool is_open(const char *word) { return strcmp(word, error_kind_default) == 0; }
+
+/* The kind of entry i of the file; -1: it leaves that open, or is a fault. */
+static int file_error(struct problem *problem, size_t i)
+{
+    const char *word = problem->info.observable_error[i];
+    int kind = error_kind_of(word);
+    if (kind >= 0 || is_open(word))
+        return kind;
+    const char *near = strlen(word) < 64 ? nearest_name(word, error_kind_word, N_ERROR) : NULL;
+    faults_add(&problem->faults, "%s row %zu (%.60s): is \"%.60s\"; known are normal, log-normal, laplace, huber, student and "
+               "default%s%s%s", path, i, problem->info.observable_name ? problem->info.observable_name[i] : "the only one", word,
+               near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+    return -1;
+}
+
+/* Squares know their scale; losses that are not squares, and sums of different ones, change with it. */
+static enum status find_sigma_for(struct problem *problem, const struct problem_expectation *expectation, struct error *error)
+{
+    enum { SIZE = 80 };
+    size_t n = problem->n_model_observable, i = 0;
+    while (i < n && problem->error[i] != ERROR_HUBER && problem->error[i] != ERROR_STUDENT)
+        i++;
+    if (i == n && !error_kinds_mix(problem->error, n))
+        return STATUS_OK;
+    char *who = arena_calloc(&problem->arena, SIZE, 1);
+    if (!who)
+        return error_set(error, STATUS_NO_MEMORY, "%s: out of memory", problem->file.path);
+    if (i == n)
+        snprintf(who, SIZE, "a mixture of error distributions");
+    else if (problem->own_error[i] < 0 && problem->error[i] == expectation->error)
+        snprintf(who, SIZE, "--error %s", error_kind_word[problem->error[i]]);
+    else
+        snprintf(who, SIZE, "an observable with %s errors", error_kind_word[problem->error[i]]);
+    problem->sigma_for = who;
+    return STATUS_OK;
+}
+
+enum status problem_match_errors(struct problem *problem, const struct problem_expectation *expectation, struct error *error)
+{
+    const struct problem_info *info = &problem->info;
+    size_t n = problem->n_model_observable, n_file = problem->n_observable_index;
+    problem->error = arena_calloc(&problem->arena, n + 1, sizeof *problem->error);
+    problem->own_error = arena_calloc(&problem->arena, n + 1, sizeof *problem->own_error);
+    bool *there = arena_calloc(&problem->arena, n + 1, sizeof *there);
+    if (!problem->error || !problem->own_error || !there)
+        return error_set(error, STATUS_NO_MEMORY, "%s: out of memory", problem->file.path);
+    if (info->observable_error && info->n_error != n_file)
+        faults_add(&problem->faults, "%s: has %zu entries for %zu observable%s", path, info->n_error, n_file,
+                   n_file == 1 ? "" : "s");
+    for (size_t k = 0; k < n; k++)
+        problem->own_error[k] = -1;
+    for (size_t i = 0; info->observable_error && i < n_file && i < info->n_error; i++)
+        problem->own_error[problem->observable_model[i]] = file_error(problem, i);
+    for (size_t i = 0; i < n_file; i++)
+        there[problem->observable_model[i]] = true;
+    for (size_t k = 0; k < n; k++) {
+        size_t from = there[k] || n_file == 0 ? k : problem->observable_model[0];
+        int model = expectation->observable_error ? error_kind_of(expectation->observable_error[from]) : -1;
+        int own = problem->own_error[from];
+        problem->error[k] = own >= 0 ? (enum error_kind)own : model >= 0 ? (enum error_kind)model : expectation->error;
+    }
+    return find_sigma_for(problem, expectation, error);
+}
+
+/* The file's words alone: the model's belong to the model's identity, --error to the options'. */
+void problem_hash_errors(const struct problem *problem, struct sha256 *hash)
+{
+    for (size_t k = 0; k < problem->n_model_observable; k++)
+        if (problem->own_error[k] >= 0) {
+            sha256_add_uint64(hash, k);
+            sha256_add_string(hash, error_kind_word[problem->own_error[k]]);
+        }
+}
+
+void problem_check_censored(struct problem *problem, const struct problem_block *block)
+{
+    for (size_t d = 0; d < block->n; d++)
+        for (size_t i = block->row[d]; i < block->row[d + 1]; i++) {
+            enum error_kind kind = problem->error[block->observable[i]];
+            if (!block->censored[i] || isnan(block->value[i]) || error_kind_is_square(kind))
+                continue;
+            faults_add(&problem->faults, "/measurements/censored row %" PRIu64 ": %s errors have no probability for a censored "
+                       "measurement (of %.60s); use normal or log-normal ones, or leave it out (value NaN)",
+                       block->first_row[d] + (i - block->row[d]), error_kind_word[kind],
+                       problem->model_observable_name[block->observable[i]]);
+        }
+}
+
+const enum error_kind *problem_errors(const struct problem *problem) { return problem->error; }
