@@ -28,25 +28,31 @@ static int file_error(struct problem *problem, size_t i)
     return -1;
 }
 
-/* Squares know their scale; losses that are not squares, and sums of different ones, change with it. */
-static enum status find_sigma_for(struct problem *problem, const struct problem_expectation *expectation, struct error *error)
+enum { WHO = 100 };
+
+/* Who says of an observable that its errors are what they are: "--error huber", or "huber errors of A". */
+static const char *who_says(const struct problem *problem, size_t k, char who[WHO])
 {
-    enum { SIZE = 80 };
+    const char *word = error_kind_word[problem->error[k]];
+    if (problem->own_error[k] < 0 && problem->error[k] == problem->default_error)
+        snprintf(who, WHO, "--error %s", word);
+    else
+        snprintf(who, WHO, "%s errors of %.40s", word, problem->model_observable_name[k]);
+    return who;
+}
+
+/* Squares know their scale; losses that are not squares, and sums of different ones, change with it. */
+static enum status find_sigma_for(struct problem *problem, struct error *error)
+{
     size_t n = problem->n_model_observable, i = 0;
     while (i < n && problem->error[i] != ERROR_HUBER && problem->error[i] != ERROR_STUDENT)
         i++;
     if (i == n && !error_kinds_mix(problem->error, n))
         return STATUS_OK;
-    char *who = arena_calloc(&problem->arena, SIZE, 1);
+    char *who = arena_calloc(&problem->arena, WHO, 1);
     if (!who)
         return error_set(error, STATUS_NO_MEMORY, "%s: out of memory", problem->file.path);
-    if (i == n)
-        snprintf(who, SIZE, "a mixture of error distributions");
-    else if (problem->own_error[i] < 0 && problem->error[i] == expectation->error)
-        snprintf(who, SIZE, "--error %s", error_kind_word[problem->error[i]]);
-    else
-        snprintf(who, SIZE, "an observable with %s errors", error_kind_word[problem->error[i]]);
-    problem->sigma_for = who;
+    problem->sigma_for = i < n ? who_says(problem, i, who) : "a sum of losses that are not all squares";
     return STATUS_OK;
 }
 
@@ -74,7 +80,8 @@ enum status problem_match_errors(struct problem *problem, const struct problem_e
         int own = problem->own_error[from];
         problem->error[k] = own >= 0 ? (enum error_kind)own : model >= 0 ? (enum error_kind)model : expectation->error;
     }
-    return find_sigma_for(problem, expectation, error);
+    problem->default_error = expectation->error;
+    return find_sigma_for(problem, error);
 }
 
 /* The file's words alone: the model's belong to the model's identity, --error to the options'. */
@@ -94,10 +101,10 @@ void problem_check_censored(struct problem *problem, const struct problem_block 
             enum error_kind kind = problem->error[block->observable[i]];
             if (!block->censored[i] || isnan(block->value[i]) || error_kind_is_square(kind))
                 continue;
-            faults_add(&problem->faults, "/measurements/censored row %" PRIu64 ": %s errors have no probability for a censored "
-                       "measurement (of %.60s); use normal or log-normal ones, or leave it out (value NaN)",
-                       block->first_row[d] + (i - block->row[d]), error_kind_word[kind],
-                       problem->model_observable_name[block->observable[i]]);
+            char who[WHO];
+            faults_add(&problem->faults, "/measurements/censored row %" PRIu64 ": there is no probability for it with %s; use "
+                       "normal or log-normal errors, or leave it out (value NaN)", block->first_row[d] + (i - block->row[d]),
+                       who_says(problem, block->observable[i], who));
         }
 }
 

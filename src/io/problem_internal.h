@@ -74,6 +74,7 @@ struct problem {
     bool has_noise;               /* as in struct problem_expectation */
     enum error_kind *error;       /* n_model_observable: what holds ... */
     int *own_error;               /* ... and the file's own word, or -1 */
+    enum error_kind default_error;
     const char *const *model_observable_name;
     const char *sigma_for;        /* who needs every standard deviation to be known; NULL: nobody */
     uint64_t n_censored;          /* found by problem_validate */
