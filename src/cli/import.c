@@ -119,8 +119,8 @@ static enum status choose_errors(const struct import_options *options, const str
             return status;
         int kind = error_kind_of(word);
         if (kind < 0 && strcmp(word, error_kind_default))
-            return error_set(error, STATUS_USAGE, "--error: '%.100s' is not one of normal, log-normal, laplace, huber, student, "
-                             "default", word);
+            return error_set(error, STATUS_USAGE, "--error: '%.100s' is not one of normal, log-normal, laplace, huber, "
+                             "student, default", word);
         (*words)[index] = kind < 0 ? error_kind_default : error_kind_word[kind];
     }
     return STATUS_OK;

@@ -27,7 +27,8 @@ struct residual_options residual_options_of(const char *description);
 struct residual {
     double sigma, residual, weighted, weight, loss;
 };
-/* observable: the model's index; own: the measurement's sigma, noise: the model's; NaN where there is none. censored as in struct problem_block. */
+/* observable: the model's index; own: the measurement's sigma, noise: the model's; NaN where there is none. censored as in
+ * struct problem_block. */
 struct residual residual_of(const struct residual_kind *kind, uint32_t observable, double value, double prediction, double own,
                             double noise, int8_t censored);
 

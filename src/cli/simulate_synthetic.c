@@ -88,7 +88,8 @@ static void add_noise(const struct synthetic *synthetic, uint64_t dataset)
     choose_sigma(synthetic);
     for (size_t i = 0; i < synthetic->grid.n; i++) {
         double sigma = model_noise ? synthetic->noise[i] : synthetic->sigma[i];
-        double z = fit_loss_draw(&synthetic->loss[synthetic->grid.observable[i]], (uint64_t)synthetic->options->seed, stream, i);
+        const struct fit_loss *loss = &synthetic->loss[synthetic->grid.observable[i]];
+        double z = fit_loss_draw(loss, (uint64_t)synthetic->options->seed, stream, i);
         double prediction = synthetic->prediction[i], error = isnan(sigma) ? 0 : sigma * z;
         if (!is_log_normal(synthetic, i))
             synthetic->value[i] = prediction + error;

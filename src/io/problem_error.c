@@ -1,9 +1,10 @@
 /* Which distribution the errors of each observable have, and what that asks of the measurements.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "io/problem_internal.h"
+#include "io/problem_error.h"
 
 #include "base/nearest.h"
 #include "base/sha256.h"
+#include "io/problem_internal.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -22,9 +23,10 @@ static int file_error(struct problem *problem, size_t i)
     if (kind >= 0 || is_open(word))
         return kind;
     const char *near = strlen(word) < 64 ? nearest_name(word, error_kind_word, N_ERROR) : NULL;
+    const char *name = problem->info.observable_name ? problem->info.observable_name[i] : "the only one";
     faults_add(&problem->faults, "%s row %zu (%.60s): is \"%.60s\"; known are normal, log-normal, laplace, huber, student and "
-               "default%s%s%s", path, i, problem->info.observable_name ? problem->info.observable_name[i] : "the only one", word,
-               near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+               "default%s%s%s", path, i, name, word, near ? "; did you mean \"" : "", near ? near : "",
+               near ? "\"?" : "");
     return -1;
 }
 
@@ -33,11 +35,11 @@ enum { WHO = 100 };
 /* Who says of an observable that its errors are what they are: "--error huber", or "huber errors of A". */
 static const char *who_says(const struct problem *problem, size_t k, char who[WHO])
 {
-    const char *word = error_kind_word[problem->error[k]];
-    if (problem->own_error[k] < 0 && problem->error[k] == problem->default_error)
+    const char *word = error_kind_word[problem->errors.kind[k]];
+    if (problem->errors.own[k] < 0 && problem->errors.kind[k] == problem->errors.fallback)
         snprintf(who, WHO, "--error %s", word);
     else
-        snprintf(who, WHO, "%s errors of %.40s", word, problem->model_observable_name[k]);
+        snprintf(who, WHO, "%s errors of %.40s", word, problem->errors.observable_name[k]);
     return who;
 }
 
@@ -45,42 +47,45 @@ static const char *who_says(const struct problem *problem, size_t k, char who[WH
 static enum status find_sigma_for(struct problem *problem, struct error *error)
 {
     size_t n = problem->n_model_observable, i = 0;
-    while (i < n && problem->error[i] != ERROR_HUBER && problem->error[i] != ERROR_STUDENT)
+    while (i < n && problem->errors.kind[i] != ERROR_HUBER && problem->errors.kind[i] != ERROR_STUDENT)
         i++;
-    if (i == n && !error_kinds_mix(problem->error, n))
+    if (i == n && error_kinds_mix(problem->errors.kind, n))
+        problem->errors.sigma_for = "a sum of losses that are not all squares";
+    if (i == n)
         return STATUS_OK;
     char *who = arena_calloc(&problem->arena, WHO, 1);
     if (!who)
         return error_set(error, STATUS_NO_MEMORY, "%s: out of memory", problem->file.path);
-    problem->sigma_for = i < n ? who_says(problem, i, who) : "a sum of losses that are not all squares";
+    problem->errors.sigma_for = who_says(problem, i, who);
     return STATUS_OK;
 }
 
 enum status problem_match_errors(struct problem *problem, const struct problem_expectation *expectation, struct error *error)
 {
     const struct problem_info *info = &problem->info;
+    struct problem_errors *errors = &problem->errors;
     size_t n = problem->n_model_observable, n_file = problem->n_observable_index;
-    problem->error = arena_calloc(&problem->arena, n + 1, sizeof *problem->error);
-    problem->own_error = arena_calloc(&problem->arena, n + 1, sizeof *problem->own_error);
+    errors->kind = arena_calloc(&problem->arena, n + 1, sizeof *errors->kind);
+    errors->own = arena_calloc(&problem->arena, n + 1, sizeof *errors->own);
     bool *there = arena_calloc(&problem->arena, n + 1, sizeof *there);
-    if (!problem->error || !problem->own_error || !there)
+    if (!errors->kind || !errors->own || !there)
         return error_set(error, STATUS_NO_MEMORY, "%s: out of memory", problem->file.path);
     if (info->observable_error && info->n_error != n_file)
         faults_add(&problem->faults, "%s: has %zu entries for %zu observable%s", path, info->n_error, n_file,
                    n_file == 1 ? "" : "s");
     for (size_t k = 0; k < n; k++)
-        problem->own_error[k] = -1;
+        errors->own[k] = -1;
     for (size_t i = 0; info->observable_error && i < n_file && i < info->n_error; i++)
-        problem->own_error[problem->observable_model[i]] = file_error(problem, i);
+        errors->own[problem->observable_model[i]] = file_error(problem, i);
     for (size_t i = 0; i < n_file; i++)
         there[problem->observable_model[i]] = true;
     for (size_t k = 0; k < n; k++) {
         size_t from = there[k] || n_file == 0 ? k : problem->observable_model[0];
         int model = expectation->observable_error ? error_kind_of(expectation->observable_error[from]) : -1;
-        int own = problem->own_error[from];
-        problem->error[k] = own >= 0 ? (enum error_kind)own : model >= 0 ? (enum error_kind)model : expectation->error;
+        int own = errors->own[from];
+        errors->kind[k] = own >= 0 ? (enum error_kind)own : model >= 0 ? (enum error_kind)model : expectation->error;
     }
-    problem->default_error = expectation->error;
+    errors->fallback = expectation->error;
     return find_sigma_for(problem, error);
 }
 
@@ -88,9 +93,9 @@ enum status problem_match_errors(struct problem *problem, const struct problem_e
 void problem_hash_errors(const struct problem *problem, struct sha256 *hash)
 {
     for (size_t k = 0; k < problem->n_model_observable; k++)
-        if (problem->own_error[k] >= 0) {
+        if (problem->errors.own[k] >= 0) {
             sha256_add_uint64(hash, k);
-            sha256_add_string(hash, error_kind_word[problem->own_error[k]]);
+            sha256_add_string(hash, error_kind_word[problem->errors.own[k]]);
         }
 }
 
@@ -98,7 +103,7 @@ void problem_check_censored(struct problem *problem, const struct problem_block 
 {
     for (size_t d = 0; d < block->n; d++)
         for (size_t i = block->row[d]; i < block->row[d + 1]; i++) {
-            enum error_kind kind = problem->error[block->observable[i]];
+            enum error_kind kind = problem->errors.kind[block->observable[i]];
             if (!block->censored[i] || isnan(block->value[i]) || error_kind_is_square(kind))
                 continue;
             char who[WHO];
@@ -108,4 +113,4 @@ void problem_check_censored(struct problem *problem, const struct problem_block 
         }
 }
 
-const enum error_kind *problem_errors(const struct problem *problem) { return problem->error; }
+const enum error_kind *problem_errors(const struct problem *problem) { return problem->errors.kind; }

@@ -6,7 +6,7 @@
 
 #include "base/arena.h"
 #include "io/hdf5_file.h"
-#include "io/problem.h"
+#include "io/problem_error.h"
 #include "io/problem_faults.h"
 #include "io/problem_prior.h"
 
@@ -72,11 +72,7 @@ struct problem {
     struct problem_prior_tables prior_tables;
     struct problem_prior *prior;  /* n_parameter, or NULL */
     bool has_noise;               /* as in struct problem_expectation */
-    enum error_kind *error;       /* n_model_observable: what holds ... */
-    int *own_error;               /* ... and the file's own word, or -1 */
-    enum error_kind default_error;
-    const char *const *model_observable_name;
-    const char *sigma_for;        /* who needs every standard deviation to be known; NULL: nobody */
+    struct problem_errors errors;
     uint64_t n_censored;          /* found by problem_validate */
 };
 
@@ -103,11 +99,6 @@ enum status problem_read_table(struct problem *problem, int which, uint64_t firs
 /* problem_match.c: the file against the model; faults are added to problem->faults. */
 enum status problem_match(struct problem *problem, const struct problem_expectation *expectation, struct error *error);
 int problem_find_name(const char *name, const char *const *names, size_t n);
-/* problem_error.c: distributions of measurement errors, after the observables have been matched. */
-enum status problem_match_errors(struct problem *problem, const struct problem_expectation *expectation, struct error *error);
-void problem_hash_errors(const struct problem *problem, struct sha256 *hash);
-/* One fault where a censored measurement of the block has errors without a probability for it. */
-void problem_check_censored(struct problem *problem, const struct problem_block *block);
 /* problem_rows.c: */
 enum status problem_window_init(struct problem *problem, struct error *error);
 /* Room for `more` rows behind the `used` ones of the block. */

@@ -77,8 +77,9 @@ def test_known_sigma_against_scipy(tmp):
                                          words=["log-normal", "normal"]))):
         fits = h.run(problem, *EXACT)
         assert set(fits["status"]) == {"converged"}, (name, fits["status"])
-        assert kind_of(problem) == ("half_sum_of_squares",
-                                    "half the weighted sum of squares of normal (B) and log-normal (A) errors"), kind_of(problem)
+        kind, words = kind_of(problem)
+        assert kind == "half_sum_of_squares", kind
+        assert words == "half the weighted sum of squares of normal (B) and log-normal (A) errors", words
         for d in range(3):
             a, b = y[0][d], y[1][d]
 
@@ -274,7 +275,8 @@ def test_bad_input(tmp):
     y[0][1, 3], y[1][2, 4] = -0.1, -0.2
     fits = h.run(write(tmp / "p.h5", text(tmp / "p.ode", "lognormal"), y), code=1)
     assert list(fits["status"]) == ["converged", "bad_data", "converged"], fits["status"]
-    assert "value of row 27 is -0.1" in fits["message"][1] and "log-normal errors of A" in fits["message"][1], fits["message"][1]
+    message = fits["message"][1]
+    assert "value of row 27 is -0.1" in message and "log-normal errors of A" in message, message
     for words, shown in ((["lognormal", "normal"], ("observable_error row 0 (A)", '"lognormal"', 'did you mean "log-normal"')),
                          (["log-normal"], ("observable_error: has 1 entries for 2 observables",)),
                          (["normal", ""], ("observable_error row 1 (B)", 'is ""'))):
@@ -289,9 +291,11 @@ def test_bad_input(tmp):
         f["measurements/censored"] = np.arange(72) == 12  # the first of B
     done = h.stiffit("run", problem, code=3)
     assert "/measurements/censored row 12" in done.stderr and "laplace errors of B" in done.stderr, done.stderr
-    done = h.stiffit("run", write(tmp / "b.h5", tmp / "p.ode", sample(), words=["normal", "laplace"]), "--bootstrap", "50", code=2)
+    problem = write(tmp / "b.h5", tmp / "p.ode", sample(), words=["normal", "laplace"])
+    done = h.stiffit("run", problem, "--bootstrap", "50", code=2)
     assert "those of B are laplace" in done.stderr, done.stderr
-    for line, shown in (("observe A lognorm", "did you mean `lognormal`"), ("observe A normal sd 1 lognormal", "normal already")):
+    for line, shown in (("observe A lognorm", "did you mean `lognormal`"),
+                        ("observe A normal sd 1 lognormal", "normal already")):
         (tmp / "bad.ode").write_text(MODEL.split("observe")[0] + line + "\n")
         done = h.stiffit("model", "build", tmp / "bad.ode", "-o", tmp / "bad.so", code=3)
         assert shown in done.stderr and "bad.ode:7:" in done.stderr, done.stderr

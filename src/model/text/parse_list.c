@@ -99,7 +99,8 @@ static bool accept_error(struct parser *parser, const struct attributes *into, b
     if (near && *into->error)
         message_fault(&parser->reading->source, token.span, "the errors are said to be %s already", *into->error);
     else if (near)
-        message_fault(&parser->reading->source, token.span, "`%s` is no distribution of errors; did you mean `%s`?", name, near);
+        message_fault(&parser->reading->source, token.span, "`%s` is no distribution of errors; did you mean `%s`?", name,
+                      near);
     return false;
 }
 

@@ -11,10 +11,10 @@ enum { OBJECTIVE_TEXT = 800 };
 struct fit_loss *campaign_losses(const enum error_kind *error, size_t n, double huber_k, double student_nu);
 /* After the problem has been checked: campaign->loss, mixes, prior, n_censored and objective_kind. */
 enum status campaign_objective_open(struct campaign *campaign, const struct run_options *options, struct error *error);
-/* As options, " error=normal huber-k=1.345": of observables that nothing else says it of, and what any of them needs to know. */
+/* As options, " error=normal huber-k=1.345": --error, and what the errors of any observable need. */
 void campaign_objective_options(const struct campaign *campaign, const struct run_options *options, char *text, size_t size);
-/* For people: "the negative log-likelihood of normal (A, B) and log-normal (C) errors, 12 measurements censored, with priors on
- * 2 parameters". */
+/* For people: "the negative log-likelihood of normal (A, B) and log-normal (C) errors, 12 measurements censored, with priors
+ * on 2 parameters". */
 void campaign_objective_text(const struct campaign *campaign, char text[OBJECTIVE_TEXT]);
 
 #endif
