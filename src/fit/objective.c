@@ -168,25 +168,13 @@ double fit_objective_row_product(const struct fit_objective *objective, const st
     return sum * answer->chain[j];
 }
 
-/* Half the sum of squares of power(value) / s, the power 0 or 1, for log-normal errors one less. */
-static double half_squares(const struct fit_objective *objective, int power)
+double fit_objective_scale(const struct fit_objective *objective)
 {
     double sum = 0;
     for (size_t i = 0; i < objective->n_row; i++) {
         double sigma = objective->sigma && !isnan(objective->sigma[i]) ? objective->sigma[i] : 1;
-        int own = power - (fit_objective_loss(objective, i)->error == ERROR_LOG_NORMAL);
-        double value = own > 0 ? objective->value[i] : own < 0 ? 1 / objective->value[i] : 1;
+        double value = fit_objective_loss(objective, i)->error == ERROR_LOG_NORMAL ? 1 : objective->value[i];
         sum += 0.5 * (value / sigma) * (value / sigma);
     }
     return sum;
-}
-
-double fit_objective_unit(const struct fit_objective *objective)
-{
-    return half_squares(objective, 0);
-}
-
-double fit_objective_scale(const struct fit_objective *objective)
-{
-    return half_squares(objective, 1);
 }

@@ -81,8 +81,6 @@ void fit_objective_excess(const struct fit_objective *objective, const struct fi
 /* Column j of the predictions' rows of A times x (n_row of the measurements). */
 double fit_objective_row_product(const struct fit_objective *objective, const struct fit_answer *answer, size_t j,
                                  const double *x);
-/* Half the sum of squares of what predictions that are off by 1 change r by (s of rows without a sigma of their own: 1). */
-double fit_objective_unit(const struct fit_objective *objective);
 /* Half the sum of squares of what r changes by when predictions double from the data, which is how rounding errors and the
  * integrator's relative ones get in; for normal errors the objective were every prediction zero. */
 double fit_objective_scale(const struct fit_objective *objective);
