@@ -129,6 +129,11 @@ struct stiffit_model {
                                              * scale: the mean distance from the centre */
     const double *parameter_prior_lower;    /* ends of uniform. Of these tables, one that no prior needs may be NULL; */
     const double *parameter_prior_upper;    /* parameter_prior_on NULL: natural */
+
+    /* Distribution of each observable's measurement errors: "normal", "log-normal", "laplace", "huber", "student", or
+     * "default": what the run's --error says; NULL: all "default". Words of the problem file win. Noise and sigma of a
+     * log-normal observable are the standard deviation of its logarithm. */
+    const char *const *observable_error;    /* n_observable words */
 };
 
 #define STIFFIT_MODEL_HEADER .abi_version = STIFFIT_ABI_VERSION, .struct_size = sizeof(struct stiffit_model)

@@ -43,7 +43,8 @@ static void put_residual(struct csv_writer *writer, const struct residual_kind *
                          size_t row, double prediction, double noise)
 {
     int8_t censored = block->censored[row];
-    struct residual residual = residual_of(errors, block->value[row], prediction, block->sigma[row], noise, censored);
+    struct residual residual = residual_of(errors, block->observable[row], block->value[row], prediction,
+                                           block->sigma[row], noise, censored);
     const double number[] = {block->value[row], residual.sigma, residual.residual, residual.weighted, residual.weight,
                              residual.loss};
     for (size_t k = 0; k < sizeof number / sizeof *number; k++)

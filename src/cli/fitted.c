@@ -123,14 +123,18 @@ enum status fitted_open(struct fitted *fitted, const struct fitted_options *opti
     if (status)
         return status;
     struct problem_expectation expectation = campaign_expectation(&fitted->model);
-    fitted->errors = residual_kind_of(result_info(fitted->result)->identity.description);
-    campaign_objective_expect(&expectation, &(struct fit_options){.error = fitted->errors.loss.error});
+    const struct residual_options errors = residual_options_of(result_info(fitted->result)->identity.description);
+    expectation.error = errors.error;
     status = problem_validate(fitted->problem, &expectation, hash, &n_bad, error);
     if (!status)
         status = check_same(fitted, hash, other_model, error);
     if (status)
         return status;
-    fitted->errors.likelihood = fitted->model.abi.noise || problem_n_censored(fitted->problem) > 0;
+    const enum error_kind *kind = problem_errors(fitted->problem);
+    size_t n_observable = fitted->model.abi.n_observable;
+    fitted->errors.likelihood = fitted->model.abi.noise || problem_n_censored(fitted->problem) > 0 ||
+                                error_kinds_mix(kind, n_observable);
+    fitted->errors.loss = campaign_losses(kind, n_observable, errors.huber_k, errors.student_nu);
     struct ode_options ode = ODE_OPTIONS_DEFAULT;
     const char *description = result_info(fitted->result)->identity.description;
     double max_steps = 100000;
@@ -140,7 +144,7 @@ enum status fitted_open(struct fitted *fitted, const struct fitted_options *opti
     fitted->p = calloc(fitted->model.abi.n_parameter, sizeof *fitted->p);
     fitted->sens = calloc(fitted->model.abi.n_parameter, sizeof *fitted->sens);
     fitted->from_model = calloc(fitted->model.abi.n_parameter, sizeof *fitted->from_model);
-    if (!fitted->p || !fitted->sens || !fitted->from_model)
+    if (!fitted->errors.loss || !fitted->p || !fitted->sens || !fitted->from_model)
         return error_set(error, STATUS_NO_MEMORY, "out of memory for %u parameters", fitted->model.abi.n_parameter);
     for (uint32_t i = 0; i < problem_n_parameter(fitted->problem); i++)
         fitted->from_model[problem_to_model(fitted->problem)[i]] = i;
@@ -155,6 +159,7 @@ void fitted_close(struct fitted *fitted)
     model_unload(&fitted->model);
     problem_close(fitted->problem);
     result_close(fitted->result);
+    free(fitted->errors.loss);
     free(fitted->p);
     free(fitted->sens);
     free(fitted->from_model);

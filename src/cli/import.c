@@ -44,6 +44,9 @@ static const struct option table[] = {
      .help = "scale that the optimiser works in: lin, log or log10; may be repeated"},
     {.name = "fix", .kind = OPTION_LIST, .metavar = "NAME[=VALUE]", .offset = FIELD(fix),
      .help = "hold a parameter at its start, or at this value; may be repeated"},
+    {.name = "error", .kind = OPTION_LIST, .metavar = "NAME=WORD", .offset = FIELD(error), .default_text = "the model's",
+     .help = "distribution of an observable's measurement errors: normal, log-normal, laplace, huber, student or default (what "
+     "the model says, else the run's --error); may be repeated"},
     {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .offset = FIELD(quiet), .help = "do not say what was written"},
     {.name = "color", .kind = OPTION_CHOICE, .offset = FIELD(color), .choice = when_words, .metavar = "auto|always|never",
      .default_text = "auto", .help = "colours; goes before the environment's NO_COLOR"},
@@ -99,9 +102,34 @@ static char *default_output(const char *measurements)
     return path;
 }
 
+/* What --error says of each observable, for the caller to free; NULL where it was not given. */
+static enum status choose_errors(const struct import_options *options, const struct stiffit_model *abi, const char ***words,
+                                 struct error *error)
+{
+    if (options->error.n > 0 && !(*words = malloc(abi->n_observable * sizeof **words)))
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for %u observables", abi->n_observable);
+    for (uint32_t k = 0; *words && k < abi->n_observable; k++)
+        (*words)[k] = error_kind_default;
+    for (size_t i = 0; i < options->error.n; i++) {
+        size_t index;
+        const char *word;
+        enum status status = values_find(options->error.item[i], "error", "observable", abi->observable_name,
+                                         abi->n_observable, &index, &word, error);
+        if (status)
+            return status;
+        int kind = error_kind_of(word);
+        if (kind < 0 && strcmp(word, error_kind_default))
+            return error_set(error, STATUS_USAGE, "--error: '%.100s' is not one of normal, log-normal, laplace, huber, "
+                             "student, default", word);
+        (*words)[index] = kind < 0 ? error_kind_default : error_kind_word[kind];
+    }
+    return STATUS_OK;
+}
+
 static enum status write_problem(const struct import_options *options, const char *path, const struct model *model,
-                                 const struct import_parameters *parameters, const struct import_rows *rows,
-                                 const size_t *first, const struct import_subjects *subjects, struct error *error)
+                                 const struct import_parameters *parameters, const char *const *error_words,
+                                 const struct import_rows *rows, const size_t *first,
+                                 const struct import_subjects *subjects, struct error *error)
 {
     const struct stiffit_model *abi = &model->abi;
     struct plugin_reference reference = {.path = NULL};
@@ -111,7 +139,8 @@ static enum status write_problem(const struct import_options *options, const cha
         .start = subjects->has_start ? NULL : parameters->start, .lower = parameters->lower, .upper = parameters->upper,
         .start_per_dataset = subjects->has_start, .scale = parameters->scale, .fixed = parameters->fixed,
         .n_covariate = abi->n_covariate, .covariate_name = abi->covariate_name, .n_observable = abi->n_observable,
-        .observable_name = abi->observable_name, .has_sigma = rows->has_sigma, .has_t0 = subjects->has_t0,
+        .observable_name = abi->observable_name, .observable_error = error_words,
+        .has_sigma = rows->has_sigma, .has_t0 = subjects->has_t0,
         .has_censored = rows->has_censored, .prior = parameters->has_prior ? parameters->prior : NULL,
         .prior_on = parameters->prior_on,
         .prior_number = {parameters->prior_number[0], parameters->prior_number[1], parameters->prior_number[2],
@@ -174,10 +203,13 @@ static enum status import_all(const struct import_options *options, const char *
     struct import_rows rows = {.n = 0};
     struct import_subjects subjects = {.n_covariate = 0};
     size_t *first = NULL;
+    const char **error_words = NULL;
     enum status status = model_text_load(&model, options->model, true, options->quiet, (enum when)options->color, error);
     if (status)
         return status;
     status = import_parameters_choose(&parameters, options, &model, error);
+    if (!status)
+        status = choose_errors(options, &model.abi, &error_words, error);
     if (!status)
         status = import_measurements(&rows, options->measurements, &model, error);
     if (!status)
@@ -193,7 +225,7 @@ static enum status import_all(const struct import_options *options, const char *
         message_say(line);
     }
     if (!status)
-        status = write_problem(options, path, &model, &parameters, &rows, first, &subjects, error);
+        status = write_problem(options, path, &model, &parameters, error_words, &rows, first, &subjects, error);
     if (!status && !options->quiet) {
         say_faults(&rows.faults);
         say_faults(&subjects.faults);
@@ -201,6 +233,7 @@ static enum status import_all(const struct import_options *options, const char *
     import_subjects_fini(&subjects);
     import_rows_fini(&rows);
     free(first);
+    free(error_words);
     if (!status)
         status = check_written(path, &model, options->quiet, error);
     import_parameters_fini(&parameters);
@@ -235,7 +268,8 @@ static int run(int argc, char **argv)
         code = error.status ? message_usage("import", &error, (enum when)options.color)
                             : contained_run(import, &options, options.model, (enum when)options.color);
     }
-    struct option_list *const lists[] = {&options.fix, &options.start, &options.lower, &options.upper, &options.scale};
+    struct option_list *const lists[] = {&options.fix, &options.start, &options.lower, &options.upper, &options.scale,
+                                         &options.error};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         option_list_fini(lists[i]);
     return code;

@@ -11,7 +11,7 @@
 struct import_options {
     const char *measurements, *datasets, *parameters, *model, *output;
     bool embed, overwrite, quiet;
-    struct option_list fix, start, lower, upper, scale;
+    struct option_list fix, start, lower, upper, scale, error;
     int color;
 };
 

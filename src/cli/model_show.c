@@ -92,6 +92,8 @@ static void print_plugin(const struct model *model)
     print_names("parameters", abi->parameter_name, abi->n_parameter);
     print_names("covariates", abi->covariate_name, abi->n_covariate);
     print_names("observables", abi->observable_name, abi->n_observable);
+    if (abi->observable_error)
+        print_names("errors", abi->observable_error, abi->n_observable);
     const struct {
         const char *name;
         bool there;
@@ -133,6 +135,7 @@ static void print_plugin_json(const struct model *model)
     put_names(&json, "parameters", abi->parameter_name, abi->n_parameter);
     put_names(&json, "covariates", abi->covariate_name, abi->n_covariate);
     put_names(&json, "observables", abi->observable_name, abi->n_observable);
+    put_names(&json, "observable_errors", abi->observable_error, abi->observable_error ? abi->n_observable : 0);
     json_key(&json, "missing");
     json_unsigned(&json, model_missing_derivatives(model));
     json_object_end(&json);

@@ -122,6 +122,7 @@ static void put_observables(struct json *json, const struct shown_model *model)
         put_text(json, "name", it->name);
         put_text(json, "unit", it->unit);
         put_expression(json, model, "value", it->value, false);
+        put_text(json, "error", it->error);
         if (it->noise != NODE_NONE)
             put_expression(json, model, "sd", it->noise, true);
         json_object_end(json);

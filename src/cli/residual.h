@@ -9,12 +9,16 @@
 #include <stdint.h>
 
 struct residual_kind {
-    struct fit_loss loss;
-    bool likelihood; /* as in struct fit_objective */
+    struct fit_loss *loss; /* one for each observable of the model */
+    bool likelihood;       /* as in struct fit_objective */
 };
 
-/* The errors that a run's description of its options names, " error=student student-nu=4"; normal where it names none. */
-struct residual_kind residual_kind_of(const char *description);
+/* What a run's description of its options says of errors, " error=student student-nu=4"; normal where it says nothing. */
+struct residual_options {
+    enum error_kind error;
+    double huber_k, student_nu;
+};
+struct residual_options residual_options_of(const char *description);
 
 /* sigma: the measurement's, else the model's noise, else 1. residual: value - prediction, for log-normal errors of their
  * logarithms; weighted: divided by sigma. weight: what it counts for, as a share of what its square would (1 for normal
@@ -23,8 +27,9 @@ struct residual_kind residual_kind_of(const char *description);
 struct residual {
     double sigma, residual, weighted, weight, loss;
 };
-/* own: the measurement's sigma, noise: the model's; NaN where there is none. censored as in struct problem_block. */
-struct residual residual_of(const struct residual_kind *kind, double value, double prediction, double own, double noise,
-                            int8_t censored);
+/* observable: the model's index; own: the measurement's sigma, noise: the model's; NaN where there is none. censored as in
+ * struct problem_block. */
+struct residual residual_of(const struct residual_kind *kind, uint32_t observable, double value, double prediction, double own,
+                            double noise, int8_t censored);
 
 #endif

@@ -52,6 +52,7 @@ void show_problem_json(FILE *file, const struct problem_info *info)
     put_names(&json, "priors", info->parameter_prior, info->parameter_prior ? info->n_parameter : 0);
     put_names(&json, "covariates", info->covariate_name, info->n_covariate);
     put_names(&json, "observables", info->observable_name, info->n_observable);
+    put_names(&json, "observable_errors", info->observable_error, info->n_error);
     json_key(&json, "options");
     json_object_begin(&json);
     for (size_t i = 0; i < info->n_option; i++)

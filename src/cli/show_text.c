@@ -42,6 +42,8 @@ void show_problem_text(FILE *file, const struct problem_info *info)
         print_names(file, "covariates", info->covariate_name, info->n_covariate);
     if (info->n_observable > 0)
         print_names(file, "observables", info->observable_name, info->n_observable);
+    if (info->observable_error)
+        print_names(file, "errors", info->observable_error, info->n_error);
     for (size_t i = 0; i < info->n_option; i++)
         fprintf(file, "%s%s = %s\n", i ? "             " : "options      ", info->option_name[i], info->option_value[i]);
 }

@@ -33,6 +33,7 @@ struct bootstrap {
     double *pool;                       /* n_row: centred and inflated residuals, observable by observable */
     size_t *pool_start;                 /* n_observable + 1 */
     double *replica;
+    const char **error_word;            /* n_observable: the errors that were fitted */
     bool sigma_known;                   /* s_i is a sigma or the model's noise for every row */
     double inflation;                   /* u above */
 };
@@ -72,7 +73,9 @@ static enum status allocate(struct bootstrap *bootstrap, struct error *error)
     bootstrap->pool = calloc(n, sizeof(double));
     bootstrap->replica = calloc(n, sizeof(double));
     bootstrap->pool_start = calloc((size_t)bootstrap->fitted.model.abi.n_observable + 1, sizeof(size_t));
-    if (bootstrap->prediction && bootstrap->scale && bootstrap->pool && bootstrap->replica && bootstrap->pool_start)
+    bootstrap->error_word = calloc(bootstrap->fitted.model.abi.n_observable, sizeof *bootstrap->error_word);
+    if (bootstrap->prediction && bootstrap->scale && bootstrap->pool && bootstrap->replica && bootstrap->pool_start &&
+        bootstrap->error_word)
         return STATUS_OK;
     return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu measurements", bootstrap->n_row);
 }
@@ -112,8 +115,8 @@ static void gather_residuals(struct bootstrap *bootstrap)
         for (size_t i = 0; i < bootstrap->n_row; i++) {
             if (bootstrap->observable[i] != j || isnan(bootstrap->value[i]))
                 continue;
-            double r = residual_of(&bootstrap->fitted.errors, bootstrap->value[i], bootstrap->prediction[i],
-                                   bootstrap->scale[i], NAN, 0).weighted;
+            double r = residual_of(&bootstrap->fitted.errors, bootstrap->observable[i], bootstrap->value[i],
+                                   bootstrap->prediction[i], bootstrap->scale[i], NAN, 0).weighted;
             bootstrap->pool[n++] = r;
             sum += r;
             squares += r * r;
@@ -130,15 +133,16 @@ static void gather_residuals(struct bootstrap *bootstrap)
     double c = centred_squares > 0 ? sqrt(variance * (double)n / centred_squares) : 1;
     for (size_t k = 0; k < n; k++)
         bootstrap->pool[k] *= c;
-    bool is_laplace = bootstrap->fitted.errors.loss.error == ERROR_LAPLACE;
+    /* Sigmas that are not known go with one kind of loss, or with squares. */
+    bool is_laplace = bootstrap->fitted.errors.loss[bootstrap->observable[0]].error == ERROR_LAPLACE;
     bootstrap->inflation = bootstrap->sigma_known ? 1 : is_laplace ? distance / n_left : sqrt(variance);
 }
 
 static void draw_replica(struct bootstrap *bootstrap, uint64_t number)
 {
     uint64_t seed = (uint64_t)bootstrap->options->seed, stream = random_stream(number, PURPOSE_BOOTSTRAP);
-    const struct fit_loss *loss = &bootstrap->fitted.errors.loss;
     for (size_t i = 0; i < bootstrap->n_row; i++) {
+        const struct fit_loss *loss = &bootstrap->fitted.errors.loss[bootstrap->observable[i]];
         const size_t *pool = &bootstrap->pool_start[bootstrap->observable[i]];
         double deviation = NAN; /* what was not measured stays so */
         if (!isnan(bootstrap->value[i]))
@@ -148,6 +152,37 @@ static void draw_replica(struct bootstrap *bootstrap, uint64_t number)
         double error = bootstrap->scale[i] * deviation, prediction = bootstrap->prediction[i];
         bootstrap->replica[i] = loss->error == ERROR_LOG_NORMAL ? prediction * exp(error) : prediction + error;
     }
+}
+
+/* The options that errors need. */
+struct said_errors {
+    size_t n;
+    const char *name[3], *value[3];
+    char number[2][NUMBER_SIZE];
+};
+
+static void say_error(struct said_errors *said, const char *name, const char *value)
+{
+    said->name[said->n] = name;
+    said->value[said->n++] = value;
+}
+
+/* Replicas are to be fitted as the data were. */
+static void say_errors(struct bootstrap *bootstrap, struct said_errors *said)
+{
+    const struct residual_options errors = residual_options_of(result_info(bootstrap->fitted.result)->identity.description);
+    bool any[N_ERROR] = {false};
+    for (uint32_t k = 0; k < bootstrap->fitted.model.abi.n_observable; k++) {
+        enum error_kind kind = bootstrap->fitted.errors.loss[k].error;
+        bootstrap->error_word[k] = error_kind_word[kind];
+        any[kind] = true;
+    }
+    if (errors.error != ERROR_NORMAL)
+        say_error(said, "error", error_kind_word[errors.error]);
+    if (any[ERROR_HUBER])
+        say_error(said, "huber_k", number_text(said->number[0], errors.huber_k));
+    if (any[ERROR_STUDENT])
+        say_error(said, "student_nu", number_text(said->number[1], errors.student_nu));
 }
 
 static enum status open_writer(struct bootstrap *bootstrap, struct error *error)
@@ -175,12 +210,12 @@ static enum status open_writer(struct bootstrap *bootstrap, struct error *error)
         .n_covariate = abi->n_covariate, .covariate_name = abi->covariate_name, .n_observable = abi->n_observable,
         .observable_name = abi->observable_name, .has_sigma = has_sigma, .has_t0 = true};
     plugin_reference_use(&bootstrap->reference, &header);
-    const struct fit_loss *loss = &bootstrap->fitted.errors.loss;
-    char tuning[NUMBER_SIZE];
-    if (loss->error != ERROR_NORMAL) /* replicas are to be fitted as the data were */
-        header.n_option = loss->error == ERROR_HUBER || loss->error == ERROR_STUDENT ? 2 : 1;
-    header.option_name = (const char *const[]){"error", loss->error == ERROR_HUBER ? "huber_k" : "student_nu"};
-    header.option_value = (const char *const[]){fit_error_name(loss->error), number_text(tuning, loss->tuning)};
+    struct said_errors said = {.n = 0};
+    say_errors(bootstrap, &said);
+    header.n_option = said.n;
+    header.option_name = said.name;
+    header.option_value = said.value;
+    header.observable_error = info->observable_error || abi->observable_error ? bootstrap->error_word : NULL;
     return problem_writer_open(&bootstrap->writer, options->output, options->overwrite, &header, error);
 }
 
@@ -260,6 +295,7 @@ enum status simulate_bootstrap(const struct simulate_options *options, struct er
     free(bootstrap.pool);
     free(bootstrap.replica);
     free(bootstrap.pool_start);
+    free(bootstrap.error_word);
     fitted_close(&bootstrap.fitted);
     return status;
 }

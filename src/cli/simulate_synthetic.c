@@ -6,7 +6,9 @@
 #include "cli/message.h"
 #include "cli/model_text.h"
 #include "cli/plugin_reference.h"
+#include "fit/loss_draw.h"
 #include "io/csv.h"
+#include "run/plan/campaign_objective.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +30,7 @@ struct synthetic {
     double *center, *p, *covariate;              /* true parameters: around which, and of this dataset */
     double *prediction, *noise, *value, *sigma;  /* rows of the grid */
     double *largest;                             /* n_observable */
+    struct fit_loss *loss;                       /* n_observable: the model's errors, normal where it names none */
 };
 
 static bool is_logarithmic(const struct stiffit_model *abi, size_t i)
@@ -53,6 +56,11 @@ static void draw_parameters(const struct synthetic *synthetic, uint64_t dataset,
     }
 }
 
+static bool is_log_normal(const struct synthetic *synthetic, size_t i)
+{
+    return synthetic->loss[synthetic->grid.observable[i]].error == ERROR_LOG_NORMAL;
+}
+
 /* The standard deviation of each row, NaN where there is no noise. */
 static void choose_sigma(const struct synthetic *synthetic)
 {
@@ -66,6 +74,8 @@ static void choose_sigma(const struct synthetic *synthetic)
         double relative = options->noise * fmax(fabs(synthetic->prediction[i]),
                                                 least_share * synthetic->largest[grid->observable[i]]);
         double sigma = hypot(relative, options->noise_absolute);
+        if (is_log_normal(synthetic, i)) /* of the logarithm, by the same share */
+            sigma = hypot(options->noise, options->noise_absolute / synthetic->prediction[i]);
         synthetic->sigma[i] = sigma > 0 ? sigma : (double)NAN;
     }
 }
@@ -78,8 +88,13 @@ static void add_noise(const struct synthetic *synthetic, uint64_t dataset)
     choose_sigma(synthetic);
     for (size_t i = 0; i < synthetic->grid.n; i++) {
         double sigma = model_noise ? synthetic->noise[i] : synthetic->sigma[i];
-        double z = random_normal((uint64_t)synthetic->options->seed, stream, i);
-        synthetic->value[i] = synthetic->prediction[i] + (isnan(sigma) ? 0 : sigma * z);
+        const struct fit_loss *loss = &synthetic->loss[synthetic->grid.observable[i]];
+        double z = fit_loss_draw(loss, (uint64_t)synthetic->options->seed, stream, i);
+        double prediction = synthetic->prediction[i], error = isnan(sigma) ? 0 : sigma * z;
+        if (!is_log_normal(synthetic, i))
+            synthetic->value[i] = prediction + error;
+        else /* there is no logarithm to be measured of what is not above 0 */
+            synthetic->value[i] = prediction > 0 ? prediction * exp(error) : (double)NAN;
     }
 }
 
@@ -130,8 +145,14 @@ static enum status allocate(struct synthetic *synthetic, struct error *error)
     synthetic->value = calloc(n, sizeof(double));
     synthetic->sigma = calloc(n, sizeof(double));
     synthetic->largest = calloc(abi->n_observable, sizeof(double));
+    enum error_kind *kind = calloc(abi->n_observable, sizeof *kind);
+    for (uint32_t k = 0; kind && abi->observable_error && k < abi->n_observable; k++)
+        kind[k] = error_kind_of(abi->observable_error[k]) < 0 ? ERROR_NORMAL
+                                                              : (enum error_kind)error_kind_of(abi->observable_error[k]);
+    synthetic->loss = kind ? campaign_losses(kind, abi->n_observable, LOSS_HUBER_K, LOSS_STUDENT_NU) : NULL;
+    free(kind);
     if (synthetic->center && synthetic->p && synthetic->covariate && synthetic->prediction && synthetic->noise &&
-        synthetic->value && synthetic->sigma && synthetic->largest)
+        synthetic->value && synthetic->sigma && synthetic->largest && synthetic->loss)
         return STATUS_OK;
     return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu rows", synthetic->grid.n);
 }
@@ -174,6 +195,7 @@ static void synthetic_fini(struct synthetic *synthetic)
                               synthetic->value, synthetic->sigma, synthetic->largest};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         free(arrays[i]);
+    free(synthetic->loss);
 }
 
 enum status simulate_synthetic(const struct simulate_options *options, struct error *error)

@@ -16,7 +16,6 @@ static const uint64_t PURPOSE = 0x626f6f7473747261; /* "bootstra" */
 struct draw {
     const struct fit_problem *problem;
     size_t n_row;
-    bool is_log;                   /* errors are log-normal */
     double *p, *prediction, *scale; /* scale: s_i */
     double *residual;              /* n_row, observable by observable: centred and inflated */
     size_t *first;                 /* n_observable + 1: where each observable's residuals begin */
@@ -24,13 +23,12 @@ struct draw {
     double inflation;              /* u of the parametric form */
 };
 
-static bool draw_init(struct draw *draw, const struct fit_problem *problem, const struct fit_options *options,
-                      struct arena *arena)
+static bool draw_init(struct draw *draw, const struct fit_problem *problem, struct arena *arena)
 {
     const struct stiffit_model *abi = &problem->model->abi;
     size_t n = problem->task->n_row;
     double *numbers = arena_calloc(arena, 3 * n + abi->n_parameter + 1, sizeof *numbers);
-    *draw = (struct draw){.problem = problem, .n_row = n, .is_log = options->error == ERROR_LOG_NORMAL, .prediction = numbers,
+    *draw = (struct draw){.problem = problem, .n_row = n, .prediction = numbers,
                           .scale = numbers + n, .residual = numbers + 2 * n, .p = numbers + 3 * n,
                           .first = arena_calloc(arena, (size_t)abi->n_observable + 2, sizeof *draw->first)};
     return numbers && draw->first;
@@ -77,10 +75,16 @@ static size_t count_loose(const struct fit_problem *problem)
     return n;
 }
 
+/* Whether the row's errors are those of logarithms. */
+static bool is_log(const struct draw *draw, size_t i)
+{
+    return draw->problem->loss[draw->problem->task->row_observable[i]].error == ERROR_LOG_NORMAL;
+}
+
 static double residual_of(const struct draw *draw, size_t i)
 {
     double value = draw->problem->value[i], prediction = draw->prediction[i];
-    return (draw->is_log ? log(value / prediction) : value - prediction) / draw->scale[i];
+    return (is_log(draw, i) ? log(value / prediction) : value - prediction) / draw->scale[i];
 }
 
 /* Fills residuals and inflation; false: no degrees of freedom are left to know the errors by. */
@@ -130,7 +134,7 @@ enum outcome fit_bootstrap_draw(const struct fit_problem *problem, const struct 
                                 uint32_t replicate, double *value, int64_t *n_evaluation, int64_t *n_step, char *reason)
 {
     struct draw draw;
-    if (!draw_init(&draw, problem, options, arena)) {
+    if (!draw_init(&draw, problem, arena)) {
         snprintf(reason, REASON, "no memory for a replicate");
         return OUTCOME_out_of_memory;
     }
@@ -147,7 +151,7 @@ enum outcome fit_bootstrap_draw(const struct fit_problem *problem, const struct 
     uint64_t stream = random_stream(random_stream(PURPOSE, problem->dataset), replicate);
     for (size_t i = 0; i < draw.n_row; i++) {
         double error = draw.scale[i] * deviation(&draw, is_parametric, stream, i);
-        value[i] = draw.is_log ? draw.prediction[i] * exp(error) : draw.prediction[i] + error;
+        value[i] = is_log(&draw, i) ? draw.prediction[i] * exp(error) : draw.prediction[i] + error;
         if (!isfinite(value[i])) {
             snprintf(reason, REASON, "a replicate's measurement is not a finite number");
             return OUTCOME_bad_data;

@@ -62,15 +62,15 @@ static bool lacks_sigma(const struct fit_problem *problem)
 static bool set_objective(struct fit_asker *asker, struct arena *arena)
 {
     const struct fit_problem *problem = asker->problem;
-    const struct fit_options *options = asker->options;
     const struct fit_map *map = &asker->map;
     struct fit_objective *objective = &asker->objective;
     struct fit_prior_term *terms = arena_calloc(arena, map->n_free + 1, sizeof *terms);
     bool has_noise = problem->model->abi.noise != NULL;
     *objective = (struct fit_objective){.n_row = problem->task->n_row, .value = problem->value, .sigma = problem->sigma,
                                         .has_noise = has_noise,
-                                        .likelihood = has_noise || (problem->censored && !lacks_sigma(problem)),
-                                        .loss = fit_loss_of(options->error, options->huber_k, options->student_nu),
+                                        .likelihood = has_noise || problem->mixes ||
+                                                      (problem->censored && !lacks_sigma(problem)),
+                                        .loss = problem->loss, .observable = problem->task->row_observable,
                                         .censored = problem->censored, .prior = terms};
     for (size_t j = 0; terms && problem->prior && j < map->n_free; j++) {
         const struct fit_prior *prior = &problem->prior[map->file_index[j]];

@@ -23,6 +23,8 @@ struct fit_problem {
     const struct ode_task *task;
     const double *value;        /* n_row, finite (missing ones are no rows) */
     const double *sigma;        /* n_row, > 0, or NaN: the model's noise, or 1 where it has none */
+    const struct fit_loss *loss; /* one for each observable of the model; of a log-normal one all values are > 0 */
+    bool mixes;                 /* base/error_kind.h; then every row has a sigma or a noise */
     const int8_t *censored;     /* n_row, as in struct fit_objective; NULL: none of the run is. If one is, every
                                  * row of its dataset has a sigma or a noise */
     size_t n_parameter;
@@ -41,8 +43,6 @@ struct fit_problem {
 struct fit_options {
     enum optimizer optimizer;   /* none: chosen by the sizes */
     enum gradient_method gradient; /* likewise; trf has no adjoint ones */
-    enum fit_error error;       /* distribution of the measurement errors; log-normal: all values > 0 */
-    double huber_k, student_nu; /* of --error huber and student */
     /* Converged: the decrease that the Gauss-Newton model still promises within the bounds, or the decrease over the
      * last few iterations, is below f_tolerance * |f| (likelihood: max(1, |f|)); or the projected gradient's largest
      * entry (optimiser's scale) is below g_tolerance * max(1, |f|), for small data less, and 1000 times the first test
@@ -58,7 +58,7 @@ struct fit_options {
     bool is_near;               /* the start lies near an optimum: the first steps have the full accuracy, too */
 };
 
-#define FIT_OPTIONS_DEFAULT {.huber_k = 1.345, .student_nu = 4, .f_tolerance = 1e-9, .g_tolerance = 1e-6, .certify = true, \
+#define FIT_OPTIONS_DEFAULT {.f_tolerance = 1e-9, .g_tolerance = 1e-6, .certify = true, \
                              .max_evaluations = 1000, .max_steps = 100000, .max_total_steps = 10000000, \
                              .max_seconds = 1.0 / 0.0, .accuracy = 1e-7, .absolute_accuracy = 1e-10}
 

@@ -3,7 +3,6 @@
 #include "fit/loss.h"
 
 #include <math.h>
-#include <stddef.h>
 
 static const double HALF_LOG_2PI = 0.918938533204672741780;
 static const double ROOT_2PI = 2.506628274631000502416, ROOT_HALF = 0.707106781186547524401;
@@ -12,14 +11,6 @@ static const double LOG_2 = 0.693147180559945309417, LOG_PI = 1.1447298858494001
 /* Below this the continued fraction of Mills' ratio is used: 60 terms give all digits there, and erfc(z) would cancel. */
 static const double FAR = -4;
 enum { FRACTION_TERMS = 60 };
-
-const char *fit_error_name(enum fit_error error)
-{
-    static const char *const name[N_ERROR] = {[ERROR_NORMAL] = "normal",   [ERROR_LOG_NORMAL] = "log-normal",
-                                              [ERROR_LAPLACE] = "laplace", [ERROR_HUBER] = "huber",
-                                              [ERROR_STUDENT] = "student"};
-    return (unsigned)error < N_ERROR ? name[error] : NULL;
-}
 
 /* The density exp(-rho) has normal flesh and exponential tails: moments piece by piece. */
 static void fill_huber(struct fit_loss *loss)
@@ -40,7 +31,7 @@ static void fill_student(struct fit_loss *loss)
     loss->scale_information = 2 * nu / (nu + 3);
 }
 
-struct fit_loss fit_loss_of(enum fit_error error, double huber_k, double student_nu)
+struct fit_loss fit_loss_of(enum error_kind error, double huber_k, double student_nu)
 {
     struct fit_loss loss = {.error = error, .tuning = NAN, .log_constant = HALF_LOG_2PI, .location_information = 1,
                             .scale_information = 2};

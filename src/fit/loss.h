@@ -4,22 +4,20 @@
 #ifndef FIT_LOSS_H
 #define FIT_LOSS_H
 
-#include <stdbool.h>
-
-/* The words of --error, in this order. */
-enum fit_error { ERROR_NORMAL, ERROR_LOG_NORMAL, ERROR_LAPLACE, ERROR_HUBER, ERROR_STUDENT, N_ERROR };
-const char *fit_error_name(enum fit_error error);
+#include "base/error_kind.h"
 
 struct fit_loss {
-    enum fit_error error;
+    enum error_kind error;
     double tuning;               /* Huber's k; Student's degrees of freedom */
     double log_constant;         /* log of the integral of exp(-rho): what a likelihood adds */
     double location_information; /* expected square of rho': Fisher's information of the prediction, for s = 1 */
     double scale_information;    /* expected square of 1 - rho' r: the same of s */
 };
 
+#define LOSS_HUBER_K 1.345 /* 95 % efficient where errors are normal (Huber 1964) */
+#define LOSS_STUDENT_NU 4.0
 /* huber_k, student_nu > 0; only the one that belongs to `error` is looked at. */
-struct fit_loss fit_loss_of(enum fit_error error, double huber_k, double student_nu);
+struct fit_loss fit_loss_of(enum error_kind error, double huber_k, double student_nu);
 
 /* What stands for a loss's second derivative: rho'(r)/r, which makes a quadratic that touches the loss and is nowhere below it;
  * rho'' of Laplace's rounded kink, elsewhere the first; its expectation. */

@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-const char *fit_objective_kind(enum fit_error error, bool likelihood)
+const char *fit_objective_kind(enum error_kind error, bool likelihood)
 {
     if (likelihood)
         return "negative_log_likelihood";
@@ -18,7 +18,9 @@ const char *fit_objective_kind(enum fit_error error, bool likelihood)
 
 bool fit_objective_has_kinks(const struct fit_objective *objective)
 {
-    bool any = objective->loss.error == ERROR_LAPLACE;
+    bool any = false;
+    for (size_t i = 0; i < objective->n_row && !any; i++)
+        any = fit_objective_loss(objective, i)->error == ERROR_LAPLACE;
     for (size_t k = 0; k < objective->n_prior; k++)
         any = any || objective->prior[k].prior.kind == PRIOR_LAPLACE;
     return any;
@@ -166,24 +168,13 @@ double fit_objective_row_product(const struct fit_objective *objective, const st
     return sum * answer->chain[j];
 }
 
-/* Half the sum of squares of power(value) / s, power 1, 0 or -1. */
-static double half_squares(const struct fit_objective *objective, int power)
+double fit_objective_scale(const struct fit_objective *objective)
 {
     double sum = 0;
     for (size_t i = 0; i < objective->n_row; i++) {
         double sigma = objective->sigma && !isnan(objective->sigma[i]) ? objective->sigma[i] : 1;
-        double value = power > 0 ? objective->value[i] : power < 0 ? 1 / objective->value[i] : 1;
+        double value = fit_objective_loss(objective, i)->error == ERROR_LOG_NORMAL ? 1 : objective->value[i];
         sum += 0.5 * (value / sigma) * (value / sigma);
     }
     return sum;
-}
-
-double fit_objective_unit(const struct fit_objective *objective)
-{
-    return half_squares(objective, objective->loss.error == ERROR_LOG_NORMAL ? -1 : 0);
-}
-
-double fit_objective_scale(const struct fit_objective *objective)
-{
-    return half_squares(objective, objective->loss.error == ERROR_LOG_NORMAL ? 0 : 1);
 }

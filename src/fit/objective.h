@@ -16,9 +16,10 @@ struct fit_objective {
     const double *value;    /* n_row */
     const double *sigma;    /* n_row; NaN: the model's noise, or 1 where it has none */
     bool has_noise;         /* the model has a noise function */
-    bool likelihood;        /* a negative log-likelihood with its constants; may be negative. Always with a noise function and
-                             * with censored rows */
-    struct fit_loss loss;
+    bool likelihood;        /* a negative log-likelihood with its constants; may be negative. Always with a noise function, with
+                             * censored rows and with losses that mix */
+    const struct fit_loss *loss; /* one for each observable */
+    const uint32_t *observable;  /* n_row, or NULL: the first one is meant by all rows */
     const int8_t *censored; /* n_row, or NULL: 0 no, 1 the measurement lies below its value, -1 above it */
     size_t n_prior;
     const struct fit_prior_term *prior;
@@ -34,8 +35,14 @@ struct fit_answer {
     const double *theta, *p;   /* n; all of the model's. Looked at only where there are priors */
 };
 
-/* What the objective is, for people and programs: "half_sum_of_squares", "negative_log_likelihood", "laplace_loss", ... */
-const char *fit_objective_kind(enum fit_error error, bool likelihood);
+static inline const struct fit_loss *fit_objective_loss(const struct fit_objective *objective, size_t i)
+{
+    return &objective->loss[objective->observable ? objective->observable[i] : 0];
+}
+
+/* What the objective is, for people and programs: "half_sum_of_squares", "negative_log_likelihood", "laplace_loss", ... of
+ * observables with errors that do not mix (base/error_kind.h) but in a likelihood. */
+const char *fit_objective_kind(enum error_kind error, bool likelihood);
 
 /* Whether it has kinks, so that slopes at two points tell little of what lies between. */
 bool fit_objective_has_kinks(const struct fit_objective *objective);
@@ -74,8 +81,6 @@ void fit_objective_excess(const struct fit_objective *objective, const struct fi
 /* Column j of the predictions' rows of A times x (n_row of the measurements). */
 double fit_objective_row_product(const struct fit_objective *objective, const struct fit_answer *answer, size_t j,
                                  const double *x);
-/* Half the sum of squares of what predictions that are off by 1 change r by (s of rows without a sigma of their own: 1). */
-double fit_objective_unit(const struct fit_objective *objective);
 /* Half the sum of squares of what r changes by when predictions double from the data, which is how rounding errors and the
  * integrator's relative ones get in; for normal errors the objective were every prediction zero. */
 double fit_objective_scale(const struct fit_objective *objective);

@@ -6,13 +6,14 @@
 #include "fit/objective.h"
 
 struct objective_criteria {
-    /* Sum of rho'(r) r over the rows that are not censored: r squared for normal and log-normal errors, |r| for Laplace's,
-     * and with less weight for outliers for Huber's and Student's. Expected to be the number of rows for all of them,
-     * where sigma is right. */
-    double chi_square;
+    /* Sum of rho'(r) r over the rows that are not censored: r squared for normal and log-normal errors, |r| for Laplace's
+     * (whose share is `distances`), and with less weight for outliers for Huber's and Student's. Expected to be the number of
+     * rows for all of them, where sigma is right. */
+    double chi_square, distances;
     /* -2 log likelihood of the data under the loss's own distribution (for log-normal errors of the values, not of their
      * logarithms, so that it compares with the others), priors left out. The second: maximised over a common factor of all
-     * sigmas, which is what an unknown sigma is; normal, log-normal and Laplace's errors alone have it in closed form. */
+     * sigmas, which is what an unknown sigma is; there is a closed form where all errors are normal or log-normal, or all
+     * are Laplace's. */
     double deviance, deviance_scaled;
     /* Sums of squares of plain residuals, and of the data about the weighted mean of each observable (log-normal: of
      * logarithms), censored rows left out. */
@@ -24,6 +25,6 @@ struct objective_criteria objective_criteria_of(const struct fit_objective *obje
                                                 const uint32_t *row_observable, uint32_t n_observable);
 /* The factor of all sigmas that makes chi_square what `count` rows are expected to give: the residual standard error, or
  * Laplace's scale. */
-double objective_scale_of(const struct fit_objective *objective, double chi_square, double count);
+double objective_scale_of(const struct objective_criteria *criteria, double count);
 
 #endif

@@ -20,7 +20,9 @@ static struct excess by_noise(double slope_of_rho, double r, double slope, doubl
 
 static struct excess excess_at(const struct fit_objective *objective, const struct fit_answer *answer, size_t i)
 {
-    const struct fit_loss *loss = &objective->loss;
+    const struct fit_loss *loss = fit_objective_loss(objective, i);
+    if (loss->error == ERROR_LAPLACE)
+        return (struct excess){0};
     bool modelled = objective->has_noise && !(objective->sigma && !isnan(objective->sigma[i]));
     double r, root, value, sigma = objective_row_sigma(objective, answer, i);
     bool censored = !objective_row_plain(objective, answer, i, &r, &root, &value);
@@ -42,8 +44,12 @@ static struct excess excess_at(const struct fit_objective *objective, const stru
 
 bool fit_objective_has_excess(const struct fit_objective *objective)
 {
-    enum fit_error error = objective->loss.error;
-    return error == ERROR_HUBER || error == ERROR_STUDENT || (objective->has_noise && error != ERROR_LAPLACE);
+    bool any = false;
+    for (size_t i = 0; i < objective->n_row && !any; i++) {
+        enum error_kind error = fit_objective_loss(objective, i)->error;
+        any = error == ERROR_HUBER || error == ERROR_STUDENT || (objective->has_noise && error != ERROR_LAPLACE);
+    }
+    return any;
 }
 
 void fit_objective_excess(const struct fit_objective *objective, const struct fit_answer *answer, double *excess)

@@ -30,7 +30,7 @@ static struct objective_row censored_row(double r, double slope, double sigma, i
 struct objective_row objective_row_at(const struct fit_objective *objective, const struct fit_answer *answer, size_t i,
                                       enum fit_curvature curvature)
 {
-    const struct fit_loss *loss = &objective->loss;
+    const struct fit_loss *loss = fit_objective_loss(objective, i);
     bool is_log = loss->error == ERROR_LOG_NORMAL, modelled = is_modelled(objective, i);
     double sigma = objective_row_sigma(objective, answer, i), m = answer->prediction[i], y = objective->value[i];
     double slope = 1 / sigma, r = (m - y) * slope;
@@ -57,7 +57,7 @@ struct objective_row objective_row_at(const struct fit_objective *objective, con
 bool objective_row_plain(const struct fit_objective *objective, const struct fit_answer *answer, size_t i, double *r,
                          double *weight, double *value)
 {
-    bool is_log = objective->loss.error == ERROR_LOG_NORMAL;
+    bool is_log = fit_objective_loss(objective, i)->error == ERROR_LOG_NORMAL;
     double y = objective->value[i], m = answer->prediction[i];
     *weight = 1 / objective_row_sigma(objective, answer, i);
     *r = (is_log ? log(m / y) : m - y) * *weight;

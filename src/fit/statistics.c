@@ -122,7 +122,7 @@ static void fill_criteria(const struct work *work, struct fit_statistics *statis
     double deviance = statistics->is_sigma_known ? criteria.deviance : criteria.deviance_scaled;
     statistics->chi_square = criteria.chi_square;
     statistics->residual_error = statistics->n_freedom > 0
-                                     ? objective_scale_of(objective, criteria.chi_square, (double)statistics->n_freedom)
+                                     ? objective_scale_of(&criteria, (double)statistics->n_freedom)
                                      : NAN;
     statistics->r_squared = criteria.total_squares > 0 ? 1 - criteria.squares / criteria.total_squares : NAN;
     statistics->aic = deviance + 2 * k;

@@ -203,6 +203,9 @@ static enum status open_measurements(struct problem *problem, struct error *erro
     struct problem_info *info = &problem->info;
     enum status status = problem_read_names(problem, "/measurements/observable_names", PROBLEM_MAX_PARAMETER,
                                             &info->n_observable, &info->observable_name, error);
+    if (!status)
+        status = problem_read_values(problem, "/measurements/observable_error", PROBLEM_MAX_PARAMETER, &info->n_error,
+                                     &info->observable_error, error);
     if (status)
         return status;
     const struct hdf5_column *longest = NULL;

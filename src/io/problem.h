@@ -4,6 +4,7 @@
 #define IO_PROBLEM_H
 
 #include "base/error.h"
+#include "base/error_kind.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,6 +31,8 @@ struct problem_info {
     const char *const *covariate_name;
     size_t n_observable;            /* 0: the model has one */
     const char *const *observable_name;
+    const char *const *observable_error; /* /measurements/observable_error, not checked yet; or NULL */
+    size_t n_error;                 /* its entries */
     size_t n_option;                /* attributes of /options, as text */
     const char *const *option_name, *const *option_value;
 };
@@ -45,8 +48,8 @@ struct problem_expectation {
     const double *parameter_prior_number[4];                           /* location, scale, lower, upper; or NULL */
     double t0;
     bool has_noise;         /* the model has a noise function: no row needs a sigma */
-    bool positive;          /* every value must be > 0 (log-normal errors) */
-    const char *sigma_for;  /* who needs every standard deviation to be known, as "--error huber"; NULL: nobody */
+    const char *const *observable_error; /* as in stiffit/model.h, checked; NULL: all "default" */
+    enum error_kind error;  /* of observables for which neither the file nor the model has a word */
 };
 
 /* Opens and reads the small tables; checks formats, names and shapes. The message lists up to 20 faults, a line each.
@@ -108,5 +111,8 @@ const char *const *problem_parameter_name(const struct problem *problem);
 const char *const *problem_parameter_scale(const struct problem *problem);
 const uint32_t *problem_to_model(const struct problem *problem); /* index of file's parameter in the model */
 uint64_t problem_n_censored(const struct problem *problem); /* measurements of the whole file */
+/* The errors of each observable of the MODEL: the file's word, else the model's, else the expectation's. What nothing in the
+ * file measures counts as what its first observable is. */
+const enum error_kind *problem_errors(const struct problem *problem);
 
 #endif

@@ -61,8 +61,8 @@ static bool constant_fault(const struct problem *problem, const struct problem_b
 /* What makes it necessary to know every standard deviation of a dataset; NULL: nothing, or a noise function knows them. */
 static const char *who_needs_sigma(const struct problem *problem, const struct problem_block *block, size_t d)
 {
-    if (problem->has_noise || problem->sigma_for)
-        return problem->has_noise ? NULL : problem->sigma_for;
+    if (problem->has_noise || problem->errors.sigma_for)
+        return problem->has_noise ? NULL : problem->errors.sigma_for;
     for (size_t i = block->row[d]; i < block->row[d + 1]; i++)
         if (block->censored[i] && !isnan(block->value[i]))
             return "a censored measurement";
@@ -93,9 +93,9 @@ static bool row_fault(const struct problem *problem, const struct problem_block 
         if (sigma_for && isnan(sigma))
             return FAULT(message, "sigma of row %" PRIu64 " is not known, and the model has no noise: %.60s needs it", row,
                          sigma_for);
-        if (problem->positive && value <= 0)
-            return FAULT(message, "value of row %" PRIu64 " is %g; with log-normal errors (--error) it must be > 0", row,
-                         value);
+        if (problem->errors.kind[block->observable[i]] == ERROR_LOG_NORMAL && value <= 0)
+            return FAULT(message, "value of row %" PRIu64 " is %g; with the log-normal errors of %.60s it must be > 0", row,
+                         value, problem->errors.observable_name[block->observable[i]]);
     }
     return any ? false : FAULT(message, "no measurement");
 }

@@ -6,7 +6,7 @@
 
 #include "base/arena.h"
 #include "io/hdf5_file.h"
-#include "io/problem.h"
+#include "io/problem_error.h"
 #include "io/problem_faults.h"
 #include "io/problem_prior.h"
 
@@ -71,8 +71,8 @@ struct problem {
     double default_t0;
     struct problem_prior_tables prior_tables;
     struct problem_prior *prior;  /* n_parameter, or NULL */
-    bool has_noise, positive;     /* as in struct problem_expectation */
-    const char *sigma_for;        /* the same, or "a prior" */
+    bool has_noise;               /* as in struct problem_expectation */
+    struct problem_errors errors;
     uint64_t n_censored;          /* found by problem_validate */
 };
 

@@ -194,7 +194,8 @@ static enum status match_observables(struct problem *problem, const struct probl
     problem->n_model_observable = expectation->n_observable;
     problem->n_observable_index = n;
     problem->observable_model = arena_calloc(&problem->arena, n + 1, sizeof *problem->observable_model);
-    if (!problem->observable_model)
+    problem->errors.observable_name = copy_names(problem, expectation->n_observable, expectation->observable_name);
+    if (!problem->observable_model || !problem->errors.observable_name)
         return no_memory(problem, error);
     if (info->n_dataset == 0 && !info->observable_name)
         return STATUS_OK;
@@ -218,16 +219,14 @@ static enum status match_observables(struct problem *problem, const struct probl
 /* One fault of the file where no row can have what is needed. */
 static void check_sigma(struct problem *problem, const struct problem_expectation *expectation)
 {
-    if (problem->sigma_for && !problem->has_noise && !problem->row[ROW_SIGMA].dataset && problem->info.n_measurement > 0)
+    if (problem->errors.sigma_for && !problem->has_noise && !problem->row[ROW_SIGMA].dataset && problem->info.n_measurement > 0)
         faults_add(&problem->faults, "/measurements/sigma is missing, and the model %s has no noise: %s needs the standard "
-                   "deviation of every measurement", expectation->model_name, problem->sigma_for);
+                   "deviation of every measurement", expectation->model_name, problem->errors.sigma_for);
 }
 
 enum status problem_match(struct problem *problem, const struct problem_expectation *expectation, struct error *error)
 {
     problem->has_noise = expectation->has_noise;
-    problem->positive = expectation->positive;
-    problem->sigma_for = expectation->sigma_for;
     enum status status = match_parameters(problem, expectation, error);
     if (!status)
         status = match_scales(problem, expectation, error);
@@ -239,6 +238,8 @@ enum status problem_match(struct problem *problem, const struct problem_expectat
         status = match_covariates(problem, expectation, error);
     if (!status)
         status = match_observables(problem, expectation, error);
+    if (!status)
+        status = problem_match_errors(problem, expectation, error);
     if (status)
         return status;
     check_common_values(problem);

@@ -174,7 +174,8 @@ static void match_prior(struct problem *problem, const struct prior_source *sour
     if (prior->scale <= 0 || isinf(prior->scale))
         faults_add(&problem->faults, "%s row %zu (%.60s): is %g; it must be > 0 and finite",
                    source->number_path[PRIOR_SCALE], i, name, prior->scale);
-    problem->sigma_for = problem->sigma_for ? problem->sigma_for : source->is_model ? "a prior of the model" : "a prior";
+    if (!problem->errors.sigma_for)
+        problem->errors.sigma_for = source->is_model ? "a prior of the model" : "a prior";
 }
 
 /* A prior of the model's about a logarithm means nothing on another scale. */

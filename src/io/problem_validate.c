@@ -188,6 +188,7 @@ static void hash_names(struct sha256 *hash, const struct problem *problem)
         sha256_add_string(hash, problem->parameter_scale[i]);
     }
     problem_hash_priors(problem, hash);
+    problem_hash_errors(problem, hash);
 }
 
 struct pass {
@@ -219,6 +220,7 @@ static enum status run_pass(struct problem *problem, struct pass *pass, struct e
             pass->n_bad += pass->block.fault[d] != NULL;
         for (size_t i = 0; i < pass->block.row[pass->block.n]; i++)
             problem->n_censored += pass->block.censored[i] != 0 && !isnan(pass->block.value[i]);
+        problem_check_censored(problem, &pass->block);
         hash_block(&pass->hash, problem, &pass->block, pass->last);
         if (problem->beat)
             problem->beat(problem->beat_context);

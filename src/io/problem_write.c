@@ -130,6 +130,9 @@ static enum status write_small_tables(const struct hdf5_file *file, const struct
     if (!status && header->n_observable)
         status = hdf5_write_strings(file, "/measurements/observable_names", header->n_observable,
                                     header->observable_name, error);
+    if (!status && header->observable_error)
+        status = hdf5_write_strings(file, "/measurements/observable_error", header->n_observable, header->observable_error,
+                                    error);
     if (!status && header->n_option)
         status = hdf5_make_group(file, "/options", error);
     for (size_t i = 0; i < header->n_option && !status; i++)

@@ -28,6 +28,7 @@ struct problem_header {
     const char *const *covariate_name;
     size_t n_observable;
     const char *const *observable_name;
+    const char *const *observable_error; /* n_observable words; or NULL */
     bool has_sigma, has_t0, has_censored;
     size_t n_option;                  /* attributes of /options, as text */
     const char *const *option_name, *const *option_value;

@@ -2,6 +2,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/descriptor.h"
 
+#include "base/error_kind.h"
+
 #include <ctype.h>
 #include <math.h>
 #include <stdarg.h>
@@ -210,6 +212,13 @@ static void check_prior(struct fault_list *list, const struct stiffit_model *abi
     }
 }
 
+static void check_error(struct fault_list *list, const char *name, const char *word)
+{
+    if (!word || (error_kind_of(word) < 0 && strcmp(word, error_kind_default) != 0))
+        fault(list, "observable %s: its observable_error is %.30s and must be \"normal\", \"log-normal\", \"laplace\", "
+              "\"huber\", \"student\" or \"default\"", name, word ? word : "NULL");
+}
+
 static void check_default(struct fault_list *list, const struct stiffit_model *abi, size_t i)
 {
     const char *name = abi->parameter_name[i];
@@ -268,6 +277,8 @@ enum status descriptor_check(const struct stiffit_model *abi, const char *origin
             check_default(&list, abi, i);
     for (size_t i = 0; list.n == 0 && abi->parameter_prior && i < abi->n_parameter; i++)
         check_prior(&list, abi, i);
+    for (size_t i = 0; list.n == 0 && abi->observable_error && i < abi->n_observable; i++)
+        check_error(&list, abi->observable_name[i], abi->observable_error[i]);
     if (list.n == 0)
         return STATUS_OK;
     char more[60] = "";

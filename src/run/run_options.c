@@ -18,7 +18,6 @@ _Static_assert(sizeof(enum when) == sizeof(int), "choices are written as int");
 static const char *const when_words[] = {"auto", "always", "never", NULL};
 static const char *const linear_words[] = {"auto", "dense", "lapack", "klu", NULL};
 
-static const char *const error_words[] = {"normal", "log-normal", "laplace", "huber", "student", NULL};
 static const char *const warm_words[] = {"none", "pilot", NULL};
 static const char *const bootstrap_words[] = {"auto", "residual", "parametric", NULL};
 static const char *const no_yes[] = {"no", "yes", NULL};
@@ -84,14 +83,14 @@ static const struct option table[] = {
     {.name = "linear-solver", .kind = OPTION_CHOICE, .offset = FIELD(ode.linear_solver), .choice = linear_words,
      .metavar = "auto|dense|lapack|klu", .default_text = "auto", .in_file = true,
      .help = "linear algebra of the integrator: by size and sparsity of the model, or this one"},
-    {.name = "error", .kind = OPTION_CHOICE, .offset = FIELD(fit.error), .choice = error_words,
+    {.name = "error", .kind = OPTION_CHOICE, .offset = FIELD(error), .choice = error_kind_word,
      .metavar = "normal|log-normal|laplace|huber|student", .default_text = "normal", .in_file = true,
-     .help = "distribution of the measurement errors: normal (squares of residuals), log-normal (of logarithms), or one of "
-     "those that outliers do not rule"},
-    {.name = "huber-k", .kind = OPTION_NUMBER, .offset = FIELD(fit.huber_k), .min = 0, .max = 1e6, .above_min = true,
-     .default_text = "1.345", .in_file = true, .help = "with --error huber: residuals beyond so many sigma count linearly"},
-    {.name = "student-nu", .kind = OPTION_NUMBER, .offset = FIELD(fit.student_nu), .min = 0, .max = 1e6, .above_min = true,
-     .default_text = "4", .in_file = true, .help = "with --error student: the degrees of freedom"},
+     .help = "distribution of the measurement errors of every observable for which neither problem file nor model names one: "
+     "normal (squares of residuals), log-normal (of logarithms), or one of those that outliers do not rule"},
+    {.name = "huber-k", .kind = OPTION_NUMBER, .offset = FIELD(huber_k), .min = 0, .max = 1e6, .above_min = true,
+     .default_text = "1.345", .in_file = true, .help = "of huber errors: residuals beyond so many sigma count linearly"},
+    {.name = "student-nu", .kind = OPTION_NUMBER, .offset = FIELD(student_nu), .min = 0, .max = 1e6, .above_min = true,
+     .default_text = "4", .in_file = true, .help = "of student errors: the degrees of freedom"},
     {.name = "optimizer", .kind = OPTION_CHOICE, .offset = FIELD(fit.optimizer), .choice = optimizer_words,
      .metavar = "auto|trf|lbfgs", .default_text = "auto", .in_file = true,
      .help = "trf: trust region on the derivatives of all residuals; lbfgs: gradients alone; auto: lbfgs from 150 "
@@ -150,6 +149,9 @@ void run_options_init(struct run_options *options)
     options->max_crashes = -1;
     options->ode = ode;
     options->fit = fit;
+    options->error = ERROR_NORMAL;
+    options->huber_k = LOSS_HUBER_K;
+    options->student_nu = LOSS_STUDENT_NU;
 }
 
 /* Of --only, --shard, --retry-failed and what they go together with. */

@@ -41,8 +41,10 @@ struct run_options {
     int bootstrap_kind;       /* --bootstrap-kind auto|residual|parametric: enum bootstrap_kind */
     bool keep_starts, keep_profile, keep_bootstrap; /* --keep-starts, ... */
     struct ode_options ode;   /* --rtol, --atol, --linear-solver auto|dense|lapack|klu */
-    struct fit_options fit;   /* --error, --huber-k, --student-nu, --optimizer, --ftol, --gtol, --max-evaluations, --max-steps,
-                               * --max-total-steps, --max-seconds */
+    struct fit_options fit;   /* --optimizer, --ftol, --gtol, --max-evaluations, --max-steps, --max-total-steps,
+                               * --max-seconds */
+    int error;                /* --error: enum error_kind of observables that nothing else says it of */
+    double huber_k, student_nu; /* --huber-k, --student-nu */
     double time_limit_s;      /* --time-limit S or [D-]HH:MM:SS; infinity: none */
     int64_t max_crashes;      /* --max-crashes; -1: 100, or 3 if the first ones hang */
     double accept_failed;     /* --accept-failed N or N% */

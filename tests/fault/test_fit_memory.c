@@ -83,7 +83,7 @@ static const struct way {
     enum work work;
     enum optimizer optimizer;
     enum gradient_method gradient;
-    enum fit_error error;
+    enum error_kind error;
 } ways[] = {
     {"trf", FIT, OPTIMIZER_trf, GRADIENT_forward, ERROR_NORMAL},
     {"trf along kinks", FIT, OPTIMIZER_trf, GRADIENT_forward, ERROR_LAPLACE},
@@ -171,7 +171,7 @@ static void fail_each(const struct way *way, size_t n_row, long *n_tried, long *
     make(&self, n_row);
     self.fit->options.optimizer = way->optimizer;
     self.fit->options.gradient = way->gradient;
-    self.fit->options.error = way->error;
+    self.fit->loss[0] = fit_loss_of(way->error, LOSS_HUBER_K, LOSS_STUDENT_NU);
     assert_int_equal(case_run(self.fit)->outcome, OUTCOME_converged);
     memcpy(self.best, self.fit->parameter, sizeof self.best);
     arena_fini(&self.fit->arena);

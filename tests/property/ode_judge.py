@@ -12,6 +12,7 @@ import random
 
 import numpy as np
 
+from ode_language import ERRORS
 from ode_values import FAR, LONG, N_NOISY, ORDER_6, ORDER_8, ULP, Evaluator, Quantity, Samples, constant
 
 ROUNDING = 48
@@ -92,6 +93,13 @@ class Judge:
             self.same(f"scale of {name}", scale[i].decode() if scale else "lin", about.get("scale", "lin"))
             self.same(f"unit of {name}", (unit[i] or b"").decode() if unit else "", about.get("unit", ""))
             self.judge_prior(i, name, about.get("prior"))
+        self.judge_errors()
+
+    def judge_errors(self):
+        words = self.plugin.observable_error
+        for i, (name, about) in enumerate(self.model.observables.items()):
+            wanted = [word.replace("lognormal", "log-normal") for word in about if word in ERRORS] or ["default"]
+            self.same(f"errors of {name}", [words[i].decode() if words else "default"], wanted)
 
     def judge_prior(self, i, name, prior):
         kinds, places = self.plugin.labels("prior"), self.plugin.labels("prior_on")

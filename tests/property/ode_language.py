@@ -20,6 +20,7 @@ LEVELS = [("or",), ("and",), ("not",), ("<", "<=", ">", ">=", "==", "!="), ("+",
 BINARY = {sign for level in LEVELS for sign in level if sign != "not"} | {"^"}
 FUNCTIONS = dict.fromkeys("exp log log10 log2 log1p expm1 sqrt cbrt sin cos tan asin acos atan sinh cosh tanh asinh"
                           " acosh atanh erf erfc abs sign floor ceil heaviside".split(), 1) | {"pow": 2, "atan2": 2}
+ERRORS = ("normal", "lognormal", "laplace", "huber", "student")  # words where they may stand, names elsewhere
 KEYWORDS = set("model time t parameter par constant const covariate init function observe if then else and or not in"
                " scale unit sd prior from lin pi inf piecewise ln min max".split()) | set(FUNCTIONS)
 END = ("end", "", 0)
@@ -207,7 +208,7 @@ class Model:
         self.rates = {}         # state: expression, in the order of the states
         self.intermediates = {}
         self.functions = {}     # name: (arguments, body)
-        self.observables = {}   # name: dict(sd, unit)
+        self.observables = {}   # name: dict(sd, unit, one of ERRORS)
         for tokens in statements(text):
             reader = Statement(tokens)
             self.read(reader)
@@ -315,7 +316,8 @@ class Model:
             name = s.name()
             if s.accept("="):
                 self.put(self.intermediates, name, s.expression())
-            self.put(self.observables, name, s.attributes(unit=Statement.string, sd=Statement.expression))
+            kinds = {word: lambda s: True for word in ERRORS}
+            self.put(self.observables, name, s.attributes(unit=Statement.string, sd=Statement.expression, **kinds))
         self.read_list(s, one)
 
     def value_of(self, name):

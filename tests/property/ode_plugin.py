@@ -34,7 +34,8 @@ class Descriptor(ctypes.Structure):
                 *[(name, FUNCTION) for name in ("rhs_parameter", "initial_parameter", "observe_state",
                                                 "observe_parameter", "noise", "noise_state", "noise_parameter")],
                 *[(f"parameter_prior{name}", STRINGS) for name in ("", "_on")],
-                *[(f"parameter_prior_{name}", DOUBLES) for name in ("location", "scale", "lower", "upper")]]
+                *[(f"parameter_prior_{name}", DOUBLES) for name in ("location", "scale", "lower", "upper")],
+                ("observable_error", STRINGS)]
 
 
 class Plugin:

@@ -5,7 +5,7 @@ SPDX-License-Identifier: BSD-3-Clause
 """
 import random
 
-from ode_language import FUNCTIONS, KEYWORDS, LEVELS
+from ode_language import ERRORS, FUNCTIONS, KEYWORDS, LEVELS
 from ode_layout import Layout
 
 # Names that mean something to C, to its library, to a compiler, to the generated code, or nearly to the language.
@@ -165,6 +165,8 @@ class RandomModel:
             if rng.random() < 0.5:
                 e = self.positive(pool + [name] * 4, rng.randint(0, 2))
                 parts.append(["sd", *self.meant(("sd", name), e)])
+            if rng.random() < 0.3:
+                parts.append([rng.choice(ERRORS)])
             rng.shuffle(parts)
             self.put(*tokens, *sum(parts, []))
             if is_new and rng.random() < 0.3:

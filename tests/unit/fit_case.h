@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-enum { CASE_PARAMETERS = 64 };
+enum { CASE_PARAMETERS = 64, CASE_OBSERVABLES = 8 };
 
 struct fit_case {
     struct model model;
@@ -42,6 +42,7 @@ struct fit_case {
     double numbers[5][CASE_PARAMETERS];
     uint8_t lack[CASE_PARAMETERS];
     const char *name[CASE_PARAMETERS];
+    struct fit_loss loss[CASE_OBSERVABLES]; /* normal */
 };
 
 static int case_point(const struct stiffit_model *abi, const struct evaluation *evaluation, size_t i,
@@ -144,7 +145,10 @@ static inline struct fit_case *case_new(const struct stiffit_model *abi, size_t 
         self->model.abi.parameter_name = self->name;
     self->task = (struct ode_task){.n_time = n_row, .time = self->time, .n_row = n_row, .row_time = self->row_time,
                                    .row_observable = self->row_observable};
-    self->problem = (struct fit_problem){.model = &self->model, .task = &self->task, .value = self->value,
+    assert_true(abi->n_observable <= CASE_OBSERVABLES);
+    for (uint32_t k = 0; k < CASE_OBSERVABLES; k++)
+        self->loss[k] = fit_loss_of(ERROR_NORMAL, LOSS_HUBER_K, LOSS_STUDENT_NU);
+    self->problem = (struct fit_problem){.loss = self->loss, .model = &self->model, .task = &self->task, .value = self->value,
         .sigma = self->sigma, .n_parameter = abi->n_parameter, .to_model = self->to_model, .start = self->start,
         .lower = self->lower, .upper = self->upper, .scale = self->scale, .fixed = self->fixed, .seed = 1,
         .n_start = 1};

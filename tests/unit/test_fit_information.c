@@ -63,7 +63,7 @@ struct information_case {
 /* R's numbers: optimum, objective, standard errors. */
 struct reference {
     const char *name;
-    enum fit_error error;
+    enum error_kind error;
     double low, high, sigma; /* limits beyond which values are censored; 0: sigma is modelled */
     bool grows, shifted;     /* c is fitted; two values are outliers */
     double best[MOST], objective, standard_error[MOST];
@@ -107,7 +107,7 @@ static void make(struct information_case *self, const struct reference *referenc
     }
     bool any = isfinite(reference->low) || isfinite(reference->high);
     fit->problem.censored = any ? self->censored : NULL;
-    fit->options.error = reference->error;
+    fit->loss[0] = fit_loss_of(reference->error, LOSS_HUBER_K, LOSS_STUDENT_NU);
     fit->options.f_tolerance = 1e-15;
     fit->options.g_tolerance = 1e-11;
     const double start[MOST] = {1.9, -0.2, 0.4, reference->grows ? 0.01 : 0};

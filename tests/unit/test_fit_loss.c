@@ -108,7 +108,7 @@ static void test_curvatures(void **state)
     (void)state;
     for (int error = 0; error < N_ERROR; error++)
         for (double r = -3.01; r < 3; r += 0.07) {
-            struct fit_loss loss = fit_loss_of((enum fit_error)error, 1.345, 4);
+            struct fit_loss loss = fit_loss_of((enum error_kind)error, 1.345, 4);
             bool is_laplace = error == ERROR_LAPLACE;
             double h = 1e-6, weight = fit_loss_at(&loss, r).weight;
             double slope = (fit_loss_at(&loss, r + h).weight * (r + h) - fit_loss_at(&loss, r - h).weight * (r - h)) / (2 * h);

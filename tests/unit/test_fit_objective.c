@@ -1,5 +1,5 @@
 /* Objective, gradient and rows against densities written out another way, differences, and the scatter of the gradient over
- * data drawn from the model: for every loss, with and without modelled noise, censored rows and priors.
+ * data drawn from the model: for every loss and every two of them, with and without modelled noise, censored rows and priors.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/random.h"
 #include "fit/objective.h"
@@ -13,19 +13,32 @@
 
 #include <cmocka.h>
 
-enum { ROWS = 9, N = 3, TRIALS = 40, ALL_ROWS = 2 * ROWS + N };
+enum { ROWS = 9, N = 3, TRIALS = 40, ALL_ROWS = 2 * ROWS + N, MOST_FORMS = 8 * N_ERROR * N_ERROR };
 
 static const double HUBER_K = 1.345, STUDENT_NU = 4;
 
 struct form {
-    enum fit_error error;
+    enum error_kind error;
     bool noise, censored, priors;
+    enum error_kind other; /* of every second row, where is_mixed */
+    bool is_mixed;
 };
+
+static enum error_kind error_of(struct form form, size_t i) { return form.is_mixed && i % 2 ? form.other : form.error; }
+
+/* Losses of two shapes. */
+static bool mixes(struct form form)
+{
+    const enum error_kind kind[] = {form.error, form.is_mixed ? form.other : form.error};
+    return error_kinds_mix(kind, 2);
+}
 
 struct sample {
     double value[ROWS], sigma[ROWS], prediction[ROWS], noise[ROWS], d_prediction[ROWS * N], d_noise[ROWS * N], chain[N];
     double weight[ROWS], residual[ROWS], p[N], theta[N];
     int8_t censored[ROWS];
+    uint32_t observable[ROWS];
+    struct fit_loss loss[2];
     struct fit_prior_term prior[N];
     struct fit_objective objective;
     struct fit_answer answer;
@@ -50,14 +63,18 @@ static void fill(struct sample *s, const double *x, struct form form)
         s->d_noise[i + 2 * ROWS] = 0;
         s->value[i] = 2 * exp(-0.7 * t) + 0.3 * t + 0.2 * random_normal(1, 2, (uint64_t)i);
         s->sigma[i] = !form.noise || i % 3 == 0 ? 0.15 : NAN;
+        s->observable[i] = (uint32_t)i % 2;
         s->censored[i] = (int8_t)(i % 4 == 1 ? 1 : i % 4 == 3 ? -1 : 0);
     }
     s->prior[0] = (struct fit_prior_term){{PRIOR_NORMAL, true, 0.3, 0.5}, 0, 0};
     s->prior[1] = (struct fit_prior_term){{PRIOR_LOG_NORMAL, false, -0.5, 0.4}, 1, 1};
     s->prior[2] = (struct fit_prior_term){{PRIOR_LAPLACE, false, 7, 0.2}, 2, 2};
+    for (size_t k = 0; k < 2; k++)
+        s->loss[k] = fit_loss_of(error_of(form, k), HUBER_K, STUDENT_NU);
     s->objective = (struct fit_objective){
-        .n_row = ROWS, .value = s->value, .sigma = s->sigma, .has_noise = form.noise, .likelihood = form.noise || form.censored,
-        .loss = fit_loss_of(form.error, HUBER_K, STUDENT_NU), .censored = form.censored ? s->censored : NULL,
+        .n_row = ROWS, .value = s->value, .sigma = s->sigma, .has_noise = form.noise,
+        .likelihood = form.noise || form.censored || mixes(form), .loss = s->loss,
+        .observable = form.is_mixed ? s->observable : NULL, .censored = form.censored ? s->censored : NULL,
         .n_prior = form.priors ? N : 0, .prior = s->prior};
     s->answer = (struct fit_answer){
         .n = N, .prediction = s->prediction, .d_prediction = s->d_prediction, .noise = form.noise ? s->noise : NULL,
@@ -76,15 +93,18 @@ static double value_at(const double *x, struct form form)
 static size_t list_forms(struct form *forms)
 {
     size_t n = 0;
-    for (int error = 0; error < N_ERROR; error++)
-        for (int bits = 0; bits < 8; bits++)
-            if (!(bits & 2) || error <= ERROR_LOG_NORMAL)
-                forms[n++] = (struct form){(enum fit_error)error, bits & 1, bits & 2, bits & 4};
+    for (int pair = 0; pair < N_ERROR * N_ERROR; pair++) {
+        enum error_kind error = (enum error_kind)(pair / N_ERROR), other = (enum error_kind)(pair % N_ERROR);
+        bool are_squares = error_kind_is_square(error) && error_kind_is_square(other);
+        for (int bits = 0; bits < 8 && error <= other; bits++)
+            if (are_squares || !(bits & 2))
+                forms[n++] = (struct form){error, bits & 1, bits & 2, bits & 4, other, other != error};
+    }
     return n;
 }
 
 /* Density of the value y, written as in the books; log Z of Huber's is mpmath's, k = 1.345. */
-static double density(enum fit_error error, double y, double m, double s)
+static double density(enum error_kind error, double y, double m, double s)
 {
     const double pi = acos(-1);
     double r = (y - m) / s, q = log(y / m) / s;
@@ -107,7 +127,7 @@ static double prior_sum(const double *x)
 
 static void test_value(void **state)
 {
-    struct form forms[8 * N_ERROR];
+    struct form forms[MOST_FORMS];
     size_t n = list_forms(forms);
     const double x[N] = {0.4, -0.2, -0.5};
     (void)state;
@@ -117,18 +137,20 @@ static void test_value(void **state)
         fill(&s, x, forms[f]);
         for (int i = 0; i < ROWS; i++) {
             double sigma = isnan(s.sigma[i]) ? s.noise[i] : s.sigma[i], m = s.prediction[i], y = s.value[i];
-            bool is_log = forms[f].error == ERROR_LOG_NORMAL;
+            enum error_kind error = error_of(forms[f], (size_t)i);
+            bool is_log = error == ERROR_LOG_NORMAL;
             double z = (is_log ? log(y / m) : y - m) / sigma;
             if (forms[f].censored && s.censored[i])
                 minus_log -= log(0.5 * erfc(-s.censored[i] * z / sqrt(2)));
             else
-                minus_log -= log(density(forms[f].error, y, m, sigma));
-            constants += log(density(forms[f].error, is_log ? y : m, is_log ? y : m, sigma));
+                minus_log -= log(density(error, y, m, sigma));
+            constants += log(density(error, is_log ? y : m, is_log ? y : m, sigma));
         }
         double expected = s.objective.likelihood ? minus_log : minus_log + constants;
         expected += forms[f].priors ? prior_sum(x) : 0;
         /* Laplace's kinks: 9 rows and a prior, each off by at most 1e-4 / 2|r| */
-        double tolerance = forms[f].error == ERROR_LAPLACE || forms[f].priors ? 3e-3 : 1e-9;
+        bool has_laplace = forms[f].error == ERROR_LAPLACE || error_of(forms[f], 1) == ERROR_LAPLACE;
+        double tolerance = has_laplace || forms[f].priors ? 3e-3 : 1e-9;
         assert_true(fabs(value_at(x, forms[f]) - expected) < tolerance);
     }
 }
@@ -149,9 +171,10 @@ static double difference(const double *x, int j, struct form form)
 }
 
 /* Differences across a corner or within a rounded kink tell nothing. */
-static bool is_smooth(const struct sample *s, enum fit_error error)
+static bool is_smooth(const struct sample *s, struct form form)
 {
     for (int i = 0; i < ROWS; i++) {
+        enum error_kind error = error_of(form, (size_t)i);
         double sigma = isnan(s->sigma[i]) ? s->noise[i] : s->sigma[i], r = fabs(s->prediction[i] - s->value[i]) / sigma;
         if ((error == ERROR_LAPLACE && r < 0.2) || (error == ERROR_HUBER && fabs(r - HUBER_K) < 0.05))
             return false;
@@ -189,7 +212,7 @@ static void check_gradient(struct sample *s, const double *x, struct form form)
 
 static void test_gradient(void **state)
 {
-    struct form forms[8 * N_ERROR];
+    struct form forms[MOST_FORMS];
     size_t n = list_forms(forms);
     (void)state;
     for (size_t f = 0; f < n; f++) {
@@ -200,7 +223,7 @@ static void test_gradient(void **state)
                 x[j] = 0.5 * random_normal(3, trial, j);
             struct sample s;
             fill(&s, x, forms[f]);
-            if (!is_smooth(&s, forms[f].error))
+            if (!is_smooth(&s, forms[f]))
                 continue;
             n_smooth++;
             check_gradient(&s, x, forms[f]);
@@ -210,7 +233,7 @@ static void test_gradient(void **state)
 }
 
 /* A draw from the loss's own distribution. */
-static double draw(enum fit_error error, uint64_t d, uint64_t i)
+static double draw(enum error_kind error, uint64_t d, uint64_t i)
 {
     double u = random_uniform(7, d, 3 * i), z = random_normal(5, d, i);
     if (error == ERROR_LAPLACE)
@@ -242,8 +265,8 @@ static void check_information(struct form form)
     square(a, fit_objective_n_row(&s.objective), matrix);
     for (uint64_t d = 0; d < DRAWS; d++) {
         for (uint64_t i = 0; i < ROWS; i++) {
-            double step = (isnan(s.sigma[i]) ? s.noise[i] : s.sigma[i]) * draw(form.error, d, i);
-            s.value[i] = form.error == ERROR_LOG_NORMAL ? s.prediction[i] * exp(step) : s.prediction[i] + step;
+            double step = (isnan(s.sigma[i]) ? s.noise[i] : s.sigma[i]) * draw(error_of(form, i), d, i);
+            s.value[i] = error_of(form, i) == ERROR_LOG_NORMAL ? s.prediction[i] * exp(step) : s.prediction[i] + step;
         }
         fit_objective_value(&s.objective, &s.answer);
         fit_objective_gradient(&s.objective, &s.answer, gradient);
@@ -259,11 +282,12 @@ static void check_information(struct form form)
 
 static void test_information(void **state)
 {
-    static const enum fit_error errors[] = {ERROR_NORMAL, ERROR_LOG_NORMAL, ERROR_LAPLACE, ERROR_STUDENT};
+    static const enum error_kind errors[] = {ERROR_NORMAL, ERROR_LOG_NORMAL, ERROR_LAPLACE, ERROR_STUDENT};
     (void)state;
     for (int k = 0; k < 4; k++)
         for (int noise = 0; noise < 2; noise++)
-            check_information((struct form){errors[k], noise, false, false});
+            for (int other = k; other < 4; other++)
+                check_information((struct form){errors[k], noise, false, false, errors[other], other != k});
 }
 
 /* For normal errors rows and information are the same, J'J / s^2 with known s, and s' counts twice; written row by row. */
@@ -274,7 +298,7 @@ static void test_normal_rows(void **state)
     for (int noise = 0; noise < 2; noise++) {
         struct sample s;
         double a[2][ALL_ROWS * N], b[ALL_ROWS], matrix[2][N * N];
-        fill(&s, x, (struct form){ERROR_NORMAL, noise, false, false});
+        fill(&s, x, (struct form){.error = ERROR_NORMAL, .noise = noise});
         fit_objective_value(&s.objective, &s.answer);
         fit_objective_rows(&s.objective, &s.answer, a[0], b);
         fit_objective_information(&s.objective, &s.answer, a[1], b);
@@ -301,7 +325,7 @@ static void test_log_normal_edges(void **state)
     const double x[N] = {0.4, -0.2, -0.5};
     struct sample s;
     (void)state;
-    fill(&s, x, (struct form){ERROR_LOG_NORMAL, false, false, false});
+    fill(&s, x, (struct form){.error = ERROR_LOG_NORMAL});
     assert_true(fabs(fit_objective_scale(&s.objective) - 0.5 * ROWS / 0.0225) < 1e-9);
     s.prediction[4] = 0;
     assert_false(isfinite(fit_objective_value(&s.objective, &s.answer)));
@@ -309,12 +333,13 @@ static void test_log_normal_edges(void **state)
     assert_false(isfinite(fit_objective_value(&s.objective, &s.answer)));
 }
 
-/* -2 log likelihood is twice the objective where that is a likelihood; the fits' kinds. */
+/* -2 log likelihood is twice the objective where that is a likelihood; sigmas times the scale give the chi-square that was
+ * asked for; the fits' kinds. */
 static void test_criteria(void **state)
 {
     const uint32_t observable[ROWS] = {0};
     const double x[N] = {0.4, -0.2, -0.5};
-    struct form forms[8 * N_ERROR];
+    struct form forms[MOST_FORMS];
     size_t n = list_forms(forms);
     (void)state;
     for (size_t f = 0; f < n; f++) {
@@ -327,6 +352,20 @@ static void test_criteria(void **state)
         if (s.objective.likelihood)
             assert_true(fabs(criteria.deviance - 2 * value_at(x, bare)) < 1e-12 * (1 + fabs(criteria.deviance)));
         assert_true(criteria.chi_square > 0 && criteria.total_squares > 0 && criteria.squares >= 0);
+    }
+    static const enum error_kind kinds[] = {ERROR_NORMAL, ERROR_LOG_NORMAL, ERROR_LAPLACE};
+    for (int k = 0; k < 9; k++) {
+        struct sample s;
+        fill(&s, x, (struct form){.error = kinds[k % 3], .other = kinds[k / 3], .is_mixed = true});
+        fit_objective_value(&s.objective, &s.answer);
+        struct objective_criteria criteria = objective_criteria_of(&s.objective, &s.answer, observable, 1);
+        double scale = objective_scale_of(&criteria, 5);
+        for (int i = 0; i < ROWS; i++)
+            s.sigma[i] *= scale;
+        fit_objective_value(&s.objective, &s.answer);
+        criteria = objective_criteria_of(&s.objective, &s.answer, observable, 1);
+        /* the rounded part of a Laplace row, 1e-4 / |r| at most 1e-2, does not scale */
+        assert_true(fabs(criteria.chi_square - 5) < (criteria.distances > 0 ? ROWS * 1e-2 : 1e-12));
     }
     assert_string_equal(fit_objective_kind(ERROR_LOG_NORMAL, false), "half_sum_of_squares");
     assert_string_equal(fit_objective_kind(ERROR_STUDENT, false), "student_loss");

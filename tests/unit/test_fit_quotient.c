@@ -100,7 +100,7 @@ static enum asked evaluate(struct fit_case *self, struct fit_asker *asker, struc
     asker->objective = (struct fit_objective){.n_row = ROWS, .value = self->value, .sigma = self->sigma,
                                               .has_noise = self->model.abi.noise != NULL,
                                               .likelihood = self->model.abi.noise != NULL,
-                                              .loss = fit_loss_of(ERROR_NORMAL, 1, 1)};
+                                              .loss = self->problem.loss};
     asker->quotient = arena_calloc(&self->arena, 1, sizeof *asker->quotient);
     assert_true(fit_quotient_init(asker->quotient, asker, &self->arena));
     assert_true(fit_point_init(point, asker, &self->arena));

@@ -13,6 +13,7 @@ struct problem {
     double a[ROWS * N], value[ROWS], zero[ROWS], one[ROWS], prediction[ROWS], weight[ROWS], residual[ROWS], sigma[ROWS];
     double theta[N], gradient[N], lower[N], upper[N];
     enum parameter_scale scale[N];
+    struct fit_loss loss;
     struct fit_asker asker;
     struct fit_point point;
     struct arena arena;
@@ -56,7 +57,9 @@ static struct problem *make(uint64_t k)
     }
     self->asker.map = (struct fit_map){.n_model = n, .n_free = n, .scale = self->scale, .lower = self->lower,
                                         .upper = self->upper};
-    self->asker.objective = (struct fit_objective){.n_row = ROWS, .value = self->zero, .sigma = self->sigma};
+    self->loss = fit_loss_of(ERROR_NORMAL, LOSS_HUBER_K, LOSS_STUDENT_NU);
+    self->asker.objective = (struct fit_objective){.n_row = ROWS, .value = self->zero, .sigma = self->sigma,
+                                                   .loss = &self->loss};
     self->point = (struct fit_point){.theta = self->theta, .gradient = self->gradient, .chain = self->one, .p = self->theta,
                                      .prediction = self->prediction, .d_prediction = self->a, .weight = self->weight,
                                      .residual = self->residual};

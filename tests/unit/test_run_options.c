@@ -75,7 +75,7 @@ static void a_file_may_set_what_results_depend_on(void **state)
     run_options_init(&options);
     for (size_t i = 0; i < n; i++)
         assert_int_equal(run_options_apply(&options, allowed[i][0], allowed[i][1], &error), STATUS_OK);
-    assert_int_equal(options.fit.error, ERROR_STUDENT);
+    assert_int_equal(options.error, ERROR_STUDENT);
     assert_int_equal(options.ode.linear_solver, LINEAR_KLU);
     assert_true(options.ode.rtol == 0.001 && options.accept_failed == 1 && !options.accept_failed_percent);
     assert_int_equal(run_options_apply(&options, "trust", "1", &error), STATUS_USAGE); /* never from a data file */

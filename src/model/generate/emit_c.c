@@ -1,5 +1,6 @@
 /* The C source of a whole plugin: a comment that says where it is from, the model's tables, its functions, and the descriptor.
  * SPDX-License-Identifier: BSD-3-Clause */
+#include "base/error_kind.h"
 #include "model/generate/c_function.h"
 #include "model/generate/generate.h"
 #include "model/generate/programs.h"
@@ -124,6 +125,26 @@ static void put_names(const struct emitter *e)
     fputs("};\n", e->out);
     put_packed(e, "scale");
     put_packed(e, "unit");
+}
+
+static bool has_errors(const struct equations *equations)
+{
+    for (uint32_t i = 0; i < equations->n_observable; i++)
+        if (equations->observable[i].error)
+            return true;
+    return false;
+}
+
+static void put_errors(const struct emitter *e)
+{
+    if (!has_errors(e->equations))
+        return;
+    fputs("static const char *const observable_error[] = {\n", e->out);
+    for (uint32_t i = 0; i < e->equations->n_observable; i++) {
+        const struct equation_observable *it = &e->equations->observable[i];
+        put_item_text(e, it->error ? it->error : error_kind_default, it->name);
+    }
+    fputs("};\n", e->out);
 }
 
 static bool has_priors(const struct equations *equations)
@@ -291,6 +312,8 @@ static void put_descriptor(const struct emitter *e)
               "    .parameter_prior_location = parameter_prior_location,\n"
               "    .parameter_prior_scale = parameter_prior_scale,\n    .parameter_prior_lower = parameter_prior_lower,\n"
               "    .parameter_prior_upper = parameter_prior_upper,\n", out);
+    if (has_errors(equations))
+        fputs("    .observable_error = observable_error,\n", out);
     if (e->programs.values.n_work > 0)
         fputs("    .prepare = prepare,\n", out);
     for (int f = 0; f < N_MODEL_FUNCTION; f++) {
@@ -312,6 +335,7 @@ enum status generate_c(const struct equations *equations, const struct functions
     if (status == STATUS_OK) {
         put_head(&e);
         put_names(&e);
+        put_errors(&e);
         put_priors(&e);
         put_defaults(&e);
         status = put_functions(&e, error);

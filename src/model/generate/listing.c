@@ -214,6 +214,8 @@ void listing_observables(struct listing *listing, FILE *out)
         begin_row(&rows, listing->is_latex ? "%s" : "observe %s", name);
         if (!is_leaf_of_its_name(listing->equations, it))
             put_right(&rows, it->value, is_own_label(listing, NAME_OBSERVABLE, i, it->value));
+        if (it->error && !listing->is_latex)
+            fprintf(out, " %s", strcmp(it->error, "log-normal") == 0 ? "lognormal" : it->error);
         if (it->noise != NODE_NONE && !listing->is_latex) {
             fputs(" sd ", out);
             listing_expression(listing, it->noise, out);
@@ -221,7 +223,8 @@ void listing_observables(struct listing *listing, FILE *out)
         put_unit(&rows, it->unit);
         end_row(&rows);
         if (it->noise != NODE_NONE && listing->is_latex) {
-            begin_row(&rows, "\\operatorname{sd}(%s)", name);
+            bool is_log = it->error && strcmp(it->error, "log-normal") == 0;
+            begin_row(&rows, is_log ? "\\operatorname{sd}(\\log %s)" : "\\operatorname{sd}(%s)", name);
             put_right(&rows, it->noise, false);
         }
     }

@@ -41,6 +41,7 @@ struct equation_observable {
     char *name, *unit;
     node value;
     node noise; /* standard deviation, or NODE_NONE */
+    const char *error; /* distribution of the measurement errors, as in stiffit/model.h, or NULL: the model leaves it open */
     uint32_t line;
 };
 

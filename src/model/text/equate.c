@@ -188,6 +188,7 @@ static void add_observables(struct equating *self)
         observable->unit = copy_label(reading, unit);
         observable->line = stated->line;
         observable->value = symbol->failed ? NODE_NONE : symbol->value;
+        observable->error = stated->error;
         observable->noise = evaluate_formula(self->machine, stated->sd, false);
         check_sd(self, stated, observable->noise);
     }

@@ -3,6 +3,9 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/text/parser.h"
 
+#include "base/error_kind.h"
+#include "base/nearest.h"
+
 #include <string.h>
 
 static bool stop(struct parser *parser, const char *expected)
@@ -73,10 +76,43 @@ static bool read_attribute(struct parser *parser, enum word word, const struct a
     }
 }
 
+/* Takes the distribution of an observable's errors, whose names are words here alone, so that models may use them. False: no
+ * such word stands here, or it is a fault. */
+static bool accept_error(struct parser *parser, const struct attributes *into, bool *failed)
+{
+    static const char *const words[N_ERROR] = {[ERROR_NORMAL] = "normal", [ERROR_LOG_NORMAL] = "lognormal",
+                                               [ERROR_LAPLACE] = "laplace", [ERROR_HUBER] = "huber",
+                                               [ERROR_STUDENT] = "student"};
+    struct token token = *parser_peek(parser, 0);
+    char name[READING_MAX_NAME + 1] = {0};
+    if (!into->error || token.kind != TOKEN_NAME || token.reserved || token.length >= sizeof name)
+        return false;
+    memcpy(name, parser->reading->source.text + token.offset, token.length);
+    for (int k = 0; k < N_ERROR; k++)
+        if (!strcmp(name, words[k]) && !*into->error) {
+            *into->error = error_kind_word[k];
+            parser_take(parser);
+            return true;
+        }
+    const char *near = nearest_name(name, words, N_ERROR);
+    *failed = near != NULL;
+    if (near && *into->error)
+        message_fault(&parser->reading->source, token.span, "the errors are said to be %s already", *into->error);
+    else if (near)
+        message_fault(&parser->reading->source, token.span, "`%s` is no distribution of errors; did you mean `%s`?", name,
+                      near);
+    return false;
+}
+
 bool parser_attributes(struct parser *parser, const struct attributes *into)
 {
     unsigned seen = 0;
+    bool failed = false;
     for (;;) {
+        while (!failed && accept_error(parser, into, &failed))
+            ;
+        if (failed)
+            return false;
         struct token token = *parser_peek(parser, 0);
         enum word word = token.reserved ? token.reserved->word : WORD_NONE;
         bool known = word == WORD_UNIT || word == WORD_SCALE || word == WORD_IN || word == WORD_SD || word == WORD_FROM ||
@@ -253,7 +289,8 @@ void parser_observables(struct parser *parser)
                 reading->symbols.item[read.symbol].failed = !good;
             }
         }
-        good = good && parser_attributes(parser, &(struct attributes){.unit = &read.unit, .sd = &read.sd});
+        good = good && parser_attributes(parser, &(struct attributes){.unit = &read.unit, .sd = &read.sd,
+                                                                     .error = &read.error});
         struct stated_observable *kept =
             read.symbol != NONE ? list_add(reading, &reading->observables, READING_MAX_SYMBOL) : NULL;
         if (kept)

@@ -71,6 +71,7 @@ struct attributes {
     const char **scale;
     uint32_t *lower, *upper, *sd, *from;
     struct stated_prior *prior;
+    const char **error; /* of an observable, as in equations.h */
 };
 bool parser_attributes(struct parser *parser, const struct attributes *attributes);
 /* A prior after its word; false if it was not understood, which has been said. */

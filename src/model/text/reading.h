@@ -71,6 +71,7 @@ struct stated_covariate {
 struct stated_observable {
     uint32_t symbol, sd, line; /* sd: formula or NONE */
     struct span unit, place;
+    const char *error;         /* as in equations.h */
 };
 
 /* A growing array. */

@@ -207,6 +207,8 @@ bool fit_job_begin(struct fit_job *job, const struct problem_block *block, size_
     job->problem.n_parameter = n;
     job->problem.to_model = campaign->to_model;
     job->problem.scale = campaign->scale;
+    job->problem.loss = campaign->loss;
+    job->problem.mixes = campaign->mixes;
     job->problem.prior = campaign->prior;
     job->problem.start = copy(arena, block->start + offset, n * sizeof(double));
     job->problem.lower = copy(arena, block->lower + offset, n * sizeof(double));

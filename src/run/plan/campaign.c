@@ -28,17 +28,17 @@ struct problem_expectation campaign_expectation(const struct model *model)
         .parameter_prior = abi->parameter_prior, .parameter_prior_on = abi->parameter_prior_on,
         .parameter_prior_number = {abi->parameter_prior_location, abi->parameter_prior_scale, abi->parameter_prior_lower,
                                    abi->parameter_prior_upper},
-        .has_noise = abi->noise != NULL};
+        .has_noise = abi->noise != NULL, .observable_error = abi->observable_error};
 }
 
 /* Everything that a fit's result depends on besides problem, model and seed, as text. A plugin is what it is; how text was
  * compiled changes bits. */
-static void describe_options(const struct run_options *options, bool from_text, char *text, size_t size)
+static void describe_options(const struct run_options *options, const struct campaign *campaign, char *text, size_t size)
 {
     static const char *const linear_solver[] = {
         [LINEAR_AUTO] = "auto", [LINEAR_DENSE] = "dense", [LINEAR_LAPACK] = "lapack", [LINEAR_KLU] = "klu"};
-    char rtol[NUMBER_SIZE], atol[NUMBER_SIZE], ftol[NUMBER_SIZE], gtol[NUMBER_SIZE], seconds[NUMBER_SIZE], error[80];
-    campaign_objective_options(&options->fit, error, sizeof error);
+    char rtol[NUMBER_SIZE], atol[NUMBER_SIZE], ftol[NUMBER_SIZE], gtol[NUMBER_SIZE], seconds[NUMBER_SIZE], error[120];
+    campaign_objective_options(campaign, options, error, sizeof error);
     snprintf(text, size, "stiffit=%s starts=%lld rtol=%s atol=%s linear-solver=%s%s optimizer=%s gradient=%s ftol=%s gtol=%s "
              "max-evaluations=%lld max-steps=%lld max-total-steps=%lld max-seconds=%s%s%s%s", STIFFIT_VERSION,
              (long long)options->n_start, number_text(rtol, options->ode.rtol), number_text(atol, options->ode.atol),
@@ -48,7 +48,7 @@ static void describe_options(const struct run_options *options, bool from_text, 
              number_text(ftol, options->fit.f_tolerance), number_text(gtol, options->fit.g_tolerance),
              (long long)options->fit.max_evaluations, (long long)options->fit.max_steps,
              (long long)options->fit.max_total_steps, number_text(seconds, options->fit.max_seconds),
-             from_text && options->portable ? " portable=yes" : "", options->warm_start ? " warm-start=pilot" : "",
+             campaign->model.source && options->portable ? " portable=yes" : "", options->warm_start ? " warm-start=pilot" : "",
              options->fit.certify ? "" : " certify=no");
 }
 
@@ -56,7 +56,7 @@ static void fill_identity(struct campaign *campaign, const struct run_options *o
 {
     struct run_identity *identity = &campaign->identity;
     memset(identity, 0, sizeof *identity);
-    describe_options(options, campaign->model.source != NULL, identity->description, sizeof identity->description);
+    describe_options(options, campaign, identity->description, sizeof identity->description);
     size_t used = strlen(identity->description);
     refit_plan_describe(&campaign->plan, problem_parameter_name(campaign->problem), identity->description + used,
                         sizeof identity->description - used);
@@ -107,8 +107,11 @@ static enum status check_bootstrap(const struct campaign *campaign, struct error
 {
     if (campaign->plan.n_bootstrap == 0)
         return STATUS_OK;
-    if (campaign->fit.error != ERROR_NORMAL && campaign->fit.error != ERROR_LOG_NORMAL)
-        return error_set(error, STATUS_USAGE, "--bootstrap: replicates are drawn for --error normal and log-normal only");
+    for (uint32_t k = 0; k < campaign->model.abi.n_observable; k++)
+        if (!error_kind_is_square(campaign->loss[k].error))
+            return error_set(error, STATUS_USAGE, "--bootstrap: replicates are drawn for normal and log-normal errors only, "
+                             "and those of %.60s are %s", campaign->model.abi.observable_name[k],
+                             error_kind_word[campaign->loss[k].error]);
     if (campaign->n_censored)
         return error_set(error, STATUS_USAGE, "--bootstrap: some measurements are censored, and it is not known at which "
                          "values a replicate's would be; use --profile");
@@ -200,7 +203,7 @@ enum status campaign_open(struct campaign *campaign, struct run_options *options
     counter_set(&board->phase, BOARD_CHECKING);
     problem_set_beat(campaign->problem, beat, &board->heartbeat);
     struct problem_expectation expectation = campaign_expectation(&campaign->model);
-    campaign_objective_expect(&expectation, &options->fit);
+    expectation.error = (enum error_kind)options->error;
     status = problem_validate(campaign->problem, &expectation, hash, &campaign->n_bad, error);
     if (status)
         return status;
@@ -220,7 +223,7 @@ enum status campaign_open(struct campaign *campaign, struct run_options *options
     fill_identity(campaign, options, hash);
     if (options->retry_failed && (status = select_failed(campaign, options, error)))
         return status;
-    status = campaign_objective_open(campaign, error);
+    status = campaign_objective_open(campaign, options, error);
     if (!status)
         status = check_bootstrap(campaign, error);
     if (!status)
@@ -235,6 +238,7 @@ void campaign_fini(struct campaign *campaign)
     pilots_free(campaign->pilots);
     free(campaign->scale);
     free(campaign->prior);
+    free(campaign->loss);
     model_unload(&campaign->model);
     problem_close(campaign->problem);
 }

@@ -25,6 +25,8 @@ struct campaign {
     size_t n_parameter;
     enum parameter_scale *scale;   /* n_parameter, the file's order */
     const uint32_t *to_model;      /* n_parameter, owned by the problem */
+    struct fit_loss *loss;         /* one for each observable of the model */
+    bool mixes;                    /* base/error_kind.h */
     struct fit_prior *prior;       /* n_parameter, or NULL */
     size_t n_prior;                /* parameters that have one, uniform ones too */
     uint64_t n_censored;           /* measurements */

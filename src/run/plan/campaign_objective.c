@@ -8,38 +8,39 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-void campaign_objective_expect(struct problem_expectation *expectation, const struct fit_options *fit)
+/* Of the names of one kind's observables, and of all kinds with them. */
+enum { OBSERVABLES_TEXT = 80, MIXTURE_TEXT = N_ERROR * (OBSERVABLES_TEXT + 20) + 20 };
+
+struct fit_loss *campaign_losses(const enum error_kind *error, size_t n, double huber_k, double student_nu)
 {
-    expectation->positive = fit->error == ERROR_LOG_NORMAL;
-    if (fit->error == ERROR_HUBER)
-        expectation->sigma_for = "--error huber";
-    else if (fit->error == ERROR_STUDENT)
-        expectation->sigma_for = "--error student";
+    struct fit_loss *loss = calloc(n, sizeof *loss);
+    for (size_t k = 0; loss && k < n; k++)
+        loss[k] = fit_loss_of(error[k], huber_k, student_nu);
+    return loss;
 }
 
-static enum status refuse_censored(const struct campaign *campaign, struct error *error)
+static bool is_likelihood(const struct campaign *campaign)
 {
-    if (campaign->n_censored == 0 || campaign->fit.error == ERROR_NORMAL || campaign->fit.error == ERROR_LOG_NORMAL)
-        return STATUS_OK;
-    return error_set(error, STATUS_BAD_PROBLEM, "%s: /measurements/censored marks %llu measurement%s, which --error %s has no "
-                     "probability for; use --error normal or log-normal, or leave them out (value NaN)",
-                     problem_info(campaign->problem)->path, (unsigned long long)campaign->n_censored,
-                     campaign->n_censored == 1 ? "" : "s", fit_error_name(campaign->fit.error));
+    return campaign->model.abi.noise != NULL || campaign->n_censored > 0 || campaign->mixes;
 }
 
-enum status campaign_objective_open(struct campaign *campaign, struct error *error)
+enum status campaign_objective_open(struct campaign *campaign, const struct run_options *options, struct error *error)
 {
     static const enum fit_prior_kind kind_of[] = {
         [PROBLEM_PRIOR_NONE] = PRIOR_NONE, [PROBLEM_PRIOR_NORMAL] = PRIOR_NORMAL, [PROBLEM_PRIOR_LOG_NORMAL] = PRIOR_LOG_NORMAL,
         [PROBLEM_PRIOR_LAPLACE] = PRIOR_LAPLACE, [PROBLEM_PRIOR_UNIFORM] = PRIOR_NONE /* it is in the bounds */};
     const struct problem_prior *given = problem_prior(campaign->problem);
+    const enum error_kind *kind = problem_errors(campaign->problem);
+    size_t n_observable = campaign->model.abi.n_observable;
     campaign->n_censored = problem_n_censored(campaign->problem);
-    campaign->objective_kind = fit_objective_kind(campaign->fit.error,
-                                                  campaign->model.abi.noise != NULL || campaign->n_censored > 0);
-    enum status status = refuse_censored(campaign, error);
-    if (status || !given)
-        return status;
+    campaign->mixes = error_kinds_mix(kind, n_observable);
+    campaign->objective_kind = fit_objective_kind(kind[0], is_likelihood(campaign));
+    if (!(campaign->loss = campaign_losses(kind, n_observable, options->huber_k, options->student_nu)))
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu observables", n_observable);
+    if (!given)
+        return STATUS_OK;
     campaign->prior = calloc(campaign->n_parameter + 1, sizeof *campaign->prior);
     if (!campaign->prior)
         return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu priors", campaign->n_parameter);
@@ -51,35 +52,72 @@ enum status campaign_objective_open(struct campaign *campaign, struct error *err
     return STATUS_OK;
 }
 
-void campaign_objective_options(const struct fit_options *fit, char *text, size_t size)
+static bool some_are(const struct campaign *campaign, enum error_kind kind)
 {
-    char number[NUMBER_SIZE];
-    if (fit->error == ERROR_HUBER)
-        snprintf(text, size, " error=huber huber-k=%s", number_text(number, fit->huber_k));
-    else if (fit->error == ERROR_STUDENT)
-        snprintf(text, size, " error=student student-nu=%s", number_text(number, fit->student_nu));
-    else
-        snprintf(text, size, " error=%s", fit_error_name(fit->error));
+    const enum error_kind *error = problem_errors(campaign->problem);
+    for (uint32_t k = 0; k < campaign->model.abi.n_observable; k++)
+        if (error[k] == kind)
+            return true;
+    return false;
 }
 
-/* noun: "errors" or "loss". */
-static void distribution_text(const struct fit_options *fit, const char *noun, char *text, size_t size)
+void campaign_objective_options(const struct campaign *campaign, const struct run_options *options, char *text, size_t size)
+{
+    char number[NUMBER_SIZE];
+    int n = snprintf(text, size, " error=%s", error_kind_word[options->error]);
+    if (some_are(campaign, ERROR_HUBER))
+        n += snprintf(text + n, size - (size_t)n, " huber-k=%s", number_text(number, options->huber_k));
+    if (some_are(campaign, ERROR_STUDENT))
+        snprintf(text + n, size - (size_t)n, " student-nu=%s", number_text(number, options->student_nu));
+}
+
+/* The names of the observables with errors of this kind, as many as there is room for. */
+static int put_observables(const struct campaign *campaign, enum error_kind kind, char *text, int size)
+{
+    const struct stiffit_model *abi = &campaign->model.abi;
+    const char *before = " (";
+    int n = 0;
+    for (uint32_t k = 0; k < abi->n_observable; k++) {
+        if (campaign->loss[k].error != kind)
+            continue;
+        bool fits = n + (int)strlen(abi->observable_name[k]) + 8 < size;
+        n += snprintf(text + n, (size_t)(size - n), "%s%s", before, fits ? abi->observable_name[k] : "...");
+        before = ", ";
+        if (!fits)
+            break;
+    }
+    return n + snprintf(text + n, (size_t)(size - n), ")");
+}
+
+/* "normal errors", "Huber's loss (k = 1.345)", "normal (A) and log-normal (B, C) errors". */
+static void distribution_text(const struct campaign *campaign, const char *noun, char *text, size_t size)
 {
     static const char *const name[] = {[ERROR_NORMAL] = "normal", [ERROR_LOG_NORMAL] = "log-normal",
                                        [ERROR_LAPLACE] = "Laplace's", [ERROR_HUBER] = "Huber's", [ERROR_STUDENT] = "Student's"};
-    int n = snprintf(text, size, "%s %s", name[fit->error], noun);
-    if (fit->error == ERROR_HUBER)
-        snprintf(text + n, size - (size_t)n, " (k = %g)", fit->huber_k);
-    else if (fit->error == ERROR_STUDENT)
-        snprintf(text + n, size - (size_t)n, " (nu = %g)", fit->student_nu);
+    const struct fit_loss *first = campaign->loss;
+    int n = 0, n_kind = 0, n_said = 0;
+    for (int k = 0; k < N_ERROR; k++)
+        n_kind += some_are(campaign, (enum error_kind)k);
+    for (int k = 0; k < N_ERROR; k++) {
+        if (!some_are(campaign, (enum error_kind)k))
+            continue;
+        n += snprintf(text + n, size - (size_t)n, "%s%s", n_said == 0 ? "" : n_said + 1 < n_kind ? ", " : " and ", name[k]);
+        n_said++;
+        if (n_kind > 1)
+            n += put_observables(campaign, (enum error_kind)k, text + n, OBSERVABLES_TEXT);
+    }
+    n += snprintf(text + n, size - (size_t)n, " %s", noun);
+    if (n_kind == 1 && first->error == ERROR_HUBER)
+        snprintf(text + n, size - (size_t)n, " (k = %g)", first->tuning);
+    else if (n_kind == 1 && first->error == ERROR_STUDENT)
+        snprintf(text + n, size - (size_t)n, " (nu = %g)", first->tuning);
 }
 
 void campaign_objective_text(const struct campaign *campaign, char text[OBJECTIVE_TEXT])
 {
-    char distribution[80], censored[80] = "", priors[80] = "";
-    bool likelihood = campaign->model.abi.noise != NULL || campaign->n_censored > 0;
-    bool squares = campaign->fit.error == ERROR_NORMAL || campaign->fit.error == ERROR_LOG_NORMAL;
-    distribution_text(&campaign->fit, squares || likelihood ? "errors" : "loss", distribution, sizeof distribution);
+    char distribution[MIXTURE_TEXT], censored[80] = "", priors[80] = "";
+    bool likelihood = is_likelihood(campaign), squares = error_kind_is_square(campaign->loss[0].error);
+    distribution_text(campaign, squares || likelihood ? "errors" : "loss", distribution, sizeof distribution);
     if (campaign->n_censored)
         snprintf(censored, sizeof censored, ", %llu measurement%s censored", (unsigned long long)campaign->n_censored,
                  campaign->n_censored == 1 ? "" : "s");

@@ -1,0 +1,116 @@
+/* Which distribution the errors of each observable have, and what that asks of the measurements.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "io/problem_error.h"
+
+#include "base/nearest.h"
+#include "base/sha256.h"
+#include "io/problem_internal.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char path[] = "/measurements/observable_error";
+
+static bool is_open(const char *word) { return strcmp(word, error_kind_default) == 0; }
+
+/* The kind of entry i of the file; -1: it leaves that open, or is a fault. */
+static int file_error(struct problem *problem, size_t i)
+{
+    const char *word = problem->info.observable_error[i];
+    int kind = error_kind_of(word);
+    if (kind >= 0 || is_open(word))
+        return kind;
+    const char *near = strlen(word) < 64 ? nearest_name(word, error_kind_word, N_ERROR) : NULL;
+    const char *name = problem->info.observable_name ? problem->info.observable_name[i] : "the only one";
+    faults_add(&problem->faults, "%s row %zu (%.60s): is \"%.60s\"; known are normal, log-normal, laplace, huber, student and "
+               "default%s%s%s", path, i, name, word, near ? "; did you mean \"" : "", near ? near : "",
+               near ? "\"?" : "");
+    return -1;
+}
+
+enum { WHO = 100 };
+
+/* Who says of an observable that its errors are what they are: "--error huber", or "huber errors of A". */
+static const char *who_says(const struct problem *problem, size_t k, char who[WHO])
+{
+    const char *word = error_kind_word[problem->errors.kind[k]];
+    if (problem->errors.own[k] < 0 && problem->errors.kind[k] == problem->errors.fallback)
+        snprintf(who, WHO, "--error %s", word);
+    else
+        snprintf(who, WHO, "%s errors of %.40s", word, problem->errors.observable_name[k]);
+    return who;
+}
+
+/* Squares know their scale; losses that are not squares, and sums of different ones, change with it. */
+static enum status find_sigma_for(struct problem *problem, struct error *error)
+{
+    size_t n = problem->n_model_observable, i = 0;
+    while (i < n && problem->errors.kind[i] != ERROR_HUBER && problem->errors.kind[i] != ERROR_STUDENT)
+        i++;
+    if (i == n && error_kinds_mix(problem->errors.kind, n))
+        problem->errors.sigma_for = "a sum of losses that are not all squares";
+    if (i == n)
+        return STATUS_OK;
+    char *who = arena_calloc(&problem->arena, WHO, 1);
+    if (!who)
+        return error_set(error, STATUS_NO_MEMORY, "%s: out of memory", problem->file.path);
+    problem->errors.sigma_for = who_says(problem, i, who);
+    return STATUS_OK;
+}
+
+enum status problem_match_errors(struct problem *problem, const struct problem_expectation *expectation, struct error *error)
+{
+    const struct problem_info *info = &problem->info;
+    struct problem_errors *errors = &problem->errors;
+    size_t n = problem->n_model_observable, n_file = problem->n_observable_index;
+    errors->kind = arena_calloc(&problem->arena, n + 1, sizeof *errors->kind);
+    errors->own = arena_calloc(&problem->arena, n + 1, sizeof *errors->own);
+    bool *there = arena_calloc(&problem->arena, n + 1, sizeof *there);
+    if (!errors->kind || !errors->own || !there)
+        return error_set(error, STATUS_NO_MEMORY, "%s: out of memory", problem->file.path);
+    if (info->observable_error && info->n_error != n_file)
+        faults_add(&problem->faults, "%s: has %zu entries for %zu observable%s", path, info->n_error, n_file,
+                   n_file == 1 ? "" : "s");
+    for (size_t k = 0; k < n; k++)
+        errors->own[k] = -1;
+    for (size_t i = 0; info->observable_error && i < n_file && i < info->n_error; i++)
+        errors->own[problem->observable_model[i]] = file_error(problem, i);
+    for (size_t i = 0; i < n_file; i++)
+        there[problem->observable_model[i]] = true;
+    for (size_t k = 0; k < n; k++) {
+        size_t from = there[k] || n_file == 0 ? k : problem->observable_model[0];
+        int model = expectation->observable_error ? error_kind_of(expectation->observable_error[from]) : -1;
+        int own = errors->own[from];
+        errors->kind[k] = own >= 0 ? (enum error_kind)own : model >= 0 ? (enum error_kind)model : expectation->error;
+    }
+    errors->fallback = expectation->error;
+    return find_sigma_for(problem, error);
+}
+
+/* The file's words alone: the model's belong to the model's identity, --error to the options'. */
+void problem_hash_errors(const struct problem *problem, struct sha256 *hash)
+{
+    for (size_t k = 0; k < problem->n_model_observable; k++)
+        if (problem->errors.own[k] >= 0) {
+            sha256_add_uint64(hash, k);
+            sha256_add_string(hash, error_kind_word[problem->errors.own[k]]);
+        }
+}
+
+void problem_check_censored(struct problem *problem, const struct problem_block *block)
+{
+    for (size_t d = 0; d < block->n; d++)
+        for (size_t i = block->row[d]; i < block->row[d + 1]; i++) {
+            enum error_kind kind = problem->errors.kind[block->observable[i]];
+            if (!block->censored[i] || isnan(block->value[i]) || error_kind_is_square(kind))
+                continue;
+            char who[WHO];
+            faults_add(&problem->faults, "/measurements/censored row %" PRIu64 ": there is no probability for it with %s; use "
+                       "normal or log-normal errors, or leave it out (value NaN)", block->first_row[d] + (i - block->row[d]),
+                       who_says(problem, block->observable[i], who));
+        }
+}
+
+const enum error_kind *problem_errors(const struct problem *problem) { return problem->errors.kind; }
