@@ -286,5 +286,9 @@ double fit_asker_accuracy(const struct fit_asker *asker)
 
 bool fit_asker_is_same(const struct fit_asker *asker, const double *theta, const double *other)
 {
-    return memcmp(theta, other, asker->map.n_free * sizeof *theta) == 0;
+    const struct fit_map *map = &asker->map;
+    double *p = asker->compared, *q = p + map->n_model;
+    return memcmp(theta, other, map->n_free * sizeof *theta) == 0
+           || (fit_map_natural(map, theta, p) && fit_map_natural(map, other, q)
+               && memcmp(p, q, map->n_model * sizeof *p) == 0);
 }

@@ -35,6 +35,7 @@ struct fit_asker {
     struct fit_objective objective;
     bool is_sigma_known;    /* every row has a sigma of its own or the model's */
     struct evaluation evaluation;
+    double *compared;       /* 2 n_model: scratch of fit_asker_is_same */
     double tighter;         /* as in struct evaluation: the accuracy of the moment. Below 1 for the first steps */
     double start_f, start_tighter; /* the objective at the start, and the accuracy that it was evaluated with; NaN: none yet */
     double prediction_error;       /* norm of the weighted predictions' errors at the best point, as the certificate measured
@@ -58,6 +59,7 @@ struct search_end {
     enum outcome outcome;
     enum stop_test stop;
     const struct fit_point *best;
+    const struct fit_point *forward; /* of a search by adjoint gradients: the same with the derivatives of all residuals; or NULL */
     int64_t n_iteration;
 };
 
@@ -74,7 +76,7 @@ enum asked fit_asker_fail(struct fit_asker *asker, const struct evaluation *eval
 double fit_asker_rtol(const struct fit_asker *asker);
 /* Relative accuracy of predictions' derivatives. */
 double fit_asker_accuracy(const struct fit_asker *asker);
-/* Whether two points have the same bits of parameters, so that evaluating both would be a waste. */
+/* Whether the model gets the same bits of parameters at two theta, so that evaluating both would be a waste. */
 bool fit_asker_is_same(const struct fit_asker *asker, const double *theta, const double *other);
 /* Mean square of the weighted residuals at a point; and the variance of the errors, which decreases of the objective are measured
  * by: that, or 1 where every sigma is known or modelled. */

@@ -16,7 +16,7 @@
 
 /* A round in a metric ends after so many iterations, for a new one. */
 enum { REFRESH = 12 };
-enum { MEMORY = 10, HISTORY = 10, FEW_BARREN = 3, MAX_BARREN = 6, MAX_MISSED = 20, APART = 9 };
+enum { MEMORY = 10, HISTORY = 10, FEW_BARREN = 3, MAX_BARREN = 6, MAX_MISSED = 20, APART = 9, KNOWN = 32 };
 
 /* The gradient's test lets pass what promises this many tolerances (stopping.c). */
 static const double LOOSEST_TEST = 1e3;
@@ -42,6 +42,9 @@ struct descent {
     size_t n_loose;
     bool met_bound, ended;      /* the latest trial was cut at a bound; ASKED_END was seen */
     int n_missed;               /* trials in a row that were no better */
+    double *known;              /* KNOWN x (2 n + 1): theta, objective (NaN: it failed) and gradient of the latest trials, since
+                                 * rounds that begin anew may come by the same points; the oldest is overwritten */
+    size_t n_known;
     double apart[APART];        /* what value and slopes of the latest such trials disagreed by */
     int n_apart;
     double hope;                /* what the parabola through such a trial's slopes promised at most */
@@ -59,8 +62,9 @@ static struct descent *new_search(struct fit_asker *asker, struct arena *arena)
     struct descent *descent = arena_calloc(arena, 1, sizeof *descent);
     double *vectors = arena_calloc(arena, n + 4, (n + 1) * sizeof *vectors);
     double *scratch = arena_calloc(arena, lbfgs_scratch(n) + 1, sizeof *scratch);
+    double *known = arena_calloc(arena, KNOWN, (2 * n + 1) * sizeof *known);
     uint32_t *loose = arena_calloc(arena, n + 1, sizeof *loose);
-    if (!descent || !vectors || !scratch || !loose || !fit_point_init(&descent->points[0], asker, arena)
+    if (!descent || !vectors || !scratch || !loose || !known || !fit_point_init(&descent->points[0], asker, arena)
         || !fit_point_init(&descent->points[1], asker, arena))
         return NULL;
     if (asker->gradient != GRADIENT_adjoint) {
@@ -84,6 +88,7 @@ static struct descent *new_search(struct fit_asker *asker, struct arena *arena)
     descent->slope = vectors + 3 * n;
     descent->factor = vectors + 4 * n;
     descent->scratch = scratch;
+    descent->known = known;
     descent->loose = loose;
     return descent;
 }
@@ -190,15 +195,40 @@ static void project_trial(struct descent *descent, const double *x)
     }
 }
 
+/* Asks for the trial unless it is known already: objective and gradient alone are there then, which is enough, for it was not
+ * better. */
+static enum asked ask_once(struct descent *descent, bool *is_known)
+{
+    size_t n = descent->n, n_known = descent->n_known < KNOWN ? descent->n_known : KNOWN;
+    struct fit_point *trial = descent->trial;
+    for (size_t k = 0; k < n_known; k++) {
+        const double *entry = descent->known + k * (2 * n + 1);
+        *is_known = fit_asker_is_same(descent->asker, entry, trial->theta);
+        if (*is_known) {
+            trial->f = entry[n];
+            memcpy(trial->gradient, entry + n + 1, n * sizeof *entry);
+            return isnan(trial->f) ? ASKED_FAILED : ASKED_OK;
+        }
+    }
+    enum asked asked = fit_ask(descent->asker, trial, true);
+    double *entry = descent->known + descent->n_known++ % KNOWN * (2 * n + 1);
+    memcpy(entry, trial->theta, n * sizeof *entry);
+    entry[n] = asked == ASKED_OK ? trial->f : NAN;
+    memcpy(entry + n + 1, trial->gradient, n * sizeof *entry);
+    *is_known = false;
+    return asked;
+}
+
 /* Asks for the trial; `better`: it has become the best point. */
 static enum asked ask(struct descent *descent, bool *better)
 {
+    bool is_known;
     *better = false;
-    enum asked asked = fit_ask(descent->asker, descent->trial, true);
+    enum asked asked = ask_once(descent, &is_known);
     descent->ended = asked == ASKED_END;
     /* A hair's breadth from a bound, a step onto it is lost in rounding, but leads on. */
     double limit = descent->best->f + (descent->met_bound ? 4 * DBL_EPSILON * fabs(descent->best->f) : 0);
-    if (asked == ASKED_OK && (descent->trial->f < descent->best->f || (descent->met_bound && descent->trial->f <= limit))) {
+    if (asked == ASKED_OK && !is_known && (descent->trial->f < descent->best->f || (descent->met_bound && descent->trial->f <= limit))) {
         *better = true;
         take_trial(descent);
     } else if (asked == ASKED_OK) {
@@ -386,7 +416,7 @@ static enum outcome run_rounds(struct descent *descent)
         bool moved = descent->met_bound && !descent->n_missed && n_on_bound++ < 2 * descent->n;
         n_barren = barren && !moved ? n_barren + 1 : 0;
         n_on_bound = barren ? n_on_bound : 0;
-        descent->shrink = n_barren > 0 && descent->met_bound ? 0.1 * descent->shrink : 1;
+        descent->shrink = n_barren > 0 ? 0.1 * descent->shrink : 1;
         if (n_barren < FEW_BARREN)
             continue;
         enum outcome outcome = judge_barren(descent);
@@ -400,7 +430,8 @@ static enum outcome run(struct descent *descent, const double *theta)
 {
     struct fit_asker *asker = descent->asker;
     memcpy(descent->trial->theta, theta, descent->n * sizeof *theta);
-    switch (fit_ask(asker, descent->trial, true)) {
+    bool is_known;
+    switch (ask_once(descent, &is_known)) {
     case ASKED_END: return asker->outcome;
     case ASKED_FAILED: return asker->failure;
     case ASKED_OK: break;
@@ -420,5 +451,9 @@ void descent_search(struct fit_asker *asker, struct arena *arena, const double *
     end->outcome = run(descent, theta);
     end->stop = end->outcome == OUTCOME_converged ? descent->met : STOP_none;
     end->best = descent->best;
+    const struct fit_metric *metric = descent->metric;
+    if (metric && metric->is_taken && metric->taken == ASKED_OK && descent->best
+        && fit_asker_is_same(asker, metric->point.theta, descent->best->theta))
+        end->forward = &metric->point;
     end->n_iteration = descent->n_iteration;
 }

@@ -158,7 +158,6 @@ static bool prepare_gradient(struct fit_asker *asker, struct arena *arena)
 static const struct fit_point *look_forward(struct fit_asker *asker, const struct fit_point *best, struct arena *arena)
 {
     struct fit_point *point = arena_calloc(arena, 1, sizeof *point);
-    asker->gradient = GRADIENT_forward;
     if (!point || !fit_point_init(point, asker, arena))
         return NULL;
     memcpy(point->theta, best->theta, asker->map.n_free * sizeof *point->theta);
@@ -180,7 +179,8 @@ static const struct fit_point *look(struct fit_asker *asker, struct arena *arena
 {
     if (!end->best || result->gradient != GRADIENT_adjoint)
         return end->best;
-    return outcome_is_success(end->outcome) ? look_forward(asker, end->best, arena) : NULL;
+    asker->gradient = GRADIENT_forward;
+    return end->forward ? end->forward : outcome_is_success(end->outcome) ? look_forward(asker, end->best, arena) : NULL;
 }
 
 /* Whether a search that tighter tolerances have moved from its best point is still not above the start; where it is, another
@@ -318,7 +318,8 @@ void fit_run(const struct fit_problem *problem, const struct fit_options *option
         return;
     }
     double *theta = arena_calloc(arena, asker->map.n_free + 1, sizeof *theta);
-    if (!theta || !set_objective(asker, arena)) {
+    asker->compared = arena_calloc(arena, asker->map.n_model + 1, 2 * sizeof *asker->compared);
+    if (!theta || !asker->compared || !set_objective(asker, arena)) {
         fail(result, OUTCOME_out_of_memory, "no memory for this fit");
         return;
     }

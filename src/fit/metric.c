@@ -45,7 +45,11 @@ static double product(size_t n, const double *restrict a, const double *restrict
 enum asked fit_metric_ask(struct fit_metric *metric, struct fit_asker *asker, const double *theta)
 {
     size_t n = asker->map.n_free, n_row = fit_objective_n_row(&asker->objective);
+    if (metric->is_taken && fit_asker_is_same(asker, metric->point.theta, theta))
+        return metric->taken;
     memcpy(metric->point.theta, theta, n * sizeof *theta);
+    metric->is_taken = true;
+    metric->taken = ASKED_FAILED; /* until it is there */
     asker->gradient = GRADIENT_forward;
     enum asked asked = fit_ask(asker, &metric->point, true);
     asker->gradient = GRADIENT_adjoint;
@@ -62,7 +66,8 @@ enum asked fit_metric_ask(struct fit_metric *metric, struct fit_asker *asker, co
     }
     for (size_t j = 0; j < n; j++)
         metric->matrix[j + j * n] += DAMPING * metric->matrix[j + j * n] + DAMPING * DAMPING * largest;
-    return isfinite(largest) && largest > 0 ? ASKED_OK : ASKED_FAILED;
+    metric->taken = isfinite(largest) && largest > 0 ? ASKED_OK : ASKED_FAILED;
+    return metric->taken;
 }
 
 bool fit_metric_factor(struct fit_metric *metric, const struct fit_asker *asker, size_t n_loose, const uint32_t *loose,

@@ -10,6 +10,8 @@
 
 struct fit_metric {
     struct fit_point point;    /* with derivatives of all residuals */
+    bool is_taken;             /* there is one, and what came of it: */
+    enum asked taken;
     double *rows, *rhs;        /* as of fit_objective_rows */
     double *matrix, *step;     /* n x n; n */
     double unit;               /* what the latest factor was made larger by */

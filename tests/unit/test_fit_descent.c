@@ -174,9 +174,12 @@ static void test_box(void **state)
         }
 }
 
+/* Nearly a third of all points; which ones depends on the parameters alone, as it does with an integrator. */
 static bool fail_some(struct fit_case *self, struct evaluation *evaluation)
 {
-    if (self->n_ask > 1 && random_uniform(8, 0, (uint64_t)self->n_ask) < 0.3)
+    uint64_t bits;
+    memcpy(&bits, &evaluation->p[0], sizeof bits);
+    if (self->n_ask > 1 && random_uniform(8, 0, bits) < 0.3)
         evaluation->outcome = EVALUATION_ODE_FAILED;
     return go_backward(self, evaluation);
 }
