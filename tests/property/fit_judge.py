@@ -76,7 +76,7 @@ class Objective:
     def natural(self, x, p0):
         p = np.array(p0, float)
         for value, j in zip(x, self.free):
-            p[j] = np.exp(value) if self.is_log[j] else value * self.unit[j]
+            p[j] = np.exp(min(value, 700)) if self.is_log[j] else value * self.unit[j]
         return np.clip(p, np.where(self.case.fixed, -np.inf, self.case.lower), np.where(self.case.fixed, np.inf, self.case.upper))
 
     def coordinates(self, p):
@@ -92,53 +92,67 @@ class Objective:
             both.append(np.sqrt(np.maximum(2 * (added + shift), 0)))
         return np.concatenate(both)
 
+    def frame(self, p0):
+        """The coordinates' bounds; what is fitted is measured in multiples of p0 where its scale is linear."""
+        self.unit = np.where(p0 != 0, np.abs(p0), np.abs(self.case.truth))
+        return self.coordinates(self.case.lower), self.coordinates(self.case.upper)
+
+    def slopes(self, x, p0, shift, lower, upper):
+        """Derivatives of the residuals by central differences, at the bounds by one-sided ones."""
+        columns = []
+        for j, value in enumerate(x):
+            h = 1e-5 * max(1.0, 0 if self.is_log[self.free[j]] else abs(value))
+            ends = [min(max(value + d, lower[j]), upper[j]) for d in (-h, h)]
+            sides = [self.residuals(self.natural(np.where(np.arange(len(x)) == j, end, x), p0), shift, EXACT) for end in ends]
+            columns.append((sides[1] - sides[0]) / (ends[1] - ends[0]))
+        return np.nan_to_num(np.array(columns).T, posinf=0, neginf=0)
+
+    def known_gain(self, p, flat):
+        """(least eigenvalue, gain): of the information at p, each parameter measured by its own; and what a Gauss-Newton step
+        promises along the directions whose eigenvalues are above `flat`, bounds that hold a parameter left out."""
+        lower, upper = self.frame(p)
+        x, shift = self.coordinates(p), 20 - self.losses(p, QUICK)[1]
+        r, J = self.residuals(p, shift, EXACT), self.slopes(x, p, shift, lower, upper)
+        J = J[:, (x > lower) & (x < upper)]
+        if J.shape[1] == 0:
+            return 0.0, 0.0
+        size = np.linalg.norm(J, axis=0)
+        u, s, _ = np.linalg.svd(J / np.where(size > 0, size, 1), full_matrices=False)
+        return float(s[-1] ** 2), 0.5 * float(np.sum((u.T @ r)[s ** 2 > flat] ** 2))
+
     def best(self, p0, n_round=2):
         """SciPy's trust region from p0, bounds included; never worse than p0."""
         p0 = np.asarray(p0, float)
-        self.unit = np.where(p0 != 0, np.abs(p0), np.abs(self.case.truth))
+        lower, upper = self.frame(p0)
         best = Point(p0, self.value(p0))
-        lower, upper = self.coordinates(np.where(self.case.lower > 0, self.case.lower, np.where(self.is_log, 1e-300, self.case.lower))), self.coordinates(self.case.upper)
-        lower = np.where(np.isnan(lower), -np.inf, lower)
         if not np.isfinite(best.f) or len(self.free) == 0:
             return best
         for _ in range(n_round):
-            begin = best
-            _, added, _ = self.losses(best.p, QUICK)
-            shift = 20 - added
+            begin, shift = best, 20 - self.losses(best.p, QUICK)[1]
 
-            def function(x):
+            def function(x, shift=shift):
                 r = self.residuals(self.natural(x, p0), shift)
                 return np.where(np.isfinite(r), r, 1e10)
 
-            def jacobian(x):
-                columns = []
-                for j in range(len(x)):
-                    h = 1e-5 * max(1.0, 0 if self.is_log[self.free[j]] else abs(x[j]))
-                    ends = [min(max(x[j] + d, lower[j]), upper[j]) for d in (-h, h)]
-                    sides = []
-                    for end in ends:
-                        moved = x.copy()
-                        moved[j] = end
-                        sides.append(self.residuals(self.natural(moved, p0), shift, EXACT))
-                    columns.append((sides[1] - sides[0]) / (ends[1] - ends[0]))
-                return np.nan_to_num(np.array(columns).T, posinf=0, neginf=0)
-            x = np.clip(self.coordinates(best.p), lower, upper)
+            def jacobian(x, shift=shift):
+                return self.slopes(x, p0, shift, lower, upper)
             try:
-                found = least_squares(function, x, jacobian, bounds=(lower, upper), xtol=1e-13, ftol=1e-13, gtol=1e-13,
-                                      x_scale="jac", max_nfev=40)
+                found = least_squares(function, np.clip(self.coordinates(best.p), lower, upper), jacobian,
+                                      bounds=(lower, upper), xtol=1e-13, ftol=1e-13, gtol=1e-13, x_scale="jac", max_nfev=40)
             except (ValueError, np.linalg.LinAlgError):
                 return best
             p = self.natural(found.x, p0)
             f = self.value(p)
             if f < best.f:
                 best = Point(p, f)
-            if not begin.f - best.f > 1e-6 * self.variance(best.f):
+            if not begin.f - best.f > 1e-6 * self.unit_of(best.p):
                 break
         return best
 
-    def variance(self, f):
-        """The objective's unit: of a likelihood, or with known sigmas, 1; else the variance that the residuals show."""
-        return 1.0 if self.is_known else 2 * abs(f) / self.n
+    def unit_of(self, p):
+        """The objective's unit: the variance of a measurement that the residuals show, at least 1 where every sigma is known."""
+        loss, _, _ = self.losses(p, EXACT)
+        return max(float(self.is_known), 2 * float(np.sum(loss)) / self.n)
 
     def rounding(self, rtol):
         """Half the squares that the integrator's errors at rtol may sum up to, where nothing says how accurate data are."""

@@ -78,7 +78,7 @@ FORMS = [
     Form("decay", {"k": (0.1, 1, RATE), "A": (0.5, 5, AMOUNT)}, {}, {"x": ("A", "-k*x")}, {"ox": ("x", AMOUNT)}, (0.3, 8),
          size=(1,)),
     Form("faded", {"k": (1.0, 5, RATE), "A": (0.5, 5, AMOUNT)}, {"u": (1, 1, AMOUNT)}, {"x": ("A", "-k*x")},
-         {"lx": ("log(x/u)", NONE)}, (0.3, 9), size=(1,), least=1e-25, positive=False),
+         {"lx": ("log(x/u)", NONE)}, (0.3, 9), size=(1,), least=0.0, positive=False),
     Form("chain", {"k1": (0.3, 3, RATE), "k2": (0.1, 1, RATE), "k3": (0.03, 100, RATE)}, DOSE,
          {"a": ("dose", "-k1*a"), "b": ("0.0", "k1*a - k2*b"), "d": ("0.0", "k2*b - k3*d")},
          {"ob": ("b", AMOUNT), "od": ("d", AMOUNT)}, (0.3, 12), size=(1, 1, 0.1)),

@@ -12,6 +12,7 @@ import helpers
 from fit_judge import Objective
 from fit_models import NONE
 
+NOISE = ("cv", "sigma0")
 NEVER, BELOW, ABOVE = 0, 1, -1
 
 
@@ -78,36 +79,36 @@ class Problem:
         times = (np.linspace if form.spread == "even" else np.geomspace)(*form.times, n_time) * self.units[1]
         if not form.states:
             t0 = 0.0
-        rows = self.measured(truth, covariates, t0, t0 + times, replicates=design == "rich" and rng.random() < 0.3)
+        rows, words = self.measured(truth, covariates, t0, t0 + times, replicates=design == "rich" and rng.random() < 0.3)
         case = Case(covariates, truth, t0, rows, np.full(n_parameter, -np.inf), np.full(n_parameter, np.inf),
-                    np.zeros(n_parameter, bool), truth.copy(), design)
+                    np.zeros(n_parameter, bool), truth.copy(), f"{design}, {words}")
         self.bound(case)
         self.begin(case)
         return case
 
     def measured(self, truth, covariates, t0, times, replicates):
+        """Rows, and in words how large their errors are."""
         rng, form = self.rng, self.form
         exact, sd = self.library.predict(form, truth, covariates, self.size, t0, times, 1e-11)
         assert np.all(np.isfinite(exact)), (self.seed, form.name, truth)
-        relative = self.choose({1e-7: 1, 1e-4: 1, 0.01: 3, 0.05: 3, 0.2: 1, 0.0: 0.7})
+        relative = self.choose({1e-7: 0.7, 1e-4: 1, 0.01: 3, 0.05: 3, 0.2: 1, 0.0: 0.7})
         largest = np.abs(exact).max(axis=0)
         pure = rng.random() < 0.5 and form.positive  # of the value itself, or of the observable's largest
+        by_model = 0.0 if not form.noise else 1.0 if not self.with_sigma else self.choose({0.0: 1, 0.5: 1})
         rows = []
         for i_time, time in enumerate(times):
             for i in range(exact.shape[1]):
                 for _ in range(2 if replicates else 1):
                     true = exact[i_time, i]
-                    spread = (relative or 0.01) * (abs(true) if pure else largest[i])
-                    if self.form.noise and not self.with_sigma:
-                        spread = sd[i_time, i]
+                    is_model = rng.random() < by_model
+                    spread = sd[i_time, i] if is_model else (relative or 0.01) * (abs(true) if pure else largest[i])
                     if self.error == "log-normal":
-                        spread = spread / true if self.form.noise and not self.with_sigma else relative or 0.01
-                    draw = 0.0 if relative == 0 else rng.standard_t(3) if self.error == "student" else rng.standard_normal()
+                        spread = sd[i_time, i] if is_model else relative or 0.01
+                    draw = rng.standard_t(3) if self.error == "student" else rng.standard_normal()
+                    draw *= is_model or relative > 0
                     value = true * np.exp(spread * draw) if self.error == "log-normal" else true + spread * draw
-                    rows.append([time, i, value, spread if self.with_sigma else np.nan, NEVER])
+                    rows.append([time, i, value, np.nan if is_model or not self.with_sigma else spread, NEVER])
         rows = np.array(rows)
-        if self.form.noise and self.with_sigma and rng.random() < 0.5:
-            rows[rng.random(len(rows)) < 0.5, 3] = np.nan  # some by the model's sd
         if len(rows) > 3 and rng.random() < 0.1:
             rows[int(rng.integers(len(rows))), 2] = np.nan
         if self.with_censoring and len(rows) > 5:
@@ -122,7 +123,7 @@ class Problem:
         if rng.random() < 0.3:
             order = rng.permutation(len(rows))  # times come in any order
             rows = rows[order]
-        return rows
+        return rows, f"errors {relative:g}" + (" and the model's" if by_model else "")
 
     def bound(self, case):
         rng, truth = self.rng, case.truth
@@ -141,9 +142,13 @@ class Problem:
                 out = rng.uniform(1.05, 1.5)
                 case.lower[j], case.upper[j] = (truth[j] * out, truth[j] * 100) if rng.random() < 0.5 else (
                     truth[j] / 100, truth[j] / out)
+            if self.names[j] == "n":  # powers of thousands are out of a double's range
+                case.lower[j], case.upper[j] = truth[j] / 3, truth[j] * 3
+            if self.names[j] in NOISE:  # a likelihood without end where the curve meets all points
+                case.lower[j], case.upper[j] = truth[j] / 10, truth[j] * 10
+                case.fixed[j] = not case.words.startswith("rich")
         if rng.random() < 0.2 and len(truth) > 1:
-            j = int(rng.integers(len(truth)))
-            case.fixed[j] = True
+            case.fixed[int(rng.integers(len(truth)))] = True
 
     def begin(self, case):
         rng = self.rng
@@ -152,12 +157,11 @@ class Problem:
         # The noise and the exponents do not range over decades.
         spread = np.array([min(decades, 0.3) if form[2] == NONE else decades for form in self.form.parameters.values()])
         start = case.truth * 10.0 ** (spread * rng.uniform(-1, 1, len(spread)))
-        start = np.where(case.fixed, np.where(rng.random() < 0.5, case.truth, start), start)
-        start = np.clip(start, case.lower, case.upper)
+        start = np.where(case.fixed & (rng.random() < 0.7), case.truth, np.clip(start, case.lower, case.upper))
         if kind == "bound":
             j = int(rng.integers(len(start)))
             bounds = [b for b in (case.lower[j], case.upper[j]) if np.isfinite(b) and b > 0]
-            start[j] = rng.choice(bounds) if bounds else start[j]
+            start[j] = rng.choice(bounds) if bounds and not case.fixed[j] else start[j]
         case.start = start
         if kind == "optimum":
             case.start = Objective(self, case).best(start).p

@@ -25,43 +25,63 @@ from fit_problems import Problem  # noqa: E402
 
 FIRST_SEED = 31_000_000
 N_CASE = 2
-N_PROBLEM = 500 if helpers.SLOW else 20
+N_PROBLEM = 1000 if helpers.SLOW else 40
+MOST_EXCUSED = 0.02  # of the rows
+LEAST_CONVERGED = 0.9
 HAS_POINT = ("converged", "stalled", "budget", "timeout")
 NOTES = {9: "noise_floor", 10: "no_influence", 11: "not_certified", 12: "flat_direction", 6: "failed_evaluations"}
-EXCUSES = ("noise_floor", "no_influence", "not_certified", "flat_direction")
+# Of the objective's unit: -2 log likelihood then changes by 0.002, which no conclusion hangs on.
+MARGIN = 1e-3
+COLUMNS = ("status", "notes", "message", "parameters", "objective", "tight_objective_change")
+
+
+def excuse(objective, facts, gain):
+    """Why a row that is improved, or off by more than it says, is excused: a note, and what shows that it is true."""
+    notes, change, off = facts["notes"], facts["change"], abs(facts["f"] - facts["true"])
+    noise = max(change if np.isfinite(change) else 0, off)
+    if {"noise_floor", "not_certified"} & set(notes) and noise >= 0.1 * gain:
+        return f"noise of {noise:.3g} measured"
+    if {"flat_direction", "no_influence"} & set(notes):
+        flat = (100 * objective.problem.rtol) ** 2  # what is called flat, and a factor of 3 for rounding
+        least, known = objective.known_gain(facts["p"], flat)
+        if least <= flat and known <= MARGIN * facts["unit"]:
+            return f"an eigenvalue of {least:.3g}"
+    return None
 
 
 def judge_row(problem, case, row):
-    """(faults, facts) of a row: faults are (kind, text)."""
+    """(faults, facts) of a row: faults are (kind, text, excuse or None)."""
     objective = Objective(problem, case)
     notes = [name for bit, name in NOTES.items() if int(row["notes"]) >> bit & 1]
     facts = {"status": str(row["status"]), "notes": notes, "message": str(row["message"])}
+    begin, doubt_begin = objective.confirmed(case.start)
     if row["status"] not in HAS_POINT:
-        begin = objective.value(case.start)
-        return ([("no fit", f"{row['status']}: {row['message']} at a start of {begin:.9g}")] if np.isfinite(begin) else []), facts
+        text = f"{row['status']}: {row['message']} at a start of {begin:.9g}"
+        return ([("no fit", text, None)] if np.isfinite(begin) and row["status"] != "bad_data" else []), facts
     p, f = np.asarray(row["parameters"]), float(row["objective"])
     true, doubt = objective.confirmed(p)
-    begin, doubt_begin = objective.confirmed(case.start)
-    unit, rounding = objective.variance(true), objective.rounding(problem.rtol)
+    unit, rounding = objective.unit_of(p), objective.rounding(problem.rtol)
     change = abs(float(row["tight_objective_change"]))
     facts.update(f=f, true=true, doubt=doubt, begin=begin, unit=unit, change=change, p=p)
+    if not doubt <= 1e-2 * MARGIN * unit + rounding or doubt_begin > 1e-4 * abs(begin):
+        return [("undecided", f"judge {true:.12g} +- {doubt:.3g}, start {begin:.12g} +- {doubt_begin:.3g}", None)], facts
     faults = []
-    if not max(doubt, doubt_begin if np.isfinite(begin) else 0) <= 1e-5 * unit + 1e-9 * abs(true) + rounding:
-        faults.append(("undecided", f"judge {true:.12g} +- {doubt:.3g}, start {begin:.12g} +- {doubt_begin:.3g}"))
-        return faults, facts
     if not np.all((p >= case.lower) & (p <= case.upper) | case.fixed) or not np.all(p[case.fixed] == case.start[case.fixed]):
-        faults.append(("outside", f"{p} not in {case.lower}, {case.upper} or not as fixed"))
-    margin = 1e-3 * unit + 1e-9 * abs(true) + rounding
-    if not true <= begin + (2 * change if np.isfinite(change) else 0) + margin:
-        faults.append(("above start", f"{true:.12g}, start {begin:.12g}: worse by {true - begin:.3g}"))
+        faults.append(("outside", f"{p} not in {case.lower}, {case.upper} or not as fixed", None))
+    margin, certificate = MARGIN * unit + rounding, 2 * change if np.isfinite(change) else 0
+    if np.isfinite(begin) and not true <= begin + certificate + margin:
+        faults.append(("above start", f"{true:.12g}, start {begin:.12g}: worse by {true - begin:.3g}", None))
     if row["status"] != "converged":
         return faults, facts
-    if not abs(f - true) <= 2 * change + margin:
-        faults.append(("objective", f"says {f:.12g}, is {true:.12g}: off by {f - true:.3g}, certificate {change:.3g}"))
+    off = abs(f - true)
+    if not off <= certificate + margin:
+        faults.append(("objective", f"says {f:.12g}, is {true:.12g}: off by {f - true:.3g}, certificate {change:.3g}",
+                       excuse(objective, facts, off)))
     best = objective.best(p)
     facts["best"] = best
     if true - best.f > margin:
-        faults.append(("improved", f"{true:.12g} to {best.f:.12g}: by {true - best.f:.3g} at {best.p}"))
+        faults.append(("improved", f"{true:.12g} to {best.f:.12g}: by {true - best.f:.3g} at {best.p}",
+                       excuse(objective, facts, true - best.f)))
     return faults, facts
 
 
@@ -71,20 +91,19 @@ def judge_problem(problem, folder, keep=None):
     problem.write(path)
     fits = helpers.run(path, *problem.options, "-j", "1", "--overwrite", code=None)
     assert len(fits["status"]) == len(problem.cases), fits["stderr"]
-    return [(case, *judge_row(problem, case, {name: fits[name][i] for name in (
-        "status", "notes", "message", "parameters", "objective", "tight_objective_change")}))
-        for i, case in enumerate(problem.cases)]
+    return [(case, *judge_row(problem, case, {name: fits[name][i] for name in COLUMNS}))
+            for i, case in enumerate(problem.cases)]
 
 
 def told(problem, i, case, faults, facts):
-    print(f"seed {problem.seed} dataset {i}: {problem.form.name}, {' '.join(problem.options)}; units "
-          f"{problem.units}, scales {problem.scale}, {case.words}; {facts['status']} {' '.join(facts['notes'])}")
-    for kind, text in faults:
-        print(f"    {kind}: {text}")
+    lines = [f"seed {problem.seed} dataset {i}: {problem.form.name}, {' '.join(problem.options)}; units "
+             f"{problem.units}, scales {problem.scale}, {case.words}; {facts['status']} {' '.join(facts['notes'])}"]
+    return "\n".join(lines + [f"    {kind}{' (excused: ' + why + ')' if why else ''}: {text}" for kind, text, why in faults])
 
 
-def survey(seeds, verbose=True):
-    counts, bad = collections.Counter(), []
+def survey(seeds):
+    """Counts of rows, outcomes and faults by kind, and what is said of each row with faults."""
+    counts, said = collections.Counter(), []
     with tempfile.TemporaryDirectory(prefix="stiffit-fits-") as folder:
         folder = pathlib.Path(folder)
         forms = all_forms()
@@ -93,18 +112,26 @@ def survey(seeds, verbose=True):
         def one(seed):
             problem = Problem(seed, library, forms, N_CASE)
             return problem, judge_problem(problem, folder)
-        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
             for problem, rows in pool.map(one, seeds):
                 for i, (case, faults, facts) in enumerate(rows):
-                    counts["rows"] += 1
-                    counts[facts["status"]] += 1
-                    for kind, _ in faults:
-                        excuse = " (noted)" if set(facts["notes"]) & set(EXCUSES) else ""
-                        counts[kind + excuse] += 1
-                    if faults and verbose:
-                        told(problem, i, case, faults, facts)
-                    bad += [(problem.seed, i, kind, facts["notes"]) for kind, _ in faults]
-    return counts, bad
+                    counts.update(["rows", facts["status"], *(f"{kind}, excused" if why else kind for kind, _, why in faults)])
+                    if faults:
+                        said.append(told(problem, i, case, faults, facts))
+    return counts, said
+
+
+def test_random_problems(tmp):
+    """Excuses, and what neither side can decide or begin, are few; nothing else is off."""
+    del tmp
+    print(f"seeds {FIRST_SEED} to {FIRST_SEED + N_PROBLEM - 1}")
+    counts, said = survey(range(FIRST_SEED, FIRST_SEED + N_PROBLEM))
+    print("\n".join([str(dict(counts)), *said]))
+    wrong = [kind for kind in ("outside", "above start", "objective", "improved", "no fit") if counts[kind]]
+    few = MOST_EXCUSED * counts["rows"]
+    assert not wrong, {kind: counts[kind] for kind in wrong}
+    assert counts["objective, excused"] + counts["improved, excused"] <= few and counts["undecided"] <= few, counts
+    assert counts["converged"] >= LEAST_CONVERGED * counts["rows"], counts
 
 
 def show(seed, keep):
@@ -113,10 +140,11 @@ def show(seed, keep):
     problem = Problem(seed, Library(keep, forms), forms, N_CASE)
     print(problem.form.text())
     for i, (case, faults, facts) in enumerate(judge_problem(problem, keep, keep)):
-        told(problem, i, case, faults, facts)
+        print(told(problem, i, case, faults, facts))
         print(f"    truth {case.truth}\n    start {case.start}\n    lower {case.lower}\n    upper {case.upper}\n    fixed {case.fixed}\n    {facts}")
         o = Objective(problem, case)
         good = o.best(np.clip(case.truth, case.lower, case.upper))
+        print(f"    least eigenvalue, known gain: {o.known_gain(facts['p'], 1e-10)}" if "p" in facts else "")
         print(f"    SciPy from the truth: {good.f:.12g} at {good.p}")
 
 
@@ -125,6 +153,7 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["--show"]:
         show(int(sys.argv[2]), pathlib.Path(sys.argv[3] if len(sys.argv) > 3 else f"/tmp/fit-{sys.argv[2]}"))
     elif sys.argv[1:2] == ["--survey"]:
-        print(survey(range(int(sys.argv[2]), int(sys.argv[2]) + int(sys.argv[3])))[0])
+        what = survey(range(int(sys.argv[2]), int(sys.argv[2]) + int(sys.argv[3])))
+        print("\n".join([*what[1], str(what[0])]))
     else:
         helpers.main()
