@@ -14,6 +14,7 @@ import subprocess
 import numpy as np
 
 HERE = pathlib.Path(__file__).resolve().parent
+NOISES = {"": "", "proportional": "_p", "combined": "_c", "constant": "_l"}  # the last one: of the logarithm
 NONE, RATE, AMOUNT, SIGNAL = (0, 0, 0), (0, -1, 0), (1, 0, 0), (0, 0, 1)
 FLOW, PER_AMOUNT, GAIN = (1, -1, 0), (-1, -1, 0), (-1, 0, 1)
 
@@ -33,10 +34,10 @@ class Form:
     size: tuple = ()
     least: float = 1e-9
     positive: bool = True
-    noise: str = ""  # what the sd of the observables is: "", "proportional" or "combined"
+    noise: str = ""  # what the sd of the observables is, see NOISES
 
     def sd(self, name):
-        return {"": "1.0", "proportional": f"cv*{name}", "combined": f"sigma0 + cv*{name}"}[self.noise]
+        return {"": "1.0", "proportional": f"cv*{name}", "combined": f"sigma0 + cv*{name}", "constant": "cv"}[self.noise]
 
     def text(self):
         lines = [f"parameter {name} = 1" for name in self.parameters]
@@ -69,7 +70,7 @@ class Form:
             parameters["cv"] = (0.03, 0.3, NONE)
         if noise == "combined":
             parameters["sigma0"] = (0.01, 0.1, next(iter(self.observables.values()))[1])
-        return dataclasses.replace(self, name=self.name + {"": "", "proportional": "_p", "combined": "_c"}[noise],
+        return dataclasses.replace(self, name=self.name + NOISES[noise],
                                    parameters=parameters, noise=noise)
 
 
@@ -125,7 +126,6 @@ FORMS = [
     Form("response", {"bot": (0.5, 2, SIGNAL), "top": (10, 50, SIGNAL), "e": (0.5, 5, (0, 1, 0)), "n": (0.7, 3, NONE)}, {},
          {}, {"signal": ("bot + top*pow(t, n)/(pow(e, n) + pow(t, n))", SIGNAL)}, (0.03, 100), "log"),
 ]
-NOISES = ("", "proportional", "combined")
 
 
 def all_forms():

@@ -48,9 +48,9 @@ class Problem:
         n_start = self.choose({1: 7, 3: 1.5, 8: 1})
         self.options += [] if n_start == 1 else ["--starts", str(n_start), "--seed", str(seed % 1000)]
         self.error = "normal"
-        if rng.random() < 0.4:
-            kinds = ["laplace", "huber", "student"] + (["log-normal"] * 2 if form.positive else [])
-            self.error = str(rng.choice(kinds))
+        if form.noise == "constant" or rng.random() < 0.4:  # that sd is one of the logarithm
+            kinds = ["laplace", "huber", "student"] + (["log-normal"] * 2 if form.positive and not form.noise else [])
+            self.error = "log-normal" if form.noise == "constant" else str(rng.choice(kinds))
             self.options += ["--error", self.error]
         # Laplace's, Huber's and Student's errors ask for a sigma, censored values for a normal distribution.
         self.with_sigma = self.error in ("laplace", "huber", "student") or rng.random() < 0.7
