@@ -1,5 +1,5 @@
-"""Accuracy is judged in units of sigma: tiny ones, large offsets, and one that is far smaller than the others. SciPy on closed forms
-says what is right.
+"""Accuracy is judged in units of sigma: tiny ones, large offsets, and one that is far smaller than the others. SciPy on closed
+forms says what is right.
 
 SPDX-License-Identifier: BSD-3-Clause
 """
@@ -18,7 +18,7 @@ x' = -k*x
 observe y = base + x
 """
 TIMES = np.linspace(0.5, 8, 12)
-# The square root of what the objective may be off by, 1e-3, times two: how far, in standard errors, an optimum is known that well.
+# In standard errors, how far a point is from the optimum whose objective is above it by 1e-3.
 NEAR = np.sqrt(2e-3)
 
 
@@ -29,7 +29,8 @@ def fitted(tmp, bases, sigmas, seed, *args, start=(0.5, 1.0)):
     true = np.column_stack([np.exp(rng.uniform(-1.5, -0.5, n)), np.exp(rng.uniform(0, 1, n))])
     exact = true[:, 1:] * np.exp(-true[:, :1] * TIMES) + bases[:, None]
     y = exact + sigmas * rng.standard_normal(exact.shape)
-    rows = np.column_stack([np.repeat(np.arange(n), len(TIMES)), np.tile(TIMES, n), np.zeros(y.size), y.ravel(), sigmas.ravel()])
+    rows = np.column_stack([np.repeat(np.arange(n), len(TIMES)), np.tile(TIMES, n), np.zeros(y.size), y.ravel(),
+                            sigmas.ravel()])
     problem = h.write_problem(tmp / "decay.h5", None, [f"d{i}" for i in range(n)], rows, covariates={"base": bases},
                               parameters={"name": ["k", "A"], "start": start})
     with h5py.File(problem, "a") as f:
@@ -80,7 +81,7 @@ def test_offsets(tmp):
 
 
 def test_one_sigma_far_below_the_others(tmp):
-    """The valley that one measurement cuts is curved and has to be followed. SciPy's lm and trf take at most 309 evaluations."""
+    """The valley that one measurement cuts is curved and has to be followed: SciPy's lm and trf take up to 309 evaluations."""
     n = 12
     for one, others, start in ((1e-5, 1e-2, (0.5, 1.0)), (1e-5, 1e-2, (5.0, 20.0)), (1e-6, 1e-2, (0.5, 1.0))):
         sigmas = np.full((n, 12), others)

@@ -1,5 +1,5 @@
-"""What a fit's row says, judged without the program: the objective as stiffit-run(1) defines it, on predictions of an integrator of
-its own, and an optimiser of SciPy's that begins at the reported point.
+"""What a fit's row says, judged without the program: the objective as stiffit-run(1) defines it, on predictions of an
+integrator of the tests' own, and an optimiser of SciPy's that begins at the reported point.
 
 SPDX-License-Identifier: BSD-3-Clause
 """
@@ -77,7 +77,8 @@ class Objective:
         p = np.array(p0, float)
         for value, j in zip(x, self.free):
             p[j] = np.exp(min(value, 700)) if self.is_log[j] else value * self.unit[j]
-        return np.clip(p, np.where(self.case.fixed, -np.inf, self.case.lower), np.where(self.case.fixed, np.inf, self.case.upper))
+        case = self.case
+        return np.clip(p, np.where(case.fixed, -np.inf, case.lower), np.where(case.fixed, np.inf, case.upper))
 
     def coordinates(self, p):
         with np.errstate(all="ignore"):
@@ -150,7 +151,7 @@ class Objective:
         return best
 
     def unit_of(self, p):
-        """The objective's unit: the variance of a measurement that the residuals show, at least 1 where every sigma is known."""
+        """The objective's unit: the variance that the residuals show, at least 1 where every sigma is known."""
         loss, _, _ = self.losses(p, EXACT)
         return max(float(self.is_known), 2 * float(np.sum(loss)) / self.n)
 

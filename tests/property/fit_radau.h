@@ -171,7 +171,7 @@ static R try_step(const struct radau_state *at, R h, const R *f0, const R *J, co
 }
 
 /* Predictions (n_time x n_observable) and their standard deviations at increasing times. size: about how large the states
- * are; below `least` of that, errors are absolute. Returns the number of steps, or -1 if the equations could not be integrated. */
+ * are; below `least` of that, errors are absolute. Returns the number of steps, or -1 if the integration failed. */
 static int radau_run(const struct radau_model *model, const R *p, const R *c, const R *size, R t0, int n_time, const R *time,
                      R tolerance, R least, R *prediction, R *sd)
 {

@@ -14,12 +14,14 @@ import sys
 import tempfile
 
 import numpy as np
+from scipy.special import lambertw
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "e2e")]
 
 import helpers  # noqa: E402
-from fit_judge import Objective  # noqa: E402
+import oracles  # noqa: E402
+from fit_judge import CONFIRMED, EXACT, Objective  # noqa: E402
 from fit_models import Library, all_forms  # noqa: E402
 from fit_problems import Problem  # noqa: E402
 
@@ -121,6 +123,43 @@ def survey(seeds):
     return counts, said
 
 
+def exact_exchange(p, dose, times):
+    kf, kr, kd = p
+    rates, vectors = np.linalg.eig(np.array([[-kf, kr], [kf, -kr - kd]]))
+    return (vectors * np.linalg.solve(vectors, [dose, 0])) @ np.exp(np.outer(rates, times))
+
+
+def test_the_judge(tmp):
+    """Its integrator against closed forms, and SciPy's where there is none; its confirmation must hold for all models."""
+    forms = {form.name: form for form in all_forms()}
+    library = Library(tmp, list(forms.values()))
+
+    def judged(name, p, c, times, tolerance, size=1.0):
+        form = forms[name]
+        return library.predict(form, p, c, size * np.asarray(form.size), 0.0, times, tolerance)[0]
+    times = np.geomspace(1e-3, 10, 9)
+    np.testing.assert_allclose(judged("exchange", [2e3, 50, 0.3], [1.5], times, EXACT).T,
+                               exact_exchange([2e3, 50, 0.3], 1.5, times), rtol=1e-9)
+    k, A, late = 2.0, 3.0, np.array([0.5, 5.0, 25.0])
+    np.testing.assert_allclose(judged("faded", [k, A], [1.0], late, EXACT)[:, 0], np.log(A) - k * late, atol=1e-9)
+    V, K, dose = 1.0, 0.5, 2.0
+    exact = K * lambertw(dose / K * np.exp((dose - V * times) / K)).real  # Schnell & Mendoza 1997
+    # Far below the dose what is left is of rounding's size in the closed form's exponent.
+    np.testing.assert_allclose(judged("saturated", [V, K], [dose], times, EXACT)[:, 0], exact, rtol=1e-9)
+    for unit in (1e-12, 1.0, 1e12):  # LSODA knows the tolerance of its states, which are of order 1
+        found = oracles.robertson_observed(oracles.ROBERTSON_P, rtol=1e-12)
+        p = oracles.ROBERTSON_P / [1, unit, unit]
+        mine = judged("robertson", p, [unit], oracles.ROBERTSON_T, EXACT, unit) / unit
+        np.testing.assert_allclose(mine, found, rtol=1e-7)  # LSODA's errors, over 4000 units of time
+    rng = np.random.default_rng(1)
+    for form in forms.values():
+        p, c = ([np.exp(rng.uniform(*np.log(r[:2]))) for r in ranges.values()] for ranges in (form.parameters, form.covariates))
+        times = (np.linspace if form.spread == "even" else np.geomspace)(*form.times, 12)
+        tight = judged(form.name, p, c, times, CONFIRMED)
+        np.testing.assert_allclose(judged(form.name, p, c, times, EXACT), tight, rtol=1e-9, atol=1e-12 * np.abs(tight).max(),
+                                   err_msg=form.name)
+
+
 def test_random_problems(tmp):
     """Excuses, and what neither side can decide or begin, are few; nothing else is off."""
     del tmp
@@ -141,7 +180,9 @@ def show(seed, keep):
     print(problem.form.text())
     for i, (case, faults, facts) in enumerate(judge_problem(problem, keep, keep)):
         print(told(problem, i, case, faults, facts))
-        print(f"    truth {case.truth}\n    start {case.start}\n    lower {case.lower}\n    upper {case.upper}\n    fixed {case.fixed}\n    {facts}")
+        for name in ("truth", "start", "lower", "upper", "fixed"):
+            print(f"    {name} {getattr(case, name)}")
+        print(f"    {facts}")
         o = Objective(problem, case)
         good = o.best(np.clip(case.truth, case.lower, case.upper))
         print(f"    least eigenvalue, known gain: {o.known_gain(facts['p'], 1e-10)}" if "p" in facts else "")
