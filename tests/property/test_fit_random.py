@@ -104,8 +104,8 @@ def told(problem, i, case, faults, facts):
 
 
 def survey(seeds):
-    """Counts of rows, outcomes and faults by kind, and what is said of each row with faults."""
-    counts, said = collections.Counter(), []
+    """Counts of rows, outcomes and faults by kind; prints each row with faults."""
+    counts = collections.Counter()
     with tempfile.TemporaryDirectory(prefix="stiffit-fits-") as folder:
         folder = pathlib.Path(folder)
         forms = all_forms()
@@ -119,8 +119,9 @@ def survey(seeds):
                 for i, (case, faults, facts) in enumerate(rows):
                     counts.update(["rows", facts["status"], *(f"{kind}, excused" if why else kind for kind, _, why in faults)])
                     if faults:
-                        said.append(told(problem, i, case, faults, facts))
-    return counts, said
+                        print(told(problem, i, case, faults, facts), flush=True)
+    print(dict(counts))
+    return counts
 
 
 def exact_exchange(p, dose, times):
@@ -164,8 +165,7 @@ def test_random_problems(tmp):
     """Excuses, and what neither side can decide or begin, are few; nothing else is off."""
     del tmp
     print(f"seeds {FIRST_SEED} to {FIRST_SEED + N_PROBLEM - 1}")
-    counts, said = survey(range(FIRST_SEED, FIRST_SEED + N_PROBLEM))
-    print("\n".join([str(dict(counts)), *said]))
+    counts = survey(range(FIRST_SEED, FIRST_SEED + N_PROBLEM))
     wrong = [kind for kind in ("outside", "above start", "objective", "improved", "no fit") if counts[kind]]
     few = MOST_EXCUSED * counts["rows"]
     assert not wrong, {kind: counts[kind] for kind in wrong}
@@ -194,7 +194,6 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["--show"]:
         show(int(sys.argv[2]), pathlib.Path(sys.argv[3] if len(sys.argv) > 3 else f"/tmp/fit-{sys.argv[2]}"))
     elif sys.argv[1:2] == ["--survey"]:
-        what = survey(range(int(sys.argv[2]), int(sys.argv[2]) + int(sys.argv[3])))
-        print("\n".join([*what[1], str(what[0])]))
+        survey(range(int(sys.argv[2]), int(sys.argv[2]) + int(sys.argv[3])))
     else:
         helpers.main()
