@@ -99,33 +99,32 @@ def saturation(p, t, s0=2.0):
 
 def test_no_fit_ends_on_a_plateau(tmp):
     """An offset 350 sigma from the truth: the first step tends to throw V and K to where they have no influence any more.
-    SciPy's trust region finds the optimum from nearly all of these starts."""
-    sigma, n, t, n_found, above = 0.01, 20, np.linspace(0.25, 5, 15), 0, []
-    for scale, K, spread in (("log", 3, 2), ("log", 30, 2), ("lin", 3, 1), ("lin", 30, 1)):
+    Where SciPy's trust region reaches the optimum from the same start, so must we."""
+    sigma, n, n_found, above = 0.01, 20, 0, []
+    for scale, V, K, dose, t_end in (("log", 1, 0.5, 2, 5), ("log", 10, 5, 100, 20), ("lin", 1, 0.5, 2, 5), ("lin", 1, 1, 10, 20)):
         def natural(x, scale=scale):
             return [np.exp(x[0]), np.exp(x[1]), x[2]] if scale == "log" else x
 
         def seen(p, scale=scale):
             return [np.log(p[0]), np.log(p[1]), p[2]] if scale == "log" else p
-        rng = np.random.default_rng(16)
-        true = np.column_stack([0.6 * np.exp(rng.uniform(-0.5, 0.5, n)), K * np.exp(rng.uniform(-0.7, 0.7, n)),
-                                np.full(n, 100.5)])
-        start = np.column_stack([true[:, :2] * np.exp(spread * rng.uniform(-1, 1, (n, 2))), np.full(n, 97.0)])
-        data = [(t, saturation(p, t) + sigma * rng.standard_normal(len(t))) for p in true]
-        problem = write(tmp / f"{scale}{K}{spread}.h5", SATURATION, data, sigma,
+        rng, t = np.random.default_rng(16), np.linspace(0, t_end, 12)
+        true = np.column_stack([V * np.exp(rng.uniform(-0.5, 0.5, n)), K * np.exp(rng.uniform(-0.7, 0.7, n)), np.full(n, 100.5)])
+        start = np.column_stack([true[:, :2] * np.exp(3 * rng.uniform(-1, 1, (n, 2))), np.full(n, 97.0)])
+        data = [(t, saturation(p, t, dose) + sigma * rng.standard_normal(len(t))) for p in true]
+        problem = write(tmp / f"{scale}{dose}.h5", SATURATION.replace("s(0) = 2", f"s(0) = {dose}"), data, sigma,
                         parameters={"name": ["V", "K", "b"], "start": start, "scale": [scale, scale, "lin"]})
         fits = h.run(problem, code=None)
         for i, (_, y) in enumerate(data):
-            def residuals(x, y=y, natural=natural):
-                return np.nan_to_num((saturation(natural(x), t) - y) / sigma, nan=1e8)
+            def residuals(x, y=y, natural=natural, t=t, dose=dose):
+                return np.nan_to_num((saturation(natural(x), t, dose) - y) / sigma, nan=1e8)
             found = least_squares(residuals, seen(start[i]), bounds=(seen([1e-3, 1e-3, -np.inf]), seen([1e3, 1e3, np.inf])),
                                   x_scale="jac", xtol=1e-12, ftol=1e-12, max_nfev=100)
-            if found.cost < 30:  # of 15 measurements: about 6 is expected
+            if found.cost < 30:  # of 12 measurements: about 4.5 is expected
                 n_found += 1
                 mine = 0.5 * np.sum(residuals(seen(fits["parameters"][i])) ** 2)
                 if mine > found.cost + SAME or fits["status"][i] != "converged":
-                    above.append((scale, K, spread, i, mine, found.cost, fits["status"][i]))
-    assert n_found > 70 and not above, (n_found, len(above), above)
+                    above.append((scale, V, i, mine, found.cost, fits["status"][i]))
+    assert n_found > 60 and not above, (n_found, len(above), above)
 
 
 if __name__ == "__main__":
