@@ -32,7 +32,7 @@ class Form:
     times: tuple
     spread: str = "even"
     size: tuple = ()
-    least: float = 1e-9
+    least: float = 1e-25
     positive: bool = True
     noise: str = ""  # what the sd of the observables is, see NOISES
 
@@ -107,7 +107,7 @@ FORMS = [
          {"oh": ("h", AMOUNT), "ol": ("l", AMOUNT)}, (0.5, 15), size=(1, 1)),
     Form("pol", {"mu": (0.5, 20, NONE), "w": (0.5, 2, RATE)}, {"u": (1, 1, AMOUNT)},
          {"x": ("2.0*u", "w*v"), "v": ("0.0", "w*(mu*(1.0 - x/u*(x/u))*v - x)")}, {"ox": ("x", AMOUNT)}, (0.5, 12),
-         size=(1, 1), positive=False),
+         size=(1, 1), least=1e-9, positive=False),
     Form("logistic", {"r": (0.3, 2, RATE), "K": (3, 30, AMOUNT), "x0": (0.01, 0.3, AMOUNT)}, {},
          {"x": ("x0", "r*x*(1.0 - x/K)")}, {"ox": ("x", AMOUNT)}, (1, 15), size=(1,)),
     Form("driven", {"k": (0.2, 2, RATE), "g": (0.5, 5, FLOW), "amp": (0.1, 0.9, NONE)}, {"w": (0.5, 1.5, RATE)},

@@ -170,6 +170,18 @@ static R try_step(const struct radau_state *at, R h, const R *f0, const R *J, co
     return norm(n, error, weight);
 }
 
+/* Errors are relative to each state; one that rises from 0 is as large as the step makes it. */
+static void weigh(struct radau_state *at, R h, const R *f0, R tolerance, R least, R *weight)
+{
+    for (int i = 0; i < at->model->n; i++) {
+        R y = fabsl(at->y[i]);
+        at->size[i] = fmaxl(at->size[i], y);
+        if (at->y[i] * f0[i] >= 0)
+            y += h * fabsl(f0[i]);
+        weight[i] = tolerance * (y + least * at->size[i]);
+    }
+}
+
 /* Predictions (n_time x n_observable) and their standard deviations at increasing times. size: about how large the states
  * are; below `least` of that, errors are absolute. Returns the number of steps, or -1 if the integration failed. */
 static int radau_run(const struct radau_model *model, const R *p, const R *c, const R *size, R t0, int n_time, const R *time,
@@ -191,13 +203,10 @@ static int radau_run(const struct radau_model *model, const R *p, const R *c, co
     for (int i_time = 0; i_time < n_time; i_time++) {
         while (n > 0 && at.t < time[i_time]) {
             R left = time[i_time] - at.t, tried = h >= left ? left : h > 0.5L * left ? 0.5L * left : h, error;
-            for (int i = 0; i < n; i++) {
-                at.size[i] = fmaxl(at.size[i], fabsl(at.y[i]));
-                weight[i] = tolerance * (fabsl(at.y[i]) + least * at.size[i]);
-            }
             model->rhs(at.t, at.y, p, c, f0);
             jacobian(&at, f0, J);
-            while ((error = try_step(&at, tried, f0, J, weight, y_new)) > 1) {
+            while (weigh(&at, tried, f0, tolerance, least, weight),
+                   (error = try_step(&at, tried, f0, J, weight, y_new)) > 1) {
                 tried *= error >= 1e30L ? 0.1L : fmaxl(0.1L, 0.8L * powl(error, -1.0L / 6));
                 if (++n_step > 20000 || !(tried > 1e-17L * left))
                     return -1;
