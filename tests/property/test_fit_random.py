@@ -166,10 +166,12 @@ def test_random_problems(tmp):
     del tmp
     print(f"seeds {FIRST_SEED} to {FIRST_SEED + N_PROBLEM - 1}")
     counts = survey(range(FIRST_SEED, FIRST_SEED + N_PROBLEM))
-    wrong = [kind for kind in ("outside", "above start", "objective", "improved", "no fit") if counts[kind]]
+    wrong = [kind for kind in ("outside", "above start", "objective", "improved") if counts[kind]]
     few = MOST_EXCUSED * counts["rows"]
     assert not wrong, {kind: counts[kind] for kind in wrong}
-    assert counts["objective, excused"] + counts["improved, excused"] <= few and counts["undecided"] <= few, counts
+    assert counts["objective, excused"] + counts["improved, excused"] <= few, counts
+    # Starts that the judge can evaluate and the program cannot, and the other way round: very far ones.
+    assert counts["undecided"] <= few and counts["no fit"] <= few, counts
     assert counts["converged"] >= LEAST_CONVERGED * counts["rows"], counts
 
 
