@@ -65,13 +65,13 @@ def judge_row(problem, case, row):
     unit, rounding = objective.unit_of(p), objective.rounding(problem.rtol)
     change = abs(float(row["tight_objective_change"]))
     facts.update(f=f, true=true, doubt=doubt, begin=begin, unit=unit, change=change, p=p)
-    if not doubt <= 1e-2 * MARGIN * unit + rounding or doubt_begin > 1e-4 * abs(begin):
+    if not doubt <= 0.1 * MARGIN * unit + rounding or doubt_begin > 0.5 * abs(begin) + 1:
         return [("undecided", f"judge {true:.12g} +- {doubt:.3g}, start {begin:.12g} +- {doubt_begin:.3g}", None)], facts
     faults = []
     if not np.all((p >= case.lower) & (p <= case.upper) | case.fixed) or not np.all(p[case.fixed] == case.start[case.fixed]):
         faults.append(("outside", f"{p} not in {case.lower}, {case.upper} or not as fixed", None))
     margin, certificate = MARGIN * unit + rounding, 2 * change if np.isfinite(change) else 0
-    if np.isfinite(begin) and not true <= begin + certificate + margin:
+    if np.isfinite(begin) and not true <= begin + doubt_begin + certificate + margin:
         faults.append(("above start", f"{true:.12g}, start {begin:.12g}: worse by {true - begin:.3g}", None))
     if row["status"] != "converged":
         return faults, facts
