@@ -102,14 +102,16 @@ def test_no_fit_ends_on_a_plateau(tmp):
     """An offset 350 sigma from the truth: the first step tends to throw V and K to where they have no influence any more.
     Where SciPy's trust region reaches the optimum from the same start, so must we."""
     sigma, n, n_found, above = 0.01, 20, 0, []
-    for scale, V, K, dose, t_end in (("log", 1, 0.5, 2, 5), ("log", 10, 5, 100, 20), ("lin", 1, 0.5, 2, 5), ("lin", 1, 1, 10, 20)):
+    for scale, V, K, dose, t_end in (("log", 1, 0.5, 2, 5), ("log", 10, 5, 100, 20), ("lin", 1, 0.5, 2, 5),
+                                     ("lin", 1, 1, 10, 20)):
         def natural(x, scale=scale):
             return [np.exp(x[0]), np.exp(x[1]), x[2]] if scale == "log" else x
 
         def seen(p, scale=scale):
             return [np.log(p[0]), np.log(p[1]), p[2]] if scale == "log" else p
         rng, t = np.random.default_rng(16), np.linspace(0, t_end, 12)
-        true = np.column_stack([V * np.exp(rng.uniform(-0.5, 0.5, n)), K * np.exp(rng.uniform(-0.7, 0.7, n)), np.full(n, 100.5)])
+        true = np.column_stack([V * np.exp(rng.uniform(-0.5, 0.5, n)), K * np.exp(rng.uniform(-0.7, 0.7, n)),
+                                np.full(n, 100.5)])
         start = np.column_stack([true[:, :2] * np.exp(3 * rng.uniform(-1, 1, (n, 2))), np.full(n, 97.0)])
         data = [(t, saturation(p, t, dose) + sigma * rng.standard_normal(len(t))) for p in true]
         problem = write(tmp / f"{scale}{dose}.h5", SATURATION.replace("s(0) = 2", f"s(0) = {dose}"), data, sigma,
