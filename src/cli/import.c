@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/import.h"
 
+#include "base/spare.h"
 #include "cli/command.h"
 #include "cli/contained.h"
 #include "cli/message.h"
@@ -30,7 +31,7 @@ static const struct option table[] = {
      .help = "a CSV table with a row per parameter: its name in a column 'parameter', and if wanted start, lower, upper, "
      "scale, fixed, prior, prior_location, prior_scale, prior_lower, prior_upper and prior_on; an empty field is the model's"},
     {.name = "output", .letter = 'o', .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(output), .is_file = true,
-     .default_text = "MEASUREMENTS.h5", .help = "the problem file to be written"},
+     .is_output = true, .default_text = "MEASUREMENTS.h5", .help = "the problem file to be written"},
     {.name = "overwrite", .kind = OPTION_FLAG, .offset = FIELD(overwrite), .help = "replace an existing file"},
     {.name = "embed", .kind = OPTION_FLAG, .offset = FIELD(embed),
      .help = "put a plugin itself into the problem file instead of its path; text is put there anyway"},
@@ -246,6 +247,12 @@ static int import(void *context)
     const struct import_options *options = context;
     struct error error = {.status = STATUS_OK};
     char *path = options->output ? strdup(options->output) : default_output(options->measurements);
+    const char *const input[] = {options->measurements, options->datasets, options->parameters, options->model};
+    for (size_t i = 0; i < sizeof input / sizeof *input; i++)
+        if (spare_file(path, input[i], &error)) { /* the default one, too */
+            free(path);
+            return message_usage("import", &error, (enum when)options->color);
+        }
     enum status status = path ? import_all(options, path, &error) : error_set(&error, STATUS_NO_MEMORY, "out of memory");
     free(path);
     return status ? message_usage("import", &error, (enum when)options->color) : 0;

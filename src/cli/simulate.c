@@ -32,7 +32,7 @@ static const struct option table[] = {
     {.name = "observable", .kind = OPTION_LIST, .metavar = "NAME", .offset = FIELD(observable), .default_text = "all",
      .help = "an observable that is wanted; may be repeated"},
     {.name = "output", .letter = 'o', .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(output), .is_file = true,
-     .default_text = "standard output", .help = "write to this file: CSV, or with --datasets or --bootstrap a problem file"},
+     .is_output = true, .default_text = "standard output", .help = "write to this file: CSV, or with --datasets or --bootstrap a problem file"},
     {.name = "overwrite", .kind = OPTION_FLAG, .offset = FIELD(overwrite), .help = "replace existing files"},
     {.name = "datasets", .letter = 'n', .kind = OPTION_INTEGER, .offset = FIELD(n_dataset), .min = 0, .max = 4e9,
      .help = "make a problem file of N synthetic datasets"},
@@ -47,7 +47,7 @@ static const struct option table[] = {
     {.name = "no-sigma", .kind = OPTION_FLAG, .offset = FIELD(no_sigma),
      .help = "do not write the measurements' standard deviations into the problem file"},
     {.name = "truth", .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(truth), .is_file = true,
-     .help = "write the true parameters of the synthetic datasets to this CSV file"},
+     .is_output = true, .help = "write the true parameters of the synthetic datasets to this CSV file"},
     {.name = "bootstrap", .letter = 'b', .kind = OPTION_INTEGER, .offset = FIELD(n_bootstrap), .min = 0, .max = 4e9,
      .help = "make a problem file of one dataset of RESULT.h5 as it is and N bootstrap replicas of it"},
     {.name = "method", .kind = OPTION_CHOICE, .metavar = "residual|parametric", .offset = FIELD(method),
@@ -161,7 +161,7 @@ enum status simulate_fitted_table(const struct simulate_options *options, struct
     struct simulate_grid grid = {.n = 0};
     struct simulate_options grid_options = *options;
     const struct fitted_options fitted_options = {.result = options->result, .problem = options->problem,
-                                                  .model = options->model, .trust = options->trust};
+                                                  .model = options->model, .output = options->output, .trust = options->trust};
     bool other_model = false;
     double *prediction = NULL;
     enum status status = fitted_open(&fitted, &fitted_options, &other_model, error);
