@@ -21,8 +21,8 @@ enum status spare_file(const char *output, const char *input, struct error *erro
     if (!is_same(output, input))
         return STATUS_OK;
     bool is_link = strcmp(output, input) != 0;
-    return error_set(error, STATUS_USAGE, "%s: is %s%s, which is read: it is kept. Choose another output", output,
-                     is_link ? "the same file as " : "an input", is_link ? input : "");
+    return error_set(error, STATUS_USAGE, "%s: %s%s%s this command reads: it is kept. Choose another output", output,
+                     is_link ? "is the file " : "is a file that", is_link ? input : "", is_link ? ", which" : "");
 }
 
 static const char *file_of(const struct option *option, const void *options)

@@ -187,7 +187,8 @@ enum status run_options_parse(struct run_options *options, int argc, char *const
         return error_set(error, STATUS_USAGE, "which problem file? None was given");
     options->problem = words.positional[0];
     words.n_positional = 0; /* -o PROBLEM is looked at where --in-place is known */
-    if (spare_files(run_options_table(), options, &words, error) || spare_file(options->trace, options->problem, error))
+    if (spare_files(run_options_table(), options, &words, error) ||
+        (options->overwrite && spare_file(options->trace, options->problem, error)))
         return error->status;
     if ((status = check_selection(options, error)))
         return status;
