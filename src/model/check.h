@@ -39,7 +39,8 @@ enum check_kind {
     CHECK_UNWRITTEN,   /* an entry of `out` was not written */
     CHECK_OVERRUN,     /* memory outside of `out`, or an input, was written */
     CHECK_FAILED,      /* an error code, or numbers that are not finite, where there should be a result */
-    CHECK_INVALID      /* a noise that is not above 0, or a return code that does not exist */
+    CHECK_INVALID,     /* a noise that is not above 0, or a return code that does not exist */
+    CHECK_ENVIRONMENT  /* the rounding mode, or another part of the floating-point environment, is changed */
 };
 
 enum { CHECK_MAX_FINDING = 100 };

@@ -119,6 +119,10 @@ static void write_text(struct check_finding *finding)
                  finding->got == STIFFIT_FATAL ? "STIFFIT_FATAL" :
                  "STIFFIT_RECOVERABLE or numbers that are not finite");
         break;
+    case CHECK_ENVIRONMENT:
+        snprintf(finding->text, size, "%s: it changes the floating-point environment (rounding mode, traps); a function must "
+                 "leave it as it finds it", name);
+        break;
     case CHECK_INVALID:
         if (finding->function == CHECK_NOISE && finding->row)
             snprintf(finding->text, size, "%s: %s at t = %.6g is %.9g, and a standard deviation must be above 0", name,

@@ -16,6 +16,8 @@
 #include "run/compute/schedule.h"
 #include "run/supervise/suspects.h"
 
+#include <stdio.h>
+
 struct worker {
     struct engine *engine;
     struct fit_job *free_jobs;
@@ -45,6 +47,7 @@ struct compute {
     struct journal *journal;
     struct journal_reader *earlier;
     struct verdict verdict;                  /* on what an earlier process died of; not in `earlier` */
+    FILE *output;                            /* standard output, which the model must not reach; NULL: it is stdout */
     struct trace *trace;                     /* NULL: none is written */
     struct replays replays;                  /* what is known of fits that had not ended */
     char *result_path, *journal_path;
