@@ -157,7 +157,7 @@ static void open_ids(struct problem *problem)
     if (!hdf5_column_as_vector(&problem->id))
         faults_add(&problem->faults, "/datasets/id: is %" PRIu64 " x %" PRIu64 "; one column is expected",
                    problem->id.n_row, problem->id.width);
-    else if (problem->id.class != HDF5_STRING)
+    else if (problem->id.class != HDF5_STRING && problem->id.n_row > 0) /* an empty list has no kind in h5py */
         faults_add(&problem->faults, "/datasets/id: must be strings; write numbers as text (numpy: ids.astype('S'))");
     else if (problem->id.n_row > PROBLEM_MAX_DATASET)
         faults_add(&problem->faults, "/datasets/id: has %" PRIu64 " rows; at most 2^32 - 2 datasets are supported",

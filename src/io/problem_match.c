@@ -176,9 +176,9 @@ static enum status match_covariates(struct problem *problem, const struct proble
         int found = problem_find_name(name, info->covariate_name, info->n_covariate);
         if (found < 0) {
             const char *near = nearest_name(name, info->covariate_name, info->n_covariate);
-            faults_add(&problem->faults,
-                       "/datasets/covariate_names: the model %s needs the covariate \"%.60s\"%s%.60s%s",
-                       expectation->model_name, name, near ? "; is it \"" : "", near ? near : "", near ? "\"?" : "");
+            faults_add(&problem->faults, "%s: the model %s needs the covariate \"%.60s\"%s%.60s%s",
+                       info->covariate_name ? "/datasets/covariate_names" :
+                       "/datasets/covariates and /datasets/covariate_names are missing", expectation->model_name, name, near ? "; is it \"" : "", near ? near : "", near ? "\"?" : "");
         }
         problem->covariate_column[i] = found < 0 ? 0 : (size_t)found;
     }

@@ -52,7 +52,7 @@ static enum status read_covariates(struct problem *problem, struct problem_block
                                    struct error *error)
 {
     size_t n = problem->n_model_covariate, width = problem->info.n_covariate;
-    if (n == 0)
+    if (n == 0 || !problem->covariate.dataset) /* that it is missing is a fault by now */
         return STATUS_OK;
     size_t n_read = (size_t)(block->end - block->first);
     enum status status = hdf5_column_read_double(&problem->covariate, block->first, n_read, scratch, error);
