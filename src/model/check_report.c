@@ -169,6 +169,16 @@ static void add_thread_finding(struct check_report *report, enum check_function 
                  shapes[function].name);
 }
 
+const struct check_finding *check_report_certain(const struct check_report *report)
+{
+    for (size_t i = 0; i < report->n_finding; i++) {
+        enum check_kind kind = report->finding[i].kind;
+        if ((kind == CHECK_DERIVATIVE || kind == CHECK_PATTERN || kind == CHECK_MASK) && report->finding[i].n_more > 0)
+            return &report->finding[i];
+    }
+    return NULL;
+}
+
 /* These three lead to the points at which everything is called: where one differs, the others see other points. */
 size_t check_report_compare(struct check_report *report, const struct check_report *other)
 {

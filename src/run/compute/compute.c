@@ -161,6 +161,8 @@ static enum status compute_run(struct compute *compute, struct run_options *opti
     /* First everything that may be refused: a run that never began leaves no journal that would bind the next one. */
     if ((status = make_pool(compute, options, error)))
         return status;
+    if ((status = compute_spot_check(compute, error)))
+        return status;
     if ((status = open_journal(compute, options, error)))
         return status;
     if ((status = compute_judge(compute, options, error)))
