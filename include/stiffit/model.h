@@ -89,7 +89,7 @@ struct stiffit_model {
     const char *const *covariate_name;
 
     /* Defaults for each parameter, or NULL for all. A problem file's own values win. */
-    const double *parameter_start;           /* NULL: the problem file must give them */
+    const double *parameter_start;           /* NULL: the problem file must give them; outside the bounds: moved onto them */
     const double *parameter_lower;           /* NULL: -infinity */
     const double *parameter_upper;           /* NULL: +infinity */
     const char *const *parameter_scale;      /* "lin", "log" or "log10"; NULL: "lin" */

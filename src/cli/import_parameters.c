@@ -83,7 +83,7 @@ enum status import_parameters_check(const struct import_parameters *parameters, 
             continue;
         if (!isfinite(parameters->start[i]))
             return error_set(error, STATUS_USAGE, "parameter '%s' has no start: give it with --start %s=VALUE", name, name);
-        if (strcmp(parameters->scale[i], "lin") && !(parameters->start[i] > 0))
+        if (strcmp(parameters->scale[i], "lin") && !(parameters->start[i] > 0) && !(parameters->lower[i] > 0))
             return error_set(error, STATUS_USAGE, "parameter '%s': its start %.17g is not above 0, as scale %s needs", name,
                              parameters->start[i], parameters->scale[i]);
     }

@@ -25,7 +25,7 @@ static bool parameter_fault(const struct problem *problem, const struct problem_
             return FAULT(message, "fixed of %.60s is NaN", name);
         if (!isfinite(start))
             return FAULT(message, "start of %.60s is %g", name, start);
-        if (is_log && start <= 0)
+        if (is_log && start <= 0 && !(lower > 0)) /* else a fit begins at the bound */
             return FAULT(message, "start of %.60s is %g; with scale %s it must be > 0", name, start,
                          problem->parameter_scale[i]);
         if (isnan(lower) || lower == INFINITY)

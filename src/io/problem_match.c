@@ -130,6 +130,23 @@ static enum status match_tables(struct problem *problem, const struct problem_ex
     return status ? status : fill_default(problem, TABLE_FIXED, NULL, 0, error);
 }
 
+/* As problem_tighten_bounds has it; NaN where each dataset has bounds of its own. */
+static double common_bound(const struct problem *problem, size_t i, bool is_upper)
+{
+    const double *bounds = problem->table[is_upper ? TABLE_UPPER : TABLE_LOWER].vector;
+    const struct problem_prior *prior = problem->prior ? &problem->prior[i] : NULL;
+    if (!bounds || !prior || prior->kind != PROBLEM_PRIOR_UNIFORM)
+        return bounds ? bounds[i] : (double)NAN;
+    return is_upper ? fmin(bounds[i], prior->upper) : fmax(bounds[i], prior->lower);
+}
+
+bool problem_is_bounded(const struct problem *problem, size_t i)
+{
+    const double *fixed = problem->table[TABLE_FIXED].vector;
+    double lower = common_bound(problem, i, false), upper = common_bound(problem, i, true);
+    return (fixed && fixed[i] != 0) || !(isinf(upper) || isinf(lower) || (problem->is_log[i] && lower <= 0));
+}
+
 /* Faults of values that hold for all datasets; those of single datasets make only these bad. */
 static void check_common_values(struct problem *problem)
 {
@@ -143,7 +160,7 @@ static void check_common_values(struct problem *problem)
             faults_add(faults, "/parameters/fixed row %zu (%.60s): is NaN; use 0 or 1", i, name);
         if (start && !isfinite(start[i]))
             faults_add(faults, "/parameters/start row %zu (%.60s): is %g; it must be finite", i, name, start[i]);
-        else if (start && is_free && problem->is_log[i] && start[i] <= 0)
+        else if (start && is_free && problem->is_log[i] && start[i] <= 0 && lower && !(common_bound(problem, i, false) > 0))
             faults_add(faults, "/parameters/start row %zu (%.60s): is %g; with scale %s it must be > 0", i, name,
                        start[i], problem->parameter_scale[i]);
         if (lower && (isnan(lower[i]) || lower[i] == INFINITY))

@@ -56,7 +56,7 @@ static const struct option table[] = {
      .help = "threads that compute; the results do not depend on it"},
     {.name = "starts", .kind = OPTION_INTEGER, .offset = FIELD(n_start), .min = 1, .max = 1e6, .default_text = "1",
      .in_file = true, .help = "fit each dataset from N starts and keep the best: the given start, then points of a "
-     "Latin hypercube within the bounds"},
+     "Latin hypercube within the bounds; where one is missing, within a decade of the start, or max(1, |start|) on scale lin"},
     {.name = "seed", .kind = OPTION_INTEGER, .offset = FIELD(seed), .min = 0, .max = NO_LIMIT, .default_text = "1",
      .in_file = true, .help = "what the random starts depend on, besides dataset and number of the start"},
     {.name = "warm-start", .kind = OPTION_CHOICE, .offset = FIELD(warm_start), .choice = warm_words, .metavar = "none|pilot",

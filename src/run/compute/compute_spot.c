@@ -50,7 +50,7 @@ static bool check_dataset(const struct campaign *campaign, const struct problem_
     const struct check_finding *finding = NULL;
     for (size_t i = 0; p && i < campaign->n_parameter; i++)
         p[campaign->to_model[i]] = block->start[spot->row * campaign->n_parameter + i];
-    const struct check_options options = {.seed = 1, .n_point = N_POINT, .p = p, .max_column = MAX_COLUMN, .only_certain = true,
+    const struct check_options options = {.seed = spot->row, .n_point = N_POINT, .p = p, .max_column = MAX_COLUMN, .only_certain = true,
                                           .covariate = block->covariate + spot->row * abi->n_covariate};
     if (report && p && !model_check(&campaign->model, &options, report, &ignored))
         finding = check_report_certain(report);
