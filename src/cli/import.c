@@ -62,7 +62,7 @@ static enum status add_datasets(struct problem_writer *writer, const struct impo
     for (uint32_t d = 0; d < rows->datasets.n; d++)
         most = first[d + 1] - first[d] > most ? first[d + 1] - first[d] : most;
     double *time = malloc(3 * (most + 1) * sizeof *time), *value = time + most, *sigma = value + most;
-    uint32_t *observable = malloc((most + 1) * sizeof *observable);
+    uint32_t *observable = malloc(2 * (most + 1) * sizeof *observable), *line = observable + most;
     int8_t *censored = malloc(most + 1);
     enum status status = STATUS_OK;
     if (!time || !observable || !censored)
@@ -76,11 +76,12 @@ static enum status add_datasets(struct problem_writer *writer, const struct impo
             sigma[i] = row->sigma;
             observable[i] = row->observable;
             censored[i] = row->censored;
+            line[i] = row->line;
         }
         const struct problem_dataset dataset = {
             .id = rows->datasets.id[d], .t0 = subjects->t0[d], .covariate = subjects->covariate + d * subjects->n_covariate,
             .start = subjects->has_start ? subjects->start + d * subjects->n_parameter : NULL, .n_row = n, .time = time,
-            .value = value, .sigma = sigma, .observable = observable, .censored = censored};
+            .value = value, .sigma = sigma, .observable = observable, .line = line, .censored = censored};
         status = problem_writer_add(writer, &dataset, error);
     }
     free(time);
@@ -133,6 +134,7 @@ static enum status write_problem(const struct import_options *options, const cha
                                  const struct import_subjects *subjects, struct error *error)
 {
     const struct stiffit_model *abi = &model->abi;
+    const char *slash = strrchr(options->measurements, '/');
     struct plugin_reference reference = {.path = NULL};
     struct problem_writer *writer = NULL;
     struct problem_header header = {
@@ -142,8 +144,9 @@ static enum status write_problem(const struct import_options *options, const cha
         .n_covariate = abi->n_covariate, .covariate_name = abi->covariate_name, .n_observable = abi->n_observable,
         .observable_name = abi->observable_name, .observable_error = error_words,
         .has_sigma = rows->has_sigma, .has_t0 = subjects->has_t0,
-        .has_censored = rows->has_censored, .prior = parameters->has_prior ? parameters->prior : NULL,
-        .prior_on = parameters->prior_on,
+        .has_censored = rows->has_censored, .line_file = slash ? slash + 1 :
+        strcmp(options->measurements, "-") ? options->measurements : "standard input",
+        .prior = parameters->has_prior ? parameters->prior : NULL, .prior_on = parameters->prior_on,
         .prior_number = {parameters->prior_number[0], parameters->prior_number[1], parameters->prior_number[2],
                          parameters->prior_number[3]}};
     enum status status = plugin_reference_init(&reference, model, options->model, options->embed, error);

@@ -37,11 +37,12 @@ struct import_faults {
     uint64_t n;
     struct error first;
 };
+void import_say_encoding(const struct csv_reader *reader, const char *path); /* of text that is no UTF-8 */
 void import_faults_add(struct import_faults *faults, const struct csv_reader *reader, size_t column, const char *what);
 
 struct import_row {
     double time, value, sigma;
-    uint32_t dataset, observable;
+    uint32_t dataset, observable, line;
     int8_t censored; /* as in struct problem_block */
 };
 

@@ -24,11 +24,13 @@ static const char *const when_words[] = {"auto", "always", "never", NULL};
 
 static const struct option table[] = {
     {.name = "output", .letter = 'o', .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(output), .is_file = true,
-     .is_output = true, .default_text = "MODEL.so", .help = "the plugin to be written, or a folder for it; - is standard output"},
+     .is_output = true, .default_text = "MODEL.so",
+     .help = "the plugin to be written, or a folder for it; - is standard output"},
     {.name = "portable", .kind = OPTION_FLAG, .offset = FIELD(portable),
      .help = "compile for any CPU of this kind, not for this very one"},
     {.name = "c", .letter = 'c', .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(c_source), .is_file = true,
-     .is_output = true, .help = "write the generated C source, - is standard output; nothing is compiled then unless -o says where to"},
+     .is_output = true,
+     .help = "write the generated C source, - is standard output; nothing is compiled then unless -o says where to"},
     {.name = "no-cache", .kind = OPTION_FLAG, .offset = FIELD(no_cache), .help = "compile even what the cache has"},
     {.name = "json", .kind = OPTION_FLAG, .offset = FIELD(json), .help = "print errors, warnings and what was built as JSON"},
     {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .offset = FIELD(quiet), .help = "say nothing but errors"},
@@ -81,7 +83,8 @@ static enum status write_file(const char *path, const char *model, const void *b
     return status;
 }
 
-static enum status write_source(const struct build_call *call, const char *path, const struct model_text *text, struct error *error)
+static enum status write_source(const struct build_call *call, const char *path, const struct model_text *text,
+                                struct error *error)
 {
     char *source = NULL;
     enum status status = build_source(text->text, text->n_byte, text->origin, &source, NULL, error);

@@ -31,7 +31,7 @@ struct problem_table {
     double *vector;            /* n_parameter values where not per dataset: the file's or the default */
 };
 
-enum { ROW_DATASET, ROW_TIME, ROW_VALUE, ROW_OBSERVABLE, ROW_SIGMA, ROW_CENSORED, N_ROW_COLUMN };
+enum { ROW_DATASET, ROW_TIME, ROW_VALUE, ROW_OBSERVABLE, ROW_SIGMA, ROW_CENSORED, ROW_LINE, N_ROW_COLUMN };
 
 /* Measurements [first, first + n) in memory; `next` is the next one to be handed out. */
 struct problem_window {
@@ -51,6 +51,7 @@ struct problem {
     struct problem_faults faults;
     struct problem_table table[N_TABLE];
     struct hdf5_column id, covariate, t0, row[N_ROW_COLUMN]; /* dataset = 0: not in the file */
+    const char *line_file; /* the table that /measurements/line counts in */
     struct problem_window window;
     uint64_t next; /* dataset that is read next */
     bool (*wanted)(const void *context, uint64_t dataset); /* NULL: all are */
@@ -88,6 +89,8 @@ enum status problem_read_names(struct problem *problem, const char *path, size_t
                                const char *const **list, struct error *error);
 enum status problem_read_values(struct problem *problem, const char *path, size_t max, size_t *n,
                                 const char *const **list, struct error *error);
+/* Strings that are no UTF-8 are taken for Latin-1. */
+enum status problem_as_utf8(const struct problem *problem, struct arena *arena, size_t n, char **text, struct error *error);
 /* The attributes of /options as text. */
 enum status problem_read_options(struct problem *problem, struct error *error);
 void problem_open_tables(struct problem *problem);

@@ -195,7 +195,8 @@ static enum status match_covariates(struct problem *problem, const struct proble
             const char *near = nearest_name(name, info->covariate_name, info->n_covariate);
             faults_add(&problem->faults, "%s: the model %s needs the covariate \"%.60s\"%s%.60s%s",
                        info->covariate_name ? "/datasets/covariate_names" :
-                       "/datasets/covariates and /datasets/covariate_names are missing", expectation->model_name, name, near ? "; is it \"" : "", near ? near : "", near ? "\"?" : "");
+                       "/datasets/covariates and /datasets/covariate_names are missing", expectation->model_name,
+                       name, near ? "; is it \"" : "", near ? near : "", near ? "\"?" : "");
         }
         problem->covariate_column[i] = found < 0 ? 0 : (size_t)found;
     }

@@ -26,7 +26,7 @@ static const char *const parameter_names[] = {"name", "start", "lower", "upper",
                                               "prior_upper"};
 static const char *const dataset_names[] = {"id", "covariates", "covariate_names", "t0"};
 static const char *const measurement_names[] = {"dataset", "time", "value", "observable", "observable_names", "sigma",
-                                                "censored", "observable_error"};
+                                                "censored", "observable_error", "line"};
 
 /* Written by PyTables and rhdf5 on every group. */
 static const char *const foreign_attributes[] = {"CLASS", "TITLE", "VERSION", "rhdf5-NA.OK"};

@@ -30,6 +30,7 @@ struct problem_header {
     const char *const *observable_name;
     const char *const *observable_error; /* n_observable words; or NULL */
     bool has_sigma, has_t0, has_censored;
+    const char *line_file;            /* the table that the datasets' lines count in, or NULL */
     size_t n_option;                  /* attributes of /options, as text */
     const char *const *option_name, *const *option_value;
 };
@@ -47,6 +48,7 @@ struct problem_dataset {
     size_t n_row;
     const double *time, *value, *sigma;
     const uint32_t *observable; /* or NULL: all 0 */
+    const uint32_t *line;       /* from 1; looked at where there is a line_file */
     const int8_t *censored;     /* as in struct problem_block; looked at where has_censored */
 };
 enum status problem_writer_add(struct problem_writer *writer, const struct problem_dataset *dataset,

@@ -32,8 +32,8 @@ static void say_unbounded(struct compute *compute)
                                      problem_parameter_name(campaign->problem)[i]);
     }
     if (n)
-        compute_say(compute, "note: --starts: %zu parameter%s %s not bounded on both sides (%s): starts are drawn within a decade "
-                    "of the given one, or max(1, |start|) on scale lin", n, n == 1 ? "" : "s", n == 1 ? "is" : "are", names);
+        compute_say(compute, "note: --starts: %zu parameter%s %s not bounded on both sides (%s): starts are drawn within a "
+                    "decade of the given one, or max(1, |start|) on scale lin", n, n == 1 ? "" : "s", n == 1 ? "is" : "are", names);
 }
 
 void compute_describe(struct compute *compute)

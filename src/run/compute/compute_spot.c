@@ -34,8 +34,8 @@ struct spot {
 static bool is_wanted(const struct compute *compute)
 {
     const struct stiffit_model *abi = &compute->campaign.model.abi;
-    bool has_any = abi->jacobian || abi->jacobian_sparse || abi->rhs_parameter || abi->initial_parameter || abi->observe_state ||
-                   abi->observe_parameter || abi->noise_state || abi->noise_parameter || abi->parameter_use;
+    bool has_any = abi->jacobian || abi->jacobian_sparse || abi->rhs_parameter || abi->initial_parameter ||
+                   abi->observe_state || abi->observe_parameter || abi->noise_state || abi->noise_parameter || abi->parameter_use;
     return has_any && !compute->campaign.model.source && compute->campaign.fit.gradient != GRADIENT_differences &&
            compute->board->n_process == 0 && compute->campaign.n_dataset > 0;
 }
@@ -50,7 +50,8 @@ static bool check_dataset(const struct campaign *campaign, const struct problem_
     const struct check_finding *finding = NULL;
     for (size_t i = 0; p && i < campaign->n_parameter; i++)
         p[campaign->to_model[i]] = block->start[spot->row * campaign->n_parameter + i];
-    const struct check_options options = {.seed = spot->row, .n_point = N_POINT, .p = p, .max_column = MAX_COLUMN, .only_certain = true,
+    const struct check_options options = {.seed = spot->row, .n_point = N_POINT, .p = p, .max_column = MAX_COLUMN,
+                                          .only_certain = true,
                                           .covariate = block->covariate + spot->row * abi->n_covariate};
     if (report && p && !model_check(&campaign->model, &options, report, &ignored))
         finding = check_report_certain(report);
