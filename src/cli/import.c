@@ -141,6 +141,7 @@ static enum status write_problem(const struct import_options *options, const cha
         .n_parameter = abi->n_parameter, .parameter_name = abi->parameter_name,
         .start = subjects->has_start ? NULL : parameters->start, .lower = parameters->lower, .upper = parameters->upper,
         .start_per_dataset = subjects->has_start, .scale = parameters->scale, .fixed = parameters->fixed,
+        .from_model = parameters->from_model,
         .n_covariate = abi->n_covariate, .covariate_name = abi->covariate_name, .n_observable = abi->n_observable,
         .observable_name = abi->observable_name, .observable_error = error_words,
         .has_sigma = rows->has_sigma, .has_t0 = subjects->has_t0,

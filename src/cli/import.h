@@ -19,7 +19,7 @@ struct import_options {
 struct import_parameters {
     double *start, *lower, *upper;
     const char **scale;
-    unsigned char *fixed;
+    unsigned char *fixed, *from_model; /* from_model: PROBLEM_FROM_MODEL_* */
     bool has_prior;              /* the table has priors; then these are all of them, the model's where it has none */
     const char **prior, **prior_on;
     double *prior_number[4];     /* location, scale, lower, upper; NaN: there is none */

@@ -138,6 +138,8 @@ static enum status open_parameters(struct problem *problem, struct error *error)
     }
     problem->n_scale = info->parameter_scale ? n_scale : 0;
     problem_open_tables(problem);
+    if ((status = problem_open_adopted(problem, error)))
+        return status;
     status = problem_open_priors(problem, error);
     if (info->parameter_name && info->n_parameter == 0)
         faults_add(&problem->faults, "/parameters/name: is empty");

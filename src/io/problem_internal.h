@@ -9,6 +9,7 @@
 #include "io/problem_error.h"
 #include "io/problem_faults.h"
 #include "io/problem_prior.h"
+#include "io/problem_write.h"
 
 enum { /* bounds on what a file may make us hold in memory */
     PROBLEM_MAX_NAME = 4096,           /* bytes of a name or id */
@@ -59,6 +60,10 @@ struct problem {
     void (*beat)(void *context); /* NULL: nobody watches */
     void *beat_context;
     size_t n_scale;        /* rows of /parameters/scale */
+    const char *const *file_scale; /* n_scale, or NULL */
+    const int64_t *from_model;     /* n_parameter of the file: PROBLEM_FROM_MODEL_*; NULL: nothing is */
+    bool has_other_parameters;
+    char changes[600];
     bool matched, checking;
     size_t n_parameter;    /* this and what follows is what problem_match found */
     const char *const *parameter_name, *const *parameter_scale;
@@ -102,6 +107,9 @@ enum status problem_read_table(struct problem *problem, int which, uint64_t firs
 /* problem_match.c: the file against the model; faults are added to problem->faults. */
 enum status problem_match(struct problem *problem, const struct problem_expectation *expectation, struct error *error);
 int problem_find_name(const char *name, const char *const *names, size_t n);
+/* problem_adopt.c: /parameters/from_model; and what is said there to be the model's becomes that of this model. */
+enum status problem_open_adopted(struct problem *problem, struct error *error);
+enum status problem_adopt(struct problem *problem, const struct problem_expectation *model, struct error *error);
 /* problem_rows.c: */
 enum status problem_window_init(struct problem *problem, struct error *error);
 /* Room for `more` rows behind the `used` ones of the block. */

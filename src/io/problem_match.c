@@ -50,6 +50,9 @@ static enum status match_parameters(struct problem *problem, const struct proble
                                     struct error *error)
 {
     const struct problem_info *info = &problem->info;
+    enum status status = problem_adopt(problem, expectation, error);
+    if (status)
+        return status;
     size_t n = info->parameter_name ? info->n_parameter : expectation->n_parameter;
     problem->n_parameter = n;
     problem->parameter_name = info->parameter_name ? info->parameter_name
@@ -69,7 +72,7 @@ static enum status match_parameters(struct problem *problem, const struct proble
         if (problem_find_name(expectation->parameter_name[j], problem->parameter_name, n) < 0)
             faults_add(&problem->faults, "/parameters/name: the model's parameter \"%.60s\" is missing",
                        expectation->parameter_name[j]);
-    if (info->parameter_scale && problem->n_scale != n)
+    if (problem->file_scale && problem->n_scale != n)
         faults_add(&problem->faults, "/parameters/scale: has %zu entries for %zu parameters", problem->n_scale, n);
     return faults_report(&problem->faults, problem->file.path, error);
 }
@@ -84,8 +87,8 @@ static enum status match_scales(struct problem *problem, const struct problem_ex
         return no_memory(problem, error);
     for (size_t i = 0; i < n; i++) {
         const char *scale = "lin";
-        if (problem->info.parameter_scale)
-            scale = problem->info.parameter_scale[i];
+        if (problem->file_scale)
+            scale = problem->file_scale[i];
         else if (expectation->parameter_scale)
             scale = expectation->parameter_scale[problem->to_model[i]];
         problem->is_log[i] = strncmp(scale, "log", 3) == 0;

@@ -108,6 +108,8 @@ static enum status write_parameters(const struct hdf5_file *file, const struct p
         status = hdf5_write_strings(file, "/parameters/scale", n, header->scale, error);
     if (!status && header->fixed)
         status = hdf5_write_table(file, "/parameters/fixed", H5T_NATIVE_UINT8, n, 0, header->fixed, error);
+    if (!status && header->from_model)
+        status = hdf5_write_table(file, "/parameters/from_model", H5T_NATIVE_UINT8, n, 0, header->from_model, error);
     if (!status && header->prior)
         status = write_priors(file, header, error);
     return status;

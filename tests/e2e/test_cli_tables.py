@@ -132,6 +132,44 @@ def test_a_run_tells_of_the_tables_lines(tmp):
     assert "sigma of row 1 is -1" in read_fits(tmp / "wells.result.h5")["message"][0]
 
 
+def test_another_model_brings_its_own_defaults(tmp):
+    """What import took from the model binds no other; what the user said does. The oracle is an import with that model."""
+    text = "parameter k = {} in [{}, {}]{}\nparameter A = 2\n{}y(0) = A\ny' = -k*y\nobserve h = y{}\n"
+    variants = {"old": (0.2, 0.1, 0.4, " scale log", "parameter c = 0\n", " + c"),
+                "bounds": (0.6, 0.01, 5, " scale log", "parameter c = 0\n", " + c"),
+                "scale": (0.2, 0.1, 4, "", "parameter c = 0\n", " + c"),
+                "more": (0.2, 0.1, 4, " scale log", "parameter b = 0.1, c = 0\n", " + c*b"),
+                "fewer": (0.2, 0.1, 4, " scale log", "", "")}
+    for name, words in variants.items():
+        (tmp / f"{name}.ode").write_text(text.format(*words))
+    rows = [(d, t, a * np.exp(-k * t) * (1 + 0.01 * (-1) ** t)) for d, k, a in (("x", 0.9, 2), ("y", 0.7, 3)) for t in range(6)]
+    (tmp / "t.csv").write_text("dataset,time,value\n" + "".join(f"{d},{t},{y:.6g}\n" for d, t, y in rows))
+    for options in ((), ("--upper", "k=0.8", "--fix", "A=2")):
+        stiffit("import", "t.csv", "--model", "old.ode", "-q", "--overwrite", *options, cwd=tmp)
+        stiffit("run", "t.h5", "-q", "--overwrite", "-o", "same.h5", cwd=tmp)
+        assert "imported with" not in stiffit("run", "t.h5", "-m", "old.ode", "--overwrite", "-o", "s.h5", cwd=tmp).stderr
+        for name, said in (("bounds", "start of k 0.6 (was 0.2)"), ("scale", "scale of k lin (was log)"),
+                           ("more", "new parameter b"), ("fewer", "no parameter c")):
+            done = stiffit("run", "t.h5", "-m", f"{name}.ode", "--overwrite", "-o", "with.h5", cwd=tmp, code=(0, 1))
+            assert "imported with another model" in done.stderr and said in done.stderr, (name, done.stderr)
+            assert ("upper of k" in done.stderr) == (not options), done.stderr
+            stiffit("import", "t.csv", "--model", f"{name}.ode", "-q", "-o", "own.h5", "--overwrite", *options, cwd=tmp)
+            stiffit("run", "own.h5", "--overwrite", "-q", cwd=tmp, code=(0, 1))
+            one, other = read_fits(tmp / "with.h5"), read_fits(tmp / "own.result.h5")
+            assert sorted(one["names"]) == sorted(other["names"]), name
+            order = [one["names"].index(name) for name in other["names"]]
+            assert list(one["status"]) == list(other["status"]), (name, one["status"], one["message"])
+            np.testing.assert_allclose(one["parameters"][:, order], other["parameters"], rtol=1e-4, atol=1e-6, err_msg=name)
+            assert options or np.all(one["parameters"][:, one["names"].index("k")] > 0.65), name  # 0.4 was the old bound
+            stiffit("export", "with.h5", "--what", "predictions", cwd=tmp)
+    done = stiffit("run", "t.h5", "-m", "more.ode", "--in-place", cwd=tmp, code=2)
+    assert "--in-place" in done.stderr
+    with h5py.File(tmp / "t.h5", "r+") as f:
+        assert list(f["parameters/from_model"]) == [11, 14, 15]
+        del f["parameters/from_model"]  # as an earlier version has written it: the file's word holds
+    assert "missing" in stiffit("run", "t.h5", "-m", "more.ode", "--overwrite", cwd=tmp, code=3).stderr
+
+
 def test_text_in_latin_1(tmp):
     """Of a table and of a problem file that numpy has written: read as such and said, and written as UTF-8 everywhere."""
     names = ["\u00b5-titre 37\u00b0", "M\u00fcller", "plain"]

@@ -33,7 +33,8 @@ static void say_unbounded(struct compute *compute)
     }
     if (n)
         compute_say(compute, "note: --starts: %zu parameter%s %s not bounded on both sides (%s): starts are drawn within a "
-                    "decade of the given one, or max(1, |start|) on scale lin", n, n == 1 ? "" : "s", n == 1 ? "is" : "are", names);
+                    "decade of the given one, or max(1, |start|) on scale lin", n, n == 1 ? "" : "s",
+                    n == 1 ? "is" : "are", names);
 }
 
 void compute_describe(struct compute *compute)
@@ -59,6 +60,9 @@ void compute_describe(struct compute *compute)
     for (int bit = 0; bit < 32; bit++)
         if (missing >> bit & 1)
             compute_say(compute, "note: %s", note_meaning(bit));
+    if (*problem_changes(campaign->problem))
+        compute_say(compute, "note: the problem was imported with another model; from this one come: %s",
+                    problem_changes(campaign->problem));
     if (campaign->n_start > 1)
         say_unbounded(compute);
     if (campaign->n_bad)

@@ -35,7 +35,8 @@ static bool is_wanted(const struct compute *compute)
 {
     const struct stiffit_model *abi = &compute->campaign.model.abi;
     bool has_any = abi->jacobian || abi->jacobian_sparse || abi->rhs_parameter || abi->initial_parameter ||
-                   abi->observe_state || abi->observe_parameter || abi->noise_state || abi->noise_parameter || abi->parameter_use;
+                   abi->observe_state || abi->observe_parameter || abi->noise_state || abi->noise_parameter ||
+                   abi->parameter_use;
     return has_any && !compute->campaign.model.source && compute->campaign.fit.gradient != GRADIENT_differences &&
            compute->board->n_process == 0 && compute->campaign.n_dataset > 0;
 }
