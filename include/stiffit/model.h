@@ -22,7 +22,8 @@
  *
  * Rules for every function below
  * - It is pure and re-entrant: the same inputs give the same bits on any thread; it keeps no state, allocates
- *   nothing, and writes only to `out` (and `prepare` to `work`). Several threads call it at once.
+ *   nothing, and writes only to `out` (and `prepare` to `work`). Several threads call it at once. The floating-point
+ *   environment (rounding mode, traps, flush to zero) is as it was when it returns: else the evaluation fails.
  * - Parameters are natural (never logarithms), in the order of parameter_name. All of them are finite when called.
  * - Matrices are column-major: entry (i, j) of an m x n matrix is out[i + j*m]. Every entry must be written,
  *   zeros too: `out` holds garbage on entry.

@@ -52,8 +52,8 @@ struct problem_dataset {
     size_t n_row;
     const double *time, *value, *sigma;
     const uint32_t *observable; /* or NULL: all 0 */
-    const uint32_t *line;       /* from 1; looked at where there is a line_file */
     const int8_t *censored;     /* as in struct problem_block; looked at where has_censored */
+    const uint32_t *line;       /* from 1; looked at where there is a line_file */
 };
 enum status problem_writer_add(struct problem_writer *writer, const struct problem_dataset *dataset,
                                struct error *error);
