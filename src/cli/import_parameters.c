@@ -6,7 +6,7 @@
 #include "cli/message.h"
 #include "cli/values.h"
 #include "io/csv.h"
-#include "io/problem_write.h"
+#include "io/problem_adopt.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -110,8 +110,8 @@ size_t problem_n_parameter(const struct problem *problem);
 const char *const *problem_parameter_name(const struct problem *problem);
 const char *const *problem_parameter_scale(const struct problem *problem);
 const uint32_t *problem_to_model(const struct problem *problem); /* index of file's parameter in the model */
-/* What counts from the model instead of the file, which has it from another model at its import (/parameters/from_model): "upper
- * of k 5 (was 10), new parameter m"; "" if nothing does. And whether there are other parameters than the file names. */
+/* What counts from the model instead of the file, which has it from another model at its import (/parameters/from_model):
+ * "upper of k 5 (was 10), new parameter m"; "" if nothing does. And whether there are other parameters than the file names. */
 const char *problem_changes(const struct problem *problem);
 bool problem_has_other_parameters(const struct problem *problem);
 /* Whether a parameter is fixed or has two finite bounds (a log scale's lower one above 0), which priors give too, where these

@@ -30,18 +30,18 @@ enum status problem_open_adopted(struct problem *problem, struct error *error)
     else if (from_model && hdf5_column_read_int64(&column, 0, n, from_model, &fault))
         faults_add_error(&problem->faults, problem->file.path, &fault);
     else
-        problem->from_model = from_model;
+        problem->adopted.from_model = from_model;
     hdf5_column_close(&column);
     return from_model ? STATUS_OK : no_memory(problem, error);
 }
 
 static void say(struct problem *problem, const char *text)
 {
-    size_t used = strlen(problem->changes), size = sizeof problem->changes;
+    size_t used = strlen(problem->adopted.changes), size = sizeof problem->adopted.changes;
     if (used + strlen(text) + 8 < size)
-        snprintf(problem->changes + used, size - used, "%s%s", used ? ", " : "", text);
-    else if (used < 4 || strcmp(problem->changes + used - 3, "..."))
-        snprintf(problem->changes + (used < size - 6 ? used : size - 6), 6, ", ...");
+        snprintf(problem->adopted.changes + used, size - used, "%s%s", used ? ", " : "", text);
+    else if (used < 4 || strcmp(problem->adopted.changes + used - 3, "..."))
+        snprintf(problem->adopted.changes + (used < size - 6 ? used : size - 6), 6, ", ...");
 }
 
 static void say_name(struct problem *problem, const char *what, const char *name)
@@ -59,7 +59,7 @@ static size_t list_parameters(struct problem *problem, const struct problem_expe
     size_t n = 0;
     for (size_t i = 0; i < info->n_parameter; i++) {
         bool is_there = problem_find_name(info->parameter_name[i], model->parameter_name, model->n_parameter) >= 0;
-        if (!is_there && problem->from_model[i] == ALL_FROM_MODEL) {
+        if (!is_there && problem->adopted.from_model[i] == ALL_FROM_MODEL) {
             say_name(problem, "no parameter ", info->parameter_name[i]);
             continue;
         }
@@ -91,7 +91,7 @@ static enum status move_tables(struct problem *problem, size_t n, const char *co
         if (!kept)
             return no_memory(problem, error);
         copy[i] = memcpy(kept, name[i], size); /* the model may be gone first */
-        mask[i] = from[i] == SIZE_MAX ? ALL_FROM_MODEL : problem->from_model[from[i]];
+        mask[i] = from[i] == SIZE_MAX ? ALL_FROM_MODEL : problem->adopted.from_model[from[i]];
         scale[i] = from[i] == SIZE_MAX || !problem->file_scale ? "lin" : problem->file_scale[from[i]];
     }
     for (int k = 0; k < N_TABLE; k++) {
@@ -106,12 +106,12 @@ static enum status move_tables(struct problem *problem, size_t n, const char *co
     }
     problem->info.parameter_name = copy;
     problem->info.n_parameter = n;
-    problem->from_model = mask;
+    problem->adopted.from_model = mask;
     if (problem->file_scale) {
         problem->file_scale = scale;
         problem->n_scale = n;
     }
-    problem->has_other_parameters = true;
+    problem->adopted.has_other_parameters = true;
     return STATUS_OK;
 }
 
@@ -134,9 +134,9 @@ static enum status adopt_values(struct problem *problem, const struct problem_ex
     if (!scale)
         return no_memory(problem, error);
     for (size_t i = 0; i < n; i++) {
-        char text[160], *end = problem->changes + strlen(problem->changes);
+        char text[160], *end = problem->adopted.changes + strlen(problem->adopted.changes);
         int j = problem_find_name(problem->info.parameter_name[i], model->parameter_name, model->n_parameter);
-        int64_t mask = j < 0 ? 0 : problem->from_model[i];
+        int64_t mask = j < 0 ? 0 : problem->adopted.from_model[i];
         double lower = j >= 0 && model->parameter_lower ? model->parameter_lower[j] : -(double)INFINITY;
         double upper = j >= 0 && model->parameter_upper ? model->parameter_upper[j] : (double)INFINITY;
         const char *of_model = j >= 0 && model->parameter_scale ? model->parameter_scale[j] : "lin";
@@ -152,7 +152,7 @@ static enum status adopt_values(struct problem *problem, const struct problem_ex
             adopt_number(problem, TABLE_LOWER, i, lower, "lower");
         if (mask & PROBLEM_FROM_MODEL_UPPER)
             adopt_number(problem, TABLE_UPPER, i, upper, "upper");
-        if (i >= n_old && problem->has_other_parameters)
+        if (i >= n_old && problem->adopted.has_other_parameters)
             *end = '\0'; /* it has been named as new */
     }
     if (problem->file_scale)
@@ -162,7 +162,7 @@ static enum status adopt_values(struct problem *problem, const struct problem_ex
 
 enum status problem_adopt(struct problem *problem, const struct problem_expectation *model, struct error *error)
 {
-    if (!problem->from_model || problem->matched)
+    if (!problem->adopted.from_model || problem->matched)
         return STATUS_OK;
     size_t n_file = problem->info.n_parameter, most = n_file + model->n_parameter + 1, n_old = 0;
     const char **name = arena_calloc(&problem->arena, most, sizeof *name);
@@ -180,10 +180,10 @@ enum status problem_adopt(struct problem *problem, const struct problem_expectat
     for (int k = 0; k < N_TABLE; k++)
         is_fixed_list = is_fixed_list || problem->table[k].per_dataset;
     if (!is_same && is_fixed_list)
-        problem->changes[0] = '\0';
+        problem->adopted.changes[0] = '\0';
     enum status status = is_same || is_fixed_list ? STATUS_OK : move_tables(problem, n, name, from, error);
     return status ? status : adopt_values(problem, model, n_old, error);
 }
 
-const char *problem_changes(const struct problem *problem) { return problem->changes; }
-bool problem_has_other_parameters(const struct problem *problem) { return problem->has_other_parameters; }
+const char *problem_changes(const struct problem *problem) { return problem->adopted.changes; }
+bool problem_has_other_parameters(const struct problem *problem) { return problem->adopted.has_other_parameters; }

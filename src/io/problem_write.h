@@ -9,9 +9,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Bits of /parameters/from_model: what was nobody's choice but the model's. */
-enum { PROBLEM_FROM_MODEL_START = 1, PROBLEM_FROM_MODEL_LOWER = 2, PROBLEM_FROM_MODEL_UPPER = 4, PROBLEM_FROM_MODEL_SCALE = 8 };
-
 struct problem_header {
     const char *model_plugin;         /* written as /model@plugin, or NULL */
     const char *model_source;         /* written as /model/source, or NULL */
@@ -25,7 +22,7 @@ struct problem_header {
     bool start_per_dataset;           /* then `start` is NULL and each dataset brings its own */
     const char *const *scale;         /* or NULL */
     const uint8_t *fixed;             /* or NULL */
-    const uint8_t *from_model;        /* PROBLEM_FROM_MODEL_* of each, or NULL */
+    const uint8_t *from_model;        /* PROBLEM_FROM_MODEL_* (problem_adopt.h) of each, or NULL */
     const char *const *prior, *const *prior_on; /* n_parameter words each; prior NULL: the model's own, if any */
     const double *prior_number[4];    /* location, scale, lower, upper: n_parameter each where there are priors */
     size_t n_covariate;

@@ -38,12 +38,15 @@ def test_inputs_are_kept(tmp):
         [("model", "build", "m.ode", option, "m.ode") for option in ("-o", "--c")] +
         [("import", "t.csv", "--datasets", "s.csv", "--parameters", "p.csv", "--model", "m.ode", "--overwrite", "-o", name)
          for name in ("t.csv", "s.csv", "p.csv", "m.ode")] +
-        [("export", result, "--overwrite", "-o", result), ("export", result, "--what", "covariance", "--overwrite", "-o", result)] +
-        [("export", result, "--trust", "--what", "predictions", "--overwrite", "-o", name) for name in (result, "t.h5", "m.so")] +
+        [("export", result, "--overwrite", "-o", result),
+         ("export", result, "--what", "covariance", "--overwrite", "-o", result)] +
+        [("export", result, "--trust", "--what", "predictions", "--overwrite", "-o", name)
+         for name in (result, "t.h5", "m.so")] +
         [("simulate", result, "--trust", "--overwrite", "-o", name) for name in (result, "t.h5", "m.so")] +
         [("simulate", "--bootstrap", 3, result, "--id", "a", "--trust", "--overwrite", "-o", name)
          for name in (result, "t.h5", "m.so")] +
-        [(*simulate, "-o", "m.ode"), (*simulate, "-n", 3, "-o", "m.ode"), (*simulate, "-n", 3, "--truth", "m.ode", "-o", "n.h5")] +
+        [(*simulate, "-o", "m.ode"), (*simulate, "-n", 3, "-o", "m.ode"),
+         (*simulate, "-n", 3, "--truth", "m.ode", "-o", "n.h5")] +
         [("run", "t.h5", "--trust", "--overwrite", "-o", name) for name in ("t.h5", "m.so")] +
         [("run", "t.h5", "--model", "m.ode", "--overwrite", "-o", "m.ode"),
          ("run", "t.h5", "--trust", "--overwrite", "--only", "a", "--trace", "t.h5"),

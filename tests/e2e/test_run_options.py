@@ -102,8 +102,8 @@ def test_lower_start_outside_the_bounds_is_moved_and_noted(tmp):
 
 
 def test_one_rule_for_starts_outside_the_bounds(tmp):
-    """In text, in a plugin, in a file for all datasets or for each: moved onto the bound and noted, also 0 on a log scale; where
-    no bound is above 0, that is an error. The oracle is the start on the bound itself, to the bit."""
+    """In text, in a plugin, in a file for all datasets or for each: moved onto the bound and noted, also 0 on a log scale;
+    where no bound is above 0, that is an error. The oracle is the start on the bound itself, to the bit."""
     text = "parameter k = {} in [{}, 5] scale log\nparameter A = 2\ny(0) = A\ny' = -k*y\nobserve y\n"
     plugin = """#include <stiffit/model.h>
 #include "zoo.h"

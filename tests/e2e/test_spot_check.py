@@ -161,7 +161,8 @@ def test_no_false_alarms(tmp):
 def test_slow_models_and_those_that_crash_are_the_fits_affair(tmp):
     """The check gives up after its 2 s, and says so; a crash at the start is a row."""
     source = HARD_SOURCE % ("(usleep(20000), -y * p[0])", "-p[0]", "-y", "0")
-    h.compile_plugin(source.replace("#include", "#define _GNU_SOURCE\n#include <unistd.h>\n#include", 1), tmp / "slow.so", "-O1")
+    source = "#define _GNU_SOURCE\n#include <unistd.h>\n" + source
+    h.compile_plugin(source, tmp / "slow.so", "-O1")
     h.write_problem(tmp / "p.h5", tmp / "slow.so", ["d"], [(0, 1, 0, 0.5, 0.1)])
     done = h.stiffit("run", "p.h5", "--trust", "--max-evaluations", 1, "--max-seconds", 0.1, code=1, cwd=tmp)
     assert "could not be checked in 2 s" in done.stderr, done.stderr
