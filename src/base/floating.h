@@ -10,7 +10,7 @@
 #include <xmmintrin.h>
 #endif
 
-/* Round to nearest, no traps, subnormal numbers kept. About 2 ns. */
+/* Round to nearest, no traps, subnormal numbers kept. About 10 ns. */
 static inline bool floating_is_default(void)
 {
 #ifdef __SSE2__

@@ -7,7 +7,6 @@
 
 FILE *standard_output_keep(void)
 {
-    fflush(stdout);
     int descriptor = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
     FILE *kept = descriptor < 0 ? NULL : fdopen(descriptor, "w");
     if (!kept) {

@@ -98,6 +98,8 @@ enum status simulate_table(const struct simulate_options *options, struct error 
         status = predictor_init(&predictor, &model, &options->ode, 10000000, error);
     if (!status && !(prediction = malloc((grid.n + 1) * sizeof *prediction)))
         status = error_set(error, STATUS_NO_MEMORY, "out of memory for %zu rows", grid.n);
+    if (!status) /* before the model is called, and until it is unloaded: it may print */
+        status = output_open(&output, options->output, options->overwrite, error);
     if (!status) {
         simulate_covariates_take(&covariates, 0, covariate);
         const struct predictor_rows rows = {.t0 = grid.t0, .covariate = covariate, .n = grid.n, .time = grid.time,
@@ -105,14 +107,10 @@ enum status simulate_table(const struct simulate_options *options, struct error 
         if (!predictor_run(&predictor, &rows, p, prediction, NULL, reason))
             status = error_set(error, STATUS_BAD_MODEL, "the model cannot be simulated at these parameters: %s", reason);
     }
-    if (!status)
-        status = output_open(&output, options->output, options->overwrite, error);
     if (!status) {
         table_predictions_head(output.file);
         table_predictions(output.file, "simulated", &model, grid.n, grid.time, grid.observable, prediction);
-        status = output_finish(&output, error);
     }
-    output_close(&output);
     predictor_fini(&predictor);
     simulate_grid_fini(&grid);
     simulate_covariates_fini(&covariates);
@@ -120,6 +118,9 @@ enum status simulate_table(const struct simulate_options *options, struct error 
     free(covariate);
     free(prediction);
     model_unload(&model);
+    if (!status)
+        status = output_finish(&output, error);
+    output_close(&output);
     return status;
 }
 
@@ -179,12 +180,12 @@ enum status simulate_fitted_table(const struct simulate_options *options, struct
     if (!status) {
         status = print_fitted(&fitted, options, &grid, prediction, output.file, error);
     }
-    if (!status)
-        status = output_finish(&output, error);
-    output_close(&output);
     simulate_grid_fini(&grid);
     free(prediction);
     fitted_close(&fitted);
+    if (!status)
+        status = output_finish(&output, error);
+    output_close(&output);
     return status;
 }
 

@@ -28,6 +28,12 @@ def test_what_a_model_prints_is_no_data(tmp):
     assert h.summary(again)["already_complete"]
     trace = h.stiffit("run", path, "--trust", "--only", "d1", "--trace", "-", "-q").stdout.splitlines()
     assert all(line.count(",") == trace[0].count(",") for line in trace) and trace[0].startswith("id,task,"), trace
+    for command in (("export", h.result_path(path), "--trust", "--what", "predictions"),
+                    ("simulate", h.result_path(path), "--trust", "--times", "1,2"),
+                    ("simulate", "--model", h.zoo("prints"), "--times", "1,2")):
+        done = h.stiffit(*command)
+        assert "prints:" not in done.stdout and "prints: called" in done.stderr, (command, done)
+        assert all(line.count(",") == 3 for line in done.stdout.splitlines()), (command, done.stdout)
     report = json.loads(h.stiffit("model", "check", h.zoo("prints"), "--json").stdout)
     assert report["faults"] == 0
 
