@@ -110,12 +110,7 @@ size_t problem_n_parameter(const struct problem *problem);
 const char *const *problem_parameter_name(const struct problem *problem);
 const char *const *problem_parameter_scale(const struct problem *problem);
 const uint32_t *problem_to_model(const struct problem *problem); /* index of file's parameter in the model */
-/* What counts from the model instead of the file, which has it from another model at its import (/parameters/from_model):
- * "upper of k 5 (was 10), new parameter m"; "" if nothing does. And whether there are other parameters than the file names. */
-const char *problem_changes(const struct problem *problem);
-bool problem_has_other_parameters(const struct problem *problem);
-/* Whether a parameter is fixed or has two finite bounds (a log scale's lower one above 0), which priors give too, where these
- * are the same for all datasets; true where they are not. */
+/* Whether it is fixed or has two finite bounds (on a log scale above 0) or a uniform prior; true if datasets differ in them. */
 bool problem_is_bounded(const struct problem *problem, size_t parameter);
 uint64_t problem_n_censored(const struct problem *problem); /* measurements of the whole file */
 /* The errors of each observable of the MODEL: the file's word, else the model's, else the expectation's. What nothing in the

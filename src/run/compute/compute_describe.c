@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/compute/compute.h"
 
+#include "io/problem_adopt.h"
 #include "run/plan/campaign_objective.h"
 
 #include <stdarg.h>

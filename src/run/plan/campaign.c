@@ -5,6 +5,7 @@
 #include "base/number.h"
 #include "base/sha256.h"
 #include "base/version.h"
+#include "io/problem_adopt.h"
 #include "run/plan/campaign_model.h"
 #include "run/plan/campaign_objective.h"
 #include "run/finish/retry.h"
