@@ -5,8 +5,8 @@
 
 #include <stdio.h>
 
-/* From now on `stdout` leads to standard error, with what is still in its buffer; what is returned leads where it did. NULL: nothing has changed (no
- * descriptor is left). One thread, once at a time. */
+/* From now on `stdout` leads to standard error, with what is still in its buffer; what is returned leads where it did. NULL:
+ * nothing has changed (no descriptor is left). One thread, once at a time. */
 FILE *standard_output_keep(void);
 /* `stdout` is as it was before, and `kept` is closed. NULL is legal. */
 void standard_output_restore(FILE *kept);
