@@ -22,7 +22,8 @@
  *
  * Rules for every function below
  * - It is pure and re-entrant: the same inputs give the same bits on any thread; it keeps no state, allocates
- *   nothing, and writes only to `out` (and `prepare` to `work`). Several threads call it at once.
+ *   nothing, and writes only to `out` (and `prepare` to `work`). Several threads call it at once. The floating-point
+ *   environment (rounding mode, traps, flush to zero) is as it was when it returns: else the evaluation fails.
  * - Parameters are natural (never logarithms), in the order of parameter_name. All of them are finite when called.
  * - Matrices are column-major: entry (i, j) of an m x n matrix is out[i + j*m]. Every entry must be written,
  *   zeros too: `out` holds garbage on entry.
@@ -89,7 +90,7 @@ struct stiffit_model {
     const char *const *covariate_name;
 
     /* Defaults for each parameter, or NULL for all. A problem file's own values win. */
-    const double *parameter_start;           /* NULL: the problem file must give them */
+    const double *parameter_start;           /* NULL: the problem file must give them; outside the bounds: moved onto them */
     const double *parameter_lower;           /* NULL: -infinity */
     const double *parameter_upper;           /* NULL: +infinity */
     const char *const *parameter_scale;      /* "lin", "log" or "log10"; NULL: "lin" */

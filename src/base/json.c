@@ -3,6 +3,7 @@
 #include "base/json.h"
 
 #include "base/number.h"
+#include "base/utf8.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -75,24 +76,6 @@ void json_object_begin(struct json *json) { open_group(json, false); }
 void json_object_end(struct json *json) { close_group(json, false); }
 void json_array_begin(struct json *json) { open_group(json, true); }
 void json_array_end(struct json *json) { close_group(json, true); }
-
-/* Length of the well-formed UTF-8 sequence at `s`, 0 if there is none (Unicode standard, table 3-7). A NUL ends it. */
-static int utf8_length(const unsigned char *s)
-{
-    if (s[0] < 0x80)
-        return 1;
-    if (s[0] < 0xc2 || s[0] > 0xf4)
-        return 0;
-    int n = s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
-    unsigned low = s[0] == 0xe0 ? 0xa0 : s[0] == 0xf0 ? 0x90 : 0x80;
-    unsigned high = s[0] == 0xed ? 0x9f : s[0] == 0xf4 ? 0x8f : 0xbf;
-    if (s[1] < low || s[1] > high)
-        return 0;
-    for (int i = 2; i < n; i++)
-        if ((s[i] & 0xc0) != 0x80)
-            return 0;
-    return n;
-}
 
 static void put_character(FILE *file, unsigned char c)
 {

@@ -45,6 +45,7 @@ struct option {
     const char *help;    /* one sentence without a full stop */
     bool in_file;        /* may stand in /options of a problem file */
     bool is_file;        /* completions offer file names */
+    bool is_output;      /* a file that is written (spare.h) */
 };
 
 struct option_table {

@@ -15,7 +15,7 @@
     X(5, ode_failed, false, "the integrator could not reach the last measurement at the start") \
     X(6, model_failed, false, "the model returned an error or numbers that are not finite at the start") \
     X(7, crashed, false, "the model crashed") \
-    X(8, bad_data, false, "this dataset cannot be fitted; see its message") \
+    X(8, bad_data, false, "its data, start or bounds cannot be used as they are") \
     X(9, out_of_memory, false, "not enough memory for this fit")
 
 enum outcome {

@@ -3,6 +3,7 @@
 #include "cli/command.h"
 
 #include "base/nearest.h"
+#include "base/spare.h"
 #include "cli/message.h"
 
 #include <errno.h>
@@ -77,7 +78,7 @@ int command_parse(const struct command *command, void *options, struct option_wo
     if (option_parse(command->table(), options, words, max_positional, argc, argv, &error))
         return message_usage(command->name, &error, WHEN_AUTO);
     if (!words->help)
-        return -1;
+        return spare_files(command->table(), options, words, &error) ? message_usage(command->name, &error, WHEN_AUTO) : -1;
     help_command(stdout, command);
     return command_close_output(0);
 }

@@ -22,7 +22,7 @@ static const struct option table[] = {
      .default_text = "the usual ones; with --json, all", .help = "fits: columns of /fits in the result file, or 'all' (all "
      "but the covariance)"},
     {.name = "output", .letter = 'o', .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(output), .is_file = true,
-     .default_text = "standard output", .help = "write to this file"},
+     .is_output = true, .default_text = "standard output", .help = "write to this file"},
     {.name = "overwrite", .kind = OPTION_FLAG, .offset = FIELD(overwrite), .help = "replace an existing file"},
     {.name = "json", .kind = OPTION_FLAG, .offset = FIELD(json),
      .help = "fits, starts, profile and bootstrap as JSON, an array of objects, instead of CSV"},

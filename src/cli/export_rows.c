@@ -105,7 +105,7 @@ enum status export_rows(const struct export_options *options, struct output *out
     struct fitted_dataset dataset;
     struct buffer buffer = {0, NULL, NULL};
     const struct fitted_options fitted_options = {.result = options->result, .problem = options->problem,
-                                                  .model = options->model, .trust = options->trust};
+                                                  .model = options->model, .output = options->output, .trust = options->trust};
     bool residuals = options->what == EXPORT_RESIDUALS, other_model = false, more = true;
     uint64_t n_without = 0;
     enum status status = fitted_open(&fitted, &fitted_options, &other_model, error);

@@ -146,6 +146,8 @@ void fit_columns_csv_head(const struct fit_columns *columns, const struct result
         for (size_t k = 0; !single && k < n; k++) {
             if (c == FIT_COLUMN_PARAMETERS)
                 snprintf(text, sizeof text, "%s", info->parameter_name[k]);
+            else if (c == FIT_COLUMN_EIGENVALUES) /* of directions, not of parameters */
+                snprintf(text, sizeof text, "%s_%zu", name_of(c), k + 1);
             else if (fit_columns[c].shape == PER_PARAMETER)
                 snprintf(text, sizeof text, "%s_%s", name_of(c), info->parameter_name[k]);
             else
@@ -236,7 +238,7 @@ void fit_columns_json(const struct fit_columns *columns, const struct result_inf
             json_null(json);
         } else if (c == FIT_COLUMN_NOTES) {
             json_notes(json, record->notes);
-        } else if (c == FIT_COLUMN_EIGENVALUES) { /* of directions, not of parameters */
+        } else if (c == FIT_COLUMN_EIGENVALUES) {
             json_array_begin(json);
             for (size_t k = 0; k < info->n_parameter; k++)
                 json_value(json, values + k * sizeof(double), FIT_DOUBLE);

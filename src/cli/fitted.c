@@ -4,6 +4,7 @@
 
 #include "base/option.h"
 #include "base/sha256.h"
+#include "base/spare.h"
 #include "cli/message.h"
 #include "run/plan/campaign.h"
 #include "run/plan/campaign_model.h"
@@ -120,6 +121,10 @@ enum status fitted_open(struct fitted *fitted, const struct fitted_options *opti
         status = open_problem(fitted, options, error);
     if (!status)
         status = open_model(fitted, options, error);
+    if (!status)
+        status = spare_file(options->output, problem_info(fitted->problem)->path, error);
+    if (!status)
+        status = spare_file(options->output, fitted->model.path, error);
     if (status)
         return status;
     struct problem_expectation expectation = campaign_expectation(&fitted->model);

@@ -12,6 +12,7 @@ struct fitted_options {
     const char *result;
     const char *problem; /* NULL: the result's own, or the one it names */
     const char *model;   /* NULL: the problem's or the result's, if trusted */
+    const char *output;  /* what will be written: refused if it is one of the files read. NULL: nothing */
     bool trust;
 };
 

@@ -166,8 +166,12 @@ static int run_help(int argc, char **argv)
         return command_close_output(0);
     }
     const struct command *command = command_find(name);
-    if (!command || (words.n_positional > 1 && !command->child))
+    if (!command)
         return -1; /* main tells of unknown commands */
+    if (words.n_positional > 1 && !command->child) {
+        error_set(&error, STATUS_USAGE, "'stiffit %s' has no commands of its own, so no '%.100s'", name, words.positional[1]);
+        return message_usage(name, &error, WHEN_AUTO);
+    }
     if (words.n_positional > 1) {
         char child[100], option[] = "--help", *child_argv[] = {child, option, NULL};
         snprintf(child, sizeof child, "%s", words.positional[1]);

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/import.h"
 
+#include "base/spare.h"
 #include "cli/command.h"
 #include "cli/contained.h"
 #include "cli/message.h"
@@ -30,7 +31,7 @@ static const struct option table[] = {
      .help = "a CSV table with a row per parameter: its name in a column 'parameter', and if wanted start, lower, upper, "
      "scale, fixed, prior, prior_location, prior_scale, prior_lower, prior_upper and prior_on; an empty field is the model's"},
     {.name = "output", .letter = 'o', .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(output), .is_file = true,
-     .default_text = "MEASUREMENTS.h5", .help = "the problem file to be written"},
+     .is_output = true, .default_text = "MEASUREMENTS.h5", .help = "the problem file to be written"},
     {.name = "overwrite", .kind = OPTION_FLAG, .offset = FIELD(overwrite), .help = "replace an existing file"},
     {.name = "embed", .kind = OPTION_FLAG, .offset = FIELD(embed),
      .help = "put a plugin itself into the problem file instead of its path; text is put there anyway"},
@@ -61,7 +62,7 @@ static enum status add_datasets(struct problem_writer *writer, const struct impo
     for (uint32_t d = 0; d < rows->datasets.n; d++)
         most = first[d + 1] - first[d] > most ? first[d + 1] - first[d] : most;
     double *time = malloc(3 * (most + 1) * sizeof *time), *value = time + most, *sigma = value + most;
-    uint32_t *observable = malloc((most + 1) * sizeof *observable);
+    uint32_t *observable = malloc(2 * (most + 1) * sizeof *observable), *line = observable + most;
     int8_t *censored = malloc(most + 1);
     enum status status = STATUS_OK;
     if (!time || !observable || !censored)
@@ -75,11 +76,12 @@ static enum status add_datasets(struct problem_writer *writer, const struct impo
             sigma[i] = row->sigma;
             observable[i] = row->observable;
             censored[i] = row->censored;
+            line[i] = row->line;
         }
         const struct problem_dataset dataset = {
             .id = rows->datasets.id[d], .t0 = subjects->t0[d], .covariate = subjects->covariate + d * subjects->n_covariate,
             .start = subjects->has_start ? subjects->start + d * subjects->n_parameter : NULL, .n_row = n, .time = time,
-            .value = value, .sigma = sigma, .observable = observable, .censored = censored};
+            .value = value, .sigma = sigma, .observable = observable, .line = line, .censored = censored};
         status = problem_writer_add(writer, &dataset, error);
     }
     free(time);
@@ -132,17 +134,20 @@ static enum status write_problem(const struct import_options *options, const cha
                                  const struct import_subjects *subjects, struct error *error)
 {
     const struct stiffit_model *abi = &model->abi;
+    const char *slash = strrchr(options->measurements, '/');
     struct plugin_reference reference = {.path = NULL};
     struct problem_writer *writer = NULL;
     struct problem_header header = {
         .n_parameter = abi->n_parameter, .parameter_name = abi->parameter_name,
         .start = subjects->has_start ? NULL : parameters->start, .lower = parameters->lower, .upper = parameters->upper,
         .start_per_dataset = subjects->has_start, .scale = parameters->scale, .fixed = parameters->fixed,
+        .from_model = parameters->from_model,
         .n_covariate = abi->n_covariate, .covariate_name = abi->covariate_name, .n_observable = abi->n_observable,
         .observable_name = abi->observable_name, .observable_error = error_words,
         .has_sigma = rows->has_sigma, .has_t0 = subjects->has_t0,
-        .has_censored = rows->has_censored, .prior = parameters->has_prior ? parameters->prior : NULL,
-        .prior_on = parameters->prior_on,
+        .has_censored = rows->has_censored, .line_file = slash ? slash + 1 :
+        strcmp(options->measurements, "-") ? options->measurements : "standard input",
+        .prior = parameters->has_prior ? parameters->prior : NULL, .prior_on = parameters->prior_on,
         .prior_number = {parameters->prior_number[0], parameters->prior_number[1], parameters->prior_number[2],
                          parameters->prior_number[3]}};
     enum status status = plugin_reference_init(&reference, model, options->model, options->embed, error);
@@ -246,6 +251,12 @@ static int import(void *context)
     const struct import_options *options = context;
     struct error error = {.status = STATUS_OK};
     char *path = options->output ? strdup(options->output) : default_output(options->measurements);
+    const char *const input[] = {options->measurements, options->datasets, options->parameters, options->model};
+    for (size_t i = 0; i < sizeof input / sizeof *input; i++)
+        if (spare_file(path, input[i], &error)) { /* the default one, too */
+            free(path);
+            return message_usage("import", &error, (enum when)options->color);
+        }
     enum status status = path ? import_all(options, path, &error) : error_set(&error, STATUS_NO_MEMORY, "out of memory");
     free(path);
     return status ? message_usage("import", &error, (enum when)options->color) : 0;

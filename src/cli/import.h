@@ -19,7 +19,7 @@ struct import_options {
 struct import_parameters {
     double *start, *lower, *upper;
     const char **scale;
-    unsigned char *fixed;
+    unsigned char *fixed, *from_model; /* from_model: PROBLEM_FROM_MODEL_* */
     bool has_prior;              /* the table has priors; then these are all of them, the model's where it has none */
     const char **prior, **prior_on;
     double *prior_number[4];     /* location, scale, lower, upper; NaN: there is none */
@@ -37,11 +37,12 @@ struct import_faults {
     uint64_t n;
     struct error first;
 };
+void import_say_encoding(const struct csv_reader *reader, const char *path); /* of text that is no UTF-8 */
 void import_faults_add(struct import_faults *faults, const struct csv_reader *reader, size_t column, const char *what);
 
 struct import_row {
     double time, value, sigma;
-    uint32_t dataset, observable;
+    uint32_t dataset, observable, line;
     int8_t censored; /* as in struct problem_block */
 };
 

@@ -6,6 +6,7 @@
 #include "cli/message.h"
 #include "cli/values.h"
 #include "io/csv.h"
+#include "io/problem_adopt.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -83,7 +84,7 @@ enum status import_parameters_check(const struct import_parameters *parameters, 
             continue;
         if (!isfinite(parameters->start[i]))
             return error_set(error, STATUS_USAGE, "parameter '%s' has no start: give it with --start %s=VALUE", name, name);
-        if (strcmp(parameters->scale[i], "lin") && !(parameters->start[i] > 0))
+        if (strcmp(parameters->scale[i], "lin") && !(parameters->start[i] > 0) && !(parameters->lower[i] > 0))
             return error_set(error, STATUS_USAGE, "parameter '%s': its start %.17g is not above 0, as scale %s needs", name,
                              parameters->start[i], parameters->scale[i]);
     }
@@ -241,9 +242,10 @@ static enum status take_model(struct import_parameters *parameters, const struct
     size_t n = abi->n_parameter;
     parameters->start = malloc(7 * n * sizeof(double));
     parameters->scale = malloc(3 * n * sizeof(char *));
-    parameters->fixed = calloc(n, 1);
+    parameters->fixed = calloc(2 * n, 1);
     if (!parameters->start || !parameters->scale || !parameters->fixed)
         return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu parameters", n);
+    parameters->from_model = parameters->fixed + n;
     parameters->lower = parameters->start + n;
     parameters->upper = parameters->lower + n;
     parameters->prior = parameters->scale + n;
@@ -251,16 +253,35 @@ static enum status take_model(struct import_parameters *parameters, const struct
     for (size_t k = 0; k < 4; k++)
         parameters->prior_number[k] = parameters->upper + (k + 1) * n;
     for (size_t i = 0; i < n; i++) {
-        parameters->start[i] = abi->parameter_start ? abi->parameter_start[i] : (double)NAN;
-        parameters->lower[i] = abi->parameter_lower ? abi->parameter_lower[i] : -(double)INFINITY;
-        parameters->upper[i] = abi->parameter_upper ? abi->parameter_upper[i] : (double)INFINITY;
-        parameters->scale[i] = abi->parameter_scale ? abi->parameter_scale[i] : "lin";
+        parameters->start[i] = parameters->lower[i] = parameters->upper[i] = NAN;
+        parameters->scale[i] = NULL;
         parameters->prior[i] = abi->parameter_prior ? abi->parameter_prior[i] : prior_words[0];
         parameters->prior_on[i] = abi->parameter_prior && abi->parameter_prior_on ? abi->parameter_prior_on[i] : on_words[0];
         for (size_t k = 0; k < 4; k++)
             parameters->prior_number[k][i] = abi->parameter_prior && prior_number[k] ? prior_number[k][i] : (double)NAN;
     }
     return STATUS_OK;
+}
+
+/* What nobody has chosen is the model's, and the file will say so. */
+static void fill_from_model(struct import_parameters *parameters, const struct stiffit_model *abi)
+{
+    for (size_t i = 0; i < abi->n_parameter; i++) {
+        const double model[3] = {abi->parameter_start ? abi->parameter_start[i] : (double)NAN,
+                                 abi->parameter_lower ? abi->parameter_lower[i] : -(double)INFINITY,
+                                 abi->parameter_upper ? abi->parameter_upper[i] : (double)INFINITY};
+        double *const value[3] = {parameters->start + i, parameters->lower + i, parameters->upper + i};
+        for (int k = 0; k < 3; k++) {
+            if (!isnan(*value[k]))
+                continue;
+            *value[k] = model[k];
+            parameters->from_model[i] |= (unsigned char)(PROBLEM_FROM_MODEL_START << k);
+        }
+        if (parameters->scale[i])
+            continue;
+        parameters->scale[i] = abi->parameter_scale ? abi->parameter_scale[i] : "lin";
+        parameters->from_model[i] |= PROBLEM_FROM_MODEL_SCALE;
+    }
 }
 
 enum status import_parameters_choose(struct import_parameters *parameters, const struct import_options *options,
@@ -283,6 +304,7 @@ enum status import_parameters_choose(struct import_parameters *parameters, const
         status = set_scales(parameters, options, abi, error);
     if (!status)
         status = set_fixed(parameters, options, abi, error);
+    fill_from_model(parameters, abi);
     if (!status)
         status = check_kept_priors(parameters, abi, error);
     return status ? status : import_parameters_check(parameters, abi, options->datasets != NULL, error);

@@ -172,6 +172,8 @@ enum status import_subjects_read(struct import_subjects *subjects, const char *p
         if (!seen[d])
             status = error_set(error, STATUS_BAD_PROBLEM, "%s: dataset '%.100s' has measurements but no row here: add one",
                                path, datasets->id[d]);
+    if (!status)
+        import_say_encoding(reader, path);
     csv_close(reader);
     free(columns);
     free(seen);

@@ -100,6 +100,15 @@ static enum status find_censored(const struct csv_reader *reader, size_t column,
                      "value), -1 or right (above it)", field);
 }
 
+void import_say_encoding(const struct csv_reader *reader, const char *path)
+{
+    char line[400];
+    snprintf(line, sizeof line, "note: %.300s: line %llu is no UTF-8: it is read as Latin-1", path,
+             (unsigned long long)csv_latin1_line(reader));
+    if (csv_latin1_line(reader))
+        message_say(line);
+}
+
 void import_faults_add(struct import_faults *faults, const struct csv_reader *reader, size_t column, const char *what)
 {
     if (faults->n++ == 0)
@@ -123,7 +132,7 @@ static void check_row(const struct csv_reader *reader, const struct measurement_
 static enum status read_row(const struct csv_reader *reader, const struct measurement_columns *columns,
                             const struct model *model, struct import_rows *rows, struct error *error)
 {
-    struct import_row row = {.sigma = NAN};
+    struct import_row row = {.sigma = NAN, .line = (uint32_t)csv_line(reader)};
     const char *id = columns->dataset == CSV_NO_COLUMN ? "data" : csv_field(reader, columns->dataset);
     if (!*id)
         return csv_fault(reader, columns->dataset, error, "the dataset's id is missing");
@@ -175,6 +184,8 @@ enum status import_measurements(struct import_rows *rows, const char *path, cons
             break;
         status = read_row(reader, &columns, model, rows, error);
     }
+    if (!status)
+        import_say_encoding(reader, path);
     csv_close(reader);
     if (!status && rows->n == 0)
         status = error_set(error, STATUS_BAD_PROBLEM, "%s: there are no measurements below its header", path);

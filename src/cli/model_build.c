@@ -1,6 +1,7 @@
 /* `stiffit model build`: model text to plugins, and the C source in between.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/clock.h"
+#include "base/spare.h"
 #include "cli/command.h"
 #include "cli/message.h"
 #include "cli/model_text.h"
@@ -23,10 +24,12 @@ static const char *const when_words[] = {"auto", "always", "never", NULL};
 
 static const struct option table[] = {
     {.name = "output", .letter = 'o', .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(output), .is_file = true,
-     .default_text = "MODEL.so", .help = "the plugin to be written, or a folder for it; - is standard output"},
+     .is_output = true, .default_text = "MODEL.so",
+     .help = "the plugin to be written, or a folder for it; - is standard output"},
     {.name = "portable", .kind = OPTION_FLAG, .offset = FIELD(portable),
      .help = "compile for any CPU of this kind, not for this very one"},
     {.name = "c", .letter = 'c', .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(c_source), .is_file = true,
+     .is_output = true,
      .help = "write the generated C source, - is standard output; nothing is compiled then unless -o says where to"},
     {.name = "no-cache", .kind = OPTION_FLAG, .offset = FIELD(no_cache), .help = "compile even what the cache has"},
     {.name = "json", .kind = OPTION_FLAG, .offset = FIELD(json), .help = "print errors, warnings and what was built as JSON"},
@@ -65,10 +68,13 @@ static char *plugin_path(const struct build_call *call, const char *path)
     return made;
 }
 
-static enum status write_file(const char *path, const void *bytes, size_t n_byte, struct error *error)
+/* Whose name is not the text's own, as a symbolic link MODEL.ode to MODEL.so would make it. */
+static enum status write_file(const char *path, const char *model, const void *bytes, size_t n_byte, struct error *error)
 {
     struct output output = {.file = NULL};
-    enum status status = output_open(&output, path, true, error);
+    enum status status = spare_file(path, model, error);
+    if (!status)
+        status = output_open(&output, path, true, error);
     if (!status) {
         fwrite(bytes, 1, n_byte, output.file);
         status = output_finish(&output, error);
@@ -77,12 +83,13 @@ static enum status write_file(const char *path, const void *bytes, size_t n_byte
     return status;
 }
 
-static enum status write_source(const struct build_call *call, const struct model_text *text, struct error *error)
+static enum status write_source(const struct build_call *call, const char *path, const struct model_text *text,
+                                struct error *error)
 {
     char *source = NULL;
     enum status status = build_source(text->text, text->n_byte, text->origin, &source, NULL, error);
     if (!status)
-        status = write_file(call->c_source, source, strlen(source), error);
+        status = write_file(call->c_source, path, source, strlen(source), error);
     free(source);
     return status;
 }
@@ -105,7 +112,7 @@ static enum status compile(const struct build_call *call, const char *path, stru
     if (!status)
         status = build_model(outcome->text.text, outcome->text.n_byte, outcome->text.origin, &options, &built, NULL, error);
     if (!status)
-        status = write_file(outcome->plugin, built.bytes, built.n_byte, error);
+        status = write_file(outcome->plugin, path, built.bytes, built.n_byte, error);
     outcome->n_byte = built.n_byte;
     outcome->from_cache = built.from_cache;
     outcome->seconds = (double)(clock_now_ns() - begun) * 1e-9;
@@ -179,7 +186,7 @@ static int build_one(const struct build_call *call, const char *path, struct jso
     if (!json && (!call->quiet || outcome.text.messages.n_error))
         model_text_print_messages(&outcome.text, color);
     if (!status && call->c_source)
-        status = write_source(call, &outcome.text, &error);
+        status = write_source(call, path, &outcome.text, &error);
     if (!status && (call->output || !call->c_source))
         status = compile(call, path, &outcome, &error);
     if (json)

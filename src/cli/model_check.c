@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/json.h"
 #include "base/outcome.h"
+#include "base/standard_output.h"
 #include "cli/command.h"
 #include "cli/contained.h"
 #include "cli/message.h"
@@ -160,7 +161,8 @@ static void put_number(struct json *json, const char *key, double number)
 
 static void put_findings(struct json *json, const struct check_report *report)
 {
-    static const char *const kinds[] = {"derivative", "pattern", "mask", "impure", "unwritten", "overrun", "failed", "invalid"};
+    static const char *const kinds[] = {"derivative", "pattern", "mask", "impure", "unwritten", "overrun", "failed", "invalid",
+                                        "environment"};
     json_key(json, "findings");
     json_array_begin(json);
     for (size_t i = 0; i < report->n_finding; i++) {
@@ -233,8 +235,11 @@ static int check(void *context)
     struct model model = {.handle = NULL};
     struct check_report *report = NULL;
     size_t n_thread = 0;
-    if (model_text_load(&model, call->plugin, false, true, (enum when)call->color, &error))
+    FILE *output = standard_output_keep();
+    if (model_text_load(&model, call->plugin, false, true, (enum when)call->color, &error)) {
+        standard_output_restore(output);
         return message_error(&error, (enum when)call->color);
+    }
     double *p = calloc((size_t)model.abi.n_parameter + model.abi.n_covariate + 1, sizeof *p);
     enum status status = p ? choose_values(call, &model, p, p + model.abi.n_parameter, &error)
                            : error_set(&error, STATUS_NO_MEMORY, "out of memory for %u parameters", model.abi.n_parameter);
@@ -244,6 +249,7 @@ static int check(void *context)
         status = check_on_threads(call, &model, &options, &report, &n_thread, &error);
     }
     int code = 0;
+    standard_output_restore(output);
     if (status) {
         code = message_usage("model check", &error, (enum when)call->color);
     } else {
@@ -252,7 +258,9 @@ static int check(void *context)
     }
     free(report);
     free(p);
-    model_unload(&model);
+    output = standard_output_keep();
+    model_unload(&model); /* the report names what is in it */
+    standard_output_restore(output);
     return code;
 }
 

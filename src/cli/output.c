@@ -2,6 +2,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/output.h"
 
+#include "base/standard_output.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,10 +12,12 @@
 
 enum status output_open(struct output *output, const char *path, bool overwrite, struct error *error)
 {
-    *output = (struct output){.file = stdout};
-    if (!path || !strcmp(path, "-"))
+    *output = (struct output){.file = NULL};
+    if (!path || !strcmp(path, "-")) {
+        output->kept = standard_output_keep();
+        output->file = output->kept ? output->kept : stdout;
         return STATUS_OK;
-    output->file = NULL;
+    }
     struct stat about;
     if (stat(path, &about) == 0 && !S_ISREG(about.st_mode)) { /* a pipe or a device keeps its place */
         output->file = fopen(path, "w");
@@ -40,10 +44,23 @@ enum status output_open(struct output *output, const char *path, bool overwrite,
 
 bool output_failed(const struct output *output) { return ferror(output->file) != 0; }
 
+/* A fault of standard output is met again by the next byte, and told by command_close_output. */
+static void finish_standard(struct output *output)
+{
+    bool failed = output->kept && (fflush(output->kept) || ferror(output->kept));
+    standard_output_restore(output->kept);
+    output->kept = NULL;
+    output->file = stdout;
+    if (failed)
+        putc('\n', stdout);
+}
+
 enum status output_finish(struct output *output, struct error *error)
 {
-    if (!output->path)
+    if (!output->path) {
+        finish_standard(output);
         return STATUS_OK;
+    }
     errno = 0;
     /* After a failed write another attempt tells the reason again. */
     bool failed = fflush(output->file) || ferror(output->file) || (output->temporary_path && fsync(fileno(output->file)));
@@ -66,6 +83,7 @@ enum status output_finish(struct output *output, struct error *error)
 
 void output_close(struct output *output)
 {
+    standard_output_restore(output->kept);
     if (output->path && output->file)
         fclose(output->file);
     if (output->temporary_path)

@@ -11,6 +11,7 @@
 struct output {
     FILE *file;
     const char *path;     /* NULL: standard output */
+    FILE *kept;           /* standard output itself, which a model does not reach meanwhile; or NULL */
     char *temporary_path;
 };
 

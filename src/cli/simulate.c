@@ -32,7 +32,8 @@ static const struct option table[] = {
     {.name = "observable", .kind = OPTION_LIST, .metavar = "NAME", .offset = FIELD(observable), .default_text = "all",
      .help = "an observable that is wanted; may be repeated"},
     {.name = "output", .letter = 'o', .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(output), .is_file = true,
-     .default_text = "standard output", .help = "write to this file: CSV, or with --datasets or --bootstrap a problem file"},
+     .is_output = true, .default_text = "standard output",
+     .help = "write to this file: CSV, or with --datasets or --bootstrap a problem file"},
     {.name = "overwrite", .kind = OPTION_FLAG, .offset = FIELD(overwrite), .help = "replace existing files"},
     {.name = "datasets", .letter = 'n', .kind = OPTION_INTEGER, .offset = FIELD(n_dataset), .min = 0, .max = 4e9,
      .help = "make a problem file of N synthetic datasets"},
@@ -47,7 +48,7 @@ static const struct option table[] = {
     {.name = "no-sigma", .kind = OPTION_FLAG, .offset = FIELD(no_sigma),
      .help = "do not write the measurements' standard deviations into the problem file"},
     {.name = "truth", .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(truth), .is_file = true,
-     .help = "write the true parameters of the synthetic datasets to this CSV file"},
+     .is_output = true, .help = "write the true parameters of the synthetic datasets to this CSV file"},
     {.name = "bootstrap", .letter = 'b', .kind = OPTION_INTEGER, .offset = FIELD(n_bootstrap), .min = 0, .max = 4e9,
      .help = "make a problem file of one dataset of RESULT.h5 as it is and N bootstrap replicas of it"},
     {.name = "method", .kind = OPTION_CHOICE, .metavar = "residual|parametric", .offset = FIELD(method),
@@ -97,6 +98,8 @@ enum status simulate_table(const struct simulate_options *options, struct error 
         status = predictor_init(&predictor, &model, &options->ode, 10000000, error);
     if (!status && !(prediction = malloc((grid.n + 1) * sizeof *prediction)))
         status = error_set(error, STATUS_NO_MEMORY, "out of memory for %zu rows", grid.n);
+    if (!status) /* before the model is called, and until it is unloaded: it may print */
+        status = output_open(&output, options->output, options->overwrite, error);
     if (!status) {
         simulate_covariates_take(&covariates, 0, covariate);
         const struct predictor_rows rows = {.t0 = grid.t0, .covariate = covariate, .n = grid.n, .time = grid.time,
@@ -104,14 +107,10 @@ enum status simulate_table(const struct simulate_options *options, struct error 
         if (!predictor_run(&predictor, &rows, p, prediction, NULL, reason))
             status = error_set(error, STATUS_BAD_MODEL, "the model cannot be simulated at these parameters: %s", reason);
     }
-    if (!status)
-        status = output_open(&output, options->output, options->overwrite, error);
     if (!status) {
         table_predictions_head(output.file);
         table_predictions(output.file, "simulated", &model, grid.n, grid.time, grid.observable, prediction);
-        status = output_finish(&output, error);
     }
-    output_close(&output);
     predictor_fini(&predictor);
     simulate_grid_fini(&grid);
     simulate_covariates_fini(&covariates);
@@ -119,6 +118,9 @@ enum status simulate_table(const struct simulate_options *options, struct error 
     free(covariate);
     free(prediction);
     model_unload(&model);
+    if (!status)
+        status = output_finish(&output, error);
+    output_close(&output);
     return status;
 }
 
@@ -161,7 +163,7 @@ enum status simulate_fitted_table(const struct simulate_options *options, struct
     struct simulate_grid grid = {.n = 0};
     struct simulate_options grid_options = *options;
     const struct fitted_options fitted_options = {.result = options->result, .problem = options->problem,
-                                                  .model = options->model, .trust = options->trust};
+                                                  .model = options->model, .output = options->output, .trust = options->trust};
     bool other_model = false;
     double *prediction = NULL;
     enum status status = fitted_open(&fitted, &fitted_options, &other_model, error);
@@ -178,12 +180,12 @@ enum status simulate_fitted_table(const struct simulate_options *options, struct
     if (!status) {
         status = print_fitted(&fitted, options, &grid, prediction, output.file, error);
     }
-    if (!status)
-        status = output_finish(&output, error);
-    output_close(&output);
     simulate_grid_fini(&grid);
     free(prediction);
     fitted_close(&fitted);
+    if (!status)
+        status = output_finish(&output, error);
+    output_close(&output);
     return status;
 }
 

@@ -259,7 +259,7 @@ enum status simulate_bootstrap(const struct simulate_options *options, struct er
 {
     struct bootstrap bootstrap = {.options = options};
     const struct fitted_options fitted_options = {.result = options->result, .problem = options->problem,
-                                                  .model = options->model, .trust = options->trust};
+                                                  .model = options->model, .output = options->output, .trust = options->trust};
     bool other_model = false;
     enum status status = fitted_open(&bootstrap.fitted, &fitted_options, &other_model, error);
     if (!status && other_model)

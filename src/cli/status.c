@@ -5,15 +5,14 @@
 #include "base/json.h"
 #include "cli/contained.h"
 #include "cli/message.h"
+#include "io/hdf5_file.h"
 #include "io/problem.h"
 #include "run/plan/shard.h"
 #include "run/merge/shard_progress.h"
 #include "run/merge/shard_set.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stddef.h>
-#include <unistd.h>
 
 struct status_options {
     const char *problem;
@@ -194,10 +193,12 @@ static int show(void *context)
     const struct status_options *options = context;
     struct error error;
     struct overview all = {.n = (uint32_t)options->n_shard, .first = 1};
-    enum status status = STATUS_OK;
-    if (access(options->problem, F_OK))
-        status = error_system(&error, errno, "cannot find the problem '%s'", options->problem);
-    else if (options->shard.n)
+    struct hdf5_file problem = {.id = 0};
+    enum status status = hdf5_open(&problem, options->problem, &error);
+    hdf5_close(&problem);
+    if (status)
+        return message_error(&error, (enum when)options->color);
+    if (options->shard.n)
         all.n = options->shard.n;
     else if (all.n == 0)
         status = shard_set_find(options->problem, &all.n, &error);

@@ -3,6 +3,7 @@
 #include "io/csv.h"
 
 #include "base/number.h"
+#include "base/utf8.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -17,7 +18,7 @@ struct csv_reader {
     FILE *file;
     char *path;
     char delimiter;      /* 0 until the header has been seen */
-    uint64_t line, next_line;
+    uint64_t line, next_line, latin1_line;
     char *row;           /* the row's text; the fields point into it */
     size_t n_row, capacity;
     char **field;
@@ -165,10 +166,32 @@ static enum status split_plain(struct csv_reader *reader, char **p, struct error
     return add_field(reader, begin, error);
 }
 
+/* What old programs write. */
+static enum status make_utf8(struct csv_reader *reader, struct error *error)
+{
+    if (utf8_is_valid(reader->row))
+        return STATUS_OK;
+    size_t capacity = 2 * reader->n_row + 1;
+    char *converted = malloc(capacity);
+    if (!converted)
+        return no_memory(reader, error);
+    utf8_from_latin1(reader->row, converted);
+    free(reader->row);
+    reader->row = converted;
+    reader->n_row = strlen(converted);
+    reader->capacity = capacity;
+    if (!reader->latin1_line)
+        reader->latin1_line = reader->line;
+    return STATUS_OK;
+}
+
 /* The row's text into fields. */
 static enum status split_row(struct csv_reader *reader, struct error *error)
 {
     reader->n_field = 0;
+    enum status valid = make_utf8(reader, error);
+    if (valid)
+        return valid;
     reader->row[--reader->n_row] = '\0'; /* the line break */
     char *p = reader->row;
     for (;;) {
@@ -289,6 +312,7 @@ void csv_close(struct csv_reader *reader)
 size_t csv_n_column(const struct csv_reader *reader) { return reader->n_column; }
 const char *csv_column_name(const struct csv_reader *reader, size_t column) { return reader->name[column]; }
 uint64_t csv_line(const struct csv_reader *reader) { return reader->line; }
+uint64_t csv_latin1_line(const struct csv_reader *reader) { return reader->latin1_line; }
 const char *csv_field(const struct csv_reader *reader, size_t column) { return reader->field[column]; }
 
 size_t csv_find_column(const struct csv_reader *reader, const char *name)

@@ -34,7 +34,9 @@ enum status csv_need_column(const struct csv_reader *reader, const char *name, s
 /* The next row; *more is false at the end. A row that has not as many fields as the header is a fault. */
 enum status csv_next(struct csv_reader *reader, bool *more, struct error *error);
 uint64_t csv_line(const struct csv_reader *reader); /* of the row's beginning, from 1 */
-/* Fields of the row, UTF-8 as in the file; valid until the next csv_next. */
+/* The first line so far that was no UTF-8 and has been read as Latin-1; 0: none. */
+uint64_t csv_latin1_line(const struct csv_reader *reader);
+/* Fields of the row, UTF-8; valid until the next csv_next. */
 const char *csv_field(const struct csv_reader *reader, size_t column);
 enum status csv_number(const struct csv_reader *reader, size_t column, double *value, struct error *error);
 

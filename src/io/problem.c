@@ -13,7 +13,7 @@
 
 static const char *const row_path[N_ROW_COLUMN] = {"/measurements/dataset", "/measurements/time", "/measurements/value",
                                                    "/measurements/observable", "/measurements/sigma",
-                                                   "/measurements/censored"};
+                                                   "/measurements/censored", "/measurements/line"};
 
 static const char *keep_text(struct problem *problem, char *text)
 {
@@ -30,12 +30,13 @@ static enum status no_memory(const struct problem *problem, struct error *error)
     return error_set(error, STATUS_NO_MEMORY, "%s: out of memory", problem->file.path);
 }
 
-/* An attribute of /model, kept in the arena. */
-static enum status model_attribute(struct problem *problem, const char *name, const char **kept, struct error *error)
+/* An attribute, kept in the arena. */
+static enum status open_attribute(struct problem *problem, const char *group, const char *name, const char **kept,
+                                  struct error *error)
 {
     char *text = NULL;
     struct error fault = {0};
-    if (hdf5_attribute_text(&problem->file, "/model", name, &text, &fault))
+    if (hdf5_attribute_text(&problem->file, group, name, &text, &fault))
         faults_add_error(&problem->faults, problem->file.path, &fault);
     if (text && !(*kept = keep_text(problem, text)))
         return no_memory(problem, error);
@@ -94,11 +95,11 @@ char *problem_source_origin(const struct problem *problem)
 static enum status open_model(struct problem *problem, struct error *error)
 {
     struct problem_info *info = &problem->info;
-    enum status status = model_attribute(problem, "plugin", &info->model_plugin, error);
+    enum status status = open_attribute(problem, "/model", "plugin", &info->model_plugin, error);
     if (!status)
-        status = model_attribute(problem, "sha256", &info->model_sha256, error);
+        status = open_attribute(problem, "/model", "sha256", &info->model_sha256, error);
     if (!status)
-        status = model_attribute(problem, "name", &info->model_name, error);
+        status = open_attribute(problem, "/model", "name", &info->model_name, error);
     if (!status)
         status = read_plugin_bytes(problem, error);
     if (status)
@@ -137,6 +138,8 @@ static enum status open_parameters(struct problem *problem, struct error *error)
     }
     problem->n_scale = info->parameter_scale ? n_scale : 0;
     problem_open_tables(problem);
+    if ((status = problem_open_adopted(problem, error)))
+        return status;
     status = problem_open_priors(problem, error);
     if (info->parameter_name && info->n_parameter == 0)
         faults_add(&problem->faults, "/parameters/name: is empty");
@@ -157,7 +160,7 @@ static void open_ids(struct problem *problem)
     if (!hdf5_column_as_vector(&problem->id))
         faults_add(&problem->faults, "/datasets/id: is %" PRIu64 " x %" PRIu64 "; one column is expected",
                    problem->id.n_row, problem->id.width);
-    else if (problem->id.class != HDF5_STRING)
+    else if (problem->id.class != HDF5_STRING && problem->id.n_row > 0) /* an empty list has no kind in h5py */
         faults_add(&problem->faults, "/datasets/id: must be strings; write numbers as text (numpy: ids.astype('S'))");
     else if (problem->id.n_row > PROBLEM_MAX_DATASET)
         faults_add(&problem->faults, "/datasets/id: has %" PRIu64 " rows; at most 2^32 - 2 datasets are supported",
@@ -228,7 +231,8 @@ static enum status open_measurements(struct problem *problem, struct error *erro
             longest = column;
     }
     info->n_measurement = longest ? longest->n_row : 0;
-    return STATUS_OK;
+    return problem->row[ROW_LINE].dataset ? open_attribute(problem, "/measurements", "csv", &problem->line_file, error)
+                                          : STATUS_OK;
 }
 
 static enum status read_contents(struct problem *problem, struct error *error)

@@ -110,6 +110,8 @@ size_t problem_n_parameter(const struct problem *problem);
 const char *const *problem_parameter_name(const struct problem *problem);
 const char *const *problem_parameter_scale(const struct problem *problem);
 const uint32_t *problem_to_model(const struct problem *problem); /* index of file's parameter in the model */
+/* Whether it is fixed or has two finite bounds (on a log scale above 0) or a uniform prior; true if datasets differ in them. */
+bool problem_is_bounded(const struct problem *problem, size_t parameter);
 uint64_t problem_n_censored(const struct problem *problem); /* measurements of the whole file */
 /* The errors of each observable of the MODEL: the file's word, else the model's, else the expectation's. What nothing in the
  * file measures counts as what its first observable is. */

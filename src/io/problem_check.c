@@ -25,7 +25,7 @@ static bool parameter_fault(const struct problem *problem, const struct problem_
             return FAULT(message, "fixed of %.60s is NaN", name);
         if (!isfinite(start))
             return FAULT(message, "start of %.60s is %g", name, start);
-        if (is_log && start <= 0)
+        if (is_log && start <= 0 && !(lower > 0)) /* else a fit begins at the bound */
             return FAULT(message, "start of %.60s is %g; with scale %s it must be > 0", name, start,
                          problem->parameter_scale[i]);
         if (isnan(lower) || lower == INFINITY)
@@ -69,11 +69,24 @@ static const char *who_needs_sigma(const struct problem *problem, const struct p
     return NULL;
 }
 
+/* "row 79", or "line 81 of wells.csv" where the rows come from a table. */
+static const char *place(const struct problem *problem, uint64_t row, char text[100])
+{
+    int64_t line;
+    struct error ignored;
+    const struct hdf5_column *lines = &problem->row[ROW_LINE];
+    snprintf(text, 100, "row %" PRIu64, row);
+    if (problem->line_file && lines->dataset && !hdf5_column_read_int64(lines, row, 1, &line, &ignored) && line > 0)
+        snprintf(text, 100, "line %" PRId64 " of %.60s", line, problem->line_file);
+    return text;
+}
+
 /* A row without a value is missing as a whole: its time and sigma may be anything. */
 static bool row_fault(const struct problem *problem, const struct problem_block *block, size_t d,
                       const struct message *message)
 {
     bool any = false;
+    char at[100];
     const char *sigma_for = who_needs_sigma(problem, block, d);
     for (size_t i = block->row[d]; i < block->row[d + 1]; i++) {
         uint64_t row = block->first_row[d] + (i - block->row[d]);
@@ -82,20 +95,20 @@ static bool row_fault(const struct problem *problem, const struct problem_block 
             continue;
         any = true;
         if (isinf(value))
-            return FAULT(message, "value of row %" PRIu64 " is infinite", row);
+            return FAULT(message, "value of %s is infinite", place(problem, row, at));
         if (!isfinite(time))
-            return FAULT(message, "time of row %" PRIu64 " is %s", row, isnan(time) ? "NaN" : "infinite");
+            return FAULT(message, "time of %s is %s", place(problem, row, at), isnan(time) ? "NaN" : "infinite");
         if (time < block->t0[d])
-            return FAULT(message, "time of row %" PRIu64 " is %.17g, before t0 = %.17g", row, time, block->t0[d]);
+            return FAULT(message, "time of %s is %.17g, before t0 = %.17g", place(problem, row, at), time, block->t0[d]);
         if (sigma <= 0 || isinf(sigma))
-            return FAULT(message, "sigma of row %" PRIu64 " is %g; it must be > 0 and finite (NaN: not known)", row,
-                         sigma);
+            return FAULT(message, "sigma of %s is %g; it must be > 0 and finite (NaN: not known)",
+                         place(problem, row, at), sigma);
         if (sigma_for && isnan(sigma))
-            return FAULT(message, "sigma of row %" PRIu64 " is not known, and the model has no noise: %.60s needs it", row,
-                         sigma_for);
+            return FAULT(message, "sigma of %s is not known, and the model has no noise: %.60s needs it",
+                         place(problem, row, at), sigma_for);
         if (problem->errors.kind[block->observable[i]] == ERROR_LOG_NORMAL && value <= 0)
-            return FAULT(message, "value of row %" PRIu64 " is %g; with the log-normal errors of %.60s it must be > 0", row,
-                         value, problem->errors.observable_name[block->observable[i]]);
+            return FAULT(message, "value of %s is %g; with the log-normal errors of %.60s it must be > 0",
+                         place(problem, row, at), value, problem->errors.observable_name[block->observable[i]]);
     }
     return any ? false : FAULT(message, "no measurement");
 }

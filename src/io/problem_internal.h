@@ -6,9 +6,12 @@
 
 #include "base/arena.h"
 #include "io/hdf5_file.h"
+#include "io/problem.h"
+#include "io/problem_adopt.h"
 #include "io/problem_error.h"
 #include "io/problem_faults.h"
 #include "io/problem_prior.h"
+#include "io/problem_rows.h"
 
 enum { /* bounds on what a file may make us hold in memory */
     PROBLEM_MAX_NAME = 4096,           /* bytes of a name or id */
@@ -31,18 +34,7 @@ struct problem_table {
     double *vector;            /* n_parameter values where not per dataset: the file's or the default */
 };
 
-enum { ROW_DATASET, ROW_TIME, ROW_VALUE, ROW_OBSERVABLE, ROW_SIGMA, ROW_CENSORED, N_ROW_COLUMN };
-
-/* Measurements [first, first + n) in memory; `next` is the next one to be handed out. */
-struct problem_window {
-    uint64_t first, next;
-    size_t n;
-    uint64_t checked;   /* rows before this one have been checked for faults of the file */
-    int64_t *dataset;   /* -1: out of range or out of order, to be skipped */
-    int64_t *observable;
-    double *time, *value, *sigma; /* sigma NULL: none */
-    int64_t *censored;            /* NULL: none */
-};
+enum { ROW_DATASET, ROW_TIME, ROW_VALUE, ROW_OBSERVABLE, ROW_SIGMA, ROW_CENSORED, ROW_LINE, N_ROW_COLUMN };
 
 struct problem {
     struct hdf5_file file;
@@ -51,6 +43,7 @@ struct problem {
     struct problem_faults faults;
     struct problem_table table[N_TABLE];
     struct hdf5_column id, covariate, t0, row[N_ROW_COLUMN]; /* dataset = 0: not in the file */
+    const char *line_file; /* the table that /measurements/line counts in */
     struct problem_window window;
     uint64_t next; /* dataset that is read next */
     bool (*wanted)(const void *context, uint64_t dataset); /* NULL: all are */
@@ -58,6 +51,8 @@ struct problem {
     void (*beat)(void *context); /* NULL: nobody watches */
     void *beat_context;
     size_t n_scale;        /* rows of /parameters/scale */
+    const char *const *file_scale; /* n_scale, or NULL */
+    struct problem_adopted adopted;
     bool matched, checking;
     size_t n_parameter;    /* this and what follows is what problem_match found */
     const char *const *parameter_name, *const *parameter_scale;
@@ -88,6 +83,8 @@ enum status problem_read_names(struct problem *problem, const char *path, size_t
                                const char *const **list, struct error *error);
 enum status problem_read_values(struct problem *problem, const char *path, size_t max, size_t *n,
                                 const char *const **list, struct error *error);
+/* Strings that are no UTF-8 are taken for Latin-1. */
+enum status problem_as_utf8(const struct problem *problem, struct arena *arena, size_t n, char **text, struct error *error);
 /* The attributes of /options as text. */
 enum status problem_read_options(struct problem *problem, struct error *error);
 void problem_open_tables(struct problem *problem);
@@ -99,20 +96,6 @@ enum status problem_read_table(struct problem *problem, int which, uint64_t firs
 /* problem_match.c: the file against the model; faults are added to problem->faults. */
 enum status problem_match(struct problem *problem, const struct problem_expectation *expectation, struct error *error);
 int problem_find_name(const char *name, const char *const *names, size_t n);
-/* problem_rows.c: */
-enum status problem_window_init(struct problem *problem, struct error *error);
-/* Room for `more` rows behind the `used` ones of the block. */
-enum status problem_reserve_rows(const struct problem *problem, struct problem_block *block, size_t used, size_t more,
-                                 struct error *error);
-/* Moves to `row`, which is where dataset `dataset` or a later one begins. */
-void problem_window_seek(struct problem *problem, uint64_t row);
-/* Appends all rows of `dataset` to the block; false in *fits (and nothing appended) if it would exceed max_row and
- * is not the block's first. */
-enum status problem_take_rows(struct problem *problem, struct problem_block *block, uint64_t dataset, size_t max_row,
-                              bool *fits, struct error *error);
-/* Passes over all rows of `dataset`. */
-enum status problem_skip_rows(struct problem *problem, uint64_t dataset, struct error *error);
-
 /* problem_check.c: writes the first fault of dataset d of a block into `text`; false if there is none. */
 bool problem_dataset_fault(const struct problem *problem, const struct problem_block *block, size_t d, char *text,
                            size_t size);

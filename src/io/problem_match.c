@@ -50,6 +50,9 @@ static enum status match_parameters(struct problem *problem, const struct proble
                                     struct error *error)
 {
     const struct problem_info *info = &problem->info;
+    enum status status = problem_adopt(problem, expectation, error);
+    if (status)
+        return status;
     size_t n = info->parameter_name ? info->n_parameter : expectation->n_parameter;
     problem->n_parameter = n;
     problem->parameter_name = info->parameter_name ? info->parameter_name
@@ -69,7 +72,7 @@ static enum status match_parameters(struct problem *problem, const struct proble
         if (problem_find_name(expectation->parameter_name[j], problem->parameter_name, n) < 0)
             faults_add(&problem->faults, "/parameters/name: the model's parameter \"%.60s\" is missing",
                        expectation->parameter_name[j]);
-    if (info->parameter_scale && problem->n_scale != n)
+    if (problem->file_scale && problem->n_scale != n)
         faults_add(&problem->faults, "/parameters/scale: has %zu entries for %zu parameters", problem->n_scale, n);
     return faults_report(&problem->faults, problem->file.path, error);
 }
@@ -84,8 +87,8 @@ static enum status match_scales(struct problem *problem, const struct problem_ex
         return no_memory(problem, error);
     for (size_t i = 0; i < n; i++) {
         const char *scale = "lin";
-        if (problem->info.parameter_scale)
-            scale = problem->info.parameter_scale[i];
+        if (problem->file_scale)
+            scale = problem->file_scale[i];
         else if (expectation->parameter_scale)
             scale = expectation->parameter_scale[problem->to_model[i]];
         problem->is_log[i] = strncmp(scale, "log", 3) == 0;
@@ -130,6 +133,23 @@ static enum status match_tables(struct problem *problem, const struct problem_ex
     return status ? status : fill_default(problem, TABLE_FIXED, NULL, 0, error);
 }
 
+/* As problem_tighten_bounds has it; NaN where each dataset has bounds of its own. */
+static double common_bound(const struct problem *problem, size_t i, bool is_upper)
+{
+    const double *bounds = problem->table[is_upper ? TABLE_UPPER : TABLE_LOWER].vector;
+    const struct problem_prior *prior = problem->prior ? &problem->prior[i] : NULL;
+    if (!bounds || !prior || prior->kind != PROBLEM_PRIOR_UNIFORM)
+        return bounds ? bounds[i] : (double)NAN;
+    return is_upper ? fmin(bounds[i], prior->upper) : fmax(bounds[i], prior->lower);
+}
+
+bool problem_is_bounded(const struct problem *problem, size_t i)
+{
+    const double *fixed = problem->table[TABLE_FIXED].vector;
+    double lower = common_bound(problem, i, false), upper = common_bound(problem, i, true);
+    return (fixed && fixed[i] != 0) || !(isinf(upper) || isinf(lower) || (problem->is_log[i] && lower <= 0));
+}
+
 /* Faults of values that hold for all datasets; those of single datasets make only these bad. */
 static void check_common_values(struct problem *problem)
 {
@@ -143,7 +163,7 @@ static void check_common_values(struct problem *problem)
             faults_add(faults, "/parameters/fixed row %zu (%.60s): is NaN; use 0 or 1", i, name);
         if (start && !isfinite(start[i]))
             faults_add(faults, "/parameters/start row %zu (%.60s): is %g; it must be finite", i, name, start[i]);
-        else if (start && is_free && problem->is_log[i] && start[i] <= 0)
+        else if (start && is_free && problem->is_log[i] && start[i] <= 0 && lower && !(common_bound(problem, i, false) > 0))
             faults_add(faults, "/parameters/start row %zu (%.60s): is %g; with scale %s it must be > 0", i, name,
                        start[i], problem->parameter_scale[i]);
         if (lower && (isnan(lower[i]) || lower[i] == INFINITY))
@@ -176,9 +196,10 @@ static enum status match_covariates(struct problem *problem, const struct proble
         int found = problem_find_name(name, info->covariate_name, info->n_covariate);
         if (found < 0) {
             const char *near = nearest_name(name, info->covariate_name, info->n_covariate);
-            faults_add(&problem->faults,
-                       "/datasets/covariate_names: the model %s needs the covariate \"%.60s\"%s%.60s%s",
-                       expectation->model_name, name, near ? "; is it \"" : "", near ? near : "", near ? "\"?" : "");
+            faults_add(&problem->faults, "%s: the model %s needs the covariate \"%.60s\"%s%.60s%s",
+                       info->covariate_name ? "/datasets/covariate_names" :
+                       "/datasets/covariates and /datasets/covariate_names are missing", expectation->model_name,
+                       name, near ? "; is it \"" : "", near ? near : "", near ? "\"?" : "");
         }
         problem->covariate_column[i] = found < 0 ? 0 : (size_t)found;
     }

@@ -17,7 +17,8 @@ static enum status no_memory(const struct problem *problem, struct error *error)
 enum status problem_read_ids(struct problem *problem, uint64_t first, size_t n, struct arena *arena, char **ids,
                              struct error *error)
 {
-    return hdf5_column_read_strings(&problem->id, first, n, PROBLEM_MAX_NAME, arena, ids, error);
+    enum status status = hdf5_column_read_strings(&problem->id, first, n, PROBLEM_MAX_NAME, arena, ids, error);
+    return status ? status : problem_as_utf8(problem, arena, n, ids, error);
 }
 
 /* Everything but the rows, for n datasets. */
@@ -52,7 +53,7 @@ static enum status read_covariates(struct problem *problem, struct problem_block
                                    struct error *error)
 {
     size_t n = problem->n_model_covariate, width = problem->info.n_covariate;
-    if (n == 0)
+    if (n == 0 || !problem->covariate.dataset) /* that it is missing is a fault by now */
         return STATUS_OK;
     size_t n_read = (size_t)(block->end - block->first);
     enum status status = hdf5_column_read_double(&problem->covariate, block->first, n_read, scratch, error);

@@ -23,10 +23,10 @@ static const char *const model_names[] = {"plugin", "source"};
 static const char *const model_attributes[] = {"plugin", "sha256", "name"};
 static const char *const parameter_names[] = {"name", "start", "lower", "upper", "scale", "fixed", "unit",
                                               "prior", "prior_on", "prior_location", "prior_scale", "prior_lower",
-                                              "prior_upper"};
+                                              "prior_upper", "from_model"};
 static const char *const dataset_names[] = {"id", "covariates", "covariate_names", "t0"};
 static const char *const measurement_names[] = {"dataset", "time", "value", "observable", "observable_names", "sigma",
-                                                "censored", "observable_error"};
+                                                "censored", "observable_error", "line"};
 
 /* Written by PyTables and rhdf5 on every group. */
 static const char *const foreign_attributes[] = {"CLASS", "TITLE", "VERSION", "rhdf5-NA.OK"};

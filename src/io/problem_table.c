@@ -2,6 +2,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/problem_internal.h"
 
+#include "base/utf8.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +20,20 @@ bool problem_open_column(struct problem *problem, const char *path, struct hdf5_
         return true;
     faults_add_error(&problem->faults, problem->file.path, &error);
     return false;
+}
+
+enum status problem_as_utf8(const struct problem *problem, struct arena *arena, size_t n, char **text, struct error *error)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (!text[i] || utf8_is_valid(text[i]))
+            continue;
+        char *converted = arena_alloc(arena, 2 * strlen(text[i]) + 1);
+        if (!converted)
+            return error_set(error, STATUS_NO_MEMORY, "%s: out of memory", problem->file.path);
+        utf8_from_latin1(text[i], converted);
+        text[i] = converted;
+    }
+    return STATUS_OK;
 }
 
 static int compare_names(const void *a, const void *b)
@@ -64,6 +80,8 @@ static enum status read_strings(struct problem *problem, const char *path, size_
             status = error_set(error, STATUS_NO_MEMORY, "%s: out of memory", problem->file.path);
         else if (hdf5_column_read_strings(&column, 0, count, PROBLEM_MAX_NAME, &problem->arena, names, &fault))
             faults_add_error(&problem->faults, problem->file.path, &fault);
+        else if ((status = problem_as_utf8(problem, &problem->arena, count, names, error)))
+            ;
         else if (!unique || !(status = check_unique(problem, path, count, names, error))) {
             *n = count;
             *list = (const char *const *)names;

@@ -13,23 +13,24 @@
 enum { BLOCK_ROWS = 1 << 16, BLOCK_DATASETS = 4096 };
 
 /* Columns of one number per row, as they are collected. */
-enum { COLUMN_DATASET, COLUMN_TIME, COLUMN_VALUE, COLUMN_SIGMA, COLUMN_OBSERVABLE, COLUMN_CENSORED, N_COLUMN };
+enum { COLUMN_DATASET, COLUMN_TIME, COLUMN_VALUE, COLUMN_SIGMA, COLUMN_OBSERVABLE, COLUMN_CENSORED, COLUMN_LINE,
+       N_COLUMN };
 
 static const char *const column_path[N_COLUMN] = {"/measurements/dataset", "/measurements/time", "/measurements/value",
                                                   "/measurements/sigma", "/measurements/observable",
-                                                  "/measurements/censored"};
+                                                  "/measurements/censored", "/measurements/line"};
 
 struct problem_writer {
     struct hdf5_file file;
     char *path, *temporary;
     bool overwrite;
     size_t n_parameter, n_covariate, n_observable;
-    bool start_per_dataset, has_sigma, has_t0, has_censored;
+    bool start_per_dataset, has_sigma, has_t0, has_censored, has_line;
 
     struct hdf5_column row[N_COLUMN], id, t0, covariate, start;
     uint64_t n_dataset;         /* added so far */
     size_t n_row, n_waiting;    /* in the buffers */
-    uint32_t *dataset, *observable;
+    uint32_t *dataset, *observable, *line;
     double *time, *value, *sigma;
     int8_t *censored;
     struct arena ids;
@@ -41,6 +42,7 @@ static bool allocate(struct problem_writer *writer)
 {
     writer->dataset = malloc(BLOCK_ROWS * sizeof *writer->dataset);
     writer->observable = malloc(BLOCK_ROWS * sizeof *writer->observable);
+    writer->line = calloc(BLOCK_ROWS, sizeof *writer->line);
     writer->time = malloc(BLOCK_ROWS * sizeof *writer->time);
     writer->value = malloc(BLOCK_ROWS * sizeof *writer->value);
     writer->sigma = malloc(BLOCK_ROWS * sizeof *writer->sigma);
@@ -50,8 +52,9 @@ static bool allocate(struct problem_writer *writer)
     writer->waiting_covariate = calloc(writer->n_covariate + 1, BLOCK_DATASETS * sizeof(double));
     writer->waiting_start = calloc(writer->start_per_dataset ? writer->n_parameter : 1,
                                    BLOCK_DATASETS * sizeof(double));
-    return writer->dataset && writer->observable && writer->time && writer->value && writer->sigma && writer->censored
-           && writer->waiting_id && writer->waiting_t0 && writer->waiting_covariate && writer->waiting_start;
+    return writer->dataset && writer->observable && writer->line && writer->time && writer->value && writer->sigma
+           && writer->censored && writer->waiting_id && writer->waiting_t0 && writer->waiting_covariate
+           && writer->waiting_start;
 }
 
 static enum status write_model(const struct hdf5_file *file, const struct problem_header *header, struct error *error)
@@ -105,6 +108,8 @@ static enum status write_parameters(const struct hdf5_file *file, const struct p
         status = hdf5_write_strings(file, "/parameters/scale", n, header->scale, error);
     if (!status && header->fixed)
         status = hdf5_write_table(file, "/parameters/fixed", H5T_NATIVE_UINT8, n, 0, header->fixed, error);
+    if (!status && header->from_model)
+        status = hdf5_write_table(file, "/parameters/from_model", H5T_NATIVE_UINT8, n, 0, header->from_model, error);
     if (!status && header->prior)
         status = write_priors(file, header, error);
     return status;
@@ -133,6 +138,8 @@ static enum status write_small_tables(const struct hdf5_file *file, const struct
     if (!status && header->observable_error)
         status = hdf5_write_strings(file, "/measurements/observable_error", header->n_observable, header->observable_error,
                                     error);
+    if (!status && header->line_file)
+        status = hdf5_put_text(file, "/measurements", "csv", header->line_file, error);
     if (!status && header->n_option)
         status = hdf5_make_group(file, "/options", error);
     for (size_t i = 0; i < header->n_option && !status; i++)
@@ -143,11 +150,12 @@ static enum status write_small_tables(const struct hdf5_file *file, const struct
 /* Whether the file has a column, and its types in the file and in memory. */
 static bool column_types(const struct problem_writer *writer, int column, hid_t *stored, hid_t *native)
 {
-    bool is_index = column == COLUMN_DATASET || column == COLUMN_OBSERVABLE, is_flag = column == COLUMN_CENSORED;
+    bool is_flag = column == COLUMN_CENSORED;
+    bool is_index = column == COLUMN_DATASET || column == COLUMN_OBSERVABLE || column == COLUMN_LINE;
     *stored = is_index ? H5T_STD_U32LE : is_flag ? H5T_STD_I8LE : H5T_IEEE_F64LE;
     *native = is_index ? H5T_NATIVE_UINT32 : is_flag ? H5T_NATIVE_INT8 : H5T_NATIVE_DOUBLE;
     return !(column == COLUMN_SIGMA && !writer->has_sigma) && !(column == COLUMN_OBSERVABLE && writer->n_observable == 0)
-           && !(is_flag && !writer->has_censored);
+           && !(is_flag && !writer->has_censored) && !(column == COLUMN_LINE && !writer->has_line);
 }
 
 /* Chunks are made as large as the first block, which is all there is in a small file. */
@@ -167,7 +175,7 @@ static enum status create_row_columns(struct problem_writer *writer, struct erro
 static enum status flush_rows(struct problem_writer *writer, struct error *error)
 {
     const void *data[N_COLUMN] = {writer->dataset, writer->time,       writer->value,
-                                  writer->sigma,   writer->observable, writer->censored};
+                                  writer->sigma,   writer->observable, writer->censored, writer->line};
     enum status status = STATUS_OK;
     if (!writer->row[COLUMN_DATASET].dataset)
         status = create_row_columns(writer, error);
@@ -232,6 +240,7 @@ enum status problem_writer_open(struct problem_writer **opened, const char *path
     writer->has_sigma = header->has_sigma;
     writer->has_t0 = header->has_t0;
     writer->has_censored = header->has_censored;
+    writer->has_line = header->line_file != NULL;
     enum status status = STATUS_OK;
     if (!(writer->path = strdup(path)) || !allocate(writer))
         status = error_set(error, STATUS_NO_MEMORY, "%s: out of memory", path);
@@ -260,6 +269,8 @@ static enum status add_rows(struct problem_writer *writer, const struct problem_
             memcpy(writer->sigma + at, dataset->sigma + done, n * sizeof(double));
         if (writer->has_censored)
             memcpy(writer->censored + at, dataset->censored + done, n);
+        if (writer->has_line)
+            memcpy(writer->line + at, dataset->line + done, n * sizeof *writer->line);
         for (size_t i = 0; i < n; i++) {
             writer->dataset[at + i] = (uint32_t)writer->n_dataset;
             writer->observable[at + i] = dataset->observable ? dataset->observable[done + i] : 0;
@@ -340,6 +351,7 @@ void problem_writer_close(struct problem_writer *writer)
     free(writer->temporary);
     free(writer->path);
     free(writer->dataset);
+    free(writer->line);
     free(writer->observable);
     free(writer->time);
     free(writer->value);

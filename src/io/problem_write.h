@@ -22,6 +22,7 @@ struct problem_header {
     bool start_per_dataset;           /* then `start` is NULL and each dataset brings its own */
     const char *const *scale;         /* or NULL */
     const uint8_t *fixed;             /* or NULL */
+    const uint8_t *from_model;        /* PROBLEM_FROM_MODEL_* (problem_adopt.h) of each, or NULL */
     const char *const *prior, *const *prior_on; /* n_parameter words each; prior NULL: the model's own, if any */
     const double *prior_number[4];    /* location, scale, lower, upper: n_parameter each where there are priors */
     size_t n_covariate;
@@ -30,6 +31,7 @@ struct problem_header {
     const char *const *observable_name;
     const char *const *observable_error; /* n_observable words; or NULL */
     bool has_sigma, has_t0, has_censored;
+    const char *line_file;            /* the table that the datasets' lines count in, or NULL */
     size_t n_option;                  /* attributes of /options, as text */
     const char *const *option_name, *const *option_value;
 };
@@ -48,6 +50,7 @@ struct problem_dataset {
     const double *time, *value, *sigma;
     const uint32_t *observable; /* or NULL: all 0 */
     const int8_t *censored;     /* as in struct problem_block; looked at where has_censored */
+    const uint32_t *line;       /* from 1; looked at where there is a line_file */
 };
 enum status problem_writer_add(struct problem_writer *writer, const struct problem_dataset *dataset,
                                struct error *error);

@@ -243,6 +243,11 @@ static void compare_column(struct check *check, enum check_function function, si
         double error = 10 * differences->error[i] + 4096 * DBL_EPSILON * terms / scale;
         double largest = fmax(fabs(got), fabs(expected)), allowed = error + 1e-7 * largest;
         double off = fabs(got - expected);
+        if (off > allowed && check->options->only_certain &&
+            !differences_contradict(&check->differences, &check->caller, shape->base, shape->column, j, i, got, terms)) {
+            report->n_inconclusive[function]++;
+            continue;
+        }
         if (off > allowed) {
             check_add(report, check->abi, is_there ? CHECK_DERIVATIVE : CHECK_PATTERN, function, (int64_t)i, (int64_t)j,
                       check->caller.t, got, expected, allowed);
@@ -266,9 +271,12 @@ static void compare_derivative(struct check *check, enum check_function function
     if (i_point == 0)
         return;
     sum_terms(check, function);
-    size_t n = check_axis_size(check->abi, shape->column), n_used = n < MAX_COLUMNS ? n : MAX_COLUMNS;
+    size_t n = check_axis_size(check->abi, shape->column), most = check->options->max_column;
+    most = most ? most : MAX_COLUMNS;
+    size_t n_used = n < most ? n : most;
     for (size_t k = 0; k < n_used; k++) {
-        uint64_t stream = random_stream(STREAM_COLUMN, i_point);
+        /* What is certain was met twice: there the same columns are compared at all points. */
+        uint64_t stream = random_stream(STREAM_COLUMN, check->options->only_certain ? 0 : i_point);
         compare_column(check, function, n == n_used ? k : random_permute(check->options->seed, stream, n, k));
     }
 }
@@ -290,7 +298,7 @@ static void check_mask(struct check *check, enum check_function function, unsign
             continue;
         for (size_t i = 0; i < n; i++) {
             double before = check->scratch[i], after = check->matrix[i];
-            if (fabs(after - before) > 1e-12 * fmax(fabs(after), fabs(before)))
+            if (fabs(after - before) > (check->options->only_certain ? 1e-3 : 1e-12) * fmax(fabs(after), fabs(before)))
                 check_add(check->report, abi, CHECK_MASK, function, CHECK_NO_INDEX, (int64_t)j, caller->t, after,
                           before, 0);
         }

@@ -29,6 +29,8 @@ struct check_options {
     const double *p;          /* n_parameter values to look around; NULL: the model's starts, or 1 where it has none */
     const double *covariate;  /* n_covariate values; NULL: 1 each */
     double t_span;            /* times are t0 ... t0 + t_span; 0: a span guessed from the right-hand side */
+    size_t max_column;        /* of a derivative at each point, chosen at random; 0: 400 */
+    bool only_certain;        /* for runs: of derivatives and masks, only what is wrong beyond doubt and by more than 1e-3 */
 };
 
 enum check_kind {
@@ -39,7 +41,8 @@ enum check_kind {
     CHECK_UNWRITTEN,   /* an entry of `out` was not written */
     CHECK_OVERRUN,     /* memory outside of `out`, or an input, was written */
     CHECK_FAILED,      /* an error code, or numbers that are not finite, where there should be a result */
-    CHECK_INVALID      /* a noise that is not above 0, or a return code that does not exist */
+    CHECK_INVALID,     /* a noise that is not above 0, or a return code that does not exist */
+    CHECK_ENVIRONMENT  /* the rounding mode, or another part of the floating-point environment, is changed */
 };
 
 enum { CHECK_MAX_FINDING = 100 };
@@ -73,6 +76,10 @@ struct check_report {
  * contains it. */
 enum status model_check(const struct model *model, const struct check_options *options, struct check_report *report,
                         struct error *error);
+
+/* The first fault of a report with only_certain that was met at two points or more: a derivative, an entry that the sparse
+ * pattern lacks or a mask that lies. NULL: there is none. */
+const struct check_finding *check_report_certain(const struct check_report *report);
 
 /* Adds to `report` a finding for each function whose fingerprint in `other` (from the same call on another thread)
  * differs, but only the first of prepare, initial and rhs, on which what follows depends. Returns their number. */

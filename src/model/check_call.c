@@ -2,6 +2,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/check_call.h"
 
+#include "base/floating.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,7 +91,12 @@ static int call(struct caller *caller, enum check_function function, double *out
         .work = abi->n_work > 0 && function != CHECK_PREPARE ? caller->work : NULL,
     };
     caller->report->n_call[function]++;
-    return check_pointer(abi, function)(&at, out);
+    int code = check_pointer(abi, function)(&at, out);
+    if (!floating_is_default()) {
+        floating_reset();
+        check_add(caller->report, abi, CHECK_ENVIRONMENT, function, CHECK_NO_INDEX, CHECK_NO_INDEX, at.t, NAN, NAN, 0);
+    }
+    return code;
 }
 
 static bool all_finite(const double *values, size_t n)

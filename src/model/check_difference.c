@@ -100,3 +100,27 @@ bool differences_column(struct differences *differences, struct caller *caller, 
         return false;
     return done;
 }
+
+bool differences_contradict(struct differences *differences, struct caller *caller, enum check_function base,
+                            enum check_axis axis, size_t column, size_t row, double got, double terms)
+{
+    double *variable = axis == AXIS_STATE ? &caller->y[column] : &caller->p[column];
+    double x = *variable, at[5] = {x, x + ldexp(x, -10), x - ldexp(x, -10), x + ldexp(x, -20), x - ldexp(x, -20)}, f[5];
+    bool known = x != 0;
+    for (int i = 0; i < 5 && known; i++) {
+        known = value_at(caller, base, axis, variable, at[i], differences->value);
+        f[i] = differences->value[row];
+    }
+    *variable = x;
+    known = (axis == AXIS_STATE || caller_prepare(caller)) && known;
+    if (!known)
+        return false;
+    const double quotient[4] = {(f[1] - f[2]) / (at[1] - at[2]), (f[3] - f[4]) / (at[3] - at[4]),
+                                (f[1] - f[0]) / (at[1] - x), (f[2] - f[0]) / (at[2] - x)};
+    double off = fabs(got - quotient[0]);
+    /* 1e-7 of the terms: rounding over the smaller step, and entries that move nothing. */
+    bool wrong = isfinite(off) && off > 1e-3 * fmax(fabs(got), fabs(quotient[0])) && off * fabs(x) > 1e-7 * terms;
+    for (int i = 1; i < 4; i++)
+        wrong = wrong && fabs(quotient[i] - quotient[0]) < 0.25 * off;
+    return wrong;
+}

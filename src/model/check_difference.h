@@ -24,4 +24,11 @@ void differences_fini(struct differences *differences);
 bool differences_column(struct differences *differences, struct caller *caller, enum check_function base,
                         enum check_axis axis, size_t column, double scale);
 
+/* Whether `got` is certainly not d base_row / d x at the caller's point: central differences at two small steps and both
+ * one-sided ones agree with each other, and all are further from it than 4 times that and than 1e-3 of it. So a kink, a step
+ * narrower than 1e-6 of the variable, noise and rounding are no evidence, nor is a variable at 0, whose scale nobody knows.
+ * `terms` is the size of the terms inside of the function. */
+bool differences_contradict(struct differences *differences, struct caller *caller, enum check_function base,
+                            enum check_axis axis, size_t column, size_t row, double got, double terms);
+
 #endif

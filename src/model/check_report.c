@@ -119,6 +119,10 @@ static void write_text(struct check_finding *finding)
                  finding->got == STIFFIT_FATAL ? "STIFFIT_FATAL" :
                  "STIFFIT_RECOVERABLE or numbers that are not finite");
         break;
+    case CHECK_ENVIRONMENT:
+        snprintf(finding->text, size, "%s: it changes the floating-point environment (rounding mode, traps); a function must "
+                 "leave it as it finds it", name);
+        break;
     case CHECK_INVALID:
         if (finding->function == CHECK_NOISE && finding->row)
             snprintf(finding->text, size, "%s: %s at t = %.6g is %.9g, and a standard deviation must be above 0", name,
@@ -163,6 +167,16 @@ static void add_thread_finding(struct check_report *report, enum check_function 
         snprintf(report->finding[before].text, sizeof report->finding[before].text,
                  "%s: several threads at once got other bits than one; a function must keep no state",
                  shapes[function].name);
+}
+
+const struct check_finding *check_report_certain(const struct check_report *report)
+{
+    for (size_t i = 0; i < report->n_finding; i++) {
+        enum check_kind kind = report->finding[i].kind;
+        if ((kind == CHECK_DERIVATIVE || kind == CHECK_PATTERN || kind == CHECK_MASK) && report->finding[i].n_more > 0)
+            return &report->finding[i];
+    }
+    return NULL;
 }
 
 /* These three lead to the points at which everything is called: where one differs, the others see other points. */

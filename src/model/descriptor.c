@@ -230,13 +230,11 @@ static void check_default(struct fault_list *list, const struct stiffit_model *a
         fault(list, "parameter %s: its start is %g, which is not finite", name, start);
     if (isnan(lower) || isnan(upper) || lower > upper || lower == INFINITY || upper == -INFINITY)
         fault(list, "parameter %s: its bounds [%g, %g] hold no value", name, lower, upper);
-    if (start < lower || start > upper)
-        fault(list, "parameter %s: its start %g lies outside its bounds [%g, %g]", name, start, lower, upper);
     if (!scale || !scale_is_known(scale)) {
         fault(list, "parameter %s: its scale is %s%.30s%s and must be \"lin\", \"log\" or \"log10\"", name,
               scale ? "\"" : "", scale ? scale : "NULL", scale ? "\"" : "");
     } else if (scale[1] == 'o') {
-        if (start <= 0)
+        if (start <= 0 && !(lower > 0)) /* else it is moved onto the bound, as in a problem file */
             fault(list, "parameter %s: its scale is %s, but its start %g is not above 0", name, scale, start);
         if (upper <= 0 || (lower < 0 && isfinite(lower)))
             fault(list, "parameter %s: its scale is %s, but its bounds [%g, %g] are not those of a positive number",

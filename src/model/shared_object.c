@@ -2,6 +2,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/shared_object.h"
 
+#include "base/floating.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -60,6 +62,14 @@ static enum status load_failed(const char *origin, const char *message, struct e
     return error_set(error, STATUS_BAD_MODEL, "%s: cannot load this shared object: %s%s", origin, message, advice);
 }
 
+/* What is linked with -ffast-math makes its loader's thread, and all that this one starts, flush small numbers to zero. */
+static void *load(const char *name)
+{
+    void *handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    floating_reset();
+    return handle;
+}
+
 static enum status write_all(int fd, const char *bytes, size_t n_byte, struct error *error)
 {
     for (size_t done = 0; done < n_byte;) {
@@ -111,7 +121,7 @@ static enum status open_anonymous(struct shared_object *object, const void *byte
     if (status != STATUS_OK)
         return status;
     seal(object->fd);
-    object->handle = dlopen(object->name, RTLD_NOW | RTLD_LOCAL);
+    object->handle = load(object->name);
     if (object->handle) {
         *unusable = false;
         return STATUS_OK;
@@ -143,7 +153,7 @@ static enum status open_in_directory(struct shared_object *object, const void *b
     status = write_all(fd, bytes, n_byte, error);
     if (status != STATUS_OK)
         goto done;
-    object->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    object->handle = load(path);
     if (!object->handle)
         status = load_failed(origin, loader_message(path), error);
 done:
@@ -178,7 +188,7 @@ void *shared_object_open(const char *name, struct error *error)
     struct shared_object *object = object_new(error);
     if (!object)
         return NULL;
-    object->handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    object->handle = load(name);
     if (object->handle)
         return object;
     error_set(error, STATUS_SYSTEM, "cannot load the library %s: %s", name, loader_message(name));

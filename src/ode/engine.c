@@ -3,10 +3,12 @@
 #include "ode/engine.h"
 
 #include "base/clock.h"
+#include "base/floating.h"
 #include "ode/workspace.h"
 
 #include <math.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 /* Integrator steps between two looks at the clock and at the turn. */
@@ -187,19 +189,34 @@ static bool is_late(struct evaluation *evaluation)
     return true;
 }
 
+/* Looked at between the same steps wherever and whenever the evaluation is carried out, so that it fails likewise. */
+static bool changed_rounding(struct evaluation *evaluation)
+{
+    char why[130];
+    struct workspace *workspace = evaluation->workspace;
+    if (floating_is_default())
+        return false;
+    floating_reset();
+    snprintf(why, sizeof why, "the model %.40s changes the floating-point environment (rounding mode, traps)",
+             workspace->model.abi->name);
+    simulation_stop(workspace, EVALUATION_MODEL_FAILED, why);
+    return true;
+}
+
 struct evaluation *engine_work(struct engine *engine, const struct engine_turn *turn)
 {
     struct evaluation *evaluation = engine->evaluation;
     if (!evaluation)
         return NULL;
     struct workspace *workspace = evaluation->workspace;
-    bool finished = engine->finished;
+    bool finished = changed_rounding(evaluation) || engine->finished;
     while (!finished) {
         for (int i = 0; i < STEPS_PER_LOOK && !finished; i++) {
             finished = !simulation_step(workspace);
             if (turn && turn->heartbeat)
                 counter_set(turn->heartbeat, counter_get(turn->heartbeat) + 1);
         }
+        finished = changed_rounding(evaluation) || finished;
         if (finished)
             break;
         finished = is_late(evaluation);

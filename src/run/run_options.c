@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/run_options.h"
 
+#include "base/spare.h"
 #include "run/plan/run_option_table.h"
 
 #include <math.h>
@@ -26,7 +27,7 @@ static const char *const gradient_words[] = {"auto", "forward", "adjoint", "diff
 
 static const struct option table[] = {
     {.name = "output", .letter = 'o', .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(output), .is_file = true,
-     .default_text = "PROBLEM.result.h5", .help = "write the result to this file"},
+     .is_output = true, .default_text = "PROBLEM.result.h5", .help = "write the result to this file"},
     {.name = "in-place", .kind = OPTION_FLAG, .offset = FIELD(in_place),
      .help = "put the result into the problem file itself (a copy is written beside it, then renamed)"},
     {.name = "overwrite", .kind = OPTION_FLAG, .offset = FIELD(overwrite),
@@ -55,7 +56,7 @@ static const struct option table[] = {
      .help = "threads that compute; the results do not depend on it"},
     {.name = "starts", .kind = OPTION_INTEGER, .offset = FIELD(n_start), .min = 1, .max = 1e6, .default_text = "1",
      .in_file = true, .help = "fit each dataset from N starts and keep the best: the given start, then points of a "
-     "Latin hypercube within the bounds"},
+     "Latin hypercube within the bounds; where one is missing, within a decade of the start, or max(1, |start|) on scale lin"},
     {.name = "seed", .kind = OPTION_INTEGER, .offset = FIELD(seed), .min = 0, .max = NO_LIMIT, .default_text = "1",
      .in_file = true, .help = "what the random starts depend on, besides dataset and number of the start"},
     {.name = "warm-start", .kind = OPTION_CHOICE, .offset = FIELD(warm_start), .choice = warm_words, .metavar = "none|pilot",
@@ -123,7 +124,8 @@ static const struct option table[] = {
     {.name = "max-crashes", .kind = OPTION_INTEGER, .offset = FIELD(max_crashes), .min = 0, .max = NO_LIMIT,
      .default_text = "100; 3 while nothing but hanging fits has been seen", .in_file = true,
      .help = "end the run with exit code 3 when more fits than this have crashed the model or hung"},
-    {.name = "trace", .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(trace), .is_file = true, .default_text = "none",
+    {.name = "trace", .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(trace), .is_file = true,
+     .is_output = true, .default_text = "none",
      .help = "with --only: repeat these fits and write every evaluation to FILE ('-': standard output) as CSV, and no result"},
     {.name = "json", .kind = OPTION_FLAG, .offset = FIELD(json), .help = "print the summary as JSON on standard output"},
     {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .offset = FIELD(quiet),
@@ -184,6 +186,10 @@ enum status run_options_parse(struct run_options *options, int argc, char *const
     if (words.n_positional < 1)
         return error_set(error, STATUS_USAGE, "which problem file? None was given");
     options->problem = words.positional[0];
+    words.n_positional = 0; /* -o PROBLEM is looked at where --in-place is known */
+    if (spare_files(run_options_table(), options, &words, error) ||
+        (options->overwrite && spare_file(options->trace, options->problem, error)))
+        return error->status;
     if ((status = check_selection(options, error)))
         return status;
     if (options->in_place && options->output)

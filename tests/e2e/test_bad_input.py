@@ -3,6 +3,7 @@
 SPDX-License-Identifier: BSD-3-Clause
 test-timeout: 900
 """
+import itertools
 import shutil
 
 import h5py
@@ -223,6 +224,105 @@ def test_unwritable_output(tmp):
     good(tmp / "p.h5")
     done = h.stiffit("run", tmp / "p.h5", "--trust", "-o", tmp / "no" / "such" / "folder.h5", code=4)
     assert "folder" in done.stderr, done.stderr
+
+
+COVARIATE_TEXT = """covariate dose
+parameter k = 0.4 in [0.01, 10] scale log
+parameter A = 1 in [0.01, 10] scale log
+y(0) = A*dose
+y' = -k*y
+observe y
+observe twice = 2*y
+"""
+
+
+def whole_problem(path):
+    """One that has every group, attribute and column there is. Returns their names, which are left out in turn."""
+    doses, t = np.array([1.0, 2.0, 3.0]), np.array([0.5, 1.0, 2.0, 4.0])
+    rows = [(d, time, o, (o + 1) * 2 * dose * np.exp(-0.3 * time) + 0.01 * (-1) ** i, 0.02)
+            for d, dose in enumerate(doses) for o in (0, 1) for i, time in enumerate(t)]
+    h.write_problem(path, None, ["a", "b", "c"], rows, covariates={"dose": doses}, t0=np.zeros(3), options={"starts": 1},
+                    parameters={"name": ["k", "A"], "start": [0.4, 1], "lower": [0.01, 0.01], "upper": [10, 10],
+                                "scale": ["log", "log"], "fixed": [0, 0], "observables": ["y", "twice"]})
+    with h5py.File(path, "r+") as f:
+        f["model"].create_dataset("source", data=COVARIATE_TEXT, dtype=h5py.string_dtype())
+        f["model"].attrs["name"] = "dosed"
+        f["measurements/censored"] = np.zeros(len(rows), np.int8)
+        for name, words in (("prior", ["normal", "none"]), ("prior_on", ["optimizer", "natural"])):
+            f["parameters"].create_dataset(name, data=words, dtype=h5py.string_dtype())
+        for name, numbers in (("location", [-1.0, np.nan]), ("scale", [1.0, np.nan]), ("lower", [np.nan] * 2),
+                              ("upper", [np.nan] * 2)):
+            f[f"parameters/prior_{name}"] = numbers
+        names = []
+        f.visit(names.append)
+    return names + ["@stiffit_file", "@format", "model@name", "options@starts"]
+
+
+def leave_out(f, name):
+    group, at, attribute = name.rpartition("@")
+    if at and (not group or group in f):
+        f[group or "/"].attrs.pop(attribute, None)
+    elif not at and name in f:
+        del f[name]
+
+
+def test_everything_left_out(tmp):
+    """One column, group or attribute at a time, and two: a default, or a message that names one that is missing."""
+    names = whole_problem(tmp / "whole.h5")
+    whole = h.run(tmp / "whole.h5")
+    assert list(whole["status"]) == ["converged"] * 3, whole["message"]
+    assert len(names) > 25, names
+    pairs = list(itertools.combinations(names, 2))
+    for pair in [*((name,) for name in names), *pairs[::1 if h.SLOW else 29]]:  # all pairs take 40 s
+        shutil.copy(tmp / "whole.h5", tmp / "p.h5")
+        with h5py.File(tmp / "p.h5", "r+") as f:
+            for name in pair:
+                leave_out(f, name)
+        done = h.stiffit("run", "p.h5", "-j1", "-q", "--overwrite", cwd=tmp, code=(0, 1, 3))
+        said = done.stderr.replace("/", " ").replace("@", " ")
+        if done.returncode == 3:
+            last = [name.replace("@", "/").rpartition("/")[2] for name in pair]
+            assert any(word in said for word in last), (pair, done.stderr)
+            assert "died" not in said and "crash" not in said, (pair, done.stderr)
+            continue
+        fits = h.read_fits(tmp / "p.result.h5")
+        assert set(fits["status"]) <= {"converged", "bad_data"}, (pair, fits["status"], fits["message"])
+        if done.returncode == 0:  # what has a default does not change what the data say by more than their errors
+            order = [fits["names"].index(name) for name in ("k", "A")]
+            assert np.allclose(fits["parameters"][:, order], whole["parameters"], rtol=0.3), (pair, fits["parameters"])
+
+
+def test_a_covariate_that_is_missing_is_named(tmp):
+    whole_problem(tmp / "p.h5")
+    with h5py.File(tmp / "p.h5", "r+") as f:
+        del f["datasets/covariates"], f["datasets/covariate_names"]
+    refused(tmp / "p.h5", "/datasets/covariates", "dose")
+
+
+def test_an_empty_list_of_ids_may_be_numbers(tmp):
+    """As h5py writes one."""
+    h.decay_problem(tmp / "p.h5", 0)
+    with h5py.File(tmp / "p.h5", "r+") as f:
+        replace(f, "datasets/id", [])
+    assert len(h.run(tmp / "p.h5")["id"]) == 0
+
+
+def test_commands_say_what_is_no_problem(tmp):
+    """Files that are none, given to every command that reads problems: the file's name, the documented code, nothing made."""
+    whole = good(tmp / "whole.h5").read_bytes()
+    (tmp / "empty.h5").touch()
+    (tmp / "cut.h5").write_bytes(whole[:len(whole) // 2])
+    (tmp / "text.h5").write_text("time,value\n1,2\n")
+    (tmp / "folder.h5").mkdir()
+    before = sorted(tmp.iterdir())
+    for name, code in (("missing", 4), ("empty", 3), ("cut", 3), ("text", 3), ("folder", 4)):
+        for command in (("run",), ("show",), ("export",), ("status",), ("simulate", "--times", "1:3:1"),
+                        ("submit", "--dry-run", "--shards", 2)):
+            done = h.stiffit(command[0], tmp / f"{name}.h5", *command[1:], code=code)
+            assert "error: " in done.stderr and f"{name}.h5" in done.stderr, (name, command, done.stderr)
+            assert done.stdout == "" and done.stderr.count("\n") <= 2, (name, command, done)
+        assert f"{name}.h5" in h.stiffit("merge", tmp / f"{name}.h5", code=(3, 4)).stderr
+    assert sorted(tmp.iterdir()) == before
 
 
 if __name__ == "__main__":

@@ -47,6 +47,7 @@ def test_usage_errors_are_two_lines_with_the_nearest_match(tmp):
     assert "None was given" in usage("run")[0]
     assert usage("run", "x.h5", "--linear-solver=densed")[1].startswith("Did you mean dense?")
     assert "exclude each other" in usage("run", "x.h5", "--in-place", "-o", "y.h5")[0]
+    assert "'stiffit run' has no commands of its own" in usage("help", "run", "model")[0]
     usage("show")
     usage("export")
     usage("import", "x.csv")

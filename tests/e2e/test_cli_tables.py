@@ -94,7 +94,7 @@ def test_import_faults_name_file_line_and_column(tmp):
     good = "dataset,time,value\na,1,2\n"
     assert "Did you mean" in fault(good, "--start", "a=1", name="decay", code=2)
     assert "lower bound" in fault(good, "--lower", "k=2", "--upper", "k=1", name="decay", code=2)
-    assert "above 0" in fault(good, "--scale", "k=log", "--start", "k=-1", name="decay", code=2)
+    assert "above 0" in fault(good, "--scale", "k=log", "--start", "k=-1", "--lower", "k=0", name="decay", code=2)
     assert "lin, log, log10" in fault(good, "--scale", "k=ln", name="decay", code=2)
 
 
@@ -112,6 +112,92 @@ def test_import_keeps_a_dataset_that_cannot_be_fitted(tmp):
     assert list(rows["status"][1:]) == ["bad_data"] * 4 and rows["status"][0] != "bad_data"
     assert [next(w for w in ("time", "sigma", "value", "dose") if m.startswith(w) or f" {w} " in m)
             for m in rows["message"][1:]] == ["time", "sigma", "value", "dose"], rows["message"]
+
+
+def test_a_run_tells_of_the_tables_lines(tmp):
+    """Also of faults that only a run's options make, and though import sorts the rows."""
+    (tmp / "wells.csv").write_text("dataset,time,value,sigma\nb,1,0.8,0.1\na,1,0.8,0.1\na,2,-0.6,0.1\n\nb,2,0.7,-1\n"
+                                   "a,3,0.4,0.1\nb,3,0.5,0.1\nc,-1,0.5,0.1\nc,2,0.4,\n")
+    done = stiffit("import", "wells.csv", "--model", model("decay"), cwd=tmp)
+    assert "wells.csv:6" in done.stderr, done.stderr
+    stiffit("run", "wells.h5", "--trust", "-q", cwd=tmp, code=1)
+    assert read_fits(tmp / "wells.result.h5")["message"][0].startswith("sigma of line 6 of wells.csv is -1")
+    assert "time of line 9 of wells.csv is -1, before t0" in read_fits(tmp / "wells.result.h5")["message"][2]
+    stiffit("run", "wells.h5", "--trust", "-q", "--error", "log-normal", "--overwrite", cwd=tmp, code=1)
+    assert "value of line 4 of wells.csv is -0.6" in read_fits(tmp / "wells.result.h5")["message"][1]
+    with h5py.File(tmp / "wells.h5", "r+") as f:
+        assert list(f["measurements/line"]) == [2, 6, 8, 3, 4, 7, 9, 10]
+        del f["measurements"].attrs["csv"]
+    stiffit("run", "wells.h5", "--trust", "-q", "--overwrite", cwd=tmp, code=1)
+    assert "sigma of row 1 is -1" in read_fits(tmp / "wells.result.h5")["message"][0]
+
+
+def test_another_model_brings_its_own_defaults(tmp):
+    """What import took from the model binds no other; what the user said does. The oracle is an import with that model."""
+    text = "parameter k = {} in [{}, {}]{}\nparameter A = 2\n{}y(0) = A\ny' = -k*y\nobserve h = y{}\n"
+    variants = {"old": (0.2, 0.1, 0.4, " scale log", "parameter c = 0\n", " + c"),
+                "bounds": (0.6, 0.01, 5, " scale log", "parameter c = 0\n", " + c"),
+                "scale": (0.2, 0.1, 4, "", "parameter c = 0\n", " + c"),
+                "more": (0.2, 0.1, 4, " scale log", "parameter b = 0.1, c = 0\n", " + c*b"),
+                "fewer": (0.2, 0.1, 4, " scale log", "", "")}
+    for name, words in variants.items():
+        (tmp / f"{name}.ode").write_text(text.format(*words))
+    rows = [(d, t, a * np.exp(-k * t) * (1 + 0.01 * (-1) ** t)) for d, k, a in (("x", 0.9, 2), ("y", 0.7, 3)) for t in range(6)]
+    (tmp / "t.csv").write_text("dataset,time,value\n" + "".join(f"{d},{t},{y:.6g}\n" for d, t, y in rows))
+    for options in ((), ("--upper", "k=0.8", "--fix", "A=2")):
+        stiffit("import", "t.csv", "--model", "old.ode", "-q", "--overwrite", *options, cwd=tmp)
+        stiffit("run", "t.h5", "-q", "--overwrite", "-o", "same.h5", cwd=tmp)
+        assert "imported with" not in stiffit("run", "t.h5", "-m", "old.ode", "--overwrite", "-o", "s.h5", cwd=tmp).stderr
+        for name, said in (("bounds", "start of k 0.6 (was 0.2)"), ("scale", "scale of k lin (was log)"),
+                           ("more", "new parameter b"), ("fewer", "no parameter c")):
+            done = stiffit("run", "t.h5", "-m", f"{name}.ode", "--overwrite", "-o", "with.h5", cwd=tmp, code=(0, 1))
+            assert "imported with another model" in done.stderr and said in done.stderr, (name, done.stderr)
+            assert ("upper of k" in done.stderr) == (not options), done.stderr
+            stiffit("import", "t.csv", "--model", f"{name}.ode", "-q", "-o", "own.h5", "--overwrite", *options, cwd=tmp)
+            stiffit("run", "own.h5", "--overwrite", "-q", cwd=tmp, code=(0, 1))
+            one, other = read_fits(tmp / "with.h5"), read_fits(tmp / "own.result.h5")
+            assert sorted(one["names"]) == sorted(other["names"]), name
+            order = [one["names"].index(name) for name in other["names"]]
+            assert list(one["status"]) == list(other["status"]), (name, one["status"], one["message"])
+            np.testing.assert_allclose(one["parameters"][:, order], other["parameters"], rtol=1e-4, atol=1e-6, err_msg=name)
+            assert options or np.all(one["parameters"][:, one["names"].index("k")] > 0.65), name  # 0.4 was the old bound
+            stiffit("export", "with.h5", "--what", "predictions", cwd=tmp)
+    done = stiffit("run", "t.h5", "-m", "more.ode", "--in-place", cwd=tmp, code=2)
+    assert "--in-place" in done.stderr
+    with h5py.File(tmp / "t.h5", "r+") as f:
+        assert list(f["parameters/from_model"]) == [11, 14, 15]
+        del f["parameters/from_model"]  # as an earlier version has written it: the file's word holds
+    assert "missing" in stiffit("run", "t.h5", "-m", "more.ode", "--overwrite", cwd=tmp, code=3).stderr
+
+
+def test_text_in_latin_1(tmp):
+    """Of a table and of a problem file that numpy has written: read as such and said, and written as UTF-8 everywhere."""
+    names = ["\u00b5-titre 37\u00b0", "M\u00fcller", "plain"]
+    rows = "".join(f"{name},{t},{1 / t}\n" for name in names for t in (1, 2, 3))
+    (tmp / "old.csv").write_bytes(("dataset,time,value\n" + rows).encode("latin-1"))
+    (tmp / "new.csv").write_bytes(("dataset,time,value\n" + rows).encode("utf-8"))
+    assert "old.csv: line 2 is no UTF-8" in stiffit("import", "old.csv", "--model", model("decay"), cwd=tmp).stderr
+    assert "UTF-8" not in stiffit("import", "new.csv", "--model", model("decay"), cwd=tmp).stderr
+    with h5py.File(tmp / "old.h5") as f:
+        assert strings(f["datasets/id"]) == names
+    decay_problem(tmp / "p.h5", 3)
+    with h5py.File(tmp / "p.h5", "r+") as f:
+        del f["datasets/id"]
+        f["datasets/id"] = np.array([name.encode("latin-1") for name in names])
+    for problem in ("old.h5", "p.h5"):
+        stiffit("run", problem, "--trust", "-q", cwd=tmp, code=(0, 1))
+        result = result_path(tmp / problem)
+        assert list(read_fits(result)["id"]) == names
+        exported = stiffit("export", result).stdout
+        assert [line.split(",")[0] for line in exported.splitlines()[1:]] == names, exported
+        stiffit("run", problem, "--trust", "-q", "--only", names[1], cwd=tmp, code=(0, 1))
+
+
+def test_eigenvalues_belong_to_no_parameter(tmp):
+    decay_problem(tmp / "p.h5", 2)
+    stiffit("run", tmp / "p.h5", "--trust", "-q")
+    exported = stiffit("export", result_path(tmp / "p.h5"), "--columns", "id,information_eigenvalues").stdout
+    assert exported.splitlines()[0] == "id,information_eigenvalues_1,information_eigenvalues_2", exported
 
 
 def test_import_of_a_million_rows_stays_small(tmp):

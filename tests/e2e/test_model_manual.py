@@ -253,7 +253,8 @@ def test_statements_about_statements_hold(tmp):
     assert [o["name"] for o in shown["observables"]] == ["y", "y2", "z"] and shown["observables"][2]["value"] == "3"
     faults = {"y' = 1\nobserve y\nparameter k = 1": "no initial value", "parameter k = 1\ny(0) = 1\nobserve k": "no derivative",
               "a = b; b = a\nparameter k = 1\nobserve a": "needs", "parameter k = 1\nk = 2\nobserve k": "defined twice",
-              "parameter k = 1 scale log in [-1, 2]\nobserve k": "below 0", "parameter k = 1 in [2, 3]\nobserve k": "outside",
+              "parameter k = 1 scale log in [-1, 2]\nobserve k": "below 0",
+              "parameter k = 1 in [3, 2]\nobserve k": "hold no value",
               "parameter k = 1\nf(x) = f(x)\nobserve h = f(k)": "`f`", "observe y = 1": "no parameter",
               "parameter k = 1": "nothing is observed"}
     for text, message in faults.items():

@@ -101,6 +101,55 @@ def test_lower_start_outside_the_bounds_is_moved_and_noted(tmp):
     assert np.all(fits["parameters"][:, 0] < 5.0)
 
 
+def test_one_rule_for_starts_outside_the_bounds(tmp):
+    """In text, in a plugin, in a file for all datasets or for each: moved onto the bound and noted, also 0 on a log scale;
+    where no bound is above 0, that is an error. The oracle is the start on the bound itself, to the bit."""
+    text = "parameter k = {} in [{}, 5] scale log\nparameter A = 2\ny(0) = A\ny' = -k*y\nobserve y\n"
+    plugin = """#include <stiffit/model.h>
+#include "zoo.h"
+static const double starts[] = {%s, 2}, lower[] = {%s, -INFINITY}, upper[] = {5, INFINITY};
+static const char *const scales[] = {"log", "lin"};
+STIFFIT_EXPORT const struct stiffit_model stiffit_model = {ZOO_MODEL("own"), .parameter_start = starts,
+    .parameter_lower = lower, .parameter_upper = upper, .parameter_scale = scales};
+"""
+
+    def fits(where, start, lower, code=0):
+        own = (start, lower) if where in ("text", "plugin") else (1, 0.5)  # the model's
+        model = tmp / f"{where}.ode"
+        model.write_text(text.format(*own))
+        if where == "plugin":
+            include = f"#include \"{h.ROOT}/tests/zoo/zoo.h\"\n"
+            model = h.compile_plugin(plugin.replace('#include "zoo.h"\n', include) % own, tmp / "own.so", "-O1")
+        parameters = {"name": ["k", "A"]}
+        if where in ("file", "each"):
+            starts = np.array([start, 2.0])
+            parameters.update(start=starts if where == "file" else np.tile(starts, (3, 1)), lower=[lower, -np.inf])
+        h.decay_problem(tmp / "p.h5", 3, known_sigma=True, parameters=parameters)
+        if code:
+            return h.stiffit("run", tmp / "p.h5", "--model", model, "--overwrite", code=(code, 1))
+        return h.run(tmp / "p.h5", "--model", model, "--overwrite")
+
+    for start, bound in ((50, 5), (0, 0.2)):
+        for where in ("text", "plugin", "file", "each"):
+            moved, there = fits(where, start, 0.2), fits(where, bound, 0.2)
+            assert np.all(moved["notes"] & 32) and not np.any(there["notes"] & 32), (where, start, moved["notes"])
+            assert moved["parameters"].tobytes() == there["parameters"].tobytes(), (where, start)
+    for where in ("text", "plugin", "file"):
+        assert "0" in fits(where, 0, 0, code=3).stderr and not fits(where, 0, 0, code=3).returncode == 1, where
+    fits("each", 0, 0, code=1)
+    assert set(h.read_fits(tmp / "p.result.h5")["status"]) == {"bad_data"}
+
+
+def test_starts_of_unbounded_parameters_are_said(tmp):
+    h.decay_problem(tmp / "p.h5", 2, parameters={"name": ["k", "A"], "lower": [1e-3, 0.1], "upper": [5.0, np.inf]})
+    said = h.run(tmp / "p.h5", "--starts", 2)["stderr"]
+    assert "--starts: 1 parameter is not bounded on both sides (A)" in said, said
+    assert "bounded" not in h.run(tmp / "p.h5", "--overwrite")["stderr"]
+    h.decay_problem(tmp / "p.h5", 2, parameters={"name": ["k", "A"], "lower": [1e-3, 0.1], "upper": [5.0, np.inf],
+                                                 "fixed": [0, 1]})
+    assert "bounded" not in h.run(tmp / "p.h5", "--starts", 2, "--overwrite")["stderr"]
+
+
 def test_active_bounds_against_scipy(tmp):
     """Upper bounds that cut the optimum off: the answer lies on them, to the bit, and is what L-BFGS-B finds."""
     n = 8 if not h.SANITIZE else 3

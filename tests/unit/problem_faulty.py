@@ -226,6 +226,7 @@ def crossed_bounds(f):
 @case("validate", "/parameters/start row 0 (k): is 0; with scale log10 it must be > 0")
 def log_of_zero(f):
     put(f, "parameters/start", [0.0, 1.0])
+    put(f, "parameters/lower", [0.0, -np.inf])  # else a fit begins at the bound
 
 
 @case("validate", "/parameters/start row 1 (b): is nan; it must be finite")
@@ -343,6 +344,7 @@ def all_missing(f):
 @case("bad", "start of k is -1; with scale log10 it must be > 0")
 def one_start(f):
     put(f, "parameters/start", [[1, 1], [-1, 1], [1, 1]])
+    put(f, "parameters/lower", [0.0, -np.inf])
 
 
 @case("bad", "lower bound of k is 9, above its upper bound 8")

@@ -57,7 +57,7 @@ static void write_dataset(struct problem_writer *writer, uint64_t d)
     }
     struct problem_dataset dataset = {id, -(double)d, (const double[]){number(d, 0, 4)},
                                       (const double[]){number(d, 0, 5), number(d, 0, 6) + 1}, rows_of(d), time, value,
-                                      sigma, observable, censored};
+                                      sigma, observable, censored, NULL};
     if (problem_writer_add(writer, &dataset, &error))
         fail_msg("%s", error.message);
 }

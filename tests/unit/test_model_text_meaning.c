@@ -43,8 +43,7 @@ static const struct said meanings[] = {
     {"parameter a = o", {"2:15+1: error: `o` is an intermediate: only numbers and constants may stand here"}},
     {"time from k", {"2:11+1: error: `k` is a parameter: only numbers and constants may stand here"}},
     {"parameter a = 3 in [k, 4]", {"2:21+1: error: `k` is a parameter: only numbers and constants may stand here"}},
-    {"parameter a = 1 in [2, 3]", {"2:11+1: error: `a` starts at 1, outside its bounds [2, 3]"}},
-    {"parameter a = 4 in [2, 3]", {"2:11+1: error: `a` starts at 4, outside its bounds [2, 3]"}},
+    {"parameter a = 0 in [0, 3] scale log", {"2:11+1: error: `a` starts at 0, but on scale log it must be above 0"}},
     {"parameter a = 2.5 in [3, 2]",
      {"2:11+1: error: the bounds [3, 2] of `a` hold no value: the lower one comes first"}},
     {"parameter a = 1 in [inf, inf]",
@@ -93,6 +92,12 @@ static const struct said wholes[] = {
 };
 
 static const struct said warnings[] = {
+    {"parameter a = 1 in [2, 3]\nobserve a",
+     {"2:11+1: warning: `a` starts at 1, outside its bounds [2, 3]: fits begin at 2"}},
+    {"parameter a = 0 in [2, 3] scale log\nobserve a",
+     {"2:11+1: warning: `a` starts at 0, outside its bounds [2, 3]: fits begin at 2"}},
+    {"parameter a = 4 prior uniform(2, 3)\nobserve a",
+     {"2:23+7: warning: `a` starts at 4, outside its uniform prior on [2, 3]"}},
     {"parameter m = 1, n = 2\nu = m\ncovariate w\nconstant c = 2",
      {"2:11+1: warning: nothing that is computed needs `m`, a parameter: it cannot be estimated",
       "2:18+1: warning: nothing that is computed needs `n`, a parameter: it cannot be estimated",

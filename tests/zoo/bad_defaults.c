@@ -1,4 +1,4 @@
-/* Defaults that contradict themselves: a start outside its bounds, and a scale that does not exist.
+/* Defaults that contradict themselves: a scale that does not exist, and a start that its scale and bounds rule out.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "zoo.h"
 

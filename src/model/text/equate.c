@@ -71,15 +71,15 @@ static void check_bounds(struct equating *self, const struct stated_parameter *s
     if (lower > upper || lower == INFINITY || upper == -INFINITY)
         message_fault(source, at, "the bounds [%g, %g] of `%s` hold no value: the lower one comes first", lower, upper,
                       parameter->name);
-    else if (is_log && start <= 0)
+    else if (is_log && start <= 0 && !(lower > 0))
         message_fault(source, at, "`%s` starts at %g, but on scale %s it must be above 0", parameter->name, start,
                       parameter->scale);
     else if (is_log && (lower < 0 || upper <= 0))
         message_fault(source, at, "on scale %s the bounds of `%s` must not be below 0, and these are [%g, %g]",
                       parameter->scale, parameter->name, lower, upper);
     else if (start < lower || start > upper)
-        message_fault(source, at, "`%s` starts at %.10g, outside its bounds [%.10g, %.10g]", parameter->name, start,
-                      lower, upper);
+        message_warning(source, at, "`%s` starts at %.10g, outside its bounds [%.10g, %.10g]: fits begin at %.10g",
+                        parameter->name, start, lower, upper, start < lower ? lower : upper);
 }
 
 static void add_parameters(struct equating *self)

@@ -27,8 +27,8 @@ static void check_uniform(struct source *source, struct span at, const struct eq
         message_fault(source, at, "the uniform prior of `%s` on [%g, %g] lies outside its bounds [%g, %g]", parameter->name,
                       lower, upper, parameter->lower, parameter->upper);
     else if (parameter->start < lower || parameter->start > upper)
-        message_fault(source, at, "`%s` starts at %.10g, outside its uniform prior on [%.10g, %.10g]", parameter->name,
-                      parameter->start, lower, upper);
+        message_warning(source, at, "`%s` starts at %.10g, outside its uniform prior on [%.10g, %.10g]: fits begin at %.10g",
+                        parameter->name, parameter->start, lower, upper, parameter->start < lower ? lower : upper);
 }
 
 void equate_check_prior(struct source *source, struct span at, const struct equation_parameter *parameter)

@@ -3,6 +3,8 @@
 #include "run/compute/compute.h"
 
 #include "base/clock.h"
+#include "base/spare.h"
+#include "base/standard_output.h"
 #include "par/cpus.h"
 #include "run/supervise/expendable.h"
 #include "run/finish/retry.h"
@@ -42,22 +44,26 @@ static enum status open_journal(struct compute *compute, const struct run_option
     if (!status)
         status = skeleton_write(compute->journal_path, &compute->campaign, options, error);
     if (!status && options->trace)
-        return trace_open(&compute->trace, options->trace, options->overwrite, &compute->campaign, compute->board, error);
+        return trace_open(&compute->trace, options->trace, options->overwrite, &compute->campaign, compute->board,
+                          compute->output ? compute->output : stdout, error);
     if (!status && !replays_init(&compute->replays, compute->journal_path, identity))
         status = error_set(error, STATUS_NO_MEMORY, "out of memory for the fits that had not ended");
     return status;
 }
 
-static enum status make_workers(struct compute *compute, const struct run_options *options, struct error *error)
+static enum status make_pool(struct compute *compute, const struct run_options *options, struct error *error)
 {
     compute->n_worker = options->trace ? 1 : options->n_thread > 0 ? (size_t)options->n_thread : cpus_available();
     if (compute->n_worker > compute->n_fit)
         compute->n_worker = compute->n_fit ? compute->n_fit : 1;
-    compute->workers = calloc(compute->n_worker, sizeof *compute->workers);
     compute->pool = engine_pool_new(&compute->campaign.model, &compute->campaign.ode, 2 * compute->n_worker,
                                     compute->n_worker, error);
-    if (!compute->pool)
-        return error->status;
+    return compute->pool ? STATUS_OK : error->status;
+}
+
+static enum status make_workers(struct compute *compute, struct error *error)
+{
+    compute->workers = calloc(compute->n_worker, sizeof *compute->workers);
     if (!compute->workers)
         return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu workers", compute->n_worker);
     if (!board_slots_make(compute->board, compute->n_worker, compute->campaign.n_parameter, &compute->slots))
@@ -142,17 +148,26 @@ static enum status compute_run(struct compute *compute, struct run_options *opti
         return error_set(error, STATUS_NO_MEMORY, "out of memory for the paths of the result");
     if (!options->trace)
         stamp_take(&compute->board->result, compute->result_path);
+    if (!options->in_place && (status = spare_file(compute->result_path, campaign->model.path, error)))
+        return status;
+    if ((status = spare_file(options->trace, campaign->model.path, error)))
+        return status;
     status = summary_look(compute->result_path, options, &campaign->identity, summary, error);
     if (!status && summary->already_complete)
         spent_drop(compute->result_path, compute->journal_path, &campaign->identity);
     if (status || summary->already_complete)
         return status;
     counter_set(&compute->board->phase, BOARD_PREPARING);
+    /* First everything that may be refused: a run that never began leaves no journal that would bind the next one. */
+    if ((status = make_pool(compute, options, error)))
+        return status;
+    if ((status = compute_spot_check(compute, error)))
+        return status;
     if ((status = open_journal(compute, options, error)))
         return status;
     if ((status = compute_judge(compute, options, error)))
         return status;
-    if ((status = make_workers(compute, options, error)))
+    if ((status = make_workers(compute, error)))
         return status;
     if (compute->board->n_process == 0)
         compute_describe(compute);
@@ -176,9 +191,11 @@ enum status run_compute(struct run_options *options, const struct run_hooks *hoo
     }
     stop_catch();
     compute->hooks = hooks;
+    compute->output = standard_output_keep();
     compute->board = board_attach(&compute->private_board);
     if (!compute->board) {
         compute_fini(compute);
+        standard_output_restore(compute->output);
         free(compute);
         return error_set(error, STATUS_NO_MEMORY, "out of memory for what the supervisor watches");
     }
@@ -193,6 +210,7 @@ enum status run_compute(struct run_options *options, const struct run_hooks *hoo
     if (!status)
         status = compute_run(compute, options, summary, error);
     compute_fini(compute);
+    standard_output_restore(compute->output);
     if (board)
         counter_set(&board->phase, BOARD_DONE);
     free(compute);

@@ -1,5 +1,6 @@
 /* What the files of the compute process share: the run as it is under way. compute.c sets it up, compute_passes.c says which
- * passes over the datasets there are, compute_pass.c carries one out, compute_judge.c deals with what killed an earlier one.
+ * passes over the datasets there are, compute_pass.c carries one out, compute_spot.c looks
+ * at a plugin's derivatives first, compute_judge.c deals with what killed an earlier one.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef RUN_COMPUTE_H
 #define RUN_COMPUTE_H
@@ -15,6 +16,8 @@
 #include "run/run.h"
 #include "run/compute/schedule.h"
 #include "run/supervise/suspects.h"
+
+#include <stdio.h>
 
 struct worker {
     struct engine *engine;
@@ -45,6 +48,7 @@ struct compute {
     struct journal *journal;
     struct journal_reader *earlier;
     struct verdict verdict;                  /* on what an earlier process died of; not in `earlier` */
+    FILE *output;                            /* standard output, which the model must not reach; NULL: it is stdout */
     struct trace *trace;                     /* NULL: none is written */
     struct replays replays;                  /* what is known of fits that had not ended */
     char *result_path, *journal_path;
@@ -69,6 +73,8 @@ enum status compute_pass(struct compute *compute, const struct stage *stage, fee
 /* Whether a fit of this dataset is a suspect; the context is the struct compute. */
 bool compute_has_suspects(const void *compute, uint64_t dataset);
 bool compute_is_complete(const struct compute *compute);
+/* Refuses a plugin whose derivatives are certainly wrong at the starts of some datasets. Before there are other threads. */
+enum status compute_spot_check(struct compute *compute, struct error *error);
 /* What the death of the process before this one says of its fits: the guilty are journalled. An error if there are too many.
  * Before the workers begin. */
 enum status compute_judge(struct compute *compute, const struct run_options *options, struct error *error);

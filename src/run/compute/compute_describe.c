@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/compute/compute.h"
 
+#include "io/problem_adopt.h"
 #include "run/plan/campaign_objective.h"
 
 #include <stdarg.h>
@@ -15,6 +16,26 @@ void compute_say(struct compute *compute, const char *format, ...)
     vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
     compute->hooks->say(compute->hooks->context, line);
+}
+
+/* Starts of a parameter without bounds are drawn from a range that nobody has named. */
+static void say_unbounded(struct compute *compute)
+{
+    const struct campaign *campaign = &compute->campaign;
+    char names[200] = "";
+    size_t n = 0, used = 0;
+    for (size_t i = 0; i < campaign->n_parameter; i++) {
+        if (problem_is_bounded(campaign->problem, i))
+            continue;
+        n++;
+        if (used < sizeof names - 80)
+            used += (size_t)snprintf(names + used, sizeof names - used, "%s%.60s", used ? ", " : "",
+                                     problem_parameter_name(campaign->problem)[i]);
+    }
+    if (n)
+        compute_say(compute, "note: --starts: %zu parameter%s %s not bounded on both sides (%s): starts are drawn within a "
+                    "decade of the given one, or max(1, |start|) on scale lin", n, n == 1 ? "" : "s",
+                    n == 1 ? "is" : "are", names);
 }
 
 void compute_describe(struct compute *compute)
@@ -40,6 +61,11 @@ void compute_describe(struct compute *compute)
     for (int bit = 0; bit < 32; bit++)
         if (missing >> bit & 1)
             compute_say(compute, "note: %s", note_meaning(bit));
+    if (*problem_changes(campaign->problem))
+        compute_say(compute, "note: the problem was imported with another model; from this one come: %s",
+                    problem_changes(campaign->problem));
+    if (campaign->n_start > 1)
+        say_unbounded(compute);
     if (campaign->n_bad)
         compute_say(compute, "note: %llu dataset%s%s cannot be fitted (bad_data)", (unsigned long long)campaign->n_bad,
             campaign->n_bad == 1 ? "" : "s", *selection ? " of the whole problem" : "");

@@ -119,12 +119,12 @@ static void end_row_of_dead(struct trace *trace)
     end_row(trace);
 }
 
-static enum status open_file(struct trace *trace, bool overwrite, struct error *error)
+static enum status open_file(struct trace *trace, bool overwrite, FILE *output, struct error *error)
 {
     struct stat found;
     bool is_first = trace->board->n_process == 0;
     if (!strcmp(trace->path, "-")) {
-        trace->writer.file = stdout;
+        trace->writer.file = output;
     } else {
         if (is_first && !overwrite && stat(trace->path, &found) == 0 && S_ISREG(found.st_mode) && found.st_size > 0)
             return error_set(error, STATUS_SYSTEM, "%s: is there already; name another file for --trace, or --overwrite",
@@ -159,7 +159,7 @@ static enum status read_ids(struct trace *trace, struct error *error)
 }
 
 enum status trace_open(struct trace **made, const char *path, bool overwrite, const struct campaign *campaign,
-                       struct board *board, struct error *error)
+                       struct board *board, FILE *output, struct error *error)
 {
     struct trace *trace = calloc(1, sizeof *trace);
     *made = trace;
@@ -169,7 +169,7 @@ enum status trace_open(struct trace **made, const char *path, bool overwrite, co
     trace->board = board;
     trace->path = path;
     enum status status = read_ids(trace, error);
-    return status ? status : open_file(trace, overwrite, error);
+    return status ? status : open_file(trace, overwrite, output, error);
 }
 
 enum status trace_status(const struct trace *trace, struct error *error)
@@ -183,7 +183,7 @@ void trace_close(struct trace *trace)
 {
     if (!trace)
         return;
-    if (trace->writer.file && trace->writer.file != stdout)
+    if (trace->writer.file && strcmp(trace->path, "-"))
         fclose(trace->writer.file);
     arena_fini(&trace->arena);
     free(trace);

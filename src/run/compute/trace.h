@@ -9,13 +9,15 @@
 #include "run/supervise/board.h"
 #include "run/plan/campaign.h"
 
+#include <stdio.h>
+
 struct trace;
 
-/* Opens FILE ("-": standard output) for the selected datasets of the campaign. The first process of a run begins it (a file
- * with something in it is replaced only if `overwrite` says so), later ones go on behind what it holds: board->n_process
- * tells. From the thread that reads HDF5. */
+/* Opens FILE ("-": `output`, which stays open) for the selected datasets of the campaign. The first process of a run begins
+ * it (a file with something in it is replaced only if `overwrite` says so), later ones go on behind what it holds:
+ * board->n_process tells. From the thread that reads HDF5. */
 enum status trace_open(struct trace **trace, const char *path, bool overwrite, const struct campaign *campaign,
-                       struct board *board, struct error *error);
+                       struct board *board, FILE *output, struct error *error);
 /* STATUS_SYSTEM: not all of it could be written. NULL is legal for both. */
 enum status trace_status(const struct trace *trace, struct error *error);
 void trace_close(struct trace *trace);

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/finish/summary.h"
 
+#include "base/spare.h"
 #include "io/problem.h"
 #include "io/result.h"
 
@@ -104,14 +105,14 @@ static enum status count_rows(struct result *result, const struct run_options *o
 /* What no option makes us replace: a directory, the problem itself, other data. */
 static enum status check_replaceable(const char *result_path, const struct run_options *options, struct error *error)
 {
-    struct stat result, problem;
+    struct stat result;
     struct problem *other = NULL;
     struct error ignored;
     if (options->in_place || stat(result_path, &result))
         return STATUS_OK;
     if (S_ISDIR(result.st_mode))
         return error_set(error, STATUS_SYSTEM, "%s: is a directory: choose the name of a file with -o", result_path);
-    if (!stat(options->problem, &problem) && result.st_dev == problem.st_dev && result.st_ino == problem.st_ino)
+    if (spare_file(result_path, options->problem, error))
         return error_set(error, STATUS_USAGE, "%s: is the problem file itself. It is kept: choose another output with -o, or "
                          "put the result into it with --in-place", result_path);
     if (options->overwrite && !problem_open(&other, result_path, &ignored)) {

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/merge/merge.h"
 
+#include "base/spare.h"
 #include "run/merge/merge_rows.h"
 #include "run/merge/merge_shards.h"
 #include "run/merge/merge_tables.h"
@@ -11,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 /* Facts that should be the same wherever the shards ran, or the bits may differ (promise of the same bits: one kind of CPU and
  * one set of libraries). */
@@ -105,11 +105,8 @@ static enum status add_facts(struct merge_shards *shards, const struct merge_req
 
 static enum status check_output(const struct merge_request *request, struct error *error)
 {
-    struct stat output, shard;
-    if (stat(request->output, &output))
-        return STATUS_OK;
     for (size_t i = 0; i < request->n; i++)
-        if (!stat(request->path[i], &shard) && shard.st_dev == output.st_dev && shard.st_ino == output.st_ino)
+        if (spare_file(request->output, request->path[i], error))
             return error_set(error, STATUS_USAGE, "%s: is one of the shards: choose another output with -o", request->output);
     return STATUS_OK;
 }

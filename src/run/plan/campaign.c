@@ -5,6 +5,7 @@
 #include "base/number.h"
 #include "base/sha256.h"
 #include "base/version.h"
+#include "io/problem_adopt.h"
 #include "run/plan/campaign_model.h"
 #include "run/plan/campaign_objective.h"
 #include "run/finish/retry.h"
@@ -207,6 +208,9 @@ enum status campaign_open(struct campaign *campaign, struct run_options *options
     status = problem_validate(campaign->problem, &expectation, hash, &campaign->n_bad, error);
     if (status)
         return status;
+    if (options->in_place && problem_has_other_parameters(campaign->problem))
+        return error_set(error, STATUS_USAGE, "--in-place: the model has other parameters than the file names: write the "
+                         "result beside it, or import the data with this model");
     campaign->ode = options->ode;
     campaign->fit = options->fit;
     campaign->fit.accuracy = options->ode.rtol;

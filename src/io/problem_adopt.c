@@ -1,0 +1,189 @@
+/* What a problem file has only because `stiffit import` took it from the model of that day: with another model, that one's own
+ * defaults count instead, and what differs is listed for the user. Separate from problem_match.c, which knows one model only.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "io/problem_internal.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { ALL_FROM_MODEL = PROBLEM_FROM_MODEL_START | PROBLEM_FROM_MODEL_LOWER | PROBLEM_FROM_MODEL_UPPER |
+                        PROBLEM_FROM_MODEL_SCALE };
+
+static enum status no_memory(const struct problem *problem, struct error *error)
+{
+    return error_set(error, STATUS_NO_MEMORY, "%s: out of memory", problem->file.path);
+}
+
+enum status problem_open_adopted(struct problem *problem, struct error *error)
+{
+    static const char path[] = "/parameters/from_model";
+    struct hdf5_column column;
+    struct error fault = {0};
+    size_t n = problem->info.n_parameter;
+    problem->file_scale = problem->info.parameter_scale;
+    if (!problem->info.parameter_name || !problem_open_column(problem, path, &column))
+        return STATUS_OK;
+    int64_t *from_model = arena_calloc(&problem->arena, n + 1, sizeof *from_model);
+    if (from_model && (!hdf5_column_as_vector(&column) || column.n_row != n))
+        faults_add(&problem->faults, "%s: one number for each of %zu parameters is expected", path, n);
+    else if (from_model && hdf5_column_read_int64(&column, 0, n, from_model, &fault))
+        faults_add_error(&problem->faults, problem->file.path, &fault);
+    else
+        problem->adopted.from_model = from_model;
+    hdf5_column_close(&column);
+    return from_model ? STATUS_OK : no_memory(problem, error);
+}
+
+static void say(struct problem *problem, const char *text)
+{
+    size_t used = strlen(problem->adopted.changes), size = sizeof problem->adopted.changes;
+    if (used + strlen(text) + 8 < size)
+        snprintf(problem->adopted.changes + used, size - used, "%s%s", used ? ", " : "", text);
+    else if (used < 4 || strcmp(problem->adopted.changes + used - 3, "..."))
+        snprintf(problem->adopted.changes + (used < size - 6 ? used : size - 6), 6, ", ...");
+}
+
+static void say_name(struct problem *problem, const char *what, const char *name)
+{
+    char text[120];
+    snprintf(text, sizeof text, "%s%.60s", what, name);
+    say(problem, text);
+}
+
+/* Which parameters there are: the file's, but for those that were the old model's alone; then what is new. from[i] is the place
+ * in the file, or SIZE_MAX. */
+static size_t list_parameters(struct problem *problem, const struct problem_expectation *model, const char **name, size_t *from)
+{
+    const struct problem_info *info = &problem->info;
+    size_t n = 0;
+    for (size_t i = 0; i < info->n_parameter; i++) {
+        bool is_there = problem_find_name(info->parameter_name[i], model->parameter_name, model->n_parameter) >= 0;
+        if (!is_there && problem->adopted.from_model[i] == ALL_FROM_MODEL) {
+            say_name(problem, "no parameter ", info->parameter_name[i]);
+            continue;
+        }
+        from[n] = i;
+        name[n++] = info->parameter_name[i];
+    }
+    for (size_t j = 0; j < model->n_parameter; j++) {
+        if (problem_find_name(model->parameter_name[j], info->parameter_name, info->n_parameter) >= 0)
+            continue;
+        say_name(problem, "new parameter ", model->parameter_name[j]);
+        from[n] = SIZE_MAX;
+        name[n++] = model->parameter_name[j];
+    }
+    return n;
+}
+
+/* Tables as long as the file's list become as long as the new one; what is new is the model's. */
+static enum status move_tables(struct problem *problem, size_t n, const char *const *name, const size_t *from,
+                               struct error *error)
+{
+    const char **scale = arena_calloc(&problem->arena, n + 1, sizeof *scale);
+    const char **copy = arena_calloc(&problem->arena, n + 1, sizeof *copy);
+    int64_t *mask = arena_calloc(&problem->arena, n + 1, sizeof *mask);
+    if (!scale || !copy || !mask)
+        return no_memory(problem, error);
+    for (size_t i = 0; i < n; i++) {
+        size_t size = strlen(name[i]) + 1;
+        char *kept = arena_alloc(&problem->arena, size);
+        if (!kept)
+            return no_memory(problem, error);
+        copy[i] = memcpy(kept, name[i], size); /* the model may be gone first */
+        mask[i] = from[i] == SIZE_MAX ? ALL_FROM_MODEL : problem->adopted.from_model[from[i]];
+        scale[i] = from[i] == SIZE_MAX || !problem->file_scale ? "lin" : problem->file_scale[from[i]];
+    }
+    for (int k = 0; k < N_TABLE; k++) {
+        struct problem_table *table = &problem->table[k];
+        double *old = table->vector;
+        if (!old)
+            continue;
+        if (!(table->vector = arena_calloc(&problem->arena, n + 1, sizeof *table->vector)))
+            return no_memory(problem, error);
+        for (size_t i = 0; i < n; i++)
+            table->vector[i] = from[i] == SIZE_MAX ? 0 : old[from[i]];
+    }
+    problem->info.parameter_name = copy;
+    problem->info.n_parameter = n;
+    problem->adopted.from_model = mask;
+    if (problem->file_scale) {
+        problem->file_scale = scale;
+        problem->n_scale = n;
+    }
+    problem->adopted.has_other_parameters = true;
+    return STATUS_OK;
+}
+
+static void adopt_number(struct problem *problem, int which, size_t i, double value, const char *what)
+{
+    double *vector = problem->table[which].vector;
+    char text[160];
+    if (!vector || vector[i] == value || (isnan(vector[i]) && isnan(value)))
+        return;
+    snprintf(text, sizeof text, "%s of %.60s %g (was %g)", what, problem->info.parameter_name[i], value, vector[i]);
+    vector[i] = value;
+    say(problem, text);
+}
+
+static enum status adopt_values(struct problem *problem, const struct problem_expectation *model, size_t n_old,
+                                struct error *error)
+{
+    size_t n = problem->info.n_parameter;
+    const char **scale = arena_calloc(&problem->arena, n + 1, sizeof *scale);
+    if (!scale)
+        return no_memory(problem, error);
+    for (size_t i = 0; i < n; i++) {
+        char text[160], *end = problem->adopted.changes + strlen(problem->adopted.changes);
+        int j = problem_find_name(problem->info.parameter_name[i], model->parameter_name, model->n_parameter);
+        int64_t mask = j < 0 ? 0 : problem->adopted.from_model[i];
+        double lower = j >= 0 && model->parameter_lower ? model->parameter_lower[j] : -(double)INFINITY;
+        double upper = j >= 0 && model->parameter_upper ? model->parameter_upper[j] : (double)INFINITY;
+        const char *of_model = j >= 0 && model->parameter_scale ? model->parameter_scale[j] : "lin";
+        scale[i] = problem->file_scale ? problem->file_scale[i] : of_model;
+        if (mask & PROBLEM_FROM_MODEL_SCALE && strcmp(scale[i], of_model) != 0) {
+            snprintf(text, sizeof text, "scale of %.60s %s (was %s)", problem->info.parameter_name[i], of_model, scale[i]);
+            scale[i] = of_model;
+            say(problem, text);
+        }
+        if (mask & PROBLEM_FROM_MODEL_START && model->parameter_start)
+            adopt_number(problem, TABLE_START, i, model->parameter_start[j], "start");
+        if (mask & PROBLEM_FROM_MODEL_LOWER)
+            adopt_number(problem, TABLE_LOWER, i, lower, "lower");
+        if (mask & PROBLEM_FROM_MODEL_UPPER)
+            adopt_number(problem, TABLE_UPPER, i, upper, "upper");
+        if (i >= n_old && problem->adopted.has_other_parameters)
+            *end = '\0'; /* it has been named as new */
+    }
+    if (problem->file_scale)
+        problem->file_scale = scale;
+    return STATUS_OK;
+}
+
+enum status problem_adopt(struct problem *problem, const struct problem_expectation *model, struct error *error)
+{
+    if (!problem->adopted.from_model || problem->matched)
+        return STATUS_OK;
+    size_t n_file = problem->info.n_parameter, most = n_file + model->n_parameter + 1, n_old = 0;
+    const char **name = arena_calloc(&problem->arena, most, sizeof *name);
+    size_t *from = arena_calloc(&problem->arena, most, sizeof *from);
+    if (!name || !from)
+        return no_memory(problem, error);
+    size_t n = list_parameters(problem, model, name, from);
+    bool is_same = n == n_file;
+    for (size_t i = 0; i < n; i++) {
+        is_same = is_same && from[i] == i;
+        n_old += from[i] != SIZE_MAX;
+    }
+    /* Tables by dataset and priors are for the parameters that there were: with others, they are faults as ever. */
+    bool is_fixed_list = problem->info.parameter_prior != NULL;
+    for (int k = 0; k < N_TABLE; k++)
+        is_fixed_list = is_fixed_list || problem->table[k].per_dataset;
+    if (!is_same && is_fixed_list)
+        problem->adopted.changes[0] = '\0';
+    enum status status = is_same || is_fixed_list ? STATUS_OK : move_tables(problem, n, name, from, error);
+    return status ? status : adopt_values(problem, model, n_old, error);
+}
+
+const char *problem_changes(const struct problem *problem) { return problem->adopted.changes; }
+bool problem_has_other_parameters(const struct problem *problem) { return problem->adopted.has_other_parameters; }
