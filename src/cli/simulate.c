@@ -65,8 +65,9 @@ static const struct option table[] = {
      .help = "what everything random depends on"},
     {.name = "rtol", .kind = OPTION_NUMBER, .offset = FIELD(ode.rtol), .min = 1e-14, .max = 0.1,
      .default_text = "1e-8, of a result its own", .help = "relative tolerance of the integrator"},
-    {.name = "atol", .kind = OPTION_NUMBER, .offset = FIELD(ode.atol), .min = 0, .max = 1e300, .above_min = true,
-     .default_text = "1e-12, of a result its own", .help = "absolute tolerance of the integrator"},
+    {.name = "atol", .kind = OPTION_NUMBER, .metavar = "VALUE|auto", .offset = FIELD(ode.atol), .min = 0, .max = 1e300,
+     .above_min = true, .zero = "auto", .default_text = "auto, of a result its own",
+     .help = "absolute tolerance of the integrator; auto: it follows each state's own size"},
     {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .offset = FIELD(quiet), .help = "do not say what was written"},
     {.name = "color", .kind = OPTION_CHOICE, .offset = FIELD(color), .choice = when_words, .metavar = "auto|always|never",
      .default_text = "auto", .help = "colours; goes before the environment's NO_COLOR"},
@@ -235,7 +236,7 @@ static int simulate(void *context)
 
 static int run(int argc, char **argv)
 {
-    struct simulate_options options = {.seed = 1, .t0 = NAN, .ode = {.rtol = 1e-8, .atol = 1e-12}};
+    struct simulate_options options = {.seed = 1, .t0 = NAN, .ode = {.rtol = 1e-8}};
     struct option_words words;
     int code = command_parse(&command_simulate, &options, &words, 1, argc, argv);
     if (code < 0) {

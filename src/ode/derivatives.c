@@ -71,11 +71,12 @@ static bool lacks_parameter_derivative(const struct stiffit_model *abi)
            (abi->noise && !abi->noise_parameter);
 }
 
-bool derivatives_init(struct derivatives *d, const struct stiffit_model *abi, double rtol, double atol)
+bool derivatives_init(struct derivatives *d, const struct stiffit_model *abi)
 {
-    *d = (struct derivatives){.abi = abi, .state_floor = atol / rtol};
+    *d = (struct derivatives){.abi = abi};
     size_t n = abi->n_state, n_out = (n > abi->n_observable ? n : abi->n_observable) + 1;
     size_t n_moved = lacks_parameter_derivative(abi) ? (size_t)abi->n_work * abi->n_parameter : 0;
+    d->state_floor = calloc(n + 1, sizeof(double));
     d->work = calloc(abi->n_work + 1, sizeof(double));
     d->work_up = calloc(n_moved + 1, sizeof(double));
     d->work_down = calloc(n_moved + 1, sizeof(double));
@@ -87,12 +88,13 @@ bool derivatives_init(struct derivatives *d, const struct stiffit_model *abi, do
     d->down = calloc(n_out, sizeof(double));
     d->base = calloc(n_out, sizeof(double));
     d->jacobian_values = calloc((size_t)abi->n_nonzero + 1, sizeof(double));
-    return d->work && d->work_up && d->work_down && d->has_up && d->has_down && d->p_moved && d->y_moved && d->up &&
+    return d->state_floor && d->work && d->work_up && d->work_down && d->has_up && d->has_down && d->p_moved && d->y_moved && d->up &&
            d->down && d->base && d->jacobian_values;
 }
 
 void derivatives_fini(struct derivatives *d)
 {
+    free(d->state_floor);
     free(d->work);
     free(d->work_up);
     free(d->work_down);
@@ -205,7 +207,7 @@ static double exact_step(double x, double h)
 static int state_column(struct derivatives *d, struct quotient *q, const double *y, size_t j, bool rough,
                         double *column)
 {
-    double size = fmax(fabs(y[j]), d->state_floor), original = d->y_moved[j];
+    double size = fmax(fabs(y[j]), d->state_floor[j]), original = d->y_moved[j];
     double h = (rough ? sqrt(DBL_EPSILON) : cbrt(DBL_EPSILON)) * (size > 0 ? size : 1);
     int down = STIFFIT_RECOVERABLE;
     d->y_moved[j] = original + h;

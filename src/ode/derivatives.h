@@ -1,8 +1,8 @@
 /* The model at a point: every function of the plugin behind one check (only finite numbers go in and come out)
  * and, where the plugin lacks a derivative, its difference quotients. Nothing else in ode/ calls the model.
  *
- * Difference quotients are central, with a step of eps^(1/3) times the variable's size: |y| + atol/rtol for a
- * state, |p| (or |start|, or 1, where p = 0) for a parameter; one-sided where the model is not computable on the
+ * Difference quotients are central, with a step of eps^(1/3) times the variable's size: |y| or state_floor
+ * for a state, |p| (or |start|, or 1, where p = 0) for a parameter; one-sided where the model is not computable on the
  * other side. The matrix of Newton's iteration, which only steers, gets forward ones with a step of eps^(1/2).
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef ODE_DERIVATIVES_H
@@ -23,7 +23,7 @@ struct model_failure {
 
 struct derivatives {
     const struct stiffit_model *abi;
-    double state_floor;              /* atol / rtol */
+    double *state_floor;             /* n_state, the caller's to fill: the least size of each for a difference quotient */
     struct stiffit_point at;         /* p, covariate and work of the evaluation; t and y of the call */
     size_t n_sens;
     const uint32_t *sens;            /* parameters that derivatives are wanted for */
@@ -44,7 +44,7 @@ struct derivatives {
  * column-major; those "by parameter" have n_parameter columns of which only the wanted ones are sure to be written. */
 
 /* False: out of memory. derivatives_fini accepts the rest of a failed init. */
-bool derivatives_init(struct derivatives *d, const struct stiffit_model *abi, double rtol, double atol);
+bool derivatives_init(struct derivatives *d, const struct stiffit_model *abi);
 void derivatives_fini(struct derivatives *d);
 
 /* Starts an evaluation: calls `prepare`. The pointers are kept. */

@@ -51,7 +51,8 @@ struct evaluation {
     size_t n_sens;             /* 0: predictions alone. With and without differ in bits: never mix them in a search */
     const uint32_t *sens;      /* n_sens indices of model parameters, increasing */
     int64_t max_steps;         /* integrator steps, in total; with adjoint set backward ones count too */
-    double tighter;            /* the integrator's rtol and atol are divided by it; 0: they are as they are */
+    double tighter;            /* the integrator's rtol and atol are divided by it; 0: they are as they are. Without an
+                                * atol what stands for it falls faster: relative to rtol by the square of it */
     int64_t deadline_ns;       /* CLOCK_MONOTONIC; INT64_MAX = none */
     const struct evaluation_adjoint *adjoint; /* NULL: forward sensitivities; else no d_prediction, d_noise */
 
@@ -71,12 +72,12 @@ struct evaluation {
 };
 
 struct ode_options {
-    double rtol, atol;      /* of states; sensitivities get rtol and atol / |p| (1 where p is 0) */
+    double rtol, atol;      /* of states; 0: the states' own sizes. Sensitivities get rtol and atol / |p| (1 where p is 0) */
     int linear_solver;      /* enum linear_solver_kind */
 };
 
 enum linear_solver_kind { LINEAR_AUTO, LINEAR_DENSE, LINEAR_LAPACK, LINEAR_KLU };
 
-#define ODE_OPTIONS_DEFAULT {.rtol = 1e-7, .atol = 1e-10, .linear_solver = LINEAR_AUTO}
+#define ODE_OPTIONS_DEFAULT {.rtol = 1e-7, .atol = 0, .linear_solver = LINEAR_AUTO}
 
 #endif
