@@ -124,7 +124,7 @@ static inline bool backward_init(struct backward *b, const struct stiffit_model 
     b->quadrature = vector_new(b->parameter_bank);
     return sundials_silence(b->cvode) == CV_SUCCESS && CVodeInit(b->cvode, newton_rhs, 0, b->y) == CV_SUCCESS &&
            CVodeSetUserData(b->cvode, b->ws) == CV_SUCCESS &&
-           CVodeWFtolerances(b->cvode, newton_weights) == CV_SUCCESS &&
+           CVodeWFtolerances(b->cvode, tolerance_weights) == CV_SUCCESS &&
            CVodeSetNonlinearSolver(b->cvode, b->solver) == CV_SUCCESS &&
            CVodeAdjInit(b->cvode, BACKWARD_STEPS, CV_HERMITE) == CV_SUCCESS;
 }

@@ -27,6 +27,8 @@ struct derivatives {
     struct stiffit_point at;         /* p, covariate and work of the evaluation; t and y of the call */
     size_t n_sens;
     const uint32_t *sens;            /* parameters that derivatives are wanted for */
+    uint32_t *wanted;                /* the caller's to fill, up to n_observable: observables that are wanted. The others, */
+    size_t n_wanted;                 /* and their derivatives and noise, may be anything */
     double t0;
     int64_t n_rhs, n_jacobian;       /* calls, difference quotients included */
     struct model_failure failure;
@@ -41,7 +43,7 @@ struct derivatives {
 };
 
 /* All return STIFFIT_OK, STIFFIT_RECOVERABLE or STIFFIT_FATAL, and note failures in d->failure. Matrices are
- * column-major; those "by parameter" have n_parameter columns of which only the wanted ones are sure to be written. */
+ * column-major; those "by parameter" have n_parameter columns of which only the wanted ones are sure to be written. What is not wanted need not be finite. */
 
 /* False: out of memory. derivatives_fini accepts the rest of a failed init. */
 bool derivatives_init(struct derivatives *d, const struct stiffit_model *abi);

@@ -142,6 +142,15 @@ void simulation_stop(struct workspace *ws, enum evaluation_outcome outcome, cons
     simulation_finish(ws, outcome);
 }
 
+/* The rows of task time i_time. False: they cannot be computed. */
+static bool answer(struct workspace *ws, bool initial)
+{
+    bool good = observation_fill(ws, ws->i_time, ws->n_state ? vector_data(ws->y) : NULL);
+    bool relative = initial || ws->atol > 0 || ws->is_relative;
+    ws->begins_anew = !relative && (!good || observation_asks_relative(ws, ws->i_time, vector_data(ws->y)));
+    return good || ws->begins_anew;
+}
+
 /* Answers the rows of all times up to t_now, from the state in ws->y or by interpolation. False: finished. */
 static bool answer_until(struct workspace *ws, double t_now, bool initial)
 {
@@ -154,8 +163,10 @@ static bool answer_until(struct workspace *ws, double t_now, bool initial)
         }
         if (ws->evaluation->adjoint && !adjoint_keep(ws, ws->i_time, initial))
             return simulation_fail_memory(ws);
-        if (ws->pass == PASS_FORWARD && !observation_fill(ws, ws->i_time, ws->n_state ? vector_data(ws->y) : NULL))
+        if (ws->pass == PASS_FORWARD && !answer(ws, initial))
             return simulation_fail_model(ws);
+        if (ws->begins_anew)
+            return true;
         ws->i_time++;
     }
     if (ws->pass == PASS_REPLAY || ws->i_time < task->n_time)
@@ -179,20 +190,20 @@ static bool begin_segment(struct workspace *ws, struct segment segment)
     return flag == CV_SUCCESS || finish_integrator_failed(ws, flag);
 }
 
-bool simulation_begin(struct workspace *ws, struct evaluation *evaluation)
+static bool begin(struct workspace *ws, bool is_relative)
 {
+    struct evaluation *evaluation = ws->evaluation;
     const struct ode_task *task = evaluation->task;
-    ws->evaluation = evaluation;
+    ws->begins_anew = false;
     ws->i_time = ws->i_row = 0;
-    ws->n_factor = 0;
+    memset(ws->h_largest, 0, ws->abi->n_observable * sizeof(double));
     ws->trouble = TROUBLE_NONE;
     ws->model_trouble_step = -1;
     ws->n_stuck = 0;
     ws->pass = PASS_FORWARD;
     ws->tape = NULL;
-    evaluation->n_step = evaluation->n_rhs = evaluation->n_jacobian = evaluation->n_factor = 0;
     ws->t = evaluation->t_reached = task->t0;
-    tolerance_set(ws, false);
+    tolerance_set(ws, is_relative);
     choose_blocks(ws);
     linear_begin(ws->linear);
     ws->factor_gamma = 0;
@@ -211,6 +222,14 @@ bool simulation_begin(struct workspace *ws, struct evaluation *evaluation)
     if (ws->pass == PASS_BACKWARD)
         return true;
     return begin_segment(ws, (struct segment){.t_begin = task->t0, .end_time = task->n_time});
+}
+
+bool simulation_begin(struct workspace *ws, struct evaluation *evaluation)
+{
+    ws->evaluation = evaluation;
+    ws->n_factor = 0;
+    evaluation->n_step = evaluation->n_rhs = evaluation->n_jacobian = evaluation->n_factor = 0;
+    return begin(ws, false);
 }
 
 /* Between two chunks of an integration that is recorded: nothing of the first one's factors may show in the second. */
@@ -268,6 +287,8 @@ static bool record(struct workspace *ws)
 bool simulation_step(struct workspace *ws)
 {
     struct evaluation *evaluation = ws->evaluation;
+    if (ws->begins_anew)
+        return begin(ws, true);
     if (ws->pass == PASS_BACKWARD)
         return step_backward(ws);
     if (evaluation->n_step >= evaluation->max_steps) {

@@ -103,11 +103,14 @@ int tolerance_weights(N_Vector y_vector, N_Vector weight_vector, void *workspace
     size_t n = ws->n_state;
     const double *y = vector_data(y_vector), *state = y;
     double *weight = vector_data(weight_vector), *beyond = ws->tolerance_beyond, rtol = ws->rtol;
-    note_step(ws, y);
+    if (ws->atol == 0)
+        note_step(ws, y);
     for (size_t i = 0; i < n; i++) {
         double magnitude = fabs(y[i]), size = fmax(ws->sizes[i], ws->sizes[i + n]), root = sqrt(magnitude);
-        double wanted = ws->is_relative ? magnitude : root * sqrt(root * sqrt(size));
-        beyond[i] = ws->atol > 0 ? ws->atol : rtol * fmax(fmax(wanted, ws->fraction * size) - magnitude, 0);
+        bool young = ws->sizes[i + n] > 0;
+        double wanted = ws->is_relative && !young ? magnitude : root * sqrt(root * sqrt(size));
+        double least = (young ? FRACTION : ws->fraction) * size;
+        beyond[i] = ws->atol > 0 ? ws->atol : rtol * fmax(fmax(wanted, least) - magnitude, 0);
         weight[i] = 1 / (rtol * magnitude + beyond[i] + TINY);
     }
     for (size_t k = 0; k < ws->n_block; k++) {

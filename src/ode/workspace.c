@@ -78,11 +78,13 @@ struct workspace *workspace_new(const struct stiffit_model *abi, const struct od
     ws->h_state = new_array(n_observable, n);
     ws->h_parameter = new_array(n_observable, n_parameter);
     ws->h_row = new_array(n_observable, n_parameter);
+    ws->is_wanted = calloc(n_observable + 1, sizeof *ws->is_wanted);
+    ws->h_largest = new_array(n_observable, 1);
     ws->linear = linear_new(plan);
     bool complete = derivatives_init(&ws->model, abi) && ws->block_parameter && ws->block_rhs && ws->sens_block &&
                     ws->block_unit && ws->sizes && ws->tolerance_beyond && ws->y_now && ws->f && ws->f_predicted && ws->delta &&
                     ws->probe_factor && ws->probe_column && ws->rhs_parameter && ws->columns && ws->h && ws->h_state &&
-                    ws->h_parameter && ws->h_row && ws->linear;
+                    ws->h_parameter && ws->h_row && ws->is_wanted && ws->h_largest && ws->linear;
     if (complete && (n == 0 || make_integrator(ws)))
         return ws;
     workspace_free(ws);
@@ -123,5 +125,7 @@ void workspace_free(struct workspace *ws)
     free(ws->h_state);
     free(ws->h_parameter);
     free(ws->h_row);
+    free(ws->is_wanted);
+    free(ws->h_largest);
     free(ws);
 }

@@ -69,6 +69,8 @@ struct workspace {
     /* scratch of the observables */
     double *h, *h_state, *h_parameter; /* n_observable x 1, n_state, n_parameter */
     double *h_row;                     /* n_observable x n_parameter: total derivatives */
+    bool *is_wanted;                   /* n_observable */
+    double *h_largest;                 /* n_observable: the largest prediction so far, absolute (of all: the first) */
 
     /* the evaluation under way */
     struct evaluation *evaluation;
@@ -80,6 +82,7 @@ struct workspace {
     int64_t n_factor;
     int64_t model_trouble_step; /* the last step that the model disturbed, or -1 */
     int n_stuck;                /* steps in a row that did not move t */
+    bool begins_anew;           /* with relative tolerances, because an observable asks for them */
     struct adjoint *adjoint;    /* made by the first evaluation that asks for it */
     struct tape *tape;          /* the adjoint's, while steps are to be recorded; else NULL */
 };
@@ -102,6 +105,9 @@ bool simulation_fail_memory(struct workspace *workspace); /* for the backward pa
 /* observation.c: predictions, noise and their derivatives for all rows of task time `i_time`, from the state and its
  * sensitivities at that time (blocks one behind the other). False: the model failed. */
 bool observation_fill(struct workspace *workspace, size_t i_time, const double *y);
+/* After it, but not at the initial time: whether these rows need states more accurately than to their sizes, such as one that
+ * has decayed far and is observed by its logarithm. */
+bool observation_asks_relative(struct workspace *workspace, size_t i_time, const double *y);
 /* The way back, from the last time to the first: with the weights of evaluation.adjoint, adds these rows' derivatives
  * by the state to by_state (n_state), their direct ones by the wanted parameters to gradient (n_sens). */
 bool observation_weigh(struct workspace *workspace, size_t i_time, const double *y, double *by_state, double *gradient);

@@ -184,7 +184,8 @@ static bool fill_measurements(struct fit_job *job, const struct problem_block *b
     if (!covariate)
         return false;
     job->task = (struct ode_task){.t0 = block->t0[row], .covariate = covariate, .n_time = n_time, .time = time,
-                                  .n_row = n_row, .row_time = row_time, .row_observable = row_observable};
+                                  .n_row = n_row, .row_time = row_time, .row_observable = row_observable,
+                                  .row_sigma = sigma};
     job->problem.value = value;
     job->problem.sigma = sigma;
     job->problem.censored = job->campaign->n_censored ? censored : NULL;
