@@ -226,7 +226,8 @@ static double exact_step(double x, double h)
 static int state_column(struct derivatives *d, struct quotient *q, const double *y, size_t j, bool rough,
                         double *column)
 {
-    double size = fmax(fabs(y[j]), d->state_floor[j]), original = d->y_moved[j];
+    bool has_floor = q->rows == ROWS_ALL || !d->is_relative || y[j] == 0;
+    double size = fmax(fabs(y[j]), has_floor ? d->state_floor[j] : 0), original = d->y_moved[j];
     double h = (rough ? sqrt(DBL_EPSILON) : cbrt(DBL_EPSILON)) * (size > 0 ? size : 1);
     int down = STIFFIT_RECOVERABLE;
     d->y_moved[j] = original + h;

@@ -24,6 +24,7 @@ struct model_failure {
 struct derivatives {
     const struct stiffit_model *abi;
     double *state_floor;             /* n_state, the caller's to fill: the least size of each for a difference quotient */
+    bool is_relative;                /* of observables: no such floor, but where a state is 0 */
     struct stiffit_point at;         /* p, covariate and work of the evaluation; t and y of the call */
     size_t n_sens;
     const uint32_t *sens;            /* parameters that derivatives are wanted for */

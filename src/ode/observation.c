@@ -147,7 +147,9 @@ bool observation_asks_relative(struct workspace *ws, size_t i_time, const double
     if (first == last)
         return false;
     choose_wanted(ws, false, first, last);
+    ws->model.is_relative = true;
     bool known = derivatives_observe_state(&ws->model, false, task->time[i_time], y, ws->h_state) == STIFFIT_OK;
+    ws->model.is_relative = false;
     for (size_t i = first; i < last; i++) {
         double *largest = &ws->h_largest[evaluation->lenient ? task->row_observable[i] : 0];
         double sigma = evaluation->noise && ws->abi->noise ? evaluation->noise[i] : task->row_sigma ? task->row_sigma[i] : NAN;

@@ -17,7 +17,7 @@
 /* A state that crosses zero has this part of its size for an absolute tolerance. */
 #define FRACTION 1e-6
 /* The same where an observable asks for a state's relative accuracy over many decades. */
-#define FRACTION_RELATIVE 1e-30
+#define FRACTION_RELATIVE 1e-100
 /* A state that starts at zero is young, with a guess for its size, as long as it grows at least like this power of time. */
 #define YOUNG 0.5
 /* Difference quotients by a state take a step of at least this part of its size. */
@@ -36,7 +36,7 @@ void tolerance_set(struct workspace *ws, bool is_relative)
     double by = ws->evaluation->tighter > 0 ? ws->evaluation->tighter : 1;
     ws->rtol = fmax(options->rtol / by, fmin(options->rtol, 100 * DBL_EPSILON));
     ws->atol = options->atol > 0 ? fmax(options->atol / by, fmin(options->atol, TINY)) : 0;
-    ws->is_relative = is_relative;
+    ws->is_relative = ws->model.is_relative = is_relative;
     ws->fraction = is_relative ? FRACTION_RELATIVE : FRACTION / fmax(1, by * by);
 }
 
