@@ -9,6 +9,8 @@
 #include "cli/model_text.h"
 #include "cli/table.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -83,6 +85,7 @@ enum status simulate_table(const struct simulate_options *options, struct error 
     struct simulate_covariates covariates = {.n = 0};
     struct output output = {.file = NULL};
     char reason[160];
+    size_t n_lost = 0;
     enum status status = model_text_load(&model, options->model, false, options->quiet, (enum when)options->color, error);
     if (status)
         return status;
@@ -104,6 +107,11 @@ enum status simulate_table(const struct simulate_options *options, struct error 
                                             .observable = grid.observable};
         if (!predictor_run(&predictor, &rows, p, prediction, NULL, reason))
             status = error_set(error, STATUS_BAD_MODEL, "the model cannot be simulated at these parameters: %s", reason);
+        for (size_t i = 0; !status && i < grid.n; i++)
+            n_lost += isnan(prediction[i]);
+        snprintf(reason, sizeof reason, "note: %zu of %zu predictions cannot be computed and are NaN", n_lost, grid.n);
+        if (n_lost && !status && !options->quiet)
+            message_say(reason);
     }
     if (!status)
         status = output_open(&output, options->output, options->overwrite, error);

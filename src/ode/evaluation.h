@@ -18,7 +18,7 @@ struct ode_task {
     const uint32_t *row_time;       /* n_row, index into time, non-decreasing */
     const uint32_t *row_observable; /* n_row, index of the model's observable */
     const double *row_sigma;        /* n_row: the row's own standard deviation, which makes the model's noise unneeded there;
-                                     * NaN: none. NULL: no row has one */
+                                     * NaN: none. NULL: these are no measurements */
 };
 
 enum evaluation_outcome {

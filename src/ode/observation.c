@@ -6,8 +6,8 @@
 #include <string.h>
 
 /* Errors of a prediction by the absolute part of the states' tolerances that are put up with: over its sigma; where that is
- * unknown, over rtol times the largest prediction so far, since all count alike then. Where predictions are all that is wanted,
- * each observable has its own largest. */
+ * unknown, over rtol times the largest prediction so far, since all count alike then. Where nothing is measured, each
+ * observable has its own largest. */
 static const double ERROR_OF_SIGMA = 0.01, ERROR_OF_LARGEST = 100;
 
 /* Total derivatives of all observables: dh/dp_j + dh/dy s_j, into ws->h_row (n_observable x n_sens). */
@@ -151,7 +151,7 @@ bool observation_asks_relative(struct workspace *ws, size_t i_time, const double
     bool known = derivatives_observe_state(&ws->model, false, task->time[i_time], y, ws->h_state) == STIFFIT_OK;
     ws->model.is_relative = false;
     for (size_t i = first; i < last; i++) {
-        double *largest = &ws->h_largest[evaluation->lenient ? task->row_observable[i] : 0];
+        double *largest = &ws->h_largest[task->row_sigma ? 0 : task->row_observable[i]];
         double sigma = evaluation->noise && ws->abi->noise ? evaluation->noise[i] : task->row_sigma ? task->row_sigma[i] : NAN;
         *largest = fmax(*largest, fabs(evaluation->prediction[i]));
         double allowed = isnan(sigma) ? ERROR_OF_LARGEST * ws->rtol * *largest
