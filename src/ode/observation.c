@@ -172,6 +172,8 @@ static bool weigh(struct workspace *ws, bool noise, size_t first, size_t last, d
     bool any = false;
     memset(weight, 0, n_observable * sizeof(double));
     for (size_t i = first; i < last; i++) {
+        if (noise && has_sigma(evaluation->task, i))
+            continue;
         weight[evaluation->task->row_observable[i]] += weights[i];
         any = any || weights[i] != 0;
     }

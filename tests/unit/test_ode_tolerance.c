@@ -189,7 +189,7 @@ static void test_rest(void **state)
 }
 
 /* Hare and lynx (Lotka & Volterra), whose errors grow with every period: predictions without derivatives are as good as those
- * with, up to a factor of 10. */
+ * with, up to a factor of 4 (0.5 to 2 here; 8 to 11 by their own step sizes alone). */
 static int hare_rhs(const struct stiffit_point *at, double *f)
 {
     f[0] = 0.5 * at->y[0] - at->p[0] * at->y[0] * at->y[1];
@@ -236,7 +236,7 @@ static void test_plain_beside_derivatives(void **state)
             ode_case_fini(&c);
         }
         print_message("rtol %g: drift %.2e with derivatives, %.2e without\n", rtol[k], drift[0], drift[1]);
-        assert_true(drift[1] < 10 * drift[0]);
+        assert_true(drift[1] < 4 * drift[0]);
     }
 }
 
