@@ -46,10 +46,10 @@ def parameters(path, unit, free, tmp):
     copy = tmp / f"unit{unit:g}.h5"
     copy.write_bytes(path.read_bytes())
     with h5py.File(copy, "r+") as file:
-        source = file["model/source"][()].decode()
+        source = np.asarray(file["model/source"][()]).tobytes().decode()  # fixed length
         del file["model/source"]
         file["model"].attrs.pop("sha256", None)
-        file["model/source"] = in_unit(source, unit)
+        file["model"].create_dataset("source", data=in_unit(source, unit), dtype=h5py.string_dtype())
         file["measurements/value"][...] = file["measurements/value"][...] * unit
         if "sigma" in file["measurements"]:
             file["measurements/sigma"][...] = file["measurements/sigma"][...] * unit
