@@ -93,7 +93,6 @@ bool derivatives_init(struct derivatives *d, const struct stiffit_model *abi)
     size_t n = abi->n_state, n_out = (n > abi->n_observable ? n : abi->n_observable) + 1;
     size_t n_moved = lacks_parameter_derivative(abi) ? (size_t)abi->n_work * abi->n_parameter : 0;
     d->wanted = calloc(abi->n_observable + 1, sizeof(uint32_t));
-    d->state_floor = calloc(n + 1, sizeof(double));
     d->work = calloc(abi->n_work + 1, sizeof(double));
     d->work_up = calloc(n_moved + 1, sizeof(double));
     d->work_down = calloc(n_moved + 1, sizeof(double));
@@ -105,14 +104,13 @@ bool derivatives_init(struct derivatives *d, const struct stiffit_model *abi)
     d->down = calloc(n_out, sizeof(double));
     d->base = calloc(n_out, sizeof(double));
     d->jacobian_values = calloc((size_t)abi->n_nonzero + 1, sizeof(double));
-    return d->wanted && d->state_floor && d->work && d->work_up && d->work_down && d->has_up && d->has_down && d->p_moved && d->y_moved && d->up &&
+    return d->wanted && d->work && d->work_up && d->work_down && d->has_up && d->has_down && d->p_moved && d->y_moved && d->up &&
            d->down && d->base && d->jacobian_values;
 }
 
 void derivatives_fini(struct derivatives *d)
 {
     free(d->wanted);
-    free(d->state_floor);
     free(d->work);
     free(d->work_up);
     free(d->work_down);
@@ -174,6 +172,9 @@ int derivatives_begin(struct derivatives *d, const double *p, const double *cova
     return STIFFIT_OK;
 }
 
+/* Steps by a state are made for at least this part of its size. */
+#define SIZE_PART 1e-3
+
 /* One difference quotient from the values on both sides, whichever of them there are. `base` is asked for at most
  * once per matrix: have_base tells. */
 struct quotient {
@@ -226,8 +227,10 @@ static double exact_step(double x, double h)
 static int state_column(struct derivatives *d, struct quotient *q, const double *y, size_t j, bool rough,
                         double *column)
 {
-    bool has_floor = q->rows == ROWS_ALL || !d->is_relative || y[j] == 0;
-    double size = fmax(fabs(y[j]), has_floor ? d->state_floor[j] : 0), original = d->y_moved[j];
+    double floor = d->floor > 0 ? d->floor : SIZE_PART * fmax(d->sizes[j], d->sizes[j + d->abi->n_state]);
+    if (q->rows == ROWS_WANTED && d->is_relative && y[j] != 0)
+        floor = 0;
+    double size = fmax(fabs(y[j]), floor), original = d->y_moved[j];
     double h = (rough ? sqrt(DBL_EPSILON) : cbrt(DBL_EPSILON)) * (size > 0 ? size : 1);
     int down = STIFFIT_RECOVERABLE;
     d->y_moved[j] = original + h;

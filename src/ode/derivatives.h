@@ -1,8 +1,8 @@
 /* The model at a point: every function of the plugin behind one check (only finite numbers go in and come out)
  * and, where the plugin lacks a derivative, its difference quotients. Nothing else in ode/ calls the model.
  *
- * Difference quotients are central, with a step of eps^(1/3) times the variable's size: |y| or state_floor
- * for a state, |p| (or |start|, or 1, where p = 0) for a parameter; one-sided where the model is not computable on the
+ * Difference quotients are central, with a step of eps^(1/3) times the variable's size: for a state |y|, or
+ * if that is more atol/rtol or a thousandth of its size, |p| (or |start|, or 1, where p = 0) for a parameter; one-sided where the model is not computable on the
  * other side. The matrix of Newton's iteration, which only steers, gets forward ones with a step of eps^(1/2).
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef ODE_DERIVATIVES_H
@@ -23,7 +23,8 @@ struct model_failure {
 
 struct derivatives {
     const struct stiffit_model *abi;
-    double *state_floor;             /* n_state, the caller's to fill: the least size of each for a difference quotient */
+    const double *sizes;             /* the caller's: 2 n_state, the states' sizes (workspace.h) */
+    double floor;                    /* atol / rtol; 0: a part of those */
     bool is_relative;                /* of observables: no such floor, but where a state is 0 */
     struct stiffit_point at;         /* p, covariate and work of the evaluation; t and y of the call */
     size_t n_sens;

@@ -20,8 +20,6 @@
 #define FRACTION_RELATIVE 1e-100
 /* A state that starts at zero is young, with a guess for its size, as long as it grows at least like this power of time. */
 #define YOUNG 0.5
-/* Difference quotients by a state take a step of at least this part of its size. */
-#define DIFFERENCE 1e-3
 /* Weights must be finite. */
 #define TINY (DBL_MIN / DBL_EPSILON)
 /* Relative change of a parameter, times its sensitivity, is its effect on a state. What is below this part of the state is
@@ -37,6 +35,7 @@ void tolerance_set(struct workspace *ws, bool is_relative)
     ws->rtol = fmax(options->rtol / by, fmin(options->rtol, 100 * DBL_EPSILON));
     ws->atol = options->atol > 0 ? fmax(options->atol / by, fmin(options->atol, TINY)) : 0;
     ws->is_relative = ws->model.is_relative = is_relative;
+    ws->model.floor = ws->atol / ws->rtol;
     ws->fraction = is_relative ? FRACTION_RELATIVE : FRACTION / fmax(1, by * by);
 }
 
@@ -57,13 +56,6 @@ static void guess_sizes(struct workspace *ws, const double *y)
             guess[i] = known && f[i] != 0 ? fmin(interval * fabs(f[i]), DBL_MAX * DBL_EPSILON) : largest > 0 ? largest : 1;
 }
 
-static void set_floors(struct workspace *ws)
-{
-    size_t n = ws->n_state;
-    for (size_t i = 0; i < n; i++)
-        ws->model.state_floor[i] = ws->atol > 0 ? ws->atol / ws->rtol : DIFFERENCE * fmax(ws->sizes[i], ws->sizes[i + n]);
-}
-
 void tolerance_begin(struct workspace *ws)
 {
     size_t n = ws->n_state;
@@ -73,28 +65,43 @@ void tolerance_begin(struct workspace *ws)
         ws->sizes[i] = fabs(y[i]);
         ws->sizes[i + n] = 0;
         ws->sizes[i + 2 * n] = y[i];
+        ws->tolerance_beyond[i] = ws->atol;
         zero = zero || y[i] == 0;
     }
     ws->sizes[3 * n] = ws->evaluation->task->t0;
     if (zero && ws->atol == 0)
         guess_sizes(ws, y);
-    set_floors(ws);
 }
 
-/* After a step that ended at y. */
-static void note_step(struct workspace *ws, const double *y)
+/* fmax is a call, which this is not. */
+static inline double larger(double a, double b) { return a > b ? a : b; }
+
+/* What the states' tolerances have beyond rtol |y|, after a step that ended at y. */
+static void follow_sizes(struct workspace *ws, const double *y)
 {
     size_t n = ws->n_state;
-    double *size = ws->sizes, *guess = size + n, *before = guess + n, *t = before + n;
-    double h = ws->t - *t, age = ws->t - ws->evaluation->task->t0;
+    double *size = ws->sizes, *guess = size + n, *before = guess + n, *t = before + n, *beyond = ws->tolerance_beyond;
+    double h = ws->t - *t, age = ws->t - ws->evaluation->task->t0, rtol = ws->rtol;
     for (size_t i = 0; i < n; i++) {
-        if (h > 0 && guess[i] > 0 && !(fabs(y[i] - before[i]) * age >= YOUNG * h * fabs(y[i])))
+        double magnitude = fabs(y[i]), part = ws->fraction;
+        size[i] = larger(size[i], magnitude);
+        if (guess[i] > 0 && h > 0 && !(fabs(y[i] - before[i]) * age >= YOUNG * h * magnitude))
             guess[i] = 0;
-        size[i] = fmax(size[i], fabs(y[i]));
         before[i] = y[i];
+        double s = size[i];
+        bool young = guess[i] > 0;
+        if (young) {
+            s = larger(s, guess[i]);
+            part = FRACTION;
+        }
+        double wanted = magnitude, root;
+        if (magnitude < s && (young || !ws->is_relative)) {
+            root = sqrt(magnitude);
+            wanted = root * sqrt(root * sqrt(s));
+        }
+        beyond[i] = rtol * (larger(wanted, part * s) - magnitude);
     }
     *t = ws->t;
-    set_floors(ws);
 }
 
 int tolerance_weights(N_Vector y_vector, N_Vector weight_vector, void *workspace)
@@ -104,15 +111,9 @@ int tolerance_weights(N_Vector y_vector, N_Vector weight_vector, void *workspace
     const double *y = vector_data(y_vector), *state = y;
     double *weight = vector_data(weight_vector), *beyond = ws->tolerance_beyond, rtol = ws->rtol;
     if (ws->atol == 0)
-        note_step(ws, y);
-    for (size_t i = 0; i < n; i++) {
-        double magnitude = fabs(y[i]), size = fmax(ws->sizes[i], ws->sizes[i + n]), root = sqrt(magnitude);
-        bool young = ws->sizes[i + n] > 0;
-        double wanted = ws->is_relative && !young ? magnitude : root * sqrt(root * sqrt(size));
-        double least = (young ? FRACTION : ws->fraction) * size;
-        beyond[i] = ws->atol > 0 ? ws->atol : rtol * fmax(fmax(wanted, least) - magnitude, 0);
-        weight[i] = 1 / (rtol * magnitude + beyond[i] + TINY);
-    }
+        follow_sizes(ws, y);
+    for (size_t i = 0; i < n; i++)
+        weight[i] = 1 / (rtol * fabs(y[i]) + beyond[i] + TINY);
     for (size_t k = 0; k < ws->n_block; k++) {
         double per = ws->block_unit[k], part = EFFECT * rtol * per;
         y += n;

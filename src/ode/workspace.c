@@ -85,6 +85,7 @@ struct workspace *workspace_new(const struct stiffit_model *abi, const struct od
                     ws->block_unit && ws->sizes && ws->tolerance_beyond && ws->y_now && ws->f && ws->f_predicted && ws->delta &&
                     ws->probe_factor && ws->probe_column && ws->rhs_parameter && ws->columns && ws->h && ws->h_state &&
                     ws->h_parameter && ws->h_row && ws->is_wanted && ws->h_largest && ws->linear;
+    ws->model.sizes = ws->sizes;
     if (complete && (n == 0 || make_integrator(ws)))
         return ws;
     workspace_free(ws);
