@@ -34,7 +34,8 @@ struct predictor_rows {
 };
 
 /* prediction[i] of row i at the parameters p (n_parameter of the model, natural scale), and the model's noise[i] unless
- * NULL (NaN where the model has none); NaN where the model cannot compute them. False: it cannot be simulated there, `reason` (160 characters) says why. */
+ * NULL (NaN where the model has none); NaN where the model cannot compute them. False: it cannot be simulated
+ * there, `reason` (160 characters) says why. */
 bool predictor_run(struct predictor *predictor, const struct predictor_rows *rows, const double *p, double *prediction,
                     double *noise, char *reason);
 

@@ -4,6 +4,7 @@
 
 #include "ode/adjoint_tape.h"
 #include "ode/dense.h"
+#include "ode/observation.h"
 #include "ode/wide.h"
 #include "ode/workspace.h"
 

@@ -104,8 +104,8 @@ bool derivatives_init(struct derivatives *d, const struct stiffit_model *abi)
     d->down = calloc(n_out, sizeof(double));
     d->base = calloc(n_out, sizeof(double));
     d->jacobian_values = calloc((size_t)abi->n_nonzero + 1, sizeof(double));
-    return d->wanted && d->work && d->work_up && d->work_down && d->has_up && d->has_down && d->p_moved && d->y_moved && d->up &&
-           d->down && d->base && d->jacobian_values;
+    return d->wanted && d->work && d->work_up && d->work_down && d->has_up && d->has_down && d->p_moved && d->y_moved &&
+           d->up && d->down && d->base && d->jacobian_values;
 }
 
 void derivatives_fini(struct derivatives *d)

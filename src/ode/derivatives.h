@@ -2,8 +2,8 @@
  * and, where the plugin lacks a derivative, its difference quotients. Nothing else in ode/ calls the model.
  *
  * Difference quotients are central, with a step of eps^(1/3) times the variable's size: for a state |y|, or
- * if that is more atol/rtol or a thousandth of its size, |p| (or |start|, or 1, where p = 0) for a parameter; one-sided where the model is not computable on the
- * other side. The matrix of Newton's iteration, which only steers, gets forward ones with a step of eps^(1/2).
+ * if that is more atol/rtol or a thousandth of its size, |p| (or |start|, or 1, where p = 0) for a parameter; one-sided
+ * where the model is not computable on the other side. The matrix of Newton's iteration, which only steers, gets forward ones with a step of eps^(1/2).
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef ODE_DERIVATIVES_H
 #define ODE_DERIVATIVES_H
@@ -45,7 +45,8 @@ struct derivatives {
 };
 
 /* All return STIFFIT_OK, STIFFIT_RECOVERABLE or STIFFIT_FATAL, and note failures in d->failure. Matrices are
- * column-major; those "by parameter" have n_parameter columns of which only the wanted ones are sure to be written. What is not wanted need not be finite. */
+ * column-major; those "by parameter" have n_parameter columns of which only the wanted ones are sure to be written. What is not
+ * wanted need not be finite. */
 
 /* False: out of memory. derivatives_fini accepts the rest of a failed init. */
 bool derivatives_init(struct derivatives *d, const struct stiffit_model *abi);

@@ -1,6 +1,6 @@
 /* From the state and its sensitivities at a measurement time to predictions, noise and their derivatives.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "ode/workspace.h"
+#include "ode/observation.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,8 @@
 /* An evaluation from its first to its last measurement, one integrator step at a time, so that it can be set aside
  * between any two steps.
  * SPDX-License-Identifier: BSD-3-Clause */
+#include "ode/observation.h"
+#include "ode/tolerance.h"
 #include "ode/workspace.h"
 
 #include <float.h>
@@ -240,7 +242,7 @@ static bool begin_chunk(struct workspace *ws, double t)
     return begin_segment(ws, (struct segment){.t_begin = t, .end_time = ws->segment.end_time});
 }
 
-/* The states go on without their companion, which may be what failed: where the model's Jacobian is wrong, or not computable. */
+/* The states go on without their companion, which may be what failed: the model's Jacobian may be wrong, or not computable. */
 static bool drop_pace(struct workspace *ws)
 {
     ws->pace = false;

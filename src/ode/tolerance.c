@@ -9,7 +9,7 @@
  * Over the example models and twelve reaction networks, at rtol 1e-7 against atol 1e-10: 0.89 of the steps for 1.6 times the
  * error, where states are of size 1; pollu's error falls from 4000 to 1 rtol.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "ode/workspace.h"
+#include "ode/tolerance.h"
 
 #include <float.h>
 #include <math.h>

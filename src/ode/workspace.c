@@ -2,6 +2,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/workspace.h"
 
+#include "ode/tolerance.h"
+
 #include <limits.h>
 #include <stdlib.h>
 

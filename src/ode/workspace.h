@@ -102,16 +102,6 @@ bool simulation_finish(struct workspace *workspace, enum evaluation_outcome outc
 bool simulation_fail_model(struct workspace *workspace);
 bool simulation_fail_memory(struct workspace *workspace); /* for the backward pass */
 
-/* observation.c: predictions, noise and their derivatives for all rows of task time `i_time`, from the state and its
- * sensitivities at that time (blocks one behind the other). False: the model failed. */
-bool observation_fill(struct workspace *workspace, size_t i_time, const double *y);
-/* After it, but not at the initial time: whether these rows need states more accurately than to their sizes, such as one that
- * has decayed far and is observed by its logarithm. */
-bool observation_asks_relative(struct workspace *workspace, size_t i_time, const double *y);
-/* The way back, from the last time to the first: with the weights of evaluation.adjoint, adds these rows' derivatives
- * by the state to by_state (n_state), their direct ones by the wanted parameters to gradient (n_sens). */
-bool observation_weigh(struct workspace *workspace, size_t i_time, const double *y, double *by_state, double *gradient);
-
 /* probe.c: begins it as the one block, false where no state depends on a wanted parameter; the combination of the
  * columns of a matrix by parameter, those that have a bit of `use`. */
 bool probe_begin(struct workspace *workspace);
@@ -124,10 +114,5 @@ SUNNonlinearSolver newton_new(struct workspace *workspace);
 /* J at (t, y), into the linear solver; f and rough as in derivatives_jacobian. */
 int newton_jacobian(struct workspace *workspace, double t, const double *y, const double *f, bool rough);
 int newton_rhs(sunrealtype t, N_Vector y, N_Vector ydot, void *workspace);
-
-/* tolerance.c: of an evaluation; sizes from the initial state in workspace.y; the weights of the error test. */
-void tolerance_set(struct workspace *workspace, bool is_relative);
-void tolerance_begin(struct workspace *workspace);
-int tolerance_weights(N_Vector y, N_Vector weights, void *workspace);
 
 #endif

@@ -18,10 +18,10 @@ def in_unit(text, unit):
     """Model text whose states, and so its observables, are `unit` times what they were; its parameters are as before."""
     text = re.sub(r"#.*", "", text).replace("\\\n", " ")
     states = re.findall(r"(\w+)\(0\)\s*=", text)
-    name = re.compile(r"\b(" + "|".join(states) + r")\b(?!\(0\))(?!\s*')")
+    state = re.compile(r"\b(" + "|".join(states) + r")\b(?!\(0\))(?!\s*')")
 
     def scaled(expression):
-        return name.sub(rf"(\1/{unit!r})", expression)
+        return state.sub(rf"(\1/{unit!r})", expression)
 
     lines = []
     for line in text.splitlines():
@@ -32,8 +32,8 @@ def in_unit(text, unit):
             left, equals, right = statement.strip().partition("=")
             if left.startswith("observe"):
                 items = [item.partition("=") for item in statement.strip()[len("observe"):].split(",")]
-                lines.append("observe " + ", ".join(f"{item[0].strip()} = {unit!r}*({scaled(item[2])})" if item[1] else item[0].strip()
-                                                    for item in items))
+                lines.append("observe " + ", ".join(f"{name.strip()} = {unit!r}*({scaled(what)})" if given else name.strip()
+                                                    for name, given, what in items))
             elif equals and re.search(r"\(0\)\s*$|'\s*$", left):
                 lines.append(f"{left.strip()} = {unit!r}*({scaled(right)})")
             elif equals:
@@ -69,8 +69,8 @@ def compare(path, tmp, free=()):
 
 
 def simulated(name, times, tmp, noise=0.01):
-    h.stiffit("simulate", "--model", h.ROOT / "models" / name / f"{name}.ode", "--times", times, "--datasets", 2, "--noise", noise,
-              "-o", tmp / "p.h5")
+    h.stiffit("simulate", "--model", h.ROOT / "models" / name / f"{name}.ode", "--times", times, "--datasets", 2,
+              "--noise", noise, "-o", tmp / "p.h5")
     return tmp / "p.h5"
 
 
