@@ -1,9 +1,10 @@
 /* The model at a point: every function of the plugin behind one check (only finite numbers go in and come out)
  * and, where the plugin lacks a derivative, its difference quotients. Nothing else in ode/ calls the model.
  *
- * Difference quotients are central, with a step of eps^(1/3) times the variable's size: for a state |y|, or
- * if that is more atol/rtol or a thousandth of its size, |p| (or |start|, or 1, where p = 0) for a parameter; one-sided
- * where the model is not computable on the other side. The matrix of Newton's iteration, which only steers, gets forward ones with a step of eps^(1/2).
+ * Difference quotients are central, with a step of eps^(1/3) times the variable's size: for a state |y|, or if that is more
+ * atol/rtol or a thousandth of its size, for a parameter |p| (or |start|, or 1, where p = 0); one-sided where the model is not
+ * computable on the other side. The matrix of Newton's iteration, which only steers, gets forward ones with a step of
+ * eps^(1/2).
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef ODE_DERIVATIVES_H
 #define ODE_DERIVATIVES_H
