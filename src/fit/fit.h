@@ -53,8 +53,7 @@ struct fit_options {
     int64_t max_steps;          /* integrator steps per evaluation */
     int64_t max_total_steps;    /* integrator steps per fit */
     double max_seconds;         /* of computing per fit; infinity = none */
-    double accuracy;            /* relative, of the predictions: the integrator's rtol ... */
-    double absolute_accuracy;   /* ... and its atol; 0: it follows the states' sizes */
+    double accuracy;            /* relative, of the predictions: the integrator's rtol */
     bool is_near;               /* the start lies near an optimum: the first steps have the full accuracy, too */
 };
 

@@ -211,7 +211,6 @@ enum status campaign_open(struct campaign *campaign, struct run_options *options
     campaign->ode = options->ode;
     campaign->fit = options->fit;
     campaign->fit.accuracy = options->ode.rtol;
-    campaign->fit.absolute_accuracy = options->ode.atol;
     campaign->n_parameter = problem_n_parameter(campaign->problem);
     campaign->to_model = problem_to_model(campaign->problem);
     campaign->n_dataset = problem_info(campaign->problem)->n_dataset;
