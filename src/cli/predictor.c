@@ -53,7 +53,8 @@ static const struct timed *make_task(struct arena *arena, const struct predictor
     uint32_t *row_time = arena_alloc(arena, (rows->n + 1) * sizeof *row_time);
     uint32_t *row_observable = arena_alloc(arena, (rows->n + 1) * sizeof *row_observable);
     double *row_sigma = rows->sigma ? arena_alloc(arena, (rows->n + 1) * sizeof *row_sigma) : NULL;
-    if (!order || !time || !row_time || !row_observable || (rows->sigma && !row_sigma))
+    bool *row_is_log = rows->sigma ? arena_calloc(arena, rows->n + 1, sizeof *row_is_log) : NULL;
+    if (!order || !time || !row_time || !row_observable || (rows->sigma && (!row_sigma || !row_is_log)))
         return NULL;
     for (size_t i = 0; i < rows->n; i++)
         order[i] = (struct timed){rows->time[i], i};
@@ -64,12 +65,14 @@ static const struct timed *make_task(struct arena *arena, const struct predictor
             time[n_time++] = order[i].time;
         row_time[i] = (uint32_t)(n_time - 1);
         row_observable[i] = rows->observable[order[i].row];
-        if (row_sigma)
-            row_sigma[i] = rows->sigma[order[i].row];
+        if (!rows->sigma)
+            continue;
+        row_sigma[i] = rows->sigma[order[i].row];
+        row_is_log[i] = rows->loss[row_observable[i]].error == ERROR_LOG_NORMAL;
     }
     *task = (struct ode_task){.t0 = rows->t0, .covariate = rows->covariate, .n_time = n_time, .time = time,
                               .n_row = rows->n, .row_time = row_time, .row_observable = row_observable,
-                              .row_sigma = row_sigma};
+                              .row_sigma = row_sigma, .row_is_log = row_is_log};
     return order;
 }
 

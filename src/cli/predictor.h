@@ -4,6 +4,7 @@
 #define CLI_PREDICTOR_H
 
 #include "base/arena.h"
+#include "fit/loss.h"
 #include "ode/engine.h"
 
 struct predictor {
@@ -29,6 +30,7 @@ struct predictor_rows {
     const uint32_t *observable; /* the model's index */
     double rtol;                /* of the fit, where that is less than the predictor's; else it may be 0 or NaN */
     const double *sigma;        /* those of the measurements, NaN: none; NULL: nothing is measured */
+    const struct fit_loss *loss; /* with sigma: of each observable */
     size_t n_sens;              /* derivatives that are integrated along, though nobody looks at them: the step sizes and */
     const uint32_t *sens;       /* so the bits are those of a fit of these parameters */
 };

@@ -19,6 +19,7 @@ struct ode_task {
     const uint32_t *row_observable; /* n_row, index of the model's observable */
     const double *row_sigma;        /* n_row: the row's own standard deviation, which makes the model's noise unneeded there;
                                      * NaN: none. NULL: these are no measurements */
+    const bool *row_is_log;         /* n_row: sigma and noise are of the prediction's logarithm; NULL: of none */
 };
 
 enum evaluation_outcome {

@@ -154,6 +154,8 @@ bool observation_asks_relative(struct workspace *ws, size_t i_time, const double
         double *largest = &ws->h_largest[task->row_sigma ? 0 : task->row_observable[i]];
         double sigma = evaluation->noise && ws->abi->noise ? evaluation->noise[i] : task->row_sigma ? task->row_sigma[i] : NAN;
         *largest = fmax(*largest, fabs(evaluation->prediction[i]));
+        if (task->row_is_log && task->row_is_log[i])
+            sigma *= fabs(evaluation->prediction[i]);
         double allowed = isnan(sigma) ? ERROR_OF_LARGEST * ws->rtol * *largest
                                       : fmax(ERROR_OF_SIGMA, 10 * ERROR_OF_LARGEST * ws->rtol) * sigma;
         if (isnan(evaluation->prediction[i]) || (known && excess_of(ws, i) > allowed))
