@@ -150,25 +150,28 @@ static void test_logarithm(void **state)
     }
 }
 
-/* A sigma says what is accurate enough: next to 1, exp(-46) is 0, and nothing is done twice; next to 1e-22 it is not. */
+/* A sigma says what is accurate enough: next to 1, exp(-46) is 0, and nothing is done twice; next to 1e-22 it is not, nor next
+ * to a sigma of its logarithm. */
 static void test_sigma_decides(void **state)
 {
     (void)state;
     static const double times[] = {1, 46}, p[] = {1}, sigma[] = {1e-22, 1e-22}, wide[] = {1, 1};
+    static const bool is_log[] = {true, true};
     struct stiffit_model direct = decay;
-    int64_t n_step[2];
+    int64_t n_step[3];
     direct.observe = state_observe;
-    for (int k = 0; k < 2; k++) {
+    for (int k = 0; k < 3; k++) {
         struct ode_case c;
         ode_case_init(&c, &direct, &usual, 1, p, NULL, 0, 2, times);
         c.task.row_sigma = k ? wide : sigma;
+        c.task.row_is_log = k == 2 ? is_log : NULL;
         ode_case_run(&c);
         n_step[k] = c.evaluation.n_step;
-        if (k == 0)
+        if (k != 1)
             assert_close(c.prediction[1], exp(-46), 2e-5 * exp(-46), "far tail", 1, 0);
         ode_case_fini(&c);
     }
-    assert_true(n_step[1] < n_step[0]);
+    assert_true(n_step[1] < n_step[0] && n_step[1] < n_step[2]);
 }
 
 /* States at rest at zero, all of them or one: nothing divides by their size. */
