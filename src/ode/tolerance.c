@@ -6,7 +6,8 @@
  *
  * A change of units changes nothing then, the relative error of a state that decays grows slowly (32 rtol six decades below
  * S_i), and there is no step below which a state counts for nothing and may run away (e5, whose states span 20 decades).
- * Over the example models and twelve reaction networks, at rtol 1e-7 against atol 1e-10: the steps and errors of before, where states are of size 1; pollu's error falls from 4000 to 1 rtol.
+ * Over the example models and twelve reaction networks, at rtol 1e-7 against an atol of 1e-10, which suits states of size 1:
+ * 0.90 of the steps for 1.6 times the error, STEP_GROWTH of workspace.c included; pollu's error falls from 4000 rtol to 1.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/tolerance.h"
 
