@@ -32,6 +32,8 @@
  *   the integrator tries a smaller step) or STIFFIT_FATAL (this parameter vector is hopeless: the evaluation
  *   fails). A result that is not finite counts as STIFFIT_RECOVERABLE, but for what `prepare` fills: it may hold
  *   infinities and NaN (say, for a branch that is not taken), and only its return code counts.
+ * - Of `observe`, `noise` and their derivatives, only what a measurement at this time needs is looked at: the others may be
+ *   NaN, the logarithm of a state that is still zero, say. Such a function returns STIFFIT_OK; a code fails all of them.
  */
 #ifndef STIFFIT_MODEL_H
 #define STIFFIT_MODEL_H

@@ -164,7 +164,7 @@ static void set_problem(struct bench *b)
 static void set_engine(struct bench *b)
 {
     const struct fit_options fit = FIT_OPTIONS_DEFAULT;
-    const struct ode_options options = {.rtol = fit.accuracy, .atol = fit.absolute_accuracy, .linear_solver = LINEAR_AUTO};
+    const struct ode_options options = {.rtol = fit.accuracy, .linear_solver = LINEAR_AUTO};
     struct error error = {0};
     b->pool = engine_pool_new(&b->model, &options, 1, 1, &error);
     b->engine = b->pool ? engine_new(b->pool, &error) : NULL;

@@ -6,6 +6,7 @@
 #define BENCH_ODE_BACKWARD_H
 
 #include "ode/dense.h"
+#include "ode/tolerance.h"
 #include "ode/workspace.h"
 
 #include <stdlib.h>
@@ -102,7 +103,8 @@ static inline bool backward_init(struct backward *b, const struct stiffit_model 
     b->ws->evaluation = &b->evaluation;
     b->ws->rtol = rtol; /* which an evaluation's begin would set */
     b->ws->atol = atol;
-    b->ws->keeps_factors = n > 4;
+    for (size_t i = 0; i < n; i++)
+        b->ws->tolerance_beyond[i] = atol;
     b->bank = vector_bank_new(b->ws->context, n, 1, 2 * BACKWARD_STEPS + 100);
     b->parameter_bank = vector_bank_new(b->ws->context, n_parameter, 1, 60);
     b->states = calloc(n * n_time, sizeof(double));
@@ -124,7 +126,7 @@ static inline bool backward_init(struct backward *b, const struct stiffit_model 
     b->quadrature = vector_new(b->parameter_bank);
     return sundials_silence(b->cvode) == CV_SUCCESS && CVodeInit(b->cvode, newton_rhs, 0, b->y) == CV_SUCCESS &&
            CVodeSetUserData(b->cvode, b->ws) == CV_SUCCESS &&
-           CVodeWFtolerances(b->cvode, newton_weights) == CV_SUCCESS &&
+           CVodeWFtolerances(b->cvode, tolerance_weights) == CV_SUCCESS &&
            CVodeSetNonlinearSolver(b->cvode, b->solver) == CV_SUCCESS &&
            CVodeAdjInit(b->cvode, BACKWARD_STEPS, CV_HERMITE) == CV_SUCCESS;
 }

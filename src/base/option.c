@@ -113,7 +113,8 @@ static enum status not_in_range(const struct option *option, const char *value, 
                  option->max);
     else if (isfinite(option->min))
         snprintf(range, sizeof range, " %s %.10g", option->above_min ? "above" : "of at least", option->min);
-    return error_set(error, STATUS_USAGE, "--%s: '%s' is not %s%s", option->name, value, kind, range);
+    return error_set(error, STATUS_USAGE, "--%s: '%s' is not %s%s%s%s", option->name, value, kind, range,
+                     option->zero ? ", nor " : "", option->zero ? option->zero : "");
 }
 
 static bool in_range(const struct option *option, double value)
@@ -170,6 +171,10 @@ static enum status set_value(const struct option *option, void *options, const c
         *(int64_t *)field = integer;
         return STATUS_OK;
     case OPTION_NUMBER:
+        if (option->zero && !strcmp(value, option->zero)) {
+            *(double *)field = 0;
+            return STATUS_OK;
+        }
         if (!option_number(value, &number) || !in_range(option, number))
             return not_in_range(option, value, "a number", error);
         *(double *)field = number;

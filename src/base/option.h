@@ -40,6 +40,7 @@ struct option {
     size_t offset;       /* of the field in the command's struct of options */
     double min, max;     /* of numbers, inclusive; of a share's count as well */
     bool above_min;      /* the minimum itself is not allowed */
+    const char *zero;    /* of a number: the word that stands for 0, whatever the range; NULL: none */
     const char *const *choice; /* NULL-terminated */
     const char *default_text;  /* for help; NULL: nothing is said */
     const char *help;    /* one sentence without a full stop */

@@ -91,6 +91,7 @@ static enum status predict(struct fitted *fitted, const struct fitted_dataset *d
     const struct predictor_rows rows = {
         .t0 = block->t0[dataset->row], .covariate = block->covariate + dataset->row * fitted->model.abi.n_covariate, .n = n,
         .time = block->time + first, .observable = block->observable + first,
+        .sigma = block->sigma + first, .loss = fitted->errors.loss,
         .rtol = dataset->record->rtol, .n_sens = dataset->n_sens, .sens = dataset->sens};
     *predicted = dataset->p && !dataset->fault &&
                  predictor_run(&fitted->predictor, &rows, dataset->p, buffer->prediction, buffer->noise, reason);

@@ -83,7 +83,7 @@ static enum status open_model(struct fitted *fitted, const struct fitted_options
     return campaign_load_named(&fitted->model, path, sha256, &choice, who, path, error);
 }
 
-/* The number that follows "NAME=" in the description of the run's options. */
+/* The number that follows "NAME=" in the description of the run's options; a word leaves the default (atol=auto). */
 static void take_option(const char *description, const char *name, double *value)
 {
     const char *found = strstr(description, name);

@@ -52,7 +52,9 @@ static const struct timed *make_task(struct arena *arena, const struct predictor
     double *time = arena_alloc(arena, (rows->n + 1) * sizeof *time);
     uint32_t *row_time = arena_alloc(arena, (rows->n + 1) * sizeof *row_time);
     uint32_t *row_observable = arena_alloc(arena, (rows->n + 1) * sizeof *row_observable);
-    if (!order || !time || !row_time || !row_observable)
+    double *row_sigma = rows->sigma ? arena_alloc(arena, (rows->n + 1) * sizeof *row_sigma) : NULL;
+    bool *row_is_log = rows->sigma ? arena_calloc(arena, rows->n + 1, sizeof *row_is_log) : NULL;
+    if (!order || !time || !row_time || !row_observable || (rows->sigma && (!row_sigma || !row_is_log)))
         return NULL;
     for (size_t i = 0; i < rows->n; i++)
         order[i] = (struct timed){rows->time[i], i};
@@ -63,9 +65,14 @@ static const struct timed *make_task(struct arena *arena, const struct predictor
             time[n_time++] = order[i].time;
         row_time[i] = (uint32_t)(n_time - 1);
         row_observable[i] = rows->observable[order[i].row];
+        if (!rows->sigma)
+            continue;
+        row_sigma[i] = rows->sigma[order[i].row];
+        row_is_log[i] = rows->loss[row_observable[i]].error == ERROR_LOG_NORMAL;
     }
     *task = (struct ode_task){.t0 = rows->t0, .covariate = rows->covariate, .n_time = n_time, .time = time,
-                              .n_row = rows->n, .row_time = row_time, .row_observable = row_observable};
+                              .n_row = rows->n, .row_time = row_time, .row_observable = row_observable,
+                              .row_sigma = row_sigma, .row_is_log = row_is_log};
     return order;
 }
 
@@ -85,7 +92,8 @@ bool predictor_run(struct predictor *predictor, const struct predictor_rows *row
     }
     struct evaluation evaluation = {.task = &task, .p = p, .n_sens = rows->n_sens, .sens = rows->sens,
                                     .tighter = rows->rtol > 0 ? round(predictor->rtol / rows->rtol) : 1,
-                                    .max_steps = predictor->max_steps, .deadline_ns = INT64_MAX, .prediction = answer,
+                                    .max_steps = predictor->max_steps, .deadline_ns = INT64_MAX,
+                                    .lenient = true, .prediction = answer,
                                     .noise = predictor->model->abi.noise ? answer_noise : NULL};
     if (rows->n > 0)
         engine_evaluate(predictor->engine, &evaluation);
@@ -93,10 +101,13 @@ bool predictor_run(struct predictor *predictor, const struct predictor_rows *row
         snprintf(reason, 160, "%s", evaluation.reason);
         return false;
     }
+    size_t n_lost = 0;
     for (size_t i = 0; i < rows->n; i++) {
+        n_lost += isnan(answer[i]);
         prediction[order[i].row] = answer[i];
         if (noise)
             noise[order[i].row] = has_noise ? answer_noise[i] : (double)NAN;
     }
-    return true;
+    snprintf(reason, 160, "no observable can be computed at any of the times");
+    return n_lost < rows->n || rows->n == 0;
 }

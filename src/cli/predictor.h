@@ -4,6 +4,7 @@
 #define CLI_PREDICTOR_H
 
 #include "base/arena.h"
+#include "fit/loss.h"
 #include "ode/engine.h"
 
 struct predictor {
@@ -28,12 +29,15 @@ struct predictor_rows {
     const double *time;         /* finite, none before t0 */
     const uint32_t *observable; /* the model's index */
     double rtol;                /* of the fit, where that is less than the predictor's; else it may be 0 or NaN */
+    const double *sigma;        /* those of the measurements, NaN: none; NULL: nothing is measured */
+    const struct fit_loss *loss; /* with sigma: of each observable */
     size_t n_sens;              /* derivatives that are integrated along, though nobody looks at them: the step sizes and */
     const uint32_t *sens;       /* so the bits are those of a fit of these parameters */
 };
 
 /* prediction[i] of row i at the parameters p (n_parameter of the model, natural scale), and the model's noise[i] unless
- * NULL (NaN where the model has none). False: it cannot be simulated there, `reason` (160 characters) says why. */
+ * NULL (NaN where the model has none); NaN where the model cannot compute them. False: it cannot be simulated
+ * there, `reason` (160 characters) says why. */
 bool predictor_run(struct predictor *predictor, const struct predictor_rows *rows, const double *p, double *prediction,
                     double *noise, char *reason);
 

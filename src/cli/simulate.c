@@ -9,6 +9,8 @@
 #include "cli/model_text.h"
 #include "cli/table.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -66,8 +68,9 @@ static const struct option table[] = {
      .help = "what everything random depends on"},
     {.name = "rtol", .kind = OPTION_NUMBER, .offset = FIELD(ode.rtol), .min = 1e-14, .max = 0.1,
      .default_text = "1e-8, of a result its own", .help = "relative tolerance of the integrator"},
-    {.name = "atol", .kind = OPTION_NUMBER, .offset = FIELD(ode.atol), .min = 0, .max = 1e300, .above_min = true,
-     .default_text = "1e-12, of a result its own", .help = "absolute tolerance of the integrator"},
+    {.name = "atol", .kind = OPTION_NUMBER, .metavar = "VALUE|auto", .offset = FIELD(ode.atol), .min = 0, .max = 1e300,
+     .above_min = true, .zero = "auto", .default_text = "auto, of a result its own",
+     .help = "absolute tolerance of the integrator; auto: it follows each state's own size"},
     {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .offset = FIELD(quiet), .help = "do not say what was written"},
     {.name = "color", .kind = OPTION_CHOICE, .offset = FIELD(color), .choice = when_words, .metavar = "auto|always|never",
      .default_text = "auto", .help = "colours; goes before the environment's NO_COLOR"},
@@ -83,6 +86,7 @@ enum status simulate_table(const struct simulate_options *options, struct error 
     struct simulate_covariates covariates = {.n = 0};
     struct output output = {.file = NULL};
     char reason[160];
+    size_t n_lost = 0;
     enum status status = model_text_load(&model, options->model, false, options->quiet, (enum when)options->color, error);
     if (status)
         return status;
@@ -106,6 +110,11 @@ enum status simulate_table(const struct simulate_options *options, struct error 
                                             .observable = grid.observable};
         if (!predictor_run(&predictor, &rows, p, prediction, NULL, reason))
             status = error_set(error, STATUS_BAD_MODEL, "the model cannot be simulated at these parameters: %s", reason);
+        for (size_t i = 0; !status && i < grid.n; i++)
+            n_lost += isnan(prediction[i]);
+        snprintf(reason, sizeof reason, "note: %zu of %zu predictions cannot be computed and are NaN", n_lost, grid.n);
+        if (n_lost && !status && !options->quiet)
+            message_say(reason);
     }
     if (!status) {
         table_predictions_head(output.file);
@@ -237,7 +246,7 @@ static int simulate(void *context)
 
 static int run(int argc, char **argv)
 {
-    struct simulate_options options = {.seed = 1, .t0 = NAN, .ode = {.rtol = 1e-8, .atol = 1e-12}};
+    struct simulate_options options = {.seed = 1, .t0 = NAN, .ode = {.rtol = 1e-8}};
     struct option_words words;
     int code = command_parse(&command_simulate, &options, &words, 1, argc, argv);
     if (code < 0) {

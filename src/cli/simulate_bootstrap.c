@@ -88,7 +88,9 @@ static enum status predict(struct bootstrap *bootstrap, struct error *error)
     const struct predictor_rows rows = {
         .t0 = block->t0[bootstrap->data.row], .covariate = block->covariate + bootstrap->data.row * n_covariate,
         .n = bootstrap->n_row, .time = bootstrap->time, .observable = bootstrap->observable,
-        .rtol = bootstrap->data.record->rtol, .n_sens = bootstrap->data.n_sens, .sens = bootstrap->data.sens};
+        .sigma = bootstrap->sigma, .loss = bootstrap->fitted.errors.loss,
+        .rtol = bootstrap->data.record->rtol, .n_sens = bootstrap->data.n_sens,
+        .sens = bootstrap->data.sens};
     if (!predictor_run(&bootstrap->fitted.predictor, &rows, bootstrap->data.p, bootstrap->prediction, bootstrap->scale, reason))
         return error_set(error, STATUS_BAD_MODEL, "dataset '%s' cannot be simulated at its best fit: %s", bootstrap->data.id,
                          reason);

@@ -90,7 +90,8 @@ static void add_noise(const struct synthetic *synthetic, uint64_t dataset)
         double sigma = model_noise ? synthetic->noise[i] : synthetic->sigma[i];
         const struct fit_loss *loss = &synthetic->loss[synthetic->grid.observable[i]];
         double z = fit_loss_draw(loss, (uint64_t)synthetic->options->seed, stream, i);
-        double prediction = synthetic->prediction[i], error = isnan(sigma) ? 0 : sigma * z;
+        /* NaN, missing, where the model says nothing */
+        double prediction = synthetic->prediction[i], error = isnan(sigma) && !model_noise ? 0 : sigma * z;
         if (!is_log_normal(synthetic, i))
             synthetic->value[i] = prediction + error;
         else /* there is no logarithm to be measured of what is not above 0 */

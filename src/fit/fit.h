@@ -53,14 +53,13 @@ struct fit_options {
     int64_t max_steps;          /* integrator steps per evaluation */
     int64_t max_total_steps;    /* integrator steps per fit */
     double max_seconds;         /* of computing per fit; infinity = none */
-    double accuracy;            /* relative, of the predictions: the integrator's rtol ... */
-    double absolute_accuracy;   /* ... and its atol */
+    double accuracy;            /* relative, of the predictions: the integrator's rtol */
     bool is_near;               /* the start lies near an optimum: the first steps have the full accuracy, too */
 };
 
 #define FIT_OPTIONS_DEFAULT {.f_tolerance = 1e-9, .g_tolerance = 1e-6, .certify = true, \
                              .max_evaluations = 1000, .max_steps = 100000, .max_total_steps = 10000000, \
-                             .max_seconds = 1.0 / 0.0, .accuracy = 1e-7, .absolute_accuracy = 1e-10}
+                             .max_seconds = 1.0 / 0.0, .accuracy = 1e-7}
 
 /* The caller provides the arrays (n_parameter each, the file's order). */
 struct fit_result {

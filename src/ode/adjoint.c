@@ -4,6 +4,7 @@
 
 #include "ode/adjoint_tape.h"
 #include "ode/dense.h"
+#include "ode/observation.h"
 #include "ode/wide.h"
 #include "ode/workspace.h"
 
@@ -25,7 +26,7 @@ struct adjoint {
     size_t chunk_steps, kept_steps; /* of a chunk: all, and those whose factors are kept */
     size_t n_chunk, i_chunk, chunk_room; /* chunk i_chunk is on the tape */
     struct checkpoint *chunks;
-    double *chunk_states; /* n_state and the probe's as many each */
+    double *chunk_states; /* n_state and the probe's as many each, and workspace.sizes */
     double *at_time;      /* the states at the task's times */
     size_t time_room;
 
@@ -106,7 +107,7 @@ bool adjoint_begin(struct workspace *ws)
 bool adjoint_open(struct workspace *ws, double t)
 {
     struct adjoint *adjoint = ws->adjoint;
-    size_t length = 2 * ws->n_state, i = adjoint->n_chunk;
+    size_t n = ws->n_state, length = 5 * n + 1, i = adjoint->n_chunk;
     tape_rewind(&adjoint->tape);
     if (ws->pass == PASS_REPLAY)
         return true;
@@ -121,7 +122,8 @@ bool adjoint_open(struct workspace *ws, double t)
         adjoint->chunk_room = room;
     }
     adjoint->chunks[i] = (struct checkpoint){.t = t, .i_time = ws->i_time};
-    memcpy(adjoint->chunk_states + i * length, vector_data(ws->y), length * sizeof(double));
+    memcpy(adjoint->chunk_states + i * length, vector_data(ws->y), 2 * n * sizeof(double));
+    memcpy(adjoint->chunk_states + i * length + 2 * n, ws->sizes, (3 * n + 1) * sizeof(double));
     adjoint->i_chunk = i;
     adjoint->n_chunk++;
     return true;
@@ -384,7 +386,9 @@ bool adjoint_step(struct workspace *ws, double *t)
     if (!ws->tape || adjoint->i_chunk == 0)
         return finish_at_start(ws, adjoint);
     const struct checkpoint *chunk = &adjoint->chunks[--adjoint->i_chunk];
-    memcpy(vector_data(ws->y), adjoint->chunk_states + adjoint->i_chunk * 2 * n, 2 * n * sizeof(double));
+    const double *states = adjoint->chunk_states + adjoint->i_chunk * (5 * n + 1);
+    memcpy(vector_data(ws->y), states, 2 * n * sizeof(double));
+    memcpy(ws->sizes, states + 2 * n, (3 * n + 1) * sizeof(double));
     ws->i_time = chunk->i_time;
     ws->pass = PASS_REPLAY;
     *t = chunk->t;

@@ -24,32 +24,48 @@ WIDE bool all_finite(const double *x, size_t n)
     return (sum[0] + sum[1]) + (sum[2] + sum[3]) + rest == 0;
 }
 
+/* Of a function's results: all, or the observables in d->wanted. */
+enum rows { ROWS_ALL, ROWS_WANTED };
+
 static int fail(struct derivatives *d, const char *where, double t, bool not_finite, bool fatal)
 {
     d->failure = (struct model_failure){.where = where, .t = t, .not_finite = not_finite, .fatal = fatal};
     return fatal ? STIFFIT_FATAL : STIFFIT_RECOVERABLE;
 }
 
-/* One call at the point d->at, n_out numbers expected. */
-static int call(struct derivatives *d, stiffit_function *function, const char *where, double *out, size_t n_out)
+/* Whether a column of n_row numbers is finite as far as it is wanted. */
+static bool column_finite(const struct derivatives *d, enum rows rows, const double *column, size_t n_row)
+{
+    if (rows == ROWS_ALL)
+        return all_finite(column, n_row);
+    for (size_t i = 0; i < d->n_wanted; i++)
+        if (!isfinite(column[d->wanted[i]]))
+            return false;
+    return true;
+}
+
+/* One call at the point d->at, n_column columns expected. */
+static int call(struct derivatives *d, stiffit_function *function, const char *where, enum rows rows, double *out,
+                size_t n_row, size_t n_column)
 {
     int code = function(&d->at, out);
     if (code != STIFFIT_OK)
         return fail(d, where, d->at.t, false, code < 0);
-    if (!all_finite(out, n_out))
-        return fail(d, where, d->at.t, true, false);
+    for (size_t j = 0; j < n_column; j++)
+        if (!column_finite(d, rows, out + j * n_row, n_row))
+            return fail(d, where, d->at.t, true, false);
     return STIFFIT_OK;
 }
 
-/* A matrix by parameter: what is not wanted need not be finite. */
-static int call_by_parameter(struct derivatives *d, stiffit_function *function, const char *where, double *out,
-                             size_t n_row)
+/* A matrix by parameter. */
+static int call_by_parameter(struct derivatives *d, stiffit_function *function, const char *where, enum rows rows,
+                             double *out, size_t n_row)
 {
     int code = function(&d->at, out);
     if (code != STIFFIT_OK)
         return fail(d, where, d->at.t, false, code < 0);
     for (size_t k = 0; k < d->n_sens; k++)
-        if (!all_finite(out + d->sens[k] * n_row, n_row))
+        if (!column_finite(d, rows, out + d->sens[k] * n_row, n_row))
             return fail(d, where, d->at.t, true, false);
     return STIFFIT_OK;
 }
@@ -71,11 +87,12 @@ static bool lacks_parameter_derivative(const struct stiffit_model *abi)
            (abi->noise && !abi->noise_parameter);
 }
 
-bool derivatives_init(struct derivatives *d, const struct stiffit_model *abi, double rtol, double atol)
+bool derivatives_init(struct derivatives *d, const struct stiffit_model *abi)
 {
-    *d = (struct derivatives){.abi = abi, .state_floor = atol / rtol};
+    *d = (struct derivatives){.abi = abi};
     size_t n = abi->n_state, n_out = (n > abi->n_observable ? n : abi->n_observable) + 1;
     size_t n_moved = lacks_parameter_derivative(abi) ? (size_t)abi->n_work * abi->n_parameter : 0;
+    d->wanted = calloc(abi->n_observable + 1, sizeof(uint32_t));
     d->work = calloc(abi->n_work + 1, sizeof(double));
     d->work_up = calloc(n_moved + 1, sizeof(double));
     d->work_down = calloc(n_moved + 1, sizeof(double));
@@ -87,12 +104,13 @@ bool derivatives_init(struct derivatives *d, const struct stiffit_model *abi, do
     d->down = calloc(n_out, sizeof(double));
     d->base = calloc(n_out, sizeof(double));
     d->jacobian_values = calloc((size_t)abi->n_nonzero + 1, sizeof(double));
-    return d->work && d->work_up && d->work_down && d->has_up && d->has_down && d->p_moved && d->y_moved && d->up &&
-           d->down && d->base && d->jacobian_values;
+    return d->wanted && d->work && d->work_up && d->work_down && d->has_up && d->has_down && d->p_moved && d->y_moved &&
+           d->up && d->down && d->base && d->jacobian_values;
 }
 
 void derivatives_fini(struct derivatives *d)
 {
+    free(d->wanted);
     free(d->work);
     free(d->work_up);
     free(d->work_down);
@@ -154,12 +172,16 @@ int derivatives_begin(struct derivatives *d, const double *p, const double *cova
     return STIFFIT_OK;
 }
 
+/* Steps by a state are made for at least this part of its size. */
+#define SIZE_PART 1e-3
+
 /* One difference quotient from the values on both sides, whichever of them there are. `base` is asked for at most
  * once per matrix: have_base tells. */
 struct quotient {
     stiffit_function *function;
     const char *where;
     size_t n_out;
+    enum rows rows;
     bool have_base;
 };
 
@@ -167,7 +189,7 @@ static int base_value(struct derivatives *d, struct quotient *q)
 {
     if (q->have_base)
         return STIFFIT_OK;
-    int code = call(d, q->function, q->where, d->base, q->n_out);
+    int code = call(d, q->function, q->where, q->rows, d->base, q->n_out, 1);
     q->have_base = code == STIFFIT_OK;
     return code;
 }
@@ -192,7 +214,7 @@ static int combine(struct derivatives *d, struct quotient *q, int up, int down, 
     double width = h_up + h_down;
     for (size_t i = 0; i < q->n_out; i++)
         column[i] = (high[i] - low[i]) / width;
-    return all_finite(column, q->n_out) ? STIFFIT_OK : fail(d, q->where, d->at.t, true, false);
+    return column_finite(d, q->rows, column, q->n_out) ? STIFFIT_OK : fail(d, q->where, d->at.t, true, false);
 }
 
 /* The step as it is carried out: y + h - y, which the compiler must not simplify. */
@@ -205,14 +227,17 @@ static double exact_step(double x, double h)
 static int state_column(struct derivatives *d, struct quotient *q, const double *y, size_t j, bool rough,
                         double *column)
 {
-    double size = fmax(fabs(y[j]), d->state_floor), original = d->y_moved[j];
+    double floor = d->floor > 0 ? d->floor : SIZE_PART * fmax(d->sizes[j], d->sizes[j + d->abi->n_state]);
+    if (q->rows == ROWS_WANTED && d->is_relative && y[j] != 0)
+        floor = 0;
+    double size = fmax(fabs(y[j]), floor), original = d->y_moved[j];
     double h = (rough ? sqrt(DBL_EPSILON) : cbrt(DBL_EPSILON)) * (size > 0 ? size : 1);
     int down = STIFFIT_RECOVERABLE;
     d->y_moved[j] = original + h;
-    int up = call(d, q->function, q->where, d->up, q->n_out);
+    int up = call(d, q->function, q->where, q->rows, d->up, q->n_out, 1);
     if (!rough || up != STIFFIT_OK) {
         d->y_moved[j] = original - h;
-        down = call(d, q->function, q->where, d->down, q->n_out);
+        down = call(d, q->function, q->where, q->rows, d->down, q->n_out, 1);
     }
     d->y_moved[j] = original;
     return combine(d, q, up, down, exact_step(original, h), exact_step(original, -h), column);
@@ -249,7 +274,7 @@ static int parameter_side(struct derivatives *d, struct quotient *q, uint32_t j,
     int code = STIFFIT_RECOVERABLE;
     d->at.p = d->p_moved;
     if (isfinite(d->p_moved[j]) && (d->abi->n_work == 0 || (up ? d->has_up : d->has_down)[j]))
-        code = call(d, q->function, q->where, out, q->n_out);
+        code = call(d, q->function, q->where, q->rows, out, q->n_out, 1);
     d->at.p = p;
     d->at.work = own_work;
     return code;
@@ -280,7 +305,7 @@ int derivatives_rhs(struct derivatives *d, double t, const double *y, double *yd
     d->n_rhs++;
     if (!move_to(d, "rhs", t, y))
         return STIFFIT_RECOVERABLE;
-    return call(d, d->abi->rhs, "rhs", ydot, d->abi->n_state);
+    return call(d, d->abi->rhs, "rhs", ROWS_ALL, ydot, d->abi->n_state, 1);
 }
 
 int derivatives_jacobian_sparse(struct derivatives *d, double t, const double *y, double *values)
@@ -288,7 +313,7 @@ int derivatives_jacobian_sparse(struct derivatives *d, double t, const double *y
     d->n_jacobian++;
     if (!move_to(d, "jacobian_sparse", t, y))
         return STIFFIT_RECOVERABLE;
-    return call(d, d->abi->jacobian_sparse, "jacobian_sparse", values, d->abi->n_nonzero);
+    return call(d, d->abi->jacobian_sparse, "jacobian_sparse", ROWS_ALL, values, d->abi->n_nonzero, 1);
 }
 
 int derivatives_jacobian(struct derivatives *d, double t, const double *y, const double *f, bool rough,
@@ -300,7 +325,7 @@ int derivatives_jacobian(struct derivatives *d, double t, const double *y, const
         d->n_jacobian++;
         if (!move_to(d, "jacobian", t, y))
             return STIFFIT_RECOVERABLE;
-        return call(d, abi->jacobian, "jacobian", jacobian, n * n);
+        return call(d, abi->jacobian, "jacobian", ROWS_ALL, jacobian, n * n, 1);
     }
     if (abi->jacobian_sparse) {
         int code = derivatives_jacobian_sparse(d, t, y, d->jacobian_values);
@@ -314,7 +339,7 @@ int derivatives_jacobian(struct derivatives *d, double t, const double *y, const
     }
     d->n_jacobian++;
     d->n_rhs += (int64_t)(rough ? n : 2 * n);
-    return by_state(d, (struct quotient){abi->rhs, "rhs", n, false}, t, y, f, rough, jacobian);
+    return by_state(d, (struct quotient){abi->rhs, "rhs", n, ROWS_ALL, false}, t, y, f, rough, jacobian);
 }
 
 int derivatives_rhs_parameter(struct derivatives *d, double t, const double *y, double *out)
@@ -323,16 +348,16 @@ int derivatives_rhs_parameter(struct derivatives *d, double t, const double *y, 
     if (!move_to(d, "rhs_parameter", t, y))
         return STIFFIT_RECOVERABLE;
     if (abi->rhs_parameter)
-        return call_by_parameter(d, abi->rhs_parameter, "rhs_parameter", out, abi->n_state);
+        return call_by_parameter(d, abi->rhs_parameter, "rhs_parameter", ROWS_ALL, out, abi->n_state);
     d->n_rhs += 2 * (int64_t)d->n_sens;
-    return by_parameter(d, (struct quotient){abi->rhs, "rhs", abi->n_state, false}, STIFFIT_USE_RHS, out);
+    return by_parameter(d, (struct quotient){abi->rhs, "rhs", abi->n_state, ROWS_ALL, false}, STIFFIT_USE_RHS, out);
 }
 
 int derivatives_initial(struct derivatives *d, double *y)
 {
     d->at.t = d->t0;
     d->at.y = NULL;
-    return call(d, d->abi->initial, "initial", y, d->abi->n_state);
+    return call(d, d->abi->initial, "initial", ROWS_ALL, y, d->abi->n_state, 1);
 }
 
 int derivatives_initial_parameter(struct derivatives *d, double *out)
@@ -341,8 +366,8 @@ int derivatives_initial_parameter(struct derivatives *d, double *out)
     d->at.t = d->t0;
     d->at.y = NULL;
     if (abi->initial_parameter)
-        return call_by_parameter(d, abi->initial_parameter, "initial_parameter", out, abi->n_state);
-    return by_parameter(d, (struct quotient){abi->initial, "initial", abi->n_state, false}, STIFFIT_USE_INITIAL, out);
+        return call_by_parameter(d, abi->initial_parameter, "initial_parameter", ROWS_ALL, out, abi->n_state);
+    return by_parameter(d, (struct quotient){abi->initial, "initial", abi->n_state, ROWS_ALL, false}, STIFFIT_USE_INITIAL, out);
 }
 
 int derivatives_observe(struct derivatives *d, bool noise, double t, const double *y, double *out)
@@ -351,9 +376,9 @@ int derivatives_observe(struct derivatives *d, bool noise, double t, const doubl
     const char *where = noise ? "noise" : "observe";
     if (!move_to(d, where, t, y))
         return STIFFIT_RECOVERABLE;
-    int code = call(d, noise ? abi->noise : abi->observe, where, out, abi->n_observable);
-    for (size_t i = 0; noise && code == STIFFIT_OK && i < abi->n_observable; i++)
-        if (!(out[i] > 0))
+    int code = call(d, noise ? abi->noise : abi->observe, where, ROWS_WANTED, out, abi->n_observable, 1);
+    for (size_t i = 0; noise && code == STIFFIT_OK && i < d->n_wanted; i++)
+        if (!(out[d->wanted[i]] > 0))
             return fail(d, "noise (it must be above 0)", t, false, false);
     return code;
 }
@@ -365,10 +390,10 @@ int derivatives_observe_state(struct derivatives *d, bool noise, double t, const
     const char *where = noise ? "noise_state" : "observe_state";
     if (!analytic)
         return by_state(d, (struct quotient){noise ? abi->noise : abi->observe, noise ? "noise" : "observe",
-                                             abi->n_observable, false}, t, y, NULL, false, out);
+                                             abi->n_observable, ROWS_WANTED, false}, t, y, NULL, false, out);
     if (!move_to(d, where, t, y))
         return STIFFIT_RECOVERABLE;
-    return call(d, analytic, where, out, (size_t)abi->n_observable * abi->n_state);
+    return call(d, analytic, where, ROWS_WANTED, out, abi->n_observable, abi->n_state);
 }
 
 int derivatives_observe_parameter(struct derivatives *d, bool noise, double t, const double *y, double *out)
@@ -379,8 +404,8 @@ int derivatives_observe_parameter(struct derivatives *d, bool noise, double t, c
     if (!move_to(d, where, t, y))
         return STIFFIT_RECOVERABLE;
     if (analytic)
-        return call_by_parameter(d, analytic, where, out, abi->n_observable);
+        return call_by_parameter(d, analytic, where, ROWS_WANTED, out, abi->n_observable);
     return by_parameter(d, (struct quotient){noise ? abi->noise : abi->observe, noise ? "noise" : "observe",
-                                             abi->n_observable, false},
+                                             abi->n_observable, ROWS_WANTED, false},
                         noise ? STIFFIT_USE_NOISE : STIFFIT_USE_OBSERVE, out);
 }

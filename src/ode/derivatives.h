@@ -1,9 +1,10 @@
 /* The model at a point: every function of the plugin behind one check (only finite numbers go in and come out)
  * and, where the plugin lacks a derivative, its difference quotients. Nothing else in ode/ calls the model.
  *
- * Difference quotients are central, with a step of eps^(1/3) times the variable's size: |y| + atol/rtol for a
- * state, |p| (or |start|, or 1, where p = 0) for a parameter; one-sided where the model is not computable on the
- * other side. The matrix of Newton's iteration, which only steers, gets forward ones with a step of eps^(1/2).
+ * Difference quotients are central, with a step of eps^(1/3) times the variable's size: for a state |y|, or if that is more
+ * atol/rtol or a thousandth of its size, for a parameter |p| (or |start|, or 1, where p = 0); one-sided where the model is not
+ * computable on the other side. The matrix of Newton's iteration, which only steers, gets forward ones with a step of
+ * eps^(1/2).
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef ODE_DERIVATIVES_H
 #define ODE_DERIVATIVES_H
@@ -23,10 +24,14 @@ struct model_failure {
 
 struct derivatives {
     const struct stiffit_model *abi;
-    double state_floor;              /* atol / rtol */
+    const double *sizes;             /* the caller's: 2 n_state, the states' sizes (workspace.h) */
+    double floor;                    /* atol / rtol; 0: a part of those */
+    bool is_relative;                /* of observables: no such floor, but where a state is 0 */
     struct stiffit_point at;         /* p, covariate and work of the evaluation; t and y of the call */
     size_t n_sens;
     const uint32_t *sens;            /* parameters that derivatives are wanted for */
+    uint32_t *wanted;                /* the caller's to fill, up to n_observable: observables that are wanted. The others, */
+    size_t n_wanted;                 /* and their derivatives and noise, may be anything */
     double t0;
     int64_t n_rhs, n_jacobian;       /* calls, difference quotients included */
     struct model_failure failure;
@@ -41,10 +46,11 @@ struct derivatives {
 };
 
 /* All return STIFFIT_OK, STIFFIT_RECOVERABLE or STIFFIT_FATAL, and note failures in d->failure. Matrices are
- * column-major; those "by parameter" have n_parameter columns of which only the wanted ones are sure to be written. */
+ * column-major; those "by parameter" have n_parameter columns of which only the wanted ones are sure to be written. What is not
+ * wanted need not be finite. */
 
 /* False: out of memory. derivatives_fini accepts the rest of a failed init. */
-bool derivatives_init(struct derivatives *d, const struct stiffit_model *abi, double rtol, double atol);
+bool derivatives_init(struct derivatives *d, const struct stiffit_model *abi);
 void derivatives_fini(struct derivatives *d);
 
 /* Starts an evaluation: calls `prepare`. The pointers are kept. */

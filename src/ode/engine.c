@@ -50,9 +50,9 @@ static enum status check_options(const struct ode_options *options, struct error
 {
     if (!(options->rtol > 0 && options->rtol < 1))
         return error_set(error, STATUS_USAGE, "rtol must be above 0 and below 1, not %g", options->rtol);
-    if (!(options->atol > 0 && isfinite(options->atol)))
-        return error_set(error, STATUS_USAGE, "atol must be above 0 and finite, not %g: a state at 0 would have no "
-                                              "error bound otherwise", options->atol);
+    if (!(options->atol >= 0 && isfinite(options->atol)))
+        return error_set(error, STATUS_USAGE, "atol must be 0 (the states' own sizes) or above and finite, not %g",
+                         options->atol);
     return STATUS_OK;
 }
 

@@ -17,6 +17,9 @@ struct ode_task {
     size_t n_row;                   /* measurements, in order of time */
     const uint32_t *row_time;       /* n_row, index into time, non-decreasing */
     const uint32_t *row_observable; /* n_row, index of the model's observable */
+    const double *row_sigma;        /* n_row: the row's own standard deviation, which makes the model's noise unneeded there;
+                                     * NaN: none. NULL: these are no measurements */
+    const bool *row_is_log;         /* n_row: sigma and noise are of the prediction's logarithm; NULL: of none */
 };
 
 enum evaluation_outcome {
@@ -51,14 +54,17 @@ struct evaluation {
     size_t n_sens;             /* 0: predictions alone. With and without differ in bits: never mix them in a search */
     const uint32_t *sens;      /* n_sens indices of model parameters, increasing */
     int64_t max_steps;         /* integrator steps, in total; with adjoint set backward ones count too */
-    double tighter;            /* the integrator's rtol and atol are divided by it; 0: they are as they are */
+    double tighter;            /* the integrator's rtol and atol are divided by it; 0: they are as they are. Without an
+                                * atol what stands for it falls faster: relative to rtol by the square of it */
     int64_t deadline_ns;       /* CLOCK_MONOTONIC; INT64_MAX = none */
+    bool lenient;              /* predictions alone: a row that the model cannot compute is NaN, instead of a failure */
     const struct evaluation_adjoint *adjoint; /* NULL: forward sensitivities; else no d_prediction, d_noise */
 
-    /* answer; the arrays are written only as far as the outcome is EVALUATION_OK, and are then all finite */
+    /* answer; the arrays are written only as far as the outcome is EVALUATION_OK, and are then all finite (but see
+     * lenient). Nothing is asked of observables and noise where no row needs them */
     double *prediction;        /* n_row */
     double *d_prediction;      /* n_row x n_sens, column-major: d prediction_i / d p[sens_j] at i + j*n_row; or NULL */
-    double *noise;             /* n_row: the model's standard deviation (> 0); NULL where the model has no noise */
+    double *noise;             /* n_row: the row's sigma, or the model's (> 0); NULL where the model has no noise */
     double *d_noise;           /* n_row x n_sens; or NULL */
     enum evaluation_outcome outcome;
     char reason[160];          /* "" when OK; else what failed and at which time */
@@ -71,12 +77,12 @@ struct evaluation {
 };
 
 struct ode_options {
-    double rtol, atol;      /* of states; sensitivities get rtol and atol / |p| (1 where p is 0) */
+    double rtol, atol;      /* of states; 0: the states' own sizes. Sensitivities get rtol and atol / |p| (1 where p is 0) */
     int linear_solver;      /* enum linear_solver_kind */
 };
 
 enum linear_solver_kind { LINEAR_AUTO, LINEAR_DENSE, LINEAR_LAPACK, LINEAR_KLU };
 
-#define ODE_OPTIONS_DEFAULT {.rtol = 1e-7, .atol = 1e-10, .linear_solver = LINEAR_AUTO}
+#define ODE_OPTIONS_DEFAULT {.rtol = 1e-7, .atol = 0, .linear_solver = LINEAR_AUTO}
 
 #endif

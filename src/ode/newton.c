@@ -18,16 +18,11 @@
 /* Newton's iteration as CVODE's: so many iterations, the estimate of its rate forgotten by this factor at most,
  * given up when a correction grows by that factor. */
 enum { MAX_ITERATION = 4 };
-/* Factors are kept for so many steps and such changes of gamma, where they are kept at all: as CVODE does. */
+/* Factors are kept for so many steps and such changes of gamma, as CVODE does. */
 enum { MAX_AGE = 20 };
 #define MAX_GAMMA_CHANGE 0.3
 #define RATE_DECAY 0.3
 #define DIVERGENCE 2.0
-/* Relative change of a parameter, times its sensitivity, is its effect on a state. What is below this part of the state is
- * computed as accurately as if it were that part. Without that, sensitivities by parameters that stand for fast rates (vdpol's
- * epsilon, whose effects are a millionth of the states) ask for more than the accuracy of the states' slopes, of which they
- * consist, and steps shrink to the fast scale. */
-#define EFFECT 0.01
 
 /* What one call works on: the step's data of CVODES as plain arrays, block after block. */
 struct system {
@@ -118,7 +113,7 @@ static int converge(struct workspace *ws, const struct system *s, const double *
 
 static bool factors_will_do(const struct workspace *ws, const struct system *s)
 {
-    return ws->keeps_factors && ws->factor_gamma != 0 && ws->factor_age < MAX_AGE &&
+    return ws->factor_gamma != 0 && ws->factor_age < MAX_AGE &&
            fabs(s->gamma / ws->factor_gamma - 1) < MAX_GAMMA_CHANGE;
 }
 
@@ -146,9 +141,11 @@ static int solve_state(struct workspace *ws, const struct system *s, const doubl
     return code != 0 ? code : converge(ws, s, weights, tolerance);
 }
 
-/* df/dp of block k. */
+/* df/dp of block k; of the pace it is f. */
 static const double *rhs_column(struct workspace *ws, size_t k)
 {
+    if (ws->pace)
+        return ws->probe_column;
     if (!ws->probe)
         return ws->rhs_parameter + ws->block_parameter[k] * ws->n_state;
     probe_combine(ws, ws->rhs_parameter, STIFFIT_USE_RHS, ws->probe_column);
@@ -160,9 +157,11 @@ static const double *rhs_column(struct workspace *ws, size_t k)
 static int solve_sensitivities(struct workspace *ws, const struct system *s)
 {
     size_t n = ws->n_state;
-    int code = newton_jacobian(ws, s->t, ws->y_now, NULL, false);
-    if (code == STIFFIT_OK)
+    int code = newton_jacobian(ws, s->t, ws->y_now, NULL, ws->pace);
+    if (code == STIFFIT_OK && !ws->pace)
         code = derivatives_rhs_parameter(&ws->model, s->t, ws->y_now, ws->rhs_parameter);
+    for (size_t i = 0; i < n && ws->pace; i++) /* f, from the corrector's equation */
+        ws->probe_column[i] = (s->correction[i] + s->rl1 * s->zn1[i]) / s->gamma;
     if (code != STIFFIT_OK)
         return model_trouble(ws, code);
     if ((code = factor(ws, s)) != 0)
@@ -247,9 +246,11 @@ int newton_rhs(sunrealtype t, N_Vector y_vector, N_Vector ydot_vector, void *wor
     double *ydot = vector_data(ydot_vector);
     int code = derivatives_rhs(&ws->model, t, y, ydot);
     if (code == STIFFIT_OK && ws->n_block) {
-        code = newton_jacobian(ws, t, y, ydot, false);
-        if (code == STIFFIT_OK)
+        code = newton_jacobian(ws, t, y, ydot, ws->pace);
+        if (code == STIFFIT_OK && !ws->pace)
             code = derivatives_rhs_parameter(&ws->model, t, y, ws->rhs_parameter);
+        if (ws->pace)
+            memcpy(ws->probe_column, ydot, n * sizeof(double));
         if (code == STIFFIT_OK)
             linear_multiply(ws->linear, y + n, ydot + n, ws->n_block);
         for (size_t k = 0; k < ws->n_block && code == STIFFIT_OK; k++) {
@@ -264,23 +265,5 @@ int newton_rhs(sunrealtype t, N_Vector y_vector, N_Vector ydot_vector, void *wor
     }
     if (ws->tape)
         tape_call(ws->tape, t, y_vector, ydot_vector);
-    return 0;
-}
-
-int newton_weights(N_Vector y_vector, N_Vector weight_vector, void *workspace)
-{
-    const struct workspace *ws = workspace;
-    size_t n = ws->n_state;
-    const double *y = vector_data(y_vector), *state = y;
-    double *weight = vector_data(weight_vector), rtol = ws->rtol;
-    for (size_t i = 0; i < n; i++)
-        weight[i] = 1 / (rtol * fabs(y[i]) + ws->atol);
-    for (size_t k = 0; k < ws->n_block; k++) {
-        double floor = ws->block_floor[k], part = fmin(EFFECT * rtol * (floor / ws->atol), DBL_MAX * DBL_EPSILON);
-        y += n;
-        weight += n;
-        for (size_t i = 0; i < n; i++)
-            weight[i] = 1 / (rtol * fabs(y[i]) + part * fabs(state[i]) + floor);
-    }
     return 0;
 }

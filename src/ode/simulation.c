@@ -1,6 +1,8 @@
 /* An evaluation from its first to its last measurement, one integrator step at a time, so that it can be set aside
  * between any two steps.
  * SPDX-License-Identifier: BSD-3-Clause */
+#include "ode/observation.h"
+#include "ode/tolerance.h"
 #include "ode/workspace.h"
 
 #include <float.h>
@@ -10,10 +12,6 @@
 
 /* That many steps in a row that are lost in rounding: the integrator will not get any further. */
 enum { MAX_STUCK = 50 };
-
-/* Without sensitivities, systems up to this size are factored anew in each step: it costs nothing then, and the
- * states come out more accurate (Robertson, rtol 1e-6: 5.8e-6 in 242 steps instead of 1.3e-5 in 278). */
-enum { ALWAYS_FACTOR = 4 };
 
 bool simulation_finish(struct workspace *ws, enum evaluation_outcome outcome)
 {
@@ -70,12 +68,13 @@ static bool finish_stuck(struct workspace *ws)
     return simulation_finish(ws, EVALUATION_ODE_FAILED);
 }
 
-/* Those of the workspace, or others, down to what double precision has. */
-static void set_tolerances(struct workspace *ws)
+static void set_blocks(struct workspace *ws, size_t n_block)
 {
-    double by = ws->evaluation->tighter > 0 ? ws->evaluation->tighter : 1;
-    ws->rtol = fmax(ws->options.rtol / by, fmin(ws->options.rtol, 100 * DBL_EPSILON));
-    ws->atol = fmax(ws->options.atol / by, fmin(ws->options.atol, DBL_MIN / DBL_EPSILON));
+    ws->n_block = n_block;
+    if (ws->bank) {
+        vector_bank_set_blocks(ws->bank, 1 + n_block);
+        vector_bank_trace(ws->bank, false);
+    }
 }
 
 /* Which parameters get a block of sensitivities. */
@@ -89,22 +88,19 @@ static void choose_blocks(struct workspace *ws)
         ws->sens_block[k] = -1;
         if (ws->n_state == 0 || !(use & (STIFFIT_USE_RHS | STIFFIT_USE_INITIAL)))
             continue;
-        double p = fabs(evaluation->p[j]), floor = p > 0 ? ws->atol / p : ws->atol;
+        double p = fabs(evaluation->p[j]);
         ws->sens_block[k] = (int32_t)n_block;
         ws->block_parameter[n_block] = j;
         ws->block_rhs[n_block] = (use & STIFFIT_USE_RHS) != 0;
-        /* weights must be finite and above 0 whatever p is */
-        ws->block_floor[n_block] = fmin(fmax(floor, DBL_MIN / DBL_EPSILON), DBL_MAX * DBL_EPSILON);
+        ws->block_unit[n_block] = p > 0 ? fmin(1 / p, DBL_MAX * DBL_EPSILON) : 1; /* finite whatever p is */
         n_block++;
     }
     ws->n_block = n_block;
     ws->probe = evaluation->adjoint && probe_begin(ws);
-    n_block = ws->n_block;
-    ws->keeps_factors = n_block > 0 || ws->n_state > ALWAYS_FACTOR;
-    if (ws->bank) {
-        vector_bank_set_blocks(ws->bank, 1 + n_block);
-        vector_bank_trace(ws->bank, false);
-    }
+    ws->pace = ws->n_block == 0 && ws->n_state > 0;
+    if (ws->pace)
+        pace_begin(ws);
+    set_blocks(ws, ws->n_block);
 }
 
 bool simulation_fail_memory(struct workspace *ws)
@@ -121,6 +117,10 @@ static bool set_initial_state(struct workspace *ws)
         return false;
     if (ws->n_block == 0)
         return true;
+    if (ws->pace) {
+        memset(y + n, 0, n * sizeof(double));
+        return true;
+    }
     if (derivatives_initial_parameter(&ws->model, ws->columns) != STIFFIT_OK)
         return false;
     if (ws->probe) {
@@ -144,6 +144,15 @@ void simulation_stop(struct workspace *ws, enum evaluation_outcome outcome, cons
     simulation_finish(ws, outcome);
 }
 
+/* The rows of task time i_time. False: they cannot be computed. */
+static bool answer(struct workspace *ws, bool initial)
+{
+    bool good = observation_fill(ws, ws->i_time, ws->n_state ? vector_data(ws->y) : NULL);
+    bool relative = initial || ws->atol > 0 || ws->is_relative;
+    ws->begins_anew = !relative && (!good || observation_asks_relative(ws, ws->i_time, vector_data(ws->y)));
+    return good || ws->begins_anew;
+}
+
 /* Answers the rows of all times up to t_now, from the state in ws->y or by interpolation. False: finished. */
 static bool answer_until(struct workspace *ws, double t_now, bool initial)
 {
@@ -156,8 +165,10 @@ static bool answer_until(struct workspace *ws, double t_now, bool initial)
         }
         if (ws->evaluation->adjoint && !adjoint_keep(ws, ws->i_time, initial))
             return simulation_fail_memory(ws);
-        if (ws->pass == PASS_FORWARD && !observation_fill(ws, ws->i_time, ws->n_state ? vector_data(ws->y) : NULL))
+        if (ws->pass == PASS_FORWARD && !answer(ws, initial))
             return simulation_fail_model(ws);
+        if (ws->begins_anew)
+            return true;
         ws->i_time++;
     }
     if (ws->pass == PASS_REPLAY || ws->i_time < task->n_time)
@@ -181,20 +192,20 @@ static bool begin_segment(struct workspace *ws, struct segment segment)
     return flag == CV_SUCCESS || finish_integrator_failed(ws, flag);
 }
 
-bool simulation_begin(struct workspace *ws, struct evaluation *evaluation)
+static bool begin(struct workspace *ws, bool is_relative)
 {
+    struct evaluation *evaluation = ws->evaluation;
     const struct ode_task *task = evaluation->task;
-    ws->evaluation = evaluation;
+    ws->begins_anew = false;
     ws->i_time = ws->i_row = 0;
-    ws->n_factor = 0;
+    memset(ws->h_largest, 0, ws->abi->n_observable * sizeof(double));
     ws->trouble = TROUBLE_NONE;
     ws->model_trouble_step = -1;
     ws->n_stuck = 0;
     ws->pass = PASS_FORWARD;
     ws->tape = NULL;
-    evaluation->n_step = evaluation->n_rhs = evaluation->n_jacobian = evaluation->n_factor = 0;
-    evaluation->t_reached = task->t0;
-    set_tolerances(ws);
+    ws->t = evaluation->t_reached = task->t0;
+    tolerance_set(ws, is_relative);
     choose_blocks(ws);
     linear_begin(ws->linear);
     ws->factor_gamma = 0;
@@ -207,11 +218,20 @@ bool simulation_begin(struct workspace *ws, struct evaluation *evaluation)
         return answer_until(ws, INFINITY, true);
     if (!set_initial_state(ws))
         return simulation_fail_model(ws);
+    tolerance_begin(ws);
     if (!answer_until(ws, task->t0, true))
         return false;
     if (ws->pass == PASS_BACKWARD)
         return true;
     return begin_segment(ws, (struct segment){.t_begin = task->t0, .end_time = task->n_time});
+}
+
+bool simulation_begin(struct workspace *ws, struct evaluation *evaluation)
+{
+    ws->evaluation = evaluation;
+    ws->n_factor = 0;
+    evaluation->n_step = evaluation->n_rhs = evaluation->n_jacobian = evaluation->n_factor = 0;
+    return begin(ws, false);
 }
 
 /* Between two chunks of an integration that is recorded: nothing of the first one's factors may show in the second. */
@@ -220,6 +240,14 @@ static bool begin_chunk(struct workspace *ws, double t)
     linear_begin(ws->linear);
     ws->factor_gamma = 0;
     return begin_segment(ws, (struct segment){.t_begin = t, .end_time = ws->segment.end_time});
+}
+
+/* The states go on without their companion, which may be what failed: the model's Jacobian may be wrong, or not computable. */
+static bool drop_pace(struct workspace *ws)
+{
+    ws->pace = false;
+    set_blocks(ws, 0);
+    return begin_chunk(ws, ws->t);
 }
 
 static bool end_chunk(struct workspace *ws)
@@ -261,6 +289,8 @@ static bool record(struct workspace *ws)
 bool simulation_step(struct workspace *ws)
 {
     struct evaluation *evaluation = ws->evaluation;
+    if (ws->begins_anew)
+        return begin(ws, true);
     if (ws->pass == PASS_BACKWARD)
         return step_backward(ws);
     if (evaluation->n_step >= evaluation->max_steps) {
@@ -269,8 +299,8 @@ bool simulation_step(struct workspace *ws)
     }
     double before = ws->t;
     int flag = CVode(ws->cvode, ws->t_far, ws->y, &ws->t, CV_ONE_STEP);
-    if (flag < 0)
-        return finish_integrator_failed(ws, flag);
+    if (flag < 0) /* ws->y is the state at ws->t then, the end of the last good step */
+        return ws->pace ? drop_pace(ws) : finish_integrator_failed(ws, flag);
     evaluation->n_step++;
     /* In front of a pole, or of a place where the model is not computable, steps shrink until t no longer moves. */
     ws->n_stuck = fabs(ws->t - before) <= 2 * DBL_EPSILON * fabs(ws->t) ? ws->n_stuck + 1 : 0;

@@ -27,7 +27,9 @@ enum pass { PASS_FORWARD, PASS_BACKWARD, PASS_REPLAY };
 struct workspace {
     const struct stiffit_model *abi;
     struct ode_options options;
-    double rtol, atol;          /* of the evaluation under way */
+    double rtol, atol;          /* of the evaluation under way; atol 0: the states' own sizes (tolerance.c) */
+    double fraction;            /* of a state's size: the least that its tolerance is relative to */
+    bool is_relative;           /* every state is wanted to rtol of itself */
     size_t slot;                /* the pool's: where it belongs */
 
     SUNContext context;
@@ -43,16 +45,21 @@ struct workspace {
     size_t n_state, n_block;    /* n_block counts the sensitivities alone */
     uint32_t *block_parameter;  /* n_parameter places */
     bool *block_rhs;            /* whether it enters the right-hand side */
-    double *block_floor;        /* atol / |p| of that parameter */
+    double *block_unit;         /* 1 / |p| of that parameter: what turns tolerances of states into its */
     int32_t *sens_block;        /* of each wanted parameter: its block, or -1 */
 
     bool probe;                 /* the one block is a combination of all sensitivities (probe.c) */
+    bool pace;                  /* the one block is how the states depend on the unit of time (probe.c) */
     double *probe_factor;       /* n_parameter places: of each wanted one in it */
     double *probe_column;       /* n_state */
 
+    /* sizes: of each state the largest |y| so far; what a young one's is guessed to be, else 0; y after the last step; then
+     * its t. All that the weights depend on besides y. */
+    double *sizes;              /* 3 n_state + 1 */
+    double *tolerance_beyond;   /* n_state: tolerance less rtol |y| */
+
     /* scratch of the nonlinear solver */
     double *y_now, *f, *f_predicted, *delta; /* n_state each */
-    bool keeps_factors;         /* Newton's iteration may use those of an earlier step */
     double factor_gamma;        /* gamma of the factors at hand; 0: there are none of this evaluation */
     int factor_age;             /* steps since they were made */
     double *rhs_parameter;      /* n_state x n_parameter */
@@ -62,6 +69,8 @@ struct workspace {
     /* scratch of the observables */
     double *h, *h_state, *h_parameter; /* n_observable x 1, n_state, n_parameter */
     double *h_row;                     /* n_observable x n_parameter: total derivatives */
+    bool *is_wanted;                   /* n_observable */
+    double *h_largest;                 /* n_observable: the largest prediction so far, absolute (of all: the first) */
 
     /* the evaluation under way */
     struct evaluation *evaluation;
@@ -73,6 +82,7 @@ struct workspace {
     int64_t n_factor;
     int64_t model_trouble_step; /* the last step that the model disturbed, or -1 */
     int n_stuck;                /* steps in a row that did not move t */
+    bool begins_anew;           /* with relative tolerances, because an observable asks for them */
     struct adjoint *adjoint;    /* made by the first evaluation that asks for it */
     struct tape *tape;          /* the adjoint's, while steps are to be recorded; else NULL */
 };
@@ -92,23 +102,17 @@ bool simulation_finish(struct workspace *workspace, enum evaluation_outcome outc
 bool simulation_fail_model(struct workspace *workspace);
 bool simulation_fail_memory(struct workspace *workspace); /* for the backward pass */
 
-/* observation.c: predictions, noise and their derivatives for all rows of task time `i_time`, from the state and its
- * sensitivities at that time (blocks one behind the other). False: the model failed. */
-bool observation_fill(struct workspace *workspace, size_t i_time, const double *y);
-/* The way back, from the last time to the first: with the weights of evaluation.adjoint, adds these rows' derivatives
- * by the state to by_state (n_state), their direct ones by the wanted parameters to gradient (n_sens). */
-bool observation_weigh(struct workspace *workspace, size_t i_time, const double *y, double *by_state, double *gradient);
-
 /* probe.c: begins it as the one block, false where no state depends on a wanted parameter; the combination of the
  * columns of a matrix by parameter, those that have a bit of `use`. */
 bool probe_begin(struct workspace *workspace);
+/* The pace as the one block. */
+void pace_begin(struct workspace *workspace);
 void probe_combine(const struct workspace *workspace, const double *by_parameter, unsigned use, double *column);
 
-/* newton.c: the corrector, the right-hand side of state and sensitivities, and the error weights. */
+/* newton.c: the corrector, and the right-hand side of state and sensitivities. */
 SUNNonlinearSolver newton_new(struct workspace *workspace);
 /* J at (t, y), into the linear solver; f and rough as in derivatives_jacobian. */
 int newton_jacobian(struct workspace *workspace, double t, const double *y, const double *f, bool rough);
 int newton_rhs(sunrealtype t, N_Vector y, N_Vector ydot, void *workspace);
-int newton_weights(N_Vector y, N_Vector weights, void *workspace);
 
 #endif

@@ -16,7 +16,7 @@ from test_same_bits import kill_in_the_middle
 from test_shards import TABLES, provenance, rows_of, shard_name
 
 RETRIED = 1 << 17
-BUDGET = 8  # evaluations: a near start takes 5 to 7, a far one 10 or more
+BUDGET = 7  # evaluations: a near start takes 5 to 7, a far one 9 or more
 
 
 def bad_and_good(path, n=24):

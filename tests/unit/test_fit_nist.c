@@ -158,7 +158,6 @@ static int run_start(const struct entry *entry, const struct certified *certifie
     memcpy(self->start, certified->start[start], n * sizeof(double));
     /* Functions in closed form, exact to rounding: no integrator's noise to be reckoned with. */
     self->options.accuracy = 1e-16;
-    self->options.absolute_accuracy = 0;
     self->options.f_tolerance = 1e-15;
     self->options.g_tolerance = 0;
     double error[16], lower[16], upper[16], eigenvalue[16], flattest[16];

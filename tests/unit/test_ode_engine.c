@@ -408,7 +408,7 @@ static void test_pool_limits(void **state)
     struct error error = {0};
     struct model model = {.abi = robertson};
     struct ode_options options = ODE_OPTIONS_DEFAULT;
-    options.atol = 0;
+    options.atol = -1;
     assert_null(engine_pool_new(&model, &options, 1, 1, &error));
     assert_int_equal(error.status, STATUS_USAGE);
     options = (struct ode_options)ODE_OPTIONS_DEFAULT;

@@ -166,9 +166,10 @@ static bool fill_measurements(struct fit_job *job, const struct problem_block *b
     double *value = arena_alloc(arena, n_row * sizeof *value + 1);
     double *sigma = arena_alloc(arena, n_row * sizeof *sigma + 1);
     int8_t *censored = arena_alloc(arena, n_row + 1);
+    bool *is_log = arena_alloc(arena, n_row + 1);
     uint32_t *row_time = arena_alloc(arena, n_row * sizeof *row_time + 1);
     uint32_t *row_observable = arena_alloc(arena, n_row * sizeof *row_observable + 1);
-    if (!time || !value || !sigma || !censored || !row_time || !row_observable)
+    if (!time || !value || !sigma || !censored || !is_log || !row_time || !row_observable)
         return false;
     for (size_t i = 0; i < n_row; i++) {
         if (n_time == 0 || time[n_time - 1] != rows[i].time)
@@ -178,13 +179,15 @@ static bool fill_measurements(struct fit_job *job, const struct problem_block *b
         value[i] = block->value[first + rows[i].row];
         sigma[i] = block->sigma[first + rows[i].row];
         censored[i] = block->censored[first + rows[i].row];
+        is_log[i] = job->campaign->loss[row_observable[i]].error == ERROR_LOG_NORMAL;
     }
     size_t n_covariate = job->campaign->model.abi.n_covariate;
     double *covariate = copy(arena, block->covariate + row * n_covariate, n_covariate * sizeof *covariate);
     if (!covariate)
         return false;
     job->task = (struct ode_task){.t0 = block->t0[row], .covariate = covariate, .n_time = n_time, .time = time,
-                                  .n_row = n_row, .row_time = row_time, .row_observable = row_observable};
+                                  .n_row = n_row, .row_time = row_time, .row_observable = row_observable,
+                                  .row_sigma = sigma, .row_is_log = is_log};
     job->problem.value = value;
     job->problem.sigma = sigma;
     job->problem.censored = job->campaign->n_censored ? censored : NULL;

@@ -42,7 +42,8 @@ static void describe_options(const struct run_options *options, const struct cam
     campaign_objective_options(campaign, options, error, sizeof error);
     snprintf(text, size, "stiffit=%s starts=%lld rtol=%s atol=%s linear-solver=%s%s optimizer=%s gradient=%s ftol=%s gtol=%s "
              "max-evaluations=%lld max-steps=%lld max-total-steps=%lld max-seconds=%s%s%s%s", STIFFIT_VERSION,
-             (long long)options->n_start, number_text(rtol, options->ode.rtol), number_text(atol, options->ode.atol),
+             (long long)options->n_start, number_text(rtol, options->ode.rtol),
+             options->ode.atol > 0 ? number_text(atol, options->ode.atol) : "auto",
              linear_solver[options->ode.linear_solver], error,
              options->fit.optimizer == OPTIMIZER_none ? "auto" : optimizer_name(options->fit.optimizer),
              options->fit.gradient == GRADIENT_none ? "auto" : gradient_name(options->fit.gradient),
@@ -214,7 +215,6 @@ enum status campaign_open(struct campaign *campaign, struct run_options *options
     campaign->ode = options->ode;
     campaign->fit = options->fit;
     campaign->fit.accuracy = options->ode.rtol;
-    campaign->fit.absolute_accuracy = options->ode.atol;
     campaign->n_parameter = problem_n_parameter(campaign->problem);
     campaign->to_model = problem_to_model(campaign->problem);
     campaign->n_dataset = problem_info(campaign->problem)->n_dataset;
