@@ -27,13 +27,37 @@ bool fit_flat_init(struct fit_flat *flat, size_t n_free, struct arena *arena)
     return flat->projector && flat->is_flat && flat->through && flat->group;
 }
 
+static void project(struct fit_flat *flat)
+{
+    size_t n = flat->spectrum->n;
+    memset(flat->projector, 0, n * n * sizeof *flat->projector);
+    for (size_t k = flat->spectrum->n_known; k < n; k++) {
+        const double *v = flat->spectrum->v + k * n;
+        for (size_t d = 0; d < n; d++)
+            for (size_t c = 0; c < n; c++)
+                flat->projector[c + d * n] += v[c] * v[d];
+    }
+}
+
 void fit_flat_take(struct fit_flat *flat, struct fit_spectrum *spectrum)
 {
+    size_t n = spectrum->n, n_known = spectrum->n_known;
+    double uncertain = n_known > 0 && n_known < n ? spectrum->least / spectrum->s[n_known - 1] : 0;
     flat->spectrum = spectrum;
-    for (size_t k = 0; k < spectrum->n; k++) {
-        flat->is_flat[k] = k >= spectrum->n_known;
+    flat->part = fmax(PART_OF_FLAT, fmin(uncertain, PART_MOST));
+    for (size_t k = 0; k < n; k++) {
+        flat->is_flat[k] = k >= n_known;
         flat->through[k] = flat->group[k] = 0;
     }
+    if (n_known < n)
+        project(flat);
+}
+
+/* Whether parameter c takes part in a direction without influence. */
+static bool is_part(const struct fit_flat *flat, size_t c)
+{
+    size_t n = flat->spectrum->n;
+    return flat->spectrum->n_known < n && flat->projector[c + c * n] > flat->part * flat->part;
 }
 
 /* The largest standard deviation on the optimiser's scale that means anything. */
@@ -51,7 +75,7 @@ void fit_flat_widen(struct fit_flat *flat, const struct fit_map *map, const doub
     size_t n = spectrum->n;
     for (size_t c = 0; c < n; c++) {
         double limit = widest(map, spectrum->loose[c]), most = 0;
-        if (!(factor * factor * covariance[c + c * n] > limit * limit))
+        if (is_part(flat, c) || !(factor * factor * covariance[c + c * n] > limit * limit))
             continue;
         fit_spectrum_directions(spectrum);
         for (size_t k = 0; k < spectrum->n_known; k++) {
@@ -63,18 +87,6 @@ void fit_flat_widen(struct fit_flat *flat, const struct fit_map *map, const doub
         }
         if (flat->through[c] > 0)
             flat->is_flat[flat->through[c] - 1] = 1;
-    }
-}
-
-static void project(struct fit_flat *flat)
-{
-    size_t n = flat->spectrum->n;
-    memset(flat->projector, 0, n * n * sizeof *flat->projector);
-    for (size_t k = flat->spectrum->n_known; k < n; k++) {
-        const double *v = flat->spectrum->v + k * n;
-        for (size_t d = 0; d < n; d++)
-            for (size_t c = 0; c < n; c++)
-                flat->projector[c + d * n] += v[c] * v[d];
     }
 }
 
@@ -111,25 +123,17 @@ static void renumber(struct fit_flat *flat, uint32_t n_label)
 void fit_flat_group(struct fit_flat *flat)
 {
     const struct fit_spectrum *spectrum = flat->spectrum;
-    size_t n = spectrum->n, n_known = spectrum->n_known;
-    double uncertain = n_known > 0 && n_known < n ? spectrum->least / spectrum->s[n_known - 1] : 0;
-    double part = fmax(PART_OF_FLAT, fmin(uncertain, PART_MOST));
+    size_t n = spectrum->n;
     uint32_t n_label = 0;
     flat->n_flat = 0;
     for (size_t k = 0; k < n; k++)
         flat->n_flat += flat->is_flat[k];
-    if (n_known < n)
-        project(flat);
     for (size_t c = 0; c < n; c++)
         for (size_t d = 0; d <= c; d++) {
-            double own[2] = {0}, shared = 0;
-            if (n_known < n) {
-                own[0] = flat->projector[c + c * n];
-                own[1] = flat->projector[d + d * n];
-                shared = flat->projector[c + d * n];
-            }
-            bool is_part = fmin(own[0], own[1]) > part * part && shared * shared > part * part * own[0] * own[1];
-            if (is_part || (flat->through[c] > 0 && flat->through[c] == flat->through[d]))
+            const double *p = flat->projector;
+            double shared = p[c + d * n], least = flat->part * sqrt(p[c + c * n] * p[d + d * n]);
+            bool is_shared = is_part(flat, c) && is_part(flat, d) && fabs(shared) > least;
+            if (is_shared || (flat->through[c] > 0 && flat->through[c] == flat->through[d]))
                 join(flat, c, d, &n_label);
         }
     renumber(flat, n_label);

@@ -14,13 +14,15 @@ struct fit_flat {
     uint32_t *through;  /* n: for a parameter that a known direction leaves wide open, 1 + that direction; else 0 */
     uint32_t *group;    /* n: 0 no part of any; parameters of directions that have parameters in common share a number from 1 */
     size_t n_flat, n_group;
+    double part;        /* what a parameter must make of a direction without influence to be part of it */
 };
 
 /* For n <= n_free. False: out of memory. */
 bool fit_flat_init(struct fit_flat *flat, size_t n_free, struct arena *arena);
 /* Those without influence. */
 void fit_flat_take(struct fit_flat *flat, struct fit_spectrum *spectrum);
-/* And known ones that leave a parameter wider open than means anything. `covariance`: n x n, optimiser's scale, to be
+/* And known ones that leave a parameter wider open than means anything. A parameter of the directions without influence is left
+ * out: it is open along these, and the known ones that it has a part in are those of other parameters. `covariance`: n x n, optimiser's scale, to be
  * multiplied by factor^2. May call fit_spectrum_directions. */
 void fit_flat_widen(struct fit_flat *flat, const struct fit_map *map, const double *covariance, double factor);
 /* After both: which parameters belong together. */
