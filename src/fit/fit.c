@@ -289,6 +289,8 @@ static void search(struct fit_asker *asker, struct arena *arena, const double *t
     if (point && statistics)
         result->notes |= (statistics->n_flat > 0 ? NOTE_flat_direction : 0)
                          | (statistics->n_idle > 0 ? NOTE_no_influence : 0)
+                         | (statistics->is_one_sided ? NOTE_one_sided : 0)
+                         | (statistics->is_exact ? NOTE_noise_floor : 0)
                          | (statistics->is_observed ? 0 : NOTE_expected_information);
     if (!outcome_is_success(result->outcome))
         snprintf(result->reason, sizeof result->reason, "%s", asker->reason);

@@ -3,6 +3,9 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/flat.h"
 
+#include "fit/objective_row.h"
+#include "fit/svd.h"
+
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
@@ -17,6 +20,10 @@ static const double CLEARLY = 1.01;
 /* A standard deviation of ten decades, or of ten times what the bounds leave, is no knowledge, and nothing that the derivatives
  * say holds so far away. */
 static const double DECADES_MOST = 10, BOUNDS_MOST = 10;
+
+/* A direction of whose information the censored measurements make all but the first part, and less than the second of what they
+ * would if their values were known (one that lies 3.1 standard deviations within its limit does), is bounded by none. */
+static const double PART_OF_VALUES = 0.01, LEFT_LEAST = 0.01;
 
 bool fit_flat_init(struct fit_flat *flat, size_t n_free, struct arena *arena)
 {
@@ -44,6 +51,7 @@ void fit_flat_take(struct fit_flat *flat, struct fit_spectrum *spectrum)
     size_t n = spectrum->n, n_known = spectrum->n_known;
     double uncertain = n_known > 0 && n_known < n ? spectrum->least / spectrum->s[n_known - 1] : 0;
     flat->spectrum = spectrum;
+    flat->is_one_sided = false;
     flat->part = fmax(PART_OF_FLAT, fmin(uncertain, PART_MOST));
     for (size_t k = 0; k < n; k++) {
         flat->is_flat[k] = k >= n_known;
@@ -67,6 +75,99 @@ static double widest(const struct fit_map *map, size_t j)
                      : map->scale[j] == SCALE_LOG10 ? DECADES_MOST
                                                     : INFINITY;
     return fmin(decades, BOUNDS_MOST * (map->upper[j] - map->lower[j]));
+}
+
+/* What a direction (n, optimiser's scale) changes censored row i by, in standard deviations; 0 of others. *curvature: of its loss. */
+static double censored_change(const struct fit_flat *flat, const struct fit_asker *asker, const struct fit_point *point, size_t i,
+                              const double *direction, double *curvature)
+{
+    const struct fit_objective *objective = &asker->objective;
+    struct fit_answer answer = fit_point_answer(asker, point);
+    double r, weight, value, change = 0;
+    if (objective_row_plain(objective, &answer, i, &r, &weight, &value))
+        return 0;
+    *curvature = fit_loss_censored(-objective->censored[i] * r).curvature;
+    for (size_t c = 0; c < flat->spectrum->n; c++) {
+        size_t j = flat->spectrum->loose[c];
+        change += answer.d_prediction[i + j * objective->n_row] * answer.chain[j] * direction[c];
+    }
+    return change * (fit_objective_loss(objective, i)->error == ERROR_LOG_NORMAL ? weight / answer.prediction[i] : weight);
+}
+
+/* Of information 1 if known, else of length 1 where every parameter has its own size. */
+static void take_direction(const struct fit_flat *flat, const struct fit_asker *asker, const struct fit_point *point, size_t k,
+                           double *direction)
+{
+    const struct fit_spectrum *spectrum = flat->spectrum;
+    for (size_t c = 0; c < spectrum->n; c++) {
+        size_t j = spectrum->loose[c];
+        bool is_linear = asker->map.scale[j] == SCALE_LIN;
+        double size = is_linear ? fmax(fabs(point->theta[j]), fabs(asker->map.start[j])) : 1;
+        direction[c] = spectrum->v[c + k * spectrum->n];
+        direction[c] *= k < spectrum->n_known ? 1 / spectrum->s[k] / spectrum->scale[c] : size;
+    }
+}
+
+/* The known directions become others of information 1 each, along which what censored rows would say if their values were known is
+ * largest, next to largest, and so on: else they mix what is known and what is not. */
+static void separate(const struct fit_flat *flat, const struct fit_asker *asker, const struct fit_point *point, double *scratch)
+{
+    struct fit_spectrum *spectrum = flat->spectrum;
+    size_t n = spectrum->n, m = spectrum->n_known, n_row = asker->objective.n_row;
+    double *changes = spectrum->rows, *turned = spectrum->rows, curvature;
+    memset(spectrum->rhs, 0, n_row * sizeof *spectrum->rhs);
+    for (size_t k = 0; k < m; k++) {
+        take_direction(flat, asker, point, k, scratch);
+        for (size_t i = 0; i < n_row; i++)
+            changes[i + k * n_row] = censored_change(flat, asker, point, i, scratch, &curvature);
+    }
+    svd_triangle(n_row, m, changes, spectrum->rhs, spectrum->basis, spectrum->q);
+    svd_jacobi(m, m, spectrum->basis, NULL, spectrum->q, scratch);
+    memset(turned, 0, n * m * sizeof *turned);
+    for (size_t l = 0; l < m; l++)
+        for (size_t k = 0; k < m; k++)
+            for (size_t c = 0; c < n; c++)
+                turned[c + l * n] += spectrum->v[c + k * n] / spectrum->s[k] * scratch[k + l * m];
+    memcpy(spectrum->v, turned, n * m * sizeof *turned);
+    for (size_t k = 0; k < m; k++)
+        spectrum->s[k] = 1;
+}
+
+/* The parameters that mostly direction k leaves open. */
+static void open_direction(struct fit_flat *flat, size_t k, const double *covariance)
+{
+    const struct fit_spectrum *spectrum = flat->spectrum;
+    size_t n = spectrum->n;
+    flat->is_flat[k] = 1;
+    for (size_t c = 0; c < n; c++) {
+        double part = spectrum->v[c + k * n] / spectrum->s[k] / spectrum->scale[c];
+        if (!is_part(flat, c) && part * part > 0.5 * covariance[c + c * n])
+            flat->through[c] = (uint32_t)k + 1;
+    }
+}
+
+void fit_flat_open(struct fit_flat *flat, const struct fit_asker *asker, const struct fit_point *point,
+                   const double *covariance, double *scratch)
+{
+    struct fit_spectrum *spectrum = flat->spectrum;
+    if (!asker->objective.censored)
+        return;
+    fit_spectrum_directions(spectrum);
+    separate(flat, asker, point, scratch);
+    for (size_t k = 0; k < spectrum->n; k++) {
+        bool is_known = k < spectrum->n_known;
+        double left = 0, full = 0, curvature = 0;
+        take_direction(flat, asker, point, k, scratch);
+        for (size_t i = 0; i < asker->objective.n_row; i++) {
+            double change = censored_change(flat, asker, point, i, scratch, &curvature);
+            left += curvature * change * change;
+            full += change * change;
+        }
+        bool is_open = is_known ? 1 - left < PART_OF_VALUES && left < LEFT_LEAST * full : full > 1;
+        flat->is_one_sided |= is_open;
+        if (is_open && is_known)
+            open_direction(flat, k, covariance);
+    }
 }
 
 void fit_flat_widen(struct fit_flat *flat, const struct fit_map *map, const double *covariance, double factor)

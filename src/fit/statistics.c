@@ -68,6 +68,8 @@ static void mark_flat(struct work *work, struct fit_statistics *statistics, doub
 {
     struct fit_flat *flat = &work->flat;
     fit_flat_take(flat, &work->spectrum);
+    fit_flat_open(flat, work->asker, work->point, work->covariance, work->u);
+    statistics->is_one_sided = flat->is_one_sided;
     if (!isnan(factor))
         fit_flat_widen(flat, &work->asker->map, work->covariance, factor);
     fit_flat_group(flat);
@@ -146,6 +148,7 @@ void fit_statistics_clear(struct fit_statistics *statistics, size_t n_parameter)
 {
     statistics->n_loose = statistics->n_idle = statistics->n_row = 0;
     statistics->is_observed = true;
+    statistics->is_exact = statistics->is_one_sided = false;
     statistics->n_freedom = statistics->n_flat = -1;
     statistics->chi_square = statistics->residual_error = statistics->r_squared = NAN;
     statistics->aic = statistics->aicc = statistics->bic = NAN;
@@ -168,7 +171,10 @@ static void fill_errors(struct work *work, struct fit_statistics *statistics)
     if (statistics->is_sigma_known) {
         quantile = distribution_normal_quantile(p);
     } else {
-        factor = statistics->residual_error;
+        /* Where residuals are the integrator's errors, they are no sample of these, which parameters follow: a change of the
+         * predictions by d moves none by more than |d| times its standard error for sigma 1 (Cauchy and Schwarz). */
+        statistics->is_exact = work->asker->prediction_error > statistics->residual_error;
+        factor = statistics->is_exact ? work->asker->prediction_error : statistics->residual_error;
         quantile = freedom > 0 ? distribution_t_quantile(p, freedom) : NAN;
     }
     mark_flat(work, statistics, factor);

@@ -27,6 +27,8 @@ struct fit_statistics {
     bool is_observed;            /* false: the observed information is not positive definite, so that errors come from the
                                   * expected one */
     bool is_sigma_known;         /* else errors are scaled by residual_error, and intervals use Student's t */
+    bool is_one_sided;           /* only censored measurements far within their limits speak of some flat direction */
+    bool is_exact;               /* data of unknown sigma that are met up to the integrator's errors: these make the errors */
     double chi_square;           /* weighted sum of squared residuals */
     double residual_error;       /* sqrt(chi_square / n_freedom) */
     double aic, aicc, bic;       /* of the full normal likelihood; an unknown sigma counts as a parameter */

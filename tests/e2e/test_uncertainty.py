@@ -2,10 +2,14 @@
 
 SPDX-License-Identifier: BSD-3-Clause
 """
+import h5py
 import numpy as np
+from scipy.optimize import minimize
+from scipy.stats import norm
 
 import helpers as h
 
+NOISE_FLOOR, FLAT, ONE_SIDED = 1 << 9, 1 << 12, 1 << 19
 WEIGHT = np.array([1, 1, 1, 1e-9])  # of four exponentials: the last one is hardly seen
 
 
@@ -37,6 +41,54 @@ def test_fewer_measurements_than_parameters(tmp):
         known = np.sum(values > 1e-12 * values[0])
         assert known == len(t) and values[known - 1] > 1 / np.log(10) ** 2, values
         assert fits["flat_directions"][d] == 4 - known, (d, values, fits["flat_directions"][d])
+
+
+
+def test_exact_data_of_unknown_sigma(tmp):
+    """Residuals are the integrator's errors, which are no sample: parameters follow them. What they are off by lies within
+    3 standard errors all the same, and a note says where the limit is."""
+    rng, t = np.random.default_rng(1), np.linspace(0.5, 8, 10)
+    k, a = np.exp(rng.normal(-1, 0.5, 30)), np.exp(rng.normal(0, 0.5, 30))
+    text = "parameter k = 0.7 scale log\nparameter A = 1 scale log\ny(0) = A\ny' = -k*y\nobserve y\n"
+    path = write(tmp / "p.h5", text, [(t, a[d] * np.exp(-k[d] * t)) for d in range(30)])
+    for options in ((), ("--rtol", "1e-4"), ("--optimizer", "lbfgs")):
+        fits = h.run(path, "--overwrite", *options)
+        z = np.abs(fits["parameters"] - np.column_stack([k, a])) / fits["standard_error"]
+        assert np.max(z) < 3, (options, np.max(z))
+        assert np.all(fits["notes"] & NOISE_FLOOR), (options, fits["notes"])
+
+
+def censored(tmp, values, side, text, **keywords):
+    path = write(tmp / "p.h5", text, [(np.arange(len(v)) + 1.0, v) for v in values], 0.1, **keywords)
+    with h5py.File(path, "r+") as f:
+        f["measurements/censored"] = np.ravel(side).astype(np.int8)
+    return h.run(path, "--overwrite")
+
+
+def test_an_optimum_at_infinity_is_said_to_be_one(tmp):
+    """All measurements of d0 lie below their limits, of d1 above, of d2 some below and some above, of d3 only the first is known:
+    its slope has no optimum, its intercept's is that measurement. d2's optimum is SciPy's."""
+    side = np.array([[1] * 6, [-1] * 6, [1, 1, -1, 1, -1, -1], [0, 1, 1, 1, 1, 1]])
+    values = np.array([[5.0] * 6, [5.0] * 6, [3, 3.1, 3.05, 3.3, 3.1, 3.2], [3.0] + [2.9] * 5])
+    text = "parameter a = 3{0}\nparameter b = 0.1{1}\nobserve y = a + b*(t - 1)\n"
+    for scale in ("", " scale log"):
+        signs = slice(0, 4) if not scale else slice(0, 1)  # with b > 0 the last is held by its bound, d1 is infinite too
+        fits = censored(tmp, values[signs], side[signs], text.format(scale, scale))
+        one_sided, flat = fits["notes"] & ONE_SIDED != 0, fits["notes"] & FLAT != 0
+        expected = [True, True, False, True] if not scale else [True]
+        assert list(one_sided) == expected and list(flat) == expected, (scale, fits["notes"], fits["parameters"])
+        assert np.all(fits["status"] == "converged"), fits["message"]
+        assert list(fits["error_missing"][0]) == ["flat"] * 2, fits["error_missing"]
+        if scale:
+            continue
+        assert list(fits["error_missing"][3]) == ["none", "flat"] and abs(fits["standard_error"][3, 0] / 0.1 - 1) < 1e-3
+
+        def loss(p):
+            r = (values[2] - p[0] - p[1] * np.arange(6)) / 0.1
+            return -np.sum(norm.logcdf(side[2] * r))
+        best = minimize(loss, fits["parameters"][2], method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-13})
+        np.testing.assert_allclose(fits["parameters"][2], best.x, atol=1e-4)  # where the objective changes by 1e-9
+        assert np.all(np.isfinite(fits["standard_error"][2]))
 
 
 if __name__ == "__main__":
