@@ -141,6 +141,20 @@ static double half_width(const struct walk *walk, const struct fit_statistics *s
     return isfinite(width) && width > 0 ? width : NAN;
 }
 
+/* By how much the objective is higher at a limit. With one sigma that is estimated along, n/2 log(1 + F/(n-p)) is exactly where a
+ * straight line's t is Student's quantile (Bates & Watts 1988, section 6.1). */
+static double rise_of(const struct fit_statistics *statistics, double confidence)
+{
+    double n = (double)statistics->n_row, freedom = (double)statistics->n_freedom;
+    if (statistics->n_noise > 0 && freedom + (double)statistics->n_noise > 0) {
+        freedom += (double)statistics->n_noise;
+        return 0.5 * n * log1p(distribution_f_quantile(confidence, 1, freedom) / freedom);
+    }
+    if (statistics->is_sigma_known)
+        return 0.5 * distribution_chi_square_quantile(confidence, 1);
+    return 0.5 * statistics->chi_square / freedom * distribution_f_quantile(confidence, 1, freedom);
+}
+
 /* The best fit once more: objective, covariance and the threshold. False: the walk is over. */
 static bool look_at_best(struct walk *walk, struct arena *arena, double *width)
 {
@@ -171,11 +185,8 @@ static bool look_at_best(struct walk *walk, struct arena *arena, double *width)
         fail(walk, LIMIT_failed, walk->inner.outcome, walk->inner.reason);
         return false;
     }
-    double p = walk->request->confidence, freedom = (double)statistics.n_freedom;
-    double s = statistics.residual_error;
     walk->best = walk->inner.objective;
-    walk->rise = statistics.is_sigma_known ? 0.5 * distribution_chi_square_quantile(p, 1)
-                                           : 0.5 * s * s * distribution_f_quantile(p, 1, freedom);
+    walk->rise = rise_of(&statistics, walk->request->confidence);
     if (!statistics.is_sigma_known && statistics.n_freedom < 1) {
         fail(walk, LIMIT_freedom, OUTCOME_bad_data, "no degrees of freedom are left to know the measurement error by");
         return false;

@@ -21,6 +21,7 @@ struct fit_statistics {
     double confidence;           /* in: 0.95 */
     size_t n_loose;              /* parameters that neither are fixed nor held by a bound */
     size_t n_idle;               /* of these, parameters without influence on the predictions */
+    size_t n_noise;              /* of them: parameters of the noise alone. With some, intervals use Student's t */
     size_t n_row;
     int64_t n_flat;              /* directions that the data do not know; -1: there is no best point */
     int64_t n_freedom;           /* n_row - n_loose */

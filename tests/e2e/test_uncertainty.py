@@ -5,7 +5,7 @@ SPDX-License-Identifier: BSD-3-Clause
 import h5py
 import numpy as np
 from scipy.optimize import minimize
-from scipy.stats import norm
+from scipy.stats import norm, t as student
 
 import helpers as h
 
@@ -89,6 +89,35 @@ def test_an_optimum_at_infinity_is_said_to_be_one(tmp):
         best = minimize(loss, fits["parameters"][2], method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-13})
         np.testing.assert_allclose(fits["parameters"][2], best.x, atol=1e-4)  # where the objective changes by 1e-9
         assert np.all(np.isfinite(fits["standard_error"][2]))
+
+
+
+def test_intervals_of_a_line_whose_sigma_is_fitted(tmp):
+    """The likelihood knows nothing of degrees of freedom, the intervals do: they and the profiles are those of the textbook, with
+    Student's t and RSS/(n-2), to what the stopping tests leave of a standard error."""
+    rng, t, n = np.random.default_rng(5), np.linspace(-1, 1, 10), 10
+    values = 3 + 2 * t + rng.normal(0, 0.2, (5, n))
+    text = "parameter a = 1\nparameter b = 1\nparameter s = 0.5 scale log\nobserve y = a + b*t sd s\n"
+    fits = h.run(write(tmp / "p.h5", text, [(t, v) for v in values], t0=-2.0), "--profile", "a,b")
+    x = np.column_stack([np.ones(n), t])
+    for d, y in enumerate(values):
+        best, squares = np.linalg.lstsq(x, y, rcond=None)[:2]
+        half = student.ppf(0.975, n - 2) * np.sqrt(squares / (n - 2) * np.diag(np.linalg.inv(x.T @ x)))
+        for kind in ("interval", "profile"):
+            np.testing.assert_allclose(fits[f"{kind}_lower"][d, :2], best - half, atol=1e-3 * half.min())
+            np.testing.assert_allclose(fits[f"{kind}_upper"][d, :2], best + half, atol=1e-3 * half.min())
+
+
+@h.slow
+def test_coverage_where_sigma_is_fitted(tmp):
+    """10 measurements, 3000 datasets: the binomial error is 0.4 %, and what is not linear may add 1 %."""
+    n, t = 3000, np.linspace(0.5, 5, 10)
+    values = 2 * np.exp(-0.4 * t) + 0.05 * np.random.default_rng(1).standard_normal((n, 10))
+    text = "".join(f"parameter {name} scale log\n" for name in ("k = 0.4", "A = 2", "s = 0.1"))
+    fits = h.run(write(tmp / "p.h5", text + "observe y = A*exp(-k*t) sd s\n", [(t, v) for v in values]), "--profile", "k,A")
+    for kind in ("interval", "profile"):
+        inside = (fits[f"{kind}_lower"][:, :2] <= [0.4, 2]) & (fits[f"{kind}_upper"][:, :2] >= [0.4, 2])
+        assert np.all(np.abs(np.mean(inside, axis=0) - 0.95) < 0.01 + 3 * np.sqrt(0.95 * 0.05 / n)), (kind, np.mean(inside, axis=0))
 
 
 if __name__ == "__main__":
