@@ -10,6 +10,7 @@
 #include "fit/statistics.h"
 #include "fit/stopping.h"
 #include "fit/trust_region.h"
+#include "fit/unit.h"
 #include "ode/adjoint.h"
 
 #include <math.h>
@@ -52,6 +53,8 @@ static bool lacks_sigma(const struct fit_problem *problem)
 {
     if (problem->model->abi.noise)
         return false;
+    if (problem->unit > 0)
+        return true;
     for (size_t i = 0; i < problem->task->n_row; i++)
         if (!problem->sigma || isnan(problem->sigma[i]))
             return true;
@@ -296,8 +299,9 @@ static void search(struct fit_asker *asker, struct arena *arena, const double *t
         snprintf(result->reason, sizeof result->reason, "%s", asker->reason);
 }
 
-void fit_run(const struct fit_problem *problem, const struct fit_options *options, const struct fit_host *host,
-             struct arena *arena, struct fit_result *result)
+/* With sigmas, or all that there are. */
+static void run(const struct fit_problem *problem, const struct fit_options *options, const struct fit_host *host,
+                struct arena *arena, struct fit_result *result)
 {
     clear_result(problem, result);
     struct fit_asker *asker = arena_calloc(arena, 1, sizeof *asker);
@@ -331,4 +335,13 @@ void fit_run(const struct fit_problem *problem, const struct fit_options *option
         search(asker, arena, theta, result);
     else
         fail(result, OUTCOME_out_of_memory, "no memory for this fit");
+}
+
+void fit_run(const struct fit_problem *problem, const struct fit_options *options, const struct fit_host *host,
+             struct arena *arena, struct fit_result *result)
+{
+    if (fit_unit_is_open(problem))
+        fit_unit_find(problem, options, host, arena, result, run);
+    else
+        run(problem, options, host, arena, result);
 }

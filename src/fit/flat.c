@@ -77,9 +77,10 @@ static double widest(const struct fit_map *map, size_t j)
     return fmin(decades, BOUNDS_MOST * (map->upper[j] - map->lower[j]));
 }
 
-/* What a direction (n, optimiser's scale) changes censored row i by, in standard deviations; 0 of others. *curvature: of its loss. */
-static double censored_change(const struct fit_flat *flat, const struct fit_asker *asker, const struct fit_point *point, size_t i,
-                              const double *direction, double *curvature)
+/* What a direction (n, optimiser's scale) changes censored row i by, in standard deviations; 0 of others. *curvature: of its
+ * loss. */
+static double censored_change(const struct fit_flat *flat, const struct fit_asker *asker, const struct fit_point *point,
+                              size_t i, const double *direction, double *curvature)
 {
     const struct fit_objective *objective = &asker->objective;
     struct fit_answer answer = fit_point_answer(asker, point);
@@ -108,8 +109,8 @@ static void take_direction(const struct fit_flat *flat, const struct fit_asker *
     }
 }
 
-/* The known directions become others of information 1 each, along which what censored rows would say if their values were known is
- * largest, next to largest, and so on: else they mix what is known and what is not. */
+/* The known directions become others of information 1 each, ordered by what censored rows would say along them if their values
+ * were known: otherwise they mix what is known and what is not. */
 static void separate(const struct fit_flat *flat, const struct fit_asker *asker, const struct fit_point *point, double *scratch)
 {
     struct fit_spectrum *spectrum = flat->spectrum;

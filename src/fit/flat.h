@@ -23,11 +23,11 @@ bool fit_flat_init(struct fit_flat *flat, size_t n_free, struct arena *arena);
 /* Those without influence. */
 void fit_flat_take(struct fit_flat *flat, struct fit_spectrum *spectrum);
 /* And known ones that leave a parameter wider open than means anything. A parameter of the directions without influence is left
- * out: it is open along these, and the known ones that it has a part in are those of other parameters. `covariance`: n x n, optimiser's scale, to be
- * multiplied by factor^2. May call fit_spectrum_directions. */
+ * out: it is open along these, and the known ones that it has a part in are those of other parameters. `covariance`: n x n,
+ * optimiser's scale, to be multiplied by factor^2. May call fit_spectrum_directions. */
 void fit_flat_widen(struct fit_flat *flat, const struct fit_map *map, const double *covariance, double factor);
-/* And those that only censored measurements speak of, from so far within their limits that these bound nothing: the optimum lies
- * at infinity, or anywhere between two limits. `covariance` as above; `scratch`: n x n. After it the
+/* And those that only censored measurements speak of, from so far within their limits that these bound nothing: the optimum
+ * lies at infinity, or anywhere between two limits. `covariance` as above; `scratch`: n x n. After it the
  * spectrum's known directions are others, and its rows are gone. */
 void fit_flat_open(struct fit_flat *flat, const struct fit_asker *asker, const struct fit_point *point,
                    const double *covariance, double *scratch);

@@ -1,18 +1,20 @@
 /* Following one side of a profile. Everything is measured in r = sqrt((objective - best) / rise), which is a straight line
- * where the objective is quadratic: 0 at the best fit, 1 at the limit. March outward in steps of about a half, close in on r = 1
- * between the last two places, and fit the others there once more from the best fit.
+ * where the objective is quadratic: 0 at the best fit, 1 at the limit. March outward in steps of about a half, close in on
+ * r = 1 between the last two places, and fit the others there once more from the best fit.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/profile.h"
 
 #include "fit/distribution.h"
 #include "fit/map.h"
 #include "fit/statistics.h"
+#include "fit/unit.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_FAILURES = 6 };
+enum { MAX_FAILURES = 6, MAX_UNIT = 8 };
+static const double UNIT_SETTLED = 1e-3;
 static const double TOLERANCE = 1e-4;     /* of the rise, at the limit */
 static const double FIRST_STEP = 0.5;     /* of the half-width that the covariance promises */
 static const double NEXT_RISE = 0.5;      /* of r, per step */
@@ -141,8 +143,8 @@ static double half_width(const struct walk *walk, const struct fit_statistics *s
     return isfinite(width) && width > 0 ? width : NAN;
 }
 
-/* By how much the objective is higher at a limit. With one sigma that is estimated along, n/2 log(1 + F/(n-p)) is exactly where a
- * straight line's t is Student's quantile (Bates & Watts 1988, section 6.1). */
+/* By how much the objective is higher at a limit. With one sigma that is estimated along, n/2 log(1 + F/(n-p)) is exactly where
+ * a straight line's t is Student's quantile (Bates & Watts 1988, section 6.1). */
 static double rise_of(const struct fit_statistics *statistics, double confidence)
 {
     double n = (double)statistics->n_row, freedom = (double)statistics->n_freedom;
@@ -180,6 +182,13 @@ static bool look_at_best(struct walk *walk, struct arena *arena, double *width)
     unchanged.start_number = 0;
     walk->inner.statistics = &statistics;
     bool ran = run_inner(walk, &unchanged, &once);
+    for (int round = 0; ran && round < MAX_UNIT && fit_unit_is_open(problem); round++) {
+        double unit = statistics.chi_square / (double)statistics.n_row;
+        if (!(fabs(unit - unchanged.unit) > UNIT_SETTLED * unit))
+            break;
+        walk->fixed.unit = unchanged.unit = unit; /* of all fits of the profile */
+        ran = run_inner(walk, &unchanged, &once);
+    }
     walk->inner.statistics = NULL;
     if (!ran || !isfinite(walk->inner.objective)) {
         fail(walk, LIMIT_failed, walk->inner.outcome, walk->inner.reason);

@@ -104,15 +104,6 @@ static void fill_covariance(const struct work *work)
             covariance[d + c * n] = covariance[c + d * n];
 }
 
-/* Whether every row has a standard deviation, its own or the model's. */
-static bool is_sigma_known(const struct fit_objective *objective)
-{
-    for (size_t i = 0; i < objective->n_row && !objective->has_noise; i++)
-        if (!objective->sigma || isnan(objective->sigma[i]))
-            return false;
-    return true;
-}
-
 /* What the numbers mean for each loss: objective_criteria.h. */
 static void fill_criteria(const struct work *work, struct fit_statistics *statistics)
 {
@@ -187,8 +178,8 @@ static void fill_errors(struct work *work, struct fit_statistics *statistics)
     size_t n = work->spectrum.n, n_parameter = work->asker->problem->n_parameter;
     double p = 0.5 + 0.5 * statistics->confidence, freedom = (double)statistics->n_freedom, factor = 1, quantile;
     if (statistics->n_noise > 0) {
-        /* The likelihood's sigma is too small by the root of n / (n - p), p without the noise's own parameters (Pinheiro & Bates
-         * 2000, section 5.1.1), and has an error of its own. */
+        /* The likelihood's sigma is too small by the root of n / (n - p), p without the noise's own parameters (Pinheiro &
+         * Bates 2000, section 5.1.1), and has an error of its own. */
         double n_row = (double)statistics->n_row;
         freedom += (double)statistics->n_noise;
         quantile = freedom > 0 ? distribution_t_quantile(p, freedom) * sqrt(n_row / freedom) : NAN;
@@ -241,7 +232,7 @@ bool fit_statistics_compute(struct fit_statistics *statistics, const struct fit_
     statistics->n_idle = work.spectrum.n_idle;
     statistics->n_row = asker->objective.n_row;
     statistics->n_freedom = (int64_t)statistics->n_row - (int64_t)n;
-    statistics->is_sigma_known = is_sigma_known(&asker->objective);
+    statistics->is_sigma_known = asker->is_sigma_known;
     statistics->n_noise = count_noise(&work);
     fill_criteria(&work, statistics);
     if (n > 0) {

@@ -202,8 +202,8 @@ def bounded_line(tmp, n_time):
 
 
 def test_a_parameter_on_its_bound_takes_no_degree_of_freedom(tmp):
-    """Both bootstraps draw errors of the variance RSS / (n - 1). 2000 replicates of 6 values or of one mean: standard deviations
-    are within 5 / sqrt(2 * 2000) = 8 % of it; with n - 2 they would be 12 % too large."""
+    """Both bootstraps draw errors of the variance RSS / (n - 1). 2000 replicates of 6 values or of one mean: standard
+    deviations are within 5 / sqrt(2 * 2000) = 8 % of it; with n - 2 they would be 12 % too large."""
     t, y = bounded_line(tmp, 6)
     fits = h.run(tmp / "p.h5", "--bootstrap", "2000", "--bootstrap-kind", "parametric")
     assert list(fits["at_bound"][0]) == [0, 1] and fits["degrees_of_freedom"][0] == 5
@@ -223,8 +223,8 @@ def test_no_freedom_no_replicates(tmp):
     fits = h.run(tmp / "p.h5", "--bootstrap", "5")
     assert fits["bootstrap_n"][0] == 0
     for method in ("residual", "parametric"):
-        done = h.stiffit("simulate", "--bootstrap", "5", tmp / "p.result.h5", "--trust", "--method", method, "-o", tmp / "b.h5",
-                         code=3)
+        done = h.stiffit("simulate", "--bootstrap", "5", tmp / "p.result.h5", "--trust", "--method", method,
+                         "-o", tmp / "b.h5", code=3)
         assert "degrees of freedom" in done.stderr, done.stderr
 
 

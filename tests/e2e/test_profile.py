@@ -241,7 +241,7 @@ def test_in_place_and_again(tmp):
 
 
 def two_exponentials(tmp):
-    """Noisy sums of two exponentials, of which the data often show one alone: the other's amplitude runs to 1e-12 on the way."""
+    """Noisy sums of two exponentials, of which the data often show one: the other's amplitude runs to 1e-12 on the way."""
     rng, rows, data = np.random.default_rng(3), [], {}
     t = np.array([0.1, 0.3, 0.6, 1, 1.5, 2.5, 4, 6, 9, 13, 18, 25])
     for d in range(21):
