@@ -340,8 +340,10 @@ static void run(const struct fit_problem *problem, const struct fit_options *opt
 void fit_run(const struct fit_problem *problem, const struct fit_options *options, const struct fit_host *host,
              struct arena *arena, struct fit_result *result)
 {
-    if (fit_unit_is_open(problem))
-        fit_unit_find(problem, options, host, arena, result, run);
-    else
+    if (!fit_unit_is_open(problem)) {
         run(problem, options, host, arena, result);
+    } else if (!fit_unit_find(problem, options, host, arena, result, run)) {
+        clear_result(problem, result);
+        fail(result, OUTCOME_out_of_memory, "no memory for this fit");
+    }
 }

@@ -118,16 +118,14 @@ static void find(const struct fit_problem *problem, const struct fit_options *op
         result->notes |= NOTE_not_certified;
 }
 
-void fit_unit_find(const struct fit_problem *problem, const struct fit_options *options, const struct fit_host *host,
+bool fit_unit_find(const struct fit_problem *problem, const struct fit_options *options, const struct fit_host *host,
                    struct arena *arena, struct fit_result *result, fit_unit_run *run)
 {
     size_t n_row = problem->task->n_row;
     double *sigma = arena_calloc(arena, n_row + problem->n_parameter + 1, sizeof *sigma);
     struct fit_statistics own, *given = result->statistics;
-    if (!sigma || (!given && !statistics_init(&own, problem->n_parameter, arena))) {
-        run(problem, options, host, arena, result); /* has no memory either, and says so */
-        return;
-    }
+    if (!sigma || (!given && !statistics_init(&own, problem->n_parameter, arena)))
+        return false;
     if (!given)
         result->statistics = &own;
     if (problem->unit > 0)
@@ -135,4 +133,5 @@ void fit_unit_find(const struct fit_problem *problem, const struct fit_options *
     else
         find(problem, options, host, arena, sigma, sigma + n_row, result, run);
     result->statistics = given;
+    return true;
 }
