@@ -61,8 +61,9 @@ bool fit_bootstrap_begin(struct fit_bootstrap *bootstrap, char *reason)
     double n_left = (double)(n - bootstrap->n_loose), c = centred > 0 ? sqrt(squares / n_left * (double)n / centred) : 1;
     for (size_t k = 0; k < n; k++)
         residual[k] *= c;
-    if (!is_known) /* such losses are of one kind, or squares */
-        bootstrap->inflation = bootstrap->loss[bootstrap->observable[0]].error == ERROR_LAPLACE ? distance / n_left : sqrt(squares / n_left);
+    bool is_laplace = bootstrap->loss[bootstrap->observable[0]].error == ERROR_LAPLACE; /* without sigmas losses do not mix */
+    if (!is_known)
+        bootstrap->inflation = is_laplace ? distance / n_left : sqrt(squares / n_left);
     return true;
 }
 
