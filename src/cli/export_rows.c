@@ -53,11 +53,18 @@ static void put_residual(struct csv_writer *writer, const struct residual_kind *
 }
 
 /* As the fit has it: a measurement without a known scale leaves its dataset without a likelihood. */
-static struct residual_kind errors_of(const struct fitted *fitted, const struct problem_block *block, size_t first, size_t n)
+static struct residual_kind errors_of(const struct fitted *fitted, const struct fitted_dataset *dataset, size_t first, size_t n)
 {
+    const struct problem_block *block = dataset->block;
     struct residual_kind errors = fitted->errors;
-    for (size_t i = first; i < first + n && !fitted->model.abi.noise; i++)
+    size_t n_value = 0, n_sigma = 0;
+    for (size_t i = first; i < first + n && !fitted->model.abi.noise; i++) {
         errors.likelihood = errors.likelihood && (isnan(block->value[i]) || !isnan(block->sigma[i]));
+        n_value += !isnan(block->value[i]);
+        n_sigma += !isnan(block->value[i]) && !isnan(block->sigma[i]);
+    }
+    if (n_value > 0 && errors.loss[block->observable[first]].error == ERROR_LAPLACE && n_sigma == 0)
+        errors.unit = dataset->record->chi_square / (double)n_value;
     return errors;
 }
 
@@ -66,7 +73,7 @@ static void put_rows(struct csv_writer *writer, const struct fitted *fitted, con
 {
     const struct problem_block *block = dataset->block;
     size_t first = block->row[dataset->row], n = block->row[dataset->row + 1] - first;
-    struct residual_kind errors = errors_of(fitted, block, first, n);
+    struct residual_kind errors = errors_of(fitted, dataset, first, n);
     for (size_t i = 0; i < n; i++) {
         uint32_t observable = block->observable[first + i];
         csv_put_text(writer, dataset->id);

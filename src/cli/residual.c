@@ -35,19 +35,21 @@ struct residual residual_of(const struct residual_kind *kind, uint32_t observabl
                             double noise, int8_t censored)
 {
     const struct fit_loss *loss = &kind->loss[observable];
-    double weight, right;
+    double weight, right, unit = kind->unit > 0 ? kind->unit : 1;
+    if (kind->unit > 0)
+        own = unit;
     const struct fit_objective objective = {.n_row = 1, .value = &value, .sigma = &own, .has_noise = !isnan(noise),
                                             .likelihood = kind->likelihood, .loss = loss, .censored = &censored};
     const struct fit_answer answer = {.prediction = &prediction, .noise = &noise, .weight = &weight, .residual = &right};
-    struct residual out = {.sigma = !isnan(own) ? own : !isnan(noise) ? noise : 1, .residual = NAN, .weighted = NAN,
-                           .weight = NAN, .loss = NAN};
+    struct residual out = {.sigma = kind->unit > 0 ? 1 : !isnan(own) ? own : !isnan(noise) ? noise : 1, .residual = NAN,
+                           .weighted = NAN, .weight = NAN, .loss = NAN};
     if (isnan(value) || isnan(prediction))
         return out;
-    out.loss = fit_objective_value(&objective, &answer);
+    out.loss = fit_objective_value(&objective, &answer) * unit;
     if (censored)
         return out;
     out.residual = loss->error == ERROR_LOG_NORMAL ? log(value / prediction) : value - prediction;
     out.weighted = out.residual / out.sigma;
-    out.weight = fit_loss_at(loss, out.weighted).weight;
+    out.weight = fit_loss_at(loss, out.weighted / unit).weight / unit;
     return out;
 }

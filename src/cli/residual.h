@@ -11,6 +11,7 @@
 struct residual_kind {
     struct fit_loss *loss; /* one for each observable of the model */
     bool likelihood;       /* as in struct fit_objective */
+    double unit;           /* of Laplace's errors without any sigma (fit/unit.h); 0: none */
 };
 
 /* What a run's description of its options says of errors, " error=student student-nu=4"; normal where it says nothing. */

@@ -1,11 +1,4 @@
 /* Bootstrap problem files: one dataset's measurements as they are, then replicas drawn around its best fit.
- *
- * With r_i = (value_i - prediction_i) / s_i, for log-normal errors log(value_i / prediction_i) / s_i, where s_i is the
- * measurement's sigma, else the model's noise, else 1, a replica has the residuals
- * residual    c (r_k - mean of the observable's r), k drawn within the same observable (Freedman 1981); c makes the variance
- *             over all rows RSS / (rows - free parameters), because a fit's residuals are smaller than the errors.
- * parametric  u z, z drawn from the distribution that was fitted; u = 1 where the s_i are known, otherwise the scale that is
- *             estimated: u^2 = RSS / (rows - free parameters), for Laplace's errors u the sum of |r| over the same.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/simulate.h"
 
@@ -14,7 +7,7 @@
 #include "cli/fitted.h"
 #include "cli/message.h"
 #include "cli/plugin_reference.h"
-#include "fit/loss_draw.h"
+#include "fit/bootstrap.h"
 #include "io/problem_prior.h"
 
 #include <stdlib.h>
@@ -27,15 +20,10 @@ struct bootstrap {
     struct plugin_reference reference;
     struct problem_writer *writer;
     size_t n_row;
-    const double *time, *value, *sigma; /* of the dataset, in the block */
-    const uint32_t *observable;
-    double *prediction, *scale;         /* n_row; scale: s_i */
-    double *pool;                       /* n_row: centred and inflated residuals, observable by observable */
-    size_t *pool_start;                 /* n_observable + 1 */
-    double *replica;
-    const char **error_word;            /* n_observable: the errors that were fitted */
-    bool sigma_known;                   /* s_i is a sigma or the model's noise for every row */
-    double inflation;                   /* u above */
+    const double *time, *sigma; /* of the dataset, in the block */
+    struct fit_bootstrap draw;  /* how replicas are drawn (fit/bootstrap.h) */
+    double *prediction, *scale, *replica; /* n_row */
+    const char **error_word;    /* n_observable: the errors that were fitted */
 };
 
 /* Leaves the fitted files at the wanted dataset: the one with --id, or the only one. */
@@ -70,12 +58,12 @@ static enum status allocate(struct bootstrap *bootstrap, struct error *error)
     size_t n = bootstrap->n_row + 1;
     bootstrap->prediction = calloc(n, sizeof(double));
     bootstrap->scale = calloc(n, sizeof(double));
-    bootstrap->pool = calloc(n, sizeof(double));
     bootstrap->replica = calloc(n, sizeof(double));
-    bootstrap->pool_start = calloc((size_t)bootstrap->fitted.model.abi.n_observable + 1, sizeof(size_t));
+    bootstrap->draw.residual = calloc(n, sizeof(double));
+    bootstrap->draw.first = calloc((size_t)bootstrap->fitted.model.abi.n_observable + 1, sizeof(size_t));
     bootstrap->error_word = calloc(bootstrap->fitted.model.abi.n_observable, sizeof *bootstrap->error_word);
-    if (bootstrap->prediction && bootstrap->scale && bootstrap->pool && bootstrap->replica && bootstrap->pool_start &&
-        bootstrap->error_word)
+    if (bootstrap->prediction && bootstrap->scale && bootstrap->replica && bootstrap->draw.residual &&
+        bootstrap->draw.first && bootstrap->error_word)
         return STATUS_OK;
     return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu measurements", bootstrap->n_row);
 }
@@ -87,73 +75,41 @@ static enum status predict(struct bootstrap *bootstrap, struct error *error)
     size_t n_covariate = bootstrap->fitted.model.abi.n_covariate;
     const struct predictor_rows rows = {
         .t0 = block->t0[bootstrap->data.row], .covariate = block->covariate + bootstrap->data.row * n_covariate,
-        .n = bootstrap->n_row, .time = bootstrap->time, .observable = bootstrap->observable,
-        .sigma = bootstrap->sigma, .loss = bootstrap->fitted.errors.loss,
-        .rtol = bootstrap->data.record->rtol, .n_sens = bootstrap->data.n_sens,
-        .sens = bootstrap->data.sens};
+        .n = bootstrap->n_row, .time = bootstrap->time, .observable = bootstrap->draw.observable,
+        .sigma = bootstrap->sigma, .loss = bootstrap->fitted.errors.loss, .rtol = bootstrap->data.record->rtol,
+        .n_sens = bootstrap->data.n_sens, .sens = bootstrap->data.sens};
     if (!predictor_run(&bootstrap->fitted.predictor, &rows, bootstrap->data.p, bootstrap->prediction, bootstrap->scale, reason))
         return error_set(error, STATUS_BAD_MODEL, "dataset '%s' cannot be simulated at its best fit: %s", bootstrap->data.id,
                          reason);
-    bootstrap->sigma_known = true;
+    bootstrap->draw.is_sigma_known = true;
     for (size_t i = 0; i < bootstrap->n_row; i++) {
         if (isfinite(bootstrap->sigma[i]))
             bootstrap->scale[i] = bootstrap->sigma[i];
         if (isnan(bootstrap->scale[i])) {
             bootstrap->scale[i] = 1;
-            bootstrap->sigma_known = bootstrap->sigma_known && isnan(bootstrap->value[i]);
+            bootstrap->draw.is_sigma_known = bootstrap->draw.is_sigma_known && isnan(bootstrap->draw.value[i]);
         }
     }
     return STATUS_OK;
 }
 
-/* Fills the pool and the inflation of the parametric form. */
-static void gather_residuals(struct bootstrap *bootstrap)
+static enum status begin_draws(struct bootstrap *bootstrap, struct error *error)
 {
-    size_t n_observable = bootstrap->fitted.model.abi.n_observable, n = 0, n_free = bootstrap->data.n_sens;
-    double squares = 0, centred_squares = 0, distance = 0;
-    for (size_t j = 0; j < n_observable; j++) {
-        double sum = 0;
-        bootstrap->pool_start[j] = n;
-        for (size_t i = 0; i < bootstrap->n_row; i++) {
-            if (bootstrap->observable[i] != j || isnan(bootstrap->value[i]))
-                continue;
-            double r = residual_of(&bootstrap->fitted.errors, bootstrap->observable[i], bootstrap->value[i],
-                                   bootstrap->prediction[i], bootstrap->scale[i], NAN, 0).weighted;
-            bootstrap->pool[n++] = r;
-            sum += r;
-            squares += r * r;
-            distance += fabs(r);
-        }
-        double mean = n > bootstrap->pool_start[j] ? sum / (double)(n - bootstrap->pool_start[j]) : 0;
-        for (size_t k = bootstrap->pool_start[j]; k < n; k++) {
-            bootstrap->pool[k] -= mean;
-            centred_squares += bootstrap->pool[k] * bootstrap->pool[k];
-        }
-    }
-    bootstrap->pool_start[n_observable] = n;
-    double n_left = (double)(n > n_free ? n - n_free : n), variance = squares / n_left;
-    double c = centred_squares > 0 ? sqrt(variance * (double)n / centred_squares) : 1;
-    for (size_t k = 0; k < n; k++)
-        bootstrap->pool[k] *= c;
-    /* Sigmas that are not known go with one kind of loss, or with squares. */
-    bool is_laplace = bootstrap->fitted.errors.loss[bootstrap->observable[0]].error == ERROR_LAPLACE;
-    bootstrap->inflation = bootstrap->sigma_known ? 1 : is_laplace ? distance / n_left : sqrt(variance);
-}
-
-static void draw_replica(struct bootstrap *bootstrap, uint64_t number)
-{
-    uint64_t seed = (uint64_t)bootstrap->options->seed, stream = random_stream(number, PURPOSE_BOOTSTRAP);
-    for (size_t i = 0; i < bootstrap->n_row; i++) {
-        const struct fit_loss *loss = &bootstrap->fitted.errors.loss[bootstrap->observable[i]];
-        const size_t *pool = &bootstrap->pool_start[bootstrap->observable[i]];
-        double deviation = NAN; /* what was not measured stays so */
-        if (!isnan(bootstrap->value[i]))
-            deviation = bootstrap->options->method == METHOD_PARAMETRIC
-                            ? bootstrap->inflation * fit_loss_draw(loss, seed, stream, i)
-                            : bootstrap->pool[pool[0] + random_below(seed, stream, i, pool[1] - pool[0])];
-        double error = bootstrap->scale[i] * deviation, prediction = bootstrap->prediction[i];
-        bootstrap->replica[i] = loss->error == ERROR_LOG_NORMAL ? prediction * exp(error) : prediction + error;
-    }
+    const struct problem_block *block = bootstrap->data.block;
+    size_t n_parameter = problem_n_parameter(bootstrap->fitted.problem), first = bootstrap->data.row * n_parameter;
+    struct fit_bootstrap *draw = &bootstrap->draw;
+    char reason[160];
+    draw->n_row = bootstrap->n_row;
+    draw->n_observable = bootstrap->fitted.model.abi.n_observable;
+    draw->n_loose = fit_bootstrap_count_loose(n_parameter, bootstrap->data.record->parameter, block->lower + first,
+                                              block->upper + first, block->fixed + first);
+    draw->prediction = bootstrap->prediction;
+    draw->scale = bootstrap->scale;
+    draw->loss = bootstrap->fitted.errors.loss;
+    draw->kind = bootstrap->options->method == METHOD_PARAMETRIC ? BOOTSTRAP_PARAMETRIC : BOOTSTRAP_RESIDUAL;
+    if (fit_bootstrap_begin(draw, reason))
+        return STATUS_OK;
+    return error_set(error, STATUS_BAD_PROBLEM, "dataset '%s': %s", bootstrap->data.id, reason);
 }
 
 /* The options that errors need. */
@@ -228,12 +184,16 @@ static enum status write_all(struct bootstrap *bootstrap, struct error *error)
     struct problem_dataset dataset = {
         .id = bootstrap->data.id, .t0 = block->t0[bootstrap->data.row],
         .covariate = block->covariate + bootstrap->data.row * n_covariate, .n_row = bootstrap->n_row,
-        .time = bootstrap->time, .value = bootstrap->value, .sigma = bootstrap->sigma, .observable = bootstrap->observable};
+        .time = bootstrap->time, .value = bootstrap->draw.value, .sigma = bootstrap->sigma,
+        .observable = bootstrap->draw.observable};
     int digits = snprintf(NULL, 0, "%lld", (long long)bootstrap->options->n_bootstrap);
     char id[600];
     enum status status = problem_writer_add(bootstrap->writer, &dataset, error);
     for (int64_t b = 1; !status && b <= bootstrap->options->n_bootstrap; b++) {
-        draw_replica(bootstrap, (uint64_t)b);
+        if (!fit_bootstrap_draw(&bootstrap->draw, (uint64_t)bootstrap->options->seed,
+                                random_stream((uint64_t)b, PURPOSE_BOOTSTRAP), bootstrap->replica))
+            return error_set(error, STATUS_BAD_PROBLEM, "dataset '%s': a measurement of replica %lld is not a finite number",
+                             bootstrap->data.id, (long long)b);
         snprintf(id, sizeof id, "%.500s/bootstrap-%0*lld", bootstrap->data.id, digits, (long long)b);
         dataset.id = id;
         dataset.value = bootstrap->replica;
@@ -275,17 +235,17 @@ enum status simulate_bootstrap(const struct simulate_options *options, struct er
         size_t first = block->row[bootstrap.data.row];
         bootstrap.n_row = block->row[bootstrap.data.row + 1] - first;
         bootstrap.time = block->time + first;
-        bootstrap.value = block->value + first;
         bootstrap.sigma = block->sigma + first;
-        bootstrap.observable = block->observable + first;
+        bootstrap.draw.value = block->value + first;
+        bootstrap.draw.observable = block->observable + first;
         status = allocate(&bootstrap, error);
     }
     if (!status)
         status = predict(&bootstrap, error);
-    if (!status) {
-        gather_residuals(&bootstrap);
+    if (!status)
+        status = begin_draws(&bootstrap, error);
+    if (!status)
         status = open_writer(&bootstrap, error);
-    }
     if (!status)
         status = write_all(&bootstrap, error);
     if (!status)
@@ -294,9 +254,9 @@ enum status simulate_bootstrap(const struct simulate_options *options, struct er
     plugin_reference_fini(&bootstrap.reference);
     free(bootstrap.prediction);
     free(bootstrap.scale);
-    free(bootstrap.pool);
     free(bootstrap.replica);
-    free(bootstrap.pool_start);
+    free(bootstrap.draw.residual);
+    free(bootstrap.draw.first);
     free(bootstrap.error_word);
     fitted_close(&bootstrap.fitted);
     return status;

@@ -222,6 +222,9 @@ enum asked fit_ask_all(struct fit_asker *asker, struct evaluation **evaluations,
     return asked;
 }
 
+/* The objective is in these (fit/unit.h). */
+static double unit_of(const struct fit_asker *asker) { return asker->problem->unit > 0 ? asker->problem->unit : 1; }
+
 /* Objective and gradient; a number that is not finite makes it a failed trial. */
 static enum asked judge_answer(struct fit_asker *asker, struct fit_point *point, bool with_derivatives)
 {
@@ -230,7 +233,7 @@ static enum asked judge_answer(struct fit_asker *asker, struct fit_point *point,
     struct fit_answer answer = fit_point_answer(asker, point);
     point->f = fit_objective_value(&asker->objective, &answer);
     if (asker->host->judged)
-        asker->host->judged(asker->host->context, point->f, NAN);
+        asker->host->judged(asker->host->context, point->f * unit_of(asker), NAN);
     if (!isfinite(point->f))
         return fail_trial(asker, OUTCOME_model_failed, "the objective is not a finite number");
     if (isnan(asker->start_f)) {
@@ -255,7 +258,7 @@ static enum asked judge_answer(struct fit_asker *asker, struct fit_point *point,
         if (!isfinite(point->gradient[j]))
             return fail_trial(asker, OUTCOME_model_failed, "the gradient of the objective is not finite");
     if (asker->host->judged)
-        asker->host->judged(asker->host->context, NAN, stopping_gradient_norm(asker, point));
+        asker->host->judged(asker->host->context, NAN, stopping_gradient_norm(asker, point) * unit_of(asker));
     return ASKED_OK;
 }
 

@@ -10,6 +10,7 @@
 #include "fit/statistics.h"
 #include "fit/stopping.h"
 #include "fit/trust_region.h"
+#include "fit/unit.h"
 #include "ode/adjoint.h"
 
 #include <math.h>
@@ -52,6 +53,8 @@ static bool lacks_sigma(const struct fit_problem *problem)
 {
     if (problem->model->abi.noise)
         return false;
+    if (problem->unit > 0)
+        return true;
     for (size_t i = 0; i < problem->task->n_row; i++)
         if (!problem->sigma || isnan(problem->sigma[i]))
             return true;
@@ -289,13 +292,16 @@ static void search(struct fit_asker *asker, struct arena *arena, const double *t
     if (point && statistics)
         result->notes |= (statistics->n_flat > 0 ? NOTE_flat_direction : 0)
                          | (statistics->n_idle > 0 ? NOTE_no_influence : 0)
+                         | (statistics->is_one_sided ? NOTE_one_sided : 0)
+                         | (statistics->is_exact ? NOTE_noise_floor : 0)
                          | (statistics->is_observed ? 0 : NOTE_expected_information);
     if (!outcome_is_success(result->outcome))
         snprintf(result->reason, sizeof result->reason, "%s", asker->reason);
 }
 
-void fit_run(const struct fit_problem *problem, const struct fit_options *options, const struct fit_host *host,
-             struct arena *arena, struct fit_result *result)
+/* With sigmas, or all that there are. */
+static void run(const struct fit_problem *problem, const struct fit_options *options, const struct fit_host *host,
+                struct arena *arena, struct fit_result *result)
 {
     clear_result(problem, result);
     struct fit_asker *asker = arena_calloc(arena, 1, sizeof *asker);
@@ -329,4 +335,15 @@ void fit_run(const struct fit_problem *problem, const struct fit_options *option
         search(asker, arena, theta, result);
     else
         fail(result, OUTCOME_out_of_memory, "no memory for this fit");
+}
+
+void fit_run(const struct fit_problem *problem, const struct fit_options *options, const struct fit_host *host,
+             struct arena *arena, struct fit_result *result)
+{
+    if (!fit_unit_is_open(problem)) {
+        run(problem, options, host, arena, result);
+    } else if (!fit_unit_find(problem, options, host, arena, result, run)) {
+        clear_result(problem, result);
+        fail(result, OUTCOME_out_of_memory, "no memory for this fit");
+    }
 }

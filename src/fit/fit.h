@@ -34,6 +34,7 @@ struct fit_problem {
     const uint8_t *fixed;       /* non-zero: held at its start */
     const struct fit_prior *prior; /* NULL: none. With one every row has a sigma or a noise */
     double rtol;                /* the integrator's relative tolerance to begin with; 0: the options' */
+    double unit;                /* of Laplace's errors without any sigma: that of the kink; 0: to be found (fit/unit.h) */
     uint64_t seed, dataset;     /* with start_number: what a random start depends on */
     uint32_t start_number;      /* 0: the given start; k: row k-1 of this dataset's Latin hypercube */
     uint32_t n_start;

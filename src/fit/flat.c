@@ -3,6 +3,9 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/flat.h"
 
+#include "fit/objective_row.h"
+#include "fit/svd.h"
+
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
@@ -18,6 +21,10 @@ static const double CLEARLY = 1.01;
  * say holds so far away. */
 static const double DECADES_MOST = 10, BOUNDS_MOST = 10;
 
+/* A direction of whose information the censored measurements make all but the first part, and less than the second of what they
+ * would if their values were known (one that lies 3.1 standard deviations within its limit does), is bounded by none. */
+static const double PART_OF_VALUES = 0.01, LEFT_LEAST = 0.01;
+
 bool fit_flat_init(struct fit_flat *flat, size_t n_free, struct arena *arena)
 {
     *flat = (struct fit_flat){.projector = arena_calloc(arena, n_free + 1, n_free * sizeof(double) + 1),
@@ -25,45 +32,6 @@ bool fit_flat_init(struct fit_flat *flat, size_t n_free, struct arena *arena)
                               .through = arena_calloc(arena, n_free + 1, sizeof(uint32_t)),
                               .group = arena_calloc(arena, n_free + 1, sizeof(uint32_t))};
     return flat->projector && flat->is_flat && flat->through && flat->group;
-}
-
-void fit_flat_take(struct fit_flat *flat, struct fit_spectrum *spectrum)
-{
-    flat->spectrum = spectrum;
-    for (size_t k = 0; k < spectrum->n; k++) {
-        flat->is_flat[k] = k >= spectrum->n_known;
-        flat->through[k] = flat->group[k] = 0;
-    }
-}
-
-/* The largest standard deviation on the optimiser's scale that means anything. */
-static double widest(const struct fit_map *map, size_t j)
-{
-    double decades = map->scale[j] == SCALE_LOG     ? DECADES_MOST * 2.302585092994045684
-                     : map->scale[j] == SCALE_LOG10 ? DECADES_MOST
-                                                    : INFINITY;
-    return fmin(decades, BOUNDS_MOST * (map->upper[j] - map->lower[j]));
-}
-
-void fit_flat_widen(struct fit_flat *flat, const struct fit_map *map, const double *covariance, double factor)
-{
-    struct fit_spectrum *spectrum = flat->spectrum;
-    size_t n = spectrum->n;
-    for (size_t c = 0; c < n; c++) {
-        double limit = widest(map, spectrum->loose[c]), most = 0;
-        if (!(factor * factor * covariance[c + c * n] > limit * limit))
-            continue;
-        fit_spectrum_directions(spectrum);
-        for (size_t k = 0; k < spectrum->n_known; k++) {
-            double part = fabs(spectrum->v[c + k * n] / spectrum->s[k]);
-            if (part > most) {
-                most = part;
-                flat->through[c] = (uint32_t)k + 1;
-            }
-        }
-        if (flat->through[c] > 0)
-            flat->is_flat[flat->through[c] - 1] = 1;
-    }
 }
 
 static void project(struct fit_flat *flat)
@@ -75,6 +43,152 @@ static void project(struct fit_flat *flat)
         for (size_t d = 0; d < n; d++)
             for (size_t c = 0; c < n; c++)
                 flat->projector[c + d * n] += v[c] * v[d];
+    }
+}
+
+void fit_flat_take(struct fit_flat *flat, struct fit_spectrum *spectrum)
+{
+    size_t n = spectrum->n, n_known = spectrum->n_known;
+    double uncertain = n_known > 0 && n_known < n ? spectrum->least / spectrum->s[n_known - 1] : 0;
+    flat->spectrum = spectrum;
+    flat->is_one_sided = false;
+    flat->part = fmax(PART_OF_FLAT, fmin(uncertain, PART_MOST));
+    for (size_t k = 0; k < n; k++) {
+        flat->is_flat[k] = k >= n_known;
+        flat->through[k] = flat->group[k] = 0;
+    }
+    if (n_known < n)
+        project(flat);
+}
+
+/* Whether parameter c takes part in a direction without influence. */
+static bool is_part(const struct fit_flat *flat, size_t c)
+{
+    size_t n = flat->spectrum->n;
+    return flat->spectrum->n_known < n && flat->projector[c + c * n] > flat->part * flat->part;
+}
+
+/* The largest standard deviation on the optimiser's scale that means anything. */
+static double widest(const struct fit_map *map, size_t j)
+{
+    double decades = map->scale[j] == SCALE_LOG     ? DECADES_MOST * 2.302585092994045684
+                     : map->scale[j] == SCALE_LOG10 ? DECADES_MOST
+                                                    : INFINITY;
+    return fmin(decades, BOUNDS_MOST * (map->upper[j] - map->lower[j]));
+}
+
+/* What a direction (n, optimiser's scale) changes censored row i by, in standard deviations; 0 of others. *curvature: of its
+ * loss. */
+static double censored_change(const struct fit_flat *flat, const struct fit_asker *asker, const struct fit_point *point,
+                              size_t i, const double *direction, double *curvature)
+{
+    const struct fit_objective *objective = &asker->objective;
+    struct fit_answer answer = fit_point_answer(asker, point);
+    double r, weight, value, change = 0;
+    if (objective_row_plain(objective, &answer, i, &r, &weight, &value))
+        return 0;
+    *curvature = fit_loss_censored(-objective->censored[i] * r).curvature;
+    for (size_t c = 0; c < flat->spectrum->n; c++) {
+        size_t j = flat->spectrum->loose[c];
+        change += answer.d_prediction[i + j * objective->n_row] * answer.chain[j] * direction[c];
+    }
+    return change * (fit_objective_loss(objective, i)->error == ERROR_LOG_NORMAL ? weight / answer.prediction[i] : weight);
+}
+
+/* Of information 1 if known, else of length 1 where every parameter has its own size. */
+static void take_direction(const struct fit_flat *flat, const struct fit_asker *asker, const struct fit_point *point, size_t k,
+                           double *direction)
+{
+    const struct fit_spectrum *spectrum = flat->spectrum;
+    for (size_t c = 0; c < spectrum->n; c++) {
+        size_t j = spectrum->loose[c];
+        bool is_linear = asker->map.scale[j] == SCALE_LIN;
+        double size = is_linear ? fmax(fabs(point->theta[j]), fabs(asker->map.start[j])) : 1;
+        direction[c] = spectrum->v[c + k * spectrum->n];
+        direction[c] *= k < spectrum->n_known ? 1 / spectrum->s[k] / spectrum->scale[c] : size;
+    }
+}
+
+/* The known directions become others of information 1 each, ordered by what censored rows would say along them if their values
+ * were known: otherwise they mix what is known and what is not. */
+static void separate(const struct fit_flat *flat, const struct fit_asker *asker, const struct fit_point *point, double *scratch)
+{
+    struct fit_spectrum *spectrum = flat->spectrum;
+    size_t n = spectrum->n, m = spectrum->n_known, n_row = asker->objective.n_row;
+    double *changes = spectrum->rows, *turned = spectrum->rows, curvature;
+    memset(spectrum->rhs, 0, n_row * sizeof *spectrum->rhs);
+    for (size_t k = 0; k < m; k++) {
+        take_direction(flat, asker, point, k, scratch);
+        for (size_t i = 0; i < n_row; i++)
+            changes[i + k * n_row] = censored_change(flat, asker, point, i, scratch, &curvature);
+    }
+    svd_triangle(n_row, m, changes, spectrum->rhs, spectrum->basis, spectrum->q);
+    svd_jacobi(m, m, spectrum->basis, NULL, spectrum->q, scratch);
+    memset(turned, 0, n * m * sizeof *turned);
+    for (size_t l = 0; l < m; l++)
+        for (size_t k = 0; k < m; k++)
+            for (size_t c = 0; c < n; c++)
+                turned[c + l * n] += spectrum->v[c + k * n] / spectrum->s[k] * scratch[k + l * m];
+    memcpy(spectrum->v, turned, n * m * sizeof *turned);
+    for (size_t k = 0; k < m; k++)
+        spectrum->s[k] = 1;
+}
+
+/* The parameters that mostly direction k leaves open. */
+static void open_direction(struct fit_flat *flat, size_t k, const double *covariance)
+{
+    const struct fit_spectrum *spectrum = flat->spectrum;
+    size_t n = spectrum->n;
+    flat->is_flat[k] = 1;
+    for (size_t c = 0; c < n; c++) {
+        double part = spectrum->v[c + k * n] / spectrum->s[k] / spectrum->scale[c];
+        if (!is_part(flat, c) && part * part > 0.5 * covariance[c + c * n])
+            flat->through[c] = (uint32_t)k + 1;
+    }
+}
+
+void fit_flat_open(struct fit_flat *flat, const struct fit_asker *asker, const struct fit_point *point,
+                   const double *covariance, double *scratch)
+{
+    struct fit_spectrum *spectrum = flat->spectrum;
+    if (!asker->objective.censored)
+        return;
+    fit_spectrum_directions(spectrum);
+    separate(flat, asker, point, scratch);
+    for (size_t k = 0; k < spectrum->n; k++) {
+        bool is_known = k < spectrum->n_known;
+        double left = 0, full = 0, curvature = 0;
+        take_direction(flat, asker, point, k, scratch);
+        for (size_t i = 0; i < asker->objective.n_row; i++) {
+            double change = censored_change(flat, asker, point, i, scratch, &curvature);
+            left += curvature * change * change;
+            full += change * change;
+        }
+        bool is_open = is_known ? 1 - left < PART_OF_VALUES && left < LEFT_LEAST * full : full > 1;
+        flat->is_one_sided |= is_open;
+        if (is_open && is_known)
+            open_direction(flat, k, covariance);
+    }
+}
+
+void fit_flat_widen(struct fit_flat *flat, const struct fit_map *map, const double *covariance, double factor)
+{
+    struct fit_spectrum *spectrum = flat->spectrum;
+    size_t n = spectrum->n;
+    for (size_t c = 0; c < n; c++) {
+        double limit = widest(map, spectrum->loose[c]), most = 0;
+        if (is_part(flat, c) || !(factor * factor * covariance[c + c * n] > limit * limit))
+            continue;
+        fit_spectrum_directions(spectrum);
+        for (size_t k = 0; k < spectrum->n_known; k++) {
+            double part = fabs(spectrum->v[c + k * n] / spectrum->s[k]);
+            if (part > most) {
+                most = part;
+                flat->through[c] = (uint32_t)k + 1;
+            }
+        }
+        if (flat->through[c] > 0)
+            flat->is_flat[flat->through[c] - 1] = 1;
     }
 }
 
@@ -111,25 +225,17 @@ static void renumber(struct fit_flat *flat, uint32_t n_label)
 void fit_flat_group(struct fit_flat *flat)
 {
     const struct fit_spectrum *spectrum = flat->spectrum;
-    size_t n = spectrum->n, n_known = spectrum->n_known;
-    double uncertain = n_known > 0 && n_known < n ? spectrum->least / spectrum->s[n_known - 1] : 0;
-    double part = fmax(PART_OF_FLAT, fmin(uncertain, PART_MOST));
+    size_t n = spectrum->n;
     uint32_t n_label = 0;
     flat->n_flat = 0;
     for (size_t k = 0; k < n; k++)
         flat->n_flat += flat->is_flat[k];
-    if (n_known < n)
-        project(flat);
     for (size_t c = 0; c < n; c++)
         for (size_t d = 0; d <= c; d++) {
-            double own[2] = {0}, shared = 0;
-            if (n_known < n) {
-                own[0] = flat->projector[c + c * n];
-                own[1] = flat->projector[d + d * n];
-                shared = flat->projector[c + d * n];
-            }
-            bool is_part = fmin(own[0], own[1]) > part * part && shared * shared > part * part * own[0] * own[1];
-            if (is_part || (flat->through[c] > 0 && flat->through[c] == flat->through[d]))
+            const double *p = flat->projector;
+            double shared = p[c + d * n], least = flat->part * sqrt(p[c + c * n] * p[d + d * n]);
+            bool is_shared = is_part(flat, c) && is_part(flat, d) && fabs(shared) > least;
+            if (is_shared || (flat->through[c] > 0 && flat->through[c] == flat->through[d]))
                 join(flat, c, d, &n_label);
         }
     renumber(flat, n_label);

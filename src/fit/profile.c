@@ -1,18 +1,20 @@
 /* Following one side of a profile. Everything is measured in r = sqrt((objective - best) / rise), which is a straight line
- * where the objective is quadratic: 0 at the best fit, 1 at the limit. March outward in steps of about a half, then close in
- * on r = 1 between the last two places.
+ * where the objective is quadratic: 0 at the best fit, 1 at the limit. March outward in steps of about a half, close in on
+ * r = 1 between the last two places, and fit the others there once more from the best fit.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/profile.h"
 
 #include "fit/distribution.h"
 #include "fit/map.h"
 #include "fit/statistics.h"
+#include "fit/unit.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_FAILURES = 6 };
+enum { MAX_FAILURES = 6, MAX_UNIT = 8 };
+static const double UNIT_SETTLED = 1e-3;
 static const double TOLERANCE = 1e-4;     /* of the rise, at the limit */
 static const double FIRST_STEP = 0.5;     /* of the half-width that the covariance promises */
 static const double NEXT_RISE = 0.5;      /* of r, per step */
@@ -21,6 +23,7 @@ static const double BETTER = -0.01;       /* of the rise: a smaller objective is
 static const double TOGETHER = 1e-6;      /* of the way from the best fit: places this close */
 static const double JUMP = 0.01;          /* and r this far apart there */
 static const double AFTER_JUMP = 0.01;    /* of the way from the best fit: the next step */
+static const double AGREES = 1e-3;        /* of the rise: two fits of the others at the limit */
 static const double DECADES = 6, THOUSAND = 1000, WIDTHS = 10;
 
 /* A place on the profile. */
@@ -45,6 +48,7 @@ struct walk {
     double start, end;          /* optimiser's scale; end: where it stops without a limit */
     bool ends_at_bound;
     double *guess;              /* n: where the others start; fixed.start */
+    struct place origin;        /* the best fit */
     struct place place[3];      /* the latest ones; their arrays change hands */
     int n_failure;
 };
@@ -53,7 +57,7 @@ static bool walk_init(struct walk *walk, struct arena *arena)
 {
     const struct fit_problem *problem = walk->problem;
     size_t n = problem->n_parameter;
-    double *numbers = arena_calloc(arena, 5 * n + 1, sizeof *numbers);
+    double *numbers = arena_calloc(arena, 6 * n + 1, sizeof *numbers);
     uint8_t *fixed = arena_calloc(arena, 2 * n + 1, 1);
     if (!numbers || !fixed)
         return false;
@@ -66,10 +70,13 @@ static bool walk_init(struct walk *walk, struct arena *arena)
     walk->fixed.start_number = 0;
     walk->inner = (struct fit_result){.parameter = numbers + n, .at_bound = (int8_t *)(fixed + n)};
     for (int k = 0; k < 3; k++)
-        walk->place[k].parameter = numbers + (size_t)(k + 2) * n;
+        walk->place[k].parameter = numbers + (size_t)(k + 3) * n;
+    walk->origin.parameter = numbers + 2 * n;
     walk->scale = problem->scale[walk->request->parameter];
     memcpy(walk->guess, problem->start, n * sizeof *walk->guess);
-    memcpy(walk->place[0].parameter, problem->start, n * sizeof *walk->guess);
+    memcpy(walk->origin.parameter, problem->start, n * sizeof *walk->guess);
+    for (int k = 0; k < 2; k++)
+        memcpy(walk->place[k].parameter, problem->start, n * sizeof *walk->guess);
     return true;
 }
 
@@ -136,6 +143,20 @@ static double half_width(const struct walk *walk, const struct fit_statistics *s
     return isfinite(width) && width > 0 ? width : NAN;
 }
 
+/* By how much the objective is higher at a limit. With one sigma that is estimated along, n/2 log(1 + F/(n-p)) is exactly where
+ * a straight line's t is Student's quantile (Bates & Watts 1988, section 6.1). */
+static double rise_of(const struct fit_statistics *statistics, double confidence)
+{
+    double n = (double)statistics->n_row, freedom = (double)statistics->n_freedom;
+    if (statistics->n_noise > 0 && freedom + (double)statistics->n_noise > 0) {
+        freedom += (double)statistics->n_noise;
+        return 0.5 * n * log1p(distribution_f_quantile(confidence, 1, freedom) / freedom);
+    }
+    if (statistics->is_sigma_known)
+        return 0.5 * distribution_chi_square_quantile(confidence, 1);
+    return 0.5 * statistics->chi_square / freedom * distribution_f_quantile(confidence, 1, freedom);
+}
+
 /* The best fit once more: objective, covariance and the threshold. False: the walk is over. */
 static bool look_at_best(struct walk *walk, struct arena *arena, double *width)
 {
@@ -161,16 +182,20 @@ static bool look_at_best(struct walk *walk, struct arena *arena, double *width)
     unchanged.start_number = 0;
     walk->inner.statistics = &statistics;
     bool ran = run_inner(walk, &unchanged, &once);
+    for (int round = 0; ran && round < MAX_UNIT && fit_unit_is_open(problem); round++) {
+        double unit = statistics.chi_square / (double)statistics.n_row;
+        if (!(fabs(unit - unchanged.unit) > UNIT_SETTLED * unit))
+            break;
+        walk->fixed.unit = unchanged.unit = unit; /* of all fits of the profile */
+        ran = run_inner(walk, &unchanged, &once);
+    }
     walk->inner.statistics = NULL;
     if (!ran || !isfinite(walk->inner.objective)) {
         fail(walk, LIMIT_failed, walk->inner.outcome, walk->inner.reason);
         return false;
     }
-    double p = walk->request->confidence, freedom = (double)statistics.n_freedom;
-    double s = statistics.residual_error;
     walk->best = walk->inner.objective;
-    walk->rise = statistics.is_sigma_known ? 0.5 * distribution_chi_square_quantile(p, 1)
-                                           : 0.5 * s * s * distribution_f_quantile(p, 1, freedom);
+    walk->rise = rise_of(&statistics, walk->request->confidence);
     if (!statistics.is_sigma_known && statistics.n_freedom < 1) {
         fail(walk, LIMIT_freedom, OUTCOME_bad_data, "no degrees of freedom are left to know the measurement error by");
         return false;
@@ -208,39 +233,44 @@ static double own_prior(const struct walk *walk, double theta, double natural)
     return prior && prior->kind != PRIOR_NONE ? fit_prior_at(prior, theta, natural, 1, CURVATURE_ABOVE).f : 0;
 }
 
-/* Fits the others at theta into `place`. False: that failed. */
-static bool visit(struct walk *walk, const struct place *a, const struct place *b, double theta, struct place *place)
+/* The inner fit's end at theta becomes `place` and a point of the profile. */
+static void take_place(struct walk *walk, double theta, struct place *place)
 {
-    size_t i = walk->request->parameter;
     struct fit_profile *profile = walk->profile;
-    double natural = theta == walk->end && walk->ends_at_bound ? bound(walk) : fit_scale_to_natural(walk->scale, theta);
-    for (int extrapolated = 1; extrapolated >= 0; extrapolated--) {
-        struct fit_options options = *walk->options;
-        options.is_near = true;
-        guess_others(walk, extrapolated ? a : b, b, theta);
-        walk->guess[i] = natural;
-        if (!run_inner(walk, &walk->fixed, &options))
-            return false;
-        if (outcome_is_success(walk->inner.outcome))
-            break;
-    }
-    if (!outcome_is_success(walk->inner.outcome))
-        return false;
-    double objective = walk->inner.objective + own_prior(walk, theta, natural);
+    size_t i = walk->request->parameter, n = walk->problem->n_parameter;
+    double natural = walk->guess[i], objective = walk->inner.objective + own_prior(walk, theta, natural);
     double rise = (objective - walk->best) / walk->rise;
     place->theta = theta;
     place->r = rise > 0 ? sqrt(rise) : rise < BETTER ? -1 : 0;
-    memcpy(place->parameter, walk->inner.parameter, walk->problem->n_parameter * sizeof *place->parameter);
+    memcpy(place->parameter, walk->inner.parameter, n * sizeof *place->parameter);
     if (profile->n_point < profile->max_point) {
         profile->point[2 * profile->n_point] = natural;
         profile->point[2 * profile->n_point + 1] = objective;
         profile->n_point++;
     }
-    memcpy(walk->result->parameter, place->parameter, walk->problem->n_parameter * sizeof *place->parameter);
-    memcpy(walk->result->at_bound, walk->inner.at_bound, walk->problem->n_parameter);
+    memcpy(walk->result->parameter, place->parameter, n * sizeof *place->parameter);
+    memcpy(walk->result->at_bound, walk->inner.at_bound, n);
     walk->result->objective = objective;
     walk->result->gradient_norm = walk->inner.gradient_norm;
-    return true;
+}
+
+/* Fits the others at theta into `place`. False: that failed. */
+static bool visit(struct walk *walk, const struct place *a, const struct place *b, double theta, struct place *place)
+{
+    double natural = theta == walk->end && walk->ends_at_bound ? bound(walk) : fit_scale_to_natural(walk->scale, theta);
+    for (int extrapolated = a != b; extrapolated >= 0; extrapolated--) {
+        struct fit_options options = *walk->options;
+        options.is_near = true;
+        guess_others(walk, extrapolated ? a : b, b, theta);
+        walk->guess[walk->request->parameter] = natural;
+        if (!run_inner(walk, &walk->fixed, &options))
+            return false;
+        if (outcome_is_success(walk->inner.outcome)) {
+            take_place(walk, theta, place);
+            return true;
+        }
+    }
+    return false;
 }
 
 static void swap(struct place *a, struct place *b)
@@ -312,6 +342,30 @@ static bool is_valley_left(struct walk *walk)
     return true;
 }
 
+/* The others have come to the limit step by step, and may have been led to where they have lost their influence and cannot come
+ * back from, or past a valley. They are fitted there once more from the best fit. True: that was better, and the march goes on
+ * from there; else the limit stands. */
+static bool is_lower_from_best(struct walk *walk, double theta)
+{
+    struct place *middle = &walk->place[0];
+    end_walk(walk, LIMIT_found, fit_scale_to_natural(walk->scale, theta));
+    if (!visit(walk, &walk->origin, &walk->origin, theta, middle)) {
+        middle->r = INFINITY;
+        if (is_over(walk))
+            fail(walk, LIMIT_failed, walk->inner.outcome, walk->inner.reason);
+        else if (isfinite(walk->inner.objective)) /* a fit that is not done proves as much where it is lower */
+            take_place(walk, theta, middle);
+    }
+    if (middle->r < 0)
+        end_walk(walk, LIMIT_better, NAN);
+    if (middle->r < 0 || middle->r * middle->r > 1 - AGREES)
+        return false;
+    swap(middle, &walk->place[1]);
+    walk->place[0].theta = walk->place[1].theta; /* no line through two valleys */
+    memcpy(walk->place[0].parameter, walk->place[1].parameter, walk->problem->n_parameter * sizeof(double));
+    return true;
+}
+
 /* Regula falsi with the Illinois rule (Dowell & Jarratt 1971) between place[1] (r < 1) and place[2] (r >= 1). True: the march
  * goes on from place[1]. */
 static bool close_in(struct walk *walk)
@@ -352,8 +406,7 @@ static bool close_in(struct walk *walk)
             nearest = above;
         }
     }
-    end_walk(walk, LIMIT_found, fit_scale_to_natural(walk->scale, crossing(below, above)));
-    return false;
+    return is_lower_from_best(walk, crossing(below, above));
 }
 
 static void clear_result(struct fit_result *result, size_t n)
@@ -399,9 +452,7 @@ void fit_profile_run(const struct fit_problem *problem, const struct fit_options
     }
     double most = fabs(walk.end - walk.start);
     double step = isnan(width) ? 0.1 * fmin(most, fmax(1, fabs(walk.start))) : fmin(FIRST_STEP * width, most);
-    memcpy(walk.place[1].parameter, walk.place[0].parameter, problem->n_parameter * sizeof(double));
-    walk.place[0].theta = walk.place[1].theta = walk.start;
-    walk.place[0].r = walk.place[1].r = 0;
+    walk.origin.theta = walk.place[0].theta = walk.place[1].theta = walk.start;
     while (march(&walk, step) && close_in(&walk))
         step = AFTER_JUMP * fabs(walk.place[1].theta - walk.start);
 }

@@ -21,8 +21,9 @@ struct fit_profile {
 };
 
 /* problem->start is the best fit. The threshold is the objective there plus
- *   chi-square's quantile(1) / 2               where every standard deviation is known or modelled (Wilks 1938),
- *   residual_error^2 F's quantile(1, n - p) / 2 where it is estimated (Bates & Watts 1988, eq. 6.4).
+ *   chi-square's quantile(1) / 2                  where every standard deviation is known (Wilks 1938),
+ *   chi_square/(n - p) F's quantile(1, n - p) / 2  where none is (Bates & Watts 1988, eq. 6.4),
+ *   n/2 log(1 + F's quantile(1, n - p) / (n - p))  where it is a parameter of the noise, which p does not count.
  * The place is found to 1e-4 of the rise and then refined by interpolation. A parameter is followed to its bound, or over
  * six decades on a logarithmic scale, or on the linear one for a thousand times its value (or ten half-widths of the interval
  * from the covariance, if that is more). The budgets of `options` are for all of it. `result` has the parameters at the last

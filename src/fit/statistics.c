@@ -68,6 +68,8 @@ static void mark_flat(struct work *work, struct fit_statistics *statistics, doub
 {
     struct fit_flat *flat = &work->flat;
     fit_flat_take(flat, &work->spectrum);
+    fit_flat_open(flat, work->asker, work->point, work->covariance, work->u);
+    statistics->is_one_sided = flat->is_one_sided;
     if (!isnan(factor))
         fit_flat_widen(flat, &work->asker->map, work->covariance, factor);
     fit_flat_group(flat);
@@ -100,15 +102,6 @@ static void fill_covariance(const struct work *work)
     for (size_t c = 0; c < n; c++)
         for (size_t d = 0; d < c; d++)
             covariance[d + c * n] = covariance[c + d * n];
-}
-
-/* Whether every row has a standard deviation, its own or the model's. */
-static bool is_sigma_known(const struct fit_objective *objective)
-{
-    for (size_t i = 0; i < objective->n_row && !objective->has_noise; i++)
-        if (!objective->sigma || isnan(objective->sigma[i]))
-            return false;
-    return true;
 }
 
 /* What the numbers mean for each loss: objective_criteria.h. */
@@ -144,8 +137,9 @@ static void fill_parameter(const struct work *work, struct fit_statistics *stati
 
 void fit_statistics_clear(struct fit_statistics *statistics, size_t n_parameter)
 {
-    statistics->n_loose = statistics->n_idle = statistics->n_row = 0;
+    statistics->n_loose = statistics->n_noise = statistics->n_idle = statistics->n_row = 0;
     statistics->is_observed = true;
+    statistics->is_exact = statistics->is_one_sided = false;
     statistics->n_freedom = statistics->n_flat = -1;
     statistics->chi_square = statistics->residual_error = statistics->r_squared = NAN;
     statistics->aic = statistics->aicc = statistics->bic = NAN;
@@ -160,15 +154,42 @@ void fit_statistics_clear(struct fit_statistics *statistics, size_t n_parameter)
         statistics->covariance[i] = NAN;
 }
 
+/* Parameters that move no prediction but the noise: standard deviations that are estimated along. */
+static size_t count_noise(const struct work *work)
+{
+    const struct fit_objective *objective = &work->asker->objective;
+    size_t n_row = objective->n_row, count = 0;
+    for (size_t c = 0; objective->has_noise && c < work->spectrum.n; c++) {
+        size_t first = work->spectrum.loose[c] * n_row;
+        bool moves_noise = false, moves_prediction = false;
+        for (size_t i = 0; i < n_row; i++) {
+            bool own = objective->sigma && !isnan(objective->sigma[i]);
+            moves_prediction = moves_prediction || work->point->d_prediction[first + i] != 0;
+            moves_noise = moves_noise || (!own && work->point->d_noise[first + i] != 0);
+        }
+        count += moves_noise && !moves_prediction;
+    }
+    return count;
+}
+
 static void fill_errors(struct work *work, struct fit_statistics *statistics)
 {
     const struct fit_map *map = &work->asker->map;
     size_t n = work->spectrum.n, n_parameter = work->asker->problem->n_parameter;
     double p = 0.5 + 0.5 * statistics->confidence, freedom = (double)statistics->n_freedom, factor = 1, quantile;
-    if (statistics->is_sigma_known) {
+    if (statistics->n_noise > 0) {
+        /* The likelihood's sigma is too small by the root of n / (n - p), p without the noise's own parameters (Pinheiro &
+         * Bates 2000, section 5.1.1), and has an error of its own. */
+        double n_row = (double)statistics->n_row;
+        freedom += (double)statistics->n_noise;
+        quantile = freedom > 0 ? distribution_t_quantile(p, freedom) * sqrt(n_row / freedom) : NAN;
+    } else if (statistics->is_sigma_known) {
         quantile = distribution_normal_quantile(p);
     } else {
-        factor = statistics->residual_error;
+        /* Where residuals are the integrator's errors, they are no sample of these, which parameters follow: a change of the
+         * predictions by d moves none by more than |d| times its standard error for sigma 1 (Cauchy and Schwarz). */
+        statistics->is_exact = work->asker->prediction_error > statistics->residual_error;
+        factor = statistics->is_exact ? work->asker->prediction_error : statistics->residual_error;
         quantile = freedom > 0 ? distribution_t_quantile(p, freedom) : NAN;
     }
     mark_flat(work, statistics, factor);
@@ -211,7 +232,8 @@ bool fit_statistics_compute(struct fit_statistics *statistics, const struct fit_
     statistics->n_idle = work.spectrum.n_idle;
     statistics->n_row = asker->objective.n_row;
     statistics->n_freedom = (int64_t)statistics->n_row - (int64_t)n;
-    statistics->is_sigma_known = is_sigma_known(&asker->objective);
+    statistics->is_sigma_known = asker->is_sigma_known;
+    statistics->n_noise = count_noise(&work);
     fill_criteria(&work, statistics);
     if (n > 0) {
         fill_eigenvalues(&work, statistics);

@@ -21,12 +21,15 @@ struct fit_statistics {
     double confidence;           /* in: 0.95 */
     size_t n_loose;              /* parameters that neither are fixed nor held by a bound */
     size_t n_idle;               /* of these, parameters without influence on the predictions */
+    size_t n_noise;              /* of them: parameters of the noise alone. With some, intervals use Student's t */
     size_t n_row;
     int64_t n_flat;              /* directions that the data do not know; -1: there is no best point */
     int64_t n_freedom;           /* n_row - n_loose */
     bool is_observed;            /* false: the observed information is not positive definite, so that errors come from the
                                   * expected one */
     bool is_sigma_known;         /* else errors are scaled by residual_error, and intervals use Student's t */
+    bool is_one_sided;           /* only censored measurements far within their limits speak of some flat direction */
+    bool is_exact;               /* data of unknown sigma that are met up to the integrator's errors: these make the errors */
     double chi_square;           /* weighted sum of squared residuals */
     double residual_error;       /* sqrt(chi_square / n_freedom) */
     double aic, aicc, bic;       /* of the full normal likelihood; an unknown sigma counts as a parameter */

@@ -191,5 +191,42 @@ def test_coverage(tmp):
             assert np.all((inside[name] >= least) & (inside[name] <= most)), (known, name, inside)
 
 
+
+def bounded_line(tmp, n_time):
+    """y = a + b t with b held by its bound far below what the data want: one degree of freedom is used, not two."""
+    (tmp / "m.ode").write_text("parameter a = 1\nparameter b = 0.5 in [0, 1]\nobserve y = a + b*t\n")
+    t = np.arange(n_time) - 0.5 * (n_time - 1)  # so that a is the mean
+    y = 3 + 2 * t + np.random.default_rng(8).normal(0, 0.3, n_time)
+    h.write_problem(tmp / "p.h5", tmp / "m.ode", ["d0"], [(0, x, 0, v, np.nan) for x, v in zip(t, y)], t0=-10.0)
+    return t, y
+
+
+def test_a_parameter_on_its_bound_takes_no_degree_of_freedom(tmp):
+    """Both bootstraps draw errors of the variance RSS / (n - 1). 2000 replicates of 6 values or of one mean: standard
+    deviations are within 5 / sqrt(2 * 2000) = 8 % of it; with n - 2 they would be 12 % too large."""
+    t, y = bounded_line(tmp, 6)
+    fits = h.run(tmp / "p.h5", "--bootstrap", "2000", "--bootstrap-kind", "parametric")
+    assert list(fits["at_bound"][0]) == [0, 1] and fits["degrees_of_freedom"][0] == 5
+    a = np.mean(y - t)
+    deviation = np.sqrt(np.sum((y - t - a) ** 2) / 5)
+    assert abs(fits["bootstrap_standard_error"][0, 0] / (deviation / np.sqrt(6)) - 1) < 0.08
+    h.stiffit("simulate", "--bootstrap", "2000", tmp / "p.result.h5", "--trust", "--method", "parametric", "-o", tmp / "b.h5")
+    with h5py.File(tmp / "b.h5", "r") as f:
+        drawn = f["measurements/value"][()].reshape(2001, 6)[1:] - (a + t)
+    assert abs(np.sqrt(np.mean(drawn ** 2)) / deviation - 1) < 5 / np.sqrt(2 * drawn.size)
+
+
+def test_no_freedom_no_replicates(tmp):
+    """A fit that meets every value says nothing of the errors: neither bootstrap divides by something else instead."""
+    (tmp / "m.ode").write_text("parameter a = 1\nparameter b = 1\nobserve y = a + b*t\n")
+    h.write_problem(tmp / "p.h5", tmp / "m.ode", ["d0"], [(0, 1, 0, 2.0, np.nan), (0, 2, 0, 5.0, np.nan)])
+    fits = h.run(tmp / "p.h5", "--bootstrap", "5")
+    assert fits["bootstrap_n"][0] == 0
+    for method in ("residual", "parametric"):
+        done = h.stiffit("simulate", "--bootstrap", "5", tmp / "p.result.h5", "--trust", "--method", method,
+                         "-o", tmp / "b.h5", code=3)
+        assert "degrees of freedom" in done.stderr, done.stderr
+
+
 if __name__ == "__main__":
     h.main()

@@ -239,5 +239,48 @@ def test_in_place_and_again(tmp):
         assert "profiles" not in f and "profile_lower" not in f["fits"]
 
 
+
+def two_exponentials(tmp):
+    """Noisy sums of two exponentials, of which the data often show one: the other's amplitude runs to 1e-12 on the way."""
+    rng, rows, data = np.random.default_rng(3), [], {}
+    t = np.array([0.1, 0.3, 0.6, 1, 1.5, 2.5, 4, 6, 9, 13, 18, 25])
+    for d in range(21):
+        p = np.array([1, 1, 1, 0.1]) * rng.lognormal(0, 0.4, 4)
+        y = p[0] * np.exp(-p[1] * t) + p[2] * np.exp(-p[3] * t) + 0.1 * rng.standard_normal(len(t))
+        if d in (7, 18, 20):
+            rows += [(len(data), x, 0, v, np.nan) for x, v in zip(t, y)]
+            data[f"d{d}"] = y
+    (tmp / "m.ode").write_text("".join(f"parameter {n} = {v} scale log\n" for n, v in zip("AkBl", (1, 1, 1, 0.1))) +
+                               "observe y = A*exp(-k*t) + B*exp(-l*t)\n")
+    h.write_problem(tmp / "p.h5", tmp / "m.ode", data, rows)
+    return t, list(data.values())
+
+
+def test_limits_stand_when_the_others_begin_at_the_best_fit(tmp):
+    """At every limit that is found SciPy, which begins at the best fit's values of the other parameters, comes to no lower
+    objective: 0.98 of the rise, where one per cent is what two optimisers' stopping tests are far below."""
+    t, data = two_exponentials(tmp)
+    fits = h.run(tmp / "p.h5", "--starts", "8", "--profile", "all")
+    n_found = 0
+    for row, y in enumerate(data):
+        best, free = np.log(fits["parameters"][row]), {i: [j for j in range(4) if j != i] for i in range(4)}
+        rise = fits["objective"][row] * f_distribution.ppf(0.95, 1, 8) / 8
+        for i in range(4):
+            for word in ("lower", "upper"):
+                if fits[f"profile_{word}_status"][row, i] != "found":
+                    continue
+
+                def held(x, row=row, i=i, word=word, y=y, best=best, free=free):
+                    theta = best.copy()
+                    theta[free[i]] = np.clip(x, -60, 60)
+                    theta[i] = np.log(fits[f"profile_{word}"][row, i])
+                    a, k, b, l = np.exp(theta)
+                    return a * np.exp(-k * t) + b * np.exp(-l * t) - y
+                cost = least_squares(held, best[free[i]], xtol=1e-12, ftol=1e-12, gtol=1e-12, max_nfev=300).cost
+                n_found += 1
+                assert (cost - fits["objective"][row]) / rise > 0.98, (row, i, word, fits[f"profile_{word}"][row, i])
+    assert n_found >= 10, n_found
+
+
 if __name__ == "__main__":
     h.main()

@@ -84,18 +84,20 @@ static const struct way {
     enum optimizer optimizer;
     enum gradient_method gradient;
     enum error_kind error;
+    bool lacks_sigma;
 } ways[] = {
-    {"trf", FIT, OPTIMIZER_trf, GRADIENT_forward, ERROR_NORMAL},
-    {"trf along kinks", FIT, OPTIMIZER_trf, GRADIENT_forward, ERROR_LAPLACE},
-    {"trf by differences", FIT, OPTIMIZER_trf, GRADIENT_differences, ERROR_NORMAL},
-    {"observed information", FIT, OPTIMIZER_trf, GRADIENT_forward, ERROR_STUDENT},
-    {"lbfgs", FIT, OPTIMIZER_lbfgs, GRADIENT_forward, ERROR_NORMAL},
-    {"lbfgs by adjoints", FIT, OPTIMIZER_lbfgs, GRADIENT_adjoint, ERROR_NORMAL},
-    {"lbfgs by differences", FIT, OPTIMIZER_lbfgs, GRADIENT_differences, ERROR_NORMAL},
-    {"profile", PROFILE, OPTIMIZER_trf, GRADIENT_forward, ERROR_NORMAL},
-    {"profile by adjoints", PROFILE, OPTIMIZER_lbfgs, GRADIENT_adjoint, ERROR_NORMAL},
-    {"profile by differences", PROFILE, OPTIMIZER_trf, GRADIENT_differences, ERROR_NORMAL},
-    {"replicate", REPLICATE, OPTIMIZER_trf, GRADIENT_forward, ERROR_NORMAL},
+    {"trf", FIT, OPTIMIZER_trf, GRADIENT_forward, ERROR_NORMAL, false},
+    {"trf along kinks", FIT, OPTIMIZER_trf, GRADIENT_forward, ERROR_LAPLACE, false},
+    {"trf along kinks without sigma", FIT, OPTIMIZER_trf, GRADIENT_forward, ERROR_LAPLACE, true},
+    {"trf by differences", FIT, OPTIMIZER_trf, GRADIENT_differences, ERROR_NORMAL, false},
+    {"observed information", FIT, OPTIMIZER_trf, GRADIENT_forward, ERROR_STUDENT, false},
+    {"lbfgs", FIT, OPTIMIZER_lbfgs, GRADIENT_forward, ERROR_NORMAL, false},
+    {"lbfgs by adjoints", FIT, OPTIMIZER_lbfgs, GRADIENT_adjoint, ERROR_NORMAL, false},
+    {"lbfgs by differences", FIT, OPTIMIZER_lbfgs, GRADIENT_differences, ERROR_NORMAL, false},
+    {"profile", PROFILE, OPTIMIZER_trf, GRADIENT_forward, ERROR_NORMAL, false},
+    {"profile by adjoints", PROFILE, OPTIMIZER_lbfgs, GRADIENT_adjoint, ERROR_NORMAL, false},
+    {"profile by differences", PROFILE, OPTIMIZER_trf, GRADIENT_differences, ERROR_NORMAL, false},
+    {"replicate", REPLICATE, OPTIMIZER_trf, GRADIENT_forward, ERROR_NORMAL, false},
 };
 
 /* Everything that a fit fills, and what a profile and a replicate need on top. */
@@ -125,8 +127,8 @@ static enum outcome work(struct memory_case *self, enum work work)
         assert_true((fit->result.outcome == OUTCOME_converged) == (profile.limit == LIMIT_found));
         return fit->result.outcome;
     }
-    return fit_bootstrap_draw(&at_best, &fit->options, &fit->host, &fit->arena, BOOTSTRAP_RESIDUAL, 3, self->replicate,
-                              &n_evaluation, &n_step, reason);
+    return fit_bootstrap_replicate(&at_best, &fit->options, &fit->host, &fit->arena, BOOTSTRAP_RESIDUAL, 3, self->replicate,
+                                   &n_evaluation, &n_step, reason);
 }
 
 /* From memory that is empty to memory that is empty. */
@@ -172,6 +174,8 @@ static void fail_each(const struct way *way, size_t n_row, long *n_tried, long *
     self.fit->options.optimizer = way->optimizer;
     self.fit->options.gradient = way->gradient;
     self.fit->loss[0] = fit_loss_of(way->error, LOSS_HUBER_K, LOSS_STUDENT_NU);
+    for (size_t i = 0; i < n_row && way->lacks_sigma; i++)
+        self.fit->sigma[i] = NAN;
     assert_int_equal(case_run(self.fit)->outcome, OUTCOME_converged);
     memcpy(self.best, self.fit->parameter, sizeof self.best);
     arena_fini(&self.fit->arena);

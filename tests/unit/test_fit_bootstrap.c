@@ -43,8 +43,8 @@ static enum outcome draw(struct fit_case *self, enum bootstrap_kind kind, uint32
     int64_t n_evaluation = 0, n_step = 0;
     char reason[160] = "";
     arena_reset(&self->arena);
-    enum outcome outcome = fit_bootstrap_draw(&self->problem, &self->options, &self->host, &self->arena, kind, replicate,
-                                              value, &n_evaluation, &n_step, reason);
+    enum outcome outcome = fit_bootstrap_replicate(&self->problem, &self->options, &self->host, &self->arena, kind,
+                                                   replicate, value, &n_evaluation, &n_step, reason);
     assert_int_equal(n_evaluation, 1);
     assert_true(outcome == OUTCOME_converged || reason[0]);
     return outcome;

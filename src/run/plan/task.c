@@ -37,8 +37,8 @@ static void run_replicate(const struct task *task, const struct refit *refit)
     problem.value = value;
     enum outcome drawn = OUTCOME_out_of_memory;
     if (value)
-        drawn = fit_bootstrap_draw(task->problem, &options, task->host, task->arena, campaign->plan.bootstrap_kind,
-                                   refit->replicate, value, &n_evaluation, &n_step, reason);
+        drawn = fit_bootstrap_replicate(task->problem, &options, task->host, task->arena, campaign->plan.bootstrap_kind,
+                                        refit->replicate, value, &n_evaluation, &n_step, reason);
     if (drawn == OUTCOME_converged)
         fit_run(&problem, &options, task->host, task->arena, task->result);
     else
