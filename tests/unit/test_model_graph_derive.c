@@ -18,7 +18,7 @@ typedef long double real;
     X(LOG1P, log1pl(a)) X(LOG10, log10l(a)) X(LOG2, log2l(a)) X(SIN, sinl(a)) X(COS, cosl(a)) X(TAN, tanl(a)) \
     X(ASIN, asinl(a)) X(ACOS, acosl(a)) X(ATAN, atanl(a)) X(SINH, sinhl(a)) X(COSH, coshl(a)) X(TANH, tanhl(a)) \
     X(ASINH, asinhl(a)) X(ACOSH, acoshl(a)) X(ATANH, atanhl(a)) X(ERF, erfl(a)) X(ERFC, erfcl(a)) X(ABS, fabsl(a)) \
-    X(SIGN, (a > 0) - (a < 0)) X(FLOOR, floorl(a)) X(CEIL, ceill(a)) X(NOT, a == 0)
+    X(SIGN, (a > 0) - (a < 0)) X(HEAVISIDE, a >= 0) X(FLOOR, floorl(a)) X(CEIL, ceill(a)) X(NOT, a == 0)
 #define BINARY(X) \
     X(ADD, a + b) X(SUBTRACT, a - b) X(MULTIPLY, a *b) X(DIVIDE, a / b) X(POWER, powl(a, b)) X(POWER_LOG, powl(a, \
     b) * logl(a)) \

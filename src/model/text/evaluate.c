@@ -89,14 +89,14 @@ static enum corner corner_of(struct machine *machine, enum graph_op op, const no
 {
     switch (op) {
     case GRAPH_LESS: case GRAPH_LESS_EQUAL: case GRAPH_EQUAL: case GRAPH_NOT_EQUAL:
-    case GRAPH_SIGN: case GRAPH_FLOOR: case GRAPH_CEIL:
+    case GRAPH_SIGN: case GRAPH_HEAVISIDE: case GRAPH_FLOOR: case GRAPH_CEIL:
         return JUMP;
     case GRAPH_ABS: case GRAPH_MIN: case GRAPH_MAX:
         return KINK;
     case GRAPH_SELECT: /* conditions that compare something have had their warning */
         switch (graph_node(machine->graph, operand[0])->op) {
         case GRAPH_LESS: case GRAPH_LESS_EQUAL: case GRAPH_EQUAL: case GRAPH_NOT_EQUAL:
-        case GRAPH_AND: case GRAPH_OR: case GRAPH_NOT:
+        case GRAPH_AND: case GRAPH_OR: case GRAPH_NOT: case GRAPH_HEAVISIDE:
             return NO_CORNER;
         default:
             return JUMP;
