@@ -136,7 +136,7 @@ static void apply(enum graph_op op, const struct dual *x, real *v, real slope[3]
 /* Truths are exact, and moving a 0 would make another condition of it. */
 static bool is_exact(enum graph_op op, const struct dual *it)
 {
-    return it->value == 0 || op == GRAPH_SIGN || op == GRAPH_HEAVISIDE || op == GRAPH_FLOOR || op == GRAPH_CEIL || op >= GRAPH_LESS;
+    return it->value == 0 || (op >= GRAPH_SIGN && op <= GRAPH_CEIL) || op >= GRAPH_LESS;
 }
 
 static real noise(uint64_t stream, uint64_t counter)

@@ -17,7 +17,7 @@ enum { COST_SIMPLE = 1, COST_DIVISION = 8, COST_CALL = 20, COST_MOST = 255, COST
 
 static const enum model_function hot[] = {
     FUNCTION_rhs, FUNCTION_jacobian, FUNCTION_rhs_parameter, FUNCTION_observe, FUNCTION_noise, FUNCTION_observe_state,
-    FUNCTION_observe_parameter, FUNCTION_noise_state, FUNCTION_noise_parameter,
+    FUNCTION_observe_parameter, FUNCTION_noise_state, FUNCTION_noise_parameter, FUNCTION_switching, FUNCTION_forcing,
 };
 
 static unsigned operation_cost(enum graph_op op)

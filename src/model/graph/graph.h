@@ -26,8 +26,8 @@ typedef uint32_t node; /* the number of a node */
 
 /* Operations: name, arguments. Comparisons and logic give 1 or 0; a condition is true where it is not 0 (a NaN is
  * true, as in C). SELECT(c, a, b) is a where c is true, else b; both are evaluated. MIN and MAX are NaN where an argument
- * is. SIGN is (a > 0) - (a < 0), HEAVISIDE is a >= 0, and both are NaN where a is. POWER_LOG(a, b) is a^b log(a), and 0 where a = 0
- * and b > 0 (its limit). RECIPROCAL is 1/a. */
+ * is. SIGN is (a > 0) - (a < 0), HEAVISIDE is a >= 0, and both are NaN where a is. POWER_LOG(a, b) is a^b log(a), and 0
+ * where a = 0 and b > 0 (its limit). RECIPROCAL is 1/a. */
 #define GRAPH_OPERATIONS(X) \
     X(ADD, 2) X(SUBTRACT, 2) X(MULTIPLY, 2) X(DIVIDE, 2) X(POWER, 2) X(POWER_LOG, 2) X(NEGATE, 1) X(RECIPROCAL, 1) \
     X(SQRT, 1) X(CBRT, 1) X(EXP, 1) X(EXPM1, 1) X(LOG, 1) X(LOG1P, 1) X(LOG10, 1) X(LOG2, 1) \

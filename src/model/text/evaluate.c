@@ -123,9 +123,10 @@ static void warn_of_corner(struct machine *machine, const struct instruction *co
     struct span at = message_token_at(source, code->offset);
     if (corner == JUMP)
         message_warning(source, at,
-                        "`%.*s` makes a derivative jump as time or a state changes; the integrator does not know "
-                        "where: it may step over a short pulse, and takes many small steps at a jump. A smooth switch "
-                        "such as `1/(1 + exp(-(x - x0)/width))` avoids both", SPAN_ARGUMENTS(machine->reading, at));
+                        "`%.*s` makes a derivative jump as time or a state changes; the integrator does not foresee it "
+                        "and takes many small steps there, and a fit whose states cross it takes difference quotients. "
+                        "A smooth switch such as `1/(1 + exp(-(x - x0)/width))` avoids both",
+                        SPAN_ARGUMENTS(machine->reading, at));
     else
         message_warning(source, at,
                         "`%.*s` gives a derivative a kink as time or a state changes; the integrator does not know "
