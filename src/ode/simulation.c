@@ -148,6 +148,8 @@ void simulation_stop(struct workspace *ws, enum evaluation_outcome outcome, cons
 static bool answer_until(struct workspace *ws, double t_now, bool initial)
 {
     const struct ode_task *task = ws->evaluation->task;
+    if (ws->crossing && !initial && ws->pass == PASS_FORWARD)
+        crossing_look(ws);
     while (ws->i_time < task->n_time && task->time[ws->i_time] <= t_now) {
         if (!initial) {
             int flag = CVodeGetDky(ws->cvode, task->time[ws->i_time], 0, ws->y);
@@ -178,6 +180,8 @@ static bool begin_segment(struct workspace *ws, struct segment segment)
         return simulation_fail_memory(ws);
     ws->t = t;
     int flag = CVodeReInit(ws->cvode, t, ws->y);
+    if (ws->forcing)
+        forcing_begin(ws);
     return flag == CV_SUCCESS || finish_integrator_failed(ws, flag);
 }
 
@@ -194,6 +198,7 @@ bool simulation_begin(struct workspace *ws, struct evaluation *evaluation)
     ws->tape = NULL;
     evaluation->n_step = evaluation->n_rhs = evaluation->n_jacobian = evaluation->n_factor = 0;
     evaluation->t_reached = task->t0;
+    evaluation->crosses = false;
     set_tolerances(ws);
     choose_blocks(ws);
     linear_begin(ws->linear);
@@ -207,6 +212,8 @@ bool simulation_begin(struct workspace *ws, struct evaluation *evaluation)
         return answer_until(ws, INFINITY, true);
     if (!set_initial_state(ws))
         return simulation_fail_model(ws);
+    if (ws->crossing)
+        crossing_begin(ws, vector_data(ws->y));
     if (!answer_until(ws, task->t0, true))
         return false;
     if (ws->pass == PASS_BACKWARD)
@@ -268,6 +275,8 @@ bool simulation_step(struct workspace *ws)
         return false;
     }
     double before = ws->t;
+    if (ws->forcing)
+        forcing_bound(ws);
     int flag = CVode(ws->cvode, ws->t_far, ws->y, &ws->t, CV_ONE_STEP);
     if (flag < 0)
         return finish_integrator_failed(ws, flag);
