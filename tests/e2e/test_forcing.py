@@ -55,7 +55,7 @@ def test_nothing_is_stepped_over(tmp):
         # Sigmas as small as the smallest value, so that all count.
         rows = [(0, t, 0, v, 1e-3 * np.abs(v) + 1e-6) for t, v in zip(times, y)]
         h.write_problem(tmp / "p.h5", None, ["a"], rows)
-        for args in ((), ("--gradient", "adjoint"), ("--gradient", "differences")):
+        for args in ((), ("--gradient", "adjoint")):
             h.stiffit("run", tmp / "p.h5", "-m", tmp / "m.ode", "--overwrite", "-o", tmp / "r.h5", *args, code=(0, 1))
             fits = h.read_fits(tmp / "r.h5")
             # Predictions are good to about 1e-5, a hundredth of sigma.
@@ -94,6 +94,39 @@ def test_the_slope_of_an_overflow(tmp):
                                "x' = R/(1 + exp(-(t - on)/width)) - k*x*(1/(1 + exp((t - 1e9)/width)))\nobserve x\n")
     done = h.stiffit("model", "check", tmp / "m.ode", "--span", 60)
     assert "0 faults" in done.stdout, done.stdout
+
+
+PLUGIN = """
+#include <math.h>
+#include <stddef.h>
+#include <stiffit/model.h>
+static const char *const states[] = {"x"}, *const parameters[] = {"k", "R"}, *const observables[] = {"x"};
+static const double start[] = {0.21, 2.5};
+static double bolus(double t) { double z = (t - 1)/0.02; return exp(-0.5*z*z)/(0.02*sqrt(2*acos(-1))); }
+static int rhs(const struct stiffit_point *at, double *out)
+{ out[0] = at->p[1]*bolus(at->t) - at->p[0]*at->y[0]; return 0; }
+static int initial(const struct stiffit_point *at, double *y) { (void)at; y[0] = 0; return 0; }
+static int observe(const struct stiffit_point *at, double *h) { h[0] = at->y[0]; return 0; }
+static int forcing(const struct stiffit_point *at, double *out)
+{ out[0] = bolus(at->t); out[1] = at->t >= 1; return at->y ? STIFFIT_FATAL : STIFFIT_OK; }
+STIFFIT_EXPORT const struct stiffit_model stiffit_model = {
+    STIFFIT_MODEL_HEADER, .name = "bolus", .n_state = 1, .n_parameter = 2, .n_observable = 1, .state_name = states,
+    .parameter_name = parameters, .observable_name = observables, .parameter_start = start, .rhs = rhs, .initial = initial,
+    .observe = observe, .n_forcing = 2, .forcing = forcing%s};
+"""
+OLDER = ", .n_switching = 7, .struct_size = offsetof(struct stiffit_model, n_switching)"  # what follows counts as absent
+
+
+def test_plugins(tmp):
+    _, rate, x0, times, breaks = CASES["bolus"]
+    y = reference(rate, x0, times, breaks)
+    for name, more, is_seen in (("new", "", True), ("older", OLDER, False)):
+        plugin = h.compile_plugin(PLUGIN % more, tmp / f"{name}.so")
+        h.write_problem(tmp / "p.h5", plugin, ["a"], [(0, t, 0, v, 1e-3 * v) for t, v in zip(times, y)])
+        h.stiffit("run", tmp / "p.h5", "--trust", "--overwrite", "-o", tmp / "r.h5", code=(0, 1))
+        found = h.read_fits(tmp / "r.h5")["parameters"][0]
+        assert np.all(np.abs(found / [K, R] - 1) < 1e-3) == is_seen, (name, found)
+        assert ("has no function `forcing`" in h.stiffit("model", "check", plugin).stdout) != is_seen, name
 
 
 if __name__ == "__main__":
