@@ -11,7 +11,7 @@
 
 /* The largest prime below 2^63; leaves that the surface may be solved for; nodes that all proofs together may visit. */
 #define PRIME UINT64_C(9223372036854775783)
-enum { MOST_LEAVES = 6, MOST_VISITS = 100 * 1000 * 1000 };
+enum { MOST_LEAVES = 6, MOST_VISITS = 5 * 1000 * 1000 };
 /* Constants that differ by less than this relatively may compare otherwise at run time. */
 #define APART 1e-9
 

@@ -57,7 +57,7 @@ static bool column_of_list(struct graph_matrix *column, const struct node_list *
 }
 
 /* Visits of nodes that finding parameters may take; with more, all may move all. */
-enum { MOST_VISITS = 100 * 1000 * 1000 };
+enum { MOST_VISITS = 30 * 1000 * 1000 };
 
 /* Which parameters move the time of a switch: all may where states do, else those that are in it. */
 static bool find_movers(const struct equations *equations, struct functions *functions)
