@@ -57,7 +57,7 @@ enum { STIFFIT_OK = 0, STIFFIT_RECOVERABLE = 1, STIFFIT_FATAL = -1 };
  * call only; a function may read no further than the lengths given. */
 struct stiffit_point {
     double t;                 /* time, in the model's unit */
-    const double *y;          /* n_state values; NULL in `initial`, `initial_parameter` and `prepare` */
+    const double *y;          /* n_state values; NULL in `initial`, `initial_parameter`, `prepare`, `forcing` */
     const double *p;          /* n_parameter values, natural scale */
     const double *covariate;  /* n_covariate values of this dataset */
     const double *input;      /* time-varying covariates: reserved, NULL */
@@ -137,6 +137,22 @@ struct stiffit_model {
      * "default": what the run's --error says; NULL: all "default". Words of the problem file win. Noise and sigma of a
      * log-normal observable are the standard deviation of its logarithm. */
     const char *const *observable_error;    /* n_observable words */
+
+    /* Where the right-hand side is not smooth: what an integrator that only looks at single points cannot know. All of it
+     * may be absent; then sensitivities are taken for exact, and steps are as long as the errors seem to allow.
+     *
+     * Switching functions: each changes its sign (negative or not) where a state, or time and a parameter, makes the
+     * right-hand side jump, as y[0] - 1 for `y[0] > 1 ? a : b`. Sensitivities lack the jump's part, so a fit whose
+     * trajectories cross one takes difference quotients of whole evaluations. */
+    uint32_t n_switching;
+    uint32_t n_forcing;
+    stiffit_function *switching;        /* out: n_switching */
+    const uint8_t *switching_parameter; /* n_switching x n_parameter: 0 where the parameter cannot move the time of the
+                                         * switch; NULL: all may */
+    /* Forcing: functions of time (and parameters, covariates) alone whose steps, pulses and turns the integrator must not
+     * step over, such as an infusion's rate. They are looked at ahead, at about 130 times and wherever one jumps. For a
+     * pulse that may be shorter than that a step is to be added that is 1 from its middle on and 0 before. */
+    stiffit_function *forcing;          /* out: n_forcing; at->y is NULL */
 };
 
 #define STIFFIT_MODEL_HEADER .abi_version = STIFFIT_ABI_VERSION, .struct_size = sizeof(struct stiffit_model)

@@ -49,6 +49,7 @@ bool outcome_is_success(enum outcome outcome);
     X(15, difference_gradient, "derivatives are difference quotients of whole evaluations (--gradient differences)") \
     X(16, expected_information, "the optimum hardly curves in some direction: standard errors are from expected information") \
     X(17, retried, "this row is from --retry-failed: its options may be others, and /provenance has them") \
+    X(19, state_jump, "the right-hand side jumps at a condition, which sensitivities lack: difference quotients were used") \
     X(20, lower_start, "a start that did not converge ended lower than all that did: this row is its (--max-evaluations)") \
     X(21, one_sided, "only censored data bound some combination of parameters, and from one side: its optimum is at infinity")
 

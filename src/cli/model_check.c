@@ -137,6 +137,9 @@ static void print_text(const struct check_call *call, const struct model *model,
     for (int bit = 0; bit < 32; bit++)
         if (missing >> bit & 1 && note_meaning(bit))
             printf("  note: %s\n", note_meaning(bit));
+    if (report->has_hidden_input)
+        puts("  note: the right-hand side depends on time, and the model has no function `forcing`: what is shorter than the "
+             "integrator's steps may be stepped over");
     printf("%s: %zu %s\n", call->plugin, report->n_finding + report->n_dropped,
            report->n_finding + report->n_dropped == 1 ? "fault" : "faults");
 }
@@ -196,6 +199,8 @@ static void print_json(const struct check_call *call, const struct model *model,
     put_count(&json, "points", report->n_point);
     put_count(&json, "threads", n_thread);
     put_count(&json, "faults", report->n_finding + report->n_dropped);
+    json_key(&json, "hidden_input");
+    json_boolean(&json, report->has_hidden_input);
     put_findings(&json, report);
     json_key(&json, "functions");
     json_object_begin(&json);

@@ -272,6 +272,9 @@ enum asked fit_ask(struct fit_asker *asker, struct fit_point *point, bool with_d
         return ASKED_END;
     if (evaluation->outcome != EVALUATION_OK)
         return fit_asker_fail(asker, evaluation);
+    asker->meets_jump = evaluation->crosses && evaluation->n_sens > 0;
+    if (asker->meets_jump)
+        return end_fit(asker, OUTCOME_stalled, "the right-hand side jumps on the way: sensitivities lack that");
     return judge_answer(asker, point, with_derivatives);
 }
 

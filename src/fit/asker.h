@@ -41,6 +41,7 @@ struct fit_asker {
     double prediction_error;       /* norm of the weighted predictions' errors at the best point, as the certificate measured
                                     * them; NaN: not known */
     enum gradient_method gradient;     /* adjoint: points have the gradient alone; else they have d_prediction, too */
+    bool meets_jump;        /* ASKED_END was because sensitivities lack a jump of the right-hand side */
     struct fit_quotient *quotient;     /* for differences */
     double *by_prediction, *by_noise;  /* n_row; for adjoints */
     struct evaluation_adjoint adjoint;

@@ -167,6 +167,8 @@ static const struct fit_point *look_forward(struct fit_asker *asker, const struc
     return fit_ask(asker, point, true) == ASKED_OK ? point : NULL;
 }
 
+/* Where a trajectory meets a jump of the right-hand side, which sensitivities lack, the search begins again with difference
+ * quotients, so that no values of the two kinds are compared; whatever is looked at from then on, is looked at by these. */
 static void search_from(struct fit_asker *asker, struct arena *arena, const double *theta, struct fit_result *result,
                         struct search_end *end)
 {
@@ -174,6 +176,16 @@ static void search_from(struct fit_asker *asker, struct arena *arena, const doub
     asker->notes &= ~(uint32_t)NOTE_noise_floor;
     (result->optimizer == OPTIMIZER_lbfgs ? descent_search : trust_region_search)(asker, arena, theta, end);
     result->n_iteration += end->n_iteration;
+    if (!asker->meets_jump)
+        return;
+    asker->meets_jump = false;
+    asker->start_f = asker->prediction_error = NAN;
+    asker->notes |= NOTE_state_jump;
+    asker->gradient = result->gradient = GRADIENT_differences;
+    if (prepare_gradient(asker, arena))
+        search_from(asker, arena, theta, result, end);
+    else
+        *end = (struct search_end){.outcome = OUTCOME_out_of_memory};
 }
 
 /* The best point with the derivatives of all residuals; NULL if there is none. */

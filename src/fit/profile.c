@@ -175,7 +175,8 @@ static bool look_at_best(struct walk *walk, struct arena *arena, double *width)
     struct fit_problem unchanged = *problem;
     struct fit_options once = *walk->options;
     bool differences = once.gradient == GRADIENT_differences; /* which takes two evaluations for each parameter */
-    once.max_evaluations = differences ? 1 + 2 * (int64_t)n : 1;
+    bool may_jump = problem->model->abi.n_switching > 0;     /* so does a fit that meets a jump, after its first one */
+    once.max_evaluations = differences || may_jump ? 1 + may_jump + 2 * (int64_t)n : 1;
     once.optimizer = OPTIMIZER_trf; /* which has all derivatives at its first point, as statistics need them */
     once.gradient = differences ? GRADIENT_differences : GRADIENT_forward;
     once.is_near = true;

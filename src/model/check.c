@@ -169,6 +169,9 @@ static void watch_values(struct check *check)
         watch(check, CHECK_RHS, check->matrix);
     }
     watch(check, CHECK_OBSERVE, check->matrix);
+    for (int f = CHECK_SWITCHING; f <= CHECK_FORCING; f++)
+        if (abi->n_state > 0 && check_pointer(abi, f))
+            watch(check, f, check->matrix);
     if (!abi->noise || !watch(check, CHECK_NOISE, check->matrix))
         return;
     for (size_t i = 0; i < abi->n_observable; i++)
@@ -320,6 +323,20 @@ static void check_masks(struct check *check)
     }
 }
 
+/* Whether the rates change with time alone. */
+static bool moves_in_time(struct check *check)
+{
+    struct caller *caller = &check->caller;
+    double t = caller->t, *later = check->matrix;
+    bool moves = false, good = caller_value(caller, CHECK_RHS, check->rate);
+    caller->t = t + 0.37 * (check->span > 0 ? check->span : 1);
+    good = good && caller_value(caller, CHECK_RHS, later);
+    for (size_t i = 0; good && i < check->abi->n_state; i++)
+        moves = moves || later[i] != check->rate[i];
+    caller->t = t;
+    return moves;
+}
+
 enum status model_check(const struct model *model, const struct check_options *options, struct check_report *report,
                         struct error *error)
 {
@@ -339,6 +356,8 @@ enum status model_check(const struct model *model, const struct check_options *o
         if (!here)
             continue;
         report->n_point++;
+        if (model->abi.n_state > 0 && model->abi.n_forcing == 0 && !model->source)
+            report->has_hidden_input = report->has_hidden_input || moves_in_time(&check);
         for (int f = CHECK_JACOBIAN; f < N_CHECK_FUNCTION; f++)
             compare_derivative(&check, f, i);
         check_masks(&check);

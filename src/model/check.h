@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 enum check_function {
-    CHECK_PREPARE, CHECK_RHS, CHECK_INITIAL, CHECK_OBSERVE, CHECK_NOISE,
+    CHECK_PREPARE, CHECK_RHS, CHECK_INITIAL, CHECK_OBSERVE, CHECK_NOISE, CHECK_SWITCHING, CHECK_FORCING,
     CHECK_JACOBIAN, CHECK_JACOBIAN_SPARSE, CHECK_RHS_PARAMETER, CHECK_INITIAL_PARAMETER,
     CHECK_OBSERVE_STATE, CHECK_OBSERVE_PARAMETER, CHECK_NOISE_STATE, CHECK_NOISE_PARAMETER,
     N_CHECK_FUNCTION
@@ -67,6 +67,7 @@ struct check_report {
     size_t n_compared[N_CHECK_FUNCTION];       /* entries compared with differences */
     size_t n_inconclusive[N_CHECK_FUNCTION];   /* entries where differences say too little (kinks, failures nearby) */
     double worst[N_CHECK_FUNCTION];            /* largest |got - expected| / what is allowed, where they agree */
+    bool has_hidden_input;                     /* the rates change with time alone, and the model has no `forcing` */
     uint64_t fingerprint[N_CHECK_FUNCTION];    /* of all bits that this function returned, in order */
     struct check_finding finding[CHECK_MAX_FINDING];
 };

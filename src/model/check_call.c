@@ -84,8 +84,8 @@ static int call(struct caller *caller, enum check_function function, double *out
 {
     const struct stiffit_model *abi = caller->abi;
     struct stiffit_point at = {
-        .t = check_shape(function)->at_state ? caller->t : abi->t0,
-        .y = check_shape(function)->at_state ? caller->y : NULL,
+        .t = check_shape(function)->at_time ? caller->t : abi->t0,
+        .y = check_shape(function)->at_time && function != CHECK_FORCING ? caller->y : NULL,
         .p = caller->p,
         .covariate = caller->covariate,
         .work = abi->n_work > 0 && function != CHECK_PREPARE ? caller->work : NULL,

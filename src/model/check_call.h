@@ -6,14 +6,14 @@
 
 #include "model/check.h"
 
-enum check_axis { AXIS_NONE, AXIS_WORK, AXIS_STATE, AXIS_PARAMETER, AXIS_OBSERVABLE };
+enum check_axis { AXIS_NONE, AXIS_WORK, AXIS_STATE, AXIS_PARAMETER, AXIS_OBSERVABLE, AXIS_SWITCHING, AXIS_FORCING };
 
 /* What a function returns: rows, or rows x columns as the derivative of `base`. */
 struct check_shape {
     const char *name;
     enum check_axis row, column;
     enum check_function base;
-    bool at_state; /* it is given y */
+    bool at_time; /* it is given t, and y but for forcing */
 };
 const struct check_shape *check_shape(enum check_function function);
 size_t check_axis_size(const struct stiffit_model *abi, enum check_axis axis);

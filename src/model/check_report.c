@@ -12,6 +12,8 @@ static const struct check_shape shapes[N_CHECK_FUNCTION] = {
     [CHECK_INITIAL] = {"initial", AXIS_STATE, AXIS_NONE, CHECK_INITIAL, false},
     [CHECK_OBSERVE] = {"observe", AXIS_OBSERVABLE, AXIS_NONE, CHECK_OBSERVE, true},
     [CHECK_NOISE] = {"noise", AXIS_OBSERVABLE, AXIS_NONE, CHECK_NOISE, true},
+    [CHECK_SWITCHING] = {"switching", AXIS_SWITCHING, AXIS_NONE, CHECK_SWITCHING, true},
+    [CHECK_FORCING] = {"forcing", AXIS_FORCING, AXIS_NONE, CHECK_FORCING, true},
     [CHECK_JACOBIAN] = {"jacobian", AXIS_STATE, AXIS_STATE, CHECK_RHS, true},
     [CHECK_JACOBIAN_SPARSE] = {"jacobian_sparse", AXIS_STATE, AXIS_STATE, CHECK_RHS, true},
     [CHECK_RHS_PARAMETER] = {"rhs_parameter", AXIS_STATE, AXIS_PARAMETER, CHECK_RHS, true},
@@ -32,6 +34,8 @@ size_t check_axis_size(const struct stiffit_model *abi, enum check_axis axis)
     case AXIS_STATE: return abi->n_state;
     case AXIS_PARAMETER: return abi->n_parameter;
     case AXIS_OBSERVABLE: return abi->n_observable;
+    case AXIS_SWITCHING: return abi->n_switching;
+    case AXIS_FORCING: return abi->n_forcing;
     default: return 1;
     }
 }
@@ -51,6 +55,8 @@ stiffit_function *check_pointer(const struct stiffit_model *abi, enum check_func
     case CHECK_INITIAL: return abi->initial;
     case CHECK_OBSERVE: return abi->observe;
     case CHECK_NOISE: return abi->noise;
+    case CHECK_SWITCHING: return abi->n_switching ? abi->switching : NULL;
+    case CHECK_FORCING: return abi->n_forcing ? abi->forcing : NULL;
     case CHECK_JACOBIAN: return abi->jacobian;
     case CHECK_JACOBIAN_SPARSE: return abi->jacobian_sparse;
     case CHECK_RHS_PARAMETER: return abi->rhs_parameter;

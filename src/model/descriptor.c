@@ -119,6 +119,9 @@ static void check_functions(struct fault_list *list, const struct stiffit_model 
         fault(list, "the required function initial is missing (NULL)");
     if (!abi->observe)
         fault(list, "the required function observe is missing (NULL)");
+    if ((abi->n_switching > 0 && !abi->switching) || (abi->n_forcing > 0 && !abi->forcing))
+        fault(list, "n_%s is there, but the function is missing (NULL)", abi->n_switching && !abi->switching ? "switching" :
+              "forcing");
     if (abi->n_work > 0 && !abi->prepare)
         fault(list, "n_work is %u, but the function prepare that should fill it is missing (NULL)",
               (unsigned)abi->n_work);
@@ -253,6 +256,8 @@ enum status descriptor_check(const struct stiffit_model *abi, const char *origin
     check_count(&list, "n_observable", abi->n_observable, 1, MODEL_MAX_COUNT);
     check_count(&list, "n_covariate", abi->n_covariate, 0, MODEL_MAX_COUNT);
     check_count(&list, "n_work", abi->n_work, 0, MODEL_MAX_WORK);
+    check_count(&list, "n_switching", abi->n_switching, 0, MODEL_MAX_WORK);
+    check_count(&list, "n_forcing", abi->n_forcing, 0, MODEL_MAX_WORK);
     check_count(&list, "n_nonzero", abi->n_nonzero, 0, MODEL_MAX_NONZERO);
     if (!abi->name || !*abi->name)
         fault(&list, "name is NULL or empty");

@@ -370,6 +370,18 @@ int derivatives_initial_parameter(struct derivatives *d, double *out)
     return by_parameter(d, (struct quotient){abi->initial, "initial", abi->n_state, ROWS_ALL, false}, STIFFIT_USE_INITIAL, out);
 }
 
+int derivatives_switching(struct derivatives *d, double t, const double *y, double *out)
+{
+    return move_to(d, "switching", t, y) ? d->abi->switching(&d->at, out) : STIFFIT_RECOVERABLE;
+}
+
+int derivatives_forcing(struct derivatives *d, double t, double *out)
+{
+    d->at.t = t;
+    d->at.y = NULL;
+    return d->abi->forcing(&d->at, out);
+}
+
 int derivatives_observe(struct derivatives *d, bool noise, double t, const double *y, double *out)
 {
     const struct stiffit_model *abi = d->abi;

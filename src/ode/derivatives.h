@@ -68,6 +68,10 @@ int derivatives_rhs_parameter(struct derivatives *d, double t, const double *y, 
 int derivatives_initial(struct derivatives *d, double *y);
 int derivatives_initial_parameter(struct derivatives *d, double *by_parameter);
 
+/* n_switching and n_forcing values; what they are is not checked. */
+int derivatives_switching(struct derivatives *d, double t, const double *y, double *out);
+int derivatives_forcing(struct derivatives *d, double t, double *out);
+
 /* The observables, or with noise set their standard deviations (which must be > 0). */
 int derivatives_observe(struct derivatives *d, bool noise, double t, const double *y, double *out);
 int derivatives_observe_state(struct derivatives *d, bool noise, double t, const double *y, double *by_state);

@@ -68,6 +68,7 @@ struct evaluation {
     double *d_noise;           /* n_row x n_sens; or NULL */
     enum evaluation_outcome outcome;
     char reason[160];          /* "" when OK; else what failed and at which time */
+    bool crosses;              /* wanted parameters move the time of a jump of the right-hand side, which derivatives lack */
     double t_reached;
     int64_t n_step, n_rhs, n_jacobian, n_factor;
 

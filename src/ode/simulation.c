@@ -157,6 +157,8 @@ static bool answer(struct workspace *ws, bool initial)
 static bool answer_until(struct workspace *ws, double t_now, bool initial)
 {
     const struct ode_task *task = ws->evaluation->task;
+    if (ws->crossing && !initial && ws->pass == PASS_FORWARD)
+        crossing_look(ws);
     while (ws->i_time < task->n_time && task->time[ws->i_time] <= t_now) {
         if (!initial) {
             int flag = CVodeGetDky(ws->cvode, task->time[ws->i_time], 0, ws->y);
@@ -189,6 +191,8 @@ static bool begin_segment(struct workspace *ws, struct segment segment)
         return simulation_fail_memory(ws);
     ws->t = t;
     int flag = CVodeReInit(ws->cvode, t, ws->y);
+    if (ws->forcing)
+        forcing_begin(ws);
     return flag == CV_SUCCESS || finish_integrator_failed(ws, flag);
 }
 
@@ -205,6 +209,7 @@ static bool begin(struct workspace *ws, bool is_relative)
     ws->pass = PASS_FORWARD;
     ws->tape = NULL;
     ws->t = evaluation->t_reached = task->t0;
+    evaluation->crosses = false;
     tolerance_set(ws, is_relative);
     choose_blocks(ws);
     linear_begin(ws->linear);
@@ -219,6 +224,8 @@ static bool begin(struct workspace *ws, bool is_relative)
     if (!set_initial_state(ws))
         return simulation_fail_model(ws);
     tolerance_begin(ws);
+    if (ws->crossing)
+        crossing_begin(ws, vector_data(ws->y));
     if (!answer_until(ws, task->t0, true))
         return false;
     if (ws->pass == PASS_BACKWARD)
@@ -298,6 +305,8 @@ bool simulation_step(struct workspace *ws)
         return false;
     }
     double before = ws->t;
+    if (ws->forcing)
+        forcing_bound(ws);
     int flag = CVode(ws->cvode, ws->t_far, ws->y, &ws->t, CV_ONE_STEP);
     if (flag < 0) /* ws->y is the state at ws->t then, the end of the last good step */
         return ws->pace ? drop_pace(ws) : finish_integrator_failed(ws, flag);

@@ -83,10 +83,13 @@ struct workspace *workspace_new(const struct stiffit_model *abi, const struct od
     ws->is_wanted = calloc(n_observable + 1, sizeof *ws->is_wanted);
     ws->h_largest = new_array(n_observable, 1);
     ws->linear = linear_new(plan);
+    ws->forcing = n && abi->n_forcing ? forcing_new(abi) : NULL;
+    ws->crossing = n && abi->n_switching ? crossing_new(abi) : NULL;
     bool complete = derivatives_init(&ws->model, abi) && ws->block_parameter && ws->block_rhs && ws->sens_block &&
                     ws->block_unit && ws->sizes && ws->tolerance_beyond && ws->y_now && ws->f && ws->f_predicted && ws->delta &&
                     ws->probe_factor && ws->probe_column && ws->rhs_parameter && ws->columns && ws->h && ws->h_state &&
-                    ws->h_parameter && ws->h_row && ws->is_wanted && ws->h_largest && ws->linear;
+                    ws->h_parameter && ws->h_row && ws->is_wanted && ws->h_largest && ws->linear &&
+                    (ws->forcing || !n || !abi->n_forcing) && (ws->crossing || !n || !abi->n_switching);
     ws->model.sizes = ws->sizes;
     if (complete && (n == 0 || make_integrator(ws)))
         return ws;
@@ -105,6 +108,8 @@ void workspace_free(struct workspace *ws)
     if (ws->y)
         N_VDestroy(ws->y);
     adjoint_free(ws->adjoint);
+    forcing_free(ws->forcing);
+    crossing_free(ws->crossing);
     vector_bank_free(ws->bank);
     if (ws->context)
         SUNContext_Free(&ws->context);

@@ -6,8 +6,10 @@
 
 #include "ode/adjoint.h"
 #include "ode/adjoint_tape.h"
+#include "ode/crossing.h"
 #include "ode/derivatives.h"
 #include "ode/evaluation.h"
+#include "ode/forcing.h"
 #include "ode/linear.h"
 #include "ode/vector.h"
 
@@ -84,6 +86,8 @@ struct workspace {
     int n_stuck;                /* steps in a row that did not move t */
     bool begins_anew;           /* with relative tolerances, because an observable asks for them */
     struct adjoint *adjoint;    /* made by the first evaluation that asks for it */
+    struct forcing *forcing;    /* NULL: the model has none */
+    struct crossing *crossing;  /* likewise */
     struct tape *tape;          /* the adjoint's, while steps are to be recorded; else NULL */
 };
 

@@ -100,7 +100,8 @@ static const struct option table[] = {
     {.name = "gradient", .kind = OPTION_CHOICE, .offset = FIELD(fit.gradient), .choice = gradient_words,
      .metavar = "auto|forward|adjoint|differences", .default_text = "auto", .in_file = true,
      .help = "derivatives from forward sensitivities; lbfgs's by going backward (adjoint), which pays for many parameters; or "
-     "by differences of evaluations, a compromise; auto: forward or adjoint, by the sizes"},
+     "by differences of evaluations, a compromise that fits take by themselves where the right-hand side jumps at a state's "
+     "threshold; auto: forward or adjoint, by the sizes"},
     {.name = "ftol", .kind = OPTION_NUMBER, .offset = FIELD(fit.f_tolerance), .min = 0, .max = 1, .default_text = "1e-9",
      .in_file = true, .help = "a fit has converged when its objective decreases relatively by less than this"},
     {.name = "gtol", .kind = OPTION_NUMBER, .offset = FIELD(fit.g_tolerance), .min = 0, .max = 1e300,

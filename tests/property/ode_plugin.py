@@ -35,7 +35,9 @@ class Descriptor(ctypes.Structure):
                                                 "observe_parameter", "noise", "noise_state", "noise_parameter")],
                 *[(f"parameter_prior{name}", STRINGS) for name in ("", "_on")],
                 *[(f"parameter_prior_{name}", DOUBLES) for name in ("location", "scale", "lower", "upper")],
-                ("observable_error", STRINGS)]
+                ("observable_error", STRINGS),
+                ("n_switching", ctypes.c_uint32), ("n_forcing", ctypes.c_uint32), ("switching", FUNCTION),
+                ("switching_parameter", ctypes.POINTER(ctypes.c_uint8)), ("forcing", FUNCTION)]
 
 
 class Plugin:

@@ -83,7 +83,8 @@ SMOOTH = {"exp": (np.exp, lambda x, v: v), "expm1": (np.expm1, lambda x, v: v + 
                                                                                 v: 1 / (1 - x * x)),
           "erf": (erf, lambda x, v: 2 / np.sqrt(PI) * np.exp(-x * x)), "erfc": (erfc, lambda x, v: -2 / np.sqrt(PI)
                                                                                 * np.exp(-x * x)),}
-STEPS = {"sign": np.sign, "floor": np.floor, "ceil": np.ceil, "heaviside": lambda x: (x >= 0).astype(LONG)}
+STEPS = {"sign": np.sign, "floor": np.floor, "ceil": np.ceil,
+         "heaviside": lambda x: np.where(np.isnan(x), x, (x >= 0).astype(LONG))}
 COMPARISONS = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal, "==": np.equal,
                "!=": np.not_equal}
 
@@ -181,7 +182,8 @@ class Samples:
 
     def extreme(self, name, a, b):
         side = np.sign(a.v - b.v)
-        result = self.choose(~(b.v < a.v) if name == "min" else ~(b.v > a.v), self.torn(side), a, b)
+        taken = b.v < a.v if name == "min" else b.v > a.v
+        result = self.choose(~(taken | np.isnan(b.v)), self.torn(side), a, b)
         result.torn = either(result.torn, a.torn, b.torn)  # what is out of range on one side decides, too
         if result.d is not None:
             result.kink = either(result.kink, side == 0)

@@ -116,11 +116,12 @@ static void apply(enum graph_op op, const struct dual *x, real *v, real slope[3]
     case GRAPH_ERF: *v = erfl(a); slope[0] = 2 / sqrtl(acosl(-1)) * expl(-a * a); break;
     case GRAPH_ERFC: *v = erfcl(a); slope[0] = -2 / sqrtl(acosl(-1)) * expl(-a * a); break;
     case GRAPH_ABS: *v = fabsl(a); slope[0] = a < 0 ? -1 : 1; *is_edge |= near_0; break;
-    case GRAPH_SIGN: *v = (a > 0) - (a < 0); *is_edge |= near_0; break;
+    case GRAPH_SIGN: *v = isnan(a) ? a : (a > 0) - (a < 0); *is_edge |= near_0; break;
+    case GRAPH_HEAVISIDE: *v = isnan(a) ? a : a >= 0; *is_edge |= near_0; break;
     case GRAPH_FLOOR: *v = floorl(a); *is_edge |= fabsl(a - roundl(a)) < 1e-9L * (1 + fabsl(a)); break;
     case GRAPH_CEIL: *v = ceill(a); *is_edge |= fabsl(a - roundl(a)) < 1e-9L * (1 + fabsl(a)); break;
-    case GRAPH_MIN: *v = b < a ? b : a; slope[b < a] = 1; *is_edge |= near_b; break;
-    case GRAPH_MAX: *v = b > a ? b : a; slope[b > a] = 1; *is_edge |= near_b; break;
+    case GRAPH_MIN: *v = b < a || isnan(b) ? b : a; slope[b < a] = 1; *is_edge |= near_b; break;
+    case GRAPH_MAX: *v = b > a || isnan(b) ? b : a; slope[b > a] = 1; *is_edge |= near_b; break;
     case GRAPH_LESS: *v = a < b; *is_edge |= near_b; break;
     case GRAPH_LESS_EQUAL: *v = a <= b; *is_edge |= near_b; break;
     case GRAPH_EQUAL: *v = a == b; *is_edge |= near_b; break;
@@ -135,7 +136,7 @@ static void apply(enum graph_op op, const struct dual *x, real *v, real slope[3]
 /* Truths are exact, and moving a 0 would make another condition of it. */
 static bool is_exact(enum graph_op op, const struct dual *it)
 {
-    return it->value == 0 || op == GRAPH_SIGN || op == GRAPH_FLOOR || op == GRAPH_CEIL || op >= GRAPH_LESS;
+    return it->value == 0 || (op >= GRAPH_SIGN && op <= GRAPH_CEIL) || op >= GRAPH_LESS;
 }
 
 static real noise(uint64_t stream, uint64_t counter)

@@ -224,9 +224,11 @@ static void test_meaning(void **state)
     struct graph_case *self = *state;
     const double nan = NAN;
     const struct { enum graph_op op; double a, b, c, value; } is[] = {
-        {GRAPH_MIN, 1, 2, 0, 1}, {GRAPH_MIN, 2, 1, 0, 1}, {GRAPH_MIN, nan, 1, 0, nan}, {GRAPH_MIN, 1, nan, 0, 1},
-        {GRAPH_MAX, 1, 2, 0, 2}, {GRAPH_MAX, 2, 1, 0, 2}, {GRAPH_MAX, nan, 1, 0, nan}, {GRAPH_MAX, 1, nan, 0, 1},
+        {GRAPH_MIN, 1, 2, 0, 1}, {GRAPH_MIN, 2, 1, 0, 1}, {GRAPH_MIN, nan, 1, 0, nan}, {GRAPH_MIN, 1, nan, 0, nan},
+        {GRAPH_MAX, 1, 2, 0, 2}, {GRAPH_MAX, 2, 1, 0, 2}, {GRAPH_MAX, nan, 1, 0, nan}, {GRAPH_MAX, 1, nan, 0, nan},
         {GRAPH_SIGN, -3, 0, 0, -1}, {GRAPH_SIGN, 0, 0, 0, 0}, {GRAPH_SIGN, 1e-300, 0, 0, 1},
+        {GRAPH_SIGN, nan, 0, 0, nan}, {GRAPH_HEAVISIDE, -1e-300, 0, 0, 0}, {GRAPH_HEAVISIDE, 0, 0, 0, 1},
+        {GRAPH_HEAVISIDE, nan, 0, 0, nan},
         {GRAPH_SELECT, 1, 2, 3, 2}, {GRAPH_SELECT, 0, 2, 3, 3}, {GRAPH_SELECT, -1, 2, nan, 2}, {GRAPH_SELECT, nan,
             2, 3, 2},
         {GRAPH_POWER_LOG, 2, 3, 0, 5.545177444479562}, {GRAPH_POWER_LOG, 0, 0.1, 0, 0}, {GRAPH_POWER_LOG, 0, 0, 0,

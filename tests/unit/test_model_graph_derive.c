@@ -18,7 +18,7 @@ typedef long double real;
     X(LOG1P, log1pl(a)) X(LOG10, log10l(a)) X(LOG2, log2l(a)) X(SIN, sinl(a)) X(COS, cosl(a)) X(TAN, tanl(a)) \
     X(ASIN, asinl(a)) X(ACOS, acosl(a)) X(ATAN, atanl(a)) X(SINH, sinhl(a)) X(COSH, coshl(a)) X(TANH, tanhl(a)) \
     X(ASINH, asinhl(a)) X(ACOSH, acoshl(a)) X(ATANH, atanhl(a)) X(ERF, erfl(a)) X(ERFC, erfcl(a)) X(ABS, fabsl(a)) \
-    X(SIGN, (a > 0) - (a < 0)) X(FLOOR, floorl(a)) X(CEIL, ceill(a)) X(NOT, a == 0)
+    X(SIGN, (a > 0) - (a < 0)) X(HEAVISIDE, a >= 0) X(FLOOR, floorl(a)) X(CEIL, ceill(a)) X(NOT, a == 0)
 #define BINARY(X) \
     X(ADD, a + b) X(SUBTRACT, a - b) X(MULTIPLY, a *b) X(DIVIDE, a / b) X(POWER, powl(a, b)) X(POWER_LOG, powl(a, \
     b) * logl(a)) \
@@ -121,6 +121,22 @@ static void test_powers(void **state)
     assert_close(case_value(self, first), exp2(self->y_at[0]) * log(2), 1e-15);
     assert_close(case_value(self, case_derivative(self, first, GRAPH_STATE, 0)),
                  exp2(self->y_at[0]) * log(2) * log(2), 1e-15);
+}
+
+/* A quotient by what has overflowed is 0 and stays so; one whose numerator is 0 has a slope all the same. */
+static void test_overflown_quotients(void **state)
+{
+    struct graph_case *self = *state;
+    node y = self->y[0], e = B(ADD, C(1), graph_unary(self->graph, GRAPH_EXP, B(MULTIPLY, C(1000), y)));
+    node quotients[] = {B(DIVIDE, C(1), e), B(DIVIDE, self->p[0], e), B(DIVIDE, y, e), B(DIVIDE, B(SUBTRACT, y, C(0.25)), e)};
+    for (size_t i = 0; i < 4; i++) {
+        self->y_at[0] = 1;
+        assert_true(case_value(self, case_derivative(self, quotients[i], GRAPH_STATE, 0)) == 0);
+    }
+    self->y_at[0] = 0.25; /* (y - 1/4)/(1 + exp(250)) */
+    assert_close(case_value(self, case_derivative(self, quotients[3], GRAPH_STATE, 0)), 1 / (1 + exp(250)), 1e-15);
+    self->y_at[0] = 0; /* y/(1 + exp(1000 y)) */
+    assert_close(case_value(self, case_derivative(self, quotients[2], GRAPH_STATE, 0)), 0.5, 1e-15);
 }
 
 /* Limits at 0: a Hill term of a substance that is not there yet. */
@@ -370,7 +386,7 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, case_set_up, case_tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(test_every_operation), TEST(test_powers), TEST(test_powers_of_nothing),
+        TEST(test_every_operation), TEST(test_powers), TEST(test_powers_of_nothing), TEST(test_overflown_quotients),
         TEST(test_products_that_are_nothing), TEST(test_branches),
         TEST(test_pattern),
         TEST(test_normal_forms), TEST(test_long_sum), TEST(test_too_much_work), TEST(test_functions),

@@ -156,6 +156,11 @@ static void test_functions(void **state)
     check_value("max(y2, y1, y3, p)", 5);
     check_value("heaviside(y1 - 2)", 1);
     check_value("heaviside(y1 - y2)", 0);
+    check_value("max(0, log(y1 - 5))", NAN); /* whatever the order of their arguments */
+    check_value("max(log(y1 - 5), 0)", NAN);
+    check_value("min(0, log(y1 - 5))", NAN);
+    check_value("sign(log(y1 - 5))", NAN);
+    check_value("heaviside(log(y1 - 5))", NAN);
     check_value("twice(y1)", 4);
     check_value("twice(twice(y1) + twice(1))", 12);
     check_value("hill(y1, y2, 2)", 4.0 / 13);

@@ -57,6 +57,7 @@ static void answer(struct asked *asked, enum kind kind, int number)
     evaluation->n_rhs = 2 + number;
     evaluation->n_jacobian = 3 + number;
     evaluation->n_factor = 4 + number;
+    evaluation->crosses = number % 2 == 1;
     for (int i = 0; !failed && i < N_NUMBER; i++) {
         bool is_noise = i >= N_ROW && i < 2 * N_ROW, is_matrix = i >= 2 * N_ROW && i < N_NUMBER - N_SENS;
         bool is_d_noise = is_matrix && i >= 2 * N_ROW + N_ROW * N_SENS, is_gradient = i >= N_NUMBER - N_SENS;
@@ -122,6 +123,7 @@ static void expect(struct place *place, int number, int64_t elapsed_ns)
     assert_true(replay_answer(&place->replay, &asked.evaluation, &elapsed));
     assert_int_equal(elapsed, elapsed_ns);
     assert_int_equal(asked.evaluation.outcome, want.evaluation.outcome);
+    assert_int_equal(asked.evaluation.crosses, want.evaluation.crosses);
     assert_string_equal(asked.evaluation.reason, want.evaluation.reason);
     assert_memory_equal(&asked.evaluation.t_reached, &want.evaluation.t_reached, sizeof(double));
     assert_memory_equal(&asked.evaluation.n_step, &want.evaluation.n_step, 4 * sizeof(int64_t));

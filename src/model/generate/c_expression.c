@@ -31,7 +31,8 @@ static const struct spelling {
     [GRAPH_TANH] = {"tanh", KIND_CALL, 0}, [GRAPH_ASINH] = {"asinh", KIND_CALL, 0},
     [GRAPH_ACOSH] = {"acosh", KIND_CALL, 0}, [GRAPH_ATANH] = {"atanh", KIND_CALL, 0},
     [GRAPH_ERF] = {"erf", KIND_CALL, 0}, [GRAPH_ERFC] = {"erfc", KIND_CALL, 0}, [GRAPH_ABS] = {"fabs", KIND_CALL, 0},
-    [GRAPH_SIGN] = {"sign", KIND_CALL, C_SIGN}, [GRAPH_FLOOR] = {"floor", KIND_CALL, 0},
+    [GRAPH_SIGN] = {"sign", KIND_CALL, C_SIGN},
+    [GRAPH_HEAVISIDE] = {"heaviside", KIND_CALL, C_HEAVISIDE}, [GRAPH_FLOOR] = {"floor", KIND_CALL, 0},
     [GRAPH_CEIL] = {"ceil", KIND_CALL, 0}, [GRAPH_MIN] = {"minimum", KIND_CALL, C_MINIMUM},
     [GRAPH_MAX] = {"maximum", KIND_CALL, C_MAXIMUM},
     [GRAPH_LESS] = {" < ", KIND_COMPARISON, 0}, [GRAPH_LESS_EQUAL] = {" <= ", KIND_COMPARISON, 0},
@@ -41,12 +42,13 @@ static const struct spelling {
 };
 
 static const struct { unsigned helper; const char *text; } helper_text[] = {
-    {C_SIGN, "static inline double sign(double x) { return (double)(x > 0) - (double)(x < 0); }\n"},
+    {C_SIGN, "static inline double sign(double x) { return x == x ? (double)(x > 0) - (double)(x < 0) : x; }\n"},
+    {C_HEAVISIDE, "static inline double heaviside(double x) { return x == x ? (double)(x >= 0) : x; }\n"},
     {C_POWER_LOG, "/* x^a log(x) from its factors: 0 where x^a is */\n"
                   "static inline double power_log(double power, double logarithm)\n"
                   "{\n    const double product = power*logarithm;\n    return power == 0 ? 0 : product;\n}\n"},
-    {C_MINIMUM, "static inline double minimum(double a, double b) { return b < a ? b : a; }\n"},
-    {C_MAXIMUM, "static inline double maximum(double a, double b) { return b > a ? b : a; }\n"},
+    {C_MINIMUM, "static inline double minimum(double a, double b) { return b < a || b != b ? b : a; }\n"},
+    {C_MAXIMUM, "static inline double maximum(double a, double b) { return b > a || b != b ? b : a; }\n"},
 };
 
 unsigned c_helpers_needed(const struct program *program)

@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 /* Functions of ours that an operation may need, as bits. */
-enum { C_SIGN = 1, C_POWER_LOG = 2, C_MINIMUM = 4, C_MAXIMUM = 8 };
+enum { C_SIGN = 1, C_POWER_LOG = 2, C_MINIMUM = 4, C_MAXIMUM = 8, C_HEAVISIDE = 16 };
 
 struct c_printer {
     const struct values *values;

@@ -13,9 +13,9 @@ static void count_operation(enum graph_op op, struct function_cost *cost)
     case GRAPH_ADD: case GRAPH_SUBTRACT: case GRAPH_NEGATE: cost->n_add++; break;
     case GRAPH_MULTIPLY: cost->n_multiply++; break;
     case GRAPH_DIVIDE: case GRAPH_RECIPROCAL: cost->n_divide++; break;
-    case GRAPH_ABS: case GRAPH_SIGN: case GRAPH_FLOOR: case GRAPH_CEIL: case GRAPH_MIN: case GRAPH_MAX: case GRAPH_LESS:
-    case GRAPH_LESS_EQUAL: case GRAPH_EQUAL: case GRAPH_NOT_EQUAL: case GRAPH_AND: case GRAPH_OR: case GRAPH_NOT:
-    case GRAPH_SELECT: case GRAPH_POWER_LOG: cost->n_other++; break;
+    case GRAPH_ABS: case GRAPH_SIGN: case GRAPH_HEAVISIDE: case GRAPH_FLOOR: case GRAPH_CEIL: case GRAPH_MIN:
+    case GRAPH_MAX: case GRAPH_LESS: case GRAPH_LESS_EQUAL: case GRAPH_EQUAL: case GRAPH_NOT_EQUAL: case GRAPH_AND:
+    case GRAPH_OR: case GRAPH_NOT: case GRAPH_SELECT: case GRAPH_POWER_LOG: cost->n_other++; break;
     default: cost->n_call++;
     }
 }

@@ -25,6 +25,7 @@ static const struct {
 } shape[N_MODEL_FUNCTION] = {
     [FUNCTION_initial] = {C_INITIAL, C_NOTHING, true}, [FUNCTION_rhs] = {C_RATE, C_NOTHING, true},
     [FUNCTION_observe] = {C_OBSERVABLE, C_NOTHING, true}, [FUNCTION_noise] = {C_NOISE, C_NOTHING, true},
+    [FUNCTION_switching] = {C_NOTHING, C_NOTHING, false}, [FUNCTION_forcing] = {C_NOTHING, C_NOTHING, false},
     [FUNCTION_jacobian] = {C_RATE, C_STATE, false}, [FUNCTION_rhs_parameter] = {C_RATE, C_PARAMETER, false},
     [FUNCTION_initial_parameter] = {C_INITIAL, C_PARAMETER, false},
     [FUNCTION_observe_state] = {C_OBSERVABLE, C_STATE, false},
@@ -215,6 +216,22 @@ static void put_defaults(const struct emitter *e)
     fputs("};\n\n", e->out);
 }
 
+/* Columns of the mask are parameters. */
+static void put_movers(const struct emitter *e)
+{
+    size_t n = e->functions->of[FUNCTION_switching].n_row;
+    if (n == 0)
+        return;
+    fputs("static const uint8_t switching_parameter[] = {\n", e->out);
+    for (uint32_t j = 0; j < e->equations->n_parameter; j++) {
+        fputs("    ", e->out);
+        for (size_t i = 0; i < n; i++)
+            fprintf(e->out, "%d,", e->functions->switching_parameter[i + j * n]);
+        fprintf(e->out, " /* %s */\n", e->equations->parameter[j].name);
+    }
+    fputs("};\n\n", e->out);
+}
+
 static void put_integers(FILE *out, const char *name, const uint32_t *number, size_t n)
 {
     fprintf(out, "static const int32_t %s[] = {", name);
@@ -320,6 +337,10 @@ static void put_descriptor(const struct emitter *e)
         if (is_there(e, f) && (f != FUNCTION_jacobian || !sparse || equations->n_state <= DENSE_UP_TO))
             fprintf(out, "    .%s = %s,\n", model_function_name(f), model_function_name(f));
     }
+    put_count(out, "n_switching", e->functions->of[FUNCTION_switching].n_row);
+    put_count(out, "n_forcing", e->functions->of[FUNCTION_forcing].n_row);
+    if (e->functions->of[FUNCTION_switching].n_row > 0)
+        fputs("    .switching_parameter = switching_parameter,\n", out);
     if (sparse)
         fprintf(out, "    .n_nonzero = %zu,\n    .column_start = column_start,\n    .row_index = row_index,\n"
                      "    .jacobian_sparse = jacobian_sparse,\n", e->functions->of[FUNCTION_jacobian].n_entry);
@@ -338,6 +359,7 @@ enum status generate_c(const struct equations *equations, const struct functions
         put_errors(&e);
         put_priors(&e);
         put_defaults(&e);
+        put_movers(&e);
         status = put_functions(&e, error);
         put_descriptor(&e);
     }

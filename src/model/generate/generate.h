@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 /* Part of every key of the compile cache: to be raised with each change that changes generated code. */
-#define GENERATOR_VERSION 3
+#define GENERATOR_VERSION 4
 
 /* The C source of a plugin (include/stiffit/model.h): complete, readable, its bytes depending on nothing but the
  * arguments. Write errors are the caller's to see (ferror). STATUS_NO_MEMORY otherwise. */

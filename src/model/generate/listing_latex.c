@@ -50,6 +50,7 @@ static const struct form forms[N_GRAPH_OP] = {
     [GRAPH_ERFC] = CALL("\\operatorname{erfc}"),
     [GRAPH_ABS] = BRACED("\\left|", "\\right|"),
     [GRAPH_SIGN] = CALL("\\operatorname{sign}"),
+    [GRAPH_HEAVISIDE] = CALL("H"),
     [GRAPH_FLOOR] = BRACED("\\left\\lfloor ", "\\right\\rfloor "),
     [GRAPH_CEIL] = BRACED("\\left\\lceil ", "\\right\\rceil "),
     [GRAPH_MIN] = CALL_2("\\min"),

@@ -48,6 +48,7 @@ static const struct form forms[N_GRAPH_OP] = {
     [GRAPH_ERFC] = CALL("erfc"),
     [GRAPH_ABS] = CALL("abs"),
     [GRAPH_SIGN] = CALL("sign"),
+    [GRAPH_HEAVISIDE] = CALL("heaviside"),
     [GRAPH_FLOOR] = CALL("floor"),
     [GRAPH_CEIL] = CALL("ceil"),
     [GRAPH_MIN] = CALL_2("min"),

@@ -17,7 +17,7 @@ enum { COST_SIMPLE = 1, COST_DIVISION = 8, COST_CALL = 20, COST_MOST = 255, COST
 
 static const enum model_function hot[] = {
     FUNCTION_rhs, FUNCTION_jacobian, FUNCTION_rhs_parameter, FUNCTION_observe, FUNCTION_noise, FUNCTION_observe_state,
-    FUNCTION_observe_parameter, FUNCTION_noise_state, FUNCTION_noise_parameter,
+    FUNCTION_observe_parameter, FUNCTION_noise_state, FUNCTION_noise_parameter, FUNCTION_switching, FUNCTION_forcing,
 };
 
 static unsigned operation_cost(enum graph_op op)
@@ -27,7 +27,7 @@ static unsigned operation_cost(enum graph_op op)
     case GRAPH_DIVIDE: case GRAPH_RECIPROCAL: case GRAPH_SQRT: return COST_DIVISION;
     case GRAPH_ADD: case GRAPH_SUBTRACT: case GRAPH_MULTIPLY: case GRAPH_ABS: case GRAPH_FLOOR: case GRAPH_CEIL:
     case GRAPH_MIN: case GRAPH_MAX: case GRAPH_LESS: case GRAPH_LESS_EQUAL: case GRAPH_EQUAL: case GRAPH_NOT_EQUAL:
-    case GRAPH_AND: case GRAPH_OR: case GRAPH_NOT: case GRAPH_SELECT: case GRAPH_SIGN: return COST_SIMPLE;
+    case GRAPH_AND: case GRAPH_OR: case GRAPH_NOT: case GRAPH_SELECT: case GRAPH_SIGN: case GRAPH_HEAVISIDE: return COST_SIMPLE;
     default: return COST_CALL;
     }
 }

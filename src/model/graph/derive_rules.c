@@ -146,14 +146,36 @@ static node minus_multiple(struct graph *graph, node a, node v, node b)
     return subtract(graph, a, times(graph, v, b));
 }
 
+/* May it be infinite where something divided by it is 0 for good? exp() in sums and products. */
+static bool may_overflow(const struct graph *graph, node a, int depth)
+{
+    const struct graph_node *it = graph_node(graph, a);
+    if (it->op == GRAPH_EXP)
+        return true;
+    bool passes = it->op == GRAPH_ADD || it->op == GRAPH_SUBTRACT || it->op == GRAPH_MULTIPLY;
+    return passes && depth > 0 && (may_overflow(graph, it->arg[0], depth - 1) || may_overflow(graph, it->arg[1], depth - 1));
+}
+
+/* The derivative `made` of a quotient v by b; `rest` where v = 0: what is left of it without its term v b', in which b' may be
+ * infinite where b is, as in 1/(1 + exp(u)) at large u. */
+static node quenched(struct graph *graph, node v, node b, node made, node rest)
+{
+    if (!may_overflow(graph, b, 3))
+        return made;
+    bool minus = rest == 0 && simplify_split_sign(graph, &made);
+    made = graph_select(graph, v, made, rest);
+    return minus ? negate(graph, made) : made;
+}
+
 /* (a' - v b') / b; where a' = 0, v / b is shared by all variables. */
 static node quotient_rule(struct graph *graph, node value, node b, node da, node db)
 {
     if (db == NODE_NONE)
         return divided(graph, da, b);
     if (da == NODE_NONE)
-        return negate(graph, times(graph, graph_binary(graph, GRAPH_DIVIDE, value, b), db));
-    return divided(graph, minus_multiple(graph, da, value, db), b);
+        return quenched(graph, value, b, negate(graph, times(graph, graph_binary(graph, GRAPH_DIVIDE, value, b), db)), 0);
+    node whole = divided(graph, minus_multiple(graph, da, value, db), b);
+    return may_overflow(graph, b, 3) ? quenched(graph, value, b, whole, divided(graph, da, b)) : whole;
 }
 
 /* May it be 0? Only what is told at a glance never is. */
@@ -280,7 +302,7 @@ static node bell(struct graph *graph, node a)
 static node function_rule(struct graph *graph, enum graph_op op, node a, node v, node da)
 {
     switch (op) {
-    case GRAPH_RECIPROCAL: return negate(graph, times(graph, square(graph, v), da));
+    case GRAPH_RECIPROCAL: return quenched(graph, v, a, negate(graph, times(graph, square(graph, v), da)), 0);
     case GRAPH_SQRT: return steep(graph, a, da, times(graph, graph_constant(graph, 0.5), divided(graph, da, v)));
     case GRAPH_CBRT: return steep(graph, a, da, times(graph, over(graph, 1.0 / 3, square(graph, v)), da));
     case GRAPH_EXP: return times(graph, v, da);

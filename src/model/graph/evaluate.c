@@ -46,11 +46,12 @@ double graph_apply(enum graph_op op, const double *argument)
     case GRAPH_ERF: return erf(a);
     case GRAPH_ERFC: return erfc(a);
     case GRAPH_ABS: return fabs(a);
-    case GRAPH_SIGN: return (a > 0) - (a < 0);
+    case GRAPH_SIGN: return isnan(a) ? a : (a > 0) - (a < 0);
+    case GRAPH_HEAVISIDE: return isnan(a) ? a : a >= 0;
     case GRAPH_FLOOR: return floor(a);
     case GRAPH_CEIL: return ceil(a);
-    case GRAPH_MIN: return b < a ? b : a;
-    case GRAPH_MAX: return b > a ? b : a;
+    case GRAPH_MIN: return b < a || isnan(b) ? b : a;
+    case GRAPH_MAX: return b > a || isnan(b) ? b : a;
     case GRAPH_LESS: return a < b;
     case GRAPH_LESS_EQUAL: return a <= b;
     case GRAPH_EQUAL: return a == b;

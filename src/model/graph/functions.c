@@ -2,6 +2,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/graph/functions.h"
 
+#include "model/graph/changes.h"
+
 #include <stdlib.h>
 
 /* What each derivative is made of. */
@@ -45,6 +47,61 @@ static bool column_init(struct graph_matrix *column, size_t n_row)
     return true;
 }
 
+static bool column_of_list(struct graph_matrix *column, const struct node_list *list)
+{
+    if (!column_init(column, list->n))
+        return false;
+    for (size_t i = 0; i < list->n; i++)
+        column->entry[i] = list->item[i];
+    return true;
+}
+
+/* Visits of nodes that finding parameters may take; with more, all may move all. */
+enum { MOST_VISITS = 30 * 1000 * 1000 };
+
+/* Which parameters move the time of a switch: all may where states do, else those that are in it. */
+static bool find_movers(const struct equations *equations, struct functions *functions)
+{
+    const struct graph *graph = equations->graph;
+    const struct graph_matrix *switching = &functions->of[FUNCTION_switching];
+    size_t n = switching->n_entry, n_node = graph_n_node(graph);
+    uint8_t *needed = malloc(n_node);
+    functions->switching_parameter = calloc(n * equations->n_parameter + 1, 1);
+    if (!needed || !functions->switching_parameter) {
+        free(needed);
+        return false;
+    }
+    bool too_many = n * n_node > MOST_VISITS;
+    for (size_t i = 0; i < n; i++) {
+        bool by_state = too_many;
+        if (!too_many)
+            changes_mark(graph, &switching->entry[i], 1, needed, n_node);
+        for (size_t k = 0; k < n_node && !too_many; k++) {
+            const struct graph_node *it = graph_node(graph, (node)k);
+            by_state = by_state || (needed[k] && it->op == GRAPH_STATE);
+            if (needed[k] && it->op == GRAPH_PARAMETER)
+                functions->switching_parameter[i + it->index * n] = 1;
+        }
+        for (size_t j = 0; by_state && j < equations->n_parameter; j++)
+            functions->switching_parameter[i + j * n] = 1;
+    }
+    free(needed);
+    return true;
+}
+
+static bool find_changes(const struct equations *equations, struct functions *functions)
+{
+    struct node_list switches = {0}, forcing = {0};
+    const struct graph_matrix *rhs = &functions->of[FUNCTION_rhs];
+    bool good = changes_find_switches(equations->graph, rhs->entry, rhs->n_entry, &switches) &&
+                changes_find_forcing(equations->graph, rhs->entry, rhs->n_entry, &forcing) &&
+                column_of_list(&functions->of[FUNCTION_switching], &switches) &&
+                column_of_list(&functions->of[FUNCTION_forcing], &forcing) && find_movers(equations, functions);
+    free(switches.item);
+    free(forcing.item);
+    return good;
+}
+
 static bool fill_values(const struct equations *equations, struct graph_matrix *of)
 {
     bool has_noise = false;
@@ -72,17 +129,10 @@ static bool fill_values(const struct equations *equations, struct graph_matrix *
 static void mark_use(const struct graph *graph, const struct graph_matrix *column, uint8_t use, uint8_t *needed,
                      size_t n_node, struct functions *functions)
 {
-    for (size_t i = 0; i < n_node; i++)
-        needed[i] = 0;
-    for (size_t i = 0; i < column->n_entry; i++)
-        needed[column->entry[i]] = 1;
-    for (size_t i = n_node; i-- > 0;) {
+    changes_mark(graph, column->entry, column->n_entry, needed, n_node);
+    for (size_t i = 0; i < n_node; i++) {
         const struct graph_node *it = graph_node(graph, (node)i);
-        if (!needed[i])
-            continue;
-        for (int k = 0; k < graph_n_argument(it->op); k++)
-            needed[it->arg[k]] = 1;
-        if (it->op == GRAPH_PARAMETER)
+        if (needed[i] && it->op == GRAPH_PARAMETER)
             functions->parameter_use[it->index] |= use;
     }
 }
@@ -117,6 +167,10 @@ enum status functions_derive(const struct equations *equations, struct functions
         status = graph_jacobian(graph, value->entry, value->n_row, derivatives[i].leaf, is_absent ? 0 : n_leaf,
                                 &functions->of[derivatives[i].derivative], error);
     }
+    if (status == STATUS_OK && !find_changes(equations, functions))
+        status = error_set(error, STATUS_NO_MEMORY, "out of memory while looking for switches and inputs");
+    if (status == STATUS_OK)
+        status = graph_status(graph, error);
     if (status != STATUS_OK)
         functions_fini(functions);
     return status;
@@ -127,5 +181,6 @@ void functions_fini(struct functions *functions)
     for (int i = 0; i < N_MODEL_FUNCTION; i++)
         graph_matrix_fini(&functions->of[i]);
     free(functions->parameter_use);
+    free(functions->switching_parameter);
     *functions = (struct functions){0};
 }

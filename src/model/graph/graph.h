@@ -25,15 +25,15 @@ typedef uint32_t node; /* the number of a node */
 #define GRAPH_LEAVES(X) X(CONSTANT) X(TIME) X(STATE) X(PARAMETER) X(COVARIATE) X(DIRECTION)
 
 /* Operations: name, arguments. Comparisons and logic give 1 or 0; a condition is true where it is not 0 (a NaN is
- * true, as in C). SELECT(c, a, b) is a where c is true, else b; both are evaluated. MIN(a, b) is b where b < a, else
- * a; MAX(a, b) is b where b > a, else a. SIGN is (a > 0) - (a < 0). POWER_LOG(a, b) is a^b log(a), and 0 where a = 0
- * and b > 0 (its limit). RECIPROCAL is 1/a. */
+ * true, as in C). SELECT(c, a, b) is a where c is true, else b; both are evaluated. MIN and MAX are NaN where an argument
+ * is. SIGN is (a > 0) - (a < 0), HEAVISIDE is a >= 0, and both are NaN where a is. POWER_LOG(a, b) is a^b log(a), and 0
+ * where a = 0 and b > 0 (its limit). RECIPROCAL is 1/a. */
 #define GRAPH_OPERATIONS(X) \
     X(ADD, 2) X(SUBTRACT, 2) X(MULTIPLY, 2) X(DIVIDE, 2) X(POWER, 2) X(POWER_LOG, 2) X(NEGATE, 1) X(RECIPROCAL, 1) \
     X(SQRT, 1) X(CBRT, 1) X(EXP, 1) X(EXPM1, 1) X(LOG, 1) X(LOG1P, 1) X(LOG10, 1) X(LOG2, 1) \
     X(SIN, 1) X(COS, 1) X(TAN, 1) X(ASIN, 1) X(ACOS, 1) X(ATAN, 1) X(ATAN2, 2) \
     X(SINH, 1) X(COSH, 1) X(TANH, 1) X(ASINH, 1) X(ACOSH, 1) X(ATANH, 1) X(ERF, 1) X(ERFC, 1) \
-    X(ABS, 1) X(SIGN, 1) X(FLOOR, 1) X(CEIL, 1) X(MIN, 2) X(MAX, 2) \
+    X(ABS, 1) X(SIGN, 1) X(HEAVISIDE, 1) X(FLOOR, 1) X(CEIL, 1) X(MIN, 2) X(MAX, 2) \
     X(LESS, 2) X(LESS_EQUAL, 2) X(EQUAL, 2) X(NOT_EQUAL, 2) X(AND, 2) X(OR, 2) X(NOT, 1) X(SELECT, 3)
 
 enum graph_op {

@@ -25,7 +25,7 @@ bool simplify_is_truth(const struct graph *graph, node a)
     const struct graph_node *it = graph_node(graph, a);
     if (it->op == GRAPH_CONSTANT)
         return it->value == 0 || it->value == 1;
-    return it->op >= GRAPH_LESS && it->op <= GRAPH_NOT;
+    return (it->op >= GRAPH_LESS && it->op <= GRAPH_NOT) || it->op == GRAPH_HEAVISIDE;
 }
 
 static node as_truth(struct graph *graph, node a)

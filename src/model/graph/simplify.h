@@ -46,7 +46,7 @@ node simplify_reciprocal(struct graph *graph, node a);
 /* Rules of comparisons, logic and choices; NODE_NONE where none applies. */
 node simplify_choice(struct graph *graph, enum graph_op op, const node *arg);
 
-/* Is it 1 or 0 whatever the leaves are? */
+/* Is it 1 or 0 wherever it is not NaN? */
 bool simplify_is_truth(const struct graph *graph, node a);
 
 /* Takes a sign off: true if *a was negative, and *a is then its opposite. */

@@ -89,14 +89,14 @@ static enum corner corner_of(struct machine *machine, enum graph_op op, const no
 {
     switch (op) {
     case GRAPH_LESS: case GRAPH_LESS_EQUAL: case GRAPH_EQUAL: case GRAPH_NOT_EQUAL:
-    case GRAPH_SIGN: case GRAPH_FLOOR: case GRAPH_CEIL:
+    case GRAPH_SIGN: case GRAPH_HEAVISIDE: case GRAPH_FLOOR: case GRAPH_CEIL:
         return JUMP;
     case GRAPH_ABS: case GRAPH_MIN: case GRAPH_MAX:
         return KINK;
     case GRAPH_SELECT: /* conditions that compare something have had their warning */
         switch (graph_node(machine->graph, operand[0])->op) {
         case GRAPH_LESS: case GRAPH_LESS_EQUAL: case GRAPH_EQUAL: case GRAPH_NOT_EQUAL:
-        case GRAPH_AND: case GRAPH_OR: case GRAPH_NOT:
+        case GRAPH_AND: case GRAPH_OR: case GRAPH_NOT: case GRAPH_HEAVISIDE:
             return NO_CORNER;
         default:
             return JUMP;
@@ -123,9 +123,10 @@ static void warn_of_corner(struct machine *machine, const struct instruction *co
     struct span at = message_token_at(source, code->offset);
     if (corner == JUMP)
         message_warning(source, at,
-                        "`%.*s` makes a derivative jump as time or a state changes; the integrator does not know "
-                        "where: it may step over a short pulse, and takes many small steps at a jump. A smooth switch "
-                        "such as `1/(1 + exp(-(x - x0)/width))` avoids both", SPAN_ARGUMENTS(machine->reading, at));
+                        "`%.*s` makes a derivative jump as time or a state changes; the integrator does not foresee it "
+                        "and takes many small steps there, and a fit whose states cross it takes difference quotients. "
+                        "A smooth switch such as `1/(1 + exp(-(x - x0)/width))` avoids both",
+                        SPAN_ARGUMENTS(machine->reading, at));
     else
         message_warning(source, at,
                         "`%.*s` gives a derivative a kink as time or a state changes; the integrator does not know "

@@ -188,10 +188,6 @@ static void finish_call(struct expression *e, const struct pending *call)
             code->op = word == WORD_MIN ? GRAPH_MIN : word == WORD_MAX ? GRAPH_MAX : GRAPH_SELECT;
             code->n_argument = call->n_argument;
         }
-    } else if (word == WORD_HEAVISIDE) { /* 0 <= x */
-        struct instruction *zero = expression_emit(e, CODE_NUMBER, call->offset);
-        if (zero)
-            emit_operation(e, GRAPH_LESS_EQUAL, true, call->offset);
     } else {
         emit_operation(e, word == WORD_IF ? GRAPH_SELECT : call->function->op, false, call->offset);
     }

@@ -13,7 +13,7 @@ static const struct reserved table[] = {
     {"constant", WORD_CONSTANT, 0}, OPERATION("cos", COS), OPERATION("cosh", COSH), {"covariate", WORD_COVARIATE, 0},
     {"else", WORD_ELSE, 0}, OPERATION("erf", ERF), OPERATION("erfc", ERFC), OPERATION("exp", EXP),
     OPERATION("expm1", EXPM1), OPERATION("floor", FLOOR), {"from", WORD_FROM, 0}, {"function", WORD_FUNCTION, 0},
-    {"heaviside", WORD_HEAVISIDE, 0}, {"if", WORD_IF, 0}, {"in", WORD_IN, 0}, {"inf", WORD_INF, 0},
+    OPERATION("heaviside", HEAVISIDE), {"if", WORD_IF, 0}, {"in", WORD_IN, 0}, {"inf", WORD_INF, 0},
     {"init", WORD_INIT, 0}, {"lin", WORD_LIN, 0}, OPERATION("ln", LOG), OPERATION("log", LOG),
     OPERATION("log10", LOG10), OPERATION("log1p", LOG1P), OPERATION("log2", LOG2), {"max", WORD_MAX, 0},
     {"min", WORD_MIN, 0}, {"model", WORD_MODEL, 0}, {"not", WORD_NOT, 0}, {"observe", WORD_OBSERVE, 0},
@@ -67,9 +67,6 @@ void token_arity(const struct reserved *function, uint32_t *fewest, uint32_t *mo
         return;
     case WORD_IF:
         *fewest = *most = 3;
-        return;
-    case WORD_HEAVISIDE:
-        *fewest = *most = 1;
         return;
     case WORD_PIECEWISE:
         *fewest = 3;

@@ -1,7 +1,8 @@
 /* Requests and answers as bytes, and when they are worth a file. The numbers of an answer:
  *
  *   request  u32 kind, n_model, n_sens, n_row; i64 max_steps; f64 tighter, p[n_model]; u32 sens[n_sens]
- *   answer   u32 outcome, n_reason; f64 t_reached; i64 n_step, n_rhs, n_jacobian, n_factor, elapsed_ns; reason[n_reason];
+ *   answer   u32 outcome (and a bit: it crosses a jump), n_reason; f64 t_reached;
+ *            i64 n_step, n_rhs, n_jacobian, n_factor, elapsed_ns; reason[n_reason];
  *            if the outcome is OK the arrays, f64: prediction, noise, d_prediction, d_noise, gradient, as `kind` says
  *
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -11,6 +12,7 @@
 #include <string.h>
 
 enum { HAS_NOISE = 1, HAS_D_PREDICTION = 2, HAS_D_NOISE = 4, IS_ADJOINT = 8 };
+enum { CROSSES = 1 << 16 }; /* in an answer's outcome */
 enum { REQUEST_HEAD = 4 * 4 + 2 * 8, ANSWER_HEAD = 2 * 4 + 6 * 8, N_REASON = sizeof((struct evaluation *)0)->reason };
 
 /* Memory of a fit that waits for its file to be written: so much, or a few answers. */
@@ -220,6 +222,8 @@ bool replay_answer(struct replay *replay, struct evaluation *evaluation, int64_t
     if (good) {
         in += size;
         outcome = get_32(&in);
+        evaluation->crosses = outcome & CROSSES;
+        outcome &= ~(uint32_t)CROSSES;
         n_reason = get_32(&in);
         size_t arrays = outcome == EVALUATION_OK ? 8 * parts.n_number : 0;
         good = outcome < EVALUATION_NO_MEMORY && n_reason < N_REASON &&
@@ -270,7 +274,7 @@ void replay_keep(struct replay *replay, const struct evaluation *evaluation, int
     if (!out)
         return;
     out = put_request(out, evaluation, replay->n_model, parts.kind);
-    out = put_32(out, (uint32_t)evaluation->outcome);
+    out = put_32(out, (uint32_t)evaluation->outcome | (evaluation->crosses ? CROSSES : 0));
     out = put_32(out, (uint32_t)n_reason);
     out = put_doubles(out, &evaluation->t_reached, 1);
     out = put_64(out, (uint64_t)evaluation->n_step);

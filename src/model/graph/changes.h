@@ -1,0 +1,24 @@
+/* What makes the rates change: conditions at which they may jump, and inputs that move by themselves as time goes by.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef MODEL_GRAPH_CHANGES_H
+#define MODEL_GRAPH_CHANGES_H
+
+#include "model/graph/graph.h"
+
+/* Nodes, each once. Zero-initialise; free item. */
+struct node_list {
+    node *item;
+    size_t n, room;
+};
+
+/* Functions that are negative on one side of a condition and not on the other, for conditions on states, or on time and
+ * parameters, at which the roots are not proved to be continuous. May add nodes. False: out of memory. */
+bool changes_find_switches(struct graph *graph, const node *root, size_t n_root, struct node_list *list);
+/* The largest parts of the roots that depend on time and on no state, and where their inner functions turn: steps at the
+ * zeros of what is linear in time and inside of something steep, as (t - t_on)/width in exp(). May add nodes. */
+bool changes_find_forcing(struct graph *graph, const node *root, size_t n_root, struct node_list *list);
+
+/* Marks root and all below; needed: one entry per node, filled. */
+void changes_mark(const struct graph *graph, const node *root, size_t n_root, uint8_t *needed, size_t n_node);
+
+#endif

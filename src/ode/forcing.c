@@ -1,0 +1,224 @@
+/* Every function is sampled in each gap between two times of the task, in order. Where one turns (rises after it fell, or the
+ * reverse) the sample there is a stop; where it jumps, its change is enclosed by bisection and the end of the enclosure is
+ * one. A pulse is a turn and a step is a jump, so the integrator meets each of them at least once, and its error test sees to
+ * the rest: in between, what it sees at both ends of a step is what there is.
+ *
+ * Samples are taken as the integrator gets near, so that nothing is kept but the last few. All depends on the task and the
+ * parameters alone.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "ode/forcing.h"
+
+#include "ode/workspace.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Samples in all, and in a gap at least. */
+enum { SAMPLES = 128, SAMPLES_LEAST = 4, WINDOW = 4, BISECTIONS = 32 };
+/* A change below this part of the largest value is rounding. A jump is a change so many times that of both neighbours. */
+#define ROUNDING 1e-9
+#define ABRUPT 8
+/* A step that would end so near before a stop goes to it. */
+#define NEARLY 1.01
+/* A stop nearer than this part of the times is behind us: the integrator cannot make so short a step. */
+#define CLOSEST 1e-12
+#define BEHIND 1e-11
+
+/* Where steps are to end; those below half of `reach` may go on, as they see what samples so far apart saw. */
+struct stop {
+    double t, reach;
+};
+
+struct forcing {
+    size_t n;
+    double *numbers;           /* all of the following four */
+    double time[WINDOW];
+    double *value[WINDOW];     /* n each, at these times */
+    double *between, *size;    /* n: scratch; largest value so far */
+    int *direction;            /* n: of the last change, -1, 0 or 1 */
+    struct stop *stop;         /* n + 1: of the cell at hand, increasing */
+    size_t n_stop, i_stop;
+    size_t i_gap, i_part, n_part; /* of the sample that comes next */
+    double gap_begin;
+    int n_end;                 /* samples behind the last one, which repeat it */
+    bool is_fresh;             /* no step has been made */
+};
+
+struct forcing *forcing_new(const struct stiffit_model *abi)
+{
+    struct forcing *f = calloc(1, sizeof *f);
+    size_t n = abi->n_forcing;
+    if (!f)
+        return NULL;
+    f->n = n;
+    double *numbers = calloc((WINDOW + 2) * n + 1, sizeof *numbers);
+    f->numbers = f->value[0] = numbers;
+    f->direction = calloc(n + 1, sizeof *f->direction);
+    f->stop = calloc(n + 1, sizeof *f->stop);
+    if (!numbers || !f->direction || !f->stop) {
+        forcing_free(f);
+        return NULL;
+    }
+    for (int i = 1; i < WINDOW; i++)
+        f->value[i] = numbers + (size_t)i * n;
+    f->between = numbers + WINDOW * n;
+    f->size = f->between + n;
+    return f;
+}
+
+void forcing_free(struct forcing *f)
+{
+    if (!f)
+        return;
+    free(f->numbers);
+    free(f->direction);
+    free(f->stop);
+    free(f);
+}
+
+/* Samples from time[3] on: the window moves by one. What cannot be computed is as it was before. */
+static void sample(struct workspace *ws, double t)
+{
+    struct forcing *f = ws->forcing;
+    double *oldest = f->value[0];
+    for (int i = 0; i + 1 < WINDOW; i++) {
+        f->time[i] = f->time[i + 1];
+        f->value[i] = f->value[i + 1];
+    }
+    f->value[WINDOW - 1] = oldest;
+    f->time[WINDOW - 1] = t;
+    if (derivatives_forcing(&ws->model, t, oldest) != STIFFIT_OK)
+        memcpy(oldest, f->value[WINDOW - 2], f->n * sizeof *oldest);
+    for (size_t k = 0; k < f->n; k++) {
+        if (!isfinite(oldest[k]))
+            oldest[k] = f->value[WINDOW - 2][k];
+        f->size[k] = fmax(f->size[k], fabs(oldest[k]));
+    }
+}
+
+/* The next sample's time; the last one's again where there is none left. */
+static double next_time(struct workspace *ws)
+{
+    struct forcing *f = ws->forcing;
+    const struct ode_task *task = ws->evaluation->task;
+    while (f->i_gap < task->n_time && task->time[f->i_gap] <= f->gap_begin)
+        f->i_gap++;
+    if (f->i_gap == task->n_time) {
+        f->n_end++;
+        return f->time[WINDOW - 1];
+    }
+    double end = task->time[f->i_gap];
+    if (++f->i_part < f->n_part)
+        return f->gap_begin + (end - f->gap_begin) * ((double)f->i_part / (double)f->n_part);
+    f->i_part = 0;
+    f->gap_begin = end;
+    return end;
+}
+
+/* Where function k changes most between two times: the end of the enclosure. */
+static double enclose(struct workspace *ws, size_t k, double from, double to, double low, double high)
+{
+    struct forcing *f = ws->forcing;
+    double whole = fabs(high - low);
+    int i = 0;
+    for (; i < BISECTIONS && fabs(high - low) > 0.5 * whole; i++) {
+        double middle = from + 0.5 * (to - from);
+        if (derivatives_forcing(&ws->model, middle, f->between) != STIFFIT_OK || !isfinite(f->between[k]))
+            break;
+        if (fabs(f->between[k] - low) > fabs(high - f->between[k])) {
+            to = middle;
+            high = f->between[k];
+        } else {
+            from = middle;
+            low = f->between[k];
+        }
+    }
+    /* well behind a true jump, not on it: times are rounded */
+    return i < BISECTIONS ? to : to + fmax(to - from, BEHIND * fabs(to));
+}
+
+static void add_stop(struct forcing *f, double t, double reach)
+{
+    size_t i = f->n_stop++;
+    for (; i > 0 && f->stop[i - 1].t > t; i--)
+        f->stop[i] = f->stop[i - 1];
+    f->stop[i] = (struct stop){t, reach};
+}
+
+/* The stops of the window's second cell. */
+static void look(struct workspace *ws)
+{
+    struct forcing *f = ws->forcing;
+    f->n_stop = f->i_stop = 0;
+    for (size_t k = 0; k < f->n; k++) {
+        double before = f->value[1][k] - f->value[0][k], now = f->value[2][k] - f->value[1][k];
+        double after = f->value[3][k] - f->value[2][k];
+        int direction = now > 0 ? 1 : -1;
+        if (!(fabs(now) > ROUNDING * f->size[k]))
+            continue;
+        if (fabs(now) > ABRUPT * fmax(fabs(before), fabs(after)))
+            add_stop(f, enclose(ws, k, f->time[1], f->time[2], f->value[1][k], f->value[2][k]), 0);
+        else if (f->direction[k] == -direction)
+            add_stop(f, f->time[1], fmin(f->time[2] - f->time[1], f->time[1] - f->time[0]));
+        f->direction[k] = direction;
+    }
+}
+
+/* The first stop after t; at infinity where there is none. */
+static struct stop next_stop(struct workspace *ws, double t)
+{
+    struct forcing *f = ws->forcing;
+    for (;;) {
+        double least = t + CLOSEST * (fabs(ws->evaluation->task->t0) + fabs(ws->t_far));
+        for (; f->i_stop < f->n_stop; f->i_stop++)
+            if (f->stop[f->i_stop].t > least)
+                return f->stop[f->i_stop];
+        if (f->n_end > 1)
+            return (struct stop){.t = INFINITY};
+        sample(ws, next_time(ws));
+        look(ws);
+    }
+}
+
+void forcing_begin(struct workspace *ws)
+{
+    struct forcing *f = ws->forcing;
+    const struct ode_task *task = ws->evaluation->task;
+    size_t n_part = SAMPLES / task->n_time;
+    f->n_part = n_part > SAMPLES_LEAST ? n_part : SAMPLES_LEAST;
+    f->n_stop = f->i_stop = f->i_gap = f->i_part = 0;
+    f->n_end = 0;
+    f->gap_begin = task->t0;
+    f->is_fresh = true;
+    memset(f->size, 0, f->n * sizeof *f->size);
+    memset(f->direction, 0, f->n * sizeof *f->direction);
+    for (int i = 0; i < WINDOW - 1; i++) {
+        f->time[i] = task->t0;
+        memset(f->value[i], 0, f->n * sizeof(double));
+    }
+    sample(ws, task->t0); /* twice: nothing has changed before the beginning */
+    sample(ws, task->t0);
+    sample(ws, next_time(ws));
+    /* one that an earlier evaluation did not reach would end this one's steps */
+    CVodeSetStopTime(ws->cvode, DBL_MAX);
+}
+
+void forcing_bound(struct workspace *ws)
+{
+    struct forcing *f = ws->forcing;
+    struct stop stop = next_stop(ws, ws->t);
+    double left = stop.t - ws->t, step = left;
+    if (left == INFINITY)
+        return;
+    if (!f->is_fresh)
+        CVodeGetCurrentStep(ws->cvode, &step);
+    f->is_fresh = false;
+    if (2 * step < stop.reach)
+        return;
+    if (NEARLY * step >= left)
+        CVodeSetStopTime(ws->cvode, stop.t);
+    else if (2 * step > left) /* two steps of about the same length, rather than a very short one at last */
+        CVodeSetStopTime(ws->cvode, ws->t + 0.5 * left);
+}

@@ -1,0 +1,133 @@
+"""Inputs that are short against the time between measurements: what the integrator would step over from a state at rest.
+
+SPDX-License-Identifier: BSD-3-Clause
+"""
+import numpy as np
+from scipy.integrate import solve_ivp
+from scipy.special import expit
+
+import helpers as h
+
+K, R = 0.3, 5.0
+LOGISTIC = "R*(1/(1 + exp(-(t - {on})/{width})) - 1/(1 + exp(-(t - {off})/{width})))"
+
+
+def logistic(on, off, width):
+    return lambda t: R * (expit((t - on) / width) - expit((t - off) / width))
+
+
+# rate as text, the same in Python, x(0), times, and places where it is to be integrated piece by piece
+CASES = {}
+for w in (0.01, 0.1, 0.5):
+    CASES[f"infusion {w}"] = (LOGISTIC.format(on=30, off=32, width=w), logistic(30, 32, w), 0, [6, 24, 48, 72],
+                              [c + s * w for c in (30, 32) for s in (-20, -5, 0, 5, 20)])
+CASES |= {
+    "bolus": ("R*exp(-0.5*((t - 1)/0.02)^2)/(0.02*sqrt(2*pi))",
+              lambda t: R * np.exp(-0.5 * ((t - 1) / 0.02)**2) / (0.02 * np.sqrt(2 * np.pi)), 0, [2, 3, 4],
+              [1 + s * 0.02 for s in (-8, -4, -1, 0, 1, 4, 8)]),
+    "pulse": (LOGISTIC.format(on=10, off=10.5, width=0.02), logistic(10, 10.5, 0.02), 1, [9, 10.5, 11, 12],
+              [c + s * 0.02 for c in (10, 10.5) for s in (-20, -5, 0, 5, 20)]),
+    "rectangle": ("(if t > 30 and t < 30.02 then R else 0)", lambda t: R * (30 < t < 30.02), 0, [6, 31, 36], [30, 30.02]),
+    "every day": ("(if t - 24*floor(t/24) < 1 then R else 0)", lambda t: R * (t % 24 < 1), 0, [26, 72, 76, 130],
+                  [24 * d + s for d in range(6) for s in (0, 1)]),
+    "waves": ("R*exp(40*(cos(2*pi*(t - 8)/24) - 1))", lambda t: R * np.exp(40 * (np.cos(2 * np.pi * (t - 8) / 24) - 1)), 0,
+              [6, 34, 40, 110], [24 * d + 8 + s for d in range(6) for s in (-3, -1, 0, 1, 3)]),
+}
+
+
+def reference(rate, x0, times, breaks):
+    """x' = rate - K x from break to break; the middle of a piece decides about rates that jump at its ends."""
+    ends, t, x, found = sorted({*times, *(b for b in breaks if 0 < b < times[-1])}), 0.0, [float(x0)], []
+    for end in ends:
+        inside = lambda s, y, a=t, b=end: [rate(min(max(s, a + 1e-9 * (b - a)), b - 1e-9 * (b - a))) - K * y[0]]
+        x = solve_ivp(inside, (t, end), x, method="LSODA", rtol=1e-11, atol=1e-12, max_step=(end - t) / 20).y[:, -1]
+        t = end
+        if end in times:
+            found.append(x[0])
+    return np.array(found)
+
+
+def test_nothing_is_stepped_over(tmp):
+    # The start is half of the truth. A fit at a start whose input is missed has no slopes, and ends there.
+    for name, (text, rate, x0, times, breaks) in CASES.items():
+        y = reference(rate, x0, times, breaks)
+        (tmp / "m.ode").write_text(f"parameter k = {K * 0.7}, R = {R / 2}\nx(0) = {x0}\nx' = {text} - k*x\nobserve x\n")
+        # Sigmas as small as the smallest value, so that all count.
+        rows = [(0, t, 0, v, 1e-3 * np.abs(v) + 1e-6) for t, v in zip(times, y)]
+        h.write_problem(tmp / "p.h5", None, ["a"], rows)
+        for args in ((), ("--gradient", "adjoint")):
+            h.stiffit("run", tmp / "p.h5", "-m", tmp / "m.ode", "--overwrite", "-o", tmp / "r.h5", *args, code=(0, 1))
+            fits = h.read_fits(tmp / "r.h5")
+            # Predictions are good to about 1e-5, a hundredth of sigma.
+            assert np.all(np.abs(fits["parameters"][0] / [K, R] - 1) < 1e-3), (name, args, fits["parameters"], fits["message"])
+            assert fits["objective"][0] < 1e-2, (name, args, fits["objective"])
+
+
+def test_a_jump_anywhere(tmp):
+    # 200 datasets whose input starts and ends at random times, as a covariate: none fails, whatever the rounding of its times.
+    rng = np.random.default_rng(7)
+    n, times = 200, np.array([5, 20, 60, 100.0])
+    on = rng.uniform(1, 90, n)
+    width = 10**rng.uniform(-3, 0.5, n)
+    on[:20] = rng.integers(1, 60, 20)
+    text = ("parameter k = 0.3, R = 4\ncovariate on, off\nx(0) = 0\nx' = (if t > on and t < off then R else 0) - k*x\n"
+            "observe x\n")
+    (tmp / "m.ode").write_text(text)
+
+    def exact(t, on, off):  # the solution at time t
+        end = np.minimum(t, off)
+        return np.where(t > on, R / K * (np.exp(-K * (t - end)) - np.exp(-K * (t - np.minimum(on, t)))), 0)
+
+    rows = [(d, t, 0, exact(t, on[d], on[d] + width[d]), 1e-2) for d in range(n) for t in times]
+    h.write_problem(tmp / "p.h5", None, [f"d{d}" for d in range(n)], rows, covariates={"on": on, "off": on + width})
+    h.stiffit("run", tmp / "p.h5", "-m", tmp / "m.ode", "-o", tmp / "r.h5", "--max-evaluations", 1, "--overwrite", code=1)
+    fits = h.read_fits(tmp / "r.h5")
+    assert set(fits["status"]) == {"budget"}, fits["message"]
+    # At R = 4 instead of 5 all predictions are 0.8 of the data.
+    right = np.array([np.sum((0.2 * exact(times, on[d], on[d] + width[d]) / 1e-2)**2) / 2 for d in range(n)])
+    assert np.all(np.abs(fits["objective"] - right) < 1e-3 * (1 + right)), np.max(np.abs(fits["objective"] / right - 1))
+
+
+def test_the_slope_of_an_overflow(tmp):
+    # exp(3000) is infinite, 1/(1 + exp(3000)) is 0, and so are its slopes.
+    (tmp / "m.ode").write_text("parameter k = 0.3, R = 5, on = 30, width = 0.01\nx(0) = 1\n"
+                               "x' = R/(1 + exp(-(t - on)/width)) - k*x*(1/(1 + exp((t - 1e9)/width)))\nobserve x\n")
+    done = h.stiffit("model", "check", tmp / "m.ode", "--span", 60)
+    assert "0 faults" in done.stdout, done.stdout
+
+
+PLUGIN = """
+#include <math.h>
+#include <stddef.h>
+#include <stiffit/model.h>
+static const char *const states[] = {"x"}, *const parameters[] = {"k", "R"}, *const observables[] = {"x"};
+static const double start[] = {0.21, 2.5};
+static double bolus(double t) { double z = (t - 1)/0.02; return exp(-0.5*z*z)/(0.02*sqrt(2*acos(-1))); }
+static int rhs(const struct stiffit_point *at, double *out)
+{ out[0] = at->p[1]*bolus(at->t) - at->p[0]*at->y[0]; return 0; }
+static int initial(const struct stiffit_point *at, double *y) { (void)at; y[0] = 0; return 0; }
+static int observe(const struct stiffit_point *at, double *h) { h[0] = at->y[0]; return 0; }
+static int forcing(const struct stiffit_point *at, double *out)
+{ out[0] = bolus(at->t); out[1] = at->t >= 1; return at->y ? STIFFIT_FATAL : STIFFIT_OK; }
+STIFFIT_EXPORT const struct stiffit_model stiffit_model = {
+    STIFFIT_MODEL_HEADER, .name = "bolus", .n_state = 1, .n_parameter = 2, .n_observable = 1, .state_name = states,
+    .parameter_name = parameters, .observable_name = observables, .parameter_start = start, .rhs = rhs, .initial = initial,
+    .observe = observe, .n_forcing = 2, .forcing = forcing%s};
+"""
+OLDER = ", .n_switching = 7, .struct_size = offsetof(struct stiffit_model, n_switching)"  # what follows counts as absent
+
+
+def test_plugins(tmp):
+    _, rate, x0, times, breaks = CASES["bolus"]
+    y = reference(rate, x0, times, breaks)
+    for name, more, is_seen in (("new", "", True), ("older", OLDER, False)):
+        plugin = h.compile_plugin(PLUGIN % more, tmp / f"{name}.so")
+        h.write_problem(tmp / "p.h5", plugin, ["a"], [(0, t, 0, v, 1e-3 * v) for t, v in zip(times, y)])
+        h.stiffit("run", tmp / "p.h5", "--trust", "--overwrite", "-o", tmp / "r.h5", code=(0, 1))
+        found = h.read_fits(tmp / "r.h5")["parameters"][0]
+        assert np.all(np.abs(found / [K, R] - 1) < 1e-3) == is_seen, (name, found)
+        assert ("has no function `forcing`" in h.stiffit("model", "check", plugin).stdout) != is_seen, name
+
+
+if __name__ == "__main__":
+    h.main()
