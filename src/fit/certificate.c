@@ -13,7 +13,7 @@ static const double TIGHTER = 10;
 /* A change of the objective by this part of the variance changes -2 log likelihood by 0.002, hence no conclusion; a promised
  * decrease of that part moves no parameter by more than 0.02 of its standard error. */
 static const double CHANGE_MOST = 1e-3, DECREASE_MOST = 2e-4;
-/* Residuals below so many times the predictions' errors, of data whose sigma is not known, are these errors and nothing else. */
+/* Residuals below so many times the predictions' errors are these errors and nothing else, where no sigma is known. */
 static const double EXACT = 3;
 /* Errors follow the tolerances only roughly. */
 static const double MARGIN = 3, FACTOR_MOST = 1000;

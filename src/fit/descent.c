@@ -228,7 +228,8 @@ static enum asked ask(struct descent *descent, bool *better)
     descent->ended = asked == ASKED_END;
     /* A hair's breadth from a bound, a step onto it is lost in rounding, but leads on. */
     double limit = descent->best->f + (descent->met_bound ? 4 * DBL_EPSILON * fabs(descent->best->f) : 0);
-    if (asked == ASKED_OK && !is_known && (descent->trial->f < descent->best->f || (descent->met_bound && descent->trial->f <= limit))) {
+    bool is_lower = descent->trial->f < descent->best->f || (descent->met_bound && descent->trial->f <= limit);
+    if (asked == ASKED_OK && !is_known && is_lower) {
         *better = true;
         take_trial(descent);
     } else if (asked == ASKED_OK) {

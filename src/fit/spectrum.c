@@ -43,8 +43,8 @@ static void find_loose(struct fit_spectrum *spectrum, const struct fit_map *map,
     }
 }
 
-/* Whether a change by its own size or its start's (a logarithm: by 1) moves the predictions by no more than their error: then the
- * derivatives are errors, too. */
+/* Whether a change by its own size or its start's (a logarithm: by 1) moves the predictions by no more than their error: then
+ * the derivatives are errors, too. */
 static bool has_no_influence(const struct fit_asker *asker, const struct fit_point *point, size_t j, double norm)
 {
     double size = sqrt(2 * fit_objective_scale(&asker->objective)), error = asker->prediction_error;

@@ -46,7 +46,7 @@ struct trust_region {
     struct fit_asker *asker;
     size_t n;
     struct fit_point *best, *trial, points[N_POINT];
-    struct fit_point *lowest; /* of the points evaluated with these tolerances: slopes may lead away from it by the noise of values */
+    struct fit_point *lowest; /* evaluated with these tolerances: slopes may lead away from it by the noise of values */
     struct fit_point *missed; /* the latest trial that was not taken; NULL: none since tolerances changed */
     struct trust_model model; /* at the best point */
     bool has_kinks;

@@ -62,8 +62,8 @@ struct workspace {
 
     /* scratch of the nonlinear solver */
     double *y_now, *f, *f_predicted, *delta; /* n_state each */
-    double factor_gamma;        /* gamma of the factors at hand; 0: there are none of this evaluation */
-    int factor_age;             /* steps since they were made */
+    double factor_gamma;        /* gamma of the factors at hand, made factor_age steps ago; 0: there are none */
+    int factor_age;
     double *rhs_parameter;      /* n_state x n_parameter */
     double *columns;            /* n_state x n_parameter */
     enum solve_trouble trouble;
@@ -106,10 +106,9 @@ bool simulation_finish(struct workspace *workspace, enum evaluation_outcome outc
 bool simulation_fail_model(struct workspace *workspace);
 bool simulation_fail_memory(struct workspace *workspace); /* for the backward pass */
 
-/* probe.c: begins it as the one block, false where no state depends on a wanted parameter; the combination of the
- * columns of a matrix by parameter, those that have a bit of `use`. */
+/* probe.c: begins it as the one block, false where no state depends on a wanted parameter; likewise the pace; the
+ * combination of the columns of a matrix by parameter, those that have a bit of `use`. */
 bool probe_begin(struct workspace *workspace);
-/* The pace as the one block. */
 void pace_begin(struct workspace *workspace);
 void probe_combine(const struct workspace *workspace, const double *by_parameter, unsigned use, double *column);
 

@@ -109,7 +109,7 @@ static const struct option table[] = {
      "optimiser's scale, is below this times max(1, objective)"},
     {.name = "certify", .kind = OPTION_CHOICE, .offset = FIELD(fit.certify), .choice = no_yes, .metavar = "yes|no",
      .default_text = "yes", .in_file = true, .help = "evaluate each optimum again with a tenth of the integrator's tolerances, "
-     "and note where it is another one"},
+     "and go on with tighter ones where it is another one"},
     {.name = "max-evaluations", .kind = OPTION_INTEGER, .offset = FIELD(fit.max_evaluations), .min = 1, .max = NO_LIMIT,
      .default_text = "1000", .in_file = true,
      .help = "evaluations of the model per fit; difference quotients take two for each parameter"},

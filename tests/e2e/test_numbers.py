@@ -56,19 +56,24 @@ def test_everything_permuted_and_on_bounds_as_scipy_has_it(tmp):
 
 
 def test_wrong_slopes_are_not_taken_for_noise(tmp):
-    """Behind a relaxation jump the sensitivities at rtol 1e-6 are 1000 times too large. No step along them gains
-    anything, yet a percent away lies a far better fit: that must not be called converged."""
+    """Behind a relaxation jump the sensitivities are 1000 times too large. No step along them gains anything, yet a percent
+    away lies a far better fit: that must not be called converged, however numbers happen to be rounded."""
     mu = 1e6
     t = np.linspace(0.05, 1, 14) * 0.96 * mu
     found = solve_ivp(lambda t, y: [y[1], mu * (1 - y[0] ** 2) * y[1] - y[0]], (0, t[-1]), [2, 0], t_eval=t,
                       method="Radau", rtol=1e-8, atol=1e-10,
                       jac=lambda t, y: [[0, 1], [-2 * mu * y[0] * y[1] - 1, mu * (1 - y[0] ** 2)]])
-    rows = [(0, at, 0, y + 0.01 * np.sin(37 * k), 0.02) for k, (at, y) in enumerate(zip(t, found.y[0]))]
-    h.write_problem(tmp / "p.h5", h.model("van-der-pol"), ["d"], rows, parameters={
-        "name": ["mu"], "start": [1.02 * mu], "lower": [1e-3], "upper": [1e7], "scale": ["log10"]})
-    fits = h.run(tmp / "p.h5", code=(0, 1))
-    # half a sum of squares of 14 residuals is some 7 where the model fits, and 11697 on the wrong side of the jump
-    assert (fits["status"][0] == "converged") == (fits["objective"][0] < 20), (fits["status"], fits["objective"])
+    n = 8
+    rows = [(d, at, 0, y + 0.01 * np.sin(37 * k), 0.02) for d in range(n) for k, (at, y) in enumerate(zip(t, found.y[0]))]
+    h.write_problem(tmp / "p.h5", h.model("van-der-pol"), [f"d{d}" for d in range(n)], rows, parameters={
+        "name": ["mu"], "start": 1.02 * mu * (1 + 1e-7 * np.arange(n))[:, None], "lower": [1e-3], "upper": [1e7],
+        "scale": ["log10"]})
+    for args in ((), ("--optimizer", "lbfgs"), ("--rtol", "1e-5"), ("--rtol", "1e-9")):
+        fits = h.run(tmp / "p.h5", "--overwrite", *args, code=(0, 1))
+        assert set(fits["status"]) <= {"converged", "stalled"}, (args, fits["status"])
+        # half a sum of squares of 14 residuals is some 2 where the model fits, and 11697 on the wrong side of the jump
+        wrong = (fits["status"] == "converged") & (fits["objective"] > 20)
+        assert not np.any(wrong), (args, fits["status"], fits["objective"])
 
 
 def test_start_on_a_plateau_is_told(tmp):

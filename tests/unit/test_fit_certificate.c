@@ -191,7 +191,8 @@ static void test_closed_form(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_numbers), cmocka_unit_test(test_goes_on), cmocka_unit_test(test_never_agrees),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_numbers), cmocka_unit_test(test_goes_on),
+                                       cmocka_unit_test(test_never_agrees),
                                        cmocka_unit_test(test_bound), cmocka_unit_test(test_failures),
                                        cmocka_unit_test(test_closed_form)};
     return cmocka_run_group_tests(tests, NULL, NULL);
