@@ -79,8 +79,8 @@ double fit_asker_rtol(const struct fit_asker *asker);
 double fit_asker_accuracy(const struct fit_asker *asker);
 /* Whether the model gets the same bits of parameters at two theta, so that evaluating both would be a waste. */
 bool fit_asker_is_same(const struct fit_asker *asker, const double *theta, const double *other);
-/* Mean square of the weighted residuals at a point; and the variance of the errors, in whose units decreases of the objective are
- * judged: 1 where every sigma is known or modelled, else that mean square. */
+/* Mean square of the weighted residuals at a point; and the variance of the errors, in whose units decreases of the objective
+ * are judged: 1 where every sigma is known or modelled, else that mean square. */
 double fit_point_mean_square(const struct fit_asker *asker, const struct fit_point *point);
 double fit_point_variance(const struct fit_asker *asker, const struct fit_point *point);
 struct fit_answer fit_point_answer(const struct fit_asker *asker, const struct fit_point *point);

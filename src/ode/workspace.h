@@ -67,7 +67,6 @@ struct workspace {
     double *rhs_parameter;      /* n_state x n_parameter */
     double *columns;            /* n_state x n_parameter */
     enum solve_trouble trouble;
-
     /* scratch of the observables */
     double *h, *h_state, *h_parameter; /* n_observable x 1, n_state, n_parameter */
     double *h_row;                     /* n_observable x n_parameter: total derivatives */
@@ -86,8 +85,8 @@ struct workspace {
     int n_stuck;                /* steps in a row that did not move t */
     bool begins_anew;           /* with relative tolerances, because an observable asks for them */
     struct adjoint *adjoint;    /* made by the first evaluation that asks for it */
-    struct forcing *forcing;    /* NULL: the model has none */
-    struct crossing *crossing;  /* likewise */
+    struct forcing *forcing;    /* NULL: the model has none; likewise crossing */
+    struct crossing *crossing;
     struct tape *tape;          /* the adjoint's, while steps are to be recorded; else NULL */
 };
 
@@ -106,13 +105,13 @@ bool simulation_finish(struct workspace *workspace, enum evaluation_outcome outc
 bool simulation_fail_model(struct workspace *workspace);
 bool simulation_fail_memory(struct workspace *workspace); /* for the backward pass */
 
-/* probe.c: begins it as the one block, false where no state depends on a wanted parameter; likewise the pace; the
- * combination of the columns of a matrix by parameter, those that have a bit of `use`. */
+/* probe.c: begins it as the one block, false where no state depends on a wanted parameter; likewise the pace; the combination
+ * of the columns of a matrix by parameter, those that have a bit of `use`. */
 bool probe_begin(struct workspace *workspace);
 void pace_begin(struct workspace *workspace);
 void probe_combine(const struct workspace *workspace, const double *by_parameter, unsigned use, double *column);
 
-/* newton.c: the corrector, and the right-hand side of state and sensitivities. */
+/* newton.c: the corrector, and the right-hand side of state and sensitivities */
 SUNNonlinearSolver newton_new(struct workspace *workspace);
 /* J at (t, y), into the linear solver; f and rough as in derivatives_jacobian. */
 int newton_jacobian(struct workspace *workspace, double t, const double *y, const double *f, bool rough);

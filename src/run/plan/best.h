@@ -16,8 +16,8 @@ struct starts_tally {
 /* Called for each start that is there, in order; another status than OK ends the search. */
 typedef enum status visit_start(void *context, const struct fit_record *record, struct error *error);
 
-/* The lowest objective wins, whatever its start's status; where the certificate's evaluation does not confirm it, what it may be
- * off by is added. Where a success and a failure differ by less than 0.001 of the errors' variance, the success wins.
+/* The lowest objective wins, whatever its start's status; where the certificate's evaluation does not confirm it, what it may
+ * be off by is added. Where a success and a failure differ by less than 0.001 of the errors' variance, the success wins.
  * NOTE_lower_start is set in a failure that is lower than all successes. `best` and `other` have arrays, which
  * may change hands. visit may be NULL. */
 enum status best_of_starts(struct journal_reader *journal, const struct run_identity *identity, uint64_t dataset,
