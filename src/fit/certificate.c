@@ -58,7 +58,7 @@ static void judge(const struct fit_asker *asker, const struct fit_point *best, s
         certificate->factor *= TIGHTER;
 }
 
-enum asked fit_certify(struct fit_asker *asker, const struct fit_point *best, struct arena *arena,
+enum asked fit_certify(struct fit_asker *asker, const struct fit_point *best, double objective, struct arena *arena,
                        struct fit_certificate *certificate)
 {
     struct fit_point point;
@@ -83,7 +83,7 @@ enum asked fit_certify(struct fit_asker *asker, const struct fit_point *best, st
         take_derivatives(asker, best, &point);
     }
     fit_spectrum_take(&spectrum, asker, is_exact ? best : &point, false);
-    certificate->change = is_exact ? 0 : point.f - best->f;
+    certificate->change = is_exact ? 0 : point.f - objective;
     certificate->decrease = fit_spectrum_decrease(&spectrum);
     judge(asker, best, certificate);
     if (is_exact)

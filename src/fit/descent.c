@@ -327,7 +327,7 @@ static void prepare(struct descent *descent)
     memset(descent->factor, 0, descent->n_loose * descent->n_loose * sizeof *descent->factor);
     for (size_t k = 0; k < descent->n_loose; k++) {
         size_t j = descent->loose[k];
-        double size = map->scale[j] == SCALE_LOG ? 1 : map->scale[j] == SCALE_LOG10 ? 0.43 : fabs(best->theta[j]);
+        double size = fit_map_size(map, j, best->theta[j]);
         if (map->upper[j] - map->lower[j] < INFINITY) /* a value may be near 0 by chance */
             size = fmax(size, LEAST_SIZE * (map->upper[j] - map->lower[j]));
         descent->origin[k] = best->theta[j];
@@ -343,11 +343,26 @@ static void prepare(struct descent *descent)
     descent->n_missed = descent->n_round = 0;
 }
 
+/* What is left to gain; where no curvature is known, by slopes alone what changing each parameter by its size would gain: a small
+ * gradient says nothing of a parameter in small units. */
+static double left(struct descent *descent)
+{
+    double most = promise(descent);
+    if (isfinite(most))
+        return most;
+    most = 0;
+    for (size_t j = 0; j < descent->n; j++)
+        if (!is_held(descent, j))
+            most = fmax(most, fabs(descent->best->gradient[j]) * fit_map_size(&descent->asker->map, j, descent->best->theta[j]));
+    return most;
+}
+
 static enum stop_test find_met(struct descent *descent)
 {
     const struct fit_point *best = descent->best;
     double norm = stopping_gradient_norm(descent->asker, best);
-    if (norm <= descent->asker->options->g_tolerance * fmin(1, fabs(best->f)) || norm == 0)
+    if (norm == 0 || (norm <= descent->asker->options->g_tolerance * fmin(1, fabs(best->f))
+                      && left(descent) <= stopping_least_promise(&descent->stopping, best)))
         return STOP_gradient;
     if (stopping_is_exact(&descent->stopping, best->f))
         return STOP_exact;

@@ -235,8 +235,8 @@ static bool go_on(struct fit_asker *asker, struct arena *arena, const double *st
 
 /* One of several starts may be the lowest though its budget was used up: its objective has to be confirmed, too, by one
  * evaluation more than the budget has. */
-static void confirm(struct fit_asker *asker, struct arena *arena, const struct fit_point *best,
-                            struct fit_certificate *certificate)
+static void confirm(struct fit_asker *asker, struct arena *arena, const struct fit_point *best, double objective,
+                    struct fit_certificate *certificate)
 {
     const struct fit_options *options = asker->options;
     struct fit_options one_more = *options;
@@ -245,7 +245,7 @@ static void confirm(struct fit_asker *asker, struct arena *arena, const struct f
     memcpy(reason, asker->reason, sizeof reason);
     one_more.max_evaluations = asker->n_evaluation + 1;
     asker->options = &one_more;
-    fit_certify(asker, best, arena, certificate);
+    fit_certify(asker, best, objective, arena, certificate);
     asker->options = options;
     memcpy(asker->reason, reason, sizeof reason);
     asker->outcome = outcome;
@@ -266,13 +266,13 @@ static const struct fit_point *settle(struct fit_asker *asker, struct arena *are
         certificate = (struct fit_certificate){NAN, NAN, false, false, end->outcome == OUTCOME_stalled ? STALLED_FACTOR : 0};
         point = look(asker, arena, result, end);
         if (asker->options->certify && success && point
-            && fit_certify(asker, point, arena, &certificate) == ASKED_END && asker->outcome == OUTCOME_out_of_memory)
+            && fit_certify(asker, point, end->best->f, arena, &certificate) == ASKED_END && asker->outcome == OUTCOME_out_of_memory)
             end->outcome = OUTCOME_out_of_memory;
     } while (asker->options->certify && end->best && !certificate.is_certified && certificate.factor > 0
              && fit_asker_rtol(asker) >= certificate.factor * LEAST_RTOL
              && go_on(asker, arena, start, result, end, certificate.factor, certificate.change));
     if (point && isnan(certificate.change) && asker->options->certify && asker->problem->n_start > 1)
-        confirm(asker, arena, point, &certificate);
+        confirm(asker, arena, point, end->best->f, &certificate);
     if (end->stop == STOP_noise && end->outcome == OUTCOME_converged && certificate.decrease > 0 && !certificate.is_certified) {
         end->outcome = OUTCOME_stalled;
         end->stop = STOP_none;

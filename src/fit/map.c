@@ -153,3 +153,8 @@ void fit_map_chain(const struct fit_map *map, const double *p, double *chain)
         chain[j] = map->scale[j] == SCALE_LIN ? 1 : map->scale[j] == SCALE_LOG ? natural : LN10 * natural;
     }
 }
+
+double fit_map_size(const struct fit_map *map, size_t j, double theta)
+{
+    return map->scale[j] == SCALE_LOG ? 1 : map->scale[j] == SCALE_LOG10 ? 1 / LN10 : fmax(fabs(theta), fabs(map->start[j]));
+}

@@ -33,6 +33,10 @@ bool fit_map_natural(const struct fit_map *map, const double *theta, double *p);
 /* chain[j] = d p[model_index[j]] / d theta[j]. */
 void fit_map_chain(const struct fit_map *map, const double *p, double *chain);
 
+/* A natural unit of parameter j around theta, optimiser's scale: of a logarithm, a factor e; else the larger of |theta| and
+ * |start|, which may be 0. */
+double fit_map_size(const struct fit_map *map, size_t j, double theta);
+
 /* One value to the optimiser's scale: log of a number <= 0 is -infinity; of +infinity, +infinity. */
 double fit_scale_from_natural(enum parameter_scale scale, double natural);
 double fit_scale_to_natural(enum parameter_scale scale, double value);

@@ -62,10 +62,14 @@ enum asked fit_metric_ask(struct fit_metric *metric, struct fit_asker *asker, co
         for (size_t i = 0; i <= j; i++)
             metric->matrix[i + j * n] = metric->matrix[j + i * n] =
                 product(n_row, metric->rows + i * n_row, metric->rows + j * n_row);
-        largest = fmax(largest, metric->matrix[j + j * n]);
+        double size = fit_map_size(&asker->map, j, theta[j]);
+        largest = fmax(largest, metric->matrix[j + j * n] * (size > 0 ? size * size : 1));
     }
-    for (size_t j = 0; j < n; j++)
-        metric->matrix[j + j * n] += DAMPING * metric->matrix[j + j * n] + DAMPING * DAMPING * largest;
+    for (size_t j = 0; j < n; j++) { /* in natural units: other units of a parameter change nothing */
+        double size = fit_map_size(&asker->map, j, theta[j]);
+        metric->matrix[j + j * n] += DAMPING * metric->matrix[j + j * n]
+                                     + DAMPING * DAMPING * largest / (size > 0 ? size * size : 1);
+    }
     metric->taken = isfinite(largest) && largest > 0 ? ASKED_OK : ASKED_FAILED;
     return metric->taken;
 }
@@ -82,9 +86,7 @@ bool fit_metric_factor(struct fit_metric *metric, const struct fit_asker *asker,
     double length = 0;
     for (size_t k = 0; k < n_loose; k++) {
         size_t j = loose[k];
-        double theta = metric->point.theta[j], size = fmax(fabs(theta), fabs(map->start[j]));
-        if (map->scale[j] != SCALE_LIN)
-            size = map->scale[j] == SCALE_LOG ? 1 : 0.43;
+        double size = fit_map_size(map, j, metric->point.theta[j]);
         length = fmax(length, fabs(metric->step[k]) / (size > 0 ? size : 1));
     }
     metric->unit = sqrt(fmax(length / LONGEST, 1) / shrink);

@@ -66,6 +66,12 @@ double stopping_tolerance(const struct stopping *stopping, double f)
     return tolerance * f + 1e-17 * sqrt(f) * sqrt(scale) + 1e-30 * scale + DBL_MIN;
 }
 
+double stopping_least_promise(const struct stopping *stopping, const struct fit_point *best)
+{
+    double tolerance = stopping_tolerance(stopping, best->f);
+    return fmin(1e3 * tolerance, fmax(tolerance, WORTHLESS * fit_point_variance(stopping->asker, best)));
+}
+
 bool stopping_is_exact(const struct stopping *stopping, double f)
 {
     double scale = stopping->objective_scale;
@@ -155,8 +161,7 @@ static enum stop_test find_met(struct stopping *stopping, struct trust_model *mo
         return STOP_exact;
     /* A gradient is small only against an objective: data in tiny units make it small everywhere. */
     double size = asker->objective.likelihood ? fmax(1, f) : fmax(f, fmin(1, 1e-6 * scale));
-    if (norm <= asker->options->g_tolerance * size
-        && model->promise <= fmin(1e3 * tolerance, fmax(tolerance, WORTHLESS * fit_point_variance(asker, best))))
+    if (norm <= asker->options->g_tolerance * size && model->promise <= stopping_least_promise(stopping, best))
         return STOP_gradient;
     if (stopping->slowness * model->promise <= tolerance
         && stopping->slowness * promise_free(model, best) <= tolerance)

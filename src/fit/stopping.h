@@ -44,6 +44,8 @@ bool stopping_is_exact(const struct stopping *stopping, double f);
 /* Whether a point's objective is below another's by more than the tolerance, rounding, and what is nothing beside the errors'
  * variance: below that, slopes know the place of a minimum better than values do. */
 bool stopping_is_lower(const struct stopping *stopping, const struct fit_point *point, const struct fit_point *other);
+/* What the gradient's test lets be left to gain. */
+double stopping_least_promise(const struct stopping *stopping, const struct fit_point *best);
 /* Whether so small a promise cannot be told from the integrator's errors, as far as stopping->noise knows them. */
 bool stopping_is_noise(const struct stopping *stopping, double promise, double f);
 /* What the integrator's errors can change the objective by: residuals times errors, and the errors' squares. */

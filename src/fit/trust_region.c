@@ -17,7 +17,6 @@ static const double BEND_PART = 0.1;
 /* Errors of predictions with derivatives against those without, in units of the integrator's tolerance: second derivatives that
  * could be made of these alone are no reason to bend. */
 static const double BEND_ERROR = 10;
-static const double LOG10_E = 0.4342944819032518;
 /* More's (1978) borders of the ratio of decrease and promise. */
 static const double RATIO_POOR = 0.25, RATIO_GOOD = 0.75;
 
@@ -194,7 +193,7 @@ static bool went_too_far(struct trust_region *search)
     bool any = false;
     bool is_far = search->best->f > FAR * search->asker->start_f && search->n_back < MAX_BACK;
     for (size_t j = 0; j < search->n && is_far; j++) {
-        double size = map->scale[j] == SCALE_LIN ? fabs(search->best->theta[j]) : map->scale[j] == SCALE_LOG ? 1 : LOG10_E;
+        double size = map->scale[j] == SCALE_LIN ? fabs(search->best->theta[j]) : fit_map_size(map, j, 0);
         if (!is_too_far(search, j, size))
             continue;
         trust_model_limit(model, search->best, j, fmin(BACK_PART * size, 0.5 * model->limit[j]));
