@@ -343,17 +343,18 @@ static void prepare(struct descent *descent)
     descent->n_missed = descent->n_round = 0;
 }
 
-/* What is left to gain; where no curvature is known, by slopes alone what changing each parameter by its size would gain: a small
- * gradient says nothing of a parameter in small units. */
+/* What is left to gain; where no curvature is known, what the slopes say that changing a parameter by its size would gain: a
+ * small gradient says nothing of a parameter in small units. */
 static double left(struct descent *descent)
 {
+    const struct fit_point *best = descent->best;
     double most = promise(descent);
     if (isfinite(most))
         return most;
     most = 0;
     for (size_t j = 0; j < descent->n; j++)
         if (!is_held(descent, j))
-            most = fmax(most, fabs(descent->best->gradient[j]) * fit_map_size(&descent->asker->map, j, descent->best->theta[j]));
+            most = fmax(most, fabs(best->gradient[j]) * fit_map_size(&descent->asker->map, j, best->theta[j]));
     return most;
 }
 

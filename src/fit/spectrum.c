@@ -25,9 +25,9 @@ bool fit_spectrum_init(struct fit_spectrum *spectrum, const struct fit_asker *as
     uint32_t *loose = arena_calloc(arena, n + 1, sizeof *loose);
     if (!matrices || !rows || !loose)
         return false;
-    double *vectors = matrices + 3 * n * n; /* 3 n and more are left */
+    double *vectors = matrices + 3 * n * n; /* 6 n are left */
     *spectrum = (struct fit_spectrum){.loose = loose, .triangle = matrices, .basis = matrices + n * n,
-                                      .v = matrices + 2 * n * n, .q = vectors, .scale = vectors + n, .s = vectors + 2 * n,
+                                      .v = matrices + 2 * n * n, .q = vectors, .scale = vectors + n, .s = vectors + 2 * n, .beyond = vectors + 3 * n,
                                       .rows = rows, .rhs = rows + n * n_row};
     return true;
 }
@@ -43,19 +43,20 @@ static void find_loose(struct fit_spectrum *spectrum, const struct fit_map *map,
     }
 }
 
-/* Whether a change by its own size or its start's (a logarithm: by 1) moves the predictions by no more than their error: then
- * the derivatives are errors, too. */
-static bool has_no_influence(const struct fit_asker *asker, const struct fit_point *point, size_t j, double norm)
+/* Whether a change by its own size or its start's (a logarithm: by 1) moves the predictions by no more than their error, so that
+ * the derivatives are errors, too, and hardly anything `beyond` them. */
+static bool has_no_influence(const struct fit_asker *asker, const struct fit_point *point, size_t j, double norm, double beyond)
 {
     double size = sqrt(2 * fit_objective_scale(&asker->objective)), error = asker->prediction_error;
     if (isnan(error)) /* not measured */
         error = fit_asker_rtol(asker) * size;
     if (asker->gradient == GRADIENT_differences)
         error = fmax(error, fit_asker_accuracy(asker) * size);
-    double change = fmax(fabs(point->theta[j]), fabs(asker->map.start[j]));
+    double change = fit_map_size(&asker->map, j, point->theta[j]);
     if (asker->map.scale[j] != SCALE_LIN || change == 0)
         change = 1;
-    return !(norm * change > fmax(error, FIT_QUOTIENT_ROUNDING * size));
+    double rounding = FIT_QUOTIENT_ROUNDING * sqrt((double)asker->objective.n_row);
+    return !(norm * change > fmax(error, FIT_QUOTIENT_ROUNDING * size)) && !(beyond * change > rounding);
 }
 
 /* The inverse of the upper triangle u to x, column by column, which is upper, too. */
@@ -127,7 +128,7 @@ static void decompose(struct fit_spectrum *spectrum, const struct fit_asker *ask
         double sum = 0, *column = spectrum->triangle + c * n;
         for (size_t i = 0; i < n; i++)
             sum += column[i] * column[i];
-        bool none = has_no_influence(asker, point, spectrum->loose[c], sqrt(sum));
+        bool none = has_no_influence(asker, point, spectrum->loose[c], sqrt(sum), spectrum->beyond[c]);
         spectrum->scale[c] = none ? 0 : sqrt(sum);
         spectrum->n_idle += none;
     }
@@ -156,6 +157,12 @@ void fit_spectrum_take(struct fit_spectrum *spectrum, const struct fit_asker *as
         if (spectrum->loose[c] != c)
             memcpy(spectrum->rows + c * n_row, spectrum->rows + spectrum->loose[c] * n_row,
                    n_row * sizeof *spectrum->rows);
+    for (size_t c = 0; c < n; c++) {
+        double sum = 0;
+        for (size_t i = objective->n_row; i < n_row; i++)
+            sum += spectrum->rows[i + c * n_row] * spectrum->rows[i + c * n_row];
+        spectrum->beyond[c] = sqrt(sum);
+    }
     svd_triangle(n_row, n, spectrum->rows, spectrum->rhs, spectrum->triangle, spectrum->q);
     decompose(spectrum, asker, point, true);
 }

@@ -19,6 +19,7 @@ struct fit_spectrum {
     double *s, *v;     /* only if has_directions: R with columns of length 1 (0 without influence) = U diag(s) v', s decreasing:
                         * what the data know of the directions v / scale, whatever the parameters' units */
     bool has_directions;
+    double *beyond;    /* n: lengths of A's columns in the rows of noise and priors, which no integrator's error gets into */
     size_t n_idle;     /* parameters without influence */
     size_t n_known;    /* directions; the other n - n_known cannot be told from some without influence */
     double least;      /* s below which that is so */

@@ -34,7 +34,7 @@ HAS_POINT = ("converged", "stalled", "budget", "timeout")
 NOTES = {9: "noise_floor", 10: "no_influence", 11: "not_certified", 12: "flat_direction", 6: "failed_evaluations"}
 # Of the objective's unit: -2 log likelihood then changes by 0.002, which no conclusion hangs on.
 MARGIN = 1e-3
-COLUMNS = ("status", "notes", "message", "parameters", "objective", "tight_objective_change")
+COLUMNS = ("status", "notes", "message", "parameters", "objective", "tight_objective_change", "tight_decrease")
 
 
 def excuse(objective, facts, gain):
@@ -43,6 +43,8 @@ def excuse(objective, facts, gain):
     noise = max(change if np.isfinite(change) else 0, off)
     if {"noise_floor", "not_certified"} & set(notes) and noise >= 0.1 * gain:
         return f"noise of {noise:.3g} measured"
+    if "not_certified" in notes and facts["decrease"] >= gain:
+        return f"the certificate itself promises {facts['decrease']:.3g}"
     if {"flat_direction", "no_influence"} & set(notes):
         flat = (100 * objective.problem.rtol) ** 2  # what is called flat, and a factor of 3 for rounding
         least, known = objective.known_gain(facts["p"], flat)
@@ -64,7 +66,7 @@ def judge_row(problem, case, row):
     true, doubt = objective.confirmed(p)
     unit, rounding = objective.unit_of(p), objective.rounding(problem.rtol)
     change = abs(float(row["tight_objective_change"]))
-    facts.update(f=f, true=true, doubt=doubt, begin=begin, unit=unit, change=change, p=p)
+    facts.update(decrease=float(row["tight_decrease"]), f=f, true=true, doubt=doubt, begin=begin, unit=unit, change=change, p=p)
     if not doubt <= 0.1 * MARGIN * unit + rounding or doubt_begin > 0.5 * abs(begin) + 1:
         return [("undecided", f"judge {true:.12g} +- {doubt:.3g}, start {begin:.12g} +- {doubt_begin:.3g}", None)], facts
     faults = []
