@@ -14,9 +14,10 @@ struct fit_certificate {
     double factor;     /* where they are not: what tolerances have to be divided by for that; 0: nothing tighter would help */
 };
 
-/* Of the best point of a search, with the derivatives of all residuals, and of the objective that is reported of it (with adjoint
- * gradients another evaluation's). Sets asker->prediction_error. ASKED_END: the host cancelled, a budget is used up, or there is
- * no memory (asker->outcome). A model without states is exact: nothing is asked. The asker's counters count the evaluation. */
+/* Of the best point of a search, with the derivatives of all residuals, and of the objective that is reported of it (with
+ * adjoint gradients another evaluation's). Sets asker->prediction_error. ASKED_END: the host cancelled, a budget is used up, or
+ * there is no memory (asker->outcome). A model without states is exact: nothing is asked. The asker's counters count the
+ * evaluation. */
 enum asked fit_certify(struct fit_asker *asker, const struct fit_point *best, double objective, struct arena *arena,
                        struct fit_certificate *certificate);
 

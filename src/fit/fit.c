@@ -253,6 +253,22 @@ static void confirm(struct fit_asker *asker, struct arena *arena, const struct f
         asker->notes |= NOTE_not_certified;
 }
 
+/* The certificate of where a search has ended, empty where there can be none; one that stalled is worth another try, too. */
+static struct fit_certificate certify(struct fit_asker *asker, struct arena *arena, const struct fit_point *point,
+                                      struct search_end *end)
+{
+    struct fit_certificate certificate = {.change = NAN, .decrease = NAN};
+    if (!asker->options->certify)
+        return certificate;
+    if (end->outcome == OUTCOME_stalled)
+        certificate.factor = STALLED_FACTOR;
+    else if (outcome_is_success(end->outcome) && point
+             && fit_certify(asker, point, end->best->f, arena, &certificate) == ASKED_END
+             && asker->outcome == OUTCOME_out_of_memory)
+        end->outcome = OUTCOME_out_of_memory;
+    return certificate;
+}
+
 /* Searches until an optimum is one with tighter integrator tolerances, too, at which the search goes on where it is not. The
  * point returned has the derivatives of all residuals; NULL if there is none. */
 static const struct fit_point *settle(struct fit_asker *asker, struct arena *arena, const double *start,
@@ -262,13 +278,9 @@ static const struct fit_point *settle(struct fit_asker *asker, struct arena *are
     struct fit_certificate certificate;
     search_from(asker, arena, start, result, end);
     do {
-        bool success = outcome_is_success(end->outcome);
-        certificate = (struct fit_certificate){NAN, NAN, false, false, end->outcome == OUTCOME_stalled ? STALLED_FACTOR : 0};
         point = look(asker, arena, result, end);
-        if (asker->options->certify && success && point
-            && fit_certify(asker, point, end->best->f, arena, &certificate) == ASKED_END && asker->outcome == OUTCOME_out_of_memory)
-            end->outcome = OUTCOME_out_of_memory;
-    } while (asker->options->certify && end->best && !certificate.is_certified && certificate.factor > 0
+        certificate = certify(asker, arena, point, end);
+    } while (end->best && !certificate.is_certified && certificate.factor > 0
              && fit_asker_rtol(asker) >= certificate.factor * LEAST_RTOL
              && go_on(asker, arena, start, result, end, certificate.factor, certificate.change));
     if (point && isnan(certificate.change) && asker->options->certify && asker->problem->n_start > 1)

@@ -27,7 +27,8 @@ bool fit_spectrum_init(struct fit_spectrum *spectrum, const struct fit_asker *as
         return false;
     double *vectors = matrices + 3 * n * n; /* 6 n are left */
     *spectrum = (struct fit_spectrum){.loose = loose, .triangle = matrices, .basis = matrices + n * n,
-                                      .v = matrices + 2 * n * n, .q = vectors, .scale = vectors + n, .s = vectors + 2 * n, .beyond = vectors + 3 * n,
+                                      .v = matrices + 2 * n * n, .q = vectors, .scale = vectors + n, .s = vectors + 2 * n,
+                                      .beyond = vectors + 3 * n,
                                       .rows = rows, .rhs = rows + n * n_row};
     return true;
 }
@@ -43,8 +44,8 @@ static void find_loose(struct fit_spectrum *spectrum, const struct fit_map *map,
     }
 }
 
-/* Whether a change by its own size or its start's (a logarithm: by 1) moves the predictions by no more than their error, so that
- * the derivatives are errors, too, and hardly anything `beyond` them. */
+/* Whether a change by its own size or its start's (a logarithm: by 1) moves the predictions by no more than their error, so
+ * that the derivatives are errors, too, and hardly anything `beyond` them. */
 static bool has_no_influence(const struct fit_asker *asker, const struct fit_point *point, size_t j, double norm, double beyond)
 {
     double size = sqrt(2 * fit_objective_scale(&asker->objective)), error = asker->prediction_error;
