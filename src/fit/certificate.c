@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/certificate.h"
 
+#include "fit/objective_criteria.h"
 #include "fit/spectrum.h"
 
 #include <math.h>
@@ -13,8 +14,9 @@ static const double TIGHTER = 10;
 /* A change of the objective by this part of the variance changes -2 log likelihood by 0.002, hence no conclusion; a promised
  * decrease of that part moves no parameter by more than 0.02 of its standard error. */
 static const double CHANGE_MOST = 1e-3, DECREASE_MOST = 2e-4;
-/* Residuals below so many times the predictions' errors are these errors and nothing else, where no sigma is known. */
-static const double EXACT = 3;
+/* Where no sigma is known, measurements are not taken for better than this part of their spread, nor of themselves: data that
+ * were simulated without noise would else ask for more than double precision has. */
+static const double BEST_SPREAD = 1e-6, BEST_VALUE = 1e-8;
 /* Errors follow the tolerances only roughly. */
 static const double MARGIN = 3, FACTOR_MOST = 1000;
 
@@ -39,19 +41,30 @@ static double error_of(const struct fit_asker *asker, const struct fit_point *be
     return sqrt(sum);
 }
 
+static double variance_of(const struct fit_asker *asker, const struct fit_point *best)
+{
+    const struct fit_objective *objective = &asker->objective;
+    const struct fit_problem *problem = asker->problem;
+    double variance = fit_point_variance(asker, best);
+    if (asker->is_sigma_known || objective->n_row == 0)
+        return variance;
+    struct fit_answer answer = fit_point_answer(asker, best);
+    double spread = objective_criteria_of(objective, &answer, problem->task->row_observable,
+                                          problem->model->abi.n_observable).total_squares;
+    double least = BEST_SPREAD * BEST_SPREAD * spread + 2 * BEST_VALUE * BEST_VALUE * fit_objective_scale(objective);
+    return fmax(variance, least / (double)objective->n_row);
+}
+
 static void judge(const struct fit_asker *asker, const struct fit_point *best, struct fit_certificate *certificate)
 {
     const struct fit_objective *objective = &asker->objective;
-    double variance = fit_point_variance(asker, best), f = fabs(best->f);
+    double variance = variance_of(asker, best), f = fabs(best->f);
     double stop = asker->options->f_tolerance * (objective->likelihood ? fmax(1, f) : f);
     /* of a fit that describes its data badly, the objective changes by more */
     double change = fabs(certificate->change) / (CHANGE_MOST * fmax(variance, fit_point_mean_square(asker, best)) + stop);
     double decrease = certificate->decrease / (DECREASE_MOST * variance + 2 * stop);
-    double error = EXACT * asker->prediction_error;
-    bool is_exact = !asker->is_sigma_known && (asker->tighter > 1 || asker->problem->model->abi.n_state == 0)
-                    && (double)objective->n_row * variance <= error * error;
-    certificate->is_confirmed = change <= 1 || f == 0 || is_exact;
-    certificate->is_certified = (change <= 1 && decrease <= 1) || f == 0 || is_exact;
+    certificate->is_confirmed = change <= 1 || f == 0;
+    certificate->is_certified = (change <= 1 && decrease <= 1) || f == 0;
     double needed = MARGIN * fmax(change, sqrt(decrease));
     certificate->factor = TIGHTER;
     while (certificate->factor < needed && certificate->factor < FACTOR_MOST)

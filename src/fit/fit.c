@@ -281,7 +281,7 @@ static const struct fit_point *settle(struct fit_asker *asker, struct arena *are
         point = look(asker, arena, result, end);
         certificate = certify(asker, arena, point, end);
     } while (end->best && !certificate.is_certified && certificate.factor > 0
-             && fit_asker_rtol(asker) >= certificate.factor * LEAST_RTOL
+             && fit_asker_rtol(asker) > 0.9 * LEAST_RTOL * certificate.factor /* powers of ten, rounded */
              && go_on(asker, arena, start, result, end, certificate.factor, certificate.change));
     if (point && isnan(certificate.change) && asker->options->certify && asker->problem->n_start > 1)
         confirm(asker, arena, point, end->best->f, &certificate);
