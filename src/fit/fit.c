@@ -182,6 +182,8 @@ static void search_from(struct fit_asker *asker, struct arena *arena, const doub
     asker->start_f = asker->prediction_error = NAN;
     asker->notes |= NOTE_state_jump;
     asker->gradient = result->gradient = GRADIENT_differences;
+    if (asker->options->optimizer == OPTIMIZER_none) /* L-BFGS was chosen for its adjoint gradients, if it was */
+        result->optimizer = OPTIMIZER_trf;
     if (prepare_gradient(asker, arena))
         search_from(asker, arena, theta, result, end);
     else
