@@ -60,6 +60,16 @@ double fit_point_variance(const struct fit_asker *asker, const struct fit_point 
     return asker->is_sigma_known ? 1 : fit_point_mean_square(asker, point);
 }
 
+double fit_point_size(const struct fit_asker *asker, const struct fit_point *point)
+{
+    double sum = 0;
+    for (size_t i = 0; i < asker->objective.n_row; i++) {
+        double weighted = point->prediction[i] * point->weight[i];
+        sum += weighted * weighted;
+    }
+    return sqrt(sum);
+}
+
 static enum asked end_fit(struct fit_asker *asker, enum outcome outcome, const char *reason)
 {
     asker->outcome = outcome;

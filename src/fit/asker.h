@@ -83,6 +83,8 @@ bool fit_asker_is_same(const struct fit_asker *asker, const double *theta, const
  * are judged: 1 where every sigma is known or modelled, else that mean square. */
 double fit_point_mean_square(const struct fit_asker *asker, const struct fit_point *point);
 double fit_point_variance(const struct fit_asker *asker, const struct fit_point *point);
+/* Norm of the weighted predictions: their relative error times this is their error in units of sigma. */
+double fit_point_size(const struct fit_asker *asker, const struct fit_point *point);
 struct fit_answer fit_point_answer(const struct fit_asker *asker, const struct fit_point *point);
 
 #endif

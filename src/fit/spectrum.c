@@ -48,7 +48,7 @@ static void find_loose(struct fit_spectrum *spectrum, const struct fit_map *map,
  * that the derivatives are errors, too, and hardly anything `beyond` them. */
 static bool has_no_influence(const struct fit_asker *asker, const struct fit_point *point, size_t j, double norm, double beyond)
 {
-    double size = sqrt(2 * fit_objective_scale(&asker->objective)), error = asker->prediction_error;
+    double size = fit_point_size(asker, point), error = asker->prediction_error;
     if (isnan(error)) /* not measured */
         error = fit_asker_rtol(asker) * size;
     if (asker->gradient == GRADIENT_differences)

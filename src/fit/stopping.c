@@ -80,7 +80,7 @@ bool stopping_is_exact(const struct stopping *stopping, double f)
 
 bool stopping_is_lower(const struct stopping *stopping, const struct fit_point *point, const struct fit_point *other)
 {
-    double f = fabs(point->f), rounding = 100 * DBL_EPSILON * (f + sqrt(f) * sqrt(stopping->objective_scale));
+    double f = fabs(point->f), rounding = 100 * DBL_EPSILON * (f + sqrt(f) * fit_point_size(stopping->asker, point));
     double nothing = NOTHING * fit_point_variance(stopping->asker, point);
     return other->f - point->f > stopping_tolerance(stopping, f) + rounding + nothing;
 }

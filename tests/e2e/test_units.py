@@ -94,5 +94,28 @@ def test_pollu(tmp):
     compare(simulated("pollu", "1,5,10,20,40,60", tmp), tmp, free=("k1", "k2", "k3", "k12", "k14"))
 
 
+def test_estimated_sigma(tmp):
+    """What a parameter moves is judged beside the noise as the model has it: in no unit is it called unknown."""
+    rng, times = np.random.default_rng(1), np.arange(1.0, 9)
+    values, errors = 2 * np.exp(-0.6 * times) + 0.01 * rng.normal(size=8), {}
+    for unit in UNITS:
+        text = (f"parameter k = 0.5 in [0.01, 100] scale log\nparameter A = {1.5 * unit!r} in [0, inf] scale log\n"
+                f"parameter s = {0.1 * unit!r} in [0, inf] scale log\nx(0) = A\nx' = -k*x\nobserve x sd s\n")
+        path = tmp / f"s{unit:g}.h5"
+        with h5py.File(path, "w") as file:
+            file.attrs.update({"stiffit_file": "problem", "format": 1})
+            file["model/source"] = text
+            file["datasets/id"] = ["a"]
+            file["measurements/dataset"] = np.zeros(8, int)
+            file["measurements/time"], file["measurements/value"] = times, unit * values
+        fits = h.run(path)
+        errors[unit] = fits["standard_error"][0] / [1, unit, unit]
+        sigma = fits["parameters"][0][2] / unit
+    # the standard error of log s is 1 / sqrt(2 n)
+    np.testing.assert_allclose(errors[1][2], sigma / np.sqrt(2 * times.size), rtol=1e-3)
+    for unit in UNITS:
+        np.testing.assert_allclose(errors[unit], errors[1], rtol=1e-3, err_msg=f"standard errors in units of {unit}")
+
+
 if __name__ == "__main__":
     h.main()
