@@ -20,3 +20,10 @@ char *number_text(char text[NUMBER_SIZE], double value)
         *comma = '.';
     return text;
 }
+
+double number_decimal(double value)
+{
+    char text[NUMBER_SIZE];
+    snprintf(text, sizeof text, "%.15g", value);
+    return strtod(text, NULL);
+}

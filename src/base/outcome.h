@@ -39,18 +39,20 @@ bool outcome_is_success(enum outcome outcome);
     X(5, start_moved, "the start lay outside the bounds and was moved onto them") \
     X(6, failed_evaluations, "some trial points could not be evaluated") \
     X(7, missing_values, "some measurements are missing (NaN) and were left out") \
-    X(8, no_model_sigma, "no sigma is known for some or all measurements: they count with sigma 1") \
+    X(8, no_model_sigma, "no sigma is known for some or all measurements: they weigh the same; " \
+      "errors come from the residuals' scatter") \
     X(9, noise_floor, "what is left to gain lies below the integrator's accuracy: a smaller --rtol would show more") \
-    X(10, no_influence, "a free parameter has no influence on the predictions at the best point: try other starts (--starts)") \
+    X(10, no_influence, "a free parameter has no influence at the best fit: nothing uses it, or the search " \
+      "has lost it (try --starts)") \
     X(11, not_certified, "tighter integrator tolerances did not confirm the optimum: try a smaller --rtol or a larger budget") \
-    X(12, flat_direction, "the data do not know some combination of parameters: `stiffit show` names it") \
+    X(12, flat_direction, "the data do not know some combination of parameters: a flat direction") \
     X(13, warm_start, "the start was the median of the pilots' parameters (--warm-start)") \
     X(14, cold_start, "the pilots' median did not lead to a good fit: the fit from the file's start was kept (--warm-start)") \
-    X(15, difference_gradient, "derivatives are difference quotients of whole evaluations (--gradient differences)") \
+    X(15, difference_gradient, "derivatives are difference quotients of whole evaluations") \
     X(16, expected_information, "the optimum hardly curves in some direction: standard errors are from expected information") \
     X(17, retried, "this row is from --retry-failed: its options may be others, and /provenance has them") \
     X(19, state_jump, "the right-hand side jumps at a condition, which sensitivities lack: difference quotients were used") \
-    X(20, lower_start, "a start that did not converge ended lower than all that did: this row is its (--max-evaluations)") \
+    X(20, lower_start, "the lowest start did not converge: this row is that start's (raise --max-evaluations)") \
     X(21, one_sided, "only censored data bound some combination of parameters, and from one side: its optimum is at infinity")
 
 enum note {

@@ -35,7 +35,7 @@ static const struct option table[] = {
     {.name = "trust", .kind = OPTION_FLAG, .offset = FIELD(trust),
      .help = "run the native code that the result or its problem names or embeds"},
     {.name = "color", .kind = OPTION_CHOICE, .offset = FIELD(color), .choice = when_words, .metavar = "auto|always|never",
-     .default_text = "auto", .help = "colours; goes before the environment's NO_COLOR"},
+     .default_text = "auto", .help = "colours; overrides the environment's NO_COLOR"},
 };
 
 static struct option_table export_table(void) { return OPTION_TABLE(table); }

@@ -2,7 +2,6 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/fitted.h"
 
-#include "base/option.h"
 #include "base/sha256.h"
 #include "base/spare.h"
 #include "cli/message.h"
@@ -83,17 +82,6 @@ static enum status open_model(struct fitted *fitted, const struct fitted_options
     return campaign_load_named(&fitted->model, path, sha256, &choice, who, path, error);
 }
 
-/* The number that follows "NAME=" in the description of the run's options; a word leaves the default (atol=auto). */
-static void take_option(const char *description, const char *name, double *value)
-{
-    const char *found = strstr(description, name);
-    char number[64];
-    if (found) {
-        snprintf(number, sizeof number, "%.*s", (int)strcspn(found + strlen(name), " "), found + strlen(name));
-        option_number(number, value);
-    }
-}
-
 static enum status check_same(const struct fitted *fitted, const unsigned char problem[32], bool *other_model,
                               struct error *error)
 {
@@ -143,9 +131,9 @@ enum status fitted_open(struct fitted *fitted, const struct fitted_options *opti
     struct ode_options ode = ODE_OPTIONS_DEFAULT;
     const char *description = result_info(fitted->result)->identity.description;
     double max_steps = 100000;
-    take_option(description, " rtol=", &ode.rtol);
-    take_option(description, " atol=", &ode.atol);
-    take_option(description, " max-steps=", &max_steps);
+    residual_option_number(description, " rtol=", &ode.rtol);
+    residual_option_number(description, " atol=", &ode.atol);
+    residual_option_number(description, " max-steps=", &max_steps);
     fitted->p = calloc(fitted->model.abi.n_parameter, sizeof *fitted->p);
     fitted->sens = calloc(fitted->model.abi.n_parameter, sizeof *fitted->sens);
     fitted->from_model = calloc(fitted->model.abi.n_parameter, sizeof *fitted->from_model);

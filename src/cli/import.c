@@ -50,7 +50,7 @@ static const struct option table[] = {
      "the model says, else the run's --error); may be repeated"},
     {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .offset = FIELD(quiet), .help = "do not say what was written"},
     {.name = "color", .kind = OPTION_CHOICE, .offset = FIELD(color), .choice = when_words, .metavar = "auto|always|never",
-     .default_text = "auto", .help = "colours; goes before the environment's NO_COLOR"},
+     .default_text = "auto", .help = "colours; overrides the environment's NO_COLOR"},
 };
 
 static struct option_table import_table(void) { return OPTION_TABLE(table); }

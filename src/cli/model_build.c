@@ -35,7 +35,7 @@ static const struct option table[] = {
     {.name = "json", .kind = OPTION_FLAG, .offset = FIELD(json), .help = "print errors, warnings and what was built as JSON"},
     {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .offset = FIELD(quiet), .help = "say nothing but errors"},
     {.name = "color", .kind = OPTION_CHOICE, .offset = FIELD(color), .choice = when_words, .metavar = "auto|always|never",
-     .default_text = "auto", .help = "colours; goes before the environment's NO_COLOR"},
+     .default_text = "auto", .help = "colours; overrides the environment's NO_COLOR"},
 };
 
 static struct option_table build_table(void) { return OPTION_TABLE(table); }

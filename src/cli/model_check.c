@@ -46,7 +46,7 @@ static const struct option table[] = {
     {.name = "json", .kind = OPTION_FLAG, .offset = FIELD(json), .help = "print the findings as JSON"},
     {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .offset = FIELD(quiet), .help = "print the faults alone"},
     {.name = "color", .kind = OPTION_CHOICE, .offset = FIELD(color), .choice = when_words, .metavar = "auto|always|never",
-     .default_text = "auto", .help = "colours; goes before the environment's NO_COLOR"},
+     .default_text = "auto", .help = "colours; overrides the environment's NO_COLOR"},
 };
 
 static struct option_table check_table(void) { return OPTION_TABLE(table); }

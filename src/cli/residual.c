@@ -18,16 +18,21 @@ static bool find_word(const char *description, const char *name, char word[64])
     return found;
 }
 
+void residual_option_number(const char *description, const char *name, double *value)
+{
+    char word[64];
+    if (find_word(description, name, word))
+        option_number(word, value);
+}
+
 struct residual_options residual_options_of(const char *description)
 {
     struct residual_options options = {ERROR_NORMAL, LOSS_HUBER_K, LOSS_STUDENT_NU};
     char word[64];
     if (find_word(description, " error=", word) && error_kind_of(word) >= 0)
         options.error = (enum error_kind)error_kind_of(word);
-    if (find_word(description, " huber-k=", word))
-        option_number(word, &options.huber_k);
-    if (find_word(description, " student-nu=", word))
-        option_number(word, &options.student_nu);
+    residual_option_number(description, " huber-k=", &options.huber_k);
+    residual_option_number(description, " student-nu=", &options.student_nu);
     return options;
 }
 

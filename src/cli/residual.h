@@ -20,6 +20,8 @@ struct residual_options {
     double huber_k, student_nu;
 };
 struct residual_options residual_options_of(const char *description);
+/* The number behind " NAME=" in such a description; a word (atol=auto), or nothing, leaves the value. */
+void residual_option_number(const char *description, const char *name, double *value);
 
 /* sigma: the measurement's, else the model's noise, else 1. residual: value - prediction, for log-normal errors of their
  * logarithms; weighted: divided by sigma. weight: what it counts for, as a share of what its square would (1 for normal

@@ -26,7 +26,7 @@ static const struct option table[] = {
     {.name = "json", .kind = OPTION_FLAG, .offset = offsetof(struct show_options, json),
      .help = "print JSON instead of text"},
     {.name = "color", .kind = OPTION_CHOICE, .offset = offsetof(struct show_options, color), .choice = when_words,
-     .metavar = "auto|always|never", .default_text = "auto", .help = "colours; goes before the environment's NO_COLOR"},
+     .metavar = "auto|always|never", .default_text = "auto", .help = "colours; overrides the environment's NO_COLOR"},
 };
 
 static struct option_table show_table(void) { return OPTION_TABLE(table); }

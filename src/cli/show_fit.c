@@ -1,5 +1,6 @@
 /* One fit in words: what a paper's table and its referee want to know.
  * SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/residual.h"
 #include "cli/show_text.h"
 
 #include <math.h>
@@ -27,7 +28,7 @@ static void print_starts(FILE *file, const struct result_info *info, const struc
 {
     fprintf(file, "  best of %u starts: number %u", (unsigned)info->identity.n_start, (unsigned)record->start);
     if (record->n_same_optimum > 0)
-        fprintf(file, "; %lld ended at the same optimum", (long long)record->n_same_optimum);
+        fprintf(file, "; %lld reached the same objective (within 1e-6)", (long long)record->n_same_optimum);
     if (record->other_most > record->other_least)
         fprintf(file, ", others at objectives from %.7g to %.7g", record->other_least, record->other_most);
     else if (!isnan(record->other_least))
@@ -150,6 +151,27 @@ static void print_correlation(FILE *file, const struct result_info *info, const 
     }
 }
 
+/* The options of a row that was retried may be others than the run's. */
+static void print_certificate(FILE *file, const struct result_info *info, const struct fit_record *record)
+{
+    double asked = NAN;
+    if (isnan(record->tight_change)) {
+        if (record->notes & NOTE_not_certified)
+            fputs("  certificate: none, as its evaluation failed or found the budget used up\n", file);
+        return;
+    }
+    if (!(record->notes & NOTE_retried))
+        residual_option_number(info->identity.description, " rtol=", &asked);
+    fputs("  certificate", file);
+    if (record->rtol < 0.9 * asked) /* a tenth or less; its last digits may differ */
+        fprintf(file, ", at rtol %.6g (tightened from %.6g)", record->rtol, asked);
+    fprintf(file, ": with a tenth of the tolerances the objective changes by %.2g, and a step could lower it by %.2g: %s\n",
+            record->tight_change, record->tight_decrease,
+            !outcome_is_success((enum outcome)record->outcome) ? "not confirmed (the fit did not converge)"
+            : record->notes & NOTE_not_certified               ? "NOT the same optimum"
+                                                               : "the same optimum");
+}
+
 static void print_quality(FILE *file, const struct result_info *info, const struct fit_record *record)
 {
     fprintf(file, "\n  objective %.10g (%s)\n", record->objective, show_objective_text(info->objective_kind));
@@ -167,12 +189,7 @@ static void print_quality(FILE *file, const struct result_info *info, const stru
             fprintf(file, ", AICc %.6g", record->aicc);
         fputc('\n', file);
     }
-    if (!isnan(record->tight_change))
-        fprintf(file, "  certificate: with a tenth of the tolerances the objective changes by %.2g, and a step could lower it "
-                "by %.2g: %s\n", record->tight_change, record->tight_decrease,
-                record->notes & NOTE_not_certified ? "NOT the same optimum" : "the same optimum");
-    else if (record->notes & NOTE_not_certified)
-        fputs("  certificate: none, as its evaluation failed or found the budget used up\n", file);
+    print_certificate(file, info, record);
 }
 
 /* `weight` has n_parameter. */

@@ -64,9 +64,9 @@ static void print_starts(FILE *file, const struct result_info *info, const struc
     if (refits->alone.n + refits->only.n + refits->n_same + refits->n_some == 0)
         return;
     fprintf(file, "\nStarts, %u for each dataset\n", (unsigned)info->identity.n_start);
-    print_count(file, refits->n_same, "no successful start ended elsewhere: the optimum looks like the only one");
-    print_count(file, refits->n_some, "several starts reached the best optimum, others ended elsewhere");
-    print_some(file, &refits->alone, "the best optimum was reached by one start alone: more starts may find a better one");
+    print_count(file, refits->n_same, "all successful starts reached the same objective (within 1e-6)");
+    print_count(file, refits->n_some, "several starts reached the lowest objective (within 1e-6), others ended elsewhere");
+    print_some(file, &refits->alone, "one start alone reached the lowest objective: more starts may find a lower one");
     print_some(file, &refits->only, "one start alone converged, the others failed");
 }
 

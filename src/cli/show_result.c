@@ -142,7 +142,7 @@ static void print_spread(FILE *file, const char *name, int width, const struct s
     char error[20] = "";
     if (isfinite(spread->error) && spread->error > 0)
         snprintf(error, sizeof error, spread->error < 1 ? "%.2g %%" : "%.0f %%", 100 * spread->error);
-    fprintf(file, "  %-*s %11.5g %11.5g %11.5g %9s ", width, name, spread->q25, spread->median, spread->q75, error);
+    fprintf(file, "  %-*s %11.5g %11.5g %11.5g %10s ", width, name, spread->q25, spread->median, spread->q75, error);
     if (histogram)
         print_histogram(file, spread);
     fputc('\n', file);
@@ -179,16 +179,17 @@ static void print_parameters(FILE *file, const struct result_info *info, const s
     size_t n_row = info->n_parameter < SHOW_N_ROW ? info->n_parameter : SHOW_N_ROW;
     if (summary->n_success == 0)
         return;
-    fprintf(file, "\nParameters of the converged fits%s\n  %-*s %11s %11s %11s %9s %s\n",
+    fprintf(file, "\nParameters of the converged fits%s\n  %-*s %11s %11s %11s %10s %s\n",
             summary->n_sampled < summary->n_success ? " (a regular sample of them)" : "", width, "", "25 %", "median", "75 %",
-            "error", histogram ? "distribution" : "");
+            "rel. error", histogram ? "over the datasets" : "");
     for (size_t j = 0; j < n_row; j++)
         print_spread(file, show_label(info, j, text, sizeof text), width, &summary->parameter[j], histogram);
     if (n_row < info->n_parameter)
         fprintf(file, "  and %zu more (--json prints all)\n", info->n_parameter - n_row);
     print_spread(file, "objective", width, &summary->objective, histogram);
-    fprintf(file, "  error: median of standard error / value; objective: %s\n%s", show_objective_text(info->objective_kind),
-            histogram ? "  distribution: logarithmic for scales log and log10; < > leaves out 1 % at each end\n" : "");
+    fprintf(file, "  rel. error: median of standard error / value; objective: %s\n%s",
+            show_objective_text(info->objective_kind),
+            histogram ? "  over the datasets: logarithmic for scales log and log10; < > leaves out 1 % at each end\n" : "");
     print_remarks(file, info, summary);
 }
 

@@ -44,7 +44,7 @@ static const struct option table[] = {
      "relative to their value; they stay within the model's bounds"},
     {.name = "noise", .kind = OPTION_NUMBER, .offset = FIELD(noise), .min = 0, .max = 1e300,
      .default_text = "the model's noise, if it has any",
-     .help = "relative standard deviation of the measurements, at least 0.001 times that of the largest one"},
+     .help = "relative standard deviation of the measurements; at least 0.001 of that of the largest prediction"},
     {.name = "noise-absolute", .kind = OPTION_NUMBER, .offset = FIELD(noise_absolute), .min = 0, .max = 1e300,
      .help = "absolute standard deviation of the measurements; with --noise the squares add up"},
     {.name = "no-sigma", .kind = OPTION_FLAG, .offset = FIELD(no_sigma),
@@ -73,7 +73,7 @@ static const struct option table[] = {
      .help = "absolute tolerance of the integrator; auto: it follows each state's own size"},
     {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .offset = FIELD(quiet), .help = "do not say what was written"},
     {.name = "color", .kind = OPTION_CHOICE, .offset = FIELD(color), .choice = when_words, .metavar = "auto|always|never",
-     .default_text = "auto", .help = "colours; goes before the environment's NO_COLOR"},
+     .default_text = "auto", .help = "colours; overrides the environment's NO_COLOR"},
 };
 
 static struct option_table simulate_options_table(void) { return OPTION_TABLE(table); }

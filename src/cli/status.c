@@ -35,7 +35,7 @@ static const struct option table[] = {
      .help = "print nothing but the number of finished fits; starts and refits count one by one"},
     {.name = "json", .kind = OPTION_FLAG, .offset = FIELD(json), .help = "print JSON"},
     {.name = "color", .kind = OPTION_CHOICE, .offset = FIELD(color), .choice = when_words, .metavar = "auto|always|never",
-     .default_text = "auto", .help = "colours; goes before the environment's NO_COLOR"},
+     .default_text = "auto", .help = "colours; overrides the environment's NO_COLOR"},
 };
 
 static struct option_table status_table(void) { return OPTION_TABLE(table); }

@@ -30,7 +30,7 @@ static const struct option table[] = {
     {.name = "remove", .kind = OPTION_FLAG, .offset = FIELD(remove),
      .help = "trust it no longer; FILE may also be a SHA-256 of the list, or its first digits, at least eight"},
     {.name = "color", .kind = OPTION_CHOICE, .offset = FIELD(color), .choice = when_words, .metavar = "auto|always|never",
-     .default_text = "auto", .help = "colours; goes before the environment's NO_COLOR"},
+     .default_text = "auto", .help = "colours; overrides the environment's NO_COLOR"},
 };
 
 static struct option_table trust_table(void) { return OPTION_TABLE(table); }

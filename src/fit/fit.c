@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/fit.h"
 
+#include "base/number.h"
 #include "fit/asker.h"
 #include "fit/certificate.h"
 #include "fit/descent.h"
@@ -88,7 +89,7 @@ static void write_best(const struct fit_asker *asker, const struct fit_point *be
     const struct fit_problem *problem = asker->problem;
     const struct fit_map *map = &asker->map;
     result->objective = best->f;
-    result->rtol = asker->options->accuracy / asker->tighter;
+    result->rtol = number_decimal(asker->options->accuracy / asker->tighter);
     result->gradient_norm = stopping_gradient_norm(asker, best);
     for (size_t i = 0; i < problem->n_parameter; i++)
         result->parameter[i] = best->p[problem->to_model[i]];

@@ -1,5 +1,5 @@
 /* Derivatives of all predictions by difference quotients of evaluations without sensitivities (--gradient differences): the
- * compromise for models whose own derivatives are wrong, missing in effect, or dearer than two evaluations a parameter.
+ * compromise for models whose own derivatives are wrong, missing in effect, or more expensive than two evaluations a parameter.
  *
  * A prediction has an error of its own, of about the integrator's tolerance, which differs from place to place as the steps
  * do, so a quotient over h has one of that over h, besides that of the formula, of order h^2. Both are least together at

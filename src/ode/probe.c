@@ -5,7 +5,7 @@
  * too, and states alone do not always ask for that: where they are at rest (start values in balance), steps grow
  * without limit, while a sensitivity may still be moving (y' = c - k y, y(0) = c/k: 36 % of error without the probe,
  * below 3 rtol with it). On the example models gradients at the same rtol become up to 20 times more accurate, as
- * accurate as forward sensitivities, and an evaluation 1.2 to 1.9 times dearer.
+ * accurate as forward sensitivities, and an evaluation 1.2 to 1.9 times as expensive.
  *
  * Each wanted parameter enters with its size (the combination then has the states' units, and their tolerances), times
  * a fixed factor of either sign between 0.5 and 1.5 that is nobody's in particular, so that nothing cancels; divided by

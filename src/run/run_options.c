@@ -55,8 +55,9 @@ static const struct option table[] = {
      .default_text = "the CPUs that this process may use",
      .help = "threads that compute; the results do not depend on it"},
     {.name = "starts", .kind = OPTION_INTEGER, .offset = FIELD(n_start), .min = 1, .max = 1e6, .default_text = "1",
-     .in_file = true, .help = "fit each dataset from N starts and keep the best: the given start, then points of a "
-     "Latin hypercube within the bounds; where one is missing, within a decade of the start, or max(1, |start|) on scale lin"},
+     .in_file = true, .help = "fit each dataset from N starts and keep the one with the lowest "
+     "objective: the given start, and N-1 points of a Latin hypercube between the bounds; a missing bound is replaced: a "
+     "factor of 10 from the start on scales log and log10, max(1, |start|) from it on scale lin"},
     {.name = "seed", .kind = OPTION_INTEGER, .offset = FIELD(seed), .min = 0, .max = NO_LIMIT, .default_text = "1",
      .in_file = true, .help = "what the random starts depend on, besides dataset and number of the start"},
     {.name = "warm-start", .kind = OPTION_CHOICE, .offset = FIELD(warm_start), .choice = warm_words, .metavar = "none|pilot",
@@ -81,14 +82,15 @@ static const struct option table[] = {
      .in_file = true, .help = "relative tolerance of the integrator, states and sensitivities"},
     {.name = "atol", .kind = OPTION_NUMBER, .metavar = "VALUE|auto", .offset = FIELD(ode.atol), .min = 0, .max = 1e300,
      .above_min = true, .zero = "auto", .default_text = "auto", .in_file = true,
-     .help = "absolute tolerance of the integrator, in units of the states; auto: it follows each state's own size"},
+     .help = "absolute tolerance of the integrator, in units of the states; auto: no unit matters, it follows each state's own "
+     "size"},
     {.name = "linear-solver", .kind = OPTION_CHOICE, .offset = FIELD(ode.linear_solver), .choice = linear_words,
      .metavar = "auto|dense|lapack|klu", .default_text = "auto", .in_file = true,
      .help = "linear algebra of the integrator: by size and sparsity of the model, or this one"},
     {.name = "error", .kind = OPTION_CHOICE, .offset = FIELD(error), .choice = error_kind_word,
      .metavar = "normal|log-normal|laplace|huber|student", .default_text = "normal", .in_file = true,
      .help = "distribution of the measurement errors of every observable for which neither problem file nor model names one: "
-     "normal (squares of residuals), log-normal (of logarithms), or one of those that outliers do not rule"},
+     "normal (squares of residuals), log-normal (of logarithms), or laplace, huber, student: less sensitive to outliers"},
     {.name = "huber-k", .kind = OPTION_NUMBER, .offset = FIELD(huber_k), .min = 0, .max = 1e6, .above_min = true,
      .default_text = "1.345", .in_file = true, .help = "of huber errors: residuals beyond so many sigma count linearly"},
     {.name = "student-nu", .kind = OPTION_NUMBER, .offset = FIELD(student_nu), .min = 0, .max = 1e6, .above_min = true,
@@ -99,9 +101,9 @@ static const struct option table[] = {
      "parameters on, where adjoint gradients are cheaper"},
     {.name = "gradient", .kind = OPTION_CHOICE, .offset = FIELD(fit.gradient), .choice = gradient_words,
      .metavar = "auto|forward|adjoint|differences", .default_text = "auto", .in_file = true,
-     .help = "derivatives from forward sensitivities; lbfgs's by going backward (adjoint), which pays for many parameters; or "
-     "by differences of evaluations, a compromise that fits take by themselves where the right-hand side jumps at a state's "
-     "threshold; auto: forward or adjoint, by the sizes"},
+     .help = "forward: sensitivities; adjoint: backward pass, for lbfgs with many parameters; differences: of whole "
+     "evaluations, slow, for models whose derivatives are wrong; auto: by size; fits that meet a jump use differences by "
+     "themselves"},
     {.name = "ftol", .kind = OPTION_NUMBER, .offset = FIELD(fit.f_tolerance), .min = 0, .max = 1, .default_text = "1e-9",
      .in_file = true, .help = "a fit has converged when its objective decreases relatively by less than this"},
     {.name = "gtol", .kind = OPTION_NUMBER, .offset = FIELD(fit.g_tolerance), .min = 0, .max = 1e300,
@@ -136,7 +138,7 @@ static const struct option table[] = {
      .metavar = "auto|always|never", .default_text = "auto",
      .help = "show the progress: redrawn on a terminal, a line every 30 s elsewhere; 'always' redraws everywhere"},
     {.name = "color", .kind = OPTION_CHOICE, .offset = FIELD(color), .choice = when_words, .metavar = "auto|always|never",
-     .default_text = "auto", .help = "colours; goes before the environment's NO_COLOR"},
+     .default_text = "auto", .help = "colours; overrides the environment's NO_COLOR"},
 };
 _Static_assert(sizeof table / sizeof *table <= 64, "`given` has 64 bits");
 

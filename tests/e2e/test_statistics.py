@@ -370,6 +370,24 @@ def test_show_one_dataset(tmp):
         assert word in text, (word, text)
     assert "no dataset 'd99'" in h.stiffit("show", result, "--id", "d99", code=2).stderr
     assert "without results" in h.stiffit("show", tmp / "p.h5", "--id", "d7", code=2).stderr
+    with h5py.File(result, "a") as f:
+        f["fits/status"][7] = 2  # stalled: whatever its certificate says, there is no optimum
+    text = h.stiffit("show", result, "--id", "d7").stdout
+    assert ": not confirmed (the fit did not converge)\n" in text and "same optimum" not in text, text
+
+
+def test_the_tolerance_that_a_fit_needed_is_a_decimal_number(tmp):
+    """A sigma of 1e-6 asks for less than --rtol; one of 0.1 for nothing."""
+    for noise, tightened in ((1e-6, True), (0.1, False)):
+        h.decay_problem(tmp / "p.h5", 12, noise=noise, known_sigma=True)
+        h.run(tmp / "p.h5", "--trust", "--overwrite")
+        fits = columns(h.result_path(tmp / "p.h5"))
+        assert np.all((fits["rtol"] < 1e-7) == tightened), fits["rtol"]
+        for i, rtol in enumerate(fits["rtol"]):
+            assert float(rtol) in (1e-7, 1e-8, 1e-9, 1e-10, 1e-11, 1e-12), rtol
+        text = h.stiffit("show", h.result_path(tmp / "p.h5"), "--id", fits["id"][i]).stdout
+        assert (f"certificate, at rtol {rtol:g} (tightened from 1e-07): with" in text) == tightened, text
+        assert ("  certificate: with" in text) != tightened, text
 
 
 def test_results_of_the_first_version(tmp):

@@ -32,7 +32,7 @@ static unsigned operation_cost(enum graph_op op)
     }
 }
 
-/* Registers for a tree: Sethi & Ullman (1970). The dearest argument is computed first and then holds one. */
+/* Registers for a tree: Sethi & Ullman (1970). The most expensive argument is computed first and then holds one. */
 static unsigned count_registers(const struct values *values, const struct graph_node *n, int n_argument)
 {
     unsigned sorted[3] = {0}, most = 1;

@@ -7,7 +7,7 @@
 #include "model/plugin.h"
 
 struct model_choice {
-    const char *given; /* a path from the command line, which goes before everything else and is trusted; or NULL */
+    const char *given; /* a path from the command line, which overrides everything else and is trusted; or NULL */
     bool trust;        /* native code that a data file names or embeds may run */
     struct build_options build; /* how text is compiled */
 };
