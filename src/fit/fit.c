@@ -22,6 +22,8 @@
 static const double LEAST_RTOL = 1e-12;
 /* A search that finds nothing although it should gets tolerances this many times tighter. */
 static const double STALLED_FACTOR = 100;
+/* From which the certificate's evaluation has the full tolerances at least. */
+static const double LEAST_TIGHTER = 0.1;
 /* An objective's change from one tolerance to the next says what it is off by at another place, times this. */
 static const double DOUBT = 10;
 
@@ -247,9 +249,13 @@ static void confirm(struct fit_asker *asker, struct arena *arena, const struct f
     enum outcome outcome = asker->outcome;
     memcpy(reason, asker->reason, sizeof reason);
     one_more.max_evaluations = asker->n_evaluation + 1;
+    one_more.max_total_steps = asker->n_step + options->max_steps;
     asker->options = &one_more;
+    double tighter = asker->tighter;
+    asker->tighter = fmax(tighter, LEAST_TIGHTER); /* of an end among the loose first steps: with the full tolerances */
     fit_certify(asker, best, objective, arena, certificate);
     asker->options = options;
+    asker->tighter = tighter;
     memcpy(asker->reason, reason, sizeof reason);
     asker->outcome = outcome;
     if (!certificate->is_confirmed)

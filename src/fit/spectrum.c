@@ -53,9 +53,10 @@ static bool has_no_influence(const struct fit_asker *asker, const struct fit_poi
         error = fit_asker_rtol(asker) * size;
     if (asker->gradient == GRADIENT_differences)
         error = fmax(error, fit_asker_accuracy(asker) * size);
-    double change = fit_map_size(&asker->map, j, point->theta[j]);
-    if (asker->map.scale[j] != SCALE_LIN || change == 0)
-        change = 1;
+    const struct fit_map *map = &asker->map;
+    double change = fit_map_size(map, j, point->theta[j]), width = map->upper[j] - map->lower[j];
+    if (map->start[j] == 0 && map->scale[j] == SCALE_LIN) /* which is no size */
+        change = fmax(change, width < INFINITY ? width : 1);
     double rounding = FIT_QUOTIENT_ROUNDING * sqrt((double)asker->objective.n_row);
     return !(norm * change > fmax(error, FIT_QUOTIENT_ROUNDING * size)) && !(beyond * change > rounding);
 }

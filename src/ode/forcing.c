@@ -8,6 +8,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/forcing.h"
 
+#include "ode/tolerance.h"
 #include "ode/workspace.h"
 
 #include <float.h>
@@ -25,6 +26,8 @@ enum { SAMPLES = 128, SAMPLES_LEAST = 4, WINDOW = 4, BISECTIONS = 32 };
 /* A stop nearer than this part of the times is behind us: the integrator cannot make so short a step. */
 #define CLOSEST 1e-12
 #define BEHIND 1e-11
+/* So many times the way from a jump to its stop is left out of the error test of states at rest. */
+#define WAKE 10
 
 /* Where steps are to end; those below half of `reach` may go on, as they see what samples so far apart saw. */
 struct stop {
@@ -217,8 +220,10 @@ void forcing_bound(struct workspace *ws)
     f->is_fresh = false;
     if (2 * step < stop.reach)
         return;
-    if (NEARLY * step >= left)
+    if (NEARLY * step >= left) {
         CVodeSetStopTime(ws->cvode, stop.t);
+        tolerance_wake(ws, stop.t, WAKE * BEHIND * fabs(stop.t));
+    }
     else if (2 * step > left) /* two steps of about the same length, rather than a very short one at last */
         CVodeSetStopTime(ws->cvode, ws->t + 0.5 * left);
 }

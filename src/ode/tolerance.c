@@ -20,6 +20,8 @@
 #define FRACTION_RELATIVE 1e-100
 /* A state that starts at zero is young, with a guess for its size, as long as it grows at least like this power of time. */
 #define YOUNG 0.5
+/* A measurement within this part of all times says nothing of how long a state will grow. */
+#define SOON 1e-3
 /* Weights must be finite. */
 #define TINY (DBL_MIN / DBL_EPSILON)
 /* Relative change of a parameter, times its sensitivity, is its effect on a state. What is below this part of the state is
@@ -56,6 +58,27 @@ static void guess_sizes(struct workspace *ws, const double *y)
             guess[i] = known && f[i] != 0 ? fmin(interval * fabs(f[i]), DBL_MAX * DBL_EPSILON) : largest > 0 ? largest : 1;
 }
 
+void tolerance_wake(struct workspace *ws, double t, double width)
+{
+    const struct ode_task *task = ws->evaluation->task;
+    size_t n = ws->n_state, i_time = ws->i_time;
+    const double *y = ws->sizes + 2 * n; /* after the latest step */
+    double *f = ws->f;
+    bool rests = false;
+    for (size_t i = 0; i < n; i++)
+        rests = rests || (ws->sizes[i] == 0 && ws->sizes[i + n] > 0);
+    double soon = t + SOON * (ws->t_far - task->t0);
+    while (i_time + 1 < task->n_time && task->time[i_time] <= soon)
+        i_time++;
+    double interval = task->time[i_time] - t;
+    if (!rests || ws->atol > 0 || !(interval > 0) || derivatives_rhs(&ws->model, t, y, f) != STIFFIT_OK)
+        return;
+    for (size_t i = 0; i < n; i++)
+        if (ws->sizes[i] == 0 && ws->sizes[i + n] > 0 && f[i] != 0)
+            ws->sizes[i + n] = fmin(interval * fabs(f[i]), DBL_MAX * DBL_EPSILON);
+    ws->at_rest = width / interval;
+}
+
 void tolerance_begin(struct workspace *ws)
 {
     size_t n = ws->n_state;
@@ -69,6 +92,7 @@ void tolerance_begin(struct workspace *ws)
         zero = zero || y[i] == 0;
     }
     ws->sizes[3 * n] = ws->evaluation->task->t0;
+    ws->at_rest = 0;
     if (zero && ws->atol == 0)
         guess_sizes(ws, y);
 }
@@ -100,6 +124,8 @@ static void follow_sizes(struct workspace *ws, const double *y)
             wanted = root * sqrt(root * sqrt(s));
         }
         beyond[i] = rtol * (larger(wanted, part * s) - magnitude);
+        if (size[i] == 0)
+            beyond[i] = larger(beyond[i], ws->at_rest * guess[i]);
     }
     *t = ws->t;
 }

@@ -9,6 +9,9 @@
 void tolerance_set(struct workspace *workspace, bool is_relative);
 /* Sizes from the initial state, in workspace.y. */
 void tolerance_begin(struct workspace *workspace);
+/* An input jumps at most `width` before t, where the next step ends: states at rest at zero take their sizes from their slopes
+ * there, and what they gain in between is no error. */
+void tolerance_wake(struct workspace *workspace, double t, double width);
 /* The weights of the integrator's error test: a CVEwtFn. */
 int tolerance_weights(N_Vector y, N_Vector weights, void *workspace);
 

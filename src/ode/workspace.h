@@ -58,11 +58,12 @@ struct workspace {
     /* sizes: of each state the largest |y| so far; what a young one's is guessed to be, else 0; y after the last step; then
      * its t. All that the weights depend on besides y. */
     double *sizes;              /* 3 n_state + 1 */
+    double at_rest;             /* tolerance of states at zero, in their guessed sizes, while an input jumps */
     double *tolerance_beyond;   /* n_state: tolerance less rtol |y| */
 
     /* scratch of the nonlinear solver */
     double *y_now, *f, *f_predicted, *delta; /* n_state each */
-    double factor_gamma;        /* gamma of the factors at hand, made factor_age steps ago; 0: there are none */
+    double factor_gamma;        /* of the factors at hand, made factor_age steps ago; 0: there are none */
     int factor_age;
     double *rhs_parameter;      /* n_state x n_parameter */
     double *columns;            /* n_state x n_parameter */

@@ -129,5 +129,25 @@ def test_plugins(tmp):
         assert ("has no function `forcing`" in h.stiffit("model", "check", plugin).stdout) != is_seen, name
 
 
+def test_empty_until_an_input_begins(tmp):
+    """A state that rests at zero has no size until then; whatever unit it is counted in, the fit is the same."""
+    k, V = 0.25, 1.4
+    t = np.array([1., 5, 9, 10.5, 11, 11.5, 12, 13, 15, 18, 22])
+    x = np.where(t < 10, 0, np.where(t < 12, -np.expm1(-k * (t - 10)), -np.expm1(-2 * k) * np.exp(-k * (t - 12)))) / (k * V)
+    y = x + 0.01 * np.random.default_rng(1).standard_normal(t.size)
+    found = {}
+    for unit in (1, 1e-12, 1e-3, 1e3, 1e12):
+        text = (f"parameter k = 0.3 in [0.01, 10] scale log\nparameter V = 1 in [0.01, 100] scale log\nx(0) = 0\n"
+                f"x' = (if t > 10 and t < 12 then {unit!r} else 0) - k*x\nobserve c = x/V\n")
+        (tmp / "m.ode").write_text(text)
+        h.write_problem(tmp / "p.h5", tmp / "m.ode", ["a"], [(0, at, 0, v * unit, 0.01 * unit) for at, v in zip(t, y)])
+        fits = h.run(tmp / "p.h5", "--overwrite")
+        found[unit] = fits["parameters"][0]
+        assert fits["status"][0] == "converged" and not fits["notes"][0], (unit, fits)
+        # the certificate lets parameters be off by 0.02 of a standard error, which are some 0.01
+        np.testing.assert_allclose(found[unit], found[1], rtol=2e-4, err_msg=str(unit))
+    np.testing.assert_allclose(found[1], [k, V], rtol=0.05)
+
+
 if __name__ == "__main__":
     h.main()

@@ -7,12 +7,11 @@
 /* Objectives this close, in units of the errors' variance, are one: -2 log likelihood differs by 0.002. */
 static const double SAME = 1e-3;
 
-/* The objective, plus what it may be off by where the certificate did not confirm it. Infinite: nothing is known of that. */
+/* The objective, plus what it may be off by where the certificate's evaluation changed it. */
 static double objective_at_most(const struct fit_record *record)
 {
-    if (!(record->notes & NOTE_not_certified))
-        return record->objective;
-    return isnan(record->tight_change) ? INFINITY : record->objective + 2 * fabs(record->tight_change);
+    bool is_off = record->notes & NOTE_not_certified && isfinite(record->tight_change);
+    return record->objective + (is_off ? 2 * fabs(record->tight_change) : 0);
 }
 
 static bool beats(const struct fit_record *a, const struct fit_record *b)
@@ -21,10 +20,6 @@ static bool beats(const struct fit_record *a, const struct fit_record *b)
     double f = objective_at_most(a), g = objective_at_most(b);
     if (isnan(f) || isnan(g))
         return !isnan(f);
-    if (isinf(f) && isinf(g)) {
-        f = a->objective;
-        g = b->objective;
-    }
     double variance = a->notes & NOTE_no_model_sigma ? 2 * fmin(fabs(f), fabs(g)) / fmax(1, (double)a->n_freedom) : 1;
     return a_success != b_success && fabs(f - g) <= SAME * variance ? a_success : f < g;
 }
@@ -66,7 +61,8 @@ enum status best_of_starts(struct journal_reader *journal, const struct run_iden
         }
         tally->any = true;
     }
-    if (tally->any && !outcome_is_success((enum outcome)best->outcome) && isfinite(lowest_success))
+    if (tally->any && !outcome_is_success((enum outcome)best->outcome) && best->objective < lowest_success
+        && isfinite(lowest_success))
         best->notes |= NOTE_lower_start;
     return STATUS_OK;
 }
