@@ -369,5 +369,16 @@ def test_import_show_and_simulate(tmp):
         assert part in h.stiffit("import", table, "--model", model, "-o", tmp / "no.h5", "--error", word, code=2).stderr
 
 
+def test_a_prediction_of_zero_is_named(tmp):
+    """What log-normal errors forbid: B is 0 at t = 0 whatever the parameters are, and A is fine."""
+    model = text(tmp / "m.ode", a="lognormal sd 0.1", b="lognormal sd 0.1")
+    rows = "".join(f"a,{t},A,{1.5 - 0.1 * t}\na,{t},B,{0.1 + 0.2 * t}\n" for t in (2, 0, 1))
+    (tmp / "t.csv").write_text("dataset,time,observable,value\n" + rows)
+    h.stiffit("import", "t.csv", "--model", model, "-q", cwd=tmp)
+    h.stiffit("run", "t.h5", "-q", cwd=tmp, code=1)
+    assert h.read_fits(tmp / "t.result.h5")["message"][0].startswith(
+        "the prediction of B at t = 0 is 0; with its log-normal errors it must be > 0")
+
+
 if __name__ == "__main__":
     h.main()
