@@ -127,7 +127,7 @@ static enum status set_choice(const struct option *option, void *field, const ch
     char words[200] = "";
     size_t n = 0;
     for (; option->choice[n]; n++) {
-        if (!strcmp(option->choice[n], value)) {
+        if (nearest_is_same(option->choice[n], value)) {
             int chosen = (int)n;
             memcpy(field, &chosen, sizeof chosen);
             return STATUS_OK;

@@ -31,7 +31,7 @@ struct table {
 static const char *find_word(const char *word, const char *const *words, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        if (!strcmp(word, words[i]))
+        if (nearest_is_same(word, words[i]))
             return words[i];
     return NULL;
 }

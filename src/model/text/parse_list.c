@@ -85,6 +85,10 @@ static bool accept_error(struct parser *parser, const struct attributes *into, b
                                                [ERROR_STUDENT] = "student"};
     struct token token = *parser_peek(parser, 0);
     char name[READING_MAX_NAME + 1] = {0};
+    if (into->error && !*into->error && parser_accept_log_normal(parser)) {
+        *into->error = error_kind_word[ERROR_LOG_NORMAL];
+        return true;
+    }
     if (!into->error || token.kind != TOKEN_NAME || token.reserved || token.length >= sizeof name)
         return false;
     memcpy(name, parser->reading->source.text + token.offset, token.length);
