@@ -70,7 +70,12 @@ static bool read_attribute(struct parser *parser, enum word word, const struct a
     case WORD_UNIT: return read_unit(parser, into->unit);
     case WORD_SCALE: return read_scale(parser, into->scale);
     case WORD_IN: return read_bounds(parser, into->lower, into->upper);
-    case WORD_SD: return read_formula(parser, ROLE_SD, into->sd);
+    case WORD_SD:
+        if (parser_peek(parser, 0)->kind == TOKEN_EQUAL) {
+            message_fault(&parser->reading->source, parser_peek(parser, 0)->span, "`sd` takes no `=`: write `sd 0.1`");
+            return false;
+        }
+        return read_formula(parser, ROLE_SD, into->sd);
     case WORD_PRIOR: return parser_prior(parser, into->prior);
     default: return read_formula(parser, ROLE_T0, into->from);
     }
