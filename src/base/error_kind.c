@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/error_kind.h"
 
-#include <string.h>
+#include "base/nearest.h"
 
 const char *const error_kind_word[N_ERROR + 1] = {
     [ERROR_NORMAL] = "normal", [ERROR_LOG_NORMAL] = "log-normal", [ERROR_LAPLACE] = "laplace", [ERROR_HUBER] = "huber",
@@ -12,7 +12,7 @@ const char error_kind_default[] = "default";
 int error_kind_of(const char *word)
 {
     for (int k = 0; word && k < N_ERROR; k++)
-        if (strcmp(word, error_kind_word[k]) == 0)
+        if (nearest_is_same(word, error_kind_word[k]))
             return k;
     return -1;
 }

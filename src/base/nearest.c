@@ -52,3 +52,13 @@ const char *nearest_name(const char *name, const char *const *candidates, size_t
     }
     return best;
 }
+
+bool nearest_is_same(const char *word, const char *other)
+{
+    for (;; word++, other++) {
+        word += strspn(word, "-");
+        other += strspn(other, "-");
+        if (*word != *other || !*word)
+            return *word == *other;
+    }
+}

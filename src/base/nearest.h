@@ -3,10 +3,14 @@
 #ifndef BASE_NEAREST_H
 #define BASE_NEAREST_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* The candidate that a user who typed `name` most likely meant, or NULL where none is near: small edit distance (an
  * exchange of neighbours counts once; case counts half) or one the beginning of the other. Candidates may be NULL. */
 const char *nearest_name(const char *name, const char *const *candidates, size_t n_candidate);
+
+/* Whether two words are the same but for their hyphens: "log-normal" and "lognormal". */
+bool nearest_is_same(const char *word, const char *other);
 
 #endif

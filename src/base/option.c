@@ -127,7 +127,7 @@ static enum status set_choice(const struct option *option, void *field, const ch
     char words[200] = "";
     size_t n = 0;
     for (; option->choice[n]; n++) {
-        if (!strcmp(option->choice[n], value)) {
+        if (nearest_is_same(option->choice[n], value)) {
             int chosen = (int)n;
             memcpy(field, &chosen, sizeof chosen);
             return STATUS_OK;
@@ -242,6 +242,12 @@ struct parser {
     char *const *argv;
 };
 
+/* Whether a comma joins several words in one value; then a second value would drop the first one's words. */
+static bool is_joined(const struct option *option)
+{
+    return option->kind == OPTION_STRING && option->metavar && strstr(option->metavar, "[,");
+}
+
 static enum status take(struct parser *parser, const struct option *option, const char *value, struct error *error)
 {
     if (!value && option->kind != OPTION_FLAG) {
@@ -249,6 +255,9 @@ static enum status take(struct parser *parser, const struct option *option, cons
             return error_set(error, STATUS_USAGE, "--%s needs a value (%s)", option->name, option_metavar(option));
         value = parser->argv[++parser->i];
     }
+    if (parser->words->given >> (option - parser->table.option) & 1 && is_joined(option))
+        return error_set(error, STATUS_USAGE, "--%s is given twice: write --%s %.100s,%.100s", option->name, option->name,
+                         *(const char **)((char *)parser->options + option->offset), value);
     parser->words->given |= UINT64_C(1) << (option - parser->table.option);
     return set_value(option, parser->options, value, error);
 }

@@ -67,8 +67,9 @@ struct option_words {
 };
 
 /* --name=value, --name value, -jN, -j N, -qv (flags together), --flag; a lone -- ends the options, a lone - is a word.
- * Names are not abbreviated. Of an option given twice the last counts (lists: all). Messages of STATUS_USAGE have the fault
- * in their first line and, where something is near, the nearest match in a second. */
+ * Names are not abbreviated. Of an option given twice the last counts (lists: all; one whose metavar is
+ * WORD[,WORD...] is refused). Messages of STATUS_USAGE have the fault in their first line and, where something is near, the
+ * nearest match in a second. */
 enum status option_parse(struct option_table table, void *options, struct option_words *words, size_t max_positional,
                          int argc, char *const *argv, struct error *error);
 

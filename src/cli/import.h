@@ -19,7 +19,8 @@ struct import_options {
 struct import_parameters {
     double *start, *lower, *upper;
     const char **scale;
-    unsigned char *fixed, *from_model; /* from_model: PROBLEM_FROM_MODEL_* */
+    unsigned char *fixed;
+    double *from_model;          /* n_parameter x N_FROM_MODEL (problem_adopt.h) */
     bool has_prior;              /* the table has priors; then these are all of them, the model's where it has none */
     const char **prior, **prior_on;
     double *prior_number[4];     /* location, scale, lower, upper; NaN: there is none */

@@ -31,7 +31,7 @@ struct table {
 static const char *find_word(const char *word, const char *const *words, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        if (!strcmp(word, words[i]))
+        if (nearest_is_same(word, words[i]))
             return words[i];
     return NULL;
 }
@@ -240,18 +240,18 @@ static enum status take_model(struct import_parameters *parameters, const struct
     const double *const prior_number[] = {abi->parameter_prior_location, abi->parameter_prior_scale,
                                           abi->parameter_prior_lower, abi->parameter_prior_upper};
     size_t n = abi->n_parameter;
-    parameters->start = malloc(7 * n * sizeof(double));
+    parameters->start = malloc((7 + N_FROM_MODEL) * n * sizeof(double));
     parameters->scale = malloc(3 * n * sizeof(char *));
-    parameters->fixed = calloc(2 * n, 1);
+    parameters->fixed = calloc(n, 1);
     if (!parameters->start || !parameters->scale || !parameters->fixed)
         return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu parameters", n);
-    parameters->from_model = parameters->fixed + n;
     parameters->lower = parameters->start + n;
     parameters->upper = parameters->lower + n;
     parameters->prior = parameters->scale + n;
     parameters->prior_on = parameters->prior + n;
     for (size_t k = 0; k < 4; k++)
         parameters->prior_number[k] = parameters->upper + (k + 1) * n;
+    parameters->from_model = parameters->prior_number[3] + n;
     for (size_t i = 0; i < n; i++) {
         parameters->start[i] = parameters->lower[i] = parameters->upper[i] = NAN;
         parameters->scale[i] = NULL;
@@ -270,17 +270,15 @@ static void fill_from_model(struct import_parameters *parameters, const struct s
         const double model[3] = {abi->parameter_start ? abi->parameter_start[i] : (double)NAN,
                                  abi->parameter_lower ? abi->parameter_lower[i] : -(double)INFINITY,
                                  abi->parameter_upper ? abi->parameter_upper[i] : (double)INFINITY};
+        double *from_model = parameters->from_model + i * N_FROM_MODEL;
         double *const value[3] = {parameters->start + i, parameters->lower + i, parameters->upper + i};
         for (int k = 0; k < 3; k++) {
-            if (!isnan(*value[k]))
-                continue;
-            *value[k] = model[k];
-            parameters->from_model[i] |= (unsigned char)(PROBLEM_FROM_MODEL_START << k);
+            from_model[FROM_MODEL_START + k] = isnan(*value[k]) ? model[k] : (double)NAN;
+            *value[k] = isnan(*value[k]) ? model[k] : *value[k];
         }
-        if (parameters->scale[i])
-            continue;
-        parameters->scale[i] = abi->parameter_scale ? abi->parameter_scale[i] : "lin";
-        parameters->from_model[i] |= PROBLEM_FROM_MODEL_SCALE;
+        const char *scale = abi->parameter_scale ? abi->parameter_scale[i] : "lin";
+        from_model[FROM_MODEL_SCALE] = parameters->scale[i] ? (double)NAN : problem_scale_number(scale);
+        parameters->scale[i] = parameters->scale[i] ? parameters->scale[i] : scale;
     }
 }
 

@@ -61,7 +61,7 @@ static const char *const text =
     "# Choices look like these:\n"
     "#   infusion = if t < 2 then 5 else 0\n"
     "#   infusion = piecewise(0, t < 1, 5, t < 3, 0)      # value, condition, ..., otherwise\n"
-    "# The integrator does not see such jumps coming; in a derivative, a smooth step is better:\n"
+    "# Jumps at a known time are found ahead; at a state's threshold, or at a fitted time, a smooth step is better:\n"
     "#   infusion = 5/(1 + exp((t - 2)/0.05))\n";
 
 /* The last part of the path without .ode, as a name of the language. */

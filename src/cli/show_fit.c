@@ -3,11 +3,12 @@
 #include "cli/residual.h"
 #include "cli/show_text.h"
 
+#include "fit/interval.h"
+
 #include <math.h>
 #include <string.h>
 
-/* Below so many replicates a quantile of 2.5 % is beyond the least of them (fit/interval.h). */
-enum { CORRELATION_MOST = 20, EIGENVALUES_MOST = 10, REPLICATES_LEAST = 39 };
+enum { CORRELATION_MOST = 20, EIGENVALUES_MOST = 10 };
 
 bool show_correlation(const struct result_info *info, const struct fit_record *record, double *correlation)
 {
@@ -86,8 +87,8 @@ static void print_bootstrap(FILE *file, const struct result_info *info, const st
     fprintf(file, "\nFrom the bootstrap, %lld replicates\n", (long long)record->n_bootstrap);
     if (record->n_bootstrap > 0)
         fprintf(file, "  %-*s %13s   %-26s %s\n", width, "", "std. error", "95 %, studentised", "95 %, percentiles");
-    if (record->n_bootstrap > 0 && record->n_bootstrap < REPLICATES_LEAST)
-        fprintf(file, "  (intervals need %d)\n", REPLICATES_LEAST);
+    if (record->n_bootstrap > 0 && record->n_bootstrap < FIT_INTERVAL_REPLICATES)
+        fprintf(file, "  (intervals need %d)\n", FIT_INTERVAL_REPLICATES);
     for (size_t j = 0; j < info->n_parameter; j++) {
         if (isnan(record->bootstrap_error[j]))
             continue;

@@ -235,6 +235,23 @@ enum asked fit_ask_all(struct fit_asker *asker, struct evaluation **evaluations,
 /* The objective is in these (fit/unit.h). */
 static double unit_of(const struct fit_asker *asker) { return asker->problem->unit > 0 ? asker->problem->unit : 1; }
 
+/* Of an objective that is not finite: the earliest prediction that log-normal errors do not allow, if there is one. */
+static enum asked fail_objective(struct fit_asker *asker, const struct fit_answer *answer)
+{
+    const struct ode_task *task = asker->problem->task;
+    for (size_t i = 0; i < asker->objective.n_row; i++) {
+        double prediction = answer->prediction[i];
+        if (fit_objective_loss(&asker->objective, i)->error != ERROR_LOG_NORMAL || prediction > 0)
+            continue;
+        char reason[sizeof asker->reason];
+        const char *name = asker->problem->model->abi.observable_name[task->row_observable[i]];
+        snprintf(reason, sizeof reason, "the prediction of %.60s at t = %.6g is %.6g; with its log-normal errors it must be "
+                 "> 0", name, task->time[task->row_time[i]], prediction);
+        return fail_trial(asker, OUTCOME_model_failed, reason);
+    }
+    return fail_trial(asker, OUTCOME_model_failed, "the objective is not a finite number");
+}
+
 /* Objective and gradient; a number that is not finite makes it a failed trial. */
 static enum asked judge_answer(struct fit_asker *asker, struct fit_point *point, bool with_derivatives)
 {
@@ -245,7 +262,7 @@ static enum asked judge_answer(struct fit_asker *asker, struct fit_point *point,
     if (asker->host->judged)
         asker->host->judged(asker->host->context, point->f * unit_of(asker), NAN);
     if (!isfinite(point->f))
-        return fail_trial(asker, OUTCOME_model_failed, "the objective is not a finite number");
+        return fail_objective(asker, &answer);
     if (isnan(asker->start_f)) {
         asker->start_f = point->f;
         asker->start_tighter = asker->tighter;

@@ -9,6 +9,9 @@ struct fit_interval {
     double lower, upper; /* NaN: there are too few replicates for the tails */
 };
 
+/* Below so many replicates a 2.5 % quantile is beyond the least of them. */
+enum { FIT_INTERVAL_REPLICATES = 39 };
+
 /* Order statistic (n + 1) p of n sorted numbers, linear between neighbours; NaN where p is outside of their range. */
 double fit_interval_quantile(const double *sorted, size_t n, double p);
 

@@ -7,8 +7,28 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { ALL_FROM_MODEL = PROBLEM_FROM_MODEL_START | PROBLEM_FROM_MODEL_LOWER | PROBLEM_FROM_MODEL_UPPER |
-                        PROBLEM_FROM_MODEL_SCALE };
+static const int table_of[] = {[FROM_MODEL_START] = TABLE_START, [FROM_MODEL_LOWER] = TABLE_LOWER,
+                               [FROM_MODEL_UPPER] = TABLE_UPPER};
+
+double problem_scale_number(const char *scale) { return strcmp(scale, "log10") == 0 ? 2 : strcmp(scale, "log") == 0 ? 1 : 0; }
+
+/* A deleted table is nobody's choice. */
+static bool is_from_model(const struct problem *problem, size_t i, int which)
+{
+    double imported = problem->adopted.from_model[i * N_FROM_MODEL + (size_t)which];
+    if (which == FROM_MODEL_SCALE)
+        return problem->file_scale ? problem_scale_number(problem->file_scale[i]) == imported : !isnan(imported);
+    const double *vector = problem->table[table_of[which]].vector;
+    return vector ? vector[i] == imported : !isnan(imported);
+}
+
+static bool is_all_from_model(const struct problem *problem, size_t i)
+{
+    for (int which = 0; which < N_FROM_MODEL; which++)
+        if (!is_from_model(problem, i, which))
+            return false;
+    return true;
+}
 
 static enum status no_memory(const struct problem *problem, struct error *error)
 {
@@ -24,15 +44,22 @@ enum status problem_open_adopted(struct problem *problem, struct error *error)
     problem->file_scale = problem->info.parameter_scale;
     if (!problem->info.parameter_name || !problem_open_column(problem, path, &column))
         return STATUS_OK;
-    int64_t *from_model = arena_calloc(&problem->arena, n + 1, sizeof *from_model);
-    if (from_model && (!hdf5_column_as_vector(&column) || column.n_row != n))
-        faults_add(&problem->faults, "%s: one number for each of %zu parameters is expected", path, n);
-    else if (from_model && hdf5_column_read_int64(&column, 0, n, from_model, &fault))
+    double *from_model = arena_calloc(&problem->arena, n + 1, N_FROM_MODEL * sizeof *from_model);
+    if (!from_model) {
+        hdf5_column_close(&column);
+        return no_memory(problem, error);
+    }
+    if (column.n_row == n && column.width == 1)
+        ; /* an earlier version's bits, without the numbers: the file's own count */
+    else if (column.n_row != n || column.width != N_FROM_MODEL)
+        faults_add(&problem->faults, "%s: %zu x %d numbers are expected (parameters x start, lower, upper, scale)", path, n,
+                   N_FROM_MODEL);
+    else if (hdf5_column_read_double(&column, 0, n, from_model, &fault))
         faults_add_error(&problem->faults, problem->file.path, &fault);
     else
         problem->adopted.from_model = from_model;
     hdf5_column_close(&column);
-    return from_model ? STATUS_OK : no_memory(problem, error);
+    return STATUS_OK;
 }
 
 static void say(struct problem *problem, const char *text)
@@ -59,7 +86,7 @@ static size_t list_parameters(struct problem *problem, const struct problem_expe
     size_t n = 0;
     for (size_t i = 0; i < info->n_parameter; i++) {
         bool is_there = problem_find_name(info->parameter_name[i], model->parameter_name, model->n_parameter) >= 0;
-        if (!is_there && problem->adopted.from_model[i] == ALL_FROM_MODEL) {
+        if (!is_there && is_all_from_model(problem, i)) {
             say_name(problem, "no parameter ", info->parameter_name[i]);
             continue;
         }
@@ -82,8 +109,8 @@ static enum status move_tables(struct problem *problem, size_t n, const char *co
 {
     const char **scale = arena_calloc(&problem->arena, n + 1, sizeof *scale);
     const char **copy = arena_calloc(&problem->arena, n + 1, sizeof *copy);
-    int64_t *mask = arena_calloc(&problem->arena, n + 1, sizeof *mask);
-    if (!scale || !copy || !mask)
+    double *from_model = arena_calloc(&problem->arena, n + 1, N_FROM_MODEL * sizeof *from_model);
+    if (!scale || !copy || !from_model)
         return no_memory(problem, error);
     for (size_t i = 0; i < n; i++) {
         size_t size = strlen(name[i]) + 1;
@@ -91,7 +118,9 @@ static enum status move_tables(struct problem *problem, size_t n, const char *co
         if (!kept)
             return no_memory(problem, error);
         copy[i] = memcpy(kept, name[i], size); /* the model may be gone first */
-        mask[i] = from[i] == SIZE_MAX ? ALL_FROM_MODEL : problem->adopted.from_model[from[i]];
+        if (from[i] != SIZE_MAX) /* a new one's zeros are what the tables get below */
+            memcpy(from_model + i * N_FROM_MODEL, problem->adopted.from_model + from[i] * N_FROM_MODEL,
+                   N_FROM_MODEL * sizeof *from_model);
         scale[i] = from[i] == SIZE_MAX || !problem->file_scale ? "lin" : problem->file_scale[from[i]];
     }
     for (int k = 0; k < N_TABLE; k++) {
@@ -106,7 +135,7 @@ static enum status move_tables(struct problem *problem, size_t n, const char *co
     }
     problem->info.parameter_name = copy;
     problem->info.n_parameter = n;
-    problem->adopted.from_model = mask;
+    problem->adopted.from_model = from_model;
     if (problem->file_scale) {
         problem->file_scale = scale;
         problem->n_scale = n;
@@ -136,21 +165,20 @@ static enum status adopt_values(struct problem *problem, const struct problem_ex
     for (size_t i = 0; i < n; i++) {
         char text[160], *end = problem->adopted.changes + strlen(problem->adopted.changes);
         int j = problem_find_name(problem->info.parameter_name[i], model->parameter_name, model->n_parameter);
-        int64_t mask = j < 0 ? 0 : problem->adopted.from_model[i];
         double lower = j >= 0 && model->parameter_lower ? model->parameter_lower[j] : -(double)INFINITY;
         double upper = j >= 0 && model->parameter_upper ? model->parameter_upper[j] : (double)INFINITY;
         const char *of_model = j >= 0 && model->parameter_scale ? model->parameter_scale[j] : "lin";
         scale[i] = problem->file_scale ? problem->file_scale[i] : of_model;
-        if (mask & PROBLEM_FROM_MODEL_SCALE && strcmp(scale[i], of_model) != 0) {
+        if (j >= 0 && is_from_model(problem, i, FROM_MODEL_SCALE) && strcmp(scale[i], of_model) != 0) {
             snprintf(text, sizeof text, "scale of %.60s %s (was %s)", problem->info.parameter_name[i], of_model, scale[i]);
             scale[i] = of_model;
             say(problem, text);
         }
-        if (mask & PROBLEM_FROM_MODEL_START && model->parameter_start)
+        if (j >= 0 && is_from_model(problem, i, FROM_MODEL_START) && model->parameter_start)
             adopt_number(problem, TABLE_START, i, model->parameter_start[j], "start");
-        if (mask & PROBLEM_FROM_MODEL_LOWER)
+        if (j >= 0 && is_from_model(problem, i, FROM_MODEL_LOWER))
             adopt_number(problem, TABLE_LOWER, i, lower, "lower");
-        if (mask & PROBLEM_FROM_MODEL_UPPER)
+        if (j >= 0 && is_from_model(problem, i, FROM_MODEL_UPPER))
             adopt_number(problem, TABLE_UPPER, i, upper, "upper");
         if (i >= n_old && problem->adopted.has_other_parameters)
             *end = '\0'; /* it has been named as new */

@@ -8,14 +8,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Bits of /parameters/from_model: what was nobody's choice but the model's. */
-enum { PROBLEM_FROM_MODEL_START = 1, PROBLEM_FROM_MODEL_LOWER = 2, PROBLEM_FROM_MODEL_UPPER = 4, PROBLEM_FROM_MODEL_SCALE = 8 };
+/* Columns of /parameters/from_model: the model's number where nobody chose another, else NaN; a scale is 0 (lin), 1 (log) or 2
+ * (log10). A number of the file that differs from it was edited after the import, and counts. */
+enum { FROM_MODEL_START, FROM_MODEL_LOWER, FROM_MODEL_UPPER, FROM_MODEL_SCALE, N_FROM_MODEL };
 
 struct problem_adopted {
-    const int64_t *from_model; /* n_parameter of the file; NULL: nothing is */
+    const double *from_model;  /* n_parameter of the file x N_FROM_MODEL; NULL: nothing is */
     bool has_other_parameters;
     char changes[600];         /* what differs, in words */
 };
+
+double problem_scale_number(const char *scale);
 
 struct problem;
 struct problem_expectation;

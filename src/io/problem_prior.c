@@ -101,9 +101,9 @@ static bool have_lengths(struct problem *problem)
 static int find_word(struct problem *problem, const char *path, size_t i, const char *word, const char *what,
                      const char *const *words, size_t n)
 {
-    int found = problem_find_name(word, words, n);
-    if (found >= 0)
-        return found;
+    for (size_t k = 0; k < n; k++)
+        if (nearest_is_same(word, words[k]))
+            return (int)k;
     const char *near = strlen(word) < 64 ? nearest_name(word, words, n) : NULL;
     if (near)
         faults_add(&problem->faults, "%s row %zu (%.60s): \"%.40s\" is no %s; did you mean \"%s\"?", path, i,

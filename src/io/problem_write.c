@@ -5,6 +5,7 @@
 
 #include "io/durable.h"
 #include "io/hdf5_file.h"
+#include "io/problem_adopt.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -109,7 +110,8 @@ static enum status write_parameters(const struct hdf5_file *file, const struct p
     if (!status && header->fixed)
         status = hdf5_write_table(file, "/parameters/fixed", H5T_NATIVE_UINT8, n, 0, header->fixed, error);
     if (!status && header->from_model)
-        status = hdf5_write_table(file, "/parameters/from_model", H5T_NATIVE_UINT8, n, 0, header->from_model, error);
+        status = hdf5_write_table(file, "/parameters/from_model", H5T_NATIVE_DOUBLE, n, N_FROM_MODEL, header->from_model,
+                                  error);
     if (!status && header->prior)
         status = write_priors(file, header, error);
     return status;

@@ -22,7 +22,7 @@ struct problem_header {
     bool start_per_dataset;           /* then `start` is NULL and each dataset brings its own */
     const char *const *scale;         /* or NULL */
     const uint8_t *fixed;             /* or NULL */
-    const uint8_t *from_model;        /* PROBLEM_FROM_MODEL_* (problem_adopt.h) of each, or NULL */
+    const double *from_model;         /* n_parameter x N_FROM_MODEL (problem_adopt.h), or NULL */
     const char *const *prior, *const *prior_on; /* n_parameter words each; prior NULL: the model's own, if any */
     const double *prior_number[4];    /* location, scale, lower, upper: n_parameter each where there are priors */
     size_t n_covariate;

@@ -165,9 +165,36 @@ def test_another_model_brings_its_own_defaults(tmp):
     done = stiffit("run", "t.h5", "-m", "more.ode", "--in-place", cwd=tmp, code=2)
     assert "--in-place" in done.stderr
     with h5py.File(tmp / "t.h5", "r+") as f:
-        assert list(f["parameters/from_model"]) == [11, 14, 15]
+        nan, inf = np.nan, np.inf  # columns start, lower, upper, scale; NaN: chosen by an option
+        np.testing.assert_array_equal(f["parameters/from_model"], [[0.2, 0.1, nan, 1], [nan, -inf, inf, 0], [0, -inf, inf, 0]])
         del f["parameters/from_model"]  # as an earlier version has written it: the file's word holds
     assert "missing" in stiffit("run", "t.h5", "-m", "more.ode", "--overwrite", cwd=tmp, code=3).stderr
+
+
+def test_an_edited_number_counts(tmp):
+    """With the model of the import, its file unchanged or not, and with another. A parameter with `fixed` ends at its start."""
+    text = "parameter k = {} in [0.1, 4] scale log, A = {}\ny(0) = A\ny' = -k*y\nobserve h = y sd 0.01\n"
+    (tmp / "one.ode").write_text(text.format(0.5, 2))
+    (tmp / "other.ode").write_text(text.format(0.6, 1))
+    rows = [(d, t, 2 * np.exp(-k * t)) for d, k in (("x", 0.3), ("y", 0.2)) for t in range(6)]
+    (tmp / "t.csv").write_text("dataset,time,value\n" + "".join(f"{d},{t},{y!r}\n" for d, t, y in rows))
+
+    def run(edits, *options):
+        stiffit("import", "t.csv", "--model", "one.ode", "-q", "--overwrite", cwd=tmp)
+        with h5py.File(tmp / "t.h5", "r+") as f:
+            for name, i, value in edits:
+                f[f"parameters/{name}"][i] = value
+        said = stiffit("run", "t.h5", "--overwrite", *options, cwd=tmp, code=(0, 1)).stderr
+        return said, read_fits(tmp / "t.result.h5")["parameters"]
+
+    for model_words in ((), ("--model", "one.ode"), ("--model", "other.ode")):
+        said, p = run([("start", 0, 1.25), ("fixed", 0, 1)], *model_words)
+        assert list(p[:, 0]) == [1.25, 1.25] and "of k" not in said, (model_words, said)
+        assert ("another model" in said) == ("start of A 1 (was 2)" in said) == ("other.ode" in model_words), said
+        said, p = run([("lower", 0, 0.25), ("scale", 0, b"lin")], *model_words)  # of y the minimum, 0.2, lies below
+        np.testing.assert_allclose(p[:, 0], [0.3, 0.25], rtol=1e-4)  # what --ftol leaves of the exact data's k
+        assert "lower" not in said and "scale" not in said, said
+        assert ("another model" in said) == ("start of k 0.6 (was 0.5)" in said) == ("other.ode" in model_words), said
 
 
 def test_text_in_latin_1(tmp):

@@ -277,7 +277,7 @@ def test_bad_input(tmp):
     assert list(fits["status"]) == ["converged", "bad_data", "converged"], fits["status"]
     message = fits["message"][1]
     assert "value of row 27 is -0.1" in message and "log-normal errors of A" in message, message
-    for words, shown in ((["lognormal", "normal"], ("observable_error row 0 (A)", '"lognormal"', 'did you mean "log-normal"')),
+    for words, shown in ((["log_normal", "normal"], ("observable_error row 0 (A)", '"log_normal"', 'did you mean "log-normal"')),
                          (["log-normal"], ("observable_error: has 1 entries for 2 observables",)),
                          (["normal", ""], ("observable_error row 1 (B)", 'is ""'))):
         done = h.stiffit("run", write(tmp / "bad.h5", tmp / "p.ode", y, words=words), code=3)
@@ -367,6 +367,42 @@ def test_import_show_and_simulate(tmp):
     assert [it["error"] for it in shown["observables"]] == ["log-normal", None], shown["observables"]
     for word, part in (("B=cauchy", "'cauchy' is not one of"), ("C=normal", "no observable 'C'")):
         assert part in h.stiffit("import", table, "--model", model, "-o", tmp / "no.h5", "--error", word, code=2).stderr
+
+
+def test_a_prediction_of_zero_is_named(tmp):
+    """What log-normal errors forbid: B is 0 at t = 0 whatever the parameters are, and A is fine."""
+    model = text(tmp / "m.ode", a="lognormal sd 0.1", b="lognormal sd 0.1")
+    rows = "".join(f"a,{t},A,{1.5 - 0.1 * t}\na,{t},B,{0.1 + 0.2 * t}\n" for t in (2, 0, 1))
+    (tmp / "t.csv").write_text("dataset,time,observable,value\n" + rows)
+    h.stiffit("import", "t.csv", "--model", model, "-q", cwd=tmp)
+    h.stiffit("run", "t.h5", "-q", cwd=tmp, code=1)
+    assert h.read_fits(tmp / "t.result.h5")["message"][0].startswith(
+        "the prediction of B at t = 0 is 0; with its log-normal errors it must be > 0")
+
+
+def test_log_normal_with_and_without_hyphen(tmp):
+    """In the text, its priors, the file, import and run: the same fits."""
+    fits = {}
+    y = sample(1)
+    prior = "A0 = 1 in [1e-4, 1e4] scale log prior {}(0, 1)"
+    for word in ("lognormal", "log-normal"):
+        model = text(tmp / f"{word}.ode", a=f"{word} sd 0.1", b="sd 0.06")
+        model.write_text(model.read_text().replace("A0 = 1 in [1e-4, 1e4] scale log", prior.format(word)))
+        ways = {"text": (h.run(write(tmp / "t.h5", model, y, sigma=False), "--overwrite"), h.read_fits(tmp / "t.result.h5"))[1]}
+        plain = text(tmp / "plain.ode")
+        h.run(write(tmp / "f.h5", plain, y, words=[word, "default"]), "--overwrite")
+        ways["file"] = h.read_fits(tmp / "f.result.h5")
+        h.run(write(tmp / "r.h5", text(tmp / "b.ode", b="normal"), y), "--error", word, "--overwrite")
+        ways["run"] = h.read_fits(tmp / "r.result.h5")
+        rows = "".join(f"{T[i]},{o},{y['AB'.index(o)][0, i]!r},{SD[o]}\n" for o in "AB" for i in range(len(T)))
+        (tmp / "t.csv").write_text("time,observable,value,sigma\n" + rows)
+        h.stiffit("import", "t.csv", "--model", plain, "--error", f"A={word}", "-o", "i.h5", "--overwrite", "-q", cwd=tmp)
+        h.run(tmp / "i.h5", "--overwrite")
+        ways["import"] = h.read_fits(tmp / "i.result.h5")
+        fits[word] = {way: (list(one["parameters"][0]), one["objective"][0]) for way, one in ways.items()}
+    assert fits["lognormal"] == fits["log-normal"]
+    for way in ("file", "run"):  # the same problem in other words, up to the order of its rows
+        np.testing.assert_allclose(fits["lognormal"][way][0], fits["lognormal"]["import"][0], rtol=1e-5)
 
 
 if __name__ == "__main__":

@@ -114,6 +114,18 @@ def test_export_has_their_columns(tmp):
     assert list(few[0]) == ["id", "other_optimum_lower", *(f"bootstrap_percentile_lower_{name}" for name in fits["names"])]
 
 
+def test_too_few_replicates_are_told_at_the_start(tmp):
+    """Exactly where the result has no intervals, or no errors."""
+    h.decay_problem(tmp / "p.h5", 1, noise=0.05)
+    for n, said in ((1, "no standard errors"), (38, "standard errors only"), (39, None)):
+        stderr = h.stiffit("run", tmp / "p.h5", "--trust", "--overwrite", "--bootstrap", n).stderr
+        fits = h.read_fits(h.result_path(tmp / "p.h5"))
+        assert fits["bootstrap_n"][0] == n
+        assert np.isfinite(fits["bootstrap_standard_error"]).all() == (n > 1)
+        assert np.isfinite(fits["bootstrap_lower"]).all() == (said is None)
+        assert ("intervals need 39" in stderr) == (said is not None) and (said or "") in stderr, stderr
+
+
 def test_show_counts_them(tmp):
     result = everything(tmp)
     with h5py.File(result, "a") as f:  # every kind of outcome of several starts

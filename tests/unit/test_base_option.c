@@ -19,7 +19,7 @@ struct sample {
     bool loud, quiet;
     int64_t n;
     double rate;
-    const char *name;
+    const char *name, *only;
     int color;
     struct option_share share;
     struct option_list set;
@@ -39,6 +39,7 @@ static const struct option table[] = {
     {.name = "color", .letter = 'c', .kind = OPTION_CHOICE, .offset = FIELD(color), .choice = colors, .in_file = true},
     {.name = "accept", .kind = OPTION_COUNT_OR_PERCENT, .offset = FIELD(share), .min = 0, .max = INFINITY, .in_file = true},
     {.name = "set", .letter = 's', .kind = OPTION_LIST, .offset = FIELD(set)},
+    {.name = "only", .kind = OPTION_STRING, .metavar = "ID[,ID...]", .offset = FIELD(only)},
 };
 
 static struct sample sample;
@@ -74,6 +75,8 @@ static void every_way_to_write_a_value(void **state)
     }
     assert_int_equal(parse(0, "-n", "-3", "--number", "1e2"), STATUS_OK);
     assert_int_equal(sample.n, 100); /* the last one counts */
+    assert_int_equal(parse(0, "--only=a,b", "--only", "c", NULL), STATUS_USAGE); /* the first words would be dropped */
+    assert_usage("--only is given twice: write --only a,b,c");
     assert_int_equal(parse(0, "-lqn5", NULL, NULL, NULL), STATUS_OK);
     assert_true(sample.loud && sample.quiet && sample.n == 5);
     assert_int_equal(words.given, 7);

@@ -61,8 +61,9 @@ static void push(struct machine *machine, node value)
         machine->failed = true;
 }
 
-/* Whether a node depends on time or a state. Nodes only use older ones: one pass over the new ones is enough. */
-static bool is_moving(struct machine *machine, node which)
+/* Bits 1 << GRAPH_TIME, ... of the leaves that a node depends on. Nodes only use older ones: one pass over the new ones is
+ * enough. */
+static unsigned depends_on(struct machine *machine, node which)
 {
     uint32_t n_node = (uint32_t)graph_n_node(machine->graph);
     while (machine->depends.n < n_node) {
@@ -76,11 +77,11 @@ static bool is_moving(struct machine *machine, node which)
         uint8_t *place = list_add(machine->reading, &machine->depends, UINT32_MAX);
         if (!place) {
             machine->failed = true;
-            return false;
+            return 0;
         }
         *place = depends;
     }
-    return machine->depends.item[which] & (1u << GRAPH_TIME | 1u << GRAPH_STATE);
+    return machine->depends.item[which];
 }
 
 enum corner { NO_CORNER, JUMP, KINK };
@@ -106,6 +107,8 @@ static enum corner corner_of(struct machine *machine, enum graph_op op, const no
     }
 }
 
+/* Jumps and kinks of time alone are found ahead of the integrator (ode/), also at a fitted time; but there derivatives by the
+ * parameter lack the jump's part. */
 static void warn_of_corner(struct machine *machine, const struct instruction *code, enum graph_op op,
                            const node *operand)
 {
@@ -113,23 +116,28 @@ static void warn_of_corner(struct machine *machine, const struct instruction *co
     uint32_t formula = machine->frames.item[machine->frames.n - 1].formula;
     if (corner == NO_CORNER || machine->told.item[formula] & corner)
         return;
-    bool moves = is_moving(machine, operand[0]);
+    unsigned depends = depends_on(machine, operand[0]), both = 1u << GRAPH_TIME | 1u << GRAPH_PARAMETER;
     if (op != GRAPH_SELECT && graph_n_argument(op) == 2)
-        moves |= is_moving(machine, operand[1]);
-    if (!moves)
+        depends |= depends_on(machine, operand[1]);
+    bool of_state = depends & 1u << GRAPH_STATE;
+    if (!of_state && (corner == KINK || (depends & both) != both))
         return;
     machine->told.item[formula] |= (uint8_t)corner;
     struct source *source = &machine->reading->source;
     struct span at = message_token_at(source, code->offset);
-    if (corner == JUMP)
+    if (!of_state)
+        message_warning(source, at, "`%.*s` makes a derivative jump at a time that is fitted: such fits use difference "
+                        "quotients. A smooth switch such as `1/(1 + exp(-(t - t0)/width))` avoids them",
+                        SPAN_ARGUMENTS(machine->reading, at));
+    else if (corner == JUMP)
         message_warning(source, at,
-                        "`%.*s` makes a derivative jump as time or a state changes; the integrator does not foresee it "
+                        "`%.*s` makes a derivative jump as a state changes; the integrator does not foresee it "
                         "and takes many small steps there, and a fit whose states cross it takes difference quotients. "
                         "A smooth switch such as `1/(1 + exp(-(x - x0)/width))` avoids both",
                         SPAN_ARGUMENTS(machine->reading, at));
     else
         message_warning(source, at,
-                        "`%.*s` gives a derivative a kink as time or a state changes; the integrator does not know "
+                        "`%.*s` gives a derivative a kink as a state changes; the integrator does not know "
                         "where, and takes small steps there. Something smooth, such as `sqrt(x^2 + width^2)` for "
                         "`abs(x)`, avoids it", SPAN_ARGUMENTS(machine->reading, at));
 }

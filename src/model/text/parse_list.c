@@ -70,7 +70,12 @@ static bool read_attribute(struct parser *parser, enum word word, const struct a
     case WORD_UNIT: return read_unit(parser, into->unit);
     case WORD_SCALE: return read_scale(parser, into->scale);
     case WORD_IN: return read_bounds(parser, into->lower, into->upper);
-    case WORD_SD: return read_formula(parser, ROLE_SD, into->sd);
+    case WORD_SD:
+        if (parser_peek(parser, 0)->kind == TOKEN_EQUAL) {
+            message_fault(&parser->reading->source, parser_peek(parser, 0)->span, "`sd` takes no `=`: write `sd 0.1`");
+            return false;
+        }
+        return read_formula(parser, ROLE_SD, into->sd);
     case WORD_PRIOR: return parser_prior(parser, into->prior);
     default: return read_formula(parser, ROLE_T0, into->from);
     }
@@ -85,6 +90,10 @@ static bool accept_error(struct parser *parser, const struct attributes *into, b
                                                [ERROR_STUDENT] = "student"};
     struct token token = *parser_peek(parser, 0);
     char name[READING_MAX_NAME + 1] = {0};
+    if (into->error && !*into->error && parser_accept_log_normal(parser)) {
+        *into->error = error_kind_word[ERROR_LOG_NORMAL];
+        return true;
+    }
     if (!into->error || token.kind != TOKEN_NAME || token.reserved || token.length >= sizeof name)
         return false;
     memcpy(name, parser->reading->source.text + token.offset, token.length);

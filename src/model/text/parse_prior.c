@@ -27,7 +27,7 @@ static bool read_kind(struct parser *parser, struct stated_prior *prior)
         {"normal", "normal"}, {"lognormal", "log-normal"}, {"laplace", "laplace"}, {"uniform", "uniform"}};
     prior->place = parser_peek(parser, 0)->span;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (accept_name(parser, kinds[i].word)) {
+        if (accept_name(parser, kinds[i].word) || (!strcmp(kinds[i].kind, "log-normal") && parser_accept_log_normal(parser))) {
             prior->kind = kinds[i].kind;
             return true;
         }

@@ -37,6 +37,19 @@ bool parser_accept(struct parser *parser, enum token_kind kind)
     return true;
 }
 
+bool parser_accept_log_normal(struct parser *parser)
+{
+    static const char word[] = "log-normal";
+    const struct source *source = &parser->reading->source;
+    uint32_t begin = parser_peek(parser, 0)->offset, length = sizeof word - 1;
+    const struct token *last = parser_peek(parser, 2);
+    if (last->kind != TOKEN_NAME || last->offset + last->length != begin + length || memcmp(source->text + begin, word, length))
+        return false;
+    for (int k = 0; k < 3; k++)
+        parser_take(parser);
+    return true;
+}
+
 bool parser_is_word(struct parser *parser, uint32_t k, enum word word)
 {
     const struct token *token = parser_peek(parser, k);

@@ -40,6 +40,8 @@ const struct token *parser_peek(struct parser *parser, uint32_t k); /* k < PARSE
 struct token parser_take(struct parser *parser);
 bool parser_accept(struct parser *parser, enum token_kind kind);
 bool parser_is_word(struct parser *parser, uint32_t k, enum word word);
+/* `log-normal`, which is three tokens. */
+bool parser_accept_log_normal(struct parser *parser);
 /* Passes everything up to the end of the statement, or to a comma between items of a list. Names that would have been
  * defined there count as failed, so that nobody misses them. */
 void parser_skip(struct parser *parser, bool to_comma);

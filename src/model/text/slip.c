@@ -85,6 +85,17 @@ static bool is_decimal_comma(const struct reading *reading, const struct token *
            is_digit_at(reading, comma + 1);
 }
 
+/* Several values in square brackets. */
+static bool is_bounds(struct parser *parser)
+{
+    enum token_kind kind = parser_peek(parser, 0)->kind;
+    bool is_open = kind == TOKEN_OPEN_BRACKET;
+    for (uint32_t k = 1; kind != TOKEN_COMMA && kind != TOKEN_CLOSE_BRACKET && kind != TOKEN_BREAK && kind != TOKEN_END &&
+         k < PARSER_AHEAD; k++)
+        kind = parser_peek(parser, k)->kind;
+    return is_open && kind == TOKEN_COMMA;
+}
+
 void parser_unexpected(struct parser *parser, const char *expected)
 {
     struct reading *reading = parser->reading;
@@ -111,6 +122,8 @@ void parser_unexpected(struct parser *parser, const char *expected)
         hint = word_hint(parser, &token);
     if (!hint && token.kind == TOKEN_BAD)
         hint = sign_hint(source->text, &token);
+    if (!hint && parser->position != AT_VALUE && is_bounds(parser))
+        hint = "bounds need `in`: `parameter k = 1 in [0, 10]`";
     if (!hint && ((token.kind == TOKEN_OPEN_BRACKET && parser->position != AT_ANYTHING) ||
                   (token.kind == TOKEN_CLOSE_BRACKET && parser->position == AT_OPERATOR)))
         hint = "there are no arrays: write x1 for x[1]; expressions take round brackets";

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/compute/compute.h"
 
+#include "fit/interval.h"
 #include "io/problem_adopt.h"
 #include "run/plan/campaign_objective.h"
 
@@ -57,6 +58,9 @@ void compute_describe(struct compute *compute)
     if (campaign->plan.n_profile || campaign->plan.n_bootstrap)
         compute_say(compute, "refits of each dataset: %u sides of profiles, %u bootstrap replicates",
             2 * campaign->plan.n_profile, campaign->plan.n_bootstrap);
+    if (campaign->plan.n_bootstrap && campaign->plan.n_bootstrap < FIT_INTERVAL_REPLICATES)
+        compute_say(compute, "note: %u %s; intervals need %d", campaign->plan.n_bootstrap, campaign->plan.n_bootstrap == 1 ?
+                    "replicate gives no standard errors" : "replicates give standard errors only", FIT_INTERVAL_REPLICATES);
     uint32_t missing = model_missing_derivatives(&campaign->model);
     for (int bit = 0; bit < 32; bit++)
         if (missing >> bit & 1)
