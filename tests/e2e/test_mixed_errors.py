@@ -277,7 +277,7 @@ def test_bad_input(tmp):
     assert list(fits["status"]) == ["converged", "bad_data", "converged"], fits["status"]
     message = fits["message"][1]
     assert "value of row 27 is -0.1" in message and "log-normal errors of A" in message, message
-    for words, shown in ((["log_normal", "normal"], ("observable_error row 0 (A)", '"log_normal"', 'did you mean "log-normal"')),
+    for words, shown in ((["log_normal", "normal"], ("observable_error row 0 (A)", "log_normal", 'did you mean "log-normal"')),
                          (["log-normal"], ("observable_error: has 1 entries for 2 observables",)),
                          (["normal", ""], ("observable_error row 1 (B)", 'is ""'))):
         done = h.stiffit("run", write(tmp / "bad.h5", tmp / "p.ode", y, words=words), code=3)
