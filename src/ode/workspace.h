@@ -1,5 +1,4 @@
-/* A workspace: everything that one evaluation at a time needs (integrator memory, vectors, matrices, scratch),
- * made once and reused. The files newton.c, simulation.c and observation.c work on it; engine.c hands it out.
+/* A workspace: all that one evaluation at a time needs (integrator memory, vectors, matrices, scratch), made once and reused.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef ODE_WORKSPACE_H
 #define ODE_WORKSPACE_H
@@ -86,8 +85,8 @@ struct workspace {
     int n_stuck;                /* steps in a row that did not move t */
     bool begins_anew;           /* with relative tolerances, because an observable asks for them */
     struct adjoint *adjoint;    /* made by the first evaluation that asks for it */
-    struct forcing *forcing;    /* NULL: the model has none; likewise crossing */
-    struct crossing *crossing;
+    struct forcing *forcing;    /* NULL: the model has none */
+    struct crossing *crossing;  /* likewise */
     struct tape *tape;          /* the adjoint's, while steps are to be recorded; else NULL */
 };
 
