@@ -42,64 +42,42 @@ INLINE bool factor(double *restrict a, size_t n, int *restrict pivot)
     return true;
 }
 
-INLINE void solve_1(const double *restrict a, size_t n, const int *restrict pivot, double *restrict b)
+/* m <= 4 right-hand sides at once: every entry of the factors is read once for all of them. */
+INLINE void solve_few(const double *restrict a, size_t n, const int *restrict pivot, double *restrict b, size_t m)
 {
+    double head[4];
+    for (size_t k = 0; k < n; k++)
+        for (size_t c = 0; c < m; c++) {
+            double *swapped = b + c * n + pivot[k], value = *swapped;
+            *swapped = b[k + c * n];
+            b[k + c * n] = value;
+        }
     for (size_t k = 0; k < n; k++) {
-        double head = b[pivot[k]];
-        b[pivot[k]] = b[k];
-        b[k] = head;
-    }
-    for (size_t k = 0; k < n; k++) {
-        double head = b[k];
+        for (size_t c = 0; c < m; c++)
+            head[c] = b[k + c * n];
         for (size_t i = k + 1; i < n; i++)
-            b[i] -= a[i + k * n] * head;
+            for (size_t c = 0; c < m; c++)
+                b[i + c * n] -= a[i + k * n] * head[c];
     }
     for (size_t k = n; k-- > 0;) {
-        double head = b[k] *= a[k + k * n];
+        for (size_t c = 0; c < m; c++)
+            head[c] = b[k + c * n] *= a[k + k * n];
         for (size_t i = 0; i < k; i++)
-            b[i] -= a[i + k * n] * head;
-    }
-}
-
-/* Four right-hand sides at once: every entry of the factors is read once for all of them. */
-INLINE void solve_4(const double *restrict a, size_t n, const int *restrict pivot, double *restrict b0)
-{
-    double *restrict b1 = b0 + n, *restrict b2 = b0 + 2 * n, *restrict b3 = b0 + 3 * n;
-    for (size_t k = 0; k < n; k++) {
-        size_t other = (size_t)pivot[k];
-        double h0 = b0[other], h1 = b1[other], h2 = b2[other], h3 = b3[other];
-        b0[other] = b0[k], b1[other] = b1[k], b2[other] = b2[k], b3[other] = b3[k];
-        b0[k] = h0, b1[k] = h1, b2[k] = h2, b3[k] = h3;
-    }
-    for (size_t k = 0; k < n; k++) {
-        const double *column = a + k * n;
-        double h0 = b0[k], h1 = b1[k], h2 = b2[k], h3 = b3[k];
-        for (size_t i = k + 1; i < n; i++) {
-            b0[i] -= column[i] * h0;
-            b1[i] -= column[i] * h1;
-            b2[i] -= column[i] * h2;
-            b3[i] -= column[i] * h3;
-        }
-    }
-    for (size_t k = n; k-- > 0;) {
-        const double *column = a + k * n;
-        double h0 = b0[k] *= column[k], h1 = b1[k] *= column[k], h2 = b2[k] *= column[k], h3 = b3[k] *= column[k];
-        for (size_t i = 0; i < k; i++) {
-            b0[i] -= column[i] * h0;
-            b1[i] -= column[i] * h1;
-            b2[i] -= column[i] * h2;
-            b3[i] -= column[i] * h3;
-        }
+            for (size_t c = 0; c < m; c++)
+                b[i + c * n] -= a[i + k * n] * head[c];
     }
 }
 
 INLINE void solve(const double *a, size_t n, const int *pivot, double *b, size_t n_column)
 {
-    size_t k = 0;
-    for (; k + 4 <= n_column; k += 4)
-        solve_4(a, n, pivot, b + k * n);
-    for (; k < n_column; k++)
-        solve_1(a, n, pivot, b + k * n);
+    for (; n_column >= 4; n_column -= 4, b += 4 * n)
+        solve_few(a, n, pivot, b, 4);
+    if (n_column == 3)
+        solve_few(a, n, pivot, b, 3);
+    else if (n_column == 2)
+        solve_few(a, n, pivot, b, 2);
+    else if (n_column == 1)
+        solve_few(a, n, pivot, b, 1);
 }
 
 /* A separate function for each size keeps the unrolled copies out of each other's way. */

@@ -3,26 +3,10 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/derivatives.h"
 
-#include "ode/wide.h"
-
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-WIDE bool all_finite(const double *x, size_t n)
-{
-    /* inf - inf and NaN - NaN are NaN, everything else is 0; sums side by side, because one would wait for itself */
-    enum { LANES = 4 };
-    double sum[LANES] = {0}, rest = 0;
-    size_t i = 0;
-    for (; i + LANES <= n; i += LANES)
-        for (size_t lane = 0; lane < LANES; lane++)
-            sum[lane] += x[i + lane] - x[i + lane];
-    for (; i < n; i++)
-        rest += x[i] - x[i];
-    return (sum[0] + sum[1]) + (sum[2] + sum[3]) + rest == 0;
-}
 
 /* Of a function's results: all, or the observables in d->wanted. */
 enum rows { ROWS_ALL, ROWS_WANTED };
@@ -51,6 +35,8 @@ static int call(struct derivatives *d, stiffit_function *function, const char *w
     int code = function(&d->at, out);
     if (code != STIFFIT_OK)
         return fail(d, where, d->at.t, false, code < 0);
+    if (rows == ROWS_ALL) /* its columns are one piece */
+        n_row *= n_column, n_column = 1;
     for (size_t j = 0; j < n_column; j++)
         if (!column_finite(d, rows, out + j * n_row, n_row))
             return fail(d, where, d->at.t, true, false);

@@ -68,6 +68,15 @@ static bool finish_stuck(struct workspace *ws)
     return simulation_finish(ws, EVALUATION_ODE_FAILED);
 }
 
+static bool finish_fallen(struct workspace *ws, size_t state)
+{
+    struct evaluation *evaluation = ws->evaluation;
+    snprintf(evaluation->reason, sizeof evaluation->reason, "%s falls through zero at t = %.6g, where its slope is not "
+             "negative: a pole there is too close to zero for rtol and atol",
+             ws->abi->state_name[state], evaluation->t_reached);
+    return simulation_finish(ws, EVALUATION_ODE_FAILED);
+}
+
 static void set_blocks(struct workspace *ws, size_t n_block)
 {
     ws->n_block = n_block;
@@ -224,6 +233,7 @@ static bool begin(struct workspace *ws, bool is_relative)
     if (!set_initial_state(ws))
         return simulation_fail_model(ws);
     tolerance_begin(ws);
+    positive_begin(ws, vector_data(ws->y));
     if (ws->crossing)
         crossing_begin(ws, vector_data(ws->y));
     if (!answer_until(ws, task->t0, true))
@@ -315,7 +325,11 @@ bool simulation_step(struct workspace *ws)
     ws->n_stuck = fabs(ws->t - before) <= 2 * DBL_EPSILON * fabs(ws->t) ? ws->n_stuck + 1 : 0;
     if (ws->n_stuck >= MAX_STUCK)
         return finish_stuck(ws);
-    if (ws->pass == PASS_FORWARD)
+    if (ws->pass == PASS_FORWARD) {
         evaluation->t_reached = ws->t;
+        size_t fallen = positive_look(ws);
+        if (fallen < ws->n_state)
+            return finish_fallen(ws, fallen);
+    }
     return ws->tape ? record(ws) : answer_until(ws, ws->t, false);
 }

@@ -85,10 +85,12 @@ struct workspace *workspace_new(const struct stiffit_model *abi, const struct od
     ws->linear = linear_new(plan);
     ws->forcing = n && abi->n_forcing ? forcing_new(abi) : NULL;
     ws->crossing = n && abi->n_switching ? crossing_new(abi) : NULL;
+    ws->positive = positive_new(n);
     bool complete = derivatives_init(&ws->model, abi) && ws->block_parameter && ws->block_rhs && ws->sens_block &&
                     ws->block_unit && ws->sizes && ws->tolerance_beyond && ws->y_now && ws->f && ws->f_predicted && ws->delta &&
                     ws->probe_factor && ws->probe_column && ws->rhs_parameter && ws->columns && ws->h && ws->h_state &&
                     ws->h_parameter && ws->h_row && ws->is_wanted && ws->h_largest && ws->linear &&
+                    ws->positive &&
                     (ws->forcing || !n || !abi->n_forcing) && (ws->crossing || !n || !abi->n_switching);
     ws->model.sizes = ws->sizes;
     if (complete && (n == 0 || make_integrator(ws)))
@@ -110,6 +112,7 @@ void workspace_free(struct workspace *ws)
     adjoint_free(ws->adjoint);
     forcing_free(ws->forcing);
     crossing_free(ws->crossing);
+    positive_free(ws->positive);
     vector_bank_free(ws->bank);
     if (ws->context)
         SUNContext_Free(&ws->context);

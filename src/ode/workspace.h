@@ -10,13 +10,13 @@
 #include "ode/evaluation.h"
 #include "ode/forcing.h"
 #include "ode/linear.h"
+#include "ode/positive.h"
 #include "ode/vector.h"
 
 /* Why the last call of the nonlinear solver or of the right-hand side failed. */
 enum solve_trouble { TROUBLE_NONE, TROUBLE_MODEL, TROUBLE_DIVERGED, TROUBLE_SINGULAR, TROUBLE_NO_MEMORY };
 
-/* A piece of the time axis over which the integrator runs through. One today; doses and events will begin new
- * ones, with a map of the state (and of its sensitivities) applied where they join. */
+/* A piece of the time axis over which the integrator runs through. */
 struct segment {
     double t_begin;
     size_t end_time; /* task times before this index belong to it */
@@ -54,8 +54,7 @@ struct workspace {
     double *probe_factor;       /* n_parameter places: of each wanted one in it */
     double *probe_column;       /* n_state */
 
-    /* sizes: of each state the largest |y| so far; what a young one's is guessed to be, else 0; y after the last step; then
-     * its t. All that the weights depend on besides y. */
+    /* of each state the largest |y| so far; what a young one's is guessed to be, else 0; y after the last step; then its t */
     double *sizes;              /* 3 n_state + 1 */
     double at_rest;             /* tolerance of states at zero, in their guessed sizes, while an input jumps */
     double *tolerance_beyond;   /* n_state: tolerance less rtol |y| */
@@ -87,10 +86,11 @@ struct workspace {
     struct adjoint *adjoint;    /* made by the first evaluation that asks for it */
     struct forcing *forcing;    /* NULL: the model has none */
     struct crossing *crossing;  /* likewise */
+    struct positive *positive;
     struct tape *tape;          /* the adjoint's, while steps are to be recorded; else NULL */
 };
 
-/* NULL: out of memory (or the integrator's memory could not be made); options and model have been checked. */
+/* NULL: out of memory; options and model have been checked. */
 struct workspace *workspace_new(const struct stiffit_model *abi, const struct ode_options *options,
                                 const struct linear_plan *plan);
 void workspace_free(struct workspace *workspace);
