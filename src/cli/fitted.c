@@ -16,14 +16,6 @@
 
 enum { DATASETS_AT_ONCE = 4096, ROWS_AT_ONCE = 65536 };
 
-static const char *provenance(const struct result_info *info, const char *name)
-{
-    for (size_t i = 0; i < info->provenance.n; i++)
-        if (!strcmp(info->provenance.name[i], name))
-            return info->provenance.value[i];
-    return NULL;
-}
-
 /* `name` relative to the folder of `beside`; free it. */
 static char *beside(const char *file, const char *name)
 {
@@ -45,7 +37,7 @@ static enum status open_problem(struct fitted *fitted, const struct fitted_optio
         return problem_open(&fitted->problem, options->problem, error);
     if (!problem_open(&fitted->problem, options->result, error))
         return STATUS_OK;
-    const char *name = provenance(result_info(fitted->result), "problem_file");
+    const char *name = provenance_fact(&result_info(fitted->result)->provenance, "problem_file");
     if (!name)
         return error_set(error, STATUS_BAD_PROBLEM, "%s does not say which problem it was made from; give it with --problem",
                          options->result);
@@ -67,8 +59,9 @@ static enum status open_model(struct fitted *fitted, const struct fitted_options
 {
     const struct problem_info *info = problem_info(fitted->problem);
     const struct result_info *result = result_info(fitted->result);
-    const char *path = provenance(result, "model_file"), *text = provenance(result, "model_source");
-    const char *sha256 = provenance(result, "model_sha256");
+    const char *path = provenance_fact(&result->provenance, "model_file");
+    const char *text = provenance_fact(&result->provenance, "model_source");
+    const char *sha256 = provenance_fact(&result->provenance, "model_sha256");
     const struct model_choice choice = {
         .given = options->model, .trust = options->trust,
         .build = {.portable = strstr(result->identity.description, " portable=yes") != NULL,

@@ -3,6 +3,7 @@
 #include "cli/run_report.h"
 
 #include "base/json.h"
+#include "base/terminal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,7 +47,7 @@ static void print_refits(const struct run_summary *summary)
                 (unsigned long long)summary->n_replicate_failed);
 }
 
-static void print_text(const struct run_summary *summary, const struct run_options *options)
+static void print_text(const struct run_summary *summary, const struct run_shown *shown)
 {
     uint64_t n_failed = run_summary_n_failed(summary);
     fprintf(stderr, "stiffit: %s: %s%llu %s, %llu converged, %llu failed\n", summary->result_path ? summary->result_path : "",
@@ -57,7 +58,7 @@ static void print_text(const struct run_summary *summary, const struct run_optio
         fprintf(stderr, "  %llu of them fitted anew (--retry-failed): %llu converged, %llu failed\n",
                 (unsigned long long)summary->n_retried, (unsigned long long)summary->n_retried_success,
                 (unsigned long long)(summary->n_retried - summary->n_retried_success));
-    print_failures(summary, terminal_color(stderr, options->color));
+    print_failures(summary, terminal_color(stderr, shown->color));
     print_notes(summary);
     print_refits(summary);
     if (!summary->already_complete)
@@ -65,7 +66,7 @@ static void print_text(const struct run_summary *summary, const struct run_optio
                 (unsigned long long)summary->n_evaluation, (unsigned long long)summary->n_step, summary->fit_seconds);
 }
 
-static void print_json(const struct run_summary *summary, const struct run_options *options)
+static void print_json(const struct run_summary *summary, const struct run_shown *shown)
 {
     struct json json;
     json_begin(&json, stdout, true);
@@ -81,7 +82,7 @@ static void print_json(const struct run_summary *summary, const struct run_optio
     json_key(&json, "retried");
     json_unsigned(&json, summary->n_retried);
     json_key(&json, "accepted");
-    json_boolean(&json, run_summary_status(summary, options) == STATUS_OK);
+    json_boolean(&json, run_summary_status(summary, shown) == STATUS_OK);
     json_key(&json, "status");
     json_object_begin(&json);
     for (int i = 0; i < N_OUTCOME; i++) {
@@ -118,10 +119,10 @@ static void print_json(const struct run_summary *summary, const struct run_optio
     json_end(&json);
 }
 
-void run_report(const struct run_summary *summary, const struct run_options *options)
+void run_report(const struct run_summary *summary, const struct run_shown *shown)
 {
-    if (!options->quiet)
-        print_text(summary, options);
-    if (options->json)
-        print_json(summary, options);
+    if (!shown->quiet)
+        print_text(summary, shown);
+    if (shown->json)
+        print_json(summary, shown);
 }

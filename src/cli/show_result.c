@@ -61,14 +61,11 @@ static void print_failures(FILE *file, const struct result_info *info, const str
 
 const char *show_selection(const struct result_info *info)
 {
-    static const char *const names[] = {"selection", "merged"};
+    const char *selection = provenance_fact(&info->provenance, "selection");
+    const char *merged = provenance_fact(&info->provenance, "merged");
     if (info->n_fit == info->identity.n_dataset)
         return NULL;
-    for (size_t k = 0; k < sizeof names / sizeof *names; k++)
-        for (size_t i = 0; i < info->provenance.n; i++)
-            if (!strcmp(info->provenance.name[i], names[k]))
-                return info->provenance.value[i];
-    return info->identity.selection;
+    return selection ? selection : merged ? merged : info->identity.selection;
 }
 
 static void print_outcomes(FILE *file, const struct result_info *info, const struct show_summary *summary)

@@ -7,7 +7,7 @@
 #include "cli/message.h"
 #include "cli/shell_words.h"
 #include "io/journal.h"
-#include "run/run_options.h"
+#include "run/plan/run_options.h"
 #include "run/merge/shard_set.h"
 
 #include <errno.h>
@@ -152,8 +152,8 @@ static enum status make_plan(struct submission *plan, const struct submit_option
         return error_set(error, STATUS_NO_MEMORY, "out of memory for the paths of scripts");
     plan->overwrite = options->run.overwrite;
     plan->n_shard = options->n_shard;
-    snprintf(plan->accept_failed, sizeof plan->accept_failed, "%.17g%s", options->run.accept_failed,
-             options->run.accept_failed_percent ? "%" : "");
+    snprintf(plan->accept_failed, sizeof plan->accept_failed, "%.17g%s", options->run.shown.accept_failed.value,
+             options->run.shown.accept_failed.percent ? "%" : "");
     if (strpbrk(plan->folder, "\\\n") || strpbrk(plan->directory, "\n"))
         return error_set(error, STATUS_USAGE, "%s: a backslash or a line break in a path is more than SLURM can do",
                          plan->problem);
@@ -323,12 +323,12 @@ static int work(void *context)
 {
     struct submission *plan = ((struct work *)context)->plan;
     struct submit_options *options = ((struct work *)context)->options;
-    const enum when color = options->run.color;
+    const enum when color = options->run.shown.color;
     struct error error;
     enum status status = submit_check(plan, &error);
     if (status)
         return status == STATUS_USAGE ? message_usage("submit", &error, color) : message_error(&error, color);
-    if (!options->run.quiet)
+    if (!options->run.shown.quiet)
         tell(plan);
     if (plan->is_complete && plan->n_wanted == 0)
         return command_close_output(0);
@@ -336,7 +336,7 @@ static int work(void *context)
         show(plan);
     else
         status = submit(plan, &error);
-    if (!status && !options->dry_run && !options->run.quiet)
+    if (!status && !options->dry_run && !options->run.shown.quiet)
         tell_where(plan);
     int code = command_close_output(0);
     return status ? message_error(&error, color) : code;
@@ -371,17 +371,17 @@ static int run(int argc, char **argv)
     if (status)
         hint_at_sbatch(&error);
     if (status)
-        return message_usage("submit", &error, options.run.color);
+        return message_usage("submit", &error, options.run.shown.color);
     options.run.problem = words.positional[0];
     status = plan_words(&plan, &options, argc, argv, &error);
     if (!status)
         status = make_plan(&plan, &options, &error);
     int code;
     if (status)
-        code = status == STATUS_USAGE ? message_usage("submit", &error, options.run.color)
-                                      : message_error(&error, options.run.color);
+        code = status == STATUS_USAGE ? message_usage("submit", &error, options.run.shown.color)
+                                      : message_error(&error, options.run.shown.color);
     else
-        code = contained_run(work, &(struct work){&plan, &options}, options.run.problem, options.run.color);
+        code = contained_run(work, &(struct work){&plan, &options}, options.run.problem, options.run.shown.color);
     plan_fini(&plan);
     return code;
 }

@@ -17,13 +17,13 @@
 
 static void on_say(void *context, const char *line)
 {
-    if (!((const struct run_options *)context)->quiet)
+    if (!((const struct run_options *)context)->shown.quiet)
         message_say(line);
 }
 
 static void on_show(void *context, const struct text_messages *messages, const char *text, size_t n_byte, const char *origin)
 {
-    enum when color = ((const struct run_options *)context)->color;
+    enum when color = ((const struct run_options *)context)->shown.color;
     model_text_show(&color, messages, text, n_byte, origin);
 }
 

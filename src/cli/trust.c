@@ -123,21 +123,17 @@ static enum status take_fitted(struct code *code, const char *file, const char *
 static enum status take_from_result(struct code *code, const char *path, struct error *error)
 {
     struct result *result = NULL;
-    const char *file = NULL, *sha256 = NULL;
     enum status status = result_open(&result, path, error);
     if (status)
         return status;
     const struct provenance *provenance = &result_info(result)->provenance;
-    for (size_t i = 0; i < provenance->n; i++) {
-        file = strcmp(provenance->name[i], "model_file") ? file : provenance->value[i];
-        sha256 = strcmp(provenance->name[i], "model_sha256") ? sha256 : provenance->value[i];
-        if (!strcmp(provenance->name[i], "model_source")) {
-            code->found = true;
-            code->text = path;
-        }
+    const char *file = provenance_fact(provenance, "model_file");
+    if (provenance_fact(provenance, "model_source")) {
+        code->found = true;
+        code->text = path;
+    } else if (file) {
+        status = take_fitted(code, file, provenance_fact(provenance, "model_sha256"), error);
     }
-    if (!code->found && file)
-        status = take_fitted(code, file, sha256, error);
     result_close(result);
     return status;
 }

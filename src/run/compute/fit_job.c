@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "fit/statistics.h"
 #include "par/coroutine.h"
-#include "run/plan/task.h"
+#include "run/compute/task.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,20 +1,14 @@
 /* The options of `stiffit run`, their defaults and limits.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "run/run_options.h"
+#include "run/plan/run_options.h"
 
 #include "base/spare.h"
-#include "run/plan/run_option_table.h"
 
 #include <math.h>
 #include <string.h>
 
 #define FIELD(name) offsetof(struct run_options, name)
 #define NO_LIMIT ((double)INFINITY)
-
-/* --accept-failed fills two neighbouring fields of the struct as one struct option_share. */
-_Static_assert(FIELD(accept_failed_percent) - FIELD(accept_failed) == offsetof(struct option_share, percent), "layout");
-_Static_assert(FIELD(command_line) - FIELD(accept_failed) >= sizeof(struct option_share), "layout");
-_Static_assert(sizeof(enum when) == sizeof(int), "choices are written as int");
 
 static const char *const when_words[] = {"auto", "always", "never", NULL};
 static const char *const linear_words[] = {"auto", "dense", "lapack", "klu", NULL};
@@ -76,7 +70,7 @@ static const struct option table[] = {
      .help = "write the points of the profiles to /profiles of the result"},
     {.name = "keep-bootstrap", .kind = OPTION_FLAG, .offset = FIELD(keep_bootstrap), .in_file = true,
      .help = "write the parameters of every replicate to /bootstrap of the result"},
-    {.name = "accept-failed", .kind = OPTION_COUNT_OR_PERCENT, .offset = FIELD(accept_failed), .min = 0, .max = NO_LIMIT,
+    {.name = "accept-failed", .kind = OPTION_COUNT_OR_PERCENT, .offset = FIELD(shown.accept_failed), .min = 0, .max = NO_LIMIT,
      .default_text = "0", .in_file = true, .help = "exit with 0 as long as no more than so many fits fail"},
     {.name = "rtol", .kind = OPTION_NUMBER, .offset = FIELD(ode.rtol), .min = 1e-14, .max = 0.1, .default_text = "1e-7",
      .in_file = true, .help = "relative tolerance of the integrator, states and sensitivities"},
@@ -131,13 +125,13 @@ static const struct option table[] = {
     {.name = "trace", .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(trace), .is_file = true,
      .is_output = true, .default_text = "none",
      .help = "with --only: repeat these fits and write every evaluation to FILE ('-': standard output) as CSV, and no result"},
-    {.name = "json", .kind = OPTION_FLAG, .offset = FIELD(json), .help = "print the summary as JSON on standard output"},
-    {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .offset = FIELD(quiet),
+    {.name = "json", .kind = OPTION_FLAG, .offset = FIELD(shown.json), .help = "print the summary as JSON on standard output"},
+    {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .offset = FIELD(shown.quiet),
      .help = "print nothing but errors"},
-    {.name = "progress", .kind = OPTION_CHOICE, .offset = FIELD(progress), .choice = when_words,
+    {.name = "progress", .kind = OPTION_CHOICE, .offset = FIELD(shown.progress), .choice = when_words,
      .metavar = "auto|always|never", .default_text = "auto",
      .help = "show the progress: redrawn on a terminal, a line every 30 s elsewhere; 'always' redraws everywhere"},
-    {.name = "color", .kind = OPTION_CHOICE, .offset = FIELD(color), .choice = when_words, .metavar = "auto|always|never",
+    {.name = "color", .kind = OPTION_CHOICE, .offset = FIELD(shown.color), .choice = when_words, .metavar = "auto|always|never",
      .default_text = "auto", .help = "colours; overrides the environment's NO_COLOR"},
 };
 _Static_assert(sizeof table / sizeof *table <= 64, "`given` has 64 bits");
@@ -200,7 +194,8 @@ enum status run_options_parse(struct run_options *options, int argc, char *const
         return error_set(error, STATUS_USAGE, "--in-place and --output exclude each other");
     if (options->trace && !options->only)
         return error_set(error, STATUS_USAGE, "--trace: of which datasets? --only ID[,ID...] names them");
-    if (options->trace && (options->output || options->in_place || options->retry_failed || options->restart || options->json))
+    if (options->trace &&
+        (options->output || options->in_place || options->retry_failed || options->restart || options->shown.json))
         return error_set(error, STATUS_USAGE, "--trace writes a trace and no result: without --output, --in-place, --restart, "
                          "--retry-failed and --json");
     if (options->output && !options->output[0])

@@ -1,6 +1,6 @@
 /* The plan of a run's refits, from its options.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "run/compute/refit.h"
+#include "run/plan/refit.h"
 
 #include "base/nearest.h"
 #include "base/sha256.h"

@@ -3,12 +3,10 @@
 #ifndef RUN_RUN_OPTIONS_H
 #define RUN_RUN_OPTIONS_H
 
-#include "base/error.h"
-#include "base/option.h"
-#include "base/terminal.h"
 #include "fit/fit.h"
 #include "ode/evaluation.h"
 #include "run/plan/shard.h"
+#include "run/run.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -28,10 +26,7 @@ struct run_options {
     struct shard shard;       /* what it means */
     const char *cost_from;    /* --cost-from RESULT; NULL: shards are interleaved */
     const char *trace;        /* --trace FILE, "-": standard output; NULL: none */
-    bool json;                /* --json: the summary as JSON on stdout */
-    bool quiet;               /* -q: nothing but errors on stderr */
-    enum when progress;       /* --progress auto|always|never */
-    enum when color;          /* --color auto|always|never */
+    struct run_shown shown;   /* --json, --quiet, --progress, --color, --accept-failed */
     int64_t n_thread;         /* -j, --threads; 0: the CPUs this process may use */
     int64_t n_start;          /* --starts; 1 */
     int64_t seed;             /* --seed; 1 */
@@ -47,8 +42,6 @@ struct run_options {
     double huber_k, student_nu; /* --huber-k, --student-nu */
     double time_limit_s;      /* --time-limit S or [D-]HH:MM:SS; infinity: none */
     int64_t max_crashes;      /* --max-crashes; -1: 100, or 3 if the first ones hang */
-    double accept_failed;     /* --accept-failed N or N% */
-    bool accept_failed_percent;
     const char *command_line; /* as it was typed, for the provenance */
     uint64_t given;           /* bit i: option i of the table was on the command line, so /options does not change it */
 };
@@ -60,5 +53,8 @@ struct option_table run_options_table(void);
 /* The arguments after `run`. *help: --help was among them, and nothing else counts. */
 enum status run_options_parse(struct run_options *options, int argc, char *const *argv, bool *help,
                               struct error *error);
+/* Applies one attribute of /options unless the command line gave that option. The text must live as long as `options`.
+ * STATUS_USAGE with the nearest match for an unknown name or a bad value. */
+enum status run_options_apply(struct run_options *options, const char *name, const char *value, struct error *error);
 
 #endif

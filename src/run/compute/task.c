@@ -1,6 +1,6 @@
 /* Starts, warm and cold, and refits.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "run/plan/task.h"
+#include "run/compute/task.h"
 
 #include "fit/profile.h"
 #include "fit/statistics.h"

@@ -1,6 +1,6 @@
 /* Telling in words how two runs differ, so that a refused journal or result explains itself.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "io/journal.h"
+#include "io/run_identity.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "fit/bootstrap.h"
-#include "run/run_options.h"
+#include "run/plan/run_options.h"
 
 #include <stdbool.h>
 #include <stddef.h>

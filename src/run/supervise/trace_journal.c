@@ -1,6 +1,6 @@
 /* The temporary folder's name is passed on in the environment.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "run/compute/trace_journal.h"
+#include "run/supervise/trace_journal.h"
 
 #include "io/journal.h"
 
