@@ -1,6 +1,6 @@
 /* `stiffit export`: results as CSV or JSON.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "cli/export.h"
+#include "use/export.h"
 
 #include "cli/command.h"
 #include "cli/contained.h"

@@ -7,8 +7,8 @@
 #include "cli/contained.h"
 #include "cli/message.h"
 #include "cli/model_text.h"
-#include "cli/plugin_reference.h"
-#include "cli/values.h"
+#include "use/plugin_reference.h"
+#include "use/values.h"
 #include "io/problem.h"
 #include "run/plan/campaign.h"
 

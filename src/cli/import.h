@@ -4,7 +4,7 @@
 #define CLI_IMPORT_H
 
 #include "base/option.h"
-#include "cli/id_table.h"
+#include "use/id_table.h"
 #include "io/csv.h"
 #include "model/plugin.h"
 

@@ -4,7 +4,7 @@
 
 #include "base/nearest.h"
 #include "cli/message.h"
-#include "cli/values.h"
+#include "use/values.h"
 #include "io/csv.h"
 #include "io/problem_adopt.h"
 

@@ -5,7 +5,7 @@
 #include "cli/command.h"
 #include "cli/message.h"
 #include "cli/model_text.h"
-#include "cli/output.h"
+#include "base/output.h"
 #include "model/build/build.h"
 
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 #include "cli/contained.h"
 #include "cli/message.h"
 #include "cli/model_text.h"
-#include "cli/values.h"
+#include "use/values.h"
 #include "model/check.h"
 #include "par/pool.h"
 

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/command.h"
 #include "cli/message.h"
-#include "cli/output.h"
+#include "base/output.h"
 
 #include <ctype.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* `stiffit show`: what is in a problem or a result file, and how the run went.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "cli/show.h"
+#include "use/summary.h"
 
 #include "cli/command.h"
 #include "cli/contained.h"

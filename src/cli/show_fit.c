@@ -1,6 +1,6 @@
 /* One fit in words: what a paper's table and its referee want to know.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "cli/residual.h"
+#include "use/residual.h"
 #include "cli/show_text.h"
 
 #include "fit/interval.h"

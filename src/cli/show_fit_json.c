@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/show_text.h"
 
-#include "cli/fit_columns.h"
+#include "use/fit_columns.h"
 
 #include <string.h>
 

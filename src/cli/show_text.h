@@ -4,7 +4,7 @@
 #define CLI_SHOW_TEXT_H
 
 #include "base/json.h"
-#include "cli/show.h"
+#include "use/summary.h"
 #include "io/problem.h"
 
 #include <stdio.h>

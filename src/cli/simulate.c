@@ -1,13 +1,13 @@
 /* `stiffit simulate`: which kind of simulation is meant, and tables of predictions.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "cli/simulate.h"
+#include "use/simulate.h"
 
 #include "cli/command.h"
 #include "cli/contained.h"
-#include "cli/fitted.h"
+#include "use/fitted.h"
 #include "cli/message.h"
 #include "cli/model_text.h"
-#include "cli/table.h"
+#include "use/table.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,12 +1,12 @@
 /* Bootstrap problem files: one dataset's measurements as they are, then replicas drawn around its best fit.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "cli/simulate.h"
+#include "use/simulate.h"
 
 #include "base/number.h"
 #include "base/random.h"
-#include "cli/fitted.h"
+#include "use/fitted.h"
 #include "cli/message.h"
-#include "cli/plugin_reference.h"
+#include "use/plugin_reference.h"
 #include "fit/bootstrap.h"
 #include "io/problem_prior.h"
 

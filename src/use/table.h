@@ -1,7 +1,7 @@
 /* The CSV table of predictions that several commands print.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef CLI_TABLE_H
-#define CLI_TABLE_H
+#ifndef USE_TABLE_H
+#define USE_TABLE_H
 
 #include "model/plugin.h"
 

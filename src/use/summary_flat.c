@@ -1,6 +1,6 @@
 /* Combinations of parameters that data do not know: their names, and which fits share one.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "cli/show.h"
+#include "use/summary.h"
 
 #include <math.h>
 #include <stdio.h>

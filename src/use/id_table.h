@@ -1,7 +1,7 @@
 /* Dataset ids in order of first appearance, found by hashing.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef CLI_ID_TABLE_H
-#define CLI_ID_TABLE_H
+#ifndef USE_ID_TABLE_H
+#define USE_ID_TABLE_H
 
 #include "base/arena.h"
 

@@ -1,6 +1,6 @@
 /* Text files under a temporary name, then renamed.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "cli/output.h"
+#include "base/output.h"
 
 #include "base/standard_output.h"
 

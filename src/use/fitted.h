@@ -1,10 +1,10 @@
 /* A result together with the problem and the model that it was made from: what is needed to predict at best fits.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef CLI_FITTED_H
-#define CLI_FITTED_H
+#ifndef USE_FITTED_H
+#define USE_FITTED_H
 
-#include "cli/predictor.h"
-#include "cli/residual.h"
+#include "use/predictor.h"
+#include "use/residual.h"
 #include "io/problem.h"
 #include "io/result.h"
 

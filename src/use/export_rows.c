@@ -1,8 +1,8 @@
 /* A row per measurement: predictions at the best fits, and residuals.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "cli/export.h"
+#include "use/export.h"
 
-#include "cli/fitted.h"
+#include "use/fitted.h"
 #include "cli/message.h"
 #include "io/csv.h"
 

@@ -1,7 +1,7 @@
 /* How a problem file that we write tells its model: the text, a plugin's absolute path, or the plugin itself.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef CLI_PLUGIN_REFERENCE_H
-#define CLI_PLUGIN_REFERENCE_H
+#ifndef USE_PLUGIN_REFERENCE_H
+#define USE_PLUGIN_REFERENCE_H
 
 #include "base/sha256.h"
 #include "io/problem_write.h"

@@ -1,6 +1,6 @@
 /* Predictions in long form.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "cli/table.h"
+#include "use/table.h"
 
 #include "io/csv.h"
 

@@ -1,6 +1,6 @@
 /* One pass over a result: counts, groups of failures, the slowest fits, and the numbers that spreads are made of.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "cli/show.h"
+#include "use/summary.h"
 
 #include <ctype.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 /* Values that are typed: NAME=VALUE for parameters and covariates, and lists of times.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef CLI_VALUES_H
-#define CLI_VALUES_H
+#ifndef USE_VALUES_H
+#define USE_VALUES_H
 
 #include "base/option.h"
 

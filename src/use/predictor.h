@@ -1,7 +1,7 @@
 /* Predictions of one model, one evaluation after the other, for the commands that show or make data.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef CLI_PREDICTOR_H
-#define CLI_PREDICTOR_H
+#ifndef USE_PREDICTOR_H
+#define USE_PREDICTOR_H
 
 #include "base/arena.h"
 #include "fit/loss.h"

@@ -1,7 +1,7 @@
 /* What the objective that was fitted says of single measurements: what export and the bootstrap of simulate share.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef CLI_RESIDUAL_H
-#define CLI_RESIDUAL_H
+#ifndef USE_RESIDUAL_H
+#define USE_RESIDUAL_H
 
 #include "fit/loss.h"
 

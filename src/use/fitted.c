@@ -1,6 +1,6 @@
 /* Finding problem and model of a result, and walking through both files side by side.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "cli/fitted.h"
+#include "use/fitted.h"
 
 #include "base/sha256.h"
 #include "base/spare.h"

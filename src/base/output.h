@@ -1,7 +1,7 @@
 /* Where a data command writes text: standard output, or a file that appears whole or not at all.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef CLI_OUTPUT_H
-#define CLI_OUTPUT_H
+#ifndef BASE_OUTPUT_H
+#define BASE_OUTPUT_H
 
 #include "base/error.h"
 

@@ -1,6 +1,6 @@
 /* One measurement at a time through the objective of the fit.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "cli/residual.h"
+#include "use/residual.h"
 
 #include "base/option.h"
 #include "fit/objective.h"

@@ -1,6 +1,6 @@
 /* Rows in any order become a task in order of time, and the answers go back to the rows.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "cli/predictor.h"
+#include "use/predictor.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* A row per fit; and covariances, a row per pair of parameters.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "cli/export.h"
+#include "use/export.h"
 
-#include "cli/fit_columns.h"
+#include "use/fit_columns.h"
 
 #include <math.h>
 

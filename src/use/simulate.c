@@ -1,9 +1,9 @@
 /* Times, parameters and covariates of simulations, as given on the command line.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "cli/simulate.h"
+#include "use/simulate.h"
 
 #include "cli/message.h"
-#include "cli/values.h"
+#include "use/values.h"
 
 #include <math.h>
 #include <stdlib.h>

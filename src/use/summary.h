@@ -1,7 +1,7 @@
 /* What is in a file, gathered once and shown as text or as JSON.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef CLI_SHOW_H
-#define CLI_SHOW_H
+#ifndef USE_SUMMARY_H
+#define USE_SUMMARY_H
 
 #include "base/error.h"
 #include "base/outcome.h"

@@ -1,9 +1,9 @@
 /* What the kinds of `stiffit export` share.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef CLI_EXPORT_H
-#define CLI_EXPORT_H
+#ifndef USE_EXPORT_H
+#define USE_EXPORT_H
 
-#include "cli/output.h"
+#include "base/output.h"
 
 enum export_what {
     EXPORT_FITS, EXPORT_PREDICTIONS, EXPORT_RESIDUALS, EXPORT_COVARIANCE, EXPORT_STARTS, EXPORT_PROFILE, EXPORT_BOOTSTRAP

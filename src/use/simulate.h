@@ -1,11 +1,11 @@
 /* What the kinds of `stiffit simulate` share.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef CLI_SIMULATE_H
-#define CLI_SIMULATE_H
+#ifndef USE_SIMULATE_H
+#define USE_SIMULATE_H
 
 #include "base/option.h"
-#include "cli/output.h"
-#include "cli/predictor.h"
+#include "base/output.h"
+#include "use/predictor.h"
 #include "io/problem_write.h"
 
 #include <math.h>

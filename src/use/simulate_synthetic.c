@@ -1,11 +1,11 @@
 /* Synthetic problem files: datasets with known true parameters and known noise.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "cli/simulate.h"
+#include "use/simulate.h"
 
 #include "base/random.h"
 #include "cli/message.h"
 #include "cli/model_text.h"
-#include "cli/plugin_reference.h"
+#include "use/plugin_reference.h"
 #include "fit/loss_draw.h"
 #include "io/csv.h"
 #include "run/plan/campaign_objective.h"

@@ -1,6 +1,6 @@
 /* Choosing columns of /fits by name.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "cli/fit_columns.h"
+#include "use/fit_columns.h"
 
 #include "base/nearest.h"
 

@@ -1,7 +1,7 @@
 /* Which numbers of a fit are written, and how: what export and show share. Names are those of /fits in a result file.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef CLI_FIT_COLUMNS_H
-#define CLI_FIT_COLUMNS_H
+#ifndef USE_FIT_COLUMNS_H
+#define USE_FIT_COLUMNS_H
 
 #include "base/json.h"
 #include "io/csv.h"

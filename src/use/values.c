@@ -1,6 +1,6 @@
 /* Parsing of typed values.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "cli/values.h"
+#include "use/values.h"
 
 #include "base/nearest.h"
 

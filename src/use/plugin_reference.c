@@ -1,6 +1,6 @@
 /* Resolving and reading a plugin's file without running it.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "cli/plugin_reference.h"
+#include "use/plugin_reference.h"
 
 #include "model/kind.h"
 

@@ -1,6 +1,6 @@
 /* A row per start, per point of a profile or per bootstrap replicate that a run kept.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "cli/export.h"
+#include "use/export.h"
 
 #include "base/json.h"
 #include "io/csv.h"

@@ -1,6 +1,6 @@
 /* How numbers are spread: quartiles and a small histogram.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "cli/show.h"
+#include "use/summary.h"
 
 #include <math.h>
 #include <stdlib.h>
