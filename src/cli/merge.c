@@ -3,13 +3,11 @@
 #include "cli/command.h"
 
 #include "cli/contained.h"
-#include "cli/message.h"
 #include "cli/run_report.h"
-#include "cli/shell_words.h"
 #include "io/result.h"
+#include "run/finish/spent.h"
 #include "run/merge/merge.h"
 #include "run/merge/shard_set.h"
-#include "run/finish/spent.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -24,12 +22,10 @@ struct merge_options {
     bool overwrite, partial;
     struct option_share accept_failed;
     bool json, quiet;
-    int color;
+    enum when color;
 };
 
 #define FIELD(name) offsetof(struct merge_options, name)
-
-static const char *const when_words[] = {"auto", "always", "never", NULL};
 
 static const struct option table[] = {
     {.name = "output", .letter = 'o', .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(output), .is_file = true,
@@ -42,8 +38,7 @@ static const struct option table[] = {
      .default_text = "0", .help = "exit with 0 although up to so many fits failed"},
     {.name = "json", .kind = OPTION_FLAG, .offset = FIELD(json), .help = "print the summary as JSON on standard output"},
     {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .offset = FIELD(quiet), .help = "print nothing but errors"},
-    {.name = "color", .kind = OPTION_CHOICE, .offset = FIELD(color), .choice = when_words, .metavar = "auto|always|never",
-     .default_text = "auto", .help = "colours; overrides the environment's NO_COLOR"},
+    OPTION_COLOR(FIELD(color)),
 };
 
 static struct option_table merge_table(void) { return OPTION_TABLE(table); }
@@ -68,7 +63,7 @@ static void list_fini(struct shard_list *list)
 static void say(void *context, const char *line)
 {
     if (!((const struct merge_options *)context)->quiet)
-        message_say(line);
+        message_say("%s", line);
 }
 
 /* A shard with a result and a journal is being run again, or was interrupted in that. */
@@ -136,7 +131,7 @@ static int merge(void *context)
     struct run_summary summary = {.result_path = NULL};
     struct error error;
     const struct run_hooks hooks = {.say = say, .context = options};
-    const struct run_options reported = {.json = options->json, .quiet = options->quiet, .color = (enum when)options->color,
+    const struct run_options reported = {.json = options->json, .quiet = options->quiet, .color = options->color,
                                          .accept_failed = options->accept_failed.value,
                                          .accept_failed_percent = options->accept_failed.percent};
     enum status status = list_shards(&list, options, &error);
@@ -167,16 +162,12 @@ static int run(int argc, char **argv)
     int code = command_parse(&command_merge, &options, &words, OPTION_MAX_POSITIONAL, argc, argv);
     if (code >= 0)
         return code;
-    if (words.n_positional < 1) {
-        error_set(&error, STATUS_USAGE, "which problem, or which shards' results? None was given");
-        return message_usage("merge", &error, (enum when)options.color);
-    }
     options.command_line = shell_line("stiffit merge", argc, argv);
     if (!options.command_line) {
         error_set(&error, STATUS_NO_MEMORY, "out of memory for the command line");
-        return message_error(&error, (enum when)options.color);
+        return message_error(&error, options.color);
     }
-    code = contained_read(merge, &options, words.positional[0], (enum when)options.color);
+    code = contained_read(merge, &options, words.positional[0], options.color);
     free(options.command_line);
     return code;
 }
@@ -186,6 +177,7 @@ const struct command command_merge = {
     .summary = "put the results of shards together",
     .example = "stiffit merge wells.h5\n"
                "stiffit merge wells.shard-*-of-8.result.h5 -o wells.result.h5",
+    .needs = "which problem, or which shards' results",
     .description =
         "Writes the rows of all shards in the problem's order: the result that one run of the whole problem would have given, "
         "with the same bits (times aside). Shards that do not belong together, and missing ones, are refused.\n"

@@ -4,6 +4,7 @@
 
 #include "base/nearest.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -98,40 +99,44 @@ static void notes_text(uint32_t notes, char *text, size_t size)
             used += (size_t)snprintf(text + used, size - used, "%s%s", used ? " " : "", note_name(bit));
 }
 
-static int64_t whole(const unsigned char *value, enum fit_kind kind)
+struct fit_cell fit_cell(enum fit_kind kind, const void *value)
 {
-    int64_t wide;
+    const char *(*name)(int number) = fit_kind_names(kind);
+    struct fit_cell cell = {.kind = kind == FIT_DOUBLE ? FIT_CELL_REAL : name ? FIT_CELL_WORD : FIT_CELL_INTEGER};
     uint32_t narrow;
     switch (kind) {
-    case FIT_INT64: return memcpy(&wide, value, sizeof wide), wide;
-    case FIT_UINT32: return memcpy(&narrow, value, sizeof narrow), (int64_t)narrow;
-    case FIT_INT8: return *value < 128 ? *value : (int64_t)*value - 256;
-    default: return *value;
+    case FIT_DOUBLE: memcpy(&cell.real, value, sizeof cell.real); break;
+    case FIT_INT64: memcpy(&cell.integer, value, sizeof cell.integer); break;
+    case FIT_UINT32: cell.integer = (memcpy(&narrow, value, sizeof narrow), narrow); break;
+    case FIT_INT8: cell.integer = *(const int8_t *)value; break;
+    default: cell.integer = *(const uint8_t *)value;
+    }
+    cell.word = name ? name((int)cell.integer) : NULL;
+    return cell;
+}
+
+void fit_cell_csv(struct csv_writer *writer, struct fit_cell cell)
+{
+    switch (cell.kind) {
+    case FIT_CELL_WORD: csv_put_text(writer, cell.word ? cell.word : ""); break;
+    case FIT_CELL_INTEGER: csv_put_integer(writer, cell.integer); break;
+    case FIT_CELL_REAL: csv_put_number(writer, cell.real); break;
     }
 }
 
-static void csv_value(struct csv_writer *writer, const unsigned char *value, enum fit_kind kind)
+void fit_cell_json(struct json *json, const char *key, struct fit_cell cell)
 {
-    const char *(*name)(int number) = fit_kind_names(kind);
-    double number;
-    if (kind == FIT_DOUBLE)
-        csv_put_number(writer, (memcpy(&number, value, sizeof number), number));
-    else if (name)
-        csv_put_text(writer, name(*value) ? name(*value) : "");
-    else
-        csv_put_integer(writer, whole(value, kind));
+    switch (cell.kind) {
+    case FIT_CELL_WORD: json_string(json, key, cell.word); break;
+    case FIT_CELL_INTEGER: json_integer(json, key, cell.integer); break;
+    case FIT_CELL_REAL: json_number(json, key, cell.real); break;
+    }
 }
 
-static void json_value(struct json *json, const unsigned char *value, enum fit_kind kind)
+double fit_correlation(const struct fit_record *record, size_t n, size_t c, size_t d)
 {
-    const char *(*name)(int number) = fit_kind_names(kind);
-    double number;
-    if (kind == FIT_DOUBLE)
-        json_number(json, (memcpy(&number, value, sizeof number), number));
-    else if (name)
-        json_string(json, name(*value));
-    else
-        json_integer(json, whole(value, kind));
+    double product = record->covariance[c + c * n] * record->covariance[d + d * n];
+    return c == d && product > 0 ? 1 : record->covariance[d + c * n] / sqrt(product);
 }
 
 void fit_columns_csv_head(const struct fit_columns *columns, const struct result_info *info, struct csv_writer *writer)
@@ -180,45 +185,33 @@ void fit_columns_csv_row(const struct fit_columns *columns, const struct result_
         size_t n = fit_column_width((enum fit_column)c, p), size = fit_kind_size(kind);
         for (size_t k = 0; values && k < n; k++)
             if (fit_columns[c].shape != PER_PAIR || k % p >= k / p)
-                csv_value(writer, values + k * size, kind);
+                fit_cell_csv(writer, fit_cell(kind, values + k * size));
     }
     csv_end_row(writer);
 }
 
-void fit_columns_json_matrix(struct json *json, size_t n, const double *matrix)
+void fit_columns_json_matrix(struct json *json, const char *key, size_t n, const double *matrix)
 {
-    json_array_begin(json);
+    json_array_begin(json, key);
     for (size_t c = 0; c < n; c++) {
-        json_array_begin(json);
+        json_array_begin(json, NULL);
         for (size_t d = 0; d < n; d++)
-            json_number(json, matrix[c * n + d]);
+            json_number(json, NULL, matrix[c * n + d]);
         json_array_end(json);
     }
-    json_array_end(json);
-}
-
-static void json_notes(struct json *json, uint32_t notes)
-{
-    json_array_begin(json);
-    for (int bit = 0; bit < 32; bit++)
-        if (notes >> bit & 1 && note_name(bit))
-            json_string(json, note_name(bit));
     json_array_end(json);
 }
 
 static void json_by_parameter(struct json *json, const struct result_info *info, int column, const unsigned char *values)
 {
     enum fit_kind kind = fit_columns[column].kind;
-    json_object_begin(json);
+    json_object_begin(json, name_of(column));
     for (size_t j = 0; j < info->n_parameter; j++) {
-        const unsigned char *value = values + j * fit_kind_size(kind);
-        if (column == FIT_COLUMN_AT_BOUND && !*value)
-            continue;
-        json_key(json, info->parameter_name[j]);
-        if (column == FIT_COLUMN_AT_BOUND)
-            json_string(json, whole(value, kind) < 0 ? "lower" : "upper");
-        else
-            json_value(json, value, kind);
+        struct fit_cell cell = fit_cell(kind, values + j * fit_kind_size(kind));
+        if (column != FIT_COLUMN_AT_BOUND)
+            fit_cell_json(json, info->parameter_name[j], cell);
+        else if (cell.integer)
+            json_string(json, info->parameter_name[j], cell.integer < 0 ? "lower" : "upper");
     }
     json_object_end(json);
 }
@@ -228,27 +221,28 @@ void fit_columns_json(const struct fit_columns *columns, const struct result_inf
 {
     for (size_t i = 0; i < columns->n; i++) {
         int c = columns->column[i];
-        json_key(json, name_of(c));
+        const void *values = c < N_RESULT_COLUMN ? fit_column_values((enum fit_column)c, record) : NULL;
         if (c == FIT_ID || c == FIT_MESSAGE) {
-            json_string(json, c == FIT_ID ? id : record->reason);
-            continue;
-        }
-        const unsigned char *values = fit_column_values((enum fit_column)c, record);
-        if (!values) {
-            json_null(json);
+            json_string(json, name_of(c), c == FIT_ID ? id : record->reason);
+        } else if (!values) {
+            json_null(json, name_of(c));
         } else if (c == FIT_COLUMN_NOTES) {
-            json_notes(json, record->notes);
+            json_array_begin(json, name_of(c));
+            for (int bit = 0; bit < 32; bit++)
+                if (record->notes >> bit & 1 && note_name(bit))
+                    json_string(json, NULL, note_name(bit));
+            json_array_end(json);
         } else if (c == FIT_COLUMN_EIGENVALUES) {
-            json_array_begin(json);
+            json_array_begin(json, name_of(c));
             for (size_t k = 0; k < info->n_parameter; k++)
-                json_value(json, values + k * sizeof(double), FIT_DOUBLE);
+                json_number(json, NULL, record->eigenvalue[k]);
             json_array_end(json);
         } else if (fit_columns[c].shape == PER_FIT) {
-            json_value(json, values, fit_columns[c].kind);
+            fit_cell_json(json, name_of(c), fit_cell(fit_columns[c].kind, values));
         } else if (fit_columns[c].shape == PER_PARAMETER) {
             json_by_parameter(json, info, c, values);
         } else {
-            fit_columns_json_matrix(json, info->n_parameter, record->covariance);
+            fit_columns_json_matrix(json, name_of(c), info->n_parameter, record->covariance);
         }
     }
 }

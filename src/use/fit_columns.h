@@ -15,6 +15,20 @@ struct fit_columns {
     int column[FIT_COLUMNS_MOST];
 };
 
+/* One number of a table: a word (NULL: a number that has none), a whole number or a real one. */
+struct fit_cell {
+    enum { FIT_CELL_WORD, FIT_CELL_INTEGER, FIT_CELL_REAL } kind;
+    const char *word;
+    int64_t integer; /* of a word, too */
+    double real;
+};
+struct fit_cell fit_cell(enum fit_kind kind, const void *value);
+void fit_cell_csv(struct csv_writer *writer, struct fit_cell cell);
+void fit_cell_json(struct json *json, const char *key, struct fit_cell cell);
+
+/* Of parameters c and d; NaN: there is none. */
+double fit_correlation(const struct fit_record *record, size_t n_parameter, size_t c, size_t d);
+
 /* Names with commas between them, or "all": what the file has, but for the covariance. NULL: `by_default`, a list of the same
  * kind, of which what the file lacks is left out. STATUS_USAGE with the nearest match for an unknown name. */
 enum status fit_columns_choose(struct fit_columns *columns, const struct result *result, const char *names,
@@ -29,6 +43,6 @@ void fit_columns_csv_row(const struct fit_columns *columns, const struct result_
 void fit_columns_json(const struct fit_columns *columns, const struct result_info *info, const char *id,
                       struct fit_record *record, struct json *json);
 /* n x n, as an array of arrays. */
-void fit_columns_json_matrix(struct json *json, size_t n, const double *matrix);
+void fit_columns_json_matrix(struct json *json, const char *key, size_t n, const double *matrix);
 
 #endif

@@ -4,7 +4,6 @@
 
 #include "base/sha256.h"
 #include "base/spare.h"
-#include "cli/message.h"
 #include "run/plan/campaign.h"
 #include "run/plan/campaign_model.h"
 #include "run/plan/campaign_objective.h"
@@ -72,7 +71,7 @@ static enum status open_model(struct fitted *fitted, const struct fitted_options
     const struct model_choice choice = {
         .given = options->model, .trust = options->trust,
         .build = {.portable = strstr(result->identity.description, " portable=yes") != NULL,
-                  .listener = {.tell = message_hear}}};
+                  .listener = options->listener}};
     if (!options->model && text && path)
         return model_load_text(&fitted->model, text, strlen(text), path, sha256, &choice.build, error);
     if (options->model || info->model_plugin || info->model_bytes || info->model_source || !path)
@@ -82,13 +81,9 @@ static enum status open_model(struct fitted *fitted, const struct fitted_options
     return campaign_load_named(&fitted->model, path, sha256, &choice, who, path, error);
 }
 
-static enum status check_same(const struct fitted *fitted, const unsigned char problem[32], bool *other_model,
-                              struct error *error)
+static enum status check_same(const struct fitted *fitted, const unsigned char problem[32], struct error *error)
 {
     const struct result_info *info = result_info(fitted->result);
-    unsigned char model[32];
-    sha256_of(fitted->model.sha256, strlen(fitted->model.sha256), model);
-    *other_model = memcmp(model, info->identity.model, sizeof model) != 0;
     if (memcmp(problem, info->identity.problem, 32))
         return error_set(error, STATUS_BAD_PROBLEM, "%s does not hold the data that %s was made from: they have changed since, "
                          "or it is another problem (--problem names it)", problem_info(fitted->problem)->path, info->path);
@@ -98,10 +93,9 @@ static enum status check_same(const struct fitted *fitted, const unsigned char p
     return STATUS_OK;
 }
 
-enum status fitted_open(struct fitted *fitted, const struct fitted_options *options, bool *other_model,
-                        struct error *error)
+enum status fitted_open(struct fitted *fitted, const struct fitted_options *options, struct error *error)
 {
-    unsigned char hash[32];
+    unsigned char hash[32], model[32];
     uint64_t n_bad;
     memset(fitted, 0, sizeof *fitted);
     enum status status = result_open(&fitted->result, options->result, error);
@@ -120,7 +114,7 @@ enum status fitted_open(struct fitted *fitted, const struct fitted_options *opti
     expectation.error = errors.error;
     status = problem_validate(fitted->problem, &expectation, hash, &n_bad, error);
     if (!status)
-        status = check_same(fitted, hash, other_model, error);
+        status = check_same(fitted, hash, error);
     if (status)
         return status;
     const enum error_kind *kind = problem_errors(fitted->problem);
@@ -141,6 +135,9 @@ enum status fitted_open(struct fitted *fitted, const struct fitted_options *opti
         return error_set(error, STATUS_NO_MEMORY, "out of memory for %u parameters", fitted->model.abi.n_parameter);
     for (uint32_t i = 0; i < problem_n_parameter(fitted->problem); i++)
         fitted->from_model[problem_to_model(fitted->problem)[i]] = i;
+    sha256_of(fitted->model.sha256, strlen(fitted->model.sha256), model);
+    if (memcmp(model, result_info(fitted->result)->identity.model, sizeof model) && options->listener.tell)
+        options->listener.tell(options->listener.context, "note: this is not the very model that was fitted (its bytes differ)");
     return predictor_init(&fitted->predictor, &fitted->model, &ode, max_steps < 1e18 ? (int64_t)max_steps : INT64_MAX, error);
 }
 
@@ -230,4 +227,15 @@ enum status fitted_next(struct fitted *fitted, struct fitted_dataset *dataset, b
     fitted->i_data++;
     fitted->i_fit++;
     return STATUS_OK;
+}
+
+struct predictor_rows fitted_rows(const struct fitted *fitted, const struct fitted_dataset *dataset)
+{
+    const struct problem_block *block = dataset->block;
+    size_t first = block->row[dataset->row];
+    return (struct predictor_rows){
+        .t0 = block->t0[dataset->row], .covariate = block->covariate + dataset->row * fitted->model.abi.n_covariate,
+        .n = block->row[dataset->row + 1] - first, .time = block->time + first, .observable = block->observable + first,
+        .sigma = block->sigma + first, .loss = fitted->errors.loss, .rtol = dataset->record->rtol,
+        .n_sens = dataset->n_sens, .sens = dataset->sens};
 }

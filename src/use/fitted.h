@@ -7,6 +7,7 @@
 #include "use/residual.h"
 #include "io/problem.h"
 #include "io/result.h"
+#include "model/build/wait.h"
 
 struct fitted_options {
     const char *result;
@@ -14,6 +15,7 @@ struct fitted_options {
     const char *model;   /* NULL: the problem's or the result's, if trusted */
     const char *output;  /* what will be written: refused if it is one of the files read. NULL: nothing */
     bool trust;
+    struct build_listener listener;
 };
 
 struct fitted {
@@ -41,12 +43,13 @@ struct fitted_dataset {
     const uint32_t *sens;
 };
 
-/* Checks that the problem holds the data that were fitted. Another model than the one that was fitted is told through
- * *other_model. fitted_close is legal after a failure and on a zeroed struct. */
-enum status fitted_open(struct fitted *fitted, const struct fitted_options *options, bool *other_model,
-                        struct error *error);
+/* Checks that the problem holds the data that were fitted. The listener is told if the model is another one than was fitted.
+ * fitted_close is legal after a failure and on a zeroed struct. */
+enum status fitted_open(struct fitted *fitted, const struct fitted_options *options, struct error *error);
 void fitted_close(struct fitted *fitted);
 /* In the file's order; *more is false at the end. */
 enum status fitted_next(struct fitted *fitted, struct fitted_dataset *dataset, bool *more, struct error *error);
+/* The dataset's measurements, to be predicted as they were fitted. */
+struct predictor_rows fitted_rows(const struct fitted *fitted, const struct fitted_dataset *dataset);
 
 #endif

@@ -1,8 +1,9 @@
-/* Times, parameters and covariates of simulations, as given on the command line.
+/* Times, parameters and covariates of simulations, as given on the command line, and tables of predictions.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "use/simulate.h"
 
-#include "cli/message.h"
+#include "io/csv.h"
+#include "use/fitted.h"
 #include "use/values.h"
 
 #include <math.h>
@@ -132,11 +133,116 @@ void simulate_covariates_take(const struct simulate_covariates *covariates, uint
         out[i] = covariates->value[i][dataset % covariates->n_value[i]];
 }
 
-void simulate_say_written(const struct simulate_options *options, uint64_t n_dataset, size_t n_row)
+static void put_head(FILE *file) { fputs("dataset,time,observable,value\n", file); }
+
+static void put_rows(FILE *file, const char *id, const struct model *model, const struct simulate_grid *grid,
+                     const double *prediction)
 {
-    char line[600];
-    snprintf(line, sizeof line, "%.400s: %llu datasets of %zu measurements each", options->output,
-             (unsigned long long)n_dataset, n_row);
-    if (!options->quiet)
-        message_say(line);
+    struct csv_writer writer = {.file = file};
+    for (size_t i = 0; i < grid->n; i++) {
+        csv_put_text(&writer, id);
+        csv_put_number(&writer, grid->time[i]);
+        csv_put_text(&writer, model->abi.observable_name[grid->observable[i]]);
+        csv_put_number(&writer, prediction[i]);
+        csv_end_row(&writer);
+    }
+}
+
+enum status simulate_table(const struct simulate_options *options, const struct model *model, struct output *output,
+                           struct simulate_made *made, struct error *error)
+{
+    struct predictor predictor = {.model = NULL};
+    struct simulate_grid grid = {.n = 0};
+    struct simulate_covariates covariates = {.n = 0};
+    char reason[160];
+    size_t n_number = (size_t)model->abi.n_parameter + model->abi.n_covariate;
+    double *prediction = NULL, *p = calloc(n_number + 1, sizeof *p), *covariate = p + model->abi.n_parameter;
+    enum status status = p ? simulate_grid_init(&grid, options, model, error)
+                           : error_set(error, STATUS_NO_MEMORY, "out of memory for %u parameters", model->abi.n_parameter);
+    if (!status)
+        status = simulate_covariates_init(&covariates, options, model, error);
+    if (!status)
+        status = simulate_parameters(options, model, p, error);
+    if (!status)
+        status = predictor_init(&predictor, model, &options->ode, 10000000, error);
+    if (!status && !(prediction = malloc((grid.n + 1) * sizeof *prediction)))
+        status = error_set(error, STATUS_NO_MEMORY, "out of memory for %zu rows", grid.n);
+    if (!status) /* before the model is called: it may print */
+        status = output_open(output, options->files.output, options->overwrite, error);
+    if (!status) {
+        simulate_covariates_take(&covariates, 0, covariate);
+        const struct predictor_rows rows = {.t0 = grid.t0, .covariate = covariate, .n = grid.n, .time = grid.time,
+                                            .observable = grid.observable};
+        if (!predictor_run(&predictor, &rows, p, prediction, NULL, reason))
+            status = error_set(error, STATUS_BAD_MODEL, "the model cannot be simulated at these parameters: %s", reason);
+    }
+    if (!status) {
+        *made = (struct simulate_made){.n_dataset = 1, .n_row = grid.n};
+        for (size_t i = 0; i < grid.n; i++)
+            made->n_lost += isnan(prediction[i]);
+        put_head(output->file);
+        put_rows(output->file, "simulated", model, &grid, prediction);
+    }
+    predictor_fini(&predictor);
+    simulate_grid_fini(&grid);
+    simulate_covariates_fini(&covariates);
+    free(p);
+    free(prediction);
+    return status;
+}
+
+/* The wanted rows of all datasets, or of one, at their best fits. */
+static enum status put_fitted(struct fitted *fitted, const struct simulate_options *options, const struct simulate_grid *grid,
+                              double *prediction, FILE *file, struct error *error)
+{
+    struct fitted_dataset dataset;
+    bool more, found = false;
+    char reason[160];
+    for (;;) {
+        enum status status = fitted_next(fitted, &dataset, &more, error);
+        if (status || !more)
+            return status || found || !options->id ? status : error_set(error, STATUS_USAGE, "--id: %s has no dataset '%.100s'",
+                                                                         options->files.result, options->id);
+        if ((options->id && strcmp(options->id, dataset.id)) || ferror(file))
+            continue;
+        if (!found)
+            put_head(file);
+        found = true;
+        struct predictor_rows rows = fitted_rows(fitted, &dataset);
+        rows.t0 = isnan(options->t0) ? rows.t0 : options->t0;
+        rows.n = grid->n;
+        rows.time = grid->time;
+        rows.observable = grid->observable;
+        rows.sigma = NULL;
+        bool good = dataset.p && !dataset.fault && isfinite(rows.t0);
+        for (size_t i = 0; i < grid->n; i++)
+            good = good && grid->time[i] >= rows.t0;
+        if (!good || !predictor_run(&fitted->predictor, &rows, dataset.p, prediction, NULL, reason))
+            for (size_t i = 0; i < grid->n; i++)
+                prediction[i] = NAN;
+        put_rows(file, dataset.id, &fitted->model, grid, prediction);
+    }
+}
+
+enum status simulate_fitted_table(const struct simulate_options *options, struct output *output, struct error *error)
+{
+    struct fitted fitted;
+    struct simulate_grid grid = {.n = 0};
+    struct simulate_options grid_options = *options;
+    double *prediction = NULL;
+    enum status status = fitted_open(&fitted, &options->files, error);
+    if (isnan(options->t0))
+        grid_options.t0 = -INFINITY; /* each dataset has its own */
+    if (!status)
+        status = simulate_grid_init(&grid, &grid_options, &fitted.model, error);
+    if (!status && !(prediction = malloc((grid.n + 1) * sizeof *prediction)))
+        status = error_set(error, STATUS_NO_MEMORY, "out of memory for %zu rows", grid.n);
+    if (!status)
+        status = output_open(output, options->files.output, options->overwrite, error);
+    if (!status)
+        status = put_fitted(&fitted, options, &grid, prediction, output->file, error);
+    simulate_grid_fini(&grid);
+    free(prediction);
+    fitted_close(&fitted);
+    return status;
 }

@@ -4,11 +4,10 @@
 
 #include "base/number.h"
 #include "base/random.h"
-#include "use/fitted.h"
-#include "cli/message.h"
-#include "use/plugin_reference.h"
 #include "fit/bootstrap.h"
 #include "io/problem_prior.h"
+#include "use/fitted.h"
+#include "use/plugin_reference.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,8 +18,7 @@ struct bootstrap {
     struct fitted_dataset data;
     struct plugin_reference reference;
     struct problem_writer *writer;
-    size_t n_row;
-    const double *time, *sigma; /* of the dataset, in the block */
+    struct predictor_rows rows; /* the dataset's measurements */
     struct fit_bootstrap draw;  /* how replicas are drawn (fit/bootstrap.h) */
     double *prediction, *scale, *replica; /* n_row */
     const char **error_word;    /* n_observable: the errors that were fitted */
@@ -33,14 +31,14 @@ static enum status find_dataset(struct bootstrap *bootstrap, struct error *error
     uint64_t n = problem_info(bootstrap->fitted.problem)->n_dataset;
     bool more;
     if (!id && n != 1)
-        return error_set(error, STATUS_USAGE, "%s holds %llu datasets: name one with --id", bootstrap->options->result,
+        return error_set(error, STATUS_USAGE, "%s holds %llu datasets: name one with --id", bootstrap->options->files.result,
                          (unsigned long long)n);
     for (;;) {
         enum status status = fitted_next(&bootstrap->fitted, &bootstrap->data, &more, error);
         if (status)
             return status;
         if (!more)
-            return error_set(error, STATUS_USAGE, "--id: %s has no dataset '%.100s'", bootstrap->options->result, id);
+            return error_set(error, STATUS_USAGE, "--id: %s has no dataset '%.100s'", bootstrap->options->files.result, id);
         if (!id || !strcmp(bootstrap->data.id, id))
             break;
     }
@@ -55,36 +53,30 @@ static enum status find_dataset(struct bootstrap *bootstrap, struct error *error
 
 static enum status allocate(struct bootstrap *bootstrap, struct error *error)
 {
-    size_t n = bootstrap->n_row + 1;
-    bootstrap->prediction = calloc(n, sizeof(double));
-    bootstrap->scale = calloc(n, sizeof(double));
-    bootstrap->replica = calloc(n, sizeof(double));
-    bootstrap->draw.residual = calloc(n, sizeof(double));
-    bootstrap->draw.first = calloc((size_t)bootstrap->fitted.model.abi.n_observable + 1, sizeof(size_t));
-    bootstrap->error_word = calloc(bootstrap->fitted.model.abi.n_observable, sizeof *bootstrap->error_word);
-    if (bootstrap->prediction && bootstrap->scale && bootstrap->replica && bootstrap->draw.residual &&
-        bootstrap->draw.first && bootstrap->error_word)
+    size_t n = bootstrap->rows.n + 1, n_observable = bootstrap->fitted.model.abi.n_observable;
+    double *block = calloc(4 * n, sizeof *block);
+    bootstrap->prediction = block; /* and the others */
+    bootstrap->scale = block + n;
+    bootstrap->replica = block + 2 * n;
+    bootstrap->draw.residual = block + 3 * n;
+    bootstrap->draw.first = calloc(n_observable + 1, sizeof(size_t));
+    bootstrap->error_word = calloc(n_observable, sizeof *bootstrap->error_word);
+    if (block && bootstrap->draw.first && bootstrap->error_word)
         return STATUS_OK;
-    return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu measurements", bootstrap->n_row);
+    return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu measurements", bootstrap->rows.n);
 }
 
 static enum status predict(struct bootstrap *bootstrap, struct error *error)
 {
     char reason[160];
-    const struct problem_block *block = bootstrap->data.block;
-    size_t n_covariate = bootstrap->fitted.model.abi.n_covariate;
-    const struct predictor_rows rows = {
-        .t0 = block->t0[bootstrap->data.row], .covariate = block->covariate + bootstrap->data.row * n_covariate,
-        .n = bootstrap->n_row, .time = bootstrap->time, .observable = bootstrap->draw.observable,
-        .sigma = bootstrap->sigma, .loss = bootstrap->fitted.errors.loss, .rtol = bootstrap->data.record->rtol,
-        .n_sens = bootstrap->data.n_sens, .sens = bootstrap->data.sens};
-    if (!predictor_run(&bootstrap->fitted.predictor, &rows, bootstrap->data.p, bootstrap->prediction, bootstrap->scale, reason))
+    if (!predictor_run(&bootstrap->fitted.predictor, &bootstrap->rows, bootstrap->data.p, bootstrap->prediction,
+                       bootstrap->scale, reason))
         return error_set(error, STATUS_BAD_MODEL, "dataset '%s' cannot be simulated at its best fit: %s", bootstrap->data.id,
                          reason);
     bootstrap->draw.is_sigma_known = true;
-    for (size_t i = 0; i < bootstrap->n_row; i++) {
-        if (isfinite(bootstrap->sigma[i]))
-            bootstrap->scale[i] = bootstrap->sigma[i];
+    for (size_t i = 0; i < bootstrap->rows.n; i++) {
+        if (isfinite(bootstrap->rows.sigma[i]))
+            bootstrap->scale[i] = bootstrap->rows.sigma[i];
         if (isnan(bootstrap->scale[i])) {
             bootstrap->scale[i] = 1;
             bootstrap->draw.is_sigma_known = bootstrap->draw.is_sigma_known && isnan(bootstrap->draw.value[i]);
@@ -99,7 +91,7 @@ static enum status begin_draws(struct bootstrap *bootstrap, struct error *error)
     size_t n_parameter = problem_n_parameter(bootstrap->fitted.problem), first = bootstrap->data.row * n_parameter;
     struct fit_bootstrap *draw = &bootstrap->draw;
     char reason[160];
-    draw->n_row = bootstrap->n_row;
+    draw->n_row = bootstrap->rows.n;
     draw->n_observable = bootstrap->fitted.model.abi.n_observable;
     draw->n_loose = fit_bootstrap_count_loose(n_parameter, bootstrap->data.record->parameter, block->lower + first,
                                               block->upper + first, block->fixed + first);
@@ -151,7 +143,7 @@ static enum status open_writer(struct bootstrap *bootstrap, struct error *error)
     const struct problem_block *block = bootstrap->data.block;
     size_t n_parameter = problem_n_parameter(bootstrap->fitted.problem), first = bootstrap->data.row * n_parameter;
     enum status status;
-    if (info->model_bytes && !options->model && !bootstrap->fitted.model.source)
+    if (info->model_bytes && !options->files.model && !bootstrap->fitted.model.source)
         status = plugin_reference_embed(&bootstrap->reference, info->model_bytes, info->n_model_byte, error);
     else
         status = plugin_reference_init(&bootstrap->reference, &bootstrap->fitted.model, bootstrap->fitted.model.path,
@@ -159,8 +151,8 @@ static enum status open_writer(struct bootstrap *bootstrap, struct error *error)
     if (status)
         return status;
     bool has_sigma = false;
-    for (size_t i = 0; i < bootstrap->n_row; i++)
-        has_sigma = has_sigma || isfinite(bootstrap->sigma[i]);
+    for (size_t i = 0; i < bootstrap->rows.n; i++)
+        has_sigma = has_sigma || isfinite(bootstrap->rows.sigma[i]);
     struct problem_header header = {
         .n_parameter = n_parameter, .parameter_name = problem_parameter_name(bootstrap->fitted.problem),
         .start = bootstrap->data.record->parameter, .lower = block->lower + first, .upper = block->upper + first,
@@ -174,18 +166,15 @@ static enum status open_writer(struct bootstrap *bootstrap, struct error *error)
     header.option_name = said.name;
     header.option_value = said.value;
     header.observable_error = info->observable_error || abi->observable_error ? bootstrap->error_word : NULL;
-    return problem_writer_open(&bootstrap->writer, options->output, options->overwrite, &header, error);
+    return problem_writer_open(&bootstrap->writer, options->files.output, options->overwrite, &header, error);
 }
 
 static enum status write_all(struct bootstrap *bootstrap, struct error *error)
 {
-    const struct problem_block *block = bootstrap->data.block;
-    size_t n_covariate = bootstrap->fitted.model.abi.n_covariate;
-    struct problem_dataset dataset = {
-        .id = bootstrap->data.id, .t0 = block->t0[bootstrap->data.row],
-        .covariate = block->covariate + bootstrap->data.row * n_covariate, .n_row = bootstrap->n_row,
-        .time = bootstrap->time, .value = bootstrap->draw.value, .sigma = bootstrap->sigma,
-        .observable = bootstrap->draw.observable};
+    const struct predictor_rows *rows = &bootstrap->rows;
+    struct problem_dataset dataset = {.id = bootstrap->data.id, .t0 = rows->t0, .covariate = rows->covariate,
+                                      .n_row = rows->n, .time = rows->time, .value = bootstrap->draw.value,
+                                      .sigma = rows->sigma, .observable = rows->observable};
     int digits = snprintf(NULL, 0, "%lld", (long long)bootstrap->options->n_bootstrap);
     char id[600];
     enum status status = problem_writer_add(bootstrap->writer, &dataset, error);
@@ -209,7 +198,7 @@ static enum status refuse_unknown(const struct bootstrap *bootstrap, struct erro
     size_t row = bootstrap->data.row;
     if (problem_prior(bootstrap->fitted.problem))
         return error_set(error, STATUS_BAD_PROBLEM, "%s: there are priors, and the spread of replicas says nothing of what "
-                         "they know", bootstrap->options->result);
+                         "they know", bootstrap->options->files.result);
     for (size_t i = block->row[row]; i < block->row[row + 1]; i++)
         if (block->censored[i])
             return error_set(error, STATUS_BAD_PROBLEM, "dataset '%s': some measurements are censored, and it is not known at "
@@ -217,27 +206,18 @@ static enum status refuse_unknown(const struct bootstrap *bootstrap, struct erro
     return STATUS_OK;
 }
 
-enum status simulate_bootstrap(const struct simulate_options *options, struct error *error)
+enum status simulate_bootstrap(const struct simulate_options *options, struct simulate_made *made, struct error *error)
 {
     struct bootstrap bootstrap = {.options = options};
-    const struct fitted_options fitted_options = {.result = options->result, .problem = options->problem,
-                                                  .model = options->model, .output = options->output, .trust = options->trust};
-    bool other_model = false;
-    enum status status = fitted_open(&bootstrap.fitted, &fitted_options, &other_model, error);
-    if (!status && other_model)
-        message_say("note: this is not the very model that was fitted (its bytes differ)");
+    enum status status = fitted_open(&bootstrap.fitted, &options->files, error);
     if (!status)
         status = find_dataset(&bootstrap, error);
     if (!status)
         status = refuse_unknown(&bootstrap, error);
     if (!status) {
-        const struct problem_block *block = bootstrap.data.block;
-        size_t first = block->row[bootstrap.data.row];
-        bootstrap.n_row = block->row[bootstrap.data.row + 1] - first;
-        bootstrap.time = block->time + first;
-        bootstrap.sigma = block->sigma + first;
-        bootstrap.draw.value = block->value + first;
-        bootstrap.draw.observable = block->observable + first;
+        bootstrap.rows = fitted_rows(&bootstrap.fitted, &bootstrap.data);
+        bootstrap.draw.value = bootstrap.data.block->value + bootstrap.data.block->row[bootstrap.data.row];
+        bootstrap.draw.observable = bootstrap.rows.observable;
         status = allocate(&bootstrap, error);
     }
     if (!status)
@@ -248,14 +228,10 @@ enum status simulate_bootstrap(const struct simulate_options *options, struct er
         status = open_writer(&bootstrap, error);
     if (!status)
         status = write_all(&bootstrap, error);
-    if (!status)
-        simulate_say_written(options, (uint64_t)options->n_bootstrap + 1, bootstrap.n_row);
+    *made = (struct simulate_made){.n_dataset = (uint64_t)options->n_bootstrap + 1, .n_row = bootstrap.rows.n};
     problem_writer_close(bootstrap.writer);
     plugin_reference_fini(&bootstrap.reference);
     free(bootstrap.prediction);
-    free(bootstrap.scale);
-    free(bootstrap.replica);
-    free(bootstrap.draw.residual);
     free(bootstrap.draw.first);
     free(bootstrap.error_word);
     fitted_close(&bootstrap.fitted);

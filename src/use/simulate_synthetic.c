@@ -3,12 +3,10 @@
 #include "use/simulate.h"
 
 #include "base/random.h"
-#include "cli/message.h"
-#include "cli/model_text.h"
-#include "use/plugin_reference.h"
 #include "fit/loss_draw.h"
 #include "io/csv.h"
 #include "run/plan/campaign_objective.h"
+#include "use/plugin_reference.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +18,7 @@ static const double least_share = 1e-3;
 
 struct synthetic {
     const struct simulate_options *options;
-    struct model model;
+    const struct model *model;
     struct predictor predictor;
     struct simulate_grid grid;
     struct simulate_covariates covariates;
@@ -41,7 +39,7 @@ static bool is_logarithmic(const struct stiffit_model *abi, size_t i)
 /* Log-normal on logarithmic scales, normal with a relative deviation on the linear one; within the model's bounds. */
 static void draw_parameters(const struct synthetic *synthetic, uint64_t dataset, uint64_t draw)
 {
-    const struct stiffit_model *abi = &synthetic->model.abi;
+    const struct stiffit_model *abi = &synthetic->model->abi;
     double spread = synthetic->options->spread;
     uint64_t stream = random_stream(dataset, PURPOSE_PARAMETER + 256 * draw);
     for (size_t i = 0; i < abi->n_parameter; i++) {
@@ -66,7 +64,7 @@ static void choose_sigma(const struct synthetic *synthetic)
 {
     const struct simulate_options *options = synthetic->options;
     const struct simulate_grid *grid = &synthetic->grid;
-    for (size_t j = 0; j < synthetic->model.abi.n_observable; j++)
+    for (size_t j = 0; j < synthetic->model->abi.n_observable; j++)
         synthetic->largest[j] = 0;
     for (size_t i = 0; i < grid->n; i++)
         synthetic->largest[grid->observable[i]] = fmax(synthetic->largest[grid->observable[i]], fabs(synthetic->prediction[i]));
@@ -82,7 +80,7 @@ static void choose_sigma(const struct synthetic *synthetic)
 
 static void add_noise(const struct synthetic *synthetic, uint64_t dataset)
 {
-    bool model_noise = synthetic->model.abi.noise && !(synthetic->options->noise > 0) &&
+    bool model_noise = synthetic->model->abi.noise && !(synthetic->options->noise > 0) &&
                        !(synthetic->options->noise_absolute > 0);
     uint64_t stream = random_stream(dataset, PURPOSE_NOISE);
     choose_sigma(synthetic);
@@ -105,7 +103,7 @@ static void print_truth(const struct synthetic *synthetic, const char *id)
         return;
     struct csv_writer writer = {.file = synthetic->truth.file};
     csv_put_text(&writer, id);
-    for (size_t i = 0; i < synthetic->model.abi.n_parameter; i++)
+    for (size_t i = 0; i < synthetic->model->abi.n_parameter; i++)
         csv_put_number(&writer, synthetic->p[i]);
     csv_end_row(&writer);
 }
@@ -136,24 +134,24 @@ static enum status make_dataset(struct synthetic *synthetic, uint64_t dataset, i
 
 static enum status allocate(struct synthetic *synthetic, struct error *error)
 {
-    const struct stiffit_model *abi = &synthetic->model.abi;
-    size_t n = synthetic->grid.n + 1;
-    synthetic->center = calloc(abi->n_parameter, sizeof(double));
-    synthetic->p = calloc(abi->n_parameter, sizeof(double));
-    synthetic->covariate = calloc(abi->n_covariate + 1, sizeof(double));
-    synthetic->prediction = calloc(n, sizeof(double));
-    synthetic->noise = calloc(n, sizeof(double));
-    synthetic->value = calloc(n, sizeof(double));
-    synthetic->sigma = calloc(n, sizeof(double));
-    synthetic->largest = calloc(abi->n_observable, sizeof(double));
+    const struct stiffit_model *abi = &synthetic->model->abi;
+    size_t n = synthetic->grid.n + 1, p = abi->n_parameter;
+    double *block = calloc(2 * p + abi->n_covariate + abi->n_observable + 4 * n, sizeof *block);
+    synthetic->center = block; /* and all the others */
+    synthetic->p = synthetic->center + p;
+    synthetic->covariate = synthetic->p + p;
+    synthetic->largest = synthetic->covariate + abi->n_covariate;
+    synthetic->prediction = synthetic->largest + abi->n_observable;
+    synthetic->noise = synthetic->prediction + n;
+    synthetic->value = synthetic->noise + n;
+    synthetic->sigma = synthetic->value + n;
     enum error_kind *kind = calloc(abi->n_observable, sizeof *kind);
     for (uint32_t k = 0; kind && abi->observable_error && k < abi->n_observable; k++)
         kind[k] = error_kind_of(abi->observable_error[k]) < 0 ? ERROR_NORMAL
                                                               : (enum error_kind)error_kind_of(abi->observable_error[k]);
     synthetic->loss = kind ? campaign_losses(kind, abi->n_observable, LOSS_HUBER_K, LOSS_STUDENT_NU) : NULL;
     free(kind);
-    if (synthetic->center && synthetic->p && synthetic->covariate && synthetic->prediction && synthetic->noise &&
-        synthetic->value && synthetic->sigma && synthetic->largest && synthetic->loss)
+    if (block && synthetic->loss)
         return STATUS_OK;
     return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu rows", synthetic->grid.n);
 }
@@ -161,7 +159,7 @@ static enum status allocate(struct synthetic *synthetic, struct error *error)
 static enum status open_outputs(struct synthetic *synthetic, struct error *error)
 {
     const struct simulate_options *options = synthetic->options;
-    const struct stiffit_model *abi = &synthetic->model.abi;
+    const struct stiffit_model *abi = &synthetic->model->abi;
     bool has_noise = options->noise > 0 || options->noise_absolute > 0;
     struct problem_header header = {
         .n_parameter = abi->n_parameter, .parameter_name = abi->parameter_name,
@@ -170,7 +168,7 @@ static enum status open_outputs(struct synthetic *synthetic, struct error *error
         .covariate_name = abi->covariate_name, .n_observable = abi->n_observable, .observable_name = abi->observable_name,
         .has_sigma = has_noise && !options->no_sigma, .has_t0 = true};
     plugin_reference_use(&synthetic->reference, &header);
-    enum status status = problem_writer_open(&synthetic->writer, options->output, options->overwrite, &header, error);
+    enum status status = problem_writer_open(&synthetic->writer, options->files.output, options->overwrite, &header, error);
     if (status || !options->truth)
         return status;
     status = output_open(&synthetic->truth, options->truth, options->overwrite, error);
@@ -191,34 +189,26 @@ static void synthetic_fini(struct synthetic *synthetic)
     predictor_fini(&synthetic->predictor);
     simulate_grid_fini(&synthetic->grid);
     simulate_covariates_fini(&synthetic->covariates);
-    model_unload(&synthetic->model);
-    double *const arrays[] = {synthetic->center, synthetic->p, synthetic->covariate, synthetic->prediction, synthetic->noise,
-                              synthetic->value, synthetic->sigma, synthetic->largest};
-    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
-        free(arrays[i]);
+    free(synthetic->center);
     free(synthetic->loss);
 }
 
-enum status simulate_synthetic(const struct simulate_options *options, struct error *error)
+enum status simulate_synthetic(const struct simulate_options *options, const struct model *model, struct simulate_made *made,
+                               struct error *error)
 {
-    struct synthetic synthetic = {.options = options};
-    int digits = 1;
-    for (int64_t n = options->n_dataset; n >= 10; n /= 10)
-        digits++;
-    enum status status = model_text_load(&synthetic.model, options->model, false, options->quiet, (enum when)options->color,
-                                         error);
+    struct synthetic synthetic = {.options = options, .model = model};
+    int digits = snprintf(NULL, 0, "%lld", (long long)options->n_dataset);
+    enum status status = simulate_grid_init(&synthetic.grid, options, model, error);
     if (!status)
-        status = simulate_grid_init(&synthetic.grid, options, &synthetic.model, error);
-    if (!status)
-        status = simulate_covariates_init(&synthetic.covariates, options, &synthetic.model, error);
+        status = simulate_covariates_init(&synthetic.covariates, options, model, error);
     if (!status)
         status = allocate(&synthetic, error);
     if (!status)
-        status = simulate_parameters(options, &synthetic.model, synthetic.center, error);
+        status = simulate_parameters(options, model, synthetic.center, error);
     if (!status)
-        status = predictor_init(&synthetic.predictor, &synthetic.model, &options->ode, 10000000, error);
+        status = predictor_init(&synthetic.predictor, model, &options->ode, 10000000, error);
     if (!status)
-        status = plugin_reference_init(&synthetic.reference, &synthetic.model, options->model, options->embed, error);
+        status = plugin_reference_init(&synthetic.reference, model, options->files.model, options->embed, error);
     if (!status)
         status = open_outputs(&synthetic, error);
     for (int64_t d = 0; !status && d < options->n_dataset; d++)
@@ -227,8 +217,7 @@ enum status simulate_synthetic(const struct simulate_options *options, struct er
         status = output_finish(&synthetic.truth, error);
     if (!status)
         status = problem_writer_finish(synthetic.writer, error);
-    if (!status)
-        simulate_say_written(options, (uint64_t)options->n_dataset, synthetic.grid.n);
+    *made = (struct simulate_made){.n_dataset = (uint64_t)options->n_dataset, .n_row = synthetic.grid.n};
     synthetic_fini(&synthetic);
     return status;
 }

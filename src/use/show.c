@@ -1,6 +1,8 @@
 /* One pass over a result: counts, groups of failures, the slowest fits, and the numbers that spreads are made of.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "use/summary.h"
+#include "use/show.h"
+
+#include "use/fit_columns.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -91,6 +93,39 @@ static void add_to_sample(struct sample *sample, const struct fit_record *record
     sample->n++;
 }
 
+/* A fit's starts, profiles and replicates. */
+static void add_refits(struct show_summary *summary, const struct result_info *info, const char *id,
+                     const struct fit_record *record)
+{
+    struct show_refits *refits = &summary->refits;
+    const uint8_t *const limit[] = {record->profile_lower_status, record->profile_upper_status};
+    if (record->n_same_optimum == 1)
+        show_add_example(isnan(record->other_least) ? &refits->only : &refits->alone, id);
+    else if (record->n_same_optimum > 1 && isnan(record->other_least))
+        refits->n_same++;
+    else if (record->n_same_optimum > 1)
+        refits->n_some++;
+    for (size_t j = 0; j < info->n_parameter; j++)
+        for (int side = 0; side < 2; side++)
+            if (limit[side] && limit[side][j] < N_LIMIT) {
+                summary->parameter[j].n_limit[side][limit[side][j]]++;
+                refits->has_profile = refits->has_profile || limit[side][j] != LIMIT_none;
+            }
+    if (record->n_bootstrap < 0)
+        return;
+    if (refits->n_bootstrap == 0 || record->n_bootstrap < refits->least)
+        refits->least = record->n_bootstrap;
+    refits->most = record->n_bootstrap > refits->most ? record->n_bootstrap : refits->most;
+    refits->n_bootstrap++;
+    for (size_t j = 0; j < info->n_parameter && record->bootstrap_error; j++) {
+        double ratio = record->bootstrap_error[j] / record->standard_error[j];
+        if (ratio > 0 && isfinite(ratio)) {
+            summary->parameter[j].log_ratio += log(ratio);
+            summary->parameter[j].n_ratio++;
+        }
+    }
+}
+
 static void add_success(struct show_summary *summary, const struct result_info *info, const char *id,
                         const struct fit_record *record, double *scratch)
 {
@@ -102,7 +137,7 @@ static void add_success(struct show_summary *summary, const struct result_info *
         summary->parameter[j].n_lack[record->lack[j] < N_LACK ? record->lack[j] : 0]++;
     }
     show_add_flat(summary, info, id, record, scratch);
-    show_add_refits(summary, info, id, record);
+    add_refits(summary, info, id, record);
 }
 
 static void add_fit(struct show_summary *summary, struct sample *sample, const struct result_info *info, uint64_t row,
@@ -124,6 +159,80 @@ static void add_fit(struct show_summary *summary, struct sample *sample, const s
         add_to_sample(sample, record, info->n_parameter);
 }
 
+/* How numbers are spread: quartiles and a small histogram. From so many numbers on, the outermost hundredths may be left out of a histogram; and are, if they would take most of its
+ * axis. */
+enum { CUT_FROM = 100 };
+static const double CUT_PART = 0.01, CUT_AXIS = 3;
+
+static int compare_numbers(const void *left, const void *right)
+{
+    double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+/* Linear interpolation between order statistics: R's type 7, NumPy's default. */
+static double quantile(const double *sorted, uint64_t n, double share)
+{
+    double place = share * (double)(n - 1);
+    uint64_t low = (uint64_t)place;
+    double weight = place - (double)low;
+    return weight > 0 ? sorted[low] + weight * (sorted[low + 1] - sorted[low]) : sorted[low];
+}
+
+/* Sorts them. */
+static double median_of(double *numbers, uint64_t n)
+{
+    if (n == 0)
+        return NAN;
+    qsort(numbers, n, sizeof *numbers, compare_numbers);
+    return quantile(numbers, n, 0.5);
+}
+
+static double on_axis(const struct show_spread *spread, double x) { return spread->is_log ? log(x) : x; }
+
+static void fill_bins(struct show_spread *spread, const double *sorted, uint64_t n)
+{
+    spread->low = spread->min;
+    spread->high = spread->max;
+    if (n >= CUT_FROM) {
+        double low = quantile(sorted, n, CUT_PART), high = quantile(sorted, n, 1 - CUT_PART);
+        double whole = on_axis(spread, spread->max) - on_axis(spread, spread->min);
+        spread->is_cut = whole > CUT_AXIS * (on_axis(spread, high) - on_axis(spread, low)) && high > low;
+        if (spread->is_cut) {
+            spread->low = low;
+            spread->high = high;
+        }
+    }
+    double from = on_axis(spread, spread->low), width = on_axis(spread, spread->high) - from;
+    for (uint64_t i = 0; i < n; i++) {
+        if (sorted[i] < spread->low || sorted[i] > spread->high)
+            continue;
+        double place = width > 0 ? (on_axis(spread, sorted[i]) - from) / width : 0.5;
+        int bin = (int)(place * SHOW_N_BIN);
+        spread->bin[bin < SHOW_N_BIN ? bin : SHOW_N_BIN - 1]++;
+    }
+}
+
+/* Sorts them; is_log: a logarithmic axis, where all are above 0. */
+static void fill_spread(struct show_spread *spread, double *numbers, uint64_t n, bool is_log)
+{
+    uint64_t n_finite = 0;
+    for (uint64_t i = 0; i < n; i++)
+        if (isfinite(numbers[i]))
+            numbers[n_finite++] = numbers[i];
+    spread->min = spread->q25 = spread->median = spread->q75 = spread->max = spread->low = spread->high = NAN;
+    if (n_finite == 0)
+        return;
+    qsort(numbers, n_finite, sizeof *numbers, compare_numbers);
+    spread->min = numbers[0];
+    spread->q25 = quantile(numbers, n_finite, 0.25);
+    spread->median = quantile(numbers, n_finite, 0.5);
+    spread->q75 = quantile(numbers, n_finite, 0.75);
+    spread->max = numbers[n_finite - 1];
+    spread->is_log = is_log && spread->min > 0;
+    fill_bins(spread, numbers, n_finite);
+}
+
 /* The largest first; equal ones as they came. */
 static void sort_groups(struct show_summary *summary)
 {
@@ -142,15 +251,15 @@ static void fill_spreads(struct show_summary *summary, const struct sample *samp
     summary->n_sampled = sample->n;
     for (size_t j = 0; j < n_parameter; j++) {
         bool is_log = info->parameter_scale && strncmp(info->parameter_scale[j], "log", 3) == 0;
-        show_spread_fill(&summary->parameter[j], sample->number + j * sample->capacity, sample->n, is_log);
+        fill_spread(&summary->parameter[j], sample->number + j * sample->capacity, sample->n, is_log);
         double *errors = sample->number + (n_parameter + 1 + j) * sample->capacity;
         uint64_t n = 0;
         for (uint64_t i = 0; i < sample->n; i++)
             if (isfinite(errors[i]))
                 errors[n++] = errors[i];
-        summary->parameter[j].error = show_median(errors, n);
+        summary->parameter[j].error = median_of(errors, n);
     }
-    show_spread_fill(&summary->objective, sample->number + n_parameter * sample->capacity, sample->n, true);
+    fill_spread(&summary->objective, sample->number + n_parameter * sample->capacity, sample->n, true);
 }
 
 enum status show_summarise(struct result *result, struct show_summary *summary, struct error *error)
@@ -195,4 +304,33 @@ void show_summary_fini(struct show_summary *summary)
     free(summary->weights);
     summary->parameter = NULL;
     summary->weights = NULL;
+}
+
+bool show_correlation(const struct result_info *info, const struct fit_record *record, double *correlation)
+{
+    size_t n = info->n_parameter;
+    bool any = false;
+    for (size_t c = 0; c < n && record->covariance; c++)
+        for (size_t d = 0; d < n; d++) {
+            correlation[d + c * n] = fit_correlation(record, n, c, d);
+            any = any || isfinite(correlation[d + c * n]);
+        }
+    return any;
+}
+
+double show_error_ratio(const struct show_spread *spread)
+{
+    return spread->n_ratio ? exp(spread->log_ratio / (double)spread->n_ratio) : (double)NAN;
+}
+
+const char *show_selection(const struct result_info *info)
+{
+    static const char *const names[] = {"selection", "merged"};
+    if (info->n_fit == info->identity.n_dataset)
+        return NULL;
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+        for (size_t i = 0; i < info->provenance.n; i++)
+            if (!strcmp(info->provenance.name[i], names[k]))
+                return info->provenance.value[i];
+    return info->identity.selection;
 }

@@ -1,6 +1,6 @@
 /* Combinations of parameters that data do not know: their names, and which fits share one.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "use/summary.h"
+#include "use/show.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
-/* What is in a file, gathered once and shown as text or as JSON.
+/* What is in a result, gathered in one pass to be shown as text or as JSON.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef USE_SUMMARY_H
-#define USE_SUMMARY_H
+#ifndef USE_SHOW_H
+#define USE_SHOW_H
 
 #include "base/error.h"
 #include "base/outcome.h"
@@ -85,11 +85,6 @@ enum status show_summarise(struct result *result, struct show_summary *summary, 
 void show_summary_fini(struct show_summary *summary);
 void show_add_example(struct show_examples *examples, const char *id);
 
-/* show_spread.c: quartiles and histogram of n numbers, which it sorts; is_log: logarithmic, where all are above 0. */
-void show_spread_fill(struct show_spread *spread, double *numbers, uint64_t n, bool is_log);
-/* The median of n numbers, which it sorts; NaN: there are none. */
-double show_median(double *numbers, uint64_t n);
-
 /* show_flat.c: the record's flattest direction, or one of several flat ones that have no parameters in common (number 1, 2,
  * ...), in relative changes of the parameters, length 1, its first large entry positive, into weight[n_parameter]. False: it
  * has none. */
@@ -102,8 +97,11 @@ const char *show_combination_text(const struct result_info *info, const double *
 void show_add_flat(struct show_summary *summary, const struct result_info *info, const char *id,
                    const struct fit_record *record, double *scratch);
 
-/* show_refits.c: a fit's starts, profiles and replicates. */
-void show_add_refits(struct show_summary *summary, const struct result_info *info, const char *id,
-                     const struct fit_record *record);
+/* From the record's covariance, n_parameter x n_parameter; NaN where there is none. False: it has no covariance at all. */
+bool show_correlation(const struct result_info *info, const struct fit_record *record, double *correlation);
+/* Geometric mean of bootstrap error / standard error; NaN: there is none. */
+double show_error_ratio(const struct show_spread *spread);
+/* Which datasets a result that has not all of them is about, in words; NULL: it has all. */
+const char *show_selection(const struct result_info *info);
 
 #endif
