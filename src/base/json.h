@@ -10,7 +10,7 @@
 enum { JSON_MAX_DEPTH = 63 };
 
 /* Start with json_begin. One thread at a time. `key` is the name of a member of an object, and NULL in an array and at the
- * top. Calls that make no valid JSON (a member without its key, an end without a beginning) are bugs of the caller: asserted. */
+ * top. Calls that make no valid JSON (a member without its key, an end without a beginning) are bugs, and asserted. */
 struct json {
     FILE *file;
     int depth;

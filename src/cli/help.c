@@ -101,7 +101,7 @@ void help_overview(FILE *file)
           "4 files or system; 5 a bug; 75 stopped early, the same command resumes.\n", file);
 }
 
-/* The list of options of a manual page in mdoc(7): the pages under man/ hold it, and a test compares. Text as mdoc takes it: backslashes escaped, no line beginning with a dot or an apostrophe. */
+/* Text as mdoc(7) takes it: backslashes escaped, no line beginning with a dot or an apostrophe. */
 static void print_mdoc_text(FILE *file, const char *text, bool capital)
 {
     bool begins = true;
@@ -117,6 +117,7 @@ static void print_mdoc_text(FILE *file, const char *text, bool capital)
     }
 }
 
+/* The list of options of a manual page: the pages under man/ hold it, and a test compares. */
 void help_mdoc(FILE *file, const struct command *command)
 {
     for (const struct command *const *child = command->child; child && *child; child++) {

@@ -334,7 +334,8 @@ static void print_refit_bootstrap(FILE *file, const struct result_info *info, co
     fprintf(file, "  %-*s error over the replicates / standard error\n", width, "");
     for (size_t j = 0; j < info->n_parameter && j < SHOW_N_ROW; j++)
         if (summary->parameter[j].n_ratio)
-            fprintf(file, "  %-*s %.3g\n", width, show_label(info, j, text, sizeof text), show_error_ratio(&summary->parameter[j]));
+            fprintf(file, "  %-*s %.3g\n", width, show_label(info, j, text, sizeof text),
+                    show_error_ratio(&summary->parameter[j]));
 }
 
 static void print_refits(FILE *file, const struct result_info *info, const struct show_summary *summary)

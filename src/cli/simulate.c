@@ -71,7 +71,8 @@ static const struct option table[] = {
     {.name = "atol", .kind = OPTION_NUMBER, .metavar = "VALUE|auto", .offset = FIELD(ode.atol), .min = 0, .max = 1e300,
      .above_min = true, .zero = "auto", .default_text = "auto, of a result its own",
      .help = "absolute tolerance of the integrator; auto: it follows each state's own size"},
-    {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .offset = offsetof(struct simulate_call, quiet), .help = "do not say what was written"},
+    {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .offset = offsetof(struct simulate_call, quiet),
+     .help = "do not say what was written"},
     OPTION_COLOR(offsetof(struct simulate_call, color)),
 };
 

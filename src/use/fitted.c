@@ -137,7 +137,8 @@ enum status fitted_open(struct fitted *fitted, const struct fitted_options *opti
         fitted->from_model[problem_to_model(fitted->problem)[i]] = i;
     sha256_of(fitted->model.sha256, strlen(fitted->model.sha256), model);
     if (memcmp(model, result_info(fitted->result)->identity.model, sizeof model) && options->listener.tell)
-        options->listener.tell(options->listener.context, "note: this is not the very model that was fitted (its bytes differ)");
+        options->listener.tell(options->listener.context,
+                               "note: this is not the very model that was fitted (its bytes differ)");
     return predictor_init(&fitted->predictor, &fitted->model, &ode, max_steps < 1e18 ? (int64_t)max_steps : INT64_MAX, error);
 }
 

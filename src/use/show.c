@@ -159,8 +159,8 @@ static void add_fit(struct show_summary *summary, struct sample *sample, const s
         add_to_sample(sample, record, info->n_parameter);
 }
 
-/* How numbers are spread: quartiles and a small histogram. From so many numbers on, the outermost hundredths may be left out of a histogram; and are, if they would take most of its
- * axis. */
+/* How numbers are spread: quartiles and a small histogram. From so many numbers on, the outermost hundredths may be left out
+ * of a histogram; and are, if they would take most of its axis. */
 enum { CUT_FROM = 100 };
 static const double CUT_PART = 0.01, CUT_AXIS = 3;
 
