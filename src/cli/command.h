@@ -35,8 +35,8 @@ struct option_table command_table(const struct command *command); /* empty for a
 /* What a group does: runs the child that the first argument names. */
 int command_run_child(const struct command *group, int argc, char **argv);
 
-/* Parses the arguments of `command` into its struct of options; one that is needed must be there. Returns -1 to go on; otherwise
- * the command ends with this exit code: help has been printed, or a usage error. */
+/* Parses the arguments of `command` into its struct of options; one that is needed must be there. Returns -1 to go on;
+ * otherwise the command ends with this exit code: help has been printed, or a usage error. */
 int command_parse(const struct command *command, void *options, struct option_words *words, size_t max_positional, int argc,
                   char **argv);
 

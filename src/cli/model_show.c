@@ -27,7 +27,8 @@ static const struct option table[] = {
      .help = "equations and derivatives as LaTeX (a part of a document that loads amsmath)"},
     {.name = "json", .kind = OPTION_FLAG, .offset = FIELD(json), .help = "print all of it as JSON"},
     {.name = "color", .kind = OPTION_CHOICE, .offset = FIELD(color), .choice = option_when_words,
-     .metavar = "auto|always|never", .default_text = "auto", .help = "colours of messages; overrides the environment's NO_COLOR"},
+     .metavar = "auto|always|never", .default_text = "auto",
+     .help = "colours of messages; overrides the environment's NO_COLOR"},
 };
 
 static struct option_table show_table(void) { return OPTION_TABLE(table); }
