@@ -49,6 +49,12 @@ struct option {
     bool is_output;      /* a file that is written (spare.h) */
 };
 
+/* The row of --color; the field is an enum when (terminal.h). */
+#define OPTION_COLOR(field_offset) \
+    {.name = "color", .kind = OPTION_CHOICE, .offset = (field_offset), .choice = option_when_words, \
+     .metavar = "auto|always|never", .default_text = "auto", .help = "colours; overrides the environment's NO_COLOR"}
+extern const char *const option_when_words[]; /* of enum when */
+
 struct option_table {
     const struct option *option;
     size_t n; /* at most 64 */

@@ -3,13 +3,11 @@
 #include "cli/command.h"
 
 #include "cli/contained.h"
-#include "cli/message.h"
 #include "cli/run_report.h"
-#include "cli/shell_words.h"
 #include "io/result.h"
+#include "run/finish/spent.h"
 #include "run/merge/merge.h"
 #include "run/merge/shard_set.h"
-#include "run/finish/spent.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -27,8 +25,6 @@ struct merge_options {
 
 #define FIELD(name) offsetof(struct merge_options, name)
 
-static const char *const when_words[] = {"auto", "always", "never", NULL};
-
 static const struct option table[] = {
     {.name = "output", .letter = 'o', .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(output), .is_file = true,
      .default_text = "PROBLEM.result.h5", .help = "the merged result; needed where shards are named one by one"},
@@ -40,8 +36,7 @@ static const struct option table[] = {
      .default_text = "0", .help = "exit with 0 although up to so many fits failed"},
     {.name = "json", .kind = OPTION_FLAG, .offset = FIELD(shown.json), .help = "print the summary as JSON on standard output"},
     {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .offset = FIELD(shown.quiet), .help = "print nothing but errors"},
-    {.name = "color", .kind = OPTION_CHOICE, .offset = FIELD(shown.color), .choice = when_words, .metavar = "auto|always|never",
-     .default_text = "auto", .help = "colours; overrides the environment's NO_COLOR"},
+    OPTION_COLOR(FIELD(shown.color)),
 };
 
 static struct option_table merge_table(void) { return OPTION_TABLE(table); }
@@ -66,7 +61,7 @@ static void list_fini(struct shard_list *list)
 static void say(void *context, const char *line)
 {
     if (!((const struct merge_options *)context)->shown.quiet)
-        message_say(line);
+        message_say("%s", line);
 }
 
 /* A shard with a result and a journal is being run again, or was interrupted in that. */
@@ -163,10 +158,6 @@ static int run(int argc, char **argv)
     int code = command_parse(&command_merge, &options, &words, OPTION_MAX_POSITIONAL, argc, argv);
     if (code >= 0)
         return code;
-    if (words.n_positional < 1) {
-        error_set(&error, STATUS_USAGE, "which problem, or which shards' results? None was given");
-        return message_usage("merge", &error, (enum when)options.shown.color);
-    }
     options.command_line = shell_line("stiffit merge", argc, argv);
     if (!options.command_line) {
         error_set(&error, STATUS_NO_MEMORY, "out of memory for the command line");
@@ -182,6 +173,7 @@ const struct command command_merge = {
     .summary = "put the results of shards together",
     .example = "stiffit merge wells.h5\n"
                "stiffit merge wells.shard-*-of-8.result.h5 -o wells.result.h5",
+    .needs = "which problem, or which shards' results",
     .description =
         "Writes the rows of all shards in the problem's order: the result that one run of the whole problem would have given, "
         "with the same bits (times aside). Shards that do not belong together, and missing ones, are refused.\n"

@@ -4,10 +4,8 @@
 
 #include "base/clock.h"
 #include "base/progress.h"
-#include "cli/message.h"
 #include "cli/model_text.h"
 #include "cli/run_report.h"
-#include "cli/shell_words.h"
 #include "run/plan/run_options.h"
 #include "run/run.h"
 
@@ -54,7 +52,7 @@ static void on_say(void *context, const char *line)
         return;
     if (teller->begun)
         progress_clear(&teller->progress);
-    message_say(line);
+    message_say("%s", line);
 }
 
 /* The line that an earlier process has left half-way. */
