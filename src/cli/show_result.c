@@ -2,6 +2,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/show_text.h"
 
+#include "base/error_kind.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -251,14 +253,11 @@ static void print_provenance(FILE *file, const struct result_info *info)
 
 const char *show_objective_text(const char *kind)
 {
-    static const char *const names[][2] = {{"half_sum_of_squares", "half the weighted sum of squares"},
-                                           {"negative_log_likelihood", "the negative log-likelihood"},
-                                           {"laplace_loss", "the sum of weighted absolute residuals"},
-                                           {"huber_loss", "the sum of Huber's losses"},
-                                           {"student_loss", "the sum of Student's losses"}};
-    for (size_t i = 0; kind && i < sizeof names / sizeof *names; i++)
-        if (!strcmp(kind, names[i][0]))
-            return names[i][1];
+    if (kind && !strcmp(kind, "negative_log_likelihood"))
+        return "the negative log-likelihood";
+    for (int k = 0; kind && k < N_ERROR; k++)
+        if (!strcmp(kind, error_row[k].objective))
+            return error_row[k].objective_text;
     return kind ? kind : "unknown";
 }
 

@@ -6,7 +6,7 @@
 #include "cli/message.h"
 #include "cli/model_text.h"
 #include "cli/plugin_reference.h"
-#include "fit/loss_draw.h"
+#include "fit/loss.h"
 #include "io/csv.h"
 #include "run/plan/campaign_objective.h"
 
@@ -58,7 +58,7 @@ static void draw_parameters(const struct synthetic *synthetic, uint64_t dataset,
 
 static bool is_log_normal(const struct synthetic *synthetic, size_t i)
 {
-    return synthetic->loss[synthetic->grid.observable[i]].error == ERROR_LOG_NORMAL;
+    return synthetic->loss[synthetic->grid.observable[i]].is_log;
 }
 
 /* The standard deviation of each row, NaN where there is no noise. */

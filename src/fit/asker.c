@@ -241,7 +241,7 @@ static enum asked fail_objective(struct fit_asker *asker, const struct fit_answe
     const struct ode_task *task = asker->problem->task;
     for (size_t i = 0; i < asker->objective.n_row; i++) {
         double prediction = answer->prediction[i];
-        if (fit_objective_loss(&asker->objective, i)->error != ERROR_LOG_NORMAL || prediction > 0)
+        if (!fit_objective_loss(&asker->objective, i)->is_log || prediction > 0)
             continue;
         char reason[sizeof asker->reason];
         const char *name = asker->problem->model->abi.observable_name[task->row_observable[i]];

@@ -8,7 +8,6 @@
 #include "base/method.h"
 #include "base/outcome.h"
 #include "fit/loss.h"
-#include "fit/prior.h"
 #include "model/plugin.h"
 #include "ode/evaluation.h"
 

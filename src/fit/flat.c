@@ -3,7 +3,6 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/flat.h"
 
-#include "fit/objective_row.h"
 #include "fit/svd.h"
 
 #include <math.h>
@@ -85,14 +84,14 @@ static double censored_change(const struct fit_flat *flat, const struct fit_aske
     const struct fit_objective *objective = &asker->objective;
     struct fit_answer answer = fit_point_answer(asker, point);
     double r, weight, value, change = 0;
-    if (objective_row_plain(objective, &answer, i, &r, &weight, &value))
+    if (fit_objective_plain(objective, &answer, i, &r, &weight, &value))
         return 0;
     *curvature = fit_loss_censored(-objective->censored[i] * r).curvature;
     for (size_t c = 0; c < flat->spectrum->n; c++) {
         size_t j = flat->spectrum->loose[c];
         change += answer.d_prediction[i + j * objective->n_row] * answer.chain[j] * direction[c];
     }
-    return change * (fit_objective_loss(objective, i)->error == ERROR_LOG_NORMAL ? weight / answer.prediction[i] : weight);
+    return change * (fit_objective_loss(objective, i)->is_log ? weight / answer.prediction[i] : weight);
 }
 
 /* Of information 1 if known, else of length 1 where every parameter has its own size. */

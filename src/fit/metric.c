@@ -56,7 +56,7 @@ enum asked fit_metric_ask(struct fit_metric *metric, struct fit_asker *asker, co
     if (asked != ASKED_OK)
         return asked;
     struct fit_answer answer = fit_point_answer(asker, &metric->point);
-    fit_objective_rows(&asker->objective, &answer, metric->rows, metric->rhs);
+    fit_objective_rows(&asker->objective, &answer, CURVATURE_ABOVE, metric->rows, metric->rhs);
     double largest = 0;
     for (size_t j = 0; j < n; j++) {
         for (size_t i = 0; i <= j; i++)

@@ -154,7 +154,7 @@ void fit_spectrum_take(struct fit_spectrum *spectrum, const struct fit_asker *as
     struct fit_answer answer = fit_point_answer(asker, point);
     find_loose(spectrum, &asker->map, point);
     size_t n = spectrum->n, n_row = fit_objective_n_row(objective);
-    (information ? fit_objective_information : fit_objective_rows)(objective, &answer, spectrum->rows, spectrum->rhs);
+    fit_objective_rows(objective, &answer, information ? CURVATURE_EXPECTED : CURVATURE_ABOVE, spectrum->rows, spectrum->rhs);
     for (size_t c = 0; c < n; c++)
         if (spectrum->loose[c] != c)
             memcpy(spectrum->rows + c * n_row, spectrum->rows + spectrum->loose[c] * n_row,

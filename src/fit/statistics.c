@@ -4,7 +4,6 @@
 
 #include "fit/distribution.h"
 #include "fit/flat.h"
-#include "fit/objective_criteria.h"
 #include "fit/spectrum.h"
 #include "fit/svd.h"
 
@@ -104,19 +103,17 @@ static void fill_covariance(const struct work *work)
             covariance[d + c * n] = covariance[c + d * n];
 }
 
-/* What the numbers mean for each loss: objective_criteria.h. */
+/* What the numbers mean for each loss: struct fit_criteria. */
 static void fill_criteria(const struct work *work, struct fit_statistics *statistics)
 {
     const struct fit_objective *objective = &work->asker->objective;
     struct fit_answer answer = fit_point_answer(work->asker, work->point);
-    struct objective_criteria criteria = objective_criteria_of(
-        objective, &answer, work->asker->problem->task->row_observable, work->asker->problem->model->abi.n_observable);
+    struct fit_criteria criteria = fit_objective_criteria(objective, &answer, work->asker->problem->model->abi.n_observable);
     double m = (double)objective->n_row, k = (double)work->spectrum.n + (statistics->is_sigma_known ? 0 : 1);
     double deviance = statistics->is_sigma_known ? criteria.deviance : criteria.deviance_scaled;
     statistics->chi_square = criteria.chi_square;
     statistics->residual_error = statistics->n_freedom > 0
-                                     ? objective_scale_of(&criteria, (double)statistics->n_freedom)
-                                     : NAN;
+                                     ? fit_objective_common_scale(&criteria, (double)statistics->n_freedom) : NAN;
     statistics->r_squared = criteria.total_squares > 0 ? 1 - criteria.squares / criteria.total_squares : NAN;
     statistics->aic = deviance + 2 * k;
     statistics->aicc = m - k - 1 > 0 ? statistics->aic + 2 * k * (k + 1) / (m - k - 1) : NAN;

@@ -69,7 +69,7 @@ static void take_rows(struct trust_model *model, const struct fit_answer *answer
 {
     size_t n = model->n, n_row = model->n_row;
     double *a = model->jacobian, *b = model->residual;
-    (newton ? fit_objective_kink_rows : fit_objective_rows)(&model->asker->objective, answer, a, b);
+    fit_objective_rows(&model->asker->objective, answer, newton ? CURVATURE_KINKS : CURVATURE_ABOVE, a, b);
     for (size_t j = 0; j < n; j++)
         for (size_t i = 0; i < n_row && step[j] != 0; i++)
             b[i] -= a[i + j * n_row] * step[j];

@@ -91,7 +91,7 @@ bool trust_model_update(struct trust_model *model, const struct fit_point *point
 {
     size_t n = model->n;
     struct fit_answer answer = fit_point_answer(model->asker, point);
-    fit_objective_rows(&model->asker->objective, &answer, model->jacobian, model->residual);
+    fit_objective_rows(&model->asker->objective, &answer, CURVATURE_ABOVE, model->jacobian, model->residual);
     svd_triangle(model->n_row, n, model->jacobian, model->residual, model->triangle, model->rhs);
     bool first = !(model->radius < INFINITY), finite = true;
     for (size_t j = 0; j < n; j++) {

@@ -88,9 +88,9 @@ static const struct option table[] = {
      .metavar = "auto|dense|lapack|klu", .default_text = "auto", .in_file = true,
      .help = "linear algebra of the integrator: by size and sparsity of the model, or this one"},
     {.name = "error", .kind = OPTION_CHOICE, .offset = FIELD(error), .choice = error_kind_word,
-     .metavar = "normal|log-normal|laplace|huber|student", .default_text = "normal", .in_file = true,
+     .metavar = ERROR_METAVAR, .default_text = "normal", .in_file = true,
      .help = "distribution of the measurement errors of every observable for which neither problem file nor model names one: "
-     "normal (squares of residuals), log-normal (of logarithms), or laplace, huber, student: less sensitive to outliers"},
+     "normal (squares of residuals), log-normal (of logarithms), or one that is less sensitive to outliers"},
     {.name = "huber-k", .kind = OPTION_NUMBER, .offset = FIELD(huber_k), .min = 0, .max = 1e6, .above_min = true,
      .default_text = "1.345", .in_file = true, .help = "of huber errors: residuals beyond so many sigma count linearly"},
     {.name = "student-nu", .kind = OPTION_NUMBER, .offset = FIELD(student_nu), .min = 0, .max = 1e6, .above_min = true,
