@@ -3,7 +3,7 @@
 #include "cli/residual.h"
 #include "cli/show_text.h"
 
-#include "fit/interval.h"
+#include "fit/distribution.h"
 
 #include <math.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * derivatives of all residuals are there anyway (forward sensitivities), their triangle says what is left to gain; with a
  * gradient alone that is guessed from the latest iterations.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "fit/descent.h"
+#include "fit/search.h"
 
 #include "fit/lbfgs.h"
 #include "fit/metric.h"
@@ -103,20 +103,12 @@ static void take_trial(struct descent *descent)
     descent->hope = 0;
 }
 
-static bool is_held(const struct descent *descent, size_t j)
-{
-    const struct fit_map *map = &descent->asker->map;
-    const struct fit_point *best = descent->best;
-    double g = best->gradient[j];
-    return (best->theta[j] <= map->lower[j] && g >= 0) || (best->theta[j] >= map->upper[j] && g <= 0);
-}
-
 /* By the metric of the round, which knows nothing of other parameters than those of the round. */
 static double promise_by_metric(struct descent *descent)
 {
     size_t k = 0;
     for (size_t j = 0; j < descent->n; j++)
-        if (!is_held(descent, j) && (k == descent->n_loose || descent->loose[k++] != j))
+        if (!fit_point_is_held(&descent->asker->map, descent->best, j) && (k == descent->n_loose || descent->loose[k++] != j))
             return INFINITY;
     return k < descent->n_loose ? INFINITY : fit_metric_promise(descent->metric, k, descent->loose, descent->best->gradient,
                                                                 descent->factor);
@@ -268,10 +260,9 @@ static bool try_point(void *context, const double *x, double *f, double *gradien
     return !descent->met_bound && descent->n_missed < MAX_MISSED;
 }
 
-static bool accept(void *context, double slope_ratio)
+static bool accept(void *context)
 {
     struct descent *descent = context;
-    (void)slope_ratio;
     memcpy(descent->base, descent->place, descent->n * sizeof *descent->base);
     descent->n_iteration++;
     descent->n_round++;
@@ -322,7 +313,7 @@ static void prepare(struct descent *descent)
     double norm = 0;
     descent->n_loose = 0;
     for (size_t j = 0; j < descent->n; j++)
-        if (!is_held(descent, j))
+        if (!fit_point_is_held(&descent->asker->map, descent->best, j))
             descent->loose[descent->n_loose++] = (uint32_t)j;
     memset(descent->factor, 0, descent->n_loose * descent->n_loose * sizeof *descent->factor);
     for (size_t k = 0; k < descent->n_loose; k++) {
@@ -353,7 +344,7 @@ static double left(struct descent *descent)
         return most;
     most = 0;
     for (size_t j = 0; j < descent->n; j++)
-        if (!is_held(descent, j))
+        if (!fit_point_is_held(&descent->asker->map, descent->best, j))
             most = fmax(most, fabs(best->gradient[j]) * fit_map_size(&descent->asker->map, j, best->theta[j]));
     return most;
 }
@@ -361,7 +352,7 @@ static double left(struct descent *descent)
 static enum stop_test find_met(struct descent *descent)
 {
     const struct fit_point *best = descent->best;
-    double norm = stopping_gradient_norm(descent->asker, best);
+    double norm = fit_point_gradient_norm(descent->asker, best);
     if (norm == 0 || (norm <= descent->asker->options->g_tolerance * fmin(1, fabs(best->f))
                       && left(descent) <= stopping_least_promise(&descent->stopping, best)))
         return STOP_gradient;
@@ -405,7 +396,7 @@ static enum outcome judge_barren(struct descent *descent)
         return OUTCOME_converged;
     }
     snprintf(asker->reason, sizeof asker->reason, "no further decrease of %.6g was found, and the gradient is still %.3g",
-             descent->best->f, stopping_gradient_norm(asker, descent->best));
+             descent->best->f, fit_point_gradient_norm(asker, descent->best));
     return OUTCOME_stalled;
 }
 

@@ -3,14 +3,10 @@
 #include "fit/fit.h"
 
 #include "base/number.h"
-#include "fit/asker.h"
 #include "fit/certificate.h"
-#include "fit/descent.h"
-#include "fit/quotient.h"
-#include "fit/starts.h"
+#include "fit/point.h"
+#include "fit/search.h"
 #include "fit/statistics.h"
-#include "fit/stopping.h"
-#include "fit/trust_region.h"
 #include "fit/unit.h"
 #include "ode/adjoint.h"
 
@@ -92,7 +88,7 @@ static void write_best(const struct fit_asker *asker, const struct fit_point *be
     const struct fit_map *map = &asker->map;
     result->objective = best->f;
     result->rtol = number_decimal(asker->options->accuracy / asker->tighter);
-    result->gradient_norm = stopping_gradient_norm(asker, best);
+    result->gradient_norm = fit_point_gradient_norm(asker, best);
     for (size_t i = 0; i < problem->n_parameter; i++)
         result->parameter[i] = best->p[problem->to_model[i]];
     for (size_t j = 0; j < map->n_free; j++) {

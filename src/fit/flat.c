@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/flat.h"
 
-#include "fit/svd.h"
+#include "fit/matrix.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -121,8 +121,8 @@ static void separate(const struct fit_flat *flat, const struct fit_asker *asker,
         for (size_t i = 0; i < n_row; i++)
             changes[i + k * n_row] = censored_change(flat, asker, point, i, scratch, &curvature);
     }
-    svd_triangle(n_row, m, changes, spectrum->rhs, spectrum->basis, spectrum->q);
-    svd_jacobi(m, m, spectrum->basis, NULL, spectrum->q, scratch);
+    matrix_triangle(n_row, m, changes, spectrum->rhs, spectrum->basis, spectrum->q);
+    matrix_singular(m, m, spectrum->basis, NULL, spectrum->q, scratch);
     memset(turned, 0, n * m * sizeof *turned);
     for (size_t l = 0; l < m; l++)
         for (size_t k = 0; k < m; k++)

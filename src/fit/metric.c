@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/metric.h"
 
-#include "fit/quadratic.h"
+#include "fit/matrix.h"
 
 #include <math.h>
 #include <string.h>
@@ -78,11 +78,11 @@ bool fit_metric_factor(struct fit_metric *metric, const struct fit_asker *asker,
                        const double *slope, double shrink, double *factor)
 {
     const struct fit_map *map = &asker->map;
-    if (!quadratic_factor(map->n_free, metric->matrix, n_loose, loose, factor))
+    if (!matrix_factor(map->n_free, metric->matrix, n_loose, loose, factor))
         return false;
     memcpy(metric->step, slope, n_loose * sizeof *slope);
-    quadratic_solve_lower(n_loose, factor, metric->step);
-    quadratic_solve_upper(n_loose, factor, metric->step);
+    matrix_solve_lower(n_loose, factor, metric->step);
+    matrix_solve_upper(n_loose, factor, metric->step);
     double length = 0;
     for (size_t k = 0; k < n_loose; k++) {
         size_t j = loose[k];
@@ -100,6 +100,6 @@ double fit_metric_promise(struct fit_metric *metric, size_t n_loose, const uint3
 {
     for (size_t k = 0; k < n_loose; k++)
         metric->step[k] = gradient[loose[k]];
-    quadratic_solve_lower(n_loose, factor, metric->step);
+    matrix_solve_lower(n_loose, factor, metric->step);
     return 0.5 * metric->unit * metric->unit * product(n_loose, metric->step, metric->step);
 }

@@ -76,8 +76,8 @@ void fit_objective_rows(const struct fit_objective *objective, const struct fit_
                         double *a, double *b);
 /* What the objective's second derivatives by theta at this very data, the observed information, exceed the expected one by:
  * n x n, symmetric, maybe indefinite. Left out are the predictions' and the noise's own second derivatives, which a good fit
- * multiplies by residuals that add up to little (Gauss and Newton); the logarithm of a prediction is a prediction here. There is none for
- * normal and log-normal errors of known sigma, and for Laplace's, which have no second derivative. */
+ * multiplies by residuals that add up to little (Gauss and Newton); the logarithm of a prediction is a prediction here. There
+ * is none for normal and log-normal errors of known sigma, and for Laplace's, which have no second derivative. */
 bool fit_objective_has_excess(const struct fit_objective *objective);
 void fit_objective_excess(const struct fit_objective *objective, const struct fit_answer *answer, double *excess);
 /* Column j of the predictions' rows of A times x (n_row of the measurements). */

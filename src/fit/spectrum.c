@@ -3,8 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/spectrum.h"
 
-#include "fit/quadratic.h"
-#include "fit/svd.h"
+#include "fit/matrix.h"
 
 #include <math.h>
 #include <string.h>
@@ -107,7 +106,7 @@ static bool is_all_known(struct fit_spectrum *spectrum)
 static void find_directions(struct fit_spectrum *spectrum, double *q)
 {
     take_columns(spectrum, spectrum->basis);
-    svd_jacobi(spectrum->n, spectrum->n, spectrum->basis, q, spectrum->s, spectrum->v);
+    matrix_singular(spectrum->n, spectrum->n, spectrum->basis, q, spectrum->s, spectrum->v);
     for (size_t c = 0; c < spectrum->n; c++)
         spectrum->scale[c] = spectrum->scale[c] > 0 ? spectrum->scale[c] : 1;
     spectrum->has_directions = true;
@@ -119,7 +118,7 @@ void fit_spectrum_directions(struct fit_spectrum *spectrum)
         find_directions(spectrum, NULL);
 }
 
-/* Which directions are known. is_triangle: as svd_triangle makes it. */
+/* Which directions are known. is_triangle: as matrix_triangle makes it. */
 static void decompose(struct fit_spectrum *spectrum, const struct fit_asker *asker, const struct fit_point *point,
                       bool is_triangle)
 {
@@ -165,7 +164,7 @@ void fit_spectrum_take(struct fit_spectrum *spectrum, const struct fit_asker *as
             sum += spectrum->rows[i + c * n_row] * spectrum->rows[i + c * n_row];
         spectrum->beyond[c] = sqrt(sum);
     }
-    svd_triangle(n_row, n, spectrum->rows, spectrum->rhs, spectrum->triangle, spectrum->q);
+    matrix_triangle(n_row, n, spectrum->rows, spectrum->rhs, spectrum->triangle, spectrum->q);
     decompose(spectrum, asker, point, true);
 }
 
@@ -225,7 +224,7 @@ bool fit_spectrum_observe(struct fit_spectrum *spectrum, const struct fit_asker 
     add_excess(spectrum, excess, n, matrices + 3 * n * n, matrix);
     for (size_t k = 0; k < n_known; k++)
         index[k] = (uint32_t)k;
-    *is_definite = quadratic_factor(n_known, matrix, n_known, index, factor);
+    *is_definite = matrix_factor(n_known, matrix, n_known, index, factor);
     for (size_t k = 0; k < n_known; k++)
         *is_definite = *is_definite && factor[k + k * n_known] > LEAST_LEFT;
     if (*is_definite) {

@@ -4,7 +4,7 @@
 #ifndef FIT_SPECTRUM_H
 #define FIT_SPECTRUM_H
 
-#include "fit/asker.h"
+#include "fit/point.h"
 
 #include <stdbool.h>
 

@@ -4,8 +4,8 @@
 
 #include "fit/distribution.h"
 #include "fit/flat.h"
+#include "fit/matrix.h"
 #include "fit/spectrum.h"
-#include "fit/svd.h"
 
 #include <math.h>
 #include <string.h>
@@ -57,7 +57,7 @@ static void fill_eigenvalues(struct work *work, struct fit_statistics *statistic
 {
     size_t n = work->spectrum.n;
     memcpy(work->u, work->spectrum.triangle, n * n * sizeof *work->u);
-    svd_jacobi(n, n, work->u, NULL, work->s, work->v);
+    matrix_singular(n, n, work->u, NULL, work->s, work->v);
     for (size_t c = 0; c < n; c++)
         statistics->eigenvalue[c] = work->s[c] * work->s[c];
 }

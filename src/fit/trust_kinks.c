@@ -1,9 +1,9 @@
 /* A few quadratic steps inside of one step of the search: first by reweighted squares, which always lead downhill, but creep
  * along kinks; then by Newton's on the rounded kinks, which find the right ones at once.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "fit/trust_kinks.h"
+#include "fit/trust_model.h"
 
-#include "fit/svd.h"
+#include "fit/matrix.h"
 
 #include <math.h>
 #include <string.h>
@@ -73,7 +73,7 @@ static void take_rows(struct trust_model *model, const struct fit_answer *answer
     for (size_t j = 0; j < n; j++)
         for (size_t i = 0; i < n_row && step[j] != 0; i++)
             b[i] -= a[i + j * n_row] * step[j];
-    svd_triangle(n_row, n, a, b, model->triangle, model->rhs);
+    matrix_triangle(n_row, n, a, b, model->triangle, model->rhs);
 }
 
 static double length_of(const struct trust_model *model, const double *step)

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/trust_model.h"
 
-#include "fit/svd.h"
+#include "fit/matrix.h"
 
 #include <float.h>
 #include <math.h>
@@ -92,7 +92,7 @@ bool trust_model_update(struct trust_model *model, const struct fit_point *point
     size_t n = model->n;
     struct fit_answer answer = fit_point_answer(model->asker, point);
     fit_objective_rows(&model->asker->objective, &answer, CURVATURE_ABOVE, model->jacobian, model->residual);
-    svd_triangle(model->n_row, n, model->jacobian, model->residual, model->triangle, model->rhs);
+    matrix_triangle(model->n_row, n, model->jacobian, model->residual, model->triangle, model->rhs);
     bool first = !(model->radius < INFINITY), finite = true;
     for (size_t j = 0; j < n; j++) {
         double norm = column_norm(model->triangle + j * n, j + 1);
@@ -167,7 +167,7 @@ static void decompose(struct trust_model *model, const double *step)
         for (size_t i = 0; i < n; i++)
             model->u[i + c * n] = model->triangle[i + j * n] / model->scale[j];
     }
-    svd_jacobi(n, k, model->u, right, model->s, model->v);
+    matrix_singular(n, k, model->u, right, model->s, model->v);
     for (size_t c = 0; c < k; c++)
         model->coefficient[c] = model->s[c] > 0 ? right[c] : 0;
 }
@@ -346,7 +346,6 @@ void trust_model_step(struct trust_model *model, const struct fit_point *point)
     solve(model, point, model->radius, model->step);
     model->promise = promise_of(model, model->step);
     model->length = length_of(model, model->step);
-    model->is_bent = false;
 }
 
 double trust_model_promise_free(struct trust_model *model, const struct fit_point *point)
@@ -388,7 +387,6 @@ void trust_model_bend(struct trust_model *model, const struct fit_point *point, 
         double bent = model->step[j] + sum / model->scale[j];
         model->step[j] = bent < model->low[j] ? model->low[j] : bent > model->high[j] ? model->high[j] : bent;
     }
-    model->is_bent = true;
 }
 
 double trust_model_decrement(struct trust_model *model, const double *gradient)

@@ -1,10 +1,9 @@
 /* Steps of the trust-region model are tried one by one; every trial brings the next model along. What is left to gain is
  * judged against the tolerances and against the integrator's noise (stopping.h).
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "fit/trust_region.h"
+#include "fit/search.h"
 
 #include "fit/stopping.h"
-#include "fit/trust_kinks.h"
 #include "fit/trust_model.h"
 
 #include <math.h>
@@ -273,7 +272,7 @@ static enum outcome run_steps(struct trust_region *search)
     struct trust_model *model = &search->model;
     for (;;) {
         if (!model->is_current && !trust_model_update(model, search->best)) {
-            stopping_reason(search->asker, "the derivatives of the residuals are too large to be used");
+            fit_asker_end(search->asker, OUTCOME_stalled, "the derivatives of the residuals are too large to be used");
             return OUTCOME_stalled;
         }
         find_step(search);
