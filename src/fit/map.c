@@ -35,17 +35,9 @@ static bool map_allocate(struct fit_map *map, struct arena *arena)
     map->model_index = arena_calloc(arena, n, sizeof *map->model_index);
     map->file_index = arena_calloc(arena, n, sizeof *map->file_index);
     map->scale = arena_calloc(arena, n, sizeof *map->scale);
-    double *numbers = arena_calloc(arena, 6 * n, sizeof *numbers);
-    map->base = arena_calloc(arena, map->n_model, sizeof *map->base);
-    if (!map->model_index || !map->file_index || !map->scale || !numbers || !map->base)
-        return false;
-    map->start = numbers;
-    map->lower = numbers + n;
-    map->upper = numbers + 2 * n;
-    map->natural_start = numbers + 3 * n;
-    map->natural_lower = numbers + 4 * n;
-    map->natural_upper = numbers + 5 * n;
-    return true;
+    return map->model_index && map->file_index && map->scale
+           && ARENA_DOUBLES(arena, {&map->start, n, 1}, {&map->lower, n, 1}, {&map->upper, n, 1}, {&map->natural_start, n, 1},
+                            {&map->natural_lower, n, 1}, {&map->natural_upper, n, 1}, {&map->base, map->n_model, 1});
 }
 
 static const char *parameter_name(const struct fit_problem *problem, size_t i)

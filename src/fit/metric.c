@@ -21,11 +21,8 @@ bool fit_metric_init(struct fit_metric *metric, struct fit_asker *asker, struct 
     asker->gradient = GRADIENT_forward;
     bool has_point = fit_point_init(&metric->point, asker, arena);
     asker->gradient = gradient;
-    metric->rows = arena_calloc(arena, n + 1, (n_row + 1) * sizeof(double));
-    metric->rhs = arena_calloc(arena, n_row + 1, sizeof(double));
-    metric->matrix = arena_calloc(arena, n + 1, (n + 1) * sizeof(double));
-    metric->step = arena_calloc(arena, n + 1, sizeof(double));
-    return has_point && metric->rows && metric->rhs && metric->matrix && metric->step;
+    return has_point && ARENA_DOUBLES(arena, {&metric->rows, n_row, n}, {&metric->rhs, n_row, 1}, {&metric->matrix, n, n},
+                                      {&metric->step, n, 1});
 }
 
 static double product(size_t n, const double *restrict a, const double *restrict b)

@@ -16,24 +16,16 @@ static const double LN10 = 2.302585092994045684;
 
 bool fit_point_init(struct fit_point *point, const struct fit_asker *asker, struct arena *arena)
 {
-    size_t n = asker->map.n_free, n_row = asker->objective.n_row;
-    size_t n_noise = asker->objective.has_noise ? n_row : 0;
-    bool has_matrix = n && asker->gradient != GRADIENT_adjoint;
-    size_t count = 3 * n + asker->map.n_model + 3 * n_row + n_noise;
-    double *numbers = arena_calloc(arena, count, sizeof *numbers);
-    double *d_numbers = has_matrix ? arena_calloc(arena, n_row + n_noise, n * sizeof *d_numbers) : NULL;
-    if (!numbers || (has_matrix && !d_numbers))
+    size_t n = asker->map.n_free, n_row = asker->objective.n_row, n_noise = asker->objective.has_noise ? n_row : 0;
+    size_t n_column = asker->gradient != GRADIENT_adjoint ? n : 0;
+    if (!ARENA_DOUBLES(arena, {&point->d_prediction, n_row, n_column}, {&point->d_noise, n_noise, n_column},
+                       {&point->theta, n, 1}, {&point->gradient, n, 1}, {&point->chain, n, 1},
+                       {&point->p, asker->map.n_model, 1}, {&point->prediction, n_row, 1}, {&point->weight, n_row, 1},
+                       {&point->residual, n_row, 1}, {&point->noise, n_noise, 1}))
         return false;
-    point->theta = numbers;
-    point->gradient = numbers + n;
-    point->chain = numbers + 2 * n;
-    point->p = numbers + 3 * n;
-    point->prediction = point->p + asker->map.n_model;
-    point->weight = point->prediction + n_row;
-    point->residual = point->weight + n_row;
-    point->noise = n_noise ? point->residual + n_row : NULL;
-    point->d_prediction = d_numbers;
-    point->d_noise = has_matrix && n_noise ? d_numbers + n * n_row : NULL;
+    point->noise = n_noise ? point->noise : NULL;
+    point->d_prediction = n_column ? point->d_prediction : NULL;
+    point->d_noise = n_column && n_noise ? point->d_noise : NULL;
     point->f = NAN;
     return true;
 }
@@ -100,17 +92,12 @@ double fit_asker_accuracy(const struct fit_asker *asker)
 
 bool fit_quotient_init(struct fit_quotient *quotient, const struct fit_asker *asker, struct arena *arena)
 {
-    size_t n = asker->map.n_free, n_model = asker->map.n_model, n_row = asker->objective.n_row;
-    size_t n_noise = asker->objective.has_noise ? n_row : 0;
-    *quotient = (struct fit_quotient){
-        .offset = arena_calloc(arena, n + 1, 2 * sizeof(double)),
-        .theta = arena_calloc(arena, n + 1, sizeof(double)), .p = arena_calloc(arena, 2 * n + 1, n_model * sizeof(double)),
-        .prediction = arena_calloc(arena, n + 1, (n_row + 1) * sizeof(double)),
-        .noise = arena_calloc(arena, n + 1, (n_noise + 1) * sizeof(double)),
-        .evaluation = arena_calloc(arena, 2 * n + 1, sizeof(struct evaluation)),
-        .asked = arena_calloc(arena, 2 * n + 1, sizeof(struct evaluation *))};
-    return quotient->offset && quotient->theta && quotient->p && quotient->prediction && quotient->noise &&
-           quotient->evaluation && quotient->asked;
+    size_t n = asker->map.n_free, n_row = asker->objective.n_row, n_noise = asker->objective.has_noise ? n_row : 0;
+    quotient->evaluation = arena_calloc(arena, 2 * n + 1, sizeof *quotient->evaluation);
+    quotient->asked = arena_calloc(arena, 2 * n + 1, sizeof *quotient->asked);
+    return quotient->evaluation && quotient->asked
+           && ARENA_DOUBLES(arena, {&quotient->prediction, n_row, n}, {&quotient->noise, n_noise, n},
+                            {&quotient->p, asker->map.n_model, 2 * n}, {&quotient->offset, n, 2}, {&quotient->theta, n, 1});
 }
 
 /* Both places of parameter j, within its bounds: offsets from theta. */

@@ -19,17 +19,11 @@ static const double WELL_CONDITIONED = 1e-5;
 bool fit_spectrum_init(struct fit_spectrum *spectrum, const struct fit_asker *asker, struct arena *arena)
 {
     size_t n = asker->map.n_free, n_row = fit_objective_n_row(&asker->objective);
-    double *matrices = arena_calloc(arena, 3 * n + 3, (n + 1) * sizeof *matrices);
-    double *rows = arena_calloc(arena, n + 1, (n_row + 1) * sizeof *rows);
-    uint32_t *loose = arena_calloc(arena, n + 1, sizeof *loose);
-    if (!matrices || !rows || !loose)
-        return false;
-    double *vectors = matrices + 3 * n * n; /* 6 n are left */
-    *spectrum = (struct fit_spectrum){.loose = loose, .triangle = matrices, .basis = matrices + n * n,
-                                      .v = matrices + 2 * n * n, .q = vectors, .scale = vectors + n, .s = vectors + 2 * n,
-                                      .beyond = vectors + 3 * n,
-                                      .rows = rows, .rhs = rows + n * n_row};
-    return true;
+    *spectrum = (struct fit_spectrum){.loose = arena_calloc(arena, n + 1, sizeof *spectrum->loose)};
+    return spectrum->loose
+           && ARENA_DOUBLES(arena, {&spectrum->rows, n_row, n}, {&spectrum->rhs, n_row, 1}, {&spectrum->triangle, n, n},
+                            {&spectrum->basis, n, n}, {&spectrum->v, n, n}, {&spectrum->q, n, 1}, {&spectrum->scale, n, 1},
+                            {&spectrum->s, n, 1}, {&spectrum->beyond, n, 1});
 }
 
 static void find_loose(struct fit_spectrum *spectrum, const struct fit_map *map, const struct fit_point *point)

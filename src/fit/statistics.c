@@ -22,15 +22,9 @@ struct work {
 static bool work_init(struct work *work, const struct fit_asker *asker, const struct fit_point *point, struct arena *arena)
 {
     size_t n = asker->map.n_free;
-    double *matrices = arena_calloc(arena, 3 * n + 1, (n + 1) * sizeof *matrices);
     *work = (struct work){.asker = asker, .point = point};
-    if (!matrices || !fit_spectrum_init(&work->spectrum, asker, arena) || !fit_flat_init(&work->flat, n, arena))
-        return false;
-    work->u = matrices;
-    work->v = matrices + n * n;
-    work->covariance = matrices + 2 * n * n;
-    work->s = matrices + 3 * n * n;
-    return true;
+    return fit_spectrum_init(&work->spectrum, asker, arena) && fit_flat_init(&work->flat, n, arena)
+           && ARENA_DOUBLES(arena, {&work->u, n, n}, {&work->v, n, n}, {&work->covariance, n, n}, {&work->s, n, 1});
 }
 
 static uint32_t file_index(const struct work *work, size_t c)

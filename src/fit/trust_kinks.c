@@ -15,15 +15,9 @@ static const double LITTLE = 1e-6;
 bool trust_kinks_init(struct trust_kinks *kinks, const struct fit_asker *asker, struct arena *arena)
 {
     size_t n = asker->map.n_free, n_row = asker->objective.n_row;
-    double *numbers = arena_calloc(arena, 2 * n + asker->map.n_model + 4 * n_row + 1, sizeof *numbers);
-    if (!numbers)
-        return false;
-    *kinks = (struct trust_kinks){.theta = numbers, .step = numbers + n, .prediction = numbers + 2 * n};
-    kinks->weight = kinks->prediction + n_row;
-    kinks->residual = kinks->weight + n_row;
-    kinks->noise = kinks->residual + n_row;
-    kinks->p = kinks->noise + n_row;
-    return true;
+    return ARENA_DOUBLES(arena, {&kinks->theta, n, 1}, {&kinks->step, n, 1}, {&kinks->prediction, n_row, 1},
+                         {&kinks->weight, n_row, 1}, {&kinks->residual, n_row, 1}, {&kinks->noise, n_row, 1},
+                         {&kinks->p, asker->map.n_model, 1});
 }
 
 /* slopes (n_row x n) times chain and step added to `from`. */
@@ -76,14 +70,6 @@ static void take_rows(struct trust_model *model, const struct fit_answer *answer
     matrix_triangle(n_row, n, a, b, model->triangle, model->rhs);
 }
 
-static double length_of(const struct trust_model *model, const double *step)
-{
-    double sum = 0;
-    for (size_t j = 0; j < model->n; j++)
-        sum += model->scale[j] * step[j] * model->scale[j] * step[j];
-    return sqrt(sum);
-}
-
 /* Logarithms and noise are not convex, and straight lines may go where they are not defined: the model's step, halved until it
  * is better than none. Its value. */
 static double cut(struct trust_kinks *kinks, struct trust_model *model, const struct fit_point *best, double first)
@@ -132,6 +118,6 @@ void trust_kinks_step(struct trust_kinks *kinks, struct trust_model *model, cons
     take_rows(model, &answer, zero, false);
     memcpy(model->step, kinks->step, bytes);
     model->promise = fmax(first - least, 0);
-    model->length = length_of(model, model->step);
+    model->length = trust_model_length(model, model->step);
     model->is_restricted = is_restricted;
 }

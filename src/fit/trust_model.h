@@ -36,6 +36,8 @@ void trust_model_limit(struct trust_model *model, const struct fit_point *point,
 bool trust_model_update(struct trust_model *model, const struct fit_point *point);
 /* Fills step, length, promise, is_restricted for the radius. */
 void trust_model_step(struct trust_model *model, const struct fit_point *point);
+/* |D step| */
+double trust_model_length(const struct trust_model *model, const double *step);
 /* What the model would promise without a trust region; step and the rest stay. */
 double trust_model_promise_free(struct trust_model *model, const struct fit_point *point);
 /* Bends the step by half the acceleration; `second` (n_row of the predictions' rows) is the second derivative of the

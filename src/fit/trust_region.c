@@ -60,17 +60,14 @@ struct trust_region {
 static struct trust_region *new_search(struct fit_asker *asker, struct arena *arena)
 {
     struct trust_region *search = arena_calloc(arena, 1, sizeof *search);
-    if (!search)
-        return NULL;
-    search->second = arena_calloc(arena, asker->objective.n_row + 1, sizeof *search->second);
-    if (!search->second || !trust_model_init(&search->model, asker, arena))
+    bool has_kinks = fit_objective_has_kinks(&asker->objective);
+    if (!search || !ARENA_DOUBLES(arena, {&search->second, asker->objective.n_row, 1})
+        || !trust_model_init(&search->model, asker, arena) || (has_kinks && !trust_kinks_init(&search->kinks, asker, arena)))
         return NULL;
     for (size_t k = 0; k < N_POINT; k++)
         if (!fit_point_init(&search->points[k], asker, arena))
             return NULL;
-    search->has_kinks = fit_objective_has_kinks(&asker->objective);
-    if (search->has_kinks && !trust_kinks_init(&search->kinks, asker, arena))
-        return NULL;
+    search->has_kinks = has_kinks;
     search->asker = asker;
     search->n = asker->map.n_free;
     search->trial = &search->points[0];
