@@ -28,21 +28,6 @@ void show_print_examples(FILE *file, const struct show_examples *fits)
     fputc('\n', file);
 }
 
-/* What may help, by how the fits ended; NULL: their messages say it. */
-static const char *advice(enum outcome outcome)
-{
-    switch (outcome) {
-    case OUTCOME_stalled: return "try a smaller --rtol, or other starts (--starts)";
-    case OUTCOME_budget: return "try better starts, or a larger --max-evaluations, --max-steps or --max-total-steps";
-    case OUTCOME_timeout: return "try better starts, or a larger --max-seconds";
-    case OUTCOME_ode_failed:
-    case OUTCOME_model_failed: return "try other starts (--starts), narrower bounds, or `stiffit simulate` at the start";
-    case OUTCOME_crashed: return "`stiffit model check` looks for what is wrong with the model";
-    case OUTCOME_not_run: return "the same `stiffit run` goes on with them";
-    default: return NULL;
-    }
-}
-
 static void print_failures(FILE *file, const struct result_info *info, const struct show_summary *summary)
 {
     for (size_t i = 0; i < summary->n_group; i++) {
@@ -55,8 +40,8 @@ static void print_failures(FILE *file, const struct result_info *info, const str
     if (summary->n_other)
         fprintf(file, "  %-14s %10llu\n", "others", count(summary->n_other));
     for (int i = 0; i < N_OUTCOME; i++)
-        if (summary->by_outcome[i] && !outcome_is_success((enum outcome)i) && advice((enum outcome)i))
-            fprintf(file, "  %s: %s\n", outcome_name((enum outcome)i), advice((enum outcome)i));
+        if (summary->by_outcome[i] && !outcome_is_success((enum outcome)i) && outcome_advice((enum outcome)i))
+            fprintf(file, "  %s: %s\n", outcome_name((enum outcome)i), outcome_advice((enum outcome)i));
     if (summary->n_success < summary->n_fit)
         fprintf(file, "  by dataset: stiffit export %s --columns id,status,message\n", info->path);
 }

@@ -58,7 +58,7 @@ struct fit_options {
 
 #define FIT_OPTIONS_DEFAULT {.f_tolerance = 1e-9, .g_tolerance = 1e-6, .certify = true, \
                              .max_evaluations = 1000, .max_steps = 100000, .max_total_steps = 10000000, \
-                             .max_seconds = 1.0 / 0.0, .accuracy = 1e-7}
+                             .max_seconds = 1.0 / 0.0, .accuracy = ODE_RTOL}
 
 /* The caller provides the arrays (n_parameter each, the file's order). */
 struct fit_result {

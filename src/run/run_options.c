@@ -78,8 +78,8 @@ static const struct option table[] = {
      .help = "write the parameters of every replicate to /bootstrap of the result"},
     {.name = "accept-failed", .kind = OPTION_COUNT_OR_PERCENT, .offset = FIELD(accept_failed), .min = 0, .max = NO_LIMIT,
      .default_text = "0", .in_file = true, .help = "exit with 0 as long as no more than so many fits fail"},
-    {.name = "rtol", .kind = OPTION_NUMBER, .offset = FIELD(ode.rtol), .min = 1e-14, .max = 0.1, .default_text = "1e-7",
-     .in_file = true, .help = "relative tolerance of the integrator, states and sensitivities"},
+    {.name = "rtol", .kind = OPTION_NUMBER, .offset = FIELD(ode.rtol), .min = 1e-14, .max = 0.1,
+     .default_text = OPTION_TEXT(ODE_RTOL), .in_file = true, .help = "relative tolerance of the integrator, states and sensitivities"},
     {.name = "atol", .kind = OPTION_NUMBER, .metavar = "VALUE|auto", .offset = FIELD(ode.atol), .min = 0, .max = 1e300,
      .above_min = true, .zero = "auto", .default_text = "auto", .in_file = true,
      .help = "absolute tolerance of the integrator, in units of the states; auto: no unit matters, it follows each state's own "
@@ -92,7 +92,8 @@ static const struct option table[] = {
      .help = "distribution of the measurement errors of every observable for which neither problem file nor model names one: "
      "normal (squares of residuals), log-normal (of logarithms), or one that is less sensitive to outliers"},
     {.name = "huber-k", .kind = OPTION_NUMBER, .offset = FIELD(huber_k), .min = 0, .max = 1e6, .above_min = true,
-     .default_text = "1.345", .in_file = true, .help = "of huber errors: residuals beyond so many sigma count linearly"},
+     .default_text = OPTION_TEXT(LOSS_HUBER_K), .in_file = true,
+     .help = "of huber errors: residuals beyond so many sigma count linearly"},
     {.name = "student-nu", .kind = OPTION_NUMBER, .offset = FIELD(student_nu), .min = 0, .max = 1e6, .above_min = true,
      .default_text = "4", .in_file = true, .help = "of student errors: the degrees of freedom"},
     {.name = "optimizer", .kind = OPTION_CHOICE, .offset = FIELD(fit.optimizer), .choice = optimizer_words,
