@@ -62,6 +62,10 @@ struct option_table {
 
 #define OPTION_TABLE(array) ((struct option_table){(array), sizeof(array) / sizeof *(array)})
 
+/* The text of a macro that a default is written as, for default_text. */
+#define OPTION_TEXT(macro) OPTION_QUOTE(macro)
+#define OPTION_QUOTE(text) #text
+
 enum { OPTION_MAX_POSITIONAL = 4096 };
 
 /* What a command line held besides options. */

@@ -43,8 +43,8 @@ static const struct option table[] = {
     {.name = "fix", .kind = OPTION_LIST, .metavar = "NAME[=VALUE]", .offset = FIELD(fix),
      .help = "hold a parameter at its start, or at this value; may be repeated"},
     {.name = "error", .kind = OPTION_LIST, .metavar = "NAME=WORD", .offset = FIELD(error), .default_text = "the model's",
-     .help = "distribution of an observable's measurement errors: normal, log-normal, laplace, huber, student or default (what "
-     "the model says, else the run's --error); may be repeated"},
+     .help = "distribution of an observable's measurement errors: " ERROR_WORDS " or default (what the model says, "
+     "else the run's --error); may be repeated"},
     {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .offset = FIELD(quiet), .help = "do not say what was written"},
     OPTION_COLOR(FIELD(color)),
 };
@@ -117,8 +117,7 @@ static enum status choose_errors(const struct import_options *options, const str
             return status;
         int kind = error_kind_of(word);
         if (kind < 0 && strcmp(word, error_kind_default))
-            return error_set(error, STATUS_USAGE, "--error: '%.100s' is not one of normal, log-normal, laplace, huber, "
-                             "student, default", word);
+            return error_set(error, STATUS_USAGE, "--error: '%.100s' is not one of " ERROR_WORDS ", default", word);
         (*words)[index] = kind < 0 ? error_kind_default : error_kind_word[kind];
     }
     return STATUS_OK;

@@ -1,7 +1,7 @@
 /* One fit in words: what a paper's table and its referee want to know.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/show.h"
-#include "fit/interval.h"
+#include "fit/distribution.h"
 #include "use/residual.h"
 
 #include <math.h>

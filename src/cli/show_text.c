@@ -1,5 +1,6 @@
 /* A problem or a result in words: a page to act on.
  * SPDX-License-Identifier: BSD-3-Clause */
+#include "base/error_kind.h"
 #include "cli/show.h"
 
 #include <math.h>
@@ -72,21 +73,6 @@ static void print_examples(FILE *file, const struct show_examples *fits)
     fputc('\n', file);
 }
 
-/* What may help, by how the fits ended; NULL: their messages say it. */
-static const char *advice(enum outcome outcome)
-{
-    switch (outcome) {
-    case OUTCOME_stalled: return "try a smaller --rtol, or other starts (--starts)";
-    case OUTCOME_budget: return "try better starts, or a larger --max-evaluations, --max-steps or --max-total-steps";
-    case OUTCOME_timeout: return "try better starts, or a larger --max-seconds";
-    case OUTCOME_ode_failed:
-    case OUTCOME_model_failed: return "try other starts (--starts), narrower bounds, or `stiffit simulate` at the start";
-    case OUTCOME_crashed: return "`stiffit model check` looks for what is wrong with the model";
-    case OUTCOME_not_run: return "the same `stiffit run` goes on with them";
-    default: return NULL;
-    }
-}
-
 static void print_failures(FILE *file, const struct result_info *info, const struct show_summary *summary)
 {
     for (size_t i = 0; i < summary->n_group; i++) {
@@ -99,8 +85,8 @@ static void print_failures(FILE *file, const struct result_info *info, const str
     if (summary->n_other)
         fprintf(file, "  %-14s %10llu\n", "others", count(summary->n_other));
     for (int i = 0; i < N_OUTCOME; i++)
-        if (summary->by_outcome[i] && !outcome_is_success((enum outcome)i) && advice((enum outcome)i))
-            fprintf(file, "  %s: %s\n", outcome_name((enum outcome)i), advice((enum outcome)i));
+        if (summary->by_outcome[i] && !outcome_is_success((enum outcome)i) && outcome_advice((enum outcome)i))
+            fprintf(file, "  %s: %s\n", outcome_name((enum outcome)i), outcome_advice((enum outcome)i));
     if (summary->n_success < summary->n_fit)
         fprintf(file, "  by dataset: stiffit export %s --columns id,status,message\n", info->path);
 }
@@ -376,14 +362,11 @@ static void print_provenance(FILE *file, const struct result_info *info)
 
 const char *show_objective_text(const char *kind)
 {
-    static const char *const names[][2] = {{"half_sum_of_squares", "half the weighted sum of squares"},
-                                           {"negative_log_likelihood", "the negative log-likelihood"},
-                                           {"laplace_loss", "the sum of weighted absolute residuals"},
-                                           {"huber_loss", "the sum of Huber's losses"},
-                                           {"student_loss", "the sum of Student's losses"}};
-    for (size_t i = 0; kind && i < sizeof names / sizeof *names; i++)
-        if (!strcmp(kind, names[i][0]))
-            return names[i][1];
+    if (kind && !strcmp(kind, "negative_log_likelihood"))
+        return "the negative log-likelihood";
+    for (int k = 0; kind && k < N_ERROR; k++)
+        if (!strcmp(kind, error_row[k].objective))
+            return error_row[k].objective_text;
     return kind ? kind : "unknown";
 }
 

@@ -4,7 +4,7 @@
 #ifndef FIT_STATISTICS_H
 #define FIT_STATISTICS_H
 
-#include "fit/asker.h"
+#include "fit/point.h"
 
 /* Arrays are the caller's; those of n_parameter (P) are in the problem file's order, natural scale unless said. Missing
  * numbers are NaN. */

@@ -84,6 +84,7 @@ struct ode_options {
 
 enum linear_solver_kind { LINEAR_AUTO, LINEAR_DENSE, LINEAR_LAPACK, LINEAR_KLU };
 
-#define ODE_OPTIONS_DEFAULT {.rtol = 1e-7, .atol = 0, .linear_solver = LINEAR_AUTO}
+#define ODE_RTOL 1e-7
+#define ODE_OPTIONS_DEFAULT {.rtol = ODE_RTOL, .atol = 0, .linear_solver = LINEAR_AUTO}
 
 #endif

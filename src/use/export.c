@@ -265,7 +265,7 @@ static struct residual_kind errors_of(const struct fitted *fitted, const struct 
         n_value += !isnan(block->value[i]);
         n_sigma += !isnan(block->value[i]) && !isnan(block->sigma[i]);
     }
-    if (n_value > 0 && errors.loss[block->observable[first]].error == ERROR_LAPLACE && n_sigma == 0)
+    if (n_value > 0 && errors.loss[block->observable[first]].has_kink && n_sigma == 0)
         errors.unit = dataset->record->chi_square / (double)n_value;
     return errors;
 }

@@ -68,7 +68,7 @@ static const struct timed *make_task(struct arena *arena, const struct predictor
         if (!rows->sigma)
             continue;
         row_sigma[i] = rows->sigma[order[i].row];
-        row_is_log[i] = rows->loss[row_observable[i]].error == ERROR_LOG_NORMAL;
+        row_is_log[i] = rows->loss[row_observable[i]].is_log;
     }
     *task = (struct ode_task){.t0 = rows->t0, .covariate = rows->covariate, .n_time = n_time, .time = time,
                               .n_row = rows->n, .row_time = row_time, .row_observable = row_observable,

@@ -53,7 +53,7 @@ struct residual residual_of(const struct residual_kind *kind, uint32_t observabl
     out.loss = fit_objective_value(&objective, &answer) * unit;
     if (censored)
         return out;
-    out.residual = loss->error == ERROR_LOG_NORMAL ? log(value / prediction) : value - prediction;
+    out.residual = loss->is_log ? log(value / prediction) : value - prediction;
     out.weighted = out.residual / out.sigma;
     out.weight = fit_loss_at(loss, out.weighted / unit).weight / unit;
     return out;

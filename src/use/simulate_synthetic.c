@@ -3,7 +3,7 @@
 #include "use/simulate.h"
 
 #include "base/random.h"
-#include "fit/loss_draw.h"
+#include "fit/loss.h"
 #include "io/csv.h"
 #include "run/plan/campaign_objective.h"
 #include "use/plugin_reference.h"
@@ -56,7 +56,7 @@ static void draw_parameters(const struct synthetic *synthetic, uint64_t dataset,
 
 static bool is_log_normal(const struct synthetic *synthetic, size_t i)
 {
-    return synthetic->loss[synthetic->grid.observable[i]].error == ERROR_LOG_NORMAL;
+    return synthetic->loss[synthetic->grid.observable[i]].is_log;
 }
 
 /* The standard deviation of each row, NaN where there is no noise. */

@@ -179,7 +179,7 @@ static bool fill_measurements(struct fit_job *job, const struct problem_block *b
         value[i] = block->value[first + rows[i].row];
         sigma[i] = block->sigma[first + rows[i].row];
         censored[i] = block->censored[first + rows[i].row];
-        is_log[i] = job->campaign->loss[row_observable[i]].error == ERROR_LOG_NORMAL;
+        is_log[i] = job->campaign->loss[row_observable[i]].is_log;
     }
     size_t n_covariate = job->campaign->model.abi.n_covariate;
     double *covariate = copy(arena, block->covariate + row * n_covariate, n_covariate * sizeof *covariate);

@@ -108,7 +108,7 @@ static enum status check_bootstrap(const struct campaign *campaign, struct error
     if (campaign->plan.n_bootstrap == 0)
         return STATUS_OK;
     for (uint32_t k = 0; k < campaign->model.abi.n_observable; k++)
-        if (!error_kind_is_square(campaign->loss[k].error))
+        if (!error_row[campaign->loss[k].error].is_drawn)
             return error_set(error, STATUS_USAGE, "--bootstrap: replicates are drawn for normal and log-normal errors only, "
                              "and those of %.60s are %s", campaign->model.abi.observable_name[k],
                              error_kind_word[campaign->loss[k].error]);

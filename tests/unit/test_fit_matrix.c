@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/random.h"
-#include "fit/svd.h"
+#include "fit/matrix.h"
 
 enum { MOST = 40 };
 
@@ -49,7 +49,7 @@ static void triangle_of(size_t m, size_t n, const double *scale, double *rest_si
             a[i + j * m] = keep[i + j * m] = element(j, i) * (scale ? scale[j] : 1);
     for (size_t i = 0; i < m; i++)
         b[i] = right[i] = element(99, i);
-    double rest = svd_triangle(m, n, a, b, r, q);
+    double rest = matrix_triangle(m, n, a, b, r, q);
     for (size_t j = 0; j < n; j++)
         for (size_t i = j + 1; i < n; i++)
             assert_true(r[i + j * n] == 0);
@@ -87,7 +87,7 @@ static void test_triangle_scales(void **state)
     for (size_t j = 0; j < N; j++)
         for (size_t i = 0; i < M; i++)
             a[i + j * M] = element(j, i) * scale[j];
-    svd_triangle(M, N, a, b, r, q);
+    matrix_triangle(M, N, a, b, r, q);
     for (size_t j = 0; j < N; j++) {
         double column = 0, sum = 0;
         for (size_t i = 0; i < M; i++)
@@ -146,7 +146,7 @@ static void known(size_t m, size_t n, const double *s, double tolerance)
         }
     for (size_t i = 0; i < m; i++)
         b[i] = side[i] = element(98, i);
-    svd_jacobi(m, n, a, b, found, right);
+    matrix_singular(m, n, a, b, found, right);
     for (size_t k = 0; k < n; k++) {
         assert_true(fabs(found[k] - s[k]) <= tolerance * s[0]);
         assert_true(k == 0 || found[k] <= found[k - 1]);
@@ -188,7 +188,7 @@ static void test_relative_accuracy(void **state)
 {
     (void)state;
     double a[] = {1, 1, 0, 1e-12, 0, 1e-12}, s[2], v[4];
-    svd_jacobi(3, 2, a, NULL, s, v);
+    matrix_singular(3, 2, a, NULL, s, v);
     /* A'A = [2, 1e-12; 1e-12, 2e-24]: s1^2 = 2 + 0.5e-24 + ..., s1 s2 = sqrt(4e-24 - 1e-24) */
     assert_true(fabs(s[0] / sqrt(2.0) - 1) < 1e-15);
     assert_true(fabs(s[1] / (sqrt(3.0) * 1e-12 / sqrt(2.0)) - 1) < 4 * DBL_EPSILON);
@@ -205,12 +205,12 @@ static void test_rank(void **state)
         a[i + 10] = a[i] + a[i + 5];
         a[i + 15] = 0;
     }
-    svd_jacobi(5, 4, a, NULL, s, v);
+    matrix_singular(5, 4, a, NULL, s, v);
     assert_true(s[1] > 1e-3 && s[2] < 1e-15 * s[0] * 4 && s[3] == 0);
     for (int i = 0; i < 16; i++)
         assert_true(isfinite(v[i]));
     double zero[6] = {0};
-    svd_jacobi(3, 2, zero, NULL, s, v);
+    matrix_singular(3, 2, zero, NULL, s, v);
     assert_true(s[0] == 0 && s[1] == 0 && v[0] == 1 && v[3] == 1);
 }
 

@@ -1,6 +1,6 @@
-/* QR by Householder's reflections and the singular values of what is left by Jacobi's rotations.
+/* QR by Householder's reflections, the singular values of what is left by Jacobi's rotations, and Cholesky's factor.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "fit/svd.h"
+#include "fit/matrix.h"
 
 #include "ode/wide.h"
 
@@ -114,7 +114,7 @@ static double take_reflection(size_t n, double *v, double *factor)
     return pivot;
 }
 
-double svd_triangle(size_t m, size_t n, double *a, double *b, double *r, double *q)
+double matrix_triangle(size_t m, size_t n, double *a, double *b, double *r, double *q)
 {
     memset(r, 0, n * n * sizeof *r);
     memset(q, 0, n * sizeof *q);
@@ -251,7 +251,7 @@ static void rotate_columns(size_t n, double *x, double *length, double *b)
         length[j] = norm(n, x + j * n);
 }
 
-void svd_jacobi(size_t m, size_t n, double *a, double *b, double *s, double *v)
+void matrix_singular(size_t m, size_t n, double *a, double *b, double *s, double *v)
 {
     size_t rank = 0;
     double *place = s, *length = a, *row = a + n; /* a holds nothing any more */
@@ -269,4 +269,44 @@ void svd_jacobi(size_t m, size_t n, double *a, double *b, double *s, double *v)
             column[(size_t)place[i]] = row[i];
     }
     memcpy(s, length, n * sizeof *s);
+}
+
+bool matrix_factor(size_t n, const double *matrix, size_t k, const uint32_t *index, double *factor)
+{
+    for (size_t j = 0; j < k; j++)
+        for (size_t i = j; i < k; i++)
+            factor[i + j * k] = matrix[index[i] + index[j] * n];
+    for (size_t j = 0; j < k; j++) {
+        double diagonal = factor[j + j * k];
+        for (size_t l = 0; l < j; l++) {
+            double a = factor[j + l * k];
+            for (size_t i = j; i < k; i++)
+                factor[i + j * k] -= factor[i + l * k] * a;
+        }
+        /* What is left of the diagonal after so many subtractions has an error of about j * 1e-16 of it. */
+        if (!(factor[j + j * k] > 1e-15 * diagonal))
+            return false;
+        double root = sqrt(factor[j + j * k]);
+        for (size_t i = j; i < k; i++)
+            factor[i + j * k] /= root;
+    }
+    return true;
+}
+
+void matrix_solve_lower(size_t k, const double *factor, double *x)
+{
+    for (size_t j = 0; j < k; j++) {
+        x[j] /= factor[j + j * k];
+        for (size_t i = j + 1; i < k; i++)
+            x[i] -= factor[i + j * k] * x[j];
+    }
+}
+
+void matrix_solve_upper(size_t k, const double *factor, double *x)
+{
+    for (size_t j = k; j-- > 0;) {
+        for (size_t i = j + 1; i < k; i++)
+            x[j] -= factor[i + j * k] * x[i];
+        x[j] /= factor[j + j * k];
+    }
 }
