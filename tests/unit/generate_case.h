@@ -4,6 +4,7 @@
 #ifndef TESTS_UNIT_GENERATE_CASE_H
 #define TESTS_UNIT_GENERATE_CASE_H
 
+#include "../graph_values.h"
 #include "model_case.h"
 
 #include "base/random.h"

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "../graph_values.h"
 #include "base/random.h"
 #include "model/generate/listing.h"
 #include "model/text/text.h"

@@ -38,7 +38,7 @@ static void compare_at(const struct generate_case *c, const struct stiffit_point
     size_t n_node = graph_n_node(c->equations->graph);
     double *value = malloc(n_node * sizeof *value), *work = calloc(abi->n_work + 1, sizeof *work), *out;
     assert_true(value && work);
-    graph_evaluate(c->equations->graph, at, NULL, value);
+    graph_evaluate(c->equations->graph, at, value);
     struct stiffit_point point = *at;
     if (abi->prepare)
         assert_int_equal(abi->prepare(at, work), STIFFIT_OK);

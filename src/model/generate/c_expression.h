@@ -8,9 +8,6 @@
 
 #include <stdio.h>
 
-/* Functions of ours that an operation may need, as bits. */
-enum { C_SIGN = 1, C_POWER_LOG = 2, C_MINIMUM = 4, C_MAXIMUM = 8, C_HEAVISIDE = 16 };
-
 struct c_printer {
     const struct values *values;
     const struct program *program;
@@ -30,8 +27,8 @@ void c_definition(const struct c_printer *printer, uint32_t step);
 /* A step where it is used: its name or its expression. */
 void c_use(const struct c_printer *printer, uint32_t step);
 
-/* Those that a program calls, and the C of a set of them. */
-unsigned c_helpers_needed(const struct program *program);
-void c_helpers(unsigned helpers, FILE *out);
+/* The operations that C lacks and a program has, as bits; and definitions of a set of them. */
+uint64_t c_helpers_needed(const struct program *program);
+void c_helpers(uint64_t helpers, FILE *out);
 
 #endif

@@ -9,15 +9,11 @@
 
 static void count_operation(enum graph_op op, struct function_cost *cost)
 {
-    switch (op) {
-    case GRAPH_ADD: case GRAPH_SUBTRACT: case GRAPH_NEGATE: cost->n_add++; break;
-    case GRAPH_MULTIPLY: cost->n_multiply++; break;
-    case GRAPH_DIVIDE: case GRAPH_RECIPROCAL: cost->n_divide++; break;
-    case GRAPH_ABS: case GRAPH_SIGN: case GRAPH_HEAVISIDE: case GRAPH_FLOOR: case GRAPH_CEIL: case GRAPH_MIN:
-    case GRAPH_MAX: case GRAPH_LESS: case GRAPH_LESS_EQUAL: case GRAPH_EQUAL: case GRAPH_NOT_EQUAL: case GRAPH_AND:
-    case GRAPH_OR: case GRAPH_NOT: case GRAPH_SELECT: case GRAPH_POWER_LOG: cost->n_other++; break;
-    default: cost->n_call++;
-    }
+    size_t *const count[] = {
+        [COST_SIGN] = &cost->n_add, [COST_ADD] = &cost->n_add, [COST_MULTIPLY] = &cost->n_multiply,
+        [COST_DIVIDE] = &cost->n_divide, [COST_ROOT] = &cost->n_call, [COST_CALL] = &cost->n_call,
+        [COST_CHOICE] = &cost->n_other, [COST_PRODUCT_CALL] = &cost->n_other};
+    ++*count[graph_operations[op].cost];
 }
 
 /* Which temporaries are alive after statement i: those that are defined by then and read later. */

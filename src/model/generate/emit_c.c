@@ -65,7 +65,7 @@ static void put_head(const struct emitter *e)
           " * computed once per evaluation, by prepare. A number in front of a comment is a line of the model. */\n"
           "#include <math.h>\n"
           "#include <stiffit/model.h>\n\n", e->out);
-    unsigned helpers = c_helpers_needed(&e->programs.prepare);
+    uint64_t helpers = c_helpers_needed(&e->programs.prepare);
     for (int f = 0; f < N_MODEL_FUNCTION; f++)
         helpers |= c_helpers_needed(&e->programs.of[f]);
     c_helpers(helpers, e->out);

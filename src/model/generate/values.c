@@ -13,7 +13,7 @@
 #include <string.h>
 
 /* In additions, roughly. */
-enum { COST_SIMPLE = 1, COST_DIVISION = 8, COST_CALL = 20, COST_MOST = 255, COST_WORTH = 2 };
+enum { COST_MOST = 255, COST_WORTH = 2 };
 
 static const enum model_function hot[] = {
     FUNCTION_rhs, FUNCTION_jacobian, FUNCTION_rhs_parameter, FUNCTION_observe, FUNCTION_noise, FUNCTION_observe_state,
@@ -22,14 +22,9 @@ static const enum model_function hot[] = {
 
 static unsigned operation_cost(enum graph_op op)
 {
-    switch (op) {
-    case GRAPH_NEGATE: return 0;
-    case GRAPH_DIVIDE: case GRAPH_RECIPROCAL: case GRAPH_SQRT: return COST_DIVISION;
-    case GRAPH_ADD: case GRAPH_SUBTRACT: case GRAPH_MULTIPLY: case GRAPH_ABS: case GRAPH_FLOOR: case GRAPH_CEIL:
-    case GRAPH_MIN: case GRAPH_MAX: case GRAPH_LESS: case GRAPH_LESS_EQUAL: case GRAPH_EQUAL: case GRAPH_NOT_EQUAL:
-    case GRAPH_AND: case GRAPH_OR: case GRAPH_NOT: case GRAPH_SELECT: case GRAPH_SIGN: case GRAPH_HEAVISIDE: return COST_SIMPLE;
-    default: return COST_CALL;
-    }
+    static const uint8_t cost[] = {[COST_SIGN] = 0, [COST_ADD] = 1, [COST_MULTIPLY] = 1, [COST_DIVIDE] = 8, [COST_ROOT] = 8,
+                                   [COST_CALL] = 20, [COST_CHOICE] = 1, [COST_PRODUCT_CALL] = 20};
+    return cost[graph_operations[op].cost];
 }
 
 /* Registers for a tree: Sethi & Ullman (1970). The most expensive argument is computed first and then holds one. */

@@ -139,27 +139,14 @@ static enum course course_of(const struct survey *survey, node which)
 /* Whether the operation may go up and down within a short time around the zero of argument k, which is linear in time. */
 static bool is_steep(const struct graph_node *it)
 {
-    switch (it->op) {
-    case GRAPH_ADD: case GRAPH_SUBTRACT: case GRAPH_NEGATE: case GRAPH_DIVIDE: case GRAPH_RECIPROCAL:
-    case GRAPH_SIN: case GRAPH_COS: case GRAPH_TAN: case GRAPH_LESS: case GRAPH_LESS_EQUAL:
-    case GRAPH_SIGN: case GRAPH_HEAVISIDE: case GRAPH_FLOOR: case GRAPH_CEIL:
-        return false;
-    case GRAPH_MULTIPLY: return it->arg[0] == it->arg[1];
-    default: return true;
-    }
-}
-
-static bool is_step(enum graph_op op)
-{
-    return op == GRAPH_LESS || op == GRAPH_LESS_EQUAL || op == GRAPH_SIGN || op == GRAPH_HEAVISIDE || op == GRAPH_FLOOR ||
-           op == GRAPH_CEIL;
+    return it->op == GRAPH_MULTIPLY ? it->arg[0] == it->arg[1] : !(graph_operations[it->op].facts & (IS_GENTLE | IS_STEP));
 }
 
 /* What is to be seen of a node and its arguments. */
 static bool look_at(struct survey *survey, node which)
 {
     struct graph_node it = *graph_node(survey->graph, which);
-    bool within = is_input(survey, which), good = !within || !is_step(it.op) || add_marked(survey, which, AS_IT_IS, which);
+    bool within = is_input(survey, which), good = !within || !(graph_operations[it.op].facts & IS_STEP) || add_marked(survey, which, AS_IT_IS, which);
     for (int k = 0; good && k < graph_n_argument(it.op); k++) {
         node a = it.arg[k];
         if (!within && survey->course[a] == CURVED)

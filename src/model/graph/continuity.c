@@ -193,7 +193,7 @@ static struct residue carry_out(const struct continuity *c, const struct graph_n
 {
     struct residue x[3] = {{.r = 0}, {.known = true}, {.r = 0}}; /* unary comparisons are with 0 */
     int n = graph_n_argument(it->op);
-    bool known = it->op < GRAPH_SIGN, is_singular = false;
+    bool known = !(graph_operations[it->op].facts & (IS_STEP | IS_TRUTH | IS_CHOICE)), is_singular = false;
     for (int k = 0; k < n; k++) {
         x[k] = c->value[it->arg[k]];
         known = known && x[k].known;

@@ -7,7 +7,6 @@
  * so that a sum of 100,000 terms costs a variable only the terms that it is in. */
 #include "model/graph/derive.h"
 
-#include "model/graph/derive_rules.h"
 #include "model/graph/intern.h"
 
 #include <stdlib.h>
@@ -303,27 +302,5 @@ done:
     sweep_fini(&sweep);
     if (status != STATUS_OK)
         graph_matrix_fini(matrix);
-    return status;
-}
-
-enum status graph_directional(struct graph *graph, const node *root, size_t n_root, enum graph_op leaf,
-                              const node *seed,
-                              size_t n_leaf, node *derivative, struct error *error)
-{
-    enum status status = graph_status(graph, error);
-    struct sweep sweep = {0};
-    if (status != STATUS_OK)
-        return status;
-    if (sweep_init(&sweep, graph, root, n_root, leaf) != STATUS_OK) {
-        graph_fail(graph, STATUS_NO_MEMORY);
-        return graph_status(graph, error);
-    }
-    for (size_t j = 0; j < n_leaf; j++)
-        sweep_seed(&sweep, leaf, j, seed[j]);
-    sweep_run(&sweep);
-    for (size_t i = 0; i < n_root; i++)
-        derivative[i] = sweep.derivative[root[i]] == NODE_NONE ? 0 : sweep.derivative[root[i]];
-    status = graph_status(graph, error);
-    sweep_fini(&sweep);
     return status;
 }

@@ -6,6 +6,8 @@
 #include "model/graph/derive.h"
 #include "model/graph/equations.h"
 
+#include <stiffit/model.h>
+
 /* name as in struct stiffit_model, rows, columns */
 #define MODEL_FUNCTIONS(X) \
     X(initial, n_state, 1) X(rhs, n_state, 1) X(observe, n_observable, 1) X(noise, n_observable, 1) \
