@@ -3,7 +3,7 @@
 #include "text_case.h"
 
 #include "base/random.h"
-#include "model/graph/functions.h"
+#include "model/graph/equations.h"
 
 /* Switches and inputs of x' = `rate`, with u = (x - a)/(b - a) and step(s) = s < 0, 0 < 1, 1. */
 static void count(const char *rate, size_t *n_switching, size_t *n_forcing)

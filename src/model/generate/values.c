@@ -133,18 +133,19 @@ enum status values_init(struct values *values, const struct equations *equations
                         struct error *error)
 {
     size_t n = graph_n_node(equations->graph);
+    struct arena *arena = &values->arena;
     values->equations = equations;
     values->graph = equations->graph;
     values->n_node = (uint32_t)n;
-    values->depends = calloc(n, sizeof *values->depends);
-    values->n_register = calloc(n, sizeof *values->n_register);
-    values->cost = calloc(n, sizeof *values->cost);
-    values->label = calloc(n, sizeof *values->label);
-    values->reciprocal = calloc(n, sizeof *values->reciprocal);
-    values->logarithm = calloc(n, sizeof *values->logarithm);
-    values->slot = calloc(n, VALUE_FAMILIES * sizeof *values->slot);
-    values->work = calloc(n, VALUE_FAMILIES * sizeof *values->work);
-    struct walk walk = {.seen = calloc(n, sizeof(bool)), .waiting = calloc(n, sizeof(node))};
+    values->depends = arena_calloc(arena, n, sizeof *values->depends);
+    values->n_register = arena_calloc(arena, n, sizeof *values->n_register);
+    values->cost = arena_calloc(arena, n, sizeof *values->cost);
+    values->label = arena_calloc(arena, n, sizeof *values->label);
+    values->reciprocal = arena_calloc(arena, n, sizeof *values->reciprocal);
+    values->logarithm = arena_calloc(arena, n, sizeof *values->logarithm);
+    values->slot = arena_calloc(arena, n, VALUE_FAMILIES * sizeof *values->slot);
+    values->work = arena_calloc(arena, n, VALUE_FAMILIES * sizeof *values->work);
+    struct walk walk = {.seen = arena_calloc(arena, n, sizeof(bool)), .waiting = arena_alloc(arena, n * sizeof(node))};
     bool complete = values->depends && values->n_register && values->cost && values->label && values->reciprocal &&
                     values->logarithm && values->slot && values->work && walk.seen && walk.waiting;
     if (complete) {
@@ -152,20 +153,5 @@ enum status values_init(struct values *values, const struct equations *equations
         for (size_t f = 0; f < sizeof hot / sizeof *hot; f++)
             choose_work(values, &functions->of[hot[f]], &walk);
     }
-    free(walk.seen);
-    free(walk.waiting);
     return complete ? STATUS_OK : error_set(error, STATUS_NO_MEMORY, "out of memory while generating the model's code");
-}
-
-void values_fini(struct values *values)
-{
-    free(values->depends);
-    free(values->n_register);
-    free(values->cost);
-    free(values->label);
-    free(values->reciprocal);
-    free(values->logarithm);
-    free(values->slot);
-    free(values->work);
-    *values = (struct values){0};
 }
