@@ -72,9 +72,7 @@ struct evaluation {
     double t_reached;
     int64_t n_step, n_rhs, n_jacobian, n_factor;
 
-    /* the engine's */
-    struct workspace *workspace; /* NULL unless begun and not finished */
-    void *owner;                 /* the asker's, untouched */
+    void *state; /* the engine's: NULL unless begun and not finished */
 };
 
 struct ode_options {

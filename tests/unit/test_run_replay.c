@@ -309,9 +309,9 @@ static void what_is_under_way_goes_on(void **state)
     compute(&place, 1, tenth);
     again(&place);
     ask(&asked, DERIVATIVES, 1);
-    asked.evaluation.workspace = (struct workspace *)&asked;
+    asked.evaluation.state = &asked;
     assert_false(replay_answer(&place.replay, &asked.evaluation, &elapsed));
-    asked.evaluation.workspace = NULL;
+    asked.evaluation.state = NULL;
     assert_true(replay_answer(&place.replay, &asked.evaluation, &elapsed));
     place_fini(&place);
 }

@@ -275,7 +275,7 @@ static bool answer(struct fit_job *job, struct engine *engine, struct turn *turn
         board_slot_ask(slot, evaluation->p, job->campaign->n_parameter);
         engine_submit(engine, evaluation);
         while (!engine_work(engine, &engine_turn))
-            if (engine_withdraw(engine)) /* else no workspace is left for another fit: this one goes on */
+            if (engine_withdraw(engine, evaluation)) /* else no workspace is left for another fit: this one goes on */
                 return false;
         if (job->is_traced)
             trace_answer(job->trace, evaluation);
@@ -312,8 +312,7 @@ void fit_job_abandon(struct fit_job *job, struct engine_pool *pool)
     if (!job->asked)
         return;
     for (size_t i = job->n_answered; i < job->n_asked; i++)
-        if (job->asked[i]->workspace)
-            engine_discard(pool, job->asked[i]);
+        engine_discard(pool, job->asked[i]);
     while (coroutine_resume(job->coroutine))
         ;
 }
