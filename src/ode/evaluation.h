@@ -72,7 +72,9 @@ struct evaluation {
     double t_reached;
     int64_t n_step, n_rhs, n_jacobian, n_factor;
 
-    void *state; /* the engine's: NULL unless begun and not finished */
+    void *state;             /* the engine's: NULL unless begun and not finished */
+    struct evaluation *next; /* the scheduler's, like is_finished */
+    bool is_finished;
 };
 
 struct ode_options {
