@@ -72,9 +72,9 @@ struct evaluation {
     double t_reached;
     int64_t n_step, n_rhs, n_jacobian, n_factor;
 
-    /* the engine's */
-    struct workspace *workspace; /* NULL unless begun and not finished */
-    void *owner;                 /* the asker's, untouched */
+    void *state;             /* the engine's: NULL unless begun and not finished */
+    struct evaluation *next; /* the scheduler's, like is_finished */
+    bool is_finished;
 };
 
 struct ode_options {
