@@ -55,8 +55,10 @@ struct fit_asker {
  * adjoint and where answers go. ASKED_OK: all are finished, whatever their outcomes. */
 enum asked fit_ask_all(struct fit_asker *asker, struct evaluation **evaluations, size_t n);
 /* ASKED_END and ASKED_FAILED, for this reason, and for the one that an evaluation gives. */
-enum asked fit_asker_end(struct fit_asker *asker, enum outcome outcome, const char *reason);
-enum asked fit_asker_miss(struct fit_asker *asker, enum outcome failure, const char *reason);
+enum asked fit_asker_end(struct fit_asker *asker, enum outcome outcome, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+enum asked fit_asker_miss(struct fit_asker *asker, enum outcome failure, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 enum asked fit_asker_fail(struct fit_asker *asker, const struct evaluation *evaluation);
 /* Relative accuracy of predictions at the tolerances of the moment: the integrator's, or rounding where nothing is
  * integrated. */

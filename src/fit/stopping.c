@@ -2,9 +2,10 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/stopping.h"
 
+#include "fit/matrix.h"
+
 #include <float.h>
 #include <math.h>
-#include <stdio.h>
 
 enum { FEW_REJECTED = 3, MAX_REJECTED = 30, MAX_FAILED = 60, MAX_NOISY = 20 };
 
@@ -159,15 +160,6 @@ static double noise_floor(const struct stopping *stopping)
     return error * error * stopping->objective_scale;
 }
 
-/* The objective's second derivative by parameter j alone. */
-static double column_square(const struct trust_model *model, size_t j)
-{
-    double sum = 0;
-    for (size_t i = 0; i <= j; i++)
-        sum += model->triangle[i + j * model->n] * model->triangle[i + j * model->n];
-    return sum;
-}
-
 double stopping_noise_ceiling(const struct stopping *stopping, double f)
 {
     double error = ERROR_GROWTH * stopping->accuracy;
@@ -181,7 +173,7 @@ static double promise_single(const struct trust_model *model, const struct fit_p
     for (size_t j = 0; j < model->n; j++) {
         double g = point->gradient[j];
         if (!fit_point_is_held(&model->asker->map, point, j) && g != 0)
-            most = fmax(most, 0.5 * g * g / column_square(model, j));
+            most = fmax(most, 0.5 * g * g / matrix_squares(j + 1, model->triangle + j * model->n));
     }
     return most;
 }
@@ -229,8 +221,9 @@ static enum outcome judge_stall(struct stopping *stopping, struct trust_model *m
         asker->notes |= NOTE_noise_floor;
         return OUTCOME_converged;
     }
-    snprintf(asker->reason, sizeof asker->reason,
-             "no further decrease was found although the gradient promises %.3g of %.6g (noise %.2g)", promise, best->f, noise);
+    fit_asker_end(asker, OUTCOME_stalled,
+                  "no further decrease was found although the gradient promises %.3g of %.6g (noise %.2g)", promise, best->f,
+                  noise);
     return OUTCOME_stalled;
 }
 
@@ -240,9 +233,8 @@ enum outcome stopping_judge(struct stopping *stopping, struct trust_model *model
     if (stopping->met != STOP_none)
         return OUTCOME_converged;
     if (stopping->n_failed > MAX_FAILED) {
-        char reason[sizeof stopping->asker->reason];
-        snprintf(reason, sizeof reason, "no step, however short, can be evaluated: %.120s", stopping->asker->reason);
-        fit_asker_end(stopping->asker, OUTCOME_stalled, reason);
+        fit_asker_end(stopping->asker, OUTCOME_stalled, "no step, however short, can be evaluated: %.120s",
+                      stopping->asker->reason);
         return OUTCOME_stalled;
     }
     enum outcome outcome = stopping->n_rejected > 0 ? judge_stall(stopping, model, best) : OUTCOME_not_run;
