@@ -38,7 +38,7 @@ struct loss_terms {
 };
 struct loss_terms fit_loss_at(const struct fit_loss *loss, double r);
 
-/* rho''(r); 0 for Laplace's, whose is only where the kink is. */
+/* rho''(r); not for a loss with a kink, whose is only there. */
 double fit_loss_second(const struct fit_loss *loss, double r);
 
 /* A kink within a hundredth of a scale is no kink to anybody who looks at data. A sharper one shows the integrator's
