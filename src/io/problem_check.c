@@ -106,7 +106,7 @@ static bool row_fault(const struct problem *problem, const struct problem_block 
         if (sigma_for && isnan(sigma))
             return FAULT(message, "sigma of %s is not known, and the model has no noise: %.60s needs it",
                          place(problem, row, at), sigma_for);
-        if (problem->errors.kind[block->observable[i]] == ERROR_LOG_NORMAL && value <= 0)
+        if (error_row[problem->errors.kind[block->observable[i]]].is_log && value <= 0)
             return FAULT(message, "value of %s is %g; with the log-normal errors of %.60s it must be > 0",
                          place(problem, row, at), value, problem->errors.observable_name[block->observable[i]]);
     }
