@@ -3,7 +3,7 @@
 #include "cli/command.h"
 
 #include "base/nearest.h"
-#include "base/spare.h"
+#include "base/output.h"
 
 #include <errno.h>
 #include <poll.h>

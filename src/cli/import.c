@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/import.h"
 
-#include "base/spare.h"
+#include "base/output.h"
 #include "cli/command.h"
 #include "cli/contained.h"
 #include "cli/model_text.h"

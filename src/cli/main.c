@@ -4,7 +4,7 @@
 
 #include "base/nearest.h"
 #include "base/version.h"
-#include "io/library.h"
+#include "io/hdf5_file.h"
 #include "ode/library.h"
 
 #include <errno.h>

@@ -2,7 +2,6 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/clock.h"
 #include "base/output.h"
-#include "base/spare.h"
 #include "cli/command.h"
 #include "cli/model_text.h"
 #include "model/build/build.h"

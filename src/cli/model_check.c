@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/json.h"
 #include "base/outcome.h"
-#include "base/standard_output.h"
+#include "base/output.h"
 #include "cli/command.h"
 #include "cli/contained.h"
 #include "cli/model_text.h"
