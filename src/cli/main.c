@@ -25,12 +25,12 @@ static int no_command(const char *name)
 {
     struct error error;
     const char *names[16];
+    char hint[NEAREST_HINT];
     size_t n = 0;
     for (const struct command *const *command = command_list(); *command && n < 16; command++)
         names[n++] = (*command)->name;
-    const char *near = nearest_name(name, names, n);
-    error_set(&error, STATUS_USAGE, "unknown %s '%.100s'%s%s%s", name[0] == '-' ? "option" : "command", name,
-              near ? "\nDid you mean " : "", near ? near : "", near ? "?" : "");
+    error_set(&error, STATUS_USAGE, "unknown %s '%.100s'%s", name[0] == '-' ? "option" : "command", name,
+              nearest_hint(hint, "\nDid you mean ", "?", name, names, n));
     return message_usage(NULL, &error, WHEN_AUTO);
 }
 

@@ -59,6 +59,11 @@ enum status faults_report(const struct problem_faults *faults, const char *path,
     return error_set(error, STATUS_BAD_PROBLEM, "%s: %" PRIu64 " faults:\n  %s%s", path, faults->n, faults->text, more);
 }
 
+enum status problem_no_memory(const struct problem *problem, struct error *error)
+{
+    return error_set(error, STATUS_NO_MEMORY, "%s: out of memory", problem->file.path);
+}
+
 struct message {
     char *text;
     size_t size;

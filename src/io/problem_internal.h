@@ -85,6 +85,7 @@ struct problem {
     uint64_t n_censored;          /* found by problem_validate */
 };
 
+enum status problem_no_memory(const struct problem *problem, struct error *error);
 /* problem_schema.c: the file's kind, and names in our groups that are not ours. */
 enum status problem_check_kind(struct problem *problem, struct error *error);
 enum status problem_check_names(struct problem *problem, struct error *error);

@@ -40,8 +40,8 @@ static void grids_have_their_times(void **state)
 
 static void faults_are_told(void **state)
 {
-    static const char *const texts[] = {"", "x", "1,,2", "1:2", "2:1:1", "1:2:0", "1:2:-1", "0:1:log3", "1:2:log1", "1:2:log2.5",
-                                        "0:1e9:1", "inf", "1:inf:1"};
+    static const char *const texts[] = {"", "x", "1,,2", "1:2", "2:1:1", "1:2:0", "1:2:-1", "0:1:log3", "1:2:log1",
+                                        "1:2:log2.5", "0:1e9:1", "inf", "1:inf:1"};
     double *times;
     size_t n;
     struct error error;
