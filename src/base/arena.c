@@ -83,6 +83,18 @@ bool arena_doubles(struct arena *arena, const struct arena_array *array, size_t 
     return numbers != NULL;
 }
 
+char *arena_strndup(struct arena *arena, const char *text, size_t n)
+{
+    char *copy = arena_alloc(arena, n + 1);
+    if (!copy)
+        return NULL;
+    memcpy(copy, text, n);
+    copy[n] = '\0';
+    return copy;
+}
+
+char *arena_strdup(struct arena *arena, const char *text) { return arena_strndup(arena, text, strlen(text)); }
+
 void arena_reset(struct arena *arena)
 {
     arena->current = arena->first;

@@ -28,6 +28,9 @@ bool arena_doubles(struct arena *arena, const struct arena_array *array, size_t 
 #define ARENA_DOUBLES(arena, ...) \
     arena_doubles(arena, (const struct arena_array[]){__VA_ARGS__}, \
                   sizeof((const struct arena_array[]){__VA_ARGS__}) / sizeof(struct arena_array))
+/* A copy of the text, or of its first n bytes; NULL when memory is out. */
+char *arena_strdup(struct arena *arena, const char *text);
+char *arena_strndup(struct arena *arena, const char *text, size_t n);
 void arena_reset(struct arena *arena);
 void arena_fini(struct arena *arena);
 

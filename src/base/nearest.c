@@ -3,6 +3,7 @@
 #include "base/nearest.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { MAX_LENGTH = 63 };
@@ -51,6 +52,14 @@ const char *nearest_name(const char *name, const char *const *candidates, size_t
         }
     }
     return best;
+}
+
+const char *nearest_hint(char hint[NEAREST_HINT], const char *before, const char *behind, const char *name,
+                         const char *const *candidates, size_t n_candidate)
+{
+    const char *near = nearest_name(name, candidates, n_candidate);
+    snprintf(hint, NEAREST_HINT, "%s%s%s", near ? before : "", near ? near : "", near ? behind : "");
+    return hint;
 }
 
 bool nearest_is_same(const char *word, const char *other)

@@ -10,6 +10,11 @@
  * exchange of neighbours counts once; case counts half) or one the beginning of the other. Candidates may be NULL. */
 const char *nearest_name(const char *name, const char *const *candidates, size_t n_candidate);
 
+enum { NEAREST_HINT = 100 };
+/* "" where none is near; else the candidate between what stands before and behind it: "; did you mean 'rtol'?". */
+const char *nearest_hint(char hint[NEAREST_HINT], const char *before, const char *behind, const char *name,
+                         const char *const *candidates, size_t n_candidate);
+
 /* Whether two words are the same but for their hyphens: "log-normal" and "lognormal". */
 bool nearest_is_same(const char *word, const char *other);
 

@@ -137,9 +137,9 @@ static enum status set_choice(const struct option *option, void *field, const ch
         size_t used = strlen(words);
         snprintf(words + used, sizeof words - used, "%s%s", n ? ", " : "", option->choice[n]);
     }
-    const char *near = nearest_name(value, option->choice, n);
-    return error_set(error, STATUS_USAGE, "--%s: '%s' is not one of %s%s%s%s", option->name, value, words,
-                     near ? "\nDid you mean " : "", near ? near : "", near ? "?" : "");
+    char hint[NEAREST_HINT];
+    return error_set(error, STATUS_USAGE, "--%s: '%s' is not one of %s%s", option->name, value, words,
+                     nearest_hint(hint, "\nDid you mean ", "?", value, option->choice, n));
 }
 
 static enum status set_share(const struct option *option, void *field, const char *value, struct error *error)

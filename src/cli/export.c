@@ -40,8 +40,6 @@ static const struct option table[] = {
     OPTION_COLOR(offsetof(struct export_call, color)),
 };
 
-static struct option_table export_table(void) { return OPTION_TABLE(table); }
-
 static int export(void *context)
 {
     const struct export_call *call = context;
@@ -83,4 +81,4 @@ const struct command command_export = {
     .description =
         "Writes a result as a CSV table with one header line; numbers read back to the same bits.\n"
         "Predictions and residuals need the problem and the model: the result knows where they are.",
-    .table = export_table, .run = run};
+    .table = COMMAND_TABLE(table), .run = run};

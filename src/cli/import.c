@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/import.h"
 
-#include "base/spare.h"
+#include "base/output.h"
 #include "cli/command.h"
 #include "cli/contained.h"
 #include "cli/model_text.h"
@@ -48,8 +48,6 @@ static const struct option table[] = {
     {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .offset = FIELD(quiet), .help = "do not say what was written"},
     OPTION_COLOR(FIELD(color)),
 };
-
-static struct option_table import_table(void) { return OPTION_TABLE(table); }
 
 static enum status add_datasets(struct problem_writer *writer, const struct import_rows *rows, const size_t *first,
                                 const struct import_subjects *subjects, struct error *error)
@@ -282,4 +280,4 @@ const struct command command_import = {
         "they appear first. Without a column 'observable' the model must have one only; without 'dataset' all rows are one. "
         "An empty value, NA or NaN is a missing measurement. Names, starts, bounds, scales and priors of the parameters come "
         "from the model, as the table of parameters and the options change them.",
-    .table = import_table, .run = run};
+    .table = COMMAND_TABLE(table), .run = run};

@@ -2,7 +2,6 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/clock.h"
 #include "base/output.h"
-#include "base/spare.h"
 #include "cli/command.h"
 #include "cli/model_text.h"
 #include "model/build/build.h"
@@ -33,8 +32,6 @@ static const struct option table[] = {
     {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .offset = FIELD(quiet), .help = "say nothing but errors"},
     OPTION_COLOR(FIELD(color)),
 };
-
-static struct option_table build_table(void) { return OPTION_TABLE(table); }
 
 /* What became of one model. */
 struct outcome {
@@ -159,7 +156,7 @@ static int build_one(const struct build_call *call, const char *path, struct jso
     if (!status)
         status = model_text_parse(&outcome.text, &error);
     if (!json && (!call->quiet || outcome.text.messages.n_error))
-        model_text_print_messages(&outcome.text, color);
+        model_text_show(&color, &outcome.text.messages, outcome.text.text, outcome.text.n_byte, outcome.text.origin);
     if (!status && call->c_source)
         status = write_source(call, path, &outcome.text, &error);
     if (!status && (call->output || !call->c_source))
@@ -225,4 +222,4 @@ const struct command command_model_build = {
         "Compiles MODEL.ode into MODEL.so beside it: equations and all their derivatives, by way of C and the system's "
         "compiler ($CC, else cc). It is seldom needed: commands that take a plugin take the text, too, and keep what they "
         "compiled. Errors in the text are shown with their lines, all at once.",
-    .table = build_table, .run = run};
+    .table = COMMAND_TABLE(table), .run = run};

@@ -22,8 +22,6 @@ static const struct option table[] = {
     {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .offset = FIELD(quiet), .help = "do not say what to do next"},
 };
 
-static struct option_table new_table(void) { return OPTION_TABLE(table); }
-
 /* Runs as it is: each construct of the language once, what would be wrong here in comments. %1$s: the model's name. */
 static const char *const text =
     "# %1$s: an example to start from; `man 5 stiffit-model` describes the language.\n"
@@ -129,4 +127,4 @@ const struct command command_model_new = {
     .description =
         "Writes NAME.ode: a small model that can be run as it is, with a comment at each construct of the language. A file "
         "that exists is kept.",
-    .table = new_table, .run = run};
+    .table = COMMAND_TABLE(table), .run = run};

@@ -143,4 +143,4 @@ const struct command command_run = {
         "cannot be fitted becomes a row with a status and stops nobody else. Finished fits are kept in a journal beside "
         "the result: if the run is stopped or killed, the same command goes on where it was.\n"
         "Options may also stand as attributes of /options in the problem file; the command line overrides them.",
-    .table = run_options_table, .run = run};
+    .run_table = run_options_table, .run = run};

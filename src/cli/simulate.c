@@ -76,8 +76,6 @@ static const struct option table[] = {
     OPTION_COLOR(offsetof(struct simulate_call, color)),
 };
 
-static struct option_table simulate_options_table(void) { return OPTION_TABLE(table); }
-
 static bool is_given(const struct simulate_call *call, const char *name)
 {
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
@@ -175,4 +173,4 @@ const struct command command_simulate = {
         "RESULT.h5 of its datasets at their best fits.\n"
         "With --datasets it makes a problem file of synthetic datasets instead, with --bootstrap one that holds a dataset of "
         "RESULT.h5 as it is, followed by bootstrap replicas of it. The same seed gives the same numbers.",
-    .table = simulate_options_table, .run = run};
+    .table = COMMAND_TABLE(table), .run = run};

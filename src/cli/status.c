@@ -34,8 +34,6 @@ static const struct option table[] = {
     OPTION_COLOR(FIELD(color)),
 };
 
-static struct option_table status_table(void) { return OPTION_TABLE(table); }
-
 /* "12 s ago", "3 h ago"; "" if there is nothing to say. */
 static const char *age(time_t last, char *text, size_t size)
 {
@@ -224,4 +222,4 @@ const struct command command_status = {
         "from any machine that sees the files.\n"
         "'begun' means that there is a journal: the run goes on or was stopped; the last column says when it was last "
         "written to.",
-    .table = status_table, .run = run};
+    .table = COMMAND_TABLE(table), .run = run};

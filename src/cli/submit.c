@@ -47,8 +47,6 @@ static bool is_left_out(const char *name)
 }
 
 /* What help shows: those of `run` have a page of their own. */
-static struct option_table own_table(void) { return OPTION_TABLE(own); }
-
 /* Ours, then those of `run`. */
 static struct option_table full_table(void)
 {
@@ -380,4 +378,4 @@ const struct command command_submit = {
         "that its time limit stops goes back into the queue by itself and resumes.\n"
         "Shards that have a result already are not run again: after a mishap the same command fits what is missing.\n"
         "All options of stiffit run that make sense for a shard may be given, too; what follows a lone -- goes to sbatch.",
-    .table = own_table, .run = run};
+    .table = COMMAND_TABLE(own), .run = run};

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/command.h"
 #include "cli/contained.h"
+#include "cli/model_text.h"
 #include "io/problem.h"
 #include "io/result.h"
 #include "model/kind.h"
@@ -26,8 +27,6 @@ static const struct option table[] = {
      .help = "trust it no longer; FILE may also be a SHA-256 of the list, or its first digits, at least eight"},
     OPTION_COLOR(FIELD(color)),
 };
-
-static struct option_table trust_table(void) { return OPTION_TABLE(table); }
 
 /* The code in question: bytes, and where they come from. */
 struct code {
@@ -134,13 +133,9 @@ static enum status take_from_result(struct code *code, const char *path, struct 
 
 static enum status find_code(struct code *code, const char *path, struct error *error)
 {
-    static const char hdf5[] = "\211HDF\r\n\032\n";
-    char head[8] = "";
-    FILE *file = fopen(path, "rb");
-    size_t n = file ? fread(head, 1, sizeof head, file) : 0;
-    if (file)
-        fclose(file);
-    if (n < sizeof head || memcmp(head, hdf5, sizeof head))
+    enum model_file kind;
+    struct error ignored;
+    if (model_file_kind(path, &kind, &ignored) || kind != MODEL_FILE_HDF5)
         return take_file(code, path, NULL, error);
     enum status status = take_from_problem(code, path, error);
     if (status == STATUS_BAD_PROBLEM && result_is_there(path))
@@ -272,4 +267,4 @@ const struct command command_trust = {
         "A data file may name or embed a plugin, native code, and that runs only if you say so. FILE is such a problem or "
         "result file, or a plugin. Shows what the code is and puts its SHA-256 into a list: from then on these very bytes "
         "run, whichever file names them. Model text needs no trust.",
-    .table = trust_table, .run = run};
+    .table = COMMAND_TABLE(table), .run = run};

@@ -4,7 +4,7 @@
 #ifndef FIT_PROFILE_H
 #define FIT_PROFILE_H
 
-#include "base/limit.h"
+#include "base/method.h"
 #include "fit/types.h"
 
 struct fit_profile_request {

@@ -13,7 +13,8 @@
 #ifndef IO_ANSWERS_H
 #define IO_ANSWERS_H
 
-#include "io/journal.h"
+#include "base/error.h"
+#include "io/run_identity.h"
 
 #define ANSWERS_FOLDER "answers"
 /* Of one file; a fit with more goes on without one. */

@@ -4,7 +4,6 @@
 #ifndef IO_FIT_RECORD_H
 #define IO_FIT_RECORD_H
 
-#include "base/limit.h"
 #include "base/method.h"
 #include "base/outcome.h"
 #include "io/fit_column_list.h"

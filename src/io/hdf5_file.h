@@ -79,8 +79,7 @@ struct hdf5_column {
 
 /* STATUS_BAD_PROBLEM where there is no such dataset, or it is of another kind than numbers or strings, of more than two
  * dimensions, stored in other files, or claims far more data than it holds. Zero-initialise the column first. */
-enum status hdf5_column_open(struct hdf5_column *column, const struct hdf5_file *file, const char *path,
-                             struct error *error);
+enum status hdf5_column_open(struct hdf5_column *column, const struct hdf5_file *file, const char *path, struct error *error);
 void hdf5_column_close(struct hdf5_column *column);
 /* N x 1 and 1 x N become N rows of width 1; false if it is neither. */
 bool hdf5_column_as_vector(struct hdf5_column *column);
@@ -100,16 +99,17 @@ enum status hdf5_column_read_strings(const struct hdf5_column *column, uint64_t 
 /* A new dataset of 0 rows that grows as rows are appended; width 0: one dimension. Parents must exist. `compress`:
  * shuffle and gzip level 1. Chunks are chosen for `rows_expected` (0: unknown, many). */
 enum status hdf5_column_create(struct hdf5_column *column, const struct hdf5_file *file, const char *path,
-                               hid_t file_type, size_t width, uint64_t rows_expected, bool compress,
-                               struct error *error);
-enum status hdf5_column_append(struct hdf5_column *column, hid_t memory_type, size_t n, const void *rows,
-                               struct error *error);
+                               hid_t file_type, size_t width, uint64_t rows_expected, bool compress, struct error *error);
+enum status hdf5_column_append(struct hdf5_column *column, hid_t memory_type, size_t n, const void *rows, struct error *error);
 /* The same for strings (UTF-8, one dimension, width as the longest needs: the column is rewritten when a longer one
  * comes, as variable-length strings beyond 256 bytes). string_size: a first guess of the longest in bytes, 0: none. */
 enum status hdf5_column_create_strings(struct hdf5_column *column, const struct hdf5_file *file, const char *path,
                                        size_t string_size, bool compress, struct error *error);
 enum status hdf5_column_append_strings(struct hdf5_column *column, size_t n, const char *const *strings,
                                        struct error *error);
+/* For example "HDF5 1.10.8": the library that is loaded, not the headers. */
+void io_library(char *text, size_t size);
+
 /* A whole small dataset at once: rows x width elements (width 0: one dimension). */
 enum status hdf5_write_table(const struct hdf5_file *file, const char *path, hid_t type, size_t n_row, size_t width,
                              const void *data, struct error *error);

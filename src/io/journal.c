@@ -3,6 +3,8 @@
  * Threads need no lock: O_APPEND puts each record behind all others, and the kernel lets only one write at a time pass
  * through an open file. Only a write that stops half-way (the disk is full) needs care.
  * SPDX-License-Identifier: BSD-3-Clause */
+#include "io/journal.h"
+
 #include "io/answers.h"
 #include "io/durable.h"
 #include "io/journal_format.h"

@@ -12,7 +12,8 @@
 #ifndef IO_JOURNAL_FORMAT_H
 #define IO_JOURNAL_FORMAT_H
 
-#include "io/journal.h"
+#include "io/fit_record.h"
+#include "io/run_identity.h"
 
 enum {
     JOURNAL_FORMAT = 3,

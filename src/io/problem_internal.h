@@ -9,7 +9,6 @@
 #include "io/problem.h"
 #include "io/problem_adopt.h"
 #include "io/problem_error.h"
-#include "io/problem_faults.h"
 #include "io/problem_prior.h"
 #include "io/problem_rows.h"
 
@@ -23,6 +22,21 @@ enum { /* bounds on what a file may make us hold in memory */
     PROBLEM_FIXED_NAN = 2              /* in block->fixed of a bad dataset */
 };
 #define PROBLEM_MAX_DATASET ((uint64_t)UINT32_MAX - 1)
+
+/* All faults of a file are found before one error reports them. */
+enum { PROBLEM_MAX_FAULT = 20 /* listed; the others are counted */ };
+
+struct problem_faults {
+    uint64_t n;
+    size_t used;
+    char text[1800]; /* a line each */
+};
+/* Adds one line; control characters in it become '?'. */
+void faults_add(struct problem_faults *faults, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The same for what another function reported about this file. */
+void faults_add_error(struct problem_faults *faults, const char *path, const struct error *error);
+/* STATUS_OK if there are none; otherwise the message that lists them. */
+enum status faults_report(const struct problem_faults *faults, const char *path, struct error *error);
 
 enum { TABLE_START, TABLE_LOWER, TABLE_UPPER, TABLE_FIXED, N_TABLE };
 
@@ -71,6 +85,7 @@ struct problem {
     uint64_t n_censored;          /* found by problem_validate */
 };
 
+enum status problem_no_memory(const struct problem *problem, struct error *error);
 /* problem_schema.c: the file's kind, and names in our groups that are not ours. */
 enum status problem_check_kind(struct problem *problem, struct error *error);
 enum status problem_check_names(struct problem *problem, struct error *error);

@@ -17,7 +17,7 @@
 #define RUN_RUN_H
 
 #include "base/error.h"
-#include "base/limit.h"
+#include "base/method.h"
 #include "base/option.h"
 #include "base/outcome.h"
 

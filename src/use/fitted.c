@@ -3,7 +3,7 @@
 #include "use/fitted.h"
 
 #include "base/sha256.h"
-#include "base/spare.h"
+#include "base/output.h"
 #include "run/plan/campaign.h"
 #include "run/plan/campaign_model.h"
 #include "run/plan/campaign_objective.h"

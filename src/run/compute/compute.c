@@ -3,8 +3,7 @@
 #include "run/compute/compute.h"
 
 #include "base/clock.h"
-#include "base/spare.h"
-#include "base/standard_output.h"
+#include "base/output.h"
 #include "par/cpus.h"
 #include "run/supervise/expendable.h"
 #include "run/finish/retry.h"

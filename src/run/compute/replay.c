@@ -8,6 +8,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/compute/replay.h"
 
+#include "base/bytes.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,18 +21,6 @@ enum { REQUEST_HEAD = 4 * 4 + 2 * 8, ANSWER_HEAD = 2 * 4 + 6 * 8, N_REASON = siz
 enum { MEMORY = 256 * 1024, N_ANSWER_IN_MEMORY = 4 };
 /* Writing goes at about a byte a nanosecond; answers that are computed faster than this would cost over a hundredth. */
 enum { NS_PER_BYTE = 80 };
-
-static unsigned char *put_32(unsigned char *out, uint32_t value)
-{
-    for (int i = 0; i < 4; i++)
-        out[i] = (unsigned char)(value >> (8 * i));
-    return out + 4;
-}
-
-static unsigned char *put_64(unsigned char *out, uint64_t value)
-{
-    return put_32(put_32(out, (uint32_t)value), (uint32_t)(value >> 32));
-}
 
 /* Every evaluation of every fit passes here, so where the machine's bytes are those of the file they are just copied. */
 static const bool is_little_endian = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
@@ -44,28 +34,15 @@ static unsigned char *put_doubles(unsigned char *out, const double *values, size
     for (size_t i = 0; i < n; i++) {
         uint64_t bits;
         memcpy(&bits, &values[i], sizeof bits);
-        out = put_64(out, bits);
+        out = bytes_put_64(out, bits);
     }
     return out;
-}
-
-static uint32_t get_32(const unsigned char **in)
-{
-    const unsigned char *p = *in;
-    *in += 4;
-    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
-}
-
-static uint64_t get_64(const unsigned char **in)
-{
-    uint64_t low = get_32(in);
-    return low | (uint64_t)get_32(in) << 32;
 }
 
 static void get_doubles(const unsigned char **in, double *values, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        uint64_t bits = get_64(in);
+        uint64_t bits = bytes_take_64(in);
         memcpy(&values[i], &bits, sizeof bits);
     }
 }
@@ -107,15 +84,15 @@ static size_t request_size(const struct evaluation *evaluation, size_t n_model)
 
 static unsigned char *put_request(unsigned char *out, const struct evaluation *evaluation, size_t n_model, uint32_t kind)
 {
-    out = put_32(out, kind);
-    out = put_32(out, (uint32_t)n_model);
-    out = put_32(out, (uint32_t)evaluation->n_sens);
-    out = put_32(out, (uint32_t)evaluation->task->n_row);
-    out = put_64(out, (uint64_t)evaluation->max_steps);
+    out = bytes_put_32(out, kind);
+    out = bytes_put_32(out, (uint32_t)n_model);
+    out = bytes_put_32(out, (uint32_t)evaluation->n_sens);
+    out = bytes_put_32(out, (uint32_t)evaluation->task->n_row);
+    out = bytes_put_64(out, (uint64_t)evaluation->max_steps);
     out = put_doubles(out, &evaluation->tighter, 1);
     out = put_doubles(out, evaluation->p, n_model);
     for (size_t i = 0; i < evaluation->n_sens; i++)
-        out = put_32(out, evaluation->sens[i]);
+        out = bytes_put_32(out, evaluation->sens[i]);
     return out;
 }
 
@@ -221,10 +198,10 @@ bool replay_answer(struct replay *replay, struct evaluation *evaluation, int64_t
     uint32_t outcome = 0, n_reason = 0;
     if (good) {
         in += size;
-        outcome = get_32(&in);
+        outcome = bytes_take_32(&in);
         evaluation->crosses = outcome & CROSSES;
         outcome &= ~(uint32_t)CROSSES;
-        n_reason = get_32(&in);
+        n_reason = bytes_take_32(&in);
         size_t arrays = outcome == EVALUATION_OK ? 8 * parts.n_number : 0;
         good = outcome < EVALUATION_NO_MEMORY && n_reason < N_REASON &&
                (size_t)(end - in) == ANSWER_HEAD - 8 + n_reason + arrays;
@@ -235,11 +212,11 @@ bool replay_answer(struct replay *replay, struct evaluation *evaluation, int64_t
     }
     evaluation->outcome = (enum evaluation_outcome)outcome;
     get_doubles(&in, &evaluation->t_reached, 1);
-    evaluation->n_step = (int64_t)get_64(&in);
-    evaluation->n_rhs = (int64_t)get_64(&in);
-    evaluation->n_jacobian = (int64_t)get_64(&in);
-    evaluation->n_factor = (int64_t)get_64(&in);
-    *elapsed_ns = replay->written_ns = (int64_t)get_64(&in);
+    evaluation->n_step = (int64_t)bytes_take_64(&in);
+    evaluation->n_rhs = (int64_t)bytes_take_64(&in);
+    evaluation->n_jacobian = (int64_t)bytes_take_64(&in);
+    evaluation->n_factor = (int64_t)bytes_take_64(&in);
+    *elapsed_ns = replay->written_ns = (int64_t)bytes_take_64(&in);
     memcpy(evaluation->reason, in, n_reason);
     evaluation->reason[n_reason] = '\0';
     in += n_reason;
@@ -274,14 +251,14 @@ void replay_keep(struct replay *replay, const struct evaluation *evaluation, int
     if (!out)
         return;
     out = put_request(out, evaluation, replay->n_model, parts.kind);
-    out = put_32(out, (uint32_t)evaluation->outcome | (evaluation->crosses ? CROSSES : 0));
-    out = put_32(out, (uint32_t)n_reason);
+    out = bytes_put_32(out, (uint32_t)evaluation->outcome | (evaluation->crosses ? CROSSES : 0));
+    out = bytes_put_32(out, (uint32_t)n_reason);
     out = put_doubles(out, &evaluation->t_reached, 1);
-    out = put_64(out, (uint64_t)evaluation->n_step);
-    out = put_64(out, (uint64_t)evaluation->n_rhs);
-    out = put_64(out, (uint64_t)evaluation->n_jacobian);
-    out = put_64(out, (uint64_t)evaluation->n_factor);
-    out = put_64(out, (uint64_t)elapsed_ns);
+    out = bytes_put_64(out, (uint64_t)evaluation->n_step);
+    out = bytes_put_64(out, (uint64_t)evaluation->n_rhs);
+    out = bytes_put_64(out, (uint64_t)evaluation->n_jacobian);
+    out = bytes_put_64(out, (uint64_t)evaluation->n_factor);
+    out = bytes_put_64(out, (uint64_t)elapsed_ns);
     memcpy(out, evaluation->reason, n_reason);
     out += n_reason;
     for (int i = 0; is_good && i < 5; i++)

@@ -3,7 +3,7 @@
 #include "run/finish/skeleton.h"
 
 #include "base/version.h"
-#include "io/library.h"
+#include "io/hdf5_file.h"
 #include "ode/library.h"
 #include "run/plan/campaign_objective.h"
 

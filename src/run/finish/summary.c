@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/finish/summary.h"
 
-#include "base/spare.h"
+#include "base/output.h"
 #include "io/problem.h"
 #include "io/result.h"
 #include "run/plan/run_options.h"

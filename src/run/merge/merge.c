@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/merge/merge.h"
 
-#include "base/spare.h"
+#include "base/output.h"
 #include "run/merge/merge_rows.h"
 #include "run/merge/merge_shards.h"
 #include "run/merge/merge_tables.h"

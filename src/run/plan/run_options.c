@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/plan/run_options.h"
 
-#include "base/spare.h"
+#include "base/output.h"
 
 #include <math.h>
 #include <string.h>
