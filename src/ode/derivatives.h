@@ -29,11 +29,11 @@ struct derivatives {
     bool is_relative;                /* of observables: no such floor, but where a state is 0 */
     struct stiffit_point at;         /* p, covariate and work of the evaluation; t and y of the call */
     size_t n_sens;
-    const uint32_t *sens;            /* parameters that derivatives are wanted for */
-    uint32_t *wanted;                /* the caller's to fill, up to n_observable: observables that are wanted. The others, */
+    const uint32_t *sens;            /* parameters for which derivatives are wanted */
+    uint32_t *wanted;                /* filled by the caller, up to n_observable: the wanted observables. Others, */
     size_t n_wanted;                 /* and their derivatives and noise, may be anything */
     double t0;
-    int64_t n_rhs, n_jacobian;       /* calls, difference quotients included */
+    int64_t n_rhs, n_jacobian;       /* calls, including those for difference quotients */
     struct model_failure failure;
     /* scratch */
     double *work;                    /* n_work */

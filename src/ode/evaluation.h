@@ -57,18 +57,18 @@ struct evaluation {
     double tighter;            /* the integrator's rtol and atol are divided by it; 0: they are as they are. Without an
                                 * atol what stands for it falls faster: relative to rtol by the square of it */
     int64_t deadline_ns;       /* CLOCK_MONOTONIC; INT64_MAX = none */
-    bool lenient;              /* predictions alone: a row that the model cannot compute is NaN, instead of a failure */
-    const struct evaluation_adjoint *adjoint; /* NULL: forward sensitivities; else no d_prediction, d_noise */
+    bool lenient;              /* predictions only: a row that the model cannot compute is NaN instead of a failure */
+    const struct evaluation_adjoint *adjoint; /* NULL: forward sensitivities; otherwise no d_prediction, d_noise */
 
-    /* answer; the arrays are written only as far as the outcome is EVALUATION_OK, and are then all finite (but see
-     * lenient). Nothing is asked of observables and noise where no row needs them */
+    /* answer; the arrays are valid only if the outcome is EVALUATION_OK, and are then finite (but see lenient). Observables and
+     * noise that no row needs are not evaluated */
     double *prediction;        /* n_row */
     double *d_prediction;      /* n_row x n_sens, column-major: d prediction_i / d p[sens_j] at i + j*n_row; or NULL */
     double *noise;             /* n_row: the row's sigma, or the model's (> 0); NULL where the model has no noise */
     double *d_noise;           /* n_row x n_sens; or NULL */
     enum evaluation_outcome outcome;
-    char reason[160];          /* "" when OK; else what failed and at which time */
-    bool crosses;              /* wanted parameters move the time of a jump of the right-hand side, which derivatives lack */
+    char reason[160];          /* "" if OK; otherwise what failed, and at which time */
+    bool crosses;              /* wanted parameters move the time of a jump of the right-hand side; derivatives lack this */
     double t_reached;
     int64_t n_step, n_rhs, n_jacobian, n_factor;
 
