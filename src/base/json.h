@@ -1,4 +1,4 @@
-/* A JSON writer that streams to a FILE: commas, escapes and numbers in one place, nothing kept in memory.
+/* A JSON writer that streams to a FILE: commas, escapes and numbers in one place, without a copy in memory.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef BASE_JSON_H
 #define BASE_JSON_H
@@ -14,7 +14,7 @@ enum { JSON_MAX_DEPTH = 63 };
 struct json {
     FILE *file;
     int depth;
-    uint64_t is_array, has_item; /* bit d: what is open at depth d, and whether it has an item */
+    uint64_t is_array, has_item; /* bit d: whether an array is open at depth d, and whether that level has an item */
 };
 
 /* Indented by two blanks a level. The file stays the caller's, who checks ferror at the end. */

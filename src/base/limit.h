@@ -1,9 +1,9 @@
-/* What confidence limits from profiles are: the numbers that /fits/profile_lower_status holds. They never change.
+/* Kinds of confidence limits from profiles: the numbers in /fits/profile_lower_status. They never change.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef BASE_LIMIT_H
 #define BASE_LIMIT_H
 
-/* What became of one side of a profile. */
+/* The result of one side of a profile. */
 #define LIMIT_LIST(X) \
     X(0, none, "no profile was asked for") \
     X(1, found, "the profile crosses the threshold there") \

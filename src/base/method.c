@@ -1,4 +1,4 @@
-/* Names and meanings of how fits are made.
+/* Names and meanings of optimisers, gradients and stopping tests.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/method.h"
 

@@ -1,4 +1,4 @@
-/* How a fit was made and which test ended it: the numbers that /fits holds. They never change.
+/* The methods of a fit and the test that ended it: numbers in /fits. They never change.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef BASE_METHOD_H
 #define BASE_METHOD_H
@@ -19,7 +19,7 @@ enum stop_test {
     N_STOP
 };
 
-/* What searched, and where derivatives came from. */
+/* The optimiser, and the source of the derivatives. */
 #define OPTIMIZER_LIST(X) \
     X(0, none, "nothing searched") \
     X(1, trf, "a trust region on the derivatives of all residuals") \

@@ -1,4 +1,4 @@
-/* Files are compared by device and number, so that symbolic and hard links count.
+/* Files are compared by device and inode, which also finds symbolic and hard links.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/spare.h"
 

@@ -1,4 +1,4 @@
-/* By descriptors, for foreign code shares the C library's `stdout` and its buffer with us.
+/* Done with descriptors, because foreign code shares the C library's `stdout` and its buffer with us.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/standard_output.h"
 
@@ -23,7 +23,7 @@ void standard_output_restore(FILE *kept)
     if (!kept)
         return;
     fflush(stdout);
-    clearerr(stdout); /* whatever has failed, it was none of our data */
+    clearerr(stdout); /* any failure so far concerned foreign output, not our data */
     dup2(fileno(kept), STDOUT_FILENO);
     fclose(kept);
 }

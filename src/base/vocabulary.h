@@ -1,4 +1,4 @@
-/* Functions that give the words of a numbered list, X(number, name, meaning): what the enumerations of results share.
+/* Functions that return the words of a numbered list, X(number, name, meaning), for the enumerations of results.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef BASE_VOCABULARY_H
 #define BASE_VOCABULARY_H
