@@ -43,7 +43,7 @@ const char *nearest_name(const char *name, const char *const *candidates, size_t
         unsigned d = distance(name, n_name, candidates[i], n);
         unsigned limit = 2 * (unsigned)(1 + n_name / 4);
         size_t shorter = n < n_name ? n : n_name;
-        if (shorter >= 3 && !strncmp(name, candidates[i], shorter) && d > 0) /* preferred to other candidates at this distance */
+        if (shorter >= 3 && !strncmp(name, candidates[i], shorter) && d > 0) /* preferred at equal distance */
             d = least(d, limit) - 1;
         if (d <= limit && (!best || d < best_distance)) {
             best = candidates[i];

@@ -7,7 +7,8 @@
 #include <stddef.h>
 
 /* The candidate that a user who typed `name` most likely meant, or NULL if none is near. Near means a small edit distance
- * (a swap of neighbours counts once, a difference in case half), or that one is a prefix of the other. Candidates may be NULL. */
+ * (a swap of neighbours counts once, a difference in case half), or that one is a prefix of the other.
+ * Candidates may be NULL. */
 const char *nearest_name(const char *name, const char *const *candidates, size_t n_candidate);
 
 /* Whether two words are equal apart from hyphens: "log-normal" and "lognormal". */

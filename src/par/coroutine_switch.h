@@ -1,5 +1,5 @@
 /* The switch between two stacks, alone so that it can be replaced. It is hand-written for the processors whose ABI we know
- * (a few nanoseconds); elsewhere, and with -DSTIFFIT_UCONTEXT, it uses ucontext (two system calls for the signal mask each time).
+ * (a few nanoseconds); elsewhere, and with -DSTIFFIT_UCONTEXT, it uses ucontext (two system calls for the signal mask).
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef PAR_COROUTINE_SWITCH_H
 #define PAR_COROUTINE_SWITCH_H

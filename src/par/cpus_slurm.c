@@ -1,5 +1,5 @@
-/* A task's share of CPUs in a SLURM job, from its environment (srun(1), OUTPUT ENVIRONMENT VARIABLES). Separate from cpus.c, which
- * asks the kernel: on clusters without enforced limits the kernel does not know this share.
+/* A task's share of CPUs in a SLURM job, from its environment (srun(1), OUTPUT ENVIRONMENT VARIABLES). Separate from cpus.c,
+ * which asks the kernel: on clusters without enforced limits the kernel does not know this share.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "par/cpus.h"
 
