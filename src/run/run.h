@@ -27,11 +27,11 @@
 struct text_messages;
 struct run_options;
 
-/* What a child tells while it runs; called on its main thread. */
+/* Reports of a running child; called on its main thread. */
 struct run_hooks {
-    void (*take_over)(void *context);                /* first of all: an earlier process has died in the middle of its output */
+    void (*take_over)(void *context);                /* called first: an earlier process has died in the middle of its output */
     void (*say)(void *context, const char *line);    /* one line for the user, no newline */
-    /* Before the first fit of the process; the run began at `begun_ns` with `n_done_before` done. */
+    /* Before the first fit of the process; the run began at `begun_ns`, when `n_done_before` fits were done. */
     void (*begin)(void *context, uint64_t n_total, uint64_t n_done_before, int64_t begun_ns);
     void (*progress)(void *context, uint64_t n_done, uint64_t n_failed);    /* about ten times a second */
     void (*end)(void *context);
@@ -52,12 +52,12 @@ enum { RUN_N_EXAMPLE = 3, RUN_ID_LENGTH = 64 };
 
 struct run_summary {
     char *result_path;                    /* run_summary_fini frees it */
-    bool already_complete;                /* the result was there before: nothing was computed */
+    bool already_complete;                /* the result existed before: nothing was computed */
     bool journal_gone;                    /* with an error: another process has removed the journal, or changed the problem or
-                                           * the result, meanwhile: it is to be looked again what is left to do */
-    bool wants_fresh;                     /* with an error: a process that has used up no memory is to go on */
+                                           * the result; the caller must start again and see which fits remain */
+    bool wants_fresh;                     /* with an error: a new process, with free memory, must continue */
     uint64_t n_fit;                       /* rows of /fits */
-    uint64_t n_retried, n_retried_success; /* of them fitted anew (--retry-failed) */
+    uint64_t n_retried, n_retried_success; /* rows fitted again (--retry-failed) */
     uint64_t by_outcome[N_OUTCOME];
     uint64_t by_note[32];                 /* rows with that bit of enum note */
     char example[N_OUTCOME][RUN_N_EXAMPLE][RUN_ID_LENGTH]; /* ids of the first failures of each kind, "" beyond */
@@ -85,8 +85,8 @@ enum status run_compute(struct run_options *options, const struct run_hooks *hoo
 enum status run_finish(struct run_options *options, const struct run_hooks *hooks, struct run_summary *summary,
                        struct error *error);
 
-/* Exit codes of the children beyond those of status_exit_code: the result was there before; another process has taken
- * the journal away, so it is to be looked again what is left to do; another process is to go on. */
+/* Exit codes of the children in addition to those of status_exit_code: the result existed before; another process has removed
+ * the journal, so the supervisor must start again and see which fits remain; a new process must continue. */
 enum { RUN_EXIT_COMPLETE = 90, RUN_EXIT_COMPLETE_FAILED = 91, RUN_EXIT_AGAIN = 92, RUN_EXIT_FRESH = 93 };
 
 #endif

@@ -1,4 +1,4 @@
-/* The options of `stiffit run`: one table that parsing, help, completions, the manual and /options of a problem file share.
+/* The options of `stiffit run`: one table for parsing, help, completions, the manual and /options of a problem file.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef RUN_RUN_OPTIONS_H
 #define RUN_RUN_OPTIONS_H
@@ -19,8 +19,8 @@ struct run_options {
     bool trust;               /* --trust: run native code that the problem file names or embeds */
     bool in_place;            /* --in-place */
     bool overwrite;           /* --overwrite */
-    bool restart;             /* --restart: begin anew, dropping an old journal */
-    bool retry_failed;        /* --retry-failed: fit anew what failed in the result that is there */
+    bool restart;             /* --restart: begin again, dropping an old journal */
+    bool retry_failed;        /* --retry-failed: repeat the failed fits of an existing result */
     const char *only;         /* --only ID[,ID...]; NULL: all datasets */
     const char *shard_text;   /* --shard k/K or slurm; NULL: not sharded */
     struct shard shard;       /* what it means */
@@ -38,7 +38,7 @@ struct run_options {
     struct ode_options ode;   /* --rtol, --atol, --linear-solver auto|dense|lapack|klu */
     struct fit_options fit;   /* --optimizer, --ftol, --gtol, --max-evaluations, --max-steps, --max-total-steps,
                                * --max-seconds */
-    int error;                /* --error: enum error_kind of observables that nothing else says it of */
+    int error;                /* --error: enum error_kind of observables that have no other */
     double huber_k, student_nu; /* --huber-k, --student-nu */
     double time_limit_s;      /* --time-limit S or [D-]HH:MM:SS; infinity: none */
     int64_t max_crashes;      /* --max-crashes; -1: 100, or 3 if the first ones hang */
