@@ -1,5 +1,5 @@
-/* A whole run: the supervisor and its two children, the compute process and the finisher. Nothing here prints: cli/ gives
- * hooks and shows the summary.
+/* A run: the supervisor and its two children, the compute process and the finisher. Nothing in run/ prints; cli/ supplies
+ * hooks and prints the summary.
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * The folders are layers, too (scripts/lint-layers): supervise -> plan -> finish -> compute, merge. This header is below all

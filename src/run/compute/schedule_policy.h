@@ -20,8 +20,8 @@ struct policy_lane {
     int64_t sample_ns, sample[POLICY_N_SAMPLE];
 };
 
-/* A long job is one that has used more than its first turn. Quantities are under `monitor` unless said otherwise; the atomic
- * ones are written under it and read anywhere. */
+/* A long job is one that has used more than its first turn. All fields are protected by `monitor` unless stated otherwise; the
+ * atomic ones are written under it and read anywhere. */
 struct policy {
     struct monitor monitor; /* notified whenever `event` changes */
     _Atomic uint64_t event;
@@ -59,8 +59,8 @@ bool policy_init(struct policy *policy, const struct schedule_options *options);
 void policy_fini(struct policy *policy);
 void policy_set_n_lane(struct policy *policy, size_t n_lane);
 
-/* Whether a block of fresh items is wanted now (the last one has been taken), or will never be again because everything has
- * stopped; if not: policy_wait for *event, then ask again. */
+/* True: a block of fresh items is wanted now, because the last one has been taken, or everything has stopped and none is ever
+ * wanted again. False: call policy_wait for *event, then ask again. */
 bool policy_wants(struct policy *policy, uint64_t *event);
 void policy_offer(struct policy *policy, uint32_t first, uint32_t last);
 void policy_no_more(struct policy *policy);
@@ -80,7 +80,7 @@ void policy_open(struct policy *policy, struct job *job);
 bool policy_has_better(const struct policy *policy);
 
 void policy_stop(struct policy *policy);
-/* Takes a waiting job off, NULL: none. For the end, when no worker is left. */
+/* Removes a waiting job; NULL: none. For the end, when no worker is left. */
 struct job *policy_take_waiting(struct policy *policy);
 
 #endif

@@ -8,16 +8,16 @@
 
 void summary_add(struct run_summary *summary, const char *id, const struct fit_record *record);
 
-/* It was fitted anew. */
+/* Counts a row that was fitted again. */
 void summary_add_retried(struct run_summary *summary, const struct fit_record *record);
 
-/* What its refits came to; n_replicate of them were asked for. */
+/* Counts the results of a row's refits; n_replicate were requested. */
 void summary_add_refits(struct run_summary *summary, const struct fit_record *record, size_t n_parameter,
                         uint64_t n_replicate);
 
-/* Looks whether the result is there already. Not there (or to be overwritten): OK. The result of the same run: OK, and
- * the summary says already_complete and counts it; so does a --retry-failed that has nothing to do. Another run's, no result at
- * all, or what must never be overwritten (the problem itself): an error that says what to do. */
+/* Checks whether the result exists. No, or it may be overwritten: OK. It is the result of the same run, or --retry-failed
+ * has nothing to do: OK, with already_complete and the counts in the summary. It is another run's result, or not a result,
+ * or a file that must never be overwritten (the problem itself): an error that says what to do. */
 enum status summary_look(const char *result_path, const struct run_options *options,
                          const struct run_identity *identity, struct run_summary *summary, struct error *error);
 

@@ -19,10 +19,10 @@ struct trust_entry {
 /* $XDG_CONFIG_HOME/stiffit/trusted or ~/.config/stiffit/trusted: lines "SHA256 DATE ORIGIN"; empty lines and
  * lines that begin with # are ignored. */
 struct trust_list {
-    char path[PATH_MAX]; /* "": there is no place for one */
+    char path[PATH_MAX]; /* "": there is no folder for it */
     struct trust_entry *entry;
     size_t n;
-    char *text; /* what the entries point into */
+    char *text; /* the entries point into it */
 };
 
 /* A missing file is an empty list. STATUS_SYSTEM: it cannot be read or understood, or another user could have written it.

@@ -31,11 +31,11 @@ struct board {
     int n_process;             /* compute processes before this one */
     struct counter time_is_up; /* 1: --time-limit stops the run */
     bool died;                 /* the process before this one; until suspects_judge: */
-    bool hung;                 /* it was ended because some slots (`hung`) were silent for hang_s */
+    bool hung;                 /* it was killed because some slots (`hung`) were silent for hang_s */
     int wait_status, hang_s;
     struct stamp problem, result; /* by the compute process, for the finisher: the files as they were when it began */
-    /* What a compute process leaves to the next one; run/supervise/suspects.h. */
-    uint64_t n_before;         /* fits that were done when the run began, which was at begun_ns */
+    /* Left by a compute process for the next one; run/supervise/suspects.h. */
+    uint64_t n_before;         /* fits done when the run began, at begun_ns */
     int64_t begun_ns;          /* 0: not yet */
     uint64_t n_shown;          /* done, as last displayed; a new process first has to count the finished fits */
     bool is_apart;             /* suspects are being tried, one at a time and nothing else */
@@ -66,8 +66,8 @@ struct board *board_new(void);
 void board_free(struct board *board);
 /* Supervisor, before each child: the environment entry. */
 void board_offer(const struct board *board);
-/* Child: the supervisor's board, or a private one if the supervisor has none. NULL: the supervisor's board cannot be mapped (out
- * of memory), and an invisible process would be taken for dead. It stays mapped until the process ends. */
+/* Child: the supervisor's board, or a private one if the supervisor has none. NULL: the supervisor's board cannot be mapped
+ * (out of memory), and an invisible process would be taken for dead. It stays mapped until the process ends. */
 struct board *board_attach(struct board *private_board);
 /* Child: asks to be killed when its supervisor dies. False: the supervisor is dead already. */
 bool board_die_with_supervisor(const struct board *board);
