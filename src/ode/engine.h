@@ -14,7 +14,7 @@
 struct engine_turn {
     bool (*over)(void *context);
     void *context;
-    struct counter *heartbeat; /* grows with every step; written by nobody else meanwhile. Or NULL */
+    struct counter *heartbeat; /* grows with every step; no other thread writes it meanwhile. Or NULL */
 };
 
 struct engine_pool; /* shared by all workers of a run */

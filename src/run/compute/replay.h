@@ -34,9 +34,9 @@ bool replays_tell(struct replays *replays, struct error *trouble);
 struct replay {
     struct replays *replays;
     struct answers answers;
-    int64_t written_ns;      /* computing of the fit when its file was last written */
+    int64_t written_ns;      /* computing time of the fit when its file was last written */
     size_t n_model;
-    size_t payload;          /* of the longest answer until now */
+    size_t payload;          /* of the longest answer so far */
     unsigned char *request;  /* scratch */
     size_t capacity;
 };

@@ -6,9 +6,9 @@
 
 #include "run/merge/merge_shards.h"
 
-enum { MERGE_MEMORY = 64 << 20, MERGE_MIN_ROWS = 4 }; /* bytes of rows that are in memory at once, over all shards */
+enum { MERGE_MEMORY = 64 << 20, MERGE_MIN_ROWS = 4 }; /* bytes of rows in memory at once, over all shards */
 
-/* What is merged. Shards are numbered from 0. */
+/* A table to be merged. Shards are numbered from 0. */
 struct merge_kind {
     const char *column; /* the column with the dataset, for messages */
     /* Reads rows of a shard into memory, from `first` on; *n of them, 0: there are no more. */
