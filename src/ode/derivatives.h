@@ -77,10 +77,10 @@ int derivatives_observe(struct derivatives *d, bool noise, double t, const doubl
 int derivatives_observe_state(struct derivatives *d, bool noise, double t, const double *y, double *by_state);
 int derivatives_observe_parameter(struct derivatives *d, bool noise, double t, const double *y, double *by_parameter);
 
-/* Whether every one of n numbers is finite. */
+/* Whether all n numbers are finite. */
 static inline bool all_finite(const double *x, size_t n)
 {
-    /* inf - inf and NaN - NaN are NaN, everything else is 0; sums side by side, because one would wait for itself */
+    /* inf - inf and NaN - NaN are NaN, everything else is 0; four sums, because additions of one wait for each other */
     enum { LANES = 4 };
     double sum[LANES] = {0}, rest = 0;
     size_t i = 0;

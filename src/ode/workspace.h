@@ -16,7 +16,7 @@
 /* Why the last call of the nonlinear solver or of the right-hand side failed. */
 enum solve_trouble { TROUBLE_NONE, TROUBLE_MODEL, TROUBLE_DIVERGED, TROUBLE_SINGULAR, TROUBLE_NO_MEMORY };
 
-/* A piece of the time axis over which the integrator runs through. */
+/* A piece of the time axis that is integrated without a restart. */
 struct segment {
     double t_begin;
     size_t end_time; /* task times before this index belong to it */
@@ -54,7 +54,7 @@ struct workspace {
     double *probe_factor;       /* n_parameter places: the factor of each wanted one in it */
     double *probe_column;       /* n_state */
 
-    /* of each state the largest |y| so far; what a young one's is guessed to be, else 0; y after the last step; then its t */
+    /* for each state: the largest |y| so far; the guessed size of a young state, else 0; y after the last step; then its t */
     double *sizes;              /* 3 n_state + 1 */
     double at_rest;             /* tolerance of states at zero, in their guessed sizes, while an input jumps */
     double *tolerance_beyond;   /* n_state: tolerance minus rtol |y| */
@@ -87,7 +87,7 @@ struct workspace {
     struct forcing *forcing;    /* NULL: the model has none */
     struct crossing *crossing;  /* likewise */
     struct positive *positive;
-    struct tape *tape;          /* the adjoint's, while steps are to be recorded; else NULL */
+    struct tape *tape;          /* the adjoint's, while steps are recorded; otherwise NULL */
 };
 
 /* NULL: out of memory; options and model have been checked. */
