@@ -54,7 +54,7 @@ void policy_fini(struct policy *policy)
     monitor_fini(&policy->monitor);
 }
 
-/* Inside the monitor: whoever sleeps looks again. */
+/* Inside the monitor: wakes sleeping workers. */
 static void announce(struct policy *policy)
 {
     policy->event++;
@@ -64,7 +64,7 @@ static void announce(struct policy *policy)
 bool policy_wants(struct policy *policy, uint64_t *event)
 {
     monitor_enter(&policy->monitor);
-    bool wants = !LOAD(policy->offered) || LOAD(policy->stopped); /* with *event, or a stop in between would be missed */
+    bool wants = !LOAD(policy->offered) || LOAD(policy->stopped); /* read together with *event, or a stop in between would be missed */
     *event = policy->event;
     monitor_leave(&policy->monitor);
     return wants;
@@ -276,7 +276,7 @@ void policy_enter(struct policy *policy, struct job *job, size_t lane, bool fres
     job->n_active = 1;
 }
 
-/* Whether the long job of a turn that has ended should make room. */
+/* Whether the long job of a turn that has ended should yield. */
 static bool somebody_waits(const struct policy *policy)
 {
     if (LOAD(policy->n_waiting) > 0)

@@ -28,14 +28,14 @@ struct finish {
     char *result_path, *journal_path;
     struct refit_plan plan;
     struct selection selection;
-    struct result *before;         /* --retry-failed: the rows that stay are its; else NULL */
+    struct result *before;         /* --retry-failed: the result whose other rows are kept; otherwise NULL */
     struct retry_provenance retry;
     struct finish_refits *refits;
     struct fit_record best, other; /* of a dataset's tasks */
     void *arrays;                  /* of both */
 };
 
-/* One row; its work is that of the starts, the summary's that of all tasks. */
+/* Writes one row. The row's work is that of its starts; the summary's is that of all tasks. */
 static enum status write_row(struct finish *finish, uint64_t dataset, const char *id, struct run_summary *summary,
                              struct error *error)
 {
@@ -43,7 +43,7 @@ static enum status write_row(struct finish *finish, uint64_t dataset, const char
     struct fit_record *best = &finish->best;
     size_t n_parameter = result_info(finish->skeleton)->n_parameter;
     best->start = finish->other.start = 0;
-    fit_record_clear(best, n_parameter); /* columns that this run has no part of */
+    fit_record_clear(best, n_parameter); /* columns that this run does not fill */
     fit_record_clear(&finish->other, n_parameter);
     enum status status = finish_refits_row(finish->refits, dataset, best, &finish->other, &tally, &work, error);
     if (status)
@@ -71,7 +71,7 @@ static enum status write_row(struct finish *finish, uint64_t dataset, const char
     return STATUS_OK;
 }
 
-/* A row of the result that was there; its work is not this run's. */
+/* Copies a row of the old result; its work does not count for this run. */
 static enum status keep_row(struct finish *finish, const char *id, const struct fit_record *record, struct run_summary *summary,
                             struct error *error)
 {
@@ -84,7 +84,7 @@ static enum status keep_row(struct finish *finish, const char *id, const struct 
     return result_writer_add(finish->writer, id, record, error);
 }
 
-/* --retry-failed: all rows that were there, some of them anew. */
+/* --retry-failed: writes all rows of the old result, with the retried ones replaced. */
 static enum status replace_rows(struct finish *finish, struct run_summary *summary, struct error *error)
 {
     struct result_block rows = {0};
@@ -133,7 +133,7 @@ static enum status write_rows(struct finish *finish, struct run_summary *summary
     return status;
 }
 
-/* The selection as it was when the run began. */
+/* Restores the selection as it was when the run began. */
 static enum status select_datasets(struct finish *finish, const struct run_options *options, struct error *error)
 {
     const struct run_identity *identity = &result_info(finish->skeleton)->identity;
@@ -148,7 +148,7 @@ static enum status select_datasets(struct finish *finish, const struct run_optio
     return status;
 }
 
-/* As the skeleton has it; of a retry as it was, and what is new. */
+/* The header of the skeleton; for a retry that of the old result, with the additions. */
 static enum status make_header(struct finish *finish, struct result_header *header, struct error *error)
 {
     const struct result_info *info = result_info(finish->skeleton);
@@ -219,7 +219,7 @@ static enum status finish_run(struct finish *finish, struct run_options *options
     return status;
 }
 
-/* The result is complete and on disk, so what is left of the journal can only be in the way. */
+/* Removes the journal, which is useless once the result is complete and on disk. */
 static void drop_journal(const char *journal_path, const struct run_hooks *hooks)
 {
     struct error error;
@@ -238,13 +238,13 @@ enum status run_finish(struct run_options *options, const struct run_hooks *hook
     if (!board)
         return error_set(error, STATUS_NO_MEMORY, "out of memory for what the supervisor watches; every fit is in the journal");
     counter_set(&board->phase, BOARD_WRITING);
-    stop_ignore(); /* it takes moments, and a result is worth more to whoever stops us than none; if not, we are ended */
+    stop_ignore(); /* finishing takes moments; if it takes longer, the supervisor kills this process */
     if (!board_die_with_supervisor(board))
         return error_set(error, STATUS_STOPPED, "stopped: the supervisor has gone");
     struct finish finish = {.heartbeat = &board->heartbeat};
     enum status status = finish_run(&finish, options, board, summary, error);
     if (status && finish.journal_path && !skeleton_is_there(finish.journal_path))
-        summary->journal_gone = true; /* a twin of this run was faster: then the result is there */
+        summary->journal_gone = true; /* a twin of this run was faster: the result exists */
     if (status && !summary->journal_gone && finish.journal)
         hooks->say(hooks->context, "every fit is in the journal: once this is mended, the same command writes the result");
     finish_refits_free(finish.refits);

@@ -1,4 +1,4 @@
-/* Who ran what, where and with what: gathered where the model is loaded, kept in an ordinary result file without rows.
+/* The provenance of a run, gathered where the model is loaded, and stored in an ordinary result file without rows.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/finish/skeleton.h"
 
@@ -67,7 +67,7 @@ static void gather(struct facts *facts, const struct campaign *campaign, const s
     add_fact(facts, "model_file", campaign->model.path);
     add_fact(facts, "model_sha256", campaign->model.sha256);
     add_fact(facts, "model_compiler", campaign->model.compiler);
-    /* Text that came from a file of its own is kept, so that the result is complete without it. */
+    /* Stores text that came from a separate file, so that the result is complete without that file. */
     if (campaign->model.source && (options->model || !info->model_source) &&
         strlen(campaign->model.source) <= RESULT_MAX_PROVENANCE)
         add_fact(facts, "model_source", campaign->model.source);

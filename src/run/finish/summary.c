@@ -1,4 +1,4 @@
-/* Summaries of runs, from records as they are written or from a result file that is there.
+/* Summaries of runs, from records as they are written or from an existing result file.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/finish/summary.h"
 
@@ -38,7 +38,7 @@ enum status run_summary_status(const struct run_summary *summary, const struct r
     return (double)run_summary_n_failed(summary) <= accepted ? STATUS_OK : STATUS_FITS_FAILED;
 }
 
-/* The beginning of an id, without what a terminal would take for orders. */
+/* The beginning of an id, without control characters. */
 static void copy_id(char out[RUN_ID_LENGTH], const char *id)
 {
     snprintf(out, RUN_ID_LENGTH, "%s", id);
@@ -103,7 +103,7 @@ static enum status count_rows(struct result *result, const struct run_options *o
     return status;
 }
 
-/* What no option makes us replace: a directory, the problem itself, other data. */
+/* Refuses to replace files that no option may replace: a directory, the problem itself, other data. */
 static enum status check_replaceable(const char *result_path, const struct run_options *options, struct error *error)
 {
     struct stat result;
@@ -134,7 +134,7 @@ enum status summary_look(const char *result_path, const struct run_options *opti
     if (options->retry_failed && !strstr(identity->selection, "retry=0:"))
         return STATUS_OK;
     if (options->in_place && !result_is_there(result_path))
-        return STATUS_OK; /* a problem file that holds no result yet */
+        return STATUS_OK; /* a problem file without a result */
     if (result_open(&result, result_path, error))
         return error_set(error, STATUS_SYSTEM, "%s: exists and is not a result that could be read. It is kept: choose another "
                          "output with -o, or replace it with --overwrite", result_path);

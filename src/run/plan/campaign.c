@@ -1,4 +1,4 @@
-/* Opening a campaign: problem, options, model and data become one checked, constant thing with an identity.
+/* Opens a campaign: combines problem, options, model and data into one checked, constant struct with an identity.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/plan/campaign.h"
 
@@ -30,8 +30,8 @@ struct problem_expectation campaign_expectation(const struct model *model)
         .has_noise = abi->noise != NULL, .observable_error = abi->observable_error};
 }
 
-/* Everything that a fit's result depends on besides problem, model and seed, as text. A plugin is what it is; how text was
- * compiled changes bits. */
+/* Everything else that a fit's result depends on, in addition to problem, model and seed, as text. For a model text this
+ * includes how it was compiled, which changes bits. */
 static void describe_options(const struct run_options *options, const struct campaign *campaign, char *text, size_t size)
 {
     static const char *const linear_solver[] = {
@@ -102,7 +102,7 @@ static enum status read_scales(struct campaign *campaign, const struct run_optio
     return STATUS_OK;
 }
 
-/* A replicate is drawn from normal errors around the predictions, or logarithms of them; everything else has to be refused. */
+/* Replicates have normal errors around the predictions, or around their logarithms; refuses everything else. */
 static enum status check_bootstrap(const struct campaign *campaign, struct error *error)
 {
     if (campaign->plan.n_bootstrap == 0)
@@ -121,7 +121,7 @@ static enum status check_bootstrap(const struct campaign *campaign, struct error
     return STATUS_OK;
 }
 
-/* What an adjoint integration gives is one number's gradient: no trust region can do with that. */
+/* An adjoint integration gives the gradient of one number, which is not enough for a trust region. */
 static enum status check_gradient(const struct campaign *campaign, struct error *error)
 {
     if (campaign->fit.optimizer != OPTIMIZER_trf || campaign->fit.gradient != GRADIENT_adjoint)
@@ -130,7 +130,7 @@ static enum status check_gradient(const struct campaign *campaign, struct error 
                      "say --optimizer lbfgs, or --gradient forward");
 }
 
-/* Refits, and how many tasks there are. */
+/* Plans the refits, and counts the tasks. */
 static enum status plan_refits(struct campaign *campaign, const struct run_options *options, struct error *error)
 {
     enum status status = refit_plan_init(&campaign->plan, options, problem_parameter_name(campaign->problem),
@@ -146,7 +146,7 @@ static enum status plan_refits(struct campaign *campaign, const struct run_optio
 
 static void beat(void *heartbeat) { counter_add(heartbeat, 1); }
 
-/* Where the compiler's signs of life and words go. */
+/* Receives the compiler's signs of life and messages. */
 struct build_watch {
     struct board *board;
     const struct run_hooks *hooks;

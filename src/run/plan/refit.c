@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_NAMES_TEXT = 300 }; /* longer lists are told by their hash */
+enum { MAX_NAMES_TEXT = 300 }; /* longer lists are replaced by their hash */
 
 static enum status mark_name(const char *name, size_t n, const char *const *names, size_t n_parameter, bool *wanted,
                              struct error *error)
@@ -84,7 +84,7 @@ struct refit refit_plan_get(const struct refit_plan *plan, uint32_t i)
     return (struct refit){.kind = REFIT_BOOTSTRAP, .replicate = i - 2 * plan->n_profile};
 }
 
-/* The names, or the hash of them where they are many. */
+/* The names, or their hash if there are many. */
 static void describe_names(const struct refit_plan *plan, const char *const *names, char *text, size_t size)
 {
     struct sha256 hash;
