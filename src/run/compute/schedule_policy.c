@@ -64,7 +64,7 @@ static void announce(struct policy *policy)
 bool policy_wants(struct policy *policy, uint64_t *event)
 {
     monitor_enter(&policy->monitor);
-    bool wants = !LOAD(policy->offered) || LOAD(policy->stopped); /* read together with *event, or a stop in between would be missed */
+    bool wants = !LOAD(policy->offered) || LOAD(policy->stopped); /* read with *event, or a stop would be missed */
     *event = policy->event;
     monitor_leave(&policy->monitor);
     return wants;

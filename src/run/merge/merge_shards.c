@@ -16,7 +16,7 @@ void merge_shards_fini(struct merge_shards *shards)
     *shards = (struct merge_shards){.shard = NULL};
 }
 
-/* The part of a selection's text after k: the deal, which all shards must share. */
+/* The text of a selection after k/K: the rest of the deal, which all shards must share. */
 static const char *deal_of(const char *selection) { return selection + strcspn(selection, " "); }
 
 static enum status check_same_run(const struct result_info *first, const struct result_info *other, struct error *error)
