@@ -34,9 +34,9 @@ static const struct option table[] = {
      .help = "merge the existing shards and report the missing ones"},
     {.name = "overwrite", .kind = OPTION_FLAG, .offset = FIELD(overwrite), .help = "replace an existing result"},
     {.name = "accept-failed", .kind = OPTION_COUNT_OR_PERCENT, .offset = FIELD(shown.accept_failed), .min = 0, .max = 1.0 / 0.0,
-     .default_text = "0", .help = "exit with 0 although up to so many fits failed"},
+     .default_text = "0", .help = "exit with 0 if no more than this many fits failed"},
     {.name = "json", .kind = OPTION_FLAG, .offset = FIELD(shown.json), .help = "print the summary as JSON on standard output"},
-    {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .offset = FIELD(shown.quiet), .help = "print nothing but errors"},
+    {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .offset = FIELD(shown.quiet), .help = "print only errors"},
     OPTION_COLOR(FIELD(shown.color)),
 };
 

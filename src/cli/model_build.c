@@ -30,7 +30,7 @@ static const struct option table[] = {
      .help = "write the generated C source (- is standard output); without -o nothing is compiled"},
     {.name = "no-cache", .kind = OPTION_FLAG, .offset = FIELD(no_cache), .help = "compile even if the cache has the model"},
     {.name = "json", .kind = OPTION_FLAG, .offset = FIELD(json), .help = "print errors, warnings and what was built as JSON"},
-    {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .offset = FIELD(quiet), .help = "say nothing but errors"},
+    {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .offset = FIELD(quiet), .help = "print only errors"},
     OPTION_COLOR(FIELD(color)),
 };
 

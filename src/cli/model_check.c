@@ -41,7 +41,7 @@ static const struct option table[] = {
     {.name = "covariate", .kind = OPTION_LIST, .metavar = "NAME=VALUE", .offset = FIELD(covariate), .default_text = "1",
      .help = "value of a covariate; may be repeated"},
     {.name = "json", .kind = OPTION_FLAG, .offset = FIELD(json), .help = "print the findings as JSON"},
-    {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .offset = FIELD(quiet), .help = "print the faults alone"},
+    {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .offset = FIELD(quiet), .help = "print only the faults"},
     OPTION_COLOR(FIELD(color)),
 };
 

@@ -21,7 +21,7 @@ struct fit_quotient;
  * it; central differences 46 with tolerances divided by 10, 16 with 100; one-sided ones 65 and 28 at 0.6 of the cost. Dividing
  * by 100 costs 1.3 of dividing by 10. Steps half or twice as long changed little. */
 #define FIT_QUOTIENT_TIGHTER 100.0
-/* Relative accuracy of derivatives where nothing is integrated: difference quotients have it, formulas more. */
+/* Relative accuracy of derivatives if nothing is integrated: that of difference quotients; formulas are more accurate. */
 #define FIT_QUOTIENT_ROUNDING 1e-11
 
 struct fit_asker {
@@ -51,8 +51,8 @@ struct fit_asker {
     char reason[160];       /* of the latest failure */
 };
 
-/* Asks the host for n evaluations at once, which share what is left of the budgets; filled in are task, p, n_sens, sens,
- * adjoint and where answers go. ASKED_OK: all are finished, whatever their outcomes. */
+/* Asks the host for n evaluations at once, which share the remaining budgets. The caller fills in task, p, n_sens, sens,
+ * adjoint and the answer's arrays. ASKED_OK: all are finished, whatever their outcomes. */
 enum asked fit_ask_all(struct fit_asker *asker, struct evaluation **evaluations, size_t n);
 /* ASKED_END and ASKED_FAILED, for this reason, and for the one that an evaluation gives. */
 enum asked fit_asker_end(struct fit_asker *asker, enum outcome outcome, const char *reason);
@@ -60,7 +60,7 @@ enum asked fit_asker_miss(struct fit_asker *asker, enum outcome failure, const c
 enum asked fit_asker_fail(struct fit_asker *asker, const struct evaluation *evaluation);
 /* Relative accuracy of predictions at the current tolerances: the integrator's, or rounding if nothing is integrated. */
 double fit_asker_rtol(const struct fit_asker *asker);
-/* Whether the model gets the same bits of parameters at two theta, so that evaluating both would be a waste. */
+/* Whether two theta give the model the same bits of parameters, so that evaluating both would be a waste. */
 bool fit_asker_is_same(const struct fit_asker *asker, const double *theta, const double *other);
 
 #endif

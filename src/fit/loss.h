@@ -44,7 +44,7 @@ double fit_loss_second(const struct fit_loss *loss, double r);
 /* Half-width of the rounded kink. A hundredth of the scale does not matter for data, and a sharper kink would show the
  * integrator's errors. */
 #define LOSS_KINK 1e-2
-/* The root of the curvature, > 0, at a residual of this weight; expected: what CURVATURE_EXPECTED is. */
+/* The square root of the curvature, > 0, at a residual of this weight; expected: the value for CURVATURE_EXPECTED. */
 double fit_loss_root(enum fit_curvature curvature, bool has_kink, double weight, double expected);
 
 /* -log Phi(z), the loss of a measurement that is only known to lie beyond a limit; hazard = phi(z) / Phi(z), its negative

@@ -38,7 +38,7 @@ bool trust_model_update(struct trust_model *model, const struct fit_point *point
 void trust_model_step(struct trust_model *model, const struct fit_point *point);
 /* |D step| */
 double trust_model_length(const struct trust_model *model, const double *step);
-/* What the model would promise without a trust region; step and the rest stay. */
+/* The decrease predicted without a trust region; step and the other fields do not change. */
 double trust_model_promise_free(struct trust_model *model, const struct fit_point *point);
 /* Bends the step by half the acceleration; `second` (n_row of the predictions' rows) is the second derivative of the
  * predictions along the step, in units of their standard deviations. Does nothing if the change would be large. */

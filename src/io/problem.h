@@ -111,8 +111,7 @@ size_t problem_n_parameter(const struct problem *problem);
 const char *const *problem_parameter_name(const struct problem *problem);
 const char *const *problem_parameter_scale(const struct problem *problem);
 const uint32_t *problem_to_model(const struct problem *problem); /* index of file's parameter in the model */
-/* Whether it is fixed, or has two finite bounds (on a log scale positive) or a uniform prior; true if datasets differ in
- * these. */
+/* Whether it is fixed, or has two finite bounds (on a log scale positive) or a uniform prior; or datasets differ. */
 bool problem_is_bounded(const struct problem *problem, size_t parameter);
 uint64_t problem_n_censored(const struct problem *problem); /* measurements of the whole file */
 /* The error distribution of each observable of the MODEL: the file's word, otherwise the model's, otherwise the

@@ -10,7 +10,7 @@
 #include "ode/evaluation.h"
 #include "par/monitor.h"
 
-/* Asked between integrator steps (about every 16): true ends engine_work early. */
+/* Called between integrator steps (about every 16): true ends engine_work early. */
 struct engine_turn {
     bool (*over)(void *context);
     void *context;

@@ -4,13 +4,13 @@
  *
  * The folders are layers, too (scripts/lint-layers): supervise -> plan -> finish -> compute, merge. This header is below all
  * of them.
- *   supervise/  the processes: supervise, child (starting and watching one); board (what they share); suspects (who is to
- *               blame for a death); stop (signals); stamp (files that others change meanwhile); expendable; trace_journal
+ *   supervise/  the processes: supervise, child (starting and watching one); board (memory that they share); suspects (which
+ *               fit caused a death); stop (signals); stamp (files that others change meanwhile); expendable; trace_journal
  *   plan/       what there is to do: run_options; campaign* (data, model, identity); trust; selection*, shard, deal (which
  *               datasets); refit; pilot; best (of several starts)
  *   finish/     the result: skeleton (left by the compute process), finish*, summary; retry; spent (journals to be removed)
- *   compute/    the compute process: compute* (set-up, passes over the datasets, one pass); schedule*, turn_length (who
- *               runs what when); feed (data for the workers); fit_job (a fit as a coroutine); task (what it does);
+ *   compute/    the compute process: compute* (set-up, passes over the datasets, one pass); schedule*, turn_length (the
+ *               order of work); feed (data for the workers); fit_job (a fit as a coroutine); task (what it does);
  *               refit_start; replay; trace
  *   merge/      shards as files: shard_set, shard_progress, merge* */
 #ifndef RUN_RUN_H
@@ -72,8 +72,8 @@ uint64_t run_summary_n_failed(const struct run_summary *summary);
 /* OK or FITS_FAILED, as --accept-failed says. */
 enum status run_summary_status(const struct run_summary *summary, const struct run_shown *shown);
 
-/* The supervisor: starts the children with the same arguments and watches them. Returns the exit code of the command; the
- * children have said what was to be said, and `error` holds what the supervisor itself has to say (status OK: nothing). */
+/* The supervisor: starts the children with the same arguments and watches them. Returns the exit code of the command. The
+ * children have reported their own errors; `error` is the supervisor's (status OK: none). */
 int run_supervise(const char *problem, double time_limit_s, bool is_trace, int argc, char **argv, struct error *error);
 
 /* The compute child: everything up to the last fit in the journal. summary->already_complete: no finisher is needed.

@@ -316,7 +316,7 @@ enum status compute_pass(struct compute *compute, const struct stage *stage, fee
     counter_set(&compute->n_put_off, 0);
     compute->board->is_apart = stage->apart;
     options.n_worker = stage->apart ? 1 : compute->n_worker;
-    options.n_lane = stage->apart ? 1 : compute->n_lane; /* nobody else is to be under way */
+    options.n_lane = stage->apart ? 1 : compute->n_lane; /* no other fit may run meanwhile */
     options.engine = compute->engine;
     options.heartbeat = compute->heartbeat;
     if (!list_suspects(compute))

@@ -248,7 +248,7 @@ bool fit_job_begin(struct fit_job *job, const struct problem_block *block, size_
     return true;
 }
 
-/* Whether the answer is known from an earlier process; then the time that it took counts as this fit's too. */
+/* Whether the answer is known from an earlier process; its computing time then counts for this fit, too. */
 static bool is_known(struct fit_job *job, struct evaluation *evaluation)
 {
     int64_t elapsed_ns;

@@ -22,12 +22,13 @@ void fit_job_free(struct fit_job *job);
  * block may go. A traced fit never yields. False: out of memory. */
 bool fit_job_begin(struct fit_job *job, const struct problem_block *block, size_t row, uint32_t number,
                    enum job_yields yields);
-/* Runs the fit's code until it has ended (false) or waits for answers, other than those that an earlier process has computed. */
+/* Runs the fit's code until it has ended (false) or waits for answers, other than those that an earlier process has
+ * computed. */
 bool fit_job_resume(struct fit_job *job);
 /* Around each evaluation that is computed; for those of the same fit one after the other. */
 void fit_job_begin_evaluation(struct fit_job *job, const struct evaluation *evaluation);
 void fit_job_end_evaluation(struct fit_job *job, const struct evaluation *evaluation);
-/* Of the fit that has begun in it: dataset * n_task + task. */
+/* The number of the fit that has begun in it: dataset * n_task + task. */
 uint64_t fit_job_number(const struct fit_job *job);
 /* After its end, once its record is in the journal: its answers may go. */
 void fit_job_forget(struct fit_job *job);

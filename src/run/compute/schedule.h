@@ -1,6 +1,6 @@
-/* Who runs what when. Each worker keeps its engine full: with evaluations of jobs that have begun, fresh jobs', and if there are
- * none, those that jobs elsewhere have asked for and no lane has taken yet. The policy keeps long jobs from holding up short
- * ones. It knows nothing of fits, so that it can be tested with clocks alone.
+/* Who runs what when. Each worker keeps its engine full: with evaluations of jobs that have begun, fresh jobs', and if there
+ * are none, those that jobs elsewhere have asked for and no lane has taken yet. The policy keeps long jobs from holding up
+ * short ones. It knows nothing of fits, so that it can be tested with clocks alone.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef RUN_SCHEDULE_H
 #define RUN_SCHEDULE_H
@@ -18,7 +18,7 @@ struct schedule_client {
      * separate thread calls it, one block ahead of the workers, so that no worker waits in it. After schedule_stop the caller
      * must make it return. Items are numbers below 2^32 - 1. */
     bool (*refill)(void *context, uint32_t *first, uint32_t *last);
-    /* Begins item `item`; NULL: nothing to do for it. */
+    /* Begins item `item`; NULL: it needs no work. */
     struct job *(*start)(void *context, size_t lane, uint32_t item);
     /* Runs a job's code until it has ended (false) or waits for what it has asked for with job_ask. The next call may come from
      * another thread. */

@@ -14,9 +14,9 @@ enum { POLICY_N_SAMPLE = 16 };
 
 struct policy_lane {
     struct range range; /* fresh items of this lane; others steal from it */
-    bool asleep;        /* has been told to wait; under the lock */
-    size_t victim;      /* whom to steal from first */
-    int n_sample;       /* costs not yet told to the others */
+    bool asleep;        /* was sent to wait; under the lock */
+    size_t victim;      /* the worker to steal from first */
+    int n_sample;       /* costs not yet shared with the others */
     int64_t sample_ns, sample[POLICY_N_SAMPLE];
 };
 
@@ -27,7 +27,7 @@ struct policy {
     _Atomic uint64_t event;
     size_t n_lane, long_share, max_suspended;
     struct policy_lane *lane;
-    uint32_t offered_first, offered_last; /* a block of fresh items that nobody has taken yet */
+    uint32_t offered_first, offered_last; /* a block of fresh items that no worker has taken yet */
     bool no_more;                         /* no block will follow */
     bool finished;
     struct job **waiting; /* a ring: yielded jobs in order of their turns */

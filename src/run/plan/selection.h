@@ -41,7 +41,7 @@ enum status selection_by_failure(struct selection *selection, const char *result
 /* How often rows of this result have been retried. */
 unsigned selection_n_retry(const struct result_info *info);
 
-/* Keeps those of the selected datasets whose bit is set; takes over `bit` (malloc'ed), and adds the words to the text. */
+/* Keeps only the selected datasets whose bit is set. Takes ownership of `bit` (malloc'ed), and adds the words to the text. */
 void selection_narrow(struct selection *selection, unsigned char *bit, const char *words);
 
 /* "shard 3 of 8: 125 of 1000 datasets"; "" if everything is selected. Returns `text`. */

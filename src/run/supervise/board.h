@@ -23,7 +23,7 @@ struct board {
     struct counter n_finished; /* fits journalled since the supervisor began */
     struct counter n_failed;   /* starts among them that failed */
     struct counter heartbeat;  /* of its main thread; workers have their own */
-    struct counter trace_row;  /* 1: a row of the trace has been begun and not ended */
+    struct counter trace_row;  /* 1: a row of the trace is begun but not ended */
     struct counter n_slot, n_lane, n_parameter; /* of the slots; n_slot 0: there are none */
     /* Written by the supervisor. */
     int descriptor;            /* the same number in all processes */
@@ -57,7 +57,7 @@ struct board_slot {
 struct board_slots {
     unsigned char *memory;
     size_t n, n_lane, n_parameter, stride, bytes;
-    bool is_private; /* nobody else sees them */
+    bool is_private; /* no other process sees them */
 };
 
 /* Supervisor: makes a board, and the environment entry through which the next child finds it. NULL: the system cannot provide
@@ -72,10 +72,10 @@ struct board *board_attach(struct board *private_board);
 /* Child: asks to be killed when its supervisor dies. False: the supervisor is dead already. */
 bool board_die_with_supervisor(const struct board *board);
 
-/* Child: empty slots, in place of those of an earlier process. They are private where the board has no memory to give. False:
- * out of memory. */
+/* Child: makes empty slots, which replace those of an earlier process. They are private if the board has no memory for them.
+ * False: out of memory. */
 bool board_slots_make(struct board *board, size_t n_slot, size_t n_lane, size_t n_parameter, struct board_slots *slots);
-/* Anybody: the slots that are there; maps them anew only if they have changed. n is 0 if there are none. */
+/* Any process: the current slots, mapped again only if they have changed. n is 0 if there are none. */
 void board_slots_look(const struct board *board, struct board_slots *slots);
 void board_slots_fini(struct board_slots *slots);
 static inline struct board_slot *board_slot(const struct board_slots *slots, size_t i)
