@@ -100,8 +100,7 @@ void problem_select(struct problem *problem, bool (*wanted)(const void *context,
 enum status problem_read(struct problem *problem, struct problem_block *block, size_t max_dataset, size_t max_row,
                          struct error *error);
 enum status problem_rewind(struct problem *problem, struct error *error);
-/* The ids of datasets [first, first + n) into the arena. May be called at any time after problem_open, does not disturb
- * problem_read, and needs no model. */
+/* The ids of datasets [first, first + n) into the arena; at any time after problem_open, independent of problem_read. */
 enum status problem_read_ids(struct problem *problem, uint64_t first, size_t n, struct arena *arena, char **ids,
                              struct error *error);
 void problem_block_fini(struct problem_block *block);
