@@ -1,4 +1,4 @@
-/* Waiting for a compiler, ours or another process's: signs of life for whoever watches this process, and signals that
+/* Waiting for a compiler, ours or another process's: signs of life for the process that watches this one, and signals that
  * ask us to stop are noticed, but take effect only after everything has been put away.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef MODEL_BUILD_WAIT_H
