@@ -31,7 +31,7 @@ struct fit_job {
     struct fit_statistics statistics;
     struct fit_record record;
     struct evaluation *const *asked; /* NULL: nothing is asked */
-    size_t n_asked, n_kept;          /* of which the first have been kept for replay */
+    size_t n_asked, n_kept;          /* n_kept: the first ones, which are recorded for replay */
     int64_t replayed_ns;             /* computing in earlier processes */
     bool cancelled;
     struct replays *replays;

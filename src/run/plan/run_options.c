@@ -195,7 +195,7 @@ enum status run_options_parse(struct run_options *options, int argc, char *const
     if (options->in_place && options->output)
         return error_set(error, STATUS_USAGE, "--in-place and --output exclude each other");
     if (options->trace && !options->only)
-        return error_set(error, STATUS_USAGE, "--trace: of which datasets? --only ID[,ID...] names them");
+        return error_set(error, STATUS_USAGE, "--trace needs --only ID[,ID...], which names the datasets");
     if (options->trace &&
         (options->output || options->in_place || options->retry_failed || options->restart || options->shown.json))
         return error_set(error, STATUS_USAGE, "--trace writes a trace and no result: without --output, --in-place, --restart, "
