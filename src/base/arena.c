@@ -1,4 +1,4 @@
-/* The bump allocator: a chain of blocks, each at least twice as large as the one before.
+/* The bump allocator: a chain of blocks, each at least twice as large as its predecessor.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/arena.h"
 

@@ -20,7 +20,7 @@ enum stop_test {
     N_STOP
 };
 
-/* What searched, and where derivatives came from. */
+/* The optimiser, and the source of the derivatives. */
 #define OPTIMIZER_LIST(X) \
     X(0, none, "nothing searched") \
     X(1, trf, "a trust region on the derivatives of all residuals") \

@@ -10,7 +10,7 @@ enum { MAX_LENGTH = 63 };
 
 static unsigned least(unsigned a, unsigned b) { return a < b ? a : b; }
 
-/* Twice the distance, so that a difference in case alone can count half an edit. */
+/* Twice the distance, so that a difference in case can count as half an edit. */
 static unsigned distance(const char *a, size_t n_a, const char *b, size_t n_b)
 {
     unsigned row[3][MAX_LENGTH + 1];
@@ -44,7 +44,7 @@ const char *nearest_name(const char *name, const char *const *candidates, size_t
         unsigned d = distance(name, n_name, candidates[i], n);
         unsigned limit = 2 * (unsigned)(1 + n_name / 4);
         size_t shorter = n < n_name ? n : n_name;
-        if (shorter >= 3 && !strncmp(name, candidates[i], shorter) && d > 0) /* goes before equally distant ones */
+        if (shorter >= 3 && !strncmp(name, candidates[i], shorter) && d > 0) /* preferred at equal distance */
             d = least(d, limit) - 1;
         if (d <= limit && (!best || d < best_distance)) {
             best = candidates[i];

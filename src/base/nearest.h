@@ -6,8 +6,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The candidate that a user who typed `name` most likely meant, or NULL where none is near: small edit distance (an
- * exchange of neighbours counts once; case counts half) or one the beginning of the other. Candidates may be NULL. */
+/* The candidate that a user who typed `name` most likely meant, or NULL if none is near. Near means a small edit distance
+ * (a swap of neighbours counts once, a difference in case half), or that one is a prefix of the other.
+ * Candidates may be NULL. */
 const char *nearest_name(const char *name, const char *const *candidates, size_t n_candidate);
 
 enum { NEAREST_HINT = 100 };

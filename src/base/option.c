@@ -26,7 +26,7 @@ bool option_number(const char *text, double *value)
         freelocale(c_locale);
     if (end == text || *end || isnan(number))
         return false;
-    if (isinf(number) && !strpbrk(text, "iI")) /* 1e999 is no way to write infinity */
+    if (isinf(number) && !strpbrk(text, "iI")) /* 1e999 does not mean infinity */
         return false;
     *value = number;
     return true;
@@ -48,7 +48,7 @@ bool option_integer(const char *text, int64_t *value)
     return true;
 }
 
-/* As SLURM writes times, but for a number alone, which here means seconds. */
+/* SLURM's notation, except that a plain number means seconds. */
 double option_duration(const char *text)
 {
     static const double unit[] = {86400, 3600, 60, 1};
@@ -264,7 +264,7 @@ static const struct option *find_letter(struct option_table table, char letter)
     return NULL;
 }
 
-/* Nearest by name among those that are allowed; NULL if none is near. */
+/* The nearest of the allowed options; NULL if none is near. */
 static const char *near_option(struct option_table table, const char *name, bool in_file)
 {
     const char *names[MAX_OPTION + 1] = {NULL};
@@ -292,7 +292,7 @@ struct parser {
     char *const *argv;
 };
 
-/* Whether a comma joins several words in one value; then a second value would drop the first one's words. */
+/* Whether the value is a comma-separated list; a second value would then drop the words of the first. */
 static bool is_joined(const struct option *option)
 {
     return option->kind == OPTION_STRING && option->metavar && strstr(option->metavar, "[,");

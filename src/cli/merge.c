@@ -27,15 +27,16 @@ struct merge_options {
 
 static const struct option table[] = {
     {.name = "output", .letter = 'o', .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(output), .is_file = true,
-     .default_text = "PROBLEM.result.h5", .help = "the merged result; needed where shards are named one by one"},
+     .default_text = "PROBLEM.result.h5", .help = "the merged result; needed if shards are named one by one"},
     {.name = "shards", .kind = OPTION_INTEGER, .offset = FIELD(n_shard), .min = 1, .max = SHARD_SET_MAX,
-     .default_text = "as the files beside the problem say", .help = "number of shards of PROBLEM"},
-    {.name = "partial", .kind = OPTION_FLAG, .offset = FIELD(partial), .help = "merge what is there; says what is missing"},
+     .default_text = "from the files beside the problem", .help = "number of shards of PROBLEM"},
+    {.name = "partial", .kind = OPTION_FLAG, .offset = FIELD(partial),
+     .help = "merge the existing shards and report the missing ones"},
     {.name = "overwrite", .kind = OPTION_FLAG, .offset = FIELD(overwrite), .help = "replace an existing result"},
     {.name = "accept-failed", .kind = OPTION_COUNT_OR_PERCENT, .offset = FIELD(shown.accept_failed), .min = 0, .max = 1.0 / 0.0,
-     .default_text = "0", .help = "exit with 0 although up to so many fits failed"},
+     .default_text = "0", .help = "exit with 0 if no more than this many fits failed"},
     {.name = "json", .kind = OPTION_FLAG, .offset = FIELD(shown.json), .help = "print the summary as JSON on standard output"},
-    {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .offset = FIELD(shown.quiet), .help = "print nothing but errors"},
+    {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .offset = FIELD(shown.quiet), .help = "print only errors"},
     OPTION_COLOR(FIELD(shown.color)),
 };
 

@@ -21,15 +21,15 @@ struct build_call {
 static const struct option table[] = {
     {.name = "output", .letter = 'o', .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(output), .is_file = true,
      .is_output = true, .default_text = "MODEL.so",
-     .help = "the plugin to be written, or a folder for it; - is standard output"},
+     .help = "the plugin to write, or a folder for it; - is standard output"},
     {.name = "portable", .kind = OPTION_FLAG, .offset = FIELD(portable),
-     .help = "compile for any CPU of this kind, not for this very one"},
+     .help = "compile for any CPU of this kind, not only for this CPU"},
     {.name = "c", .letter = 'c', .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(c_source), .is_file = true,
      .is_output = true,
-     .help = "write the generated C source, - is standard output; nothing is compiled then unless -o says where to"},
-    {.name = "no-cache", .kind = OPTION_FLAG, .offset = FIELD(no_cache), .help = "compile even what the cache has"},
+     .help = "write the generated C source (- is standard output); without -o nothing is compiled"},
+    {.name = "no-cache", .kind = OPTION_FLAG, .offset = FIELD(no_cache), .help = "compile even if the cache has the model"},
     {.name = "json", .kind = OPTION_FLAG, .offset = FIELD(json), .help = "print errors, warnings and what was built as JSON"},
-    {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .offset = FIELD(quiet), .help = "say nothing but errors"},
+    {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .offset = FIELD(quiet), .help = "print only errors"},
     OPTION_COLOR(FIELD(color)),
 };
 

@@ -28,20 +28,20 @@ struct check_call {
 
 static const struct option table[] = {
     {.name = "points", .letter = 'n', .kind = OPTION_INTEGER, .offset = FIELD(n_point), .min = 1, .max = 1e6,
-     .default_text = "12", .help = "random points at which the model is looked at"},
+     .default_text = "12", .help = "number of random points at which the model is checked"},
     {.name = "threads", .letter = 'j', .kind = OPTION_INTEGER, .offset = FIELD(n_thread), .min = 1, .max = 256,
      .default_text = "4", .help = "threads that check the model at once: all must get the same bits"},
     {.name = "seed", .kind = OPTION_INTEGER, .offset = FIELD(seed), .min = 0, .max = INFINITY, .default_text = "1",
-     .help = "what the random points depend on"},
+     .help = "seed of the random points"},
     {.name = "span", .kind = OPTION_NUMBER, .metavar = "TIME", .offset = FIELD(t_span), .min = 0, .max = 1e300,
      .above_min = true, .default_text = "guessed from the right-hand side",
      .help = "times lie between the initial one and this much later"},
     {.name = "set", .letter = 's', .kind = OPTION_LIST, .metavar = "NAME=VALUE", .offset = FIELD(set),
-     .default_text = "the model's starts, else 1", .help = "value of a parameter to look around; may be repeated"},
+     .default_text = "the model's starts, otherwise 1", .help = "value of a parameter around which to check; may be repeated"},
     {.name = "covariate", .kind = OPTION_LIST, .metavar = "NAME=VALUE", .offset = FIELD(covariate), .default_text = "1",
      .help = "value of a covariate; may be repeated"},
     {.name = "json", .kind = OPTION_FLAG, .offset = FIELD(json), .help = "print the findings as JSON"},
-    {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .offset = FIELD(quiet), .help = "print the faults alone"},
+    {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .offset = FIELD(quiet), .help = "print only the faults"},
     OPTION_COLOR(FIELD(color)),
 };
 

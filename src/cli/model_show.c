@@ -20,12 +20,12 @@ struct show_call {
 
 static const struct option table[] = {
     {.name = "equations", .kind = OPTION_FLAG, .offset = FIELD(equations), .help = "parameters, equations and observables"},
-    {.name = "sparsity", .kind = OPTION_FLAG, .offset = FIELD(sparsity), .help = "a picture of the Jacobian's pattern"},
+    {.name = "sparsity", .kind = OPTION_FLAG, .offset = FIELD(sparsity), .help = "picture of the Jacobian's pattern"},
     {.name = "derivatives", .kind = OPTION_FLAG, .offset = FIELD(derivatives), .help = "all derivatives, however many"},
-    {.name = "cost", .kind = OPTION_FLAG, .offset = FIELD(cost), .help = "operations of each function that is generated"},
+    {.name = "cost", .kind = OPTION_FLAG, .offset = FIELD(cost), .help = "operations of each generated function"},
     {.name = "latex", .kind = OPTION_FLAG, .offset = FIELD(latex),
      .help = "equations and derivatives as LaTeX (a part of a document that loads amsmath)"},
-    {.name = "json", .kind = OPTION_FLAG, .offset = FIELD(json), .help = "print all of it as JSON"},
+    {.name = "json", .kind = OPTION_FLAG, .offset = FIELD(json), .help = "print everything as JSON"},
     {.name = "color", .kind = OPTION_CHOICE, .offset = FIELD(color), .choice = option_when_words,
      .metavar = "auto|always|never", .default_text = "auto",
      .help = "colours of messages; overrides the environment's NO_COLOR"},

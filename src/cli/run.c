@@ -1,4 +1,4 @@
-/* `stiffit run`, and its two children as far as they talk to the user.
+/* `stiffit run`, and the messages of its two children.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/command.h"
 

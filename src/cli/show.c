@@ -19,7 +19,7 @@ struct show_options {
 
 static const struct option table[] = {
     {.name = "id", .kind = OPTION_STRING, .metavar = "ID", .offset = offsetof(struct show_options, id),
-     .help = "of a result: this dataset in detail: standard errors, intervals, correlations, directions, criteria"},
+     .help = "details of this dataset of a result: standard errors, intervals, correlations, directions, criteria"},
     {.name = "json", .kind = OPTION_FLAG, .offset = offsetof(struct show_options, json),
      .help = "print JSON instead of text"},
     OPTION_COLOR(offsetof(struct show_options, color)),

@@ -26,10 +26,10 @@ struct status_options {
 
 static const struct option table[] = {
     {.name = "shards", .kind = OPTION_INTEGER, .offset = FIELD(n_shard), .min = 1, .max = SHARD_SET_MAX,
-     .default_text = "as the files beside the problem say", .help = "number of shards"},
-    {.name = "shard", .kind = OPTION_STRING, .metavar = "k/K|slurm", .offset = FIELD(shard_text), .help = "this one alone"},
+     .default_text = "from the files beside the problem", .help = "number of shards"},
+    {.name = "shard", .kind = OPTION_STRING, .metavar = "k/K|slurm", .offset = FIELD(shard_text), .help = "only this shard"},
     {.name = "fits", .kind = OPTION_FLAG, .offset = FIELD(fits),
-     .help = "print nothing but the number of finished fits; starts and refits count one by one"},
+     .help = "print only the number of finished fits, counting each start and refit"},
     {.name = "json", .kind = OPTION_FLAG, .offset = FIELD(json), .help = "print JSON"},
     OPTION_COLOR(FIELD(color)),
 };

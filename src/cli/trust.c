@@ -24,7 +24,7 @@ struct trust_call {
 static const struct option table[] = {
     {.name = "list", .kind = OPTION_FLAG, .offset = FIELD(list), .help = "print the list: SHA-256, date, file"},
     {.name = "remove", .kind = OPTION_FLAG, .offset = FIELD(remove),
-     .help = "trust it no longer; FILE may also be a SHA-256 of the list, or its first digits, at least eight"},
+     .help = "remove it from the list; FILE may also be a SHA-256 of the list, or at least its first eight digits"},
     OPTION_COLOR(FIELD(color)),
 };
 

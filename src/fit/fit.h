@@ -6,8 +6,8 @@
 
 #include "fit/types.h"
 
-/* Always fills `result`. Scratch comes from `arena`, which the fit owns meanwhile. Needs up to 16 KiB of stack of its
- * own (and what libLBFGS and the C library need): coroutine stacks are 64 KiB. */
+/* Always fills `result`. Scratch comes from `arena`, which the fit owns meanwhile. Needs up to 16 KiB of stack, in addition to
+ * libLBFGS and the C library: coroutine stacks are 64 KiB. */
 void fit_run(const struct fit_problem *problem, const struct fit_options *options, const struct fit_host *host,
              struct arena *arena, struct fit_result *result);
 

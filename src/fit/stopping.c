@@ -11,7 +11,7 @@ enum { FEW_REJECTED = 3, MAX_REJECTED = 30, MAX_FAILED = 60, MAX_NOISY = 20 };
 
 /* Changes of the objective below this, relative to it, may be integrator noise. */
 static const double NOISE_LIKELY = 1e-3;
-/* Values that differ by less than this part of what they and the slopes disagree by say that the slopes are wrong. */
+/* If values differ by less than this part of their disagreement with the slopes, the slopes are wrong. */
 static const double NOISE_MOVES = 0.1;
 /* Errors of the predictions, in units of the integrator's tolerance, that have to be reckoned with: local errors add up,
  * and from one point to the next the integrator takes other steps. */
@@ -20,8 +20,8 @@ static const double ERROR_GROWTH = 30;
 static const double ZERO = 1e-20;
 /* A promise below this is no longer worth several evaluations. */
 static const double PROMISE_IDLE = 1e-6;
-/* Residuals whose cosine with the derivatives by each parameter is below 0.01 are at right angles to them, as far as the
- * integrator's sensitivities can tell. */
+/* Residuals whose cosine with the derivatives by each parameter is below 0.01 count as orthogonal to them, within the
+ * accuracy of the integrator's sensitivities. */
 static const double PROMISE_FLAT = 1e-4;
 /* A decrease of this part of the errors' variance moves no parameter by more than 0.01 of its standard error. */
 static const double WORTHLESS = 5e-5, NOTHING = 1e-5;
@@ -125,7 +125,7 @@ void stopping_give_up(struct stopping *stopping)
     stopping->n_rejected = MAX_REJECTED;
 }
 
-/* A step that nothing restricts is the one that the model would make without a trust region. */
+/* The decrease predicted without a trust region; if nothing restricts the step, it is that of the step. */
 static double promise_free(struct trust_model *model, const struct fit_point *best)
 {
     return model->is_restricted ? trust_model_promise_free(model, best) : model->promise;
@@ -153,7 +153,7 @@ static enum stop_test find_met(struct stopping *stopping, struct trust_model *mo
     return idle ? STOP_step : STOP_none;
 }
 
-/* What fitting the errors of the predictions themselves would gain at most: half the sum of their squares. */
+/* The largest decrease that fitting the predictions' own errors could give: half the sum of their squares. */
 static double noise_floor(const struct stopping *stopping)
 {
     double error = ERROR_GROWTH * stopping->accuracy;
@@ -178,7 +178,7 @@ static double promise_single(const struct trust_model *model, const struct fit_p
     return most;
 }
 
-/* What value and slopes disagree by is noise only as far as the integrator can make it: the rest is curvature. */
+/* The disagreement of values and slopes, limited to what integration errors can cause; the rest is curvature. */
 static double believable_noise(const struct stopping *stopping, double f)
 {
     return isfinite(stopping->noise) ? fmin(stopping->noise, stopping_noise_ceiling(stopping, f)) : 0;

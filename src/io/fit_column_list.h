@@ -1,5 +1,4 @@
-/* The columns of /fits, as lists: what fit_record.h makes its table of. Separate because it grows with every number that is
- * kept.
+/* The columns of /fits, as lists from which fit_record.h makes its table. Separate because they grow with every new number.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef IO_FIT_COLUMN_LIST_H
 #define IO_FIT_COLUMN_LIST_H

@@ -1,11 +1,11 @@
-/* Columns of /fits that the finisher makes out of all tasks of a dataset. Read by io/fit_record.h alone, whose list they
+/* Columns of /fits that the finisher computes from all tasks of a dataset. Included only by io/fit_record.h, whose list they
  * continue.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef IO_FIT_LATER_COLUMNS_H
 #define IO_FIT_LATER_COLUMNS_H
 
-/* What is known only when all tasks of a dataset are done: these columns are in results, not in journals, and only where
- * they were asked for; the last one where there are no rows for some datasets. */
+/* Numbers known only when all tasks of a dataset are done. These columns are in results, not in journals, and only if
+ * requested; the last one only if some datasets have no row. */
 #define FIT_STARTS_COLUMN_LIST(X) \
     X(SAME_OPTIMUM, "/fits/starts_at_optimum", INT64, PER_FIT, n_same_optimum, NULL, \
       "starts that ended at the best objective, within 1e-6 of it") \

@@ -116,7 +116,7 @@ static bool constant_fault(const struct problem *problem, const struct problem_b
     return false;
 }
 
-/* What makes it necessary to know every standard deviation of a dataset; NULL: nothing, or a noise function knows them. */
+/* What requires every standard deviation of a dataset; NULL: nothing, or a noise function gives them. */
 static const char *who_needs_sigma(const struct problem *problem, const struct problem_block *block, size_t d)
 {
     if (problem->has_noise || problem->errors.sigma_for)
@@ -127,7 +127,7 @@ static const char *who_needs_sigma(const struct problem *problem, const struct p
     return NULL;
 }
 
-/* "row 79", or "line 81 of wells.csv" where the rows come from a table. */
+/* "row 79", or "wells.csv:81" if the rows come from a table. */
 static const char *place(const struct problem *problem, uint64_t row, char text[100])
 {
     int64_t line;
@@ -135,7 +135,7 @@ static const char *place(const struct problem *problem, uint64_t row, char text[
     const struct hdf5_column *lines = &problem->row[ROW_LINE];
     snprintf(text, 100, "row %" PRIu64, row);
     if (problem->line_file && lines->dataset && !hdf5_column_read_int64(lines, row, 1, &line, &ignored) && line > 0)
-        snprintf(text, 100, "line %" PRId64 " of %.60s", line, problem->line_file);
+        snprintf(text, 100, "%.60s:%" PRId64, problem->line_file, line);
     return text;
 }
 
@@ -153,16 +153,16 @@ static bool row_fault(const struct problem *problem, const struct problem_block 
             continue;
         any = true;
         if (isinf(value))
-            return FAULT(message, "value of %s is infinite", place(problem, row, at));
+            return FAULT(message, "%s: value is infinite", place(problem, row, at));
         if (!isfinite(time))
-            return FAULT(message, "time of %s is %s", place(problem, row, at), isnan(time) ? "NaN" : "infinite");
+            return FAULT(message, "%s: time is %s", place(problem, row, at), isnan(time) ? "NaN" : "infinite");
         if (time < block->t0[d])
-            return FAULT(message, "time of %s is %.17g, before t0 = %.17g", place(problem, row, at), time, block->t0[d]);
+            return FAULT(message, "%s: time is %.17g, before t0 = %.17g", place(problem, row, at), time, block->t0[d]);
         if (sigma <= 0 || isinf(sigma))
-            return FAULT(message, "sigma of %s is %g; it must be > 0 and finite (NaN: not known)",
+            return FAULT(message, "%s: sigma is %g; it must be > 0 and finite (NaN: not known)",
                          place(problem, row, at), sigma);
         if (sigma_for && isnan(sigma))
-            return FAULT(message, "sigma of %s is not known, and the model has no noise: %.60s needs it",
+            return FAULT(message, "%s: sigma is not known, and the model has no noise: %.60s needs it",
                          place(problem, row, at), sigma_for);
         if (error_row[problem->errors.kind[block->observable[i]]].is_log && value <= 0)
             return FAULT(message, "value of %s is %g; with the log-normal errors of %.60s it must be > 0",

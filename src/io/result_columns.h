@@ -8,7 +8,7 @@
 
 enum { RESULT_MAX_ID = 1 << 16, RESULT_FORMAT = 1 };
 
-/* The type in the file and in memory; release both. 0 where HDF5 fails. */
+/* The type in the file and in memory; release both. 0: HDF5 failed. */
 hid_t result_file_type(enum fit_kind kind);
 hid_t result_memory_type(enum fit_kind kind);
 

@@ -32,7 +32,7 @@ enum status model_load(struct model *model, const char *path, const char *expect
 enum status model_load_with(struct model *model, const char *path, const char *expected_sha256,
                             const struct build_options *options, struct error *error);
 
-/* The parts of it, for whoever must know what the bytes are before they are run: the file's bytes (*bytes to be freed),
+/* The parts of it, for callers that must know the bytes before they are run: the file's bytes (*bytes to be freed),
  * native code held in memory, and text held in memory, which can do no harm. `origin` names them in messages. */
 enum status model_read(const char *path, char **bytes, size_t *n_byte, struct error *error);
 enum status model_load_bytes(struct model *model, const void *bytes, size_t n_byte, const char *origin,

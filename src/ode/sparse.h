@@ -10,11 +10,11 @@ struct sparse;
 
 struct sparse_plan *sparse_plan_new(const struct stiffit_model *abi, struct error *error);
 void sparse_plan_free(struct sparse_plan *plan);
-size_t sparse_plan_n_factor(const struct sparse_plan *plan); /* entries of L and U as the analysis expects them */
+size_t sparse_plan_n_factor(const struct sparse_plan *plan); /* entries of L and U expected by the analysis */
 
 struct sparse *sparse_new(const struct sparse_plan *plan);
 void sparse_free(struct sparse *sparse);
-/* The next factorisation is made anew: a refactorisation would carry on with the pivots of an earlier evaluation. */
+/* Makes the next factorisation a full one; a refactorisation would reuse the pivots of an earlier evaluation. */
 void sparse_begin(struct sparse *sparse);
 enum linear_result sparse_factor(struct sparse *sparse, const double *jacobian, double gamma);
 enum linear_result sparse_solve(struct sparse *sparse, double *b, size_t n_column);

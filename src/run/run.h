@@ -1,16 +1,16 @@
-/* A whole run: the supervisor and its two children, the compute process and the finisher. Nothing here prints: cli/ gives
- * hooks and shows the summary.
+/* A run: the supervisor and its two children, the compute process and the finisher. Nothing in run/ prints; cli/ supplies
+ * hooks and prints the summary.
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * The folders are layers, too (scripts/lint-layers): supervise -> plan -> finish -> compute, merge. This header is below all
  * of them.
- *   supervise/  the processes: supervise, child (starting and watching one); board (what they share); suspects (who is to
- *               blame for a death); stop (signals); stamp (files that others change meanwhile); expendable; trace_journal
+ *   supervise/  the processes: supervise, child (starting and watching one); board (memory that they share); suspects (which
+ *               fit caused a death); stop (signals); stamp (files that others change meanwhile); expendable; trace_journal
  *   plan/       what there is to do: run_options; campaign* (data, model, identity); trust; selection*, shard, deal (which
  *               datasets); refit; pilot; best (of several starts)
  *   finish/     the result: skeleton (left by the compute process), finish*, summary; retry; spent (journals to be removed)
- *   compute/    the compute process: compute* (set-up, passes over the datasets, one pass); schedule*, turn_length (who
- *               runs what when); feed (data for the workers); fit_job (a fit as a coroutine); task (what it does);
+ *   compute/    the compute process: compute* (set-up, passes over the datasets, one pass); schedule*, turn_length (the
+ *               order of work); feed (data for the workers); fit_job (a fit as a coroutine); task (what it does);
  *               refit_start; replay; trace
  *   merge/      shards as files: shard_set, shard_progress, merge* */
 #ifndef RUN_RUN_H
@@ -28,11 +28,11 @@ struct text_messages;
 struct run_options;
 struct run_plan;
 
-/* What a child tells while it runs; called on its main thread. */
+/* Reports of a running child; called on its main thread. */
 struct run_hooks {
-    void (*take_over)(void *context);                /* first of all: an earlier process has died in the middle of its output */
+    void (*take_over)(void *context);                /* called first: an earlier process has died in the middle of its output */
     void (*say)(void *context, const char *line);    /* one line for the user, no newline */
-    /* Before the first fit of the process; the run began at `begun_ns` with `n_done_before` done. */
+    /* Before the first fit of the process; the run began at `begun_ns`, when `n_done_before` fits were done. */
     void (*begin)(void *context, uint64_t n_total, uint64_t n_done_before, int64_t begun_ns);
     void (*progress)(void *context, uint64_t n_done, uint64_t n_failed);    /* about ten times a second */
     void (*end)(void *context);
@@ -53,12 +53,12 @@ enum { RUN_N_EXAMPLE = 3, RUN_ID_LENGTH = 64 };
 
 struct run_summary {
     char *result_path;                    /* run_summary_fini frees it */
-    bool already_complete;                /* the result was there before: nothing was computed */
+    bool already_complete;                /* the result existed before: nothing was computed */
     bool journal_gone;                    /* with an error: another process has removed the journal, or changed the problem or
-                                           * the result, meanwhile: it is to be looked again what is left to do */
-    bool wants_fresh;                     /* with an error: a process that has used up no memory is to go on */
+                                           * the result; the caller must start again and see which fits remain */
+    bool wants_fresh;                     /* with an error: a new process, with free memory, must continue */
     uint64_t n_fit;                       /* rows of /fits */
-    uint64_t n_retried, n_retried_success; /* of them fitted anew (--retry-failed) */
+    uint64_t n_retried, n_retried_success; /* rows fitted again (--retry-failed) */
     uint64_t by_outcome[N_OUTCOME];
     uint64_t by_note[32];                 /* rows with that bit of enum note */
     char example[N_OUTCOME][RUN_N_EXAMPLE][RUN_ID_LENGTH]; /* ids of the first failures of each kind, "" beyond */
@@ -94,8 +94,8 @@ enum status run_compute(struct run_options *options, const struct run_hooks *hoo
 enum status run_finish(const char *journal, struct run_plan *plan, const struct run_hooks *hooks, struct run_summary *summary,
                        struct error *error);
 
-/* Exit codes of the children beyond those of status_exit_code: the result was there before; another process has taken
- * the journal away, so it is to be looked again what is left to do; another process is to go on. */
+/* Exit codes of the children in addition to those of status_exit_code: the result existed before; another process has removed
+ * the journal, so the supervisor must start again and see which fits remain; a new process must continue. */
 enum { RUN_EXIT_COMPLETE = 90, RUN_EXIT_COMPLETE_FAILED = 91, RUN_EXIT_AGAIN = 92, RUN_EXIT_FRESH = 93 };
 
 #endif

@@ -1,4 +1,4 @@
-/* What the objective that was fitted says of single measurements: what export and the bootstrap of simulate share.
+/* Residuals, weights and losses of single measurements under the fitted objective, for export and the bootstrap of simulate.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef USE_RESIDUAL_H
 #define USE_RESIDUAL_H

@@ -21,7 +21,7 @@ struct survey {
     struct arena arena;
 };
 
-/* How a value goes with time, as far as time is all that it goes with. */
+/* How a value depends on time, if it depends on time alone. */
 enum course { CONSTANT, PROPORTIONAL, LINEAR, CURVED };
 
 void changes_mark(const struct graph *graph, const node *root, size_t n_root, uint8_t *needed, size_t n_node)

@@ -177,7 +177,7 @@ static node quotient_rule(struct graph *graph, node value, node b, node da, node
     return may_overflow(graph, b, 3) ? quenched(graph, value, b, whole, divided(graph, da, b)) : whole;
 }
 
-/* May it be 0? Only what is told at a glance never is. */
+/* Whether it may be 0; false only in obvious cases. */
 static bool may_vanish(const struct graph *graph, node a)
 {
     for (;;) {
@@ -209,7 +209,7 @@ static node steep(struct graph *graph, node a, node da, node made)
     return minus ? negate(graph, made) : made;
 }
 
-/* Is the slope of a^b at a = 0 infinite, as far as one can see? */
+/* Whether the slope of a^b at a = 0 is infinite, in cases that can be decided. */
 static bool is_steep_power(const struct graph *graph, node b)
 {
     const struct graph_node *it = graph_node(graph, b);

@@ -1,4 +1,4 @@
-/* The compute process: problem, model, journal and workers are made ready, then all fits are made, and the process ends.
+/* The compute process: prepares problem, model, journal and workers, runs all fits, and ends.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/compute/compute.h"
 
@@ -14,7 +14,7 @@
 
 #include <stdlib.h>
 
-/* Which takes as long as it takes. */
+/* Reading may take any time, so the supervisor does not watch it. */
 enum status compute_read_journal(struct compute *compute, struct error *error)
 {
     struct counter *phase = &compute->board->phase;
@@ -168,7 +168,8 @@ static enum status compute_run(struct compute *compute, struct run_options *opti
     if (status || summary->already_complete)
         return status;
     counter_set(&compute->board->phase, BOARD_PREPARING);
-    /* First everything that may be refused: a run that never began leaves no journal that would bind the next one. */
+    /* Everything that may be refused comes first: a run that never began must not leave a journal that restricts the next
+     * one. */
     if ((status = make_pool(compute, options, error)))
         return status;
     if ((status = compute_spot_check(compute, error)))
@@ -185,7 +186,7 @@ static enum status compute_run(struct compute *compute, struct run_options *opti
     uint64_t n_before = counter_get(&compute->board->n_finished);
     status = fit_all(compute, &summary->journal_gone, error);
     summary->wants_fresh = status && counter_get(&compute->wants_fresh);
-    /* The model may have taken all memory and kept it: then a new process gets on. */
+    /* The model may hold all memory; a new process can then continue. */
     if (status == STATUS_NO_MEMORY && compute->board != &compute->private_board)
         summary->wants_fresh = counter_get(&compute->board->n_finished) > n_before;
     return status;
@@ -211,7 +212,7 @@ enum status run_compute(struct run_options *options, const struct run_hooks *hoo
     }
     struct board *board = compute->board == &compute->private_board ? NULL : compute->board;
     enum status status = STATUS_OK;
-    if (!board_die_with_supervisor(compute->board)) /* no orphan computes */
+    if (!board_die_with_supervisor(compute->board)) /* an orphan must not compute */
         status = error_set(error, STATUS_STOPPED, "stopped: the supervisor has gone");
     if (board)
         expendable_become(board);

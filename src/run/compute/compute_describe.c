@@ -1,4 +1,4 @@
-/* What the compute process says before it begins.
+/* The messages of the compute process before it begins.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/compute/compute.h"
 
@@ -19,7 +19,7 @@ void compute_say(struct compute *compute, const char *format, ...)
     compute->hooks->say(compute->hooks->context, line);
 }
 
-/* Starts of a parameter without bounds are drawn from a range that nobody has named. */
+/* Reports parameters without bounds: their starts are drawn from a default range. */
 static void say_unbounded(struct compute *compute)
 {
     const struct campaign *campaign = &compute->campaign;

@@ -1,4 +1,4 @@
-/* What an earlier compute process died of: its guilty fits get their rows and the user a word, before the others go on.
+/* Handles the death of an earlier compute process: journals its guilty fits and informs the user before the others continue.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/compute/compute.h"
 
@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Deaths that are told one by one. And, by default, how many may crash or hang; if the first ones hang, fewer, for each costs
- * a minute. */
+/* The number of deaths that are reported individually; the default number of fits that may crash or hang; and the smaller
+ * one if the first ones hang, because each of these costs a minute. */
 enum { MAX_TOLD = 5, MAX_CRASHES = 100, MAX_FIRST_HUNG = 3, NAME_SIZE = 120 };
 
 static bool has_ended(const void *context, uint64_t fit) { return journal_has(context, fit); }

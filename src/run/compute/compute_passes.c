@@ -1,11 +1,11 @@
-/* Which passes a run makes over its datasets: pilots, starts, refits. Each needs what the ones before it found.
+/* The passes of a run over its datasets: pilots, starts, refits. Each needs the results of the earlier ones.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/compute/compute.h"
 
 #include "run/compute/refit_start.h"
 
-/* A pass, and one more in which those that were put off are tried alone: suspects of a death, and those that had not enough
- * memory, which get a process of their own. */
+/* A pass, followed by one in which the fits that were put off are tried alone: suspects of a death, and fits that ran out of
+ * memory, each of which gets a new process. */
 static enum status stage_run(struct compute *compute, const struct stage *stage, feed_prepare *prepare, void *context,
                              bool *journal_gone, struct error *error)
 {
@@ -22,7 +22,7 @@ static enum status stage_run(struct compute *compute, const struct stage *stage,
         counter_set(&compute->wants_fresh, 1);
         return STATUS_OK;
     }
-    compute->board->n_group_death = 0; /* from now on each of them is found by name */
+    compute->board->n_group_death = 0; /* from now on each is found individually */
     return compute_pass(compute, &apart, prepare, context, journal_gone, error);
 }
 
@@ -31,7 +31,7 @@ static bool is_pilot(const void *campaign, uint64_t dataset)
     return pilot_is(((const struct campaign *)campaign)->n_dataset, dataset);
 }
 
-/* Pilots, starts, refits. A shard fits all pilots of the problem, also those that belong to others. */
+/* Pilots, starts, refits. A shard fits all pilots of the problem, also those of other shards. */
 enum status compute_passes(struct compute *compute, bool *journal_gone, struct error *error)
 {
     struct campaign *campaign = &compute->campaign;

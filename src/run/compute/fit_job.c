@@ -1,5 +1,5 @@
-/* Fits on coroutines: the bridge between the optimiser's plain code, which asks and waits, and the worker that drives the
- * engine. Everything a fit needs lies in its own arena, so that suspended fits hold no block of the problem file.
+/* Fits on coroutines: connects the optimiser's sequential code, which asks and waits, with the worker that drives the
+ * engine. All data of a fit are in its arena, so that suspended fits hold no block of the problem file.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/compute/fit_job.h"
 
@@ -17,11 +17,11 @@ enum { STACK_BYTES = 512 * 1024 }; /* instrumented frames are several times as l
 enum { STACK_BYTES = 64 * 1024 };
 #endif
 
-/* Of the intervals that every fit gets. */
+/* The level of every fit's intervals. */
 static const double CONFIDENCE = 0.95;
 
 struct fit_job {
-    struct job head; /* the scheduler's */
+    struct job head; /* for the scheduler */
     const struct campaign *campaign;
     struct coroutine *coroutine;
     struct arena arena, scratch;
@@ -31,7 +31,7 @@ struct fit_job {
     struct fit_statistics statistics;
     struct fit_record record;
     struct evaluation *const *asked; /* NULL: nothing is asked */
-    size_t n_asked, n_kept;          /* of which the first have been kept for replay */
+    size_t n_asked, n_kept;          /* n_kept: the first ones, which are recorded for replay */
     int64_t replayed_ns;             /* computing in earlier processes */
     bool cancelled;
     struct replays *replays;
@@ -125,7 +125,7 @@ static int compare_rows(const void *left, const void *right)
     return (a->row > b->row) - (a->row < b->row);
 }
 
-/* The measurements that are there, in order of time (and of the file at equal times). */
+/* The measurements that are not missing, in order of time (at equal times, in the file's order). */
 static struct timed_row *sort_rows(struct fit_job *job, const struct problem_block *block, size_t row, size_t *n_row)
 {
     size_t first = block->row[row], last = block->row[row + 1], n = 0;
@@ -154,7 +154,7 @@ static void *copy(struct arena *arena, const void *source, size_t bytes)
     return target;
 }
 
-/* The task (unique times, which observable when) and the values and sigmas that go with its rows. */
+/* Fills the task (distinct times, and the observable of each row) and the values and sigmas of its rows. */
 static bool fill_measurements(struct fit_job *job, const struct problem_block *block, size_t row)
 {
     size_t n_row, n_time = 0, first = block->row[row];
@@ -248,7 +248,7 @@ bool fit_job_begin(struct fit_job *job, const struct problem_block *block, size_
     return true;
 }
 
-/* Whether the answer is known from an earlier process; then the time that it took counts as this fit's too. */
+/* Whether the answer is known from an earlier process; its computing time then counts for this fit, too. */
 static bool is_known(struct fit_job *job, struct evaluation *evaluation)
 {
     int64_t elapsed_ns;

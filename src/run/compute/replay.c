@@ -1,4 +1,4 @@
-/* Requests and answers as bytes, and when they are worth a file. The numbers of an answer:
+/* Encodes requests and answers, and decides when they are worth a file. The format of an answer:
  *
  *   request  u32 kind, n_model, n_sens, n_row; i64 max_steps; f64 tighter, p[n_model]; u32 sens[n_sens]
  *   answer   u32 outcome (and a bit: it crosses a jump), n_reason; f64 t_reached;
@@ -17,9 +17,9 @@ enum { HAS_NOISE = 1, HAS_D_PREDICTION = 2, HAS_D_NOISE = 4, IS_ADJOINT = 8 };
 enum { CROSSES = 1 << 16 }; /* in an answer's outcome */
 enum { REQUEST_HEAD = 4 * 4 + 2 * 8, ANSWER_HEAD = 2 * 4 + 6 * 8, N_REASON = sizeof((struct evaluation *)0)->reason };
 
-/* Memory of a fit that waits for its file to be written: so much, or a few answers. */
+/* Memory for answers that are not written yet: this many bytes, or a few answers. */
 enum { MEMORY = 256 * 1024, N_ANSWER_IN_MEMORY = 4 };
-/* Writing goes at about a byte a nanosecond; answers that are computed faster than this would cost over a hundredth. */
+/* Writing takes about a nanosecond per byte. For answers that are computed faster than this it would cost over a hundredth. */
 enum { NS_PER_BYTE = 80 };
 
 /* Every evaluation of every fit passes here, so where the machine's bytes are those of the file they are just copied. */
@@ -47,7 +47,7 @@ static void get_doubles(const unsigned char **in, double *values, size_t n)
     }
 }
 
-/* The arrays that a good answer to this request fills. */
+/* The arrays of a successful answer to this request. */
 struct parts {
     uint32_t kind;
     struct { double *values; size_t n; } part[5];
@@ -226,7 +226,7 @@ bool replay_answer(struct replay *replay, struct evaluation *evaluation, int64_t
     return true;
 }
 
-/* Whether the answers in memory have to go, and whether they may go to the file. */
+/* Frees memory if needed: writes the answers to the file or drops them. */
 static void make_room(struct replay *replay, int64_t elapsed_ns)
 {
     int64_t since_ns = elapsed_ns - replay->written_ns;
@@ -234,14 +234,14 @@ static void make_room(struct replay *replay, int64_t elapsed_ns)
     if (since_ns < REPLAY_WORTH_NS && pending < (few > MEMORY ? few : MEMORY))
         return;
     if (since_ns < NS_PER_BYTE * (int64_t)pending)
-        answers_drop(&replay->answers); /* computing them anew is nearly as quick as keeping them */
+        answers_drop(&replay->answers); /* computing them again is almost as fast as storing them */
     else
         flush(replay, elapsed_ns);
 }
 
 void replay_keep(struct replay *replay, const struct evaluation *evaluation, int64_t elapsed_ns)
 {
-    if (!replay->answers.folder || evaluation->outcome == EVALUATION_NO_MEMORY) /* that may be another time */
+    if (!replay->answers.folder || evaluation->outcome == EVALUATION_NO_MEMORY) /* the next attempt may succeed */
         return;
     struct parts parts = parts_of(evaluation);
     size_t n_reason = strnlen(evaluation->reason, N_REASON - 1);

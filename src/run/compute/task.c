@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Of the intervals that every fit gets; profiles have the same. */
+/* The level of every fit's intervals, also used for profiles. */
 static double confidence_of(const struct fit_result *result) { return result->statistics->confidence; }
 
 static void fail(const struct task *task, enum outcome outcome, const char *reason)
@@ -68,7 +68,7 @@ static void run_profile(const struct task *task, const struct refit *refit)
     task->record->point = profile.point;
 }
 
-/* Adds the work of an earlier try to that of the last one. */
+/* Adds the work of an earlier attempt to that of the last one. */
 static void add_work(struct fit_result *result, const struct fit_result *earlier)
 {
     result->n_evaluation += earlier->n_evaluation;
@@ -76,7 +76,7 @@ static void add_work(struct fit_result *result, const struct fit_result *earlier
     result->n_iteration += earlier->n_iteration;
 }
 
-/* From the pilots' median; from the file's start where that does not do. */
+/* Starts at the pilots' median, and at the file's start if that gives no good fit. */
 static void run_warm(const struct task *task)
 {
     const struct campaign *campaign = task->campaign;
@@ -105,7 +105,7 @@ static void run_warm(const struct task *task)
         add_work(result, &first);
         return;
     }
-    const struct fit_result second = *result; /* once more, for what it wrote has been written over */
+    const struct fit_result second = *result; /* repeated, because its output has been overwritten */
     fit_run(&warm, &campaign->fit, task->host, task->arena, result);
     result->notes |= NOTE_warm_start;
     add_work(result, &first);

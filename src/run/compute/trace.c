@@ -1,5 +1,5 @@
-/* Rows of the trace. A row is begun when an evaluation is asked for and ended when the next thing happens: the optimiser judges
- * an answer after it was given.
+/* Rows of the trace. A row begins when an evaluation is requested and ends at the next event, because the optimiser judges
+ * an answer after receiving it.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/compute/trace.h"
 
@@ -19,7 +19,7 @@ enum { N_BEFORE = sizeof column_before / sizeof *column_before, N_BEHIND = sizeo
 
 struct trace {
     const struct campaign *campaign;
-    struct board *board;    /* trace_row: 1 while a row has been begun and not ended */
+    struct board *board;    /* trace_row: 1 while a row is begun but not ended */
     struct csv_writer writer;
     const char *path;
     int failure;            /* the first errno */
@@ -31,7 +31,7 @@ struct trace {
     const char *fit_id;
     char task[80];
     int64_t n_evaluation, began_ns;
-    /* of the row that is begun */
+    /* of the current row */
     double objective, gradient_norm, seconds;
     const char *outcome;
     int64_t n_step;
@@ -57,7 +57,7 @@ static void flush(struct trace *trace)
     note_failure(trace);
 }
 
-/* An empty field where there is no number. */
+/* An empty field if there is no number. */
 static void put_number(struct trace *trace, double value)
 {
     if (isnan(value))
@@ -108,7 +108,7 @@ static void write_header(struct trace *trace)
     csv_end_row(&trace->writer);
 }
 
-/* The row that an earlier process has begun and did not live to end. */
+/* Ends a row that an earlier process had begun when it died. */
 static void end_row_of_dead(struct trace *trace)
 {
     if (counter_get(&trace->board->trace_row) == 0)

@@ -33,7 +33,7 @@ struct finish {
     void *arrays;                  /* of both */
 };
 
-/* One row; its work is that of the starts, the summary's that of all tasks. */
+/* Writes one row. The row's work is that of its starts; the summary's is that of all tasks. */
 static enum status write_row(struct finish *finish, uint64_t dataset, const char *id, struct run_summary *summary,
                              struct error *error)
 {
@@ -41,7 +41,7 @@ static enum status write_row(struct finish *finish, uint64_t dataset, const char
     struct fit_record *best = &finish->best;
     size_t n_parameter = result_info(finish->skeleton)->n_parameter;
     best->start = finish->other.start = 0;
-    fit_record_clear(best, n_parameter); /* columns that this run has no part of */
+    fit_record_clear(best, n_parameter); /* columns that this run does not fill */
     fit_record_clear(&finish->other, n_parameter);
     enum status status = finish_refits_row(finish->refits, dataset, best, &finish->other, &tally, &work, error);
     if (status)
@@ -69,7 +69,7 @@ static enum status write_row(struct finish *finish, uint64_t dataset, const char
     return STATUS_OK;
 }
 
-/* A row of the result that was there; its work is not this run's. */
+/* Copies a row of the old result; its work does not count for this run. */
 static enum status keep_row(struct finish *finish, const char *id, const struct fit_record *record, struct run_summary *summary,
                             struct error *error)
 {
@@ -82,7 +82,7 @@ static enum status keep_row(struct finish *finish, const char *id, const struct 
     return result_writer_add(finish->writer, id, record, error);
 }
 
-/* --retry-failed: all rows that were there, some of them anew. */
+/* --retry-failed: writes all rows of the old result, with the retried ones replaced. */
 static enum status replace_rows(struct finish *finish, struct run_summary *summary, struct error *error)
 {
     struct result_block rows = {0};
@@ -197,7 +197,7 @@ static enum status finish_run(struct finish *finish, struct run_plan *plan, cons
     return status;
 }
 
-/* The result is complete and on disk, so what is left of the journal can only be in the way. */
+/* Removes the journal, which is useless once the result is complete and on disk. */
 static void drop_journal(const char *journal_path, const struct run_hooks *hooks)
 {
     struct error error;
@@ -216,7 +216,7 @@ enum status run_finish(const char *journal, struct run_plan *plan, const struct 
     if (!board)
         return error_set(error, STATUS_NO_MEMORY, "out of memory for what the supervisor watches; every fit is in the journal");
     counter_set(&board->phase, BOARD_WRITING);
-    stop_ignore(); /* it takes moments, and a result is worth more to whoever stops us than none; if not, we are ended */
+    stop_ignore(); /* finishing takes moments; if it takes longer, the supervisor kills this process */
     if (!board_die_with_supervisor(board))
         return error_set(error, STATUS_STOPPED, "stopped: the supervisor has gone");
     struct finish finish = {.heartbeat = &board->heartbeat, .plan = plan};

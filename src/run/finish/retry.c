@@ -10,7 +10,7 @@
 
 enum { N_FACT = 4 };
 
-/* "retry=..." of a selection's text, "" where there is none. */
+/* "retry=..." of a selection's text, or "". */
 static const char *retry_words(const char *selection)
 {
     const char *words = strstr(selection, "retry=");

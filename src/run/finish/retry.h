@@ -5,11 +5,11 @@
 
 #include "io/result.h"
 
-/* Removes a journal whose fits are all in this result: its process was killed just before it could. Others are left. */
+/* Removes a journal whose fits are all in this result, because its process was killed just before removing it. Keeps others. */
 enum status retry_drop_spent_journal(const char *result_path, const char *journal_path, struct error *error);
 
-/* Adds what the result is to say of this retry to what it said before. The texts belong to the two results, or to the retry:
- * retry_provenance_fini. `now`: of the skeleton. */
+/* The provenance of a result with this retry added. The texts belong to the two results, or to this struct, which
+ * retry_provenance_fini frees. `now`: that of the skeleton. */
 struct retry_provenance {
     struct provenance provenance;
     const char **name, **value;

@@ -1,4 +1,4 @@
-/* Who ran what, where and with what: gathered where the model is loaded, kept in an ordinary result file without rows.
+/* The provenance of a run, gathered where the model is loaded, and stored in an ordinary result file without rows.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/finish/skeleton.h"
 

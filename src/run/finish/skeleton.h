@@ -1,5 +1,5 @@
-/* The skeleton: a result file without rows that the compute process leaves in the journal's folder, so that the finisher
- * knows names, units, options and provenance without loading a model.
+/* The skeleton: a result file without rows, left by the compute process in the journal's folder. From it the finisher gets
+ * names, units, options and provenance without loading a model.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef RUN_SKELETON_H
 #define RUN_SKELETON_H

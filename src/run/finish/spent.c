@@ -1,4 +1,4 @@
-/* Telling journals that are left over from those that are in use.
+/* Distinguishes journals that are left over from those in use.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/finish/spent.h"
 

@@ -1,4 +1,4 @@
-/* Summaries of runs, from records as they are written or from a result file that is there.
+/* Summaries of runs, from records as they are written or from an existing result file.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/finish/summary.h"
 
@@ -38,7 +38,7 @@ enum status run_summary_status(const struct run_summary *summary, const struct r
     return (double)run_summary_n_failed(summary) <= accepted ? STATUS_OK : STATUS_FITS_FAILED;
 }
 
-/* The beginning of an id, without what a terminal would take for orders. */
+/* The beginning of an id, without control characters. */
 static void copy_id(char out[RUN_ID_LENGTH], const char *id)
 {
     snprintf(out, RUN_ID_LENGTH, "%s", id);

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Facts that should be the same wherever the shards ran, or the bits may differ (promise of the same bits: one kind of CPU and
+/* Facts that should be equal for all shards; otherwise bits may differ (the same bits are promised for one kind of CPU and
  * one set of libraries). */
 static const char *const same_facts[] = {"version", "cpu", "integrator", "model_sha256"};
 
@@ -37,7 +37,7 @@ struct fits {
     struct result_block *block; /* of each shard */
     size_t n_at_once;
     bool partial;
-    uint64_t expected;          /* no dataset before it is to come */
+    uint64_t expected;          /* the next row is of this dataset or a later one */
 };
 
 static enum status load(void *context, size_t shard, uint64_t first, size_t *n, struct error *error)
@@ -93,7 +93,7 @@ static enum status merge_fits(const struct merge_shards *shards, struct result_w
     return status;
 }
 
-/* What this merge is, beside what all shards say. */
+/* Adds the facts of this merge to those of the shards. */
 static enum status add_facts(struct merge_shards *shards, const struct merge_request *request, struct error *error)
 {
     char text[500];

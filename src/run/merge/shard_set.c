@@ -1,4 +1,4 @@
-/* Shards as files: names and numbers.
+/* The files of shards: names and numbers.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/merge/shard_set.h"
 

@@ -1,4 +1,4 @@
-/* Opening a campaign: problem, options, model and data become one checked, constant thing with an identity.
+/* Opens a campaign: combines problem, options, model and data into one checked, constant struct with an identity.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/plan/campaign.h"
 
@@ -69,7 +69,7 @@ static enum status read_scales(struct campaign *campaign, struct error *error)
     return STATUS_OK;
 }
 
-/* A replicate is drawn from normal errors around the predictions, or logarithms of them; everything else has to be refused. */
+/* Replicates have normal errors around the predictions, or around their logarithms; refuses everything else. */
 static enum status check_bootstrap(const struct campaign *campaign, struct error *error)
 {
     if (campaign->plan.refits.n_bootstrap == 0)
@@ -88,7 +88,7 @@ static enum status check_bootstrap(const struct campaign *campaign, struct error
     return STATUS_OK;
 }
 
-/* What an adjoint integration gives is one number's gradient: no trust region can do with that. */
+/* An adjoint integration gives the gradient of one number, which is not enough for a trust region. */
 static enum status check_gradient(const struct campaign *campaign, struct error *error)
 {
     if (campaign->fit.optimizer != OPTIMIZER_trf || campaign->fit.gradient != GRADIENT_adjoint)
@@ -114,7 +114,7 @@ static enum status plan_refits(struct campaign *campaign, struct error *error)
 
 static void beat(void *heartbeat) { counter_add(heartbeat, 1); }
 
-/* Where the compiler's signs of life and words go. */
+/* Receives the compiler's signs of life and messages. */
 struct build_watch {
     struct board *board;
     const struct run_hooks *hooks;

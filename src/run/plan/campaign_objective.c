@@ -1,4 +1,4 @@
-/* The objective of a run, where options, problem and model meet.
+/* The objective of a run, from its options, problem and model.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/plan/campaign_objective.h"
 
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of the names of one kind's observables, and of all kinds with them. */
+/* Sizes of the text for the observables of one kind, and for all kinds. */
 enum { OBSERVABLES_TEXT = 80, MIXTURE_TEXT = N_ERROR * (OBSERVABLES_TEXT + 20) + 20 };
 
 struct fit_loss *campaign_losses(const enum error_kind *error, size_t n, double huber_k, double student_nu)

@@ -1,4 +1,4 @@
-/* What a campaign minimises: error distribution, censoring and priors, put together from options, problem and model.
+/* The objective of a campaign: error distributions, censoring and priors, from options, problem and model.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef RUN_CAMPAIGN_OBJECTIVE_H
 #define RUN_CAMPAIGN_OBJECTIVE_H

@@ -166,7 +166,7 @@ void run_options_init(struct run_options *options)
                                       .huber_k = LOSS_HUBER_K, .student_nu = LOSS_STUDENT_NU};
 }
 
-/* Of --only, --shard, --retry-failed and what they go together with. */
+/* Checks --only, --shard and --retry-failed, and their combinations. */
 static enum status check_selection(struct run_options *options, struct error *error)
 {
     if (options->select.only && options->select.shard_text)
@@ -196,7 +196,7 @@ enum status run_options_parse(struct run_options *options, int argc, char *const
     if (words.n_positional < 1)
         return error_set(error, STATUS_USAGE, "which problem file? None was given");
     options->problem = words.positional[0];
-    words.n_positional = 0; /* -o PROBLEM is looked at where --in-place is known */
+    words.n_positional = 0; /* -o PROBLEM is checked where --in-place is known */
     if (spare_files(run_options_table(), options, &words, error) ||
         (options->overwrite && spare_file(options->trace, options->problem, error)))
         return error->status;

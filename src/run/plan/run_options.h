@@ -1,4 +1,4 @@
-/* The options of `stiffit run`: one table that parsing, help, completions, the manual and /options of a problem file share.
+/* The options of `stiffit run`: one table for parsing, help, completions, the manual and /options of a problem file.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef RUN_RUN_OPTIONS_H
 #define RUN_RUN_OPTIONS_H

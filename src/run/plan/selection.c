@@ -1,4 +1,4 @@
-/* Selections as one bit a dataset.
+/* Selections, with one bit per dataset.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/plan/selection.h"
 
@@ -91,7 +91,7 @@ const char *selection_describe(const struct selection *selection, char *text, si
     return text;
 }
 
-/* One word of letters that no file system minds, or a hash of all of them. */
+/* A single name that is safe for any file system, or a hash of the list. */
 static void name_only(const char *list, char *text, size_t size)
 {
     static const char plain[] = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_-";

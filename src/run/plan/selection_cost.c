@@ -1,5 +1,5 @@
-/* Shards of equal work. Steps of the integrator are the measure: unlike seconds they are the same on every machine, so that
- * all shards compute the same deal.
+/* Shards of equal work, measured in integrator steps. Unlike seconds these are the same on every machine, so all shards
+ * compute the same deal.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/plan/selection_source.h"
 
@@ -16,7 +16,7 @@
 enum { ROWS_AT_ONCE = 4096 };
 
 struct costs {
-    uint64_t n, n_known, next; /* next: no row belongs to a dataset before it */
+    uint64_t n, n_known, next; /* next: later rows belong to this dataset or later ones */
     uint64_t *cost;
     unsigned char *known;
     struct arena arena;

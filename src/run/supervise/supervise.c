@@ -1,6 +1,6 @@
-/* The supervisor: a process without threads, HDF5, plugin or OpenBLAS that starts the compute process, another one in its place
- * when that one dies of a fit, and then the finisher; and tells what became of them. Whatever a model or a broken file does,
- * this process is there to report it.
+/* The supervisor: a process without threads, HDF5, plugin or OpenBLAS. It starts the compute process, replaces it if it dies
+ * because of a fit, then starts the finisher, and reports how they ended. Whatever a model or a damaged file does, this
+ * process survives to report it.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/run.h"
 
@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <sys/wait.h>
 
-/* How often another process may take the journal away; and how often the compute process may die when no fit is under way, so
- * that none can be put off. */
+/* How often another process may remove the journal; and how often the compute process may die while no fit is running, so
+ * that no fit can be put off. */
 enum { MAX_AGAIN = 3, MAX_UNEXPLAINED = 3 };
 
 struct supervisor {
@@ -38,7 +38,7 @@ static const char *phase_text(enum board_phase phase)
     }
 }
 
-/* Whether a child has ended otherwise than by its own will. One that had no memory to begin with cannot say so on the board. */
+/* Whether a child was killed or crashed. A child that had no memory to begin with cannot report this on the board. */
 static bool has_died(const struct board *board, const struct ending *ending)
 {
     if (!WIFEXITED(ending->wait_status))
@@ -55,8 +55,8 @@ static int report_stop(const struct supervisor *supervisor, struct error *error)
                                       supervisor->watch.time_is_up ? "--time-limit" : "a signal"));
 }
 
-/* The exit code for a child that was killed by a signal, had to be, or was ended by foreign code calling exit, where no fit can
- * be blamed. */
+/* The exit code for a child that was killed by a signal, was killed by us, or ended because foreign code called exit, if no
+ * fit can be blamed. */
 static int report_death(const struct supervisor *supervisor, const struct ending *ending, const char *what, struct error *error)
 {
     const struct board *board = supervisor->watch.board;
@@ -87,7 +87,7 @@ static int report_death(const struct supervisor *supervisor, const struct ending
     return status_exit_code(STATUS_SYSTEM);
 }
 
-/* Whether another compute process may go on without the fits that this one died of; then the board tells it. */
+/* Whether another compute process may continue without the fits that killed this one; if so, the board tells it. */
 static bool may_go_on(struct supervisor *supervisor, const struct ending *ending)
 {
     struct board *board = supervisor->watch.board;
@@ -114,7 +114,7 @@ static int start_and_watch(struct supervisor *supervisor, const char *command, i
     if (child < 0)
         return status_exit_code(error->status);
     *ending = child_watch(child, &supervisor->watch);
-    /* One that has only just begun dies of what asks it to stop. */
+    /* A child that has only just started is killed by a request to stop. */
     if (WIFSIGNALED(ending->wait_status) && sigismember(&supervisor->watch.set, WTERMSIG(ending->wait_status)) == 1)
         supervisor->watch.asked_to_stop = true;
     return 0;
