@@ -3,8 +3,10 @@
 #include "base/option.h"
 
 #include "base/nearest.h"
+#include "base/number.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <locale.h>
 #include <math.h>
 #include <stdio.h>
@@ -206,6 +208,47 @@ static const struct option *find_name(struct option_table table, const char *nam
         if (strlen(table.option[i].name) == n_name && !strncmp(table.option[i].name, name, n_name))
             return &table.option[i];
     return NULL;
+}
+
+const struct option *option_find(struct option_table table, const char *name) { return find_name(table, name, strlen(name)); }
+
+const char *option_print(const struct option *option, const void *options, char *text, size_t size)
+{
+    const void *field = (const char *)options + option->offset;
+    char number[NUMBER_SIZE];
+    const char *word = "";
+    switch (option->kind) {
+    case OPTION_FLAG:
+        word = *(const bool *)field ? "yes" : "no";
+        break;
+    case OPTION_INTEGER:
+        snprintf(number, sizeof number, "%" PRId64, *(const int64_t *)field);
+        word = number;
+        break;
+    case OPTION_NUMBER: {
+        double value = *(const double *)field;
+        word = option->zero && value == 0 ? option->zero : number_text(number, value);
+        break;
+    }
+    case OPTION_STRING:
+        word = *(const char *const *)field ? *(const char *const *)field : "";
+        break;
+    case OPTION_CHOICE:
+        word = option->choice[*(const int *)field];
+        break;
+    case OPTION_COUNT_OR_PERCENT:
+    case OPTION_DURATION:
+    case OPTION_LIST:
+        break;
+    }
+    snprintf(text, size, "%s", word);
+    return text;
+}
+
+bool option_is_same(const struct option *option, const void *a, const void *b)
+{
+    char texts[2][1024];
+    return !strcmp(option_print(option, a, texts[0], sizeof texts[0]), option_print(option, b, texts[1], sizeof texts[1]));
 }
 
 static const struct option *find_letter(struct option_table table, char letter)

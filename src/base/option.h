@@ -47,6 +47,8 @@ struct option {
     bool in_file;        /* may stand in /options of a problem file */
     bool is_file;        /* completions offer file names */
     bool is_output;      /* a file that is written (spare.h) */
+    bool no_shard;       /* of `run`: a shard of a job array cannot be asked for it */
+    int effect;          /* what changing it changes, in the command's own words; 0: nothing is said */
 };
 
 /* The row of --color; the field is an enum when (terminal.h). */
@@ -88,6 +90,14 @@ enum status option_parse(struct option_table table, void *options, struct option
  * live as long as `options`. */
 enum status option_apply(struct option_table table, void *options, uint64_t given, const char *name, const char *value,
                          struct error *error);
+
+/* The inverse: writes the option's value as option_apply reads it, but of a flag "yes" or "no"; "" for a string that is NULL,
+ * and for durations, shares and lists. Returns `text`. */
+const char *option_print(const struct option *option, const void *options, char *text, size_t size);
+/* Whether both structs have the same value of it. */
+bool option_is_same(const struct option *option, const void *a, const void *b);
+/* NULL: there is none of that name. */
+const struct option *option_find(struct option_table table, const char *name);
 
 void option_list_fini(struct option_list *list);
 

@@ -8,6 +8,7 @@
 #include "io/problem.h"
 #include "io/result.h"
 #include "model/build/wait.h"
+#include "run/plan/recipe.h"
 
 struct fitted_options {
     const char *result;
@@ -20,6 +21,7 @@ struct fitted_options {
 
 struct fitted {
     struct result *result;
+    struct recipe recipe;        /* that it was made with */
     struct problem *problem;
     struct model model;
     struct predictor predictor;

@@ -14,15 +14,6 @@ struct residual_kind {
     double unit;           /* of Laplace's errors without any sigma (fit/unit.h); 0: none */
 };
 
-/* What a run's description of its options says of errors, " error=student student-nu=4"; normal where it says nothing. */
-struct residual_options {
-    enum error_kind error;
-    double huber_k, student_nu;
-};
-struct residual_options residual_options_of(const char *description);
-/* The number behind " NAME=" in such a description; a word (atol=auto), or nothing, leaves the value. */
-void residual_option_number(const char *description, const char *name, double *value);
-
 /* sigma: the measurement's, else the model's noise, else 1. residual: value - prediction, for log-normal errors of their
  * logarithms; weighted: divided by sigma. weight: what it counts for, as a share of what its square would (1 for normal
  * errors). loss: its part of the objective. Of a missing value all but sigma are NaN, of a censored one all but sigma and

@@ -185,7 +185,7 @@ static enum status finish_run(struct finish *finish, struct run_options *options
     if (status)
         return status;
     const struct result_info *info = result_info(finish->skeleton);
-    if ((status = refit_plan_init(&finish->plan, options, info->parameter_name, info->n_parameter, error)))
+    if ((status = refit_plan_init(&finish->plan, &options->recipe, info->parameter_name, info->n_parameter, error)))
         return status;
     if ((status = journal_read(&finish->journal, finish->journal_path, &info->identity, error)))
         return status;

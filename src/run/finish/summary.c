@@ -94,7 +94,7 @@ static enum status count_rows(struct result *result, const struct run_options *o
         for (size_t i = 0; !status && i < block.n; i++) {
             summary_add(summary, block.id[i], &block.record[i]);
             summary_add_refits(summary, &block.record[i], result_info(result)->n_parameter,
-                               (uint64_t)options->n_bootstrap);
+                               (uint64_t)options->recipe.n_bootstrap);
         }
         if (!status && block.n == 0)
             break;

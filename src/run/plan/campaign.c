@@ -2,16 +2,13 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/plan/campaign.h"
 
-#include "base/number.h"
 #include "base/sha256.h"
-#include "base/version.h"
 #include "io/problem_adopt.h"
 #include "run/plan/campaign_model.h"
 #include "run/plan/campaign_objective.h"
 #include "run/run.h"
 #include "run/supervise/trace_journal.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,36 +27,18 @@ struct problem_expectation campaign_expectation(const struct model *model)
         .has_noise = abi->noise != NULL, .observable_error = abi->observable_error};
 }
 
-/* Everything that a fit's result depends on besides problem, model and seed, as text. A plugin is what it is; how text was
- * compiled changes bits. */
-static void describe_options(const struct run_options *options, const struct campaign *campaign, char *text, size_t size)
-{
-    static const char *const linear_solver[] = {
-        [LINEAR_AUTO] = "auto", [LINEAR_DENSE] = "dense", [LINEAR_LAPACK] = "lapack", [LINEAR_KLU] = "klu"};
-    char rtol[NUMBER_SIZE], atol[NUMBER_SIZE], ftol[NUMBER_SIZE], gtol[NUMBER_SIZE], seconds[NUMBER_SIZE], error[120];
-    campaign_objective_options(campaign, options, error, sizeof error);
-    snprintf(text, size, "stiffit=%s starts=%lld rtol=%s atol=%s linear-solver=%s%s optimizer=%s gradient=%s ftol=%s gtol=%s "
-             "max-evaluations=%lld max-steps=%lld max-total-steps=%lld max-seconds=%s%s%s%s", STIFFIT_VERSION,
-             (long long)options->n_start, number_text(rtol, options->ode.rtol),
-             options->ode.atol > 0 ? number_text(atol, options->ode.atol) : "auto",
-             linear_solver[options->ode.linear_solver], error,
-             options->fit.optimizer == OPTIMIZER_none ? "auto" : optimizer_name(options->fit.optimizer),
-             options->fit.gradient == GRADIENT_none ? "auto" : gradient_name(options->fit.gradient),
-             number_text(ftol, options->fit.f_tolerance), number_text(gtol, options->fit.g_tolerance),
-             (long long)options->fit.max_evaluations, (long long)options->fit.max_steps,
-             (long long)options->fit.max_total_steps, number_text(seconds, options->fit.max_seconds),
-             campaign->model.source && options->portable ? " portable=yes" : "", options->warm_start ? " warm-start=pilot" : "",
-             options->fit.certify ? "" : " certify=no");
-}
-
 static void fill_identity(struct campaign *campaign, const struct run_options *options, const unsigned char problem[32])
 {
     struct run_identity *identity = &campaign->identity;
+    struct recipe recipe = options->recipe;
+    char profile[REFIT_PROFILE_TEXT];
     memset(identity, 0, sizeof *identity);
-    describe_options(options, campaign, identity->description, sizeof identity->description);
-    size_t used = strlen(identity->description);
-    refit_plan_describe(&campaign->plan, problem_parameter_name(campaign->problem), identity->description + used,
-                        sizeof identity->description - used);
+    recipe.profile = refit_plan_profile(&campaign->plan, problem_parameter_name(campaign->problem), profile);
+    /* A plugin is what it is; how text was compiled changes bits. */
+    const struct recipe_uses uses = {.portable = campaign->model.source, .bootstrap_kind = recipe.n_bootstrap > 0,
+                                     .huber_k = campaign_has_error(campaign, ERROR_HUBER),
+                                     .student_nu = campaign_has_error(campaign, ERROR_STUDENT)};
+    recipe_print(&recipe, &uses, identity->description);
     memcpy(identity->problem, problem, sizeof identity->problem);
     sha256_of(campaign->model.sha256, strlen(campaign->model.sha256), identity->model);
     sha256_of(identity->description, strlen(identity->description), identity->options);
@@ -93,9 +72,9 @@ enum parameter_scale *campaign_scales(const char *const *names, size_t n)
 static enum status read_scales(struct campaign *campaign, const struct run_options *options, struct error *error)
 {
     campaign->scale = campaign_scales(problem_parameter_scale(campaign->problem), campaign->n_parameter);
-    if (campaign->scale && options->warm_start)
+    if (campaign->scale && options->recipe.warm_start)
         campaign->pilots = pilots_new(campaign->n_parameter, campaign->scale);
-    if (!campaign->scale || (options->warm_start && !campaign->pilots))
+    if (!campaign->scale || (options->recipe.warm_start && !campaign->pilots))
         return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu parameters", campaign->n_parameter);
     for (uint64_t i = 0; campaign->pilots && i < pilot_count(campaign->n_dataset); i++)
         campaign->n_outside_pilot += !selection_has(&campaign->selection, pilot_dataset(campaign->n_dataset, i));
@@ -133,9 +112,9 @@ static enum status check_gradient(const struct campaign *campaign, struct error 
 /* Refits, and how many tasks there are. */
 static enum status plan_refits(struct campaign *campaign, const struct run_options *options, struct error *error)
 {
-    enum status status = refit_plan_init(&campaign->plan, options, problem_parameter_name(campaign->problem),
+    enum status status = refit_plan_init(&campaign->plan, &options->recipe, problem_parameter_name(campaign->problem),
                                          campaign->n_parameter, error);
-    uint64_t n_task = (uint64_t)options->n_start + refit_plan_n(&campaign->plan);
+    uint64_t n_task = (uint64_t)options->recipe.n_start + refit_plan_n(&campaign->plan);
     campaign->n_task = (uint32_t)n_task;
     if (!status && campaign->selection.n > (UINT32_MAX - 1u) / n_task)
         status = error_set(error, STATUS_BAD_PROBLEM,
@@ -173,7 +152,7 @@ static enum status load_model(struct campaign *campaign, const struct run_option
     struct build_watch watch = {board, hooks};
     const struct model_choice choice = {
         .given = options->model, .trust = options->trust,
-        .build = {.portable = options->portable, .warn = true, .show = show_errors,
+        .build = {.portable = options->recipe.portable, .warn = true, .show = show_errors,
                   .listener = {.beat = build_beat, .tell = build_tell, .context = &watch}}};
     counter_set(&board->phase, BOARD_LOADING_MODEL);
     return campaign_load_model(&campaign->model, campaign->problem, &choice, error);
@@ -203,21 +182,21 @@ enum status campaign_open(struct campaign *campaign, struct run_options *options
     counter_set(&board->phase, BOARD_CHECKING);
     problem_set_beat(campaign->problem, beat, &board->heartbeat);
     struct problem_expectation expectation = campaign_expectation(&campaign->model);
-    expectation.error = (enum error_kind)options->error;
+    expectation.error = (enum error_kind)options->recipe.error;
     status = problem_validate(campaign->problem, &expectation, hash, &campaign->n_bad, error);
     if (status)
         return status;
     if (options->in_place && problem_has_other_parameters(campaign->problem))
         return error_set(error, STATUS_USAGE, "--in-place: the model has other parameters than the file names: write the "
                          "result beside it, or import the data with this model");
-    campaign->ode = options->ode;
-    campaign->fit = options->fit;
-    campaign->fit.accuracy = options->ode.rtol;
+    campaign->ode = options->recipe.ode;
+    campaign->fit = options->recipe.fit;
+    campaign->fit.accuracy = options->recipe.ode.rtol;
     campaign->n_parameter = problem_n_parameter(campaign->problem);
     campaign->to_model = problem_to_model(campaign->problem);
     campaign->n_dataset = problem_info(campaign->problem)->n_dataset;
-    campaign->n_start = (uint32_t)options->n_start;
-    campaign->seed = (uint64_t)options->seed;
+    campaign->n_start = (uint32_t)options->recipe.n_start;
+    campaign->seed = (uint64_t)options->recipe.seed;
     if ((status = selection_open(&campaign->selection, options, campaign->problem, error)))
         return status;
     if ((status = plan_refits(campaign, options, error)))
@@ -225,7 +204,7 @@ enum status campaign_open(struct campaign *campaign, struct run_options *options
     fill_identity(campaign, options, hash);
     if (options->retry_failed && (status = select_failed(campaign, options, error)))
         return status;
-    status = campaign_objective_open(campaign, options, error);
+    status = campaign_objective_open(campaign, &options->recipe, error);
     if (!status)
         status = check_bootstrap(campaign, error);
     if (!status)

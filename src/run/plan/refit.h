@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "fit/bootstrap.h"
-#include "run/plan/run_options.h"
+#include "run/plan/recipe.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,13 +29,14 @@ struct refit {
 };
 
 /* STATUS_USAGE where a name is unknown or options do not fit together; refit_plan_fini is legal after a failure. */
-enum status refit_plan_init(struct refit_plan *plan, const struct run_options *options, const char *const *names,
+enum status refit_plan_init(struct refit_plan *plan, const struct recipe *recipe, const char *const *names,
                             size_t n_parameter, struct error *error);
 void refit_plan_fini(struct refit_plan *plan);
 /* Refits of a dataset, and number i of them. */
 uint32_t refit_plan_n(const struct refit_plan *plan);
 struct refit refit_plan_get(const struct refit_plan *plan, uint32_t i);
-/* What of it changes a result, as words that begin with a blank; "" where nothing was asked for. */
-void refit_plan_describe(const struct refit_plan *plan, const char *const *names, char *text, size_t size);
+/* The profiled parameters as --profile, in the file's order, or a hash where they are many; NULL: there are none. */
+enum { REFIT_PROFILE_TEXT = 300 };
+const char *refit_plan_profile(const struct refit_plan *plan, const char *const *names, char text[REFIT_PROFILE_TEXT]);
 
 #endif

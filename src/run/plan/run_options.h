@@ -3,19 +3,29 @@
 #ifndef RUN_RUN_OPTIONS_H
 #define RUN_RUN_OPTIONS_H
 
-#include "fit/fit.h"
-#include "ode/evaluation.h"
+#include "run/plan/recipe.h"
 #include "run/plan/shard.h"
 #include "run/run.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
+/* What changing an option changes: the `effect` of its row. Those that change results are ordered as the description of a run
+ * has them (recipe.h). */
+enum run_effect {
+    RUN_SHOWN = 1,  /* what is shown or written, and where; which failures the exit code accepts */
+    RUN_MACHINE,    /* how this machine goes about it, and what becomes of files that are there */
+    RUN_INPUT,      /* what is to be fitted: the identity has it beside the description */
+    RUN_FITS,       /* every fit's result ... */
+    RUN_OBJECTIVE,  /* ... by what it minimises */
+    RUN_FITS_LATER, /* a fit's result, too: options that came later, described only where they are not the default */
+    RUN_REFITS      /* what is there beside the fits */
+};
+
 struct run_options {
     const char *problem;      /* positional */
     const char *output;       /* -o; NULL: PROBLEM.result.h5 (PROBLEM without .h5) */
     const char *model;        /* --model PATH; NULL: the problem file's */
-    bool portable;            /* --portable: compile model text for any CPU of this kind */
     bool trust;               /* --trust: run native code that the problem file names or embeds */
     bool in_place;            /* --in-place */
     bool overwrite;           /* --overwrite */
@@ -28,18 +38,7 @@ struct run_options {
     const char *trace;        /* --trace FILE, "-": standard output; NULL: none */
     struct run_shown shown;   /* --json, --quiet, --progress, --color, --accept-failed */
     int64_t n_thread;         /* -j, --threads; 0: the CPUs this process may use */
-    int64_t n_start;          /* --starts; 1 */
-    int64_t seed;             /* --seed; 1 */
-    int warm_start;           /* --warm-start none|pilot: 0, 1 */
-    const char *profile;      /* --profile NAME[,NAME...]; NULL: none */
-    int64_t n_bootstrap;      /* --bootstrap N; 0 */
-    int bootstrap_kind;       /* --bootstrap-kind auto|residual|parametric: enum bootstrap_kind */
-    bool keep_starts, keep_profile, keep_bootstrap; /* --keep-starts, ... */
-    struct ode_options ode;   /* --rtol, --atol, --linear-solver auto|dense|lapack|klu */
-    struct fit_options fit;   /* --optimizer, --ftol, --gtol, --max-evaluations, --max-steps, --max-total-steps,
-                               * --max-seconds */
-    int error;                /* --error: enum error_kind of observables that nothing else says it of */
-    double huber_k, student_nu; /* --huber-k, --student-nu */
+    struct recipe recipe;     /* all that change results, but what is to be fitted */
     double time_limit_s;      /* --time-limit S or [D-]HH:MM:SS; infinity: none */
     int64_t max_crashes;      /* --max-crashes; -1: 100, or 3 if the first ones hang */
     const char *command_line; /* as it was typed, for the provenance */
