@@ -215,7 +215,7 @@ const struct option *option_find(struct option_table table, const char *name) { 
 const char *option_print(const struct option *option, const void *options, char *text, size_t size)
 {
     const void *field = (const char *)options + option->offset;
-    char number[NUMBER_SIZE];
+    char number[NUMBER_SIZE + 1];
     const char *word = "";
     switch (option->kind) {
     case OPTION_FLAG:
@@ -237,7 +237,12 @@ const char *option_print(const struct option *option, const void *options, char 
         word = option->choice[*(const int *)field];
         break;
     case OPTION_COUNT_OR_PERCENT:
+        word = strcat(number_text(number, ((const struct option_share *)field)->value),
+                      ((const struct option_share *)field)->percent ? "%" : "");
+        break;
     case OPTION_DURATION:
+        word = number_text(number, *(const double *)field);
+        break;
     case OPTION_LIST:
         break;
     }

@@ -91,8 +91,8 @@ enum status option_parse(struct option_table table, void *options, struct option
 enum status option_apply(struct option_table table, void *options, uint64_t given, const char *name, const char *value,
                          struct error *error);
 
-/* The inverse: writes the option's value as option_apply reads it, but of a flag "yes" or "no"; "" for a string that is NULL,
- * and for durations, shares and lists. Returns `text`. */
+/* The inverse: writes the option's value as option_parse reads it, but of a flag "yes" or "no"; "" for a string that is NULL,
+ * and for lists. Returns `text`. */
 const char *option_print(const struct option *option, const void *options, char *text, size_t size);
 /* Whether both structs have the same value of it. */
 bool option_is_same(const struct option *option, const void *a, const void *b);

@@ -42,9 +42,9 @@ uint64_t journal_next(const struct journal_reader *reader, uint64_t fit);
  * cheap if fits are asked for nearly in the order in which they ended. (journal_has is for any number of threads.) */
 bool journal_get(struct journal_reader *reader, uint64_t fit, struct fit_record *record, struct error *error);
 void journal_reader_free(struct journal_reader *reader);
-/* What describes the run may lie beside the journal's files under this name, written by result_writer; it belongs to
- * the journal and goes with it. */
-#define JOURNAL_COMPANION "header.h5"
+/* What describes the run lies beside the journal's files under these names; it belongs to the journal and goes with it. */
+#define JOURNAL_COMPANION "header.h5" /* by result_writer: run/finish/skeleton.h */
+#define JOURNAL_PLAN "plan"           /* run/plan/run_plan.h */
 /* Deletes the journal's files and the directory. Files that are no journal's are left, and then it is an error. A
  * directory that does not exist is none. */
 enum status journal_remove(const char *directory, struct error *error);

@@ -26,6 +26,7 @@
 
 struct text_messages;
 struct run_options;
+struct run_plan;
 
 /* What a child tells while it runs; called on its main thread. */
 struct run_hooks {
@@ -72,17 +73,25 @@ uint64_t run_summary_n_failed(const struct run_summary *summary);
 /* OK or FITS_FAILED, as --accept-failed says. */
 enum status run_summary_status(const struct run_summary *summary, const struct run_shown *shown);
 
-/* The supervisor: starts the children with the same arguments and watches them. Returns the exit code of the command; the
+struct run_request {
+    const char *problem, *journal;
+    double time_limit_s;      /* infinity: none */
+    bool is_trace;            /* there is no result to be written */
+    int argc;
+    char **argv;              /* of the compute processes; the finisher gets the journal, which holds the plan */
+};
+
+/* The supervisor: starts the children and watches them. Returns the exit code of the command; the
  * children have said what was to be said, and `error` holds what the supervisor itself has to say (status OK: nothing). */
-int run_supervise(const char *problem, double time_limit_s, bool is_trace, int argc, char **argv, struct error *error);
+int run_supervise(const struct run_request *request, struct error *error);
 
 /* The compute child: everything up to the last fit in the journal. summary->already_complete: no finisher is needed.
  * Options of the problem file that were not on the command line are put into `options`. */
 enum status run_compute(struct run_options *options, const struct run_hooks *hooks, struct run_summary *summary,
                         struct error *error);
 
-/* The finisher: journal -> result file. No plugin is loaded. */
-enum status run_finish(struct run_options *options, const struct run_hooks *hooks, struct run_summary *summary,
+/* The finisher: journal -> result file. Reads the plan (zeroed; run_plan_fini) from the journal first. No plugin is loaded. */
+enum status run_finish(const char *journal, struct run_plan *plan, const struct run_hooks *hooks, struct run_summary *summary,
                        struct error *error);
 
 /* Exit codes of the children beyond those of status_exit_code: the result was there before; another process has taken

@@ -53,7 +53,7 @@ struct compute {
     FILE *output;                            /* standard output, which the model must not reach; NULL: it is stdout */
     struct trace *trace;                     /* NULL: none is written */
     struct replays replays;                  /* what is known of fits that had not ended */
-    char *result_path, *journal_path;
+    int64_t max_crashes;                     /* --max-crashes */
     const char *shard_origin;                /* where --shard slurm found it, or "" */
     const struct run_hooks *hooks;
     uint64_t n_fit;                          /* tasks of all stages, each once */
@@ -79,7 +79,7 @@ bool compute_is_complete(const struct compute *compute);
 enum status compute_spot_check(struct compute *compute, struct error *error);
 /* What the death of the process before this one says of its fits: the guilty are journalled. An error if there are too many.
  * Before the workers begin. */
-enum status compute_judge(struct compute *compute, const struct run_options *options, struct error *error);
+enum status compute_judge(struct compute *compute, struct error *error);
 /* Reads what has been journalled until now. */
 enum status compute_read_journal(struct compute *compute, struct error *error);
 

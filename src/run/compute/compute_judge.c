@@ -79,14 +79,14 @@ static enum status journal_guilty(struct compute *compute, const struct verdict 
     return status;
 }
 
-static uint64_t n_allowed(const struct compute *compute, const struct run_options *options, const struct verdict *verdict)
+static uint64_t n_allowed(const struct compute *compute, const struct verdict *verdict)
 {
-    if (options->max_crashes >= 0)
-        return (uint64_t)options->max_crashes;
+    if (compute->max_crashes >= 0)
+        return (uint64_t)compute->max_crashes;
     return verdict->hung && counter_get(&compute->board->n_finished) == 0 ? MAX_FIRST_HUNG : MAX_CRASHES;
 }
 
-enum status compute_judge(struct compute *compute, const struct run_options *options, struct error *error)
+enum status compute_judge(struct compute *compute, struct error *error)
 {
     char example[NAME_SIZE] = "", reason[SUSPECTS_REASON] = "";
     struct board *board = compute->board;
@@ -107,7 +107,7 @@ enum status compute_judge(struct compute *compute, const struct run_options *opt
         if (verdict->n_put_off)
             name_fit(compute, verdict->put_off, example);
     }
-    if (!status && suspects_n_guilty(board) > n_allowed(compute, options, verdict) && example[0])
+    if (!status && suspects_n_guilty(board) > n_allowed(compute, verdict) && example[0])
         status = too_many(compute, example, reason, error);
     board_slots_fini(&slots);
     return status;

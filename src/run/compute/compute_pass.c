@@ -294,7 +294,8 @@ static enum status tend(struct compute *compute, bool *journal_gone, struct erro
             status = journal_sync(compute->journal, error);
             if (!status && journal_is_gone(compute->journal)) {
                 *journal_gone = true;
-                status = error_set(error, STATUS_SYSTEM, "%s: has been removed meanwhile", compute->journal_path);
+                status = error_set(error, STATUS_SYSTEM, "%s: has been removed meanwhile",
+                                   compute->campaign.plan.place.journal);
             }
             if (status)
                 break;
@@ -312,7 +313,7 @@ enum status compute_pass(struct compute *compute, const struct stage *stage, fee
                                            .resume = client_resume, .finish = client_finish, .begin = client_begin,
                                            .end = client_end};
     compute->stage = *stage;
-    replays_look(&compute->replays, compute->journal_path, &campaign->identity);
+    replays_look(&compute->replays, campaign->plan.place.journal, &campaign->plan.identity);
     counter_set(&compute->n_done, 0);
     counter_set(&compute->n_put_off, 0);
     compute->board->is_apart = stage->apart;

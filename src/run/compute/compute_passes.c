@@ -35,13 +35,14 @@ static bool is_pilot(const void *campaign, uint64_t dataset)
 enum status compute_passes(struct compute *compute, bool *journal_gone, struct error *error)
 {
     struct campaign *campaign = &compute->campaign;
-    uint64_t n_start = campaign->selection.n * campaign->n_start, n_outside = campaign->n_outside_pilot;
+    const struct selection *selection = &campaign->plan.selection;
+    uint64_t n_start = selection->n * campaign->n_start, n_outside = campaign->n_outside_pilot;
     const struct stage pilots = {.n_task = 1, .wanted = is_pilot, .wanted_context = campaign,
                                  .n_wanted = pilot_count(campaign->n_dataset)};
-    const struct stage starts = {.n_task = campaign->n_start, .wanted = selection_wants, .wanted_context = &campaign->selection,
+    const struct stage starts = {.n_task = campaign->n_start, .wanted = selection_wants, .wanted_context = selection,
                                  .n_before = n_outside, .n_wanted = n_start};
     const struct stage refits = {.first_task = campaign->n_start, .n_task = campaign->n_task - campaign->n_start,
-                                 .wanted = selection_wants, .wanted_context = &campaign->selection,
+                                 .wanted = selection_wants, .wanted_context = selection,
                                  .n_before = n_outside + n_start, .n_wanted = compute->n_fit - n_outside - n_start};
     enum status status = STATUS_OK;
     if (campaign->pilots) {
@@ -50,7 +51,7 @@ enum status compute_passes(struct compute *compute, bool *journal_gone, struct e
             return status;
         status = compute_read_journal(compute, error);
         if (!status) {
-            status = pilots_gather(campaign->pilots, compute->earlier, &campaign->identity, error);
+            status = pilots_gather(campaign->pilots, compute->earlier, &campaign->plan.identity, error);
             *journal_gone = *journal_gone || status == STATUS_SYSTEM;
         }
     }
@@ -61,7 +62,7 @@ enum status compute_passes(struct compute *compute, bool *journal_gone, struct e
     struct refit_starts best = {.journal = NULL};
     status = compute_read_journal(compute, error);
     if (!status)
-        status = refit_starts_init(&best, compute->earlier, &campaign->identity, error);
+        status = refit_starts_init(&best, compute->earlier, &campaign->plan.identity, error);
     if (!status)
         status = stage_run(compute, &refits, refit_starts_put, &best, journal_gone, error);
     *journal_gone = *journal_gone || best.incomplete;

@@ -37,7 +37,7 @@ static void run_replicate(const struct task *task, const struct refit *refit)
     problem.value = value;
     enum outcome drawn = OUTCOME_out_of_memory;
     if (value)
-        drawn = fit_bootstrap_replicate(task->problem, &options, task->host, task->arena, campaign->plan.bootstrap_kind,
+        drawn = fit_bootstrap_replicate(task->problem, &options, task->host, task->arena, campaign->plan.refits.bootstrap_kind,
                                         refit->replicate, value, &n_evaluation, &n_step, reason);
     if (drawn == OUTCOME_converged)
         fit_run(&problem, &options, task->host, task->arena, task->result);
@@ -116,7 +116,7 @@ void task_run(const struct task *task)
 {
     const struct campaign *campaign = task->campaign;
     if (task->number >= campaign->n_start) {
-        const struct refit refit = refit_plan_get(&campaign->plan, task->number - campaign->n_start);
+        const struct refit refit = refit_plan_get(&campaign->plan.refits, task->number - campaign->n_start);
         (refit.kind == REFIT_PROFILE ? run_profile : run_replicate)(task, &refit);
     } else if (task->number == 0 && campaign->pilots && pilots_are_ready(campaign->pilots) &&
                !pilot_is(campaign->n_dataset, task->problem->dataset)) {

@@ -144,13 +144,13 @@ static enum status open_file(struct trace *trace, bool overwrite, FILE *output, 
 static enum status read_ids(struct trace *trace, struct error *error)
 {
     const struct campaign *campaign = trace->campaign;
-    trace->dataset = arena_calloc(&trace->arena, campaign->selection.n + 1, sizeof *trace->dataset);
-    trace->id = arena_calloc(&trace->arena, campaign->selection.n + 1, sizeof *trace->id);
+    trace->dataset = arena_calloc(&trace->arena, campaign->plan.selection.n + 1, sizeof *trace->dataset);
+    trace->id = arena_calloc(&trace->arena, campaign->plan.selection.n + 1, sizeof *trace->id);
     if (!trace->dataset || !trace->id)
-        return error_set(error, STATUS_NO_MEMORY, "out of memory for %llu ids", (unsigned long long)campaign->selection.n);
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for %llu ids", (unsigned long long)campaign->plan.selection.n);
     enum status status = STATUS_OK;
-    for (uint64_t d = 0; !status && d < campaign->n_dataset && trace->n < campaign->selection.n; d++) {
-        if (!selection_has(&campaign->selection, d))
+    for (uint64_t d = 0; !status && d < campaign->n_dataset && trace->n < campaign->plan.selection.n; d++) {
+        if (!selection_has(&campaign->plan.selection, d))
             continue;
         status = problem_read_ids(campaign->problem, d, 1, &trace->arena, &trace->id[trace->n], error);
         trace->dataset[trace->n++] = d;
@@ -215,7 +215,7 @@ void trace_begin(struct trace *trace, uint64_t dataset, uint32_t task)
         snprintf(trace->task, sizeof trace->task, "start %u", task);
         return;
     }
-    const struct refit refit = refit_plan_get(&campaign->plan, task - campaign->n_start);
+    const struct refit refit = refit_plan_get(&campaign->plan.refits, task - campaign->n_start);
     if (refit.kind == REFIT_PROFILE)
         snprintf(trace->task, sizeof trace->task, "profile %.50s %s",
                  problem_parameter_name(campaign->problem)[refit.parameter], refit.side < 0 ? "below" : "above");

@@ -4,6 +4,7 @@
 #define RUN_SUMMARY_H
 
 #include "io/journal.h"
+#include "run/plan/place.h"
 #include "run/run.h"
 
 void summary_add(struct run_summary *summary, const char *id, const struct fit_record *record);
@@ -18,7 +19,7 @@ void summary_add_refits(struct run_summary *summary, const struct fit_record *re
 /* Looks whether the result is there already. Not there (or to be overwritten): OK. The result of the same run: OK, and
  * the summary says already_complete and counts it; so does a --retry-failed that has nothing to do. Another run's, no result at
  * all, or what must never be overwritten (the problem itself): an error that says what to do. */
-enum status summary_look(const char *result_path, const struct run_options *options,
-                         const struct run_identity *identity, struct run_summary *summary, struct error *error);
+enum status summary_look(const struct place *place, const struct run_identity *identity, struct run_summary *summary,
+                         struct error *error);
 
 #endif

@@ -6,7 +6,6 @@
 #include "run/merge/merge_rows.h"
 #include "run/merge/merge_shards.h"
 #include "run/merge/merge_tables.h"
-#include "run/plan/run_options.h"
 #include "run/finish/summary.h"
 
 #include <inttypes.h>
@@ -157,8 +156,8 @@ enum status run_merge(const struct merge_request *request, struct run_summary *s
     if (status)
         goto done;
     const struct result_header header = header_of(&shards);
-    const struct run_options as_if = {.overwrite = request->overwrite, .problem = ""};
-    status = summary_look(request->output, &as_if, &header.identity, summary, error);
+    const struct place place = {.problem = "", .result = (char *)(uintptr_t)request->output, .overwrite = request->overwrite};
+    status = summary_look(&place, &header.identity, summary, error);
     if (status || summary->already_complete)
         goto done;
     say_what_differs(&shards, request->hooks);

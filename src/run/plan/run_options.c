@@ -3,8 +3,11 @@
 #include "run/plan/run_options.h"
 
 #include "base/spare.h"
+#include "run/supervise/trace_journal.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define FIELD(name) offsetof(struct run_options, name)
@@ -32,12 +35,12 @@ static const struct option table[] = {
     {.name = "retry-failed", .effect = RUN_INPUT, .no_shard = true, .kind = OPTION_FLAG, .offset = FIELD(retry_failed),
      .help = "fit those datasets anew that failed in the result that is there, perhaps with other options; other rows stay"},
     {.name = "only", .effect = RUN_INPUT, .no_shard = true, .kind = OPTION_STRING, .metavar = "ID[,ID...]",
-     .offset = FIELD(only), .default_text = "all", .help = "fit these datasets alone, into PROBLEM.only-ID.result.h5"},
+     .offset = FIELD(select.only), .default_text = "all", .help = "fit these datasets alone, into PROBLEM.only-ID.result.h5"},
     {.name = "shard", .effect = RUN_INPUT, .no_shard = true, .kind = OPTION_STRING, .metavar = "k/K|slurm",
-     .offset = FIELD(shard_text), .default_text = "everything",
+     .offset = FIELD(select.shard_text), .default_text = "everything",
      .help = "fit part k of K, counted from 1, into PROBLEM.shard-k-of-K.result.h5; slurm: the part of this task of a job step "
      "or job array"},
-    {.name = "cost-from", .effect = RUN_INPUT, .kind = OPTION_STRING, .metavar = "RESULT", .offset = FIELD(cost_from),
+    {.name = "cost-from", .effect = RUN_INPUT, .kind = OPTION_STRING, .metavar = "RESULT", .offset = FIELD(select.cost_from),
      .is_file = true, .default_text = "every K-th dataset",
      .help = "with --shard: deal the datasets so that all parts took equally many integrator steps in this earlier result"},
     {.name = "model", .letter = 'm', .effect = RUN_INPUT, .kind = OPTION_STRING, .metavar = "MODEL", .offset = FIELD(model),
@@ -165,18 +168,18 @@ void run_options_init(struct run_options *options)
 /* Of --only, --shard, --retry-failed and what they go together with. */
 static enum status check_selection(struct run_options *options, struct error *error)
 {
-    if (options->only && options->shard_text)
+    if (options->select.only && options->select.shard_text)
         return error_set(error, STATUS_USAGE, "--only and --shard exclude each other");
-    if (options->only && !options->only[0])
+    if (options->select.only && !options->select.only[0])
         return error_set(error, STATUS_USAGE, "--only: names no dataset");
-    if (options->cost_from && !options->shard_text)
+    if (options->select.cost_from && !options->select.shard_text)
         return error_set(error, STATUS_USAGE, "--cost-from: nothing is dealt without --shard k/K");
-    if (options->in_place && (options->only || options->shard_text))
+    if (options->in_place && (options->select.only || options->select.shard_text))
         return error_set(error, STATUS_USAGE, "--in-place: a part of a result does not go into the problem file; write it "
                          "beside the problem (stiffit merge puts shards together)");
     if (options->retry_failed && options->overwrite)
         return error_set(error, STATUS_USAGE, "--retry-failed and --overwrite exclude each other: the first keeps rows");
-    return options->shard_text ? shard_parse(&options->shard, options->shard_text, error) : STATUS_OK;
+    return options->select.shard_text ? shard_parse(&options->select.shard, options->select.shard_text, error) : STATUS_OK;
 }
 
 enum status run_options_parse(struct run_options *options, int argc, char *const *argv, bool *help,
@@ -200,7 +203,7 @@ enum status run_options_parse(struct run_options *options, int argc, char *const
         return status;
     if (options->in_place && options->output)
         return error_set(error, STATUS_USAGE, "--in-place and --output exclude each other");
-    if (options->trace && !options->only)
+    if (options->trace && !options->select.only)
         return error_set(error, STATUS_USAGE, "--trace: of which datasets? --only ID[,ID...] names them");
     if (options->trace &&
         (options->output || options->in_place || options->retry_failed || options->restart || options->shown.json))
@@ -214,4 +217,60 @@ enum status run_options_parse(struct run_options *options, int argc, char *const
 enum status run_options_apply(struct run_options *options, const char *name, const char *value, struct error *error)
 {
     return option_apply(run_options_table(), options, options->given, name, value, error);
+}
+
+char *run_options_words(const struct run_options *options, size_t *n_byte)
+{
+    struct run_options resolved = *options, defaults;
+    char *words = NULL, shard[40], value[RECIPE_TEXT];
+    FILE *out = open_memstream(&words, n_byte);
+    if (!out)
+        return NULL;
+    run_options_init(&defaults);
+    snprintf(shard, sizeof shard, "%u/%u", options->select.shard.k, options->select.shard.n); /* whatever SLURM says later */
+    if (options->select.shard_text)
+        resolved.select.shard_text = shard;
+    fprintf(out, "%s%c", options->problem, 0);
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        const struct option *option = &table[i];
+        const char *const *text = (const char *const *)((const char *)&resolved + option->offset);
+        if (option_is_same(option, &resolved, &defaults))
+            continue;
+        fprintf(out, "--%s", option->name);
+        if (option->kind != OPTION_FLAG)
+            fprintf(out, "=%s", option->kind == OPTION_STRING ? *text : option_print(option, &resolved, value, sizeof value));
+        fputc(0, out);
+    }
+    bool failed = ferror(out);
+    if (!fclose(out) && !failed)
+        return words;
+    free(words);
+    return NULL;
+}
+
+enum status run_options_place(const struct run_options *options, struct place *place, struct error *error)
+{
+    char suffix[120];
+    selection_suffix(&options->select, suffix, sizeof suffix);
+    *place = (struct place){.problem = options->problem, .in_place = options->in_place, .overwrite = options->overwrite,
+                            .retry_failed = options->retry_failed};
+    enum status status = place_init(place, options->output, suffix, error);
+    const char *kept = options->trace ? trace_journal_path() : NULL; /* a trace resumes nothing */
+    if (!status && kept) {
+        free(place->journal);
+        if (!(place->journal = strdup(kept)))
+            status = error_set(error, STATUS_NO_MEMORY, "out of memory for the path of the journal");
+    }
+    return status;
+}
+
+enum status run_options_of_file(struct run_options *options, const struct problem *problem, struct error *error)
+{
+    const struct problem_info *info = problem_info(problem);
+    for (size_t i = 0; i < info->n_option; i++)
+        if (run_options_apply(options, info->option_name[i], info->option_value[i], error)) {
+            error->status = STATUS_BAD_PROBLEM;
+            return error_context(error, "%s: /options@%s", info->path, info->option_name[i]);
+        }
+    return STATUS_OK;
 }

@@ -3,8 +3,9 @@
 #ifndef RUN_RUN_OPTIONS_H
 #define RUN_RUN_OPTIONS_H
 
+#include "run/plan/place.h"
 #include "run/plan/recipe.h"
-#include "run/plan/shard.h"
+#include "run/plan/selection.h"
 #include "run/run.h"
 
 #include <stdbool.h>
@@ -31,10 +32,7 @@ struct run_options {
     bool overwrite;           /* --overwrite */
     bool restart;             /* --restart: begin anew, dropping an old journal */
     bool retry_failed;        /* --retry-failed: fit anew what failed in the result that is there */
-    const char *only;         /* --only ID[,ID...]; NULL: all datasets */
-    const char *shard_text;   /* --shard k/K or slurm; NULL: not sharded */
-    struct shard shard;       /* what it means */
-    const char *cost_from;    /* --cost-from RESULT; NULL: shards are interleaved */
+    struct selection_request select; /* --only, --shard, --cost-from */
     const char *trace;        /* --trace FILE, "-": standard output; NULL: none */
     struct run_shown shown;   /* --json, --quiet, --progress, --color, --accept-failed */
     int64_t n_thread;         /* -j, --threads; 0: the CPUs this process may use */
@@ -52,6 +50,13 @@ struct option_table run_options_table(void);
 /* The arguments after `run`. *help: --help was among them, and nothing else counts. */
 enum status run_options_parse(struct run_options *options, int argc, char *const *argv, bool *help,
                               struct error *error);
+/* The options as words that run_options_parse takes, each with a NUL behind it; the problem is the first. free() it. NULL: out
+ * of memory. */
+char *run_options_words(const struct run_options *options, size_t *n_byte);
+/* Where the result is to be. */
+enum status run_options_place(const struct run_options *options, struct place *place, struct error *error);
+/* Applies what /options of the file says and the command line does not. */
+enum status run_options_of_file(struct run_options *options, const struct problem *problem, struct error *error);
 /* Applies one attribute of /options unless the command line gave that option. The text must live as long as `options`.
  * STATUS_USAGE with the nearest match for an unknown name or a bad value. */
 enum status run_options_apply(struct run_options *options, const char *name, const char *value, struct error *error);

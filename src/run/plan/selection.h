@@ -14,7 +14,15 @@
 #include "io/journal.h"
 #include "io/problem.h"
 #include "io/result.h"
-#include "run/plan/run_options.h"
+#include "run/plan/shard.h"
+
+/* What was asked for. */
+struct selection_request {
+    const char *only;         /* --only ID[,ID...]; NULL: all datasets */
+    const char *shard_text;   /* --shard k/K or slurm; NULL: not sharded */
+    struct shard shard;       /* what it means */
+    const char *cost_from;    /* --cost-from RESULT; NULL: shards are interleaved */
+};
 
 struct selection {
     uint64_t n_dataset, n;  /* of the problem; selected */
@@ -25,8 +33,8 @@ struct selection {
     char text[IDENTITY_SELECTION];
 };
 
-/* What the options ask for. selection_fini is legal after a failure and on a zeroed struct. */
-enum status selection_open(struct selection *selection, const struct run_options *options, struct problem *problem,
+/* As asked for. selection_fini is legal after a failure and on a zeroed struct. */
+enum status selection_open(struct selection *selection, const struct selection_request *request, struct problem *problem,
                            struct error *error);
 void selection_fini(struct selection *selection);
 
@@ -49,6 +57,6 @@ const char *selection_describe(const struct selection *selection, char *text, si
 /* Whether such a text is a shard's, and which: k from 1. */
 bool selection_is_shard(const char *text, uint32_t *k, uint32_t *n);
 /* What a result is called after the selection: ".shard-3-of-8", ".only-ID" (".only-HASH" for several or strange ones), "". */
-void selection_suffix(const struct run_options *options, char *text, size_t size);
+void selection_suffix(const struct selection_request *request, char *text, size_t size);
 
 #endif

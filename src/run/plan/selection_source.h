@@ -4,7 +4,6 @@
 #define RUN_SELECTION_SOURCE_H
 
 #include "run/plan/selection.h"
-#include "run/plan/shard.h"
 
 /* Both fill bit and text; n_dataset is set. */
 
