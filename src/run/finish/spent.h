@@ -15,4 +15,7 @@ bool spent_is(const char *result_path, const char *journal_path);
 /* Removes such a journal if it is of this run; one that is not, or that cannot be removed, stays. */
 void spent_drop(const char *result_path, const char *journal_path, const struct run_identity *identity);
 
+/* Removes a journal whose fits are all in this result: a retry's process was killed just before it could. Others are left. */
+enum status spent_drop_retried(const char *result_path, const char *journal_path, struct error *error);
+
 #endif

@@ -83,7 +83,8 @@ static const struct option table[] = {
      .min = 0, .max = NO_LIMIT, .default_text = "0", .in_file = true,
      .help = "exit with 0 as long as no more than so many fits fail"},
     {.name = "rtol", .effect = RUN_FITS, .kind = OPTION_NUMBER, .offset = FIELD(recipe.ode.rtol), .min = 1e-14, .max = 0.1,
-     .default_text = OPTION_TEXT(ODE_RTOL), .in_file = true, .help = "relative tolerance of the integrator, states and sensitivities"},
+     .default_text = OPTION_TEXT(ODE_RTOL), .in_file = true,
+     .help = "relative tolerance of the integrator, states and sensitivities"},
     {.name = "atol", .effect = RUN_FITS, .kind = OPTION_NUMBER, .metavar = "VALUE|auto", .offset = FIELD(recipe.ode.atol),
      .min = 0, .max = 1e300, .above_min = true, .zero = "auto", .default_text = "auto", .in_file = true,
      .help = "absolute tolerance of the integrator, in units of the states; auto: no unit matters, it follows each state's own "
