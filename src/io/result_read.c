@@ -418,3 +418,19 @@ bool result_is_there(const char *path)
     hdf5_close(&file);
     return there;
 }
+
+bool result_next(struct result *result, struct result_block *block, size_t n, enum status *status, struct error *error)
+{
+    uint64_t next = block->first + block->n;
+    if (*status || next >= result->info.n_fit)
+        return false;
+    *status = result_read(result, block, next, n, error);
+    return !*status && block->n > 0;
+}
+
+void result_read_only(struct result *result, enum fit_column a, enum fit_column b)
+{
+    for (int i = 0; i < N_RESULT_COLUMN; i++)
+        if (i != (int)a && i != (int)b)
+            result_ignore(result, (enum fit_column)i);
+}

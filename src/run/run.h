@@ -8,7 +8,7 @@
  *               fit caused a death); stop (signals); stamp (files that others change meanwhile); expendable; trace_journal
  *   plan/       what there is to do: run_options; campaign* (data, model, identity); trust; selection*, shard, deal (which
  *               datasets); refit; pilot; best (of several starts)
- *   finish/     the result: skeleton (left by the compute process), finish*, summary; retry; spent (journals to be removed)
+ *   finish/     the result: skeleton (left by the compute process), finish*, summary; spent (journals to be removed)
  *   compute/    the compute process: compute* (set-up, passes over the datasets, one pass); schedule*, turn_length (the
  *               order of work); feed (data for the workers); fit_job (a fit as a coroutine); task (what it does);
  *               refit_start; replay; trace

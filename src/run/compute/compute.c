@@ -6,7 +6,6 @@
 #include "base/output.h"
 #include "par/cpus.h"
 #include "run/supervise/expendable.h"
-#include "run/finish/retry.h"
 #include "run/finish/skeleton.h"
 #include "run/finish/spent.h"
 #include "run/supervise/stop.h"
@@ -35,7 +34,7 @@ static enum status open_journal(struct compute *compute, const struct run_option
     enum status status = STATUS_OK;
     bool is_first = compute->board->n_process == 0; /* else the journal is this run's own */
     if (place->retry_failed && is_first)
-        status = retry_drop_spent_journal(place->result, place->journal, error);
+        status = spent_drop_retried(place->result, place->journal, error);
     if (!status && options->restart && is_first)
         status = journal_remove(place->journal, error);
     if (!status)

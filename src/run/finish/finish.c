@@ -8,7 +8,6 @@
 #include "run/supervise/board.h"
 #include "run/plan/campaign.h"
 #include "run/finish/finish_refits.h"
-#include "run/finish/retry.h"
 #include "run/finish/skeleton.h"
 #include "run/supervise/stop.h"
 #include "run/finish/summary.h"
@@ -17,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { IDS_AT_ONCE = 4096 };
+enum { IDS_AT_ONCE = 4096, N_RETRY_FACT = 4 };
 
 struct finish {
     struct counter *heartbeat;
@@ -27,7 +26,10 @@ struct finish {
     struct result_writer *writer;
     const struct run_plan *plan;
     struct result *before;         /* --retry-failed: the rows that stay are its; else NULL */
-    struct retry_provenance retry;
+    struct {
+        const char **name, **value;
+        char own_name[N_RETRY_FACT][40];
+    } retry;                       /* what the result says of itself with this retry; the other texts are the two results' */
     struct finish_refits *refits;
     struct fit_record best, other; /* of a dataset's tasks */
     void *arrays;                  /* of both */
@@ -87,10 +89,7 @@ static enum status replace_rows(struct finish *finish, struct run_summary *summa
 {
     struct result_block rows = {0};
     enum status status = STATUS_OK;
-    for (uint64_t first = 0; !status && first < result_info(finish->before)->n_fit; first += rows.n) {
-        status = result_read(finish->before, &rows, first, IDS_AT_ONCE, error);
-        if (!status && rows.n == 0)
-            break;
+    while (result_next(finish->before, &rows, IDS_AT_ONCE, &status, error))
         for (size_t i = 0; !status && i < rows.n; i++) {
             uint64_t dataset = rows.record[i].dataset;
             bool anew = selection_has(&finish->plan->selection, dataset);
@@ -99,7 +98,6 @@ static enum status replace_rows(struct finish *finish, struct run_summary *summa
                 status = anew ? write_row(finish, dataset, rows.id[i], summary, error)
                               : keep_row(finish, rows.id[i], &rows.record[i], summary, error);
         }
-    }
     result_block_fini(&rows);
     return status;
 }
@@ -131,6 +129,33 @@ static enum status write_rows(struct finish *finish, struct run_summary *summary
     return status;
 }
 
+/* Adds what is to be said of this retry to what the result said before. */
+static enum status add_retry(struct finish *finish, struct provenance *provenance, struct error *error)
+{
+    const struct result_info *before = result_info(finish->before), *now = result_info(finish->skeleton);
+    static const char *const what[N_RETRY_FACT] = {"selection", "command_line", "options", "started"};
+    const char *value[N_RETRY_FACT] = {selection_retry_words(now->identity.selection)};
+    size_t n = before->provenance.n;
+    finish->retry.name = calloc(n + N_RETRY_FACT, sizeof *finish->retry.name);
+    finish->retry.value = calloc(n + N_RETRY_FACT, sizeof *finish->retry.value);
+    if (!finish->retry.name || !finish->retry.value)
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for the provenance");
+    for (size_t i = 0; i < n; i++) {
+        finish->retry.name[i] = before->provenance.name[i];
+        finish->retry.value[i] = before->provenance.value[i];
+    }
+    for (size_t i = 0; i < N_RETRY_FACT; i++) {
+        if (i > 0)
+            value[i] = provenance_fact(&now->provenance, what[i]);
+        char *name = finish->retry.own_name[i];
+        snprintf(name, sizeof finish->retry.own_name[i], "retry_%u_%s", selection_n_retry(before) + 1, what[i]);
+        finish->retry.name[n + i] = name;
+        finish->retry.value[n + i] = value[i] ? value[i] : "";
+    }
+    *provenance = (struct provenance){n + N_RETRY_FACT, finish->retry.name, finish->retry.value};
+    return STATUS_OK;
+}
+
 /* As the skeleton has it; of a retry as it was, and what is new. */
 static enum status make_header(struct finish *finish, struct result_header *header, struct error *error)
 {
@@ -149,9 +174,7 @@ static enum status make_header(struct finish *finish, struct result_header *head
     header->parts &= ~(unsigned)FIT_PART_SELECTION;
     for (int i = 0; i < N_RESULT_COLUMN; i++)
         header->parts |= result_has(finish->before, (enum fit_column)i) ? fit_column_part((enum fit_column)i) : 0u;
-    enum status status = retry_provenance_init(&finish->retry, before, info, error);
-    header->provenance = finish->retry.provenance;
-    return status;
+    return add_retry(finish, &header->provenance, error);
 }
 
 static enum status finish_run(struct finish *finish, struct run_plan *plan, const struct board *board,
@@ -232,7 +255,8 @@ enum status run_finish(const char *journal, struct run_plan *plan, const struct 
     journal_reader_free(finish.journal);
     if (!status)
         drop_journal(journal, hooks);
-    retry_provenance_fini(&finish.retry);
+    free(finish.retry.name);
+    free(finish.retry.value);
     result_close(finish.before);
     result_close(finish.skeleton);
     problem_close(finish.problem);

@@ -16,4 +16,7 @@ bool spent_is(const char *result_path, const char *journal_path);
 /* Removes a spent journal if it is of this run; otherwise, or if it cannot be removed, it stays. */
 void spent_drop(const char *result_path, const char *journal_path, const struct run_identity *identity);
 
+/* Removes a journal whose fits are all in this result: a retry's process was killed just before it could. Others are left. */
+enum status spent_drop_retried(const char *result_path, const char *journal_path, struct error *error);
+
 #endif

@@ -90,15 +90,11 @@ static enum status count_rows(struct result *result, struct run_summary *summary
     struct result_block block = {0};
     enum status status = STATUS_OK;
     recipe_read(&recipe, NULL, result_info(result)->identity.description);
-    for (uint64_t first = 0; !status && first < result_info(result)->n_fit; first += block.n) {
-        status = result_read(result, &block, first, ROWS_AT_ONCE, error);
-        for (size_t i = 0; !status && i < block.n; i++) {
+    while (result_next(result, &block, ROWS_AT_ONCE, &status, error))
+        for (size_t i = 0; i < block.n; i++) {
             summary_add(summary, block.id[i], &block.record[i]);
             summary_add_refits(summary, &block.record[i], result_info(result)->n_parameter, (uint64_t)recipe.n_bootstrap);
         }
-        if (!status && block.n == 0)
-            break;
-    }
     result_block_fini(&block);
     return status;
 }

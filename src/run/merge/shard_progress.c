@@ -20,18 +20,12 @@ static enum status count_result(struct shard_progress *progress, const char *pat
     struct result_block block = {0};
     enum status status = result_open(&result, path, error);
     if (!status)
-        for (int column = 0; column < N_RESULT_COLUMN; column++)
-            if (column != FIT_COLUMN_STATUS)
-                result_ignore(result, (enum fit_column)column);
-    uint64_t n_row = status ? 0 : result_info(result)->n_fit;
-    for (uint64_t first = 0; !status && first < n_row; first += block.n) {
-        status = result_read(result, &block, first, ROWS_AT_ONCE, error);
-        for (size_t i = 0; !status && i < block.n; i++)
+        result_read_only(result, FIT_COLUMN_STATUS, FIT_COLUMN_STATUS);
+    while (!status && result_next(result, &block, ROWS_AT_ONCE, &status, error))
+        for (size_t i = 0; i < block.n; i++)
             progress->n_failed += !outcome_is_success((enum outcome)block.record[i].outcome);
-        if (!status && block.n == 0)
-            break;
-    }
     if (!status) {
+        uint64_t n_row = result_info(result)->n_fit;
         progress->is_known = true;
         progress->n_dataset = progress->n_finished = n_row;
         progress->n_fit = n_row * identity_n_task(&result_info(result)->identity);

@@ -68,6 +68,12 @@ enum status selection_open(struct selection *selection, const struct selection_r
     return status;
 }
 
+const char *selection_retry_words(const char *text)
+{
+    const char *words = strstr(text, "retry=");
+    return words ? words : "";
+}
+
 bool selection_is_shard(const char *text, uint32_t *k, uint32_t *n)
 {
     return sscanf(text, "shard=%u/%u", k, n) == 2 && *k > 0 && *k <= *n;

@@ -46,6 +46,8 @@ bool selection_wants(const void *selection, uint64_t dataset);
  * run, whose options may differ; the problem, the model, the seed, what is minimised and the selection may not. */
 enum status selection_by_failure(struct selection *selection, const char *result_path, const struct run_identity *now,
                                  struct error *error);
+/* The words "retry=..." of such a text; "": it is none of a retry. */
+const char *selection_retry_words(const char *text);
 /* How often rows of this result have been retried. */
 unsigned selection_n_retry(const struct result_info *info);
 

@@ -58,16 +58,10 @@ static enum status read_costs(struct costs *costs, const char *path, struct prob
     struct result *result = NULL;
     struct result_block rows = {0};
     enum status status = result_open(&result, path, error);
-    for (int i = 0; !status && i < N_RESULT_COLUMN; i++)
-        if (i != FIT_COLUMN_STEPS && i != FIT_COLUMN_DATASET)
-            result_ignore(result, (enum fit_column)i);
-    for (uint64_t first = 0; !status && first < result_info(result)->n_fit; first += rows.n) {
-        status = result_read(result, &rows, first, ROWS_AT_ONCE, error);
-        if (!status && rows.n == 0)
-            break;
-        if (!status)
-            status = take_rows(costs, &rows, path, problem, error);
-    }
+    if (!status)
+        result_read_only(result, FIT_COLUMN_STEPS, FIT_COLUMN_DATASET);
+    while (!status && result_next(result, &rows, ROWS_AT_ONCE, &status, error))
+        status = take_rows(costs, &rows, path, problem, error);
     if (!status && costs->n_known == 0 && costs->n > 0)
         status = error_set(error, STATUS_BAD_PROBLEM, "--cost-from %s: has no rows", path);
     result_block_fini(&rows);

@@ -61,18 +61,13 @@ static enum status find_failed(struct result *result, uint64_t n_dataset, unsign
     const struct result_info *info = result_info(result);
     uint64_t next = 0;
     enum status status = STATUS_OK;
-    for (int i = 0; i < N_RESULT_COLUMN; i++)
-        if (i != FIT_COLUMN_STATUS && i != FIT_COLUMN_DATASET)
-            result_ignore(result, (enum fit_column)i);
-    for (uint64_t first = 0; !status && first < info->n_fit; first += rows.n) {
-        status = result_read(result, &rows, first, ROWS_AT_ONCE, error);
-        if (!status && rows.n == 0)
-            break;
+    result_read_only(result, FIT_COLUMN_STATUS, FIT_COLUMN_DATASET);
+    while (result_next(result, &rows, ROWS_AT_ONCE, &status, error))
         for (size_t i = 0; !status && i < rows.n; i++) {
             uint64_t d = rows.record[i].dataset;
             if (d < next || d >= n_dataset) {
                 status = error_set(error, STATUS_BAD_PROBLEM, "'%s': /fits/dataset row %llu is damaged", info->path,
-                                   (unsigned long long)(first + i));
+                                   (unsigned long long)(rows.first + i));
             } else if (!outcome_is_success((enum outcome)rows.record[i].outcome)) {
                 selection_set(bit, d);
                 sha256_add_uint64(hash, d);
@@ -80,7 +75,6 @@ static enum status find_failed(struct result *result, uint64_t n_dataset, unsign
             }
             next = d + 1;
         }
-    }
     result_block_fini(&rows);
     return status;
 }
