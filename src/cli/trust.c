@@ -4,7 +4,6 @@
 #include "cli/contained.h"
 #include "io/problem.h"
 #include "io/result.h"
-#include "model/elf_image.h"
 #include "model/kind.h"
 #include "model/plugin.h"
 #include "run/plan/trust.h"

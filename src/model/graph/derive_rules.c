@@ -1,9 +1,10 @@
-/* What the chain rules in the table of operations are made of, written so that the derivative costs little where the value is computed beside
- * it: it is made of the value and of parts that do not depend on the variable, which many variables then share.
+/* What the chain rules in the table of operations are made of, written so that the derivative costs little where the value is
+ * computed beside it: it is made of the value and of parts that do not depend on the variable, which many variables then
+ * share.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The slopes of the elementary functions: M. Abramowitz and I. A. Stegun (1964), Handbook of Mathematical Functions,
- * 4.1 to 4.6 and 7.1. In the comments a' is the derivative of a, v the value of the operation. */
+ * The slopes of the elementary functions: M. Abramowitz and I. A. Stegun (1964), Handbook of Mathematical Functions, 4.1 to
+ * 4.6 and 7.1. In the comments a' is the derivative of a, v the value of the operation. */
 #include "model/graph/intern.h"
 
 #define LN_2 0.693147180559945309417232121458
