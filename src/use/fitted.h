@@ -7,7 +7,7 @@
 #include "use/residual.h"
 #include "io/problem.h"
 #include "io/result.h"
-#include "model/build/wait.h"
+#include "model/build/compile.h"
 
 struct fitted_options {
     const char *result;

@@ -34,15 +34,13 @@ struct problem_expectation campaign_expectation(const struct model *model)
  * compiled changes bits. */
 static void describe_options(const struct run_options *options, const struct campaign *campaign, char *text, size_t size)
 {
-    static const char *const linear_solver[] = {
-        [LINEAR_AUTO] = "auto", [LINEAR_DENSE] = "dense", [LINEAR_LAPACK] = "lapack", [LINEAR_KLU] = "klu"};
     char rtol[NUMBER_SIZE], atol[NUMBER_SIZE], ftol[NUMBER_SIZE], gtol[NUMBER_SIZE], seconds[NUMBER_SIZE], error[120];
     campaign_objective_options(campaign, options, error, sizeof error);
     snprintf(text, size, "stiffit=%s starts=%lld rtol=%s atol=%s linear-solver=%s%s optimizer=%s gradient=%s ftol=%s gtol=%s "
              "max-evaluations=%lld max-steps=%lld max-total-steps=%lld max-seconds=%s%s%s%s", STIFFIT_VERSION,
              (long long)options->n_start, number_text(rtol, options->ode.rtol),
              options->ode.atol > 0 ? number_text(atol, options->ode.atol) : "auto",
-             linear_solver[options->ode.linear_solver], error,
+             linear_solver_word[options->ode.linear_solver], error,
              options->fit.optimizer == OPTIMIZER_none ? "auto" : optimizer_name(options->fit.optimizer),
              options->fit.gradient == GRADIENT_none ? "auto" : gradient_name(options->fit.gradient),
              number_text(ftol, options->fit.f_tolerance), number_text(gtol, options->fit.g_tolerance),

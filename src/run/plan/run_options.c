@@ -11,7 +11,6 @@
 #define NO_LIMIT ((double)INFINITY)
 
 static const char *const when_words[] = {"auto", "always", "never", NULL};
-static const char *const linear_words[] = {"auto", "dense", "lapack", "klu", NULL};
 
 static const char *const warm_words[] = {"none", "pilot", NULL};
 static const char *const bootstrap_words[] = {"auto", "residual", "parametric", NULL};
@@ -78,7 +77,7 @@ static const struct option table[] = {
      .above_min = true, .zero = "auto", .default_text = "auto", .in_file = true,
      .help = "absolute tolerance of the integrator, in units of the states; auto: no unit matters, it follows each state's own "
      "size"},
-    {.name = "linear-solver", .kind = OPTION_CHOICE, .offset = FIELD(ode.linear_solver), .choice = linear_words,
+    {.name = "linear-solver", .kind = OPTION_CHOICE, .offset = FIELD(ode.linear_solver), .choice = linear_solver_word,
      .metavar = "auto|dense|lapack|klu", .default_text = "auto", .in_file = true,
      .help = "linear algebra of the integrator: by size and sparsity of the model, or this one"},
     {.name = "error", .kind = OPTION_CHOICE, .offset = FIELD(error), .choice = error_kind_word,
