@@ -207,5 +207,5 @@ static void multiply_transposed(const struct linear *linear, const double *x, do
 
 const struct linear_solver klu_solver = {
     .is_sparse = true, .suits = suits, .plan = plan_init, .pays = pays, .plan_fini = plan_fini, .new = sparse_new,
-    .fini = sparse_fini, .begin = begin, .factor = factor, .solve = solve, .solve_transposed = solve_transposed, .multiply = multiply,
-    .multiply_transposed = multiply_transposed};
+    .fini = sparse_fini, .begin = begin, .factor = factor, .solve = solve, .solve_transposed = solve_transposed,
+    .multiply = multiply, .multiply_transposed = multiply_transposed};
