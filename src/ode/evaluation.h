@@ -83,6 +83,7 @@ struct ode_options {
 };
 
 enum linear_solver_kind { LINEAR_AUTO, LINEAR_DENSE, LINEAR_LAPACK, LINEAR_KLU };
+extern const char *const linear_solver_word[]; /* "auto", "dense" ..., NULL: linear.c */
 
 #define ODE_RTOL 1e-7
 #define ODE_OPTIONS_DEFAULT {.rtol = ODE_RTOL, .atol = 0, .linear_solver = LINEAR_AUTO}

@@ -22,6 +22,8 @@ void linear_plan_free(struct linear_plan *plan);
 /* Entries of the factors divided by those of a full matrix; 1 if they are dense. */
 double linear_plan_fill(const struct linear_plan *plan);
 enum linear_solver_kind linear_plan_kind(const struct linear_plan *plan);
+/* Whether it takes J as the values of the model's pattern. */
+bool linear_plan_is_sparse(const struct linear_plan *plan);
 
 /* NULL: out of memory. The plan must outlive it. */
 struct linear *linear_new(const struct linear_plan *plan);

@@ -1,9 +1,9 @@
 /* Messages about a model text: where they are, in lines and characters, how they are kept, and how a person reads them: the
  * line of the text with a caret under the place.
  * SPDX-License-Identifier: BSD-3-Clause */
+#include "model/text/message.h"
 
 #include "base/terminal.h"
-#include "model/text/token.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -38,16 +38,6 @@ static uint32_t count_characters(const char *p, const char *end)
         p += length ? length : 1;
     }
     return n;
-}
-
-struct span message_token_at(const struct source *source, uint32_t offset)
-{
-    struct token token;
-    struct lexer lexer;
-    token_begin(&lexer, source, NULL);
-    lexer.at = offset;
-    token_next(&lexer, &token);
-    return token.length ? token.span : (struct span){offset, 1};
 }
 
 /* Where the next message goes: an error takes the place of the last warning if all places are taken; or NULL. */

@@ -276,3 +276,13 @@ void token_next(struct lexer *lexer, struct token *token)
     }
     lexer->at = token->offset + token->length;
 }
+
+struct span message_token_at(const struct source *source, uint32_t offset)
+{
+    struct token token;
+    struct lexer lexer;
+    token_begin(&lexer, source, NULL);
+    lexer.at = offset;
+    token_next(&lexer, &token);
+    return token.length ? token.span : (struct span){offset, 1};
+}

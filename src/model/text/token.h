@@ -1,43 +1,11 @@
-/* Words of a model text, and saying what is wrong with it: the tokeniser, which reads forward, one token at a time, and keeps
- * none; the table of reserved words; and the messages of every part of the reader, so that places, limits and lack of memory
- * are dealt with once.
+/* Words of a model text: the tokeniser and the table of reserved words. Reads forward, one token at a time, and keeps
+ * none, so that the size of a text costs nothing here.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef MODEL_TEXT_TOKEN_H
 #define MODEL_TEXT_TOKEN_H
 
-#include "model/text/text.h"
-
-/* A piece of the text; length 0: none. */
-struct span {
-    uint32_t offset, length;
-};
-
-/* The text being read and what has been said about it. `text` is NUL-terminated at text[n_byte]. */
-struct source {
-    const char *text;
-    uint32_t n_byte;
-    struct text_messages *messages;
-    struct {
-        uint32_t offset, line, column;
-    } found;        /* a place found before: the next one is mostly behind it (zero: none) */
-    bool no_memory; /* an allocation has failed: nothing that was read may be trusted */
-};
-
-/* Where it is: the piece to underline. */
-void message_fault(struct source *source, struct span at, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-void message_warning(struct source *source, struct span at, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-/* Whether one more fault would be kept: else what it costs to compose it can be saved. */
-bool message_is_kept(const struct source *source);
-/* By line and column. */
-void message_sort(struct text_messages *messages);
-
-/* The name, number or sign that begins at `offset`. */
-struct span message_token_at(const struct source *source, uint32_t offset);
-
-/* Bytes of the UTF-8 character at p < end, 0 if it is none or a control character (tab is allowed). */
-size_t message_character(const char *p, const char *end);
+#include "model/graph/graph.h"
+#include "model/text/message.h"
 
 enum token_kind {
     TOKEN_END,   /* of the text */
@@ -98,5 +66,8 @@ bool token_is_function(const struct reserved *word);
 void token_arity(const struct reserved *function, uint32_t *fewest, uint32_t *most);
 
 bool token_is_name_byte(char c, bool first);
+
+/* The name, number or sign that begins at `offset`. */
+struct span message_token_at(const struct source *source, uint32_t offset);
 
 #endif

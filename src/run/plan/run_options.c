@@ -14,7 +14,6 @@
 #define NO_LIMIT ((double)INFINITY)
 
 static const char *const when_words[] = {"auto", "always", "never", NULL};
-static const char *const linear_words[] = {"auto", "dense", "lapack", "klu", NULL};
 
 static const char *const warm_words[] = {"none", "pilot", NULL};
 static const char *const bootstrap_words[] = {"auto", "residual", "parametric", NULL};
@@ -90,7 +89,7 @@ static const struct option table[] = {
      .help = "absolute tolerance of the integrator, in units of the states; auto: no unit matters, it follows each state's own "
      "size"},
     {.name = "linear-solver", .effect = RUN_FITS, .kind = OPTION_CHOICE, .offset = FIELD(recipe.ode.linear_solver),
-     .choice = linear_words, .metavar = "auto|dense|lapack|klu", .default_text = "auto", .in_file = true,
+     .choice = linear_solver_word, .metavar = "auto|dense|lapack|klu", .default_text = "auto", .in_file = true,
      .help = "linear algebra of the integrator: by size and sparsity of the model, or this one"},
     {.name = "error", .effect = RUN_OBJECTIVE, .kind = OPTION_CHOICE, .offset = FIELD(recipe.error), .choice = error_kind_word,
      .metavar = ERROR_METAVAR, .default_text = "normal", .in_file = true,
