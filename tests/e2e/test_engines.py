@@ -1,5 +1,5 @@
-"""Programs linked with other engines (tests/engine): one that holds four evaluations and finishes them out of order, and one whose
-evaluations fail now and then. The promises hold, and with the first every number is the same.
+"""Programs linked with other engines (tests/engine): one that holds four evaluations and finishes them out of order, and one
+whose evaluations fail now and then. The promises hold, and with the first every number is the same.
 
 SPDX-License-Identifier: BSD-3-Clause
 test-timeout: 900
@@ -16,7 +16,8 @@ import test_same_bits
 
 FOUR = h.BUILD / "tests/engine/stiffit-four"
 FAILING = h.BUILD / "tests/engine/stiffit-failing"
-WAYS = ((), ("--gradient", "differences"), ("--optimizer", "lbfgs", "--gradient", "adjoint"), ("--starts", 3, "--profile", "p1"))
+WAYS = ((), ("--gradient", "differences"), ("--optimizer", "lbfgs", "--gradient", "adjoint"),
+        ("--starts", 3, "--profile", "p1"))
 
 
 def fits(program, problem, output, *args):

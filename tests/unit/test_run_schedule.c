@@ -212,7 +212,7 @@ static void everything_once(void **state)
 {
     (void)state;
     static const size_t workers[] = {1, 2, 3, 7, 64};
-    static const uint32_t items[] = {0, 1, 10, 100000}, blocks[] = {1, 64, 4096, 1000000};
+    static const uint32_t items[] = {0, 1, 10, 30000}, blocks[] = {1, 64, 4096, 1000000};
     for (size_t w = 0; w < 5; w++)
         for (size_t i = 0; i < 4; i++)
             for (size_t b = 0; b < 4; b++) {

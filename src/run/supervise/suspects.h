@@ -14,7 +14,7 @@ enum { SUSPECTS_HOW = 120, SUSPECTS_REASON = 160 };
 /* What suspects_judge found. */
 struct verdict {
     bool died, hung;
-    char how[SUSPECTS_HOW]; /* "signal 11 (Segmentation fault)", "the model's code called exit(0)", "no step finished for 60 s" */
+    char how[SUSPECTS_HOW]; /* "signal 11 (Segmentation fault)", "the model's code called exit(0)", "no step finished ..." */
     size_t n_guilty;
     uint64_t *guilty;       /* fits, with the slot that each was on; suspects_judge allocates, verdict_fini frees */
     size_t *slot;
