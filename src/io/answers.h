@@ -8,7 +8,8 @@
  *   frame   u32 length, u32 crc (begun with the header's, of number and payload), u32 number (from 0), payload[length]
  *
  * Processes that work on the same fit at once append to the same file: what they append is the same, since evaluations are
- * pure. Readers take the first frame of each number and pass over the others.
+ * pure, but for the order of those that are asked for at once. Readers take the first frame of each number and pass over the
+ * others.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef IO_ANSWERS_H
 #define IO_ANSWERS_H

@@ -34,7 +34,7 @@ struct job {
 bool job_init(struct job *job);
 void job_fini(struct job *job);
 
-/* The job's code, before it returns to the scheduler: what it waits for. */
+/* The job's code, before it returns to the scheduler: what it waits for, as far as it is not finished. */
 void job_ask(struct job *job, struct evaluation *const *evaluations, size_t n);
 /* Computing for it until now, its own code's included; nanoseconds. */
 int64_t job_elapsed_ns(const struct job *job);

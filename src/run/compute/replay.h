@@ -42,8 +42,9 @@ struct replay {
 
 /* Zero-initialise before the first. `replays` NULL: nothing is kept or replayed. n_model parameters, n_row measurements. */
 void replay_begin(struct replay *replay, struct replays *replays, uint64_t fit, size_t n_model, size_t n_row);
-/* Fills in the answer if it is known, and how long the fit had been computing then. */
-bool replay_answer(struct replay *replay, struct evaluation *evaluation, int64_t *elapsed_ns);
+/* Fills in the next answer that is known to one of n evaluations that are not finished, which then is; and how long the fit had
+ * been computing then. Evaluations that were asked for at once may have been answered in any order. */
+bool replay_answer(struct replay *replay, struct evaluation *const *evaluations, size_t n, int64_t *elapsed_ns);
 /* An evaluation was computed; the fit has been computing for elapsed_ns. */
 void replay_keep(struct replay *replay, const struct evaluation *evaluation, int64_t elapsed_ns);
 /* The fit is given up for now: what is worth it goes to the file. */
