@@ -165,7 +165,7 @@ static bool row_fault(const struct problem *problem, const struct problem_block 
             return FAULT(message, "%s: sigma is not known, and the model has no noise: %.60s needs it",
                          place(problem, row, at), sigma_for);
         if (error_row[problem->errors.kind[block->observable[i]]].is_log && value <= 0)
-            return FAULT(message, "value of %s is %g; with the log-normal errors of %.60s it must be > 0",
+            return FAULT(message, "%s: value is %g; with the log-normal errors of %.60s it must be > 0",
                          place(problem, row, at), value, problem->errors.observable_name[block->observable[i]]);
     }
     return any ? false : FAULT(message, "no measurement");
