@@ -5,14 +5,11 @@
 #define FIT_FIT_H
 
 #include "base/arena.h"
-#include "base/method.h"
-#include "base/outcome.h"
 #include "fit/loss.h"
 #include "fit/prior.h"
+#include "io/fit_record.h"
 #include "model/plugin.h"
 #include "ode/evaluation.h"
-
-struct fit_statistics;
 
 enum parameter_scale { SCALE_LIN, SCALE_LOG, SCALE_LOG10 };
 
@@ -49,7 +46,9 @@ struct fit_options {
      * entry (optimiser's scale) is below g_tolerance * max(1, |f|), for small data less, and 1000 times the first test
      * holds. Or what is promised cannot be told from the integrator's noise. */
     double f_tolerance, g_tolerance;
-    int certify;                /* look at the optimum again with tighter integrator tolerances */
+    bool certify;               /* look at the optimum again with tighter integrator tolerances */
+    bool statistics;            /* fill what fit/statistics.h computes at the best point */
+    double confidence;          /* of its intervals and of profiles */
     int64_t max_evaluations;    /* per fit */
     int64_t max_steps;          /* integrator steps per evaluation */
     int64_t max_total_steps;    /* integrator steps per fit */
@@ -58,27 +57,9 @@ struct fit_options {
     bool is_near;               /* the start lies near an optimum: the first steps have the full accuracy, too */
 };
 
-#define FIT_OPTIONS_DEFAULT {.f_tolerance = 1e-9, .g_tolerance = 1e-6, .certify = true, \
-                             .max_evaluations = 1000, .max_steps = 100000, .max_total_steps = 10000000, \
+#define FIT_OPTIONS_DEFAULT {.f_tolerance = 1e-9, .g_tolerance = 1e-6, .certify = true, .statistics = true, \
+                             .confidence = 0.95, .max_evaluations = 1000, .max_steps = 100000, .max_total_steps = 10000000, \
                              .max_seconds = 1.0 / 0.0, .accuracy = 1e-7}
-
-/* The caller provides the arrays (n_parameter each, the file's order). */
-struct fit_result {
-    enum outcome outcome;
-    uint32_t notes;             /* bits of enum note */
-    double objective;           /* half the weighted sum of squares or the negative log-likelihood; NaN if none */
-    double gradient_norm;       /* largest entry of the projected gradient, optimiser's scale; NaN if none */
-    double tight_change, tight_decrease; /* fit/certificate.h; NaN if none was made */
-    double rtol;                /* the integrator's relative tolerance at the best point; NaN if there is none */
-    int64_t n_iteration, n_evaluation, n_step;
-    enum stop_test stop;
-    enum optimizer optimizer;
-    enum gradient_method gradient;
-    double *parameter;          /* natural scale; NaN if there is no best point */
-    int8_t *at_bound;           /* -1 at lower, +1 at upper, 0 */
-    struct fit_statistics *statistics; /* in: NULL or what is to be filled at the best point (fit/statistics.h) */
-    char reason[160];           /* "" or why it is no success */
-};
 
 /* Carries out evaluations. `ask` returns when all n are finished; false: the fit is cancelled and must return as soon
  * as it can (what it writes is ignored). It may return on another thread than it was called on. */
@@ -91,9 +72,12 @@ struct fit_host {
     void *context;
 };
 
-/* Always fills `result`. Scratch comes from `arena`, which the fit owns meanwhile. Needs up to 16 KiB of stack of its
+/* A record of nothing: no outcome, no best point, no work. */
+void fit_clear(struct fit_record *record, size_t n_parameter, uint32_t notes);
+/* Always fills the record but for dataset, start and seconds; its arrays are the caller's, all of them, only the covariance
+ * may be NULL. Scratch comes from `arena`, which the fit owns meanwhile. Needs up to 16 KiB of stack of its
  * own (and what libLBFGS and the C library need): coroutine stacks are 64 KiB. */
 void fit_run(const struct fit_problem *problem, const struct fit_options *options, const struct fit_host *host,
-             struct arena *arena, struct fit_result *result);
+             struct arena *arena, struct fit_record *record);
 
 #endif

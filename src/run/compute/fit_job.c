@@ -4,7 +4,6 @@
 #include "run/compute/fit_job.h"
 
 #include "base/clock.h"
-#include "fit/statistics.h"
 #include "par/coroutine.h"
 #include "run/plan/task.h"
 
@@ -18,9 +17,6 @@ enum { STACK_BYTES = 512 * 1024 }; /* instrumented frames are several times as l
 enum { STACK_BYTES = 64 * 1024 };
 #endif
 
-/* Of the intervals that every fit gets. */
-static const double CONFIDENCE = 0.95;
-
 struct fit_job {
     struct job head; /* the scheduler's */
     const struct campaign *campaign;
@@ -28,8 +24,6 @@ struct fit_job {
     struct arena arena, scratch;
     struct ode_task task;
     struct fit_problem problem;
-    struct fit_result result;
-    struct fit_statistics statistics;
     struct fit_record record;
     struct evaluation *const *asked; /* NULL: nothing is asked */
     size_t n_asked, n_answered;
@@ -78,8 +72,7 @@ static void job_main(void *argument)
     struct fit_host host = {.ask = host_ask, .elapsed_ns = host_elapsed, .context = job,
                             .judged = job->is_traced ? host_judged : NULL};
     const struct task task = {.campaign = job->campaign, .problem = &job->problem, .number = job->record.start, .host = &host,
-                              .arena = &job->arena, .scratch = &job->scratch, .result = &job->result,
-                              .record = &job->record};
+                              .arena = &job->arena, .scratch = &job->scratch, .record = &job->record};
     task_run(&task);
 }
 
@@ -227,16 +220,11 @@ bool fit_job_begin(struct fit_job *job, const struct problem_block *block, size_
         return false;
     struct fit_record *record = &job->record;
     fit_record_set_arrays(record, n, arrays);
+    if (number >= campaign->n_start)
+        record->covariance = NULL; /* a refit's is not kept */
+    record->dataset = block->dataset[row];
     record->start = number;
-    fit_record_clear(record, n);
-    job->statistics = (struct fit_statistics){
-        .standard_error = record->standard_error, .interval_lower = record->interval_lower,
-        .interval_upper = record->interval_upper, .lack = record->lack,
-        .covariance = number < campaign->n_start ? record->covariance : NULL, /* a refit's is not kept */
-        .eigenvalue = record->eigenvalue, .flattest = record->flattest,
-        .flat_group = record->flat_group, .confidence = CONFIDENCE};
-    job->result = (struct fit_result){.parameter = record->parameter, .at_bound = record->at_bound,
-                                      .statistics = &job->statistics};
+    fit_clear(record, n, 0);
     job->asked = NULL;
     job->used_ns = 0;
     job->cancelled = false;
@@ -320,32 +308,6 @@ void fit_job_abandon(struct fit_job *job, struct engine_pool *pool)
 
 const struct fit_record *fit_job_record(struct fit_job *job)
 {
-    const struct fit_result *result = &job->result;
-    const struct fit_statistics *statistics = &job->statistics;
-    struct fit_record *record = &job->record; /* its arrays were filled by the fit */
-    record->dataset = job->problem.dataset;
-    record->outcome = (uint8_t)result->outcome;
-    record->notes = result->notes;
-    record->stop = (uint8_t)result->stop;
-    record->optimizer = (uint8_t)result->optimizer;
-    record->gradient = (uint8_t)result->gradient;
-    record->objective = result->objective;
-    record->gradient_norm = result->gradient_norm;
-    record->seconds = 1e-9 * (double)job->used_ns;
-    record->n_iteration = result->n_iteration;
-    record->n_evaluation = result->n_evaluation;
-    record->n_step = result->n_step;
-    record->tight_change = result->tight_change;
-    record->tight_decrease = result->tight_decrease;
-    record->rtol = result->rtol;
-    record->n_freedom = statistics->n_freedom;
-    record->n_flat = statistics->n_flat;
-    record->chi_square = statistics->chi_square;
-    record->residual_error = statistics->residual_error;
-    record->aic = statistics->aic;
-    record->aicc = statistics->aicc;
-    record->bic = statistics->bic;
-    record->r_squared = statistics->r_squared;
-    memcpy(record->reason, result->reason, sizeof record->reason);
-    return record;
+    job->record.seconds = 1e-9 * (double)job->used_ns;
+    return &job->record;
 }
