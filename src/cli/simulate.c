@@ -106,8 +106,8 @@ enum status simulate_table(const struct simulate_options *options, struct error 
         status = output_open(&output, options->output, options->overwrite, error);
     if (!status) {
         simulate_covariates_take(&covariates, 0, covariate);
-        const struct predictor_rows rows = {.t0 = grid.t0, .covariate = covariate, .n = grid.n, .time = grid.time,
-                                            .observable = grid.observable};
+        const struct predictor_rows rows = {.t0 = grid.t0, .covariate = covariate, .n = grid.n,
+                                            .measured = {.time = grid.time, .observable = grid.observable}};
         if (!predictor_run(&predictor, &rows, p, prediction, NULL, reason))
             status = error_set(error, STATUS_BAD_MODEL, "the model cannot be simulated at these parameters: %s", reason);
         for (size_t i = 0; !status && i < grid.n; i++)
@@ -153,8 +153,9 @@ static enum status print_fitted(struct fitted *fitted, const struct simulate_opt
         size_t n_covariate = fitted->model.abi.n_covariate;
         const struct predictor_rows rows = {
             .t0 = isnan(options->t0) ? dataset.block->t0[dataset.row] : options->t0,
-            .covariate = dataset.block->covariate + dataset.row * n_covariate, .n = grid->n, .time = grid->time,
-            .observable = grid->observable, .rtol = dataset.record->rtol, .n_sens = dataset.n_sens, .sens = dataset.sens};
+            .covariate = dataset.block->covariate + dataset.row * n_covariate, .n = grid->n,
+            .measured = {.time = grid->time, .observable = grid->observable}, .rtol = dataset.record->rtol,
+            .n_sens = dataset.n_sens, .sens = dataset.sens};
         bool good = dataset.p && !dataset.fault && isfinite(rows.t0);
         for (size_t i = 0; i < grid->n; i++)
             good = good && grid->time[i] >= rows.t0;

@@ -20,7 +20,6 @@ struct bootstrap {
     struct plugin_reference reference;
     struct problem_writer *writer;
     size_t n_row;
-    const double *time, *sigma; /* of the dataset, in the block */
     struct fit_bootstrap draw;  /* how replicas are drawn (fit/bootstrap.h) */
     double *prediction, *scale, *replica; /* n_row */
     const char **error_word;    /* n_observable: the errors that were fitted */
@@ -75,19 +74,20 @@ static enum status predict(struct bootstrap *bootstrap, struct error *error)
     size_t n_covariate = bootstrap->fitted.model.abi.n_covariate;
     const struct predictor_rows rows = {
         .t0 = block->t0[bootstrap->data.row], .covariate = block->covariate + bootstrap->data.row * n_covariate,
-        .n = bootstrap->n_row, .time = bootstrap->time, .observable = bootstrap->draw.observable,
-        .sigma = bootstrap->sigma, .loss = bootstrap->fitted.errors.loss, .rtol = bootstrap->data.record->rtol,
+        .n = bootstrap->n_row, .measured = bootstrap->draw.measured, .error = problem_errors(bootstrap->fitted.problem),
+        .rtol = bootstrap->data.record->rtol,
         .n_sens = bootstrap->data.n_sens, .sens = bootstrap->data.sens};
     if (!predictor_run(&bootstrap->fitted.predictor, &rows, bootstrap->data.p, bootstrap->prediction, bootstrap->scale, reason))
         return error_set(error, STATUS_BAD_MODEL, "dataset '%s' cannot be simulated at its best fit: %s", bootstrap->data.id,
                          reason);
+    const struct measurements *measured = &bootstrap->draw.measured;
     bootstrap->draw.is_sigma_known = true;
     for (size_t i = 0; i < bootstrap->n_row; i++) {
-        if (isfinite(bootstrap->sigma[i]))
-            bootstrap->scale[i] = bootstrap->sigma[i];
+        if (isfinite(measured->sigma[i]))
+            bootstrap->scale[i] = measured->sigma[i];
         if (isnan(bootstrap->scale[i])) {
             bootstrap->scale[i] = 1;
-            bootstrap->draw.is_sigma_known = bootstrap->draw.is_sigma_known && isnan(bootstrap->draw.value[i]);
+            bootstrap->draw.is_sigma_known = bootstrap->draw.is_sigma_known && isnan(measured->value[i]);
         }
     }
     return STATUS_OK;
@@ -158,15 +158,14 @@ static enum status open_writer(struct bootstrap *bootstrap, struct error *error)
                                        options->embed, error);
     if (status)
         return status;
-    bool has_sigma = false;
-    for (size_t i = 0; i < bootstrap->n_row; i++)
-        has_sigma = has_sigma || isfinite(bootstrap->sigma[i]);
     struct problem_header header = {
         .n_parameter = n_parameter, .parameter_name = problem_parameter_name(bootstrap->fitted.problem),
         .start = bootstrap->data.record->parameter, .lower = block->lower + first, .upper = block->upper + first,
         .scale = problem_parameter_scale(bootstrap->fitted.problem), .fixed = block->fixed + first,
         .n_covariate = abi->n_covariate, .covariate_name = abi->covariate_name, .n_observable = abi->n_observable,
-        .observable_name = abi->observable_name, .has_sigma = has_sigma, .has_t0 = true};
+        .observable_name = abi->observable_name, .has_t0 = true,
+        .columns = (unsigned)measurements_have(&bootstrap->draw.measured, MEASUREMENT_sigma, 0, bootstrap->n_row)
+                   << MEASUREMENT_sigma};
     plugin_reference_use(&bootstrap->reference, &header);
     struct said_errors said = {.n = 0};
     say_errors(bootstrap, &said);
@@ -184,8 +183,7 @@ static enum status write_all(struct bootstrap *bootstrap, struct error *error)
     struct problem_dataset dataset = {
         .id = bootstrap->data.id, .t0 = block->t0[bootstrap->data.row],
         .covariate = block->covariate + bootstrap->data.row * n_covariate, .n_row = bootstrap->n_row,
-        .time = bootstrap->time, .value = bootstrap->draw.value, .sigma = bootstrap->sigma,
-        .observable = bootstrap->draw.observable};
+        .measured = bootstrap->draw.measured};
     int digits = snprintf(NULL, 0, "%lld", (long long)bootstrap->options->n_bootstrap);
     char id[600];
     enum status status = problem_writer_add(bootstrap->writer, &dataset, error);
@@ -196,7 +194,7 @@ static enum status write_all(struct bootstrap *bootstrap, struct error *error)
                              bootstrap->data.id, (long long)b);
         snprintf(id, sizeof id, "%.500s/bootstrap-%0*lld", bootstrap->data.id, digits, (long long)b);
         dataset.id = id;
-        dataset.value = bootstrap->replica;
+        dataset.measured.value = bootstrap->replica;
         status = problem_writer_add(bootstrap->writer, &dataset, error);
     }
     return status ? status : problem_writer_finish(bootstrap->writer, error);
@@ -211,7 +209,7 @@ static enum status refuse_unknown(const struct bootstrap *bootstrap, struct erro
         return error_set(error, STATUS_BAD_PROBLEM, "%s: there are priors, and the spread of replicas says nothing of what "
                          "they know", bootstrap->options->result);
     for (size_t i = block->row[row]; i < block->row[row + 1]; i++)
-        if (block->censored[i])
+        if (block->measured.censored[i])
             return error_set(error, STATUS_BAD_PROBLEM, "dataset '%s': some measurements are censored, and it is not known at "
                              "which values those of a replica would be", bootstrap->data.id);
     return STATUS_OK;
@@ -234,10 +232,7 @@ enum status simulate_bootstrap(const struct simulate_options *options, struct er
         const struct problem_block *block = bootstrap.data.block;
         size_t first = block->row[bootstrap.data.row];
         bootstrap.n_row = block->row[bootstrap.data.row + 1] - first;
-        bootstrap.time = block->time + first;
-        bootstrap.sigma = block->sigma + first;
-        bootstrap.draw.value = block->value + first;
-        bootstrap.draw.observable = block->observable + first;
+        bootstrap.draw.measured = measurements_from(&block->measured, first);
         status = allocate(&bootstrap, error);
     }
     if (!status)

@@ -49,7 +49,7 @@ static bool lacks_sigma(const struct fit_problem *problem)
     if (problem->unit > 0)
         return true;
     for (size_t i = 0; i < problem->task->n_row; i++)
-        if (!problem->sigma || isnan(problem->sigma[i]))
+        if (!problem->measured.sigma || isnan(problem->measured.sigma[i]))
             return true;
     return false;
 }
@@ -62,12 +62,10 @@ static bool set_objective(struct fit_asker *asker, struct arena *arena)
     struct fit_objective *objective = &asker->objective;
     struct fit_prior_term *terms = arena_calloc(arena, map->n_free + 1, sizeof *terms);
     bool has_noise = problem->model->abi.noise != NULL;
-    *objective = (struct fit_objective){.n_row = problem->task->n_row, .value = problem->value, .sigma = problem->sigma,
-                                        .has_noise = has_noise,
+    *objective = (struct fit_objective){.n_row = problem->task->n_row, .measured = problem->measured, .has_noise = has_noise,
                                         .likelihood = has_noise || problem->mixes ||
-                                                      (problem->censored && !lacks_sigma(problem)),
-                                        .loss = problem->loss, .observable = problem->task->row_observable,
-                                        .censored = problem->censored, .prior = terms};
+                                                      (problem->measured.censored && !lacks_sigma(problem)),
+                                        .loss = problem->loss, .prior = terms};
     for (size_t j = 0; terms && problem->prior && j < map->n_free; j++) {
         const struct fit_prior *prior = &problem->prior[map->file_index[j]];
         if (prior->kind != PRIOR_NONE)

@@ -5,6 +5,7 @@
 #define FIT_FIT_H
 
 #include "base/arena.h"
+#include "base/measurements.h"
 #include "fit/loss.h"
 #include "fit/prior.h"
 #include "io/fit_record.h"
@@ -18,12 +19,10 @@ enum parameter_scale { SCALE_LIN, SCALE_LOG, SCALE_LOG10 };
 struct fit_problem {
     const struct model *model;
     const struct ode_task *task;
-    const double *value;        /* n_row, finite (missing ones are no rows) */
-    const double *sigma;        /* n_row, > 0, or NaN: the model's noise, or 1 where it has none */
+    struct measurements measured; /* n_row of the task; values are finite (missing ones are no rows). Censored NULL: no row of
+                                 * the run is; if one is, every row of its dataset has a sigma or a noise */
     const struct fit_loss *loss; /* one for each observable of the model; of a log-normal one all values are > 0 */
     bool mixes;                 /* base/error_kind.h; then every row has a sigma or a noise */
-    const int8_t *censored;     /* n_row, as in struct fit_objective; NULL: none of the run is. If one is, every
-                                 * row of its dataset has a sigma or a noise */
     size_t n_parameter;
     const uint32_t *to_model;
     const double *start, *lower, *upper;

@@ -172,8 +172,8 @@ double fit_objective_scale(const struct fit_objective *objective)
 {
     double sum = 0;
     for (size_t i = 0; i < objective->n_row; i++) {
-        double sigma = objective->sigma && !isnan(objective->sigma[i]) ? objective->sigma[i] : 1;
-        double value = fit_objective_loss(objective, i)->error == ERROR_LOG_NORMAL ? 1 : objective->value[i];
+        double sigma = objective->measured.sigma && !isnan(objective->measured.sigma[i]) ? objective->measured.sigma[i] : 1;
+        double value = fit_objective_loss(objective, i)->error == ERROR_LOG_NORMAL ? 1 : objective->measured.value[i];
         sum += 0.5 * (value / sigma) * (value / sigma);
     }
     return sum;

@@ -23,12 +23,12 @@ static struct excess excess_at(const struct fit_objective *objective, const stru
     const struct fit_loss *loss = fit_objective_loss(objective, i);
     if (loss->error == ERROR_LAPLACE)
         return (struct excess){0};
-    bool modelled = objective->has_noise && !(objective->sigma && !isnan(objective->sigma[i]));
+    bool modelled = objective->has_noise && !(objective->measured.sigma && !isnan(objective->measured.sigma[i]));
     double r, root, value, sigma = objective_row_sigma(objective, answer, i);
     bool censored = !objective_row_plain(objective, answer, i, &r, &root, &value);
     double slope = loss->error == ERROR_LOG_NORMAL ? root / answer->prediction[i] : root;
     if (censored) { /* its row has the second derivative by r */
-        int side = objective->censored[i];
+        int side = objective->measured.censored[i];
         double hazard = fit_loss_censored(-side * r).hazard;
         return modelled ? by_noise(side * hazard, r, slope, sigma) : (struct excess){0};
     }

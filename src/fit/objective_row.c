@@ -7,12 +7,12 @@
 /* Whether a row's standard deviation comes from the noise function, so that it has derivatives. */
 static bool is_modelled(const struct fit_objective *objective, size_t i)
 {
-    return objective->has_noise && !(objective->sigma && !isnan(objective->sigma[i]));
+    return objective->has_noise && !(objective->measured.sigma && !isnan(objective->measured.sigma[i]));
 }
 
 double objective_row_sigma(const struct fit_objective *objective, const struct fit_answer *answer, size_t i)
 {
-    double own = objective->sigma ? objective->sigma[i] : NAN;
+    double own = objective->measured.sigma ? objective->measured.sigma[i] : NAN;
     return !isnan(own) ? own : objective->has_noise ? answer->noise[i] : 1;
 }
 
@@ -32,13 +32,13 @@ struct objective_row objective_row_at(const struct fit_objective *objective, con
 {
     const struct fit_loss *loss = fit_objective_loss(objective, i);
     bool is_log = loss->error == ERROR_LOG_NORMAL, modelled = is_modelled(objective, i);
-    double sigma = objective_row_sigma(objective, answer, i), m = answer->prediction[i], y = objective->value[i];
+    double sigma = objective_row_sigma(objective, answer, i), m = answer->prediction[i], y = objective->measured.value[i];
     double slope = 1 / sigma, r = (m - y) * slope;
     if (is_log) {
         r = m > 0 ? log(m / y) * slope : NAN;
         slope /= m;
     }
-    int side = objective->censored ? objective->censored[i] : 0;
+    int side = objective->measured.censored ? objective->measured.censored[i] : 0;
     if (side)
         return censored_row(r, slope, sigma, side, modelled);
     struct loss_terms terms = fit_loss_at(loss, r);
@@ -58,9 +58,9 @@ bool objective_row_plain(const struct fit_objective *objective, const struct fit
                          double *weight, double *value)
 {
     bool is_log = fit_objective_loss(objective, i)->error == ERROR_LOG_NORMAL;
-    double y = objective->value[i], m = answer->prediction[i];
+    double y = objective->measured.value[i], m = answer->prediction[i];
     *weight = 1 / objective_row_sigma(objective, answer, i);
     *r = (is_log ? log(m / y) : m - y) * *weight;
     *value = is_log ? log(y) : y;
-    return !(objective->censored && objective->censored[i]);
+    return !(objective->measured.censored && objective->measured.censored[i]);
 }

@@ -144,7 +144,7 @@ static size_t count_noise(const struct work *work)
         size_t first = work->spectrum.loose[c] * n_row;
         bool moves_noise = false, moves_prediction = false;
         for (size_t i = 0; i < n_row; i++) {
-            bool own = objective->sigma && !isnan(objective->sigma[i]);
+            bool own = objective->measured.sigma && !isnan(objective->measured.sigma[i]);
             moves_prediction = moves_prediction || work->point->d_prediction[first + i] != 0;
             moves_noise = moves_noise || (!own && work->point->d_noise[first + i] != 0);
         }

@@ -16,8 +16,8 @@ bool fit_unit_is_open(const struct fit_problem *problem)
     size_t n_row = problem->task->n_row;
     bool is_open = n_row > 0 && !problem->model->abi.noise && !problem->mixes
                    && problem->loss[problem->task->row_observable[0]].error == ERROR_LAPLACE;
-    for (size_t i = 0; i < n_row && problem->sigma; i++)
-        is_open = is_open && isnan(problem->sigma[i]);
+    for (size_t i = 0; i < n_row && problem->measured.sigma; i++)
+        is_open = is_open && isnan(problem->measured.sigma[i]);
     return is_open;
 }
 
@@ -26,9 +26,9 @@ static double size_of(const struct fit_problem *problem)
 {
     double largest = 0, sum = 0, n = (double)problem->task->n_row;
     for (size_t i = 0; i < problem->task->n_row; i++)
-        largest = fmax(largest, fabs(problem->value[i]));
+        largest = fmax(largest, fabs(problem->measured.value[i]));
     for (size_t i = 0; i < problem->task->n_row && largest > 0; i++)
-        sum += problem->value[i] / largest * (problem->value[i] / largest) / n;
+        sum += problem->measured.value[i] / largest * (problem->measured.value[i] / largest) / n;
     return largest > 0 ? largest * sqrt(sum) : 1;
 }
 
@@ -39,7 +39,7 @@ static void fit_round(const struct fit_problem *problem, const struct fit_option
     double unit = problem->unit;
     for (size_t i = 0; i < problem->task->n_row; i++)
         sigma[i] = unit;
-    with.sigma = sigma;
+    with.measured.sigma = sigma;
     run(&with, options, host, arena, record);
     record->objective *= unit;
     record->gradient_norm *= unit;

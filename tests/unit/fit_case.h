@@ -145,8 +145,9 @@ static inline struct fit_case *case_new(const struct stiffit_model *abi, size_t 
     assert_true(abi->n_observable <= CASE_OBSERVABLES);
     for (uint32_t k = 0; k < CASE_OBSERVABLES; k++)
         self->loss[k] = fit_loss_of(ERROR_NORMAL, LOSS_HUBER_K, LOSS_STUDENT_NU);
-    self->problem = (struct fit_problem){.loss = self->loss, .model = &self->model, .task = &self->task, .value = self->value,
-        .sigma = self->sigma, .n_parameter = abi->n_parameter, .to_model = self->to_model, .start = self->start,
+    self->problem = (struct fit_problem){.loss = self->loss, .model = &self->model, .task = &self->task,
+        .measured = {.value = self->value, .sigma = self->sigma, .observable = self->row_observable},
+        .n_parameter = abi->n_parameter, .to_model = self->to_model, .start = self->start,
         .lower = self->lower, .upper = self->upper, .scale = self->scale, .fixed = self->fixed, .seed = 1,
         .n_start = 1};
     self->options = (struct fit_options)FIT_OPTIONS_DEFAULT;

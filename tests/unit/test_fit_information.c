@@ -102,7 +102,7 @@ static void make(struct information_case *self, const struct reference *referenc
         fit->sigma[i] = reference->sigma > 0 ? reference->sigma : NAN;
     }
     bool any = isfinite(reference->low) || isfinite(reference->high);
-    fit->problem.censored = any ? self->censored : NULL;
+    fit->problem.measured.censored = any ? self->censored : NULL;
     fit->loss[0] = fit_loss_of(reference->error, LOSS_HUBER_K, LOSS_STUDENT_NU);
     fit->options.f_tolerance = 1e-15;
     fit->options.g_tolerance = 1e-11;

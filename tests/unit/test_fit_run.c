@@ -117,7 +117,7 @@ static void test_notes_and_sigma(void **state)
     self->sigma[3] = 1;
     assert_int_equal(case_run(self)->notes, NOTE_missing_values | NOTE_start_moved);
     assert_true(self->result.objective == with_nan);
-    self->problem.sigma = NULL;
+    self->problem.measured.sigma = NULL;
     assert_true(case_run(self)->objective == with_nan);
     case_free(self);
 }

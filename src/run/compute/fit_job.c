@@ -4,10 +4,10 @@
 #include "run/compute/fit_job.h"
 
 #include "base/clock.h"
+#include "ode/task.h"
 #include "par/coroutine.h"
 #include "run/plan/task.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,11 +34,6 @@ struct fit_job {
     struct trace *trace;
     bool is_traced;
     struct fit_job *next;
-};
-
-struct timed_row {
-    double time;
-    uint32_t row;
 };
 
 static bool host_ask(void *context, struct evaluation *const *evaluations, size_t n)
@@ -110,35 +105,6 @@ uint64_t fit_job_number(const struct fit_job *job)
 
 struct fit_job **fit_job_link(struct fit_job *job) { return &job->next; }
 
-static int compare_rows(const void *left, const void *right)
-{
-    const struct timed_row *a = left, *b = right;
-    if (a->time != b->time)
-        return a->time < b->time ? -1 : 1;
-    return (a->row > b->row) - (a->row < b->row);
-}
-
-/* The measurements that are there, in order of time (and of the file at equal times). */
-static struct timed_row *sort_rows(struct fit_job *job, const struct problem_block *block, size_t row, size_t *n_row)
-{
-    size_t first = block->row[row], last = block->row[row + 1], n = 0;
-    struct timed_row *rows = arena_alloc(&job->arena, (last - first + 1) * sizeof *rows);
-    if (!rows)
-        return NULL;
-    bool sorted = true;
-    for (size_t i = first; i < last; i++) {
-        if (isnan(block->value[i]))
-            continue;
-        rows[n] = (struct timed_row){block->time[i], (uint32_t)(i - first)};
-        sorted = sorted && (n == 0 || rows[n - 1].time <= rows[n].time);
-        n++;
-    }
-    if (!sorted)
-        qsort(rows, n, sizeof *rows, compare_rows);
-    *n_row = n;
-    return rows;
-}
-
 static void *copy(struct arena *arena, const void *source, size_t bytes)
 {
     void *target = arena_alloc(arena, bytes ? bytes : 1);
@@ -147,45 +113,22 @@ static void *copy(struct arena *arena, const void *source, size_t bytes)
     return target;
 }
 
-/* The task (unique times, which observable when) and the values and sigmas that go with its rows. */
+/* The task, and the values that go with its rows. */
 static bool fill_measurements(struct fit_job *job, const struct problem_block *block, size_t row)
 {
-    size_t n_row, n_time = 0, first = block->row[row];
-    struct timed_row *rows = sort_rows(job, block, row, &n_row);
-    if (!rows)
+    const struct campaign *campaign = job->campaign;
+    size_t first = block->row[row], n = block->row[row + 1] - first, n_covariate = campaign->model.abi.n_covariate;
+    const struct measurements given = measurements_from(&block->measured, first);
+    struct ode_rows rows;
+    job->task = (struct ode_task){.t0 = block->t0[row], .covariate = copy(&job->arena, block->covariate + row * n_covariate,
+                                                                          n_covariate * sizeof(double))};
+    if (!job->task.covariate || !ode_task_sort(&job->task, &rows, &given, n, problem_errors(campaign->problem), &job->arena))
         return false;
-    struct arena *arena = &job->arena;
-    double *time = arena_alloc(arena, n_row * sizeof *time + 1);
-    double *value = arena_alloc(arena, n_row * sizeof *value + 1);
-    double *sigma = arena_alloc(arena, n_row * sizeof *sigma + 1);
-    int8_t *censored = arena_alloc(arena, n_row + 1);
-    bool *is_log = arena_alloc(arena, n_row + 1);
-    uint32_t *row_time = arena_alloc(arena, n_row * sizeof *row_time + 1);
-    uint32_t *row_observable = arena_alloc(arena, n_row * sizeof *row_observable + 1);
-    if (!time || !value || !sigma || !censored || !is_log || !row_time || !row_observable)
-        return false;
-    for (size_t i = 0; i < n_row; i++) {
-        if (n_time == 0 || time[n_time - 1] != rows[i].time)
-            time[n_time++] = rows[i].time;
-        row_time[i] = (uint32_t)(n_time - 1);
-        row_observable[i] = block->observable[first + rows[i].row];
-        value[i] = block->value[first + rows[i].row];
-        sigma[i] = block->sigma[first + rows[i].row];
-        censored[i] = block->censored[first + rows[i].row];
-        is_log[i] = job->campaign->loss[row_observable[i]].error == ERROR_LOG_NORMAL;
-    }
-    size_t n_covariate = job->campaign->model.abi.n_covariate;
-    double *covariate = copy(arena, block->covariate + row * n_covariate, n_covariate * sizeof *covariate);
-    if (!covariate)
-        return false;
-    job->task = (struct ode_task){.t0 = block->t0[row], .covariate = covariate, .n_time = n_time, .time = time,
-                                  .n_row = n_row, .row_time = row_time, .row_observable = row_observable,
-                                  .row_sigma = sigma, .row_is_log = is_log};
-    job->problem.value = value;
-    job->problem.sigma = sigma;
-    job->problem.censored = job->campaign->n_censored ? censored : NULL;
-    job->problem.notes = model_missing_derivatives(&job->campaign->model);
-    if (n_row < block->row[row + 1] - first)
+    job->problem.measured = rows.measured;
+    if (!campaign->n_censored)
+        job->problem.measured.censored = NULL;
+    job->problem.notes = model_missing_derivatives(&campaign->model);
+    if (job->task.n_row < n)
         job->problem.notes |= NOTE_missing_values;
     return true;
 }

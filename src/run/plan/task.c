@@ -25,7 +25,7 @@ static void run_replicate(const struct task *task, const struct refit *refit)
     char reason[160] = "";
     double *value = arena_calloc(task->arena, problem.task->n_row + 1, sizeof *value);
     options.certify = false;
-    problem.value = value;
+    problem.measured.value = value;
     enum outcome drawn = OUTCOME_out_of_memory;
     if (value)
         drawn = fit_bootstrap_replicate(task->problem, &options, task->host, task->arena, campaign->plan.bootstrap_kind,
