@@ -69,6 +69,20 @@ void *arena_calloc(struct arena *arena, size_t count, size_t size)
     return piece;
 }
 
+bool arena_doubles(struct arena *arena, const struct arena_array *array, size_t n)
+{
+    size_t total = 1, count; /* never zero bytes */
+    for (size_t i = 0; i < n; i++)
+        if (__builtin_mul_overflow(array[i].rows, array[i].columns, &count) || __builtin_add_overflow(total, count, &total))
+            return false;
+    double *numbers = arena_calloc(arena, total, sizeof *numbers);
+    for (size_t i = 0; numbers && i < n; i++) {
+        *array[i].place = numbers;
+        numbers += array[i].rows * array[i].columns;
+    }
+    return numbers != NULL;
+}
+
 void arena_reset(struct arena *arena)
 {
     arena->current = arena->first;

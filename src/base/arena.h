@@ -3,6 +3,7 @@
 #ifndef BASE_ARENA_H
 #define BASE_ARENA_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct arena_block;
@@ -17,6 +18,16 @@ struct arena {
 void *arena_alloc(struct arena *arena, size_t bytes);
 /* count * size bytes, zeroed; NULL when memory is out or the product overflows. */
 void *arena_calloc(struct arena *arena, size_t count, size_t size);
+/* Where an array of rows * columns numbers is to go. */
+struct arena_array {
+    double **place;
+    size_t rows, columns;
+};
+/* n arrays of zeros in one piece, the first one aligned to 64; empty ones are not NULL. False: no memory. */
+bool arena_doubles(struct arena *arena, const struct arena_array *array, size_t n);
+#define ARENA_DOUBLES(arena, ...) \
+    arena_doubles(arena, (const struct arena_array[]){__VA_ARGS__}, \
+                  sizeof((const struct arena_array[]){__VA_ARGS__}) / sizeof(struct arena_array))
 void arena_reset(struct arena *arena);
 void arena_fini(struct arena *arena);
 

@@ -1,12 +1,17 @@
-/* Names and classes of error distributions.
+/* The table of error distributions.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/error_kind.h"
 
 #include "base/nearest.h"
 
-const char *const error_kind_word[N_ERROR + 1] = {
-    [ERROR_NORMAL] = "normal", [ERROR_LOG_NORMAL] = "log-normal", [ERROR_LAPLACE] = "laplace", [ERROR_HUBER] = "huber",
-    [ERROR_STUDENT] = "student"};
+#define ROW(id, word, text_word, name, growth, is_log, is_drawn, tuning, objective, objective_text) \
+    [ERROR_##id] = {name, GROWTH_##growth, is_log, is_drawn, tuning, objective, objective_text},
+#define WORD(id, word, ...) [ERROR_##id] = word,
+#define TEXT_WORD(id, word, text_word, ...) [ERROR_##id] = text_word,
+
+const struct error_row error_row[N_ERROR] = {ERROR_LIST(ROW)};
+const char *const error_kind_word[N_ERROR + 1] = {ERROR_LIST(WORD)};
+const char *const error_kind_text_word[N_ERROR + 1] = {ERROR_LIST(TEXT_WORD)};
 const char error_kind_default[] = "default";
 
 int error_kind_of(const char *word)
@@ -17,7 +22,7 @@ int error_kind_of(const char *word)
     return -1;
 }
 
-bool error_kind_is_square(enum error_kind kind) { return kind == ERROR_NORMAL || kind == ERROR_LOG_NORMAL; }
+bool error_kind_is_square(enum error_kind kind) { return error_row[kind].growth == GROWTH_SQUARE; }
 
 bool error_kinds_mix(const enum error_kind *kind, size_t n)
 {

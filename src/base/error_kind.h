@@ -1,4 +1,5 @@
-/* The distributions that an observable's measurement errors may have: the words of --error, of problem files and of models.
+/* The distributions that an observable's measurement errors may have, one row for each: all that is said of them outside of
+ * fit/loss.c, which has a row of functions for each.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef BASE_ERROR_KIND_H
 #define BASE_ERROR_KIND_H
@@ -6,9 +7,45 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum error_kind { ERROR_NORMAL, ERROR_LOG_NORMAL, ERROR_LAPLACE, ERROR_HUBER, ERROR_STUDENT, N_ERROR };
+/* What a common factor of all residuals multiplies the loss by: its square, the factor itself, or nothing that is the same for
+ * all residuals. With the last every standard deviation has to be known. */
+enum error_growth { GROWTH_SQUARE, GROWTH_LINEAR, GROWTH_OTHER };
 
-extern const char *const error_kind_word[N_ERROR + 1]; /* "normal", "log-normal", ...; NULL behind the last */
+/* X(identifier, word of options and files, word of model text, name for people, growth, whether it is about the logarithms of
+ * values, whether --bootstrap draws replicates, letter of its tuning constant, objective, objective for people) */
+#define ERROR_LIST(X) \
+    X(NORMAL, "normal", "normal", "normal", SQUARE, false, true, NULL, "half_sum_of_squares", \
+      "half the weighted sum of squares") \
+    ERROR_LIST_OTHERS(X)
+#define ERROR_LIST_OTHERS(X) \
+    X(LOG_NORMAL, "log-normal", "lognormal", "log-normal", SQUARE, true, true, NULL, "half_sum_of_squares", \
+      "half the weighted sum of squares") \
+    X(LAPLACE, "laplace", "laplace", "Laplace's", LINEAR, false, false, NULL, "laplace_loss", \
+      "the sum of weighted absolute residuals") \
+    X(HUBER, "huber", "huber", "Huber's", OTHER, false, false, "k", "huber_loss", "the sum of Huber's losses") \
+    X(STUDENT, "student", "student", "Student's", OTHER, false, false, "nu", "student_loss", "the sum of Student's losses")
+
+#define ERROR_IDENTIFIER(id, ...) ERROR_##id,
+enum error_kind { ERROR_LIST(ERROR_IDENTIFIER) N_ERROR };
+
+/* Literals of all words: normal, log-normal, ...; normal|log-normal|...; "normal", "log-normal", ... */
+#define ERROR_COMMA(id, word, ...) ", " word
+#define ERROR_WORDS "normal" ERROR_LIST_OTHERS(ERROR_COMMA)
+#define ERROR_BAR(id, word, ...) "|" word
+#define ERROR_METAVAR "normal" ERROR_LIST_OTHERS(ERROR_BAR)
+#define ERROR_QUOTE(id, word, ...) ", \"" word "\""
+#define ERROR_QUOTED "\"normal\"" ERROR_LIST_OTHERS(ERROR_QUOTE)
+
+struct error_row {
+    const char *name;
+    enum error_growth growth;
+    bool is_log, is_drawn;
+    const char *tuning; /* NULL: it has none */
+    const char *objective, *objective_text;
+};
+
+extern const struct error_row error_row[N_ERROR];
+extern const char *const error_kind_word[N_ERROR + 1], *const error_kind_text_word[N_ERROR + 1]; /* NULL behind the last */
 /* The word of an observable whose errors a file or model leaves open. */
 extern const char error_kind_default[];
 

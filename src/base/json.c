@@ -10,72 +10,9 @@
 #include <math.h>
 #include <string.h>
 
-void json_begin(struct json *json, FILE *file, bool indented)
-{
-    *json = (struct json){.file = file, .indented = indented};
-}
+void json_begin(struct json *json, FILE *file) { *json = (struct json){.file = file}; }
 
-void json_end(struct json *json)
-{
-    assert(json->depth == 0 && !json->after_key);
-    putc('\n', json->file);
-}
-
-static uint64_t bit(const struct json *json)
-{
-    return UINT64_C(1) << json->depth;
-}
-
-static void new_line(struct json *json)
-{
-    if (json->indented)
-        fprintf(json->file, "\n%*s", 2 * json->depth, "");
-}
-
-/* What stands between the item before and this one. */
-static void separate(struct json *json)
-{
-    if (json->has_item & bit(json))
-        fputs(json->indented ? "," : ", ", json->file);
-    json->has_item |= bit(json);
-    if (json->depth)
-        new_line(json);
-}
-
-static void before_value(struct json *json)
-{
-    if (json->after_key) {
-        json->after_key = false;
-        return;
-    }
-    assert(json->depth ? (json->is_array & bit(json)) != 0 : !(json->has_item & 1));
-    separate(json);
-}
-
-static void open_group(struct json *json, bool is_array)
-{
-    before_value(json);
-    assert(json->depth < JSON_MAX_DEPTH);
-    putc(is_array ? '[' : '{', json->file);
-    json->depth++;
-    json->has_item &= ~bit(json);
-    json->is_array = is_array ? json->is_array | bit(json) : json->is_array & ~bit(json);
-}
-
-static void close_group(struct json *json, bool is_array)
-{
-    assert(json->depth > 0 && !json->after_key && ((json->is_array & bit(json)) != 0) == is_array);
-    bool has_item = json->has_item & bit(json);
-    json->depth--;
-    if (has_item)
-        new_line(json);
-    putc(is_array ? ']' : '}', json->file);
-}
-
-void json_object_begin(struct json *json) { open_group(json, false); }
-void json_object_end(struct json *json) { close_group(json, false); }
-void json_array_begin(struct json *json) { open_group(json, true); }
-void json_array_end(struct json *json) { close_group(json, true); }
+static uint64_t bit(const struct json *json) { return UINT64_C(1) << json->depth; }
 
 static void put_character(FILE *file, unsigned char c)
 {
@@ -105,55 +42,95 @@ static void put_string(FILE *file, const char *text)
     putc('"', file);
 }
 
-void json_key(struct json *json, const char *key)
+/* What stands before a value: what separates it from the item before, its line's beginning, its key. */
+static void begin_item(struct json *json, const char *key)
 {
-    assert(json->depth && !(json->is_array & bit(json)) && !json->after_key);
-    separate(json);
-    put_string(json->file, key);
-    fputs(": ", json->file);
-    json->after_key = true;
+    bool in_object = json->depth && !(json->is_array & bit(json));
+    assert(in_object == (key != NULL) && (json->depth || !(json->has_item & 1)));
+    if (json->has_item & bit(json))
+        putc(',', json->file);
+    json->has_item |= bit(json);
+    if (json->depth)
+        fprintf(json->file, "\n%*s", 2 * json->depth, "");
+    if (key) {
+        put_string(json->file, key);
+        fputs(": ", json->file);
+    }
 }
 
-void json_string(struct json *json, const char *text)
+static void open_group(struct json *json, const char *key, bool is_array)
 {
-    before_value(json);
-    if (text)
-        put_string(json->file, text);
-    else
-        fputs("null", json->file);
+    begin_item(json, key);
+    assert(json->depth < JSON_MAX_DEPTH);
+    putc(is_array ? '[' : '{', json->file);
+    json->depth++;
+    json->has_item &= ~bit(json);
+    json->is_array = is_array ? json->is_array | bit(json) : json->is_array & ~bit(json);
 }
 
-void json_number(struct json *json, double value)
+static void close_group(struct json *json, bool is_array)
 {
-    char text[NUMBER_SIZE];
-    before_value(json);
-    if (!isfinite(value)) {
-        fputs("null", json->file);
+    assert(json->depth > 0 && ((json->is_array & bit(json)) != 0) == is_array);
+    bool has_item = json->has_item & bit(json);
+    json->depth--;
+    if (has_item)
+        fprintf(json->file, "\n%*s", 2 * json->depth, "");
+    putc(is_array ? ']' : '}', json->file);
+}
+
+void json_object_begin(struct json *json, const char *key) { open_group(json, key, false); }
+void json_object_end(struct json *json) { close_group(json, false); }
+void json_array_begin(struct json *json, const char *key) { open_group(json, key, true); }
+void json_array_end(struct json *json) { close_group(json, true); }
+
+void json_end(struct json *json)
+{
+    while (json->depth)
+        close_group(json, json->is_array & bit(json));
+    putc('\n', json->file);
+}
+
+static void put_plain(struct json *json, const char *key, const char *text)
+{
+    begin_item(json, key);
+    fputs(text, json->file);
+}
+
+void json_null(struct json *json, const char *key) { put_plain(json, key, "null"); }
+void json_boolean(struct json *json, const char *key, bool value) { put_plain(json, key, value ? "true" : "false"); }
+
+void json_string(struct json *json, const char *key, const char *text)
+{
+    if (!text) {
+        json_null(json, key);
         return;
     }
-    fputs(number_text(text, value), json->file);
+    begin_item(json, key);
+    put_string(json->file, text);
 }
 
-void json_integer(struct json *json, int64_t value)
+void json_strings(struct json *json, const char *key, const char *const *texts, size_t n)
 {
-    before_value(json);
+    json_array_begin(json, key);
+    for (size_t i = 0; i < n; i++)
+        json_string(json, NULL, texts[i]);
+    json_array_end(json);
+}
+
+void json_number(struct json *json, const char *key, double value)
+{
+    char text[NUMBER_SIZE];
+    put_plain(json, key, isfinite(value) ? number_text(text, value) : "null");
+}
+
+void json_integer(struct json *json, const char *key, int64_t value)
+{
+    begin_item(json, key);
     fprintf(json->file, "%" PRId64, value);
 }
 
-void json_unsigned(struct json *json, uint64_t value)
+void json_unsigned(struct json *json, const char *key, uint64_t value)
 {
-    before_value(json);
+    begin_item(json, key);
     fprintf(json->file, "%" PRIu64, value);
-}
-
-void json_boolean(struct json *json, bool value)
-{
-    before_value(json);
-    fputs(value ? "true" : "false", json->file);
-}
-
-void json_null(struct json *json)
-{
-    before_value(json);
-    fputs("null", json->file);
 }

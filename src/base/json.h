@@ -9,35 +9,34 @@
 
 enum { JSON_MAX_DEPTH = 63 };
 
-/* Start with json_begin. One thread at a time. Calls that make no valid JSON (a value without its key, an end without a
- * beginning) are bugs of the caller: asserted. */
+/* Start with json_begin. One thread at a time. `key` is the name of a member of an object, and NULL in an array and at the
+ * top. Calls that make no valid JSON (a member without its key, an end without a beginning) are bugs, and asserted. */
 struct json {
     FILE *file;
-    bool indented;
-    bool after_key;
     int depth;
     uint64_t is_array, has_item; /* bit d: what is open at depth d, and whether it has an item */
 };
 
-/* Indented by two blanks a level, or all on one line. The file stays the caller's, who checks ferror at the end. */
-void json_begin(struct json *json, FILE *file, bool indented);
-/* Ends with a newline. */
+/* Indented by two blanks a level. The file stays the caller's, who checks ferror at the end. */
+void json_begin(struct json *json, FILE *file);
+/* Ends what is still open, and the line. */
 void json_end(struct json *json);
 
-void json_object_begin(struct json *json);
+void json_object_begin(struct json *json, const char *key);
 void json_object_end(struct json *json);
-void json_array_begin(struct json *json);
+void json_array_begin(struct json *json, const char *key);
 void json_array_end(struct json *json);
-void json_key(struct json *json, const char *key);
 
 /* UTF-8 passes through; each byte that is no part of valid UTF-8 becomes U+FFFD. NULL is null. */
-void json_string(struct json *json, const char *text);
+void json_string(struct json *json, const char *key, const char *text);
+/* An array of n strings. */
+void json_strings(struct json *json, const char *key, const char *const *texts, size_t n);
 /* The fewest digits that read back to the same bits,
  * with a point whatever the locale; NaN and infinities, for which JSON has no number, are null. */
-void json_number(struct json *json, double value);
-void json_integer(struct json *json, int64_t value);
-void json_unsigned(struct json *json, uint64_t value);
-void json_boolean(struct json *json, bool value);
-void json_null(struct json *json);
+void json_number(struct json *json, const char *key, double value);
+void json_integer(struct json *json, const char *key, int64_t value);
+void json_unsigned(struct json *json, const char *key, uint64_t value);
+void json_boolean(struct json *json, const char *key, bool value);
+void json_null(struct json *json, const char *key);
 
 #endif

@@ -13,6 +13,8 @@
 
 enum { MAX_OPTION = 64 };
 
+const char *const option_when_words[] = {"auto", "always", "never", NULL};
+
 bool option_number(const char *text, double *value)
 {
     char *end;

@@ -49,12 +49,22 @@ struct option {
     bool is_output;      /* a file that is written (spare.h) */
 };
 
+/* The row of --color; the field is an enum when (terminal.h). */
+#define OPTION_COLOR(field_offset) \
+    {.name = "color", .kind = OPTION_CHOICE, .offset = (field_offset), .choice = option_when_words, \
+     .metavar = "auto|always|never", .default_text = "auto", .help = "colours; overrides the environment's NO_COLOR"}
+extern const char *const option_when_words[]; /* of enum when */
+
 struct option_table {
     const struct option *option;
     size_t n; /* at most 64 */
 };
 
 #define OPTION_TABLE(array) ((struct option_table){(array), sizeof(array) / sizeof *(array)})
+
+/* The text of a macro that a default is written as, for default_text. */
+#define OPTION_TEXT(macro) OPTION_QUOTE(macro)
+#define OPTION_QUOTE(text) #text
 
 enum { OPTION_MAX_POSITIONAL = 4096 };
 

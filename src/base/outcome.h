@@ -5,21 +5,26 @@
 
 #include <stdbool.h>
 
-/* number, name, success, meaning */
+/* number, name, success, meaning, what a user may do about it (or NULL) */
 #define OUTCOME_LIST(X) \
-    X(0, not_run, false, "not run yet") \
-    X(1, converged, true, "a stopping test was met") \
-    X(2, stalled, false, "no further decrease was found, but the stopping tests are not met") \
-    X(3, budget, false, "the evaluations or integrator steps of this fit are used up; the best point is kept") \
-    X(4, timeout, false, "the time of this fit is used up and the best point is kept, or it hung and has none") \
-    X(5, ode_failed, false, "the integrator could not reach the last measurement at the start") \
-    X(6, model_failed, false, "the model returned an error or numbers that are not finite at the start") \
-    X(7, crashed, false, "the model crashed") \
-    X(8, bad_data, false, "its data, start or bounds cannot be used as they are") \
-    X(9, out_of_memory, false, "not enough memory for this fit")
+    X(0, not_run, false, "not run yet", "the same `stiffit run` goes on with them") \
+    X(1, converged, true, "a stopping test was met", NULL) \
+    X(2, stalled, false, "no further decrease was found, but the stopping tests are not met", \
+      "try a smaller --rtol, or other starts (--starts)") \
+    X(3, budget, false, "the evaluations or integrator steps of this fit are used up; the best point is kept", \
+      "try better starts, or a larger --max-evaluations, --max-steps or --max-total-steps") \
+    X(4, timeout, false, "the time of this fit is used up and the best point is kept, or it hung and has none", \
+      "try better starts, or a larger --max-seconds") \
+    X(5, ode_failed, false, "the integrator could not reach the last measurement at the start", \
+      "try other starts (--starts), narrower bounds, or `stiffit simulate` at the start") \
+    X(6, model_failed, false, "the model returned an error or numbers that are not finite at the start", \
+      "try other starts (--starts), narrower bounds, or `stiffit simulate` at the start") \
+    X(7, crashed, false, "the model crashed", "`stiffit model check` looks for what is wrong with the model") \
+    X(8, bad_data, false, "its data, start or bounds cannot be used as they are", NULL) \
+    X(9, out_of_memory, false, "not enough memory for this fit", NULL)
 
 enum outcome {
-#define X(number, name, success, meaning) OUTCOME_##name = number,
+#define X(number, name, ...) OUTCOME_##name = number,
     OUTCOME_LIST(X)
 #undef X
     N_OUTCOME
@@ -27,6 +32,7 @@ enum outcome {
 
 const char *outcome_name(enum outcome outcome);
 const char *outcome_meaning(enum outcome outcome);
+const char *outcome_advice(enum outcome outcome); /* NULL: there is none */
 bool outcome_is_success(enum outcome outcome);
 
 /* Compromises that a fit made; a bit set in /fits/notes. */

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/contained.h"
 
-#include "cli/message.h"
+#include "cli/command.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,14 +1,17 @@
 /* `stiffit export`: results as CSV or JSON.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "cli/export.h"
-
 #include "cli/command.h"
+
 #include "cli/contained.h"
-#include "cli/message.h"
+#include "use/export.h"
 
-#define FIELD(name) offsetof(struct export_options, name)
+struct export_call {
+    struct export_options options;
+    enum when color;
+};
 
-static const char *const when_words[] = {"auto", "always", "never", NULL};
+#define FIELD(name) offsetof(struct export_call, options.name)
+
 static const char *const what_words[] = {"fits",   "predictions", "residuals", "covariance",
                                          "starts", "profile",     "bootstrap", NULL};
 
@@ -21,63 +24,54 @@ static const struct option table[] = {
     {.name = "columns", .kind = OPTION_STRING, .metavar = "NAME[,NAME...]", .offset = FIELD(columns),
      .default_text = "the usual ones; with --json, all", .help = "fits: columns of /fits in the result file, or 'all' (all "
      "but the covariance)"},
-    {.name = "output", .letter = 'o', .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(output), .is_file = true,
+    {.name = "output", .letter = 'o', .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(files.output), .is_file = true,
      .is_output = true, .default_text = "standard output", .help = "write to this file"},
     {.name = "overwrite", .kind = OPTION_FLAG, .offset = FIELD(overwrite), .help = "replace an existing file"},
     {.name = "json", .kind = OPTION_FLAG, .offset = FIELD(json),
      .help = "fits, starts, profile and bootstrap as JSON, an array of objects, instead of CSV"},
-    {.name = "problem", .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(problem), .is_file = true,
+    {.name = "problem", .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(files.problem), .is_file = true,
      .default_text = "the one that the result names",
      .help = "for predictions and residuals: the problem that the result was made from"},
-    {.name = "model", .letter = 'm', .kind = OPTION_STRING, .metavar = "MODEL", .offset = FIELD(model), .is_file = true,
+    {.name = "model", .letter = 'm', .kind = OPTION_STRING, .metavar = "MODEL", .offset = FIELD(files.model), .is_file = true,
      .default_text = "the one that was fitted",
      .help = "for predictions and residuals: the model, text (.ode) or a plugin (.so), whose code is run"},
-    {.name = "trust", .kind = OPTION_FLAG, .offset = FIELD(trust),
+    {.name = "trust", .kind = OPTION_FLAG, .offset = FIELD(files.trust),
      .help = "run the native code that the result or its problem names or embeds"},
-    {.name = "color", .kind = OPTION_CHOICE, .offset = FIELD(color), .choice = when_words, .metavar = "auto|always|never",
-     .default_text = "auto", .help = "colours; overrides the environment's NO_COLOR"},
+    OPTION_COLOR(offsetof(struct export_call, color)),
 };
 
 static struct option_table export_table(void) { return OPTION_TABLE(table); }
 
 static int export(void *context)
 {
-    const struct export_options *options = context;
+    const struct export_call *call = context;
     struct error error = {.status = STATUS_OK};
     struct output output = {.file = NULL};
-    enum status status;
-    if (options->what == EXPORT_FITS || options->what == EXPORT_COVARIANCE)
-        status = export_fits(options, &output, &error);
-    else if (options->what >= EXPORT_STARTS)
-        status = export_kept(options, &output, &error);
-    else
-        status = export_rows(options, &output, &error);
+    enum status status = export_write(&call->options, &output, &error);
     if (!status)
         status = output_finish(&output, &error);
     output_close(&output);
-    return status ? message_error(&error, (enum when)options->color) : command_close_output(0);
+    return status ? message_error(&error, call->color) : command_close_output(0);
 }
 
 static int run(int argc, char **argv)
 {
-    struct export_options options = {.what = EXPORT_FITS};
+    struct export_call call = {.options = {.what = EXPORT_FITS, .files.listener = {.tell = message_hear}}};
+    struct export_options *options = &call.options;
     struct option_words words;
-    struct error error;
-    int code = command_parse(&command_export, &options, &words, 1, argc, argv);
+    struct error error = {.status = STATUS_OK};
+    int code = command_parse(&command_export, &call, &words, 1, argc, argv);
     if (code >= 0)
         return code;
-    enum status status = STATUS_OK;
-    if (words.n_positional < 1)
-        status = error_set(&error, STATUS_USAGE, "which result file? None was given");
-    else if (options.json && options.what != EXPORT_FITS && options.what < EXPORT_STARTS)
-        status = error_set(&error, STATUS_USAGE, "--json goes with --what fits, starts, profile and bootstrap only");
-    else if (options.columns && options.what != EXPORT_FITS)
-        status = error_set(&error, STATUS_USAGE, "--columns goes with --what fits only");
-    if (status)
-        return message_usage("export", &error, (enum when)options.color);
-    options.result = words.positional[0];
-    bool computes = options.what == EXPORT_PREDICTIONS || options.what == EXPORT_RESIDUALS;
-    return (computes ? contained_run : contained_read)(export, &options, options.result, (enum when)options.color);
+    if (options->json && options->what != EXPORT_FITS && options->what < EXPORT_STARTS)
+        error_set(&error, STATUS_USAGE, "--json goes with --what fits, starts, profile and bootstrap only");
+    else if (options->columns && options->what != EXPORT_FITS)
+        error_set(&error, STATUS_USAGE, "--columns goes with --what fits only");
+    if (error.status)
+        return message_usage("export", &error, call.color);
+    options->files.result = words.positional[0];
+    bool computes = options->what == EXPORT_PREDICTIONS || options->what == EXPORT_RESIDUALS;
+    return (computes ? contained_run : contained_read)(export, &call, words.positional[0], call.color);
 }
 
 const struct command command_export = {
@@ -85,6 +79,7 @@ const struct command command_export = {
     .example = "stiffit export wells.result.h5 -o fits.csv\n"
                "stiffit export wells.result.h5 --columns id,parameters,interval_lower,interval_upper\n"
                "stiffit export wells.result.h5 --what residuals",
+    .needs = "which result file",
     .description =
         "Writes a result as a CSV table with one header line; numbers read back to the same bits.\n"
         "Predictions and residuals need the problem and the model: the result knows where they are.",

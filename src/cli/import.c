@@ -5,20 +5,17 @@
 #include "base/spare.h"
 #include "cli/command.h"
 #include "cli/contained.h"
-#include "cli/message.h"
 #include "cli/model_text.h"
-#include "cli/plugin_reference.h"
-#include "cli/values.h"
 #include "io/problem.h"
 #include "run/plan/campaign.h"
+#include "use/plugin_reference.h"
+#include "use/values.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define FIELD(name) offsetof(struct import_options, name)
-
-static const char *const when_words[] = {"auto", "always", "never", NULL};
 
 static const struct option table[] = {
     {.name = "model", .letter = 'm', .kind = OPTION_STRING, .metavar = "MODEL", .offset = FIELD(model), .is_file = true,
@@ -46,11 +43,10 @@ static const struct option table[] = {
     {.name = "fix", .kind = OPTION_LIST, .metavar = "NAME[=VALUE]", .offset = FIELD(fix),
      .help = "hold a parameter at its start, or at this value; may be repeated"},
     {.name = "error", .kind = OPTION_LIST, .metavar = "NAME=WORD", .offset = FIELD(error), .default_text = "the model's",
-     .help = "distribution of an observable's measurement errors: normal, log-normal, laplace, huber, student or default (what "
-     "the model says, else the run's --error); may be repeated"},
+     .help = "distribution of an observable's measurement errors: " ERROR_WORDS " or default (what the model says, "
+     "else the run's --error); may be repeated"},
     {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .offset = FIELD(quiet), .help = "do not say what was written"},
-    {.name = "color", .kind = OPTION_CHOICE, .offset = FIELD(color), .choice = when_words, .metavar = "auto|always|never",
-     .default_text = "auto", .help = "colours; overrides the environment's NO_COLOR"},
+    OPTION_COLOR(FIELD(color)),
 };
 
 static struct option_table import_table(void) { return OPTION_TABLE(table); }
@@ -100,8 +96,7 @@ static enum status choose_errors(const struct import_options *options, const str
             return status;
         int kind = error_kind_of(word);
         if (kind < 0 && strcmp(word, error_kind_default))
-            return error_set(error, STATUS_USAGE, "--error: '%.100s' is not one of normal, log-normal, laplace, huber, "
-                             "student, default", word);
+            return error_set(error, STATUS_USAGE, "--error: '%.100s' is not one of " ERROR_WORDS ", default", word);
         (*words)[index] = kind < 0 ? error_kind_default : error_kind_word[kind];
     }
     return STATUS_OK;
@@ -155,17 +150,13 @@ static enum status check_written(const char *path, const struct model *model, bo
     if (!status)
         status = problem_validate(problem, &expectation, hash, &n_bad, error);
     if (!status && !quiet) {
-        char line[600];
         const struct problem_info *info = problem_info(problem);
-        snprintf(line, sizeof line, "%.300s: %llu %s, %llu measurement%s, %u parameter%s", path,
-                 (unsigned long long)info->n_dataset, info->n_dataset == 1 ? "dataset" : "datasets",
-                 (unsigned long long)info->n_measurement, info->n_measurement == 1 ? "" : "s", model->abi.n_parameter,
-                 model->abi.n_parameter == 1 ? "" : "s");
-        message_say(line);
-        snprintf(line, sizeof line, "note: %llu dataset%s cannot be fitted as %s: bad_data in the result, with the reason",
-                 (unsigned long long)n_bad, n_bad == 1 ? "" : "s", n_bad == 1 ? "it is" : "they are");
+        message_say("%.300s: %llu dataset%s, %llu measurement%s, %u parameter%s", path, (unsigned long long)info->n_dataset,
+                    plural(info->n_dataset), (unsigned long long)info->n_measurement, plural(info->n_measurement),
+                    model->abi.n_parameter, plural(model->abi.n_parameter));
         if (n_bad)
-            message_say(line);
+            message_say("note: %llu dataset%s cannot be fitted as %s: bad_data in the result, with the reason",
+                        (unsigned long long)n_bad, plural(n_bad), n_bad == 1 ? "it is" : "they are");
     }
     problem_close(problem);
     return status;
@@ -173,12 +164,10 @@ static enum status check_written(const char *path, const struct model *model, bo
 
 static void say_faults(const struct import_faults *faults)
 {
-    char line[sizeof faults->first.message + 200], more[60] = "";
-    if (faults->n > 1)
-        snprintf(more, sizeof more, " (the first of %llu such fields)", (unsigned long long)faults->n);
-    snprintf(line, sizeof line, "note: %s%s", faults->first.message, more);
-    if (faults->n)
-        message_say(line);
+    if (faults->n == 1)
+        message_say("note: %s", faults->first.message);
+    else if (faults->n)
+        message_say("note: %s (the first of %llu such fields)", faults->first.message, (unsigned long long)faults->n);
 }
 
 static enum status import_all(const struct import_options *options, const char *path, struct error *error)
@@ -189,7 +178,7 @@ static enum status import_all(const struct import_options *options, const char *
     struct import_subjects subjects = {.n_covariate = 0};
     size_t *first = NULL;
     const char **error_words = NULL;
-    enum status status = model_text_load(&model, options->model, true, options->quiet, (enum when)options->color, error);
+    enum status status = model_text_load(&model, options->model, true, options->quiet, options->color, error);
     if (status)
         return status;
     status = import_parameters_choose(&parameters, options, &model, error);
@@ -203,12 +192,9 @@ static enum status import_all(const struct import_options *options, const char *
         status = import_subjects_read(&subjects, options->datasets, &rows.datasets, &model, parameters.start, error);
     if (!status && !subjects.has_start)
         status = import_parameters_check(&parameters, &model.abi, false, error);
-    if (!status && subjects.n_unused > 0 && !options->quiet) {
-        char line[200];
-        snprintf(line, sizeof line, "note: %llu dataset%s of %.100s without measurements: left out",
-                 (unsigned long long)subjects.n_unused, subjects.n_unused == 1 ? "" : "s", options->datasets);
-        message_say(line);
-    }
+    if (!status && subjects.n_unused > 0 && !options->quiet)
+        message_say("note: %llu dataset%s of %.100s without measurements: left out", (unsigned long long)subjects.n_unused,
+                    plural(subjects.n_unused), options->datasets);
     if (!status)
         status = write_problem(options, path, &model, &parameters, error_words, &rows, first, &subjects, error);
     if (!status && !options->quiet) {
@@ -235,11 +221,11 @@ static int import(void *context)
     for (size_t i = 0; i < sizeof input / sizeof *input; i++)
         if (spare_file(path, input[i], &error)) { /* the default one, too */
             free(path);
-            return message_usage("import", &error, (enum when)options->color);
+            return message_usage("import", &error, options->color);
         }
     enum status status = path ? import_all(options, path, &error) : error_set(&error, STATUS_NO_MEMORY, "out of memory");
     free(path);
-    return status ? message_usage("import", &error, (enum when)options->color) : 0;
+    return status ? message_usage("import", &error, options->color) : 0;
 }
 
 static int run(int argc, char **argv)
@@ -249,15 +235,13 @@ static int run(int argc, char **argv)
     struct error error = {.status = STATUS_OK};
     int code = command_parse(&command_import, &options, &words, 1, argc, argv);
     if (code < 0) {
-        options.measurements = words.n_positional ? words.positional[0] : NULL;
-        if (!options.measurements)
-            error_set(&error, STATUS_USAGE, "which table of measurements? None was given");
-        else if (!options.model)
+        options.measurements = words.positional[0];
+        if (!options.model)
             error_set(&error, STATUS_USAGE, "which model? Give one with --model");
         else if (!options.output && !strcmp(options.measurements, "-"))
             error_set(&error, STATUS_USAGE, "--output is needed where the measurements come from standard input");
-        code = error.status ? message_usage("import", &error, (enum when)options.color)
-                            : contained_run(import, &options, options.model, (enum when)options.color);
+        code = error.status ? message_usage("import", &error, options.color)
+                            : contained_run(import, &options, options.model, options.color);
     }
     struct option_list *const lists[] = {&options.fix, &options.start, &options.lower, &options.upper, &options.scale,
                                          &options.error};
@@ -270,6 +254,7 @@ const struct command command_import = {
     .name = "import", .synopsis = "MEASUREMENTS.csv", .summary = "make a problem file from CSV tables",
     .example = "stiffit import data/theophylline-measurements.csv --datasets data/theophylline-subjects.csv \\\n"
                "    --model models/theophylline/theophylline.ode -o theophylline.h5",
+    .needs = "which table of measurements",
     .description =
         "MEASUREMENTS.csv has a header line and a row per measurement, with the columns dataset, time, observable, value and "
         "if wanted sigma and censored (1 or left: the measurement lies below its value; -1 or right: above it), in any "

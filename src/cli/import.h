@@ -5,7 +5,8 @@
 
 #include "base/measurements.h"
 #include "base/option.h"
-#include "cli/id_table.h"
+#include "base/terminal.h"
+#include "use/id_table.h"
 #include "io/csv.h"
 #include "model/plugin.h"
 
@@ -13,7 +14,7 @@ struct import_options {
     const char *measurements, *datasets, *parameters, *model, *output;
     bool embed, overwrite, quiet;
     struct option_list fix, start, lower, upper, scale, error;
-    int color;
+    enum when color;
 };
 
 /* The parameters of the file to be, n_parameter each, in the model's order. The words are constants. */

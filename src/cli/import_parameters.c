@@ -3,10 +3,10 @@
 #include "cli/import.h"
 
 #include "base/nearest.h"
-#include "cli/message.h"
-#include "cli/values.h"
+#include "cli/command.h"
 #include "io/csv.h"
 #include "io/problem_adopt.h"
+#include "use/values.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -108,10 +108,8 @@ static enum status find_columns(struct table *table, const char *path, struct er
         if (near) /* a prior with a slip in its name must not be left out */
             return error_set(error, STATUS_BAD_PROBLEM, "%s: there is no use for a column '%.100s'; did you mean '%s'?", path,
                              csv_column_name(reader, j), near);
-        char line[400];
-        snprintf(line, sizeof line, "note: %.200s: column '%.100s' is not used", path, csv_column_name(reader, j));
         if (!used)
-            message_say(line);
+            message_say("note: %.200s: column '%.100s' is not used", path, csv_column_name(reader, j));
     }
     return STATUS_OK;
 }

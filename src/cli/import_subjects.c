@@ -3,7 +3,7 @@
 #include "cli/import.h"
 
 #include "base/nearest.h"
-#include "cli/message.h"
+#include "cli/command.h"
 #include "io/csv.h"
 
 #include <math.h>
@@ -39,11 +39,9 @@ static struct column identify(const char *name, bool is_id, const struct model *
 
 static void say_unused(const char *path, const char *name, const struct model *model)
 {
-    char line[400];
     const char *near = nearest_name(name, model->abi.covariate_name, model->abi.n_covariate);
-    snprintf(line, sizeof line, "note: %s: column '%.100s' is not used%s%s%s", path, name, near ? " (nearest: '" : "",
-             near ? near : "", near ? "')" : "");
-    message_say(line);
+    message_say("note: %s: column '%.100s' is not used%s%s%s", path, name, near ? " (nearest: '" : "", near ? near : "",
+                near ? "')" : "");
 }
 
 /* Who writes starts wants them used: a misspelt parameter is no column to be left out. */

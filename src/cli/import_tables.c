@@ -3,7 +3,7 @@
 #include "cli/import.h"
 
 #include "base/nearest.h"
-#include "cli/message.h"
+#include "cli/command.h"
 #include "io/csv.h"
 
 #include <math.h>
@@ -20,10 +20,8 @@ static size_t find_id_column(const struct csv_reader *reader)
 
 static void say_unused(const struct csv_reader *reader, const char *path, size_t column, const char *near)
 {
-    char line[400];
-    snprintf(line, sizeof line, "note: %s: column '%.100s' is not used%s%s%s", path, csv_column_name(reader, column),
-             near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
-    message_say(line);
+    message_say("note: %s: column '%.100s' is not used%s%s%s", path, csv_column_name(reader, column),
+                near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
 }
 
 /* Where the table's columns are, or CSV_NO_COLUMN. */
@@ -105,11 +103,9 @@ static enum status find_censored(const struct csv_reader *reader, size_t column,
 
 void import_say_encoding(const struct csv_reader *reader, const char *path)
 {
-    char line[400];
-    snprintf(line, sizeof line, "note: %.300s: line %llu is no UTF-8: it is read as Latin-1", path,
-             (unsigned long long)csv_latin1_line(reader));
     if (csv_latin1_line(reader))
-        message_say(line);
+        message_say("note: %.300s: line %llu is no UTF-8: it is read as Latin-1", path,
+                    (unsigned long long)csv_latin1_line(reader));
 }
 
 void import_faults_add(struct import_faults *faults, const struct csv_reader *reader, size_t column, const char *what)

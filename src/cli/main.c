@@ -3,14 +3,23 @@
 #include "cli/command.h"
 
 #include "base/nearest.h"
-#include "cli/message.h"
-#include "cli/version.h"
+#include "base/version.h"
+#include "io/library.h"
+#include "ode/library.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
+
+static void print_version(void)
+{
+    char hdf5[100], integrator[100];
+    io_library(hdf5, sizeof hdf5);
+    ode_library(integrator, sizeof integrator);
+    printf("stiffit %s\n%s\n%s\n", STIFFIT_VERSION, integrator, hdf5);
+}
 
 static int no_command(const char *name)
 {
@@ -67,7 +76,7 @@ int main(int argc, char **argv)
         return command_close_output(0);
     }
     if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V")) {
-        version_print(stdout);
+        print_version();
         return command_close_output(0);
     }
     return run_named(argc, argv);

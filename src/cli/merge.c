@@ -3,13 +3,11 @@
 #include "cli/command.h"
 
 #include "cli/contained.h"
-#include "cli/message.h"
 #include "cli/run_report.h"
-#include "cli/shell_words.h"
 #include "io/result.h"
+#include "run/finish/spent.h"
 #include "run/merge/merge.h"
 #include "run/merge/shard_set.h"
-#include "run/finish/spent.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -22,14 +20,10 @@ struct merge_options {
     int64_t n_shard;
     const char *output;
     bool overwrite, partial;
-    struct option_share accept_failed;
-    bool json, quiet;
-    int color;
+    struct run_shown shown;
 };
 
 #define FIELD(name) offsetof(struct merge_options, name)
-
-static const char *const when_words[] = {"auto", "always", "never", NULL};
 
 static const struct option table[] = {
     {.name = "output", .letter = 'o', .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(output), .is_file = true,
@@ -38,12 +32,11 @@ static const struct option table[] = {
      .default_text = "as the files beside the problem say", .help = "number of shards of PROBLEM"},
     {.name = "partial", .kind = OPTION_FLAG, .offset = FIELD(partial), .help = "merge what is there; says what is missing"},
     {.name = "overwrite", .kind = OPTION_FLAG, .offset = FIELD(overwrite), .help = "replace an existing result"},
-    {.name = "accept-failed", .kind = OPTION_COUNT_OR_PERCENT, .offset = FIELD(accept_failed), .min = 0, .max = 1.0 / 0.0,
+    {.name = "accept-failed", .kind = OPTION_COUNT_OR_PERCENT, .offset = FIELD(shown.accept_failed), .min = 0, .max = 1.0 / 0.0,
      .default_text = "0", .help = "exit with 0 although up to so many fits failed"},
-    {.name = "json", .kind = OPTION_FLAG, .offset = FIELD(json), .help = "print the summary as JSON on standard output"},
-    {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .offset = FIELD(quiet), .help = "print nothing but errors"},
-    {.name = "color", .kind = OPTION_CHOICE, .offset = FIELD(color), .choice = when_words, .metavar = "auto|always|never",
-     .default_text = "auto", .help = "colours; overrides the environment's NO_COLOR"},
+    {.name = "json", .kind = OPTION_FLAG, .offset = FIELD(shown.json), .help = "print the summary as JSON on standard output"},
+    {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .offset = FIELD(shown.quiet), .help = "print nothing but errors"},
+    OPTION_COLOR(FIELD(shown.color)),
 };
 
 static struct option_table merge_table(void) { return OPTION_TABLE(table); }
@@ -67,8 +60,8 @@ static void list_fini(struct shard_list *list)
 
 static void say(void *context, const char *line)
 {
-    if (!((const struct merge_options *)context)->quiet)
-        message_say(line);
+    if (!((const struct merge_options *)context)->shown.quiet)
+        message_say("%s", line);
 }
 
 /* A shard with a result and a journal is being run again, or was interrupted in that. */
@@ -136,9 +129,6 @@ static int merge(void *context)
     struct run_summary summary = {.result_path = NULL};
     struct error error;
     const struct run_hooks hooks = {.say = say, .context = options};
-    const struct run_options reported = {.json = options->json, .quiet = options->quiet, .color = (enum when)options->color,
-                                         .accept_failed = options->accept_failed.value,
-                                         .accept_failed_percent = options->accept_failed.percent};
     enum status status = list_shards(&list, options, &error);
     if (!status) {
         const struct merge_request request = {
@@ -147,12 +137,13 @@ static int merge(void *context)
             .hooks = &hooks};
         status = run_merge(&request, &summary, &error);
     }
+    const enum when color = options->shown.color;
     int code;
     if (status) {
-        code = status == STATUS_USAGE ? message_usage("merge", &error, reported.color) : message_error(&error, reported.color);
+        code = status == STATUS_USAGE ? message_usage("merge", &error, color) : message_error(&error, color);
     } else {
-        run_report(&summary, &reported);
-        code = command_close_output(status_exit_code(run_summary_status(&summary, &reported)));
+        run_report(&summary, &options->shown);
+        code = command_close_output(status_exit_code(run_summary_status(&summary, &options->shown)));
     }
     run_summary_fini(&summary);
     list_fini(&list);
@@ -167,16 +158,12 @@ static int run(int argc, char **argv)
     int code = command_parse(&command_merge, &options, &words, OPTION_MAX_POSITIONAL, argc, argv);
     if (code >= 0)
         return code;
-    if (words.n_positional < 1) {
-        error_set(&error, STATUS_USAGE, "which problem, or which shards' results? None was given");
-        return message_usage("merge", &error, (enum when)options.color);
-    }
     options.command_line = shell_line("stiffit merge", argc, argv);
     if (!options.command_line) {
         error_set(&error, STATUS_NO_MEMORY, "out of memory for the command line");
-        return message_error(&error, (enum when)options.color);
+        return message_error(&error, (enum when)options.shown.color);
     }
-    code = contained_read(merge, &options, words.positional[0], (enum when)options.color);
+    code = contained_read(merge, &options, words.positional[0], (enum when)options.shown.color);
     free(options.command_line);
     return code;
 }
@@ -186,6 +173,7 @@ const struct command command_merge = {
     .summary = "put the results of shards together",
     .example = "stiffit merge wells.h5\n"
                "stiffit merge wells.shard-*-of-8.result.h5 -o wells.result.h5",
+    .needs = "which problem, or which shards' results",
     .description =
         "Writes the rows of all shards in the problem's order: the result that one run of the whole problem would have given, "
         "with the same bits (times aside). Shards that do not belong together, and missing ones, are refused.\n"

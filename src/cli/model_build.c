@@ -1,11 +1,10 @@
 /* `stiffit model build`: model text to plugins, and the C source in between.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/clock.h"
+#include "base/output.h"
 #include "base/spare.h"
 #include "cli/command.h"
-#include "cli/message.h"
 #include "cli/model_text.h"
-#include "cli/output.h"
 #include "model/build/build.h"
 
 #include <stdlib.h>
@@ -15,12 +14,10 @@
 struct build_call {
     const char *output, *c_source;
     bool portable, no_cache, json, quiet;
-    int color;
+    enum when color;
 };
 
 #define FIELD(name) offsetof(struct build_call, name)
-
-static const char *const when_words[] = {"auto", "always", "never", NULL};
 
 static const struct option table[] = {
     {.name = "output", .letter = 'o', .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(output), .is_file = true,
@@ -34,8 +31,7 @@ static const struct option table[] = {
     {.name = "no-cache", .kind = OPTION_FLAG, .offset = FIELD(no_cache), .help = "compile even what the cache has"},
     {.name = "json", .kind = OPTION_FLAG, .offset = FIELD(json), .help = "print errors, warnings and what was built as JSON"},
     {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .offset = FIELD(quiet), .help = "say nothing but errors"},
-    {.name = "color", .kind = OPTION_CHOICE, .offset = FIELD(color), .choice = when_words, .metavar = "auto|always|never",
-     .default_text = "auto", .help = "colours; overrides the environment's NO_COLOR"},
+    OPTION_COLOR(FIELD(color)),
 };
 
 static struct option_table build_table(void) { return OPTION_TABLE(table); }
@@ -94,19 +90,13 @@ static enum status write_source(const struct build_call *call, const char *path,
     return status;
 }
 
-static void tell(void *context, const char *line)
-{
-    (void)context;
-    message_say(line);
-}
-
 static enum status compile(const struct build_call *call, const char *path, struct outcome *outcome, struct error *error)
 {
     struct build_options options = {.portable = call->portable, .no_cache = call->no_cache};
     struct built built = {.bytes = NULL};
     int64_t begun = clock_now_ns();
     if (!call->quiet)
-        options.listener.tell = tell;
+        options.listener.tell = message_hear;
     outcome->plugin = plugin_path(call, path);
     enum status status = outcome->plugin ? STATUS_OK : error_set(error, STATUS_NO_MEMORY, "out of memory");
     if (!status)
@@ -127,49 +117,34 @@ static enum status compile(const struct build_call *call, const char *path, stru
 static void say(const struct outcome *outcome)
 {
     const struct equations *equations = outcome->text.equations;
-    char line[1000];
     if (!outcome->plugin || !strcmp(outcome->plugin, "-"))
         return;
-    snprintf(line, sizeof line, "%.500s: %u state%s, %u parameter%s, %u observable%s; %zu KiB in %.2f s%s", outcome->plugin,
-             equations->n_state, equations->n_state == 1 ? "" : "s", equations->n_parameter,
-             equations->n_parameter == 1 ? "" : "s", equations->n_observable, equations->n_observable == 1 ? "" : "s",
-             (outcome->n_byte + 1023) / 1024, outcome->seconds, outcome->from_cache ? ", from the cache" : "");
-    message_say(line);
-}
-
-static void put_count(struct json *json, const char *key, size_t n)
-{
-    json_key(json, key);
-    json_unsigned(json, n);
+    message_say("%.500s: %u state%s, %u parameter%s, %u observable%s; %zu KiB in %.2f s%s", outcome->plugin,
+                equations->n_state, plural(equations->n_state), equations->n_parameter, plural(equations->n_parameter),
+                equations->n_observable, plural(equations->n_observable), (outcome->n_byte + 1023) / 1024, outcome->seconds,
+                outcome->from_cache ? ", from the cache" : "");
 }
 
 static void put_outcome(struct json *json, const char *path, const struct outcome *outcome, enum status status,
                         const struct error *error)
 {
-    json_object_begin(json);
-    json_key(json, "file");
-    json_string(json, path);
-    json_key(json, "messages");
+    json_object_begin(json, NULL);
+    json_string(json, "file", path);
     model_text_put_messages(&outcome->text, json);
-    put_count(json, "errors", outcome->text.messages.n_error);
-    json_key(json, "error");
-    json_string(json, status ? error->message : NULL);
+    json_unsigned(json, "errors", outcome->text.messages.n_error);
+    json_string(json, "error", status ? error->message : NULL);
     if (outcome->text.equations) {
         const struct equations *equations = outcome->text.equations;
-        json_key(json, "model");
-        json_string(json, equations->name);
-        put_count(json, "states", equations->n_state);
-        put_count(json, "parameters", equations->n_parameter);
-        put_count(json, "observables", equations->n_observable);
+        json_string(json, "model", equations->name);
+        json_unsigned(json, "states", equations->n_state);
+        json_unsigned(json, "parameters", equations->n_parameter);
+        json_unsigned(json, "observables", equations->n_observable);
     }
     if (outcome->plugin) {
-        json_key(json, "plugin");
-        json_string(json, outcome->plugin);
-        put_count(json, "bytes", outcome->n_byte);
-        json_key(json, "seconds");
-        json_number(json, outcome->seconds);
-        json_key(json, "from_cache");
-        json_boolean(json, outcome->from_cache);
+        json_string(json, "plugin", outcome->plugin);
+        json_unsigned(json, "bytes", outcome->n_byte);
+        json_number(json, "seconds", outcome->seconds);
+        json_boolean(json, "from_cache", outcome->from_cache);
     }
     json_object_end(json);
 }
@@ -179,7 +154,7 @@ static int build_one(const struct build_call *call, const char *path, struct jso
 {
     struct outcome outcome = {.plugin = NULL};
     struct error error = {.status = STATUS_OK};
-    enum when color = (enum when)call->color;
+    enum when color = call->color;
     enum status status = model_text_read(&outcome.text, path, &error);
     if (!status)
         status = model_text_parse(&outcome.text, &error);
@@ -205,8 +180,6 @@ static enum status check_call(const struct build_call *call, const struct option
     bool to_stdout = (call->output && !strcmp(call->output, "-")) || (call->c_source && !strcmp(call->c_source, "-"));
     bool one_file = call->c_source ||
                     (call->output && !(stat(call->output, &about) == 0 && S_ISDIR(about.st_mode)));
-    if (words->n_positional < 1)
-        return error_set(error, STATUS_USAGE, "which model? None was given");
     if (words->n_positional > 1 && one_file)
         return error_set(error, STATUS_USAGE, "%zu models cannot go into one file\nGive -o a folder that exists, without --c.",
                          words->n_positional);
@@ -228,10 +201,10 @@ static int run(int argc, char **argv)
     if (code >= 0)
         return code;
     if (check_call(&call, &words, &error))
-        return message_usage("model build", &error, (enum when)call.color);
+        return message_usage("model build", &error, call.color);
     if (call.json) {
-        json_begin(&json, stdout, true);
-        json_array_begin(&json);
+        json_begin(&json, stdout);
+        json_array_begin(&json, NULL);
     }
     code = 0;
     for (size_t i = 0; i < words.n_positional; i++) {
@@ -239,7 +212,6 @@ static int run(int argc, char **argv)
         code = one > code ? one : code;
     }
     if (call.json) {
-        json_array_end(&json);
         json_end(&json);
     }
     return command_close_output(code);
@@ -248,6 +220,7 @@ static int run(int argc, char **argv)
 const struct command command_model_build = {
     .name = "model build", .synopsis = "MODEL.ode ...", .summary = "compile model text into a plugin, or into C",
     .example = "stiffit model build decay.ode\nstiffit model build decay.ode --c decay.c",
+    .needs = "which model",
     .description =
         "Compiles MODEL.ode into MODEL.so beside it: equations and all their derivatives, by way of C and the system's "
         "compiler ($CC, else cc). It is seldom needed: commands that take a plugin take the text, too, and keep what they "

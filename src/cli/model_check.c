@@ -5,11 +5,10 @@
 #include "base/standard_output.h"
 #include "cli/command.h"
 #include "cli/contained.h"
-#include "cli/message.h"
 #include "cli/model_text.h"
-#include "cli/values.h"
 #include "model/check.h"
 #include "par/pool.h"
+#include "use/values.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -22,12 +21,10 @@ struct check_call {
     struct option_list set, covariate;
     int64_t n_point, n_thread, seed;
     double t_span;
-    int color;
+    enum when color;
 };
 
 #define FIELD(name) offsetof(struct check_call, name)
-
-static const char *const when_words[] = {"auto", "always", "never", NULL};
 
 static const struct option table[] = {
     {.name = "points", .letter = 'n', .kind = OPTION_INTEGER, .offset = FIELD(n_point), .min = 1, .max = 1e6,
@@ -45,8 +42,7 @@ static const struct option table[] = {
      .help = "value of a covariate; may be repeated"},
     {.name = "json", .kind = OPTION_FLAG, .offset = FIELD(json), .help = "print the findings as JSON"},
     {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .offset = FIELD(quiet), .help = "print the faults alone"},
-    {.name = "color", .kind = OPTION_CHOICE, .offset = FIELD(color), .choice = when_words, .metavar = "auto|always|never",
-     .default_text = "auto", .help = "colours; overrides the environment's NO_COLOR"},
+    OPTION_COLOR(FIELD(color)),
 };
 
 static struct option_table check_table(void) { return OPTION_TABLE(table); }
@@ -120,7 +116,7 @@ static size_t count_priors(const struct stiffit_model *abi)
 static void print_text(const struct check_call *call, const struct model *model, const struct check_report *report,
                        size_t n_thread)
 {
-    bool color = terminal_color(stdout, (enum when)call->color);
+    bool color = terminal_color(stdout, call->color);
     for (size_t i = 0; i < report->n_finding; i++)
         printf("%swrong%s %s\n", color ? "\033[31m" : "", color ? "\033[0m" : "", report->finding[i].text);
     if (report->n_dropped)
@@ -144,43 +140,24 @@ static void print_text(const struct check_call *call, const struct model *model,
            report->n_finding + report->n_dropped == 1 ? "fault" : "faults");
 }
 
-static void put_text(struct json *json, const char *key, const char *text)
-{
-    json_key(json, key);
-    json_string(json, text);
-}
-
-static void put_count(struct json *json, const char *key, size_t n)
-{
-    json_key(json, key);
-    json_unsigned(json, n);
-}
-
-static void put_number(struct json *json, const char *key, double number)
-{
-    json_key(json, key);
-    json_number(json, number);
-}
-
 static void put_findings(struct json *json, const struct check_report *report)
 {
     static const char *const kinds[] = {"derivative", "pattern", "mask", "impure", "unwritten", "overrun", "failed", "invalid",
                                         "environment"};
-    json_key(json, "findings");
-    json_array_begin(json);
+    json_array_begin(json, "findings");
     for (size_t i = 0; i < report->n_finding; i++) {
         const struct check_finding *finding = &report->finding[i];
-        json_object_begin(json);
-        put_text(json, "kind", (size_t)finding->kind < sizeof kinds / sizeof *kinds ? kinds[finding->kind] : "other");
-        put_text(json, "function", check_function_name(finding->function));
-        put_text(json, "row", finding->row);
-        put_text(json, "column", finding->column);
-        put_number(json, "t", finding->t);
-        put_number(json, "got", finding->got);
-        put_number(json, "expected", finding->expected);
-        put_number(json, "error", finding->error);
-        put_count(json, "more", finding->n_more);
-        put_text(json, "text", finding->text);
+        json_object_begin(json, NULL);
+        json_string(json, "kind", (size_t)finding->kind < sizeof kinds / sizeof *kinds ? kinds[finding->kind] : "other");
+        json_string(json, "function", check_function_name(finding->function));
+        json_string(json, "row", finding->row);
+        json_string(json, "column", finding->column);
+        json_number(json, "t", finding->t);
+        json_number(json, "got", finding->got);
+        json_number(json, "expected", finding->expected);
+        json_number(json, "error", finding->error);
+        json_unsigned(json, "more", finding->n_more);
+        json_string(json, "text", finding->text);
         json_object_end(json);
     }
     json_array_end(json);
@@ -190,29 +167,25 @@ static void print_json(const struct check_call *call, const struct model *model,
                        size_t n_thread)
 {
     struct json json;
-    json_begin(&json, stdout, true);
-    json_object_begin(&json);
-    put_text(&json, "plugin", call->plugin);
-    put_text(&json, "model", model->abi.name);
-    put_text(&json, "sha256", model->sha256);
-    put_count(&json, "priors", count_priors(&model->abi));
-    put_count(&json, "points", report->n_point);
-    put_count(&json, "threads", n_thread);
-    put_count(&json, "faults", report->n_finding + report->n_dropped);
-    json_key(&json, "hidden_input");
-    json_boolean(&json, report->has_hidden_input);
+    json_begin(&json, stdout);
+    json_object_begin(&json, NULL);
+    json_string(&json, "plugin", call->plugin);
+    json_string(&json, "model", model->abi.name);
+    json_string(&json, "sha256", model->sha256);
+    json_unsigned(&json, "priors", count_priors(&model->abi));
+    json_unsigned(&json, "points", report->n_point);
+    json_unsigned(&json, "threads", n_thread);
+    json_unsigned(&json, "faults", report->n_finding + report->n_dropped);
+    json_boolean(&json, "hidden_input", report->has_hidden_input);
     put_findings(&json, report);
-    json_key(&json, "functions");
-    json_object_begin(&json);
+    json_object_begin(&json, "functions");
     for (int i = 0; i < N_CHECK_FUNCTION; i++) {
-        json_key(&json, check_function_name((enum check_function)i));
-        json_object_begin(&json);
-        put_count(&json, "calls", report->n_call[i]);
-        put_count(&json, "compared", report->n_compared[i]);
-        put_count(&json, "inconclusive", report->n_inconclusive[i]);
+        json_object_begin(&json, check_function_name((enum check_function)i));
+        json_unsigned(&json, "calls", report->n_call[i]);
+        json_unsigned(&json, "compared", report->n_compared[i]);
+        json_unsigned(&json, "inconclusive", report->n_inconclusive[i]);
         json_object_end(&json);
     }
-    json_object_end(&json);
     json_object_end(&json);
     json_end(&json);
 }
@@ -241,9 +214,9 @@ static int check(void *context)
     struct check_report *report = NULL;
     size_t n_thread = 0;
     FILE *output = standard_output_keep();
-    if (model_text_load(&model, call->plugin, false, true, (enum when)call->color, &error)) {
+    if (model_text_load(&model, call->plugin, false, true, call->color, &error)) {
         standard_output_restore(output);
-        return message_error(&error, (enum when)call->color);
+        return message_error(&error, call->color);
     }
     double *p = calloc((size_t)model.abi.n_parameter + model.abi.n_covariate + 1, sizeof *p);
     enum status status = p ? choose_values(call, &model, p, p + model.abi.n_parameter, &error)
@@ -256,7 +229,7 @@ static int check(void *context)
     int code = 0;
     standard_output_restore(output);
     if (status) {
-        code = message_usage("model check", &error, (enum when)call->color);
+        code = message_usage("model check", &error, call->color);
     } else {
         (call->json ? print_json : print_text)(call, &model, report, n_thread);
         code = command_close_output(report->n_finding > 0 ? status_exit_code(STATUS_BAD_MODEL) : 0);
@@ -283,9 +256,9 @@ static int tell_text(const struct check_call *call)
     if (!status)
         status = model_text_parse(&text, &error);
     if (text.messages.n_error || (!call->json && !call->quiet))
-        model_text_print_messages(&text, (enum when)call->color);
+        model_text_print_messages(&text, call->color);
     model_text_fini(&text);
-    return status ? message_error(&error, (enum when)call->color) : 0;
+    return status ? message_error(&error, call->color) : 0;
 }
 
 static int check_contained(void *context)
@@ -298,14 +271,10 @@ static int run(int argc, char **argv)
 {
     struct check_call call = {.n_point = 12, .n_thread = 4, .seed = 1};
     struct option_words words;
-    struct error error = {.status = STATUS_OK};
     int code = command_parse(&command_model_check, &call, &words, 1, argc, argv);
     if (code < 0) {
-        if (words.n_positional < 1)
-            error_set(&error, STATUS_USAGE, "which model? None was given");
         call.plugin = words.positional[0];
-        code = error.status ? message_usage("model check", &error, (enum when)call.color)
-                            : contained_run(check_contained, &call, call.plugin, (enum when)call.color);
+        code = contained_run(check_contained, &call, call.plugin, call.color);
     }
     option_list_fini(&call.set);
     option_list_fini(&call.covariate);
@@ -316,6 +285,7 @@ const struct command command_model_check = {
     .name = "model check", .synopsis = "MODEL.ode|PROBLEM.h5|PLUGIN.so",
     .summary = "derivatives, purity, threads: what a model says against what it does",
     .example = "stiffit model check build/models/robertson.so",
+    .needs = "which model",
     .description =
         "Compares every derivative that the model has with extrapolated differences at random points and times, its masks and "
         "its sparse pattern with what its functions do, and each function with itself, on several threads at once. Says "

@@ -1,8 +1,8 @@
 /* `stiffit model new`: a commented model to start from.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/command.h"
-#include "cli/message.h"
-#include "cli/output.h"
+
+#include "base/output.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -91,15 +91,10 @@ static char *default_path(const char *name)
 
 static void say_next(const char *path, const char *name)
 {
-    char line[6000];
-    snprintf(line, sizeof line, "%s is written. Change it to your model; then", path);
-    message_say(line);
-    snprintf(line, sizeof line, "  stiffit model show %s", path);
-    message_say(line);
-    snprintf(line, sizeof line, "  stiffit import data.csv --datasets subjects.csv --model %s -o %s.h5", path, name);
-    message_say(line);
-    snprintf(line, sizeof line, "  stiffit run %s.h5", name);
-    message_say(line);
+    message_say("%s is written. Change it to your model; then", path);
+    message_say("  stiffit model show %s", path);
+    message_say("  stiffit import data.csv --datasets subjects.csv --model %s -o %s.h5", path, name);
+    message_say("  stiffit run %s.h5", name);
 }
 
 static int run(int argc, char **argv)
@@ -110,10 +105,6 @@ static int run(int argc, char **argv)
     int code = command_parse(&command_model_new, &options, &words, 1, argc, argv);
     if (code >= 0)
         return code;
-    if (words.n_positional < 1) {
-        error_set(&error, STATUS_USAGE, "which name is the model to have? None was given");
-        return message_usage("model new", &error, WHEN_AUTO);
-    }
     char name[101];
     model_name(words.positional[0], name);
     struct output output = {.file = NULL};
@@ -134,6 +125,7 @@ static int run(int argc, char **argv)
 const struct command command_model_new = {
     .name = "model new", .synopsis = "NAME", .summary = "write a commented example to start from",
     .example = "stiffit model new wells",
+    .needs = "which name is the model to have",
     .description =
         "Writes NAME.ode: a small model that can be run as it is, with a comment at each construct of the language. A file "
         "that exists is kept.",

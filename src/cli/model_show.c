@@ -6,7 +6,6 @@
 #include "base/outcome.h"
 #include "cli/command.h"
 #include "cli/contained.h"
-#include "cli/message.h"
 #include "model/plugin.h"
 
 #include <string.h>
@@ -14,12 +13,10 @@
 struct show_call {
     const char *path;
     bool equations, sparsity, derivatives, cost, latex, json;
-    int color;
+    enum when color;
 };
 
 #define FIELD(name) offsetof(struct show_call, name)
-
-static const char *const when_words[] = {"auto", "always", "never", NULL};
 
 static const struct option table[] = {
     {.name = "equations", .kind = OPTION_FLAG, .offset = FIELD(equations), .help = "parameters, equations and observables"},
@@ -29,8 +26,9 @@ static const struct option table[] = {
     {.name = "latex", .kind = OPTION_FLAG, .offset = FIELD(latex),
      .help = "equations and derivatives as LaTeX (a part of a document that loads amsmath)"},
     {.name = "json", .kind = OPTION_FLAG, .offset = FIELD(json), .help = "print all of it as JSON"},
-    {.name = "color", .kind = OPTION_CHOICE, .offset = FIELD(color), .choice = when_words, .metavar = "auto|always|never",
-     .default_text = "auto", .help = "colours of messages; overrides the environment's NO_COLOR"},
+    {.name = "color", .kind = OPTION_CHOICE, .offset = FIELD(color), .choice = option_when_words,
+     .metavar = "auto|always|never", .default_text = "auto",
+     .help = "colours of messages; overrides the environment's NO_COLOR"},
 };
 
 static struct option_table show_table(void) { return OPTION_TABLE(table); }
@@ -56,7 +54,7 @@ static int show_equations(const struct show_call *call)
     if (!status)
         status = model_text_parse(&model.text, &error);
     if (!call->json || model.text.messages.n_error)
-        model_text_print_messages(&model.text, (enum when)call->color);
+        model_text_print_messages(&model.text, call->color);
     if (!status)
         status = derive(&model, call->latex ? NOTATION_LATEX : NOTATION_TEXT, &error);
     if (!status) {
@@ -72,7 +70,7 @@ static int show_equations(const struct show_call *call)
     listing_free(model.listing);
     functions_fini(&model.functions);
     model_text_fini(&model.text);
-    return status ? message_error(&error, (enum when)call->color) : command_close_output(0);
+    return status ? message_error(&error, call->color) : command_close_output(0);
 }
 
 static void print_names(const char *what, const char *const *names, uint32_t n)
@@ -112,33 +110,20 @@ static void print_plugin(const struct model *model)
             printf("note: %s\n", note_meaning(bit));
 }
 
-static void put_names(struct json *json, const char *key, const char *const *names, uint32_t n)
-{
-    json_key(json, key);
-    json_array_begin(json);
-    for (uint32_t i = 0; i < n; i++)
-        json_string(json, names[i]);
-    json_array_end(json);
-}
-
 static void print_plugin_json(const struct model *model)
 {
     const struct stiffit_model *abi = &model->abi;
     struct json json;
-    json_begin(&json, stdout, true);
-    json_object_begin(&json);
-    json_key(&json, "model");
-    json_string(&json, abi->name);
-    json_key(&json, "sha256");
-    json_string(&json, model->sha256);
-    put_names(&json, "states", abi->state_name, abi->n_state);
-    put_names(&json, "parameters", abi->parameter_name, abi->n_parameter);
-    put_names(&json, "covariates", abi->covariate_name, abi->n_covariate);
-    put_names(&json, "observables", abi->observable_name, abi->n_observable);
-    put_names(&json, "observable_errors", abi->observable_error, abi->observable_error ? abi->n_observable : 0);
-    json_key(&json, "missing");
-    json_unsigned(&json, model_missing_derivatives(model));
-    json_object_end(&json);
+    json_begin(&json, stdout);
+    json_object_begin(&json, NULL);
+    json_string(&json, "model", abi->name);
+    json_string(&json, "sha256", model->sha256);
+    json_strings(&json, "states", abi->state_name, abi->n_state);
+    json_strings(&json, "parameters", abi->parameter_name, abi->n_parameter);
+    json_strings(&json, "covariates", abi->covariate_name, abi->n_covariate);
+    json_strings(&json, "observables", abi->observable_name, abi->n_observable);
+    json_strings(&json, "observable_errors", abi->observable_error, abi->observable_error ? abi->n_observable : 0);
+    json_unsigned(&json, "missing", model_missing_derivatives(model));
     json_end(&json);
 }
 
@@ -153,7 +138,7 @@ static int show_plugin(const struct show_call *call)
     if (!status)
         (call->json ? print_plugin_json : print_plugin)(&model);
     model_unload(&model);
-    return status ? message_error(&error, (enum when)call->color) : command_close_output(0);
+    return status ? message_error(&error, call->color) : command_close_output(0);
 }
 
 static int show(void *context)
@@ -162,7 +147,7 @@ static int show(void *context)
     enum model_file kind;
     struct error error;
     if (model_file_kind(call->path, &kind, &error))
-        return message_error(&error, (enum when)call->color);
+        return message_error(&error, call->color);
     return kind == MODEL_FILE_PLUGIN ? show_plugin(call) : show_equations(call);
 }
 
@@ -174,20 +159,19 @@ static int run(int argc, char **argv)
     int code = command_parse(&command_model_show, &call, &words, 1, argc, argv);
     if (code >= 0)
         return code;
-    if (words.n_positional < 1)
-        error_set(&error, STATUS_USAGE, "which model? None was given");
-    else if (call.latex && call.json)
+    if (call.latex && call.json) {
         error_set(&error, STATUS_USAGE, "--latex and --json exclude each other");
-    if (error.status)
-        return message_usage("model show", &error, (enum when)call.color);
+        return message_usage("model show", &error, call.color);
+    }
     call.path = words.positional[0];
-    return contained_run(show, &call, call.path, (enum when)call.color);
+    return contained_run(show, &call, call.path, call.color);
 }
 
 const struct command command_model_show = {
     .name = "model show", .synopsis = "MODEL.ode|PROBLEM.h5|PLUGIN.so",
     .summary = "equations, derivatives, sparsity and cost of a model",
     .example = "stiffit model show decay.ode\nstiffit model show --latex decay.ode",
+    .needs = "which model",
     .description =
         "Of model text: its parameters, its equations as they were understood, the pattern of the Jacobian, the derivatives, "
         "and what each generated function costs in operations. Options choose among these. A problem file may carry the "

@@ -3,6 +3,7 @@
 #include "cli/model_show.h"
 
 #include "base/number.h"
+#include "cli/command.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -26,8 +27,6 @@ const char *model_use_words(unsigned use, char words[64])
         }
     return words[0] ? words : "nothing";
 }
-
-static const char *plural(size_t n) { return n == 1 ? "" : "s"; }
 
 static void print_head(const struct equations *equations, FILE *out)
 {

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/model_text.h"
 
-#include "cli/message.h"
+#include "cli/command.h"
 #include "io/problem.h"
 
 #include <errno.h>
@@ -155,20 +155,15 @@ void model_text_show(void *context, const struct text_messages *messages, const 
 
 void model_text_put_messages(const struct model_text *text, struct json *json)
 {
-    json_array_begin(json);
+    json_array_begin(json, "messages");
     for (size_t i = 0; i < text->messages.n_message; i++) {
         const struct text_message *message = &text->messages.message[i];
-        json_object_begin(json);
-        json_key(json, "severity");
-        json_string(json, message->is_error ? "error" : "warning");
-        json_key(json, "line");
-        json_unsigned(json, message->line);
-        json_key(json, "column");
-        json_unsigned(json, message->column);
-        json_key(json, "length");
-        json_unsigned(json, message->length);
-        json_key(json, "text");
-        json_string(json, message->text);
+        json_object_begin(json, NULL);
+        json_string(json, "severity", message->is_error ? "error" : "warning");
+        json_unsigned(json, "line", message->line);
+        json_unsigned(json, "column", message->column);
+        json_unsigned(json, "length", message->length);
+        json_string(json, "text", message->text);
         json_object_end(json);
     }
     json_array_end(json);

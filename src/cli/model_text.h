@@ -36,7 +36,7 @@ void model_text_print_messages(const struct model_text *text, enum when color);
 /* The same as a build_show of model/build/build.h; context: an enum when. */
 void model_text_show(void *context, const struct text_messages *messages, const char *text, size_t n_byte,
                      const char *origin);
-/* The same as an array, for editors. */
+/* The same as an array "messages" of the object that is open, for editors. */
 void model_text_put_messages(const struct model_text *text, struct json *json);
 
 #endif

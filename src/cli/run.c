@@ -4,10 +4,9 @@
 
 #include "base/clock.h"
 #include "base/progress.h"
-#include "cli/message.h"
 #include "cli/model_text.h"
 #include "cli/run_report.h"
-#include "cli/shell_words.h"
+#include "run/plan/run_options.h"
 #include "run/run.h"
 
 #include <stdlib.h>
@@ -17,7 +16,7 @@ static int parse(struct run_options *options, int argc, char **argv)
     struct error error;
     bool help = false;
     if (run_options_parse(options, argc, argv, &help, &error))
-        return message_usage("run", &error, options->color);
+        return message_usage("run", &error, options->shown.color);
     if (!help)
         return -1;
     help_command(stdout, &command_run);
@@ -32,9 +31,9 @@ static int run(int argc, char **argv)
     int code = parse(&options, argc, argv);
     if (code >= 0)
         return code;
-    code = run_supervise(&options, argc, argv, &error);
+    code = run_supervise(options.problem, options.time_limit_s, options.trace, argc, argv, &error);
     if (error.status)
-        message_error(&error, options.color);
+        message_error(&error, options.shown.color);
     return code;
 }
 
@@ -49,26 +48,27 @@ static double now_s(void) { return 1e-9 * (double)clock_now_ns(); }
 static void on_say(void *context, const char *line)
 {
     struct teller *teller = context;
-    if (teller->options->quiet)
+    if (teller->options->shown.quiet)
         return;
     if (teller->begun)
         progress_clear(&teller->progress);
-    message_say(line);
+    message_say("%s", line);
 }
 
 /* The line that an earlier process has left half-way. */
 static void on_take_over(void *context)
 {
     const struct run_options *options = ((struct teller *)context)->options;
-    if (!options->quiet && terminal_redraw(stderr, options->progress))
+    if (!options->shown.quiet && terminal_redraw(stderr, options->shown.progress))
         fputs("\r\033[K", stderr);
 }
 
 static void on_begin(void *context, uint64_t n_total, uint64_t n_done_before, int64_t begun_ns)
 {
     struct teller *teller = context;
+    const struct run_shown *shown = &teller->options->shown;
     progress_init(&teller->progress, stderr, teller->options->n_start > 1 ? "starts" : "fits", n_total, n_done_before,
-                  teller->options->progress, teller->options->color, teller->options->quiet, 1e-9 * (double)begun_ns);
+                  shown->progress, shown->color, shown->quiet, 1e-9 * (double)begun_ns);
     teller->begun = true;
 }
 
@@ -89,7 +89,7 @@ static void on_end(void *context)
 
 static void on_show(void *context, const struct text_messages *messages, const char *text, size_t n_byte, const char *origin)
 {
-    enum when color = ((struct teller *)context)->options->color;
+    enum when color = ((struct teller *)context)->options->shown.color;
     model_text_show(&color, messages, text, n_byte, origin);
 }
 
@@ -117,10 +117,10 @@ static int run_child(int argc, char **argv, run_stage *stage, bool is_last)
     } else if (status && summary.wants_fresh) {
         code = RUN_EXIT_FRESH;
     } else if (status) {
-        code = message_error(&error, options.color);
+        code = message_error(&error, options.shown.color);
     } else if (is_last || summary.already_complete) {
-        status = run_summary_status(&summary, &options);
-        run_report(&summary, &options);
+        status = run_summary_status(&summary, &options.shown);
+        run_report(&summary, &options.shown);
         code = command_close_output(status_exit_code(status));
         if (!is_last && code <= 1)
             code = status ? RUN_EXIT_COMPLETE_FAILED : RUN_EXIT_COMPLETE;

@@ -3,6 +3,7 @@
 #include "cli/run_report.h"
 
 #include "base/json.h"
+#include "base/terminal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,7 +47,7 @@ static void print_refits(const struct run_summary *summary)
                 (unsigned long long)summary->n_replicate_failed);
 }
 
-static void print_text(const struct run_summary *summary, const struct run_options *options)
+static void print_text(const struct run_summary *summary, const struct run_shown *shown)
 {
     uint64_t n_failed = run_summary_n_failed(summary);
     fprintf(stderr, "stiffit: %s: %s%llu %s, %llu converged, %llu failed\n", summary->result_path ? summary->result_path : "",
@@ -57,7 +58,7 @@ static void print_text(const struct run_summary *summary, const struct run_optio
         fprintf(stderr, "  %llu of them fitted anew (--retry-failed): %llu converged, %llu failed\n",
                 (unsigned long long)summary->n_retried, (unsigned long long)summary->n_retried_success,
                 (unsigned long long)(summary->n_retried - summary->n_retried_success));
-    print_failures(summary, terminal_color(stderr, options->color));
+    print_failures(summary, terminal_color(stderr, shown->color));
     print_notes(summary);
     print_refits(summary);
     if (!summary->already_complete)
@@ -65,63 +66,45 @@ static void print_text(const struct run_summary *summary, const struct run_optio
                 (unsigned long long)summary->n_evaluation, (unsigned long long)summary->n_step, summary->fit_seconds);
 }
 
-static void print_json(const struct run_summary *summary, const struct run_options *options)
+static void print_json(const struct run_summary *summary, const struct run_shown *shown)
 {
     struct json json;
-    json_begin(&json, stdout, true);
-    json_object_begin(&json);
-    json_key(&json, "result");
-    json_string(&json, summary->result_path);
-    json_key(&json, "already_complete");
-    json_boolean(&json, summary->already_complete);
-    json_key(&json, "fits");
-    json_unsigned(&json, summary->n_fit);
-    json_key(&json, "failed");
-    json_unsigned(&json, run_summary_n_failed(summary));
-    json_key(&json, "retried");
-    json_unsigned(&json, summary->n_retried);
-    json_key(&json, "accepted");
-    json_boolean(&json, run_summary_status(summary, options) == STATUS_OK);
-    json_key(&json, "status");
-    json_object_begin(&json);
+    json_begin(&json, stdout);
+    json_object_begin(&json, NULL);
+    json_string(&json, "result", summary->result_path);
+    json_boolean(&json, "already_complete", summary->already_complete);
+    json_unsigned(&json, "fits", summary->n_fit);
+    json_unsigned(&json, "failed", run_summary_n_failed(summary));
+    json_unsigned(&json, "retried", summary->n_retried);
+    json_boolean(&json, "accepted", run_summary_status(summary, shown) == STATUS_OK);
+    json_object_begin(&json, "status");
     for (int i = 0; i < N_OUTCOME; i++) {
-        json_key(&json, outcome_name((enum outcome)i));
-        json_unsigned(&json, summary->by_outcome[i]);
+        json_unsigned(&json, outcome_name((enum outcome)i), summary->by_outcome[i]);
     }
     json_object_end(&json);
-    json_key(&json, "notes");
-    json_object_begin(&json);
+    json_object_begin(&json, "notes");
     for (int bit = 0; bit < N_NOTE_BIT; bit++)
         if (note_name(bit)) {
-            json_key(&json, note_name(bit));
-            json_unsigned(&json, summary->by_note[bit]);
+            json_unsigned(&json, note_name(bit), summary->by_note[bit]);
         }
     json_object_end(&json);
-    json_key(&json, "profile_sides");
-    json_object_begin(&json);
+    json_object_begin(&json, "profile_sides");
     for (int i = LIMIT_none + 1; i < N_LIMIT; i++) {
-        json_key(&json, limit_name(i));
-        json_unsigned(&json, summary->by_limit[i]);
+        json_unsigned(&json, limit_name(i), summary->by_limit[i]);
     }
     json_object_end(&json);
-    json_key(&json, "replicates");
-    json_unsigned(&json, summary->n_replicate);
-    json_key(&json, "replicates_failed");
-    json_unsigned(&json, summary->n_replicate_failed);
-    json_key(&json, "evaluations");
-    json_unsigned(&json, summary->n_evaluation);
-    json_key(&json, "steps");
-    json_unsigned(&json, summary->n_step);
-    json_key(&json, "seconds");
-    json_number(&json, summary->fit_seconds);
-    json_object_end(&json);
+    json_unsigned(&json, "replicates", summary->n_replicate);
+    json_unsigned(&json, "replicates_failed", summary->n_replicate_failed);
+    json_unsigned(&json, "evaluations", summary->n_evaluation);
+    json_unsigned(&json, "steps", summary->n_step);
+    json_number(&json, "seconds", summary->fit_seconds);
     json_end(&json);
 }
 
-void run_report(const struct run_summary *summary, const struct run_options *options)
+void run_report(const struct run_summary *summary, const struct run_shown *shown)
 {
-    if (!options->quiet)
-        print_text(summary, options);
-    if (options->json)
-        print_json(summary, options);
+    if (!shown->quiet)
+        print_text(summary, shown);
+    if (shown->json)
+        print_json(summary, shown);
 }

@@ -6,6 +6,6 @@
 #include "run/run.h"
 
 /* Text on standard error (unless --quiet), and with --json an object on standard output. */
-void run_report(const struct run_summary *summary, const struct run_options *options);
+void run_report(const struct run_summary *summary, const struct run_shown *shown);
 
 #endif

@@ -4,8 +4,6 @@
 
 #include "cli/command.h"
 #include "cli/contained.h"
-#include "cli/message.h"
-#include "cli/show_text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,18 +13,15 @@ enum { ROWS_AT_ONCE = 1024 };
 struct show_options {
     bool json;
     const char *id;
-    int color;
+    enum when color;
 };
-
-static const char *const when_words[] = {"auto", "always", "never", NULL};
 
 static const struct option table[] = {
     {.name = "id", .kind = OPTION_STRING, .metavar = "ID", .offset = offsetof(struct show_options, id),
      .help = "of a result: this dataset in detail: standard errors, intervals, correlations, directions, criteria"},
     {.name = "json", .kind = OPTION_FLAG, .offset = offsetof(struct show_options, json),
      .help = "print JSON instead of text"},
-    {.name = "color", .kind = OPTION_CHOICE, .offset = offsetof(struct show_options, color), .choice = when_words,
-     .metavar = "auto|always|never", .default_text = "auto", .help = "colours; overrides the environment's NO_COLOR"},
+    OPTION_COLOR(offsetof(struct show_options, color)),
 };
 
 static struct option_table show_table(void) { return OPTION_TABLE(table); }
@@ -128,7 +123,7 @@ static int show(const char *path, const struct show_options *options)
         status = error_set(&error, STATUS_NO_MEMORY, "out of memory for what is to be shown");
     problem_close(problem);
     result_close(result);
-    return status ? message_error(&error, (enum when)options->color) : command_close_output(0);
+    return status ? message_error(&error, options->color) : command_close_output(0);
 }
 
 struct show_call {
@@ -146,21 +141,17 @@ static int run(int argc, char **argv)
 {
     struct show_options options = {.json = false};
     struct option_words words;
-    struct error error;
     int code = command_parse(&command_show, &options, &words, 1, argc, argv);
     if (code >= 0)
         return code;
-    if (words.n_positional < 1) {
-        error_set(&error, STATUS_USAGE, "which file? None was given");
-        return message_usage("show", &error, (enum when)options.color);
-    }
     struct show_call call = {words.positional[0], &options};
-    return contained_read(show_inside, &call, words.positional[0], (enum when)options.color);
+    return contained_read(show_inside, &call, words.positional[0], options.color);
 }
 
 const struct command command_show = {
     .name = "show", .synopsis = "FILE.h5", .summary = "what is in a problem or result file; how a run went",
     .example = "stiffit show wells.result.h5\nstiffit show wells.result.h5 --id A7",
+    .needs = "which file",
     .description =
         "Of a problem: its model, datasets, parameters and options. Of a result: how many fits converged by which test, the "
         "others grouped by status and message with a few of their ids, the distribution of each parameter, what the data do "

@@ -1,109 +1,26 @@
-/* What is in a file, gathered once and shown as text or as JSON.
+/* The two ways to show a file.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef CLI_SHOW_H
 #define CLI_SHOW_H
 
-#include "base/error.h"
-#include "base/outcome.h"
-#include "io/result.h"
+#include "io/problem.h"
+#include "use/show.h"
 
-enum { SHOW_N_GROUP = 24, SHOW_N_EXAMPLE = 3, SHOW_N_SLOWEST = 5, SHOW_ID_LENGTH = 64, SHOW_N_BIN = 24, SHOW_N_FLAT = 8 };
-enum { SHOW_N_ROW = 100, SHOW_N_REMARK = 40 }; /* of a page; JSON has all */
+#include <stdio.h>
 
-/* The first few ids of a group of fits. */
-struct show_examples {
-    uint64_t n;
-    char id[SHOW_N_EXAMPLE][SHOW_ID_LENGTH];
-};
+void show_problem_text(FILE *file, const struct problem_info *info);
+void show_problem_json(FILE *file, const struct problem_info *info);
+void show_result_text(FILE *file, const struct result_info *info, const struct show_summary *summary);
+void show_result_json(FILE *file, const struct result_info *info, const struct show_summary *summary);
+/* One fit of a result in detail; scratch has n_parameter x n_parameter. */
+void show_fit_text(FILE *file, const struct result_info *info, const char *id, const struct fit_record *record,
+                   double *scratch);
+void show_fit_json(FILE *file, const struct result *result, const char *id, struct fit_record *record, double *scratch);
 
-/* Fits that ended alike: same status, same message but for the numbers in it. */
-struct show_group {
-    enum outcome outcome;
-    char message[160]; /* of the first one */
-    bool differs;      /* others have other numbers in it */
-    struct show_examples fits;
-};
-
-/* Converged fits whose data do not know the same combination of parameters. */
-struct show_flat {
-    struct show_examples fits;
-    double *weight; /* n_parameter, sums: of relative changes; show_combination_text says it */
-};
-
-struct show_slow {
-    char id[SHOW_ID_LENGTH];
-    double seconds;
-    int64_t n_evaluation, n_step;
-    enum outcome outcome;
-};
-
-/* Of the successful fits; NaN where there is none. */
-struct show_spread {
-    double min, q25, median, q75, max;
-    double error;                   /* median of the relative standard errors */
-    uint64_t n_at_lower, n_at_upper, n_lack[N_LACK];
-    uint64_t n_limit[2][N_LIMIT];   /* of a parameter: what its profiles ended with, below and above */
-    double log_ratio;               /* of a parameter: sum of log(bootstrap error / standard error) of n_ratio fits */
-    uint64_t n_ratio;
-    bool is_log;                    /* the histogram's axis is logarithmic */
-    bool is_cut;                    /* it leaves out the outermost hundredths */
-    double low, high;               /* of the axis */
-    uint64_t bin[SHOW_N_BIN];
-};
-
-/* Successful fits: of several starts, all at one optimum, some elsewhere, the best one alone, or the others failed; with
- * bootstrap replicates, and the fewest and most of them. */
-struct show_refits {
-    uint64_t n_same, n_some;
-    struct show_examples alone, only;
-    bool has_profile;
-    uint64_t n_bootstrap;
-    int64_t least, most;
-};
-
-struct show_summary {
-    uint64_t n_fit, n_success, n_sampled; /* n_sampled: fits that the quartiles were taken from */
-    uint64_t by_outcome[N_OUTCOME], by_stop[N_STOP];
-    struct show_examples by_note[32];
-    size_t n_group;
-    struct show_group group[SHOW_N_GROUP];
-    uint64_t n_other;          /* unsuccessful fits beyond those groups */
-    size_t n_slow;
-    struct show_slow slow[SHOW_N_SLOWEST];
-    size_t n_flat;
-    struct show_flat flat[SHOW_N_FLAT];
-    uint64_t n_fit_flat, n_other_flat; /* fits with flat directions; those beyond the groups */
-    double *weights;           /* of the groups */
-    struct show_refits refits;
-    double seconds;
-    struct show_spread objective;
-    struct show_spread *parameter; /* n_parameter of the result */
-};
-
-/* Reads the whole result once, in blocks. show_summary_fini is legal after a failure. */
-enum status show_summarise(struct result *result, struct show_summary *summary, struct error *error);
-void show_summary_fini(struct show_summary *summary);
-void show_add_example(struct show_examples *examples, const char *id);
-
-/* show_spread.c: quartiles and histogram of n numbers, which it sorts; is_log: logarithmic, where all are above 0. */
-void show_spread_fill(struct show_spread *spread, double *numbers, uint64_t n, bool is_log);
-/* The median of n numbers, which it sorts; NaN: there are none. */
-double show_median(double *numbers, uint64_t n);
-
-/* show_flat.c: the record's flattest direction, or one of several flat ones that have no parameters in common (number 1, 2,
- * ...), in relative changes of the parameters, length 1, its first large entry positive, into weight[n_parameter]. False: it
- * has none. */
-bool show_combination(const struct result_info *info, const struct fit_record *record, int number, double *weight);
-/* How many there are: at least 1. */
-int show_n_combination(const struct result_info *info, const struct fit_record *record);
-/* "0.71 log p2 - 0.70 log p3": what matters of it. Returns `text`. */
-const char *show_combination_text(const struct result_info *info, const double *weight, char *text, size_t size);
-/* A fit of a result to its group. `scratch` has n_parameter. */
-void show_add_flat(struct show_summary *summary, const struct result_info *info, const char *id,
-                   const struct fit_record *record, double *scratch);
-
-/* show_refits.c: a fit's starts, profiles and replicates. */
-void show_add_refits(struct show_summary *summary, const struct result_info *info, const char *id,
-                     const struct fit_record *record);
+/* "k [1/min]". Returns `text`. */
+const char *show_label(const struct result_info *info, size_t j, char *text, size_t size);
+int show_label_width(const struct result_info *info);
+/* What the objective is, in words. */
+const char *show_objective_text(const char *kind);
 
 #endif

@@ -1,29 +1,13 @@
 /* One fit in words: what a paper's table and its referee want to know.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "cli/residual.h"
-#include "cli/show_text.h"
-
-#include "fit/interval.h"
+#include "cli/show.h"
+#include "fit/distribution.h"
+#include "use/residual.h"
 
 #include <math.h>
 #include <string.h>
 
 enum { CORRELATION_MOST = 20, EIGENVALUES_MOST = 10 };
-
-bool show_correlation(const struct result_info *info, const struct fit_record *record, double *correlation)
-{
-    size_t n = info->n_parameter;
-    bool any = false;
-    if (!record->covariance)
-        return false;
-    for (size_t c = 0; c < n; c++)
-        for (size_t d = 0; d < n; d++) {
-            double product = record->covariance[c + c * n] * record->covariance[d + d * n];
-            correlation[d + c * n] = c == d && product > 0 ? 1 : record->covariance[d + c * n] / sqrt(product);
-            any = any || isfinite(correlation[d + c * n]);
-        }
-    return any;
-}
 
 static void print_starts(FILE *file, const struct result_info *info, const struct fit_record *record)
 {

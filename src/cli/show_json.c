@@ -1,106 +1,75 @@
 /* A file as JSON.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "cli/show_text.h"
+#include "cli/show.h"
 
 #include "base/json.h"
 #include "base/sha256.h"
+#include "use/fit_columns.h"
 
-static void put_text(struct json *json, const char *key, const char *text)
-{
-    json_key(json, key);
-    json_string(json, text);
-}
-
-static void put_count(struct json *json, const char *key, uint64_t n)
-{
-    json_key(json, key);
-    json_unsigned(json, n);
-}
-
-static void put_number(struct json *json, const char *key, double number)
-{
-    json_key(json, key);
-    json_number(json, number);
-}
-
-static void put_names(struct json *json, const char *key, const char *const *names, size_t n)
-{
-    json_key(json, key);
-    json_array_begin(json);
-    for (size_t i = 0; i < n; i++)
-        json_string(json, names[i]);
-    json_array_end(json);
-}
+static const char *const side_name[] = {"lower", "upper"};
 
 void show_problem_json(FILE *file, const struct problem_info *info)
 {
     struct json json;
-    json_begin(&json, file, true);
-    json_object_begin(&json);
-    put_text(&json, "file", info->path);
-    put_text(&json, "kind", "problem");
-    json_key(&json, "model");
-    json_object_begin(&json);
-    put_text(&json, "plugin", info->model_plugin);
-    put_count(&json, "embedded_bytes", info->model_bytes ? info->n_model_byte : 0);
-    put_text(&json, "source", info->model_source);
-    put_text(&json, "sha256", info->model_sha256);
+    json_begin(&json, file);
+    json_object_begin(&json, NULL);
+    json_string(&json, "file", info->path);
+    json_string(&json, "kind", "problem");
+    json_object_begin(&json, "model");
+    json_string(&json, "plugin", info->model_plugin);
+    json_unsigned(&json, "embedded_bytes", info->model_bytes ? info->n_model_byte : 0);
+    json_string(&json, "source", info->model_source);
+    json_string(&json, "sha256", info->model_sha256);
     json_object_end(&json);
-    put_count(&json, "datasets", info->n_dataset);
-    put_count(&json, "measurements", info->n_measurement);
-    put_names(&json, "parameters", info->parameter_name, info->n_parameter);
-    put_names(&json, "priors", info->parameter_prior, info->parameter_prior ? info->n_parameter : 0);
-    put_names(&json, "covariates", info->covariate_name, info->n_covariate);
-    put_names(&json, "observables", info->observable_name, info->n_observable);
-    put_names(&json, "observable_errors", info->observable_error, info->n_error);
-    json_key(&json, "options");
-    json_object_begin(&json);
+    json_unsigned(&json, "datasets", info->n_dataset);
+    json_unsigned(&json, "measurements", info->n_measurement);
+    json_strings(&json, "parameters", info->parameter_name, info->n_parameter);
+    json_strings(&json, "priors", info->parameter_prior, info->parameter_prior ? info->n_parameter : 0);
+    json_strings(&json, "covariates", info->covariate_name, info->n_covariate);
+    json_strings(&json, "observables", info->observable_name, info->n_observable);
+    json_strings(&json, "observable_errors", info->observable_error, info->n_error);
+    json_object_begin(&json, "options");
     for (size_t i = 0; i < info->n_option; i++)
-        put_text(&json, info->option_name[i], info->option_value[i]);
-    json_object_end(&json);
+        json_string(&json, info->option_name[i], info->option_value[i]);
     json_object_end(&json);
     json_end(&json);
 }
 
 static void put_spread(struct json *json, const struct show_spread *spread)
 {
-    put_number(json, "min", spread->min);
-    put_number(json, "q25", spread->q25);
-    put_number(json, "median", spread->median);
-    put_number(json, "q75", spread->q75);
-    put_number(json, "max", spread->max);
-    json_key(json, "histogram");
-    json_object_begin(json);
-    put_text(json, "axis", spread->is_log ? "log" : "lin");
-    put_number(json, "from", spread->low);
-    put_number(json, "to", spread->high);
-    json_key(json, "fits");
-    json_array_begin(json);
+    json_number(json, "min", spread->min);
+    json_number(json, "q25", spread->q25);
+    json_number(json, "median", spread->median);
+    json_number(json, "q75", spread->q75);
+    json_number(json, "max", spread->max);
+    json_object_begin(json, "histogram");
+    json_string(json, "axis", spread->is_log ? "log" : "lin");
+    json_number(json, "from", spread->low);
+    json_number(json, "to", spread->high);
+    json_array_begin(json, "fits");
     for (int i = 0; i < SHOW_N_BIN; i++)
-        json_unsigned(json, spread->bin[i]);
+        json_unsigned(json, NULL, spread->bin[i]);
     json_array_end(json);
     json_object_end(json);
 }
 
 static void put_examples(struct json *json, const struct show_examples *fits)
 {
-    put_count(json, "fits", fits->n);
-    json_key(json, "examples");
-    json_array_begin(json);
+    json_unsigned(json, "fits", fits->n);
+    json_array_begin(json, "examples");
     for (int k = 0; k < SHOW_N_EXAMPLE && fits->id[k][0]; k++)
-        json_string(json, fits->id[k]);
+        json_string(json, NULL, fits->id[k]);
     json_array_end(json);
 }
 
 static void put_flat(struct json *json, const struct result_info *info, const struct show_summary *summary)
 {
     char text[400];
-    put_count(json, "fits_with_flat_directions", summary->n_fit_flat);
-    json_key(json, "flat_directions");
-    json_array_begin(json);
+    json_unsigned(json, "fits_with_flat_directions", summary->n_fit_flat);
+    json_array_begin(json, "flat_directions");
     for (size_t i = 0; i < summary->n_flat; i++) {
-        json_object_begin(json);
-        put_text(json, "combination", show_combination_text(info, summary->flat[i].weight, text, sizeof text));
+        json_object_begin(json, NULL);
+        json_string(json, "combination", show_combination_text(info, summary->flat[i].weight, text, sizeof text));
         put_examples(json, &summary->flat[i].fits);
         json_object_end(json);
     }
@@ -109,31 +78,27 @@ static void put_flat(struct json *json, const struct result_info *info, const st
 
 static void put_counts(struct json *json, const struct show_summary *summary)
 {
-    put_count(json, "fits", summary->n_fit);
-    put_count(json, "converged", summary->n_success);
-    json_key(json, "status");
-    json_object_begin(json);
+    json_unsigned(json, "fits", summary->n_fit);
+    json_unsigned(json, "converged", summary->n_success);
+    json_object_begin(json, "status");
     for (int i = 0; i < N_OUTCOME; i++)
-        put_count(json, outcome_name((enum outcome)i), summary->by_outcome[i]);
+        json_unsigned(json, outcome_name((enum outcome)i), summary->by_outcome[i]);
     json_object_end(json);
-    json_key(json, "stopping_test");
-    json_object_begin(json);
+    json_object_begin(json, "stopping_test");
     for (int i = 1; i < N_STOP; i++)
-        put_count(json, stop_name(i), summary->by_stop[i]);
+        json_unsigned(json, stop_name(i), summary->by_stop[i]);
     json_object_end(json);
-    json_key(json, "notes");
-    json_object_begin(json);
+    json_object_begin(json, "notes");
     for (int bit = 0; bit < 32; bit++)
         if (note_name(bit))
-            put_count(json, note_name(bit), summary->by_note[bit].n);
+            json_unsigned(json, note_name(bit), summary->by_note[bit].n);
     json_object_end(json);
-    json_key(json, "failures");
-    json_array_begin(json);
+    json_array_begin(json, "failures");
     for (size_t i = 0; i < summary->n_group; i++) {
         const struct show_group *group = &summary->group[i];
-        json_object_begin(json);
-        put_text(json, "status", outcome_name(group->outcome));
-        put_text(json, "message", group->message);
+        json_object_begin(json, NULL);
+        json_string(json, "status", outcome_name(group->outcome));
+        json_string(json, "message", group->message);
         put_examples(json, &group->fits);
         json_object_end(json);
     }
@@ -142,46 +107,90 @@ static void put_counts(struct json *json, const struct show_summary *summary)
 
 static void put_parameters(struct json *json, const struct result_info *info, const struct show_summary *summary)
 {
-    json_key(json, "parameters");
-    json_array_begin(json);
+    json_array_begin(json, "parameters");
     for (size_t j = 0; j < info->n_parameter; j++) {
-        json_object_begin(json);
-        put_text(json, "name", info->parameter_name[j]);
-        put_text(json, "scale", info->parameter_scale ? info->parameter_scale[j] : NULL);
-        put_text(json, "unit", info->parameter_unit ? info->parameter_unit[j] : NULL);
+        json_object_begin(json, NULL);
+        json_string(json, "name", info->parameter_name[j]);
+        json_string(json, "scale", info->parameter_scale ? info->parameter_scale[j] : NULL);
+        json_string(json, "unit", info->parameter_unit ? info->parameter_unit[j] : NULL);
         put_spread(json, &summary->parameter[j]);
-        put_count(json, "at_lower", summary->parameter[j].n_at_lower);
-        put_count(json, "at_upper", summary->parameter[j].n_at_upper);
-        put_number(json, "relative_error", summary->parameter[j].error);
-        json_key(json, "error_missing");
-        json_object_begin(json);
+        json_unsigned(json, "at_lower", summary->parameter[j].n_at_lower);
+        json_unsigned(json, "at_upper", summary->parameter[j].n_at_upper);
+        json_number(json, "relative_error", summary->parameter[j].error);
+        json_object_begin(json, "error_missing");
         for (int k = 1; k < N_LACK; k++)
-            put_count(json, lack_name(k), summary->parameter[j].n_lack[k]);
+            json_unsigned(json, lack_name(k), summary->parameter[j].n_lack[k]);
         json_object_end(json);
         json_object_end(json);
     }
     json_array_end(json);
-    json_key(json, "objective");
-    json_object_begin(json);
-    put_text(json, "kind", info->objective_kind);
+    json_object_begin(json, "objective");
+    json_string(json, "kind", info->objective_kind);
     put_spread(json, &summary->objective);
     json_object_end(json);
 }
 
+static void put_profiles(struct json *json, const struct result_info *info, const struct show_summary *summary)
+{
+    if (!summary->refits.has_profile) {
+        json_null(json, "profiles");
+        return;
+    }
+    json_object_begin(json, "profiles");
+    for (size_t j = 0; j < info->n_parameter; j++) {
+        json_object_begin(json, info->parameter_name[j]);
+        for (int side = 0; side < 2; side++) {
+            json_object_begin(json, side_name[side]);
+            for (int k = LIMIT_none + 1; k < N_LIMIT; k++)
+                json_unsigned(json, limit_name(k), summary->parameter[j].n_limit[side][k]);
+            json_object_end(json);
+        }
+        json_object_end(json);
+    }
+    json_object_end(json);
+}
+
+static void put_bootstrap(struct json *json, const struct result_info *info, const struct show_summary *summary)
+{
+    if (!summary->refits.n_bootstrap) {
+        json_null(json, "bootstrap");
+        return;
+    }
+    json_object_begin(json, "bootstrap");
+    json_unsigned(json, "fits", summary->refits.n_bootstrap);
+    json_unsigned(json, "fewest_replicates", (uint64_t)summary->refits.least);
+    json_unsigned(json, "most_replicates", (uint64_t)summary->refits.most);
+    json_object_begin(json, "error_ratio");
+    for (size_t j = 0; j < info->n_parameter; j++)
+        json_number(json, info->parameter_name[j], show_error_ratio(&summary->parameter[j]));
+    json_object_end(json);
+    json_object_end(json);
+}
+
+static void put_refits(struct json *json, const struct result_info *info, const struct show_summary *summary)
+{
+    const struct show_refits *refits = &summary->refits;
+    json_object_begin(json, "starts");
+    json_unsigned(json, "one_optimum", refits->n_same);
+    json_unsigned(json, "several_optima", refits->n_some);
+    json_unsigned(json, "best_reached_once", refits->alone.n);
+    json_unsigned(json, "others_failed", refits->only.n);
+    json_object_end(json);
+    put_profiles(json, info, summary);
+    put_bootstrap(json, info, summary);
+}
+
 static void put_slowest(struct json *json, const struct show_summary *summary)
 {
-    put_number(json, "seconds", summary->seconds);
-    json_key(json, "slowest");
-    json_array_begin(json);
+    json_number(json, "seconds", summary->seconds);
+    json_array_begin(json, "slowest");
     for (size_t i = 0; i < summary->n_slow; i++) {
-        json_object_begin(json);
-        put_text(json, "id", summary->slow[i].id);
-        put_number(json, "seconds", summary->slow[i].seconds);
-        json_key(json, "evaluations");
-        json_integer(json, summary->slow[i].n_evaluation);
-        json_key(json, "steps");
-        json_integer(json, summary->slow[i].n_step);
-        put_text(json, "status", outcome_name(summary->slow[i].outcome));
+        json_object_begin(json, NULL);
+        json_string(json, "id", summary->slow[i].id);
+        json_number(json, "seconds", summary->slow[i].seconds);
+        json_integer(json, "evaluations", summary->slow[i].n_evaluation);
+        json_integer(json, "steps", summary->slow[i].n_step);
+        json_string(json, "status", outcome_name(summary->slow[i].outcome));
         json_object_end(json);
     }
     json_array_end(json);
@@ -191,26 +200,48 @@ void show_result_json(FILE *file, const struct result_info *info, const struct s
 {
     struct json json;
     char hex[SHA256_HEX];
-    json_begin(&json, file, true);
-    json_object_begin(&json);
-    put_text(&json, "file", info->path);
-    put_text(&json, "kind", "result");
-    put_count(&json, "datasets", info->identity.n_dataset);
-    put_text(&json, "selection", show_selection(info));
+    json_begin(&json, file);
+    json_object_begin(&json, NULL);
+    json_string(&json, "file", info->path);
+    json_string(&json, "kind", "result");
+    json_unsigned(&json, "datasets", info->identity.n_dataset);
+    json_string(&json, "selection", show_selection(info));
     put_counts(&json, summary);
     put_parameters(&json, info, summary);
     put_flat(&json, info, summary);
-    show_refits_json(&json, info, summary);
+    put_refits(&json, info, summary);
     put_slowest(&json, summary);
-    json_key(&json, "provenance");
-    json_object_begin(&json);
+    json_object_begin(&json, "provenance");
     for (size_t i = 0; i < info->provenance.n; i++)
-        put_text(&json, info->provenance.name[i], info->provenance.value[i]);
-    put_count(&json, "seed", info->identity.seed);
-    put_count(&json, "starts", info->identity.n_start);
+        json_string(&json, info->provenance.name[i], info->provenance.value[i]);
+    json_unsigned(&json, "seed", info->identity.seed);
+    json_unsigned(&json, "starts", info->identity.n_start);
     sha256_hex(info->identity.problem, hex);
-    put_text(&json, "problem_sha256", hex);
+    json_string(&json, "problem_sha256", hex);
     json_object_end(&json);
-    json_object_end(&json);
+    json_end(&json);
+}
+
+/* Every number that the result holds of one fit. */
+void show_fit_json(FILE *file, const struct result *result, const char *id, struct fit_record *record, double *scratch)
+{
+    const struct result_info *info = result_info(result);
+    struct fit_columns columns;
+    struct error ignored;
+    struct json json;
+    char text[400];
+    json_begin(&json, file);
+    json_object_begin(&json, NULL);
+    if (!fit_columns_choose(&columns, result, NULL, "all,covariance", &ignored))
+        fit_columns_json(&columns, info, id, record, &json);
+    if (show_correlation(info, record, scratch))
+        fit_columns_json_matrix(&json, "correlation", info->n_parameter, scratch);
+    if (show_combination(info, record, 1, scratch))
+        json_string(&json, "flattest_combination", show_combination_text(info, scratch, text, sizeof text));
+    json_array_begin(&json, "flat_combinations");
+    for (int number = 1; record->n_flat > 0 && number <= show_n_combination(info, record); number++)
+        if (show_combination(info, record, number, scratch))
+            json_string(&json, NULL, show_combination_text(info, scratch, text, sizeof text));
+    json_array_end(&json);
     json_end(&json);
 }

@@ -1,8 +1,23 @@
-/* A problem file in words.
+/* A problem or a result in words: a page to act on.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "cli/show_text.h"
+#include "base/error_kind.h"
+#include "cli/show.h"
 
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
+
+enum { LABEL_MOST = 30 };
+
+static const char *const side_name[] = {"lower", "upper"};
+
+static int longest(const char *const *names, size_t n, int least)
+{
+    for (size_t i = 0; i < n; i++)
+        if (names[i] && (int)strlen(names[i]) > least)
+            least = (int)strlen(names[i]);
+    return least < 40 ? least : 40;
+}
 
 static void print_names(FILE *file, const char *what, const char *const *names, size_t n)
 {
@@ -46,4 +61,331 @@ void show_problem_text(FILE *file, const struct problem_info *info)
         print_names(file, "errors", info->observable_error, info->n_error);
     for (size_t i = 0; i < info->n_option; i++)
         fprintf(file, "%s%s = %s\n", i ? "             " : "options      ", info->option_name[i], info->option_value[i]);
+}
+
+static unsigned long long count(uint64_t n) { return n; }
+
+static void print_examples(FILE *file, const struct show_examples *fits)
+{
+    fputs("e.g.", file);
+    for (int k = 0; k < SHOW_N_EXAMPLE && fits->id[k][0]; k++)
+        fprintf(file, "%s %s", k ? "," : "", fits->id[k]);
+    fputc('\n', file);
+}
+
+static void print_failures(FILE *file, const struct result_info *info, const struct show_summary *summary)
+{
+    for (size_t i = 0; i < summary->n_group; i++) {
+        const struct show_group *group = &summary->group[i];
+        fprintf(file, "  %-14s %10llu  %s%s\n%29s", outcome_name(group->outcome), count(group->fits.n),
+                group->message[0] ? group->message : outcome_meaning(group->outcome),
+                group->differs ? " (or another number)" : "", "");
+        print_examples(file, &group->fits);
+    }
+    if (summary->n_other)
+        fprintf(file, "  %-14s %10llu\n", "others", count(summary->n_other));
+    for (int i = 0; i < N_OUTCOME; i++)
+        if (summary->by_outcome[i] && !outcome_is_success((enum outcome)i) && outcome_advice((enum outcome)i))
+            fprintf(file, "  %s: %s\n", outcome_name((enum outcome)i), outcome_advice((enum outcome)i));
+    if (summary->n_success < summary->n_fit)
+        fprintf(file, "  by dataset: stiffit export %s --columns id,status,message\n", info->path);
+}
+
+static void print_outcomes(FILE *file, const struct result_info *info, const struct show_summary *summary)
+{
+    fprintf(file, "%s: a result of %llu %s", info->path, count(summary->n_fit), summary->n_fit == 1 ? "fit" : "fits");
+    if (summary->n_success < summary->n_fit)
+        fprintf(file, ": %llu converged, %llu did not", count(summary->n_success), count(summary->n_fit - summary->n_success));
+    else if (summary->n_fit > 0)
+        fputs(": all converged", file);
+    fputc('\n', file);
+    if (show_selection(info))
+        fprintf(file, "  a part of the problem: %s\n", show_selection(info));
+    if (summary->n_fit > 0)
+        fprintf(file, "  %-14s %10llu\n", outcome_name(OUTCOME_converged), count(summary->by_outcome[OUTCOME_converged]));
+    for (int i = STOP_none + 1; i < N_STOP; i++)
+        if (summary->by_stop[i])
+            fprintf(file, "    %-12s %10llu  %s\n", stop_name(i), count(summary->by_stop[i]), stop_meaning(i));
+    print_failures(file, info, summary);
+}
+
+const char *show_label(const struct result_info *info, size_t j, char *text, size_t size)
+{
+    const char *unit = info->parameter_unit ? info->parameter_unit[j] : NULL;
+    snprintf(text, size, "%s%s%s%s", info->parameter_name[j], unit && *unit ? " [" : "", unit && *unit ? unit : "",
+             unit && *unit ? "]" : "");
+    return text;
+}
+
+int show_label_width(const struct result_info *info)
+{
+    int width = 9;
+    char text[100];
+    for (size_t j = 0; j < info->n_parameter; j++) {
+        int length = (int)strlen(show_label(info, j, text, sizeof text));
+        width = length > width ? length : width;
+    }
+    return width < LABEL_MOST ? width : LABEL_MOST;
+}
+
+/* Whether the terminal, as far as the environment tells, shows more than ASCII. */
+static bool has_blocks(void)
+{
+    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *value = getenv(names[i]);
+        if (value && *value)
+            return strstr(value, "UTF-8") || strstr(value, "utf8") || strstr(value, "utf-8");
+    }
+    return false;
+}
+
+static void print_histogram(FILE *file, const struct show_spread *spread)
+{
+    static const char *const ascii[] = {" ", ".", ".", ":", ":", "+", "+", "#", "#"};
+    static const char *const blocks[] = {" ", "\xe2\x96\x81", "\xe2\x96\x82", "\xe2\x96\x83", "\xe2\x96\x84",
+                                         "\xe2\x96\x85", "\xe2\x96\x86", "\xe2\x96\x87", "\xe2\x96\x88"};
+    uint64_t most = 0;
+    for (int i = 0; i < SHOW_N_BIN; i++)
+        most = spread->bin[i] > most ? spread->bin[i] : most;
+    fprintf(file, "%10.4g %c", spread->low, spread->is_cut ? '<' : '|');
+    for (int i = 0; i < SHOW_N_BIN; i++) { /* what is there is seen */
+        uint64_t n = spread->bin[i];
+        int height = n ? 1 + (int)(7.999 * (double)(n - 1) / (double)(most > 1 ? most - 1 : 1)) : 0;
+        fputs((has_blocks() ? blocks : ascii)[height], file);
+    }
+    fprintf(file, "%c %-10.4g", spread->is_cut ? '>' : '|', spread->high);
+}
+
+static void print_spread(FILE *file, const char *name, int width, const struct show_spread *spread, bool histogram)
+{
+    char error[20] = "";
+    if (isfinite(spread->error) && spread->error > 0)
+        snprintf(error, sizeof error, spread->error < 1 ? "%.2g %%" : "%.0f %%", 100 * spread->error);
+    fprintf(file, "  %-*s %11.5g %11.5g %11.5g %10s ", width, name, spread->q25, spread->median, spread->q75, error);
+    if (histogram)
+        print_histogram(file, spread);
+    fputc('\n', file);
+}
+
+/* Only the first of them are printed; *n_remark counts all. */
+static void print_remark(FILE *file, const struct result_info *info, size_t j, uint64_t n, const char *what, int *n_remark)
+{
+    if (n == 0 || (*n_remark)++ >= SHOW_N_REMARK)
+        return;
+    fprintf(file, "%s  %10llu  %s %s\n", *n_remark > 1 ? "" : "\nParameters that need a look\n", count(n),
+            info->parameter_name[j], what);
+}
+
+static void print_remarks(FILE *file, const struct result_info *info, const struct show_summary *summary)
+{
+    int n = 0;
+    for (size_t j = 0; j < info->n_parameter; j++) {
+        const struct show_spread *spread = &summary->parameter[j];
+        print_remark(file, info, j, spread->n_at_lower, "is at its lower bound", &n);
+        print_remark(file, info, j, spread->n_at_upper, "is at its upper bound", &n);
+        print_remark(file, info, j, spread->n_lack[LACK_flat], "has no standard error: the data do not know it", &n);
+        print_remark(file, info, j, spread->n_lack[LACK_freedom], "has no standard error: too few measurements", &n);
+    }
+    if (n > SHOW_N_REMARK)
+        fprintf(file, "  and %d more (--json has all)\n", n - SHOW_N_REMARK);
+}
+
+static void print_parameters(FILE *file, const struct result_info *info, const struct show_summary *summary)
+{
+    int width = show_label_width(info);
+    char text[100];
+    bool histogram = summary->n_success > 1;
+    size_t n_row = info->n_parameter < SHOW_N_ROW ? info->n_parameter : SHOW_N_ROW;
+    if (summary->n_success == 0)
+        return;
+    fprintf(file, "\nParameters of the converged fits%s\n  %-*s %11s %11s %11s %10s %s\n",
+            summary->n_sampled < summary->n_success ? " (a regular sample of them)" : "", width, "", "25 %", "median", "75 %",
+            "rel. error", histogram ? "over the datasets" : "");
+    for (size_t j = 0; j < n_row; j++)
+        print_spread(file, show_label(info, j, text, sizeof text), width, &summary->parameter[j], histogram);
+    if (n_row < info->n_parameter)
+        fprintf(file, "  and %zu more (--json prints all)\n", info->n_parameter - n_row);
+    print_spread(file, "objective", width, &summary->objective, histogram);
+    fprintf(file, "  rel. error: median of standard error / value; objective: %s\n%s",
+            show_objective_text(info->objective_kind),
+            histogram ? "  over the datasets: logarithmic for scales log and log10; < > leaves out 1 % at each end\n" : "");
+    print_remarks(file, info, summary);
+}
+
+static void print_flat(FILE *file, const struct result_info *info, const struct show_summary *summary)
+{
+    char text[400];
+    if (summary->n_fit_flat == 0)
+        return;
+    fputs("\nFlat directions: to move along one changes no prediction that the data could tell\n", file);
+    for (size_t i = 0; i < summary->n_flat; i++) {
+        const struct show_flat *flat = &summary->flat[i];
+        fprintf(file, "  %10llu  %s   ", count(flat->fits.n), show_combination_text(info, flat->weight, text, sizeof text));
+        print_examples(file, &flat->fits);
+    }
+    if (summary->n_other_flat)
+        fprintf(file, "  %10llu  others\n", count(summary->n_other_flat));
+}
+
+static void print_slow(FILE *file, const struct show_summary *summary)
+{
+    if (summary->n_slow == 0 || summary->n_fit == 1)
+        return;
+    fprintf(file, "\nSlowest (of %.4g s in total)\n  %12s %12s %12s  %-12s %s\n", summary->seconds, "seconds", "evaluations",
+            "steps", "status", "id");
+    for (size_t i = 0; i < summary->n_slow; i++)
+        fprintf(file, "  %12.4g %12lld %12lld  %-12s %s\n", summary->slow[i].seconds,
+                (long long)summary->slow[i].n_evaluation, (long long)summary->slow[i].n_step,
+                outcome_name(summary->slow[i].outcome), summary->slow[i].id);
+}
+
+static void print_count(FILE *file, uint64_t n, const char *what)
+{
+    if (n)
+        fprintf(file, "  %10llu  %s\n", (unsigned long long)n, what);
+}
+
+static void print_example_count(FILE *file, const struct show_examples *fits, const char *what)
+{
+    print_count(file, fits->n, what);
+    if (fits->n) {
+        fprintf(file, "%14s", "");
+        print_examples(file, fits);
+    }
+}
+
+static void print_refit_starts(FILE *file, const struct result_info *info, const struct show_refits *refits)
+{
+    if (refits->alone.n + refits->only.n + refits->n_same + refits->n_some == 0)
+        return;
+    fprintf(file, "\nStarts, %u for each dataset\n", (unsigned)info->identity.n_start);
+    print_count(file, refits->n_same, "all successful starts reached the same objective (within 1e-6)");
+    print_count(file, refits->n_some, "several starts reached the lowest objective (within 1e-6), others ended elsewhere");
+    print_example_count(file, &refits->alone, "one start alone reached the lowest objective: more starts may find a lower one");
+    print_example_count(file, &refits->only, "one start alone converged, the others failed");
+}
+
+/* "28 found, 2 infinite" */
+static void print_limits(FILE *file, const uint64_t *n_limit)
+{
+    bool any = false;
+    for (int k = LIMIT_none + 1; k < N_LIMIT; k++)
+        if (n_limit[k]) {
+            fprintf(file, "%s%llu %s", any ? ", " : "", (unsigned long long)n_limit[k], limit_name(k));
+            any = true;
+        }
+    fputc('\n', file);
+}
+
+static void print_refit_profiles(FILE *file, const struct result_info *info, const struct show_summary *summary)
+{
+    uint64_t seen[N_LIMIT] = {0};
+    char text[100];
+    int width = show_label_width(info);
+    if (!summary->refits.has_profile)
+        return;
+    fputs("\nConfidence limits from profile likelihoods\n", file);
+    for (size_t j = 0; j < info->n_parameter; j++)
+        for (int side = 0; side < 2; side++) {
+            const uint64_t *n_limit = summary->parameter[j].n_limit[side];
+            uint64_t n = 0;
+            for (int k = LIMIT_none + 1; k < N_LIMIT; k++) {
+                n += n_limit[k];
+                seen[k] += n_limit[k];
+            }
+            if (n == 0)
+                continue;
+            fprintf(file, "  %-*s %s ", width, side ? "" : show_label(info, j, text, sizeof text), side_name[side]);
+            print_limits(file, n_limit);
+        }
+    for (int k = LIMIT_found + 1; k < N_LIMIT; k++)
+        if (seen[k])
+            fprintf(file, "  %s: %s\n", limit_name(k), limit_meaning(k));
+}
+
+static void print_refit_bootstrap(FILE *file, const struct result_info *info, const struct show_summary *summary)
+{
+    const struct show_refits *refits = &summary->refits;
+    char text[100];
+    int width = show_label_width(info);
+    if (refits->n_bootstrap == 0)
+        return;
+    fputs("\nBootstrap\n", file);
+    if (refits->least == refits->most)
+        fprintf(file, "  %lld replicates were fitted for each dataset\n", (long long)refits->most);
+    else
+        fprintf(file, "  %lld to %lld replicates were fitted for a dataset\n", (long long)refits->least,
+                (long long)refits->most);
+    fprintf(file, "  %-*s error over the replicates / standard error\n", width, "");
+    for (size_t j = 0; j < info->n_parameter && j < SHOW_N_ROW; j++)
+        if (summary->parameter[j].n_ratio)
+            fprintf(file, "  %-*s %.3g\n", width, show_label(info, j, text, sizeof text),
+                    show_error_ratio(&summary->parameter[j]));
+}
+
+static void print_refits(FILE *file, const struct result_info *info, const struct show_summary *summary)
+{
+    print_refit_starts(file, info, &summary->refits);
+    print_refit_profiles(file, info, summary);
+    print_refit_bootstrap(file, info, summary);
+}
+
+static void print_notes(FILE *file, const struct show_summary *summary)
+{
+    bool headed = false;
+    for (int bit = 0; bit < 32; bit++) {
+        const struct show_examples *fits = &summary->by_note[bit];
+        if (fits->n == 0 || !note_meaning(bit))
+            continue;
+        fprintf(file, "%s  %10llu  %s\n", headed ? "" : "\nNotes\n", count(fits->n), note_meaning(bit));
+        if (fits->n < summary->n_fit) {
+            fprintf(file, "%14s", "");
+            print_examples(file, fits);
+        }
+        headed = true;
+    }
+}
+
+static void print_provenance(FILE *file, const struct result_info *info)
+{
+    fprintf(file, "\nProvenance\n");
+    int width = longest(info->provenance.name, info->provenance.n, 4);
+    for (size_t i = 0; i < info->provenance.n; i++)
+        if (!strcmp(info->provenance.name[i], "model_source"))
+            fprintf(file, "  %-*s  model text of %zu bytes (--json prints it)\n", width, info->provenance.name[i],
+                    strlen(info->provenance.value[i]));
+        else
+            fprintf(file, "  %-*s  %s\n", width, info->provenance.name[i], info->provenance.value[i]);
+    fprintf(file, "  %-*s  %llu\n", width, "seed", count(info->identity.seed));
+}
+
+const char *show_objective_text(const char *kind)
+{
+    if (kind && !strcmp(kind, "negative_log_likelihood"))
+        return "the negative log-likelihood";
+    for (int k = 0; kind && k < N_ERROR; k++)
+        if (!strcmp(kind, error_row[k].objective))
+            return error_row[k].objective_text;
+    return kind ? kind : "unknown";
+}
+
+/* A shell takes it as it is. */
+static bool is_plain(const char *word)
+{
+    return *word && *word != '-' && !word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")];
+}
+
+void show_result_text(FILE *file, const struct result_info *info, const struct show_summary *summary)
+{
+    const char *id = summary->n_slow ? summary->slow[0].id : "";
+    print_outcomes(file, info, summary);
+    print_parameters(file, info, summary);
+    print_flat(file, info, summary);
+    print_refits(file, info, summary);
+    print_notes(file, summary);
+    print_slow(file, summary);
+    if (summary->n_fit > 0)
+        fprintf(file, "\nOne dataset in detail: stiffit show %s --id %s\n", info->path, is_plain(id) ? id : "ID");
+    print_provenance(file, info);
 }

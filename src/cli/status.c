@@ -4,12 +4,11 @@
 
 #include "base/json.h"
 #include "cli/contained.h"
-#include "cli/message.h"
 #include "io/hdf5_file.h"
 #include "io/problem.h"
-#include "run/plan/shard.h"
 #include "run/merge/shard_progress.h"
 #include "run/merge/shard_set.h"
+#include "run/plan/shard.h"
 
 #include <inttypes.h>
 #include <stddef.h>
@@ -20,12 +19,10 @@ struct status_options {
     const char *shard_text;
     struct shard shard; /* n = 0: all there are */
     bool fits, json;
-    int color;
+    enum when color;
 };
 
 #define FIELD(name) offsetof(struct status_options, name)
-
-static const char *const when_words[] = {"auto", "always", "never", NULL};
 
 static const struct option table[] = {
     {.name = "shards", .kind = OPTION_INTEGER, .offset = FIELD(n_shard), .min = 1, .max = SHARD_SET_MAX,
@@ -34,8 +31,7 @@ static const struct option table[] = {
     {.name = "fits", .kind = OPTION_FLAG, .offset = FIELD(fits),
      .help = "print nothing but the number of finished fits; starts and refits count one by one"},
     {.name = "json", .kind = OPTION_FLAG, .offset = FIELD(json), .help = "print JSON"},
-    {.name = "color", .kind = OPTION_CHOICE, .offset = FIELD(color), .choice = when_words, .metavar = "auto|always|never",
-     .default_text = "auto", .help = "colours; overrides the environment's NO_COLOR"},
+    OPTION_COLOR(FIELD(color)),
 };
 
 static struct option_table status_table(void) { return OPTION_TABLE(table); }
@@ -80,24 +76,22 @@ static void print_progress(const char *name, const struct shard_progress *progre
 
 static void json_count(struct json *json, const char *key, bool is_known, uint64_t count)
 {
-    json_key(json, key);
     if (is_known)
-        json_unsigned(json, count);
+        json_unsigned(json, key, count);
     else
-        json_null(json);
+        json_null(json, key);
 }
 
 /* k = 0: of the whole. */
-static void print_json(struct json *json, uint32_t k, const struct shard_progress *progress)
+static void print_json(struct json *json, const char *key, uint32_t k, const struct shard_progress *progress)
 {
-    json_object_begin(json);
+    json_object_begin(json, key);
     json_count(json, "shard", k > 0, k);
-    json_key(json, "state");
-    json_string(json, state_name(progress->state));
+    json_string(json, "state", state_name(progress->state));
     json_count(json, "datasets", progress->is_known, progress->n_dataset);
-    json_count(json, "finished", true, progress->n_finished);
-    json_count(json, "failed", true, progress->n_failed);
-    json_count(json, "fits", true, progress->n_fit);
+    json_unsigned(json, "finished", progress->n_finished);
+    json_unsigned(json, "failed", progress->n_failed);
+    json_unsigned(json, "fits", progress->n_fit);
     json_count(json, "last_written", progress->last > 0, (uint64_t)progress->last);
     json_object_end(json);
 }
@@ -121,7 +115,7 @@ static enum status show_shards(struct overview *all, const struct status_options
             break;
         snprintf(name, sizeof name, "shard %u", k);
         if (json)
-            print_json(json, k, &progress);
+            print_json(json, NULL, k, &progress);
         else if (!options->fits)
             print_progress(name, &progress);
         all->n_complete += progress.state == SHARD_COMPLETE;
@@ -170,20 +164,17 @@ static enum status show_json(struct overview *all, const struct status_options *
 {
     struct shard_progress whole;
     struct json json;
-    json_begin(&json, stdout, true);
-    json_object_begin(&json);
+    json_begin(&json, stdout);
+    json_object_begin(&json, NULL);
     json_count(&json, "of_shards", all->n > 0, all->n);
-    json_key(&json, "shards");
-    json_array_begin(&json);
+    json_array_begin(&json, "shards");
     enum status status = show_shards(all, options, &json, error);
     json_array_end(&json);
     if (!status && !options->shard.n)
         status = shard_look(&whole, options->problem, 0, 0, error);
     if (!status && !options->shard.n) {
-        json_key(&json, "whole");
-        print_json(&json, 0, &whole);
+        print_json(&json, "whole", 0, &whole);
     }
-    json_object_end(&json);
     json_end(&json);
     return status;
 }
@@ -197,7 +188,7 @@ static int show(void *context)
     enum status status = hdf5_open(&problem, options->problem, &error);
     hdf5_close(&problem);
     if (status)
-        return message_error(&error, (enum when)options->color);
+        return message_error(&error, options->color);
     if (options->shard.n)
         all.n = options->shard.n;
     else if (all.n == 0)
@@ -206,7 +197,7 @@ static int show(void *context)
     all.last = options->shard.n ? options->shard.k : all.n;
     if (!status)
         status = (options->json ? show_json : show_text)(&all, options, &error);
-    return status ? message_error(&error, (enum when)options->color) : command_close_output(0);
+    return status ? message_error(&error, options->color) : command_close_output(0);
 }
 
 static int run(int argc, char **argv)
@@ -217,20 +208,16 @@ static int run(int argc, char **argv)
     int code = command_parse(&command_status, &options, &words, 1, argc, argv);
     if (code >= 0)
         return code;
-    enum status status = STATUS_OK;
-    if (words.n_positional < 1)
-        status = error_set(&error, STATUS_USAGE, "which problem file? None was given");
-    else if (options.shard_text)
-        status = shard_parse(&options.shard, options.shard_text, &error);
-    if (status)
-        return message_usage("status", &error, (enum when)options.color);
+    if (options.shard_text && shard_parse(&options.shard, options.shard_text, &error))
+        return message_usage("status", &error, options.color);
     options.problem = words.positional[0];
-    return contained_read(show, &options, options.problem, (enum when)options.color);
+    return contained_read(show, &options, options.problem, options.color);
 }
 
 const struct command command_status = {
     .name = "status", .synopsis = "PROBLEM.h5", .summary = "how far a run or its shards are",
     .example = "stiffit status wells.h5\nstiffit status wells.h5 --shard 3/8 --fits",
+    .needs = "which problem file",
     .description =
         "Counts finished datasets in the journals and results beside PROBLEM.h5: of all its shards, or of its run where there "
         "are none. A dataset is finished when all its starts and refits are. It reads only, so it may be called at any time, "

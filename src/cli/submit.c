@@ -4,14 +4,11 @@
 
 #include "cli/command.h"
 #include "cli/contained.h"
-#include "cli/message.h"
-#include "cli/shell_words.h"
 #include "io/journal.h"
-#include "run/run_options.h"
+#include "run/plan/run_options.h"
 #include "run/merge/shard_set.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -152,8 +149,8 @@ static enum status make_plan(struct submission *plan, const struct submit_option
         return error_set(error, STATUS_NO_MEMORY, "out of memory for the paths of scripts");
     plan->overwrite = options->run.overwrite;
     plan->n_shard = options->n_shard;
-    snprintf(plan->accept_failed, sizeof plan->accept_failed, "%.17g%s", options->run.accept_failed,
-             options->run.accept_failed_percent ? "%" : "");
+    snprintf(plan->accept_failed, sizeof plan->accept_failed, "%.17g%s", options->run.shown.accept_failed.value,
+             options->run.shown.accept_failed.percent ? "%" : "");
     if (strpbrk(plan->folder, "\\\n") || strpbrk(plan->directory, "\n"))
         return error_set(error, STATUS_USAGE, "%s: a backslash or a line break in a path is more than SLURM can do",
                          plan->problem);
@@ -256,7 +253,6 @@ static enum status submit(const struct submission *plan, struct error *error)
 /* What a user would want to know before the jobs run; to standard error, as the job numbers are data. */
 static void tell(const struct submission *plan)
 {
-    char line[200];
     bool has_cpus = false;
     for (int i = 0; i < plan->n_sbatch_option; i++)
         has_cpus = has_cpus || !strncmp(plan->sbatch_option[i], "-c", 2) || !strncmp(plan->sbatch_option[i], "--cpus", 6) ||
@@ -265,17 +261,12 @@ static void tell(const struct submission *plan)
         message_say("the merged result is there and complete: nothing is to run");
         return;
     }
-    if ((uint64_t)plan->n_shard > plan->n_dataset) {
-        snprintf(line, sizeof line, "note: %lld shards for %llu datasets: some have nothing to do", (long long)plan->n_shard,
-                 (unsigned long long)plan->n_dataset);
-        message_say(line);
-    }
-    if (plan->n_wanted < plan->n_shard) {
-        snprintf(line, sizeof line, "%lld of %lld shards have their results already%s",
-                 (long long)(plan->n_shard - plan->n_wanted), (long long)plan->n_shard,
-                 plan->n_wanted ? "; the others are to run" : ": only the merge is to run");
-        message_say(line);
-    }
+    if ((uint64_t)plan->n_shard > plan->n_dataset)
+        message_say("note: %lld shards for %llu datasets: some have nothing to do", (long long)plan->n_shard,
+                    (unsigned long long)plan->n_dataset);
+    if (plan->n_wanted < plan->n_shard)
+        message_say("%lld of %lld shards have their results already%s", (long long)(plan->n_shard - plan->n_wanted),
+                    (long long)plan->n_shard, plan->n_wanted ? "; the others are to run" : ": only the merge is to run");
     if (plan->n_wanted && !has_cpus)
         message_say("note: each shard gets as many CPUs as SLURM gives by itself, most often one; for more: "
                     "-- --cpus-per-task=N");
@@ -305,14 +296,6 @@ static enum status plan_words(struct submission *plan, const struct submit_optio
     return STATUS_OK;
 }
 
-static void tell_where(const struct submission *plan)
-{
-    char line[2 * PATH_MAX + 100];
-    snprintf(line, sizeof line, "`stiffit status %s` says how far they are; what they say is in %s", plan->problem,
-             plan->folder);
-    message_say(line);
-}
-
 struct work {
     struct submission *plan;
     struct submit_options *options;
@@ -323,12 +306,12 @@ static int work(void *context)
 {
     struct submission *plan = ((struct work *)context)->plan;
     struct submit_options *options = ((struct work *)context)->options;
-    const enum when color = options->run.color;
+    const enum when color = options->run.shown.color;
     struct error error;
     enum status status = submit_check(plan, &error);
     if (status)
         return status == STATUS_USAGE ? message_usage("submit", &error, color) : message_error(&error, color);
-    if (!options->run.quiet)
+    if (!options->run.shown.quiet)
         tell(plan);
     if (plan->is_complete && plan->n_wanted == 0)
         return command_close_output(0);
@@ -336,8 +319,8 @@ static int work(void *context)
         show(plan);
     else
         status = submit(plan, &error);
-    if (!status && !options->dry_run && !options->run.quiet)
-        tell_where(plan);
+    if (!status && !options->dry_run && !options->run.shown.quiet)
+        message_say("`stiffit status %s` says how far they are; what they say is in %s", plan->problem, plan->folder);
     int code = command_close_output(0);
     return status ? message_error(&error, color) : code;
 }
@@ -371,17 +354,17 @@ static int run(int argc, char **argv)
     if (status)
         hint_at_sbatch(&error);
     if (status)
-        return message_usage("submit", &error, options.run.color);
+        return message_usage("submit", &error, options.run.shown.color);
     options.run.problem = words.positional[0];
     status = plan_words(&plan, &options, argc, argv, &error);
     if (!status)
         status = make_plan(&plan, &options, &error);
     int code;
     if (status)
-        code = status == STATUS_USAGE ? message_usage("submit", &error, options.run.color)
-                                      : message_error(&error, options.run.color);
+        code = status == STATUS_USAGE ? message_usage("submit", &error, options.run.shown.color)
+                                      : message_error(&error, options.run.shown.color);
     else
-        code = contained_run(work, &(struct work){&plan, &options}, options.run.problem, options.run.color);
+        code = contained_run(work, &(struct work){&plan, &options}, options.run.problem, options.run.shown.color);
     plan_fini(&plan);
     return code;
 }

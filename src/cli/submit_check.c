@@ -3,13 +3,13 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/submit.h"
 
-#include "cli/message.h"
+#include "cli/command.h"
 #include "cli/model_text.h"
 #include "io/result.h"
+#include "run/finish/summary.h"
+#include "run/merge/shard_set.h"
 #include "run/plan/campaign.h"
 #include "run/run.h"
-#include "run/merge/shard_set.h"
-#include "run/finish/summary.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,13 +17,13 @@
 
 static void on_say(void *context, const char *line)
 {
-    if (!((const struct run_options *)context)->quiet)
-        message_say(line);
+    if (!((const struct run_options *)context)->shown.quiet)
+        message_say("%s", line);
 }
 
 static void on_show(void *context, const struct text_messages *messages, const char *text, size_t n_byte, const char *origin)
 {
-    enum when color = ((const struct run_options *)context)->color;
+    enum when color = ((const struct run_options *)context)->shown.color;
     model_text_show(&color, messages, text, n_byte, origin);
 }
 

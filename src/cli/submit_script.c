@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/submit.h"
 
-#include "cli/shell_words.h"
+#include "cli/command.h"
 
 #include <string.h>
 

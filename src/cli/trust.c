@@ -1,15 +1,13 @@
 /* `stiffit trust`: the list of native code that may run although only a data file names it.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "run/plan/trust.h"
-
 #include "cli/command.h"
 #include "cli/contained.h"
-#include "cli/message.h"
 #include "io/problem.h"
 #include "io/result.h"
 #include "model/elf_image.h"
 #include "model/kind.h"
 #include "model/plugin.h"
+#include "run/plan/trust.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -18,19 +16,16 @@
 struct trust_call {
     const char *what; /* a file, or with --remove also a hash or the beginning of one */
     bool list, remove;
-    int color;
+    enum when color;
 };
 
 #define FIELD(name) offsetof(struct trust_call, name)
-
-static const char *const when_words[] = {"auto", "always", "never", NULL};
 
 static const struct option table[] = {
     {.name = "list", .kind = OPTION_FLAG, .offset = FIELD(list), .help = "print the list: SHA-256, date, file"},
     {.name = "remove", .kind = OPTION_FLAG, .offset = FIELD(remove),
      .help = "trust it no longer; FILE may also be a SHA-256 of the list, or its first digits, at least eight"},
-    {.name = "color", .kind = OPTION_CHOICE, .offset = FIELD(color), .choice = when_words, .metavar = "auto|always|never",
-     .default_text = "auto", .help = "colours; overrides the environment's NO_COLOR"},
+    OPTION_COLOR(FIELD(color)),
 };
 
 static struct option_table trust_table(void) { return OPTION_TABLE(table); }
@@ -123,21 +118,17 @@ static enum status take_fitted(struct code *code, const char *file, const char *
 static enum status take_from_result(struct code *code, const char *path, struct error *error)
 {
     struct result *result = NULL;
-    const char *file = NULL, *sha256 = NULL;
     enum status status = result_open(&result, path, error);
     if (status)
         return status;
     const struct provenance *provenance = &result_info(result)->provenance;
-    for (size_t i = 0; i < provenance->n; i++) {
-        file = strcmp(provenance->name[i], "model_file") ? file : provenance->value[i];
-        sha256 = strcmp(provenance->name[i], "model_sha256") ? sha256 : provenance->value[i];
-        if (!strcmp(provenance->name[i], "model_source")) {
-            code->found = true;
-            code->text = path;
-        }
+    const char *file = provenance_fact(provenance, "model_file");
+    if (provenance_fact(provenance, "model_source")) {
+        code->found = true;
+        code->text = path;
+    } else if (file) {
+        status = take_fitted(code, file, provenance_fact(provenance, "model_sha256"), error);
     }
-    if (!code->found && file)
-        status = take_fitted(code, file, sha256, error);
     result_close(result);
     return status;
 }
@@ -194,7 +185,7 @@ static int add(void *context)
     }
     trust_fini(&list);
     code_fini(&code);
-    return status ? message_error(&error, (enum when)call->color) : command_close_output(0);
+    return status ? message_error(&error, call->color) : command_close_output(0);
 }
 
 static enum status print_list(struct error *error)
@@ -252,7 +243,7 @@ static int remove_it(void *context)
     if (!status)
         printf("%s %s is not trusted any more\n", entry->sha256, entry->origin);
     trust_fini(&list);
-    return status ? message_usage("trust", &error, (enum when)call->color) : command_close_output(0);
+    return status ? message_usage("trust", &error, call->color) : command_close_output(0);
 }
 
 static int run(int argc, char **argv)
@@ -269,10 +260,10 @@ static int run(int argc, char **argv)
     else if (!call.list && !call.what)
         error_set(&error, STATUS_USAGE, "which file is to be trusted%s? None was given", call.remove ? " no longer" : "");
     if (!error.status && call.list)
-        return print_list(&error) ? message_error(&error, (enum when)call.color) : command_close_output(0);
+        return print_list(&error) ? message_error(&error, call.color) : command_close_output(0);
     if (error.status)
-        return message_usage("trust", &error, (enum when)call.color);
-    return contained_run(call.remove ? remove_it : add, &call, call.what, (enum when)call.color);
+        return message_usage("trust", &error, call.color);
+    return contained_run(call.remove ? remove_it : add, &call, call.what, call.color);
 }
 
 const struct command command_trust = {

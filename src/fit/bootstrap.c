@@ -3,7 +3,7 @@
 #include "fit/bootstrap.h"
 
 #include "base/random.h"
-#include "fit/loss_draw.h"
+#include "fit/loss.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@ size_t fit_bootstrap_count_loose(size_t n_parameter, const double *best, const d
 static double residual_of(const struct fit_bootstrap *bootstrap, size_t i)
 {
     double value = bootstrap->measured.value[i], prediction = bootstrap->prediction[i];
-    bool is_log = bootstrap->loss[bootstrap->measured.observable[i]].error == ERROR_LOG_NORMAL;
+    bool is_log = bootstrap->loss[bootstrap->measured.observable[i]].is_log;
     return (is_log ? log(value / prediction) : value - prediction) / bootstrap->scale[i];
 }
 
@@ -61,10 +61,9 @@ bool fit_bootstrap_begin(struct fit_bootstrap *bootstrap, char *reason)
     double n_left = (double)(n - bootstrap->n_loose), c = centred > 0 ? sqrt(squares / n_left * (double)n / centred) : 1;
     for (size_t k = 0; k < n; k++)
         residual[k] *= c;
-    /* without sigmas losses do not mix */
-    bool is_laplace = bootstrap->loss[bootstrap->measured.observable[0]].error == ERROR_LAPLACE;
+    bool is_linear = bootstrap->loss[bootstrap->measured.observable[0]].has_kink; /* without sigmas losses do not mix */
     if (!is_known)
-        bootstrap->inflation = is_laplace ? distance / n_left : sqrt(squares / n_left);
+        bootstrap->inflation = is_linear ? distance / n_left : sqrt(squares / n_left);
     return true;
 }
 
@@ -81,7 +80,7 @@ bool fit_bootstrap_draw(const struct fit_bootstrap *bootstrap, uint64_t seed, ui
                                ? bootstrap->inflation * fit_loss_draw(loss, seed, stream, i)
                                : bootstrap->residual[first[0] + random_below(seed, stream, i, first[1] - first[0])];
         double error = bootstrap->scale[i] * deviation, prediction = bootstrap->prediction[i];
-        value[i] = loss->error == ERROR_LOG_NORMAL ? prediction * exp(error) : prediction + error;
+        value[i] = loss->is_log ? prediction * exp(error) : prediction + error;
         is_finite = is_finite && isfinite(value[i]);
     }
     return is_finite;

@@ -4,7 +4,7 @@
 #ifndef FIT_BOOTSTRAP_H
 #define FIT_BOOTSTRAP_H
 
-#include "fit/fit.h"
+#include "fit/types.h"
 
 /* auto: parametric where every measurement has a sigma or the model has a noise function, else residual. */
 enum bootstrap_kind { BOOTSTRAP_AUTO, BOOTSTRAP_RESIDUAL, BOOTSTRAP_PARAMETRIC };

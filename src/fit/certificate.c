@@ -3,7 +3,6 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/certificate.h"
 
-#include "fit/objective_criteria.h"
 #include "fit/spectrum.h"
 
 #include <math.h>
@@ -44,13 +43,11 @@ static double error_of(const struct fit_asker *asker, const struct fit_point *be
 static double variance_of(const struct fit_asker *asker, const struct fit_point *best)
 {
     const struct fit_objective *objective = &asker->objective;
-    const struct fit_problem *problem = asker->problem;
     double variance = fit_point_variance(asker, best);
     if (asker->is_sigma_known || objective->n_row == 0)
         return variance;
     struct fit_answer answer = fit_point_answer(asker, best);
-    double spread = objective_criteria_of(objective, &answer, problem->task->row_observable,
-                                          problem->model->abi.n_observable).total_squares;
+    double spread = fit_objective_criteria(objective, &answer, asker->problem->model->abi.n_observable).total_squares;
     double least = BEST_SPREAD * BEST_SPREAD * spread + 2 * BEST_VALUE * BEST_VALUE * fit_objective_scale(objective);
     return fmax(variance, least / (double)objective->n_row);
 }

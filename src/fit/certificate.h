@@ -4,7 +4,7 @@
 #ifndef FIT_CERTIFICATE_H
 #define FIT_CERTIFICATE_H
 
-#include "fit/asker.h"
+#include "fit/point.h"
 
 struct fit_certificate {
     double change;     /* objective with tighter tolerances minus objective; NaN: it could not be evaluated */

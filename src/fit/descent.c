@@ -3,7 +3,7 @@
  * derivatives of all residuals are there anyway (forward sensitivities), their triangle says what is left to gain; with a
  * gradient alone that is guessed from the latest iterations.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "fit/descent.h"
+#include "fit/search.h"
 
 #include "fit/lbfgs.h"
 #include "fit/metric.h"
@@ -30,8 +30,9 @@ struct descent {
     size_t n;
     struct fit_point *best, *trial, points[2];
     struct stopping stopping;
-    struct trust_model *model;  /* of the best point; NULL: no derivatives of residuals */
-    struct fit_metric *metric;  /* NULL: no adjoint gradients */
+    bool is_adjoint;            /* then there is a metric, else a model */
+    struct trust_model model;   /* of the best point */
+    struct fit_metric metric;
     bool has_metric;            /* of this round: factor is its */
     int n_round;                /* iterations of this round */
     double *base, *place;       /* theta of libLBFGS's latest iterate and of its latest trial */
@@ -59,37 +60,23 @@ struct descent {
 static struct descent *new_search(struct fit_asker *asker, struct arena *arena)
 {
     size_t n = asker->map.n_free;
+    bool is_adjoint = asker->gradient == GRADIENT_adjoint;
     struct descent *descent = arena_calloc(arena, 1, sizeof *descent);
-    double *vectors = arena_calloc(arena, n + 4, (n + 1) * sizeof *vectors);
-    double *scratch = arena_calloc(arena, lbfgs_scratch(n) + 1, sizeof *scratch);
-    double *known = arena_calloc(arena, KNOWN, (2 * n + 1) * sizeof *known);
-    uint32_t *loose = arena_calloc(arena, n + 1, sizeof *loose);
-    if (!descent || !vectors || !scratch || !loose || !known || !fit_point_init(&descent->points[0], asker, arena)
-        || !fit_point_init(&descent->points[1], asker, arena))
+    if (!descent
+        || !ARENA_DOUBLES(arena, {&descent->scratch, lbfgs_scratch(n), 1}, {&descent->factor, n, n}, {&descent->base, n, 1},
+                          {&descent->place, n, 1}, {&descent->origin, n, 1}, {&descent->slope, n, 1},
+                          {&descent->known, KNOWN, 2 * n + 1})
+        || !(descent->loose = arena_calloc(arena, n + 1, sizeof *descent->loose))
+        || !fit_point_init(&descent->points[0], asker, arena) || !fit_point_init(&descent->points[1], asker, arena)
+        || (is_adjoint && !fit_metric_init(&descent->metric, asker, arena))
+        || (!is_adjoint && !trust_model_init(&descent->model, asker, arena)))
         return NULL;
-    if (asker->gradient != GRADIENT_adjoint) {
-        descent->model = arena_calloc(arena, 1, sizeof *descent->model);
-        if (!descent->model || !trust_model_init(descent->model, asker, arena))
-            return NULL;
-    }
-    if (asker->gradient == GRADIENT_adjoint) {
-        descent->metric = arena_calloc(arena, 1, sizeof *descent->metric);
-        if (!descent->metric || !fit_metric_init(descent->metric, asker, arena))
-            return NULL;
-    }
     descent->asker = asker;
     descent->n = n;
     descent->shrink = 1;
-    stopping_init(&descent->stopping, asker);
+    descent->is_adjoint = is_adjoint;
     descent->trial = &descent->points[0];
-    descent->base = vectors;
-    descent->place = vectors + n;
-    descent->origin = vectors + 2 * n;
-    descent->slope = vectors + 3 * n;
-    descent->factor = vectors + 4 * n;
-    descent->scratch = scratch;
-    descent->known = known;
-    descent->loose = loose;
+    stopping_init(&descent->stopping, asker);
     return descent;
 }
 
@@ -98,17 +85,8 @@ static void take_trial(struct descent *descent)
     struct fit_point *old = descent->best ? descent->best : &descent->points[1];
     descent->best = descent->trial;
     descent->trial = old;
-    if (descent->model)
-        descent->model->is_current = false;
+    descent->model.is_current = false;
     descent->hope = 0;
-}
-
-static bool is_held(const struct descent *descent, size_t j)
-{
-    const struct fit_map *map = &descent->asker->map;
-    const struct fit_point *best = descent->best;
-    double g = best->gradient[j];
-    return (best->theta[j] <= map->lower[j] && g >= 0) || (best->theta[j] >= map->upper[j] && g <= 0);
 }
 
 /* By the metric of the round, which knows nothing of other parameters than those of the round. */
@@ -116,19 +94,19 @@ static double promise_by_metric(struct descent *descent)
 {
     size_t k = 0;
     for (size_t j = 0; j < descent->n; j++)
-        if (!is_held(descent, j) && (k == descent->n_loose || descent->loose[k++] != j))
+        if (!fit_point_is_held(&descent->asker->map, descent->best, j) && (k == descent->n_loose || descent->loose[k++] != j))
             return INFINITY;
-    return k < descent->n_loose ? INFINITY : fit_metric_promise(descent->metric, k, descent->loose, descent->best->gradient,
+    return k < descent->n_loose ? INFINITY : fit_metric_promise(&descent->metric, k, descent->loose, descent->best->gradient,
                                                                 descent->factor);
 }
 
 /* What is left to gain at the best point; infinite where nothing is known of it. */
 static double promise(struct descent *descent)
 {
-    struct trust_model *model = descent->model;
+    struct trust_model *model = &descent->model;
     if (descent->has_metric)
         return promise_by_metric(descent);
-    if (!model || (!model->is_current && !trust_model_update(model, descent->best)))
+    if (descent->is_adjoint || (!model->is_current && !trust_model_update(model, descent->best)))
         return INFINITY;
     return trust_model_promise_free(model, descent->best);
 }
@@ -268,10 +246,9 @@ static bool try_point(void *context, const double *x, double *f, double *gradien
     return !descent->met_bound && descent->n_missed < MAX_MISSED;
 }
 
-static bool accept(void *context, double slope_ratio)
+static bool accept(void *context)
 {
     struct descent *descent = context;
-    (void)slope_ratio;
     memcpy(descent->base, descent->place, descent->n * sizeof *descent->base);
     descent->n_iteration++;
     descent->n_round++;
@@ -290,7 +267,7 @@ static bool drop_leaving(struct descent *descent)
     size_t count = 0;
     for (size_t k = 0; k < descent->n_loose; k++) {
         size_t j = descent->loose[k];
-        double theta = descent->best->theta[j], minus_step = descent->metric->step[k];
+        double theta = descent->best->theta[j], minus_step = descent->metric.step[k];
         if ((theta <= map->lower[j] && minus_step > 0) || (theta >= map->upper[j] && minus_step < 0))
             continue;
         descent->loose[count] = (uint32_t)j;
@@ -305,10 +282,10 @@ static bool drop_leaving(struct descent *descent)
 /* The metric of the round, where there is one. ASKED_END: the fit is over. */
 static enum asked take_metric(struct descent *descent)
 {
-    enum asked asked = fit_metric_ask(descent->metric, descent->asker, descent->best->theta);
+    enum asked asked = fit_metric_ask(&descent->metric, descent->asker, descent->best->theta);
     do
         descent->has_metric = asked == ASKED_OK
-                              && fit_metric_factor(descent->metric, descent->asker, descent->n_loose, descent->loose,
+                              && fit_metric_factor(&descent->metric, descent->asker, descent->n_loose, descent->loose,
                                                    descent->slope, descent->shrink, descent->factor);
     while (descent->has_metric && drop_leaving(descent));
     return asked;
@@ -322,7 +299,7 @@ static void prepare(struct descent *descent)
     double norm = 0;
     descent->n_loose = 0;
     for (size_t j = 0; j < descent->n; j++)
-        if (!is_held(descent, j))
+        if (!fit_point_is_held(&descent->asker->map, descent->best, j))
             descent->loose[descent->n_loose++] = (uint32_t)j;
     memset(descent->factor, 0, descent->n_loose * descent->n_loose * sizeof *descent->factor);
     for (size_t k = 0; k < descent->n_loose; k++) {
@@ -353,7 +330,7 @@ static double left(struct descent *descent)
         return most;
     most = 0;
     for (size_t j = 0; j < descent->n; j++)
-        if (!is_held(descent, j))
+        if (!fit_point_is_held(&descent->asker->map, descent->best, j))
             most = fmax(most, fabs(best->gradient[j]) * fit_map_size(&descent->asker->map, j, best->theta[j]));
     return most;
 }
@@ -361,7 +338,7 @@ static double left(struct descent *descent)
 static enum stop_test find_met(struct descent *descent)
 {
     const struct fit_point *best = descent->best;
-    double norm = stopping_gradient_norm(descent->asker, best);
+    double norm = fit_point_gradient_norm(descent->asker, best);
     if (norm == 0 || (norm <= descent->asker->options->g_tolerance * fmin(1, fabs(best->f))
                       && left(descent) <= stopping_least_promise(&descent->stopping, best)))
         return STOP_gradient;
@@ -405,7 +382,7 @@ static enum outcome judge_barren(struct descent *descent)
         return OUTCOME_converged;
     }
     snprintf(asker->reason, sizeof asker->reason, "no further decrease of %.6g was found, and the gradient is still %.3g",
-             descent->best->f, stopping_gradient_norm(asker, descent->best));
+             descent->best->f, fit_point_gradient_norm(asker, descent->best));
     return OUTCOME_stalled;
 }
 
@@ -415,7 +392,7 @@ static enum outcome run_rounds(struct descent *descent)
     for (int n_barren = 0; (descent->met = find_met(descent)) == STOP_none;) {
         double before = descent->best->f;
         prepare(descent);
-        descent->ended = descent->metric && take_metric(descent) == ASKED_END;
+        descent->ended = descent->is_adjoint && take_metric(descent) == ASKED_END;
         if (descent->ended)
             return descent->asker->outcome;
         struct lbfgs_search search = {.n = descent->n_loose, .origin = descent->origin, .gradient = descent->slope,
@@ -468,8 +445,8 @@ void descent_search(struct fit_asker *asker, struct arena *arena, const double *
     end->outcome = run(descent, theta);
     end->stop = end->outcome == OUTCOME_converged ? descent->met : STOP_none;
     end->best = descent->best;
-    const struct fit_metric *metric = descent->metric;
-    if (metric && metric->is_taken && metric->taken == ASKED_OK && descent->best
+    const struct fit_metric *metric = &descent->metric;
+    if (metric->is_taken && metric->taken == ASKED_OK && descent->best
         && fit_asker_is_same(asker, metric->point.theta, descent->best->theta))
         end->forward = &metric->point;
     end->n_iteration = descent->n_iteration;

@@ -3,14 +3,10 @@
 #include "fit/fit.h"
 
 #include "base/number.h"
-#include "fit/asker.h"
 #include "fit/certificate.h"
-#include "fit/descent.h"
-#include "fit/quotient.h"
-#include "fit/starts.h"
+#include "fit/point.h"
+#include "fit/search.h"
 #include "fit/statistics.h"
-#include "fit/stopping.h"
-#include "fit/trust_region.h"
 #include "fit/unit.h"
 #include "ode/adjoint.h"
 
@@ -80,7 +76,7 @@ static void write_best(const struct fit_asker *asker, const struct fit_point *be
     const struct fit_map *map = &asker->map;
     record->objective = best->f;
     record->rtol = number_decimal(asker->options->accuracy / asker->tighter);
-    record->gradient_norm = stopping_gradient_norm(asker, best);
+    record->gradient_norm = fit_point_gradient_norm(asker, best);
     for (size_t i = 0; i < problem->n_parameter; i++)
         record->parameter[i] = best->p[problem->to_model[i]];
     for (size_t j = 0; j < map->n_free; j++) {
@@ -143,9 +139,8 @@ static bool prepare_gradient(struct fit_asker *asker, struct arena *arena)
     }
     if (asker->gradient != GRADIENT_adjoint)
         return true;
-    asker->by_prediction = arena_calloc(arena, asker->objective.n_row + 1, sizeof(double));
-    asker->by_noise = arena_calloc(arena, asker->objective.n_row + 1, sizeof(double));
-    return asker->by_prediction && asker->by_noise;
+    size_t n_row = asker->objective.n_row;
+    return ARENA_DOUBLES(arena, {&asker->by_prediction, n_row, 1}, {&asker->by_noise, n_row, 1});
 }
 
 /* The best point once more with the derivatives of all residuals, which the statistics need. NULL if that failed. */
@@ -337,18 +332,17 @@ static void run(const struct fit_problem *problem, const struct fit_options *opt
         fail(record, mapped, asker->reason);
         return;
     }
-    double *theta = arena_calloc(arena, asker->map.n_free + 1, sizeof *theta);
-    asker->compared = arena_calloc(arena, asker->map.n_model + 1, 2 * sizeof *asker->compared);
-    if (!theta || !asker->compared || !set_objective(asker, arena)) {
+    double *theta;
+    bool has_room = set_objective(asker, arena)
+                    && ARENA_DOUBLES(arena, {&theta, asker->map.n_free, 1}, {&asker->compared, asker->map.n_model, 2});
+    if (has_room)
+        choose(asker, record);
+    if (!has_room || !prepare_gradient(asker, arena)) {
         fail(record, OUTCOME_out_of_memory, "no memory for this fit");
         return;
     }
     fit_start_theta(&asker->map, problem->seed, problem->dataset, problem->start_number, problem->n_start, theta);
-    choose(asker, record);
-    if (prepare_gradient(asker, arena))
-        search(asker, arena, theta, record);
-    else
-        fail(record, OUTCOME_out_of_memory, "no memory for this fit");
+    search(asker, arena, theta, record);
 }
 
 void fit_run(const struct fit_problem *problem, const struct fit_options *options, const struct fit_host *host,

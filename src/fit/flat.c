@@ -3,8 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/flat.h"
 
-#include "fit/objective_row.h"
-#include "fit/svd.h"
+#include "fit/matrix.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -85,14 +84,14 @@ static double censored_change(const struct fit_flat *flat, const struct fit_aske
     const struct fit_objective *objective = &asker->objective;
     struct fit_answer answer = fit_point_answer(asker, point);
     double r, weight, value, change = 0;
-    if (objective_row_plain(objective, &answer, i, &r, &weight, &value))
+    if (fit_objective_plain(objective, &answer, i, &r, &weight, &value))
         return 0;
     *curvature = fit_loss_censored(-objective->measured.censored[i] * r).curvature;
     for (size_t c = 0; c < flat->spectrum->n; c++) {
         size_t j = flat->spectrum->loose[c];
         change += answer.d_prediction[i + j * objective->n_row] * answer.chain[j] * direction[c];
     }
-    return change * (fit_objective_loss(objective, i)->error == ERROR_LOG_NORMAL ? weight / answer.prediction[i] : weight);
+    return change * (fit_objective_loss(objective, i)->is_log ? weight / answer.prediction[i] : weight);
 }
 
 /* Of information 1 if known, else of length 1 where every parameter has its own size. */
@@ -122,8 +121,8 @@ static void separate(const struct fit_flat *flat, const struct fit_asker *asker,
         for (size_t i = 0; i < n_row; i++)
             changes[i + k * n_row] = censored_change(flat, asker, point, i, scratch, &curvature);
     }
-    svd_triangle(n_row, m, changes, spectrum->rhs, spectrum->basis, spectrum->q);
-    svd_jacobi(m, m, spectrum->basis, NULL, spectrum->q, scratch);
+    matrix_triangle(n_row, m, changes, spectrum->rhs, spectrum->basis, spectrum->q);
+    matrix_singular(m, m, spectrum->basis, NULL, spectrum->q, scratch);
     memset(turned, 0, n * m * sizeof *turned);
     for (size_t l = 0; l < m; l++)
         for (size_t k = 0; k < m; k++)

@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/lbfgs.h"
 
-#include "fit/quadratic.h"
+#include "fit/matrix.h"
 
 #include <lbfgs.h>
 #include <math.h>
@@ -17,7 +17,7 @@ struct run {
     const struct lbfgs_search *search;
     double unit;        /* s of x = origin + s L^-T z; the objective is divided by s^2 */
     double *z, *x, *g;  /* z: padded */
-    double norm_before, norm_now;
+    double norm;        /* of the latest gradient in z */
     bool begun, stopped;
 };
 
@@ -37,13 +37,13 @@ static void transform(struct run *run, double *gz, size_t n_given)
     const struct lbfgs_search *search = run->search;
     memset(gz, 0, n_given * sizeof *gz);
     memcpy(gz, run->g, search->n * sizeof *gz);
-    quadratic_solve_lower(search->n, search->factor, gz);
+    matrix_solve_lower(search->n, search->factor, gz);
     double sum = 0;
     for (size_t i = 0; i < search->n; i++) {
         gz[i] /= run->unit;
         sum += gz[i] * gz[i];
     }
-    run->norm_now = sqrt(sum);
+    run->norm = sqrt(sum);
 }
 
 static double evaluate(void *instance, const double *z, double *gz, int n_given, double step)
@@ -55,13 +55,12 @@ static double evaluate(void *instance, const double *z, double *gz, int n_given,
         run->begun = true;
         memcpy(run->g, search->gradient, search->n * sizeof *run->g);
         transform(run, gz, (size_t)n_given);
-        run->norm_before = run->norm_now;
         return 0;
     }
     double f = 0;
     if (!run->stopped) {
         memcpy(run->x, z, search->n * sizeof *run->x);
-        quadratic_solve_upper(search->n, search->factor, run->x);
+        matrix_solve_upper(search->n, search->factor, run->x);
         for (size_t i = 0; i < search->n; i++)
             run->x[i] = search->origin[i] + run->unit * run->x[i];
         run->stopped = !search->trial(search->context, run->x, &f, run->g);
@@ -70,7 +69,7 @@ static double evaluate(void *instance, const double *z, double *gz, int n_given,
     if (!run->stopped) {
         transform(run, gz, (size_t)n_given);
         value = (f - search->f) / (run->unit * run->unit);
-        run->stopped = !isfinite(value) || !isfinite(run->norm_now);
+        run->stopped = !isfinite(value) || !isfinite(run->norm);
     }
     if (run->stopped) {
         memset(gz, 0, (size_t)n_given * sizeof *gz);
@@ -84,11 +83,7 @@ static int progress(void *instance, const double *z, const double *g, const doub
 {
     struct run *run = instance;
     (void)z, (void)g, (void)f, (void)z_norm, (void)g_norm, (void)step, (void)n, (void)k, (void)n_trial;
-    if (!run->stopped) {
-        double ratio = run->norm_now / run->norm_before;
-        run->norm_before = run->norm_now;
-        run->stopped = !run->search->accepted(run->search->context, ratio);
-    }
+    run->stopped = run->stopped || !run->search->accepted(run->search->context);
     return run->stopped;
 }
 
@@ -102,9 +97,9 @@ enum lbfgs_end lbfgs_search_run(const struct lbfgs_search *search)
     run.unit = 1;
     memcpy(run.g, search->gradient, search->n * sizeof *run.g);
     transform(&run, run.x, search->n);
-    if (!(run.norm_now > 0) || !isfinite(run.norm_now))
+    if (!(run.norm > 0) || !isfinite(run.norm))
         return LBFGS_GAVE_UP;
-    run.unit = run.norm_now;
+    run.unit = run.norm;
     memset(run.z, 0, n_padded * sizeof *run.z);
 
     lbfgs_parameter_t parameter;

@@ -16,9 +16,8 @@ struct lbfgs_search {
                                  first guess of the Hessian and the first trial is the Newton step */
     /* Evaluates the objective at x. False stops the search: f and gradient are not looked at. */
     bool (*trial)(void *context, const double *x, double *f, double *gradient);
-    /* The latest trial has ended a line search; `slope_ratio` is the norm of its gradient over that of the iterate
-     * before, both in the metric of L. False stops the search. */
-    bool (*accepted)(void *context, double slope_ratio);
+    /* The latest trial has ended a line search. False stops the search. */
+    bool (*accepted)(void *context);
     void *context;
     int memory;               /* corrections to make room for, >= 1; more than the iterations it will get is waste */
     double *scratch;          /* lbfgs_scratch(n) doubles, 64-byte aligned */

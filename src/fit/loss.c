@@ -1,6 +1,9 @@
-/* Losses: elementary functions, each written so that it keeps its digits far out.
+/* Losses: elementary functions, each written so that it keeps its digits far out, and the table of them.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/loss.h"
+
+#include "base/random.h"
+#include "fit/distribution.h"
 
 #include <math.h>
 
@@ -12,6 +15,64 @@ static const double LOG_2 = 0.693147180559945309417, LOG_PI = 1.1447298858494001
 static const double FAR = -4;
 enum { FRACTION_TERMS = 60 };
 
+/* The functions of a distribution; k is its tuning constant. */
+struct form {
+    void (*fill)(struct fit_loss *loss); /* log_constant and informations */
+    struct loss_terms (*at)(double k, double r);
+    double (*second)(double k, double r);
+    double (*quantile)(const struct fit_loss *loss, double u); /* of u up to a half */
+};
+
+static void fill_normal(struct fit_loss *loss)
+{
+    loss->log_constant = HALF_LOG_2PI;
+    loss->location_information = 1;
+    loss->scale_information = 2;
+}
+
+static struct loss_terms at_normal(double k, double r)
+{
+    (void)k;
+    return (struct loss_terms){0.5 * r * r, 1};
+}
+
+static double second_normal(double k, double r)
+{
+    (void)k, (void)r;
+    return 1;
+}
+
+static double quantile_normal(const struct fit_loss *loss, double u)
+{
+    (void)loss;
+    return distribution_normal_quantile(u);
+}
+
+static void fill_laplace(struct fit_loss *loss)
+{
+    loss->log_constant = LOG_2;
+    loss->location_information = loss->scale_information = 1;
+}
+
+static struct loss_terms at_laplace(double k, double r)
+{
+    double rounded = hypot(r, LOSS_KINK);
+    (void)k;
+    return (struct loss_terms){rounded, 1 / rounded};
+}
+
+static double second_laplace(double k, double r)
+{
+    (void)k, (void)r;
+    return 0;
+}
+
+static double quantile_laplace(const struct fit_loss *loss, double u)
+{
+    (void)loss;
+    return log(2 * u);
+}
+
 /* The density exp(-rho) has normal flesh and exponential tails: moments piece by piece. */
 static void fill_huber(struct fit_loss *loss)
 {
@@ -20,6 +81,23 @@ static void fill_huber(struct fit_loss *loss)
     loss->log_constant = log(total);
     loss->location_information = middle / total;
     loss->scale_information = (3 * middle + (4 / k - 2 * k) * edge) / total - 1;
+}
+
+static struct loss_terms at_huber(double k, double r)
+{
+    return fabs(r) > k ? (struct loss_terms){k * (fabs(r) - 0.5 * k), k / fabs(r)} : at_normal(k, r);
+}
+
+static double second_huber(double k, double r) { return fabs(r) > k ? 0 : 1; }
+
+/* Huber's least favourable distribution: normal between -k and k, exponential tails beyond, each with the mass
+ * exp(-k^2 / 2) / (k constant). */
+static double quantile_huber(const struct fit_loss *loss, double u)
+{
+    double k = loss->tuning, constant = exp(loss->log_constant), tail = exp(-0.5 * k * k) / (k * constant);
+    if (u < tail)
+        return (log(u * k * constant) - 0.5 * k * k) / k;
+    return distribution_normal_quantile((u - tail) * constant / ROOT_2PI + distribution_normal(-k));
 }
 
 static void fill_student(struct fit_loss *loss)
@@ -31,60 +109,57 @@ static void fill_student(struct fit_loss *loss)
     loss->scale_information = 2 * nu / (nu + 3);
 }
 
+static struct loss_terms at_student(double nu, double r)
+{
+    return (struct loss_terms){0.5 * (nu + 1) * log1p(r * r / nu), (nu + 1) / (nu + r * r)};
+}
+
+static double second_student(double nu, double r)
+{
+    double sum = nu + r * r;
+    return (nu + 1) * (nu - r * r) / (sum * sum);
+}
+
+static double quantile_student(const struct fit_loss *loss, double u) { return distribution_t_quantile(u, loss->tuning); }
+
+static const struct form forms[N_ERROR] = {
+    [ERROR_NORMAL] = {fill_normal, at_normal, second_normal, quantile_normal},
+    [ERROR_LOG_NORMAL] = {fill_normal, at_normal, second_normal, quantile_normal},
+    [ERROR_LAPLACE] = {fill_laplace, at_laplace, second_laplace, quantile_laplace},
+    [ERROR_HUBER] = {fill_huber, at_huber, second_huber, quantile_huber},
+    [ERROR_STUDENT] = {fill_student, at_student, second_student, quantile_student},
+};
+
 struct fit_loss fit_loss_of(enum error_kind error, double huber_k, double student_nu)
 {
-    struct fit_loss loss = {.error = error, .tuning = NAN, .log_constant = HALF_LOG_2PI, .location_information = 1,
-                            .scale_information = 2};
-    if (error == ERROR_LAPLACE) {
-        loss.log_constant = LOG_2;
-        loss.scale_information = 1;
-    } else if (error == ERROR_HUBER) {
-        loss.tuning = huber_k;
-        fill_huber(&loss);
-    } else if (error == ERROR_STUDENT) {
-        loss.tuning = student_nu;
-        fill_student(&loss);
-    }
+    struct fit_loss loss = {.error = error, .is_log = error_row[error].is_log,
+                            .has_kink = error_row[error].growth == GROWTH_LINEAR,
+                            .tuning = error == ERROR_HUBER ? huber_k : error == ERROR_STUDENT ? student_nu : NAN};
+    forms[error].fill(&loss);
     return loss;
 }
 
-struct loss_terms fit_loss_laplace(double r)
+double fit_loss_root(enum fit_curvature curvature, bool has_kink, double weight, double expected)
 {
-    double rounded = hypot(r, LOSS_KINK);
-    return (struct loss_terms){rounded, 1 / rounded};
-}
-
-double fit_loss_root(enum fit_curvature curvature, bool is_laplace, double weight, double expected)
-{
-    if (curvature == CURVATURE_KINKS && is_laplace)
+    if (curvature == CURVATURE_KINKS && has_kink)
         return LOSS_KINK * weight * sqrt(weight); /* rho'' = kink^2 / hypot(r, kink)^3 */
     return sqrt(curvature == CURVATURE_EXPECTED ? expected : weight);
 }
 
-struct loss_terms fit_loss_at(const struct fit_loss *loss, double r)
+struct loss_terms fit_loss_at(const struct fit_loss *loss, double r) { return forms[loss->error].at(loss->tuning, r); }
+double fit_loss_second(const struct fit_loss *loss, double r) { return forms[loss->error].second(loss->tuning, r); }
+
+double fit_loss_quantile(const struct fit_loss *loss, double u)
 {
-    double k = loss->tuning;
-    switch (loss->error) {
-    case ERROR_LAPLACE:
-        return fit_loss_laplace(r);
-    case ERROR_HUBER:
-        if (fabs(r) > k)
-            return (struct loss_terms){k * (fabs(r) - 0.5 * k), k / fabs(r)};
-        break;
-    case ERROR_STUDENT:
-        return (struct loss_terms){0.5 * (k + 1) * log1p(r * r / k), (k + 1) / (k + r * r)};
-    default:
-        break;
-    }
-    return (struct loss_terms){0.5 * r * r, 1};
+    const struct form *form = &forms[loss->error];
+    return u > 0.5 ? -form->quantile(loss, 1 - u) : form->quantile(loss, u);
 }
 
-double fit_loss_second(const struct fit_loss *loss, double r)
+double fit_loss_draw(const struct fit_loss *loss, uint64_t seed, uint64_t stream, uint64_t counter)
 {
-    double k = loss->tuning, sum = k + r * r;
-    if (loss->error == ERROR_STUDENT)
-        return (k + 1) * (k - r * r) / (sum * sum);
-    return loss->error == ERROR_HUBER && fabs(r) > k ? 0 : 1;
+    if (error_kind_is_square(loss->error))
+        return random_normal(seed, stream, counter);
+    return fit_loss_quantile(loss, random_uniform(seed, stream, counter));
 }
 
 /* 1 / (t + 2 / (t + 3 / (t + ...))): what phi(t) / (1 - Phi(t)) exceeds t by (Laplace's continued fraction; Abramowitz &
@@ -106,4 +181,22 @@ struct censored_terms fit_loss_censored(double z)
     double tail = 0.5 * erfc(fabs(z) * ROOT_HALF), below = z > 0 ? 1 - tail : tail;
     double hazard = exp(-0.5 * z * z) / (ROOT_2PI * below);
     return (struct censored_terms){z > 0 ? -log1p(-tail) : -log(tail), hazard, hazard * (z + hazard)};
+}
+
+struct prior_terms fit_prior_at(const struct fit_prior *prior, double theta, double p, double chain,
+                                enum fit_curvature curvature)
+{
+    double x = prior->on_optimizer ? theta : p, slope = prior->on_optimizer ? 1 : chain;
+    double scale = prior->scale, location = prior->location;
+    if (prior->kind == PRIOR_LOG_NORMAL) {
+        slope /= x;
+        x = x > 0 ? log(x) : NAN;
+        location -= scale * scale;
+    }
+    double r = (x - location) / scale, row = slope / scale;
+    if (prior->kind != PRIOR_LAPLACE)
+        return (struct prior_terms){0.5 * r * r, row, r};
+    struct loss_terms terms = at_laplace(NAN, r);
+    double root = fit_loss_root(curvature, true, terms.weight, 1);
+    return (struct prior_terms){terms.rho, root * row, terms.weight * r / root};
 }

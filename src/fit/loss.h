@@ -1,13 +1,18 @@
-/* Distributions of measurement errors as losses: what one residual adds to the objective, and how curved that is. Separate
- * from the objective, which puts rows together: everything here is about a single number r = (prediction - value) / s.
+/* Distributions of measurement errors as losses: what one residual adds to the objective, how curved that is, and how errors
+ * are drawn. Separate from the objective, which puts rows together: everything here is about a single number,
+ * r = (prediction - value) / s.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef FIT_LOSS_H
 #define FIT_LOSS_H
 
 #include "base/error_kind.h"
 
+#include <stdint.h>
+
 struct fit_loss {
     enum error_kind error;
+    bool is_log;                 /* r is about logarithms */
+    bool has_kink;               /* at r = 0, where it is rounded; it grows linearly */
     double tuning;               /* Huber's k; Student's degrees of freedom */
     double log_constant;         /* log of the integral of exp(-rho): what a likelihood adds */
     double location_information; /* expected square of rho': Fisher's information of the prediction, for s = 1 */
@@ -33,15 +38,14 @@ struct loss_terms {
 };
 struct loss_terms fit_loss_at(const struct fit_loss *loss, double r);
 
-/* rho''(r); not for Laplace's, whose is only where the kink is. */
+/* rho''(r); 0 for Laplace's, whose is only where the kink is. */
 double fit_loss_second(const struct fit_loss *loss, double r);
 
 /* A kink within a hundredth of a scale is no kink to anybody who looks at data. A sharper one shows the integrator's
  * errors. */
 #define LOSS_KINK 1e-2
-struct loss_terms fit_loss_laplace(double r);
 /* The root of the curvature, > 0, at a residual of this weight; expected: what CURVATURE_EXPECTED is. */
-double fit_loss_root(enum fit_curvature curvature, bool is_laplace, double weight, double expected);
+double fit_loss_root(enum fit_curvature curvature, bool has_kink, double weight, double expected);
 
 /* -log Phi(z), the loss of a measurement that is only known to lie beyond a limit; hazard = phi(z) / Phi(z), its negative
  * slope; curvature = hazard (z + hazard), in (0, 1). Without cancellation for any finite z. */
@@ -49,5 +53,36 @@ struct censored_terms {
     double loss, hazard, curvature;
 };
 struct censored_terms fit_loss_censored(double z);
+
+/* The number x at which the distribution with the density exp(-rho(x)) / constant, for s = 1, is reached with probability u in
+ * (0, 1). Of Laplace's the kink is not rounded. Symmetric: u and 1 - u give opposite numbers but for rounding. */
+double fit_loss_quantile(const struct fit_loss *loss, double u);
+/* A deviate of it at the address (seed, stream, counter), as in base/random.h; for normal and log-normal errors
+ * random_normal. */
+double fit_loss_draw(const struct fit_loss *loss, uint64_t seed, uint64_t stream, uint64_t counter);
+
+/* A uniform prior is none here: it is bounds. */
+enum fit_prior_kind { PRIOR_NONE, PRIOR_NORMAL, PRIOR_LOG_NORMAL, PRIOR_LAPLACE };
+
+/* What is known of a parameter before its data: a term of the objective, as a residual of its own. It is about x, the
+ * parameter itself or, on_optimizer, what the optimiser sees of it. */
+struct fit_prior {
+    enum fit_prior_kind kind;
+    bool on_optimizer;
+    double location, scale; /* scale > 0; log-normal: mean and standard deviation of log x */
+};
+
+/* -log of the prior's density but for a constant, f; the row by theta_j and its right-hand side, row rhs = df/dtheta_j. The
+ * density is x's, so that a log-normal one has its mode at exp(location - scale^2). With (x - location) / scale = r,
+ *   normal      r^2 / 2
+ *   log-normal  log x + (log x - location)^2 / (2 scale^2) = (log x - location + scale^2)^2 / (2 scale^2) + a constant
+ *   Laplace     |r|, its kink rounded as fit_loss_at does
+ * Not finite where a log-normal x is not above 0. The row is the root of the curvature that is
+ * asked for, as for the data (Laplace, expected: 1 / scale). */
+struct prior_terms {
+    double f, row, rhs;
+};
+struct prior_terms fit_prior_at(const struct fit_prior *prior, double theta, double p, double chain,
+                                enum fit_curvature curvature);
 
 #endif

@@ -1,6 +1,8 @@
-/* Scales, bounds and fixed parameters: everything that separates what is fitted from what the model sees.
+/* Scales, bounds, fixed parameters and starts: everything that separates what is fitted from what the model sees.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/map.h"
+
+#include "base/random.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -8,6 +10,8 @@
 
 enum { REASON = 160 };
 static const double LN10 = 2.302585092994045684;
+/* Streams of other purposes must not coincide with these. */
+static const uint64_t PURPOSE = 0x6c68735f73746172; /* "lhs_star" */
 
 double fit_scale_from_natural(enum parameter_scale scale, double natural)
 {
@@ -31,17 +35,9 @@ static bool map_allocate(struct fit_map *map, struct arena *arena)
     map->model_index = arena_calloc(arena, n, sizeof *map->model_index);
     map->file_index = arena_calloc(arena, n, sizeof *map->file_index);
     map->scale = arena_calloc(arena, n, sizeof *map->scale);
-    double *numbers = arena_calloc(arena, 6 * n, sizeof *numbers);
-    map->base = arena_calloc(arena, map->n_model, sizeof *map->base);
-    if (!map->model_index || !map->file_index || !map->scale || !numbers || !map->base)
-        return false;
-    map->start = numbers;
-    map->lower = numbers + n;
-    map->upper = numbers + 2 * n;
-    map->natural_start = numbers + 3 * n;
-    map->natural_lower = numbers + 4 * n;
-    map->natural_upper = numbers + 5 * n;
-    return true;
+    return map->model_index && map->file_index && map->scale
+           && ARENA_DOUBLES(arena, {&map->start, n, 1}, {&map->lower, n, 1}, {&map->upper, n, 1}, {&map->natural_start, n, 1},
+                            {&map->natural_lower, n, 1}, {&map->natural_upper, n, 1}, {&map->base, map->n_model, 1});
 }
 
 static const char *parameter_name(const struct fit_problem *problem, size_t i)
@@ -157,4 +153,36 @@ void fit_map_chain(const struct fit_map *map, const double *p, double *chain)
 double fit_map_size(const struct fit_map *map, size_t j, double theta)
 {
     return map->scale[j] == SCALE_LOG ? 1 : map->scale[j] == SCALE_LOG10 ? 1 / LN10 : fmax(fabs(theta), fabs(map->start[j]));
+}
+
+/* The box of random starts. */
+static void window(const struct fit_map *map, size_t j, double *low, double *high)
+{
+    static const double DECADE[] = {[SCALE_LIN] = 0, [SCALE_LOG] = 2.302585092994045684, [SCALE_LOG10] = 1};
+    double start = map->start[j];
+    double reach = map->scale[j] == SCALE_LIN ? fmax(1, fabs(start)) : DECADE[map->scale[j]];
+    *low = isfinite(map->lower[j]) ? map->lower[j] : start - reach;
+    *high = isfinite(map->upper[j]) ? map->upper[j] : start + reach;
+}
+
+/* Latin hypercube (McKay, Beckman & Conover 1979) without a table: the permutation of each coordinate's strata is computed for
+ * the one row that is needed, so that a start costs the same however many there are. */
+void fit_start_theta(const struct fit_map *map, uint64_t seed, uint64_t dataset, uint32_t start_number,
+                     uint32_t n_start, double *theta)
+{
+    uint64_t n_row = n_start > 1 && start_number < n_start ? n_start - 1 : start_number;
+    for (size_t j = 0; j < map->n_free; j++) {
+        if (start_number == 0) {
+            theta[j] = map->start[j];
+            continue;
+        }
+        uint64_t stream = random_stream(random_stream(PURPOSE, dataset), map->model_index[j]);
+        uint64_t stratum = random_permute(seed, stream, n_row, start_number - 1);
+        double within = random_uniform(seed, stream, start_number);
+        double low, high;
+        window(map, j, &low, &high);
+        double place = ((double)stratum + within) / (double)n_row;
+        double value = low * (1 - place) + high * place;
+        theta[j] = value < map->lower[j] ? map->lower[j] : value > map->upper[j] ? map->upper[j] : value;
+    }
 }

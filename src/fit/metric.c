@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/metric.h"
 
-#include "fit/quadratic.h"
+#include "fit/matrix.h"
 
 #include <math.h>
 #include <string.h>
@@ -21,11 +21,8 @@ bool fit_metric_init(struct fit_metric *metric, struct fit_asker *asker, struct 
     asker->gradient = GRADIENT_forward;
     bool has_point = fit_point_init(&metric->point, asker, arena);
     asker->gradient = gradient;
-    metric->rows = arena_calloc(arena, n + 1, (n_row + 1) * sizeof(double));
-    metric->rhs = arena_calloc(arena, n_row + 1, sizeof(double));
-    metric->matrix = arena_calloc(arena, n + 1, (n + 1) * sizeof(double));
-    metric->step = arena_calloc(arena, n + 1, sizeof(double));
-    return has_point && metric->rows && metric->rhs && metric->matrix && metric->step;
+    return has_point && ARENA_DOUBLES(arena, {&metric->rows, n_row, n}, {&metric->rhs, n_row, 1}, {&metric->matrix, n, n},
+                                      {&metric->step, n, 1});
 }
 
 static double product(size_t n, const double *restrict a, const double *restrict b)
@@ -56,7 +53,7 @@ enum asked fit_metric_ask(struct fit_metric *metric, struct fit_asker *asker, co
     if (asked != ASKED_OK)
         return asked;
     struct fit_answer answer = fit_point_answer(asker, &metric->point);
-    fit_objective_rows(&asker->objective, &answer, metric->rows, metric->rhs);
+    fit_objective_rows(&asker->objective, &answer, CURVATURE_ABOVE, metric->rows, metric->rhs);
     double largest = 0;
     for (size_t j = 0; j < n; j++) {
         for (size_t i = 0; i <= j; i++)
@@ -78,11 +75,11 @@ bool fit_metric_factor(struct fit_metric *metric, const struct fit_asker *asker,
                        const double *slope, double shrink, double *factor)
 {
     const struct fit_map *map = &asker->map;
-    if (!quadratic_factor(map->n_free, metric->matrix, n_loose, loose, factor))
+    if (!matrix_factor(map->n_free, metric->matrix, n_loose, loose, factor))
         return false;
     memcpy(metric->step, slope, n_loose * sizeof *slope);
-    quadratic_solve_lower(n_loose, factor, metric->step);
-    quadratic_solve_upper(n_loose, factor, metric->step);
+    matrix_solve_lower(n_loose, factor, metric->step);
+    matrix_solve_upper(n_loose, factor, metric->step);
     double length = 0;
     for (size_t k = 0; k < n_loose; k++) {
         size_t j = loose[k];
@@ -100,6 +97,6 @@ double fit_metric_promise(struct fit_metric *metric, size_t n_loose, const uint3
 {
     for (size_t k = 0; k < n_loose; k++)
         metric->step[k] = gradient[loose[k]];
-    quadratic_solve_lower(n_loose, factor, metric->step);
+    matrix_solve_lower(n_loose, factor, metric->step);
     return 0.5 * metric->unit * metric->unit * product(n_loose, metric->step, metric->step);
 }

@@ -6,7 +6,7 @@
 #ifndef FIT_METRIC_H
 #define FIT_METRIC_H
 
-#include "fit/asker.h"
+#include "fit/point.h"
 
 struct fit_metric {
     struct fit_point point;    /* with derivatives of all residuals */

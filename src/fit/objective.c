@@ -1,26 +1,91 @@
-/* Objective, gradient and rows from predictions and their derivatives.
+/* Objective, gradient and rows from predictions and their derivatives, and the sums once the search is over.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/objective.h"
 
-#include "fit/objective_row.h"
-
 #include <math.h>
+#include <string.h>
+
+/* One measurement's share of the objective: f, and with m' and s' the derivatives of prediction and noise the rows
+ *   weight m' + cross s' | residual      noise_weight s' | noise_residual
+ * whose products with their right-hand sides add up to f'. cross, noise_weight and noise_residual are 0 without a modelled
+ * standard deviation. */
+struct row {
+    double f, weight, residual, cross, noise_weight, noise_residual;
+};
+
+/* Whether a row's standard deviation comes from the noise function, so that it has derivatives. */
+static bool is_modelled(const struct fit_objective *objective, size_t i)
+{
+    return objective->has_noise && !(objective->measured.sigma && !isnan(objective->measured.sigma[i]));
+}
+
+/* The standard deviation of row i: its own, the model's, or 1. */
+static double sigma_of(const struct fit_objective *objective, const struct fit_answer *answer, size_t i)
+{
+    double own = objective->measured.sigma ? objective->measured.sigma[i] : NAN;
+    return !isnan(own) ? own : objective->has_noise ? answer->noise[i] : 1;
+}
+
+/* side: 1 below the value, -1 above it. With z = -side r: f = -log Phi(z), f' = side h r', curvature h (z + h) of r. */
+static struct row censored_row(double r, double slope, double sigma, int side, bool modelled)
+{
+    struct censored_terms terms = fit_loss_censored(-side * r);
+    double root = sqrt(fmax(terms.curvature, 0));
+    struct row row = {.f = terms.loss, .weight = root * slope};
+    row.residual = root > 0 ? side * (terms.hazard / root) : 0;
+    row.cross = modelled ? -root * r / sigma : 0;
+    return row;
+}
+
+/* The factors are roots of the curvature that is asked for. */
+static struct row row_at(const struct fit_objective *objective, const struct fit_answer *answer, size_t i,
+                         enum fit_curvature curvature)
+{
+    const struct fit_loss *loss = fit_objective_loss(objective, i);
+    bool is_log = loss->is_log, modelled = is_modelled(objective, i);
+    double sigma = sigma_of(objective, answer, i), m = answer->prediction[i], y = objective->measured.value[i];
+    double slope = 1 / sigma, r = (m - y) * slope;
+    if (is_log) {
+        r = m > 0 ? log(m / y) * slope : NAN;
+        slope /= m;
+    }
+    int side = objective->measured.censored ? objective->measured.censored[i] : 0;
+    if (side)
+        return censored_row(r, slope, sigma, side, modelled);
+    struct loss_terms terms = fit_loss_at(loss, r);
+    double root = fit_loss_root(curvature, loss->has_kink, terms.weight, loss->location_information);
+    struct row row = {.f = terms.rho, .weight = root * slope, .residual = terms.weight * r / root};
+    if (objective->likelihood)
+        row.f += log(sigma) + loss->log_constant + (is_log ? log(y) : 0);
+    if (modelled) {
+        double scale_root = sqrt(loss->scale_information);
+        row.noise_weight = scale_root / sigma;
+        row.noise_residual = (1 - terms.weight * r * r) / scale_root;
+    }
+    return row;
+}
+
+bool fit_objective_plain(const struct fit_objective *objective, const struct fit_answer *answer, size_t i, double *r,
+                         double *weight, double *value)
+{
+    bool is_log = fit_objective_loss(objective, i)->is_log;
+    double y = objective->measured.value[i], m = answer->prediction[i];
+    *weight = 1 / sigma_of(objective, answer, i);
+    *r = (is_log ? log(m / y) : m - y) * *weight;
+    *value = is_log ? log(y) : y;
+    return !(objective->measured.censored && objective->measured.censored[i]);
+}
 
 const char *fit_objective_kind(enum error_kind error, bool likelihood)
 {
-    if (likelihood)
-        return "negative_log_likelihood";
-    return error == ERROR_LAPLACE   ? "laplace_loss"
-           : error == ERROR_HUBER   ? "huber_loss"
-           : error == ERROR_STUDENT ? "student_loss"
-                                    : "half_sum_of_squares";
+    return likelihood ? "negative_log_likelihood" : error_row[error].objective;
 }
 
 bool fit_objective_has_kinks(const struct fit_objective *objective)
 {
     bool any = false;
     for (size_t i = 0; i < objective->n_row && !any; i++)
-        any = fit_objective_loss(objective, i)->error == ERROR_LAPLACE;
+        any = fit_objective_loss(objective, i)->has_kink;
     for (size_t k = 0; k < objective->n_prior; k++)
         any = any || objective->prior[k].prior.kind == PRIOR_LAPLACE;
     return any;
@@ -36,7 +101,7 @@ double fit_objective_value(const struct fit_objective *objective, const struct f
 {
     double sum = 0;
     for (size_t i = 0; i < objective->n_row; i++) {
-        struct objective_row row = objective_row_at(objective, answer, i, CURVATURE_ABOVE);
+        struct row row = row_at(objective, answer, i, CURVATURE_ABOVE);
         answer->weight[i] = row.weight;
         answer->residual[i] = row.residual;
         sum += row.f;
@@ -52,7 +117,7 @@ void fit_objective_slopes(const struct fit_objective *objective, const struct fi
     for (size_t i = 0; i < objective->n_row; i++)
         by_prediction[i] = answer->residual[i] * answer->weight[i];
     for (size_t i = 0; objective->has_noise && i < objective->n_row; i++) {
-        struct objective_row row = objective_row_at(objective, answer, i, CURVATURE_ABOVE);
+        struct row row = row_at(objective, answer, i, CURVATURE_ABOVE);
         by_noise[i] = row.cross * row.residual + row.noise_weight * row.noise_residual;
     }
 }
@@ -77,7 +142,7 @@ void fit_objective_gradient(const struct fit_objective *objective, const struct 
             gradient[j] += r[i] * (dm[i] * w[i]);
     }
     for (size_t i = 0; objective->has_noise && i < n_row; i++) {
-        struct objective_row row = objective_row_at(objective, answer, i, CURVATURE_ABOVE);
+        struct row row = row_at(objective, answer, i, CURVATURE_ABOVE);
         double slope = row.cross * row.residual + row.noise_weight * row.noise_residual;
         for (size_t j = 0; j < answer->n && slope != 0; j++)
             gradient[j] += slope * answer->d_noise[i + j * n_row];
@@ -94,7 +159,7 @@ size_t fit_objective_n_row(const struct fit_objective *objective)
 
 /* What the noise adds to the rows of one measurement. */
 static void add_noise(const struct fit_objective *objective, const struct fit_answer *answer, size_t i,
-                      const struct objective_row *row, double *a, double *b)
+                      const struct row *row, double *a, double *b)
 {
     size_t n_row = objective->n_row, stride = fit_objective_n_row(objective);
     for (size_t j = 0; j < answer->n; j++) {
@@ -118,13 +183,13 @@ static void add_priors(const struct fit_objective *objective, const struct fit_a
     }
 }
 
-static void build_rows(const struct fit_objective *objective, const struct fit_answer *answer, enum fit_curvature curvature,
-                       double *a, double *b)
+void fit_objective_rows(const struct fit_objective *objective, const struct fit_answer *answer, enum fit_curvature curvature,
+                        double *a, double *b)
 {
     size_t n_row = objective->n_row, stride = fit_objective_n_row(objective);
     bool kept = curvature == CURVATURE_ABOVE;
     for (size_t i = 0; i < n_row; i++)
-        b[i] = kept ? answer->weight[i] : objective_row_at(objective, answer, i, curvature).weight;
+        b[i] = kept ? answer->weight[i] : row_at(objective, answer, i, curvature).weight;
     for (size_t j = 0; j < answer->n; j++) {
         double *column = a + j * stride, chain = answer->chain[j];
         const double *dm = answer->d_prediction + j * n_row;
@@ -135,27 +200,12 @@ static void build_rows(const struct fit_objective *objective, const struct fit_a
         b[i] = answer->residual[i];
         if (kept && !objective->has_noise)
             continue;
-        struct objective_row row = objective_row_at(objective, answer, i, curvature);
+        struct row row = row_at(objective, answer, i, curvature);
         b[i] = row.residual;
         if (objective->has_noise)
             add_noise(objective, answer, i, &row, a, b);
     }
     add_priors(objective, answer, curvature, a, b);
-}
-
-void fit_objective_rows(const struct fit_objective *objective, const struct fit_answer *answer, double *a, double *b)
-{
-    build_rows(objective, answer, CURVATURE_ABOVE, a, b);
-}
-
-void fit_objective_kink_rows(const struct fit_objective *objective, const struct fit_answer *answer, double *a, double *b)
-{
-    build_rows(objective, answer, CURVATURE_KINKS, a, b);
-}
-
-void fit_objective_information(const struct fit_objective *objective, const struct fit_answer *answer, double *a, double *b)
-{
-    build_rows(objective, answer, CURVATURE_EXPECTED, a, b);
 }
 
 double fit_objective_row_product(const struct fit_objective *objective, const struct fit_answer *answer, size_t j,
@@ -173,8 +223,137 @@ double fit_objective_scale(const struct fit_objective *objective)
     double sum = 0;
     for (size_t i = 0; i < objective->n_row; i++) {
         double sigma = objective->measured.sigma && !isnan(objective->measured.sigma[i]) ? objective->measured.sigma[i] : 1;
-        double value = fit_objective_loss(objective, i)->error == ERROR_LOG_NORMAL ? 1 : objective->measured.value[i];
+        double value = fit_objective_loss(objective, i)->is_log ? 1 : objective->measured.value[i];
         sum += 0.5 * (value / sigma) * (value / sigma);
     }
     return sum;
+}
+
+/* A factor c of all sigmas divides distances by c and squares by its square: distances / c + squares / c^2 = count. */
+double fit_objective_common_scale(const struct fit_criteria *criteria, double count)
+{
+    double half = 0.5 * (criteria->distances / count), squares = criteria->chi_square - criteria->distances;
+    return half + hypot(half, sqrt(squares / count));
+}
+
+static uint32_t observable_of(const struct fit_objective *objective, size_t i)
+{
+    return objective->measured.observable ? objective->measured.observable[i] : 0;
+}
+
+/* Weighted sum of squares about the weighted mean of each observable. */
+static double total_squares(const struct fit_objective *objective, const struct fit_answer *answer,
+                            uint32_t n_observable)
+{
+    double total = 0, r, root, value;
+    for (uint32_t o = 0; o < n_observable; o++) {
+        double weight = 0, sum = 0;
+        for (size_t i = 0; i < objective->n_row; i++)
+            if (observable_of(objective, i) == o && fit_objective_plain(objective, answer, i, &r, &root, &value)) {
+                weight += root * root;
+                sum += root * root * value;
+            }
+        for (size_t i = 0; i < objective->n_row; i++)
+            if (observable_of(objective, i) == o && fit_objective_plain(objective, answer, i, &r, &root, &value)) {
+                double deviation = (value - sum / weight) * root;
+                total += deviation * deviation;
+            }
+    }
+    return total;
+}
+
+struct fit_criteria fit_objective_criteria(const struct fit_objective *objective, const struct fit_answer *answer,
+                                           uint32_t n_observable)
+{
+    struct fit_criteria criteria = {.total_squares = total_squares(objective, answer, n_observable)};
+    struct fit_objective full = *objective;
+    double constants = 0, n_row = (double)objective->n_row;
+    size_t n_square = 0, n_kink = 0;
+    full.likelihood = true;
+    for (size_t i = 0; i < objective->n_row; i++) {
+        double r, weight, value, f = row_at(&full, answer, i, CURVATURE_ABOVE).f;
+        criteria.deviance += 2 * f;
+        const struct fit_loss *loss = fit_objective_loss(objective, i);
+        n_square += error_kind_is_square(loss->error);
+        n_kink += loss->has_kink;
+        if (!fit_objective_plain(objective, answer, i, &r, &weight, &value))
+            continue;
+        struct loss_terms terms = fit_loss_at(loss, r);
+        criteria.chi_square += terms.weight * r * r;
+        criteria.distances += loss->has_kink ? terms.weight * r * r : 0;
+        criteria.squares += r * r;
+        constants += 2 * (f - terms.rho);
+    }
+    bool are_kinks = n_kink == objective->n_row;
+    criteria.deviance_scaled = (are_kinks ? 2 : 1) * n_row * (log(criteria.chi_square / n_row) + 1) + constants;
+    if (!are_kinks && n_square < objective->n_row)
+        criteria.deviance_scaled = criteria.deviance;
+    return criteria;
+}
+
+/* What the second derivatives of one measurement's share exceed their expectation by, which may be negative: by prediction
+ * twice, prediction and noise, noise twice. Logarithms of predictions are predictions here. */
+struct excess {
+    double mm, ms, ss;
+};
+
+/* f = rho(r) + log s with r' = slope m' - r/s s': what the derivatives of r itself add for a modelled s. */
+static struct excess by_noise(double slope_of_rho, double r, double slope, double sigma)
+{
+    return (struct excess){0, -slope_of_rho * slope / sigma, 2 * slope_of_rho * r / (sigma * sigma)};
+}
+
+static struct excess excess_at(const struct fit_objective *objective, const struct fit_answer *answer, size_t i)
+{
+    const struct fit_loss *loss = fit_objective_loss(objective, i);
+    if (loss->has_kink)
+        return (struct excess){0};
+    bool modelled = is_modelled(objective, i);
+    double r, root, value, sigma = sigma_of(objective, answer, i);
+    bool censored = !fit_objective_plain(objective, answer, i, &r, &root, &value);
+    double slope = loss->is_log ? root / answer->prediction[i] : root;
+    if (censored) { /* its row has the second derivative by r */
+        int side = objective->measured.censored[i];
+        double hazard = fit_loss_censored(-side * r).hazard;
+        return modelled ? by_noise(side * hazard, r, slope, sigma) : (struct excess){0};
+    }
+    double bend = fit_loss_second(loss, r), rho_slope = fit_loss_at(loss, r).weight * r;
+    struct excess excess = modelled ? by_noise(rho_slope, r, slope, sigma) : (struct excess){0};
+    excess.mm = (bend - loss->location_information) * slope * slope;
+    if (modelled) {
+        excess.ms -= bend * r * slope / sigma;
+        excess.ss += (bend * r * r - 1 - loss->scale_information) / (sigma * sigma);
+    }
+    return excess;
+}
+
+bool fit_objective_has_excess(const struct fit_objective *objective)
+{
+    bool any = false;
+    for (size_t i = 0; i < objective->n_row && !any; i++) {
+        const struct fit_loss *loss = fit_objective_loss(objective, i);
+        any = !loss->has_kink && (objective->has_noise || !error_kind_is_square(loss->error));
+    }
+    return any;
+}
+
+void fit_objective_excess(const struct fit_objective *objective, const struct fit_answer *answer, double *excess)
+{
+    size_t n = answer->n, n_row = objective->n_row;
+    memset(excess, 0, n * n * sizeof *excess);
+    for (size_t i = 0; i < n_row; i++) {
+        struct excess row = excess_at(objective, answer, i);
+        for (size_t j = 0; j < n && (row.mm != 0 || row.ms != 0 || row.ss != 0); j++) {
+            double m = answer->d_prediction[i + j * n_row] * answer->chain[j];
+            double s = objective->has_noise ? answer->d_noise[i + j * n_row] * answer->chain[j] : 0;
+            double by_m = row.mm * m + row.ms * s, by_s = row.ms * m + row.ss * s;
+            for (size_t k = 0; k <= j; k++) {
+                double ds = objective->has_noise ? answer->d_noise[i + k * n_row] : 0;
+                excess[k + j * n] += answer->chain[k] * (by_m * answer->d_prediction[i + k * n_row] + by_s * ds);
+            }
+        }
+    }
+    for (size_t j = 0; j < n; j++)
+        for (size_t k = 0; k < j; k++)
+            excess[j + k * n] = excess[k + j * n];
 }

@@ -1,16 +1,21 @@
 /* From predictions to the number that is minimised: a loss for every measurement (fit/loss.h), censored ones by what is
- * known of them, and priors (fit/prior.h). Everything that looks at it goes through value, gradient and rows.
+ * known of them, and priors. Everything that looks at it goes through value, gradient and rows.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef FIT_OBJECTIVE_H
 #define FIT_OBJECTIVE_H
 
 #include "base/measurements.h"
 #include "fit/loss.h"
-#include "fit/prior.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* The prior of a free parameter. */
+struct fit_prior_term {
+    struct fit_prior prior;
+    size_t j, i_model;      /* index in theta and in p */
+};
 
 struct fit_objective {
     size_t n_row;
@@ -61,19 +66,16 @@ void fit_objective_add_priors(const struct fit_objective *objective, const struc
  * and right-hand sides b, so that A'b is the gradient and A'A a curvature, never negative: Fisher's information for normal
  * errors, iteratively reweighted squares for the other losses (rows sqrt(rho'/r) m'/s), the observed information of
  * censored rows. A modelled standard deviation has a second row of its own, of its expected information, but for censored rows,
- * whose one row holds both; the priors' rows are the last. After fit_objective_value. */
+ * whose one row holds both; the priors' rows are the last. After fit_objective_value. All this is CURVATURE_ABOVE. With
+ * CURVATURE_KINKS Laplace's own second derivative is large at its kinks and next to nothing elsewhere. With CURVATURE_EXPECTED
+ * A'A is the information that standard errors come from: expected under the loss's own distribution; b means nothing. */
 size_t fit_objective_n_row(const struct fit_objective *objective);
-void fit_objective_rows(const struct fit_objective *objective, const struct fit_answer *answer, double *a, double *b);
-/* The same with Laplace's own second derivative, which is large at its kinks and next to nothing elsewhere. */
-void fit_objective_kink_rows(const struct fit_objective *objective, const struct fit_answer *answer, double *a, double *b);
-/* Rows of the same shape whose A'A is the information that standard errors are to come from: where the loss is another than
- * normal, expected under its own distribution. b is scratch of the same length. */
-void fit_objective_information(const struct fit_objective *objective, const struct fit_answer *answer, double *a, double *b);
-/* What the objective's second derivatives by theta at this very data, the observed information, exceed A'A of
- * fit_objective_information by: n x n, symmetric, maybe indefinite. Left out are the predictions' and the noise's own second
- * derivatives, which a good fit multiplies by residuals that add up to little (Gauss and Newton); the logarithm of a
- * prediction is a prediction here. There is none for normal and log-normal errors of known sigma, and for Laplace's, which
- * have no second derivative. */
+void fit_objective_rows(const struct fit_objective *objective, const struct fit_answer *answer, enum fit_curvature curvature,
+                        double *a, double *b);
+/* What the objective's second derivatives by theta at this very data, the observed information, exceed the expected one by:
+ * n x n, symmetric, maybe indefinite. Left out are the predictions' and the noise's own second derivatives, which a good fit
+ * multiplies by residuals that add up to little (Gauss and Newton); the logarithm of a prediction is a prediction here. There
+ * is none for normal and log-normal errors of known sigma, and for Laplace's, which have no second derivative. */
 bool fit_objective_has_excess(const struct fit_objective *objective);
 void fit_objective_excess(const struct fit_objective *objective, const struct fit_answer *answer, double *excess);
 /* Column j of the predictions' rows of A times x (n_row of the measurements). */
@@ -82,5 +84,33 @@ double fit_objective_row_product(const struct fit_objective *objective, const st
 /* Half the sum of squares of what r changes by when predictions double from the data, which is how rounding errors and the
  * integrator's relative ones get in; for normal errors the objective were every prediction zero. */
 double fit_objective_scale(const struct fit_objective *objective);
+
+/* The plain residual r of a row that is not censored, 1/s, and the value that it is about (log-normal: the logarithm). False:
+ * the row is censored. */
+bool fit_objective_plain(const struct fit_objective *objective, const struct fit_answer *answer, size_t i, double *r,
+                         double *weight, double *value);
+
+/* What a fit amounts to as a whole: the numbers behind chi-square, AIC and R squared, for every loss. */
+struct fit_criteria {
+    /* Sum of rho'(r) r over the rows that are not censored: r squared for normal and log-normal errors, |r| for Laplace's
+     * (whose share is `distances`), and with less weight for outliers for Huber's and Student's. Expected to be the number of
+     * rows for all of them, where sigma is right. */
+    double chi_square, distances;
+    /* -2 log likelihood of the data under the loss's own distribution (for log-normal errors of the values, not of their
+     * logarithms, so that it compares with the others), priors left out. The second: maximised over a common factor of all
+     * sigmas, which is what an unknown sigma is; there is a closed form where all errors are normal or log-normal, or all
+     * are Laplace's. */
+    double deviance, deviance_scaled;
+    /* Sums of squares of plain residuals, and of the data about the weighted mean of each observable (log-normal: of
+     * logarithms), censored rows left out. */
+    double squares, total_squares;
+};
+
+/* After fit_objective_value. */
+struct fit_criteria fit_objective_criteria(const struct fit_objective *objective, const struct fit_answer *answer,
+                                           uint32_t n_observable);
+/* The factor of all sigmas that makes chi_square what `count` rows are expected to give: the residual standard error, or
+ * Laplace's scale. */
+double fit_objective_common_scale(const struct fit_criteria *criteria, double count);
 
 #endif

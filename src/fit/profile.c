@@ -5,6 +5,7 @@
 #include "fit/profile.h"
 
 #include "fit/distribution.h"
+#include "fit/fit.h"
 #include "fit/map.h"
 #include "fit/unit.h"
 

@@ -5,7 +5,7 @@
 #define FIT_PROFILE_H
 
 #include "base/limit.h"
-#include "fit/fit.h"
+#include "fit/types.h"
 
 struct fit_profile_request {
     size_t parameter;  /* the file's order */

@@ -3,8 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/spectrum.h"
 
-#include "fit/quadratic.h"
-#include "fit/svd.h"
+#include "fit/matrix.h"
 
 #include <math.h>
 #include <string.h>
@@ -20,17 +19,11 @@ static const double WELL_CONDITIONED = 1e-5;
 bool fit_spectrum_init(struct fit_spectrum *spectrum, const struct fit_asker *asker, struct arena *arena)
 {
     size_t n = asker->map.n_free, n_row = fit_objective_n_row(&asker->objective);
-    double *matrices = arena_calloc(arena, 3 * n + 3, (n + 1) * sizeof *matrices);
-    double *rows = arena_calloc(arena, n + 1, (n_row + 1) * sizeof *rows);
-    uint32_t *loose = arena_calloc(arena, n + 1, sizeof *loose);
-    if (!matrices || !rows || !loose)
-        return false;
-    double *vectors = matrices + 3 * n * n; /* 6 n are left */
-    *spectrum = (struct fit_spectrum){.loose = loose, .triangle = matrices, .basis = matrices + n * n,
-                                      .v = matrices + 2 * n * n, .q = vectors, .scale = vectors + n, .s = vectors + 2 * n,
-                                      .beyond = vectors + 3 * n,
-                                      .rows = rows, .rhs = rows + n * n_row};
-    return true;
+    *spectrum = (struct fit_spectrum){.loose = arena_calloc(arena, n + 1, sizeof *spectrum->loose)};
+    return spectrum->loose
+           && ARENA_DOUBLES(arena, {&spectrum->rows, n_row, n}, {&spectrum->rhs, n_row, 1}, {&spectrum->triangle, n, n},
+                            {&spectrum->basis, n, n}, {&spectrum->v, n, n}, {&spectrum->q, n, 1}, {&spectrum->scale, n, 1},
+                            {&spectrum->s, n, 1}, {&spectrum->beyond, n, 1});
 }
 
 static void find_loose(struct fit_spectrum *spectrum, const struct fit_map *map, const struct fit_point *point)
@@ -107,7 +100,7 @@ static bool is_all_known(struct fit_spectrum *spectrum)
 static void find_directions(struct fit_spectrum *spectrum, double *q)
 {
     take_columns(spectrum, spectrum->basis);
-    svd_jacobi(spectrum->n, spectrum->n, spectrum->basis, q, spectrum->s, spectrum->v);
+    matrix_singular(spectrum->n, spectrum->n, spectrum->basis, q, spectrum->s, spectrum->v);
     for (size_t c = 0; c < spectrum->n; c++)
         spectrum->scale[c] = spectrum->scale[c] > 0 ? spectrum->scale[c] : 1;
     spectrum->has_directions = true;
@@ -119,7 +112,7 @@ void fit_spectrum_directions(struct fit_spectrum *spectrum)
         find_directions(spectrum, NULL);
 }
 
-/* Which directions are known. is_triangle: as svd_triangle makes it. */
+/* Which directions are known. is_triangle: as matrix_triangle makes it. */
 static void decompose(struct fit_spectrum *spectrum, const struct fit_asker *asker, const struct fit_point *point,
                       bool is_triangle)
 {
@@ -154,7 +147,7 @@ void fit_spectrum_take(struct fit_spectrum *spectrum, const struct fit_asker *as
     struct fit_answer answer = fit_point_answer(asker, point);
     find_loose(spectrum, &asker->map, point);
     size_t n = spectrum->n, n_row = fit_objective_n_row(objective);
-    (information ? fit_objective_information : fit_objective_rows)(objective, &answer, spectrum->rows, spectrum->rhs);
+    fit_objective_rows(objective, &answer, information ? CURVATURE_EXPECTED : CURVATURE_ABOVE, spectrum->rows, spectrum->rhs);
     for (size_t c = 0; c < n; c++)
         if (spectrum->loose[c] != c)
             memcpy(spectrum->rows + c * n_row, spectrum->rows + spectrum->loose[c] * n_row,
@@ -165,7 +158,7 @@ void fit_spectrum_take(struct fit_spectrum *spectrum, const struct fit_asker *as
             sum += spectrum->rows[i + c * n_row] * spectrum->rows[i + c * n_row];
         spectrum->beyond[c] = sqrt(sum);
     }
-    svd_triangle(n_row, n, spectrum->rows, spectrum->rhs, spectrum->triangle, spectrum->q);
+    matrix_triangle(n_row, n, spectrum->rows, spectrum->rhs, spectrum->triangle, spectrum->q);
     decompose(spectrum, asker, point, true);
 }
 
@@ -225,7 +218,7 @@ bool fit_spectrum_observe(struct fit_spectrum *spectrum, const struct fit_asker 
     add_excess(spectrum, excess, n, matrices + 3 * n * n, matrix);
     for (size_t k = 0; k < n_known; k++)
         index[k] = (uint32_t)k;
-    *is_definite = quadratic_factor(n_known, matrix, n_known, index, factor);
+    *is_definite = matrix_factor(n_known, matrix, n_known, index, factor);
     for (size_t k = 0; k < n_known; k++)
         *is_definite = *is_definite && factor[k + k * n_known] > LEAST_LEFT;
     if (*is_definite) {

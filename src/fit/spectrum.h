@@ -4,7 +4,7 @@
 #ifndef FIT_SPECTRUM_H
 #define FIT_SPECTRUM_H
 
-#include "fit/asker.h"
+#include "fit/point.h"
 
 #include <stdbool.h>
 
@@ -29,8 +29,8 @@ struct fit_spectrum {
 
 /* False: out of memory. */
 bool fit_spectrum_init(struct fit_spectrum *spectrum, const struct fit_asker *asker, struct arena *arena);
-/* Of a point with derivatives. information: of the rows that standard errors come from (fit_objective_information), whose
- * q means nothing. */
+/* Of a point with derivatives. information: of the rows that standard errors come from (CURVATURE_EXPECTED), whose q means
+ * nothing. */
 void fit_spectrum_take(struct fit_spectrum *spectrum, const struct fit_asker *asker, const struct fit_point *point,
                        bool information);
 /* Singular values cost many times what telling that all directions are known does, so they are left out then; after this they

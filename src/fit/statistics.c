@@ -4,9 +4,8 @@
 
 #include "fit/distribution.h"
 #include "fit/flat.h"
-#include "fit/objective_criteria.h"
+#include "fit/matrix.h"
 #include "fit/spectrum.h"
-#include "fit/svd.h"
 
 #include <math.h>
 #include <string.h>
@@ -23,15 +22,9 @@ struct work {
 static bool work_init(struct work *work, const struct fit_asker *asker, const struct fit_point *point, struct arena *arena)
 {
     size_t n = asker->map.n_free;
-    double *matrices = arena_calloc(arena, 3 * n + 1, (n + 1) * sizeof *matrices);
     *work = (struct work){.asker = asker, .point = point};
-    if (!matrices || !fit_spectrum_init(&work->spectrum, asker, arena) || !fit_flat_init(&work->flat, n, arena))
-        return false;
-    work->u = matrices;
-    work->v = matrices + n * n;
-    work->covariance = matrices + 2 * n * n;
-    work->s = matrices + 3 * n * n;
-    return true;
+    return fit_spectrum_init(&work->spectrum, asker, arena) && fit_flat_init(&work->flat, n, arena)
+           && ARENA_DOUBLES(arena, {&work->u, n, n}, {&work->v, n, n}, {&work->covariance, n, n}, {&work->s, n, 1});
 }
 
 static uint32_t file_index(const struct work *work, size_t c)
@@ -58,7 +51,7 @@ static void fill_eigenvalues(struct work *work, struct fit_record *record)
 {
     size_t n = work->spectrum.n;
     memcpy(work->u, work->spectrum.triangle, n * n * sizeof *work->u);
-    svd_jacobi(n, n, work->u, NULL, work->s, work->v);
+    matrix_singular(n, n, work->u, NULL, work->s, work->v);
     for (size_t c = 0; c < n; c++)
         record->eigenvalue[c] = work->s[c] * work->s[c];
 }
@@ -104,19 +97,16 @@ static void fill_covariance(const struct work *work)
             covariance[d + c * n] = covariance[c + d * n];
 }
 
-/* What the numbers mean for each loss: objective_criteria.h. */
+/* What the numbers mean for each loss: struct fit_criteria. */
 static void fill_criteria(const struct work *work, struct fit_record *record)
 {
     const struct fit_objective *objective = &work->asker->objective;
     struct fit_answer answer = fit_point_answer(work->asker, work->point);
-    struct objective_criteria criteria = objective_criteria_of(
-        objective, &answer, work->asker->problem->task->row_observable, work->asker->problem->model->abi.n_observable);
+    struct fit_criteria criteria = fit_objective_criteria(objective, &answer, work->asker->problem->model->abi.n_observable);
     double m = (double)objective->n_row, k = (double)work->spectrum.n + (work->asker->is_sigma_known ? 0 : 1);
     double deviance = work->asker->is_sigma_known ? criteria.deviance : criteria.deviance_scaled;
     record->chi_square = criteria.chi_square;
-    record->residual_error = record->n_freedom > 0
-                                     ? objective_scale_of(&criteria, (double)record->n_freedom)
-                                     : NAN;
+    record->residual_error = record->n_freedom > 0 ? fit_objective_common_scale(&criteria, (double)record->n_freedom) : NAN;
     record->r_squared = criteria.total_squares > 0 ? 1 - criteria.squares / criteria.total_squares : NAN;
     record->aic = deviance + 2 * k;
     record->aicc = m - k - 1 > 0 ? record->aic + 2 * k * (k + 1) / (m - k - 1) : NAN;

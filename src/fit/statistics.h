@@ -4,7 +4,7 @@
 #ifndef FIT_STATISTICS_H
 #define FIT_STATISTICS_H
 
-#include "fit/asker.h"
+#include "fit/point.h"
 
 /* Fills standard errors, intervals, covariance, directions and criteria of a cleared record, n_noise, and what there is to
  * note about them. `point` has derivatives. Scratch from `arena`. False: out of memory.

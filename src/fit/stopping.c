@@ -35,26 +35,6 @@ void stopping_init(struct stopping *stopping, struct fit_asker *asker)
     stopping->accuracy = fit_asker_rtol(asker);
 }
 
-void stopping_reason(struct fit_asker *asker, const char *reason)
-{
-    snprintf(asker->reason, sizeof asker->reason, "%s", reason);
-}
-
-static bool is_held(const struct fit_map *map, const struct fit_point *point, size_t j)
-{
-    double g = point->gradient[j];
-    return (point->theta[j] <= map->lower[j] && g > 0) || (point->theta[j] >= map->upper[j] && g < 0);
-}
-
-double stopping_gradient_norm(const struct fit_asker *asker, const struct fit_point *point)
-{
-    double norm = 0;
-    for (size_t j = 0; j < asker->map.n_free; j++)
-        if (!is_held(&asker->map, point, j))
-            norm = fmax(norm, fabs(point->gradient[j]));
-    return norm;
-}
-
 double stopping_tolerance(const struct stopping *stopping, double f)
 {
     double scale = stopping->objective_scale, tolerance = stopping->asker->options->f_tolerance;
@@ -154,7 +134,7 @@ static enum stop_test find_met(struct stopping *stopping, struct trust_model *mo
 {
     const struct fit_asker *asker = stopping->asker;
     double tolerance = stopping_tolerance(stopping, best->f), f = fabs(best->f);
-    double norm = stopping_gradient_norm(asker, best), scale = stopping->objective_scale;
+    double norm = fit_point_gradient_norm(asker, best), scale = stopping->objective_scale;
     if (norm == 0)
         return STOP_gradient;
     if (stopping_is_exact(stopping, best->f))
@@ -200,7 +180,7 @@ static double promise_single(const struct trust_model *model, const struct fit_p
     double most = 0;
     for (size_t j = 0; j < model->n; j++) {
         double g = point->gradient[j];
-        if (!is_held(&model->asker->map, point, j) && g != 0)
+        if (!fit_point_is_held(&model->asker->map, point, j) && g != 0)
             most = fmax(most, 0.5 * g * g / column_square(model, j));
     }
     return most;
@@ -262,7 +242,7 @@ enum outcome stopping_judge(struct stopping *stopping, struct trust_model *model
     if (stopping->n_failed > MAX_FAILED) {
         char reason[sizeof stopping->asker->reason];
         snprintf(reason, sizeof reason, "no step, however short, can be evaluated: %.120s", stopping->asker->reason);
-        stopping_reason(stopping->asker, reason);
+        fit_asker_end(stopping->asker, OUTCOME_stalled, reason);
         return OUTCOME_stalled;
     }
     enum outcome outcome = stopping->n_rejected > 0 ? judge_stall(stopping, model, best) : OUTCOME_not_run;

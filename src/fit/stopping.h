@@ -50,8 +50,5 @@ double stopping_least_promise(const struct stopping *stopping, const struct fit_
 bool stopping_is_noise(const struct stopping *stopping, double promise, double f);
 /* What the integrator's errors can change the objective by: residuals times errors, and the errors' squares. */
 double stopping_noise_ceiling(const struct stopping *stopping, double f);
-/* Largest entry of the projected gradient at a point, optimiser's scale. */
-double stopping_gradient_norm(const struct fit_asker *asker, const struct fit_point *point);
-void stopping_reason(struct fit_asker *asker, const char *reason);
 
 #endif

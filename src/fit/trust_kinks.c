@@ -1,9 +1,9 @@
 /* A few quadratic steps inside of one step of the search: first by reweighted squares, which always lead downhill, but creep
  * along kinks; then by Newton's on the rounded kinks, which find the right ones at once.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "fit/trust_kinks.h"
+#include "fit/trust_model.h"
 
-#include "fit/svd.h"
+#include "fit/matrix.h"
 
 #include <math.h>
 #include <string.h>
@@ -15,15 +15,9 @@ static const double LITTLE = 1e-6;
 bool trust_kinks_init(struct trust_kinks *kinks, const struct fit_asker *asker, struct arena *arena)
 {
     size_t n = asker->map.n_free, n_row = asker->objective.n_row;
-    double *numbers = arena_calloc(arena, 2 * n + asker->map.n_model + 4 * n_row + 1, sizeof *numbers);
-    if (!numbers)
-        return false;
-    *kinks = (struct trust_kinks){.theta = numbers, .step = numbers + n, .prediction = numbers + 2 * n};
-    kinks->weight = kinks->prediction + n_row;
-    kinks->residual = kinks->weight + n_row;
-    kinks->noise = kinks->residual + n_row;
-    kinks->p = kinks->noise + n_row;
-    return true;
+    return ARENA_DOUBLES(arena, {&kinks->theta, n, 1}, {&kinks->step, n, 1}, {&kinks->prediction, n_row, 1},
+                         {&kinks->weight, n_row, 1}, {&kinks->residual, n_row, 1}, {&kinks->noise, n_row, 1},
+                         {&kinks->p, asker->map.n_model, 1});
 }
 
 /* slopes (n_row x n) times chain and step added to `from`. */
@@ -69,19 +63,11 @@ static void take_rows(struct trust_model *model, const struct fit_answer *answer
 {
     size_t n = model->n, n_row = model->n_row;
     double *a = model->jacobian, *b = model->residual;
-    (newton ? fit_objective_kink_rows : fit_objective_rows)(&model->asker->objective, answer, a, b);
+    fit_objective_rows(&model->asker->objective, answer, newton ? CURVATURE_KINKS : CURVATURE_ABOVE, a, b);
     for (size_t j = 0; j < n; j++)
         for (size_t i = 0; i < n_row && step[j] != 0; i++)
             b[i] -= a[i + j * n_row] * step[j];
-    svd_triangle(n_row, n, a, b, model->triangle, model->rhs);
-}
-
-static double length_of(const struct trust_model *model, const double *step)
-{
-    double sum = 0;
-    for (size_t j = 0; j < model->n; j++)
-        sum += model->scale[j] * step[j] * model->scale[j] * step[j];
-    return sqrt(sum);
+    matrix_triangle(n_row, n, a, b, model->triangle, model->rhs);
 }
 
 /* Logarithms and noise are not convex, and straight lines may go where they are not defined: the model's step, halved until it
@@ -132,6 +118,6 @@ void trust_kinks_step(struct trust_kinks *kinks, struct trust_model *model, cons
     take_rows(model, &answer, zero, false);
     memcpy(model->step, kinks->step, bytes);
     model->promise = fmax(first - least, 0);
-    model->length = length_of(model, model->step);
+    model->length = trust_model_length(model, model->step);
     model->is_restricted = is_restricted;
 }

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/trust_model.h"
 
-#include "fit/svd.h"
+#include "fit/matrix.h"
 
 #include <float.h>
 #include <math.h>
@@ -20,26 +20,14 @@ static const double BEND_MOST = 0.75;
 bool trust_model_init(struct trust_model *model, const struct fit_asker *asker, struct arena *arena)
 {
     size_t n = asker->map.n_free, n_row = fit_objective_n_row(&asker->objective);
-    memset(model, 0, sizeof *model);
-    double *vectors = arena_calloc(arena, 12 * n + 1, sizeof *vectors);
-    double *matrices = arena_calloc(arena, 3 * n + 1, (n + 1) * sizeof *matrices);
-    double *rows = arena_calloc(arena, n + 1, (n_row + 1) * sizeof *rows);
-    model->loose = arena_calloc(arena, n + 1, sizeof *model->loose);
-    if (!vectors || !matrices || !rows || !model->loose)
+    *model = (struct trust_model){.asker = asker, .n = n, .n_row = n_row,
+                                  .loose = arena_calloc(arena, n + 1, sizeof *model->loose)};
+    if (!model->loose
+        || !ARENA_DOUBLES(arena, {&model->jacobian, n_row, n}, {&model->residual, n_row, 1}, {&model->triangle, n, n},
+                          {&model->u, n, n}, {&model->v, n, n}, {&model->step, n, 1}, {&model->limit, n, 1},
+                          {&model->scale, n, 1}, {&model->low, n, 1}, {&model->high, n, 1}, {&model->rhs, n, 1},
+                          {&model->s, n, 1}, {&model->coefficient, n, 1}, {&model->scratch, n, 4}))
         return false;
-    model->asker = asker;
-    model->n = n;
-    model->n_row = n_row;
-    model->radius = INFINITY;
-    double **const vector[] = {&model->step, &model->limit, &model->scale, &model->low, &model->high, &model->rhs, &model->s,
-                               &model->coefficient, &model->scratch};
-    for (size_t i = 0; i < sizeof vector / sizeof *vector; i++)
-        *vector[i] = vectors + i * n; /* scratch, the last, has 4 n */
-    model->triangle = matrices;
-    model->u = matrices + n * n;
-    model->v = matrices + 2 * n * n;
-    model->jacobian = rows;
-    model->residual = rows + n * n_row;
     trust_model_forget(model);
     return true;
 }
@@ -91,8 +79,8 @@ bool trust_model_update(struct trust_model *model, const struct fit_point *point
 {
     size_t n = model->n;
     struct fit_answer answer = fit_point_answer(model->asker, point);
-    fit_objective_rows(&model->asker->objective, &answer, model->jacobian, model->residual);
-    svd_triangle(model->n_row, n, model->jacobian, model->residual, model->triangle, model->rhs);
+    fit_objective_rows(&model->asker->objective, &answer, CURVATURE_ABOVE, model->jacobian, model->residual);
+    matrix_triangle(model->n_row, n, model->jacobian, model->residual, model->triangle, model->rhs);
     bool first = !(model->radius < INFINITY), finite = true;
     for (size_t j = 0; j < n; j++) {
         double norm = column_norm(model->triangle + j * n, j + 1);
@@ -167,7 +155,7 @@ static void decompose(struct trust_model *model, const double *step)
         for (size_t i = 0; i < n; i++)
             model->u[i + c * n] = model->triangle[i + j * n] / model->scale[j];
     }
-    svd_jacobi(n, k, model->u, right, model->s, model->v);
+    matrix_singular(n, k, model->u, right, model->s, model->v);
     for (size_t c = 0; c < k; c++)
         model->coefficient[c] = model->s[c] > 0 ? right[c] : 0;
 }
@@ -256,7 +244,7 @@ static double promise_of(const struct trust_model *model, const double *step)
     return -sum;
 }
 
-static double length_of(const struct trust_model *model, const double *step)
+double trust_model_length(const struct trust_model *model, const double *step)
 {
     double sum = 0;
     for (size_t j = 0; j < model->n; j++)
@@ -308,7 +296,7 @@ static void adapt_damping(struct trust_model *model, const struct fit_point *poi
         least = fmax(least, fabs(point->gradient[i]) / model->scale[i]);
     least *= 1e-3 / radius;
     for (int i = 0; i < MAX_BOX_DAMPING; i++) {
-        double length = length_of(model, step);
+        double length = trust_model_length(model, step);
         if (length > (1 + RADIUS_SLACK) * radius)
             low = model->damping;
         else if (length < (1 - RADIUS_SLACK) * radius && model->damping > 0)
@@ -323,7 +311,7 @@ static void adapt_damping(struct trust_model *model, const struct fit_point *poi
         solve_box(model, step);
     }
     /* A shorter step the same way is within the box, too. */
-    double length = length_of(model, step);
+    double length = trust_model_length(model, step);
     for (size_t j = 0; j < model->n && length > (1 + RADIUS_SLACK) * radius; j++)
         step[j] *= radius / length;
 }
@@ -345,8 +333,7 @@ void trust_model_step(struct trust_model *model, const struct fit_point *point)
 {
     solve(model, point, model->radius, model->step);
     model->promise = promise_of(model, model->step);
-    model->length = length_of(model, model->step);
-    model->is_bent = false;
+    model->length = trust_model_length(model, model->step);
 }
 
 double trust_model_promise_free(struct trust_model *model, const struct fit_point *point)
@@ -388,7 +375,6 @@ void trust_model_bend(struct trust_model *model, const struct fit_point *point, 
         double bent = model->step[j] + sum / model->scale[j];
         model->step[j] = bent < model->low[j] ? model->low[j] : bent > model->high[j] ? model->high[j] : bent;
     }
-    model->is_bent = true;
 }
 
 double trust_model_decrement(struct trust_model *model, const double *gradient)

@@ -8,7 +8,7 @@
 #ifndef FIT_TRUST_MODEL_H
 #define FIT_TRUST_MODEL_H
 
-#include "fit/asker.h"
+#include "fit/point.h"
 
 struct trust_model {
     const struct fit_asker *asker;
@@ -18,7 +18,6 @@ struct trust_model {
     double *step;            /* n: the answer; entries on a bound or step limit are exactly low or high */
     double length, promise;  /* |D step|; the decrease that the model sees at step, >= 0 */
     bool is_restricted;      /* by the trust region, a bound or a step limit */
-    bool is_bent;
     double *limit;           /* n: the longest step of each parameter, on the optimiser's scale; the user may shorten it */
     double *scale, *low, *high, *triangle, *rhs;
     double *jacobian, *residual;               /* n_row x n, n_row: destroyed by the factorisation */
@@ -37,6 +36,8 @@ void trust_model_limit(struct trust_model *model, const struct fit_point *point,
 bool trust_model_update(struct trust_model *model, const struct fit_point *point);
 /* Fills step, length, promise, is_restricted for the radius. */
 void trust_model_step(struct trust_model *model, const struct fit_point *point);
+/* |D step| */
+double trust_model_length(const struct trust_model *model, const double *step);
 /* What the model would promise without a trust region; step and the rest stay. */
 double trust_model_promise_free(struct trust_model *model, const struct fit_point *point);
 /* Bends the step by half the acceleration; `second` (n_row of the predictions' rows) is the second derivative of the
@@ -46,5 +47,18 @@ void trust_model_bend(struct trust_model *model, const struct fit_point *point, 
 void trust_model_target(const struct trust_model *model, const struct fit_point *point, double *theta);
 /* The decrease that gradient's loose entries promise in the metric of the model, without damping. */
 double trust_model_decrement(struct trust_model *model, const double *gradient);
+
+/* Steps for objectives with kinks (trust_kinks.c): the minimum not of a quadratic but of the objective itself with linear
+ * predictions, because a sum of absolute values is least where some of them are zero, and no quadratic knows which. */
+struct trust_kinks {
+    double *theta, *p, *step;                       /* n, n_model, n */
+    double *prediction, *noise, *weight, *residual; /* n_row */
+};
+
+/* False: out of memory. */
+bool trust_kinks_init(struct trust_kinks *kinks, const struct fit_asker *asker, struct arena *arena);
+/* In place of trust_model_step, with the same answers: the least objective within bounds and radius were predictions and noise
+ * linear. The model is current, and stays that of `best`. Nothing is evaluated. */
+void trust_kinks_step(struct trust_kinks *kinks, struct trust_model *model, const struct fit_point *best);
 
 #endif

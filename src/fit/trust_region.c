@@ -1,10 +1,9 @@
 /* Steps of the trust-region model are tried one by one; every trial brings the next model along. What is left to gain is
  * judged against the tolerances and against the integrator's noise (stopping.h).
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "fit/trust_region.h"
+#include "fit/search.h"
 
 #include "fit/stopping.h"
-#include "fit/trust_kinks.h"
 #include "fit/trust_model.h"
 
 #include <math.h>
@@ -61,17 +60,14 @@ struct trust_region {
 static struct trust_region *new_search(struct fit_asker *asker, struct arena *arena)
 {
     struct trust_region *search = arena_calloc(arena, 1, sizeof *search);
-    if (!search)
-        return NULL;
-    search->second = arena_calloc(arena, asker->objective.n_row + 1, sizeof *search->second);
-    if (!search->second || !trust_model_init(&search->model, asker, arena))
+    bool has_kinks = fit_objective_has_kinks(&asker->objective);
+    if (!search || !ARENA_DOUBLES(arena, {&search->second, asker->objective.n_row, 1})
+        || !trust_model_init(&search->model, asker, arena) || (has_kinks && !trust_kinks_init(&search->kinks, asker, arena)))
         return NULL;
     for (size_t k = 0; k < N_POINT; k++)
         if (!fit_point_init(&search->points[k], asker, arena))
             return NULL;
-    search->has_kinks = fit_objective_has_kinks(&asker->objective);
-    if (search->has_kinks && !trust_kinks_init(&search->kinks, asker, arena))
-        return NULL;
+    search->has_kinks = has_kinks;
     search->asker = asker;
     search->n = asker->map.n_free;
     search->trial = &search->points[0];
@@ -273,7 +269,7 @@ static enum outcome run_steps(struct trust_region *search)
     struct trust_model *model = &search->model;
     for (;;) {
         if (!model->is_current && !trust_model_update(model, search->best)) {
-            stopping_reason(search->asker, "the derivatives of the residuals are too large to be used");
+            fit_asker_end(search->asker, OUTCOME_stalled, "the derivatives of the residuals are too large to be used");
             return OUTCOME_stalled;
         }
         find_step(search);

@@ -15,7 +15,7 @@ bool fit_unit_is_open(const struct fit_problem *problem)
 {
     size_t n_row = problem->task->n_row;
     bool is_open = n_row > 0 && !problem->model->abi.noise && !problem->mixes
-                   && problem->loss[problem->task->row_observable[0]].error == ERROR_LAPLACE;
+                   && problem->loss[problem->task->row_observable[0]].has_kink;
     for (size_t i = 0; i < n_row && problem->measured.sigma; i++)
         is_open = is_open && isnan(problem->measured.sigma[i]);
     return is_open;

@@ -5,7 +5,7 @@
 #ifndef FIT_UNIT_H
 #define FIT_UNIT_H
 
-#include "fit/fit.h"
+#include "fit/types.h"
 
 typedef void fit_unit_run(const struct fit_problem *problem, const struct fit_options *options, const struct fit_host *host,
                           struct arena *arena, struct fit_record *record);

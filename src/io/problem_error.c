@@ -24,9 +24,8 @@ static int file_error(struct problem *problem, size_t i)
         return kind;
     const char *near = strlen(word) < 64 ? nearest_name(word, error_kind_word, N_ERROR) : NULL;
     const char *name = problem->info.observable_name ? problem->info.observable_name[i] : "the only one";
-    faults_add(&problem->faults, "%s row %zu (%.60s): is \"%.60s\"; known are normal, log-normal, laplace, huber, student and "
-               "default%s%s%s", path, i, name, word, near ? "; did you mean \"" : "", near ? near : "",
-               near ? "\"?" : "");
+    faults_add(&problem->faults, "%s row %zu (%.60s): is \"%.60s\"; known are " ERROR_WORDS " and default%s%s%s", path, i, name,
+               word, near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
     return -1;
 }
 
@@ -47,7 +46,7 @@ static const char *who_says(const struct problem *problem, size_t k, char who[WH
 static enum status find_sigma_for(struct problem *problem, struct error *error)
 {
     size_t n = problem->n_model_observable, i = 0;
-    while (i < n && problem->errors.kind[i] != ERROR_HUBER && problem->errors.kind[i] != ERROR_STUDENT)
+    while (i < n && error_row[problem->errors.kind[i]].growth != GROWTH_OTHER)
         i++;
     if (i == n && error_kinds_mix(problem->errors.kind, n))
         problem->errors.sigma_for = "a sum of losses that are not all squares";

@@ -14,6 +14,9 @@ struct provenance {
     const char *const *name, *const *value;
 };
 
+/* The value of that name; NULL: there is none. */
+const char *provenance_fact(const struct provenance *provenance, const char *name);
+
 struct result_header {
     size_t n_parameter;
     const char *const *parameter_name;

@@ -269,6 +269,14 @@ enum status result_open(struct result **result, const char *path, struct error *
     return status;
 }
 
+const char *provenance_fact(const struct provenance *provenance, const char *name)
+{
+    for (size_t i = 0; i < provenance->n; i++)
+        if (!strcmp(provenance->name[i], name))
+            return provenance->value[i];
+    return NULL;
+}
+
 void result_close(struct result *result)
 {
     if (!result)

@@ -218,8 +218,8 @@ static void check_prior(struct fault_list *list, const struct stiffit_model *abi
 static void check_error(struct fault_list *list, const char *name, const char *word)
 {
     if (!word || (!is_among(word, error_kind_word, N_ERROR) && strcmp(word, error_kind_default) != 0))
-        fault(list, "observable %s: its observable_error is %.30s and must be \"normal\", \"log-normal\", \"laplace\", "
-              "\"huber\", \"student\" or \"default\"", name, word ? word : "NULL");
+        fault(list, "observable %s: its observable_error is %.30s and must be " ERROR_QUOTED " or \"default\"", name,
+              word ? word : "NULL");
 }
 
 static void check_default(struct fault_list *list, const struct stiffit_model *abi, size_t i)

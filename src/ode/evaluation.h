@@ -72,9 +72,9 @@ struct evaluation {
     double t_reached;
     int64_t n_step, n_rhs, n_jacobian, n_factor;
 
-    /* the engine's */
-    struct workspace *workspace; /* NULL unless begun and not finished */
-    void *owner;                 /* the asker's, untouched */
+    void *state;             /* the engine's: NULL unless begun and not finished */
+    struct evaluation *next; /* the scheduler's, like is_finished */
+    bool is_finished;
 };
 
 struct ode_options {
@@ -84,6 +84,7 @@ struct ode_options {
 
 enum linear_solver_kind { LINEAR_AUTO, LINEAR_DENSE, LINEAR_LAPACK, LINEAR_KLU };
 
-#define ODE_OPTIONS_DEFAULT {.rtol = 1e-7, .atol = 0, .linear_solver = LINEAR_AUTO}
+#define ODE_RTOL 1e-7
+#define ODE_OPTIONS_DEFAULT {.rtol = ODE_RTOL, .atol = 0, .linear_solver = LINEAR_AUTO}
 
 #endif

@@ -66,7 +66,7 @@ bool ode_task_sort(struct ode_task *task, struct ode_rows *rows, const struct me
     }
     measurements_pick(&rows->measured, given, number, n_row);
     for (size_t i = 0; given->sigma && i < n_row; i++)
-        is_log[i] = error[rows->measured.observable[i]] == ERROR_LOG_NORMAL;
+        is_log[i] = error_row[error[rows->measured.observable[i]]].is_log;
     task->n_time = n_time;
     task->time = time;
     task->n_row = n_row;

@@ -2,27 +2,30 @@
  * hooks and shows the summary.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Where things are, besides run_options here:
- *   plan/       what there is to do: campaign* (data, model, identity); trust; selection*, shard, deal (which datasets); task
- *               (what a fit does); pilot; best (of several starts)
+ * The folders are layers, too (scripts/lint-layers): supervise -> plan -> finish -> compute, merge. This header is below all
+ * of them.
  *   supervise/  the processes: supervise, child (starting and watching one); board (what they share); suspects (who is to
- *               blame for a death); stop (signals); stamp (files that others change meanwhile); expendable
- *   compute/    the compute process: compute* (set-up, passes over the datasets, one pass); schedule*, turn_length (who
- *               runs what when); feed (data for the workers); fit_job (a fit as a coroutine); refit*; replay; trace*
+ *               blame for a death); stop (signals); stamp (files that others change meanwhile); expendable; trace_journal
+ *   plan/       what there is to do: run_options; campaign* (data, model, identity); trust; selection*, shard, deal (which
+ *               datasets); refit; pilot; best (of several starts)
  *   finish/     the result: skeleton (left by the compute process), finish*, summary; retry; spent (journals to be removed)
+ *   compute/    the compute process: compute* (set-up, passes over the datasets, one pass); schedule*, turn_length (who
+ *               runs what when); feed (data for the workers); fit_job (a fit as a coroutine); task (what it does);
+ *               refit_start; replay; trace
  *   merge/      shards as files: shard_set, shard_progress, merge* */
 #ifndef RUN_RUN_H
 #define RUN_RUN_H
 
 #include "base/error.h"
 #include "base/limit.h"
+#include "base/option.h"
 #include "base/outcome.h"
-#include "run/run_options.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
 struct text_messages;
+struct run_options;
 
 /* What a child tells while it runs; called on its main thread. */
 struct run_hooks {
@@ -35,6 +38,14 @@ struct run_hooks {
     /* The errors of the model's text (model/build/build.h). */
     void (*show)(void *context, const struct text_messages *messages, const char *text, size_t n_byte, const char *origin);
     void *context;
+};
+
+/* What the user sees of a run, and which failures its exit code accepts. */
+struct run_shown {
+    bool json;                         /* --json: the summary as JSON on stdout */
+    bool quiet;                        /* -q: nothing but errors on stderr */
+    int progress, color;               /* --progress, --color auto|always|never: enum when */
+    struct option_share accept_failed; /* --accept-failed N or N% */
 };
 
 enum { RUN_N_EXAMPLE = 3, RUN_ID_LENGTH = 64 };
@@ -59,11 +70,11 @@ struct run_summary {
 void run_summary_fini(struct run_summary *summary);
 uint64_t run_summary_n_failed(const struct run_summary *summary);
 /* OK or FITS_FAILED, as --accept-failed says. */
-enum status run_summary_status(const struct run_summary *summary, const struct run_options *options);
+enum status run_summary_status(const struct run_summary *summary, const struct run_shown *shown);
 
 /* The supervisor: starts the children with the same arguments and watches them. Returns the exit code of the command; the
  * children have said what was to be said, and `error` holds what the supervisor itself has to say (status OK: nothing). */
-int run_supervise(const struct run_options *options, int argc, char **argv, struct error *error);
+int run_supervise(const char *problem, double time_limit_s, bool is_trace, int argc, char **argv, struct error *error);
 
 /* The compute child: everything up to the last fit in the journal. summary->already_complete: no finisher is needed.
  * Options of the problem file that were not on the command line are put into `options`. */

@@ -1,6 +1,7 @@
 /* Code generation whose k-th allocation fails, for every k: it says so, and what was held is given back.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "../unit/generate_case.h"
+#include "../unit/listing_case.h"
 #include "replaces_malloc.h"
 
 #include <errno.h>

@@ -37,21 +37,21 @@ static bool refill(void *context, uint32_t *first, uint32_t *last)
     *last = 500;
     return (*n_refill)++ == 0;
 }
-static struct job *start(void *context, size_t worker, uint32_t item)
+static struct job *start(void *context, size_t lane, uint32_t item)
 {
     static struct job jobs[500];
-    (void)context;
-    (void)worker;
+    (void)context, (void)lane;
     return &jobs[item];
 }
-static enum job_state run(void *context, size_t worker, struct job *job, struct turn *turn)
+static bool resume(void *context, size_t lane, struct job *job)
 {
-    (void)context;
-    (void)worker;
-    (void)job;
-    turn_is_over(turn);
+    (void)context, (void)lane, (void)job;
+    return false;
+}
+static void finish(void *context, size_t lane, struct job *job)
+{
+    (void)context, (void)lane, (void)job;
     atomic_fetch_add(&n_done, 1);
-    return JOB_DONE;
 }
 
 static void some_or_none(void **state)
@@ -64,9 +64,12 @@ static void some_or_none(void **state)
     for (int allowed = 0; allowed <= 5; allowed++) { /* one refills, four work */
         int n_refill = 0;
         struct schedule_options options = SCHEDULE_OPTIONS_DEFAULT;
-        struct schedule_client client = {.context = &n_refill, .refill = refill, .start = start, .run = run};
+        struct schedule_client client = {.context = &n_refill, .refill = refill, .start = start, .resume = resume,
+                                         .finish = finish};
         struct error error = {STATUS_OK, ""};
+        struct engine *const no_engine[4] = {NULL};
         options.n_worker = 4;
+        options.engine = no_engine;
         struct schedule *schedule = schedule_new(&options, &client, &error);
         assert_non_null(schedule);
         atomic_store(&n_done, 0);

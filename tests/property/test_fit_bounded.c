@@ -5,7 +5,7 @@
 #include "../unit/fit_case.h"
 
 #include "base/random.h"
-#include "fit/quadratic.h"
+#include "fit/matrix.h"
 
 enum { MOST = 20, ROWS_MOST = 64, TRIALS = 400 };
 
@@ -142,9 +142,9 @@ static double enumerate(const struct problem *problem)
         examine(problem, p, gradient, diagonal);
         for (size_t k = 0; k < n_loose; k++)
             x[k] = -gradient[loose[k]];
-        assert_true(quadratic_factor(n, matrix, n_loose, loose, factor));
-        quadratic_solve_lower(n_loose, factor, x);
-        quadratic_solve_upper(n_loose, factor, x);
+        assert_true(matrix_factor(n, matrix, n_loose, loose, factor));
+        matrix_solve_lower(n_loose, factor, x);
+        matrix_solve_upper(n_loose, factor, x);
         for (size_t k = 0; k < n_loose; k++) {
             p[loose[k]] = x[k];
             possible = possible && x[k] >= self->lower[loose[k]] && x[k] <= self->upper[loose[k]];

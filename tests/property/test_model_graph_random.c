@@ -212,7 +212,7 @@ static void print_expression(const struct expression *it, const struct dual *dua
     for (int k = 0; k <= i; k++) {
         const int *arg = it->step[k].arg;
         if (needed[k])
-            print_message("%2d = %s %d %d %d: %.17Lg; %Lg %Lg %Lg %Lg\n", k, graph_op_name(it->step[k].op), arg[0],
+            print_message("%2d = %s %d %d %d: %.17Lg; %Lg %Lg %Lg %Lg\n", k, graph_operations[it->step[k].op].name, arg[0],
                           arg[1],
                           arg[2], dual[k].value, dual[k].by[0], dual[k].by[1], dual[k].by[2], dual[k].by[3]);
     }
@@ -261,7 +261,7 @@ static int check(uint64_t stream)
     assert_int_equal(graph_jacobian(graph, made, (size_t)it.n, GRAPH_STATE, N_LEAF, &matrix, NULL), STATUS_OK);
     double *value = malloc(graph_n_node(graph) * sizeof *value);
     struct stiffit_point point = {.y = at};
-    graph_evaluate(graph, &point, NULL, value);
+    graph_evaluate(graph, &point, value);
     int n_checked = 0;
     for (int i = 0; i < it.n; i++)
         if (is_ordinary(&it, exact, spread, i, ordinary) && i >= FIRST_OPERATION) {

@@ -97,7 +97,7 @@ static double *values_of(const struct graph *graph, uint64_t seed)
         y[i] = 0.2 + 2 * random_uniform(seed, 3, i);
     covariate[0] = random_uniform(seed, 4, 0);
     const struct stiffit_point at = {.t = 1.25, .y = y, .p = p, .covariate = covariate};
-    graph_evaluate(graph, &at, NULL, value);
+    graph_evaluate(graph, &at, value);
     return value;
 }
 
@@ -187,7 +187,7 @@ static double *values_at(const struct equations *e, uint64_t seed)
         number[i] = 0.2 + 2 * random_uniform(seed, 2, i);
     const struct stiffit_point at = {.t = 1.25, .y = number, .p = number + e->n_state,
                                      .covariate = number + e->n_state + e->n_parameter};
-    graph_evaluate(e->graph, &at, NULL, value);
+    graph_evaluate(e->graph, &at, value);
     free(number);
     return value;
 }

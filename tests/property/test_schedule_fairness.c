@@ -23,7 +23,6 @@ struct sim_job {
 
 struct sim_worker {
     struct sim_job *job;
-    struct turn turn;
     int64_t since, next; /* next: when it does something by itself; NEVER: it sleeps */
     uint64_t event;
     size_t fresh_in_row;
@@ -74,7 +73,8 @@ static void sim_refill(struct sim *sim)
 /* When a running worker ends its job or looks at its turn. A client looks now and then, here as soon as there is news. */
 static void sim_plan(struct sim *sim, struct sim_worker *worker)
 {
-    int64_t look = worker->turn.start_ns + atomic_load(&sim->policy.turn_ns), end = worker->since + worker->job->left;
+    int64_t look = worker->since + worker->job->head.turn_start_ns - worker->job->head.used_ns + atomic_load(&sim->policy.turn_ns);
+    int64_t end = worker->since + worker->job->left;
     if (look <= sim->now)
         look = sim->now + 1;
     worker->next = look < end ? look : end;
@@ -94,7 +94,7 @@ static void sim_ask(struct sim *sim, size_t i)
     worker->job = action == POLICY_START ? &sim->jobs[choice.item] : (struct sim_job *)choice.job;
     worker->job->n_run++;
     worker->since = sim->now;
-    policy_enter(&sim->policy, &worker->turn, i, &worker->job->head, action == POLICY_START, sim->now);
+    policy_enter(&sim->policy, &worker->job->head, i, action == POLICY_START);
     sim_plan(sim, worker);
 }
 
@@ -102,14 +102,16 @@ static void sim_step(struct sim *sim, size_t i)
 {
     struct sim_worker *worker = &sim->worker[i];
     struct sim_job *job = worker->job;
-    if (sim->now - worker->since >= job->left) {
+    job->left -= sim->now - worker->since;
+    atomic_fetch_add(&job->head.used_ns, sim->now - worker->since);
+    worker->since = sim->now;
+    if (job->left <= 0) {
         job->left = 0;
         job->end = sim->now;
-        policy_leave(&worker->turn, JOB_DONE, sim->now);
-    } else if (policy_turn_is_over(&worker->turn, sim->now)) {
-        job->left -= sim->now - worker->since;
+        policy_leave(&sim->policy, &job->head, i, JOB_DONE);
+    } else if (policy_turn_is_over(&sim->policy, &job->head)) {
         sim->n_yield++;
-        policy_leave(&worker->turn, JOB_YIELDS, sim->now);
+        policy_leave(&sim->policy, &job->head, i, JOB_YIELDS);
     } else {
         sim_plan(sim, worker);
         return;

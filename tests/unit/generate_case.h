@@ -4,6 +4,7 @@
 #ifndef TESTS_UNIT_GENERATE_CASE_H
 #define TESTS_UNIT_GENERATE_CASE_H
 
+#include "../graph_values.h"
 #include "model_case.h"
 
 #include "base/random.h"
@@ -20,11 +21,9 @@ struct generate_case {
     struct model model;
 };
 
-static inline char *case_copy(const char *text)
+static inline char *case_copy(struct equations *e, const char *text)
 {
-    char *copy = text ? strdup(text) : NULL;
-    assert_true(copy || !text);
-    return copy;
+    return text ? strcpy(arena_alloc(&e->arena, strlen(text) + 1), text) : NULL;
 }
 
 /* Parameters start at 1, covariates and states have names p1, c1, y1 ... that a test may change. */
@@ -34,29 +33,30 @@ static inline struct equations *case_equations(uint32_t n_state, uint32_t n_para
     struct equations *e = calloc(1, sizeof *e);
     char name[40];
     assert_non_null(e);
-    *e = (struct equations){.name = case_copy("case"), .n_state = n_state, .n_parameter = n_parameter,
+    *e = (struct equations){.n_state = n_state, .n_parameter = n_parameter,
                             .n_covariate = n_covariate, .n_observable = n_observable, .graph = graph_new()};
-    e->state = calloc(n_state + 1, sizeof *e->state);
-    e->parameter = calloc(n_parameter + 1, sizeof *e->parameter);
-    e->covariate = calloc(n_covariate + 1, sizeof *e->covariate);
-    e->observable = calloc(n_observable + 1, sizeof *e->observable);
+    e->name = case_copy(e, "case");
+    e->state = arena_calloc(&e->arena, n_state + 1, sizeof *e->state);
+    e->parameter = arena_calloc(&e->arena, n_parameter + 1, sizeof *e->parameter);
+    e->covariate = arena_calloc(&e->arena, n_covariate + 1, sizeof *e->covariate);
+    e->observable = arena_calloc(&e->arena, n_observable + 1, sizeof *e->observable);
     assert_true(e->graph && e->state && e->parameter && e->covariate && e->observable);
     for (uint32_t i = 0; i < n_state; i++) {
         snprintf(name, sizeof name, "y%u", i + 1);
-        e->state[i].name = case_copy(name);
+        e->state[i].name = case_copy(e, name);
     }
     for (uint32_t i = 0; i < n_parameter; i++) {
         snprintf(name, sizeof name, "p%u", i + 1);
-        e->parameter[i] = (struct equation_parameter){.name = case_copy(name), .scale = "lin", .start = 1,
+        e->parameter[i] = (struct equation_parameter){.name = case_copy(e, name), .scale = "lin", .start = 1,
                                                       .lower = -INFINITY, .upper = INFINITY};
     }
     for (uint32_t i = 0; i < n_covariate; i++) {
         snprintf(name, sizeof name, "c%u", i + 1);
-        e->covariate[i].name = case_copy(name);
+        e->covariate[i].name = case_copy(e, name);
     }
     for (uint32_t i = 0; i < n_observable; i++) {
         snprintf(name, sizeof name, "h%u", i + 1);
-        e->observable[i] = (struct equation_observable){.name = case_copy(name), .noise = NODE_NONE};
+        e->observable[i] = (struct equation_observable){.name = case_copy(e, name), .noise = NODE_NONE};
     }
     return e;
 }

@@ -3,6 +3,7 @@
 #ifndef GRAPH_CASE_H
 #define GRAPH_CASE_H
 
+#include "../graph_values.h"
 #include "model/graph/derive.h"
 
 #include <math.h>
@@ -17,7 +18,7 @@ enum { N_CASE_LEAF = 4, N_CASE_PARAMETER = 1000 }; /* made at first; that have v
 struct graph_case {
     struct graph *graph;
     node y[N_CASE_LEAF], p[N_CASE_LEAF], t;
-    double y_at[N_CASE_LEAF], p_at[N_CASE_PARAMETER], t_at, direction[N_CASE_LEAF];
+    double y_at[N_CASE_LEAF], p_at[N_CASE_PARAMETER], t_at;
 };
 
 static inline int case_set_up(void **state)
@@ -48,7 +49,7 @@ static inline double case_value(const struct graph_case *self, node which)
 {
     double *value = malloc(graph_n_node(self->graph) * sizeof *value);
     struct stiffit_point at = {.t = self->t_at, .y = self->y_at, .p = self->p_at};
-    graph_evaluate(self->graph, &at, self->direction, value);
+    graph_evaluate(self->graph, &at, value);
     double it = value[which];
     free(value);
     return it;

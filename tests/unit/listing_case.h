@@ -10,12 +10,32 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "../graph_values.h"
 #include "base/random.h"
 #include "model/generate/listing.h"
 #include "model/text/text.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+/* Equations and all derivatives. */
+static inline enum status generate_listing(const struct equations *equations, const struct functions *functions, enum notation notation,
+                             FILE *out, struct error *error)
+{
+    struct listing *listing = listing_new(equations, functions, notation);
+    if (!listing)
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for the equations as text");
+    listing_intermediates(listing, out);
+    listing_initial(listing, out);
+    listing_rhs(listing, out);
+    listing_observables(listing, out);
+    listing_temporaries(listing, out);
+    for (int f = FUNCTION_jacobian; f < N_MODEL_FUNCTION; f++)
+        listing_derivative(listing, (enum model_function)f, out);
+    bool failed = listing_failed(listing);
+    listing_free(listing);
+    return failed ? error_set(error, STATUS_NO_MEMORY, "out of memory for the equations as text") : STATUS_OK;
+}
 
 static inline struct equations *listing_parse(const char *text)
 {

@@ -91,7 +91,7 @@ static inline void ode_case_run(struct ode_case *c)
     if (c->evaluation.outcome != EVALUATION_OK)
         fail_msg("outcome %d: %s", (int)c->evaluation.outcome, c->evaluation.reason);
     assert_string_equal(c->evaluation.reason, "");
-    assert_null(c->evaluation.workspace);
+    assert_null(c->evaluation.state);
 }
 
 static inline void assert_close(double a, double b, double tolerance, const char *what, size_t i, size_t j)

@@ -21,12 +21,12 @@ struct output {
     struct json json;
 };
 
-static struct output *begin(bool indented)
+static struct output *begin(void)
 {
     static struct output output;
     output.file = open_memstream(&output.text, &output.n);
     assert_non_null(output.file);
-    json_begin(&output.json, output.file, indented);
+    json_begin(&output.json, output.file);
     return &output;
 }
 
@@ -38,43 +38,39 @@ static void expect(struct output *output, const char *text)
     free(output->text);
 }
 
-static void writes_groups_on_one_line(void **state)
+static void writes_groups(void **state)
 {
     (void)state;
-    struct output *o = begin(false);
-    json_object_begin(&o->json);
-    json_key(&o->json, "a");
-    json_array_begin(&o->json);
-    json_integer(&o->json, -5);
-    json_unsigned(&o->json, UINT64_MAX);
-    json_boolean(&o->json, true);
-    json_null(&o->json);
+    struct output *o = begin();
+    json_object_begin(&o->json, NULL);
+    json_array_begin(&o->json, "a");
+    json_integer(&o->json, NULL, -5);
+    json_unsigned(&o->json, NULL, UINT64_MAX);
+    json_boolean(&o->json, NULL, true);
+    json_null(&o->json, NULL);
     json_array_end(&o->json);
-    json_key(&o->json, "b");
-    json_object_begin(&o->json);
+    json_object_begin(&o->json, "b");
     json_object_end(&o->json);
-    json_key(&o->json, "c");
-    json_array_begin(&o->json);
-    json_array_begin(&o->json);
+    json_array_begin(&o->json, "c");
+    json_array_begin(&o->json, NULL);
     json_array_end(&o->json);
-    json_string(&o->json, NULL);
+    json_string(&o->json, NULL, NULL);
     json_array_end(&o->json);
     json_object_end(&o->json);
-    expect(o, "{\"a\": [-5, 18446744073709551615, true, null], \"b\": {}, \"c\": [[], null]}\n");
+    expect(o, "{\n  \"a\": [\n    -5,\n    18446744073709551615,\n    true,\n    null\n  ],\n  \"b\": {},\n"
+              "  \"c\": [\n    [],\n    null\n  ]\n}\n");
 }
 
 static void indents(void **state)
 {
     (void)state;
-    struct output *o = begin(true);
-    json_object_begin(&o->json);
-    json_key(&o->json, "a");
-    json_array_begin(&o->json);
-    json_integer(&o->json, 1);
-    json_integer(&o->json, 2);
+    struct output *o = begin();
+    json_object_begin(&o->json, NULL);
+    json_array_begin(&o->json, "a");
+    json_integer(&o->json, NULL, 1);
+    json_integer(&o->json, NULL, 2);
     json_array_end(&o->json);
-    json_key(&o->json, "b");
-    json_array_begin(&o->json);
+    json_array_begin(&o->json, "b");
     json_array_end(&o->json);
     json_object_end(&o->json);
     expect(o, "{\n  \"a\": [\n    1,\n    2\n  ],\n  \"b\": []\n}\n");
@@ -83,16 +79,16 @@ static void indents(void **state)
 static void writes_single_values(void **state)
 {
     (void)state;
-    struct output *o = begin(true);
-    json_string(&o->json, "x");
+    struct output *o = begin();
+    json_string(&o->json, NULL, "x");
     expect(o, "\"x\"\n");
 }
 
 static void escapes_strings(void **state)
 {
     (void)state;
-    struct output *o = begin(false);
-    json_string(&o->json, "\"\\/\b\f\n\r\t\x01\x1f\x7f end");
+    struct output *o = begin();
+    json_string(&o->json, NULL, "\"\\/\b\f\n\r\t\x01\x1f\x7f end");
     expect(o, "\"\\\"\\\\/\\b\\f\\n\\r\\t\\u0001\\u001f\\u007f end\"\n");
 }
 
@@ -116,8 +112,8 @@ static void passes_utf8_and_replaces_what_is_none(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char text[100];
-        struct output *o = begin(false);
-        json_string(&o->json, cases[i].in);
+        struct output *o = begin();
+        json_string(&o->json, NULL, cases[i].in);
         snprintf(text, sizeof text, "\"%s\"\n", cases[i].out);
         expect(o, text);
     }
@@ -128,8 +124,8 @@ static void writes_numbers_that_read_back(void **state)
     (void)state;
     const double values[] = {0.1, -1e-300, 5e-324, 1.7976931348623157e308, 1.0 / 3, 123456789, 0.0};
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
-        struct output *o = begin(false);
-        json_number(&o->json, values[i]);
+        struct output *o = begin();
+        json_number(&o->json, NULL, values[i]);
         json_end(&o->json);
         fclose(o->file);
         double back = strtod(o->text, NULL);
@@ -141,13 +137,13 @@ static void writes_numbers_that_read_back(void **state)
 static void has_no_number_for_what_is_none(void **state)
 {
     (void)state;
-    struct output *o = begin(false);
-    json_array_begin(&o->json);
-    json_number(&o->json, NAN);
-    json_number(&o->json, INFINITY);
-    json_number(&o->json, -INFINITY);
+    struct output *o = begin();
+    json_array_begin(&o->json, NULL);
+    json_number(&o->json, NULL, NAN);
+    json_number(&o->json, NULL, INFINITY);
+    json_number(&o->json, NULL, -INFINITY);
     json_array_end(&o->json);
-    expect(o, "[null, null, null]\n");
+    expect(o, "[\n  null,\n  null,\n  null\n]\n");
 }
 
 static void writes_a_point_in_any_locale(void **state)
@@ -159,32 +155,37 @@ static void writes_a_point_in_any_locale(void **state)
         set = setlocale(LC_NUMERIC, names[i]);
     if (!set)
         skip();
-    struct output *o = begin(false);
-    json_number(&o->json, 0.5);
+    struct output *o = begin();
+    json_number(&o->json, NULL, 0.5);
     expect(o, "0.5\n");
     setlocale(LC_NUMERIC, "C");
 }
 
+/* All that is open at the end is closed there. */
 static void nests_to_its_limit(void **state)
 {
     (void)state;
-    struct output *o = begin(false);
-    char text[2 * JSON_MAX_DEPTH + 2];
-    for (int i = 0; i < JSON_MAX_DEPTH; i++) {
-        json_array_begin(&o->json);
-        text[i] = '[';
-        text[2 * JSON_MAX_DEPTH - 1 - i] = ']';
-    }
+    struct output *o = begin();
+    int n_begin = 0, n_end = 0;
     for (int i = 0; i < JSON_MAX_DEPTH; i++)
-        json_array_end(&o->json);
-    strcpy(text + 2 * JSON_MAX_DEPTH, "\n");
-    expect(o, text);
+        json_array_begin(&o->json, NULL);
+    json_array_end(&o->json);
+    json_end(&o->json);
+    fclose(o->file);
+    for (const char *c = o->text; *c; c++) {
+        n_begin += *c == '[';
+        n_end += *c == ']';
+        assert_true(strchr("[] \n", *c) != NULL);
+    }
+    assert_int_equal(n_begin, JSON_MAX_DEPTH);
+    assert_int_equal(n_end, JSON_MAX_DEPTH);
+    free(o->text);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(writes_groups_on_one_line),
+        cmocka_unit_test(writes_groups),
         cmocka_unit_test(indents),
         cmocka_unit_test(writes_single_values),
         cmocka_unit_test(escapes_strings),

@@ -3,7 +3,7 @@
 #include "fit_case.h"
 
 #include "fit/bootstrap.h"
-#include "fit/interval.h"
+#include "fit/distribution.h"
 
 enum { N = 8, M = 20000 };
 

@@ -3,7 +3,6 @@
 #include "fit_case.h"
 
 #include "fit/map.h"
-#include "fit/starts.h"
 
 static const struct stiffit_model four = {STIFFIT_MODEL_HEADER, .n_parameter = 4, .n_observable = 1};
 

@@ -3,7 +3,6 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/random.h"
 #include "fit/objective.h"
-#include "fit/objective_criteria.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -191,7 +190,7 @@ static void check_gradient(struct sample *s, const double *x, struct form form)
     size_t n_row = fit_objective_n_row(&s->objective);
     fit_objective_gradient(&s->objective, &s->answer, gradient);
     fit_objective_slopes(&s->objective, &s->answer, by_prediction, by_noise);
-    fit_objective_rows(&s->objective, &s->answer, a, b);
+    fit_objective_rows(&s->objective, &s->answer, CURVATURE_ABOVE, a, b);
     for (int j = 0; j < N; j++) {
         for (int i = 0; i < ROWS; i++)
             parts[j] += s->chain[j]
@@ -262,7 +261,7 @@ static void check_information(struct form form)
     double a[ALL_ROWS * N], b[ALL_ROWS], matrix[N * N], covariance[N * N] = {0}, gradient[N];
     fill(&s, x, form);
     fit_objective_value(&s.objective, &s.answer);
-    fit_objective_information(&s.objective, &s.answer, a, b);
+    fit_objective_rows(&s.objective, &s.answer, CURVATURE_EXPECTED, a, b);
     square(a, fit_objective_n_row(&s.objective), matrix);
     for (uint64_t d = 0; d < DRAWS; d++) {
         for (uint64_t i = 0; i < ROWS; i++) {
@@ -301,8 +300,8 @@ static void test_normal_rows(void **state)
         double a[2][ALL_ROWS * N], b[ALL_ROWS], matrix[2][N * N];
         fill(&s, x, (struct form){.error = ERROR_NORMAL, .noise = noise});
         fit_objective_value(&s.objective, &s.answer);
-        fit_objective_rows(&s.objective, &s.answer, a[0], b);
-        fit_objective_information(&s.objective, &s.answer, a[1], b);
+        fit_objective_rows(&s.objective, &s.answer, CURVATURE_ABOVE, a[0], b);
+        fit_objective_rows(&s.objective, &s.answer, CURVATURE_EXPECTED, a[1], b);
         for (int k = 0; k < 2; k++)
             square(a[k], fit_objective_n_row(&s.objective), matrix[k]);
         for (int k = 0; k < N * N; k++) {
@@ -338,7 +337,6 @@ static void test_log_normal_edges(void **state)
  * asked for; the fits' kinds. */
 static void test_criteria(void **state)
 {
-    const uint32_t observable[ROWS] = {0};
     const double x[N] = {0.4, -0.2, -0.5};
     struct form forms[MOST_FORMS];
     size_t n = list_forms(forms);
@@ -349,7 +347,7 @@ static void test_criteria(void **state)
         bare.priors = false;
         fill(&s, x, forms[f]);
         fit_objective_value(&s.objective, &s.answer);
-        struct objective_criteria criteria = objective_criteria_of(&s.objective, &s.answer, observable, 1);
+        struct fit_criteria criteria = fit_objective_criteria(&s.objective, &s.answer, 2);
         if (s.objective.likelihood)
             assert_true(fabs(criteria.deviance - 2 * value_at(x, bare)) < 1e-12 * (1 + fabs(criteria.deviance)));
         assert_true(criteria.chi_square > 0 && criteria.total_squares > 0 && criteria.squares >= 0);
@@ -359,12 +357,12 @@ static void test_criteria(void **state)
         struct sample s;
         fill(&s, x, (struct form){.error = kinds[k % 3], .other = kinds[k / 3], .is_mixed = true});
         fit_objective_value(&s.objective, &s.answer);
-        struct objective_criteria criteria = objective_criteria_of(&s.objective, &s.answer, observable, 1);
-        double scale = objective_scale_of(&criteria, 5);
+        struct fit_criteria criteria = fit_objective_criteria(&s.objective, &s.answer, 2);
+        double scale = fit_objective_common_scale(&criteria, 5);
         for (int i = 0; i < ROWS; i++)
             s.sigma[i] *= scale;
         fit_objective_value(&s.objective, &s.answer);
-        criteria = objective_criteria_of(&s.objective, &s.answer, observable, 1);
+        criteria = fit_objective_criteria(&s.objective, &s.answer, 2);
         /* the rounded part of a Laplace row, 1e-4 / |r| at most 1e-2, does not scale */
         assert_true(fabs(criteria.chi_square - 5) < (criteria.distances > 0 ? ROWS * 1e-2 : 1e-12));
     }

@@ -3,7 +3,7 @@
 #include "text_case.h"
 
 #include "base/random.h"
-#include "model/graph/functions.h"
+#include "model/graph/equations.h"
 
 /* Switches and inputs of x' = `rate`, with u = (x - a)/(b - a) and step(s) = s < 0, 0 < 1, 1. */
 static void count(const char *rate, size_t *n_switching, size_t *n_forcing)
@@ -106,7 +106,7 @@ static void test_sides(void **state)
         assert_int_equal(functions_derive(&equations, &functions, NULL), STATUS_OK);
         assert_int_equal(functions.of[FUNCTION_switching].n_row, 1);
         double *value = calloc(graph_n_node(graph), sizeof *value);
-        graph_evaluate(graph, &(struct stiffit_point){.y = (double[]){a, b}}, NULL, value);
+        graph_evaluate(graph, &(struct stiffit_point){.y = (double[]){a, b}}, value);
         bool is_negative = value[functions.of[FUNCTION_switching].entry[0]] < 0;
         assert_int_equal(is_negative, value[condition] == (op == GRAPH_LESS));
         free(value);

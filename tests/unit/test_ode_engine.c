@@ -177,17 +177,16 @@ static void test_set_aside(void **state)
     init(&other, 1, normal);
     engine_submit(c.engine, &c.evaluation);
     while (!engine_work(c.engine, &turn)) {
-        struct evaluation *aside = engine_withdraw(c.engine);
-        assert_ptr_equal(aside, &c.evaluation);
-        assert_non_null(aside->workspace);
+        assert_true(engine_withdraw(c.engine, &c.evaluation));
+        assert_non_null(c.evaluation.state);
         /* another evaluation in between, which may not be set aside as well */
         other.evaluation.max_steps = 20;
         engine_submit(c.engine, &other.evaluation);
         assert_null(engine_work(c.engine, &turn));
-        assert_null(engine_withdraw(c.engine));
+        assert_false(engine_withdraw(c.engine, &other.evaluation));
         assert_ptr_equal(engine_work(c.engine, NULL), &other.evaluation);
         assert_int_equal(other.evaluation.outcome, EVALUATION_BUDGET);
-        engine_submit(c.engine, aside);
+        engine_submit(c.engine, &c.evaluation);
     }
     assert_true(n_asked > 10);
     assert_int_equal(c.evaluation.outcome, EVALUATION_OK);
@@ -207,13 +206,13 @@ static void test_discard(void **state)
     for (int i = 0; i < 5; i++) {
         engine_submit(c.engine, &c.evaluation);
         assert_null(engine_work(c.engine, &turn));
-        assert_ptr_equal(engine_withdraw(c.engine), &c.evaluation);
+        assert_true(engine_withdraw(c.engine, &c.evaluation));
         engine_discard(c.pool, &c.evaluation);
-        assert_null(c.evaluation.workspace);
+        assert_null(c.evaluation.state);
     }
     ode_case_run(&c);
     assert_null(engine_work(c.engine, NULL));
-    assert_null(engine_withdraw(c.engine));
+    assert_false(engine_withdraw(c.engine, &c.evaluation));
     ode_case_fini(&c);
 }
 
@@ -248,7 +247,7 @@ static void *work(void *argument)
             waiting[0] = waiting[1];
             n_waiting--;
             engine_submit(engine, e);
-            while (!(done = engine_work(engine, &turn)) && !engine_withdraw(engine))
+            while (!(done = engine_work(engine, &turn)) && !engine_withdraw(engine, e))
                 ;
             if (done)
                 continue;
@@ -419,7 +418,7 @@ static void test_pool_limits(void **state)
     struct engine_pool *pool = engine_pool_new(&model, &options, 3, 1, &error);
     assert_string_equal(engine_pool_linear_solver(pool), "dense");
     struct engine *engine = engine_new(pool, &error);
-    assert_int_equal(engine_capacity(engine), 1);
+    assert_int_equal(engine_capacity(pool), 1);
     assert_null(engine_new(pool, &error));
     engine_free(engine);
     engine = engine_new(pool, &error);

@@ -74,14 +74,14 @@ static void test_slots_outlive_their_process(void **state)
             struct board private_board = {0};
             struct board *mine = board_attach(&private_board);
             struct board_slots slots = {.memory = NULL};
-            if (mine == &private_board || !board_slots_make(mine, n_worker, 3, &slots) || slots.is_private)
+            if (mine == &private_board || !board_slots_make(mine, n_worker, 1, 3, &slots) || slots.is_private)
                 _exit(1);
             for (size_t i = 0; i < n_worker; i++)
                 if (counter_get(&board_slot(&slots, i)->fit) || counter_get(&board_slot(&slots, i)->is_asked))
                     _exit(2);
             struct board_slot *slot = board_slot(&slots, n_worker - 1);
             counter_set(&slot->fit, 78);
-            board_slot_ask(slot, p, 3);
+            board_slot_ask(slot, &slot->heartbeat, p, 3);
             abort();
         }
         int wait_status;
@@ -107,7 +107,7 @@ static void test_private_slots(void **state)
     struct board private_board = {0};
     struct board_slots slots = {.memory = NULL};
     struct board *board = board_attach(&private_board);
-    assert_true(board_slots_make(board, 3, 5, &slots));
+    assert_true(board_slots_make(board, 3, 1, 5, &slots));
     assert_true(slots.is_private);
     for (size_t i = 0; i < 3; i++)
         assert_int_equal((uintptr_t)board_slot(&slots, i) % 64, 0);

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "run/plan/run_option_table.h"
+#include "run/plan/run_options.h"
 
 #include <math.h>
 
@@ -77,7 +77,7 @@ static void a_file_may_set_what_results_depend_on(void **state)
         assert_int_equal(run_options_apply(&options, allowed[i][0], allowed[i][1], &error), STATUS_OK);
     assert_int_equal(options.error, ERROR_STUDENT);
     assert_int_equal(options.ode.linear_solver, LINEAR_KLU);
-    assert_true(options.ode.rtol == 0.001 && options.accept_failed == 1 && !options.accept_failed_percent);
+    assert_true(options.ode.rtol == 0.001 && options.shown.accept_failed.value == 1 && !options.shown.accept_failed.percent);
     assert_int_equal(run_options_apply(&options, "trust", "1", &error), STATUS_USAGE); /* never from a data file */
     assert_int_equal(run_options_apply(&options, "model", "x.so", &error), STATUS_USAGE);
 }
@@ -90,7 +90,7 @@ static void the_command_line_goes_before_the_file(void **state)
     assert_int_equal(run_options_apply(&options, "accept_failed", "3", &error), STATUS_OK);
     assert_int_equal(run_options_apply(&options, "seed", "3", &error), STATUS_OK);
     assert_int_equal(options.n_start, 7);
-    assert_true(options.accept_failed == 2 && options.accept_failed_percent);
+    assert_true(options.shown.accept_failed.value == 2 && options.shown.accept_failed.percent);
     assert_int_equal(options.seed, 3);
     assert_string_equal(options.problem, "x.h5");
 }

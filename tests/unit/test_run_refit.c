@@ -8,7 +8,7 @@
 
 #include "../journal_helpers.h"
 #include "run/plan/pilot.h"
-#include "run/compute/refit.h"
+#include "run/plan/refit.h"
 #include "run/compute/refit_start.h"
 
 #include <math.h>

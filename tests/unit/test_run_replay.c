@@ -298,24 +298,6 @@ static void what_depends_on_the_moment_is_not_kept(void **state)
     place_fini(&place);
 }
 
-/* An evaluation that was set aside is not asked anew. */
-static void what_is_under_way_goes_on(void **state)
-{
-    (void)state;
-    struct place place;
-    struct asked asked;
-    int64_t elapsed;
-    place_init(&place);
-    compute(&place, 1, tenth);
-    again(&place);
-    ask(&asked, DERIVATIVES, 1);
-    asked.evaluation.workspace = (struct workspace *)&asked;
-    assert_false(replay_answer(&place.replay, &asked.evaluation, &elapsed));
-    asked.evaluation.workspace = NULL;
-    assert_true(replay_answer(&place.replay, &asked.evaluation, &elapsed));
-    place_fini(&place);
-}
-
 static void trouble_is_told_once_and_stops_nothing(void **state)
 {
     (void)state;
@@ -365,7 +347,6 @@ int main(void)
         cmocka_unit_test(the_file_is_written_once_in_a_tenth_of_a_second),
         cmocka_unit_test(large_answers_are_kept_as_far_as_they_are_worth_it),
         cmocka_unit_test(what_depends_on_the_moment_is_not_kept),
-        cmocka_unit_test(what_is_under_way_goes_on),
         cmocka_unit_test(trouble_is_told_once_and_stops_nothing),
         cmocka_unit_test(without_a_place_there_is_nothing),
     };

@@ -1,9 +1,11 @@
-/* The scheduler with real threads and fake jobs: everything runs once, nobody waits for nothing, stopping loses nothing.
+/* The scheduler with real threads, fake engines and fake jobs: everything runs once, nobody waits for nothing, stopping loses
+ * nothing, with one lane a worker and with several, whether jobs ask for one evaluation at a time or for many.
  * Jobs measure a clock that counts its own readings, so nothing here depends on how fast the machine is.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "par/coroutine.h"
 #include "par/monitor.h"
 #include "run/compute/schedule.h"
+#include "fake_engine.h"
 
 #include <sched.h>
 #include <setjmp.h>
@@ -11,29 +13,41 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
 static _Atomic int64_t ticks;
 static int64_t counting_clock(void) { return atomic_fetch_add(&ticks, 10000); } /* 10 us */
 
+enum { MOST_ASKED = 16, MOST_WORKER = 64 };
+
+/* A job asks for some evaluations at once, and for so many of them again, until its rounds are over. */
 struct fake {
     struct job head; /* first: the scheduler's */
     uint32_t item;
-    int left;
+    int rounds;
+    size_t n;
+    struct evaluation evaluation[MOST_ASKED], *asked[MOST_ASKED];
+    double p[MOST_ASKED], answer[MOST_ASKED];
 };
 
 struct world {
     struct monitor monitor;
     struct schedule *schedule;
+    struct fake_engine fake[MOST_WORKER];
+    struct engine *engine[MOST_WORKER];
+    size_t n_lane, n_asked;    /* 0: 1 */
     uint32_t n_item, block, n_refilled;
-    int long_every, long_cost; /* every so manieth item looks at its turn so often */
+    int long_every, long_cost; /* the evaluations of every so manieth item take so many looks at the turn */
+    int rounds;
     bool none;                 /* start() has nothing to do for odd items */
     bool hold_refill;          /* the second refill waits until all jobs begun have ended */
-    bool meet;                 /* all items must be running at once before one may end */
+    size_t meet;               /* no evaluation may end before so many have begun */
+    size_t help;               /* the second refill waits until so many have; then long ones end last */
     bool stopping;
     uint8_t *seen; /* ends of each item */
-    struct counter n_started, n_done, n_yield, n_abandoned, n_in_refill;
+    struct counter n_started, n_done, n_aside, n_abandoned, n_in_refill, n_begun, n_wrong;
 };
 
 static bool refill(void *context, uint32_t *first, uint32_t *last)
@@ -42,8 +56,9 @@ static bool refill(void *context, uint32_t *first, uint32_t *last)
     if (counter_add(&world->n_in_refill, 1) != 1)
         abort(); /* one thread at a time */
     monitor_enter(&world->monitor);
-    while (world->hold_refill && world->n_refilled > 0 && !world->stopping &&
-           counter_get(&world->n_done) < world->n_refilled)
+    while (world->n_refilled > 0 && !world->stopping &&
+           ((world->hold_refill && counter_get(&world->n_done) < world->n_refilled) ||
+            counter_get(&world->n_begun) < world->help))
         monitor_wait(&world->monitor, -1);
     monitor_leave(&world->monitor);
     counter_set(&world->n_in_refill, 0);
@@ -53,72 +68,119 @@ static bool refill(void *context, uint32_t *first, uint32_t *last)
     return left > 0;
 }
 
-static struct job *start(void *context, size_t worker, uint32_t item)
+static struct job *start(void *context, size_t lane, uint32_t item)
 {
     struct world *world = context;
-    (void)worker;
+    (void)lane;
     if (world->none && item % 2) {
         world->seen[item]++;
         return NULL;
     }
-    struct fake *fake = malloc(sizeof *fake);
-    if (!fake)
+    struct fake *fake = calloc(1, sizeof *fake);
+    if (!fake || !job_init(&fake->head))
         abort();
     fake->item = item;
-    fake->left = world->long_every && item % (uint32_t)world->long_every == 0 ? world->long_cost : 1;
+    fake->rounds = world->rounds ? world->rounds : 1;
+    fake->n = world->n_asked ? world->n_asked : 1;
     counter_add(&world->n_started, 1);
     return &fake->head;
 }
 
-/* All items of the world must be here at once: possible only if each one is on another worker. */
-static void meet(struct world *world)
-{
-    monitor_enter(&world->monitor);
-    monitor_notify(&world->monitor);
-    while (counter_get(&world->n_started) < world->n_item)
-        monitor_wait(&world->monitor, -1);
-    monitor_leave(&world->monitor);
-}
-
-static enum job_state run(void *context, size_t worker, struct job *job, struct turn *turn)
+static bool resume(void *context, size_t lane, struct job *job)
 {
     struct world *world = context;
     struct fake *fake = (struct fake *)job;
-    (void)worker;
-    if (world->meet)
-        meet(world);
-    while (fake->left > 0) {
-        fake->left--;
-        if (turn_is_over(turn) && fake->left > 0) {
-            counter_add(&world->n_yield, 1);
-            return JOB_YIELDS;
-        }
+    bool is_long = world->long_every && fake->item % (uint32_t)world->long_every == 0;
+    (void)lane;
+    for (size_t k = 0; k < fake->n; k++)
+        if (fake->asked[k] && (fake->answer[k] != fake->p[k] || !fake->evaluation[k].is_finished))
+            counter_add(&world->n_wrong, 1);
+    if (fake->rounds-- == 0)
+        return false;
+    for (size_t k = 0; k < fake->n; k++) {
+        fake->p[k] = fake->item + 0.25 * fake->rounds + (double)k;
+        fake->answer[k] = -1;
+        fake->asked[k] = &fake->evaluation[k];
+        fake->evaluation[k] = (struct evaluation){.p = &fake->p[k], .prediction = &fake->answer[k],
+                                                  .max_steps = is_long ? world->long_cost : 1};
     }
+    job_ask(job, fake->asked, fake->n);
+    return true;
+}
+
+static void begin(void *context, size_t lane, struct job *job, struct evaluation *evaluation)
+{
+    struct world *world = context;
+    if (!evaluation->state) {
+        monitor_enter(&world->monitor);
+        counter_add(&world->n_begun, 1);
+        monitor_notify(&world->monitor);
+        monitor_leave(&world->monitor);
+    }
+    (void)lane;
+    (void)job;
+}
+
+static void end(void *context, size_t lane, struct job *job, struct evaluation *evaluation, bool finished)
+{
+    struct world *world = context;
+    if (!finished)
+        counter_add(&world->n_aside, 1);
+    if (evaluation->is_finished != finished)
+        counter_add(&world->n_wrong, 1);
+    (void)lane;
+    (void)job;
+}
+
+/* All of them must be in lanes at once; long ones must wait for all short jobs. */
+static bool may_end(void *context, struct evaluation *evaluation)
+{
+    struct world *world = context;
+    bool is_long = evaluation->max_steps == world->long_cost;
+    return counter_get(&world->n_begun) >= world->meet &&
+           (!world->help || !is_long || counter_get(&world->n_done) == world->n_item - 1);
+}
+
+static void drop(struct world *world, struct fake *fake, struct counter *counter)
+{
     world->seen[fake->item]++;
-    free(fake); /* the scheduler must not touch it any more */
-    counter_add(&world->n_done, 1);
+    job_fini(&fake->head);
+    memset(fake, 0x5a, sizeof *fake); /* the scheduler must not touch it any more */
+    free(fake);
+    counter_add(counter, 1);
     monitor_enter(&world->monitor);
     monitor_notify(&world->monitor);
     monitor_leave(&world->monitor);
-    return JOB_DONE;
+}
+
+static void finish(void *context, size_t lane, struct job *job)
+{
+    struct world *world = context;
+    (void)lane;
+    drop(world, (struct fake *)job, &world->n_done);
 }
 
 static void abandon(void *context, struct job *job)
 {
     struct world *world = context;
-    struct fake *fake = (struct fake *)job;
-    world->seen[fake->item]++;
-    counter_add(&world->n_abandoned, 1);
-    free(fake);
+    drop(world, (struct fake *)job, &world->n_abandoned);
 }
 
 static void world_init(struct world *world, size_t n_worker)
 {
     struct schedule_options options = SCHEDULE_OPTIONS_DEFAULT;
-    struct schedule_client client = {.context = world, .refill = refill, .start = start, .run = run};
+    struct schedule_client client = {.context = world, .refill = refill, .start = start, .resume = resume,
+                                     .finish = finish, .begin = begin, .end = end};
     options.n_worker = n_worker;
+    options.n_lane = world->n_lane ? world->n_lane : 1;
+    options.engine = world->engine;
     options.now_ns = counting_clock;
     options.max_suspended = 50;
+    for (size_t i = 0; i < n_worker; i++) {
+        world->fake[i] = (struct fake_engine){.base.table = &fake_table, .capacity = options.n_lane, .random = i,
+                                              .may_end = may_end, .context = world};
+        world->engine[i] = &world->fake[i].base;
+    }
     world->seen = calloc(world->n_item + 1, 1);
     assert_true(monitor_init(&world->monitor));
     world->schedule = schedule_new(&options, &client, NULL);
@@ -143,6 +205,7 @@ static void world_run(struct world *world, size_t n_worker)
     for (uint32_t i = 0; i < world->n_item; i++)
         assert_int_equal(world->seen[i], 1);
     assert_int_equal(counter_get(&world->n_done), counter_get(&world->n_started));
+    assert_int_equal(counter_get(&world->n_wrong), 0);
     world_fini(world);
 }
 
@@ -161,6 +224,46 @@ static void everything_once(void **state)
             }
 }
 
+static void everything_once_in_lanes(void **state)
+{
+    (void)state;
+    for (size_t n_worker = 1; n_worker <= 4; n_worker++)
+        for (size_t n_lane = 1; n_lane <= 4; n_lane++)
+            for (size_t n_asked = 1; n_asked <= 16; n_asked += 5) {
+                struct world world = {.n_item = 500, .block = 40, .long_every = 50, .long_cost = 300, .rounds = 3,
+                                      .n_lane = n_lane, .n_asked = n_asked};
+                world_run(&world, n_worker);
+            }
+}
+
+/* None may end before all are in lanes: those of one job that asks for them all, or of as many jobs, on so many workers. */
+static void one_job_uses_all_lanes(void **state)
+{
+    (void)state;
+    for (size_t n_worker = 1; n_worker <= 8; n_worker *= 2)
+        for (size_t n_lane = 1; n_worker * n_lane <= MOST_ASKED && n_lane <= 4; n_lane++) {
+            struct world alone = {.n_item = 1, .block = 1, .rounds = 1, .n_lane = n_lane, .n_asked = n_worker * n_lane,
+                                  .meet = n_worker * n_lane};
+            world_run(&alone, n_worker);
+            struct world many = {.n_item = (uint32_t)(n_worker * n_lane), .block = 100, .n_lane = n_lane,
+                                 .meet = n_worker * n_lane};
+            world_run(&many, n_worker);
+        }
+}
+
+/* All lanes are at the only job. Those that help it must leave it, with their evaluations unfinished, for jobs that come then:
+ * its own do not end before these have. */
+static void helpers_leave(void **state)
+{
+    (void)state;
+    for (size_t n_lane = 1; n_lane <= 2; n_lane++) {
+        struct world world = {.n_item = 400, .block = 1, .long_every = 400, .long_cost = 20, .n_lane = n_lane,
+                              .n_asked = 8, .help = 4 * n_lane};
+        world_run(&world, 4);
+        assert_true(counter_get(&world.n_aside) >= 4 * n_lane - 1);
+    }
+}
+
 static void nothing_to_do(void **state)
 {
     (void)state;
@@ -176,7 +279,7 @@ static void long_jobs_yield(void **state)
     for (size_t n_worker = 1; n_worker <= 5; n_worker++) {
         struct world world = {.n_item = 3000, .block = 300, .long_every = 10, .long_cost = 1000};
         world_run(&world, n_worker);
-        assert_true(n_worker > 1 || counter_get(&world.n_yield) > 0);
+        assert_true(n_worker > 1 || counter_get(&world.n_aside) > 0);
     }
 }
 
@@ -185,7 +288,7 @@ static void stealing_happens(void **state)
 {
     (void)state;
     for (uint32_t n = 2; n <= 16; n++) {
-        struct world world = {.n_item = n, .block = n, .meet = true};
+        struct world world = {.n_item = n, .block = n, .meet = n};
         world_run(&world, n);
     }
 }
@@ -197,7 +300,7 @@ static void slow_reader(void **state)
     for (size_t n_worker = 1; n_worker <= 4; n_worker++) {
         struct world world = {.n_item = 600, .block = 30, .long_every = 5, .long_cost = 500, .hold_refill = true};
         world_run(&world, n_worker);
-        assert_true(n_worker > 1 || counter_get(&world.n_yield) > 0);
+        assert_true(n_worker > 1 || counter_get(&world.n_aside) > 0);
     }
 }
 
@@ -207,7 +310,8 @@ static void stop_loses_nothing(void **state)
     uint64_t n_abandoned = 0;
     for (int round = 0; round < 120; round++) {
         struct world world = {.n_item = 20000, .block = 1024, .long_every = 7, .long_cost = 3000,
-                              .hold_refill = round % 3 == 0};
+                              .hold_refill = round % 3 == 0, .n_lane = 1 + (size_t)round % 4,
+                              .n_asked = round % 2 ? 1 : 7};
         world_init(&world, 1 + (size_t)(round % 6));
         if (round % 10 == 9) /* before it begins */
             schedule_stop(world.schedule, abandon);
@@ -249,30 +353,37 @@ struct fiber {
     struct job head;
     struct coroutine *coroutine;
     struct fiber *next;
+    struct evaluation evaluation;
+    double p, answer;
     uint32_t item;
     uint64_t sum;
-    size_t worker; /* where it began */
-    bool moved, endless, cancelled;
+    size_t worker; /* where it was last */
+    bool endless, cancelled;
 };
 struct fiber_world {
     struct monitor monitor;
     struct fiber fiber[N_FIBER], *idle;
+    struct fake_engine fake[3];
     uint32_t n_refilled;
     uint64_t sum[FIBER_ITEMS];
     bool endless; /* long ones go on until they are cancelled */
-    struct counter n_yield, n_cancelled;
+    struct counter n_moved, n_cancelled;
 };
+
+static void fiber_ask(struct fiber *fiber, uint32_t i)
+{
+    fiber->p = i;
+    fiber->evaluation = (struct evaluation){.p = &fiber->p, .prediction = &fiber->answer, .max_steps = 1};
+    coroutine_suspend(fiber->coroutine);
+}
 
 static void fiber_main(void *argument)
 {
     struct fiber *fiber = argument;
     for (uint32_t i = 0; (i < (fiber->item % 50 ? 3 : 600) || fiber->endless) && !fiber->cancelled; i++) {
-        fiber->sum += i * (uint64_t)fiber->item;
-        coroutine_suspend(fiber->coroutine);
+        fiber_ask(fiber, i);
+        fiber->sum += (uint64_t)fiber->answer * fiber->item;
     }
-    /* A long one ends only after another worker has carried it on; short ones stay where they are. */
-    while (fiber->item % 50 == 0 && !fiber->moved && !fiber->cancelled)
-        coroutine_suspend(fiber->coroutine);
 }
 static bool fiber_refill(void *context, uint32_t *first, uint32_t *last)
 {
@@ -292,7 +403,6 @@ static struct job *fiber_start(void *context, size_t worker, uint32_t item)
     fiber->item = item;
     fiber->sum = 0;
     fiber->worker = worker;
-    fiber->moved = false;
     fiber->endless = world->endless && item % 50 == 0;
     coroutine_prepare(fiber->coroutine, fiber_main, fiber);
     return &fiber->head;
@@ -304,23 +414,28 @@ static void fiber_end(struct fiber_world *world, struct fiber *fiber)
     world->idle = fiber;
     monitor_leave(&world->monitor);
 }
-static enum job_state fiber_run(void *context, size_t worker, struct job *job, struct turn *turn)
+static bool fiber_resume(void *context, size_t worker, struct job *job)
+{
+    struct fiber *fiber = (struct fiber *)job;
+    struct fiber_world *world = context;
+    struct evaluation *asked = &fiber->evaluation;
+    if (fiber->worker != worker)
+        counter_add(&world->n_moved, 1);
+    fiber->worker = worker;
+    if (fiber->item % 50 == 0)
+        sched_yield(); /* the others' chance to be first */
+    if (!coroutine_resume(fiber->coroutine))
+        return false;
+    job_ask(job, &asked, 1);
+    return true;
+}
+static void fiber_finish(void *context, size_t worker, struct job *job)
 {
     struct fiber_world *world = context;
     struct fiber *fiber = (struct fiber *)job;
-    fiber->moved = fiber->moved || fiber->worker != worker;
-    while (coroutine_resume(fiber->coroutine)) {
-        bool stays = fiber->item % 50 == 0 && !fiber->moved;
-        if (turn_is_over(turn) || stays) {
-            counter_add(&world->n_yield, 1);
-            if (stays)
-                sched_yield(); /* the others' chance to be first */
-            return JOB_YIELDS;
-        }
-    }
+    (void)worker;
     world->sum[fiber->item] = fiber->sum;
     fiber_end(world, fiber);
-    return JOB_DONE;
 }
 static void fiber_abandon(void *context, struct job *job)
 {
@@ -331,29 +446,47 @@ static void fiber_abandon(void *context, struct job *job)
     fiber_end(context, fiber);
     counter_add(&((struct fiber_world *)context)->n_cancelled, 1);
 }
+static void fiber_begin(void *context, size_t worker, struct job *job, struct evaluation *evaluation)
+{
+    (void)context, (void)worker, (void)job, (void)evaluation;
+}
+static void fiber_leave(void *context, size_t worker, struct job *job, struct evaluation *evaluation, bool finished)
+{
+    (void)context, (void)worker, (void)job, (void)evaluation, (void)finished;
+}
 
 static void run_fibers(struct fiber_world *world, bool stop)
 {
-    struct schedule_options options = {.n_worker = 3, .turn_medians = 16, .first_turn_ns = 1000000,
-                                       .max_suspended = N_FIBER - 9,
+    struct engine *engine[3];
+    struct schedule_options options = {.n_worker = 3, .n_lane = 1, .engine = engine, .turn_medians = 16,
+                                       .first_turn_ns = 1000000, .max_suspended = N_FIBER - 9,
                                        .now_ns = counting_clock};
-    struct schedule_client client = {.context = world, .refill = fiber_refill, .start = fiber_start, .run = fiber_run};
+    struct schedule_client client = {.context = world, .refill = fiber_refill, .start = fiber_start,
+                                     .resume = fiber_resume, .finish = fiber_finish, .begin = fiber_begin,
+                                     .end = fiber_leave};
+    for (size_t i = 0; i < 3; i++) {
+        world->fake[i] = (struct fake_engine){.base.table = &fake_table, .capacity = 1};
+        engine[i] = &world->fake[i].base;
+    }
     assert_true(monitor_init(&world->monitor));
     for (int i = 0; i < N_FIBER; i++) {
         world->fiber[i].coroutine = coroutine_new(64 * 1024);
         assert_non_null(world->fiber[i].coroutine);
+        assert_true(job_init(&world->fiber[i].head));
         fiber_end(world, &world->fiber[i]);
     }
     struct schedule *schedule = schedule_new(&options, &client, NULL);
     assert_int_equal(schedule_start(schedule, NULL), STATUS_OK);
-    while (stop && counter_get(&world->n_yield) < 3)
+    while (stop && schedule_n_suspended(schedule) < 3)
         sched_yield();
     if (stop)
         schedule_stop(schedule, fiber_abandon);
     schedule_join(schedule);
     schedule_free(schedule);
-    for (int i = 0; i < N_FIBER; i++)
+    for (int i = 0; i < N_FIBER; i++) {
         coroutine_free(world->fiber[i].coroutine);
+        job_fini(&world->fiber[i].head);
+    }
     monitor_fini(&world->monitor);
 }
 
@@ -362,6 +495,7 @@ static void coroutines_move_between_workers(void **state)
     (void)state;
     struct fiber_world *world = calloc(1, sizeof *world);
     run_fibers(world, false);
+    assert_true(counter_get(&world->n_moved) > 0);
     for (uint32_t i = 0; i < FIBER_ITEMS; i++)
         assert_int_equal(world->sum[i], i % 50 ? 3 * i : 600 * 599 / 2 * (uint64_t)i);
     free(world);
@@ -380,7 +514,8 @@ static void coroutines_are_cancelled(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(everything_once), cmocka_unit_test(nothing_to_do), cmocka_unit_test(long_jobs_yield),
+        cmocka_unit_test(everything_once), cmocka_unit_test(everything_once_in_lanes),
+        cmocka_unit_test(one_job_uses_all_lanes), cmocka_unit_test(helpers_leave), cmocka_unit_test(nothing_to_do), cmocka_unit_test(long_jobs_yield),
         cmocka_unit_test(stealing_happens), cmocka_unit_test(slow_reader), cmocka_unit_test(stop_loses_nothing),
         cmocka_unit_test(never_started), cmocka_unit_test(coroutines_move_between_workers),
         cmocka_unit_test(coroutines_are_cancelled),

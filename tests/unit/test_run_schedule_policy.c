@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -15,10 +16,9 @@ enum { MOST = 8, N_JOB = 64 };
 
 struct bench {
     struct policy policy;
-    struct turn turn[8];
-    struct job job[N_JOB];
+    struct job job[N_JOB], *on[8]; /* the lanes' */
     struct policy_choice choice[8];
-    int64_t now;
+    int64_t now, since[8];
 };
 
 static struct bench *bench_new(size_t n_worker, uint32_t n_item)
@@ -27,8 +27,8 @@ static struct bench *bench_new(size_t n_worker, uint32_t n_item)
     options.n_worker = n_worker;
     options.max_suspended = MOST;
     struct bench *bench = aligned_alloc(64, (sizeof *bench + 63) / 64 * 64);
+    memset(bench, 0, sizeof *bench);
     assert_true(policy_init(&bench->policy, &options));
-    bench->now = 0;
     policy_offer(&bench->policy, 0, n_item);
     return bench;
 }
@@ -46,13 +46,22 @@ static int next(struct bench *bench, size_t worker)
     if (action == POLICY_WAIT || action == POLICY_END)
         return -1;
     struct job *job = action == POLICY_START ? &bench->job[choice->item] : choice->job;
-    policy_enter(&bench->policy, &bench->turn[worker], worker, job, action == POLICY_START, bench->now);
+    policy_enter(&bench->policy, job, worker, action == POLICY_START);
+    bench->on[worker] = job;
+    bench->since[worker] = bench->now;
     return (int)(job - bench->job);
 }
-static bool over(struct bench *bench, size_t worker) { return policy_turn_is_over(&bench->turn[worker], bench->now); }
+/* What the lane's job has used until now. */
+static struct job *use(struct bench *bench, size_t worker)
+{
+    atomic_fetch_add(&bench->on[worker]->used_ns, bench->now - bench->since[worker]);
+    bench->since[worker] = bench->now;
+    return bench->on[worker];
+}
+static bool over(struct bench *bench, size_t worker) { return policy_turn_is_over(&bench->policy, use(bench, worker)); }
 static void leave(struct bench *bench, size_t worker, enum job_state state)
 {
-    policy_leave(&bench->turn[worker], state, bench->now);
+    policy_leave(&bench->policy, use(bench, worker), worker, state);
 }
 
 static void lone_job_goes_on(void **state)
@@ -192,7 +201,7 @@ static void stop_ends_turns(void **state)
     leave(bench, 0, JOB_YIELDS);
     assert_int_equal(next(bench, 0), -1);
     assert_int_equal(next(bench, 1), -1);
-    assert_ptr_equal(policy_take_waiting(&bench->policy), bench->turn[0].job);
+    assert_ptr_equal(policy_take_waiting(&bench->policy), bench->on[0]);
     assert_null(policy_take_waiting(&bench->policy));
     uint64_t event;
     assert_true(policy_wants(&bench->policy, &event)); /* so that whoever refills looks, too */

@@ -1,6 +1,7 @@
 /* Summaries: counting, examples, and what --accept-failed makes of failures.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/finish/summary.h"
+#include "run/plan/run_options.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -59,7 +60,7 @@ static void test_unknown_outcome_is_no_success(void **state)
 static enum status status_with(int n_good, int n_bad, double accept, bool percent)
 {
     struct run_summary summary = {0};
-    struct run_options options = {.accept_failed = accept, .accept_failed_percent = percent};
+    const struct run_shown options = {.accept_failed = {accept, percent}};
     fill(&summary, n_good, n_bad);
     return run_summary_status(&summary, &options);
 }

@@ -36,7 +36,7 @@ static int set_up(void **state)
     if (!board)
         return -1;
     board->descriptor = -1; /* a private one */
-    return board_slots_make(board, N_WORKER, N_PARAMETER, &slots) ? 0 : -1;
+    return board_slots_make(board, N_WORKER, 1, N_PARAMETER, &slots) ? 0 : -1;
 }
 
 static int tear_down(void **state)
@@ -145,12 +145,46 @@ static void test_only_the_silent_hang(void **state)
     counter_set(&board_slot(&slots, 1)->hung, 1);
     counter_set(&board_slot(&slots, 3)->hung, 1);
     board->hung = true;
+    board->hang_s = 60;
     struct verdict verdict = judge(status_of(SIGKILL, 0));
     assert_true(verdict.hung);
+    assert_string_equal(verdict.how, "no step finished for 60 s");
     assert_int_equal(verdict.n_guilty, 2);
     assert_int_equal(verdict.guilty[0], 11);
     assert_int_equal(verdict.guilty[1], 13);
     assert_int_equal(board->n_suspect, 0);
+    verdict_fini(&verdict);
+}
+
+/* Two lanes each: a worker that hangs with one fit in both, and one with two fits, of which either may be the one. */
+static void test_lanes_of_a_worker(void **state)
+{
+    (void)state;
+    board_slots_fini(&slots);
+    assert_true(board_slots_make(board, N_WORKER, 2, N_PARAMETER, &slots));
+    for (size_t i = 0; i < N_WORKER; i++) {
+        busy(i, i < 2 ? 10 : 10 + i);
+        counter_set(&board_slot(&slots, i)->hung, 1);
+    }
+    board->hung = true;
+    struct verdict verdict = judge(status_of(SIGKILL, 0));
+    assert_int_equal(verdict.n_guilty, 1);
+    assert_int_equal(verdict.guilty[0], 10);
+    assert_int_equal(verdict.n_put_off, 2);
+    assert_int_equal(verdict.put_off, 12);
+    assert_int_equal(board->n_suspect, 2);
+    verdict_fini(&verdict);
+}
+
+/* The same fit in several lanes is one, and no other was under way. */
+static void test_one_fit_in_all_lanes_is_guilty(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < N_WORKER; i++)
+        busy(i, 7);
+    struct verdict verdict = judge(status_of(SIGSEGV, 0));
+    assert_int_equal(verdict.n_guilty, 1);
+    assert_int_equal(verdict.guilty[0], 7);
     verdict_fini(&verdict);
 }
 
@@ -183,15 +217,11 @@ static void test_reasons(void **state)
     char reason[SUSPECTS_REASON];
     struct verdict verdict = {.how = "signal 6 (Aborted)"};
     struct board_slot *slot = board_slot(&slots, 0);
-    suspects_reason(&verdict, board, slot, names, to_model, 2, reason);
+    suspects_reason(&verdict, slot, names, to_model, 2, reason);
     assert_string_equal(reason, "signal 6 (Aborted)"); /* nothing had been asked yet */
-    board_slot_ask(slot, p, 2);
-    suspects_reason(&verdict, board, slot, names, to_model, 2, reason);
+    board_slot_ask(slot, &slot->heartbeat, p, 2);
+    suspects_reason(&verdict, slot, names, to_model, 2, reason);
     assert_string_equal(reason, "signal 6 (Aborted) at k = 0.125, A = 2.5");
-    verdict.hung = true;
-    board->hang_s = 60;
-    suspects_reason(&verdict, board, slot, names, to_model, 2, reason);
-    assert_string_equal(reason, "no step finished for 60 s at k = 0.125, A = 2.5");
 }
 
 /* Many parameters: as many as fit in, and it is said that there are more. */
@@ -212,9 +242,9 @@ static void test_a_long_reason_ends_in_dots(void **state)
     for (size_t n = 1; n <= MANY; n++) {
         char reason[SUSPECTS_REASON];
         memset(reason, 'x', sizeof reason);
-        assert_true(board_slots_make(board, 1, n, &wide));
-        board_slot_ask(board_slot(&wide, 0), p, n);
-        suspects_reason(&verdict, board, board_slot(&wide, 0), names, to_model, n, reason);
+        assert_true(board_slots_make(board, 1, 1, n, &wide));
+        board_slot_ask(board_slot(&wide, 0), &board_slot(&wide, 0)->heartbeat, p, n);
+        suspects_reason(&verdict, board_slot(&wide, 0), names, to_model, n, reason);
         assert_non_null(memchr(reason, '\0', sizeof reason));
         size_t n_named = 0;
         for (const char *at = reason; (at = strstr(at, "1.23456789e-05")); at++)
@@ -234,6 +264,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_sigkill_comes_from_outside, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_who_has_ended_is_no_suspect, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_only_the_silent_hang, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_lanes_of_a_worker, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_one_fit_in_all_lanes_is_guilty, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_nobody_at_work_nobody_to_blame, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_suspect_once_and_no_more_than_fit, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_reasons, set_up, tear_down),

@@ -3,6 +3,7 @@
 #ifndef TESTS_UNIT_TEXT_CASE_H
 #define TESTS_UNIT_TEXT_CASE_H
 
+#include "../graph_values.h"
 #include "model/text/text.h"
 
 #include <math.h>
@@ -34,7 +35,7 @@ static inline void text_read_bytes(struct text_case *self, const char *text, siz
     struct stiffit_point at = {.t = text_t, .y = text_y, .p = text_p, .covariate = text_covariate};
     self->value = calloc(graph_n_node(self->equations->graph), sizeof *self->value);
     assert_non_null(self->value);
-    graph_evaluate(self->equations->graph, &at, NULL, self->value);
+    graph_evaluate(self->equations->graph, &at, self->value);
 }
 
 static inline void text_read(struct text_case *self, const char *text)

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <stiffit/model.h>
 #include <string.h>
 
 /* One text on its way; the parts come when they are needed first. */

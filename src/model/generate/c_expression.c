@@ -1,70 +1,130 @@
-/* How values and operations are spelt in C: one table and the rules of precedence.
+/* How text of the user's, values and operations are spelt in C: the one place where bytes of the user's go into C code, and the
+ * rules of precedence.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/generate/c_expression.h"
 
+#include "base/number.h"
+
 #include <assert.h>
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
+
+static char comment_character(unsigned char c, char last)
+{
+    if (c == '\t')
+        return ' ';
+    if (c < ' ' || c > '~' || c == '\\')
+        return '~';
+    return (c == '/' && last == '*') || (c == '*' && last == '/') || (c == '?' && last == '?') ? '~' : (char)c;
+}
+
+void c_comment(FILE *out, const char *text, size_t length)
+{
+    char last = 0;
+    size_t n_put = 0;
+    for (size_t i = 0; i < length && n_put < COMMENT_MAX; i++) {
+        unsigned char c = (unsigned char)text[i];
+        if (c >= 0x80 && c < 0xc0) /* the rest of a character of several bytes */
+            continue;
+        last = comment_character(c, last);
+        putc(last, out);
+        n_put++;
+    }
+    if (n_put == COMMENT_MAX)
+        fputs(" ...", out);
+}
+
+bool c_lines_init(struct c_lines *lines, const char *text)
+{
+    size_t n_end = 0;
+    for (const char *c = text; c && (c = strchr(c, '\n')); c++)
+        n_end++;
+    lines->start = calloc(n_end + 2, sizeof *lines->start);
+    if (!lines->start || !text)
+        return lines->start;
+    lines->start[lines->n++] = text;
+    for (const char *c = text; (c = strchr(c, '\n')); c++)
+        lines->start[lines->n++] = c + 1;
+    lines->start[lines->n] = text + strlen(text);
+    return true;
+}
+
+void c_lines_fini(struct c_lines *lines)
+{
+    free(lines->start);
+    *lines = (struct c_lines){0};
+}
+
+static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
+
+const char *c_lines_get(const struct c_lines *lines, uint32_t number, size_t *length)
+{
+    *length = 0;
+    if (number < 1 || number > lines->n)
+        return "";
+    const char *first = lines->start[number - 1], *end = lines->start[number];
+    while (end > first && is_blank(end[-1]))
+        end--;
+    while (first < end && is_blank(*first))
+        first++;
+    *length = (size_t)(end - first);
+    return first;
+}
+
+/* Not the question mark: trigraphs. */
+static int is_plain(unsigned char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || (c && strchr(" _.,:;+-*/^()[]=<>", c));
+}
+
+void c_string(FILE *out, const char *text)
+{
+    if (!text) {
+        putc('0', out);
+        return;
+    }
+    putc('"', out);
+    for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
+        if (is_plain(*c))
+            putc(*c, out);
+        else
+            fprintf(out, "\\%03o", *c);
+    }
+    putc('"', out);
+}
+
+void c_number(FILE *out, double number)
+{
+    char text[NUMBER_SIZE];
+    if (isnan(number)) {
+        fputs("NAN", out);
+    } else if (isinf(number)) {
+        fputs(number > 0 ? "INFINITY" : "(-INFINITY)", out);
+    } else {
+        number_text(text, number);
+        const char *point = strpbrk(text, ".e") ? "" : ".0";
+        fprintf(out, signbit(number) ? "(%s%s)" : "%s%s", text, point);
+    }
+}
 
 /* C's levels of precedence, as far as they occur. */
 enum { LEVEL_CHOICE, LEVEL_COMPARISON, LEVEL_SUM, LEVEL_PRODUCT, LEVEL_UNARY, LEVEL_PRIMARY };
 
-/* An operation is a function's name or an operator; those of the last two kinds are true or false in C. */
-enum kind { KIND_CALL, KIND_SUM, KIND_PRODUCT, KIND_NEGATIVE, KIND_RECIPROCAL, KIND_CHOICE, KIND_COMPARISON, KIND_LOGIC };
-
-static const struct spelling {
-    const char *text;
-    enum kind kind;
-    unsigned helper;
-} spelling[N_GRAPH_OP] = {
-    [GRAPH_ADD] = {" + ", KIND_SUM, 0}, [GRAPH_SUBTRACT] = {" - ", KIND_SUM, 0},
-    [GRAPH_MULTIPLY] = {"*", KIND_PRODUCT, 0}, [GRAPH_DIVIDE] = {"/", KIND_PRODUCT, 0},
-    [GRAPH_POWER] = {"pow", KIND_CALL, 0}, [GRAPH_POWER_LOG] = {"power_log", KIND_CALL, C_POWER_LOG},
-    [GRAPH_NEGATE] = {"-", KIND_NEGATIVE, 0}, [GRAPH_RECIPROCAL] = {"1.0/", KIND_RECIPROCAL, 0},
-    [GRAPH_SQRT] = {"sqrt", KIND_CALL, 0}, [GRAPH_CBRT] = {"cbrt", KIND_CALL, 0},
-    [GRAPH_EXP] = {"exp", KIND_CALL, 0}, [GRAPH_EXPM1] = {"expm1", KIND_CALL, 0},
-    [GRAPH_LOG] = {"log", KIND_CALL, 0}, [GRAPH_LOG1P] = {"log1p", KIND_CALL, 0},
-    [GRAPH_LOG10] = {"log10", KIND_CALL, 0}, [GRAPH_LOG2] = {"log2", KIND_CALL, 0},
-    [GRAPH_SIN] = {"sin", KIND_CALL, 0}, [GRAPH_COS] = {"cos", KIND_CALL, 0}, [GRAPH_TAN] = {"tan", KIND_CALL, 0},
-    [GRAPH_ASIN] = {"asin", KIND_CALL, 0}, [GRAPH_ACOS] = {"acos", KIND_CALL, 0},
-    [GRAPH_ATAN] = {"atan", KIND_CALL, 0}, [GRAPH_ATAN2] = {"atan2", KIND_CALL, 0},
-    [GRAPH_SINH] = {"sinh", KIND_CALL, 0}, [GRAPH_COSH] = {"cosh", KIND_CALL, 0},
-    [GRAPH_TANH] = {"tanh", KIND_CALL, 0}, [GRAPH_ASINH] = {"asinh", KIND_CALL, 0},
-    [GRAPH_ACOSH] = {"acosh", KIND_CALL, 0}, [GRAPH_ATANH] = {"atanh", KIND_CALL, 0},
-    [GRAPH_ERF] = {"erf", KIND_CALL, 0}, [GRAPH_ERFC] = {"erfc", KIND_CALL, 0}, [GRAPH_ABS] = {"fabs", KIND_CALL, 0},
-    [GRAPH_SIGN] = {"sign", KIND_CALL, C_SIGN},
-    [GRAPH_HEAVISIDE] = {"heaviside", KIND_CALL, C_HEAVISIDE}, [GRAPH_FLOOR] = {"floor", KIND_CALL, 0},
-    [GRAPH_CEIL] = {"ceil", KIND_CALL, 0}, [GRAPH_MIN] = {"minimum", KIND_CALL, C_MINIMUM},
-    [GRAPH_MAX] = {"maximum", KIND_CALL, C_MAXIMUM},
-    [GRAPH_LESS] = {" < ", KIND_COMPARISON, 0}, [GRAPH_LESS_EQUAL] = {" <= ", KIND_COMPARISON, 0},
-    [GRAPH_EQUAL] = {" == ", KIND_COMPARISON, 0}, [GRAPH_NOT_EQUAL] = {" != ", KIND_COMPARISON, 0},
-    [GRAPH_AND] = {" & ", KIND_LOGIC, 0}, [GRAPH_OR] = {" | ", KIND_LOGIC, 0}, [GRAPH_NOT] = {"!", KIND_LOGIC, 0},
-    [GRAPH_SELECT] = {"", KIND_CHOICE, 0},
-};
-
-static const struct { unsigned helper; const char *text; } helper_text[] = {
-    {C_SIGN, "static inline double sign(double x) { return x == x ? (double)(x > 0) - (double)(x < 0) : x; }\n"},
-    {C_HEAVISIDE, "static inline double heaviside(double x) { return x == x ? (double)(x >= 0) : x; }\n"},
-    {C_POWER_LOG, "/* x^a log(x) from its factors: 0 where x^a is */\n"
-                  "static inline double power_log(double power, double logarithm)\n"
-                  "{\n    const double product = power*logarithm;\n    return power == 0 ? 0 : product;\n}\n"},
-    {C_MINIMUM, "static inline double minimum(double a, double b) { return b < a || b != b ? b : a; }\n"},
-    {C_MAXIMUM, "static inline double maximum(double a, double b) { return b > a || b != b ? b : a; }\n"},
-};
-
-unsigned c_helpers_needed(const struct program *program)
+uint64_t c_helpers_needed(const struct program *program)
 {
-    unsigned needed = 0;
+    uint64_t needed = 0;
     for (uint32_t i = 0; i < program->n_step; i++)
-        if (step_n_argument(&program->step[i]) > 0)
-            needed |= spelling[program->step[i].op].helper;
+        if (step_n_argument(&program->step[i]) > 0 && graph_operations[program->step[i].op].c_helper)
+            needed |= UINT64_C(1) << program->step[i].op;
     return needed;
 }
 
-void c_helpers(unsigned helpers, FILE *out)
+void c_helpers(uint64_t helpers, FILE *out)
 {
-    for (size_t i = 0; i < sizeof helper_text / sizeof *helper_text; i++)
-        if (helpers & helper_text[i].helper)
-            fputs(helper_text[i].text, out);
+    for (int op = 0; op < N_GRAPH_OP; op++)
+        if (helpers >> op & 1)
+            fputs(graph_operations[op].c_helper, out);
     if (helpers)
         putc('\n', out);
 }
@@ -78,7 +138,6 @@ static const char *user_name(const struct values *values, const struct step *ste
     case GRAPH_STATE: *prefix = "y_"; return equations->state[step->index].name;
     case GRAPH_PARAMETER: *prefix = "p_"; return equations->parameter[step->index].name;
     case GRAPH_COVARIATE: *prefix = "c_"; return equations->covariate[step->index].name;
-    case GRAPH_DIRECTION: *prefix = "d_"; return equations->state[step->index].name;
     case PROGRAM_WORK: *prefix = "w_"; break;
     default: *prefix = step->label == VALUE_NONE ? "x" : "v_";
     }
@@ -113,7 +172,7 @@ void c_source(const struct c_printer *printer, const struct step *step)
 {
     static const char *const arrays[] = {[GRAPH_STATE] = "at->y", [GRAPH_PARAMETER] = "at->p",
                                          [GRAPH_COVARIATE] = "at->covariate", [PROGRAM_WORK] = "at->work"};
-    assert(step->op != GRAPH_CONSTANT && step->op != GRAPH_DIRECTION);
+    assert(step->op != GRAPH_CONSTANT);
     if (step->op == GRAPH_TIME)
         fputs("at->t", printer->out);
     else
@@ -136,7 +195,7 @@ static void put_argument(const struct c_printer *printer, uint32_t which, int le
 
 static bool is_truth(const struct step *step)
 {
-    return step_n_argument(step) > 0 && spelling[step->op].kind >= KIND_COMPARISON;
+    return step_n_argument(step) > 0 && graph_operations[step->op].c_kind >= C_COMPARISON;
 }
 
 static void put_truth(const struct c_printer *printer, const struct step *step);
@@ -157,8 +216,8 @@ static void put_condition(const struct c_printer *printer, uint32_t which)
 
 static void put_truth(const struct c_printer *printer, const struct step *step)
 {
-    const char *text = spelling[step->op].text;
-    if (spelling[step->op].kind == KIND_COMPARISON) {
+    const char *text = graph_operations[step->op].c;
+    if (graph_operations[step->op].c_kind == C_COMPARISON) {
         put_argument(printer, step->arg[0], LEVEL_SUM);
         fputs(text, printer->out);
         put_argument(printer, step->arg[1], LEVEL_SUM);
@@ -172,7 +231,7 @@ static void put_truth(const struct c_printer *printer, const struct step *step)
 
 static void put_call(const struct c_printer *printer, const struct step *step)
 {
-    fprintf(printer->out, "%s(", spelling[step->op].text);
+    fprintf(printer->out, "%s(", graph_operations[step->op].c);
     for (int k = 0; k < step_n_argument(step); k++) {
         if (k > 0)
             fputs(", ", printer->out);
@@ -182,37 +241,37 @@ static void put_call(const struct c_printer *printer, const struct step *step)
 }
 
 static const int level_of[] = {
-    [KIND_CALL] = LEVEL_PRIMARY, [KIND_SUM] = LEVEL_SUM, [KIND_PRODUCT] = LEVEL_PRODUCT, [KIND_NEGATIVE] = LEVEL_UNARY,
-    [KIND_RECIPROCAL] = LEVEL_PRODUCT, [KIND_CHOICE] = LEVEL_CHOICE, [KIND_COMPARISON] = LEVEL_UNARY,
-    [KIND_LOGIC] = LEVEL_UNARY,
+    [C_CALL] = LEVEL_PRIMARY, [C_SUM] = LEVEL_SUM, [C_PRODUCT] = LEVEL_PRODUCT, [C_NEGATIVE] = LEVEL_UNARY,
+    [C_RECIPROCAL] = LEVEL_PRODUCT, [C_CHOICE] = LEVEL_CHOICE, [C_COMPARISON] = LEVEL_UNARY,
+    [C_LOGIC] = LEVEL_UNARY,
 };
 
 /* As a number. The order of operations is the graph's: brackets wherever C would group otherwise. */
 static void put_operation(const struct c_printer *printer, const struct step *step, int level)
 {
-    const struct spelling *s = &spelling[step->op];
-    int own = level_of[s->kind];
+    const struct graph_operation *s = &graph_operations[step->op];
+    int own = level_of[s->c_kind];
     if (own < level)
         putc('(', printer->out);
-    switch (s->kind) {
-    case KIND_CALL: put_call(printer, step); break;
-    case KIND_SUM: case KIND_PRODUCT:
+    switch (s->c_kind) {
+    case C_CALL: put_call(printer, step); break;
+    case C_SUM: case C_PRODUCT:
         put_argument(printer, step->arg[0], own);
-        fputs(s->text, printer->out);
+        fputs(s->c, printer->out);
         put_argument(printer, step->arg[1], own + 1);
         break;
-    case KIND_NEGATIVE: case KIND_RECIPROCAL:
-        fputs(s->text, printer->out);
-        put_argument(printer, step->arg[0], s->kind == KIND_NEGATIVE ? LEVEL_PRIMARY : LEVEL_UNARY);
+    case C_NEGATIVE: case C_RECIPROCAL:
+        fputs(s->c, printer->out);
+        put_argument(printer, step->arg[0], s->c_kind == C_NEGATIVE ? LEVEL_PRIMARY : LEVEL_UNARY);
         break;
-    case KIND_CHOICE:
+    case C_CHOICE:
         put_condition(printer, step->arg[0]);
         fputs(" ? ", printer->out);
         put_argument(printer, step->arg[1], LEVEL_SUM);
         fputs(" : ", printer->out);
         put_argument(printer, step->arg[2], LEVEL_SUM);
         break;
-    case KIND_COMPARISON: case KIND_LOGIC:
+    case C_COMPARISON: case C_LOGIC:
         fputs("(double)(", printer->out);
         put_truth(printer, step);
         putc(')', printer->out);

@@ -3,7 +3,7 @@
 #ifndef MODEL_GENERATE_GENERATE_H
 #define MODEL_GENERATE_GENERATE_H
 
-#include "model/graph/functions.h"
+#include "model/graph/equations.h"
 
 #include <stdio.h>
 
@@ -24,11 +24,5 @@ struct function_cost {
 enum { COST_prepare = N_MODEL_FUNCTION, N_FUNCTION_COST };
 enum status generate_cost(const struct equations *equations, const struct functions *functions,
                           struct function_cost cost[N_FUNCTION_COST], struct error *error);
-
-enum notation { NOTATION_TEXT, NOTATION_LATEX };
-
-/* Equations and all derivatives for people, named as in the model text; where a node is an intermediate, by its name. */
-enum status generate_listing(const struct equations *equations, const struct functions *functions, enum notation notation,
-                             FILE *out, struct error *error);
 
 #endif

@@ -273,21 +273,3 @@ void listing_derivative(struct listing *listing, enum model_function function, F
         }
     end_rows(&rows);
 }
-
-enum status generate_listing(const struct equations *equations, const struct functions *functions, enum notation notation,
-                             FILE *out, struct error *error)
-{
-    struct listing *listing = listing_new(equations, functions, notation);
-    if (!listing)
-        return error_set(error, STATUS_NO_MEMORY, "out of memory for the equations as text");
-    listing_intermediates(listing, out);
-    listing_initial(listing, out);
-    listing_rhs(listing, out);
-    listing_observables(listing, out);
-    listing_temporaries(listing, out);
-    for (int f = FUNCTION_jacobian; f < N_MODEL_FUNCTION; f++)
-        listing_derivative(listing, (enum model_function)f, out);
-    bool failed = listing_failed(listing);
-    listing_free(listing);
-    return failed ? error_set(error, STATUS_NO_MEMORY, "out of memory for the equations as text") : STATUS_OK;
-}

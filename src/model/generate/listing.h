@@ -15,6 +15,8 @@
 
 struct listing;
 
+enum notation { NOTATION_TEXT, NOTATION_LATEX };
+
 /* `functions` may be NULL: no derivatives then. Both must outlive the listing. NULL when memory is out. */
 struct listing *listing_new(const struct equations *equations, const struct functions *functions, enum notation notation);
 void listing_free(struct listing *listing); /* NULL is legal */

@@ -1,5 +1,5 @@
 /* Printing one expression: a loop over a stack of what is still to be printed, so that its depth does not matter. How the
- * operations look is in listing_text.c and listing_latex.c.
+ * operations look is in the table of operations.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/generate/listing_internal.h"
 
@@ -76,11 +76,8 @@ static void print_leaf(struct listing *listing, const struct graph_node *leaf, c
     case GRAPH_COVARIATE:
         name = listing->name[listing->first[NAME_COVARIATE] + leaf->index];
         break;
-    case GRAPH_TIME:
+    default:
         name = "t";
-        break;
-    default: /* DIRECTION: in no function of the interface */
-        snprintf(text, sizeof text, listing->is_latex ? "\\delta_{%lu}" : "direction%lu", (unsigned long)leaf->index + 1);
     }
     bool sign = leaf->op == GRAPH_CONSTANT && leaf->value < 0;
     put_in_parentheses(listing, bind < item->least || (item->plain && sign), name, out);
@@ -214,9 +211,21 @@ static bool is_of_numbers(const struct listing *listing, node which)
     return all;
 }
 
+/* Fractions within fractions and in exponents stay on the line; in a product they need parentheses, because a / b c is
+ * read in two ways. */
+static struct form form_of(const struct listing *listing, enum graph_op op, unsigned depth)
+{
+    static const struct form flat_divide = {{"", " / ", "", NULL}, BIND_QUOTIENT, {BIND_PRODUCT, BIND_POWER}, true};
+    static const struct form flat_reciprocal = {{"1 / ", "", NULL, NULL}, BIND_QUOTIENT, {BIND_POWER}, true};
+    if (!listing->is_latex)
+        return graph_operations[op].text;
+    return depth > 0 && op == GRAPH_DIVIDE ? flat_divide
+           : depth > 0 && op == GRAPH_RECIPROCAL ? flat_reciprocal : graph_operations[op].latex;
+}
+
 static void push_operation(struct listing *listing, const struct graph_node *it, const struct item *item)
 {
-    struct form form = listing->is_latex ? latex_form(it->op, item->depth) : text_form(it->op);
+    struct form form = form_of(listing, it->op, item->depth);
     bool enclosed = form.bind < item->least || (item->plain && it->op == GRAPH_NEGATE);
     bool is_sum = it->op == GRAPH_ADD || it->op == GRAPH_SUBTRACT;
     bool may_break = item->may_break && is_sum && !enclosed;

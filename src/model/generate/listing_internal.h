@@ -8,19 +8,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* How tight things bind, as in man 5 stiffit-model. */
-enum binding { BIND_ANY, BIND_OR = 2, BIND_AND, BIND_NOT, BIND_COMPARISON, BIND_SUM,
-               BIND_QUOTIENT, /* a / b where a product beside it would be without a sign: of LaTeX only */
-               BIND_PRODUCT, BIND_SIGN, BIND_POWER, BIND_PRIMARY };
-
-/* An operation is printed as piece[0], argument, piece[1], argument, ...; NULL ends it. An argument that binds less than
- * least says gets parentheses. */
-struct form {
-    const char *piece[4];
-    uint8_t bind, least[3];
-    bool plain_right; /* a sign at the beginning of the second argument needs parentheses */
-};
-
 /* What is still to be printed: a text, or a node (text NULL). */
 struct item {
     const char *text;
@@ -51,10 +38,15 @@ struct listing {
 
 enum { NAME_STATE, NAME_PARAMETER, NAME_COVARIATE, NAME_OBSERVABLE, NAME_INTERMEDIATE };
 
-/* listing_name.c: name[] in the notation; the letter of temporaries. */
+/* listing_name.c: name[] in the notation, the letter of temporaries, numbers. */
 bool listing_make_names(struct listing *listing);
 void listing_print_temporary(const struct listing *listing, size_t i, FILE *out);
-char *latex_name(const char *name); /* to be freed; NULL when memory is out */
+/* A number as text, and how tight it binds; digits: NUMBER_SIZE of base/number.h. */
+enum binding text_number(double value, char text[80]);
+enum binding latex_number(double value, char text[80]);
+void listing_digits(double value, char *digits);
+/* Letters that LaTeX text comes to, roughly. */
+size_t latex_width(const char *text);
 
 /* The label of a node that counts now, or 0. */
 static inline uint32_t listing_label_of(const struct listing *listing, node which)
@@ -67,20 +59,10 @@ static inline uint32_t listing_label_of(const struct listing *listing, node whic
 bool listing_label_equations(struct listing *listing);
 bool listing_label_derivatives(struct listing *listing);
 
-/* listing_text.c; digits: NUMBER_SIZE of base/number.h. A number as text, and how tight it binds. */
-struct form text_form(enum graph_op op);
-enum binding text_number(double value, char text[80]);
-void listing_digits(double value, char *digits);
-
 /* listing_expression.c */
 void listing_print(struct listing *listing, struct item first, FILE *out);
 /* Whether the arguments of a sum or product are printed the other way round. */
 bool listing_is_swapped(const struct listing *listing, node which);
 
-/* listing_latex.c */
-struct form latex_form(enum graph_op op, unsigned depth);
-/* The number as text and how tight it binds. */
-enum binding latex_number(double value, char text[80]);
-size_t latex_width(const char *text);
 
 #endif

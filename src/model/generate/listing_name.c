@@ -1,9 +1,12 @@
-/* The names of a listing: the model's own, or what LaTeX makes of them (k1 has a subscript, alpha is a Greek letter), and
+/* The names and numbers of a listing: the model's own, or what LaTeX makes of them (k1 has a subscript, alpha is a Greek letter), and
  * names for temporaries that no model has.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/generate/listing_internal.h"
 
+#include "base/number.h"
+
 #include <ctype.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -105,8 +108,6 @@ static char *made_name(const char *name, bool plain)
     return text;
 }
 
-char *latex_name(const char *name) { return made_name(name, false); }
-
 struct pair {
     const char *plain, *shown;
     size_t i;
@@ -193,7 +194,7 @@ bool listing_make_names(struct listing *listing)
         listing->first[kind] = at;
         for (size_t i = 0; done && i < count[kind]; i++, at++) {
             plain[at] = plain_name(equations, kind, i);
-            listing->name[at] = listing->is_latex ? latex_name(plain[at]) : strdup(plain[at]);
+            listing->name[at] = listing->is_latex ? made_name(plain[at], false) : strdup(plain[at]);
             listing->n_name = at + 1;
             done = listing->name[at] != NULL;
         }
@@ -214,4 +215,77 @@ void listing_print_temporary(const struct listing *listing, size_t i, FILE *out)
         fprintf(out, "%s_{%zu}", listing->temporary_letter, i + 1);
     else
         fprintf(out, "\\mathrm{temporary}_{%zu}", i + 1);
+}
+
+/* The fewest digits that read back to the same bits, but large round numbers as powers of ten: 3e7, 1e-7. */
+void listing_digits(double value, char *text)
+{
+    number_text(text, value);
+    char *exponent = strchr(text, 'e');
+    if (exponent) {
+        snprintf(exponent + 1, 8, "%ld", strtol(exponent + 1, NULL, 10));
+        return;
+    }
+    char *end = text + strlen(text);
+    size_t n_zero = 0;
+    while (end > text && end[-1] == '0') {
+        end--;
+        n_zero++;
+    }
+    if (n_zero > 4 && !strpbrk(text, ".e"))
+        snprintf(end, NUMBER_SIZE - (size_t)(end - text), "e%zu", n_zero);
+}
+
+enum binding text_number(double value, char text[80])
+{
+    if (!isfinite(value)) { /* the language has no word for them */
+        snprintf(text, 80, "%s", isnan(value) ? "sqrt(-1)" : value > 0 ? "1/0" : "-1/0");
+        return BIND_PRODUCT;
+    }
+    if (value == M_PI)
+        snprintf(text, 80, "pi");
+    else
+        listing_digits(value, text);
+    return value < 0 ? BIND_SIGN : BIND_PRIMARY;
+}
+
+enum binding latex_number(double value, char text[80])
+{
+    char plain[NUMBER_SIZE];
+    if (!isfinite(value)) {
+        snprintf(text, 80, "%s", isnan(value) ? "\\mathrm{NaN}" : value > 0 ? "\\infty" : "-\\infty");
+        return value < 0 ? BIND_SIGN : BIND_PRIMARY;
+    }
+    if (value == M_PI) {
+        snprintf(text, 80, "\\pi");
+        return BIND_PRIMARY;
+    }
+    listing_digits(value, plain);
+    char *exponent = strchr(plain, 'e');
+    enum binding bind = BIND_PRIMARY;
+    if (!exponent)
+        snprintf(text, 80, "%s", plain);
+    else {
+        *exponent++ = '\0';
+        bool is_one = !strcmp(plain, "1"), is_minus_one = !strcmp(plain, "-1");
+        snprintf(text, 80, "%s%s10^{%ld}", is_one ? "" : is_minus_one ? "-" : plain,
+                 is_one || is_minus_one ? "" : " \\cdot ", strtol(exponent, NULL, 10));
+        bind = is_one ? BIND_POWER : BIND_PRODUCT;
+    }
+    return value < 0 ? BIND_SIGN : bind;
+}
+
+size_t latex_width(const char *text)
+{
+    size_t width = 0;
+    for (const char *c = text; *c; c++) {
+        if (*c == '\\' && isalpha((unsigned char)c[1])) {
+            while (isalpha((unsigned char)c[1]))
+                c++;
+            width++;
+        } else if (!strchr("{}^_\\ ", *c)) {
+            width++;
+        }
+    }
+    return width;
 }

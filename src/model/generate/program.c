@@ -285,13 +285,14 @@ enum status program_build(const struct values *values, struct program_output *ou
 {
     size_t n = VALUE_FAMILIES * (size_t)values->n_node;
     struct builder b = {.values = values, .program = program, .uses_work = uses_work};
+    struct arena scratch = {0};
     program->output = output;
     program->n_output = n_output;
-    b.step_of = calloc(n, sizeof *b.step_of);
-    b.n_division = calloc(values->n_node, sizeof *b.n_division);
-    b.lower = calloc(values->n_node, sizeof *b.lower);
-    b.seen = calloc(n, sizeof *b.seen);
-    b.stack = calloc(n, sizeof *b.stack);
+    b.step_of = arena_calloc(&scratch, n, sizeof *b.step_of);
+    b.n_division = arena_calloc(&scratch, values->n_node, sizeof *b.n_division);
+    b.lower = arena_calloc(&scratch, values->n_node, sizeof *b.lower);
+    b.seen = arena_calloc(&scratch, n, sizeof *b.seen);
+    b.stack = arena_alloc(&scratch, n * sizeof *b.stack);
     bool complete = output && b.step_of && b.n_division && b.lower && b.seen && b.stack;
     if (complete && uses_work)
         survey(&b);
@@ -305,11 +306,7 @@ enum status program_build(const struct values *values, struct program_output *ou
         choose_names(values, program, width);
         complete = list_statements(program);
     }
-    free(b.step_of);
-    free(b.n_division);
-    free(b.lower);
-    free(b.seen);
-    free(b.stack);
+    arena_fini(&scratch);
     return complete ? STATUS_OK : error_set(error, STATUS_NO_MEMORY, "out of memory while generating the model's code");
 }
 
@@ -343,4 +340,57 @@ void program_visit(const struct program *program, const struct statement *statem
         visit(context, which);
     else
         visit_expression(program, step, visit, context);
+}
+
+/* The entries that are not zero as results. */
+static struct program_output *outputs_of(const struct graph *graph, const struct graph_matrix *matrix, bool by_entry,
+                                         uint32_t *n_output)
+{
+    struct program_output *output = calloc(matrix->n_entry + 1, sizeof *output);
+    *n_output = 0;
+    for (size_t j = 0; output && j < matrix->n_column; j++) {
+        for (uint32_t k = matrix->column_start[j]; k < matrix->column_start[j + 1]; k++) {
+            size_t slot = by_entry ? k : matrix->row[k] + j * matrix->n_row;
+            if (by_entry || !graph_is_constant(graph, matrix->entry[k], 0))
+                output[(*n_output)++] = (struct program_output){.slot = slot, .row = matrix->row[k], .column = (uint32_t)j,
+                                                                .value = matrix->entry[k]};
+        }
+    }
+    return output;
+}
+
+static struct program_output *work_outputs(const struct values *values)
+{
+    struct program_output *output = calloc((size_t)values->n_work + 1, sizeof *output);
+    for (uint32_t i = 0; output && i < values->n_work; i++)
+        output[i] = (struct program_output){.slot = i, .row = i, .value = values->work[i]};
+    return output;
+}
+
+enum status programs_init(struct programs *programs, const struct equations *equations, const struct functions *functions,
+                          program_width_function *width, struct error *error)
+{
+    struct values *values = &programs->values;
+    const struct graph_matrix *jacobian = &functions->of[FUNCTION_jacobian];
+    double n_entry = (double)jacobian->n_entry, n_all = (double)jacobian->n_row * (double)jacobian->n_row;
+    programs->is_sparse = equations->n_state >= SPARSE_FROM && n_entry > 0 && n_entry <= SPARSE_FILL * n_all;
+    enum status status = values_init(values, equations, functions, error);
+    if (status == STATUS_OK)
+        status = program_build(values, work_outputs(values), values->n_work, false, width, &programs->prepare, error);
+    for (int f = 0; f < N_MODEL_FUNCTION && status == STATUS_OK; f++) {
+        bool by_entry = programs->is_sparse && f == FUNCTION_jacobian;
+        uint32_t n_output;
+        struct program_output *output = outputs_of(values->graph, &functions->of[f], by_entry, &n_output);
+        status = program_build(values, output, n_output, true, width, &programs->of[f], error);
+    }
+    return status;
+}
+
+void programs_fini(struct programs *programs)
+{
+    arena_fini(&programs->values.arena);
+    program_fini(&programs->prepare);
+    for (int f = 0; f < N_MODEL_FUNCTION; f++)
+        program_fini(&programs->of[f]);
+    *programs = (struct programs){0};
 }

@@ -13,7 +13,7 @@
 #include <string.h>
 
 /* In additions, roughly. */
-enum { COST_SIMPLE = 1, COST_DIVISION = 8, COST_CALL = 20, COST_MOST = 255, COST_WORTH = 2 };
+enum { COST_MOST = 255, COST_WORTH = 2 };
 
 static const enum model_function hot[] = {
     FUNCTION_rhs, FUNCTION_jacobian, FUNCTION_rhs_parameter, FUNCTION_observe, FUNCTION_noise, FUNCTION_observe_state,
@@ -22,14 +22,9 @@ static const enum model_function hot[] = {
 
 static unsigned operation_cost(enum graph_op op)
 {
-    switch (op) {
-    case GRAPH_NEGATE: return 0;
-    case GRAPH_DIVIDE: case GRAPH_RECIPROCAL: case GRAPH_SQRT: return COST_DIVISION;
-    case GRAPH_ADD: case GRAPH_SUBTRACT: case GRAPH_MULTIPLY: case GRAPH_ABS: case GRAPH_FLOOR: case GRAPH_CEIL:
-    case GRAPH_MIN: case GRAPH_MAX: case GRAPH_LESS: case GRAPH_LESS_EQUAL: case GRAPH_EQUAL: case GRAPH_NOT_EQUAL:
-    case GRAPH_AND: case GRAPH_OR: case GRAPH_NOT: case GRAPH_SELECT: case GRAPH_SIGN: case GRAPH_HEAVISIDE: return COST_SIMPLE;
-    default: return COST_CALL;
-    }
+    static const uint8_t cost[] = {[COST_SIGN] = 0, [COST_ADD] = 1, [COST_MULTIPLY] = 1, [COST_DIVIDE] = 8, [COST_ROOT] = 8,
+                                   [COST_CALL] = 20, [COST_CHOICE] = 1, [COST_PRODUCT_CALL] = 20};
+    return cost[graph_operations[op].cost];
 }
 
 /* Registers for a tree: Sethi & Ullman (1970). The most expensive argument is computed first and then holds one. */
@@ -138,18 +133,19 @@ enum status values_init(struct values *values, const struct equations *equations
                         struct error *error)
 {
     size_t n = graph_n_node(equations->graph);
+    struct arena *arena = &values->arena;
     values->equations = equations;
     values->graph = equations->graph;
     values->n_node = (uint32_t)n;
-    values->depends = calloc(n, sizeof *values->depends);
-    values->n_register = calloc(n, sizeof *values->n_register);
-    values->cost = calloc(n, sizeof *values->cost);
-    values->label = calloc(n, sizeof *values->label);
-    values->reciprocal = calloc(n, sizeof *values->reciprocal);
-    values->logarithm = calloc(n, sizeof *values->logarithm);
-    values->slot = calloc(n, VALUE_FAMILIES * sizeof *values->slot);
-    values->work = calloc(n, VALUE_FAMILIES * sizeof *values->work);
-    struct walk walk = {.seen = calloc(n, sizeof(bool)), .waiting = calloc(n, sizeof(node))};
+    values->depends = arena_calloc(arena, n, sizeof *values->depends);
+    values->n_register = arena_calloc(arena, n, sizeof *values->n_register);
+    values->cost = arena_calloc(arena, n, sizeof *values->cost);
+    values->label = arena_calloc(arena, n, sizeof *values->label);
+    values->reciprocal = arena_calloc(arena, n, sizeof *values->reciprocal);
+    values->logarithm = arena_calloc(arena, n, sizeof *values->logarithm);
+    values->slot = arena_calloc(arena, n, VALUE_FAMILIES * sizeof *values->slot);
+    values->work = arena_calloc(arena, n, VALUE_FAMILIES * sizeof *values->work);
+    struct walk walk = {.seen = arena_calloc(arena, n, sizeof(bool)), .waiting = arena_alloc(arena, n * sizeof(node))};
     bool complete = values->depends && values->n_register && values->cost && values->label && values->reciprocal &&
                     values->logarithm && values->slot && values->work && walk.seen && walk.waiting;
     if (complete) {
@@ -157,20 +153,5 @@ enum status values_init(struct values *values, const struct equations *equations
         for (size_t f = 0; f < sizeof hot / sizeof *hot; f++)
             choose_work(values, &functions->of[hot[f]], &walk);
     }
-    free(walk.seen);
-    free(walk.waiting);
     return complete ? STATUS_OK : error_set(error, STATUS_NO_MEMORY, "out of memory while generating the model's code");
-}
-
-void values_fini(struct values *values)
-{
-    free(values->depends);
-    free(values->n_register);
-    free(values->cost);
-    free(values->label);
-    free(values->reciprocal);
-    free(values->logarithm);
-    free(values->slot);
-    free(values->work);
-    *values = (struct values){0};
 }

@@ -4,7 +4,8 @@
 #ifndef MODEL_GENERATE_VALUES_H
 #define MODEL_GENERATE_VALUES_H
 
-#include "model/graph/functions.h"
+#include "base/arena.h"
+#include "model/graph/equations.h"
 
 /* A node of the graph, or what the graph itself lacks though several operations may share it: n_node + b is 1/b, 2 n_node + b
  * log(b), and 3 n_node + b the power of which node b is POWER_LOG. */
@@ -26,12 +27,12 @@ struct values {
     uint32_t *slot;       /* of all values: the value's place in at->work, or VALUE_NONE */
     value *work;          /* n_work: what `prepare` computes */
     uint32_t n_work;
+    struct arena arena;
 };
 
-/* `values` is zero on entry; after a failure only values_fini may be called. STATUS_NO_MEMORY. */
+/* `values` is zero on entry; arena_fini ends its life, after a failure, too. STATUS_NO_MEMORY. */
 enum status values_init(struct values *values, const struct equations *equations, const struct functions *functions,
                         struct error *error);
-void values_fini(struct values *values);
 
 /* The operation (or leaf) of a value. Its arguments are values. */
 static inline struct graph_node values_get(const struct values *values, value which)

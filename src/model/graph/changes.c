@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/graph/changes.h"
 
-#include "model/graph/continuity.h"
+#include "base/arena.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +18,7 @@ struct survey {
     size_t n_root, n_node;
     uint8_t *needed, *depends, *course; /* n_node */
     struct node_list *list;
+    struct arena arena;
 };
 
 /* How a value goes with time, as far as time is all that it goes with. */
@@ -38,20 +39,15 @@ void changes_mark(const struct graph *graph, const node *root, size_t n_root, ui
 static bool survey_init(struct survey *survey, struct graph *graph, const node *root, size_t n_root, struct node_list *list)
 {
     size_t n = graph_n_node(graph);
-    *survey = (struct survey){.graph = graph, .root = root, .n_root = n_root, .n_node = n, .list = list,
-                              .needed = calloc(n, 1), .depends = calloc(n, 1), .course = calloc(n, 1)};
+    *survey = (struct survey){.graph = graph, .root = root, .n_root = n_root, .n_node = n, .list = list};
+    survey->needed = arena_calloc(&survey->arena, n, 1);
+    survey->depends = arena_calloc(&survey->arena, n, 1);
+    survey->course = arena_calloc(&survey->arena, n, 1);
     if (!survey->needed || !survey->depends || !survey->course)
         return false;
     changes_mark(graph, root, n_root, survey->needed, n);
     graph_dependence(graph, survey->depends);
     return true;
-}
-
-static void survey_fini(struct survey *survey)
-{
-    free(survey->needed);
-    free(survey->depends);
-    free(survey->course);
 }
 
 static bool add(struct node_list *list, node which)
@@ -100,7 +96,7 @@ bool changes_find_switches(struct graph *graph, const node *root, size_t n_root,
         good = found == NODE_NONE || add(list, found);
     }
     continuity_free(continuity);
-    survey_fini(&survey);
+    arena_fini(&survey.arena);
     return good;
 }
 
@@ -139,27 +135,14 @@ static enum course course_of(const struct survey *survey, node which)
 /* Whether the operation may go up and down within a short time around the zero of argument k, which is linear in time. */
 static bool is_steep(const struct graph_node *it)
 {
-    switch (it->op) {
-    case GRAPH_ADD: case GRAPH_SUBTRACT: case GRAPH_NEGATE: case GRAPH_DIVIDE: case GRAPH_RECIPROCAL:
-    case GRAPH_SIN: case GRAPH_COS: case GRAPH_TAN: case GRAPH_LESS: case GRAPH_LESS_EQUAL:
-    case GRAPH_SIGN: case GRAPH_HEAVISIDE: case GRAPH_FLOOR: case GRAPH_CEIL:
-        return false;
-    case GRAPH_MULTIPLY: return it->arg[0] == it->arg[1];
-    default: return true;
-    }
-}
-
-static bool is_step(enum graph_op op)
-{
-    return op == GRAPH_LESS || op == GRAPH_LESS_EQUAL || op == GRAPH_SIGN || op == GRAPH_HEAVISIDE || op == GRAPH_FLOOR ||
-           op == GRAPH_CEIL;
+    return it->op == GRAPH_MULTIPLY ? it->arg[0] == it->arg[1] : !(graph_operations[it->op].facts & (IS_GENTLE | IS_STEP));
 }
 
 /* What is to be seen of a node and its arguments. */
 static bool look_at(struct survey *survey, node which)
 {
     struct graph_node it = *graph_node(survey->graph, which);
-    bool within = is_input(survey, which), good = !within || !is_step(it.op) || add_marked(survey, which, AS_IT_IS, which);
+    bool within = is_input(survey, which), good = !within || !(graph_operations[it.op].facts & IS_STEP) || add_marked(survey, which, AS_IT_IS, which);
     for (int k = 0; good && k < graph_n_argument(it.op); k++) {
         node a = it.arg[k];
         if (!within && survey->course[a] == CURVED)
@@ -180,6 +163,6 @@ bool changes_find_forcing(struct graph *graph, const node *root, size_t n_root, 
         good = survey.course[root[i]] != CURVED || add_marked(&survey, root[i], AS_IT_IS, root[i]);
     for (size_t i = 0; good && i < survey.n_node; i++)
         good = !survey.needed[i] || look_at(&survey, (node)i);
-    survey_fini(&survey);
+    arena_fini(&survey.arena);
     return good;
 }

@@ -1,4 +1,5 @@
-/* What makes the rates change: conditions at which they may jump, and inputs that move by themselves as time goes by.
+/* What makes the rates change: conditions at which they may jump, unless it is proved that they do not, and inputs that move by
+ * themselves as time goes by.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef MODEL_GRAPH_CHANGES_H
 #define MODEL_GRAPH_CHANGES_H
@@ -20,5 +21,15 @@ bool changes_find_forcing(struct graph *graph, const node *root, size_t n_root, 
 
 /* Marks root and all below; needed: one entry per node, filled. */
 void changes_mark(const struct graph *graph, const node *root, size_t n_root, uint8_t *needed, size_t n_node);
+
+/* Whether values stay continuous where a condition changes: a proof, or nothing. */
+struct continuity;
+
+/* Of `root` (n_root nodes), which is kept. NULL: out of memory. */
+struct continuity *continuity_new(const struct graph *graph, const node *root, size_t n_root);
+void continuity_free(struct continuity *continuity);
+/* True: wherever a = b, all roots have the same limits from a < b and from a > b, as far as this surface is concerned and
+ * wherever they are defined. False: they may differ. */
+bool continuity_at(struct continuity *continuity, node a, node b);
 
 #endif

@@ -3,7 +3,7 @@
  * degree (Schwartz 1980, Zippel 1979). Other functions are unknown ones of their arguments: equal arguments, equal values.
  * Rounding has no part in it, so that a proof is one; what it cannot see is taken for a jump.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "model/graph/continuity.h"
+#include "model/graph/changes.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -193,7 +193,7 @@ static struct residue carry_out(const struct continuity *c, const struct graph_n
 {
     struct residue x[3] = {{.r = 0}, {.known = true}, {.r = 0}}; /* unary comparisons are with 0 */
     int n = graph_n_argument(it->op);
-    bool known = it->op < GRAPH_SIGN, is_singular = false;
+    bool known = !(graph_operations[it->op].facts & (IS_STEP | IS_TRUTH | IS_CHOICE)), is_singular = false;
     for (int k = 0; k < n; k++) {
         x[k] = c->value[it->arg[k]];
         known = known && x[k].known;

@@ -7,7 +7,7 @@
  * so that a sum of 100,000 terms costs a variable only the terms that it is in. */
 #include "model/graph/derive.h"
 
-#include "model/graph/derive_rules.h"
+#include "base/arena.h"
 #include "model/graph/intern.h"
 
 #include <stdlib.h>
@@ -31,6 +31,7 @@ struct sweep {
     node *visited;
     size_t n_visited;
     uint64_t work, max_work;
+    struct arena arena;
 };
 
 /* Only while a sweep is set up. */
@@ -46,22 +47,6 @@ static bool is_sum(enum graph_op op) { return op == GRAPH_ADD || op == GRAPH_SUB
 
 /* Does argument k of this sum enter with a minus? */
 static uint32_t is_minus(enum graph_op op, int k) { return op == GRAPH_NEGATE || (op == GRAPH_SUBTRACT && k == 1); }
-
-static void setup_fini(struct setup *setup)
-{
-    free(setup->depends);
-    free(setup->is_root);
-    free(setup->n_user);
-    free(setup->user);
-    free(setup->target);
-}
-
-static bool setup_init(struct setup *setup, size_t n)
-{
-    *setup = (struct setup){.depends = malloc(n), .is_root = calloc(n, 1), .n_user = calloc(n, sizeof *setup->n_user),
-                            .user = malloc(n * sizeof *setup->user), .target = malloc(n * sizeof *setup->target)};
-    return setup->depends && setup->is_root && setup->n_user && setup->user && setup->target;
-}
 
 /* From users to arguments: what the roots need, and where sums end. Returns the number of steps. */
 static size_t find_users(const struct graph *graph, size_t n, uint8_t leaf_bit, struct setup *setup)
@@ -114,48 +99,39 @@ static void list_steps(struct sweep *sweep, uint8_t leaf_bit, const struct setup
     start[0] = 0;
 }
 
-static void sweep_fini(struct sweep *sweep)
-{
-    free(sweep->derivative);
-    free(sweep->step_start);
-    free(sweep->step);
-    free(sweep->word);
-    free(sweep->visited);
-    *sweep = (struct sweep){0};
-}
-
 static enum status sweep_init(struct sweep *sweep, struct graph *graph, const node *root, size_t n_root,
                               enum graph_op leaf)
 {
     size_t n = graph_n_node(graph), n_word = n / 64 + 1, n_summary = n_word / 64 + 1;
     *sweep = (struct sweep){.graph = graph, .n = n, .n_summary = n_summary,
                             .max_work = (uint64_t)WORK_PER_NODE * graph_limit(graph)};
-    struct setup setup;
-    bool is_done = false;
-    if (!setup_init(&setup, n))
+    struct arena scratch = {0}, *arena = &sweep->arena;
+    struct setup setup = {.depends = arena_alloc(&scratch, n), .is_root = arena_calloc(&scratch, n, 1),
+                          .n_user = arena_calloc(&scratch, n, sizeof *setup.n_user),
+                          .user = arena_alloc(&scratch, n * sizeof *setup.user),
+                          .target = arena_alloc(&scratch, n * sizeof *setup.target)};
+    enum status status = STATUS_NO_MEMORY;
+    if (!setup.depends || !setup.is_root || !setup.n_user || !setup.user || !setup.target)
         goto done;
     graph_dependence(graph, setup.depends);
     for (size_t i = 0; i < n_root; i++)
         setup.is_root[root[i]] = 1;
     uint8_t leaf_bit = (uint8_t)(1u << leaf);
     size_t n_step = find_users(graph, n, leaf_bit, &setup);
-    sweep->derivative = malloc(n * sizeof *sweep->derivative);
-    sweep->step_start = malloc((n + 1) * sizeof *sweep->step_start);
-    sweep->step = malloc((n_step + 1) * sizeof *sweep->step);
-    sweep->word = calloc(n_word + n_summary, sizeof *sweep->word);
-    sweep->visited = malloc(n * sizeof *sweep->visited);
+    sweep->derivative = arena_alloc(arena, n * sizeof *sweep->derivative);
+    sweep->step_start = arena_alloc(arena, (n + 1) * sizeof *sweep->step_start);
+    sweep->step = arena_alloc(arena, (n_step + 1) * sizeof *sweep->step);
+    sweep->word = arena_calloc(arena, n_word + n_summary, sizeof *sweep->word);
+    sweep->visited = arena_alloc(arena, n * sizeof *sweep->visited);
     if (!sweep->derivative || !sweep->step_start || !sweep->step || !sweep->word || !sweep->visited)
         goto done;
     sweep->summary = sweep->word + n_word;
     memset(sweep->derivative, 0xff, n * sizeof *sweep->derivative); /* NODE_NONE */
     list_steps(sweep, leaf_bit, &setup);
-    is_done = true;
+    status = STATUS_OK;
 done:
-    setup_fini(&setup);
-    if (is_done)
-        return STATUS_OK;
-    sweep_fini(sweep);
-    return STATUS_NO_MEMORY;
+    arena_fini(&scratch);
+    return status;
 }
 
 static void mark(struct sweep *sweep, node which)
@@ -300,30 +276,8 @@ enum status graph_jacobian(struct graph *graph, const node *root, size_t n_root,
     }
     status = graph_status(graph, error);
 done:
-    sweep_fini(&sweep);
+    arena_fini(&sweep.arena);
     if (status != STATUS_OK)
         graph_matrix_fini(matrix);
-    return status;
-}
-
-enum status graph_directional(struct graph *graph, const node *root, size_t n_root, enum graph_op leaf,
-                              const node *seed,
-                              size_t n_leaf, node *derivative, struct error *error)
-{
-    enum status status = graph_status(graph, error);
-    struct sweep sweep = {0};
-    if (status != STATUS_OK)
-        return status;
-    if (sweep_init(&sweep, graph, root, n_root, leaf) != STATUS_OK) {
-        graph_fail(graph, STATUS_NO_MEMORY);
-        return graph_status(graph, error);
-    }
-    for (size_t j = 0; j < n_leaf; j++)
-        sweep_seed(&sweep, leaf, j, seed[j]);
-    sweep_run(&sweep);
-    for (size_t i = 0; i < n_root; i++)
-        derivative[i] = sweep.derivative[root[i]] == NODE_NONE ? 0 : sweep.derivative[root[i]];
-    status = graph_status(graph, error);
-    sweep_fini(&sweep);
     return status;
 }

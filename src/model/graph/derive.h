@@ -24,10 +24,4 @@ void graph_matrix_fini(struct graph_matrix *matrix); /* all zero is legal */
 enum status graph_jacobian(struct graph *graph, const node *root, size_t n_root, enum graph_op leaf, size_t n_leaf,
                            struct graph_matrix *matrix, struct error *error);
 
-/* Sum over j of d root[i] / d leaf j times seed[j], for all i: a directional derivative. seed: n_leaf nodes,
- * NODE_NONE for zero. Applied to the columns of a Jacobian it gives directional second derivatives. */
-enum status graph_directional(struct graph *graph, const node *root, size_t n_root, enum graph_op leaf,
-                              const node *seed,
-                              size_t n_leaf, node *derivative, struct error *error);
-
 #endif

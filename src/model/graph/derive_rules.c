@@ -1,12 +1,10 @@
-/* The chain rule of each operation, written so that the derivative costs little where the value is computed beside
+/* What the chain rules in the table of operations are made of, written so that the derivative costs little where the value is computed beside
  * it: it is made of the value and of parts that do not depend on the variable, which many variables then share.
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * The slopes of the elementary functions: M. Abramowitz and I. A. Stegun (1964), Handbook of Mathematical Functions,
  * 4.1 to 4.6 and 7.1. In the comments a' is the derivative of a, v the value of the operation. */
-#include "model/graph/derive_rules.h"
-
-#include "model/graph/simplify.h"
+#include "model/graph/intern.h"
 
 #define LN_2 0.693147180559945309417232121458
 #define LN_10 2.302585092994045684017991454684
@@ -298,62 +296,27 @@ static node bell(struct graph *graph, node a)
     return scale(graph, TWO_OVER_SQRT_PI, graph_unary(graph, GRAPH_EXP, negate(graph, square(graph, a))));
 }
 
-/* The derivative of f(a) for the functions f of one argument; v = f(a). NODE_NONE: zero wherever it is defined. */
-static node function_rule(struct graph *graph, enum graph_op op, node a, node v, node da)
-{
-    switch (op) {
-    case GRAPH_RECIPROCAL: return quenched(graph, v, a, negate(graph, times(graph, square(graph, v), da)), 0);
-    case GRAPH_SQRT: return steep(graph, a, da, times(graph, graph_constant(graph, 0.5), divided(graph, da, v)));
-    case GRAPH_CBRT: return steep(graph, a, da, times(graph, over(graph, 1.0 / 3, square(graph, v)), da));
-    case GRAPH_EXP: return times(graph, v, da);
-    case GRAPH_EXPM1: return times(graph, graph_unary(graph, GRAPH_EXP, a), da); /* v + 1 cancels at small exp(a) */
-    case GRAPH_LOG: return divided(graph, da, a);
-    case GRAPH_LOG1P: return divided(graph, da, add(graph, one(graph), a));
-    case GRAPH_LOG10: return times(graph, over(graph, 1 / LN_10, a), da);
-    case GRAPH_LOG2: return times(graph, over(graph, 1 / LN_2, a), da);
-    case GRAPH_SIN: return times(graph, graph_unary(graph, GRAPH_COS, a), da);
-    case GRAPH_COS: return negate(graph, times(graph, graph_unary(graph, GRAPH_SIN, a), da));
-    case GRAPH_TAN: return times(graph, one_plus_square(graph, v), da);
-    case GRAPH_ASIN: return divided(graph, da, root(graph, within_one(graph, a)));
-    case GRAPH_ACOS: return negate(graph, divided(graph, da, root(graph, within_one(graph, a))));
-    case GRAPH_ATAN: return divided(graph, da, one_plus_square(graph, a));
-    case GRAPH_SINH: return times(graph, graph_unary(graph, GRAPH_COSH, a), da);
-    case GRAPH_COSH: return times(graph, graph_unary(graph, GRAPH_SINH, a), da);
-    case GRAPH_TANH: return times(graph, subtract(graph, one(graph), square(graph, v)), da);
-    case GRAPH_ASINH: return divided(graph, da, root(graph, one_plus_square(graph, a)));
-    case GRAPH_ACOSH: return divided(graph, da, root(graph, beyond_one(graph, a)));
-    case GRAPH_ATANH: return divided(graph, da, within_one(graph, a));
-    case GRAPH_ERF: return times(graph, bell(graph, a), da);
-    case GRAPH_ERFC: return negate(graph, times(graph, bell(graph, a), da));
-    default: return NODE_NONE; /* SIGN, FLOOR, CEIL, NOT */
-    }
-}
-
 /* The derivative of the branch that is taken: chosen, not masked, so that no NaN gets out of the other one. */
 static node choose(struct graph *graph, node condition, node da, node db)
 {
     return graph_select(graph, condition, da == NODE_NONE ? 0 : da, db == NODE_NONE ? 0 : db);
 }
 
-node derive_operation(struct graph *graph, node which, const node derivative[3])
+node derive_operation(struct graph *g, node which, const node derivative[3])
 {
-    const struct graph_node it = *graph_node(graph, which);
+    const struct graph_node it = *graph_node(g, which);
     node a = it.arg[0], b = it.arg[1], da = derivative[0], db = derivative[1];
     int n = graph_n_argument(it.op);
     if (da == NODE_NONE && (n < 2 || db == NODE_NONE) && (n < 3 || derivative[2] == NODE_NONE))
         return NODE_NONE;
+    node v = which, dc = derivative[2];
     switch (it.op) {
-    case GRAPH_MULTIPLY: return product_rule(graph, a, b, da, db);
-    case GRAPH_DIVIDE: return quotient_rule(graph, which, b, da, db);
-    case GRAPH_POWER: return power_rule(graph, which, a, b, da, db);
-    case GRAPH_POWER_LOG: return power_log_rule(graph, which, a, b, da, db);
-    case GRAPH_ATAN2: return angle_rule(graph, a, b, da, db);
-    case GRAPH_ABS: return choose(graph, graph_binary(graph, GRAPH_LESS, a, 0), negate(graph, da), da);
-    case GRAPH_MIN: return choose(graph, graph_binary(graph, GRAPH_LESS, b, a), db, da);
-    case GRAPH_MAX: return choose(graph, graph_binary(graph, GRAPH_LESS, a, b), db, da);
-    case GRAPH_SELECT: return db == NODE_NONE && derivative[2] == NODE_NONE ? NODE_NONE
-                                                                            : choose(graph, a, db, derivative[2]);
-    default: break;
+#define X(name, n_argument, value, facts, cost, kind, c, helper, text, latex, simplified, rule) \
+    case GRAPH_##name: return rule;
+#define F(name, n_argument, word, value, facts, cost, c, helper, latex, rule) case GRAPH_##name: return rule;
+        GRAPH_OPERATIONS(X, F)
+#undef X
+#undef F
+    default: return NODE_NONE;
     }
-    return n == 1 ? function_rule(graph, it.op, a, which, da) : NODE_NONE; /* comparisons and logic: none */
 }

@@ -1,11 +1,12 @@
-/* The store of nodes: an array that only grows and an open-addressing table over it, so that equal nodes are one. What
- * the constructors make of their arguments before they get here is in simplify.c.
+/* The store of nodes: an array that only grows and an open-addressing table over it, so that equal nodes are one; and the table
+ * of operations. What the constructors make of their arguments before they get here is in simplify.c.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/graph/graph.h"
 
 #include "model/graph/intern.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,23 +20,43 @@ struct graph {
     enum status status; /* sticky */
 };
 
-static const int n_argument[N_GRAPH_OP] = {
-#define X(name, n) [GRAPH_##name] = n,
-    GRAPH_OPERATIONS(X)
-#undef X
-};
+/* Forms of operations in model text and LaTeX. */
+#define FORM(p0, p1, p2, p3, bind, left, right, plain) {{p0, p1, p2, p3}, BIND_##bind, {BIND_##left, BIND_##right}, plain}
+#define INFIX(sign, bind, left, right, plain) FORM("", sign, "", NULL, bind, left, right, plain)
+#define PREFIX(sign, bind, least, plain) FORM(sign, "", NULL, NULL, bind, least, ANY, plain)
+#define COMPARISON(sign) INFIX(sign, COMPARISON, SUM, SUM, false)
+#define NO_FORM {{NULL}, BIND_ANY, {BIND_ANY}, false}
+#define CALL_FORM(n, open, close) {{open, n > 1 ? ", " : close, close, NULL}, BIND_PRIMARY, {BIND_ANY, BIND_ANY}, false}
+#define BRACED_FORM(n, ...) CALL_FORM(n, __VA_ARGS__)
+#define NAME(name) name "\\left(", "\\right)"
+#define BRACES(left, right) left, right
 
-static const char *const name_of[N_GRAPH_OP] = {
-#define X(name) #name,
+const struct graph_operation graph_operations[N_GRAPH_OP] = {
+#define X(name) [GRAPH_##name] = {#name, 0, 0, COST_SIGN, C_CALL, NULL, NULL, NO_FORM, NO_FORM},
     GRAPH_LEAVES(X)
 #undef X
-#define X(name, n) #name,
-    GRAPH_OPERATIONS(X)
+#define X(name, n, value, facts, cost, kind, c, helper, text, latex, simplified, derivative) \
+    [GRAPH_##name] = {#name, n, facts, COST_##cost, kind, c, helper, text, latex},
+#define F(name, n, word, value, facts, cost, c, helper, latex, derivative) \
+    [GRAPH_##name] = {#name, n, facts, COST_##cost, C_CALL, c, helper, CALL_FORM(n, word "(", ")"), BRACED_FORM(n, latex)},
+    GRAPH_OPERATIONS(X, F)
 #undef X
+#undef F
 };
 
-int graph_n_argument(enum graph_op op) { return n_argument[op]; }
-const char *graph_op_name(enum graph_op op) { return name_of[op]; }
+double graph_apply(enum graph_op op, const double *argument)
+{
+    int n = graph_n_argument(op);
+    double a = argument[0], b = n > 1 ? argument[1] : 0, c = n > 2 ? argument[2] : 0;
+    switch (op) {
+#define X(name, n_argument, value, ...) case GRAPH_##name: return value;
+#define F(name, n_argument, word, value, ...) case GRAPH_##name: return value;
+        GRAPH_OPERATIONS(X, F)
+#undef X
+#undef F
+    default: return NAN; /* a leaf is no operation */
+    }
+}
 
 /* The bits that tell nodes of one operation apart. */
 static void key_of(const struct graph_node *which, uint64_t key[2])
@@ -43,7 +64,7 @@ static void key_of(const struct graph_node *which, uint64_t key[2])
     key[1] = 0;
     if (which->op == GRAPH_CONSTANT)
         memcpy(key, &which->value, sizeof which->value);
-    else if (n_argument[which->op] == 0)
+    else if (graph_n_argument(which->op) == 0)
         key[0] = which->index;
     else {
         key[0] = (uint64_t)which->arg[0] << 32 | which->arg[1];
@@ -200,7 +221,7 @@ node graph_constant(struct graph *graph, double value)
 
 node graph_leaf(struct graph *graph, enum graph_op leaf, uint32_t index)
 {
-    assert(n_argument[leaf] == 0 && leaf != GRAPH_CONSTANT);
+    assert(graph_n_argument(leaf) == 0 && leaf != GRAPH_CONSTANT);
     struct graph_node made = {.op = leaf};
     made.index = leaf == GRAPH_TIME ? 0 : index;
     return graph_intern(graph, made);
@@ -218,4 +239,16 @@ bool graph_is_constant(const struct graph *graph, node which, double value)
 {
     const struct graph_node *it = graph_node(graph, which);
     return it->op == GRAPH_CONSTANT && it->value == value;
+}
+
+void graph_dependence(const struct graph *graph, uint8_t *depends)
+{
+    size_t n_node = graph_n_node(graph);
+    for (size_t i = 0; i < n_node; i++) {
+        const struct graph_node *it = graph_node(graph, (node)i);
+        int n = graph_n_argument(it->op);
+        depends[i] = n ? 0 : (uint8_t)(1u << it->op);
+        for (int k = 0; k < n; k++)
+            depends[i] |= depends[it->arg[k]];
+    }
 }

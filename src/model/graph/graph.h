@@ -10,41 +10,65 @@
 #define MODEL_GRAPH_GRAPH_H
 
 #include "base/error.h"
+#include "model/graph/operations.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stiffit/model.h>
 
 typedef uint32_t node; /* the number of a node */
 
 #define NODE_NONE UINT32_MAX
 
-/* Leaves: name. Their index says which one; TIME has index 0. DIRECTION i is component i of a direction in the space of
- * states, for directional second derivatives. */
-#define GRAPH_LEAVES(X) X(CONSTANT) X(TIME) X(STATE) X(PARAMETER) X(COVARIATE) X(DIRECTION)
-
-/* Operations: name, arguments. Comparisons and logic give 1 or 0; a condition is true where it is not 0 (a NaN is
- * true, as in C). SELECT(c, a, b) is a where c is true, else b; both are evaluated. MIN and MAX are NaN where an argument
- * is. SIGN is (a > 0) - (a < 0), HEAVISIDE is a >= 0, and both are NaN where a is. POWER_LOG(a, b) is a^b log(a), and 0
- * where a = 0 and b > 0 (its limit). RECIPROCAL is 1/a. */
-#define GRAPH_OPERATIONS(X) \
-    X(ADD, 2) X(SUBTRACT, 2) X(MULTIPLY, 2) X(DIVIDE, 2) X(POWER, 2) X(POWER_LOG, 2) X(NEGATE, 1) X(RECIPROCAL, 1) \
-    X(SQRT, 1) X(CBRT, 1) X(EXP, 1) X(EXPM1, 1) X(LOG, 1) X(LOG1P, 1) X(LOG10, 1) X(LOG2, 1) \
-    X(SIN, 1) X(COS, 1) X(TAN, 1) X(ASIN, 1) X(ACOS, 1) X(ATAN, 1) X(ATAN2, 2) \
-    X(SINH, 1) X(COSH, 1) X(TANH, 1) X(ASINH, 1) X(ACOSH, 1) X(ATANH, 1) X(ERF, 1) X(ERFC, 1) \
-    X(ABS, 1) X(SIGN, 1) X(HEAVISIDE, 1) X(FLOOR, 1) X(CEIL, 1) X(MIN, 2) X(MAX, 2) \
-    X(LESS, 2) X(LESS_EQUAL, 2) X(EQUAL, 2) X(NOT_EQUAL, 2) X(AND, 2) X(OR, 2) X(NOT, 1) X(SELECT, 3)
+/* Leaves: name. Their index says which one; TIME has index 0. */
+#define GRAPH_LEAVES(X) X(CONSTANT) X(TIME) X(STATE) X(PARAMETER) X(COVARIATE)
 
 enum graph_op {
 #define X(name) GRAPH_##name,
     GRAPH_LEAVES(X)
 #undef X
-#define X(name, n_argument) GRAPH_##name,
-    GRAPH_OPERATIONS(X)
+#define X(name, ...) GRAPH_##name,
+    GRAPH_OPERATIONS(X, X)
 #undef X
     N_GRAPH_OP
 };
+
+/* Facts. A step jumps where an argument (or the difference of both) is 0, a point there alone; a gentle operation cannot go up
+ * and down near the zero of an argument; a choice has the value of one of its arguments. */
+enum {
+    IS_ODD = 1, IS_EVEN = 2, IS_TRUTH = 4, /* 1 or 0 */
+    IS_STEP = 8, IS_POINT = 16, HAS_KINK = 32, IS_GENTLE = 64, IS_CHOICE = 128, COMMUTES = 256
+};
+
+enum graph_cost { COST_SIGN, COST_ADD, COST_MULTIPLY, COST_DIVIDE, COST_ROOT, COST_CALL, COST_CHOICE, COST_PRODUCT_CALL };
+
+/* How C spells it: a function's name or an operator; those of the last two kinds are true or false in C. */
+enum c_kind { C_CALL, C_SUM, C_PRODUCT, C_NEGATIVE, C_RECIPROCAL, C_CHOICE, C_COMPARISON, C_LOGIC };
+
+/* How tight things bind, as in man 5 stiffit-model. */
+enum binding { BIND_ANY, BIND_OR = 2, BIND_AND, BIND_NOT, BIND_COMPARISON, BIND_SUM,
+               BIND_QUOTIENT, /* a / b where a product beside it would be without a sign: of LaTeX only */
+               BIND_PRODUCT, BIND_SIGN, BIND_POWER, BIND_PRIMARY };
+
+/* An operation is printed as piece[0], argument, piece[1], argument, ...; NULL ends it. An argument that binds less than
+ * least says gets parentheses. */
+struct form {
+    const char *piece[4];
+    uint8_t bind, least[3];
+    bool plain_right; /* a sign at the beginning of the second argument needs parentheses */
+};
+
+/* A row of the table of operations, or a leaf, which has a name alone. */
+struct graph_operation {
+    const char *name; /* "ADD" */
+    int n_argument;
+    unsigned facts;
+    enum graph_cost cost;
+    enum c_kind c_kind;
+    const char *c, *c_helper; /* how C calls it, and a definition for what C lacks, or NULL */
+    struct form text, latex;
+};
+extern const struct graph_operation graph_operations[N_GRAPH_OP];
 
 struct graph_node {
     enum graph_op op;
@@ -78,16 +102,13 @@ size_t graph_n_node(const struct graph *graph);
 const struct graph_node *graph_node(const struct graph *graph, node which);
 bool graph_is_constant(const struct graph *graph, node which, double value);
 
-int graph_n_argument(enum graph_op op); /* 0 for leaves */
-const char *graph_op_name(enum graph_op op);
+/* 0 for leaves */
+static inline int graph_n_argument(enum graph_op op) { return graph_operations[op].n_argument; }
 
 /* What a node depends on: a bit 1 << leaf for each kind of leaf below it. depends: one entry per node, filled. */
 void graph_dependence(const struct graph *graph, uint8_t *depends);
 
-/* The values of all nodes at one point; value: one entry per node. `direction` may be NULL where no node asks for it. A
- * plain interpreter: for tests, starts and tables, not for integration. */
-void graph_evaluate(const struct graph *graph, const struct stiffit_point *at, const double *direction, double *value);
-/* One operation on numbers: what the interpreter and the folding of constants share. */
+/* One operation on numbers. */
 double graph_apply(enum graph_op op, const double *argument);
 
 #endif

@@ -1,5 +1,5 @@
-/* What the files of model/graph share below the public constructors: looking a node up and making it as it is, without
- * simplification.
+/* What the files of model/graph share below the public constructors: looking a node up, making it as it is, the rules by which
+ * constructors simplify, and the chain rule.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef MODEL_GRAPH_INTERN_H
 #define MODEL_GRAPH_INTERN_H
@@ -24,5 +24,14 @@ static inline struct graph_node graph_node_of(enum graph_op op, node a, node b, 
     made.arg[2] = c;
     return made;
 }
+
+/* simplify.c. Takes a sign off: true if *a was negative, and *a is then its opposite. */
+bool simplify_split_sign(struct graph *graph, node *a);
+/* Is it 1 or 0 wherever it is not NaN? */
+bool simplify_is_truth(const struct graph *graph, node a);
+
+/* derive_rules.c. The derivative of operation `which`, none of ADD, SUBTRACT and NEGATE, given those of its arguments: NODE_NONE
+ * where they are zero, and so is what comes back. */
+node derive_operation(struct graph *graph, node which, const node derivative[3]);
 
 #endif

@@ -2,6 +2,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/text/resolve.h"
 
+#include "model/graph/equations.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,30 +14,20 @@ struct equating {
     struct equations *equations;
 };
 
-static char *copy(struct reading *reading, struct span span)
+/* An array of as many as are wanted, zeroed, that lives as long as the equations. */
+static void *array(struct equating *self, size_t n, size_t size)
 {
-    char *text = malloc((size_t)span.length + 1);
-    if (!text) {
-        reading->source.no_memory = true;
-        return NULL;
-    }
-    memcpy(text, reading->source.text + span.offset, span.length);
-    text[span.length] = '\0';
-    return text;
-}
-
-static char *copy_label(struct reading *reading, struct span span)
-{
-    return span.length ? copy(reading, span) : NULL;
-}
-
-/* An array of as many as are wanted, zeroed. */
-static void *array(struct reading *reading, uint32_t n, size_t size)
-{
-    void *items = calloc(n ? n : 1, size);
+    void *items = arena_calloc(&self->equations->arena, n ? n : 1, size);
     if (!items)
-        reading->source.no_memory = true;
+        self->reading->source.no_memory = true;
     return items;
+}
+
+/* NULL for an empty one. */
+static char *copy(struct equating *self, struct span span)
+{
+    char *text = span.length ? array(self, (size_t)span.length + 1, 1) : NULL;
+    return text ? memcpy(text, self->reading->source.text + span.offset, span.length) : NULL;
 }
 
 /* The number that a formula of constants is; NAN where it is none, which has been said then. */
@@ -82,18 +74,61 @@ static void check_bounds(struct equating *self, const struct stated_parameter *s
                         parameter->name, start, lower, upper, start < lower ? lower : upper);
 }
 
+/* An end of a uniform prior in natural values. */
+static double natural(const struct equation_parameter *parameter, double x)
+{
+    if (!parameter->prior.on_optimizer || strcmp(parameter->scale, "lin") == 0)
+        return x;
+    return strcmp(parameter->scale, "log10") == 0 ? pow(10, x) : exp(x);
+}
+
+static void check_uniform(struct source *source, struct span at, const struct equation_parameter *parameter)
+{
+    const struct equation_prior *prior = &parameter->prior;
+    double lower = natural(parameter, prior->first), upper = natural(parameter, prior->second);
+    if (!(prior->first < prior->second))
+        message_fault(source, at, "the ends %g and %g of the uniform prior of `%s` hold no value: the lower one comes first",
+                      prior->first, prior->second, parameter->name);
+    else if (upper <= parameter->lower || lower >= parameter->upper)
+        message_fault(source, at, "the uniform prior of `%s` on [%g, %g] lies outside its bounds [%g, %g]", parameter->name,
+                      lower, upper, parameter->lower, parameter->upper);
+    else if (parameter->start < lower || parameter->start > upper)
+        message_warning(source, at, "`%s` starts at %.10g, outside its uniform prior on [%.10g, %.10g]: fits begin at %.10g",
+                        parameter->name, parameter->start, lower, upper, parameter->start < lower ? lower : upper);
+}
+
+/* Whether the prior makes sense beside start, bounds and scale: one that cannot be honoured is a fault. */
+static void check_prior(struct source *source, struct span at, const struct equation_parameter *parameter)
+{
+    const struct equation_prior *prior = &parameter->prior;
+    if (!prior->kind || isnan(prior->first) || isnan(prior->second) || isnan(parameter->start))
+        return;
+    bool is_log_normal = strcmp(prior->kind, "log-normal") == 0;
+    if (strcmp(prior->kind, "uniform") == 0)
+        check_uniform(source, at, parameter);
+    else if (!(prior->second > 0))
+        message_fault(source, at, "the second number of the prior of `%s` is its width and must be above 0, and this one is %g",
+                      parameter->name, prior->second);
+    else if (is_log_normal && prior->on_optimizer && strcmp(parameter->scale, "lin") != 0)
+        message_fault(source, at, "on scale %s the optimiser sees a logarithm already, which cannot be log-normal: leave out "
+                      "`on optimizer`, or write `normal`", parameter->scale);
+    else if (is_log_normal && parameter->start <= 0)
+        message_fault(source, at, "`%s` starts at %g, but with its lognormal prior it must be above 0", parameter->name,
+                      parameter->start);
+}
+
 static void add_parameters(struct equating *self)
 {
     struct reading *reading = self->reading;
     struct equations *equations = self->equations;
-    equations->parameter = array(reading, reading->parameters.n, sizeof *equations->parameter);
+    equations->parameter = array(self, reading->parameters.n, sizeof *equations->parameter);
     for (uint32_t i = 0; equations->parameter && i < reading->parameters.n; i++) {
         const struct stated_parameter *stated = &reading->parameters.item[i];
         const struct symbol *symbol = &reading->symbols.item[stated->symbol];
         struct equation_parameter *parameter = &equations->parameter[i];
         equations->n_parameter = i + 1;
-        parameter->name = copy(reading, symbol->name);
-        parameter->unit = copy_label(reading, stated->unit);
+        parameter->name = copy(self, symbol->name);
+        parameter->unit = copy(self, stated->unit);
         parameter->scale = stated->scale ? stated->scale : "lin";
         parameter->line = symbol->line;
         parameter->start = number(self, stated->start, NAN);
@@ -106,7 +141,7 @@ static void add_parameters(struct equating *self)
         }
         if (parameter->name) {
             check_bounds(self, stated, parameter);
-            equate_check_prior(&reading->source, stated->prior.place, parameter);
+            check_prior(&reading->source, stated->prior.place, parameter);
         }
     }
 }
@@ -115,12 +150,12 @@ static void add_covariates(struct equating *self)
 {
     struct reading *reading = self->reading;
     struct equations *equations = self->equations;
-    equations->covariate = array(reading, reading->covariates.n, sizeof *equations->covariate);
+    equations->covariate = array(self, reading->covariates.n, sizeof *equations->covariate);
     for (uint32_t i = 0; equations->covariate && i < reading->covariates.n; i++) {
         const struct symbol *symbol = &reading->symbols.item[reading->covariates.item[i].symbol];
         equations->n_covariate = i + 1;
         equations->covariate[i] = (struct equation_covariate){
-            copy(reading, symbol->name), copy_label(reading, reading->covariates.item[i].unit), symbol->line};
+            copy(self, symbol->name), copy(self, reading->covariates.item[i].unit), symbol->line};
     }
 }
 
@@ -128,12 +163,12 @@ static void add_states(struct equating *self)
 {
     struct reading *reading = self->reading;
     struct equations *equations = self->equations;
-    equations->state = array(reading, reading->states.n, sizeof *equations->state);
+    equations->state = array(self, reading->states.n, sizeof *equations->state);
     for (uint32_t i = 0; equations->state && i < reading->states.n; i++) {
         const struct symbol *symbol = &reading->symbols.item[reading->states.item[i]];
         struct equation_state *state = &equations->state[i];
         equations->n_state = i + 1;
-        state->name = copy(reading, symbol->name);
+        state->name = copy(self, symbol->name);
         state->rhs_line = symbol->line;
         state->rhs = evaluate_formula(self->machine, symbol->formula, true);
         if (symbol->initial == NONE) {
@@ -142,7 +177,7 @@ static void add_states(struct equating *self)
             continue;
         }
         const struct stated_initial *initial = &reading->initials.item[symbol->initial];
-        state->unit = copy_label(reading, initial->unit);
+        state->unit = copy(self, initial->unit);
         state->initial_line = initial->line;
         state->initial = evaluate_formula(self->machine, initial->formula, false);
     }
@@ -172,8 +207,8 @@ static void add_observables(struct equating *self)
 {
     struct reading *reading = self->reading;
     struct equations *equations = self->equations;
-    uint32_t *seen = array(reading, reading->symbols.n, sizeof *seen);
-    equations->observable = array(reading, reading->observables.n, sizeof *equations->observable);
+    uint32_t *seen = array(self, reading->symbols.n, sizeof *seen);
+    equations->observable = array(self, reading->observables.n, sizeof *equations->observable);
     for (uint32_t i = 0; seen && equations->observable && i < reading->observables.n; i++) {
         const struct stated_observable *stated = &reading->observables.item[i];
         const struct symbol *symbol = &reading->symbols.item[stated->symbol];
@@ -184,32 +219,31 @@ static void add_observables(struct equating *self)
         struct span unit = stated->unit;
         if (!unit.length && symbol->kind == SYMBOL_STATE && symbol->initial != NONE)
             unit = reading->initials.item[symbol->initial].unit;
-        observable->name = copy(reading, symbol->name);
-        observable->unit = copy_label(reading, unit);
+        observable->name = copy(self, symbol->name);
+        observable->unit = copy(self, unit);
         observable->line = stated->line;
         observable->value = symbol->failed ? NODE_NONE : symbol->value;
         observable->error = stated->error;
         observable->noise = evaluate_formula(self->machine, stated->sd, false);
         check_sd(self, stated, observable->noise);
     }
-    free(seen);
 }
 
 static void add_intermediates(struct equating *self)
 {
     struct reading *reading = self->reading;
     struct equations *equations = self->equations;
-    equations->intermediate = array(reading, reading->order.n, sizeof *equations->intermediate);
+    equations->intermediate = array(self, reading->order.n, sizeof *equations->intermediate);
     for (uint32_t i = 0; equations->intermediate && i < reading->order.n; i++) {
         const struct symbol *symbol = &reading->symbols.item[reading->order.item[i]];
         if (symbol->kind != SYMBOL_FUNCTION)
             equations->intermediate[equations->n_intermediate++] = (struct equation_intermediate){
-                copy(reading, symbol->name), symbol->value, symbol->line};
+                copy(self, symbol->name), symbol->value, symbol->line};
     }
 }
 
 /* What the file is called, without its folder and its end, as a name. */
-static char *name_of_origin(struct reading *reading, const char *origin)
+static char *name_of_origin(struct equating *self, const char *origin)
 {
     const char *slash = strrchr(origin, '/'), *base = slash ? slash + 1 : origin;
     size_t n = strlen(base);
@@ -217,16 +251,13 @@ static char *name_of_origin(struct reading *reading, const char *origin)
         n -= 4;
     if (n > READING_MAX_NAME - 1)
         n = READING_MAX_NAME - 1;
-    char *name = malloc(n + 8);
-    if (!name) {
-        reading->source.no_memory = true;
+    char *name = array(self, n + 8, 1);
+    if (!name)
         return NULL;
-    }
     bool needs_first = n > 0 && base[0] >= '0' && base[0] <= '9';
     name[0] = '_';
     for (size_t i = 0; i < n; i++)
         name[needs_first + i] = token_is_name_byte(base[i], false) ? base[i] : '_';
-    name[needs_first + n] = '\0';
     if (n == 0)
         memcpy(name, "model", 6);
     return name;
@@ -241,16 +272,18 @@ struct equations *equate(struct reading *reading, const char *origin)
         return NULL;
     }
     equations->graph = graph_new();
-    equations->origin = strdup(origin);
+    equations->origin = array(&self, strlen(origin) + 1, 1);
+    if (equations->origin)
+        strcpy(equations->origin, origin);
     if (equations->graph && equations->origin)
         self.machine = machine_new(reading, equations->graph);
     else
         reading->source.no_memory = true;
     if (self.machine) {
         evaluate_symbols(self.machine);
-        equations->name = reading->name.length ? copy(reading, reading->name) : name_of_origin(reading, origin);
-        equations->description = copy_label(reading, reading->description);
-        equations->time_unit = copy_label(reading, reading->time_unit);
+        equations->name = reading->name.length ? copy(&self, reading->name) : name_of_origin(&self, origin);
+        equations->description = copy(&self, reading->description);
+        equations->time_unit = copy(&self, reading->time_unit);
         equations->t0 = number(&self, reading->t0, 0);
         add_parameters(&self);
         add_covariates(&self);

@@ -88,23 +88,10 @@ enum corner { NO_CORNER, JUMP, KINK };
 
 static enum corner corner_of(struct machine *machine, enum graph_op op, const node *operand)
 {
-    switch (op) {
-    case GRAPH_LESS: case GRAPH_LESS_EQUAL: case GRAPH_EQUAL: case GRAPH_NOT_EQUAL:
-    case GRAPH_SIGN: case GRAPH_HEAVISIDE: case GRAPH_FLOOR: case GRAPH_CEIL:
-        return JUMP;
-    case GRAPH_ABS: case GRAPH_MIN: case GRAPH_MAX:
-        return KINK;
-    case GRAPH_SELECT: /* conditions that compare something have had their warning */
-        switch (graph_node(machine->graph, operand[0])->op) {
-        case GRAPH_LESS: case GRAPH_LESS_EQUAL: case GRAPH_EQUAL: case GRAPH_NOT_EQUAL:
-        case GRAPH_AND: case GRAPH_OR: case GRAPH_NOT: case GRAPH_HEAVISIDE:
-            return NO_CORNER;
-        default:
-            return JUMP;
-        }
-    default:
-        return NO_CORNER;
-    }
+    unsigned facts = graph_operations[op].facts;
+    if (op == GRAPH_SELECT) /* conditions that compare something have had their warning */
+        return graph_operations[graph_node(machine->graph, operand[0])->op].facts & IS_TRUTH ? NO_CORNER : JUMP;
+    return facts & (IS_STEP | IS_POINT) ? JUMP : facts & HAS_KINK ? KINK : NO_CORNER;
 }
 
 /* Jumps and kinks of time alone are found ahead of the integrator (ode/), also at a fitted time; but there derivatives by the

@@ -85,9 +85,6 @@ static bool read_attribute(struct parser *parser, enum word word, const struct a
  * such word stands here, or it is a fault. */
 static bool accept_error(struct parser *parser, const struct attributes *into, bool *failed)
 {
-    static const char *const words[N_ERROR] = {[ERROR_NORMAL] = "normal", [ERROR_LOG_NORMAL] = "lognormal",
-                                               [ERROR_LAPLACE] = "laplace", [ERROR_HUBER] = "huber",
-                                               [ERROR_STUDENT] = "student"};
     struct token token = *parser_peek(parser, 0);
     char name[READING_MAX_NAME + 1] = {0};
     if (into->error && !*into->error && parser_accept_log_normal(parser)) {
@@ -98,12 +95,12 @@ static bool accept_error(struct parser *parser, const struct attributes *into, b
         return false;
     memcpy(name, parser->reading->source.text + token.offset, token.length);
     for (int k = 0; k < N_ERROR; k++)
-        if (!strcmp(name, words[k]) && !*into->error) {
+        if (!strcmp(name, error_kind_text_word[k]) && !*into->error) {
             *into->error = error_kind_word[k];
             parser_take(parser);
             return true;
         }
-    const char *near = nearest_name(name, words, N_ERROR);
+    const char *near = nearest_name(name, error_kind_text_word, N_ERROR);
     *failed = near != NULL;
     if (near && *into->error)
         message_fault(&parser->reading->source, token.span, "the errors are said to be %s already", *into->error);

@@ -31,9 +31,6 @@ void check_whole(struct reading *reading);
 void check_table_size(struct reading *reading);
 void check_unused(struct reading *reading);
 
-/* Says what keeps the parameter's prior, whose kind stands at `at`, from being honoured. */
-struct equation_parameter;
-void equate_check_prior(struct source *source, struct span at, const struct equation_parameter *parameter);
 /* Makes the equations of what was read; NULL with an error said or memory out (see reading). */
 struct equations *equate(struct reading *reading, const char *origin);
 

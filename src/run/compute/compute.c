@@ -53,25 +53,33 @@ static enum status open_journal(struct compute *compute, const struct run_option
 
 static enum status make_pool(struct compute *compute, const struct run_options *options, struct error *error)
 {
+    const struct campaign *campaign = &compute->campaign;
+    /* What a fit may ask for at once; by differences also where the right-hand side jumps. */
+    bool takes_differences = campaign->fit.gradient == GRADIENT_differences || campaign->model.abi.n_switching > 0;
+    uint64_t most = compute->n_fit * (takes_differences ? 2 * campaign->n_parameter : 1);
     compute->n_worker = options->trace ? 1 : options->n_thread > 0 ? (size_t)options->n_thread : cpus_available();
-    if (compute->n_worker > compute->n_fit)
-        compute->n_worker = compute->n_fit ? compute->n_fit : 1;
-    compute->pool = engine_pool_new(&compute->campaign.model, &compute->campaign.ode, 2 * compute->n_worker,
-                                    compute->n_worker, error);
+    if (compute->n_worker > most)
+        compute->n_worker = most ? most : 1;
+    compute->pool = engine_pool_new(&campaign->model, &campaign->ode, 2 * compute->n_worker, compute->n_worker, error);
+    compute->n_lane = compute->pool && !options->trace ? engine_capacity(compute->pool) : 1; /* rows of a trace are in order */
     return compute->pool ? STATUS_OK : error->status;
 }
 
 static enum status make_workers(struct compute *compute, struct error *error)
 {
-    compute->workers = calloc(compute->n_worker, sizeof *compute->workers);
-    if (!compute->workers)
+    size_t n = compute->n_worker * compute->n_lane;
+    compute->lanes = calloc(n, sizeof *compute->lanes);
+    compute->engine = calloc(compute->n_worker, sizeof(struct engine *));
+    compute->heartbeat = calloc(compute->n_worker, sizeof(struct counter *));
+    if (!compute->lanes || !compute->engine || !compute->heartbeat ||
+        !board_slots_make(compute->board, n, compute->n_lane, compute->campaign.n_parameter, &compute->slots))
         return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu workers", compute->n_worker);
-    if (!board_slots_make(compute->board, compute->n_worker, compute->campaign.n_parameter, &compute->slots))
-        return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu workers", compute->n_worker);
+    for (size_t i = 0; i < n; i++)
+        compute->lanes[i].slot = board_slot(&compute->slots, i);
     for (size_t i = 0; i < compute->n_worker; i++) {
-        compute->workers[i].slot = board_slot(&compute->slots, i);
-        compute->workers[i].engine = engine_new(compute->pool, error);
-        if (!compute->workers[i].engine)
+        compute->heartbeat[i] = &board_heartbeat(&compute->slots, i * compute->n_lane)->heartbeat;
+        compute->engine[i] = engine_new(compute->pool, error);
+        if (!compute->engine[i])
             return error->status;
     }
     return STATUS_OK;
@@ -108,15 +116,18 @@ static enum status fit_all(struct compute *compute, bool *journal_gone, struct e
 
 static void compute_fini(struct compute *compute)
 {
-    for (size_t i = 0; compute->workers && i < compute->n_worker; i++) {
-        while (compute->workers[i].free_jobs) {
-            struct fit_job *job = compute->workers[i].free_jobs;
-            compute->workers[i].free_jobs = *fit_job_link(job);
+    for (size_t i = 0; compute->lanes && i < compute->n_worker * compute->n_lane; i++) {
+        while (compute->lanes[i].free_jobs) {
+            struct fit_job *job = compute->lanes[i].free_jobs;
+            compute->lanes[i].free_jobs = *fit_job_link(job);
             fit_job_free(job);
         }
-        engine_free(compute->workers[i].engine);
     }
-    free(compute->workers);
+    for (size_t i = 0; compute->engine && i < compute->n_worker; i++)
+        engine_free(compute->engine[i]);
+    free(compute->lanes);
+    free(compute->engine);
+    free(compute->heartbeat);
     board_slots_fini(&compute->slots);
     free(compute->suspects);
     verdict_fini(&compute->verdict);

@@ -19,8 +19,8 @@
 
 #include <stdio.h>
 
-struct worker {
-    struct engine *engine;
+/* What goes with a lane of the scheduler. */
+struct compute_lane {
     struct fit_job *free_jobs;
     struct board_slot *slot;
     char padding[64]; /* workers do not share cache lines */
@@ -43,8 +43,10 @@ struct compute {
     struct engine_pool *pool;
     struct feed feed;
     struct schedule *schedule;
-    struct worker *workers;
-    size_t n_worker;
+    struct compute_lane *lanes;              /* n_worker x n_lane */
+    struct engine **engine;                  /* n_worker */
+    struct counter **heartbeat;              /* n_worker */
+    size_t n_worker, n_lane;
     struct journal *journal;
     struct journal_reader *earlier;
     struct verdict verdict;                  /* on what an earlier process died of; not in `earlier` */

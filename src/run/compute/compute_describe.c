@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/compute/compute.h"
 
-#include "fit/interval.h"
+#include "fit/distribution.h"
 #include "io/problem_adopt.h"
 #include "run/plan/campaign_objective.h"
 

@@ -174,16 +174,16 @@ static bool client_refill(void *context, uint32_t *first, uint32_t *last)
     return feed_next(&compute->feed, first, last);
 }
 
-static struct fit_job *take_job(struct compute *compute, struct worker *worker)
+static struct fit_job *take_job(struct compute *compute, struct compute_lane *lane)
 {
-    struct fit_job *job = worker->free_jobs;
+    struct fit_job *job = lane->free_jobs;
     if (!job)
         return fit_job_new(&compute->campaign, &compute->replays, compute->trace);
-    worker->free_jobs = *fit_job_link(job);
+    lane->free_jobs = *fit_job_link(job);
     return job;
 }
 
-static struct job *client_start(void *context, size_t i_worker, uint32_t item)
+static struct job *client_start(void *context, size_t lane, uint32_t item)
 {
     struct compute *compute = context;
     const struct campaign *campaign = &compute->campaign;
@@ -206,8 +206,8 @@ static struct job *client_start(void *context, size_t i_worker, uint32_t item)
     } else if (block->fault[row]) {
         finish_unstarted(compute, dataset, task, OUTCOME_bad_data, block->fault[row]);
     } else {
-        job = take_job(compute, &compute->workers[i_worker]);
-        if (!job || !fit_job_begin(job, block, row, task)) {
+        job = take_job(compute, &compute->lanes[lane]);
+        if (!job || !fit_job_begin(job, block, row, task, compute->stage.apart ? YIELDS_TO_STOP : YIELDS_TO_OTHERS)) {
             fit_job_free(job);
             job = NULL;
             finish_unstarted(compute, dataset, task, OUTCOME_out_of_memory, "no memory to begin this fit");
@@ -217,24 +217,38 @@ static struct job *client_start(void *context, size_t i_worker, uint32_t item)
     return (struct job *)job;
 }
 
-static enum job_state client_run(void *context, size_t i_worker, struct job *scheduled, struct turn *turn)
+static bool client_resume(void *context, size_t lane, struct job *job)
+{
+    struct board_slot *slot = ((struct compute *)context)->lanes[lane].slot;
+    board_slot_enter(slot, fit_job_number((struct fit_job *)job));
+    bool goes_on = fit_job_resume((struct fit_job *)job);
+    board_slot_leave(slot);
+    return goes_on;
+}
+
+static void client_finish(void *context, size_t lane, struct job *scheduled)
 {
     struct compute *compute = context;
-    struct worker *worker = &compute->workers[i_worker];
     struct fit_job *job = (struct fit_job *)scheduled;
-    counter_set(&worker->slot->is_asked, 0);
-    counter_set(&worker->slot->fit, 1 + fit_job_number(job));
-    enum job_state state;
-    do {
-        state = fit_job_run(job, worker->engine, turn, worker->slot);
-    } while (state == JOB_YIELDS && compute->stage.apart && !stop_is_requested()); /* nobody else is to be under way */
-    counter_set(&worker->slot->fit, 0);
-    if (state == JOB_DONE) {
-        finish_fit(compute, job);
-        *fit_job_link(job) = worker->free_jobs;
-        worker->free_jobs = job;
-    }
-    return state;
+    finish_fit(compute, job);
+    *fit_job_link(job) = compute->lanes[lane].free_jobs;
+    compute->lanes[lane].free_jobs = job;
+}
+
+static void client_begin(void *context, size_t lane, struct job *job, struct evaluation *evaluation)
+{
+    struct compute *compute = context;
+    struct board_slot *slot = compute->lanes[lane].slot;
+    board_slot_enter(slot, fit_job_number((struct fit_job *)job));
+    board_slot_ask(slot, compute->heartbeat[lane / compute->n_lane], evaluation->p, compute->campaign.n_parameter);
+    fit_job_begin_evaluation((struct fit_job *)job, evaluation);
+}
+
+static void client_end(void *context, size_t lane, struct job *job, struct evaluation *evaluation, bool finished)
+{
+    board_slot_leave(((struct compute *)context)->lanes[lane].slot);
+    if (finished)
+        fit_job_end_evaluation((struct fit_job *)job, evaluation);
 }
 
 static void client_abandon(void *context, struct job *scheduled)
@@ -295,13 +309,17 @@ enum status compute_pass(struct compute *compute, const struct stage *stage, fee
     struct campaign *campaign = &compute->campaign;
     struct schedule_options options = SCHEDULE_OPTIONS_DEFAULT;
     const struct schedule_client client = {.context = compute, .refill = client_refill, .start = client_start,
-                                           .run = client_run};
+                                           .resume = client_resume, .finish = client_finish, .begin = client_begin,
+                                           .end = client_end};
     compute->stage = *stage;
     replays_look(&compute->replays, compute->journal_path, &campaign->identity);
     counter_set(&compute->n_done, 0);
     counter_set(&compute->n_put_off, 0);
     compute->board->is_apart = stage->apart;
     options.n_worker = stage->apart ? 1 : compute->n_worker;
+    options.n_lane = stage->apart ? 1 : compute->n_lane; /* nobody else is to be under way */
+    options.engine = compute->engine;
+    options.heartbeat = compute->heartbeat;
     if (!list_suspects(compute))
         return error_set(error, STATUS_NO_MEMORY, "out of memory for %llu fits that were put off",
                          (unsigned long long)compute->n_suspect);

@@ -3,10 +3,9 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/compute/fit_job.h"
 
-#include "base/clock.h"
 #include "ode/task.h"
 #include "par/coroutine.h"
-#include "run/plan/task.h"
+#include "run/compute/task.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -26,8 +25,8 @@ struct fit_job {
     struct fit_problem problem;
     struct fit_record record;
     struct evaluation *const *asked; /* NULL: nothing is asked */
-    size_t n_asked, n_answered;
-    int64_t used_ns, entered_ns;
+    size_t n_asked, n_kept;          /* of which the first have been kept for replay */
+    int64_t replayed_ns;             /* computing in earlier processes */
     bool cancelled;
     struct replays *replays;
     struct replay replay;
@@ -43,7 +42,6 @@ static bool host_ask(void *context, struct evaluation *const *evaluations, size_
         return false;
     job->asked = evaluations;
     job->n_asked = n;
-    job->n_answered = 0;
     coroutine_suspend(job->coroutine);
     job->asked = NULL;
     return !job->cancelled;
@@ -51,8 +49,8 @@ static bool host_ask(void *context, struct evaluation *const *evaluations, size_
 
 static int64_t host_elapsed(void *context)
 {
-    struct fit_job *job = context;
-    return job->used_ns + clock_now_ns() - job->entered_ns;
+    const struct fit_job *job = context;
+    return job->replayed_ns + job_elapsed_ns(&job->head);
 }
 
 static void host_judged(void *context, double objective, double gradient_norm)
@@ -80,7 +78,8 @@ struct fit_job *fit_job_new(const struct campaign *campaign, struct replays *rep
     job->replays = replays;
     job->trace = trace;
     job->coroutine = coroutine_new(STACK_BYTES);
-    if (!job->coroutine) {
+    if (!job->coroutine || !job_init(&job->head)) {
+        coroutine_free(job->coroutine);
         free(job);
         return NULL;
     }
@@ -92,6 +91,7 @@ void fit_job_free(struct fit_job *job)
     if (!job)
         return;
     coroutine_free(job->coroutine);
+    job_fini(&job->head);
     replay_fini(&job->replay);
     arena_fini(&job->arena);
     arena_fini(&job->scratch);
@@ -133,7 +133,8 @@ static bool fill_measurements(struct fit_job *job, const struct problem_block *b
     return true;
 }
 
-bool fit_job_begin(struct fit_job *job, const struct problem_block *block, size_t row, uint32_t number)
+bool fit_job_begin(struct fit_job *job, const struct problem_block *block, size_t row, uint32_t number,
+                   enum job_yields yields)
 {
     const struct campaign *campaign = job->campaign;
     size_t n = campaign->n_parameter, offset = row * n;
@@ -169,16 +170,14 @@ bool fit_job_begin(struct fit_job *job, const struct problem_block *block, size_
     record->start = number;
     fit_clear(record, n, 0);
     job->asked = NULL;
-    job->used_ns = 0;
+    job->replayed_ns = 0;
     job->cancelled = false;
     job->is_traced = trace_wants(job->trace, job->problem.dataset);
+    job->head.yields = job->is_traced ? YIELDS_NEVER : yields;
     replay_begin(&job->replay, job->replays, fit_job_number(job), campaign->model.abi.n_parameter, job->task.n_row);
     coroutine_prepare(job->coroutine, job_main, job);
     return true;
 }
-
-static bool turn_over(void *turn) { return turn_is_over(turn); }
-static bool never_over(void *turn) { (void)turn; return false; }
 
 /* Whether the answer is known from an earlier process; then the time that it took counts as this fit's too. */
 static bool is_known(struct fit_job *job, struct evaluation *evaluation)
@@ -188,50 +187,38 @@ static bool is_known(struct fit_job *job, struct evaluation *evaluation)
         return false;
     int64_t now_ns = host_elapsed(job);
     if (elapsed_ns > now_ns)
-        job->used_ns += elapsed_ns - now_ns;
+        job->replayed_ns += elapsed_ns - now_ns;
     return true;
 }
 
-/* Works on what the fit has asked for; false: the turn is over and the evaluation was set aside. */
-static bool answer(struct fit_job *job, struct engine *engine, struct turn *turn, struct board_slot *slot)
+bool fit_job_resume(struct fit_job *job)
 {
-    const struct engine_turn engine_turn = {.over = job->is_traced ? never_over : turn_over, .context = turn,
-                                            .heartbeat = &slot->heartbeat};
-    for (; job->n_answered < job->n_asked; job->n_answered++) {
-        struct evaluation *evaluation = job->asked[job->n_answered];
-        if (is_known(job, evaluation))
-            continue;
-        if (job->is_traced)
-            trace_ask(job->trace, evaluation);
-        board_slot_ask(slot, evaluation->p, job->campaign->n_parameter);
-        engine_submit(engine, evaluation);
-        while (!engine_work(engine, &engine_turn))
-            if (engine_withdraw(engine)) /* else no workspace is left for another fit: this one goes on */
-                return false;
-        if (job->is_traced)
-            trace_answer(job->trace, evaluation);
-        replay_keep(&job->replay, evaluation, host_elapsed(job));
-    }
-    return true;
-}
-
-enum job_state fit_job_run(struct fit_job *job, struct engine *engine, struct turn *turn, struct board_slot *slot)
-{
-    enum job_state state = JOB_YIELDS;
-    job->entered_ns = clock_now_ns();
     if (job->is_traced)
         trace_begin(job->trace, job->problem.dataset, job->record.start);
-    /* A turn that is over at once still gets the fit on: whoever wants it alone calls again until it has ended. */
-    for (bool got_on = false; !job->asked || answer(job, engine, turn, slot); got_on = true) {
-        if (got_on && !job->is_traced && turn_is_over(turn))
-            break;
-        if (!coroutine_resume(job->coroutine)) {
-            state = JOB_DONE;
-            break;
-        }
-    }
-    job->used_ns += clock_now_ns() - job->entered_ns;
-    return state;
+    if (!coroutine_resume(job->coroutine))
+        return false;
+    job->n_kept = 0;
+    while (job->n_kept < job->n_asked && is_known(job, job->asked[job->n_kept]))
+        job->n_kept++;
+    for (size_t k = job->n_kept; k < job->n_asked; k++)
+        job->asked[k]->is_finished = false;
+    job_ask(&job->head, job->asked + job->n_kept, job->n_asked - job->n_kept);
+    return true;
+}
+
+void fit_job_begin_evaluation(struct fit_job *job, const struct evaluation *evaluation)
+{
+    if (job->is_traced)
+        trace_ask(job->trace, evaluation);
+}
+
+/* Answers are kept in the order in which they were asked for, which is that of asking again. */
+void fit_job_end_evaluation(struct fit_job *job, const struct evaluation *evaluation)
+{
+    if (job->is_traced)
+        trace_answer(job->trace, evaluation);
+    for (; job->n_kept < job->n_asked && job->asked[job->n_kept]->is_finished; job->n_kept++)
+        replay_keep(&job->replay, job->asked[job->n_kept], host_elapsed(job));
 }
 
 void fit_job_forget(struct fit_job *job) { replay_end(&job->replay); }
@@ -239,18 +226,17 @@ void fit_job_forget(struct fit_job *job) { replay_end(&job->replay); }
 void fit_job_abandon(struct fit_job *job, struct engine_pool *pool)
 {
     job->cancelled = true;
-    replay_leave(&job->replay, job->used_ns);
+    replay_leave(&job->replay, host_elapsed(job));
     if (!job->asked)
         return;
-    for (size_t i = job->n_answered; i < job->n_asked; i++)
-        if (job->asked[i]->workspace)
-            engine_discard(pool, job->asked[i]);
+    for (size_t i = 0; i < job->n_asked; i++)
+        engine_discard(pool, job->asked[i]);
     while (coroutine_resume(job->coroutine))
         ;
 }
 
 const struct fit_record *fit_job_record(struct fit_job *job)
 {
-    job->record.seconds = 1e-9 * (double)job->used_ns;
+    job->record.seconds = 1e-9 * (double)host_elapsed(job);
     return &job->record;
 }

@@ -5,10 +5,9 @@
 
 #include "io/journal.h"
 #include "ode/engine.h"
-#include "run/supervise/board.h"
 #include "run/plan/campaign.h"
 #include "run/compute/replay.h"
-#include "run/compute/schedule.h"
+#include "run/compute/job.h"
 #include "run/compute/trace.h"
 
 struct fit_job;
@@ -20,18 +19,21 @@ struct fit_job *fit_job_new(const struct campaign *campaign, struct replays *rep
 void fit_job_free(struct fit_job *job);
 
 /* Task `number` of dataset `row` of the block; of a refit the block's start is the best fit. Copies what it needs, so that the
- * block may go. False: out of memory. */
-bool fit_job_begin(struct fit_job *job, const struct problem_block *block, size_t row, uint32_t number);
-/* Runs until the fit has ended or its turn is over. The slot is told what is evaluated, and that the
- * integrator gets on. */
-enum job_state fit_job_run(struct fit_job *job, struct engine *engine, struct turn *turn, struct board_slot *slot);
+ * block may go. A traced fit never yields. False: out of memory. */
+bool fit_job_begin(struct fit_job *job, const struct problem_block *block, size_t row, uint32_t number,
+                   enum job_yields yields);
+/* Runs the fit's code until it has ended (false) or waits for answers, other than those that an earlier process has computed. */
+bool fit_job_resume(struct fit_job *job);
+/* Around each evaluation that is computed; for those of the same fit one after the other. */
+void fit_job_begin_evaluation(struct fit_job *job, const struct evaluation *evaluation);
+void fit_job_end_evaluation(struct fit_job *job, const struct evaluation *evaluation);
 /* Of the fit that has begun in it: dataset * n_task + task. */
 uint64_t fit_job_number(const struct fit_job *job);
-/* After JOB_DONE, once its record is in the journal: its answers may go. */
+/* After its end, once its record is in the journal: its answers may go. */
 void fit_job_forget(struct fit_job *job);
 /* Ends a fit in the middle, so that the job may be freed or reused; its answers are kept for another process. */
 void fit_job_abandon(struct fit_job *job, struct engine_pool *pool);
-/* After JOB_DONE: the record to journal; valid until the next fit_job_begin. */
+/* After its end: the record to journal; valid until the next fit_job_begin. */
 const struct fit_record *fit_job_record(struct fit_job *job);
 
 /* Free jobs are kept in lists through this link. */

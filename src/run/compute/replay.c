@@ -211,7 +211,7 @@ static bool is_same_request(struct replay *replay, const struct evaluation *eval
 bool replay_answer(struct replay *replay, struct evaluation *evaluation, int64_t *elapsed_ns)
 {
     size_t n;
-    const unsigned char *in = evaluation->workspace ? NULL : answers_next(&replay->answers, &n);
+    const unsigned char *in = answers_next(&replay->answers, &n);
     if (!in)
         return false;
     struct parts parts = parts_of(evaluation);

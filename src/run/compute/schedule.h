@@ -1,27 +1,16 @@
-/* Who runs what when: work stealing among workers, and the policy that keeps long jobs from holding up short ones.
- * It knows nothing of fits: jobs are opaque, so that the policy can be tested with clocks alone.
+/* Who runs what when. Each worker keeps its engine full: with evaluations of jobs that have begun, fresh jobs', and if there are
+ * none, those that jobs elsewhere have asked for and no lane has taken yet. The policy keeps long jobs from holding up short
+ * ones. It knows nothing of fits, so that it can be tested with clocks alone.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef RUN_SCHEDULE_H
 #define RUN_SCHEDULE_H
 
-#include "base/error.h"
+#include "ode/engine.h"
+#include "run/compute/job.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-/* What the scheduler keeps of a job: the first member of the caller's own struct. The caller leaves it alone, and need not
- * initialise it. */
-struct job {
-    int64_t used_ns;      /* before this stay on a worker */
-    uint64_t cost_ticket; /* of its sample in the running median; 0: none */
-};
-
-/* Handed to run(): tells whether the job has used up its turn and somebody else is waiting. */
-struct turn;
-bool turn_is_over(struct turn *turn);
-
-enum job_state { JOB_DONE, JOB_YIELDS };
 
 struct schedule_client {
     void *context;
@@ -29,23 +18,31 @@ struct schedule_client {
      * Called by a thread of its own, one block ahead of the workers, so that none of them waits in it. After schedule_stop it
      * is the caller's task to let it return. Items are numbers below 2^32 - 1. */
     bool (*refill)(void *context, uint32_t *first, uint32_t *last);
-    /* Begins item `item` on `worker`; NULL: nothing to do for it. */
-    struct job *(*start)(void *context, size_t worker, uint32_t item);
-    /* Runs a job on `worker` until it is done (the client has let go of it) or it yields because turn_is_over said so.
-     * A yielded job is run again later, perhaps by another worker. May go on past the end of its turn. Once a job is done the
-     * scheduler does not touch its memory any more. */
-    enum job_state (*run)(void *context, size_t worker, struct job *job, struct turn *turn);
+    /* Begins item `item`; NULL: nothing to do for it. */
+    struct job *(*start)(void *context, size_t lane, uint32_t item);
+    /* Runs a job's code until it has ended (false) or waits for what it has asked for with job_ask. The next call may come from
+     * another thread. */
+    bool (*resume)(void *context, size_t lane, struct job *job);
+    /* The job has ended; the scheduler does not touch it any more. */
+    void (*finish)(void *context, size_t lane, struct job *job);
+    /* An evaluation enters a lane: for the first time, or after it was set aside. */
+    void (*begin)(void *context, size_t lane, struct job *job, struct evaluation *evaluation);
+    /* It leaves the lane. For evaluations of the same job calls come one after the other. */
+    void (*end)(void *context, size_t lane, struct job *job, struct evaluation *evaluation, bool finished);
 };
 
 struct schedule_options {
-    size_t n_worker;
+    size_t n_worker, n_lane;  /* lanes of each worker: at most the engines' capacity */
+    struct engine *const *engine;     /* n_worker */
+    struct counter *const *heartbeat; /* n_worker: see struct engine_turn; or NULL */
     double turn_medians;      /* a turn, in running median costs of a job: 16 */
     int64_t first_turn_ns;    /* before there is a median: 1 ms */
     size_t max_suspended;     /* yielded jobs beyond which fresh ones wait: 1024 */
     int64_t (*now_ns)(void);  /* a monotonic clock; NULL: the system's */
 };
 
-#define SCHEDULE_OPTIONS_DEFAULT {.n_worker = 1, .turn_medians = 16, .first_turn_ns = 1000000, .max_suspended = 1024}
+#define SCHEDULE_OPTIONS_DEFAULT \
+    {.n_worker = 1, .n_lane = 1, .turn_medians = 16, .first_turn_ns = 1000000, .max_suspended = 1024}
 
 struct schedule;
 struct schedule *schedule_new(const struct schedule_options *options, const struct schedule_client *client,

@@ -1,5 +1,5 @@
 /* The policy: fresh items from ranges that are stolen from without locks, long jobs from one queue under a lock that is taken
- * once per turn. How workers are shared between the two is decided in long_is_due() and somebody_waits().
+ * once per turn. How lanes are shared between the two is decided in long_is_due() and somebody_waits().
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/compute/schedule_policy.h"
 
@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_SUSPENDED = 1 << 20, MOST_WORKERS = 1 << 16 };
-/* A worker tells its samples to the others after so much work, so that short jobs need no lock. */
+enum { MOST_SUSPENDED = 1 << 20, MOST_LANES = 1 << 16 };
+/* A lane tells its samples to the others after so much work, so that short jobs need no lock. */
 static const int64_t SAMPLES_KEPT_NS = 500000;
 
 #define LOAD(field) atomic_load_explicit(&(field), memory_order_seq_cst)
@@ -17,40 +17,40 @@ static const int64_t SAMPLES_KEPT_NS = 500000;
 bool policy_init(struct policy *policy, const struct schedule_options *options)
 {
     memset(policy, 0, sizeof *policy);
-    size_t n_worker = options->n_worker ? options->n_worker : 1;
+    size_t n_lane = (options->n_worker ? options->n_worker : 1) * (options->n_lane ? options->n_lane : 1);
     policy->max_suspended = options->max_suspended ? options->max_suspended : 1;
     if (policy->max_suspended > MOST_SUSPENDED)
         policy->max_suspended = MOST_SUSPENDED;
-    if (n_worker > MOST_WORKERS)
-        n_worker = MOST_WORKERS;
-    /* A fresh job starts only below max_suspended, or when none waits; while a worker decides, each other one may add one. */
-    policy->waiting_capacity = policy->max_suspended + 3 * n_worker;
+    if (n_lane > MOST_LANES)
+        n_lane = MOST_LANES;
+    /* A fresh job starts only below max_suspended, or when none waits; while a lane decides, each other one may add one. */
+    policy->waiting_capacity = policy->max_suspended + 3 * n_lane;
     policy->waiting = malloc(policy->waiting_capacity * sizeof(struct job *));
-    policy->worker = aligned_alloc(64, n_worker * sizeof *policy->worker);
-    if (!policy->waiting || !policy->worker || !monitor_init(&policy->monitor)) {
+    policy->lane = aligned_alloc(64, n_lane * sizeof *policy->lane);
+    if (!policy->waiting || !policy->lane || !monitor_init(&policy->monitor)) {
         free(policy->waiting);
-        free(policy->worker);
+        free(policy->lane);
         return false;
     }
-    memset(policy->worker, 0, n_worker * sizeof *policy->worker);
+    memset(policy->lane, 0, n_lane * sizeof *policy->lane);
     turn_length_init(&policy->length, options->turn_medians, options->first_turn_ns);
     STORE(policy->turn_ns, turn_length_ns(&policy->length));
-    policy_set_n_worker(policy, n_worker);
+    policy_set_n_lane(policy, n_lane);
     return true;
 }
 
-void policy_set_n_worker(struct policy *policy, size_t n_worker)
+void policy_set_n_lane(struct policy *policy, size_t n_lane)
 {
-    policy->n_worker = n_worker;
-    policy->long_share = n_worker > 1 ? n_worker / 2 : 1;
-    for (size_t i = 0; i < n_worker; i++)
-        policy->worker[i].victim = (i + 1) % n_worker;
+    policy->n_lane = n_lane;
+    policy->long_share = n_lane > 1 ? n_lane / 2 : 1;
+    for (size_t i = 0; i < n_lane; i++)
+        policy->lane[i].victim = (i + 1) % n_lane;
 }
 
 void policy_fini(struct policy *policy)
 {
     free(policy->waiting);
-    free(policy->worker);
+    free(policy->lane);
     monitor_fini(&policy->monitor);
 }
 
@@ -92,7 +92,7 @@ void policy_no_more(struct policy *policy)
 }
 
 /* Keeps [first + 1, last) for `me`, and wakes others if there is something in it for them. */
-static void keep_rest(struct policy *policy, struct policy_worker *me, uint32_t first, uint32_t last, bool locked)
+static void keep_rest(struct policy *policy, struct policy_lane *me, uint32_t first, uint32_t last, bool locked)
 {
     if (first + 1 >= last)
         return;
@@ -106,50 +106,50 @@ static void keep_rest(struct policy *policy, struct policy_worker *me, uint32_t 
         monitor_leave(&policy->monitor);
 }
 
-static bool steal(struct policy *policy, size_t worker, uint32_t *item, bool locked)
+static bool steal(struct policy *policy, size_t lane, uint32_t *item, bool locked)
 {
-    struct policy_worker *me = &policy->worker[worker];
+    struct policy_lane *me = &policy->lane[lane];
     size_t victim = me->victim;
-    for (size_t i = 0; i < policy->n_worker; i++) {
+    for (size_t i = 0; i < policy->n_lane; i++) {
         uint32_t first, last;
-        if (victim != worker && range_steal(&policy->worker[victim].range, &first, &last)) {
+        if (victim != lane && range_steal(&policy->lane[victim].range, &first, &last)) {
             me->victim = victim; /* where there was much there may be more */
             *item = first;
             keep_rest(policy, me, first, last, locked);
             return true;
         }
-        victim = victim + 1 < policy->n_worker ? victim + 1 : 0;
+        victim = victim + 1 < policy->n_lane ? victim + 1 : 0;
     }
     return false;
 }
 
-static bool take_offered(struct policy *policy, size_t worker, uint32_t *item)
+static bool take_offered(struct policy *policy, size_t lane, uint32_t *item)
 {
     if (!LOAD(policy->offered))
         return false;
     STORE(policy->offered, false);
     *item = policy->offered_first;
-    keep_rest(policy, &policy->worker[worker], policy->offered_first, policy->offered_last, true);
+    keep_rest(policy, &policy->lane[lane], policy->offered_first, policy->offered_last, true);
     announce(policy); /* the next block is wanted */
     return true;
 }
 
 static bool ranges_hold_items(const struct policy *policy)
 {
-    for (size_t i = 0; i < policy->n_worker; i++)
-        if (range_count(&policy->worker[i].range) > 0)
+    for (size_t i = 0; i < policy->n_lane; i++)
+        if (range_count(&policy->lane[i].range) > 0)
             return true;
     return false;
 }
 
-/* Whether a worker that becomes free should run a long job even if there are fresh items. */
+/* Whether a lane that becomes free should run a long job even if there are fresh items. */
 static bool long_is_due(const struct policy *policy)
 {
     if (LOAD(policy->n_waiting) == 0)
         return false;
     if (LOAD(policy->n_long) >= policy->max_suspended)
         return true;
-    if (policy->n_worker == 1)
+    if (policy->n_lane == 1)
         return policy->fresh_owed_ns <= 0;
     return LOAD(policy->n_long_running) < policy->long_share;
 }
@@ -172,7 +172,7 @@ static enum policy_action resume(struct policy *policy, struct policy_choice *ch
     return POLICY_RESUME;
 }
 
-/* A whole new block is cheaper to come by than scraps of an old one, but items must not be left lying in the range of a worker
+/* A whole new block is cheaper to come by than scraps of an old one, but items must not be left lying in the range of a lane
  * that runs long jobs. */
 static bool steals_first(const struct policy *policy)
 {
@@ -180,34 +180,54 @@ static bool steals_first(const struct policy *policy)
 }
 
 /* Inside the monitor. */
-static bool take_fresh(struct policy *policy, size_t worker, uint32_t *item)
+static bool take_fresh(struct policy *policy, size_t lane, uint32_t *item)
 {
-    return range_take(&policy->worker[worker].range, item) ||
-           (steals_first(policy) && steal(policy, worker, item, true)) || take_offered(policy, worker, item) ||
-           steal(policy, worker, item, true);
+    return range_take(&policy->lane[lane].range, item) ||
+           (steals_first(policy) && steal(policy, lane, item, true)) || take_offered(policy, lane, item) ||
+           steal(policy, lane, item, true);
+}
+
+/* Inside the monitor: what there is to do. */
+static enum policy_action look(struct policy *policy, size_t lane, struct policy_choice *choice)
+{
+    if (LOAD(policy->stopped) || policy->finished)
+        return POLICY_END;
+    if (long_is_due(policy))
+        return resume(policy, choice);
+    if (take_fresh(policy, lane, &choice->item))
+        return POLICY_START;
+    if (LOAD(policy->n_waiting) > 0)
+        return resume(policy, choice);
+    for (choice->job = policy->open; choice->job; choice->job = choice->job->next_open)
+        if ((choice->evaluation = job_help(choice->job)))
+            return POLICY_HELP;
+    return POLICY_WAIT;
 }
 
 /* Inside the monitor. */
-static enum policy_action choose(struct policy *policy, size_t worker, struct policy_choice *choice)
+static void set_asleep(struct policy *policy, struct policy_lane *me, bool asleep)
 {
-    struct policy_worker *me = &policy->worker[worker];
-    do {
-        if (me->asleep)
-            STORE(policy->n_asleep, LOAD(policy->n_asleep) - 1);
-        me->asleep = false;
-        if (LOAD(policy->stopped) || policy->finished)
-            return POLICY_END;
-        if (long_is_due(policy))
-            return resume(policy, choice);
-        if (take_fresh(policy, worker, &choice->item))
-            return POLICY_START;
-        if (LOAD(policy->n_waiting) > 0)
-            return resume(policy, choice);
-        me->asleep = true;
-        STORE(policy->n_asleep, LOAD(policy->n_asleep) + 1);
-    } while (ranges_hold_items(policy)); /* a thief's that it was just carrying home */
+    if (me->asleep != asleep)
+        STORE(policy->n_asleep, asleep ? LOAD(policy->n_asleep) + 1 : LOAD(policy->n_asleep) - 1);
+    me->asleep = asleep;
+}
+
+/* Inside the monitor. */
+static enum policy_action choose(struct policy *policy, size_t lane, struct policy_choice *choice)
+{
+    struct policy_lane *me = &policy->lane[lane];
+    set_asleep(policy, me, false);
+    enum policy_action action = look(policy, lane, choice);
+    if (action == POLICY_WAIT) {
+        set_asleep(policy, me, true); /* others bring something first and then look for sleepers: one sees the other */
+        action = look(policy, lane, choice);
+    }
+    if (action != POLICY_WAIT) {
+        set_asleep(policy, me, false);
+        return action;
+    }
     /* Who sleeps has no job and no items, so when all do everything is done. */
-    if (policy->no_more && LOAD(policy->n_asleep) == policy->n_worker) {
+    if (policy->no_more && LOAD(policy->n_asleep) == policy->n_lane) {
         policy->finished = true;
         announce(policy);
         return POLICY_END;
@@ -216,17 +236,17 @@ static enum policy_action choose(struct policy *policy, size_t worker, struct po
     return POLICY_WAIT;
 }
 
-enum policy_action policy_next(struct policy *policy, size_t worker, struct policy_choice *choice)
+enum policy_action policy_next(struct policy *policy, size_t lane, struct policy_choice *choice)
 {
-    struct policy_worker *me = &policy->worker[worker];
+    struct policy_lane *me = &policy->lane[lane];
     if (!me->asleep && !LOAD(policy->stopped) && !long_is_due(policy)) {
         if (range_take(&me->range, &choice->item))
             return POLICY_START;
-        if (steals_first(policy) && steal(policy, worker, &choice->item, false))
+        if (steals_first(policy) && steal(policy, lane, &choice->item, false))
             return POLICY_START;
     }
     monitor_enter(&policy->monitor);
-    enum policy_action action = choose(policy, worker, choice);
+    enum policy_action action = choose(policy, lane, choice);
     monitor_leave(&policy->monitor);
     return action;
 }
@@ -239,19 +259,21 @@ void policy_wait(struct policy *policy, uint64_t event)
     monitor_leave(&policy->monitor);
 }
 
-void policy_enter(struct policy *policy, struct turn *turn, size_t worker, struct job *job, bool fresh, int64_t now_ns)
+bool policy_has_news(const struct policy *policy, uint64_t event) { return LOAD(policy->event) != event; }
+
+void policy_enter(struct policy *policy, struct job *job, size_t lane, bool fresh)
 {
-    if (fresh)
-        *job = (struct job){0};
-    turn->policy = policy;
-    turn->job = job;
-    turn->worker = worker;
-    turn->entered_ns = turn->start_ns = now_ns;
-    turn->used_before_ns = job->used_ns;
-    turn->ticket = job->cost_ticket;
-    turn->is_long = !fresh;
-    turn->first = fresh;
-    turn->over = false;
+    (void)policy;
+    if (fresh) {
+        STORE(job->used_ns, 0);
+        job->cost_ticket = 0;
+    }
+    STORE(job->turn_start_ns, LOAD(job->used_ns));
+    STORE(job->is_over, false);
+    job->is_long = !fresh;
+    job->is_first_turn = fresh;
+    job->keeper = lane;
+    job->n_active = 1;
 }
 
 /* Whether the long job of a turn that has ended should make room. */
@@ -261,37 +283,71 @@ static bool somebody_waits(const struct policy *policy)
         return true;
     if (LOAD(policy->n_long) >= policy->max_suspended)
         return false;
-    if (policy->n_worker > 1 && LOAD(policy->n_long_running) <= policy->long_share)
+    if (policy->n_lane > 1 && LOAD(policy->n_long_running) <= policy->long_share)
         return false; /* it would be resumed at once */
     return LOAD(policy->offered) || ranges_hold_items(policy);
 }
 
-bool policy_turn_is_over(struct turn *turn, int64_t now_ns)
+bool policy_has_better(const struct policy *policy)
 {
-    struct policy *policy = turn->policy;
-    if (turn->over || atomic_load_explicit(&policy->stopped, memory_order_relaxed))
+    return LOAD(policy->n_waiting) > 0 || LOAD(policy->offered) || LOAD(policy->stopped) || ranges_hold_items(policy);
+}
+
+bool policy_turn_is_over(struct policy *policy, struct job *job)
+{
+    if (job->yields != YIELDS_TO_OTHERS)
+        return job->yields == YIELDS_TO_STOP && LOAD(policy->stopped);
+    if (LOAD(job->is_over) || atomic_load_explicit(&policy->stopped, memory_order_relaxed))
         return true;
-    if (now_ns - turn->start_ns < atomic_load_explicit(&policy->turn_ns, memory_order_relaxed))
+    int64_t used_ns = atomic_load_explicit(&job->used_ns, memory_order_relaxed);
+    if (used_ns - LOAD(job->turn_start_ns) < atomic_load_explicit(&policy->turn_ns, memory_order_relaxed))
         return false;
     monitor_enter(&policy->monitor);
-    if (!turn->is_long) {
-        turn->is_long = true;
+    if (!job->is_long) {
+        job->is_long = true;
         STORE(policy->n_long, LOAD(policy->n_long) + 1);
         STORE(policy->n_long_running, LOAD(policy->n_long_running) + 1);
-        turn->ticket = turn_length_add(&policy->length, TURN_CENSORED);
+        job->cost_ticket = turn_length_add(&policy->length, TURN_CENSORED);
         STORE(policy->turn_ns, turn_length_ns(&policy->length));
     }
-    turn->over = somebody_waits(policy);
-    if (!turn->over) {
-        turn->start_ns = now_ns;
-        turn->first = false;
+    bool is_over = somebody_waits(policy);
+    if (!is_over) {
+        STORE(job->turn_start_ns, used_ns);
+        job->is_first_turn = false;
     }
+    STORE(job->is_over, is_over);
     monitor_leave(&policy->monitor);
-    return turn->over;
+    return is_over;
+}
+
+void policy_open(struct policy *policy, struct job *job)
+{
+    if (job->is_open && LOAD(policy->n_asleep) == 0)
+        return;
+    monitor_enter(&policy->monitor);
+    if (!job->is_open) {
+        job->is_open = true;
+        job->next_open = policy->open;
+        policy->open = job;
+    }
+    if (LOAD(policy->n_asleep) > 0)
+        announce(policy);
+    monitor_leave(&policy->monitor);
 }
 
 /* Inside the monitor. */
-static void tell_samples(struct policy *policy, struct policy_worker *me)
+static void close_job(struct policy *policy, struct job *job)
+{
+    struct job **place = &policy->open;
+    while (job->is_open && *place != job)
+        place = &(*place)->next_open;
+    if (job->is_open)
+        *place = job->next_open;
+    job->is_open = false;
+}
+
+/* Inside the monitor. */
+static void tell_samples(struct policy *policy, struct policy_lane *me)
 {
     for (int i = 0; i < me->n_sample; i++)
         turn_length_add(&policy->length, me->sample[i]);
@@ -300,7 +356,7 @@ static void tell_samples(struct policy *policy, struct policy_worker *me)
     STORE(policy->turn_ns, turn_length_ns(&policy->length));
 }
 
-static void leave_short(struct policy *policy, struct policy_worker *me, int64_t cost_ns)
+static void leave_short(struct policy *policy, struct policy_lane *me, int64_t cost_ns)
 {
     me->sample[me->n_sample++] = cost_ns;
     me->sample_ns += cost_ns;
@@ -312,45 +368,47 @@ static void leave_short(struct policy *policy, struct policy_worker *me, int64_t
 }
 
 /* Inside the monitor. */
-static void queue(struct policy *policy, struct turn *turn, int64_t used_ns)
+static void queue(struct policy *policy, struct job *job)
 {
     size_t n_waiting = LOAD(policy->n_waiting);
     assert(n_waiting < policy->waiting_capacity);
-    turn->job->used_ns = used_ns;
-    turn->job->cost_ticket = turn->ticket;
-    policy->waiting[(policy->waiting_first + n_waiting) % policy->waiting_capacity] = turn->job;
+    policy->waiting[(policy->waiting_first + n_waiting) % policy->waiting_capacity] = job;
     STORE(policy->n_waiting, n_waiting + 1);
     if (LOAD(policy->n_asleep) > 0)
         announce(policy);
 }
 
-void policy_leave(struct turn *turn, enum job_state state, int64_t now_ns)
+void policy_leave(struct policy *policy, struct job *job, size_t lane, enum job_state state)
 {
-    struct policy *policy = turn->policy;
-    struct policy_worker *me = &policy->worker[turn->worker];
-    int64_t used_ns = turn->used_before_ns + (now_ns - turn->entered_ns), last_turn_ns = now_ns - turn->start_ns;
-    if (policy->n_worker == 1) {
-        if (!turn->first)
+    struct policy_lane *me = &policy->lane[lane];
+    int64_t used_ns = LOAD(job->used_ns), last_turn_ns = used_ns - LOAD(job->turn_start_ns);
+    if (policy->n_lane == 1) {
+        if (!job->is_first_turn)
             policy->fresh_owed_ns = last_turn_ns;
         else if (policy->fresh_owed_ns > last_turn_ns)
             policy->fresh_owed_ns -= last_turn_ns;
         else
             policy->fresh_owed_ns = 0;
     }
-    if (state == JOB_DONE && !turn->is_long) {
+    if (state == JOB_DONE && !job->is_long && !job->is_open) {
         leave_short(policy, me, used_ns);
         return;
     }
     monitor_enter(&policy->monitor);
-    if (turn->is_long)
+    close_job(policy, job);
+    if (job->is_long)
         STORE(policy->n_long_running, LOAD(policy->n_long_running) - 1);
     if (state == JOB_YIELDS) {
-        if (!turn->is_long) /* of its own accord, or because everything stops */
+        if (!job->is_long) /* of its own accord, or because everything stops */
             STORE(policy->n_long, LOAD(policy->n_long) + 1);
-        queue(policy, turn, used_ns);
+        queue(policy, job);
     } else {
-        STORE(policy->n_long, LOAD(policy->n_long) - 1);
-        turn_length_resolve(&policy->length, turn->ticket, used_ns);
+        if (job->is_long) {
+            STORE(policy->n_long, LOAD(policy->n_long) - 1);
+            turn_length_resolve(&policy->length, job->cost_ticket, used_ns);
+        } else {
+            turn_length_add(&policy->length, used_ns);
+        }
         tell_samples(policy, me);
     }
     monitor_leave(&policy->monitor);

@@ -139,7 +139,7 @@ static enum status select_datasets(struct finish *finish, const struct run_optio
     const struct run_identity *identity = &result_info(finish->skeleton)->identity;
     enum status status = selection_open(&finish->selection, options, finish->problem, error);
     if (!status && options->retry_failed)
-        status = retry_select(&finish->selection, finish->result_path, identity, error);
+        status = selection_by_failure(&finish->selection, finish->result_path, identity, error);
     if (!status && options->retry_failed)
         status = result_open(&finish->before, finish->result_path, error);
     if (!status && strcmp(finish->selection.text, identity->selection))

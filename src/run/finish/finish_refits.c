@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/finish/finish_refits.h"
 
-#include "fit/interval.h"
+#include "fit/distribution.h"
 #include "fit/map.h"
 #include "io/result_kept.h"
 

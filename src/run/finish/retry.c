@@ -1,133 +1,14 @@
-/* Retries: a result says what failed and what it was made of; its provenance grows by each.
+/* What a result says of its retries: the provenance grows by each, and a journal may be left over from the last one.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/finish/retry.h"
 
-#include "base/sha256.h"
+#include "run/plan/selection.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS_AT_ONCE = 4096, N_FACT = 4 };
-
-static const char *fact(const struct provenance *provenance, const char *name)
-{
-    for (size_t i = 0; i < provenance->n; i++)
-        if (!strcmp(provenance->name[i], name))
-            return provenance->value[i];
-    return NULL;
-}
-
-unsigned retry_count(const struct result_info *info)
-{
-    unsigned n = 0;
-    char name[40];
-    do
-        snprintf(name, sizeof name, "retry_%u_selection", ++n);
-    while (fact(&info->provenance, name));
-    return n - 1;
-}
-
-/* The words of a description that say what is minimised. */
-static void objective_words(const char *description, char *text, size_t size)
-{
-    size_t used = 0;
-    text[0] = '\0';
-    for (const char *word = description; *word; word += strspn(word, " ")) {
-        size_t n = strcspn(word, " ");
-        if (!strncmp(word, "error=", 6) || !strncmp(word, "huber-k=", 8) || !strncmp(word, "student-nu=", 11))
-            used += (size_t)snprintf(text + used, used < size ? size - used : 0, "%s%.*s", used ? " " : "", (int)n, word);
-        word += n;
-    }
-}
-
-static enum status check_same(const struct result_info *info, const struct run_identity *now, const char *selection,
-                              struct error *error)
-{
-    char before_words[120], now_words[120], difference[900];
-    struct run_identity like = *now; /* with what may differ made equal */
-    const struct run_identity *before = &info->identity;
-    memcpy(like.options, before->options, sizeof like.options);
-    memcpy(like.description, before->description, sizeof like.description);
-    snprintf(like.selection, sizeof like.selection, "%s", selection);
-    like.n_start = before->n_start;
-    like.n_refit = before->n_refit;
-    if (!identity_equal(before, &like))
-        return error_set(error, STATUS_SYSTEM, "--retry-failed: %s is not a result of this run: %s", info->path,
-                         identity_difference(before, &like, difference, sizeof difference));
-    objective_words(before->description, before_words, sizeof before_words);
-    objective_words(now->description, now_words, sizeof now_words);
-    if (strcmp(before_words, now_words))
-        return error_set(error, STATUS_SYSTEM, "--retry-failed: %s: what it minimised was another objective (%s there, %s now)"
-                         ", so the rows could not be compared", info->path, before_words, now_words);
-    return STATUS_OK;
-}
-
-/* Bits of the failed ones; damaged rows are an error. */
-static enum status find_failed(struct result *result, uint64_t n_dataset, unsigned char *bit, struct sha256 *hash,
-                               uint64_t *n_failed, struct error *error)
-{
-    struct result_block rows = {0};
-    const struct result_info *info = result_info(result);
-    uint64_t next = 0;
-    enum status status = STATUS_OK;
-    for (int i = 0; i < N_RESULT_COLUMN; i++)
-        if (i != FIT_COLUMN_STATUS && i != FIT_COLUMN_DATASET)
-            result_ignore(result, (enum fit_column)i);
-    for (uint64_t first = 0; !status && first < info->n_fit; first += rows.n) {
-        status = result_read(result, &rows, first, ROWS_AT_ONCE, error);
-        if (!status && rows.n == 0)
-            break;
-        for (size_t i = 0; !status && i < rows.n; i++) {
-            uint64_t d = rows.record[i].dataset;
-            if (d < next || d >= n_dataset) {
-                status = error_set(error, STATUS_BAD_PROBLEM, "'%s': /fits/dataset row %llu is damaged", info->path,
-                                   (unsigned long long)(first + i));
-            } else if (!outcome_is_success((enum outcome)rows.record[i].outcome)) {
-                bit[d / 8] |= (unsigned char)(1u << d % 8);
-                sha256_add_uint64(hash, d);
-                ++*n_failed;
-            }
-            next = d + 1;
-        }
-    }
-    result_block_fini(&rows);
-    return status;
-}
-
-enum status retry_select(struct selection *selection, const char *result_path, const struct run_identity *now,
-                         struct error *error)
-{
-    struct result *result = NULL;
-    struct sha256 hash;
-    unsigned char digest[SHA256_BYTES], *bit = NULL;
-    char hex[SHA256_HEX], words[80];
-    uint64_t n_failed = 0;
-    enum status status = result_open(&result, result_path, error);
-    if (status) {
-        error_context(error, "--retry-failed: there must be a complete result: run the same command without it first");
-        return status;
-    }
-    const struct result_info *info = result_info(result);
-    status = check_same(info, now, selection->text, error);
-    if (!status && !(bit = calloc((size_t)(selection->n_dataset / 8 + 1), 1)))
-        status = error_set(error, STATUS_NO_MEMORY, "out of memory for what failed");
-    sha256_begin(&hash);
-    sha256_add(&hash, info->identity.options, sizeof info->identity.options);
-    sha256_add_uint64(&hash, retry_count(info));
-    if (!status)
-        status = find_failed(result, selection->n_dataset, bit, &hash, &n_failed, error);
-    if (!status) {
-        sha256_end(&hash, digest);
-        sha256_hex(digest, hex);
-        snprintf(words, sizeof words, "retry=%llu:%.32s", (unsigned long long)n_failed, hex);
-        selection_narrow(selection, bit, words);
-        bit = NULL;
-    }
-    free(bit);
-    result_close(result);
-    return status;
-}
+enum { N_FACT = 4 };
 
 /* "retry=..." of a selection's text, "" where there is none. */
 static const char *retry_words(const char *selection)
@@ -147,8 +28,8 @@ enum status retry_drop_spent_journal(const char *result_path, const char *journa
         const struct run_identity *identity = journal_identity(journal);
         const struct result_info *info = result_info(result);
         char name[40];
-        snprintf(name, sizeof name, "retry_%u_selection", retry_count(info));
-        const char *last = fact(&info->provenance, name);
+        snprintf(name, sizeof name, "retry_%u_selection", selection_n_retry(info));
+        const char *last = provenance_fact(&info->provenance, name);
         spent = identity_equal(identity, &info->identity) || (last && !strcmp(last, retry_words(identity->selection)));
     }
     journal_reader_free(journal);
@@ -160,8 +41,7 @@ enum status retry_provenance_init(struct retry_provenance *retry, const struct r
                                   const struct result_info *now, struct error *error)
 {
     static const char *const what[N_FACT] = {"selection", "command_line", "options", "started"};
-    const char *const value[N_FACT] = {retry_words(now->identity.selection), fact(&now->provenance, "command_line"),
-                                       fact(&now->provenance, "options"), fact(&now->provenance, "started")};
+    const char *value[N_FACT] = {retry_words(now->identity.selection)};
     size_t n = before->provenance.n;
     *retry = (struct retry_provenance){.name = calloc(n + N_FACT, sizeof *retry->name),
                                        .value = calloc(n + N_FACT, sizeof *retry->value)};
@@ -172,7 +52,9 @@ enum status retry_provenance_init(struct retry_provenance *retry, const struct r
         retry->value[i] = before->provenance.value[i];
     }
     for (size_t i = 0; i < N_FACT; i++) {
-        snprintf(retry->own_name[i], sizeof retry->own_name[i], "retry_%u_%s", retry_count(before) + 1, what[i]);
+        if (i > 0)
+            value[i] = provenance_fact(&now->provenance, what[i]);
+        snprintf(retry->own_name[i], sizeof retry->own_name[i], "retry_%u_%s", selection_n_retry(before) + 1, what[i]);
         retry->name[n + i] = retry->own_name[i];
         retry->value[n + i] = value[i] ? value[i] : "";
     }

@@ -5,6 +5,7 @@
 #include "base/spare.h"
 #include "io/problem.h"
 #include "io/result.h"
+#include "run/plan/run_options.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,10 +30,10 @@ uint64_t run_summary_n_failed(const struct run_summary *summary)
     return n;
 }
 
-enum status run_summary_status(const struct run_summary *summary, const struct run_options *options)
+enum status run_summary_status(const struct run_summary *summary, const struct run_shown *shown)
 {
-    double accepted = options->accept_failed;
-    if (options->accept_failed_percent)
+    double accepted = shown->accept_failed.value;
+    if (shown->accept_failed.percent)
         accepted *= 0.01 * (double)summary->n_fit;
     return (double)run_summary_n_failed(summary) <= accepted ? STATUS_OK : STATUS_FITS_FAILED;
 }

@@ -6,6 +6,7 @@
 #include "run/merge/merge_rows.h"
 #include "run/merge/merge_shards.h"
 #include "run/merge/merge_tables.h"
+#include "run/plan/run_options.h"
 #include "run/finish/summary.h"
 
 #include <inttypes.h>

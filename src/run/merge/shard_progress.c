@@ -69,12 +69,11 @@ static void read_number(struct shard_progress *progress, const char *journal_pat
     unsigned long long n;
     if (skeleton_open(journal_path, &skeleton, &ignored))
         return;
-    const struct provenance *provenance = &result_info(skeleton)->provenance;
-    for (size_t i = 0; i < provenance->n && !progress->is_known; i++)
-        if (!strcmp(provenance->name[i], "selection") && sscanf(provenance->value[i], "%*[^:]: %llu of", &n) == 1) {
-            progress->is_known = true;
-            progress->n_dataset = n;
-        }
+    const char *selection = provenance_fact(&result_info(skeleton)->provenance, "selection");
+    if (selection && sscanf(selection, "%*[^:]: %llu of", &n) == 1) {
+        progress->is_known = true;
+        progress->n_dataset = n;
+    }
     result_close(skeleton);
 }
 

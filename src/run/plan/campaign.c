@@ -8,10 +8,8 @@
 #include "io/problem_adopt.h"
 #include "run/plan/campaign_model.h"
 #include "run/plan/campaign_objective.h"
-#include "run/finish/retry.h"
 #include "run/run.h"
-#include "run/plan/run_option_table.h"
-#include "run/compute/trace_journal.h"
+#include "run/supervise/trace_journal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -110,7 +108,7 @@ static enum status check_bootstrap(const struct campaign *campaign, struct error
     if (campaign->plan.n_bootstrap == 0)
         return STATUS_OK;
     for (uint32_t k = 0; k < campaign->model.abi.n_observable; k++)
-        if (!error_kind_is_square(campaign->loss[k].error))
+        if (!error_row[campaign->loss[k].error].is_drawn)
             return error_set(error, STATUS_USAGE, "--bootstrap: replicates are drawn for normal and log-normal errors only, "
                              "and those of %.60s are %s", campaign->model.abi.observable_name[k],
                              error_kind_word[campaign->loss[k].error]);
@@ -184,7 +182,7 @@ static enum status load_model(struct campaign *campaign, const struct run_option
 static enum status select_failed(struct campaign *campaign, const struct run_options *options, struct error *error)
 {
     char *path = campaign_result_path(options);
-    enum status status = path ? retry_select(&campaign->selection, path, &campaign->identity, error)
+    enum status status = path ? selection_by_failure(&campaign->selection, path, &campaign->identity, error)
                               : error_set(error, STATUS_NO_MEMORY, "out of memory for the path of the result");
     memcpy(campaign->identity.selection, campaign->selection.text, sizeof campaign->identity.selection);
     free(path);

@@ -10,8 +10,8 @@
 #include "model/plugin.h"
 #include "run/supervise/board.h"
 #include "run/plan/pilot.h"
-#include "run/compute/refit.h"
-#include "run/run_options.h"
+#include "run/plan/refit.h"
+#include "run/plan/run_options.h"
 #include "run/plan/selection.h"
 
 struct run_hooks;

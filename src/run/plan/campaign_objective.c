@@ -92,25 +92,23 @@ static int put_observables(const struct campaign *campaign, enum error_kind kind
 /* "normal errors", "Huber's loss (k = 1.345)", "normal (A) and log-normal (B, C) errors". */
 static void distribution_text(const struct campaign *campaign, const char *noun, char *text, size_t size)
 {
-    static const char *const name[] = {[ERROR_NORMAL] = "normal", [ERROR_LOG_NORMAL] = "log-normal",
-                                       [ERROR_LAPLACE] = "Laplace's", [ERROR_HUBER] = "Huber's", [ERROR_STUDENT] = "Student's"};
     const struct fit_loss *first = campaign->loss;
+    const char *tuning = error_row[first->error].tuning;
     int n = 0, n_kind = 0, n_said = 0;
     for (int k = 0; k < N_ERROR; k++)
         n_kind += some_are(campaign, (enum error_kind)k);
     for (int k = 0; k < N_ERROR; k++) {
         if (!some_are(campaign, (enum error_kind)k))
             continue;
-        n += snprintf(text + n, size - (size_t)n, "%s%s", n_said == 0 ? "" : n_said + 1 < n_kind ? ", " : " and ", name[k]);
+        n += snprintf(text + n, size - (size_t)n, "%s%s", n_said == 0 ? "" : n_said + 1 < n_kind ? ", " : " and ",
+                      error_row[k].name);
         n_said++;
         if (n_kind > 1)
             n += put_observables(campaign, (enum error_kind)k, text + n, OBSERVABLES_TEXT);
     }
     n += snprintf(text + n, size - (size_t)n, " %s", noun);
-    if (n_kind == 1 && first->error == ERROR_HUBER)
-        snprintf(text + n, size - (size_t)n, " (k = %g)", first->tuning);
-    else if (n_kind == 1 && first->error == ERROR_STUDENT)
-        snprintf(text + n, size - (size_t)n, " (nu = %g)", first->tuning);
+    if (n_kind == 1 && tuning)
+        snprintf(text + n, size - (size_t)n, " (%s = %g)", tuning, first->tuning);
 }
 
 void campaign_objective_text(const struct campaign *campaign, char text[OBJECTIVE_TEXT])

@@ -13,7 +13,8 @@
 
 #include "io/journal.h"
 #include "io/problem.h"
-#include "run/run_options.h"
+#include "io/result.h"
+#include "run/plan/run_options.h"
 
 struct selection {
     uint64_t n_dataset, n;  /* of the problem; selected */
@@ -32,6 +33,14 @@ void selection_fini(struct selection *selection);
 bool selection_has(const struct selection *selection, uint64_t dataset);
 /* The same, as problem_select wants it. */
 bool selection_wants(const void *selection, uint64_t dataset);
+/* --retry-failed: narrows the selection (which is as selection_open made it) to what failed in the result, none perhaps, and
+ * adds "retry=N:HASH" to its text; the hash is of the result's identity, its earlier retries and the datasets. `now`: this
+ * run, whose options may differ; the problem, the model, the seed, what is minimised and the selection may not. */
+enum status selection_by_failure(struct selection *selection, const char *result_path, const struct run_identity *now,
+                                 struct error *error);
+/* How often rows of this result have been retried. */
+unsigned selection_n_retry(const struct result_info *info);
+
 /* Keeps those of the selected datasets whose bit is set; takes over `bit` (malloc'ed), and adds the words to the text. */
 void selection_narrow(struct selection *selection, unsigned char *bit, const char *words);
 

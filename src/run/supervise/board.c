@@ -108,20 +108,21 @@ bool board_die_with_supervisor(const struct board *board)
 }
 
 /* Workers do not share cache lines. */
-static void lay_out(struct board_slots *slots, size_t n_worker, size_t n_parameter)
+static void lay_out(struct board_slots *slots, size_t n_slot, size_t n_lane, size_t n_parameter)
 {
     size_t bytes = sizeof(struct board_slot) + n_parameter * sizeof(double);
-    slots->n = n_worker;
+    slots->n = n_slot;
+    slots->n_lane = n_lane;
     slots->n_parameter = n_parameter;
     slots->stride = (bytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
-    slots->bytes = n_worker * slots->stride;
+    slots->bytes = n_slot * slots->stride;
 }
 
-bool board_slots_make(struct board *board, size_t n_worker, size_t n_parameter, struct board_slots *slots)
+bool board_slots_make(struct board *board, size_t n_slot, size_t n_lane, size_t n_parameter, struct board_slots *slots)
 {
     board_slots_fini(slots);
-    counter_set(&board->n_worker, 0);
-    lay_out(slots, n_worker, n_parameter);
+    counter_set(&board->n_slot, 0);
+    lay_out(slots, n_slot, n_lane, n_parameter);
     struct stat info;
     off_t end = (off_t)(head_bytes() + slots->bytes);
     /* It never shrinks: the supervisor may be reading. */
@@ -131,7 +132,8 @@ bool board_slots_make(struct board *board, size_t n_worker, size_t n_parameter, 
     if (slots->memory) {
         memset(slots->memory, 0, slots->bytes);
         counter_set(&board->n_parameter, n_parameter);
-        counter_set(&board->n_worker, n_worker);
+        counter_set(&board->n_lane, n_lane);
+        counter_set(&board->n_slot, n_slot);
         return true;
     }
     slots->is_private = true;
@@ -143,15 +145,16 @@ bool board_slots_make(struct board *board, size_t n_worker, size_t n_parameter, 
 
 void board_slots_look(const struct board *board, struct board_slots *slots)
 {
-    size_t n_worker = counter_get(&board->n_worker), n_parameter = counter_get(&board->n_parameter);
+    size_t n_slot = counter_get(&board->n_slot), n_parameter = counter_get(&board->n_parameter);
+    size_t n_lane = counter_get(&board->n_lane);
     struct stat info;
-    if (slots->n == n_worker && (slots->n_parameter == n_parameter || n_worker == 0))
+    if (slots->n == n_slot && ((slots->n_parameter == n_parameter && slots->n_lane == n_lane) || n_slot == 0))
         return;
     board_slots_fini(slots);
-    if (n_worker == 0 || board->descriptor < 0 || fstat(board->descriptor, &info))
+    if (n_slot == 0 || n_lane == 0 || board->descriptor < 0 || fstat(board->descriptor, &info))
         return;
     struct board_slots found = {.memory = NULL};
-    lay_out(&found, n_worker, n_parameter);
+    lay_out(&found, n_slot, n_lane, n_parameter);
     if ((uint64_t)info.st_size >= head_bytes() + found.bytes)
         found.memory = map(board->descriptor, head_bytes(), found.bytes);
     if (found.memory)
@@ -167,9 +170,9 @@ void board_slots_fini(struct board_slots *slots)
     *slots = (struct board_slots){.memory = NULL};
 }
 
-void board_slot_ask(struct board_slot *slot, const double *p, size_t n_parameter)
+void board_slot_ask(struct board_slot *slot, struct counter *heartbeat, const double *p, size_t n_parameter)
 {
     memcpy(slot->parameter, p, n_parameter * sizeof *p);
     counter_set(&slot->is_asked, 1);
-    counter_set(&slot->heartbeat, counter_get(&slot->heartbeat) + 1);
+    counter_set(heartbeat, counter_get(heartbeat) + 1);
 }

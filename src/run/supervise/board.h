@@ -24,7 +24,7 @@ struct board {
     struct counter n_failed;   /* starts among them that did not succeed */
     struct counter heartbeat;  /* of its main thread; workers have their own */
     struct counter trace_row;  /* 1: a row of the trace has been begun and not ended */
-    struct counter n_worker, n_parameter; /* of the slots; n_worker 0: there are none */
+    struct counter n_slot, n_lane, n_parameter; /* of the slots; n_slot 0: there are none */
     /* Written by the supervisor. */
     int descriptor;            /* the same number in all processes */
     int supervisor;            /* its process number; 0: a private board */
@@ -43,10 +43,11 @@ struct board {
     uint64_t n_suspect, suspect[BOARD_MAX_SUSPECT]; /* numbers of fits */
 };
 
-/* What a worker is at. The worker alone writes, but for `hung`. */
+/* What a lane of a worker's engine is at; n_lane of them, one after the other, are one worker's. The worker alone writes, but
+ * for `hung`. */
 struct board_slot {
-    struct counter fit;       /* 1 + number of the fit whose code runs on this worker; 0: none */
-    struct counter heartbeat; /* grows with every step of an integrator */
+    struct counter fit;       /* 1 + number of the fit that has an evaluation here, or whose code runs; 0: none */
+    struct counter heartbeat; /* in the worker's first slot: grows with every evaluation and every step of its engine */
     struct counter is_asked;  /* 0: no evaluation has begun since the fit was taken up */
     struct counter hung;      /* by the supervisor: no sign of life for too long */
     double parameter[];       /* n_parameter: of the latest evaluation, natural scale, the model's order */
@@ -55,7 +56,7 @@ struct board_slot {
 /* A mapping of the slots of a board; zero-initialise. */
 struct board_slots {
     unsigned char *memory;
-    size_t n, n_parameter, stride, bytes;
+    size_t n, n_lane, n_parameter, stride, bytes;
     bool is_private; /* nobody else sees them */
 };
 
@@ -73,7 +74,7 @@ bool board_die_with_supervisor(const struct board *board);
 
 /* Child: empty slots, in place of those of an earlier process. They are private where the board has no memory to give. False:
  * out of memory. */
-bool board_slots_make(struct board *board, size_t n_worker, size_t n_parameter, struct board_slots *slots);
+bool board_slots_make(struct board *board, size_t n_slot, size_t n_lane, size_t n_parameter, struct board_slots *slots);
 /* Anybody: the slots that are there; maps them anew only if they have changed. n is 0 if there are none. */
 void board_slots_look(const struct board *board, struct board_slots *slots);
 void board_slots_fini(struct board_slots *slots);
@@ -82,7 +83,20 @@ static inline struct board_slot *board_slot(const struct board_slots *slots, siz
     return (struct board_slot *)(void *)(slots->memory + i * slots->stride);
 }
 
-/* Worker: an evaluation at p (n_parameter of the slots) begins. */
-void board_slot_ask(struct board_slot *slot, const double *p, size_t n_parameter);
+/* The slot that has the heartbeat of the same worker. */
+static inline struct board_slot *board_heartbeat(const struct board_slots *slots, size_t i)
+{
+    return board_slot(slots, i - i % slots->n_lane);
+}
+
+/* Worker: the fit comes, and goes. */
+static inline void board_slot_enter(struct board_slot *slot, uint64_t fit)
+{
+    counter_set(&slot->is_asked, 0);
+    counter_set(&slot->fit, 1 + fit);
+}
+static inline void board_slot_leave(struct board_slot *slot) { counter_set(&slot->fit, 0); }
+/* Its evaluation at p (n_parameter of the slots) begins; the heartbeat is the worker's. */
+void board_slot_ask(struct board_slot *slot, struct counter *heartbeat, const double *p, size_t n_parameter);
 
 #endif

@@ -111,7 +111,7 @@ static int look_at_workers(struct silence *silence, bool *any_alive)
     for (size_t i = 0; i < silence->n_worker; i++) {
         const struct board_slot *slot = board_slot(&silence->slots, i);
         struct worker_silence *worker = &silence->worker[i];
-        uint64_t fit = counter_get(&slot->fit), heartbeat = counter_get(&slot->heartbeat);
+        uint64_t fit = counter_get(&slot->fit), heartbeat = counter_get(&board_heartbeat(&silence->slots, i)->heartbeat);
         bool is_silent = fit && fit == worker->fit && heartbeat == worker->heartbeat;
         *any_alive = *any_alive || heartbeat != worker->heartbeat;
         *worker = (struct worker_silence){fit, heartbeat, is_silent ? worker->looks + 1 : 0};

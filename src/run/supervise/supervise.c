@@ -8,7 +8,7 @@
 #include "run/supervise/board.h"
 #include "run/supervise/child.h"
 #include "run/supervise/suspects.h"
-#include "run/compute/trace_journal.h"
+#include "run/supervise/trace_journal.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -20,7 +20,8 @@
 enum { MAX_AGAIN = 3, MAX_UNEXPLAINED = 3 };
 
 struct supervisor {
-    const struct run_options *options;
+    const char *problem;
+    bool is_trace; /* there is no result to be written */
     struct watch watch;
     int n_again, n_unexplained;
 };
@@ -51,7 +52,7 @@ static bool has_died(const struct board *board, const struct ending *ending)
 static int report_stop(const struct supervisor *supervisor, struct error *error)
 {
     return status_exit_code(error_set(error, STATUS_STOPPED, "%s: stopped by %s. Every finished fit is in the journal: the "
-                                      "same command resumes", supervisor->options->problem,
+                                      "same command resumes", supervisor->problem,
                                       supervisor->watch.time_is_up ? "--time-limit" : "a signal"));
 }
 
@@ -60,7 +61,7 @@ static int report_stop(const struct supervisor *supervisor, struct error *error)
 static int report_death(const struct supervisor *supervisor, const struct ending *ending, const char *what, struct error *error)
 {
     const struct board *board = supervisor->watch.board;
-    const char *problem = supervisor->options->problem;
+    const char *problem = supervisor->problem;
     enum board_phase phase = board ? (enum board_phase)counter_get(&board->phase) : BOARD_OPENING;
     char how[SUSPECTS_HOW + 60];
     suspects_how(ending->wait_status, how);
@@ -150,7 +151,7 @@ static int compute_all(struct supervisor *supervisor, int argc, char **argv, str
         if (code == RUN_EXIT_AGAIN && supervisor->n_again++ >= MAX_AGAIN)
             return status_exit_code(error_set(error, STATUS_SYSTEM, "%s: another process keeps changing this run's "
                                               "journal, problem or result: let one of them work at a time",
-                                              supervisor->options->problem));
+                                              supervisor->problem));
     }
 }
 
@@ -161,7 +162,7 @@ static int run_all(struct supervisor *supervisor, int argc, char **argv, struct 
         int code = compute_all(supervisor, argc, argv, error);
         if (code != ALL_IN_JOURNAL)
             return code;
-        if (supervisor->options->trace)
+        if (supervisor->is_trace)
             return status_exit_code(STATUS_OK);
         struct ending ending;
         if (board)
@@ -178,19 +179,19 @@ static int run_all(struct supervisor *supervisor, int argc, char **argv, struct 
     }
 }
 
-int run_supervise(const struct run_options *options, int argc, char **argv, struct error *error)
+int run_supervise(const char *problem, double time_limit_s, bool is_trace, int argc, char **argv, struct error *error)
 {
-    struct supervisor supervisor = {.options = options};
+    struct supervisor supervisor = {.problem = problem, .is_trace = is_trace};
     error->status = STATUS_OK;
     setenv("OPENBLAS_NUM_THREADS", "1", 1); /* its constructor would start a thread per core in the child */
     setenv("OMP_NUM_THREADS", "1", 1);
     watch_init(&supervisor.watch, board_new());
-    if (isfinite(options->time_limit_s))
-        supervisor.watch.deadline_ns = clock_now_ns() + (int64_t)(1e9 * options->time_limit_s);
-    if (options->trace && trace_journal_make(error))
+    if (isfinite(time_limit_s))
+        supervisor.watch.deadline_ns = clock_now_ns() + (int64_t)(1e9 * time_limit_s);
+    if (is_trace && trace_journal_make(error))
         return status_exit_code(error->status);
     int code = run_all(&supervisor, argc, argv, error);
-    if (options->trace)
+    if (is_trace)
         trace_journal_remove();
     board_free(supervisor.watch.board);
     return code;

@@ -59,6 +59,26 @@ static bool proves_guilt(const struct board *board, size_t n_busy)
     return n_busy == 1 && (!from_outside || board->is_apart);
 }
 
+/* Whether no other fit was on the same worker: of several in one engine it is not known which one hangs. */
+static bool is_alone(const struct board_slots *slots, size_t slot)
+{
+    uint64_t fit = counter_get(&board_slot(slots, slot)->fit);
+    for (size_t i = slot - slot % slots->n_lane, end = i + slots->n_lane; i < end && i < slots->n; i++) {
+        uint64_t other = counter_get(&board_slot(slots, i)->fit);
+        if (other && other != fit)
+            return false;
+    }
+    return true;
+}
+
+static bool is_in(uint64_t one, const uint64_t *list, size_t n)
+{
+    size_t i = 0;
+    while (i < n && list[i] != one)
+        i++;
+    return i < n;
+}
+
 bool suspects_judge(struct board *board, const struct board_slots *slots, bool (*has)(const void *context, uint64_t fit),
                     const void *context, struct verdict *verdict)
 {
@@ -74,21 +94,26 @@ bool suspects_judge(struct board *board, const struct board_slots *slots, bool (
     for (size_t i = 0; board->died && i < slots->n; i++) {
         const struct board_slot *at = board_slot(slots, i);
         uint64_t number = counter_get(&at->fit);
-        if (number == 0 || has(context, number - 1) || (board->hung && !counter_get(&at->hung)))
+        if (number == 0 || has(context, number - 1) || is_in(number - 1, fit, n) ||
+            (board->hung && !counter_get(&at->hung)))
             continue;
         fit[n] = number - 1;
         slot[n++] = i;
     }
-    if (board->hung || proves_guilt(board, n)) {
-        verdict->n_guilty = n;
-    } else if (n > 0) {
-        verdict->n_put_off = n;
-        verdict->put_off = fit[0];
-        for (size_t i = 0; i < n; i++)
-            suspects_add(board, fit[i]);
-        board->n_group_death++;
+    for (size_t i = 0; i < n; i++) {
+        if (board->hung ? is_alone(slots, slot[i]) : proves_guilt(board, n)) {
+            slot[verdict->n_guilty] = slot[i];
+            fit[verdict->n_guilty++] = fit[i];
+            continue;
+        }
+        if (verdict->n_put_off++ == 0)
+            verdict->put_off = fit[i];
+        suspects_add(board, fit[i]);
     }
-    if (board->died)
+    board->n_group_death += verdict->n_put_off > 0;
+    if (verdict->hung)
+        snprintf(verdict->how, sizeof verdict->how, "no step finished for %d s", board->hang_s);
+    else if (board->died)
         suspects_how(board->wait_status, verdict->how);
     board->n_guilty += verdict->n_guilty;
     strike_off(board, has, context, verdict);
@@ -96,12 +121,11 @@ bool suspects_judge(struct board *board, const struct board_slots *slots, bool (
     return true;
 }
 
-void suspects_reason(const struct verdict *verdict, const struct board *board, const struct board_slot *slot,
-                     const char *const *names, const uint32_t *to_model, size_t n_parameter, char reason[SUSPECTS_REASON])
+void suspects_reason(const struct verdict *verdict, const struct board_slot *slot, const char *const *names,
+                     const uint32_t *to_model, size_t n_parameter, char reason[SUSPECTS_REASON])
 {
     static const char more[] = ", ...";
-    int used = verdict->hung ? snprintf(reason, SUSPECTS_REASON, "no step finished for %d s", board->hang_s)
-                             : snprintf(reason, SUSPECTS_REASON, "%s", verdict->how);
+    int used = snprintf(reason, SUSPECTS_REASON, "%s", verdict->how);
     if (!counter_get(&slot->is_asked))
         return;
     for (size_t i = 0; i < n_parameter; i++) {

@@ -1,5 +1,6 @@
-/* Who is to blame when a compute process dies. Whoever was alone on the workers then is guilty at once; several are suspects,
- * who are put off until all others are done and then tried alone. One who asks for more memory than there is gets a trial
+/* Who is to blame when a compute process dies: the fits that had an evaluation in an engine. One that was alone in all of them
+ * is guilty at once, and so is one that hangs alone in its worker's; several are suspects, who are put off until all others are
+ * done and then tried alone. One who asks for more memory than there is gets a trial
  * alone too.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef RUN_SUSPECTS_H
@@ -13,7 +14,7 @@ enum { SUSPECTS_HOW = 120, SUSPECTS_REASON = 160 };
 /* What suspects_judge found. */
 struct verdict {
     bool died, hung;
-    char how[SUSPECTS_HOW]; /* "signal 11 (Segmentation fault)", "the model's code called exit(0)" */
+    char how[SUSPECTS_HOW]; /* "signal 11 (Segmentation fault)", "the model's code called exit(0)", "no step finished for 60 s" */
     size_t n_guilty;
     uint64_t *guilty;       /* fits, with the slot that each was on; suspects_judge allocates, verdict_fini frees */
     size_t *slot;
@@ -35,8 +36,8 @@ bool suspects_add(struct board *board, uint64_t fit);
 
 /* Why a guilty fit failed: how, and at which parameters as far as they fit in. `names` in the file's order, to_model as in
  * struct campaign. */
-void suspects_reason(const struct verdict *verdict, const struct board *board, const struct board_slot *slot,
-                     const char *const *names, const uint32_t *to_model, size_t n_parameter, char reason[SUSPECTS_REASON]);
+void suspects_reason(const struct verdict *verdict, const struct board_slot *slot, const char *const *names,
+                     const uint32_t *to_model, size_t n_parameter, char reason[SUSPECTS_REASON]);
 
 /* Fits that are known to have brought a process down or to have hung, at the least. */
 uint64_t suspects_n_guilty(const struct board *board);

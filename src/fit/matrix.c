@@ -1,0 +1,312 @@
+/* QR by Householder's reflections, the singular values of what is left by Jacobi's rotations, and Cholesky's factor.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "fit/matrix.h"
+
+#include "ode/wide.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+enum { MAX_SWEEP = 40 };
+
+/* Squared lengths that are brought up to date lose digits where they shrink by more than this. */
+static const double SHRUNK = 0.1;
+
+/* Scaled, so that nothing overflows or vanishes on the way. */
+static double norm(size_t n, const double *x)
+{
+    double largest = 0, sum = 0;
+    for (size_t i = 0; i < n; i++)
+        largest = fabs(x[i]) > largest ? fabs(x[i]) : largest;
+    if (!(largest > 0) || !isfinite(largest))
+        return largest;
+    for (size_t i = 0; i < n; i++)
+        sum += (x[i] / largest) * (x[i] / largest);
+    return largest * sqrt(sum);
+}
+
+/* Vectors of a few parameters are not worth a call; the bits are those of the long ones' functions. */
+enum { SHORT = 8 };
+
+/* Eight sums side by side, because one would wait for itself. */
+WIDE static double dot_long(size_t n, const double *x, const double *y)
+{
+    double sum[8] = {0};
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8)
+        for (size_t lane = 0; lane < 8; lane++)
+            sum[lane] += x[i + lane] * y[i + lane];
+    for (; i < n; i++)
+        sum[0] += x[i] * y[i];
+    return ((sum[0] + sum[4]) + (sum[2] + sum[6])) + ((sum[1] + sum[5]) + (sum[3] + sum[7]));
+}
+
+static double dot(size_t n, const double *x, const double *y)
+{
+    if (n >= SHORT)
+        return dot_long(n, x, y);
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += x[i] * y[i];
+    return sum;
+}
+
+/* x -= factor v */
+WIDE static void subtract_long(size_t n, double factor, const double *v, double *x)
+{
+    EACH (size_t i = 0; i < n; i++)
+        x[i] -= factor * v[i];
+}
+
+static void subtract(size_t n, double factor, const double *v, double *x)
+{
+    if (n >= SHORT) {
+        subtract_long(n, factor, v, x);
+        return;
+    }
+    for (size_t i = 0; i < n; i++)
+        x[i] -= factor * v[i];
+}
+
+WIDE static void rotate_long(size_t n, double c, double s, double *x, double *y)
+{
+    EACH (size_t i = 0; i < n; i++) {
+        double old = x[i];
+        x[i] = c * old - s * y[i];
+        y[i] = s * old + c * y[i];
+    }
+}
+
+static void rotate(size_t n, double c, double s, double *x, double *y)
+{
+    if (n >= SHORT) {
+        rotate_long(n, c, s, x, y);
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        double old = x[i];
+        x[i] = c * old - s * y[i];
+        y[i] = s * old + c * y[i];
+    }
+}
+
+static void reflect(size_t n, const double *v, double factor, double *x)
+{
+    subtract(n, factor * dot(n, v, x), v, x);
+}
+
+/* The reflection that turns column v (n) into pivot times its first unit vector, which is returned. v becomes the reflection's
+ * vector, *factor its weight: 0 for a column of zeros, which is left alone. */
+static double take_reflection(size_t n, double *v, double *factor)
+{
+    double length = norm(n, v), pivot = v[0] > 0 ? -length : length;
+    *factor = 0;
+    if (!(length > 0))
+        return 0;
+    /* Scaled to a unit vector first: squares of tiny columns would vanish. */
+    for (size_t i = 0; i < n; i++)
+        v[i] /= length;
+    double first = v[0];
+    v[0] -= pivot / length;
+    *factor = 1 / (1 + fabs(first)); /* |v|^2 = 2 (1 + |first|) */
+    return pivot;
+}
+
+double matrix_triangle(size_t m, size_t n, double *a, double *b, double *r, double *q)
+{
+    memset(r, 0, n * n * sizeof *r);
+    memset(q, 0, n * sizeof *q);
+    for (size_t j = 0; j < n && j < m; j++) {
+        double *v = a + j * m + j, factor;
+        r[j + j * n] = take_reflection(m - j, v, &factor);
+        if (factor > 0) {
+            for (size_t k = j + 1; k < n; k++)
+                reflect(m - j, v, factor, a + k * m + j);
+            reflect(m - j, v, factor, b + j);
+        }
+        for (size_t k = j + 1; k < n; k++)
+            r[j + k * n] = a[j + k * m];
+        q[j] = b[j];
+    }
+    double rest = 0;
+    for (size_t i = n; i < m; i++)
+        rest += b[i] * b[i];
+    return rest;
+}
+
+static void swap_columns(size_t n, double *x, double *y)
+{
+    for (size_t i = 0; i < n; i++) {
+        double old = x[i];
+        x[i] = y[i];
+        y[i] = old;
+    }
+}
+
+/* QR where the longest column is always the next; the transpose of R goes to x, the columns' numbers to `place`. */
+static void pivoted_triangle(size_t m, size_t n, double *a, double *b, double *x, double *place)
+{
+    double *left = x + (n - 1) * n; /* lengths of what is left of the columns; x is not needed until the end */
+    for (size_t j = 0; j < n; j++) {
+        place[j] = (double)j;
+        left[j] = norm(m, a + j * m);
+    }
+    for (size_t j = 0; j < n; j++) {
+        size_t longest = j;
+        for (size_t k = j + 1; k < n; k++)
+            longest = left[k] > left[longest] ? k : longest;
+        if (longest != j) {
+            swap_columns(m, a + j * m, a + longest * m);
+            swap_columns(1, &place[j], &place[longest]);
+            swap_columns(1, &left[j], &left[longest]);
+        }
+        double *v = a + j * m + j, factor;
+        x[j + j * n] = take_reflection(m - j, v, &factor);
+        for (size_t k = j + 1; k < n && factor > 0; k++) {
+            double *rest = a + k * m + j;
+            reflect(m - j, v, factor, rest);
+            double part = rest[0] / left[k], square = 1 - part * part;
+            left[k] = square > SHRUNK ? left[k] * sqrt(square) : norm(m - j - 1, rest + 1);
+        }
+        if (b && factor > 0)
+            reflect(m - j, v, factor, b + j);
+    }
+    for (size_t j = 0; j < n; j++)
+        for (size_t k = 0; k < n; k++)
+            x[k + j * n] = k < j ? 0 : k == j ? x[k + j * n] : a[j + k * m];
+}
+
+/* Makes columns i and j of x orthogonal, whose squared lengths are in `square`; true if they were not. b goes along. */
+static bool orthogonalise(size_t n, double *x, double *square, double *b, size_t i, size_t j)
+{
+    double *p = x + i * n, *q = x + j * n, gamma = dot(n, p, q);
+    if (!(fabs(gamma) > DBL_EPSILON * sqrt((double)n) * sqrt(square[i]) * sqrt(square[j]))) /* the sum's own rounding */
+        return false;
+    double zeta = (square[j] - square[i]) / (2 * gamma);
+    double t = copysign(1, zeta) / (fabs(zeta) + hypot(1, zeta)), c = 1 / sqrt(1 + t * t), s = c * t;
+    rotate(n, c, s, p, q);
+    for (int side = 0; side < 2; side++) {
+        double *of = &square[side ? j : i], now = *of + (side ? t : -t) * gamma;
+        *of = now > SHRUNK * *of ? now : dot(n, side ? q : p, side ? q : p);
+    }
+    if (b) {
+        double old = b[i];
+        b[i] = c * old - s * b[j];
+        b[j] = s * old + c * b[j];
+    }
+    return true;
+}
+
+static void sort_columns(size_t n, double *x, double *length, double *b)
+{
+    for (size_t i = 0; i + 1 < n; i++) {
+        size_t largest = i;
+        for (size_t j = i + 1; j < n; j++)
+            if (length[j] > length[largest])
+                largest = j;
+        if (largest == i)
+            continue;
+        swap_columns(1, &length[i], &length[largest]);
+        swap_columns(n, x + i * n, x + largest * n);
+        if (b)
+            swap_columns(1, &b[i], &b[largest]);
+    }
+}
+
+/* Columns from `first` on become unit vectors at right angles to all others. */
+static void complete(size_t n, double *x, size_t first)
+{
+    size_t axis = 0;
+    for (size_t j = first; j < n; j++)
+        for (bool found = false; !found; axis++) {
+            double *column = x + j * n;
+            memset(column, 0, n * sizeof *column);
+            column[axis % n] = 1;
+            for (int twice = 0; twice < 2; twice++)
+                for (size_t k = 0; k < j; k++)
+                    subtract(n, dot(n, x + k * n, column), x + k * n, column);
+            /* of n axes one at least keeps 1 / sqrt(n) of its length */
+            double length = norm(n, column);
+            found = axis + 1 >= n || length * length * (double)n > 0.5;
+            for (size_t i = 0; i < n; i++)
+                column[i] /= length;
+        }
+}
+
+/* Rotations until the columns of x are orthogonal; their lengths go to `length`. */
+static void rotate_columns(size_t n, double *x, double *length, double *b)
+{
+    bool rotated = true;
+    for (int sweep = 0; rotated && sweep < MAX_SWEEP; sweep++) {
+        rotated = false;
+        for (size_t j = 0; j < n; j++)
+            length[j] = dot(n, x + j * n, x + j * n);
+        for (size_t i = 0; i + 1 < n; i++)
+            for (size_t j = i + 1; j < n; j++)
+                rotated |= orthogonalise(n, x, length, b, i, j);
+    }
+    for (size_t j = 0; j < n; j++)
+        length[j] = norm(n, x + j * n);
+}
+
+void matrix_singular(size_t m, size_t n, double *a, double *b, double *s, double *v)
+{
+    size_t rank = 0;
+    double *place = s, *length = a, *row = a + n; /* a holds nothing any more */
+    pivoted_triangle(m, n, a, b, v, place);
+    rotate_columns(n, v, length, b);
+    sort_columns(n, v, length, b);
+    for (; rank < n && length[rank] > 0; rank++)
+        for (size_t i = 0; i < n; i++)
+            v[i + rank * n] /= length[rank];
+    complete(n, v, rank);
+    for (size_t j = 0; j < n && n > 1; j++) {
+        double *column = v + j * n;
+        memcpy(row, column, n * sizeof *row);
+        for (size_t i = 0; i < n; i++)
+            column[(size_t)place[i]] = row[i];
+    }
+    memcpy(s, length, n * sizeof *s);
+}
+
+bool matrix_factor(size_t n, const double *matrix, size_t k, const uint32_t *index, double *factor)
+{
+    for (size_t j = 0; j < k; j++)
+        for (size_t i = j; i < k; i++)
+            factor[i + j * k] = matrix[index[i] + index[j] * n];
+    for (size_t j = 0; j < k; j++) {
+        double diagonal = factor[j + j * k];
+        for (size_t l = 0; l < j; l++) {
+            double a = factor[j + l * k];
+            for (size_t i = j; i < k; i++)
+                factor[i + j * k] -= factor[i + l * k] * a;
+        }
+        /* What is left of the diagonal after so many subtractions has an error of about j * 1e-16 of it. */
+        if (!(factor[j + j * k] > 1e-15 * diagonal))
+            return false;
+        double root = sqrt(factor[j + j * k]);
+        for (size_t i = j; i < k; i++)
+            factor[i + j * k] /= root;
+    }
+    return true;
+}
+
+void matrix_solve_lower(size_t k, const double *factor, double *x)
+{
+    for (size_t j = 0; j < k; j++) {
+        x[j] /= factor[j + j * k];
+        for (size_t i = j + 1; i < k; i++)
+            x[i] -= factor[i + j * k] * x[j];
+    }
+}
+
+void matrix_solve_upper(size_t k, const double *factor, double *x)
+{
+    for (size_t j = k; j-- > 0;) {
+        for (size_t i = j + 1; i < k; i++)
+            x[j] -= factor[i + j * k] * x[i];
+        x[j] /= factor[j + j * k];
+    }
+}

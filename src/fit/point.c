@@ -1,0 +1,299 @@
+/* A point's evaluation, and derivatives by difference quotients: two places for each parameter, one list of evaluations, and
+ * the slope of the parabola through three values.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "fit/point.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Errors of predictions over the integrator's tolerance: what differs from one place to the next is a few times it. */
+static const double ERROR_GROWTH = 10;
+/* Where nothing is integrated. */
+static const double ROUNDING = 10 * DBL_EPSILON;
+static const double LN10 = 2.302585092994045684;
+
+bool fit_point_init(struct fit_point *point, const struct fit_asker *asker, struct arena *arena)
+{
+    size_t n = asker->map.n_free, n_row = asker->objective.n_row, n_noise = asker->objective.has_noise ? n_row : 0;
+    size_t n_column = asker->gradient != GRADIENT_adjoint ? n : 0;
+    if (!ARENA_DOUBLES(arena, {&point->d_prediction, n_row, n_column}, {&point->d_noise, n_noise, n_column},
+                       {&point->theta, n, 1}, {&point->gradient, n, 1}, {&point->chain, n, 1},
+                       {&point->p, asker->map.n_model, 1}, {&point->prediction, n_row, 1}, {&point->weight, n_row, 1},
+                       {&point->residual, n_row, 1}, {&point->noise, n_noise, 1}))
+        return false;
+    point->noise = n_noise ? point->noise : NULL;
+    point->d_prediction = n_column ? point->d_prediction : NULL;
+    point->d_noise = n_column && n_noise ? point->d_noise : NULL;
+    point->f = NAN;
+    return true;
+}
+
+struct fit_answer fit_point_answer(const struct fit_asker *asker, const struct fit_point *point)
+{
+    return (struct fit_answer){.n = asker->map.n_free, .prediction = point->prediction, .d_prediction = point->d_prediction,
+                               .noise = point->noise, .d_noise = point->d_noise, .chain = point->chain,
+                               .weight = point->weight, .residual = point->residual, .theta = point->theta, .p = point->p};
+}
+
+double fit_point_mean_square(const struct fit_asker *asker, const struct fit_point *point)
+{
+    size_t n_row = asker->objective.n_row;
+    double sum = 0;
+    for (size_t i = 0; i < n_row; i++)
+        sum += point->residual[i] * point->residual[i];
+    return n_row > 0 ? sum / (double)n_row : 0;
+}
+
+double fit_point_variance(const struct fit_asker *asker, const struct fit_point *point)
+{
+    return asker->is_sigma_known ? 1 : fit_point_mean_square(asker, point);
+}
+
+double fit_point_size(const struct fit_asker *asker, const struct fit_point *point)
+{
+    double sum = 0;
+    for (size_t i = 0; i < asker->objective.n_row; i++) {
+        double weighted = point->prediction[i] * point->weight[i];
+        sum += weighted * weighted;
+    }
+    return sqrt(sum);
+}
+
+bool fit_point_is_held(const struct fit_map *map, const struct fit_point *point, size_t j)
+{
+    double g = point->gradient[j];
+    return (point->theta[j] <= map->lower[j] && g >= 0) || (point->theta[j] >= map->upper[j] && g <= 0);
+}
+
+double fit_point_gradient_norm(const struct fit_asker *asker, const struct fit_point *point)
+{
+    double norm = 0;
+    for (size_t j = 0; j < asker->map.n_free; j++)
+        if (!fit_point_is_held(&asker->map, point, j))
+            norm = fmax(norm, fabs(point->gradient[j]));
+    return norm;
+}
+
+static bool is_exact(const struct fit_asker *asker) { return asker->problem->model->abi.n_state == 0; }
+
+static double step_of(const struct fit_asker *asker)
+{
+    double by = FIT_QUOTIENT_TIGHTER * asker->tighter;
+    return cbrt(is_exact(asker) ? ROUNDING : fmax(ROUNDING, ERROR_GROWTH / by * asker->options->accuracy));
+}
+
+double fit_asker_accuracy(const struct fit_asker *asker)
+{
+    bool by_quotients = asker->gradient == GRADIENT_differences && !is_exact(asker);
+    return by_quotients ? step_of(asker) * step_of(asker) : fit_asker_rtol(asker);
+}
+
+bool fit_quotient_init(struct fit_quotient *quotient, const struct fit_asker *asker, struct arena *arena)
+{
+    size_t n = asker->map.n_free, n_row = asker->objective.n_row, n_noise = asker->objective.has_noise ? n_row : 0;
+    quotient->evaluation = arena_calloc(arena, 2 * n + 1, sizeof *quotient->evaluation);
+    quotient->asked = arena_calloc(arena, 2 * n + 1, sizeof *quotient->asked);
+    return quotient->evaluation && quotient->asked
+           && ARENA_DOUBLES(arena, {&quotient->prediction, n_row, n}, {&quotient->noise, n_noise, n},
+                            {&quotient->p, asker->map.n_model, 2 * n}, {&quotient->offset, n, 2}, {&quotient->theta, n, 1});
+}
+
+/* Both places of parameter j, within its bounds: offsets from theta. */
+static void choose_places(const struct fit_quotient *quotient, const struct fit_map *map, const double *theta, size_t j,
+                          double *first, double *second)
+{
+    double step = quotient->step, up = map->upper[j] - theta[j], down = theta[j] - map->lower[j];
+    if (map->scale[j] == SCALE_LOG10)
+        step /= LN10;
+    if (map->scale[j] == SCALE_LIN) {
+        double size = fmax(fabs(theta[j]), fabs(map->start[j]));
+        step *= size > 0 ? size : up + down < INFINITY ? up + down : 1;
+    }
+    if (up >= step && down >= step) {
+        *first = -step;
+        *second = step;
+    } else {
+        *first = up >= down ? fmin(step, up / 2) : -fmin(step, down / 2);
+        *second = 2 * *first;
+    }
+}
+
+/* The evaluation of one place; none where a parameter leaves the range of floating-point numbers. */
+static struct evaluation *request(struct fit_quotient *quotient, struct fit_asker *asker, struct fit_point *point, size_t j,
+                                  size_t place)
+{
+    const struct fit_map *map = &asker->map;
+    size_t n_row = asker->objective.n_row, k = j + place * map->n_free;
+    struct evaluation *evaluation = &quotient->evaluation[k];
+    double *p = quotient->p + k * map->n_model, theta = point->theta[j] + quotient->offset[k];
+    theta = fmin(map->upper[j], fmax(map->lower[j], theta));
+    quotient->offset[k] = theta - point->theta[j];
+    memcpy(quotient->theta, point->theta, map->n_free * sizeof *quotient->theta);
+    quotient->theta[j] = theta;
+    *evaluation = (struct evaluation){
+        .task = asker->problem->task, .p = p, .outcome = EVALUATION_MODEL_FAILED,
+        .prediction = (place ? quotient->prediction : point->d_prediction) + j * n_row,
+        .noise = point->noise ? (place ? quotient->noise : point->d_noise) + j * n_row : NULL};
+    return quotient->offset[k] != 0 && fit_map_natural(map, quotient->theta, p) ? evaluation : NULL;
+}
+
+/* The slopes of the parabolas through `value` and the values at places a and b away; where one of these is NULL, of straight
+ * lines through the other. `slope` may be `first`. */
+static void take_slopes(size_t n_row, const double *value, const double *first, double a, const double *second, double b,
+                        double chain, double *slope)
+{
+    /* each place's part of the slope of the parabola; alone, a straight line's */
+    double by_first = !first ? 0 : second ? b / (a * (b - a)) : 1 / a;
+    double by_second = !second ? 0 : first ? -a / (b * (b - a)) : 1 / b;
+    for (size_t i = 0; i < n_row; i++) {
+        double sum = first ? by_first * (first[i] - value[i]) : 0;
+        if (second)
+            sum += by_second * (second[i] - value[i]);
+        slope[i] = sum / chain;
+    }
+}
+
+static bool take_column(const struct fit_quotient *quotient, const struct fit_asker *asker, struct fit_point *point, size_t j)
+{
+    size_t n = asker->map.n_free, n_row = asker->objective.n_row;
+    const struct evaluation *first = &quotient->evaluation[j], *second = &quotient->evaluation[j + n];
+    bool has_first = first->outcome == EVALUATION_OK, has_second = second->outcome == EVALUATION_OK;
+    double a = quotient->offset[j], b = quotient->offset[j + n], chain = point->chain[j];
+    take_slopes(n_row, point->prediction, has_first ? first->prediction : NULL, a, has_second ? second->prediction : NULL, b,
+                chain, point->d_prediction + j * n_row);
+    if (point->noise)
+        take_slopes(n_row, point->noise, has_first ? first->noise : NULL, a, has_second ? second->noise : NULL, b, chain,
+                    point->d_noise + j * n_row);
+    return has_first || has_second;
+}
+
+/* Fills d_prediction (and d_noise) of a point whose predictions and chain are there, asking for two more evaluations for each
+ * free parameter, all at once: at theta - h and theta + h, or, where a bound is nearer than h, both on the other side of it.
+ * Where one of the two cannot be evaluated the other one has to do; where none can, ASKED_FAILED. */
+static enum asked fill_quotients(struct fit_quotient *quotient, struct fit_asker *asker, struct fit_point *point)
+{
+    size_t n = asker->map.n_free, n_asked = 0;
+    quotient->step = step_of(asker);
+    for (size_t j = 0; j < n; j++) {
+        choose_places(quotient, &asker->map, point->theta, j, &quotient->offset[j], &quotient->offset[j + n]);
+        for (size_t place = 0; place < 2; place++) {
+            struct evaluation *evaluation = request(quotient, asker, point, j, place);
+            if (evaluation)
+                quotient->asked[n_asked++] = evaluation;
+        }
+    }
+    if (fit_ask_all(asker, quotient->asked, n_asked) == ASKED_END)
+        return ASKED_END;
+    for (size_t j = 0; j < n; j++)
+        if (!take_column(quotient, asker, point, j))
+            return fit_asker_fail(asker, &quotient->evaluation[j]);
+    return ASKED_OK;
+}
+
+/* For adjoints: how the objective depends on each prediction. Called by the engine when it has them all. */
+static bool weigh(void *context, const struct evaluation *evaluation)
+{
+    struct fit_asker *asker = context;
+    struct fit_answer answer = fit_point_answer(asker, asker->asked);
+    (void)evaluation;
+    if (!isfinite(fit_objective_value(&asker->objective, &answer)))
+        return false;
+    fit_objective_slopes(&asker->objective, &answer, asker->by_prediction, asker->by_noise);
+    return true;
+}
+
+static void fill_request(struct fit_asker *asker, struct fit_point *point, bool with_derivatives)
+{
+    struct evaluation *evaluation = &asker->evaluation;
+    bool with_sens = with_derivatives && asker->gradient != GRADIENT_differences;
+    memset(evaluation, 0, sizeof *evaluation);
+    if (with_derivatives && asker->gradient == GRADIENT_adjoint) {
+        asker->asked = point;
+        asker->adjoint = (struct evaluation_adjoint){.weigh = weigh, .context = asker, .gradient = point->gradient,
+                                                     .by_prediction = asker->by_prediction, .by_noise = asker->by_noise};
+        evaluation->adjoint = &asker->adjoint;
+    }
+    evaluation->task = asker->problem->task;
+    evaluation->p = point->p;
+    evaluation->n_sens = with_sens ? asker->map.n_free : 0;
+    evaluation->sens = asker->map.model_index;
+    evaluation->prediction = point->prediction;
+    evaluation->d_prediction = point->d_prediction;
+    evaluation->noise = point->noise;
+    evaluation->d_noise = point->d_noise;
+}
+
+/* The objective is in these (fit/unit.h). */
+static double unit_of(const struct fit_asker *asker) { return asker->problem->unit > 0 ? asker->problem->unit : 1; }
+
+/* Of an objective that is not finite: the earliest prediction that log-normal errors do not allow, if there is one. */
+static enum asked fail_objective(struct fit_asker *asker, const struct fit_answer *answer)
+{
+    const struct ode_task *task = asker->problem->task;
+    for (size_t i = 0; i < asker->objective.n_row; i++) {
+        double prediction = answer->prediction[i];
+        if (!fit_objective_loss(&asker->objective, i)->is_log || prediction > 0)
+            continue;
+        char reason[sizeof asker->reason];
+        const char *name = asker->problem->model->abi.observable_name[task->row_observable[i]];
+        snprintf(reason, sizeof reason, "the prediction of %.60s at t = %.6g is %.6g; with its log-normal errors it must be "
+                 "> 0", name, task->time[task->row_time[i]], prediction);
+        return fit_asker_miss(asker, OUTCOME_model_failed, reason);
+    }
+    return fit_asker_miss(asker, OUTCOME_model_failed, "the objective is not a finite number");
+}
+
+/* Objective and gradient; a number that is not finite makes it a failed trial. */
+static enum asked judge_answer(struct fit_asker *asker, struct fit_point *point, bool with_derivatives)
+{
+    if (with_derivatives)
+        fit_map_chain(&asker->map, point->p, point->chain);
+    struct fit_answer answer = fit_point_answer(asker, point);
+    point->f = fit_objective_value(&asker->objective, &answer);
+    if (asker->host->judged)
+        asker->host->judged(asker->host->context, point->f * unit_of(asker), NAN);
+    if (!isfinite(point->f))
+        return fail_objective(asker, &answer);
+    if (isnan(asker->start_f)) {
+        asker->start_f = point->f;
+        asker->start_tighter = asker->tighter;
+    }
+    if (!with_derivatives)
+        return ASKED_OK;
+    if (asker->gradient == GRADIENT_differences) {
+        enum asked asked = fill_quotients(asker->quotient, asker, point);
+        if (asked != ASKED_OK)
+            return asked;
+    }
+    if (asker->gradient == GRADIENT_adjoint) {
+        for (size_t j = 0; j < asker->map.n_free; j++)
+            point->gradient[j] *= point->chain[j];
+        fit_objective_add_priors(&asker->objective, &answer, point->gradient);
+    } else {
+        fit_objective_gradient(&asker->objective, &answer, point->gradient);
+    }
+    for (size_t j = 0; j < asker->map.n_free; j++)
+        if (!isfinite(point->gradient[j]))
+            return fit_asker_miss(asker, OUTCOME_model_failed, "the gradient of the objective is not finite");
+    if (asker->host->judged)
+        asker->host->judged(asker->host->context, NAN, fit_point_gradient_norm(asker, point) * unit_of(asker));
+    return ASKED_OK;
+}
+
+enum asked fit_ask(struct fit_asker *asker, struct fit_point *point, bool with_derivatives)
+{
+    if (!fit_map_natural(&asker->map, point->theta, point->p))
+        return fit_asker_miss(asker, OUTCOME_model_failed, "a parameter left the range of floating-point numbers");
+    struct evaluation *evaluation = &asker->evaluation;
+    fill_request(asker, point, with_derivatives);
+    if (fit_ask_all(asker, &(struct evaluation *){evaluation}, 1) == ASKED_END)
+        return ASKED_END;
+    if (evaluation->outcome != EVALUATION_OK)
+        return fit_asker_fail(asker, evaluation);
+    asker->meets_jump = evaluation->crosses && evaluation->n_sens > 0;
+    if (asker->meets_jump)
+        return fit_asker_end(asker, OUTCOME_stalled, "the right-hand side jumps on the way: sensitivities lack that");
+    return judge_answer(asker, point, with_derivatives);
+}

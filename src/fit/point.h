@@ -1,0 +1,55 @@
+/* A point of the search: its evaluation, objective and gradient. Derivatives of predictions come from sensitivities, or from
+ * difference quotients of evaluations without them (--gradient differences): the compromise for models whose own derivatives
+ * are wrong, missing in effect, or more expensive than two evaluations a parameter.
+ *
+ * A prediction has an error of its own, of about the integrator's tolerance, which differs from place to place as the steps
+ * do, so a quotient over h has one of that over h, besides that of the formula, of order h^2. Both are least together at
+ * h ~ cbrt(error) (Gill, Murray & Wright 1981, section 8.6), and small enough for a Gauss-Newton step only if the integrator
+ * is tighter than usual; all evaluations of such a fit are, those without quotients too, so that none are mixed.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef FIT_POINT_H
+#define FIT_POINT_H
+
+#include "fit/asker.h"
+
+/* With everything that its evaluation gave. */
+struct fit_point {
+    double *theta, *gradient, *chain; /* n_free */
+    double *p;                        /* n_model */
+    double f;
+    double *prediction, *d_prediction, *noise, *d_noise; /* as in struct evaluation */
+    double *weight, *residual;                           /* as in struct fit_answer */
+};
+
+bool fit_point_init(struct fit_point *point, const struct fit_asker *asker, struct arena *arena);
+/* Evaluates point->theta; without derivatives, gradient and d_* are not touched (and the bits of the rest are others). */
+enum asked fit_ask(struct fit_asker *asker, struct fit_point *point, bool with_derivatives);
+/* Relative accuracy of predictions' derivatives. */
+double fit_asker_accuracy(const struct fit_asker *asker);
+/* Mean square of the weighted residuals at a point; and the variance of the errors, in whose units decreases of the objective
+ * are judged: 1 where every sigma is known or modelled, else that mean square. */
+double fit_point_mean_square(const struct fit_asker *asker, const struct fit_point *point);
+double fit_point_variance(const struct fit_asker *asker, const struct fit_point *point);
+/* Norm of the weighted predictions: their relative error times this is their error in units of sigma. */
+double fit_point_size(const struct fit_asker *asker, const struct fit_point *point);
+struct fit_answer fit_point_answer(const struct fit_asker *asker, const struct fit_point *point);
+/* Whether parameter j is on a bound with a slope that points outward. */
+bool fit_point_is_held(const struct fit_map *map, const struct fit_point *point, size_t j);
+/* Largest entry of the projected gradient, optimiser's scale. */
+double fit_point_gradient_norm(const struct fit_asker *asker, const struct fit_point *point);
+
+struct fit_quotient {
+    double step;                      /* h, by the tolerances of the moment, of logarithms; on a linear scale
+                                       * relative to the value */
+    double *offset;                   /* 2 n_free: theta at the places less that of the point */
+    double *theta, *p;                /* n_free; 2 n_free x n_model */
+    double *prediction, *noise;       /* n_row x n_free each, at the second places; the first ones' lie where the
+                                       * derivatives will be */
+    struct evaluation *evaluation;    /* 2 n_free: the first places, then the second */
+    struct evaluation **asked;
+};
+
+/* After the asker's map and objective. False: out of memory. */
+bool fit_quotient_init(struct fit_quotient *quotient, const struct fit_asker *asker, struct arena *arena);
+
+#endif

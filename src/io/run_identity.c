@@ -1,0 +1,110 @@
+/* Telling in words how two runs differ, so that a refused journal or result explains itself.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "io/run_identity.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+bool identity_equal(const struct run_identity *a, const struct run_identity *b)
+{
+    return !memcmp(a->problem, b->problem, 32) && !memcmp(a->model, b->model, 32) &&
+           !memcmp(a->options, b->options, 32) && a->seed == b->seed && a->n_dataset == b->n_dataset &&
+           a->n_start == b->n_start && a->n_refit == b->n_refit && a->n_parameter == b->n_parameter &&
+           !strcmp(a->selection, b->selection);
+}
+
+struct text {
+    char *out;
+    size_t n, used;
+};
+
+static void say(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void say(struct text *text, const char *format, ...)
+{
+    va_list arguments;
+    if (text->used >= text->n)
+        return;
+    va_start(arguments, format);
+    int n = vsnprintf(text->out + text->used, text->n - text->used, format, arguments);
+    va_end(arguments);
+    if (n > 0)
+        text->used += (size_t)n;
+}
+
+static void say_item(struct text *text)
+{
+    if (text->used)
+        say(text, "; ");
+}
+
+static const char *const separators = " \t\n,;";
+
+static bool has_word(const char *description, const char *word, size_t n)
+{
+    for (const char *p = description + strspn(description, separators); *p; p += strspn(p, separators)) {
+        size_t n_here = strcspn(p, separators);
+        if (n_here == n && !memcmp(p, word, n))
+            return true;
+        p += n_here;
+    }
+    return false;
+}
+
+/* The words of `mine` that `other` has not. */
+static size_t say_words(struct text *text, const char *mine, const char *other)
+{
+    size_t n_word = 0;
+    for (const char *p = mine + strspn(mine, separators); *p; p += strspn(p, separators)) {
+        size_t n = strcspn(p, separators);
+        if (!has_word(other, p, n))
+            say(text, "%s%.*s", n_word++ ? " " : "", (int)n, p);
+        p += n;
+    }
+    return n_word;
+}
+
+static void say_count(struct text *text, const char *what, uint64_t before, uint64_t now)
+{
+    if (before == now)
+        return;
+    say_item(text);
+    say(text, "%s: %" PRIu64 " there, %" PRIu64 " now", what, before, now);
+}
+
+const char *identity_difference(const struct run_identity *before, const struct run_identity *now, char *out, size_t n)
+{
+    struct text text = {out, n, 0};
+    if (n)
+        out[0] = '\0';
+    say_count(&text, "number of datasets", before->n_dataset, now->n_dataset);
+    say_count(&text, "number of parameters", before->n_parameter, now->n_parameter);
+    if (memcmp(before->problem, now->problem, 32)) {
+        say_item(&text);
+        say(&text, "the problem's data have changed");
+    }
+    if (memcmp(before->model, now->model, 32)) {
+        say_item(&text);
+        say(&text, "the model is not the same");
+    }
+    say_count(&text, "seed", before->seed, now->seed);
+    say_count(&text, "starts per dataset", before->n_start, now->n_start);
+    say_count(&text, "refits per dataset", before->n_refit, now->n_refit);
+    if (strcmp(before->selection, now->selection)) {
+        say_item(&text);
+        say(&text, "datasets there: %s, now: %s", before->selection[0] ? before->selection : "all",
+            now->selection[0] ? now->selection : "all");
+    }
+    if (memcmp(before->options, now->options, 32)) {
+        say_item(&text);
+        say(&text, "options there: ");
+        if (!say_words(&text, before->description, now->description))
+            say(&text, "others");
+        say(&text, ", now: ");
+        if (!say_words(&text, now->description, before->description))
+            say(&text, "without them");
+    }
+    return out;
+}

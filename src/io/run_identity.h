@@ -1,0 +1,31 @@
+/* What a run is: two runs with the same identity do the same work. Journals and results keep it.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef IO_RUN_IDENTITY_H
+#define IO_RUN_IDENTITY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { IDENTITY_SELECTION = 128 };
+
+/* The description is kept in every journal file, so that a mismatch can be told in words. */
+struct run_identity {
+    unsigned char problem[32], model[32], options[32]; /* SHA-256 of each */
+    uint64_t seed, n_dataset;
+    uint32_t n_start, n_parameter;
+    uint32_t n_refit;         /* tasks of a dataset after its starts */
+    char description[1024];   /* options as text */
+    char selection[IDENTITY_SELECTION]; /* which datasets, as run/plan/selection.h says it; "": all */
+};
+
+/* Tasks of one dataset. Task t of dataset d is fit number d * identity_n_task + t. */
+static inline uint32_t identity_n_task(const struct run_identity *identity) { return identity->n_start + identity->n_refit; }
+
+/* Whether all but the description is the same: then it is the same run. */
+bool identity_equal(const struct run_identity *a, const struct run_identity *b);
+/* Says in words what differs ("" if nothing does): data, model, numbers, and the words of the descriptions that only
+ * one of them has. Returns `out`. */
+const char *identity_difference(const struct run_identity *before, const struct run_identity *now, char *out, size_t n);
+
+#endif

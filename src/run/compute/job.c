@@ -1,0 +1,95 @@
+/* The evaluations of a job between the lanes that carry them out. Most jobs ask for one at a time and need no lock.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "run/compute/job.h"
+
+#include "base/clock.h"
+
+#include <assert.h>
+
+static void enter(struct job *job)
+{
+    if (job->is_open)
+        monitor_enter(&job->lock);
+}
+
+static void leave(struct job *job)
+{
+    if (job->is_open)
+        monitor_leave(&job->lock);
+}
+
+bool job_init(struct job *job) { return monitor_init(&job->lock); }
+void job_fini(struct job *job) { monitor_fini(&job->lock); }
+
+int64_t job_elapsed_ns(const struct job *job)
+{
+    int64_t used_ns = atomic_load_explicit(&((struct job *)(uintptr_t)job)->used_ns, memory_order_relaxed);
+    return used_ns + (job->since_ns ? clock_now_ns() - job->since_ns : 0);
+}
+
+void job_ask(struct job *job, struct evaluation *const *evaluations, size_t n)
+{
+    enter(job);
+    assert(job->n_left == 0 && !job->pending);
+    struct evaluation **end = &job->pending;
+    for (size_t k = 0; k < n; k++) {
+        *end = evaluations[k];
+        end = &evaluations[k]->next;
+    }
+    *end = NULL;
+    job->n_left = n;
+    leave(job);
+}
+
+static struct evaluation *take(struct job *job)
+{
+    struct evaluation *evaluation = job->pending;
+    job->pending = evaluation->next;
+    return evaluation;
+}
+
+enum job_step job_next(struct job *job, size_t lane, bool is_over, struct evaluation **evaluation, bool *is_more)
+{
+    enum job_step step = JOB_LEAVE;
+    enter(job);
+    if (job->n_left == 0 && job->n_active == 1 && !is_over) {
+        job->keeper = lane;
+        step = JOB_RESUME;
+    } else if (job->pending && job->keeper == lane && !is_over) {
+        *evaluation = take(job);
+        *is_more = job->pending != NULL;
+        step = JOB_WORK;
+    } else if (--job->n_active == 0) {
+        step = JOB_REST;
+    }
+    leave(job);
+    return step;
+}
+
+void job_return(struct job *job, struct evaluation *evaluation, bool finished,
+                void (*end)(void *context, size_t lane, struct job *job, struct evaluation *evaluation, bool finished),
+                void *context, size_t lane)
+{
+    enter(job);
+    evaluation->is_finished = finished;
+    if (finished) {
+        job->n_left--;
+    } else {
+        evaluation->next = job->pending;
+        job->pending = evaluation;
+    }
+    end(context, lane, job, evaluation, finished);
+    leave(job);
+}
+
+struct evaluation *job_help(struct job *job)
+{
+    struct evaluation *evaluation = NULL;
+    enter(job);
+    if (job->pending && job->n_active > 0) { /* else it is being put to rest */
+        evaluation = take(job);
+        job->n_active++;
+    }
+    leave(job);
+    return evaluation;
+}

@@ -1,0 +1,57 @@
+/* A job as the scheduler sees it, and the evaluations that it has asked for. A job is at rest (nobody's), or lanes are at it: one
+ * runs its code, or any number carry out evaluations. The lane that is left alone with all answers there resumes it.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef RUN_JOB_H
+#define RUN_JOB_H
+
+#include "ode/evaluation.h"
+#include "par/monitor.h"
+
+/* Whom a job makes room for when its turn is over. */
+enum job_yields { YIELDS_TO_OTHERS, YIELDS_TO_STOP, YIELDS_NEVER };
+enum job_state { JOB_DONE, JOB_YIELDS };
+
+/* The first member of the caller's own struct. Under the lock if it is open, else its only lane's, if not said otherwise. */
+struct job {
+    enum job_yields yields;      /* the caller's, set before it starts */
+    _Atomic int64_t used_ns;     /* computing for it, by all lanes together: the clock that its turns are measured with */
+    int64_t since_ns;            /* its code has been running since then; 0: it is not */
+    struct monitor lock;
+    struct evaluation *pending;  /* asked for and not in a lane, linked by `next`; those that were set aside come first */
+    size_t n_left;               /* asked for and not finished */
+    size_t n_active;             /* lanes that are at it */
+    size_t keeper;               /* the lane that takes its next evaluation; others come when they have nothing else */
+    /* the policy's */
+    bool is_open;                /* in the list of jobs that other lanes may help */
+    struct job *next_open;
+    uint64_t cost_ticket;        /* of its sample in the running median; 0: none */
+    _Atomic int64_t turn_start_ns;
+    _Atomic bool is_over;
+    bool is_long, is_first_turn;
+};
+
+/* Zero-initialise before. False: out of memory. */
+bool job_init(struct job *job);
+void job_fini(struct job *job);
+
+/* The job's code, before it returns to the scheduler: what it waits for. */
+void job_ask(struct job *job, struct evaluation *const *evaluations, size_t n);
+/* Computing for it until now, its own code's included; nanoseconds. */
+int64_t job_elapsed_ns(const struct job *job);
+
+/* What a lane that is at the job does next, when it has no evaluation of it (any more). */
+enum job_step {
+    JOB_RESUME, /* all answers are there: run its code */
+    JOB_WORK,   /* on *evaluation; *is_more: there are others that no lane has taken */
+    JOB_LEAVE,  /* other lanes are still at it */
+    JOB_REST    /* this was the last one: the job goes into the policy's queue */
+};
+enum job_step job_next(struct job *job, size_t lane, bool is_over, struct evaluation **evaluation, bool *is_more);
+/* An evaluation of the job has left this lane, finished or not; `end` is called under the lock. */
+void job_return(struct job *job, struct evaluation *evaluation, bool finished,
+                void (*end)(void *context, size_t lane, struct job *job, struct evaluation *evaluation, bool finished),
+                void *context, size_t lane);
+/* A further lane takes an evaluation of an open job; NULL: there is none. */
+struct evaluation *job_help(struct job *job);
+
+#endif

@@ -1,0 +1,41 @@
+/* Refits: the tasks of a dataset that begin at its best fit. Which there are, and what each of them is to do.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef RUN_REFIT_H
+#define RUN_REFIT_H
+
+#include "base/error.h"
+#include "fit/bootstrap.h"
+#include "run/plan/run_options.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Of a run; const. A dataset's refits are numbered: below and above for each profiled parameter, then the replicates. */
+struct refit_plan {
+    uint32_t n_profile, n_bootstrap;
+    uint32_t *profile; /* n_profile parameters, the file's order, increasing */
+    enum bootstrap_kind bootstrap_kind;
+    bool keep_starts, keep_profile, keep_bootstrap;
+};
+
+enum refit_kind { REFIT_PROFILE, REFIT_BOOTSTRAP };
+
+struct refit {
+    enum refit_kind kind;
+    uint32_t parameter; /* of a profile */
+    int side;           /* -1 below, 1 above */
+    uint32_t replicate;
+};
+
+/* STATUS_USAGE where a name is unknown or options do not fit together; refit_plan_fini is legal after a failure. */
+enum status refit_plan_init(struct refit_plan *plan, const struct run_options *options, const char *const *names,
+                            size_t n_parameter, struct error *error);
+void refit_plan_fini(struct refit_plan *plan);
+/* Refits of a dataset, and number i of them. */
+uint32_t refit_plan_n(const struct refit_plan *plan);
+struct refit refit_plan_get(const struct refit_plan *plan, uint32_t i);
+/* What of it changes a result, as words that begin with a blank; "" where nothing was asked for. */
+void refit_plan_describe(const struct refit_plan *plan, const char *const *names, char *text, size_t size);
+
+#endif

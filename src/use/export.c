@@ -1,0 +1,357 @@
+/* A walk through a result for each kind of row, as CSV or as an array of JSON objects.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "use/export.h"
+
+#include "io/result_kept.h"
+#include "use/fit_columns.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROWS_AT_ONCE = 4096, KEPT_BYTES = 1 << 20 };
+
+static const char table_columns[] =
+    "id,status,objective,parameters,standard_error,at_bound,stopping_test,gradient_norm,residual_error,degrees_of_freedom,"
+    "chi_square,aic,aicc,bic,r_squared,flat_directions,tight_objective_change,tight_decrease,rtol,iterations,evaluations,steps,"
+    "seconds,start,starts_at_optimum,other_optimum_lower,other_optimum_upper,profile_lower,profile_upper,profile_lower_status,"
+    "profile_upper_status,bootstrap_n,bootstrap_standard_error,bootstrap_lower,bootstrap_upper,bootstrap_percentile_lower,"
+    "bootstrap_percentile_upper,notes,message";
+
+/* What is read and what is written. */
+struct sheet {
+    const struct export_options *options;
+    struct result *result;
+    const struct result_info *info;
+    struct output *output;
+    struct csv_writer csv;
+    struct json json;
+};
+
+/* `head`: names of n columns, or NULL. */
+static enum status sheet_begin(struct sheet *sheet, const char *const *head, size_t n, struct error *error)
+{
+    enum status status = output_open(sheet->output, sheet->options->files.output, sheet->options->overwrite, error);
+    if (status)
+        return status;
+    sheet->csv.file = sheet->output->file;
+    if (sheet->options->json) {
+        json_begin(&sheet->json, sheet->output->file);
+        json_array_begin(&sheet->json, NULL);
+    }
+    for (size_t i = 0; i < n; i++)
+        csv_put_text(&sheet->csv, head[i]);
+    if (n)
+        csv_end_row(&sheet->csv);
+    return STATUS_OK;
+}
+
+/* Each pair once; those that have none are left out. */
+static void put_covariance(struct sheet *sheet, const char *id, const struct fit_record *record)
+{
+    size_t n = sheet->info->n_parameter;
+    for (size_t c = 0; c < n; c++)
+        for (size_t d = c; d < n; d++) {
+            if (isnan(record->covariance[d + c * n]))
+                continue;
+            csv_put_text(&sheet->csv, id);
+            csv_put_text(&sheet->csv, sheet->info->parameter_name[c]);
+            csv_put_text(&sheet->csv, sheet->info->parameter_name[d]);
+            csv_put_number(&sheet->csv, record->covariance[d + c * n]);
+            csv_put_number(&sheet->csv, fit_correlation(record, n, c, d));
+            csv_end_row(&sheet->csv);
+        }
+}
+
+static enum status put_fits(struct sheet *sheet, const struct fit_columns *columns, struct error *error)
+{
+    struct result_block block = {0};
+    enum status status = STATUS_OK;
+    for (uint64_t first = 0; first < sheet->info->n_fit && !output_failed(sheet->output); first += block.n) {
+        if ((status = result_read(sheet->result, &block, first, ROWS_AT_ONCE, error)) || block.n == 0)
+            break;
+        for (size_t i = 0; i < block.n; i++) {
+            if (!columns) {
+                put_covariance(sheet, block.id[i], &block.record[i]);
+            } else if (sheet->options->json) {
+                json_object_begin(&sheet->json, NULL);
+                fit_columns_json(columns, sheet->info, block.id[i], &block.record[i], &sheet->json);
+                json_object_end(&sheet->json);
+            } else {
+                fit_columns_csv_row(columns, sheet->info, block.id[i], &block.record[i], &sheet->csv);
+            }
+        }
+    }
+    result_block_fini(&block);
+    return status;
+}
+
+/* What is not written is not read: covariances are by far the largest. */
+static enum status export_fits(struct sheet *sheet, struct error *error)
+{
+    struct fit_columns columns;
+    bool wanted = false;
+    enum status status = fit_columns_choose(&columns, sheet->result, sheet->options->columns,
+                                            sheet->options->json ? "all" : table_columns, error);
+    if (!status)
+        status = sheet_begin(sheet, NULL, 0, error);
+    if (status)
+        return status;
+    for (size_t i = 0; i < columns.n; i++)
+        wanted = wanted || columns.column[i] == FIT_COLUMN_COVARIANCE;
+    if (!wanted)
+        result_ignore(sheet->result, FIT_COLUMN_COVARIANCE);
+    if (!sheet->options->json)
+        fit_columns_csv_head(&columns, sheet->info, &sheet->csv);
+    return put_fits(sheet, &columns, error);
+}
+
+static enum status export_pairs(struct sheet *sheet, struct error *error)
+{
+    static const char *const head[] = {"id", "parameter", "with", "covariance", "correlation"};
+    if (fit_column_width(FIT_COLUMN_COVARIANCE, sheet->info->n_parameter) == 0 ||
+        !result_has(sheet->result, FIT_COLUMN_COVARIANCE))
+        return error_set(error, STATUS_BAD_PROBLEM, "%s: holds no covariances (they are kept up to %d parameters)",
+                         sheet->info->path, FIT_MAX_PAIR_PARAMETERS);
+    enum status status = sheet_begin(sheet, head, sizeof head / sizeof *head, error);
+    return status ? status : put_fits(sheet, NULL, error);
+}
+
+/* What a run kept: the tables of io/result_kept.h. */
+static void put_kept_head(struct sheet *sheet, const struct result_table_shape *shape)
+{
+    csv_put_text(&sheet->csv, "id");
+    for (size_t c = 1; c < shape->n_column; c++) {
+        if (!shape->column[c].width)
+            csv_put_text(&sheet->csv, shape->column[c].name);
+        for (size_t j = 0; j < shape->column[c].width; j++)
+            csv_put_text(&sheet->csv, sheet->info->parameter_name[j]);
+    }
+    csv_end_row(&sheet->csv);
+}
+
+static struct fit_cell kept_cell(const struct sheet *sheet, const struct result_table_column *column, const void *values,
+                                 size_t j)
+{
+    struct fit_cell cell = fit_cell(column->kind, (const char *)values + j * fit_kind_size(column->kind));
+    if (!strcmp(column->name, "parameter")) { /* its row of /parameters */
+        cell.kind = FIT_CELL_WORD;
+        cell.word = (uint64_t)cell.integer < sheet->info->n_parameter ? sheet->info->parameter_name[cell.integer] : "";
+    }
+    return cell;
+}
+
+static void put_kept(struct sheet *sheet, const struct result_table_shape *shape, const char *id, const void *const *values)
+{
+    bool is_json = sheet->options->json;
+    if (is_json) {
+        json_object_begin(&sheet->json, NULL);
+        json_string(&sheet->json, "id", id);
+    } else {
+        csv_put_text(&sheet->csv, id);
+    }
+    for (size_t c = 1; c < shape->n_column; c++) {
+        const struct result_table_column *column = &shape->column[c];
+        if (is_json && column->width)
+            json_object_begin(&sheet->json, column->name);
+        for (size_t j = 0; j < (column->width ? column->width : 1); j++) {
+            struct fit_cell cell = kept_cell(sheet, column, values[c], j);
+            if (is_json)
+                fit_cell_json(&sheet->json, column->width ? sheet->info->parameter_name[j] : column->name, cell);
+            else
+                fit_cell_csv(&sheet->csv, cell);
+        }
+        if (is_json && column->width)
+            json_object_end(&sheet->json);
+    }
+    is_json ? json_object_end(&sheet->json) : csv_end_row(&sheet->csv);
+}
+
+static enum status put_kept_of(struct sheet *sheet, const struct result_table_shape *shape, struct result_table_source *source,
+                               const char *id, uint64_t dataset, struct error *error)
+{
+    const void *values[RESULT_TABLE_MAX_COLUMN];
+    enum status status = STATUS_OK;
+    for (bool there = true; there && !status;) {
+        status = result_table_next(source, dataset, values, &there, error);
+        if (!status && there)
+            put_kept(sheet, shape, id, values);
+    }
+    return status;
+}
+
+static enum status put_all_kept(struct sheet *sheet, const struct result_table_shape *shape, struct result_table_source *source,
+                                struct error *error)
+{
+    struct result_block fits = {0};
+    enum status status = STATUS_OK;
+    if (!sheet->options->json)
+        put_kept_head(sheet, shape);
+    for (int i = 0; i < N_RESULT_COLUMN; i++)
+        if (i != FIT_COLUMN_DATASET)
+            result_ignore(sheet->result, (enum fit_column)i);
+    for (uint64_t first = 0; first < sheet->info->n_fit && !status; first += fits.n) {
+        status = result_read(sheet->result, &fits, first, ROWS_AT_ONCE, error);
+        for (size_t i = 0; i < fits.n && !status && !output_failed(sheet->output); i++)
+            status = put_kept_of(sheet, shape, source, fits.id[i], fits.record[i].dataset, error);
+        if (output_failed(sheet->output))
+            break;
+    }
+    result_block_fini(&fits);
+    return status || output_failed(sheet->output) ? status : put_kept_of(sheet, shape, source, "", UINT64_MAX, error);
+}
+
+static enum status export_kept(struct sheet *sheet, struct error *error)
+{
+    const enum kept_table table = sheet->options->what == EXPORT_STARTS    ? KEPT_STARTS
+                                  : sheet->options->what == EXPORT_PROFILE ? KEPT_PROFILES
+                                                                           : KEPT_BOOTSTRAP;
+    struct result_table_shape shape = kept_shape(table, sheet->info->n_parameter);
+    struct result_table_source *source = NULL;
+    enum status status = result_table_source_open(&source, sheet->result, &shape, KEPT_BYTES, error);
+    if (!status && !source)
+        status = error_set(error, STATUS_BAD_PROBLEM, "%s: has no %s: `stiffit run` keeps it with %s", sheet->info->path,
+                           shape.group, kept_options(table));
+    if (!status)
+        status = sheet_begin(sheet, NULL, 0, error);
+    if (!status)
+        status = put_all_kept(sheet, &shape, source, error);
+    result_table_source_close(source);
+    return status;
+}
+
+/* Rows of measurements: predictions at the best fits, and residuals. */
+struct buffer {
+    size_t capacity;
+    double *prediction, *noise;
+};
+
+static enum status reserve(struct buffer *buffer, size_t n, struct error *error)
+{
+    if (n <= buffer->capacity)
+        return STATUS_OK;
+    free(buffer->prediction);
+    free(buffer->noise);
+    buffer->capacity = 0;
+    buffer->prediction = malloc(n * sizeof(double));
+    buffer->noise = malloc(n * sizeof(double));
+    if (!buffer->prediction || !buffer->noise)
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu measurements", n);
+    buffer->capacity = n;
+    return STATUS_OK;
+}
+
+static void put_residual(struct csv_writer *writer, const struct residual_kind *errors, const struct measurements *measured,
+                         size_t i, double prediction, double noise)
+{
+    struct residual residual = residual_of(errors, measured, i, prediction, noise);
+    const double number[] = {measured->value[i], residual.sigma, residual.residual, residual.weighted, residual.weight,
+                             residual.loss};
+    int8_t censored = measured->censored[i];
+    for (size_t k = 0; k < sizeof number / sizeof *number; k++)
+        csv_put_number(writer, number[k]);
+    csv_put_text(writer, censored == 0 ? "none" : censored > 0 ? "left" : "right");
+}
+
+/* As the fit has it: a measurement without a known scale leaves its dataset without a likelihood. */
+static struct residual_kind errors_of(const struct fitted *fitted, const struct fitted_dataset *dataset,
+                                      const struct measurements *measured, size_t n)
+{
+    struct residual_kind errors = fitted->errors;
+    size_t n_value = 0, n_sigma = 0;
+    for (size_t i = 0; i < n && !fitted->model.abi.noise; i++) {
+        errors.likelihood = errors.likelihood && (isnan(measured->value[i]) || !isnan(measured->sigma[i]));
+        n_value += !isnan(measured->value[i]);
+        n_sigma += !isnan(measured->value[i]) && !isnan(measured->sigma[i]);
+    }
+    if (n_value > 0 && errors.loss[measured->observable[0]].has_kink && n_sigma == 0)
+        errors.unit = dataset->record->chi_square / (double)n_value;
+    return errors;
+}
+
+static void put_measurements(struct csv_writer *writer, const struct fitted *fitted, const struct fitted_dataset *dataset,
+                     const struct buffer *buffer, bool residuals)
+{
+    const struct problem_block *block = dataset->block;
+    size_t first = block->row[dataset->row], n = block->row[dataset->row + 1] - first;
+    const struct measurements measured = measurements_from(&block->measured, first);
+    struct residual_kind errors = errors_of(fitted, dataset, &measured, n);
+    for (size_t i = 0; i < n; i++) {
+        uint32_t observable = measured.observable[i];
+        csv_put_text(writer, dataset->id);
+        csv_put_number(writer, measured.time[i]);
+        csv_put_text(writer, observable < fitted->model.abi.n_observable ? fitted->model.abi.observable_name[observable] : "");
+        csv_put_number(writer, buffer->prediction[i]);
+        if (residuals)
+            put_residual(writer, &errors, &measured, i, buffer->prediction[i], buffer->noise[i]);
+        csv_end_row(writer);
+    }
+}
+
+static enum status predict(struct fitted *fitted, const struct fitted_dataset *dataset, struct buffer *buffer,
+                           bool *predicted, struct error *error)
+{
+    const struct predictor_rows rows = fitted_rows(fitted, dataset);
+    char reason[160];
+    enum status status = reserve(buffer, rows.n + 1, error);
+    if (status)
+        return status;
+    *predicted = dataset->p && !dataset->fault &&
+                 predictor_run(&fitted->predictor, &rows, dataset->p, buffer->prediction, buffer->noise, reason);
+    for (size_t i = 0; !*predicted && i < rows.n; i++)
+        buffer->prediction[i] = buffer->noise[i] = NAN;
+    return STATUS_OK;
+}
+
+static enum status export_measurements(struct sheet *sheet, struct error *error)
+{
+    static const char *const head[] = {"dataset", "time", "observable", "prediction", "value", "sigma", "residual",
+                                       "weighted_residual", "weight", "loss", "censored"};
+    const struct export_options *options = sheet->options;
+    struct fitted fitted;
+    struct fitted_dataset dataset;
+    struct buffer buffer = {0, NULL, NULL};
+    bool residuals = options->what == EXPORT_RESIDUALS, more = true, predicted;
+    uint64_t n_without = 0;
+    enum status status = fitted_open(&fitted, &options->files, error);
+    if (!status)
+        status = sheet_begin(sheet, head, residuals ? sizeof head / sizeof *head : 4, error);
+    while (!status && !output_failed(sheet->output)) {
+        status = fitted_next(&fitted, &dataset, &more, error);
+        if (status || !more)
+            break;
+        status = predict(&fitted, &dataset, &buffer, &predicted, error);
+        if (!status) {
+            put_measurements(&sheet->csv, &fitted, &dataset, &buffer, residuals);
+            n_without += !predicted;
+        }
+    }
+    if (!status && n_without > 0 && options->files.listener.tell) {
+        char line[120];
+        snprintf(line, sizeof line, "note: %llu dataset%s no best fit to predict from; predictions there are NaN",
+                 (unsigned long long)n_without, n_without == 1 ? " has" : "s have");
+        options->files.listener.tell(options->files.listener.context, line);
+    }
+    free(buffer.prediction);
+    free(buffer.noise);
+    fitted_close(&fitted);
+    return status;
+}
+
+enum status export_write(const struct export_options *options, struct output *output, struct error *error)
+{
+    struct sheet sheet = {.options = options, .output = output};
+    if (options->what == EXPORT_PREDICTIONS || options->what == EXPORT_RESIDUALS)
+        return export_measurements(&sheet, error);
+    enum status status = result_open(&sheet.result, options->files.result, error);
+    if (!status) {
+        sheet.info = result_info(sheet.result);
+        status = (options->what == EXPORT_FITS         ? export_fits
+                  : options->what == EXPORT_COVARIANCE ? export_pairs
+                                                       : export_kept)(&sheet, error);
+    }
+    if (!status && options->json)
+        json_end(&sheet.json);
+    result_close(sheet.result);
+    return status;
+}

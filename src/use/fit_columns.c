@@ -1,0 +1,248 @@
+/* Choosing columns of /fits by name.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "use/fit_columns.h"
+
+#include "base/nearest.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static const size_t prefix = sizeof "/fits/" - 1;
+
+static const char *name_of(int column)
+{
+    return column == FIT_ID ? "id" : column == FIT_MESSAGE ? "message" : fit_columns[column].path + prefix;
+}
+
+static bool is_there(const struct result *result, int column)
+{
+    return column >= N_RESULT_COLUMN || result_has(result, (enum fit_column)column);
+}
+
+static void add(struct fit_columns *columns, int column)
+{
+    for (size_t i = 0; i < columns->n; i++)
+        if (columns->column[i] == column)
+            return;
+    columns->column[columns->n++] = column;
+}
+
+static void add_all(struct fit_columns *columns, const struct result *result)
+{
+    add(columns, FIT_ID);
+    for (int i = 0; i < N_RESULT_COLUMN; i++)
+        if (i != FIT_COLUMN_COVARIANCE && is_there(result, i))
+            add(columns, i);
+    add(columns, FIT_MESSAGE);
+}
+
+/* The column of this name (n characters), -1 if there is none. */
+static int find(const char *name, size_t n)
+{
+    for (int i = 0; i < FIT_COLUMNS_MOST; i++)
+        if (strlen(name_of(i)) == n && !strncmp(name_of(i), name, n))
+            return i;
+    return -1;
+}
+
+static enum status unknown(const char *name, size_t n, struct error *error)
+{
+    const char *candidates[FIT_COLUMNS_MOST];
+    char typed[64];
+    snprintf(typed, sizeof typed, "%.*s", (int)(n < 60 ? n : 60), name);
+    for (int i = 0; i < FIT_COLUMNS_MOST; i++)
+        candidates[i] = name_of(i);
+    const char *nearest = nearest_name(typed, candidates, FIT_COLUMNS_MOST);
+    if (nearest)
+        return error_set(error, STATUS_USAGE, "there is no column '%s'. Did you mean '%s'?", typed, nearest);
+    return error_set(error, STATUS_USAGE, "there is no column '%s': `man stiffit-file` lists them, 'all' is all", typed);
+}
+
+enum status fit_columns_choose(struct fit_columns *columns, const struct result *result, const char *names,
+                               const char *by_default, struct error *error)
+{
+    columns->n = 0;
+    for (const char *at = names ? names : by_default; *at;) {
+        size_t n = strcspn(at, ",");
+        int column = find(at, n);
+        if (n == 3 && !strncmp(at, "all", 3))
+            add_all(columns, result);
+        else if (column < 0)
+            return unknown(at, n, error);
+        else if (is_there(result, column))
+            add(columns, column);
+        else if (names)
+            return error_set(error, STATUS_BAD_PROBLEM, "%s: has no column %s", result_info(result)->path, name_of(column));
+        at += n + (at[n] == ',');
+    }
+    return columns->n ? STATUS_OK : error_set(error, STATUS_USAGE, "no column is named");
+}
+
+/* "k1:lower k3:upper"; cut where it gets too long. */
+static void bounds_text(const struct result_info *info, const struct fit_record *record, char *text, size_t size)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (size_t j = 0; j < info->n_parameter && used < size; j++)
+        if (record->at_bound[j])
+            used += (size_t)snprintf(text + used, size - used, "%s%s:%s", used ? " " : "", info->parameter_name[j],
+                                     record->at_bound[j] < 0 ? "lower" : "upper");
+}
+
+static void notes_text(uint32_t notes, char *text, size_t size)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (int bit = 0; bit < 32 && used < size; bit++)
+        if (notes >> bit & 1 && note_name(bit))
+            used += (size_t)snprintf(text + used, size - used, "%s%s", used ? " " : "", note_name(bit));
+}
+
+struct fit_cell fit_cell(enum fit_kind kind, const void *value)
+{
+    const char *(*name)(int number) = fit_kind_names(kind);
+    struct fit_cell cell = {.kind = kind == FIT_DOUBLE ? FIT_CELL_REAL : name ? FIT_CELL_WORD : FIT_CELL_INTEGER};
+    uint32_t narrow;
+    switch (kind) {
+    case FIT_DOUBLE: memcpy(&cell.real, value, sizeof cell.real); break;
+    case FIT_INT64: memcpy(&cell.integer, value, sizeof cell.integer); break;
+    case FIT_UINT32: cell.integer = (memcpy(&narrow, value, sizeof narrow), narrow); break;
+    case FIT_INT8: cell.integer = *(const int8_t *)value; break;
+    default: cell.integer = *(const uint8_t *)value;
+    }
+    cell.word = name ? name((int)cell.integer) : NULL;
+    return cell;
+}
+
+void fit_cell_csv(struct csv_writer *writer, struct fit_cell cell)
+{
+    switch (cell.kind) {
+    case FIT_CELL_WORD: csv_put_text(writer, cell.word ? cell.word : ""); break;
+    case FIT_CELL_INTEGER: csv_put_integer(writer, cell.integer); break;
+    case FIT_CELL_REAL: csv_put_number(writer, cell.real); break;
+    }
+}
+
+void fit_cell_json(struct json *json, const char *key, struct fit_cell cell)
+{
+    switch (cell.kind) {
+    case FIT_CELL_WORD: json_string(json, key, cell.word); break;
+    case FIT_CELL_INTEGER: json_integer(json, key, cell.integer); break;
+    case FIT_CELL_REAL: json_number(json, key, cell.real); break;
+    }
+}
+
+double fit_correlation(const struct fit_record *record, size_t n, size_t c, size_t d)
+{
+    double product = record->covariance[c + c * n] * record->covariance[d + d * n];
+    return c == d && product > 0 ? 1 : record->covariance[d + c * n] / sqrt(product);
+}
+
+void fit_columns_csv_head(const struct fit_columns *columns, const struct result_info *info, struct csv_writer *writer)
+{
+    char text[600];
+    for (size_t i = 0; i < columns->n; i++) {
+        int c = columns->column[i];
+        size_t n = c < N_RESULT_COLUMN ? fit_column_width((enum fit_column)c, info->n_parameter) : 1, p = info->n_parameter;
+        bool single = c >= N_RESULT_COLUMN || c == FIT_COLUMN_AT_BOUND || fit_columns[c].shape == PER_FIT;
+        if (single)
+            csv_put_text(writer, name_of(c));
+        for (size_t k = 0; !single && k < n; k++) {
+            if (c == FIT_COLUMN_PARAMETERS)
+                snprintf(text, sizeof text, "%s", info->parameter_name[k]);
+            else if (c == FIT_COLUMN_EIGENVALUES) /* of directions, not of parameters */
+                snprintf(text, sizeof text, "%s_%zu", name_of(c), k + 1);
+            else if (fit_columns[c].shape == PER_PARAMETER)
+                snprintf(text, sizeof text, "%s_%s", name_of(c), info->parameter_name[k]);
+            else
+                snprintf(text, sizeof text, "%s_%s_%s", name_of(c), info->parameter_name[k / p], info->parameter_name[k % p]);
+            if (fit_columns[c].shape != PER_PAIR || k % p >= k / p)
+                csv_put_text(writer, text);
+        }
+    }
+    csv_end_row(writer);
+}
+
+void fit_columns_csv_row(const struct fit_columns *columns, const struct result_info *info, const char *id,
+                         struct fit_record *record, struct csv_writer *writer)
+{
+    char text[4000];
+    size_t p = info->n_parameter;
+    for (size_t i = 0; i < columns->n; i++) {
+        int c = columns->column[i];
+        if (c == FIT_ID || c == FIT_MESSAGE) {
+            csv_put_text(writer, c == FIT_ID ? id : record->reason);
+            continue;
+        }
+        if (c == FIT_COLUMN_AT_BOUND || c == FIT_COLUMN_NOTES) {
+            c == FIT_COLUMN_NOTES ? notes_text(record->notes, text, sizeof text) : bounds_text(info, record, text, sizeof text);
+            csv_put_text(writer, text);
+            continue;
+        }
+        const unsigned char *values = fit_column_values((enum fit_column)c, record);
+        enum fit_kind kind = fit_columns[c].kind;
+        size_t n = fit_column_width((enum fit_column)c, p), size = fit_kind_size(kind);
+        for (size_t k = 0; values && k < n; k++)
+            if (fit_columns[c].shape != PER_PAIR || k % p >= k / p)
+                fit_cell_csv(writer, fit_cell(kind, values + k * size));
+    }
+    csv_end_row(writer);
+}
+
+void fit_columns_json_matrix(struct json *json, const char *key, size_t n, const double *matrix)
+{
+    json_array_begin(json, key);
+    for (size_t c = 0; c < n; c++) {
+        json_array_begin(json, NULL);
+        for (size_t d = 0; d < n; d++)
+            json_number(json, NULL, matrix[c * n + d]);
+        json_array_end(json);
+    }
+    json_array_end(json);
+}
+
+static void json_by_parameter(struct json *json, const struct result_info *info, int column, const unsigned char *values)
+{
+    enum fit_kind kind = fit_columns[column].kind;
+    json_object_begin(json, name_of(column));
+    for (size_t j = 0; j < info->n_parameter; j++) {
+        struct fit_cell cell = fit_cell(kind, values + j * fit_kind_size(kind));
+        if (column != FIT_COLUMN_AT_BOUND)
+            fit_cell_json(json, info->parameter_name[j], cell);
+        else if (cell.integer)
+            json_string(json, info->parameter_name[j], cell.integer < 0 ? "lower" : "upper");
+    }
+    json_object_end(json);
+}
+
+void fit_columns_json(const struct fit_columns *columns, const struct result_info *info, const char *id,
+                      struct fit_record *record, struct json *json)
+{
+    for (size_t i = 0; i < columns->n; i++) {
+        int c = columns->column[i];
+        const void *values = c < N_RESULT_COLUMN ? fit_column_values((enum fit_column)c, record) : NULL;
+        if (c == FIT_ID || c == FIT_MESSAGE) {
+            json_string(json, name_of(c), c == FIT_ID ? id : record->reason);
+        } else if (!values) {
+            json_null(json, name_of(c));
+        } else if (c == FIT_COLUMN_NOTES) {
+            json_array_begin(json, name_of(c));
+            for (int bit = 0; bit < 32; bit++)
+                if (record->notes >> bit & 1 && note_name(bit))
+                    json_string(json, NULL, note_name(bit));
+            json_array_end(json);
+        } else if (c == FIT_COLUMN_EIGENVALUES) {
+            json_array_begin(json, name_of(c));
+            for (size_t k = 0; k < info->n_parameter; k++)
+                json_number(json, NULL, record->eigenvalue[k]);
+            json_array_end(json);
+        } else if (fit_columns[c].shape == PER_FIT) {
+            fit_cell_json(json, name_of(c), fit_cell(fit_columns[c].kind, values));
+        } else if (fit_columns[c].shape == PER_PARAMETER) {
+            json_by_parameter(json, info, c, values);
+        } else {
+            fit_columns_json_matrix(json, name_of(c), info->n_parameter, record->covariance);
+        }
+    }
+}

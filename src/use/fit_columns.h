@@ -1,0 +1,48 @@
+/* Which numbers of a fit are written, and how: what export and show share. Names are those of /fits in a result file.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef USE_FIT_COLUMNS_H
+#define USE_FIT_COLUMNS_H
+
+#include "base/json.h"
+#include "io/csv.h"
+#include "io/result.h"
+
+enum { FIT_ID = N_RESULT_COLUMN, FIT_MESSAGE, FIT_COLUMNS_MOST = FIT_MESSAGE + 1 };
+
+/* In the order in which they are written: enum fit_column, FIT_ID or FIT_MESSAGE. */
+struct fit_columns {
+    size_t n;
+    int column[FIT_COLUMNS_MOST];
+};
+
+/* One number of a table: a word (NULL: a number that has none), a whole number or a real one. */
+struct fit_cell {
+    enum { FIT_CELL_WORD, FIT_CELL_INTEGER, FIT_CELL_REAL } kind;
+    const char *word;
+    int64_t integer; /* of a word, too */
+    double real;
+};
+struct fit_cell fit_cell(enum fit_kind kind, const void *value);
+void fit_cell_csv(struct csv_writer *writer, struct fit_cell cell);
+void fit_cell_json(struct json *json, const char *key, struct fit_cell cell);
+
+/* Of parameters c and d; NaN: there is none. */
+double fit_correlation(const struct fit_record *record, size_t n_parameter, size_t c, size_t d);
+
+/* Names with commas between them, or "all": what the file has, but for the covariance. NULL: `by_default`, a list of the same
+ * kind, of which what the file lacks is left out. STATUS_USAGE with the nearest match for an unknown name. */
+enum status fit_columns_choose(struct fit_columns *columns, const struct result *result, const char *names,
+                               const char *by_default, struct error *error);
+
+/* One column for a number a fit; NAME for each parameter's best value, COLUMN_NAME for the others by parameter,
+ * COLUMN_NAME_NAME for pairs (each once). */
+void fit_columns_csv_head(const struct fit_columns *columns, const struct result_info *info, struct csv_writer *writer);
+void fit_columns_csv_row(const struct fit_columns *columns, const struct result_info *info, const char *id,
+                         struct fit_record *record, struct csv_writer *writer);
+/* Members of an object that the caller opens and closes: numbers by parameter are objects, pairs arrays of arrays. */
+void fit_columns_json(const struct fit_columns *columns, const struct result_info *info, const char *id,
+                      struct fit_record *record, struct json *json);
+/* n x n, as an array of arrays. */
+void fit_columns_json_matrix(struct json *json, const char *key, size_t n, const double *matrix);
+
+#endif

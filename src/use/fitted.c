@@ -1,0 +1,235 @@
+/* Finding problem and model of a result, and walking through both files side by side.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "use/fitted.h"
+
+#include "base/sha256.h"
+#include "base/spare.h"
+#include "run/plan/campaign.h"
+#include "run/plan/campaign_model.h"
+#include "run/plan/campaign_objective.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DATASETS_AT_ONCE = 4096, ROWS_AT_ONCE = 65536 };
+
+/* `name` relative to the folder of `beside`; free it. */
+static char *beside(const char *file, const char *name)
+{
+    const char *slash = strrchr(file, '/');
+    size_t n = slash && name[0] != '/' ? (size_t)(slash + 1 - file) : 0;
+    char *path = malloc(n + strlen(name) + 1);
+    if (path) {
+        memcpy(path, file, n);
+        strcpy(path + n, name);
+    }
+    return path;
+}
+
+/* The problem: named by the user, the result's own file (--in-place), or the one that it was made from, from here or
+ * from where the result lies. */
+static enum status open_problem(struct fitted *fitted, const struct fitted_options *options, struct error *error)
+{
+    if (options->problem)
+        return problem_open(&fitted->problem, options->problem, error);
+    if (!problem_open(&fitted->problem, options->result, error))
+        return STATUS_OK;
+    const char *name = provenance_fact(&result_info(fitted->result)->provenance, "problem_file");
+    if (!name)
+        return error_set(error, STATUS_BAD_PROBLEM, "%s does not say which problem it was made from; give it with --problem",
+                         options->result);
+    if (!problem_open(&fitted->problem, name, error))
+        return STATUS_OK;
+    const char *last = strrchr(name, '/');
+    struct error ignored;
+    char *path = beside(options->result, last ? last + 1 : name);
+    enum status status = path ? problem_open(&fitted->problem, path, &ignored) : STATUS_NO_MEMORY;
+    free(path);
+    if (status)
+        return error_context(error, "the problem that %s was made from (give it with --problem)", options->result);
+    return STATUS_OK;
+}
+
+/* The very text that was fitted if the result has it; else what the problem names or holds, or the file that the result
+ * names. `portable`: how text was compiled then, so that bits are the same again. */
+static enum status open_model(struct fitted *fitted, const struct fitted_options *options, struct error *error)
+{
+    const struct problem_info *info = problem_info(fitted->problem);
+    const struct result_info *result = result_info(fitted->result);
+    const char *path = provenance_fact(&result->provenance, "model_file");
+    const char *text = provenance_fact(&result->provenance, "model_source");
+    const char *sha256 = provenance_fact(&result->provenance, "model_sha256");
+    const struct model_choice choice = {
+        .given = options->model, .trust = options->trust,
+        .build = {.portable = strstr(result->identity.description, " portable=yes") != NULL,
+                  .listener = options->listener}};
+    if (!options->model && text && path)
+        return model_load_text(&fitted->model, text, strlen(text), path, sha256, &choice.build, error);
+    if (options->model || info->model_plugin || info->model_bytes || info->model_source || !path)
+        return campaign_load_model(&fitted->model, fitted->problem, &choice, error);
+    char who[1400];
+    snprintf(who, sizeof who, "%.600s was made with the plugin %.600s", options->result, path);
+    return campaign_load_named(&fitted->model, path, sha256, &choice, who, path, error);
+}
+
+static enum status check_same(const struct fitted *fitted, const unsigned char problem[32], struct error *error)
+{
+    const struct result_info *info = result_info(fitted->result);
+    if (memcmp(problem, info->identity.problem, 32))
+        return error_set(error, STATUS_BAD_PROBLEM, "%s does not hold the data that %s was made from: they have changed since, "
+                         "or it is another problem (--problem names it)", problem_info(fitted->problem)->path, info->path);
+    if (info->n_parameter != problem_n_parameter(fitted->problem))
+        return error_set(error, STATUS_BAD_PROBLEM, "%s has %zu parameters, %s has %zu", info->path, info->n_parameter,
+                         problem_info(fitted->problem)->path, problem_n_parameter(fitted->problem));
+    return STATUS_OK;
+}
+
+enum status fitted_open(struct fitted *fitted, const struct fitted_options *options, struct error *error)
+{
+    unsigned char hash[32], model[32];
+    uint64_t n_bad;
+    memset(fitted, 0, sizeof *fitted);
+    enum status status = result_open(&fitted->result, options->result, error);
+    if (!status)
+        status = open_problem(fitted, options, error);
+    if (!status)
+        status = open_model(fitted, options, error);
+    if (!status)
+        status = spare_file(options->output, problem_info(fitted->problem)->path, error);
+    if (!status)
+        status = spare_file(options->output, fitted->model.path, error);
+    if (status)
+        return status;
+    struct problem_expectation expectation = campaign_expectation(&fitted->model);
+    const struct residual_options errors = residual_options_of(result_info(fitted->result)->identity.description);
+    expectation.error = errors.error;
+    status = problem_validate(fitted->problem, &expectation, hash, &n_bad, error);
+    if (!status)
+        status = check_same(fitted, hash, error);
+    if (status)
+        return status;
+    const enum error_kind *kind = problem_errors(fitted->problem);
+    size_t n_observable = fitted->model.abi.n_observable;
+    fitted->errors.likelihood = fitted->model.abi.noise || problem_n_censored(fitted->problem) > 0 ||
+                                error_kinds_mix(kind, n_observable);
+    fitted->errors.loss = campaign_losses(kind, n_observable, errors.huber_k, errors.student_nu);
+    struct ode_options ode = ODE_OPTIONS_DEFAULT;
+    const char *description = result_info(fitted->result)->identity.description;
+    double max_steps = 100000;
+    residual_option_number(description, " rtol=", &ode.rtol);
+    residual_option_number(description, " atol=", &ode.atol);
+    residual_option_number(description, " max-steps=", &max_steps);
+    fitted->p = calloc(fitted->model.abi.n_parameter, sizeof *fitted->p);
+    fitted->sens = calloc(fitted->model.abi.n_parameter, sizeof *fitted->sens);
+    fitted->from_model = calloc(fitted->model.abi.n_parameter, sizeof *fitted->from_model);
+    if (!fitted->errors.loss || !fitted->p || !fitted->sens || !fitted->from_model)
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for %u parameters", fitted->model.abi.n_parameter);
+    for (uint32_t i = 0; i < problem_n_parameter(fitted->problem); i++)
+        fitted->from_model[problem_to_model(fitted->problem)[i]] = i;
+    sha256_of(fitted->model.sha256, strlen(fitted->model.sha256), model);
+    if (memcmp(model, result_info(fitted->result)->identity.model, sizeof model) && options->listener.tell)
+        options->listener.tell(options->listener.context,
+                               "note: this is not the very model that was fitted (its bytes differ)");
+    return predictor_init(&fitted->predictor, &fitted->model, &ode, max_steps < 1e18 ? (int64_t)max_steps : INT64_MAX, error);
+}
+
+void fitted_close(struct fitted *fitted)
+{
+    predictor_fini(&fitted->predictor);
+    problem_block_fini(&fitted->data);
+    result_block_fini(&fitted->fits);
+    model_unload(&fitted->model);
+    problem_close(fitted->problem);
+    result_close(fitted->result);
+    free(fitted->errors.loss);
+    free(fitted->p);
+    free(fitted->sens);
+    free(fitted->from_model);
+    memset(fitted, 0, sizeof *fitted);
+}
+
+/* Both blocks hold a row to look at, unless a file has ended. */
+static enum status fill(struct fitted *fitted, struct error *error)
+{
+    enum status status = STATUS_OK;
+    if (fitted->i_data >= fitted->data.n) {
+        fitted->i_data = 0;
+        status = problem_read(fitted->problem, &fitted->data, DATASETS_AT_ONCE, ROWS_AT_ONCE, error);
+    }
+    if (!status && fitted->i_fit >= fitted->fits.n) {
+        uint64_t next = fitted->fits.first + fitted->fits.n;
+        fitted->i_fit = 0;
+        status = result_read(fitted->result, &fitted->fits, next, DATASETS_AT_ONCE, error);
+    }
+    return status;
+}
+
+/* The parameters that were free in this fit, as its evaluations had them. */
+static size_t find_free(struct fitted *fitted)
+{
+    size_t n_free = 0, first = fitted->i_data * problem_n_parameter(fitted->problem);
+    for (uint32_t k = 0; k < fitted->model.abi.n_parameter; k++) {
+        size_t i = first + fitted->from_model[k];
+        if (!fitted->data.fixed[i] && fitted->data.lower[i] < fitted->data.upper[i])
+            fitted->sens[n_free++] = k;
+    }
+    return n_free;
+}
+
+/* A part of a result (--shard, --only) has no rows for the datasets in between. */
+static enum status skip_others(struct fitted *fitted, struct error *error)
+{
+    enum status status = STATUS_OK;
+    while (!status && fitted->data.n > 0 && fitted->fits.n > 0 &&
+           fitted->data.dataset[fitted->i_data] < fitted->fits.record[fitted->i_fit].dataset) {
+        fitted->i_data++;
+        status = fill(fitted, error);
+    }
+    return status;
+}
+
+enum status fitted_next(struct fitted *fitted, struct fitted_dataset *dataset, bool *more, struct error *error)
+{
+    bool is_part = result_has(fitted->result, FIT_COLUMN_DATASET);
+    enum status status = fill(fitted, error);
+    if (!status && is_part)
+        status = skip_others(fitted, error);
+    if (status)
+        return status;
+    *more = fitted->data.n > 0 && fitted->fits.n > 0;
+    if (!*more && ((fitted->data.n > 0 && !is_part) || fitted->fits.n > 0))
+        return error_set(error, STATUS_BAD_PROBLEM, "%s and %s have not the same number of datasets",
+                         problem_info(fitted->problem)->path, result_info(fitted->result)->path);
+    if (!*more)
+        return STATUS_OK;
+    *dataset = (struct fitted_dataset){
+        .id = fitted->data.id[fitted->i_data], .fault = fitted->data.fault[fitted->i_data],
+        .record = &fitted->fits.record[fitted->i_fit], .block = &fitted->data, .row = fitted->i_data, .p = fitted->p,
+        .n_sens = find_free(fitted), .sens = fitted->sens};
+    if (strcmp(dataset->id, fitted->fits.id[fitted->i_fit]))
+        return error_set(error, STATUS_BAD_PROBLEM, "%s: row %llu is dataset '%s', but '%s' in the problem",
+                         result_info(fitted->result)->path, (unsigned long long)(fitted->fits.first + fitted->i_fit),
+                         fitted->fits.id[fitted->i_fit], dataset->id);
+    const uint32_t *to_model = problem_to_model(fitted->problem);
+    for (size_t i = 0; i < problem_n_parameter(fitted->problem); i++) {
+        fitted->p[to_model[i]] = dataset->record->parameter[i];
+        if (!isfinite(dataset->record->parameter[i]))
+            dataset->p = NULL;
+    }
+    fitted->i_data++;
+    fitted->i_fit++;
+    return STATUS_OK;
+}
+
+struct predictor_rows fitted_rows(const struct fitted *fitted, const struct fitted_dataset *dataset)
+{
+    const struct problem_block *block = dataset->block;
+    size_t first = block->row[dataset->row];
+    return (struct predictor_rows){
+        .t0 = block->t0[dataset->row], .covariate = block->covariate + dataset->row * fitted->model.abi.n_covariate,
+        .n = block->row[dataset->row + 1] - first, .measured = measurements_from(&block->measured, first),
+        .error = problem_errors(fitted->problem), .rtol = dataset->record->rtol,
+        .n_sens = dataset->n_sens, .sens = dataset->sens};
+}

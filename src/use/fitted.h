@@ -1,0 +1,55 @@
+/* A result together with the problem and the model that it was made from: what is needed to predict at best fits.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef USE_FITTED_H
+#define USE_FITTED_H
+
+#include "use/predictor.h"
+#include "use/residual.h"
+#include "io/problem.h"
+#include "io/result.h"
+#include "model/build/wait.h"
+
+struct fitted_options {
+    const char *result;
+    const char *problem; /* NULL: the result's own, or the one it names */
+    const char *model;   /* NULL: the problem's or the result's, if trusted */
+    const char *output;  /* what will be written: refused if it is one of the files read. NULL: nothing */
+    bool trust;
+    struct build_listener listener;
+};
+
+struct fitted {
+    struct result *result;
+    struct problem *problem;
+    struct model model;
+    struct predictor predictor;
+    struct residual_kind errors; /* as they were fitted */
+    struct problem_block data;
+    struct result_block fits;
+    uint64_t i_data, i_fit; /* next rows within the blocks */
+    double *p;              /* n_parameter of the model */
+    uint32_t *sens;         /* n_parameter of the model */
+    uint32_t *from_model;   /* the file's index of the model's parameter */
+};
+
+/* One dataset with its fit; valid until the next call. */
+struct fitted_dataset {
+    const char *id, *fault;         /* fault: why the data is bad, or NULL */
+    const struct fit_record *record; /* parameters in the file's order */
+    const struct problem_block *block;
+    size_t row;                     /* of the dataset within the block */
+    const double *p;                /* the model's order; NULL: there is no best fit */
+    size_t n_sens;                  /* the free parameters as the model numbers them, increasing */
+    const uint32_t *sens;
+};
+
+/* Checks that the problem holds the data that were fitted. The listener is told if the model is another one than was fitted.
+ * fitted_close is legal after a failure and on a zeroed struct. */
+enum status fitted_open(struct fitted *fitted, const struct fitted_options *options, struct error *error);
+void fitted_close(struct fitted *fitted);
+/* In the file's order; *more is false at the end. */
+enum status fitted_next(struct fitted *fitted, struct fitted_dataset *dataset, bool *more, struct error *error);
+/* The dataset's measurements, to be predicted as they were fitted. */
+struct predictor_rows fitted_rows(const struct fitted *fitted, const struct fitted_dataset *dataset);
+
+#endif

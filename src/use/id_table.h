@@ -1,0 +1,27 @@
+/* Dataset ids in order of first appearance, found by hashing.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef USE_ID_TABLE_H
+#define USE_ID_TABLE_H
+
+#include "base/arena.h"
+
+#include <stdint.h>
+
+enum { ID_NONE = 0xffffffff, ID_NO_MEMORY = 0xfffffffe };
+
+/* Zero-initialise. */
+struct id_table {
+    struct arena arena;
+    const char **id;    /* n */
+    uint32_t n, capacity;
+    uint32_t *slot;     /* index + 1, 0: empty; n_slot is a power of two */
+    uint32_t n_slot;
+};
+
+/* The number of this id, a new one if it was not there; ID_NO_MEMORY. */
+uint32_t id_table_add(struct id_table *table, const char *id);
+/* ID_NONE if it is not there. */
+uint32_t id_table_find(const struct id_table *table, const char *id);
+void id_table_fini(struct id_table *table);
+
+#endif

@@ -1,0 +1,73 @@
+/* Rows in any order become a task in order of time, and the answers go back to the rows.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "use/predictor.h"
+
+#include "ode/task.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum status predictor_init(struct predictor *predictor, const struct model *model, const struct ode_options *options,
+                            int64_t max_steps, struct error *error)
+{
+    memset(predictor, 0, sizeof *predictor);
+    predictor->model = model;
+    predictor->max_steps = max_steps;
+    predictor->rtol = options->rtol;
+    predictor->pool = engine_pool_new(model, options, 1, 1, error);
+    if (!predictor->pool)
+        return error->status;
+    predictor->engine = engine_new(predictor->pool, error);
+    return predictor->engine ? STATUS_OK : error->status;
+}
+
+void predictor_fini(struct predictor *predictor)
+{
+    if (predictor->engine)
+        engine_free(predictor->engine);
+    if (predictor->pool)
+        engine_pool_free(predictor->pool);
+    arena_fini(&predictor->arena);
+    predictor->engine = NULL;
+    predictor->pool = NULL;
+}
+
+bool predictor_run(struct predictor *predictor, const struct predictor_rows *rows, const double *p, double *prediction,
+                    double *noise, char *reason)
+{
+    struct arena *arena = &predictor->arena;
+    struct ode_task task = {.t0 = rows->t0, .covariate = rows->covariate};
+    struct measurements given = rows->measured;
+    struct ode_rows sorted;
+    bool has_noise = noise && predictor->model->abi.noise;
+    arena_reset(arena);
+    given.value = NULL;
+    bool is_sorted = ode_task_sort(&task, &sorted, &given, rows->n, rows->error, arena);
+    double *answer = arena_alloc(arena, (rows->n + 1) * sizeof *answer);
+    double *answer_noise = arena_alloc(arena, (rows->n + 1) * sizeof *answer_noise);
+    if (!is_sorted || !answer || !answer_noise) {
+        snprintf(reason, 160, "out of memory for %zu rows", rows->n);
+        return false;
+    }
+    struct evaluation evaluation = {.task = &task, .p = p, .n_sens = rows->n_sens, .sens = rows->sens,
+                                    .tighter = rows->rtol > 0 ? round(predictor->rtol / rows->rtol) : 1,
+                                    .max_steps = predictor->max_steps, .deadline_ns = INT64_MAX,
+                                    .lenient = true, .prediction = answer,
+                                    .noise = predictor->model->abi.noise ? answer_noise : NULL};
+    if (rows->n > 0)
+        engine_evaluate(predictor->engine, &evaluation);
+    if (rows->n > 0 && evaluation.outcome != EVALUATION_OK) {
+        snprintf(reason, 160, "%s", evaluation.reason);
+        return false;
+    }
+    size_t n_lost = 0;
+    for (size_t i = 0; i < rows->n; i++) {
+        n_lost += isnan(answer[i]);
+        prediction[sorted.number[i]] = answer[i];
+        if (noise)
+            noise[sorted.number[i]] = has_noise ? answer_noise[i] : (double)NAN;
+    }
+    snprintf(reason, 160, "no observable can be computed at any of the times");
+    return n_lost < rows->n || rows->n == 0;
+}

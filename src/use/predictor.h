@@ -1,0 +1,43 @@
+/* Predictions of one model, one evaluation after the other, for the commands that show or make data.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef USE_PREDICTOR_H
+#define USE_PREDICTOR_H
+
+#include "base/arena.h"
+#include "base/error_kind.h"
+#include "base/measurements.h"
+#include "ode/engine.h"
+
+struct predictor {
+    const struct model *model;
+    struct engine_pool *pool;
+    struct engine *engine;
+    struct arena arena; /* scratch of one call */
+    int64_t max_steps;
+    double rtol;
+};
+
+/* `model` must outlive the predictor. predictor_fini is legal after a failure and on a zeroed struct. */
+enum status predictor_init(struct predictor *predictor, const struct model *model, const struct ode_options *options,
+                            int64_t max_steps, struct error *error);
+void predictor_fini(struct predictor *predictor);
+
+/* What is to be predicted: rows in any order, equal times allowed. */
+struct predictor_rows {
+    double t0;
+    const double *covariate;    /* n_covariate of the model */
+    size_t n;
+    struct measurements measured; /* times finite, none before t0; values are not looked at, and sigma may be NULL */
+    double rtol;                /* of the fit, where that is less than the predictor's; else it may be 0 or NaN */
+    const enum error_kind *error; /* with sigmas: of each observable */
+    size_t n_sens;              /* derivatives that are integrated along, though nobody looks at them: the step sizes and */
+    const uint32_t *sens;       /* so the bits are those of a fit of these parameters */
+};
+
+/* prediction[i] of row i at the parameters p (n_parameter of the model, natural scale), and the model's noise[i] unless
+ * NULL (NaN where the model has none); NaN where the model cannot compute them. False: it cannot be simulated
+ * there, `reason` (160 characters) says why. */
+bool predictor_run(struct predictor *predictor, const struct predictor_rows *rows, const double *p, double *prediction,
+                    double *noise, char *reason);
+
+#endif

@@ -1,0 +1,38 @@
+/* What the objective that was fitted says of single measurements: what export and the bootstrap of simulate share.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef USE_RESIDUAL_H
+#define USE_RESIDUAL_H
+
+#include "base/measurements.h"
+#include "fit/loss.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct residual_kind {
+    struct fit_loss *loss; /* one for each observable of the model */
+    bool likelihood;       /* as in struct fit_objective */
+    double unit;           /* of Laplace's errors without any sigma (fit/unit.h); 0: none */
+};
+
+/* What a run's description of its options says of errors, " error=student student-nu=4"; normal where it says nothing. */
+struct residual_options {
+    enum error_kind error;
+    double huber_k, student_nu;
+};
+struct residual_options residual_options_of(const char *description);
+/* The number behind " NAME=" in such a description; a word (atol=auto), or nothing, leaves the value. */
+void residual_option_number(const char *description, const char *name, double *value);
+
+/* sigma: the measurement's, else the model's noise, else 1. residual: value - prediction, for log-normal errors of their
+ * logarithms; weighted: divided by sigma. weight: what it counts for, as a share of what its square would (1 for normal
+ * errors). loss: its part of the objective. Of a missing value all but sigma are NaN, of a censored one all but sigma and
+ * loss: it is known to lie beyond its value only. */
+struct residual {
+    double sigma, residual, weighted, weight, loss;
+};
+/* Of row i; noise: the model's, NaN where there is none. */
+struct residual residual_of(const struct residual_kind *kind, const struct measurements *measured, size_t i, double prediction,
+                            double noise);
+
+#endif

@@ -1,0 +1,333 @@
+/* One pass over a result: counts, groups of failures, the slowest fits, and the numbers that spreads are made of.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "use/show.h"
+
+#include "use/fit_columns.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROWS_AT_ONCE = 4096 };
+/* Quartiles need their numbers in memory: beyond so many, every k-th fit is taken. */
+static const uint64_t max_number = 16000000;
+
+/* Whether two messages differ in numbers only. */
+static bool alike(const char *a, const char *b)
+{
+    while (*a && *b) {
+        bool number_a = isdigit((unsigned char)*a), number_b = isdigit((unsigned char)*b);
+        if (number_a != number_b || (!number_a && *a != *b))
+            return false;
+        if (!number_a) {
+            a++;
+            b++;
+            continue;
+        }
+        a += strspn(a, "0123456789.eE+-");
+        b += strspn(b, "0123456789.eE+-");
+    }
+    return !*a && !*b;
+}
+
+void show_add_example(struct show_examples *examples, const char *id)
+{
+    if (examples->n < SHOW_N_EXAMPLE)
+        snprintf(examples->id[examples->n], SHOW_ID_LENGTH, "%s", id);
+    examples->n++;
+}
+
+static void add_to_group(struct show_summary *summary, const char *id, enum outcome outcome, const char *message)
+{
+    struct show_group *group = NULL;
+    for (size_t i = 0; i < summary->n_group && !group; i++)
+        if (summary->group[i].outcome == outcome && alike(summary->group[i].message, message))
+            group = &summary->group[i];
+    if (!group) {
+        if (summary->n_group == SHOW_N_GROUP) {
+            summary->n_other++;
+            return;
+        }
+        group = &summary->group[summary->n_group++];
+        group->outcome = outcome;
+        snprintf(group->message, sizeof group->message, "%s", message);
+    }
+    group->differs = group->differs || strncmp(group->message, message, sizeof group->message - 1) != 0;
+    show_add_example(&group->fits, id);
+}
+
+static void add_slow(struct show_summary *summary, const char *id, const struct fit_record *record)
+{
+    size_t place = summary->n_slow;
+    while (place > 0 && summary->slow[place - 1].seconds < record->seconds)
+        place--;
+    if (place >= SHOW_N_SLOWEST || !(record->seconds > 0))
+        return;
+    if (summary->n_slow < SHOW_N_SLOWEST)
+        summary->n_slow++;
+    memmove(&summary->slow[place + 1], &summary->slow[place], (summary->n_slow - place - 1) * sizeof *summary->slow);
+    struct show_slow *slow = &summary->slow[place];
+    snprintf(slow->id, sizeof slow->id, "%s", id);
+    slow->seconds = record->seconds;
+    slow->n_evaluation = record->n_evaluation;
+    slow->n_step = record->n_step;
+    slow->outcome = (enum outcome)record->outcome;
+}
+
+/* Column after column of `capacity` numbers: the parameters, the objective, the parameters' relative standard errors. */
+struct sample {
+    double *number;
+    uint64_t capacity, n, every;
+};
+
+static void add_to_sample(struct sample *sample, const struct fit_record *record, size_t n_parameter)
+{
+    double *row = sample->number + sample->n;
+    for (size_t j = 0; j < n_parameter; j++) {
+        row[j * sample->capacity] = record->parameter[j];
+        row[(n_parameter + 1 + j) * sample->capacity] = record->standard_error[j] / fabs(record->parameter[j]);
+    }
+    row[n_parameter * sample->capacity] = record->objective;
+    sample->n++;
+}
+
+/* A fit's starts, profiles and replicates. */
+static void add_refits(struct show_summary *summary, const struct result_info *info, const char *id,
+                     const struct fit_record *record)
+{
+    struct show_refits *refits = &summary->refits;
+    const uint8_t *const limit[] = {record->profile_lower_status, record->profile_upper_status};
+    if (record->n_same_optimum == 1)
+        show_add_example(isnan(record->other_least) ? &refits->only : &refits->alone, id);
+    else if (record->n_same_optimum > 1 && isnan(record->other_least))
+        refits->n_same++;
+    else if (record->n_same_optimum > 1)
+        refits->n_some++;
+    for (size_t j = 0; j < info->n_parameter; j++)
+        for (int side = 0; side < 2; side++)
+            if (limit[side] && limit[side][j] < N_LIMIT) {
+                summary->parameter[j].n_limit[side][limit[side][j]]++;
+                refits->has_profile = refits->has_profile || limit[side][j] != LIMIT_none;
+            }
+    if (record->n_bootstrap < 0)
+        return;
+    if (refits->n_bootstrap == 0 || record->n_bootstrap < refits->least)
+        refits->least = record->n_bootstrap;
+    refits->most = record->n_bootstrap > refits->most ? record->n_bootstrap : refits->most;
+    refits->n_bootstrap++;
+    for (size_t j = 0; j < info->n_parameter && record->bootstrap_error; j++) {
+        double ratio = record->bootstrap_error[j] / record->standard_error[j];
+        if (ratio > 0 && isfinite(ratio)) {
+            summary->parameter[j].log_ratio += log(ratio);
+            summary->parameter[j].n_ratio++;
+        }
+    }
+}
+
+static void add_success(struct show_summary *summary, const struct result_info *info, const char *id,
+                        const struct fit_record *record, double *scratch)
+{
+    summary->n_success++;
+    summary->by_stop[record->stop < N_STOP ? record->stop : 0]++;
+    for (size_t j = 0; j < info->n_parameter; j++) {
+        summary->parameter[j].n_at_lower += record->at_bound[j] < 0;
+        summary->parameter[j].n_at_upper += record->at_bound[j] > 0;
+        summary->parameter[j].n_lack[record->lack[j] < N_LACK ? record->lack[j] : 0]++;
+    }
+    show_add_flat(summary, info, id, record, scratch);
+    add_refits(summary, info, id, record);
+}
+
+static void add_fit(struct show_summary *summary, struct sample *sample, const struct result_info *info, uint64_t row,
+                    const char *id, const char *message, const struct fit_record *record, double *scratch)
+{
+    enum outcome outcome = record->outcome < N_OUTCOME ? (enum outcome)record->outcome : OUTCOME_not_run;
+    summary->by_outcome[outcome]++;
+    summary->seconds += record->seconds;
+    for (int bit = 0; bit < 32; bit++)
+        if (record->notes >> bit & 1)
+            show_add_example(&summary->by_note[bit], id);
+    add_slow(summary, id, record);
+    if (!outcome_is_success(outcome)) {
+        add_to_group(summary, id, outcome, message);
+        return;
+    }
+    add_success(summary, info, id, record, scratch);
+    if (row % sample->every == 0 && sample->n < sample->capacity)
+        add_to_sample(sample, record, info->n_parameter);
+}
+
+/* How numbers are spread: quartiles and a small histogram. From so many numbers on, the outermost hundredths may be left out
+ * of a histogram; and are, if they would take most of its axis. */
+enum { CUT_FROM = 100 };
+static const double CUT_PART = 0.01, CUT_AXIS = 3;
+
+static int compare_numbers(const void *left, const void *right)
+{
+    double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+/* Linear interpolation between order statistics: R's type 7, NumPy's default. */
+static double quantile(const double *sorted, uint64_t n, double share)
+{
+    double place = share * (double)(n - 1);
+    uint64_t low = (uint64_t)place;
+    double weight = place - (double)low;
+    return weight > 0 ? sorted[low] + weight * (sorted[low + 1] - sorted[low]) : sorted[low];
+}
+
+/* Sorts them. */
+static double median_of(double *numbers, uint64_t n)
+{
+    if (n == 0)
+        return NAN;
+    qsort(numbers, n, sizeof *numbers, compare_numbers);
+    return quantile(numbers, n, 0.5);
+}
+
+static double on_axis(const struct show_spread *spread, double x) { return spread->is_log ? log(x) : x; }
+
+static void fill_bins(struct show_spread *spread, const double *sorted, uint64_t n)
+{
+    spread->low = spread->min;
+    spread->high = spread->max;
+    if (n >= CUT_FROM) {
+        double low = quantile(sorted, n, CUT_PART), high = quantile(sorted, n, 1 - CUT_PART);
+        double whole = on_axis(spread, spread->max) - on_axis(spread, spread->min);
+        spread->is_cut = whole > CUT_AXIS * (on_axis(spread, high) - on_axis(spread, low)) && high > low;
+        if (spread->is_cut) {
+            spread->low = low;
+            spread->high = high;
+        }
+    }
+    double from = on_axis(spread, spread->low), width = on_axis(spread, spread->high) - from;
+    for (uint64_t i = 0; i < n; i++) {
+        if (sorted[i] < spread->low || sorted[i] > spread->high)
+            continue;
+        double place = width > 0 ? (on_axis(spread, sorted[i]) - from) / width : 0.5;
+        int bin = (int)(place * SHOW_N_BIN);
+        spread->bin[bin < SHOW_N_BIN ? bin : SHOW_N_BIN - 1]++;
+    }
+}
+
+/* Sorts them; is_log: a logarithmic axis, where all are above 0. */
+static void fill_spread(struct show_spread *spread, double *numbers, uint64_t n, bool is_log)
+{
+    uint64_t n_finite = 0;
+    for (uint64_t i = 0; i < n; i++)
+        if (isfinite(numbers[i]))
+            numbers[n_finite++] = numbers[i];
+    spread->min = spread->q25 = spread->median = spread->q75 = spread->max = spread->low = spread->high = NAN;
+    if (n_finite == 0)
+        return;
+    qsort(numbers, n_finite, sizeof *numbers, compare_numbers);
+    spread->min = numbers[0];
+    spread->q25 = quantile(numbers, n_finite, 0.25);
+    spread->median = quantile(numbers, n_finite, 0.5);
+    spread->q75 = quantile(numbers, n_finite, 0.75);
+    spread->max = numbers[n_finite - 1];
+    spread->is_log = is_log && spread->min > 0;
+    fill_bins(spread, numbers, n_finite);
+}
+
+/* The largest first; equal ones as they came. */
+static void sort_groups(struct show_summary *summary)
+{
+    for (size_t i = 1; i < summary->n_group; i++) {
+        struct show_group group = summary->group[i];
+        size_t place = i;
+        for (; place > 0 && summary->group[place - 1].fits.n < group.fits.n; place--)
+            summary->group[place] = summary->group[place - 1];
+        summary->group[place] = group;
+    }
+}
+
+static void fill_spreads(struct show_summary *summary, const struct sample *sample, const struct result_info *info)
+{
+    size_t n_parameter = info->n_parameter;
+    summary->n_sampled = sample->n;
+    for (size_t j = 0; j < n_parameter; j++) {
+        bool is_log = info->parameter_scale && strncmp(info->parameter_scale[j], "log", 3) == 0;
+        fill_spread(&summary->parameter[j], sample->number + j * sample->capacity, sample->n, is_log);
+        double *errors = sample->number + (n_parameter + 1 + j) * sample->capacity;
+        uint64_t n = 0;
+        for (uint64_t i = 0; i < sample->n; i++)
+            if (isfinite(errors[i]))
+                errors[n++] = errors[i];
+        summary->parameter[j].error = median_of(errors, n);
+    }
+    fill_spread(&summary->objective, sample->number + n_parameter * sample->capacity, sample->n, true);
+}
+
+enum status show_summarise(struct result *result, struct show_summary *summary, struct error *error)
+{
+    const struct result_info *info = result_info(result);
+    size_t n_parameter = info->n_parameter;
+    struct sample sample = {.every = 1};
+    struct result_block block = {0};
+    enum status status = STATUS_OK;
+    memset(summary, 0, sizeof *summary);
+    while (info->n_fit / sample.every > max_number / (2 * n_parameter + 1))
+        sample.every++;
+    sample.capacity = info->n_fit / sample.every + 1;
+    summary->n_fit = info->n_fit;
+    summary->parameter = calloc(n_parameter + 1, sizeof *summary->parameter);
+    summary->weights = calloc((SHOW_N_FLAT + 1) * (n_parameter + 1), sizeof *summary->weights);
+    sample.number = malloc(sample.capacity * (2 * n_parameter + 1) * sizeof(double));
+    if (!summary->parameter || !summary->weights || !sample.number) {
+        status = error_set(error, STATUS_NO_MEMORY, "out of memory for %llu fits", (unsigned long long)info->n_fit);
+        goto done;
+    }
+    result_ignore(result, FIT_COLUMN_COVARIANCE); /* by far the largest, and not shown */
+    for (uint64_t first = 0; first < info->n_fit; first += block.n) {
+        if ((status = result_read(result, &block, first, ROWS_AT_ONCE, error)) || block.n == 0)
+            break;
+        for (size_t i = 0; i < block.n; i++)
+            add_fit(summary, &sample, info, first + i, block.id[i], block.reason[i], &block.record[i],
+                    summary->weights + SHOW_N_FLAT * n_parameter);
+    }
+    sort_groups(summary);
+    if (!status)
+        fill_spreads(summary, &sample, info);
+done:
+    result_block_fini(&block);
+    free(sample.number);
+    return status;
+}
+
+void show_summary_fini(struct show_summary *summary)
+{
+    free(summary->parameter);
+    free(summary->weights);
+    summary->parameter = NULL;
+    summary->weights = NULL;
+}
+
+bool show_correlation(const struct result_info *info, const struct fit_record *record, double *correlation)
+{
+    size_t n = info->n_parameter;
+    bool any = false;
+    for (size_t c = 0; c < n && record->covariance; c++)
+        for (size_t d = 0; d < n; d++) {
+            correlation[d + c * n] = fit_correlation(record, n, c, d);
+            any = any || isfinite(correlation[d + c * n]);
+        }
+    return any;
+}
+
+double show_error_ratio(const struct show_spread *spread)
+{
+    return spread->n_ratio ? exp(spread->log_ratio / (double)spread->n_ratio) : (double)NAN;
+}
+
+const char *show_selection(const struct result_info *info)
+{
+    const char *selection = provenance_fact(&info->provenance, "selection");
+    const char *merged = provenance_fact(&info->provenance, "merged");
+    if (info->n_fit == info->identity.n_dataset)
+        return NULL;
+    return selection ? selection : merged ? merged : info->identity.selection;
+}

@@ -1,0 +1,107 @@
+/* What is in a result, gathered in one pass to be shown as text or as JSON.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef USE_SHOW_H
+#define USE_SHOW_H
+
+#include "base/error.h"
+#include "base/outcome.h"
+#include "io/result.h"
+
+enum { SHOW_N_GROUP = 24, SHOW_N_EXAMPLE = 3, SHOW_N_SLOWEST = 5, SHOW_ID_LENGTH = 64, SHOW_N_BIN = 24, SHOW_N_FLAT = 8 };
+enum { SHOW_N_ROW = 100, SHOW_N_REMARK = 40 }; /* of a page; JSON has all */
+
+/* The first few ids of a group of fits. */
+struct show_examples {
+    uint64_t n;
+    char id[SHOW_N_EXAMPLE][SHOW_ID_LENGTH];
+};
+
+/* Fits that ended alike: same status, same message but for the numbers in it. */
+struct show_group {
+    enum outcome outcome;
+    char message[160]; /* of the first one */
+    bool differs;      /* others have other numbers in it */
+    struct show_examples fits;
+};
+
+/* Converged fits whose data do not know the same combination of parameters. */
+struct show_flat {
+    struct show_examples fits;
+    double *weight; /* n_parameter, sums: of relative changes; show_combination_text says it */
+};
+
+struct show_slow {
+    char id[SHOW_ID_LENGTH];
+    double seconds;
+    int64_t n_evaluation, n_step;
+    enum outcome outcome;
+};
+
+/* Of the successful fits; NaN where there is none. */
+struct show_spread {
+    double min, q25, median, q75, max;
+    double error;                   /* median of the relative standard errors */
+    uint64_t n_at_lower, n_at_upper, n_lack[N_LACK];
+    uint64_t n_limit[2][N_LIMIT];   /* of a parameter: what its profiles ended with, below and above */
+    double log_ratio;               /* of a parameter: sum of log(bootstrap error / standard error) of n_ratio fits */
+    uint64_t n_ratio;
+    bool is_log;                    /* the histogram's axis is logarithmic */
+    bool is_cut;                    /* it leaves out the outermost hundredths */
+    double low, high;               /* of the axis */
+    uint64_t bin[SHOW_N_BIN];
+};
+
+/* Successful fits: of several starts, all at one optimum, some elsewhere, the best one alone, or the others failed; with
+ * bootstrap replicates, and the fewest and most of them. */
+struct show_refits {
+    uint64_t n_same, n_some;
+    struct show_examples alone, only;
+    bool has_profile;
+    uint64_t n_bootstrap;
+    int64_t least, most;
+};
+
+struct show_summary {
+    uint64_t n_fit, n_success, n_sampled; /* n_sampled: fits that the quartiles were taken from */
+    uint64_t by_outcome[N_OUTCOME], by_stop[N_STOP];
+    struct show_examples by_note[32];
+    size_t n_group;
+    struct show_group group[SHOW_N_GROUP];
+    uint64_t n_other;          /* unsuccessful fits beyond those groups */
+    size_t n_slow;
+    struct show_slow slow[SHOW_N_SLOWEST];
+    size_t n_flat;
+    struct show_flat flat[SHOW_N_FLAT];
+    uint64_t n_fit_flat, n_other_flat; /* fits with flat directions; those beyond the groups */
+    double *weights;           /* of the groups */
+    struct show_refits refits;
+    double seconds;
+    struct show_spread objective;
+    struct show_spread *parameter; /* n_parameter of the result */
+};
+
+/* Reads the whole result once, in blocks. show_summary_fini is legal after a failure. */
+enum status show_summarise(struct result *result, struct show_summary *summary, struct error *error);
+void show_summary_fini(struct show_summary *summary);
+void show_add_example(struct show_examples *examples, const char *id);
+
+/* show_flat.c: the record's flattest direction, or one of several flat ones that have no parameters in common (number 1, 2,
+ * ...), in relative changes of the parameters, length 1, its first large entry positive, into weight[n_parameter]. False: it
+ * has none. */
+bool show_combination(const struct result_info *info, const struct fit_record *record, int number, double *weight);
+/* How many there are: at least 1. */
+int show_n_combination(const struct result_info *info, const struct fit_record *record);
+/* "0.71 log p2 - 0.70 log p3": what matters of it. Returns `text`. */
+const char *show_combination_text(const struct result_info *info, const double *weight, char *text, size_t size);
+/* A fit of a result to its group. `scratch` has n_parameter. */
+void show_add_flat(struct show_summary *summary, const struct result_info *info, const char *id,
+                   const struct fit_record *record, double *scratch);
+
+/* From the record's covariance, n_parameter x n_parameter; NaN where there is none. False: it has no covariance at all. */
+bool show_correlation(const struct result_info *info, const struct fit_record *record, double *correlation);
+/* Geometric mean of bootstrap error / standard error; NaN: there is none. */
+double show_error_ratio(const struct show_spread *spread);
+/* Which datasets a result that has not all of them is about, in words; NULL: it has all. */
+const char *show_selection(const struct result_info *info);
+
+#endif

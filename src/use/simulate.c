@@ -1,0 +1,246 @@
+/* Times, parameters and covariates of simulations, as given on the command line, and tables of predictions.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "use/simulate.h"
+
+#include "io/csv.h"
+#include "use/fitted.h"
+#include "use/values.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static enum status wanted_observables(const struct simulate_options *options, const struct model *model,
+                                      unsigned char *wanted, size_t *n_wanted, struct error *error)
+{
+    size_t n = model->abi.n_observable;
+    memset(wanted, options->observable.n == 0, n);
+    for (size_t i = 0; i < options->observable.n; i++) {
+        size_t index;
+        enum status status = values_name(options->observable.item[i], "observable", "observable", model->abi.observable_name, n,
+                                         &index, error);
+        if (status)
+            return status;
+        wanted[index] = 1;
+    }
+    *n_wanted = 0;
+    for (size_t i = 0; i < n; i++)
+        *n_wanted += wanted[i];
+    return STATUS_OK;
+}
+
+enum status simulate_grid_init(struct simulate_grid *grid, const struct simulate_options *options, const struct model *model,
+                               struct error *error)
+{
+    double *times = NULL;
+    size_t n_time, n_wanted, row = 0;
+    memset(grid, 0, sizeof *grid);
+    if (!options->times)
+        return error_set(error, STATUS_USAGE, "--times is needed, for example --times 0:10:0.5 or --times 1,2,5");
+    grid->t0 = isnan(options->t0) ? model->abi.t0 : options->t0;
+    unsigned char *wanted = calloc(model->abi.n_observable, 1);
+    enum status status = wanted ? STATUS_OK : error_set(error, STATUS_NO_MEMORY, "out of memory for the observables");
+    if (!status)
+        status = values_times(options->times, &times, &n_time, error);
+    if (!status)
+        status = wanted_observables(options, model, wanted, &n_wanted, error);
+    for (size_t i = 0; !status && i < n_time; i++)
+        if (times[i] < grid->t0)
+            status = error_set(error, STATUS_USAGE, "--times: %.17g lies before the initial time %.17g (--t0 sets it)",
+                               times[i], grid->t0);
+    if (status)
+        goto done;
+    grid->n = n_time * n_wanted;
+    grid->time = malloc((grid->n + 1) * sizeof *grid->time);
+    grid->observable = malloc((grid->n + 1) * sizeof *grid->observable);
+    if (!grid->time || !grid->observable) {
+        status = error_set(error, STATUS_NO_MEMORY, "out of memory for %zu rows", grid->n);
+        goto done;
+    }
+    for (size_t i = 0; i < n_time; i++)
+        for (uint32_t j = 0; j < model->abi.n_observable; j++)
+            if (wanted[j]) {
+                grid->time[row] = times[i];
+                grid->observable[row++] = j;
+            }
+done:
+    free(times);
+    free(wanted);
+    return status;
+}
+
+void simulate_grid_fini(struct simulate_grid *grid)
+{
+    free(grid->time);
+    free(grid->observable);
+    memset(grid, 0, sizeof *grid);
+}
+
+enum status simulate_parameters(const struct simulate_options *options, const struct model *model, double *out,
+                                struct error *error)
+{
+    const struct stiffit_model *abi = &model->abi;
+    for (size_t i = 0; i < abi->n_parameter; i++)
+        out[i] = abi->parameter_start ? abi->parameter_start[i] : (double)NAN;
+    enum status status = values_set(&options->set, "set", "parameter", abi->parameter_name, abi->n_parameter, out, NULL, error);
+    for (size_t i = 0; !status && i < abi->n_parameter; i++)
+        if (!isfinite(out[i]))
+            status = error_set(error, STATUS_USAGE, "parameter '%s' has no value: give it with --set %s=VALUE",
+                               abi->parameter_name[i], abi->parameter_name[i]);
+    return status;
+}
+
+enum status simulate_covariates_init(struct simulate_covariates *covariates, const struct simulate_options *options,
+                                     const struct model *model, struct error *error)
+{
+    const struct stiffit_model *abi = &model->abi;
+    enum status status = STATUS_OK;
+    covariates->n = abi->n_covariate;
+    covariates->value = calloc(covariates->n + 1, sizeof *covariates->value);
+    covariates->n_value = calloc(covariates->n + 1, sizeof *covariates->n_value);
+    if (!covariates->value || !covariates->n_value)
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for the covariates");
+    for (size_t i = 0; !status && i < options->covariate.n; i++) {
+        size_t index;
+        const char *numbers;
+        status = values_find(options->covariate.item[i], "covariate", "covariate", abi->covariate_name, abi->n_covariate,
+                             &index, &numbers, error);
+        if (status)
+            break;
+        free(covariates->value[index]);
+        covariates->value[index] = NULL;
+        status = values_numbers(numbers, "covariate", &covariates->value[index], &covariates->n_value[index], error);
+    }
+    for (size_t i = 0; !status && i < covariates->n; i++)
+        if (!covariates->value[i])
+            status = error_set(error, STATUS_USAGE, "covariate '%s' has no value: give it with --covariate %s=VALUE[,VALUE...]",
+                               abi->covariate_name[i], abi->covariate_name[i]);
+    return status;
+}
+
+void simulate_covariates_fini(struct simulate_covariates *covariates)
+{
+    for (size_t i = 0; covariates->value && i < covariates->n; i++)
+        free(covariates->value[i]);
+    free(covariates->value);
+    free(covariates->n_value);
+    memset(covariates, 0, sizeof *covariates);
+}
+
+void simulate_covariates_take(const struct simulate_covariates *covariates, uint64_t dataset, double *out)
+{
+    for (size_t i = 0; i < covariates->n; i++)
+        out[i] = covariates->value[i][dataset % covariates->n_value[i]];
+}
+
+static void put_head(FILE *file) { fputs("dataset,time,observable,value\n", file); }
+
+static void put_rows(FILE *file, const char *id, const struct model *model, const struct simulate_grid *grid,
+                     const double *prediction)
+{
+    struct csv_writer writer = {.file = file};
+    for (size_t i = 0; i < grid->n; i++) {
+        csv_put_text(&writer, id);
+        csv_put_number(&writer, grid->time[i]);
+        csv_put_text(&writer, model->abi.observable_name[grid->observable[i]]);
+        csv_put_number(&writer, prediction[i]);
+        csv_end_row(&writer);
+    }
+}
+
+enum status simulate_table(const struct simulate_options *options, const struct model *model, struct output *output,
+                           struct simulate_made *made, struct error *error)
+{
+    struct predictor predictor = {.model = NULL};
+    struct simulate_grid grid = {.n = 0};
+    struct simulate_covariates covariates = {.n = 0};
+    char reason[160];
+    size_t n_number = (size_t)model->abi.n_parameter + model->abi.n_covariate;
+    double *prediction = NULL, *p = calloc(n_number + 1, sizeof *p), *covariate = p + model->abi.n_parameter;
+    enum status status = p ? simulate_grid_init(&grid, options, model, error)
+                           : error_set(error, STATUS_NO_MEMORY, "out of memory for %u parameters", model->abi.n_parameter);
+    if (!status)
+        status = simulate_covariates_init(&covariates, options, model, error);
+    if (!status)
+        status = simulate_parameters(options, model, p, error);
+    if (!status)
+        status = predictor_init(&predictor, model, &options->ode, 10000000, error);
+    if (!status && !(prediction = malloc((grid.n + 1) * sizeof *prediction)))
+        status = error_set(error, STATUS_NO_MEMORY, "out of memory for %zu rows", grid.n);
+    if (!status) /* before the model is called: it may print */
+        status = output_open(output, options->files.output, options->overwrite, error);
+    if (!status) {
+        simulate_covariates_take(&covariates, 0, covariate);
+        const struct predictor_rows rows = {.t0 = grid.t0, .covariate = covariate, .n = grid.n,
+                                            .measured = {.time = grid.time, .observable = grid.observable}};
+        if (!predictor_run(&predictor, &rows, p, prediction, NULL, reason))
+            status = error_set(error, STATUS_BAD_MODEL, "the model cannot be simulated at these parameters: %s", reason);
+    }
+    if (!status) {
+        *made = (struct simulate_made){.n_dataset = 1, .n_row = grid.n};
+        for (size_t i = 0; i < grid.n; i++)
+            made->n_lost += isnan(prediction[i]);
+        put_head(output->file);
+        put_rows(output->file, "simulated", model, &grid, prediction);
+    }
+    predictor_fini(&predictor);
+    simulate_grid_fini(&grid);
+    simulate_covariates_fini(&covariates);
+    free(p);
+    free(prediction);
+    return status;
+}
+
+/* The wanted rows of all datasets, or of one, at their best fits. */
+static enum status put_fitted(struct fitted *fitted, const struct simulate_options *options, const struct simulate_grid *grid,
+                              double *prediction, FILE *file, struct error *error)
+{
+    struct fitted_dataset dataset;
+    bool more, found = false;
+    char reason[160];
+    for (;;) {
+        enum status status = fitted_next(fitted, &dataset, &more, error);
+        if (status || !more)
+            return status || found || !options->id ? status : error_set(error, STATUS_USAGE, "--id: %s has no dataset '%.100s'",
+                                                                         options->files.result, options->id);
+        if ((options->id && strcmp(options->id, dataset.id)) || ferror(file))
+            continue;
+        if (!found)
+            put_head(file);
+        found = true;
+        struct predictor_rows rows = fitted_rows(fitted, &dataset);
+        rows.t0 = isnan(options->t0) ? rows.t0 : options->t0;
+        rows.n = grid->n;
+        rows.measured = (struct measurements){.time = grid->time, .observable = grid->observable};
+        bool good = dataset.p && !dataset.fault && isfinite(rows.t0);
+        for (size_t i = 0; i < grid->n; i++)
+            good = good && grid->time[i] >= rows.t0;
+        if (!good || !predictor_run(&fitted->predictor, &rows, dataset.p, prediction, NULL, reason))
+            for (size_t i = 0; i < grid->n; i++)
+                prediction[i] = NAN;
+        put_rows(file, dataset.id, &fitted->model, grid, prediction);
+    }
+}
+
+enum status simulate_fitted_table(const struct simulate_options *options, struct output *output, struct error *error)
+{
+    struct fitted fitted;
+    struct simulate_grid grid = {.n = 0};
+    struct simulate_options grid_options = *options;
+    double *prediction = NULL;
+    enum status status = fitted_open(&fitted, &options->files, error);
+    if (isnan(options->t0))
+        grid_options.t0 = -INFINITY; /* each dataset has its own */
+    if (!status)
+        status = simulate_grid_init(&grid, &grid_options, &fitted.model, error);
+    if (!status && !(prediction = malloc((grid.n + 1) * sizeof *prediction)))
+        status = error_set(error, STATUS_NO_MEMORY, "out of memory for %zu rows", grid.n);
+    if (!status)
+        status = output_open(output, options->files.output, options->overwrite, error);
+    if (!status)
+        status = put_fitted(&fitted, options, &grid, prediction, output->file, error);
+    simulate_grid_fini(&grid);
+    free(prediction);
+    fitted_close(&fitted);
+    return status;
+}

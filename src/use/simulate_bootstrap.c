@@ -1,0 +1,237 @@
+/* Bootstrap problem files: one dataset's measurements as they are, then replicas drawn around its best fit.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "use/simulate.h"
+
+#include "base/number.h"
+#include "base/random.h"
+#include "fit/bootstrap.h"
+#include "io/problem_prior.h"
+#include "use/fitted.h"
+#include "use/plugin_reference.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct bootstrap {
+    const struct simulate_options *options;
+    struct fitted fitted;
+    struct fitted_dataset data;
+    struct plugin_reference reference;
+    struct problem_writer *writer;
+    struct predictor_rows rows; /* the dataset's measurements */
+    struct fit_bootstrap draw;  /* how replicas are drawn (fit/bootstrap.h) */
+    double *prediction, *scale, *replica; /* n_row */
+    const char **error_word;    /* n_observable: the errors that were fitted */
+};
+
+/* Leaves the fitted files at the wanted dataset: the one with --id, or the only one. */
+static enum status find_dataset(struct bootstrap *bootstrap, struct error *error)
+{
+    const char *id = bootstrap->options->id;
+    uint64_t n = problem_info(bootstrap->fitted.problem)->n_dataset;
+    bool more;
+    if (!id && n != 1)
+        return error_set(error, STATUS_USAGE, "%s holds %llu datasets: name one with --id", bootstrap->options->files.result,
+                         (unsigned long long)n);
+    for (;;) {
+        enum status status = fitted_next(&bootstrap->fitted, &bootstrap->data, &more, error);
+        if (status)
+            return status;
+        if (!more)
+            return error_set(error, STATUS_USAGE, "--id: %s has no dataset '%.100s'", bootstrap->options->files.result, id);
+        if (!id || !strcmp(bootstrap->data.id, id))
+            break;
+    }
+    if (bootstrap->data.fault)
+        return error_set(error, STATUS_BAD_PROBLEM, "dataset '%s' cannot be used: %s", bootstrap->data.id,
+                         bootstrap->data.fault);
+    if (!bootstrap->data.p)
+        return error_set(error, STATUS_BAD_PROBLEM, "dataset '%s' has no best fit (%s)", bootstrap->data.id,
+                         outcome_name((enum outcome)bootstrap->data.record->outcome));
+    return STATUS_OK;
+}
+
+static enum status allocate(struct bootstrap *bootstrap, struct error *error)
+{
+    size_t n = bootstrap->rows.n + 1, n_observable = bootstrap->fitted.model.abi.n_observable;
+    double *block = calloc(4 * n, sizeof *block);
+    bootstrap->prediction = block; /* and the others */
+    bootstrap->scale = block + n;
+    bootstrap->replica = block + 2 * n;
+    bootstrap->draw.residual = block + 3 * n;
+    bootstrap->draw.first = calloc(n_observable + 1, sizeof(size_t));
+    bootstrap->error_word = calloc(n_observable, sizeof *bootstrap->error_word);
+    if (block && bootstrap->draw.first && bootstrap->error_word)
+        return STATUS_OK;
+    return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu measurements", bootstrap->rows.n);
+}
+
+static enum status predict(struct bootstrap *bootstrap, struct error *error)
+{
+    char reason[160];
+    if (!predictor_run(&bootstrap->fitted.predictor, &bootstrap->rows, bootstrap->data.p, bootstrap->prediction,
+                       bootstrap->scale, reason))
+        return error_set(error, STATUS_BAD_MODEL, "dataset '%s' cannot be simulated at its best fit: %s", bootstrap->data.id,
+                         reason);
+    const struct measurements *measured = &bootstrap->rows.measured;
+    bootstrap->draw.is_sigma_known = true;
+    for (size_t i = 0; i < bootstrap->rows.n; i++) {
+        if (isfinite(measured->sigma[i]))
+            bootstrap->scale[i] = measured->sigma[i];
+        if (isnan(bootstrap->scale[i])) {
+            bootstrap->scale[i] = 1;
+            bootstrap->draw.is_sigma_known = bootstrap->draw.is_sigma_known && isnan(measured->value[i]);
+        }
+    }
+    return STATUS_OK;
+}
+
+static enum status begin_draws(struct bootstrap *bootstrap, struct error *error)
+{
+    const struct problem_block *block = bootstrap->data.block;
+    size_t n_parameter = problem_n_parameter(bootstrap->fitted.problem), first = bootstrap->data.row * n_parameter;
+    struct fit_bootstrap *draw = &bootstrap->draw;
+    char reason[160];
+    draw->n_row = bootstrap->rows.n;
+    draw->n_observable = bootstrap->fitted.model.abi.n_observable;
+    draw->n_loose = fit_bootstrap_count_loose(n_parameter, bootstrap->data.record->parameter, block->lower + first,
+                                              block->upper + first, block->fixed + first);
+    draw->prediction = bootstrap->prediction;
+    draw->scale = bootstrap->scale;
+    draw->loss = bootstrap->fitted.errors.loss;
+    draw->kind = bootstrap->options->method == METHOD_PARAMETRIC ? BOOTSTRAP_PARAMETRIC : BOOTSTRAP_RESIDUAL;
+    if (fit_bootstrap_begin(draw, reason))
+        return STATUS_OK;
+    return error_set(error, STATUS_BAD_PROBLEM, "dataset '%s': %s", bootstrap->data.id, reason);
+}
+
+/* The options that errors need. */
+struct said_errors {
+    size_t n;
+    const char *name[3], *value[3];
+    char number[2][NUMBER_SIZE];
+};
+
+static void say_error(struct said_errors *said, const char *name, const char *value)
+{
+    said->name[said->n] = name;
+    said->value[said->n++] = value;
+}
+
+/* Replicas are to be fitted as the data were. */
+static void say_errors(struct bootstrap *bootstrap, struct said_errors *said)
+{
+    const struct residual_options errors = residual_options_of(result_info(bootstrap->fitted.result)->identity.description);
+    bool any[N_ERROR] = {false};
+    for (uint32_t k = 0; k < bootstrap->fitted.model.abi.n_observable; k++) {
+        enum error_kind kind = bootstrap->fitted.errors.loss[k].error;
+        bootstrap->error_word[k] = error_kind_word[kind];
+        any[kind] = true;
+    }
+    if (errors.error != ERROR_NORMAL)
+        say_error(said, "error", error_kind_word[errors.error]);
+    if (any[ERROR_HUBER])
+        say_error(said, "huber_k", number_text(said->number[0], errors.huber_k));
+    if (any[ERROR_STUDENT])
+        say_error(said, "student_nu", number_text(said->number[1], errors.student_nu));
+}
+
+static enum status open_writer(struct bootstrap *bootstrap, struct error *error)
+{
+    const struct simulate_options *options = bootstrap->options;
+    const struct problem_info *info = problem_info(bootstrap->fitted.problem);
+    const struct stiffit_model *abi = &bootstrap->fitted.model.abi;
+    const struct problem_block *block = bootstrap->data.block;
+    size_t n_parameter = problem_n_parameter(bootstrap->fitted.problem), first = bootstrap->data.row * n_parameter;
+    enum status status;
+    if (info->model_bytes && !options->files.model && !bootstrap->fitted.model.source)
+        status = plugin_reference_embed(&bootstrap->reference, info->model_bytes, info->n_model_byte, error);
+    else
+        status = plugin_reference_init(&bootstrap->reference, &bootstrap->fitted.model, bootstrap->fitted.model.path,
+                                       options->embed, error);
+    if (status)
+        return status;
+    struct problem_header header = {
+        .n_parameter = n_parameter, .parameter_name = problem_parameter_name(bootstrap->fitted.problem),
+        .start = bootstrap->data.record->parameter, .lower = block->lower + first, .upper = block->upper + first,
+        .scale = problem_parameter_scale(bootstrap->fitted.problem), .fixed = block->fixed + first,
+        .n_covariate = abi->n_covariate, .covariate_name = abi->covariate_name, .n_observable = abi->n_observable,
+        .observable_name = abi->observable_name, .has_t0 = true,
+        .columns = (unsigned)measurements_have(&bootstrap->rows.measured, MEASUREMENT_sigma, 0, bootstrap->rows.n)
+                   << MEASUREMENT_sigma};
+    plugin_reference_use(&bootstrap->reference, &header);
+    struct said_errors said = {.n = 0};
+    say_errors(bootstrap, &said);
+    header.n_option = said.n;
+    header.option_name = said.name;
+    header.option_value = said.value;
+    header.observable_error = info->observable_error || abi->observable_error ? bootstrap->error_word : NULL;
+    return problem_writer_open(&bootstrap->writer, options->files.output, options->overwrite, &header, error);
+}
+
+static enum status write_all(struct bootstrap *bootstrap, struct error *error)
+{
+    const struct predictor_rows *rows = &bootstrap->rows;
+    struct problem_dataset dataset = {.id = bootstrap->data.id, .t0 = rows->t0, .covariate = rows->covariate,
+                                      .n_row = rows->n, .measured = rows->measured};
+    int digits = snprintf(NULL, 0, "%lld", (long long)bootstrap->options->n_bootstrap);
+    char id[600];
+    enum status status = problem_writer_add(bootstrap->writer, &dataset, error);
+    for (int64_t b = 1; !status && b <= bootstrap->options->n_bootstrap; b++) {
+        if (!fit_bootstrap_draw(&bootstrap->draw, (uint64_t)bootstrap->options->seed,
+                                random_stream((uint64_t)b, PURPOSE_BOOTSTRAP), bootstrap->replica))
+            return error_set(error, STATUS_BAD_PROBLEM, "dataset '%s': a measurement of replica %lld is not a finite number",
+                             bootstrap->data.id, (long long)b);
+        snprintf(id, sizeof id, "%.500s/bootstrap-%0*lld", bootstrap->data.id, digits, (long long)b);
+        dataset.id = id;
+        dataset.measured.value = bootstrap->replica;
+        status = problem_writer_add(bootstrap->writer, &dataset, error);
+    }
+    return status ? status : problem_writer_finish(bootstrap->writer, error);
+}
+
+/* As in a run's own bootstrap. */
+static enum status refuse_unknown(const struct bootstrap *bootstrap, struct error *error)
+{
+    const struct problem_block *block = bootstrap->data.block;
+    size_t row = bootstrap->data.row;
+    if (problem_prior(bootstrap->fitted.problem))
+        return error_set(error, STATUS_BAD_PROBLEM, "%s: there are priors, and the spread of replicas says nothing of what "
+                         "they know", bootstrap->options->files.result);
+    for (size_t i = block->row[row]; i < block->row[row + 1]; i++)
+        if (block->measured.censored[i])
+            return error_set(error, STATUS_BAD_PROBLEM, "dataset '%s': some measurements are censored, and it is not known at "
+                             "which values those of a replica would be", bootstrap->data.id);
+    return STATUS_OK;
+}
+
+enum status simulate_bootstrap(const struct simulate_options *options, struct simulate_made *made, struct error *error)
+{
+    struct bootstrap bootstrap = {.options = options};
+    enum status status = fitted_open(&bootstrap.fitted, &options->files, error);
+    if (!status)
+        status = find_dataset(&bootstrap, error);
+    if (!status)
+        status = refuse_unknown(&bootstrap, error);
+    if (!status) {
+        bootstrap.rows = fitted_rows(&bootstrap.fitted, &bootstrap.data);
+        bootstrap.draw.measured = bootstrap.rows.measured;
+        status = allocate(&bootstrap, error);
+    }
+    if (!status)
+        status = predict(&bootstrap, error);
+    if (!status)
+        status = begin_draws(&bootstrap, error);
+    if (!status)
+        status = open_writer(&bootstrap, error);
+    if (!status)
+        status = write_all(&bootstrap, error);
+    *made = (struct simulate_made){.n_dataset = (uint64_t)options->n_bootstrap + 1, .n_row = bootstrap.rows.n};
+    problem_writer_close(bootstrap.writer);
+    plugin_reference_fini(&bootstrap.reference);
+    free(bootstrap.prediction);
+    free(bootstrap.draw.first);
+    free(bootstrap.error_word);
+    fitted_close(&bootstrap.fitted);
+    return status;
+}

@@ -1,0 +1,224 @@
+/* Synthetic problem files: datasets with known true parameters and known noise.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "use/simulate.h"
+
+#include "base/random.h"
+#include "fit/loss.h"
+#include "io/csv.h"
+#include "run/plan/campaign_objective.h"
+#include "use/plugin_reference.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A dataset whose true parameters cannot be simulated is drawn again so often. */
+enum { MAX_DRAW = 20 };
+/* Where predictions vanish, relative noise does not go below this share of the observable's largest one. */
+static const double least_share = 1e-3;
+
+struct synthetic {
+    const struct simulate_options *options;
+    const struct model *model;
+    struct predictor predictor;
+    struct simulate_grid grid;
+    struct simulate_covariates covariates;
+    struct plugin_reference reference;
+    struct problem_writer *writer;
+    struct output truth;
+    double *center, *p, *covariate;              /* true parameters: around which, and of this dataset */
+    double *prediction, *noise, *value, *sigma;  /* rows of the grid */
+    double *largest;                             /* n_observable */
+    struct fit_loss *loss;                       /* n_observable: the model's errors, normal where it names none */
+};
+
+static bool is_logarithmic(const struct stiffit_model *abi, size_t i)
+{
+    return abi->parameter_scale && strcmp(abi->parameter_scale[i], "lin") != 0;
+}
+
+/* Log-normal on logarithmic scales, normal with a relative deviation on the linear one; within the model's bounds. */
+static void draw_parameters(const struct synthetic *synthetic, uint64_t dataset, uint64_t draw)
+{
+    const struct stiffit_model *abi = &synthetic->model->abi;
+    double spread = synthetic->options->spread;
+    uint64_t stream = random_stream(dataset, PURPOSE_PARAMETER + 256 * draw);
+    for (size_t i = 0; i < abi->n_parameter; i++) {
+        double z = spread > 0 ? random_normal((uint64_t)synthetic->options->seed, stream, i) : 0;
+        double center = synthetic->center[i];
+        double p = is_logarithmic(abi, i) ? center * exp(spread * z) : center + spread * z * (center == 0 ? 1 : fabs(center));
+        if (abi->parameter_lower && p < abi->parameter_lower[i])
+            p = abi->parameter_lower[i];
+        if (abi->parameter_upper && p > abi->parameter_upper[i])
+            p = abi->parameter_upper[i];
+        synthetic->p[i] = p;
+    }
+}
+
+static bool is_log_normal(const struct synthetic *synthetic, size_t i)
+{
+    return synthetic->loss[synthetic->grid.observable[i]].is_log;
+}
+
+/* The standard deviation of each row, NaN where there is no noise. */
+static void choose_sigma(const struct synthetic *synthetic)
+{
+    const struct simulate_options *options = synthetic->options;
+    const struct simulate_grid *grid = &synthetic->grid;
+    for (size_t j = 0; j < synthetic->model->abi.n_observable; j++)
+        synthetic->largest[j] = 0;
+    for (size_t i = 0; i < grid->n; i++)
+        synthetic->largest[grid->observable[i]] = fmax(synthetic->largest[grid->observable[i]], fabs(synthetic->prediction[i]));
+    for (size_t i = 0; i < grid->n; i++) {
+        double relative = options->noise * fmax(fabs(synthetic->prediction[i]),
+                                                least_share * synthetic->largest[grid->observable[i]]);
+        double sigma = hypot(relative, options->noise_absolute);
+        if (is_log_normal(synthetic, i)) /* of the logarithm, by the same share */
+            sigma = hypot(options->noise, options->noise_absolute / synthetic->prediction[i]);
+        synthetic->sigma[i] = sigma > 0 ? sigma : (double)NAN;
+    }
+}
+
+static void add_noise(const struct synthetic *synthetic, uint64_t dataset)
+{
+    bool model_noise = synthetic->model->abi.noise && !(synthetic->options->noise > 0) &&
+                       !(synthetic->options->noise_absolute > 0);
+    uint64_t stream = random_stream(dataset, PURPOSE_NOISE);
+    choose_sigma(synthetic);
+    for (size_t i = 0; i < synthetic->grid.n; i++) {
+        double sigma = model_noise ? synthetic->noise[i] : synthetic->sigma[i];
+        const struct fit_loss *loss = &synthetic->loss[synthetic->grid.observable[i]];
+        double z = fit_loss_draw(loss, (uint64_t)synthetic->options->seed, stream, i);
+        /* NaN, missing, where the model says nothing */
+        double prediction = synthetic->prediction[i], error = isnan(sigma) && !model_noise ? 0 : sigma * z;
+        if (!is_log_normal(synthetic, i))
+            synthetic->value[i] = prediction + error;
+        else /* there is no logarithm to be measured of what is not above 0 */
+            synthetic->value[i] = prediction > 0 ? prediction * exp(error) : (double)NAN;
+    }
+}
+
+static void print_truth(const struct synthetic *synthetic, const char *id)
+{
+    if (!synthetic->truth.file)
+        return;
+    struct csv_writer writer = {.file = synthetic->truth.file};
+    csv_put_text(&writer, id);
+    for (size_t i = 0; i < synthetic->model->abi.n_parameter; i++)
+        csv_put_number(&writer, synthetic->p[i]);
+    csv_end_row(&writer);
+}
+
+static enum status make_dataset(struct synthetic *synthetic, uint64_t dataset, int digits, struct error *error)
+{
+    const struct simulate_grid *grid = &synthetic->grid;
+    char id[48], reason[160];
+    snprintf(id, sizeof id, "synthetic-%0*llu", digits, (unsigned long long)(dataset + 1));
+    simulate_covariates_take(&synthetic->covariates, dataset, synthetic->covariate);
+    const struct predictor_rows rows = {.t0 = grid->t0, .covariate = synthetic->covariate, .n = grid->n,
+                                        .measured = {.time = grid->time, .observable = grid->observable}};
+    bool good = false;
+    for (uint64_t draw = 0; draw < MAX_DRAW && !good; draw++) {
+        draw_parameters(synthetic, dataset, draw);
+        good = predictor_run(&synthetic->predictor, &rows, synthetic->p, synthetic->prediction, synthetic->noise, reason);
+    }
+    if (!good)
+        return error_set(error, STATUS_BAD_MODEL, "%s cannot be simulated, whatever parameters are drawn around the given "
+                         "ones: %s", id, reason);
+    add_noise(synthetic, dataset);
+    print_truth(synthetic, id);
+    const struct problem_dataset row = {
+        .id = id, .t0 = grid->t0, .covariate = synthetic->covariate, .n_row = grid->n,
+        .measured = {.time = grid->time, .value = synthetic->value, .sigma = synthetic->sigma, .observable = grid->observable}};
+    return problem_writer_add(synthetic->writer, &row, error);
+}
+
+static enum status allocate(struct synthetic *synthetic, struct error *error)
+{
+    const struct stiffit_model *abi = &synthetic->model->abi;
+    size_t n = synthetic->grid.n + 1, p = abi->n_parameter;
+    double *block = calloc(2 * p + abi->n_covariate + abi->n_observable + 4 * n, sizeof *block);
+    synthetic->center = block; /* and all the others */
+    synthetic->p = synthetic->center + p;
+    synthetic->covariate = synthetic->p + p;
+    synthetic->largest = synthetic->covariate + abi->n_covariate;
+    synthetic->prediction = synthetic->largest + abi->n_observable;
+    synthetic->noise = synthetic->prediction + n;
+    synthetic->value = synthetic->noise + n;
+    synthetic->sigma = synthetic->value + n;
+    enum error_kind *kind = calloc(abi->n_observable, sizeof *kind);
+    for (uint32_t k = 0; kind && abi->observable_error && k < abi->n_observable; k++)
+        kind[k] = error_kind_of(abi->observable_error[k]) < 0 ? ERROR_NORMAL
+                                                              : (enum error_kind)error_kind_of(abi->observable_error[k]);
+    synthetic->loss = kind ? campaign_losses(kind, abi->n_observable, LOSS_HUBER_K, LOSS_STUDENT_NU) : NULL;
+    free(kind);
+    if (block && synthetic->loss)
+        return STATUS_OK;
+    return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu rows", synthetic->grid.n);
+}
+
+static enum status open_outputs(struct synthetic *synthetic, struct error *error)
+{
+    const struct simulate_options *options = synthetic->options;
+    const struct stiffit_model *abi = &synthetic->model->abi;
+    bool has_noise = options->noise > 0 || options->noise_absolute > 0;
+    struct problem_header header = {
+        .n_parameter = abi->n_parameter, .parameter_name = abi->parameter_name,
+        .start = abi->parameter_start ? abi->parameter_start : synthetic->center, .lower = abi->parameter_lower,
+        .upper = abi->parameter_upper, .scale = abi->parameter_scale, .n_covariate = abi->n_covariate,
+        .covariate_name = abi->covariate_name, .n_observable = abi->n_observable, .observable_name = abi->observable_name,
+        .has_t0 = true,
+        .columns = has_noise && !options->no_sigma ? MEASUREMENT_BIT(sigma) : 0};
+    plugin_reference_use(&synthetic->reference, &header);
+    enum status status = problem_writer_open(&synthetic->writer, options->files.output, options->overwrite, &header, error);
+    if (status || !options->truth)
+        return status;
+    status = output_open(&synthetic->truth, options->truth, options->overwrite, error);
+    if (status)
+        return status;
+    fputs("dataset", synthetic->truth.file);
+    for (size_t i = 0; i < abi->n_parameter; i++)
+        fprintf(synthetic->truth.file, ",%s", abi->parameter_name[i]);
+    fputc('\n', synthetic->truth.file);
+    return STATUS_OK;
+}
+
+static void synthetic_fini(struct synthetic *synthetic)
+{
+    problem_writer_close(synthetic->writer);
+    output_close(&synthetic->truth);
+    plugin_reference_fini(&synthetic->reference);
+    predictor_fini(&synthetic->predictor);
+    simulate_grid_fini(&synthetic->grid);
+    simulate_covariates_fini(&synthetic->covariates);
+    free(synthetic->center);
+    free(synthetic->loss);
+}
+
+enum status simulate_synthetic(const struct simulate_options *options, const struct model *model, struct simulate_made *made,
+                               struct error *error)
+{
+    struct synthetic synthetic = {.options = options, .model = model};
+    int digits = snprintf(NULL, 0, "%lld", (long long)options->n_dataset);
+    enum status status = simulate_grid_init(&synthetic.grid, options, model, error);
+    if (!status)
+        status = simulate_covariates_init(&synthetic.covariates, options, model, error);
+    if (!status)
+        status = allocate(&synthetic, error);
+    if (!status)
+        status = simulate_parameters(options, model, synthetic.center, error);
+    if (!status)
+        status = predictor_init(&synthetic.predictor, model, &options->ode, 10000000, error);
+    if (!status)
+        status = plugin_reference_init(&synthetic.reference, model, options->files.model, options->embed, error);
+    if (!status)
+        status = open_outputs(&synthetic, error);
+    for (int64_t d = 0; !status && d < options->n_dataset; d++)
+        status = make_dataset(&synthetic, (uint64_t)d, digits, error);
+    if (!status && synthetic.truth.file)
+        status = output_finish(&synthetic.truth, error);
+    if (!status)
+        status = problem_writer_finish(synthetic.writer, error);
+    *made = (struct simulate_made){.n_dataset = (uint64_t)options->n_dataset, .n_row = synthetic.grid.n};
+    synthetic_fini(&synthetic);
+    return status;
+}

@@ -1,0 +1,224 @@
+/* QR and singular values: against matrices whose factors are known beforehand, and by what defines them.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <float.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/random.h"
+#include "fit/matrix.h"
+
+enum { MOST = 40 };
+
+static double element(uint64_t stream, uint64_t i)
+{
+    return random_normal(11, stream, i);
+}
+
+static double dot(size_t n, const double *x, const double *y)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += x[i] * y[i];
+    return sum;
+}
+
+/* Largest |A'A - R'R| over the products of the columns' norms: what Q' does not change. */
+static double gram_error(size_t m, size_t n, const double *a, const double *r)
+{
+    double most = 0;
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < n; j++) {
+            double size = sqrt(dot(m, a + i * m, a + i * m)) * sqrt(dot(m, a + j * m, a + j * m));
+            if (size > 0)
+                most = fmax(most, fabs(dot(m, a + i * m, a + j * m) - dot(n, r + i * n, r + j * n)) / size);
+        }
+    return most;
+}
+
+static void triangle_of(size_t m, size_t n, const double *scale, double *rest_size)
+{
+    double a[MOST * MOST], keep[MOST * MOST], b[MOST], right[MOST], r[MOST * MOST], q[MOST], by_hand[MOST];
+    for (size_t j = 0; j < n; j++)
+        for (size_t i = 0; i < m; i++)
+            a[i + j * m] = keep[i + j * m] = element(j, i) * (scale ? scale[j] : 1);
+    for (size_t i = 0; i < m; i++)
+        b[i] = right[i] = element(99, i);
+    double rest = matrix_triangle(m, n, a, b, r, q);
+    for (size_t j = 0; j < n; j++)
+        for (size_t i = j + 1; i < n; i++)
+            assert_true(r[i + j * n] == 0);
+    /* Householder's error grows with m n, far below this */
+    assert_true(gram_error(m, n, keep, r) < 1e-13);
+    /* A'b = R'q, and |b|^2 = |q|^2 + rest */
+    for (size_t j = 0; j < n; j++) {
+        by_hand[j] = dot(m, keep + j * m, right);
+        double size = sqrt(dot(m, keep + j * m, keep + j * m)) * sqrt(dot(m, right, right));
+        assert_true(fabs(by_hand[j] - dot(n, r + j * n, q)) <= 1e-13 * size);
+    }
+    assert_true(fabs(dot(m, right, right) - dot(n, q, q) - rest) <= 1e-13 * dot(m, right, right));
+    *rest_size = rest;
+}
+
+static void test_triangle(void **state)
+{
+    (void)state;
+    static const size_t shapes[][2] = {{1, 1}, {5, 1}, {7, 3}, {12, 12}, {40, 25}, {3, 5}, {1, 4}};
+    double rest;
+    for (size_t k = 0; k < sizeof shapes / sizeof *shapes; k++) {
+        triangle_of(shapes[k][0], shapes[k][1], NULL, &rest);
+        assert_true(shapes[k][0] > shapes[k][1] ? rest > 0 : rest == 0);
+    }
+}
+
+/* Columns of very different sizes: whole ones whose squares would vanish or overflow. The product of two such columns
+ * cannot be looked at, so each is compared with itself: the norm of R's column is that of A's. */
+static void test_triangle_scales(void **state)
+{
+    (void)state;
+    enum { M = 9, N = 4 };
+    static const double scale[N] = {1e-200, 1, 1e200, 0};
+    double a[M * N], b[M] = {1}, r[N * N], q[N];
+    for (size_t j = 0; j < N; j++)
+        for (size_t i = 0; i < M; i++)
+            a[i + j * M] = element(j, i) * scale[j];
+    matrix_triangle(M, N, a, b, r, q);
+    for (size_t j = 0; j < N; j++) {
+        double column = 0, sum = 0;
+        for (size_t i = 0; i < M; i++)
+            column = hypot(column, element(j, i) * scale[j]);
+        for (size_t i = 0; i < N; i++)
+            sum = hypot(sum, r[i + j * N]);
+        assert_true(fabs(sum - column) <= 1e-14 * column);
+    }
+    assert_true(r[3 + 3 * N] == 0);
+    for (size_t i = 0; i < N; i++)
+        assert_true(isfinite(q[i]));
+}
+
+/* A = U diag(s) V' from chosen s, U and V the Q of random matrices (by reflections that this test makes itself). */
+static void random_orthogonal(size_t n, uint64_t stream, double *q)
+{
+    memset(q, 0, n * n * sizeof *q);
+    for (size_t i = 0; i < n; i++)
+        q[i + i * n] = 1;
+    for (uint64_t k = 0; k < n; k++) {
+        double v[MOST], size = 0;
+        for (size_t i = 0; i < n; i++) {
+            v[i] = element(stream + k, i);
+            size += v[i] * v[i];
+        }
+        for (size_t j = 0; j < n; j++) {
+            double sum = 2 / size * dot(n, v, q + j * n);
+            for (size_t i = 0; i < n; i++)
+                q[i + j * n] -= sum * v[i];
+        }
+    }
+}
+
+/* y = A x */
+static void multiply(size_t m, size_t n, const double *a, const double *x, double *y)
+{
+    for (size_t i = 0; i < m; i++) {
+        y[i] = 0;
+        for (size_t j = 0; j < n; j++)
+            y[i] += a[i + j * m] * x[j];
+    }
+}
+
+static void known(size_t m, size_t n, const double *s, double tolerance)
+{
+    double u[MOST * MOST], v[MOST * MOST], a[MOST * MOST], keep[MOST * MOST], found[MOST], right[MOST * MOST];
+    double b[MOST], side[MOST], image[MOST], other[MOST];
+    random_orthogonal(m, 1000, u);
+    random_orthogonal(n, 2000, v);
+    for (size_t j = 0; j < n; j++)
+        for (size_t i = 0; i < m; i++) {
+            double sum = 0;
+            for (size_t k = 0; k < n; k++)
+                sum += u[i + k * m] * s[k] * v[j + k * n];
+            a[i + j * m] = keep[i + j * m] = sum;
+        }
+    for (size_t i = 0; i < m; i++)
+        b[i] = side[i] = element(98, i);
+    matrix_singular(m, n, a, b, found, right);
+    for (size_t k = 0; k < n; k++) {
+        assert_true(fabs(found[k] - s[k]) <= tolerance * s[0]);
+        assert_true(k == 0 || found[k] <= found[k - 1]);
+    }
+    /* Columns of AV = U diag(s) are at right angles and as long as s, and U'b is what b has along them; formed here, they
+     * have errors of some roundings of A. */
+    for (size_t i = 0; i < n; i++) {
+        multiply(m, n, keep, right + i * n, image);
+        assert_true(fabs(sqrt(dot(m, image, image)) - found[i]) <= tolerance * s[0]);
+        assert_true(fabs(dot(m, image, side) - found[i] * b[i]) <= tolerance * s[0] * sqrt(dot(m, side, side)));
+        for (size_t j = 0; j < n; j++) {
+            assert_true(fabs(dot(n, right + i * n, right + j * n) - (i == j)) < 1e-13);
+            multiply(m, n, keep, right + j * n, other);
+            assert_true(i == j || fabs(dot(m, image, other)) <= tolerance * s[0] * s[0]);
+        }
+    }
+}
+
+static void test_singular_values(void **state)
+{
+    (void)state;
+    static const double even[] = {4, 3, 2, 1}, same[] = {2, 2, 2}, wide[] = {1e8, 1, 1e-4, 1e-7};
+    double many[30];
+    for (int i = 0; i < 30; i++)
+        many[i] = pow(10, -i / 3.0);
+    /* errors of forming A in the test and of some hundred rotations, relative to the largest */
+    known(4, 4, even, 1e-13);
+    known(9, 4, even, 1e-13);
+    known(3, 3, same, 1e-13);
+    known(6, 4, wide, 1e-13);
+    known(2, 1, even, 1e-13);
+    known(30, 30, many, 1e-13);
+}
+
+/* Columns that differ in size only: one-sided Jacobi keeps the relative accuracy of the smallest singular value
+ * (Demmel & Veselic 1992, Theorem 4.1). B = A D with A's singular values known; two columns, so that the values follow
+ * from trace and determinant, both without cancellation here. */
+static void test_relative_accuracy(void **state)
+{
+    (void)state;
+    double a[] = {1, 1, 0, 1e-12, 0, 1e-12}, s[2], v[4];
+    matrix_singular(3, 2, a, NULL, s, v);
+    /* A'A = [2, 1e-12; 1e-12, 2e-24]: s1^2 = 2 + 0.5e-24 + ..., s1 s2 = sqrt(4e-24 - 1e-24) */
+    assert_true(fabs(s[0] / sqrt(2.0) - 1) < 1e-15);
+    assert_true(fabs(s[1] / (sqrt(3.0) * 1e-12 / sqrt(2.0)) - 1) < 4 * DBL_EPSILON);
+}
+
+static void test_rank(void **state)
+{
+    (void)state;
+    /* Hilbert-like columns that depend on each other: the third is the sum of the others, the fourth zero. */
+    double a[5 * 4], s[4], v[16];
+    for (size_t i = 0; i < 5; i++) {
+        a[i] = element(1, i);
+        a[i + 5] = element(2, i);
+        a[i + 10] = a[i] + a[i + 5];
+        a[i + 15] = 0;
+    }
+    matrix_singular(5, 4, a, NULL, s, v);
+    assert_true(s[1] > 1e-3 && s[2] < 1e-15 * s[0] * 4 && s[3] == 0);
+    for (int i = 0; i < 16; i++)
+        assert_true(isfinite(v[i]));
+    double zero[6] = {0};
+    matrix_singular(3, 2, zero, NULL, s, v);
+    assert_true(s[0] == 0 && s[1] == 0 && v[0] == 1 && v[3] == 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_triangle), cmocka_unit_test(test_triangle_scales), cmocka_unit_test(test_singular_values),
+        cmocka_unit_test(test_relative_accuracy), cmocka_unit_test(test_rank),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
