@@ -45,7 +45,7 @@ struct fit_options {
      * entry (optimiser's scale) is below g_tolerance * max(1, |f|), for small data less, and 1000 times the first test
      * holds. Or what is promised cannot be told from the integrator's noise. */
     double f_tolerance, g_tolerance;
-    bool certify;               /* look at the optimum again with tighter integrator tolerances */
+    int certify;                /* look at the optimum again with tighter integrator tolerances */
     bool statistics;            /* fill what fit/statistics.h computes at the best point */
     double confidence;          /* of its intervals and of profiles */
     int64_t max_evaluations;    /* per fit */
