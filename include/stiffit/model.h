@@ -2,7 +2,7 @@
  * This is the only header that a model needs; it includes nothing but <stdint.h> and is valid C11 and C++11.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * A whole plugin, y' = -k y with y(0) = 1 observed as it is:
+ * A complete plugin for y' = -k y with y(0) = 1, where y is observed:
  *
  *     #include <stiffit/model.h>
  *     static const char *const states[] = {"y"}, *const parameters[] = {"k"}, *const observables[] = {"y"};
@@ -16,24 +16,25 @@
  *         .rhs = rhs, .initial = initial, .observe = observe,
  *     };
  *
- * compiled with
+ * To compile it:
  *
  *     cc -std=c11 -O3 -march=native -fPIC -shared -I INCLUDE -o decay.so decay.c -lm
  *
  * Rules for every function below
- * - It is pure and re-entrant: the same inputs give the same bits on any thread; it keeps no state, allocates
- *   nothing, and writes only to `out` (and `prepare` to `work`). Several threads call it at once. The floating-point
- *   environment (rounding mode, traps, flush to zero) is as it was when it returns: else the evaluation fails.
- * - Parameters are natural (never logarithms), in the order of parameter_name. All of them are finite when called.
+ * - It is pure and re-entrant: the same inputs give the same bits on any thread. It keeps no state, allocates
+ *   nothing, and writes only to `out`. Several threads call it at once. It must not change the floating-point
+ *   environment (rounding mode, traps, flush to zero); otherwise the evaluation fails.
+ * - Parameters are on their natural scale (never logarithms), in the order of parameter_name, and finite.
  * - Matrices are column-major: entry (i, j) of an m x n matrix is out[i + j*m]. Every entry must be written,
  *   zeros too: `out` holds garbage on entry.
- * - Derivatives with respect to a parameter are total: its way through `work` counts too.
+ * - Derivatives with respect to a parameter are total: they include its effect through `work`.
  * - It returns STIFFIT_OK, STIFFIT_RECOVERABLE (not computable here, for example the logarithm of a negative state:
- *   the integrator tries a smaller step) or STIFFIT_FATAL (this parameter vector is hopeless: the evaluation
- *   fails). A result that is not finite counts as STIFFIT_RECOVERABLE, but for what `prepare` fills: it may hold
- *   infinities and NaN (say, for a branch that is not taken), and only its return code counts.
- * - Of `observe`, `noise` and their derivatives, only what a measurement at this time needs is looked at: the others may be
- *   NaN, the logarithm of a state that is still zero, say. Such a function returns STIFFIT_OK; a code fails all of them.
+ *   the integrator tries a smaller step) or STIFFIT_FATAL (not computable with these parameters: the evaluation
+ *   fails). A result that is not finite counts as STIFFIT_RECOVERABLE. The exception is `work`, which `prepare` fills:
+ *   it may hold infinities and NaN (for example for a branch that is not taken), and only the return code counts.
+ * - From `observe`, `noise` and their derivatives, only the entries that a measurement at this time needs are used. The
+ *   others may be NaN, such as the logarithm of a state that is still zero. Such a function returns STIFFIT_OK; any
+ *   other return code fails all observables.
  */
 #ifndef STIFFIT_MODEL_H
 #define STIFFIT_MODEL_H
@@ -46,27 +47,27 @@ extern "C" {
 
 #define STIFFIT_EXPORT __attribute__((visibility("default")))
 
-/* The major version changes when an old plugin can no longer be used; fields added at the end of the descriptor
- * only make it longer (struct_size tells), so a plugin built with an older or newer header of the same major
- * version loads. Functions that the loaded struct is too short for count as absent. */
+/* The version changes when an old plugin can no longer be used. Otherwise fields are only added at the end of the
+ * descriptor, and struct_size says which of them the plugin has, so a plugin built with an older or newer header of the
+ * same version loads. Fields beyond struct_size count as absent. */
 #define STIFFIT_ABI_VERSION 1u
 
 enum { STIFFIT_OK = 0, STIFFIT_RECOVERABLE = 1, STIFFIT_FATAL = -1 };
 
-/* Where a function is evaluated. Grows only at its end. All arrays belong to the caller and are valid during the
- * call only; a function may read no further than the lengths given. */
+/* The point at which a function is evaluated. New fields are only added at its end. All arrays belong to the caller, have
+ * the lengths given here, and are valid only during the call. */
 struct stiffit_point {
     double t;                 /* time, in the model's unit */
     const double *y;          /* n_state values; NULL in `initial`, `initial_parameter`, `prepare`, `forcing` */
     const double *p;          /* n_parameter values, natural scale */
     const double *covariate;  /* n_covariate values of this dataset */
     const double *input;      /* time-varying covariates: reserved, NULL */
-    const double *work;       /* n_work values filled by `prepare` for this p and covariate; NULL where n_work = 0 */
+    const double *work;       /* n_work values filled by `prepare` for this p and covariate; NULL if n_work = 0 */
 };
 
 typedef int stiffit_function(const struct stiffit_point *at, double *out);
 
-/* Bits of parameter_use: what a parameter enters. A parameter that enters neither the right-hand side nor the
+/* Bits of parameter_use: the functions that a parameter enters. A parameter that enters neither the right-hand side nor the
  * initial state costs no sensitivity equation. */
 enum { STIFFIT_USE_RHS = 1, STIFFIT_USE_INITIAL = 2, STIFFIT_USE_OBSERVE = 4, STIFFIT_USE_NOISE = 8 };
 
@@ -74,39 +75,39 @@ struct stiffit_model {
     uint32_t abi_version;  /* STIFFIT_ABI_VERSION */
     uint32_t struct_size;  /* sizeof(struct stiffit_model) of the header that the plugin was built with */
 
-    const char *name;         /* for people */
+    const char *name;         /* for display */
     const char *description;  /* one line, or NULL */
 
-    uint32_t n_state;       /* 0: nothing is integrated, the observables depend on time alone */
+    uint32_t n_state;       /* 0: nothing is integrated, the observables do not depend on states */
     uint32_t n_parameter;   /* at least 1 */
     uint32_t n_observable;  /* at least 1 */
     uint32_t n_covariate;   /* per-dataset constants such as dose or temperature */
     uint32_t n_work;        /* doubles of scratch that `prepare` fills once per evaluation */
-    uint32_t n_nonzero;     /* entries of the sparse Jacobian's pattern; 0 where there is none */
+    uint32_t n_nonzero;     /* entries of the sparse Jacobian's pattern; 0 if there is none */
 
     /* Names: arrays of as many strings as there are states, parameters, ...; unique within each array,
-     * [A-Za-z_][A-Za-z0-9_.]*. covariate_name may be NULL where n_covariate = 0, state_name where n_state = 0. */
+     * [A-Za-z_][A-Za-z0-9_.]*. covariate_name may be NULL if n_covariate = 0, and state_name if n_state = 0. */
     const char *const *state_name;
     const char *const *parameter_name;
     const char *const *observable_name;
     const char *const *covariate_name;
 
-    /* Defaults for each parameter, or NULL for all. A problem file's own values win. */
+    /* Defaults: arrays with an entry for each parameter, or NULL. Values in the problem file override them. */
     const double *parameter_start;           /* NULL: the problem file must give them; outside the bounds: moved onto them */
     const double *parameter_lower;           /* NULL: -infinity */
     const double *parameter_upper;           /* NULL: +infinity */
     const char *const *parameter_scale;      /* "lin", "log" or "log10"; NULL: "lin" */
     const char *const *parameter_unit;       /* labels; NULL: none */
     const uint8_t *parameter_use;            /* STIFFIT_USE_* bits; NULL: every parameter may enter everything */
-    double t0;                               /* initial time where the problem file has none */
+    double t0;                               /* initial time if the problem file has none */
     const char *time_unit;                   /* label, or NULL */
 
-    /* Required (rhs and initial only where n_state > 0). */
+    /* Required (rhs and initial only if n_state > 0). */
     stiffit_function *rhs;      /* out: n_state, dy/dt */
     stiffit_function *initial;  /* out: n_state, y(t0) */
     stiffit_function *observe;  /* out: n_observable, the predictions h(t, y, p) */
 
-    /* Optional. Where one is NULL its fall-back is used and every run reports it. */
+    /* Optional. If one is NULL, its fall-back is used and every run reports it. */
     stiffit_function *prepare;            /* out: n_work; at->t is t0, at->y and at->work NULL. Needed if n_work > 0 */
     stiffit_function *jacobian;           /* out: n_state x n_state, d rhs_i / d y_j. Else: sparse, or differences */
     stiffit_function *jacobian_sparse;    /* out: n_nonzero values in the order of the pattern */
@@ -117,41 +118,42 @@ struct stiffit_model {
     stiffit_function *observe_state;      /* out: n_observable x n_state, dh_i / dy_j. Else: differences */
     stiffit_function *observe_parameter;  /* out: n_observable x n_parameter, dh_i / dp_j. Else: differences */
 
-    /* Noise model: the standard deviation of each observable's measurement error at this point, > 0. Where it is NULL,
-     * measurements without a sigma of their own count with sigma = 1 (ordinary least squares). */
+    /* Noise model: the standard deviation of each observable's measurement error at this point, > 0. If it is NULL,
+     * measurements without a sigma have sigma = 1 (ordinary least squares). */
     stiffit_function *noise;            /* out: n_observable */
     stiffit_function *noise_state;      /* out: n_observable x n_state. Else: differences */
     stiffit_function *noise_parameter;  /* out: n_observable x n_parameter. Else: differences */
 
-    /* What is known of the parameters before their data: arrays of n_parameter. Where the problem file has priors, they
-     * count instead of all of these. A prior that cannot be honoured is refused when the model is loaded or run. */
+    /* Priors of the parameters: arrays of n_parameter. Priors in the problem file replace all of these. A prior that
+     * cannot be used is refused when the model is loaded or run. */
     const char *const *parameter_prior;     /* "none", "normal", "log-normal", "laplace" or "uniform"; NULL: no priors */
-    const char *const *parameter_prior_on;  /* "natural", or "optimizer": about the logarithm that parameter_scale says */
+    const char *const *parameter_prior_on;  /* "natural", or "optimizer": on the scale of parameter_scale */
     const double *parameter_prior_location; /* mean, or centre of laplace; of log-normal the mean of the logarithm */
-    const double *parameter_prior_scale;    /* standard deviation > 0, of log-normal that of the logarithm; of laplace its
-                                             * scale: the mean distance from the centre */
-    const double *parameter_prior_lower;    /* ends of uniform. Of these tables, one that no prior needs may be NULL; */
+    const double *parameter_prior_scale;    /* standard deviation > 0, of log-normal that of the logarithm; of laplace the
+                                             * mean distance from the centre */
+    const double *parameter_prior_lower;    /* ends of uniform. A table that no prior needs may be NULL; */
     const double *parameter_prior_upper;    /* parameter_prior_on NULL: natural */
 
     /* Distribution of each observable's measurement errors: "normal", "log-normal", "laplace", "huber", "student", or
-     * "default": what the run's --error says; NULL: all "default". Words of the problem file win. Noise and sigma of a
+     * "default", the run's --error; NULL: all "default". The problem file overrides these words. Noise and sigma of a
      * log-normal observable are the standard deviation of its logarithm. */
     const char *const *observable_error;    /* n_observable words */
 
-    /* Where the right-hand side is not smooth: what an integrator that only looks at single points cannot know. All of it
-     * may be absent; then sensitivities are taken for exact, and steps are as long as the errors seem to allow.
+    /* Where the right-hand side is not smooth, which an integrator cannot see from single points. All of it may be
+     * absent; then sensitivities count as exact, and steps are as long as the error estimates allow.
      *
      * Switching functions: each changes its sign (negative or not) where a state, or time and a parameter, makes the
-     * right-hand side jump, as y[0] - 1 for `y[0] > 1 ? a : b`. Sensitivities lack the jump's part, so a fit whose
-     * trajectories cross one takes difference quotients of whole evaluations. */
+     * right-hand side jump, as y[0] - 1 for `y[0] > 1 ? a : b`. Sensitivities lack the effect of the jump, so a fit
+     * whose trajectories cross one uses difference quotients of whole evaluations. */
     uint32_t n_switching;
     uint32_t n_forcing;
     stiffit_function *switching;        /* out: n_switching */
     const uint8_t *switching_parameter; /* n_switching x n_parameter: 0 where the parameter cannot move the time of the
                                          * switch; NULL: all may */
-    /* Forcing: functions of time (and parameters, covariates) alone whose steps, pulses and turns the integrator must not
-     * step over, such as an infusion's rate. They are looked at ahead, at about 130 times and wherever one jumps. For a
-     * pulse that may be shorter than that a step is to be added that is 1 from its middle on and 0 before. */
+    /* Forcing: functions of time, parameters and covariates only, whose steps, pulses and turns the integrator must not
+     * step over, such as the rate of an infusion. They are evaluated before the integration, at about 130 times and
+     * wherever one jumps. For a pulse that may be shorter than the gap between two of these times, add a step function
+     * that is 0 before the middle of the pulse and 1 from there on. */
     stiffit_function *forcing;          /* out: n_forcing; at->y is NULL */
 };
 

@@ -1,4 +1,4 @@
-/* The bump allocator: a chain of blocks, each at least twice as large as the one before.
+/* The bump allocator: a chain of blocks, each at least twice as large as its predecessor.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/arena.h"
 
@@ -82,6 +82,18 @@ bool arena_doubles(struct arena *arena, const struct arena_array *array, size_t 
     }
     return numbers != NULL;
 }
+
+char *arena_strndup(struct arena *arena, const char *text, size_t n)
+{
+    char *copy = arena_alloc(arena, n + 1);
+    if (!copy)
+        return NULL;
+    memcpy(copy, text, n);
+    copy[n] = '\0';
+    return copy;
+}
+
+char *arena_strdup(struct arena *arena, const char *text) { return arena_strndup(arena, text, strlen(text)); }
 
 void arena_reset(struct arena *arena)
 {

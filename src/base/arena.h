@@ -1,4 +1,4 @@
-/* A bump allocator: scratch that is taken piece by piece and given back all at once.
+/* A bump allocator: scratch memory that is allocated piece by piece and released all at once.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef BASE_ARENA_H
 #define BASE_ARENA_H
@@ -14,9 +14,9 @@ struct arena {
     size_t used; /* bytes handed out since the last reset */
 };
 
-/* `bytes` bytes, aligned to 64, uninitialised; NULL when memory is out. Blocks are kept across resets. */
+/* `bytes` bytes, aligned to 64, uninitialised; NULL: out of memory. Blocks are kept across resets. */
 void *arena_alloc(struct arena *arena, size_t bytes);
-/* count * size bytes, zeroed; NULL when memory is out or the product overflows. */
+/* count * size bytes, zeroed; NULL: out of memory, or the product overflows. */
 void *arena_calloc(struct arena *arena, size_t count, size_t size);
 /* Where an array of rows * columns numbers is to go. */
 struct arena_array {
@@ -28,6 +28,9 @@ bool arena_doubles(struct arena *arena, const struct arena_array *array, size_t 
 #define ARENA_DOUBLES(arena, ...) \
     arena_doubles(arena, (const struct arena_array[]){__VA_ARGS__}, \
                   sizeof((const struct arena_array[]){__VA_ARGS__}) / sizeof(struct arena_array))
+/* A copy of the text, or of its first n bytes; NULL when memory is out. */
+char *arena_strdup(struct arena *arena, const char *text);
+char *arena_strndup(struct arena *arena, const char *text, size_t n);
 void arena_reset(struct arena *arena);
 void arena_fini(struct arena *arena);
 

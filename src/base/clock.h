@@ -1,4 +1,4 @@
-/* The monotonic clock: the only one that the program measures durations with.
+/* The monotonic clock, with which the program measures all durations.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef BASE_CLOCK_H
 #define BASE_CLOCK_H

@@ -1,9 +1,9 @@
-/* Status codes and the error that goes with them: how every fallible function of the program reports what went wrong.
+/* Status codes and struct error: how every fallible function reports a failure.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef BASE_ERROR_H
 #define BASE_ERROR_H
 
-/* name, exit code of a command that ends with it, meaning */
+/* name, exit code of the command, meaning */
 #define STATUS_LIST(X) \
     X(OK, 0, "success") \
     X(FITS_FAILED, 1, "the run finished and some fits did not converge") \
@@ -21,10 +21,10 @@ enum status {
 #undef X
 };
 
-/* Filled once, where a fault is found. A caller may put context in front; only cli/ prints it. */
+/* Filled once, where a fault is found. A caller may prepend context; only cli/ prints it. */
 struct error {
     enum status status;
-    char message[2000]; /* what, where, and what to do; no newline at the end */
+    char message[2000]; /* what is wrong, where, and what to do; no newline at the end */
 };
 
 /* Both return `status` (for `return error_set(...)`) and accept error = NULL. error_system appends strerror(errno_value).*/
@@ -32,7 +32,7 @@ enum status error_set(struct error *error, enum status status, const char *forma
     __attribute__((format(printf, 3, 4)));
 enum status error_system(struct error *error, int errno_value, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* Puts "context: " in front of the message; returns error->status. */
+/* Prepends "context: " to the message; returns error->status. */
 enum status error_context(struct error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 int status_exit_code(enum status status);

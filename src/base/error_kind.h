@@ -49,11 +49,11 @@ extern const char *const error_kind_word[N_ERROR + 1], *const error_kind_text_wo
 /* The word of an observable whose errors a file or model leaves open. */
 extern const char error_kind_default[];
 
-int error_kind_of(const char *word); /* -1: there is no such word; NULL is legal */
-/* Errors whose loss is the square of a residual, of values or of their logarithms. */
+int error_kind_of(const char *word); /* -1: no such word; NULL is legal */
+/* Whether the loss is the square of a residual, of values or of their logarithms. */
 bool error_kind_is_square(enum error_kind kind);
-/* Whether two of n kinds have losses of different shapes. Then their sum depends on every sigma, and only a likelihood weighs
- * one against another. */
+/* Whether two of n kinds have losses of different shapes. Their sum then depends on every sigma, so the objective must be a
+ * likelihood. */
 bool error_kinds_mix(const enum error_kind *kind, size_t n);
 
 #endif

@@ -1,4 +1,4 @@
-/* A JSON writer that streams to a FILE: commas, escapes and numbers in one place, nothing kept in memory.
+/* A JSON writer that streams to a FILE: commas, escapes and numbers in one place, without a copy in memory.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef BASE_JSON_H
 #define BASE_JSON_H
@@ -14,7 +14,7 @@ enum { JSON_MAX_DEPTH = 63 };
 struct json {
     FILE *file;
     int depth;
-    uint64_t is_array, has_item; /* bit d: what is open at depth d, and whether it has an item */
+    uint64_t is_array, has_item; /* bit d: whether an array is open at depth d, and whether that level has an item */
 };
 
 /* Indented by two blanks a level. The file stays the caller's, who checks ferror at the end. */
@@ -27,12 +27,12 @@ void json_object_end(struct json *json);
 void json_array_begin(struct json *json, const char *key);
 void json_array_end(struct json *json);
 
-/* UTF-8 passes through; each byte that is no part of valid UTF-8 becomes U+FFFD. NULL is null. */
+/* UTF-8 is copied; each byte that is not part of valid UTF-8 becomes U+FFFD. NULL is null. */
 void json_string(struct json *json, const char *key, const char *text);
 /* An array of n strings. */
 void json_strings(struct json *json, const char *key, const char *const *texts, size_t n);
-/* The fewest digits that read back to the same bits,
- * with a point whatever the locale; NaN and infinities, for which JSON has no number, are null. */
+/* The fewest digits that read back to the same bits, with a point in every locale. NaN and infinities, which JSON lacks, are
+ * null. */
 void json_number(struct json *json, const char *key, double value);
 void json_integer(struct json *json, const char *key, int64_t value);
 void json_unsigned(struct json *json, const char *key, uint64_t value);

@@ -3,13 +3,14 @@
 #include "base/nearest.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { MAX_LENGTH = 63 };
 
 static unsigned least(unsigned a, unsigned b) { return a < b ? a : b; }
 
-/* Twice the distance, so that a difference in case alone can count half an edit. */
+/* Twice the distance, so that a difference in case can count as half an edit. */
 static unsigned distance(const char *a, size_t n_a, const char *b, size_t n_b)
 {
     unsigned row[3][MAX_LENGTH + 1];
@@ -43,7 +44,7 @@ const char *nearest_name(const char *name, const char *const *candidates, size_t
         unsigned d = distance(name, n_name, candidates[i], n);
         unsigned limit = 2 * (unsigned)(1 + n_name / 4);
         size_t shorter = n < n_name ? n : n_name;
-        if (shorter >= 3 && !strncmp(name, candidates[i], shorter) && d > 0) /* goes before equally distant ones */
+        if (shorter >= 3 && !strncmp(name, candidates[i], shorter) && d > 0) /* preferred at equal distance */
             d = least(d, limit) - 1;
         if (d <= limit && (!best || d < best_distance)) {
             best = candidates[i];
@@ -51,6 +52,14 @@ const char *nearest_name(const char *name, const char *const *candidates, size_t
         }
     }
     return best;
+}
+
+const char *nearest_hint(char hint[NEAREST_HINT], const char *before, const char *behind, const char *name,
+                         const char *const *candidates, size_t n_candidate)
+{
+    const char *near = nearest_name(name, candidates, n_candidate);
+    snprintf(hint, NEAREST_HINT, "%s%s%s", near ? before : "", near ? near : "", near ? behind : "");
+    return hint;
 }
 
 bool nearest_is_same(const char *word, const char *other)

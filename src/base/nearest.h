@@ -6,9 +6,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The candidate that a user who typed `name` most likely meant, or NULL where none is near: small edit distance (an
- * exchange of neighbours counts once; case counts half) or one the beginning of the other. Candidates may be NULL. */
+/* The candidate that a user who typed `name` most likely meant, or NULL if none is near. Near means a small edit distance
+ * (a swap of neighbours counts once, a difference in case half), or that one is a prefix of the other.
+ * Candidates may be NULL. */
 const char *nearest_name(const char *name, const char *const *candidates, size_t n_candidate);
+
+enum { NEAREST_HINT = 100 };
+/* "" where none is near; else the candidate between what stands before and behind it: "; did you mean 'rtol'?". */
+const char *nearest_hint(char hint[NEAREST_HINT], const char *before, const char *behind, const char *name,
+                         const char *const *candidates, size_t n_candidate);
 
 /* Whether two words are the same but for their hyphens: "log-normal" and "lognormal". */
 bool nearest_is_same(const char *word, const char *other);

@@ -1,4 +1,4 @@
-/* Numbers as text for files: people read them too, so no more digits than the bits need.
+/* Numbers as text for files. People read them too, so they have no more digits than needed.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/number.h"
 
@@ -9,7 +9,7 @@
 
 char *number_text(char text[NUMBER_SIZE], double value)
 {
-    /* Any decimal of 15 digits survives a double, and 17 digits always do: only these are worth trying. */
+    /* A double holds any decimal of 15 digits, and 17 digits identify any double: only 15 to 17 are worth trying. */
     for (int digits = 15; digits <= 17; digits++) {
         snprintf(text, NUMBER_SIZE, "%.*g", digits, value);
         if (!isfinite(value) || strtod(text, NULL) == value)

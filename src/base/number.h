@@ -7,10 +7,10 @@
 
 enum { NUMBER_SIZE = 32 };
 
-/* 0.1 is "0.1", not "0.10000000000000001"; a point whatever the locale. Not finite: "nan", "inf", "-inf". Returns text. */
+/* 0.1 is "0.1", not "0.10000000000000001"; a point in every locale. Not finite: "nan", "inf", "-inf". Returns text. */
 char *number_text(char text[NUMBER_SIZE], double value);
 
-/* To 15 digits: 1e-9 where binary division has left 9.999999999999999e-10. */
+/* Rounded to 15 digits: 1e-9 if binary division gave 9.999999999999999e-10. */
 double number_decimal(double value);
 
 #endif

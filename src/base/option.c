@@ -3,8 +3,10 @@
 #include "base/option.h"
 
 #include "base/nearest.h"
+#include "base/number.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <locale.h>
 #include <math.h>
 #include <stdio.h>
@@ -24,7 +26,7 @@ bool option_number(const char *text, double *value)
         freelocale(c_locale);
     if (end == text || *end || isnan(number))
         return false;
-    if (isinf(number) && !strpbrk(text, "iI")) /* 1e999 is no way to write infinity */
+    if (isinf(number) && !strpbrk(text, "iI")) /* 1e999 does not mean infinity */
         return false;
     *value = number;
     return true;
@@ -46,7 +48,7 @@ bool option_integer(const char *text, int64_t *value)
     return true;
 }
 
-/* As SLURM writes times, but for a number alone, which here means seconds. */
+/* SLURM's notation, except that a plain number means seconds. */
 double option_duration(const char *text)
 {
     static const double unit[] = {86400, 3600, 60, 1};
@@ -137,9 +139,9 @@ static enum status set_choice(const struct option *option, void *field, const ch
         size_t used = strlen(words);
         snprintf(words + used, sizeof words - used, "%s%s", n ? ", " : "", option->choice[n]);
     }
-    const char *near = nearest_name(value, option->choice, n);
-    return error_set(error, STATUS_USAGE, "--%s: '%s' is not one of %s%s%s%s", option->name, value, words,
-                     near ? "\nDid you mean " : "", near ? near : "", near ? "?" : "");
+    char hint[NEAREST_HINT];
+    return error_set(error, STATUS_USAGE, "--%s: '%s' is not one of %s%s", option->name, value, words,
+                     nearest_hint(hint, "\nDid you mean ", "?", value, option->choice, n));
 }
 
 static enum status set_share(const struct option *option, void *field, const char *value, struct error *error)
@@ -208,6 +210,52 @@ static const struct option *find_name(struct option_table table, const char *nam
     return NULL;
 }
 
+const struct option *option_find(struct option_table table, const char *name) { return find_name(table, name, strlen(name)); }
+
+const char *option_print(const struct option *option, const void *options, char *text, size_t size)
+{
+    const void *field = (const char *)options + option->offset;
+    char number[NUMBER_SIZE + 1];
+    const char *word = "";
+    switch (option->kind) {
+    case OPTION_FLAG:
+        word = *(const bool *)field ? "yes" : "no";
+        break;
+    case OPTION_INTEGER:
+        snprintf(number, sizeof number, "%" PRId64, *(const int64_t *)field);
+        word = number;
+        break;
+    case OPTION_NUMBER: {
+        double value = *(const double *)field;
+        word = option->zero && value == 0 ? option->zero : number_text(number, value);
+        break;
+    }
+    case OPTION_STRING:
+        word = *(const char *const *)field ? *(const char *const *)field : "";
+        break;
+    case OPTION_CHOICE:
+        word = option->choice[*(const int *)field];
+        break;
+    case OPTION_COUNT_OR_PERCENT:
+        word = strcat(number_text(number, ((const struct option_share *)field)->value),
+                      ((const struct option_share *)field)->percent ? "%" : "");
+        break;
+    case OPTION_DURATION:
+        word = number_text(number, *(const double *)field);
+        break;
+    case OPTION_LIST:
+        break;
+    }
+    snprintf(text, size, "%s", word);
+    return text;
+}
+
+bool option_is_same(const struct option *option, const void *a, const void *b)
+{
+    char texts[2][1024];
+    return !strcmp(option_print(option, a, texts[0], sizeof texts[0]), option_print(option, b, texts[1], sizeof texts[1]));
+}
+
 static const struct option *find_letter(struct option_table table, char letter)
 {
     for (size_t i = 0; i < table.n; i++)
@@ -216,7 +264,7 @@ static const struct option *find_letter(struct option_table table, char letter)
     return NULL;
 }
 
-/* Nearest by name among those that are allowed; NULL if none is near. */
+/* The nearest of the allowed options; NULL if none is near. */
 static const char *near_option(struct option_table table, const char *name, bool in_file)
 {
     const char *names[MAX_OPTION + 1] = {NULL};
@@ -244,7 +292,7 @@ struct parser {
     char *const *argv;
 };
 
-/* Whether a comma joins several words in one value; then a second value would drop the first one's words. */
+/* Whether the value is a comma-separated list; a second value would then drop the words of the first. */
 static bool is_joined(const struct option *option)
 {
     return option->kind == OPTION_STRING && option->metavar && strstr(option->metavar, "[,");

@@ -1,5 +1,5 @@
-/* Command-line options as tables: the same table drives parsing, help, completions, the manual and the options that a
- * problem file brings. Separate from the commands so that it can be tested without them. Prints nothing.
+/* Command-line options as tables: the same table drives parsing, help, completions, the manual and the options in a
+ * problem file. Separate from the commands so that it can be tested without them. Prints nothing.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef BASE_OPTION_H
 #define BASE_OPTION_H
@@ -14,11 +14,11 @@
 enum option_kind {
     OPTION_FLAG,             /* bool; takes no value */
     OPTION_INTEGER,          /* int64_t */
-    OPTION_NUMBER,           /* double; "inf" where max is infinite */
+    OPTION_NUMBER,           /* double; "inf" if max is infinite */
     OPTION_STRING,           /* const char *, points into argv */
     OPTION_CHOICE,           /* int: the index of the word in `choice`; enums have int's size here */
     OPTION_COUNT_OR_PERCENT, /* struct option_share: N or N% */
-    OPTION_DURATION,         /* double, seconds: a number of them, MM:SS, HH:MM:SS, D-HH, D-HH:MM or D-HH:MM:SS */
+    OPTION_DURATION,         /* double, seconds: a number of seconds, MM:SS, HH:MM:SS, D-HH, D-HH:MM or D-HH:MM:SS */
     OPTION_LIST              /* struct option_list: may be given several times */
 };
 
@@ -40,13 +40,15 @@ struct option {
     size_t offset;       /* of the field in the command's struct of options */
     double min, max;     /* of numbers, inclusive; of a share's count as well */
     bool above_min;      /* the minimum itself is not allowed */
-    const char *zero;    /* of a number: the word that stands for 0, whatever the range; NULL: none */
+    const char *zero;    /* of a number: a word that means 0, even outside the range; NULL: none */
     const char *const *choice; /* NULL-terminated */
-    const char *default_text;  /* for help; NULL: nothing is said */
+    const char *default_text;  /* for help; NULL: none is shown */
     const char *help;    /* one sentence without a full stop */
-    bool in_file;        /* may stand in /options of a problem file */
+    bool in_file;        /* allowed in /options of a problem file */
     bool is_file;        /* completions offer file names */
     bool is_output;      /* a file that is written (spare.h) */
+    bool no_shard;       /* of `run`: a shard of a job array cannot be asked for it */
+    int effect;          /* what changing it changes, in the command's own words; 0: nothing is said */
 };
 
 /* The row of --color; the field is an enum when (terminal.h). */
@@ -68,35 +70,43 @@ struct option_table {
 
 enum { OPTION_MAX_POSITIONAL = 4096 };
 
-/* What a command line held besides options. */
+/* The words of a command line that are not options. */
 struct option_words {
     const char *positional[OPTION_MAX_POSITIONAL];
     size_t n_positional;
-    bool help;      /* --help or -h was there: whatever else is wrong does not matter */
-    uint64_t given; /* bit i: option i of the table was there */
+    bool help;      /* --help or -h was given; other errors do not matter then */
+    uint64_t given; /* bit i: option i of the table was given */
 };
 
 /* --name=value, --name value, -jN, -j N, -qv (flags together), --flag; a lone -- ends the options, a lone - is a word.
- * Names are not abbreviated. Of an option given twice the last counts (lists: all; one whose metavar is
- * WORD[,WORD...] is refused). Messages of STATUS_USAGE have the fault in their first line and, where something is near, the
- * nearest match in a second. */
+ * Names cannot be abbreviated. If an option is given twice, the last one counts; a list keeps all; an option whose metavar is
+ * WORD[,WORD...] is refused. The message of a STATUS_USAGE gives the fault and, if there is one, the nearest match on a second
+ * line. */
 enum status option_parse(struct option_table table, void *options, struct option_words *words, size_t max_positional,
                          int argc, char *const *argv, struct error *error);
 
 /* Sets one option from text, for example from /options of a file (there '_' and '-' in names are the same). Does nothing
- * if its bit in `given` is set. An unknown name, or one that may not stand in a file, is STATUS_USAGE. The text must
+ * if its bit in `given` is set. An unknown name, or one not allowed in a file, is STATUS_USAGE. The text must
  * live as long as `options`. */
 enum status option_apply(struct option_table table, void *options, uint64_t given, const char *name, const char *value,
                          struct error *error);
 
+/* The inverse: writes the option's value as option_parse reads it, but of a flag "yes" or "no"; "" for a string that is NULL,
+ * and for lists. Returns `text`. */
+const char *option_print(const struct option *option, const void *options, char *text, size_t size);
+/* Whether both structs have the same value of it. */
+bool option_is_same(const struct option *option, const void *a, const void *b);
+/* NULL: there is none of that name. */
+const struct option *option_find(struct option_table table, const char *name);
+
 void option_list_fini(struct option_list *list);
 
-/* The whole text as a number, whatever the locale; false if it is none (NaN is none, "inf" and "-inf" are). */
+/* The whole text as a number, in any locale; false if it is not a number (NaN is not, "inf" and "-inf" are). */
 bool option_number(const char *text, double *value);
 bool option_integer(const char *text, int64_t *value);
-/* Seconds; negative: it is no duration. */
+/* Seconds; negative: not a duration. */
 double option_duration(const char *text);
-/* What to call the option's value in help: the metavar or a word by kind; NULL for a flag. */
+/* The name of the option's value in help: its metavar, or a word for its kind; NULL for a flag. */
 const char *option_metavar(const struct option *option);
 
 #endif

@@ -1,4 +1,4 @@
-/* How a fit ended: the numbers that /fits/status holds and the notes that go with them. They never change.
+/* How a fit ended: the numbers in /fits/status and the bits in /fits/notes. They never change.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef BASE_OUTCOME_H
 #define BASE_OUTCOME_H

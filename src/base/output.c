@@ -1,14 +1,86 @@
-/* Text files under a temporary name, then renamed.
+/* Text files under a temporary name, then renamed. Files are compared by device and number, so that symbolic and hard links
+ * count; standard output is led away by descriptors, for foreign code shares the C library's `stdout` and its buffer with us.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/output.h"
 
-#include "base/standard_output.h"
-
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+FILE *standard_output_keep(void)
+{
+    int descriptor = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    FILE *kept = descriptor < 0 ? NULL : fdopen(descriptor, "w");
+    if (!kept) {
+        if (descriptor >= 0)
+            close(descriptor);
+        return NULL;
+    }
+    dup2(STDERR_FILENO, STDOUT_FILENO);
+    return kept;
+}
+
+void standard_output_restore(FILE *kept)
+{
+    if (!kept)
+        return;
+    fflush(stdout);
+    clearerr(stdout); /* whatever has failed, it was none of our data */
+    dup2(fileno(kept), STDOUT_FILENO);
+    fclose(kept);
+}
+
+static bool is_file(const char *path) { return path && *path && strcmp(path, "-") != 0; }
+
+static bool is_same(const char *one, const char *other)
+{
+    struct stat a, b;
+    if (!is_file(one) || !is_file(other))
+        return false;
+    return !stat(one, &a) && !stat(other, &b) && S_ISREG(a.st_mode) &&
+           a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+enum status spare_file(const char *output, const char *input, struct error *error)
+{
+    if (!is_same(output, input))
+        return STATUS_OK;
+    bool is_link = strcmp(output, input) != 0;
+    return error_set(error, STATUS_USAGE, "%s: %s%s%s this command reads: it is kept. Choose another output", output,
+                     is_link ? "is the file " : "is a file that", is_link ? input : "", is_link ? ", which" : "");
+}
+
+static const char *file_of(const struct option *option, const void *options)
+{
+    const char *path = NULL;
+    if (option->is_file && option->kind == OPTION_STRING)
+        memcpy(&path, (const char *)options + option->offset, sizeof path);
+    return path;
+}
+
+enum status spare_files(struct option_table table, const void *options, const struct option_words *words,
+                        struct error *error)
+{
+    for (size_t i = 0; i < table.n; i++) {
+        if (!table.option[i].is_output)
+            continue;
+        const char *output = file_of(&table.option[i], options);
+        for (size_t k = 0; k < words->n_positional; k++)
+            if (spare_file(output, words->positional[k], error))
+                return error->status;
+        for (size_t k = 0; k < table.n; k++) {
+            const char *other = k == i ? NULL : file_of(&table.option[k], options);
+            if (!is_same(output, other) && !(is_file(output) && other && !strcmp(output, other)))
+                continue;
+            return error_set(error, STATUS_USAGE, "--%s and --%s name the same file, %s", table.option[i].name,
+                             table.option[k].name, output);
+        }
+    }
+    return STATUS_OK;
+}
 
 enum status output_open(struct output *output, const char *path, bool overwrite, struct error *error)
 {

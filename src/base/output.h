@@ -1,9 +1,12 @@
-/* Where a data command writes text: standard output, or a file that appears whole or not at all.
+/* Where a data command writes text: standard output, or a file that appears whole or not at all. No command destroys what it
+ * reads: a file to be written must not be one of its inputs, by whatever name or link. And standard output is for data alone:
+ * while foreign code runs, what it prints there goes to standard error.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef BASE_OUTPUT_H
 #define BASE_OUTPUT_H
 
 #include "base/error.h"
+#include "base/option.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -23,5 +26,18 @@ bool output_failed(const struct output *output);
 enum status output_finish(struct output *output, struct error *error);
 /* Without finish: removes the temporary file. Legal on a zeroed struct and after finish. */
 void output_close(struct output *output);
+
+/* From now on `stdout` leads to standard error, with what is still in its buffer; what is returned leads where it did. NULL:
+ * nothing has changed (no descriptor is left). One thread, once at a time. */
+FILE *standard_output_keep(void);
+/* `stdout` is as it was before, and `kept` is closed. NULL is legal. */
+void standard_output_restore(FILE *kept);
+
+/* STATUS_USAGE if both are the same regular file. NULL and "-" are no files. */
+enum status spare_file(const char *output, const char *input, struct error *error);
+/* The same for a command line: no file that an option of the table writes (is_output) may be one that another option or a
+ * word names. */
+enum status spare_files(struct option_table table, const void *options, const struct option_words *words,
+                        struct error *error);
 
 #endif

@@ -2,6 +2,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/sha256.h"
 
+#include "base/bytes.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -24,8 +26,7 @@ void sha256_add(struct sha256 *hash, const void *data, size_t n)
 void sha256_add_uint64(struct sha256 *hash, uint64_t value)
 {
     unsigned char bytes[8];
-    for (int i = 0; i < 8; i++)
-        bytes[i] = (unsigned char)(value >> (8 * i));
+    bytes_put_64(bytes, value);
     sha256_add(hash, bytes, sizeof bytes);
 }
 

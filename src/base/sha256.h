@@ -1,5 +1,4 @@
-/* SHA-256 of what a run depends on: identities of problem, model and options. A thin layer, so that nettle's names
- * stay here.
+/* SHA-256, for the identities of problem, model and options. A thin layer over nettle, whose names are used only here.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef BASE_SHA256_H
 #define BASE_SHA256_H
@@ -25,7 +24,7 @@ void sha256_add_uint64(struct sha256 *hash, uint64_t value);
 void sha256_add_double(struct sha256 *hash, double value);
 /* Length and bytes, so that ("ab", "c") and ("a", "bc") differ; NULL differs from "". */
 void sha256_add_string(struct sha256 *hash, const char *text);
-/* Gives the hash; begin again before the next use. */
+/* Returns the hash; call sha256_begin before the next use. */
 void sha256_end(struct sha256 *hash, unsigned char digest[SHA256_BYTES]);
 
 void sha256_of(const void *data, size_t n, unsigned char digest[SHA256_BYTES]);

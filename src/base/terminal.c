@@ -36,7 +36,7 @@ int terminal_width(FILE *file)
     return 80;
 }
 
-/* How many of the n > 0 bytes at `p` are one order to a terminal; 0: none. */
+/* The length of the control sequence at `p`, of n > 0 bytes; 0: there is none. */
 static size_t order_at(const unsigned char *p, size_t n)
 {
     if (*p < 0x20 || *p == 0x7f)

@@ -1,4 +1,4 @@
-/* Text that is UTF-8, and text that is not: files written by old programs hold Latin-1.
+/* Checking UTF-8, and converting Latin-1, which old programs wrote.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef BASE_UTF8_H
 #define BASE_UTF8_H

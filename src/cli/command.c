@@ -3,7 +3,7 @@
 #include "cli/command.h"
 
 #include "base/nearest.h"
-#include "base/spare.h"
+#include "base/output.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -33,7 +33,7 @@ const struct command *command_find(const char *name)
 
 struct option_table command_table(const struct command *command)
 {
-    return command->table ? command->table() : (struct option_table){NULL, 0};
+    return command->run_table ? command->run_table() : command->table;
 }
 
 static int no_child(const struct command *group, const char *word)
@@ -74,7 +74,7 @@ int command_run_child(const struct command *group, int argc, char **argv)
 
 static enum when color_of(const struct command *command, const void *options)
 {
-    struct option_table table = command->table();
+    struct option_table table = command_table(command);
     enum when color = WHEN_AUTO;
     for (size_t i = 0; i < table.n; i++)
         if (!strcmp(table.option[i].name, "color"))
@@ -86,13 +86,13 @@ int command_parse(const struct command *command, void *options, struct option_wo
                   char **argv)
 {
     struct error error;
-    if (option_parse(command->table(), options, words, max_positional, argc, argv, &error))
+    if (option_parse(command_table(command), options, words, max_positional, argc, argv, &error))
         return message_usage(command->name, &error, WHEN_AUTO);
     if (words->help) {
         help_command(stdout, command);
         return command_close_output(0);
     }
-    if (spare_files(command->table(), options, words, &error))
+    if (spare_files(command_table(command), options, words, &error))
         return message_usage(command->name, &error, WHEN_AUTO);
     if (!command->needs || words->n_positional > 0)
         return -1;

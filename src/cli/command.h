@@ -16,10 +16,13 @@ struct command {
     const char *needs;       /* what is said without an argument; NULL: it needs none */
     const char *description; /* paragraphs separated by newlines */
     const struct command *const *child; /* of a group of commands, NULL-terminated; NULL for others */
-    struct option_table (*table)(void); /* NULL for a group */
+    struct option_table table;
+    struct option_table (*run_table)(void); /* of `run`, instead of `table` */
     /* The arguments after the command's name; returns the exit code. */
     int (*run)(int argc, char **argv);
 };
+
+#define COMMAND_TABLE(array) {(array), sizeof(array) / sizeof *(array)}
 
 extern const struct command command_run, command_show, command_import, command_export, command_simulate, command_model,
     command_trust, command_merge, command_submit, command_status, command_help;

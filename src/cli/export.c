@@ -18,9 +18,9 @@ static const char *const what_words[] = {"fits",   "predictions", "residuals", "
 static const struct option table[] = {
     {.name = "what", .letter = 'w', .kind = OPTION_CHOICE, .offset = FIELD(what),
      .metavar = "fits|predictions|residuals|covariance|starts|profile|bootstrap", .choice = what_words, .default_text = "fits",
-     .help = "fits: a row per dataset; predictions: at the measurements' times, at the best fit; residuals: these beside the "
-     "measurements; covariance: a row for each pair of parameters; starts, profile, bootstrap: what --keep-starts, "
-     "--keep-profile and --keep-bootstrap of the run kept, a row for each start, point or replicate"},
+     .help = "fits: a row per dataset; predictions: at the measurements' times, at the best fit; residuals: these and the "
+     "measurements; covariance: a row for each pair of parameters; starts, profile, bootstrap: the tables of --keep-starts, "
+     "--keep-profile and --keep-bootstrap of the run, a row for each start, point or replicate"},
     {.name = "columns", .kind = OPTION_STRING, .metavar = "NAME[,NAME...]", .offset = FIELD(columns),
      .default_text = "the usual ones; with --json, all", .help = "fits: columns of /fits in the result file, or 'all' (all "
      "but the covariance)"},
@@ -30,17 +30,15 @@ static const struct option table[] = {
     {.name = "json", .kind = OPTION_FLAG, .offset = FIELD(json),
      .help = "fits, starts, profile and bootstrap as JSON, an array of objects, instead of CSV"},
     {.name = "problem", .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(files.problem), .is_file = true,
-     .default_text = "the one that the result names",
+     .default_text = "the problem that the result names",
      .help = "for predictions and residuals: the problem that the result was made from"},
     {.name = "model", .letter = 'm', .kind = OPTION_STRING, .metavar = "MODEL", .offset = FIELD(files.model), .is_file = true,
-     .default_text = "the one that was fitted",
+     .default_text = "the model that was fitted",
      .help = "for predictions and residuals: the model, text (.ode) or a plugin (.so), whose code is run"},
     {.name = "trust", .kind = OPTION_FLAG, .offset = FIELD(files.trust),
      .help = "run the native code that the result or its problem names or embeds"},
     OPTION_COLOR(offsetof(struct export_call, color)),
 };
-
-static struct option_table export_table(void) { return OPTION_TABLE(table); }
 
 static int export(void *context)
 {
@@ -83,4 +81,4 @@ const struct command command_export = {
     .description =
         "Writes a result as a CSV table with one header line; numbers read back to the same bits.\n"
         "Predictions and residuals need the problem and the model: the result knows where they are.",
-    .table = export_table, .run = run};
+    .table = COMMAND_TABLE(table), .run = run};

@@ -80,7 +80,7 @@ void help_command(FILE *file, const struct command *command)
         return;
     }
     fputs("\nOptions:\n", file);
-    struct option_table table = command->table();
+    struct option_table table = command_table(command);
     for (size_t i = 0; i < table.n; i++)
         print_option(file, &table.option[i]);
     static const struct option help = {.name = "help", .letter = 'h', .kind = OPTION_FLAG, .help = "this text"};
@@ -126,7 +126,7 @@ void help_mdoc(FILE *file, const struct command *command)
     }
     if (command->child)
         return;
-    struct option_table table = command->table();
+    struct option_table table = command_table(command);
     fputs(".Bl -tag -width Ds\n", file);
     for (size_t i = 0; i < table.n; i++) {
         const struct option *option = &table.option[i];
@@ -167,8 +167,6 @@ static const struct option hidden_table[] = {
     {.name = "model-words", .kind = OPTION_FLAG, .offset = offsetof(struct help_options, model_words)},
 };
 
-static struct option_table help_table(void) { return OPTION_TABLE(table); }
-
 static int print_completion(const char *shell)
 {
     struct error error;
@@ -177,9 +175,9 @@ static int print_completion(const char *shell)
     else if (!strcmp(shell, "zsh"))
         completion_zsh(stdout);
     else {
-        const char *near = nearest_name(shell, shells, 2);
-        error_set(&error, STATUS_USAGE, "--completion: '%s' is not one of bash, zsh%s%s%s", shell,
-                  near ? "\nDid you mean " : "", near ? near : "", near ? "?" : "");
+        char hint[NEAREST_HINT];
+        error_set(&error, STATUS_USAGE, "--completion: '%s' is not one of bash, zsh%s", shell,
+                  nearest_hint(hint, "\nDid you mean ", "?", shell, shells, 2));
         return message_usage("help", &error, WHEN_AUTO);
     }
     return command_close_output(0);
@@ -235,4 +233,4 @@ static int run_help(int argc, char **argv)
 const struct command command_help = {
     .name = "help", .synopsis = "[COMMAND [COMMAND]]", .summary = "what the commands do, and their options",
     .example = "stiffit help run\nstiffit help --completion bash >~/.local/share/bash-completion/completions/stiffit",
-    .description = "Shows the commands, or one command's options.", .table = help_table, .run = run_help};
+    .description = "Shows the commands, or one command's options.", .table = COMMAND_TABLE(table), .run = run_help};

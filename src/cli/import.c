@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/import.h"
 
-#include "base/spare.h"
+#include "base/output.h"
 #include "cli/command.h"
 #include "cli/contained.h"
 #include "cli/model_text.h"
@@ -22,16 +22,16 @@ static const struct option table[] = {
      .help = "the model: text (.ode), which is compiled, or a plugin (.so), whose code is run"},
     {.name = "datasets", .letter = 'd', .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(datasets), .is_file = true,
      .help = "a second CSV table with one row per dataset: its id in a column 'dataset', a column for each covariate of the "
-     "model, and if wanted 't0' (initial time) and 'start_NAME' (start of parameter NAME)"},
+     "model, and optionally 't0' (initial time) and 'start_NAME' (start of parameter NAME)"},
     {.name = "parameters", .letter = 'p', .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(parameters),
      .is_file = true,
-     .help = "a CSV table with a row per parameter: its name in a column 'parameter', and if wanted start, lower, upper, "
+     .help = "a CSV table with a row per parameter: its name in a column 'parameter', and optionally start, lower, upper, "
      "scale, fixed, prior, prior_location, prior_scale, prior_lower, prior_upper and prior_on; an empty field is the model's"},
     {.name = "output", .letter = 'o', .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(output), .is_file = true,
-     .is_output = true, .default_text = "MEASUREMENTS.h5", .help = "the problem file to be written"},
+     .is_output = true, .default_text = "MEASUREMENTS.h5", .help = "the problem file to write"},
     {.name = "overwrite", .kind = OPTION_FLAG, .offset = FIELD(overwrite), .help = "replace an existing file"},
     {.name = "embed", .kind = OPTION_FLAG, .offset = FIELD(embed),
-     .help = "put a plugin itself into the problem file instead of its path; text is put there anyway"},
+     .help = "copy a plugin into the problem file instead of its path; text is always copied"},
     {.name = "start", .kind = OPTION_LIST, .metavar = "NAME=VALUE", .offset = FIELD(start),
      .default_text = "the model's", .help = "start of a parameter, natural scale; may be repeated"},
     {.name = "lower", .kind = OPTION_LIST, .metavar = "NAME=VALUE", .offset = FIELD(lower), .default_text = "the model's",
@@ -39,7 +39,7 @@ static const struct option table[] = {
     {.name = "upper", .kind = OPTION_LIST, .metavar = "NAME=VALUE", .offset = FIELD(upper), .default_text = "the model's",
      .help = "upper bound of a parameter; may be repeated"},
     {.name = "scale", .kind = OPTION_LIST, .metavar = "NAME=WORD", .offset = FIELD(scale), .default_text = "the model's",
-     .help = "scale that the optimiser works in: lin, log or log10; may be repeated"},
+     .help = "scale on which the optimiser works: lin, log or log10; may be repeated"},
     {.name = "fix", .kind = OPTION_LIST, .metavar = "NAME[=VALUE]", .offset = FIELD(fix),
      .help = "hold a parameter at its start, or at this value; may be repeated"},
     {.name = "error", .kind = OPTION_LIST, .metavar = "NAME=WORD", .offset = FIELD(error), .default_text = "the model's",
@@ -48,8 +48,6 @@ static const struct option table[] = {
     {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .offset = FIELD(quiet), .help = "do not say what was written"},
     OPTION_COLOR(FIELD(color)),
 };
-
-static struct option_table import_table(void) { return OPTION_TABLE(table); }
 
 static enum status add_datasets(struct problem_writer *writer, const struct import_rows *rows, const size_t *first,
                                 const struct import_subjects *subjects, struct error *error)
@@ -262,4 +260,4 @@ const struct command command_import = {
         "they appear first. Without a column 'observable' the model must have one only; without 'dataset' all rows are one. "
         "An empty value, NA or NaN is a missing measurement. Names, starts, bounds, scales and priors of the parameters come "
         "from the model, as the table of parameters and the options change them.",
-    .table = import_table, .run = run};
+    .table = COMMAND_TABLE(table), .run = run};

@@ -171,15 +171,14 @@ static enum status take_row(const struct table *table, struct import_parameters 
                             unsigned char *seen, struct error *error)
 {
     const char *name = csv_field(table->reader, table->column[NAME]);
+    char hint[NEAREST_HINT];
     double fixed = 0;
     size_t i = 0;
     while (i < abi->n_parameter && strcmp(name, abi->parameter_name[i]))
         i++;
-    if (i == abi->n_parameter) {
-        const char *near = nearest_name(name, abi->parameter_name, abi->n_parameter);
-        return csv_fault(table->reader, table->column[NAME], error, "the model has no parameter '%.100s'%s%s%s", name,
-                         near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
-    }
+    if (i == abi->n_parameter)
+        return csv_fault(table->reader, table->column[NAME], error, "the model has no parameter '%.100s'%s", name,
+                         nearest_hint(hint, "; did you mean '", "'?", name, abi->parameter_name, abi->n_parameter));
     if (seen[i]++)
         return csv_fault(table->reader, table->column[NAME], error, "parameter '%.100s' stands here a second time", name);
     enum status status = take_number(table, START, &parameters->start[i], error);

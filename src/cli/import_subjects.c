@@ -39,18 +39,19 @@ static struct column identify(const char *name, bool is_id, const struct model *
 
 static void say_unused(const char *path, const char *name, const struct model *model)
 {
-    const char *near = nearest_name(name, model->abi.covariate_name, model->abi.n_covariate);
-    message_say("note: %s: column '%.100s' is not used%s%s%s", path, name, near ? " (nearest: '" : "", near ? near : "",
-                near ? "')" : "");
+    char hint[NEAREST_HINT];
+    message_say("note: %s: column '%.100s' is not used%s", path, name,
+                nearest_hint(hint, " (nearest: '", "')", name, model->abi.covariate_name, model->abi.n_covariate));
 }
 
 /* Who writes starts wants them used: a misspelt parameter is no column to be left out. */
 static enum status no_such_start(const char *name, const char *path, const struct model *model, struct error *error)
 {
     const char *parameter = name + sizeof start_prefix - 1;
-    const char *near = nearest_name(parameter, model->abi.parameter_name, model->abi.n_parameter);
-    return error_set(error, STATUS_BAD_PROBLEM, "%s: column '%.100s': the model has no parameter '%.100s'%s%s%s", path, name,
-                     parameter, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    char hint[NEAREST_HINT];
+    nearest_hint(hint, "; did you mean '", "'?", parameter, model->abi.parameter_name, model->abi.n_parameter);
+    return error_set(error, STATUS_BAD_PROBLEM, "%s: column '%.100s': the model has no parameter '%.100s'%s", path, name,
+                     parameter, hint);
 }
 
 static enum status find_columns(const struct csv_reader *reader, const char *path, const struct model *model,

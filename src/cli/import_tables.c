@@ -104,7 +104,7 @@ static enum status find_censored(const struct csv_reader *reader, size_t column,
 void import_say_encoding(const struct csv_reader *reader, const char *path)
 {
     if (csv_latin1_line(reader))
-        message_say("note: %.300s: line %llu is no UTF-8: it is read as Latin-1", path,
+        message_say("note: %.300s:%llu: not UTF-8, read as Latin-1", path,
                     (unsigned long long)csv_latin1_line(reader));
 }
 

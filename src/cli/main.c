@@ -4,7 +4,7 @@
 
 #include "base/nearest.h"
 #include "base/version.h"
-#include "io/library.h"
+#include "io/hdf5_file.h"
 #include "ode/library.h"
 
 #include <errno.h>
@@ -25,12 +25,12 @@ static int no_command(const char *name)
 {
     struct error error;
     const char *names[16];
+    char hint[NEAREST_HINT];
     size_t n = 0;
     for (const struct command *const *command = command_list(); *command && n < 16; command++)
         names[n++] = (*command)->name;
-    const char *near = nearest_name(name, names, n);
-    error_set(&error, STATUS_USAGE, "unknown %s '%.100s'%s%s%s", name[0] == '-' ? "option" : "command", name,
-              near ? "\nDid you mean " : "", near ? near : "", near ? "?" : "");
+    error_set(&error, STATUS_USAGE, "unknown %s '%.100s'%s", name[0] == '-' ? "option" : "command", name,
+              nearest_hint(hint, "\nDid you mean ", "?", name, names, n));
     return message_usage(NULL, &error, WHEN_AUTO);
 }
 

@@ -27,33 +27,29 @@ struct merge_options {
 
 static const struct option table[] = {
     {.name = "output", .letter = 'o', .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(output), .is_file = true,
-     .default_text = "PROBLEM.result.h5", .help = "the merged result; needed where shards are named one by one"},
+     .default_text = "PROBLEM.result.h5", .help = "the merged result; needed if shards are named one by one"},
     {.name = "shards", .kind = OPTION_INTEGER, .offset = FIELD(n_shard), .min = 1, .max = SHARD_SET_MAX,
-     .default_text = "as the files beside the problem say", .help = "number of shards of PROBLEM"},
-    {.name = "partial", .kind = OPTION_FLAG, .offset = FIELD(partial), .help = "merge what is there; says what is missing"},
+     .default_text = "from the files beside the problem", .help = "number of shards of PROBLEM"},
+    {.name = "partial", .kind = OPTION_FLAG, .offset = FIELD(partial),
+     .help = "merge the existing shards and report the missing ones"},
     {.name = "overwrite", .kind = OPTION_FLAG, .offset = FIELD(overwrite), .help = "replace an existing result"},
     {.name = "accept-failed", .kind = OPTION_COUNT_OR_PERCENT, .offset = FIELD(shown.accept_failed), .min = 0, .max = 1.0 / 0.0,
-     .default_text = "0", .help = "exit with 0 although up to so many fits failed"},
+     .default_text = "0", .help = "exit with 0 if no more than this many fits failed"},
     {.name = "json", .kind = OPTION_FLAG, .offset = FIELD(shown.json), .help = "print the summary as JSON on standard output"},
-    {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .offset = FIELD(shown.quiet), .help = "print nothing but errors"},
+    {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .offset = FIELD(shown.quiet), .help = "print only errors"},
     OPTION_COLOR(FIELD(shown.color)),
 };
 
-static struct option_table merge_table(void) { return OPTION_TABLE(table); }
-
-/* The results to merge; allocated ones are to be freed. */
+/* The results to merge. */
 struct shard_list {
-    const char **path;
-    char **allocated;
-    size_t n, n_allocated;
-    char *output; /* to be freed */
+    char **path, *output; /* to be freed */
+    size_t n;
 };
 
 static void list_fini(struct shard_list *list)
 {
-    for (size_t i = 0; i < list->n_allocated; i++)
-        free(list->allocated[i]);
-    free(list->allocated);
+    for (size_t i = 0; i < list->n; i++)
+        free(list->path[i]);
     free(list->path);
     free(list->output);
 }
@@ -87,17 +83,18 @@ static enum status list_of_problem(struct shard_list *list, struct merge_options
     if (n == 0)
         return error_set(error, STATUS_SYSTEM, "%s: no results of shards are beside it: make them with "
                          "`stiffit run %s --shard k/K`", problem, problem);
-    list->allocated = calloc(n, sizeof *list->allocated);
     list->path = calloc(n, sizeof *list->path);
     list->output = options->output ? NULL : shard_result_path(problem, 0, 0);
-    if (!list->allocated || !list->path || !(list->output || options->output))
+    if (!list->path || !(list->output || options->output))
         return error_set(error, STATUS_NO_MEMORY, "out of memory for the paths of %u shards", n);
     for (uint32_t k = 1; k <= n; k++) {
-        char *path = list->allocated[list->n_allocated++] = shard_result_path(problem, k, n);
+        char *path = shard_result_path(problem, k, n);
         if (!path)
             return error_set(error, STATUS_NO_MEMORY, "out of memory for the paths of %u shards", n);
-        if (access(path, F_OK))
+        if (access(path, F_OK)) {
+            free(path);
             continue;
+        }
         list->path[list->n++] = path;
         say_if_begun(options, problem, path, k, n);
     }
@@ -114,12 +111,11 @@ static enum status list_shards(struct shard_list *list, struct merge_options *op
         return list_of_problem(list, options, error);
     if (!options->output)
         return error_set(error, STATUS_USAGE, "where to? Name the merged result with -o");
-    list->path = malloc(words->n_positional * sizeof *list->path);
-    if (!list->path)
-        return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu shards", words->n_positional);
-    list->n = words->n_positional;
-    memcpy(list->path, words->positional, list->n * sizeof *list->path);
-    return STATUS_OK;
+    list->path = calloc(words->n_positional, sizeof *list->path);
+    while (list->path && list->n < words->n_positional && (list->path[list->n] = strdup(words->positional[list->n])))
+        list->n++;
+    return list->n == words->n_positional ? STATUS_OK : error_set(error, STATUS_NO_MEMORY, "out of memory for %zu shards",
+                                                                  words->n_positional);
 }
 
 static int merge(void *context)
@@ -132,7 +128,7 @@ static int merge(void *context)
     enum status status = list_shards(&list, options, &error);
     if (!status) {
         const struct merge_request request = {
-            .path = list.path, .n = list.n, .output = options->output ? options->output : list.output,
+            .path = (const char *const *)list.path, .n = list.n, .output = options->output ? options->output : list.output,
             .overwrite = options->overwrite, .partial = options->partial, .command_line = options->command_line,
             .hooks = &hooks};
         status = run_merge(&request, &summary, &error);
@@ -178,4 +174,4 @@ const struct command command_merge = {
         "Writes the rows of all shards in the problem's order: the result that one run of the whole problem would have given, "
         "with the same bits (times aside). Shards that do not belong together, and missing ones, are refused.\n"
         "The exit code is that of a run: 0 if every fit has converged, 1 if not (see --accept-failed).",
-    .table = merge_table, .run = run};
+    .table = COMMAND_TABLE(table), .run = run};

@@ -2,7 +2,6 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/clock.h"
 #include "base/output.h"
-#include "base/spare.h"
 #include "cli/command.h"
 #include "cli/model_text.h"
 #include "model/build/build.h"
@@ -22,19 +21,17 @@ struct build_call {
 static const struct option table[] = {
     {.name = "output", .letter = 'o', .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(output), .is_file = true,
      .is_output = true, .default_text = "MODEL.so",
-     .help = "the plugin to be written, or a folder for it; - is standard output"},
+     .help = "the plugin to write, or a folder for it; - is standard output"},
     {.name = "portable", .kind = OPTION_FLAG, .offset = FIELD(portable),
-     .help = "compile for any CPU of this kind, not for this very one"},
+     .help = "compile for any CPU of this kind, not only for this CPU"},
     {.name = "c", .letter = 'c', .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(c_source), .is_file = true,
      .is_output = true,
-     .help = "write the generated C source, - is standard output; nothing is compiled then unless -o says where to"},
-    {.name = "no-cache", .kind = OPTION_FLAG, .offset = FIELD(no_cache), .help = "compile even what the cache has"},
+     .help = "write the generated C source (- is standard output); without -o nothing is compiled"},
+    {.name = "no-cache", .kind = OPTION_FLAG, .offset = FIELD(no_cache), .help = "compile even if the cache has the model"},
     {.name = "json", .kind = OPTION_FLAG, .offset = FIELD(json), .help = "print errors, warnings and what was built as JSON"},
-    {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .offset = FIELD(quiet), .help = "say nothing but errors"},
+    {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .offset = FIELD(quiet), .help = "print only errors"},
     OPTION_COLOR(FIELD(color)),
 };
-
-static struct option_table build_table(void) { return OPTION_TABLE(table); }
 
 /* What became of one model. */
 struct outcome {
@@ -159,7 +156,7 @@ static int build_one(const struct build_call *call, const char *path, struct jso
     if (!status)
         status = model_text_parse(&outcome.text, &error);
     if (!json && (!call->quiet || outcome.text.messages.n_error))
-        model_text_print_messages(&outcome.text, color);
+        model_text_show(&color, &outcome.text.messages, outcome.text.text, outcome.text.n_byte, outcome.text.origin);
     if (!status && call->c_source)
         status = write_source(call, path, &outcome.text, &error);
     if (!status && (call->output || !call->c_source))
@@ -225,4 +222,4 @@ const struct command command_model_build = {
         "Compiles MODEL.ode into MODEL.so beside it: equations and all their derivatives, by way of C and the system's "
         "compiler ($CC, else cc). It is seldom needed: commands that take a plugin take the text, too, and keep what they "
         "compiled. Errors in the text are shown with their lines, all at once.",
-    .table = build_table, .run = run};
+    .table = COMMAND_TABLE(table), .run = run};

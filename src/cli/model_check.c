@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/json.h"
 #include "base/outcome.h"
-#include "base/standard_output.h"
+#include "base/output.h"
 #include "cli/command.h"
 #include "cli/contained.h"
 #include "cli/model_text.h"
@@ -28,24 +28,22 @@ struct check_call {
 
 static const struct option table[] = {
     {.name = "points", .letter = 'n', .kind = OPTION_INTEGER, .offset = FIELD(n_point), .min = 1, .max = 1e6,
-     .default_text = "12", .help = "random points at which the model is looked at"},
+     .default_text = "12", .help = "number of random points at which the model is checked"},
     {.name = "threads", .letter = 'j', .kind = OPTION_INTEGER, .offset = FIELD(n_thread), .min = 1, .max = 256,
      .default_text = "4", .help = "threads that check the model at once: all must get the same bits"},
     {.name = "seed", .kind = OPTION_INTEGER, .offset = FIELD(seed), .min = 0, .max = INFINITY, .default_text = "1",
-     .help = "what the random points depend on"},
+     .help = "seed of the random points"},
     {.name = "span", .kind = OPTION_NUMBER, .metavar = "TIME", .offset = FIELD(t_span), .min = 0, .max = 1e300,
      .above_min = true, .default_text = "guessed from the right-hand side",
      .help = "times lie between the initial one and this much later"},
     {.name = "set", .letter = 's', .kind = OPTION_LIST, .metavar = "NAME=VALUE", .offset = FIELD(set),
-     .default_text = "the model's starts, else 1", .help = "value of a parameter to look around; may be repeated"},
+     .default_text = "the model's starts, otherwise 1", .help = "value of a parameter around which to check; may be repeated"},
     {.name = "covariate", .kind = OPTION_LIST, .metavar = "NAME=VALUE", .offset = FIELD(covariate), .default_text = "1",
      .help = "value of a covariate; may be repeated"},
     {.name = "json", .kind = OPTION_FLAG, .offset = FIELD(json), .help = "print the findings as JSON"},
-    {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .offset = FIELD(quiet), .help = "print the faults alone"},
+    {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .offset = FIELD(quiet), .help = "print only the faults"},
     OPTION_COLOR(FIELD(color)),
 };
-
-static struct option_table check_table(void) { return OPTION_TABLE(table); }
 
 struct checks {
     const struct model *model;
@@ -252,11 +250,7 @@ static int tell_text(const struct check_call *call)
     if (stat(call->plugin, &info) || !S_ISREG(info.st_mode) || model_file_kind(call->plugin, &kind, &error) ||
         kind == MODEL_FILE_PLUGIN)
         return 0; /* loading it says what is wrong */
-    enum status status = model_text_read(&text, call->plugin, &error);
-    if (!status)
-        status = model_text_parse(&text, &error);
-    if (text.messages.n_error || (!call->json && !call->quiet))
-        model_text_print_messages(&text, call->color);
+    enum status status = model_text_open(&text, call->plugin, !call->json && !call->quiet, call->color, &error);
     model_text_fini(&text);
     return status ? message_error(&error, call->color) : 0;
 }
@@ -290,4 +284,4 @@ const struct command command_model_check = {
         "Compares every derivative that the model has with extrapolated differences at random points and times, its masks and "
         "its sparse pattern with what its functions do, and each function with itself, on several threads at once. Says "
         "which entry of which derivative is wrong, and where. Exit code 0: no fault; 3: faults.",
-    .table = check_table, .run = run};
+    .table = COMMAND_TABLE(table), .run = run};

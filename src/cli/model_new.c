@@ -17,12 +17,10 @@ struct new_options {
 
 static const struct option table[] = {
     {.name = "output", .letter = 'o', .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(output), .is_file = true,
-     .default_text = "NAME.ode", .help = "where to write it; - is standard output"},
-    {.name = "overwrite", .kind = OPTION_FLAG, .offset = FIELD(overwrite), .help = "replace a file that exists"},
-    {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .offset = FIELD(quiet), .help = "do not say what to do next"},
+     .default_text = "NAME.ode", .help = "write to this file; - is standard output"},
+    {.name = "overwrite", .kind = OPTION_FLAG, .offset = FIELD(overwrite), .help = "replace an existing file"},
+    {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .offset = FIELD(quiet), .help = "do not print what to do next"},
 };
-
-static struct option_table new_table(void) { return OPTION_TABLE(table); }
 
 /* Runs as it is: each construct of the language once, what would be wrong here in comments. %1$s: the model's name. */
 static const char *const text =
@@ -129,4 +127,4 @@ const struct command command_model_new = {
     .description =
         "Writes NAME.ode: a small model that can be run as it is, with a comment at each construct of the language. A file "
         "that exists is kept.",
-    .table = new_table, .run = run};
+    .table = COMMAND_TABLE(table), .run = run};

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* MOST_SINGLE: rows of which each gets a line of its own; SIDE: lines and columns of a larger picture. */
+/* MOST_SINGLE: the most rows that are shown on a line each; SIDE: lines and columns of a larger picture. */
 enum { MOST_SINGLE = 50, SIDE = 64, MOST_NAME = 24 };
 
 static char block_letter(size_t n, size_t of)

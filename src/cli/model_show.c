@@ -20,18 +20,16 @@ struct show_call {
 
 static const struct option table[] = {
     {.name = "equations", .kind = OPTION_FLAG, .offset = FIELD(equations), .help = "parameters, equations and observables"},
-    {.name = "sparsity", .kind = OPTION_FLAG, .offset = FIELD(sparsity), .help = "a picture of the Jacobian's pattern"},
+    {.name = "sparsity", .kind = OPTION_FLAG, .offset = FIELD(sparsity), .help = "picture of the Jacobian's pattern"},
     {.name = "derivatives", .kind = OPTION_FLAG, .offset = FIELD(derivatives), .help = "all derivatives, however many"},
-    {.name = "cost", .kind = OPTION_FLAG, .offset = FIELD(cost), .help = "operations of each function that is generated"},
+    {.name = "cost", .kind = OPTION_FLAG, .offset = FIELD(cost), .help = "operations of each generated function"},
     {.name = "latex", .kind = OPTION_FLAG, .offset = FIELD(latex),
      .help = "equations and derivatives as LaTeX (a part of a document that loads amsmath)"},
-    {.name = "json", .kind = OPTION_FLAG, .offset = FIELD(json), .help = "print all of it as JSON"},
+    {.name = "json", .kind = OPTION_FLAG, .offset = FIELD(json), .help = "print everything as JSON"},
     {.name = "color", .kind = OPTION_CHOICE, .offset = FIELD(color), .choice = option_when_words,
      .metavar = "auto|always|never", .default_text = "auto",
      .help = "colours of messages; overrides the environment's NO_COLOR"},
 };
-
-static struct option_table show_table(void) { return OPTION_TABLE(table); }
 
 static enum status derive(struct shown_model *model, enum notation notation, struct error *error)
 {
@@ -50,11 +48,7 @@ static int show_equations(const struct show_call *call)
 {
     struct shown_model model = {.listing = NULL};
     struct error error = {.status = STATUS_OK};
-    enum status status = model_text_read(&model.text, call->path, &error);
-    if (!status)
-        status = model_text_parse(&model.text, &error);
-    if (!call->json || model.text.messages.n_error)
-        model_text_print_messages(&model.text, call->color);
+    enum status status = model_text_open(&model.text, call->path, !call->json, call->color, &error);
     if (!status)
         status = derive(&model, call->latex ? NOTATION_LATEX : NOTATION_TEXT, &error);
     if (!status) {
@@ -176,4 +170,4 @@ const struct command command_model_show = {
         "Of model text: its parameters, its equations as they were understood, the pattern of the Jacobian, the derivatives, "
         "and what each generated function costs in operations. Options choose among these. A problem file may carry the "
         "text. Of a compiled plugin: its names, and which derivatives it has.",
-    .table = show_table, .run = run};
+    .table = COMMAND_TABLE(table), .run = run};

@@ -109,6 +109,16 @@ enum status model_text_parse(struct model_text *text, struct error *error)
     return status;
 }
 
+enum status model_text_open(struct model_text *text, const char *path, bool warn, enum when color, struct error *error)
+{
+    enum status status = model_text_read(text, path, error);
+    if (!status)
+        status = model_text_parse(text, error);
+    if (warn || text->messages.n_error)
+        model_text_show(&color, &text->messages, text->text, text->n_byte, text->origin);
+    return status;
+}
+
 void model_text_fini(struct model_text *text)
 {
     equations_free(text->equations);
@@ -140,11 +150,6 @@ enum status model_text_load(struct model *model, const char *path, bool warn, bo
     bool is_problem = stat(path, &about) == 0 && S_ISREG(about.st_mode) && !model_file_kind(path, &kind, &ignored) &&
                       kind == MODEL_FILE_HDF5;
     return is_problem ? load_from_problem(model, path, &build, error) : model_load_with(model, path, NULL, &build, error);
-}
-
-void model_text_print_messages(const struct model_text *text, enum when color)
-{
-    model_text_show(&color, &text->messages, text->text, text->n_byte, text->origin);
 }
 
 void model_text_show(void *context, const struct text_messages *messages, const char *text, size_t n_byte,

@@ -24,6 +24,8 @@ enum status model_file_kind(const char *path, enum model_file *kind, struct erro
 enum status model_text_read(struct model_text *text, const char *path, struct error *error);
 /* STATUS_BAD_MODEL where there are errors: they are in the messages, `error` has only their number. */
 enum status model_text_parse(struct model_text *text, struct error *error);
+/* Both, and shows the errors, and with `warn` the warnings. */
+enum status model_text_open(struct model_text *text, const char *path, bool warn, enum when color, struct error *error);
 void model_text_fini(struct model_text *text);
 
 /* Loads what a command was given as a model: a plugin, text, or a problem file that carries text. Errors of a text are shown
@@ -31,9 +33,7 @@ void model_text_fini(struct model_text *text);
 enum status model_text_load(struct model *model, const char *path, bool warn, bool quiet, enum when color,
                             struct error *error);
 
-/* Errors and warnings with their lines, on standard error. */
-void model_text_print_messages(const struct model_text *text, enum when color);
-/* The same as a build_show of model/build/build.h; context: an enum when. */
+/* Errors and warnings with their lines, on standard error: a build_show of model/build/build.h; context: an enum when. */
 void model_text_show(void *context, const struct text_messages *messages, const char *text, size_t n_byte,
                      const char *origin);
 /* The same as an array "messages" of the object that is open, for editors. */

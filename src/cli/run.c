@@ -1,4 +1,4 @@
-/* `stiffit run`, and its two children as far as they talk to the user.
+/* `stiffit run`, and the messages of its two children.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/command.h"
 
@@ -6,7 +6,7 @@
 #include "base/progress.h"
 #include "cli/model_text.h"
 #include "cli/run_report.h"
-#include "run/plan/run_options.h"
+#include "run/plan/run_plan.h"
 #include "run/run.h"
 
 #include <stdlib.h>
@@ -23,22 +23,29 @@ static int parse(struct run_options *options, int argc, char **argv)
     return command_close_output(0);
 }
 
-/* The supervisor does nothing but watch: its children parse the same arguments again. */
+/* The supervisor does nothing but watch: the compute process parses the same arguments again and makes the run's plan. */
 static int run(int argc, char **argv)
 {
     struct run_options options;
+    struct place place = {.result = NULL};
     struct error error = {.status = STATUS_OK};
     int code = parse(&options, argc, argv);
     if (code >= 0)
         return code;
-    code = run_supervise(options.problem, options.time_limit_s, options.trace, argc, argv, &error);
+    code = status_exit_code(run_options_place(&options, &place, &error));
+    const struct run_request request = {.problem = options.problem, .journal = place.journal, .argc = argc, .argv = argv,
+                                        .time_limit_s = options.time_limit_s, .is_trace = options.trace != NULL};
+    if (!error.status)
+        code = run_supervise(&request, &error);
     if (error.status)
         message_error(&error, options.shown.color);
+    place_fini(&place);
     return code;
 }
 
 struct teller {
-    const struct run_options *options;
+    const struct run_shown *shown;
+    const int64_t *n_start;
     struct progress progress;
     bool begun;
 };
@@ -48,7 +55,7 @@ static double now_s(void) { return 1e-9 * (double)clock_now_ns(); }
 static void on_say(void *context, const char *line)
 {
     struct teller *teller = context;
-    if (teller->options->shown.quiet)
+    if (teller->shown->quiet)
         return;
     if (teller->begun)
         progress_clear(&teller->progress);
@@ -58,16 +65,16 @@ static void on_say(void *context, const char *line)
 /* The line that an earlier process has left half-way. */
 static void on_take_over(void *context)
 {
-    const struct run_options *options = ((struct teller *)context)->options;
-    if (!options->shown.quiet && terminal_redraw(stderr, options->shown.progress))
+    const struct run_shown *shown = ((struct teller *)context)->shown;
+    if (!shown->quiet && terminal_redraw(stderr, shown->progress))
         fputs("\r\033[K", stderr);
 }
 
 static void on_begin(void *context, uint64_t n_total, uint64_t n_done_before, int64_t begun_ns)
 {
     struct teller *teller = context;
-    const struct run_shown *shown = &teller->options->shown;
-    progress_init(&teller->progress, stderr, teller->options->n_start > 1 ? "starts" : "fits", n_total, n_done_before,
+    const struct run_shown *shown = teller->shown;
+    progress_init(&teller->progress, stderr, *teller->n_start > 1 ? "starts" : "fits", n_total, n_done_before,
                   shown->progress, shown->color, shown->quiet, 1e-9 * (double)begun_ns);
     teller->begun = true;
 }
@@ -89,51 +96,68 @@ static void on_end(void *context)
 
 static void on_show(void *context, const struct text_messages *messages, const char *text, size_t n_byte, const char *origin)
 {
-    enum when color = ((struct teller *)context)->options->shown.color;
+    enum when color = ((struct teller *)context)->shown->color;
     model_text_show(&color, messages, text, n_byte, origin);
 }
 
-typedef enum status run_stage(struct run_options *options, const struct run_hooks *hooks, struct run_summary *summary,
-                              struct error *error);
+static struct run_hooks hooks_of(struct teller *teller)
+{
+    return (struct run_hooks){on_take_over, on_say, on_begin, on_progress, on_end, on_show, teller};
+}
 
-static int run_child(int argc, char **argv, run_stage *stage, bool is_last)
+/* The exit code of a child, and the user's last words of it. */
+static int end_child(struct teller *teller, const struct error *error, const struct run_summary *summary, bool is_last)
+{
+    on_end(teller);
+    if (error->status && summary->journal_gone) {
+        on_say(teller, "another process has been at this run's journal, problem or result: looking again for what is "
+                       "left to do");
+        return RUN_EXIT_AGAIN;
+    }
+    if (error->status)
+        return summary->wants_fresh ? RUN_EXIT_FRESH : message_error(error, teller->shown->color);
+    if (!is_last && !summary->already_complete)
+        return 0;
+    enum status status = run_summary_status(summary, teller->shown);
+    run_report(summary, teller->shown);
+    int code = command_close_output(status_exit_code(status));
+    if (!is_last && code <= 1)
+        code = status ? RUN_EXIT_COMPLETE_FAILED : RUN_EXIT_COMPLETE;
+    return code;
+}
+
+int command_compute(int argc, char **argv)
 {
     struct run_options options;
     struct run_summary summary = {.result_path = NULL};
     struct error error = {.status = STATUS_OK};
-    struct teller teller = {.options = &options};
-    const struct run_hooks hooks = {on_take_over, on_say, on_begin, on_progress, on_end, on_show, &teller};
+    struct teller teller = {.shown = &options.shown, .n_start = &options.recipe.n_start};
+    const struct run_hooks hooks = hooks_of(&teller);
     int code = parse(&options, argc, argv);
     if (code >= 0)
         return code;
     char *line = shell_line("stiffit run", argc, argv);
     options.command_line = line;
-    enum status status = stage(&options, &hooks, &summary, &error);
-    on_end(&teller);
-    if (status && summary.journal_gone) {
-        on_say(&teller, "another process has been at this run's journal, problem or result: looking again for what is "
-                        "left to do");
-        code = RUN_EXIT_AGAIN;
-    } else if (status && summary.wants_fresh) {
-        code = RUN_EXIT_FRESH;
-    } else if (status) {
-        code = message_error(&error, options.shown.color);
-    } else if (is_last || summary.already_complete) {
-        status = run_summary_status(&summary, &options.shown);
-        run_report(&summary, &options.shown);
-        code = command_close_output(status_exit_code(status));
-        if (!is_last && code <= 1)
-            code = status ? RUN_EXIT_COMPLETE_FAILED : RUN_EXIT_COMPLETE;
-    } else {
-        code = 0;
-    }
+    error.status = run_compute(&options, &hooks, &summary, &error);
+    code = end_child(&teller, &error, &summary, false);
     run_summary_fini(&summary);
     free(line);
     return code;
 }
 
-int command_compute(int argc, char **argv) { return run_child(argc, argv, run_compute, false); }
-int command_finish(int argc, char **argv) { return run_child(argc, argv, run_finish, true); }
+int command_finish(int argc, char **argv)
+{
+    struct run_plan plan = {.text = NULL};
+    struct run_summary summary = {.result_path = NULL};
+    struct error error = {.status = STATUS_OK};
+    struct teller teller = {.shown = &plan.shown, .n_start = &plan.recipe.n_start};
+    const struct run_hooks hooks = hooks_of(&teller);
+    error.status = run_finish(argc > 0 ? argv[0] : "", &plan, &hooks, &summary, &error);
+    int code = end_child(&teller, &error, &summary, true);
+    run_summary_fini(&summary);
+    run_plan_fini(&plan);
+    return code;
+}
 
 const struct command command_run = {
     .name = "run", .synopsis = "PROBLEM.h5", .summary = "fit every dataset of a problem file",
@@ -143,4 +167,4 @@ const struct command command_run = {
         "cannot be fitted becomes a row with a status and stops nobody else. Finished fits are kept in a journal beside "
         "the result: if the run is stopped or killed, the same command goes on where it was.\n"
         "Options may also stand as attributes of /options in the problem file; the command line overrides them.",
-    .table = run_options_table, .run = run};
+    .run_table = run_options_table, .run = run};

@@ -11,6 +11,7 @@
 enum { ROWS_AT_ONCE = 1024 };
 
 struct show_options {
+    const char *path;
     bool json;
     const char *id;
     enum when color;
@@ -18,13 +19,11 @@ struct show_options {
 
 static const struct option table[] = {
     {.name = "id", .kind = OPTION_STRING, .metavar = "ID", .offset = offsetof(struct show_options, id),
-     .help = "of a result: this dataset in detail: standard errors, intervals, correlations, directions, criteria"},
+     .help = "details of this dataset of a result: standard errors, intervals, correlations, directions, criteria"},
     {.name = "json", .kind = OPTION_FLAG, .offset = offsetof(struct show_options, json),
      .help = "print JSON instead of text"},
     OPTION_COLOR(offsetof(struct show_options, color)),
 };
-
-static struct option_table show_table(void) { return OPTION_TABLE(table); }
 
 static enum status show_result(struct result *result, bool json, FILE *out, struct error *error)
 {
@@ -91,8 +90,10 @@ static bool page_close(struct page *page)
 }
 
 /* A file may be a problem, a result, or a problem that holds its result (--in-place). */
-static int show(const char *path, const struct show_options *options)
+static int show(void *context)
 {
+    const struct show_options *options = context;
+    const char *path = options->path;
     struct error error = {.status = STATUS_OK}, problem_error = {.status = STATUS_OK};
     struct result *result = NULL;
     struct problem *problem = NULL;
@@ -126,17 +127,6 @@ static int show(const char *path, const struct show_options *options)
     return status ? message_error(&error, options->color) : command_close_output(0);
 }
 
-struct show_call {
-    const char *path;
-    const struct show_options *options;
-};
-
-static int show_inside(void *context)
-{
-    const struct show_call *call = context;
-    return show(call->path, call->options);
-}
-
 static int run(int argc, char **argv)
 {
     struct show_options options = {.json = false};
@@ -144,8 +134,8 @@ static int run(int argc, char **argv)
     int code = command_parse(&command_show, &options, &words, 1, argc, argv);
     if (code >= 0)
         return code;
-    struct show_call call = {words.positional[0], &options};
-    return contained_read(show_inside, &call, words.positional[0], options.color);
+    options.path = words.positional[0];
+    return contained_read(show, &options, options.path, options.color);
 }
 
 const struct command command_show = {
@@ -156,4 +146,4 @@ const struct command command_show = {
         "Of a problem: its model, datasets, parameters and options. Of a result: how many fits converged by which test, the "
         "others grouped by status and message with a few of their ids, the distribution of each parameter, what the data do "
         "not know, the slowest datasets, and where the result comes from; or one dataset in detail.",
-    .table = show_table, .run = run};
+    .table = COMMAND_TABLE(table), .run = run};

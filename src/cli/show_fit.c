@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/show.h"
 #include "fit/distribution.h"
-#include "use/residual.h"
+#include "run/plan/recipe.h"
 
 #include <math.h>
 #include <string.h>
@@ -139,17 +139,17 @@ static void print_correlation(FILE *file, const struct result_info *info, const 
 /* The options of a row that was retried may be others than the run's. */
 static void print_certificate(FILE *file, const struct result_info *info, const struct fit_record *record)
 {
-    double asked = NAN;
+    struct recipe recipe = {.ode.rtol = NAN};
     if (isnan(record->tight_change)) {
         if (record->notes & NOTE_not_certified)
             fputs("  certificate: none, as its evaluation failed or found the budget used up\n", file);
         return;
     }
     if (!(record->notes & NOTE_retried))
-        residual_option_number(info->identity.description, " rtol=", &asked);
+        recipe_read(&recipe, NULL, info->identity.description);
     fputs("  certificate", file);
-    if (record->rtol < 0.9 * asked) /* a tenth or less; its last digits may differ */
-        fprintf(file, ", at rtol %.6g (tightened from %.6g)", record->rtol, asked);
+    if (record->rtol < 0.9 * recipe.ode.rtol) /* a tenth or less; its last digits may differ */
+        fprintf(file, ", at rtol %.6g (tightened from %.6g)", record->rtol, recipe.ode.rtol);
     fprintf(file, ": with a tenth of the tolerances the objective changes by %.2g, and a step could lower it by %.2g: %s\n",
             record->tight_change, record->tight_decrease,
             !outcome_is_success((enum outcome)record->outcome) ? "not confirmed (the fit did not converge)"

@@ -23,16 +23,16 @@ static const struct option table[] = {
     {.name = "model", .letter = 'm', .kind = OPTION_STRING, .metavar = "MODEL", .offset = FIELD(files.model), .is_file = true,
      .help = "the model: text (.ode), which is compiled, or a plugin (.so), whose code is run"},
     {.name = "times", .letter = 't', .kind = OPTION_STRING, .metavar = "TIMES", .offset = FIELD(times),
-     .help = "times of the predictions, with commas between them: single ones, A:B:STEP, or A:B:logN for N times at equal "
+     .help = "times of the predictions, separated by commas: single ones, A:B:STEP, or A:B:logN for N times at equal "
      "ratios"},
     {.name = "t0", .kind = OPTION_NUMBER, .metavar = "TIME", .offset = FIELD(t0), .min = -INFINITY, .max = INFINITY,
      .default_text = "the model's", .help = "initial time"},
     {.name = "set", .letter = 's', .kind = OPTION_LIST, .metavar = "NAME=VALUE", .offset = FIELD(set),
      .default_text = "the model's start values", .help = "value of a parameter, natural scale; may be repeated"},
     {.name = "covariate", .kind = OPTION_LIST, .metavar = "NAME=VALUES", .offset = FIELD(covariate),
-     .help = "value of a covariate; of several values, with commas between them, the datasets take one each in turn"},
+     .help = "value of a covariate; if there are several values, separated by commas, the datasets take them in turn"},
     {.name = "observable", .kind = OPTION_LIST, .metavar = "NAME", .offset = FIELD(observable), .default_text = "all",
-     .help = "an observable that is wanted; may be repeated"},
+     .help = "an observable to predict; may be repeated"},
     {.name = "output", .letter = 'o', .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(files.output), .is_file = true,
      .is_output = true, .default_text = "standard output",
      .help = "write to this file: CSV, or with --datasets or --bootstrap a problem file"},
@@ -41,42 +41,40 @@ static const struct option table[] = {
      .help = "make a problem file of N synthetic datasets"},
     {.name = "spread", .kind = OPTION_NUMBER, .offset = FIELD(spread), .min = 0, .max = 100, .default_text = "0",
      .help = "spread of the true parameters: standard deviation of their natural logarithm, or for parameters of scale lin "
-     "relative to their value; they stay within the model's bounds"},
+     "relative to their value; the parameters stay within the model's bounds"},
     {.name = "noise", .kind = OPTION_NUMBER, .offset = FIELD(noise), .min = 0, .max = 1e300,
      .default_text = "the model's noise, if it has any",
      .help = "relative standard deviation of the measurements; at least 0.001 of that of the largest prediction"},
     {.name = "noise-absolute", .kind = OPTION_NUMBER, .offset = FIELD(noise_absolute), .min = 0, .max = 1e300,
-     .help = "absolute standard deviation of the measurements; with --noise the squares add up"},
+     .help = "absolute standard deviation of the measurements; with --noise the squares are added"},
     {.name = "no-sigma", .kind = OPTION_FLAG, .offset = FIELD(no_sigma),
      .help = "do not write the measurements' standard deviations into the problem file"},
     {.name = "truth", .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(truth), .is_file = true,
      .is_output = true, .help = "write the true parameters of the synthetic datasets to this CSV file"},
     {.name = "bootstrap", .letter = 'b', .kind = OPTION_INTEGER, .offset = FIELD(n_bootstrap), .min = 0, .max = 4e9,
-     .help = "make a problem file of one dataset of RESULT.h5 as it is and N bootstrap replicas of it"},
+     .help = "make a problem file of one dataset of RESULT.h5, unchanged, and N bootstrap replicas of it"},
     {.name = "method", .kind = OPTION_CHOICE, .metavar = "residual|parametric", .offset = FIELD(method),
      .choice = method_words, .default_text = "residual",
-     .help = "bootstrap replicas from the residuals, drawn within each observable, or from the distribution that was fitted"},
+     .help = "bootstrap replicas from the residuals, drawn within each observable, or from the fitted distribution"},
     {.name = "id", .kind = OPTION_STRING, .metavar = "ID", .offset = FIELD(id),
-     .help = "the dataset of RESULT.h5 that is meant; needed where it holds several"},
+     .help = "the dataset of RESULT.h5; needed if there are several"},
     {.name = "problem", .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(files.problem), .is_file = true,
-     .default_text = "the one that RESULT.h5 names", .help = "the problem that RESULT.h5 was made from"},
+     .default_text = "the problem that RESULT.h5 names", .help = "the problem that RESULT.h5 was made from"},
     {.name = "trust", .kind = OPTION_FLAG, .offset = FIELD(files.trust),
      .help = "run the native code that RESULT.h5 or its problem names or embeds"},
     {.name = "embed", .kind = OPTION_FLAG, .offset = FIELD(embed),
-     .help = "put a plugin itself into the problem file instead of its path; text is put there anyway"},
+     .help = "copy a plugin into the problem file instead of its path; text is always copied"},
     {.name = "seed", .kind = OPTION_INTEGER, .offset = FIELD(seed), .min = 0, .max = INFINITY, .default_text = "1",
-     .help = "what everything random depends on"},
+     .help = "seed of all random numbers"},
     {.name = "rtol", .kind = OPTION_NUMBER, .offset = FIELD(ode.rtol), .min = 1e-14, .max = 0.1,
-     .default_text = "1e-8, of a result its own", .help = "relative tolerance of the integrator"},
+     .default_text = "1e-8, or that of the result", .help = "relative tolerance of the integrator"},
     {.name = "atol", .kind = OPTION_NUMBER, .metavar = "VALUE|auto", .offset = FIELD(ode.atol), .min = 0, .max = 1e300,
-     .above_min = true, .zero = "auto", .default_text = "auto, of a result its own",
+     .above_min = true, .zero = "auto", .default_text = "auto, or that of the result",
      .help = "absolute tolerance of the integrator; auto: it follows each state's own size"},
     {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .offset = offsetof(struct simulate_call, quiet),
-     .help = "do not say what was written"},
+     .help = "do not report what was written"},
     OPTION_COLOR(offsetof(struct simulate_call, color)),
 };
-
-static struct option_table simulate_options_table(void) { return OPTION_TABLE(table); }
 
 static bool is_given(const struct simulate_call *call, const char *name)
 {
@@ -175,4 +173,4 @@ const struct command command_simulate = {
         "RESULT.h5 of its datasets at their best fits.\n"
         "With --datasets it makes a problem file of synthetic datasets instead, with --bootstrap one that holds a dataset of "
         "RESULT.h5 as it is, followed by bootstrap replicas of it. The same seed gives the same numbers.",
-    .table = simulate_options_table, .run = run};
+    .table = COMMAND_TABLE(table), .run = run};

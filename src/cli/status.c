@@ -26,15 +26,13 @@ struct status_options {
 
 static const struct option table[] = {
     {.name = "shards", .kind = OPTION_INTEGER, .offset = FIELD(n_shard), .min = 1, .max = SHARD_SET_MAX,
-     .default_text = "as the files beside the problem say", .help = "number of shards"},
-    {.name = "shard", .kind = OPTION_STRING, .metavar = "k/K|slurm", .offset = FIELD(shard_text), .help = "this one alone"},
+     .default_text = "from the files beside the problem", .help = "number of shards"},
+    {.name = "shard", .kind = OPTION_STRING, .metavar = "k/K|slurm", .offset = FIELD(shard_text), .help = "only this shard"},
     {.name = "fits", .kind = OPTION_FLAG, .offset = FIELD(fits),
-     .help = "print nothing but the number of finished fits; starts and refits count one by one"},
+     .help = "print only the number of finished fits, counting each start and refit"},
     {.name = "json", .kind = OPTION_FLAG, .offset = FIELD(json), .help = "print JSON"},
     OPTION_COLOR(FIELD(color)),
 };
-
-static struct option_table status_table(void) { return OPTION_TABLE(table); }
 
 /* "12 s ago", "3 h ago"; "" if there is nothing to say. */
 static const char *age(time_t last, char *text, size_t size)
@@ -224,4 +222,4 @@ const struct command command_status = {
         "from any machine that sees the files.\n"
         "'begun' means that there is a journal: the run goes on or was stopped; the last column says when it was last "
         "written to.",
-    .table = status_table, .run = run};
+    .table = COMMAND_TABLE(table), .run = run};

@@ -35,20 +35,7 @@ static const struct option own[OWN] = {
      .default_text = "PROBLEM.result.h5", .help = "the merged result"},
 };
 
-/* Of `run`, what a shard of a job array cannot be asked for. */
-static bool is_left_out(const char *name)
-{
-    static const char *const names[] = {"output", "in-place", "shard",   "only",       "trace", "retry-failed",
-                                        "json",   "restart",  "time-limit", NULL};
-    for (const char *const *left_out = names; *left_out; left_out++)
-        if (!strcmp(name, *left_out))
-            return true;
-    return false;
-}
-
 /* What help shows: those of `run` have a page of their own. */
-static struct option_table own_table(void) { return OPTION_TABLE(own); }
-
 /* Ours, then those of `run`. */
 static struct option_table full_table(void)
 {
@@ -58,7 +45,7 @@ static struct option_table full_table(void)
     for (size_t i = 0; i < OWN; i++)
         all[n++] = own[i];
     for (size_t i = 0; i < run.n && n < MAX_OPTION; i++) {
-        if (is_left_out(run.option[i].name))
+        if (run.option[i].no_shard)
             continue;
         all[n] = run.option[i];
         all[n++].offset += FIELD(run);
@@ -380,4 +367,4 @@ const struct command command_submit = {
         "that its time limit stops goes back into the queue by itself and resumes.\n"
         "Shards that have a result already are not run again: after a mishap the same command fits what is missing.\n"
         "All options of stiffit run that make sense for a shard may be given, too; what follows a lone -- goes to sbatch.",
-    .table = own_table, .run = run};
+    .table = COMMAND_TABLE(own), .run = run};

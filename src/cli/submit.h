@@ -28,9 +28,8 @@ struct submission {
     char **run_option, **sbatch_option;
 };
 
-/* Opens problem and model as a shard will, so that what is wrong with them or with the options is told at once; finds out what
- * is wanted. STATUS_SYSTEM where a result or journal of another run is in the way. Loads the model: to be called in a process
- * of its own. */
+/* Opens problem and model as a shard will, so that errors in them or in the options are reported at once; finds the missing
+ * shards. STATUS_SYSTEM: a result or journal of another run is in the way. Loads the model, so call it in a child process. */
 enum status submit_check(struct submission *submission, struct error *error);
 
 /* The job array's script and the merge's. A failed write shows in ferror(out). */

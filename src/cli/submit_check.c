@@ -101,15 +101,14 @@ static enum status check_shards(struct submission *plan, const struct run_identi
 static enum status check_merged(struct submission *plan, struct run_identity whole, struct error *error)
 {
     struct run_summary summary = {.result_path = NULL};
-    struct run_options as_if = {.problem = plan->problem, .output = plan->result[0] ? plan->result : NULL,
-                                .overwrite = plan->overwrite};
-    char *path = campaign_result_path(&as_if);
+    struct place place = {.problem = plan->problem, .overwrite = plan->overwrite};
+    enum status status = place_init(&place, plan->result[0] ? plan->result : NULL, "", error);
     whole.selection[0] = '\0';
-    enum status status = path ? summary_look(path, &as_if, &whole, &summary, error)
-                              : error_set(error, STATUS_NO_MEMORY, "out of memory for the path of the result");
+    if (!status)
+        status = summary_look(&place, &whole, &summary, error);
     plan->is_complete = summary.already_complete;
     run_summary_fini(&summary);
-    free(path);
+    place_fini(&place);
     return status;
 }
 
@@ -145,9 +144,9 @@ enum status submit_check(struct submission *plan, struct error *error)
         status = campaign_open(&campaign, &options, &board, &hooks, error);
     plan->n_dataset = campaign.n_dataset;
     if (!status)
-        status = check_shards(plan, &campaign.identity, error);
+        status = check_shards(plan, &campaign.plan.identity, error);
     if (!status)
-        status = check_merged(plan, campaign.identity, error);
+        status = check_merged(plan, campaign.plan.identity, error);
     campaign_fini(&campaign);
     return status;
 }

@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/command.h"
 #include "cli/contained.h"
+#include "cli/model_text.h"
 #include "io/problem.h"
 #include "io/result.h"
-#include "model/elf_image.h"
 #include "model/kind.h"
 #include "model/plugin.h"
 #include "run/plan/trust.h"
@@ -24,11 +24,9 @@ struct trust_call {
 static const struct option table[] = {
     {.name = "list", .kind = OPTION_FLAG, .offset = FIELD(list), .help = "print the list: SHA-256, date, file"},
     {.name = "remove", .kind = OPTION_FLAG, .offset = FIELD(remove),
-     .help = "trust it no longer; FILE may also be a SHA-256 of the list, or its first digits, at least eight"},
+     .help = "remove it from the list; FILE may also be a SHA-256 of the list, or at least its first eight digits"},
     OPTION_COLOR(FIELD(color)),
 };
-
-static struct option_table trust_table(void) { return OPTION_TABLE(table); }
 
 /* The code in question: bytes, and where they come from. */
 struct code {
@@ -135,13 +133,9 @@ static enum status take_from_result(struct code *code, const char *path, struct 
 
 static enum status find_code(struct code *code, const char *path, struct error *error)
 {
-    static const char hdf5[] = "\211HDF\r\n\032\n";
-    char head[8] = "";
-    FILE *file = fopen(path, "rb");
-    size_t n = file ? fread(head, 1, sizeof head, file) : 0;
-    if (file)
-        fclose(file);
-    if (n < sizeof head || memcmp(head, hdf5, sizeof head))
+    enum model_file kind;
+    struct error ignored;
+    if (model_file_kind(path, &kind, &ignored) || kind != MODEL_FILE_HDF5)
         return take_file(code, path, NULL, error);
     enum status status = take_from_problem(code, path, error);
     if (status == STATUS_BAD_PROBLEM && result_is_there(path))
@@ -273,4 +267,4 @@ const struct command command_trust = {
         "A data file may name or embed a plugin, native code, and that runs only if you say so. FILE is such a problem or "
         "result file, or a plugin. Shows what the code is and puts its SHA-256 into a list: from then on these very bytes "
         "run, whichever file names them. Model text needs no trust.",
-    .table = trust_table, .run = run};
+    .table = COMMAND_TABLE(table), .run = run};

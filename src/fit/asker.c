@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -12,18 +13,31 @@
  * it may. It is asked again then, at most so often. */
 enum { MAX_RETRY = 100 };
 
-enum asked fit_asker_end(struct fit_asker *asker, enum outcome outcome, const char *reason)
+/* What there was may be among the arguments. */
+static void put_reason(struct fit_asker *asker, const char *format, va_list arguments)
 {
+    char reason[sizeof asker->reason];
+    vsnprintf(reason, sizeof reason, format, arguments);
+    memcpy(asker->reason, reason, sizeof reason);
+}
+
+enum asked fit_asker_end(struct fit_asker *asker, enum outcome outcome, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    put_reason(asker, format, arguments);
+    va_end(arguments);
     asker->outcome = outcome;
-    if (reason != asker->reason)
-        snprintf(asker->reason, sizeof asker->reason, "%s", reason);
     return ASKED_END;
 }
 
-enum asked fit_asker_miss(struct fit_asker *asker, enum outcome failure, const char *reason)
+enum asked fit_asker_miss(struct fit_asker *asker, enum outcome failure, const char *format, ...)
 {
+    va_list arguments;
+    va_start(arguments, format);
+    put_reason(asker, format, arguments);
+    va_end(arguments);
     asker->failure = failure;
-    snprintf(asker->reason, sizeof asker->reason, "%s", reason);
     asker->notes |= NOTE_failed_evaluations;
     return ASKED_FAILED;
 }
@@ -45,53 +59,37 @@ static int64_t deadline_after(double seconds)
 }
 
 /* Everything that can end the fit before the next evaluation is asked for. */
-static bool has_budget(struct fit_asker *asker, size_t n)
+static enum asked check_budgets(struct fit_asker *asker, size_t n)
 {
     const struct fit_options *options = asker->options;
-    char reason[160];
-    if (options->max_evaluations - asker->n_evaluation < (int64_t)n) {
-        snprintf(reason, sizeof reason, "all %" PRId64 " evaluations are used up%s", options->max_evaluations,
-                 n > 1 ? ": difference quotients take two for each parameter (--max-evaluations)" : "");
-        fit_asker_end(asker, OUTCOME_budget, reason);
-        return false;
-    }
-    if (asker->n_step >= options->max_total_steps) {
-        snprintf(reason, sizeof reason, "all %" PRId64 " integrator steps are used up", options->max_total_steps);
-        fit_asker_end(asker, OUTCOME_budget, reason);
-        return false;
-    }
-    if (!(seconds_left(asker) > 0)) {
-        snprintf(reason, sizeof reason, "all %g s of computing are used up", options->max_seconds);
-        fit_asker_end(asker, OUTCOME_timeout, reason);
-        return false;
-    }
-    return true;
+    if (options->max_evaluations - asker->n_evaluation < (int64_t)n)
+        return fit_asker_end(asker, OUTCOME_budget, "all %" PRId64 " evaluations are used up%s", options->max_evaluations,
+                             n > 1 ? ": difference quotients take two for each parameter (--max-evaluations)" : "");
+    if (asker->n_step >= options->max_total_steps)
+        return fit_asker_end(asker, OUTCOME_budget, "all %" PRId64 " integrator steps are used up", options->max_total_steps);
+    if (!(seconds_left(asker) > 0))
+        return fit_asker_end(asker, OUTCOME_timeout, "all %g s of computing are used up", options->max_seconds);
+    return ASKED_OK;
 }
 
 /* Which failures of a finished evaluation end the fit. */
 static enum asked judge_end(struct fit_asker *asker, const struct evaluation *evaluation, bool limited_by_total)
 {
-    switch (evaluation->outcome) {
-    case EVALUATION_NO_MEMORY:
-        return fit_asker_end(asker, OUTCOME_out_of_memory, evaluation->reason[0] ? evaluation->reason : "out of memory");
-    case EVALUATION_TIMEOUT:
+    if (evaluation->outcome == EVALUATION_NO_MEMORY)
+        return fit_asker_end(asker, OUTCOME_out_of_memory, "%s", evaluation->reason[0] ? evaluation->reason : "out of memory");
+    if (evaluation->outcome == EVALUATION_TIMEOUT)
         return fit_asker_end(asker, OUTCOME_timeout, "the time of this fit is used up within an evaluation");
-    case EVALUATION_BUDGET:
-        if (limited_by_total)
-            return fit_asker_end(asker, OUTCOME_budget, "the integrator steps of this fit are used up within an evaluation");
-        return ASKED_OK;
-    default:
-        return ASKED_OK;
-    }
+    if (evaluation->outcome == EVALUATION_BUDGET && limited_by_total)
+        return fit_asker_end(asker, OUTCOME_budget, "the integrator steps of this fit are used up within an evaluation");
+    return ASKED_OK;
 }
 
 enum asked fit_asker_fail(struct fit_asker *asker, const struct evaluation *evaluation)
 {
-    if (evaluation->outcome == EVALUATION_BUDGET)
-        return fit_asker_miss(asker, OUTCOME_ode_failed,
-                          evaluation->reason[0] ? evaluation->reason : "one evaluation's integrator steps are used up");
-    return fit_asker_miss(asker, evaluation->outcome == EVALUATION_MODEL_FAILED ? OUTCOME_model_failed : OUTCOME_ode_failed,
-                      evaluation->reason);
+    bool is_budget = evaluation->outcome == EVALUATION_BUDGET && !evaluation->reason[0];
+    bool is_model = evaluation->outcome == EVALUATION_MODEL_FAILED;
+    return fit_asker_miss(asker, is_model ? OUTCOME_model_failed : OUTCOME_ode_failed, "%s",
+                          is_budget ? "one evaluation's integrator steps are used up" : evaluation->reason);
 }
 
 /* Asks for the first n of the list, and again for those that ran out of time though the fit has some left. */
@@ -118,8 +116,9 @@ static bool ask_again(struct fit_asker *asker, struct evaluation **evaluations, 
 
 enum asked fit_ask_all(struct fit_asker *asker, struct evaluation **evaluations, size_t n)
 {
-    if (!has_budget(asker, n))
-        return ASKED_END;
+    enum asked asked = check_budgets(asker, n);
+    if (asked != ASKED_OK)
+        return asked;
     int64_t left = (asker->options->max_total_steps - asker->n_step) / (int64_t)(n ? n : 1);
     bool limited_by_total = left <= asker->options->max_steps;
     double tighter = asker->tighter;
@@ -131,7 +130,6 @@ enum asked fit_ask_all(struct fit_asker *asker, struct evaluation **evaluations,
     }
     if (!ask_again(asker, evaluations, n))
         return fit_asker_end(asker, OUTCOME_not_run, "cancelled");
-    enum asked asked = ASKED_OK;
     for (size_t k = 0; k < n; k++) {
         asker->n_evaluation++;
         asker->n_step += evaluations[k]->n_step;

@@ -1,5 +1,5 @@
-/* Asks the host for evaluations on behalf of one fit: budgets, counters, and the guard that lets only finite numbers
- * through in either direction.
+/* Asks the host for evaluations on behalf of one fit. Keeps budgets and counters, and lets only finite numbers pass in either
+ * direction.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef FIT_ASKER_H
 #define FIT_ASKER_H
@@ -8,9 +8,9 @@
 #include "fit/objective.h"
 
 enum asked {
-    ASKED_OK,     /* f and gradient are there, all finite */
-    ASKED_FAILED, /* this point cannot be evaluated: a failed trial */
-    ASKED_END     /* the fit is over: asker->outcome says why */
+    ASKED_OK,     /* f and gradient are valid and finite */
+    ASKED_FAILED, /* the point cannot be evaluated: a failed trial */
+    ASKED_END     /* the fit must end, for the reason in asker->outcome */
 };
 
 struct fit_point;
@@ -21,7 +21,7 @@ struct fit_quotient;
  * it; central differences 46 with tolerances divided by 10, 16 with 100; one-sided ones 65 and 28 at 0.6 of the cost. Dividing
  * by 100 costs 1.3 of dividing by 10. Steps half or twice as long changed little. */
 #define FIT_QUOTIENT_TIGHTER 100.0
-/* Relative accuracy of derivatives where nothing is integrated: difference quotients have it, formulas more. */
+/* Relative accuracy of derivatives if nothing is integrated: that of difference quotients; formulas are more accurate. */
 #define FIT_QUOTIENT_ROUNDING 1e-11
 
 struct fit_asker {
@@ -30,20 +30,20 @@ struct fit_asker {
     const struct fit_host *host;
     struct fit_map map;
     struct fit_objective objective;
-    bool is_sigma_known;    /* every row has a sigma of its own or the model's */
+    bool is_sigma_known;    /* every row has a sigma, its own or the model's */
     struct evaluation evaluation;
     double *compared;       /* 2 n_model: scratch of fit_asker_is_same */
-    double tighter;         /* as in struct evaluation: the accuracy of the moment. Below 1 for the first steps */
-    double start_f, start_tighter; /* the objective at the start, and the accuracy that it was evaluated with; NaN: none yet */
-    double prediction_error;       /* norm of the weighted predictions' errors at the best point, as the certificate measured
-                                    * them; NaN: not known */
-    enum gradient_method gradient;     /* adjoint: points have the gradient alone; else they have d_prediction, too */
-    bool meets_jump;        /* ASKED_END was because sensitivities lack a jump of the right-hand side */
+    double tighter;         /* as in struct evaluation: the current accuracy. Below 1 for the first steps */
+    double start_f, start_tighter; /* the objective at the start, and the accuracy of that evaluation; NaN: none yet */
+    double prediction_error;       /* norm of the weighted predictions' errors at the best point, measured by the certificate;
+                                    * NaN: not known */
+    enum gradient_method gradient;     /* adjoint: points have only the gradient; otherwise they also have d_prediction */
+    bool meets_jump;        /* ASKED_END because sensitivities lack the effect of a jump of the right-hand side */
     struct fit_quotient *quotient;     /* for differences */
     double *by_prediction, *by_noise;  /* n_row; for adjoints */
     struct evaluation_adjoint adjoint;
-    struct fit_point *asked;           /* the point whose adjoint evaluation is under way */
-    bool is_near;           /* no loose first steps: where the search starts is near an optimum */
+    struct fit_point *asked;           /* the point whose adjoint evaluation is running */
+    bool is_near;           /* the start is near an optimum: no loose first steps */
     uint32_t notes;
     int64_t n_evaluation, n_step;
     enum outcome outcome;   /* when ASKED_END; OUTCOME_not_run: the host cancelled */
@@ -51,17 +51,18 @@ struct fit_asker {
     char reason[160];       /* of the latest failure */
 };
 
-/* Asks the host for n evaluations at once, which share what is left of the budgets; filled in are task, p, n_sens, sens,
- * adjoint and where answers go. ASKED_OK: all are finished, whatever their outcomes. */
+/* Asks the host for n evaluations at once, which share the remaining budgets. The caller fills in task, p, n_sens, sens,
+ * adjoint and the answer's arrays. ASKED_OK: all are finished, whatever their outcomes. */
 enum asked fit_ask_all(struct fit_asker *asker, struct evaluation **evaluations, size_t n);
 /* ASKED_END and ASKED_FAILED, for this reason, and for the one that an evaluation gives. */
-enum asked fit_asker_end(struct fit_asker *asker, enum outcome outcome, const char *reason);
-enum asked fit_asker_miss(struct fit_asker *asker, enum outcome failure, const char *reason);
+enum asked fit_asker_end(struct fit_asker *asker, enum outcome outcome, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+enum asked fit_asker_miss(struct fit_asker *asker, enum outcome failure, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 enum asked fit_asker_fail(struct fit_asker *asker, const struct evaluation *evaluation);
-/* Relative accuracy of predictions at the tolerances of the moment: the integrator's, or rounding where nothing is
- * integrated. */
+/* Relative accuracy of predictions at the current tolerances: the integrator's, or rounding if nothing is integrated. */
 double fit_asker_rtol(const struct fit_asker *asker);
-/* Whether the model gets the same bits of parameters at two theta, so that evaluating both would be a waste. */
+/* Whether two theta give the model the same bits of parameters, so that evaluating both would be a waste. */
 bool fit_asker_is_same(const struct fit_asker *asker, const double *theta, const double *other);
 
 #endif

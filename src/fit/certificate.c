@@ -1,5 +1,5 @@
-/* One evaluation more, and what it says about the optimum. Everything is measured in units of the measurement errors: an
- * integrator's error matters where it is not small beside sigma, however small it is beside the prediction.
+/* Makes one more evaluation to judge the optimum. Everything is measured in units of the measurement errors: an integration
+ * error matters if it is not small compared with sigma, however small it is compared with the prediction.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/certificate.h"
 
@@ -13,14 +13,14 @@ static const double TIGHTER = 10;
 /* A change of the objective by this part of the variance changes -2 log likelihood by 0.002, hence no conclusion; a promised
  * decrease of that part moves no parameter by more than 0.02 of its standard error. */
 static const double CHANGE_MOST = 1e-3, DECREASE_MOST = 2e-4;
-/* Where no sigma is known, measurements are not taken for better than this part of their spread, nor of themselves: data that
- * were simulated without noise would else ask for more than double precision has. */
+/* If no sigma is known, the assumed error of measurements is at least this part of their spread and of their values;
+ * otherwise data simulated without noise would need more than double precision. */
 static const double BEST_SPREAD = 1e-6, BEST_VALUE = 1e-8;
 /* Errors follow the tolerances only roughly. */
 static const double MARGIN = 3, FACTOR_MOST = 1000;
 
-/* Derivatives of the best point and residuals of another: errors in the derivatives change what is promised quadratically, so
- * that those at the fit's own tolerances will do, and most of the evaluation's price is saved. */
+/* Uses derivatives of the best point with residuals of the new evaluation. Errors in the derivatives change the predicted
+ * decrease quadratically, so derivatives at the fit's tolerances suffice, which saves most of the cost of the evaluation. */
 static void take_derivatives(const struct fit_asker *asker, const struct fit_point *best, struct fit_point *point)
 {
     point->chain = best->chain;

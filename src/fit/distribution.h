@@ -1,4 +1,4 @@
-/* Quantiles of the distributions that intervals and tests are made of. Relative errors below 1e-9 for probabilities from
+/* Quantiles of the distributions used for intervals and tests. Relative errors are below 1e-9 for probabilities from
  * 1e-6 to 1 - 1e-6 and 1 to 1e6 degrees of freedom. Pure functions. And confidence
  * intervals from bootstrap replicates, one parameter at a time.
  * SPDX-License-Identifier: BSD-3-Clause */

@@ -14,13 +14,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Tolerances this small are the last ones; a tenth of them is what double precision can do. */
+/* The smallest tolerance; a tenth of it is the limit of double precision. */
 static const double LEAST_RTOL = 1e-12;
-/* A search that finds nothing although it should gets tolerances this many times tighter. */
+/* A stalled search is repeated with tolerances this many times tighter. */
 static const double STALLED_FACTOR = 100;
 /* From which the certificate's evaluation has the full tolerances at least. */
 static const double LEAST_TIGHTER = 0.1;
-/* An objective's change from one tolerance to the next says what it is off by at another place, times this. */
+/* The error of an objective at another place is at most this many times its change from one tolerance to the next. */
 static const double DOUBT = 10;
 
 void fit_clear(struct fit_record *record, size_t n_parameter, uint32_t notes)
@@ -199,7 +199,7 @@ static void look_back(struct fit_asker *asker, struct arena *arena, const double
         search_from(asker, arena, start, record, end);
 }
 
-/* Goes on from the best point with tolerances divided by `factor`. False: that came to nothing, and all is as it was. */
+/* Continues from the best point with tolerances divided by `factor`. False: that failed, and nothing has changed. */
 static bool go_on(struct fit_asker *asker, struct arena *arena, const double *start, struct fit_record *record,
                   struct search_end *end, double factor, double change)
 {
@@ -221,8 +221,8 @@ static bool go_on(struct fit_asker *asker, struct arena *arena, const double *st
     return false;
 }
 
-/* One of several starts may be the lowest though its budget was used up: its objective has to be confirmed, too, by one
- * evaluation more than the budget has. */
+/* A start may be the lowest of several although its budget is used up. Its objective must be confirmed, too, by one
+ * evaluation beyond the budget. */
 static void confirm(struct fit_asker *asker, struct arena *arena, const struct fit_point *best, double objective,
                     struct fit_certificate *certificate)
 {
@@ -245,7 +245,8 @@ static void confirm(struct fit_asker *asker, struct arena *arena, const struct f
         asker->notes |= NOTE_not_certified;
 }
 
-/* The certificate of where a search has ended, empty where there can be none; one that stalled is worth another try, too. */
+/* The certificate of a search's end, empty if there can be none. Stalled searches are certified, too, to see if a retry
+ * pays. */
 static struct fit_certificate certify(struct fit_asker *asker, struct arena *arena, const struct fit_point *point,
                                       struct search_end *end)
 {
@@ -261,8 +262,8 @@ static struct fit_certificate certify(struct fit_asker *asker, struct arena *are
     return certificate;
 }
 
-/* Searches until an optimum is one with tighter integrator tolerances, too, at which the search goes on where it is not. The
- * point returned has the derivatives of all residuals; NULL if there is none. */
+/* Searches until tighter integrator tolerances confirm the optimum; if they do not, continues the search with them. The point
+ * returned has the derivatives of all residuals; NULL if there is none. */
 static const struct fit_point *settle(struct fit_asker *asker, struct arena *arena, const double *start,
                                       struct fit_record *record, struct search_end *end)
 {
@@ -290,7 +291,7 @@ static const struct fit_point *settle(struct fit_asker *asker, struct arena *are
     return point;
 }
 
-/* The search and what is made of its end. */
+/* Searches and evaluates the result. */
 static void search(struct fit_asker *asker, struct arena *arena, const double *theta, struct fit_record *record)
 {
     struct search_end end;
@@ -308,7 +309,7 @@ static void search(struct fit_asker *asker, struct arena *arena, const double *t
         snprintf(record->reason, sizeof record->reason, "%s", asker->reason);
 }
 
-/* With sigmas, or all that there are. */
+/* Runs a fit with known sigmas, or with those that there are. */
 static void run(const struct fit_problem *problem, const struct fit_options *options, const struct fit_host *host,
                 struct arena *arena, struct fit_record *record)
 {

@@ -6,11 +6,11 @@
 
 #include "fit/types.h"
 
-/* A record of nothing: no outcome, no best point, no work. */
+/* Resets a record: no outcome, no best point, no work. */
 void fit_clear(struct fit_record *record, size_t n_parameter, uint32_t notes);
-/* Always fills the record but for dataset, start and seconds; its arrays are the caller's, all of them, only the covariance
- * may be NULL. Scratch comes from `arena`, which the fit owns meanwhile. Needs up to 16 KiB of stack of its
- * own (and what libLBFGS and the C library need): coroutine stacks are 64 KiB. */
+/* Always fills the record except dataset, start and seconds. The caller provides all its arrays; only the covariance may be
+ * NULL. Scratch comes from `arena`, which the fit owns meanwhile. Needs up to 16 KiB of stack, in addition to libLBFGS and the C
+ * library: coroutine stacks are 64 KiB. */
 void fit_run(const struct fit_problem *problem, const struct fit_options *options, const struct fit_host *host,
              struct arena *arena, struct fit_record *record);
 

@@ -19,7 +19,7 @@ enum { FRACTION_TERMS = 60 };
 struct form {
     void (*fill)(struct fit_loss *loss); /* log_constant and informations */
     struct loss_terms (*at)(double k, double r);
-    double (*second)(double k, double r);
+    double (*second)(double k, double r); /* NULL for a loss with a kink */
     double (*quantile)(const struct fit_loss *loss, double u); /* of u up to a half */
 };
 
@@ -59,12 +59,6 @@ static struct loss_terms at_laplace(double k, double r)
     double rounded = hypot(r, LOSS_KINK);
     (void)k;
     return (struct loss_terms){rounded, 1 / rounded};
-}
-
-static double second_laplace(double k, double r)
-{
-    (void)k, (void)r;
-    return 0;
 }
 
 static double quantile_laplace(const struct fit_loss *loss, double u)
@@ -125,7 +119,7 @@ static double quantile_student(const struct fit_loss *loss, double u) { return d
 static const struct form forms[N_ERROR] = {
     [ERROR_NORMAL] = {fill_normal, at_normal, second_normal, quantile_normal},
     [ERROR_LOG_NORMAL] = {fill_normal, at_normal, second_normal, quantile_normal},
-    [ERROR_LAPLACE] = {fill_laplace, at_laplace, second_laplace, quantile_laplace},
+    [ERROR_LAPLACE] = {fill_laplace, at_laplace, NULL, quantile_laplace},
     [ERROR_HUBER] = {fill_huber, at_huber, second_huber, quantile_huber},
     [ERROR_STUDENT] = {fill_student, at_student, second_student, quantile_student},
 };

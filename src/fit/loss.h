@@ -14,18 +14,18 @@ struct fit_loss {
     bool is_log;                 /* r is about logarithms */
     bool has_kink;               /* at r = 0, where it is rounded; it grows linearly */
     double tuning;               /* Huber's k; Student's degrees of freedom */
-    double log_constant;         /* log of the integral of exp(-rho): what a likelihood adds */
+    double log_constant;         /* log of the integral of exp(-rho), added by a likelihood */
     double location_information; /* expected square of rho': Fisher's information of the prediction, for s = 1 */
-    double scale_information;    /* expected square of 1 - rho' r: the same of s */
+    double scale_information;    /* expected square of 1 - rho' r: the same for s */
 };
 
-#define LOSS_HUBER_K 1.345 /* 95 % efficient where errors are normal (Huber 1964) */
+#define LOSS_HUBER_K 1.345 /* 95 % efficient for normal errors (Huber 1964) */
 #define LOSS_STUDENT_NU 4.0
-/* huber_k, student_nu > 0; only the one that belongs to `error` is looked at. */
+/* huber_k, student_nu > 0; only the one for `error` is used. */
 struct fit_loss fit_loss_of(enum error_kind error, double huber_k, double student_nu);
 
-/* What stands for a loss's second derivative: rho'(r)/r, which makes a quadratic that touches the loss and is nowhere below it;
- * rho'' of Laplace's rounded kink, elsewhere the first; its expectation. */
+/* The substitute for a loss's second derivative. ABOVE: rho'(r)/r, which gives a quadratic that touches the loss and is nowhere
+ * below it. KINKS: rho'' of Laplace's rounded kink; ABOVE for other losses. EXPECTED: the expectation. */
 enum fit_curvature { CURVATURE_ABOVE, CURVATURE_KINKS, CURVATURE_EXPECTED };
 
 /* At one residual: rho, and weight = rho'(r) / r, finite and > 0, so that rho' = weight r.
@@ -38,17 +38,17 @@ struct loss_terms {
 };
 struct loss_terms fit_loss_at(const struct fit_loss *loss, double r);
 
-/* rho''(r); 0 for Laplace's, whose is only where the kink is. */
+/* rho''(r); not for a loss with a kink, whose is only there. */
 double fit_loss_second(const struct fit_loss *loss, double r);
 
-/* A kink within a hundredth of a scale is no kink to anybody who looks at data. A sharper one shows the integrator's
- * errors. */
+/* Half-width of the rounded kink. A hundredth of the scale does not matter for data, and a sharper kink would show the
+ * integrator's errors. */
 #define LOSS_KINK 1e-2
-/* The root of the curvature, > 0, at a residual of this weight; expected: what CURVATURE_EXPECTED is. */
+/* The square root of the curvature, > 0, at a residual of this weight; expected: the value for CURVATURE_EXPECTED. */
 double fit_loss_root(enum fit_curvature curvature, bool has_kink, double weight, double expected);
 
 /* -log Phi(z), the loss of a measurement that is only known to lie beyond a limit; hazard = phi(z) / Phi(z), its negative
- * slope; curvature = hazard (z + hazard), in (0, 1). Without cancellation for any finite z. */
+ * slope; curvature = hazard (z + hazard), in (0, 1). Free of cancellation for any finite z. */
 struct censored_terms {
     double loss, hazard, curvature;
 };

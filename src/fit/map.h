@@ -1,5 +1,5 @@
-/* The mapping between fit parameters and model parameters. theta: the free ones only, each on the optimiser's scale, in
- * the order of the model. p: all of them, natural scale, in the order of the model.
+/* The mapping between fit parameters theta and model parameters p. theta: only the free ones, on the optimiser's scale, in the
+ * model's order. p: all of them, on the natural scale, in the model's order.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef FIT_MAP_H
 #define FIT_MAP_H
@@ -13,7 +13,7 @@
 struct fit_map {
     size_t n_model;         /* length of p */
     size_t n_free;          /* length of theta */
-    uint32_t *model_index;  /* n_free, increasing: what an evaluation calls sens */
+    uint32_t *model_index;  /* n_free, increasing: evaluation.sens */
     uint32_t *file_index;   /* n_free */
     enum parameter_scale *scale;                  /* n_free */
     double *start, *lower, *upper;                /* n_free, optimiser's scale; the start lies within the bounds */
@@ -22,22 +22,22 @@ struct fit_map {
 };
 
 /* Fills `map` with arrays from `arena`. A parameter is free unless it is fixed or its bounds coincide. Starts outside
- * the bounds are moved onto them and NOTE_start_moved is set in *notes. OUTCOME_converged stands for success;
- * OUTCOME_bad_data (with `reason`, 160 characters) where start or bounds make no sense; OUTCOME_out_of_memory. */
+ * the bounds are moved onto them and NOTE_start_moved is set in *notes. Returns OUTCOME_converged for success;
+ * OUTCOME_bad_data, with `reason` (160 characters), if start or bounds make no sense; or OUTCOME_out_of_memory. */
 enum outcome fit_map_init(struct fit_map *map, const struct fit_problem *problem, struct arena *arena, uint32_t *notes,
                           char *reason);
 
-/* theta -> p. The start and the bounds give back the very natural numbers they were made from, and p never leaves its
- * bounds. False if an entry is not finite, or is zero on a logarithmic scale. */
+/* theta -> p. The start and the bounds map back to exactly the natural numbers from which they were computed, and p never
+ * leaves its bounds. False if an entry is not finite, or is zero on a logarithmic scale. */
 bool fit_map_natural(const struct fit_map *map, const double *theta, double *p);
 /* chain[j] = d p[model_index[j]] / d theta[j]. */
 void fit_map_chain(const struct fit_map *map, const double *p, double *chain);
 
-/* A natural unit of parameter j around theta, optimiser's scale: of a logarithm, a factor e; else the larger of |theta| and
- * |start|, which may be 0. */
+/* A natural unit of parameter j around theta, on the optimiser's scale: a factor e for a logarithm, otherwise the larger of
+ * |theta| and |start|, which may be 0. */
 double fit_map_size(const struct fit_map *map, size_t j, double theta);
 
-/* One value to the optimiser's scale: log of a number <= 0 is -infinity; of +infinity, +infinity. */
+/* One value on the optimiser's scale; the logarithm of a number <= 0 is -infinity, and that of +infinity is +infinity. */
 double fit_scale_from_natural(enum parameter_scale scale, double natural);
 double fit_scale_to_natural(enum parameter_scale scale, double value);
 

@@ -14,6 +14,14 @@ enum { MAX_SWEEP = 40 };
 /* Squared lengths that are brought up to date lose digits where they shrink by more than this. */
 static const double SHRUNK = 0.1;
 
+double matrix_squares(size_t n, const double *x)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += x[i] * x[i];
+    return sum;
+}
+
 /* Scaled, so that nothing overflows or vanishes on the way. */
 static double norm(size_t n, const double *x)
 {
@@ -54,23 +62,20 @@ static double dot(size_t n, const double *x, const double *y)
 }
 
 /* x -= factor v */
-WIDE static void subtract_long(size_t n, double factor, const double *v, double *x)
+static inline void subtract_each(size_t n, double factor, const double *v, double *x)
 {
     EACH (size_t i = 0; i < n; i++)
         x[i] -= factor * v[i];
 }
 
+WIDE static void subtract_long(size_t n, double factor, const double *v, double *x) { subtract_each(n, factor, v, x); }
+
 static void subtract(size_t n, double factor, const double *v, double *x)
 {
-    if (n >= SHORT) {
-        subtract_long(n, factor, v, x);
-        return;
-    }
-    for (size_t i = 0; i < n; i++)
-        x[i] -= factor * v[i];
+    (n >= SHORT ? subtract_long : subtract_each)(n, factor, v, x);
 }
 
-WIDE static void rotate_long(size_t n, double c, double s, double *x, double *y)
+static inline void rotate_each(size_t n, double c, double s, double *x, double *y)
 {
     EACH (size_t i = 0; i < n; i++) {
         double old = x[i];
@@ -79,17 +84,11 @@ WIDE static void rotate_long(size_t n, double c, double s, double *x, double *y)
     }
 }
 
+WIDE static void rotate_long(size_t n, double c, double s, double *x, double *y) { rotate_each(n, c, s, x, y); }
+
 static void rotate(size_t n, double c, double s, double *x, double *y)
 {
-    if (n >= SHORT) {
-        rotate_long(n, c, s, x, y);
-        return;
-    }
-    for (size_t i = 0; i < n; i++) {
-        double old = x[i];
-        x[i] = c * old - s * y[i];
-        y[i] = s * old + c * y[i];
-    }
+    (n >= SHORT ? rotate_long : rotate_each)(n, c, s, x, y);
 }
 
 static void reflect(size_t n, const double *v, double factor, double *x)
@@ -130,10 +129,7 @@ double matrix_triangle(size_t m, size_t n, double *a, double *b, double *r, doub
             r[j + k * n] = a[j + k * m];
         q[j] = b[j];
     }
-    double rest = 0;
-    for (size_t i = n; i < m; i++)
-        rest += b[i] * b[i];
-    return rest;
+    return m > n ? matrix_squares(m - n, b + n) : 0;
 }
 
 static void swap_columns(size_t n, double *x, double *y)

@@ -8,6 +8,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* The sum of squares of x (n). */
+double matrix_squares(size_t n, const double *x);
+
 /* Householder's QR of a (m x n, column-major, destroyed) applied to b (m) too: R's upper triangle goes to r (n x n,
  * column-major, zeros below), the first n entries of Q'b to q (zeros beyond m). What is left of b has the squared norm
  * that is returned: the residual of the linear least-squares problem. */

@@ -21,8 +21,8 @@ struct fit_objective {
     size_t n_row;
     struct measurements measured; /* n_row; sigma, observable (the first one) and censored (none) may be NULL */
     bool has_noise;         /* the model has a noise function */
-    bool likelihood;        /* a negative log-likelihood with its constants; may be negative. Always with a noise function, with
-                             * censored rows and with losses that mix */
+    bool likelihood;        /* a negative log-likelihood with its constants; may be negative. Always true with a noise function,
+                             * censored rows or losses that mix */
     const struct fit_loss *loss; /* one for each observable */
     size_t n_prior;
     const struct fit_prior_term *prior;
@@ -33,9 +33,9 @@ struct fit_objective {
 struct fit_answer {
     size_t n;
     const double *prediction, *d_prediction, *noise, *d_noise, *chain;
-    double *weight, *residual; /* n_row each, written by fit_objective_value: of the row that belongs to the prediction, the
-                                * factor of its derivatives and the right-hand side; for normal errors 1/s and r */
-    const double *theta, *p;   /* n; all of the model's. Looked at only where there are priors */
+    double *weight, *residual; /* n_row each, written by fit_objective_value: the factor of the derivatives and the right-hand
+                                * side of the prediction's row; for normal errors 1/s and r */
+    const double *theta, *p;   /* n; all of the model's. Used only with priors */
 };
 
 static inline const struct fit_loss *fit_objective_loss(const struct fit_objective *objective, size_t i)
@@ -43,21 +43,22 @@ static inline const struct fit_loss *fit_objective_loss(const struct fit_objecti
     return &objective->loss[objective->measured.observable ? objective->measured.observable[i] : 0];
 }
 
-/* What the objective is, for people and programs: "half_sum_of_squares", "negative_log_likelihood", "laplace_loss", ... of
- * observables with errors that do not mix (base/error_kind.h) but in a likelihood. */
+/* The kind of the objective, as in /fits/objective@kind: "half_sum_of_squares", "negative_log_likelihood", "laplace_loss", ...
+ * Distributions that mix (base/error_kind.h) must be a likelihood. */
 const char *fit_objective_kind(enum error_kind error, bool likelihood);
 
-/* Whether it has kinks, so that slopes at two points tell little of what lies between. */
+/* Whether it has kinks, so that slopes at two points say little about the values between them. */
 bool fit_objective_has_kinks(const struct fit_objective *objective);
 
-/* Sum over rows of rho(r), r = (prediction - value)/s, log-normal r = log(prediction/value)/s; for a likelihood + log(s) + the
- * loss's constant (log-normal: + log(value)); a censored row -log of the probability of what is known; plus the priors. May
- * overflow to something not finite, and is so where log-normal predictions are not above 0: the caller checks. */
+/* The sum over rows of rho(r), where r = (prediction - value)/s, or log(prediction/value)/s for log-normal errors; for a
+ * likelihood + log(s) + the loss's constant (log-normal: + log(value)). A censored row adds -log of the probability of its
+ * known side. The priors are added. Not finite after an overflow, or if a log-normal prediction is not positive: the caller
+ * checks. */
 double fit_objective_value(const struct fit_objective *objective, const struct fit_answer *answer);
 /* After fit_objective_value: gradient[j] = d objective / d theta_j, n of them. */
 void fit_objective_gradient(const struct fit_objective *objective, const struct fit_answer *answer, double *gradient);
-/* The same in two parts, for gradients without d_prediction (adjoints): the derivatives by the predictions and, where the
- * model has a noise function, by the noise, n_row each; then what the priors add to gradient[n]. */
+/* The same in two parts, for gradients without d_prediction (adjoints): the derivatives by the predictions and, if the model
+ * has a noise function, by the noise, n_row each; then the priors' contribution to gradient[n]. */
 void fit_objective_slopes(const struct fit_objective *objective, const struct fit_answer *answer, double *by_prediction,
                           double *by_noise);
 void fit_objective_add_priors(const struct fit_objective *objective, const struct fit_answer *answer, double *gradient);
@@ -81,8 +82,8 @@ void fit_objective_excess(const struct fit_objective *objective, const struct fi
 /* Column j of the predictions' rows of A times x (n_row of the measurements). */
 double fit_objective_row_product(const struct fit_objective *objective, const struct fit_answer *answer, size_t j,
                                  const double *x);
-/* Half the sum of squares of what r changes by when predictions double from the data, which is how rounding errors and the
- * integrator's relative ones get in; for normal errors the objective were every prediction zero. */
+/* Half the sum of squares of the changes of r per relative change of the predictions, at the data; it scales rounding errors
+ * and the integrator's relative errors. For normal errors, it is the objective if all predictions were zero. */
 double fit_objective_scale(const struct fit_objective *objective);
 
 /* The plain residual r of a row that is not censored, 1/s, and the value that it is about (log-normal: the logarithm). False:

@@ -3,9 +3,10 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/point.h"
 
+#include "fit/matrix.h"
+
 #include <float.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 /* Errors of predictions over the integrator's tolerance: what differs from one place to the next is a few times it. */
@@ -40,10 +41,7 @@ struct fit_answer fit_point_answer(const struct fit_asker *asker, const struct f
 double fit_point_mean_square(const struct fit_asker *asker, const struct fit_point *point)
 {
     size_t n_row = asker->objective.n_row;
-    double sum = 0;
-    for (size_t i = 0; i < n_row; i++)
-        sum += point->residual[i] * point->residual[i];
-    return n_row > 0 ? sum / (double)n_row : 0;
+    return n_row > 0 ? matrix_squares(n_row, point->residual) / (double)n_row : 0;
 }
 
 double fit_point_variance(const struct fit_asker *asker, const struct fit_point *point)
@@ -236,11 +234,9 @@ static enum asked fail_objective(struct fit_asker *asker, const struct fit_answe
         double prediction = answer->prediction[i];
         if (!fit_objective_loss(&asker->objective, i)->is_log || prediction > 0)
             continue;
-        char reason[sizeof asker->reason];
         const char *name = asker->problem->model->abi.observable_name[task->row_observable[i]];
-        snprintf(reason, sizeof reason, "the prediction of %.60s at t = %.6g is %.6g; with its log-normal errors it must be "
-                 "> 0", name, task->time[task->row_time[i]], prediction);
-        return fit_asker_miss(asker, OUTCOME_model_failed, reason);
+        return fit_asker_miss(asker, OUTCOME_model_failed, "the prediction of %.60s at t = %.6g is %.6g; with its log-normal "
+                              "errors it must be > 0", name, task->time[task->row_time[i]], prediction);
     }
     return fit_asker_miss(asker, OUTCOME_model_failed, "the objective is not a finite number");
 }

@@ -95,7 +95,7 @@ static void fail(struct walk *walk, enum limit limit, enum outcome outcome, cons
     snprintf(walk->result->reason, sizeof walk->result->reason, "%s", reason);
 }
 
-/* Whether the last fit ended so that another would not do better. */
+/* Whether the last fit ended in a way that rules out further fits. */
 static bool is_over(const struct walk *walk)
 {
     enum outcome outcome = walk->inner.outcome;
@@ -338,9 +338,8 @@ static bool is_valley_left(struct walk *walk)
     return true;
 }
 
-/* The others have come to the limit step by step, and may have been led to where they have lost their influence and cannot come
- * back from, or past a valley. They are fitted there once more from the best fit. True: that was better, and the march goes on
- * from there; else the limit stands. */
+/* On the way to the limit the other parameters may have lost their influence for good, or missed a valley. Fits them at the
+ * limit once more from the best fit. True: that was better, and the march continues from there; otherwise the limit stands. */
 static bool is_lower_from_best(struct walk *walk, double theta)
 {
     struct place *middle = &walk->place[0];

@@ -1,10 +1,10 @@
-/* Profile likelihood: one parameter is moved away from the best fit, all others are fitted anew at each place, until the
- * objective has risen by what a confidence limit stands for.
+/* Profile likelihood: one parameter is moved away from the best fit, and all others are fitted again at each place, until the
+ * objective has risen to the threshold of a confidence limit.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef FIT_PROFILE_H
 #define FIT_PROFILE_H
 
-#include "base/limit.h"
+#include "base/method.h"
 #include "fit/types.h"
 
 struct fit_profile_request {
@@ -14,20 +14,20 @@ struct fit_profile_request {
 
 struct fit_profile {
     enum limit limit;
-    double value;      /* the limit, natural scale; NaN where there is none */
+    double value;      /* the limit, natural scale; NaN if there is none */
     size_t n_point, max_point;
-    double *point;     /* the caller's, max_point pairs: the parameter (natural scale) and the objective, as they came */
+    double *point;     /* the caller's, max_point pairs: parameter (natural scale) and objective, in order of evaluation */
 };
 
 /* problem->start is the best fit. The threshold is the objective there plus
- *   chi-square's quantile(1) / 2                  where every standard deviation is known (Wilks 1938),
- *   chi_square/(n - p) F's quantile(1, n - p) / 2  where none is (Bates & Watts 1988, eq. 6.4),
- *   n/2 log(1 + F's quantile(1, n - p) / (n - p))  where it is a parameter of the noise, which p does not count.
- * The place is found to 1e-4 of the rise and then refined by interpolation. A parameter is followed to its bound, or over
- * six decades on a logarithmic scale, or on the linear one for a thousand times its value (or ten half-widths of the interval
- * from the covariance, if that is more). The budgets of `options` are for all of it. `result` has the parameters at the last
- * point, and its outcome is converged unless the limit is `failed` or `freedom`, with a reason. Scratch comes from both
- * arenas; `scratch` is reset again and again. */
+ *   chi-square's quantile(1) / 2                  if every standard deviation is known (Wilks 1938),
+ *   chi_square/(n - p) F's quantile(1, n - p) / 2  if none is (Bates & Watts 1988, eq. 6.4),
+ *   n/2 log(1 + F's quantile(1, n - p) / (n - p))  if it is a parameter of the noise, which is not counted in p.
+ * The limit is found to 1e-4 of the rise and then refined by interpolation. A parameter is followed to its bound, or over six
+ * decades on a logarithmic scale, or on a linear scale over a thousand times its value (or ten half-widths of the interval from
+ * the covariance, if that is more). The budgets of `options` apply to the whole side. `result` has the parameters at the last
+ * point; its outcome is converged unless the limit is `failed` or `freedom`, with a reason. Scratch comes from both arenas;
+ * `scratch` is reset repeatedly. */
 void fit_profile_run(const struct fit_problem *problem, const struct fit_options *options, const struct fit_host *host,
                      struct arena *arena, struct arena *scratch, const struct fit_profile_request *request,
                      struct fit_record *record, struct fit_profile *profile);

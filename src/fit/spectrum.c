@@ -83,12 +83,11 @@ static void take_columns(const struct fit_spectrum *spectrum, double *to)
 static bool is_all_known(struct fit_spectrum *spectrum)
 {
     size_t n = spectrum->n;
-    double sum = 0, *columns = spectrum->v;
+    double *columns = spectrum->v;
     take_columns(spectrum, columns);
     invert_triangle(n, columns, spectrum->basis);
-    for (size_t k = 0; k < n * n; k++)
-        sum += spectrum->basis[k] * spectrum->basis[k];
-    if (!(1 / sqrt(sum) > fmax(spectrum->least, WELL_CONDITIONED))) /* nor where zeros were divided by */
+    double least = 1 / sqrt(matrix_squares(n * n, spectrum->basis));
+    if (!(least > fmax(spectrum->least, WELL_CONDITIONED))) /* nor where zeros were divided by */
         return false;
     for (size_t k = 0; k < n; k++)
         for (size_t c = 0; c < n; c++)
@@ -120,11 +119,9 @@ static void decompose(struct fit_spectrum *spectrum, const struct fit_asker *ask
     spectrum->least = FLAT * fit_asker_accuracy(asker);
     spectrum->n_idle = 0;
     for (size_t c = 0; c < n; c++) {
-        double sum = 0, *column = spectrum->triangle + c * n;
-        for (size_t i = 0; i < n; i++)
-            sum += column[i] * column[i];
-        bool none = has_no_influence(asker, point, spectrum->loose[c], sqrt(sum), spectrum->beyond[c]);
-        spectrum->scale[c] = none ? 0 : sqrt(sum);
+        double length = sqrt(matrix_squares(n, spectrum->triangle + c * n));
+        bool none = has_no_influence(asker, point, spectrum->loose[c], length, spectrum->beyond[c]);
+        spectrum->scale[c] = none ? 0 : length;
         spectrum->n_idle += none;
     }
     spectrum->has_directions = false;
@@ -152,12 +149,8 @@ void fit_spectrum_take(struct fit_spectrum *spectrum, const struct fit_asker *as
         if (spectrum->loose[c] != c)
             memcpy(spectrum->rows + c * n_row, spectrum->rows + spectrum->loose[c] * n_row,
                    n_row * sizeof *spectrum->rows);
-    for (size_t c = 0; c < n; c++) {
-        double sum = 0;
-        for (size_t i = objective->n_row; i < n_row; i++)
-            sum += spectrum->rows[i + c * n_row] * spectrum->rows[i + c * n_row];
-        spectrum->beyond[c] = sqrt(sum);
-    }
+    for (size_t c = 0; c < n; c++)
+        spectrum->beyond[c] = sqrt(matrix_squares(n_row - objective->n_row, spectrum->rows + objective->n_row + c * n_row));
     matrix_triangle(n_row, n, spectrum->rows, spectrum->rhs, spectrum->triangle, spectrum->q);
     decompose(spectrum, asker, point, true);
 }

@@ -2,15 +2,16 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/stopping.h"
 
+#include "fit/matrix.h"
+
 #include <float.h>
 #include <math.h>
-#include <stdio.h>
 
 enum { FEW_REJECTED = 3, MAX_REJECTED = 30, MAX_FAILED = 60, MAX_NOISY = 20 };
 
 /* Changes of the objective below this, relative to it, may be integrator noise. */
 static const double NOISE_LIKELY = 1e-3;
-/* Values that differ by less than this part of what they and the slopes disagree by say that the slopes are wrong. */
+/* If values differ by less than this part of their disagreement with the slopes, the slopes are wrong. */
 static const double NOISE_MOVES = 0.1;
 /* Errors of the predictions, in units of the integrator's tolerance, that have to be reckoned with: local errors add up,
  * and from one point to the next the integrator takes other steps. */
@@ -19,8 +20,8 @@ static const double ERROR_GROWTH = 30;
 static const double ZERO = 1e-20;
 /* A promise below this is no longer worth several evaluations. */
 static const double PROMISE_IDLE = 1e-6;
-/* Residuals whose cosine with the derivatives by each parameter is below 0.01 are at right angles to them, as far as the
- * integrator's sensitivities can tell. */
+/* Residuals whose cosine with the derivatives by each parameter is below 0.01 count as orthogonal to them, within the
+ * accuracy of the integrator's sensitivities. */
 static const double PROMISE_FLAT = 1e-4;
 /* A decrease of this part of the errors' variance moves no parameter by more than 0.01 of its standard error. */
 static const double WORTHLESS = 5e-5, NOTHING = 1e-5;
@@ -124,7 +125,7 @@ void stopping_give_up(struct stopping *stopping)
     stopping->n_rejected = MAX_REJECTED;
 }
 
-/* A step that nothing restricts is the one that the model would make without a trust region. */
+/* The decrease predicted without a trust region; if nothing restricts the step, it is that of the step. */
 static double promise_free(struct trust_model *model, const struct fit_point *best)
 {
     return model->is_restricted ? trust_model_promise_free(model, best) : model->promise;
@@ -152,20 +153,11 @@ static enum stop_test find_met(struct stopping *stopping, struct trust_model *mo
     return idle ? STOP_step : STOP_none;
 }
 
-/* What fitting the errors of the predictions themselves would gain at most: half the sum of their squares. */
+/* The largest decrease that fitting the predictions' own errors could give: half the sum of their squares. */
 static double noise_floor(const struct stopping *stopping)
 {
     double error = ERROR_GROWTH * stopping->accuracy;
     return error * error * stopping->objective_scale;
-}
-
-/* The objective's second derivative by parameter j alone. */
-static double column_square(const struct trust_model *model, size_t j)
-{
-    double sum = 0;
-    for (size_t i = 0; i <= j; i++)
-        sum += model->triangle[i + j * model->n] * model->triangle[i + j * model->n];
-    return sum;
 }
 
 double stopping_noise_ceiling(const struct stopping *stopping, double f)
@@ -181,12 +173,12 @@ static double promise_single(const struct trust_model *model, const struct fit_p
     for (size_t j = 0; j < model->n; j++) {
         double g = point->gradient[j];
         if (!fit_point_is_held(&model->asker->map, point, j) && g != 0)
-            most = fmax(most, 0.5 * g * g / column_square(model, j));
+            most = fmax(most, 0.5 * g * g / matrix_squares(j + 1, model->triangle + j * model->n));
     }
     return most;
 }
 
-/* What value and slopes disagree by is noise only as far as the integrator can make it: the rest is curvature. */
+/* The disagreement of values and slopes, limited to what integration errors can cause; the rest is curvature. */
 static double believable_noise(const struct stopping *stopping, double f)
 {
     return isfinite(stopping->noise) ? fmin(stopping->noise, stopping_noise_ceiling(stopping, f)) : 0;
@@ -229,8 +221,9 @@ static enum outcome judge_stall(struct stopping *stopping, struct trust_model *m
         asker->notes |= NOTE_noise_floor;
         return OUTCOME_converged;
     }
-    snprintf(asker->reason, sizeof asker->reason,
-             "no further decrease was found although the gradient promises %.3g of %.6g (noise %.2g)", promise, best->f, noise);
+    fit_asker_end(asker, OUTCOME_stalled,
+                  "no further decrease was found although the gradient promises %.3g of %.6g (noise %.2g)", promise, best->f,
+                  noise);
     return OUTCOME_stalled;
 }
 
@@ -240,9 +233,8 @@ enum outcome stopping_judge(struct stopping *stopping, struct trust_model *model
     if (stopping->met != STOP_none)
         return OUTCOME_converged;
     if (stopping->n_failed > MAX_FAILED) {
-        char reason[sizeof stopping->asker->reason];
-        snprintf(reason, sizeof reason, "no step, however short, can be evaluated: %.120s", stopping->asker->reason);
-        fit_asker_end(stopping->asker, OUTCOME_stalled, reason);
+        fit_asker_end(stopping->asker, OUTCOME_stalled, "no step, however short, can be evaluated: %.120s",
+                      stopping->asker->reason);
         return OUTCOME_stalled;
     }
     enum outcome outcome = stopping->n_rejected > 0 ? judge_stall(stopping, model, best) : OUTCOME_not_run;

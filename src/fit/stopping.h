@@ -1,5 +1,5 @@
-/* When a fit is done: tests against the tolerances, and the integrator's noise told apart from failure. Separate from the
- * search, because this is about what evaluations are worth, not about where to look.
+/* Stopping tests: compares progress with the tolerances, and distinguishes the integrator's noise from failure. Separate
+ * from the search, because it concerns the accuracy of evaluations, not the choice of points.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef FIT_STOPPING_H
 #define FIT_STOPPING_H
@@ -10,45 +10,45 @@ enum { STOPPING_HISTORY = 5 };
 
 struct stopping {
     struct fit_asker *asker;
-    double objective_scale;      /* of the data: the objective were all predictions 0 */
+    double objective_scale;      /* the objective if all predictions were 0 */
     double accuracy;             /* of the predictions, relative: the integrator's */
-    int n_rejected, n_failed;    /* steps in a row that found nothing; that could not be evaluated */
-    int n_noisy;                 /* points taken for their gradient */
-    double noise;                /* least disagreement of value and slopes in those steps, as far as values move */
-    double least_promise;        /* of those steps: how short they have become */
-    double last_promise;         /* of the latest step that gained */
-    double slowness;             /* what is left to gain, over what the next step promises */
-    double history[STOPPING_HISTORY]; /* objectives after the last steps that gained */
+    int n_rejected, n_failed;    /* consecutive steps without gain; consecutive steps that could not be evaluated */
+    int n_noisy;                 /* points accepted for their gradient */
+    double noise;                /* least disagreement of values and slopes in those steps, at most the change of value */
+    double least_promise;        /* least decrease predicted for those steps */
+    double last_promise;         /* of the latest step with a gain */
+    double slowness;             /* remaining decrease over the decrease predicted for the next step */
+    double history[STOPPING_HISTORY]; /* objectives after the last steps with a gain */
     int n_step;
     enum stop_test met;          /* once the outcome is converged */
 };
 
-/* For the tolerances that the asker has now. */
+/* Initialises it for the current tolerances of the asker. */
 void stopping_init(struct stopping *stopping, struct fit_asker *asker);
-/* The decrease from best to trial, by slopes where the values are lost in noise. Not positive: not to be taken. */
+/* The decrease from best to trial, from slopes if the values are lost in noise. If it is not positive, reject the trial. */
 double stopping_decrease(struct stopping *stopping, struct trust_model *model, const struct fit_point *best,
                          const struct fit_point *trial);
-/* After a step: what it gained (-infinity where it could not be evaluated), and the best point now. */
+/* Records a step: its gain (-infinity if it could not be evaluated), and the current best point. */
 void stopping_note(struct stopping *stopping, const struct trust_model *model, const struct fit_point *best,
                    double decrease);
-/* The next step would change no bit of the parameters: what is known now decides. */
+/* The next step would change no bit of the parameters: decides with the present knowledge. */
 void stopping_give_up(struct stopping *stopping);
-/* OUTCOME_not_run: go on. Sets notes, and asker->reason where it is no success. The model is current and has its step. */
+/* OUTCOME_not_run: continue. Sets notes, and asker->reason if the fit failed. The model must be current and have its step. */
 enum outcome stopping_judge(struct stopping *stopping, struct trust_model *model, const struct fit_point *best);
-/* The decrease from best to trial as the gradients at both ends tell it (trapezoidal rule). */
+/* The decrease from best to trial, from the gradients at both ends (trapezoidal rule). */
 double stopping_by_slopes(const struct fit_asker *asker, const struct fit_point *best, const struct fit_point *trial);
-/* What f_tolerance means for an objective of f. */
+/* The absolute tolerance of an objective of value f. */
 double stopping_tolerance(const struct stopping *stopping, double f);
-/* Whether residuals are zero as far as rounding goes. Never true of a likelihood. */
+/* Whether residuals are zero to rounding. Never true for a likelihood. */
 bool stopping_is_exact(const struct stopping *stopping, double f);
-/* Whether a point's objective is below another's by more than the tolerance, rounding, and what is nothing beside the errors'
- * variance: below that, slopes know the place of a minimum better than values do. */
+/* Whether a point's objective is below another's by more than the tolerance, rounding, and a negligible part of the errors'
+ * variance. For smaller differences, slopes locate a minimum better than values. */
 bool stopping_is_lower(const struct stopping *stopping, const struct fit_point *point, const struct fit_point *other);
-/* What the gradient's test lets be left to gain. */
+/* The largest remaining decrease that the gradient test accepts. */
 double stopping_least_promise(const struct stopping *stopping, const struct fit_point *best);
-/* Whether so small a promise cannot be told from the integrator's errors, as far as stopping->noise knows them. */
+/* Whether a predicted decrease cannot be distinguished from the integrator's errors, as estimated by stopping->noise. */
 bool stopping_is_noise(const struct stopping *stopping, double promise, double f);
-/* What the integrator's errors can change the objective by: residuals times errors, and the errors' squares. */
+/* The largest change of the objective due to the integrator's errors: residuals times errors, and the errors' squares. */
 double stopping_noise_ceiling(const struct stopping *stopping, double f);
 
 #endif

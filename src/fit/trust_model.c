@@ -55,14 +55,6 @@ void trust_model_limit(struct trust_model *model, const struct fit_point *point,
     model->high[j] = fmin(map->upper[j] - point->theta[j], model->limit[j]);
 }
 
-static double column_norm(const double *column, size_t n)
-{
-    double sum = 0;
-    for (size_t i = 0; i < n; i++)
-        sum += column[i] * column[i];
-    return sqrt(sum);
-}
-
 /* A first radius: every parameter moved by its own size. */
 static double first_radius(const struct trust_model *model, const struct fit_point *point)
 {
@@ -83,7 +75,7 @@ bool trust_model_update(struct trust_model *model, const struct fit_point *point
     matrix_triangle(model->n_row, n, model->jacobian, model->residual, model->triangle, model->rhs);
     bool first = !(model->radius < INFINITY), finite = true;
     for (size_t j = 0; j < n; j++) {
-        double norm = column_norm(model->triangle + j * n, j + 1);
+        double norm = sqrt(matrix_squares(j + 1, model->triangle + j * n));
         finite = finite && isfinite(norm) && isfinite(model->rhs[j]);
         model->scale[j] = fmax(SCALE_MEMORY * model->scale[j], norm);
         if (!(model->scale[j] > 0))
@@ -367,12 +359,10 @@ void trust_model_bend(struct trust_model *model, const struct fit_point *point, 
     /* size is half the acceleration's; the bound is on twice its length over the step's. */
     if (!(4 * sqrt(size) <= BEND_MOST * model->length) || k == 0)
         return;
+    aim_at(model, p, slope);
     for (size_t c = 0; c < k; c++) {
         size_t j = model->loose[c];
-        double sum = 0;
-        for (size_t i = 0; i < k; i++)
-            sum += model->v[c + i * k] * p[i];
-        double bent = model->step[j] + sum / model->scale[j];
+        double bent = model->step[j] + slope[c];
         model->step[j] = bent < model->low[j] ? model->low[j] : bent > model->high[j] ? model->high[j] : bent;
     }
 }

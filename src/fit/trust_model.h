@@ -2,9 +2,9 @@
  * derivatives, and its minimum within the bounds and a trust region |Dd| <= radius.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Levenberg-Marquardt steps in the form of More (1978), through the singular values of R, so that flat directions cost no
- * digits; bounds by an active set that fixes what would leave the box and solves again; bent along the second
- * derivative in the step's direction (geodesic acceleration: Transtrum & Sethna 2012) where the caller asks for it. */
+ * Levenberg-Marquardt steps in the form of More (1978), by the singular values of R, so that flat directions cost no accuracy.
+ * Bounds are handled by an active set, which fixes parameters that would leave the box and solves again. On request the step is
+ * bent along the second derivative in its direction (geodesic acceleration: Transtrum & Sethna 2012). */
 #ifndef FIT_TRUST_MODEL_H
 #define FIT_TRUST_MODEL_H
 
@@ -16,36 +16,36 @@ struct trust_model {
     bool is_current;         /* triangle and scale belong to the point; the user clears it when the point changes */
     double radius;           /* of the trust region in the metric of scale; infinite at first */
     double *step;            /* n: the answer; entries on a bound or step limit are exactly low or high */
-    double length, promise;  /* |D step|; the decrease that the model sees at step, >= 0 */
+    double length, promise;  /* |D step|; the decrease predicted by the model at step, >= 0 */
     bool is_restricted;      /* by the trust region, a bound or a step limit */
     double *limit;           /* n: the longest step of each parameter, on the optimiser's scale; the user may shorten it */
     double *scale, *low, *high, *triangle, *rhs;
     double *jacobian, *residual;               /* n_row x n, n_row: destroyed by the factorisation */
-    uint32_t *loose;                           /* n_loose parameters that nothing holds */
+    uint32_t *loose;                           /* n_loose parameters that no bound or limit holds */
     size_t n_loose;
     double *u, *v, *s, *coefficient, *scratch; /* of the loose columns; scratch: 4 n */
-    double damping;                            /* Levenberg and Marquardt's lambda that the radius led to */
+    double damping;                            /* the Levenberg-Marquardt lambda for the radius */
 };
 
 bool trust_model_init(struct trust_model *model, const struct fit_asker *asker, struct arena *arena);
-/* As after trust_model_init. */
+/* Resets it to its state after trust_model_init. */
 void trust_model_forget(struct trust_model *model);
-/* Shortens the limit of parameter j (infinite: as long as its scale allows) at `point`, which the model is of. */
+/* Shortens the limit of parameter j (infinite: as long as its scale allows) at `point`, the model's point. */
 void trust_model_limit(struct trust_model *model, const struct fit_point *point, size_t j, double limit);
-/* Takes the model of `point`. False if it has entries that are not finite. */
+/* Computes the model at `point`. False: it has entries that are not finite. */
 bool trust_model_update(struct trust_model *model, const struct fit_point *point);
 /* Fills step, length, promise, is_restricted for the radius. */
 void trust_model_step(struct trust_model *model, const struct fit_point *point);
 /* |D step| */
 double trust_model_length(const struct trust_model *model, const double *step);
-/* What the model would promise without a trust region; step and the rest stay. */
+/* The decrease predicted without a trust region; step and the other fields do not change. */
 double trust_model_promise_free(struct trust_model *model, const struct fit_point *point);
 /* Bends the step by half the acceleration; `second` (n_row of the predictions' rows) is the second derivative of the
- * predictions along the step, in units of their standard deviations. Does nothing where that would be large. */
+ * predictions along the step, in units of their standard deviations. Does nothing if the change would be large. */
 void trust_model_bend(struct trust_model *model, const struct fit_point *point, const double *second);
 /* point's theta + step, exactly on the bounds that it reaches. */
 void trust_model_target(const struct trust_model *model, const struct fit_point *point, double *theta);
-/* The decrease that gradient's loose entries promise in the metric of the model, without damping. */
+/* The decrease predicted from the gradient's loose entries in the model's metric, without damping. */
 double trust_model_decrement(struct trust_model *model, const double *gradient);
 
 /* Steps for objectives with kinks (trust_kinks.c): the minimum not of a quadratic but of the objective itself with linear

@@ -1,5 +1,5 @@
-/* Steps of the trust-region model are tried one by one; every trial brings the next model along. What is left to gain is
- * judged against the tolerances and against the integrator's noise (stopping.h).
+/* Tries steps of the trust-region model one by one; every trial also gives the next model. The remaining decrease is
+ * compared with the tolerances and with the integrator's noise (stopping.h).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/search.h"
 
@@ -31,11 +31,11 @@ enum { MAX_BACK = 12 };
 /* Only far from the optimum do other parameters' gains hide such a step: until the objective is this part of the start's. */
 static const double FAR = 1e-3;
 
-/* Relative tolerance of the first steps, what it is divided by from stage to stage, and how many times the one that is asked
- * for a stage's must be: else it is not worth it. */
+/* The relative tolerance of the first steps, and its divisor from stage to stage. A stage is used only if its tolerance is
+ * at least ROUGHER_LEAST times the requested one. */
 static const double ROUGH = 3e-4, REFINE = 50, ROUGHER_LEAST = 5;
-/* So many steps in a row that gain nothing are looked at with tighter tolerances; and the last evaluations that a fit may make
- * are kept for these: a step takes up to two, and so does what follows. */
+/* After this many consecutive steps without gain the tolerances are tightened; and the number of evaluations reserved for
+ * that: a step takes up to two, and so does its successor. */
 enum { ROUGH_REJECTED = 6, KEPT = 4 };
 /* The best, the lowest, the latest missed, and the trial. */
 enum { N_POINT = 4 };
@@ -95,7 +95,7 @@ static void take_trial(struct trust_region *search)
     search->model.is_current = false;
 }
 
-/* Values at other tolerances compare with none from now on. */
+/* Forgets values at earlier tolerances, which cannot be compared with new ones. */
 static void forget_values(struct trust_region *search)
 {
     search->lowest = search->missed = NULL;
@@ -254,7 +254,7 @@ static void find_step(struct trust_region *search)
         trust_model_step(&search->model, search->best);
 }
 
-/* From here on the point that a step was taken back from is as good as any other. */
+/* Accepts the lowest point, also if a step away from it was taken back. */
 static void take_lowest(struct trust_region *search)
 {
     search->best = search->lowest;
@@ -284,7 +284,7 @@ static enum outcome run_steps(struct trust_region *search)
     }
 }
 
-/* A first point, in the place of whatever there is. */
+/* Evaluates a first point, replacing any earlier ones. */
 static enum asked begin(struct trust_region *search, const double *theta)
 {
     memcpy(search->trial->theta, theta, search->n * sizeof *theta);
@@ -294,8 +294,8 @@ static enum asked begin(struct trust_region *search, const double *theta)
     return asked;
 }
 
-/* From a point of rough evaluations to one of better ones: the end of the step that the rough model has; where that comes to
- * nothing, the point itself. Rough and good values are compared here alone, with a margin for the rough one's errors. */
+/* Moves from a point of rough evaluations to one of better ones: the end of the rough model's step or, if that fails, the point
+ * itself. Only here are rough and good values compared, with a margin for the errors of the rough ones. */
 static enum asked land(struct trust_region *search)
 {
     const struct fit_point *rough = search->best;
@@ -317,7 +317,7 @@ static bool has_rough_ones(const struct fit_asker *asker)
            && 2 * asker->n_step <= asker->options->max_total_steps;
 }
 
-/* Steps at one stage's tolerances, until what the next one promises could be the integrator's errors. */
+/* Steps at one stage's tolerances, until the predicted decrease is no larger than the integrator's errors could be. */
 static enum asked run_stage(struct trust_region *search)
 {
     struct trust_model *model = &search->model;
@@ -335,8 +335,8 @@ static enum asked run_stage(struct trust_region *search)
     return ASKED_OK;
 }
 
-/* Rough steps that have gained no more than their errors may have led uphill: the start is looked at with the tolerances of
- * the moment, and taken if it is the better one. */
+/* Rough steps that have gained no more than their errors may have led uphill: evaluates the start with the current
+ * tolerances, and returns to it if it is better. */
 static enum asked look_back(struct trust_region *search, const double *theta)
 {
     struct fit_asker *asker = search->asker;
@@ -352,8 +352,8 @@ static enum asked look_back(struct trust_region *search, const double *theta)
     return asked == ASKED_END ? ASKED_END : ASKED_OK;
 }
 
-/* The first steps need no accuracy: they are made at looser tolerances, which become tighter in stages. Ends at a point of the
- * tolerances that are asked for. ASKED_FAILED: there is none, and the search is as if nothing had happened. */
+/* The first steps need no accuracy: they are made at looser tolerances, which become tighter in stages. Ends at a point
+ * with the requested tolerances. ASKED_FAILED: there is none, and the search is unchanged. */
 static enum asked approach(struct trust_region *search, const double *theta)
 {
     struct fit_asker *asker = search->asker;

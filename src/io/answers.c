@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/answers.h"
 
+#include "base/bytes.h"
 #include "base/sha256.h"
 #include "io/journal_format.h"
 
@@ -26,17 +27,6 @@ struct answers_folder {
     size_t n;
     char path[];
 };
-
-static void put_32(unsigned char *out, uint32_t value)
-{
-    for (int i = 0; i < 4; i++)
-        out[i] = (unsigned char)(value >> (8 * i));
-}
-
-static uint32_t get_32(const unsigned char *in)
-{
-    return (uint32_t)in[0] | (uint32_t)in[1] << 8 | (uint32_t)in[2] << 16 | (uint32_t)in[3] << 24;
-}
 
 static int compare_numbers(const void *a, const void *b)
 {
@@ -180,13 +170,12 @@ static uint32_t header_of(const struct answers *answers, unsigned char header[HE
     uint32_t n_task = answers->folder->n_task;
     uint64_t dataset = answers->fit / n_task;
     memcpy(header, magic, sizeof magic);
-    put_32(header + 4, FORMAT);
-    put_32(header + 8, (uint32_t)dataset);
-    put_32(header + 12, (uint32_t)(dataset >> 32));
-    put_32(header + 16, (uint32_t)(answers->fit % n_task));
+    bytes_put_32(header + 4, FORMAT);
+    bytes_put_64(header + 8, dataset);
+    bytes_put_32(header + 16, (uint32_t)(answers->fit % n_task));
     memcpy(header + 20, answers->folder->identity, 32);
     uint32_t crc = (uint32_t)crc32(0, header, HEADER - 4);
-    put_32(header + HEADER - 4, crc);
+    bytes_put_32(header + HEADER - 4, crc);
     return crc;
 }
 
@@ -290,14 +279,14 @@ const unsigned char *answers_next(struct answers *answers, size_t *n)
     for (int64_t skipped = 0;;) {
         if (answers->end + skipped > ANSWERS_LIMIT || !fill(answers, FRAME))
             return end_reading(answers);
-        size_t length = get_32(answers->buffer + answers->at);
+        size_t length = bytes_get_32(answers->buffer + answers->at);
         if (length > answers->max_payload || !fill(answers, FRAME + length))
             return end_reading(answers);
         const unsigned char *frame = answers->buffer + answers->at;
-        if (frame_crc(crc, frame, length) != get_32(frame + 4))
+        if (frame_crc(crc, frame, length) != bytes_get_32(frame + 4))
             return end_reading(answers);
         answers->at += FRAME + length;
-        if (get_32(frame + 8) == answers->number) {
+        if (bytes_get_32(frame + 8) == answers->number) {
             answers->end += skipped;
             answers->given = FRAME + length;
             answers->number++;
@@ -325,8 +314,8 @@ unsigned char *answers_add(struct answers *answers, size_t n)
         return NULL;
     }
     unsigned char *frame = answers->buffer + answers->size;
-    put_32(frame, (uint32_t)n);
-    put_32(frame + 8, answers->number++);
+    bytes_put_32(frame, (uint32_t)n);
+    bytes_put_32(frame + 8, answers->number++);
     answers->size += FRAME + n;
     return frame + FRAME;
 }
@@ -337,8 +326,8 @@ static void seal(struct answers *answers, uint32_t header_crc)
 {
     for (size_t at = 0; at < answers->size;) {
         unsigned char *frame = answers->buffer + at;
-        size_t length = get_32(frame);
-        put_32(frame + 4, frame_crc(header_crc, frame, length));
+        size_t length = bytes_get_32(frame);
+        bytes_put_32(frame + 4, frame_crc(header_crc, frame, length));
         at += FRAME + length;
     }
 }

@@ -1,34 +1,34 @@
-/* The answers of one long fit: what its evaluations gave, in order, kept in a file of its own until the fit has ended, so that
- * a fit whose process died goes on where it was. Payloads are the caller's; this file knows frames and files only.
+/* The answers to the evaluations of a long fit, in order, kept in a file until the fit has ended, so that a fit whose
+ * process died can continue where it was. Payloads belong to the caller; this file handles only frames and files.
  *
  * RESULT.journal/answers/DATASET-TASK.log. Everything is little-endian; a header and then frames:
  *
- *   header  "STFA", u32 format, u64 dataset, u32 task, identity[32] (SHA-256 of what a journal's header says of the run but for
- *           the words), u32 crc of the 52 bytes before
- *   frame   u32 length, u32 crc (begun with the header's, of number and payload), u32 number (from 0), payload[length]
+ *   header  "STFA", u32 format, u64 dataset, u32 task, identity[32] (SHA-256 of the run as in a journal's header, without
+ *           the texts), u32 crc of the preceding 52 bytes
+ *   frame   u32 length, u32 crc (of number and payload, starting from the header's), u32 number (from 0), payload[length]
  *
- * Processes that work on the same fit at once append to the same file: what they append is the same, since evaluations are
- * pure. Readers take the first frame of each number and pass over the others.
+ * Processes that work on the same fit append to the same file. They append the same answers, because evaluations are pure.
+ * Readers take the first frame of each number and skip the others.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef IO_ANSWERS_H
 #define IO_ANSWERS_H
 
-#include "io/journal.h"
+#include "base/error.h"
+#include "io/run_identity.h"
 
 #define ANSWERS_FOLDER "answers"
-/* Of one file; a fit with more goes on without one. */
+/* The most bytes of a file; a fit with more continues without recording. */
 #define ANSWERS_LIMIT (INT64_C(64) << 20)
 
-struct answers_folder; /* const once it is made: for any number of threads */
-/* Lists what is in the folder of this journal. Nothing there (or nothing that can be read): an empty list. NULL: out of
- * memory. */
+struct answers_folder; /* constant after creation; may be shared by threads */
+/* Lists the folder of this journal. A missing or unreadable folder gives an empty list. NULL: out of memory. */
 struct answers_folder *answers_folder_new(const char *journal, const struct run_identity *identity);
 void answers_folder_free(struct answers_folder *folder);
 size_t answers_folder_n(const struct answers_folder *folder);
-/* Deletes the files and the folder of a journal. What is no such file is left, and then it is an error. */
+/* Deletes the files and the folder of a journal. Other files are kept, and are an error. */
 enum status answers_remove(const char *journal, struct error *error);
 
-/* Of one fit; one thread at a time. Zero-initialise; no file is held open between calls. */
+/* The answers of one fit; one thread at a time. Zero-initialise. No file is open between calls. */
 struct answers {
     const struct answers_folder *folder; /* NULL: nothing is kept */
     uint64_t fit;
@@ -41,21 +41,21 @@ struct answers {
     size_t at, size, capacity, given;
 };
 
-/* Begins another fit; the buffer is kept. `folder` NULL: nothing is to be kept. */
+/* Begins another fit; the buffer is reused. `folder` NULL: records nothing. */
 void answers_begin(struct answers *answers, const struct answers_folder *folder, uint64_t fit, size_t max_payload);
-/* The next answer that was kept, good until the next call. NULL: there is no more, answers are to be added now. */
+/* The next recorded answer, valid until the next call. NULL: there are no more, and new answers may be added. */
 const unsigned char *answers_next(struct answers *answers, size_t *n);
-/* The one that was given last is not what the caller needs: it and all behind it are dropped. */
+/* The last answer is not the one that the caller needs: drops it and all that follow. */
 void answers_refuse(struct answers *answers);
-/* Room for the payload of a further answer, in memory; n as announced at the most. Not while there may be a next one. NULL:
- * nothing is kept, or out of memory (then nothing more will be). */
+/* Room in memory for the payload of a new answer, at most n bytes as announced; only after answers_next has returned NULL.
+ * NULL: recording is off, or out of memory (then it is turned off). */
 unsigned char *answers_add(struct answers *answers, size_t n);
-/* Bytes that are in memory only. */
+/* Bytes not written yet. */
 size_t answers_pending(const struct answers *answers);
-/* Appends them to the file. If that cannot be done nothing more will be kept. OK also if the file has grown too large, or
- * has been taken away because the fit has ended elsewhere. */
+/* Appends them to the file. If that fails, recording is turned off. Also OK if the file has grown too large, or was removed
+ * because the fit has ended in another process. */
 enum status answers_flush(struct answers *answers, struct error *error);
-/* Nothing more is kept of this fit, and what there was goes, its file too. */
+/* Turns recording off for this fit and deletes its answers and file. */
 void answers_drop(struct answers *answers);
 void answers_fini(struct answers *answers); /* the file stays */
 

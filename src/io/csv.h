@@ -1,4 +1,4 @@
-/* CSV tables: reading them row by row with faults told by file, line and column, and writing them.
+/* CSV tables: reads them row by row, reporting faults with file, line and column, and writes them.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef IO_CSV_H
 #define IO_CSV_H
@@ -13,42 +13,41 @@
 enum { CSV_MAX_ROW = 1 << 20 }; /* bytes of one row */
 #define CSV_NO_COLUMN SIZE_MAX
 
-/* Reads what RFC 4180 describes and what people have: fields may be quoted ("" for a quote, line breaks allowed
- * inside); lines end in LF, CR LF or CR; a byte-order mark is skipped; the delimiter is a comma, semicolon or tab,
- * whichever the first line has most of; blanks around an unquoted field and empty lines do not count. The first row
- * names the columns. */
+/* Reads RFC 4180 and common variants. Fields may be quoted ("" for a quote, line breaks allowed inside); lines end in LF,
+ * CR LF or CR; a byte-order mark is skipped; the delimiter is a comma, semicolon or tab, whichever is most frequent in the
+ * first line; blanks around an unquoted field and empty lines are ignored. The first row names the columns. */
 struct csv_reader;
 
-/* "-" is standard input. Reads the header. Faults of the text are STATUS_BAD_PROBLEM: an empty file, a column without a
- * name or two of the same name. */
+/* "-" is standard input. Reads the header. STATUS_BAD_PROBLEM: the file is empty, or a column has no name or the name of
+ * another. */
 enum status csv_open(struct csv_reader **reader, const char *path, struct error *error);
 void csv_close(struct csv_reader *reader); /* NULL is legal */
 
 size_t csv_n_column(const struct csv_reader *reader);
 const char *csv_column_name(const struct csv_reader *reader, size_t column);
-/* The column's number, CSV_NO_COLUMN if there is none; upper and lower case are the same unless both exist. */
+/* The column's number, CSV_NO_COLUMN if there is none; case matters only if names differ by case alone. */
 size_t csv_find_column(const struct csv_reader *reader, const char *name);
 /* The same, or an error that says which columns there are. */
 enum status csv_need_column(const struct csv_reader *reader, const char *name, size_t *column, struct error *error);
 
-/* The next row; *more is false at the end. A row that has not as many fields as the header is a fault. */
+/* The next row; *more is false at the end. It is a fault if the row has not as many fields as the header. */
 enum status csv_next(struct csv_reader *reader, bool *more, struct error *error);
-uint64_t csv_line(const struct csv_reader *reader); /* of the row's beginning, from 1 */
-/* The first line so far that was no UTF-8 and has been read as Latin-1; 0: none. */
+uint64_t csv_line(const struct csv_reader *reader); /* first line of the row, from 1 */
+/* The first line so far that is not UTF-8 and was read as Latin-1; 0: none. */
 uint64_t csv_latin1_line(const struct csv_reader *reader);
 /* Fields of the row, UTF-8; valid until the next csv_next. */
 const char *csv_field(const struct csv_reader *reader, size_t column);
 enum status csv_number(const struct csv_reader *reader, size_t column, double *value, struct error *error);
 
-/* STATUS_BAD_PROBLEM with "FILE:LINE: column 'NAME': " in front. CSV_NO_COLUMN: only the line. */
+/* STATUS_BAD_PROBLEM, with "FILE:LINE: column 'NAME': " prepended. CSV_NO_COLUMN: only file and line. */
 enum status csv_fault(const struct csv_reader *reader, size_t column, struct error *error, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* A decimal number with a point whatever the locale, or inf. "", ".", NA, N/A and NaN are missing: NaN. False for
- * anything else: text behind it, hexadecimal, a decimal comma, 1e999. */
+/* A decimal number, with a point in every locale, or inf. "", ".", NA, N/A and NaN are missing values: NaN. False for
+ * anything else, such as trailing text, hexadecimal, a decimal comma, or 1e999. */
 bool csv_parse_double(const char *text, double *value);
 
-/* Writing: commas, LF, quotes only where needed. The file is the caller's, who checks ferror at the end. */
+/* Writing: commas, LF, quotes only if needed. The caller owns the file and checks ferror at the end. */
 struct csv_writer {
     FILE *file;
     bool in_row;

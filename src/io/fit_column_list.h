@@ -1,5 +1,4 @@
-/* The columns of /fits, as lists: what fit_record.h makes its table of. Separate because it grows with every number that is
- * kept.
+/* The columns of /fits, as lists from which fit_record.h makes its table. Separate because they grow with every new number.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef IO_FIT_COLUMN_LIST_H
 #define IO_FIT_COLUMN_LIST_H
@@ -54,8 +53,8 @@
     X(SECONDS, "/fits/seconds", DOUBLE, PER_FIT, seconds, "s", "computing time") \
     X(AT_BOUND, "/fits/at_bound", INT8, PER_PARAMETER, at_bound, NULL, "-1 at the lower bound, 1 at the upper, else 0")
 
-/* What is known only when all tasks of a dataset are done: these columns are in results, not in journals, and only where
- * they were asked for; the last one where there are no rows for some datasets. */
+/* Numbers known only when all tasks of a dataset are done. These columns are in results, not in journals, and only if
+ * requested; the last one only if some datasets have no row. */
 #define FIT_STARTS_COLUMN_LIST(X) \
     X(SAME_OPTIMUM, "/fits/starts_at_optimum", INT64, PER_FIT, n_same_optimum, NULL, \
       "starts that ended at the best objective, within 1e-6 of it") \

@@ -1,10 +1,9 @@
-/* One fit: its fields are filled by the fit itself and kept by the journal and the result file. A table of its columns is what
- * writing, reading and showing share: a new number per fit is a line in io/fit_column_list.h.
+/* The record of one fit: the fit fills its fields, the journal and the result file keep them. A table of its columns is what
+ * writing, reading and showing share. A new number per fit is a line in io/fit_column_list.h.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef IO_FIT_RECORD_H
 #define IO_FIT_RECORD_H
 
-#include "base/limit.h"
 #include "base/method.h"
 #include "base/outcome.h"
 #include "io/fit_column_list.h"
@@ -13,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* How a column's numbers are kept: C's type, and the names of an enumeration, which takes a byte. */
+/* How a column's numbers are stored: the type in C, and the names of an enumeration, which takes a byte. */
 #define FIT_KIND_LIST(X) \
     X(DOUBLE, double, NULL) X(INT64, int64_t, NULL) X(UINT32, uint32_t, NULL) X(INT8, int8_t, NULL) \
     X(OUTCOME, uint8_t, outcome_name_or_null) X(STOP, uint8_t, stop_name) X(LACK, uint8_t, lack_name) \
@@ -39,29 +38,28 @@ enum fit_column {
     FIT_ALL_COLUMN_LIST(X)
 #undef X
     N_RESULT_COLUMN,
-    N_FIT_COLUMN = FIT_COLUMN_SAME_OPTIMUM /* the first ones: those that journals have too */
+    N_FIT_COLUMN = FIT_COLUMN_SAME_OPTIMUM /* the first ones, which are also in journals */
 };
 
-/* Parts of /fits, bits: which columns a result has. */
+/* Parts of /fits, as bits: the columns that a result has. */
 enum fit_part { FIT_PART_BASE = 1, FIT_PART_STARTS = 2, FIT_PART_PROFILE = 4, FIT_PART_BOOTSTRAP = 8, FIT_PART_SELECTION = 16 };
 enum fit_part fit_column_part(enum fit_column column);
 
 enum { FIT_MAX_POINT = 100 };
 
-/* A task of a dataset: a start (the field `start` is its number within the dataset), or a refit that begins at the best of
- * them; starts come first. Every column of the list is a field: a number, or n_parameter of them in the problem's order, or
- * n_parameter x n_parameter (NULL above FIT_MAX_PAIR_PARAMETERS). Arrays may be NULL: missing when written,
- * not wanted when read. */
+/* A task of a dataset: a start (the field `start` is its number within the dataset), or a refit that begins at the best start;
+ * starts come first. Every column of the list is a field: a number, or n_parameter of them in the problem's order, or
+ * n_parameter x n_parameter (NULL above FIT_MAX_PAIR_PARAMETERS). Arrays may be NULL: missing on writing, not wanted on reading. */
 struct fit_record {
     uint64_t dataset;
 #define X(name, path, kind, shape, field, unit, description) fit_type_##kind FIT_POINTER_##shape field;
     FIT_FIELD_COLUMN_LIST(X)
 #undef X
-    uint8_t limit;   /* enum limit, of a profile's side; in journals only, as are its points: */
+    uint8_t limit;   /* enum limit of a profile's side; only in journals, like its points: */
     uint8_t n_point; /* pairs of the parameter's value (natural scale) and the objective */
     double *point;   /* room for FIT_MAX_POINT pairs, or NULL; not among the arrays of fit_record_set_arrays */
-    size_t n_noise;  /* parameters of the noise alone, for who made the fit; not kept */
-    char reason[160]; /* "" or why it is no success */
+    size_t n_noise;  /* parameters of the noise only; set by the fit, not stored */
+    char reason[160]; /* "" or why the fit failed */
 };
 
 enum { FIT_MAX_PAIR_PARAMETERS = 64 };
@@ -75,16 +73,16 @@ struct fit_column_info {
 extern const struct fit_column_info fit_columns[N_RESULT_COLUMN];
 
 size_t fit_kind_size(enum fit_kind kind);
-/* Names of an enumeration's numbers from 0, NULL beyond the last; NULL for kinds that are none. */
+/* The function that names an enumeration's numbers, from 0, and returns NULL beyond the last; NULL for other kinds. */
 const char *(*fit_kind_names(enum fit_kind kind))(int number);
-/* Numbers of one fit in a column; 0 for pairs of too many parameters, which are not kept. */
+/* The count of numbers of one fit in a column; 0 for pairs of too many parameters, which are not stored. */
 size_t fit_column_width(enum fit_column column, size_t n_parameter);
-/* Where they are, or NULL for an array that is not there. */
+/* A pointer to them, or NULL for a missing array. */
 void *fit_column_values(enum fit_column column, struct fit_record *record);
-/* Bytes of all arrays, and their distribution over a block of so many bytes (aligned for double). */
+/* The size of all arrays in bytes, and placing them in a block of that size (aligned for double). */
 size_t fit_record_array_bytes(size_t n_parameter);
 void fit_record_set_arrays(struct fit_record *record, size_t n_parameter, void *block);
-/* Numbers that stand for "not there": NaN, -1, 0. Arrays that are there are filled; dataset and start stay. */
+/* Sets everything to the values for "missing": NaN, -1, 0. Fills arrays that are not NULL; keeps dataset and start. */
 void fit_record_clear(struct fit_record *record, size_t n_parameter);
 
 #endif

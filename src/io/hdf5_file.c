@@ -306,3 +306,10 @@ enum status hdf5_delete(const struct hdf5_file *file, const char *path, struct e
         return hdf5_error(file, error, STATUS_SYSTEM, "%s: cannot be removed", path);
     return STATUS_OK;
 }
+
+void io_library(char *text, size_t size)
+{
+    unsigned major = 0, minor = 0, release = 0;
+    H5get_libversion(&major, &minor, &release);
+    snprintf(text, size, "HDF5 %u.%u.%u", major, minor, release);
+}

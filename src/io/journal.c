@@ -3,6 +3,8 @@
  * Threads need no lock: O_APPEND puts each record behind all others, and the kernel lets only one write at a time pass
  * through an open file. Only a write that stops half-way (the disk is full) needs care.
  * SPDX-License-Identifier: BSD-3-Clause */
+#include "io/journal.h"
+
 #include "io/answers.h"
 #include "io/durable.h"
 #include "io/journal_format.h"
@@ -230,11 +232,13 @@ void journal_close(struct journal *journal)
  * finished or left behind under its temporary name. */
 static bool is_ours(int directory, const char *name)
 {
-    static const char unfinished[] = "." JOURNAL_COMPANION ".tmp-";
+    static const char *const beside[] = {JOURNAL_COMPANION, "." JOURNAL_COMPANION ".tmp-",
+                                         JOURNAL_PLAN, "." JOURNAL_PLAN ".tmp-"};
     unsigned char begin[4];
     struct stat found;
-    if (!strcmp(name, JOURNAL_COMPANION) || !strncmp(name, unfinished, sizeof unfinished - 1))
-        return fstatat(directory, name, &found, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(found.st_mode);
+    for (size_t i = 0; i < sizeof beside / sizeof *beside; i++)
+        if (i % 2 ? !strncmp(name, beside[i], strlen(beside[i])) : !strcmp(name, beside[i]))
+            return fstatat(directory, name, &found, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(found.st_mode);
     if (!journal_is_name(name))
         return false;
     int file = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);

@@ -1,5 +1,5 @@
-/* The journal: every finished fit is appended as it ends, to a file of this process's own in RESULT.journal/. Resuming
- * reads all files there. No HDF5; appending is thread-safe and one write(2) each.
+/* The journal: every finished fit is appended to this process's own file in RESULT.journal/. A resumed run reads all files
+ * there. No HDF5; appending is thread-safe and takes one write(2).
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef IO_JOURNAL_H
 #define IO_JOURNAL_H
@@ -13,22 +13,22 @@
 #include <stdint.h>
 
 struct journal; /* open for appending */
-/* Creates the directory if need be and this process's file in it. */
+/* Creates the directory if it does not exist, and this process's file in it. */
 enum status journal_open(struct journal **journal, const char *directory, const struct run_identity *identity,
                          struct error *error);
-/* Thread-safe. The record is with the operating system when this returns. After an error (the disk is full) a record
- * that was torn is taken back where that is possible. */
+/* Thread-safe. The operating system has the record when this returns. After an error (the disk is full) an incomplete record is
+ * removed if possible. */
 enum status journal_append(struct journal *journal, const struct fit_record *record, struct error *error);
-/* fsync; called by the one thread that keeps time. */
+/* fsync; called by the thread that keeps time. */
 enum status journal_sync(struct journal *journal, struct error *error);
-/* Whether somebody has removed this process's file, so that nobody will read what is appended. */
+/* Whether this process's file has been removed, so that nothing appended to it will be read. */
 bool journal_is_gone(const struct journal *journal);
 void journal_close(struct journal *journal);
 
 struct journal_reader; /* an index of all records of a directory: 16 bytes a fit */
-/* A directory that does not exist is an empty journal. What is torn or damaged is passed over and counted, and the
- * records behind it are found again. A journal of another identity is STATUS_SYSTEM with what differs. `identity` may be
- * NULL: then it is taken from the journal (journal_identity). */
+/* A missing directory is an empty journal. Incomplete and damaged records are skipped and counted, and the records after
+ * them are found again. A journal of another identity is STATUS_SYSTEM, with the differences. `identity` may be NULL: then
+ * it is taken from the journal (journal_identity). */
 enum status journal_read(struct journal_reader **reader, const char *directory, const struct run_identity *identity,
                          struct error *error);
 const struct run_identity *journal_identity(const struct journal_reader *reader); /* NULL if the journal is empty */
@@ -37,14 +37,15 @@ uint64_t journal_n_damaged(const struct journal_reader *reader); /* files with d
 bool journal_has(const struct journal_reader *reader, uint64_t fit);
 /* The first fit that is there and not before this one; UINT64_MAX: there is none. */
 uint64_t journal_next(const struct journal_reader *reader, uint64_t fit);
-/* Fills the record (the caller provides the arrays that it wants). False with error->status OK: the fit is not there;
- * false with another: it cannot be read. Twins: the first wins, by file name and then by place. One thread at a time;
- * cheap if fits are asked for nearly in the order in which they ended. (journal_has is for any number of threads.) */
+/* Fills the record and those of its arrays that are not NULL. False with error->status OK: the fit is not recorded; false
+ * with another status: it cannot be read. If a fit is recorded twice, the first record by file name and position counts. One
+ * thread at a time; cheap if fits are requested roughly in the order in which they ended. (journal_has is for any number of
+ * threads.) */
 bool journal_get(struct journal_reader *reader, uint64_t fit, struct fit_record *record, struct error *error);
 void journal_reader_free(struct journal_reader *reader);
-/* What describes the run may lie beside the journal's files under this name, written by result_writer; it belongs to
- * the journal and goes with it. */
-#define JOURNAL_COMPANION "header.h5"
+/* What describes the run lies beside the journal's files under these names; it belongs to the journal and goes with it. */
+#define JOURNAL_COMPANION "header.h5" /* by result_writer: run/finish/skeleton.h */
+#define JOURNAL_PLAN "plan"           /* run/plan/run_plan.h */
 /* Deletes the journal's files and the directory. Files that are no journal's are left, and then it is an error. A
  * directory that does not exist is none. */
 enum status journal_remove(const char *directory, struct error *error);

@@ -2,6 +2,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/journal_format.h"
 
+#include "base/bytes.h"
+
 #include <ctype.h>
 #include <math.h>
 #include <string.h>
@@ -10,33 +12,11 @@
 enum { FRAME = 8, PREFIX = 8 + 4, POINT = 16, N_REASON = sizeof((struct fit_record *)0)->reason, N_DESCRIPTION = 1020 };
 static const unsigned char magic[4] = {'S', 'T', 'F', 'J'};
 
-static unsigned char *put_32(unsigned char *out, uint32_t value)
-{
-    for (int i = 0; i < 4; i++)
-        out[i] = (unsigned char)(value >> (8 * i));
-    return out + 4;
-}
-
-static unsigned char *put_64(unsigned char *out, uint64_t value)
-{
-    return put_32(put_32(out, (uint32_t)value), (uint32_t)(value >> 32));
-}
-
 static unsigned char *put_bytes(unsigned char *out, const void *bytes, size_t n)
 {
     if (n)
         memcpy(out, bytes, n);
     return out + n;
-}
-
-static uint32_t get_32(const unsigned char *in)
-{
-    return (uint32_t)in[0] | (uint32_t)in[1] << 8 | (uint32_t)in[2] << 16 | (uint32_t)in[3] << 24;
-}
-
-static uint64_t get_64(const unsigned char *in)
-{
-    return get_32(in) | (uint64_t)get_32(in + 4) << 32;
 }
 
 static uint32_t checksum(uint32_t before, const unsigned char *bytes, size_t n)
@@ -86,46 +66,46 @@ void journal_encode_header(const struct run_identity *identity, unsigned char ou
     p = put_bytes(p, identity->problem, 32);
     p = put_bytes(p, identity->model, 32);
     p = put_bytes(p, identity->options, 32);
-    p = put_64(p, identity->seed);
-    p = put_64(p, identity->n_dataset);
-    p = put_32(p, identity->n_start);
-    p = put_32(p, identity->n_parameter);
-    p = put_32(p, columns_checksum());
+    p = bytes_put_64(p, identity->seed);
+    p = bytes_put_64(p, identity->n_dataset);
+    p = bytes_put_32(p, identity->n_start);
+    p = bytes_put_32(p, identity->n_parameter);
+    p = bytes_put_32(p, columns_checksum());
     put_bytes(p, identity->description, n_description);
-    put_32(p + N_DESCRIPTION, identity->n_refit);
+    bytes_put_32(p + N_DESCRIPTION, identity->n_refit);
     put_bytes(p + N_DESCRIPTION + 4, identity->selection, strnlen(identity->selection, IDENTITY_SELECTION - 1));
     p = put_bytes(out, magic, sizeof magic);
-    p = put_32(p, JOURNAL_FORMAT);
-    p = put_32(p, JOURNAL_HEADER_SIZE - JOURNAL_HEADER_PREFIX);
+    p = bytes_put_32(p, JOURNAL_FORMAT);
+    p = bytes_put_32(p, JOURNAL_HEADER_SIZE - JOURNAL_HEADER_PREFIX);
     uint32_t crc = checksum(checksum(0, out, 12), out + JOURNAL_HEADER_PREFIX,
                             JOURNAL_HEADER_SIZE - JOURNAL_HEADER_PREFIX);
-    put_32(p, crc);
+    bytes_put_32(p, crc);
 }
 
 enum journal_header journal_decode_header(const unsigned char *bytes, size_t n, struct run_identity *identity)
 {
     if (n < JOURNAL_HEADER_PREFIX || memcmp(bytes, magic, sizeof magic) != 0)
         return JOURNAL_HEADER_DAMAGED;
-    size_t length = get_32(bytes + 8);
+    size_t length = bytes_get_32(bytes + 8);
     if (length > n - JOURNAL_HEADER_PREFIX)
         return JOURNAL_HEADER_DAMAGED;
     const unsigned char *p = bytes + JOURNAL_HEADER_PREFIX;
-    if (checksum(checksum(0, bytes, 12), p, length) != get_32(bytes + 12))
+    if (checksum(checksum(0, bytes, 12), p, length) != bytes_get_32(bytes + 12))
         return JOURNAL_HEADER_DAMAGED;
-    if (get_32(bytes + 4) != JOURNAL_FORMAT || length != JOURNAL_HEADER_SIZE - JOURNAL_HEADER_PREFIX)
+    if (bytes_get_32(bytes + 4) != JOURNAL_FORMAT || length != JOURNAL_HEADER_SIZE - JOURNAL_HEADER_PREFIX)
         return JOURNAL_HEADER_OTHER;
-    if (get_32(p + 120) != columns_checksum())
+    if (bytes_get_32(p + 120) != columns_checksum())
         return JOURNAL_HEADER_OTHER;
     memcpy(identity->problem, p, 32);
     memcpy(identity->model, p + 32, 32);
     memcpy(identity->options, p + 64, 32);
-    identity->seed = get_64(p + 96);
-    identity->n_dataset = get_64(p + 104);
-    identity->n_start = get_32(p + 112);
-    identity->n_parameter = get_32(p + 116);
+    identity->seed = bytes_get_64(p + 96);
+    identity->n_dataset = bytes_get_64(p + 104);
+    identity->n_start = bytes_get_32(p + 112);
+    identity->n_parameter = bytes_get_32(p + 116);
     memset(identity->description, 0, sizeof identity->description);
     memcpy(identity->description, p + 124, N_DESCRIPTION - 1);
-    identity->n_refit = get_32(p + 124 + N_DESCRIPTION);
+    identity->n_refit = bytes_get_32(p + 124 + N_DESCRIPTION);
     memset(identity->selection, 0, sizeof identity->selection);
     memcpy(identity->selection, p + 128 + N_DESCRIPTION, IDENTITY_SELECTION - 1);
     uint64_t n_task = (uint64_t)identity->n_start + identity->n_refit;
@@ -175,9 +155,9 @@ static unsigned char *put_values(unsigned char *out, const void *values, size_t 
         uint64_t wide;
         uint32_t narrow;
         if (size == 8)
-            out = put_64(out, (memcpy(&wide, in, 8), wide));
+            out = bytes_put_64(out, (memcpy(&wide, in, 8), wide));
         else if (size == 4)
-            out = put_32(out, (memcpy(&narrow, in, 4), narrow));
+            out = bytes_put_32(out, (memcpy(&narrow, in, 4), narrow));
         else
             *out++ = *in;
     }
@@ -188,8 +168,8 @@ static const unsigned char *get_values(const unsigned char *in, void *values, si
 {
     unsigned char *out = values;
     for (size_t k = 0; values && k < n; k++, out += size) {
-        uint64_t wide = size == 8 ? get_64(in + 8 * k) : 0;
-        uint32_t narrow = size == 4 ? get_32(in + 4 * k) : 0;
+        uint64_t wide = size == 8 ? bytes_get_64(in + 8 * k) : 0;
+        uint32_t narrow = size == 4 ? bytes_get_32(in + 4 * k) : 0;
         const void *value = size == 8 ? (const void *)&wide : size == 4 ? (const void *)&narrow : in + k;
         memcpy(out, value, size);
     }
@@ -200,7 +180,7 @@ size_t journal_encode_record(const struct fit_record *record, size_t n_parameter
 {
     struct fit_record copy = *record; /* fit_column_values gives places that may be written to */
     size_t n_reason = strnlen(record->reason, N_REASON - 1);
-    unsigned char *p = put_32(put_64(out + FRAME, record->dataset),
+    unsigned char *p = bytes_put_32(bytes_put_64(out + FRAME, record->dataset),
                               (uint32_t)n_reason | (uint32_t)record->limit << 16 | (uint32_t)record->n_point << 24);
     for (int i = 0; i < N_FIT_COLUMN; i++) {
         size_t width = task_width((enum fit_column)i, n_parameter, record->start >= n_start);
@@ -218,7 +198,7 @@ size_t journal_encode_record(const struct fit_record *record, size_t n_parameter
     p = put_values(p, record->point, 2 * (size_t)record->n_point, 8);
     p = put_bytes(p, record->reason, n_reason);
     size_t length = (size_t)(p - out) - FRAME;
-    put_32(put_32(out, (uint32_t)length), checksum(0, out + FRAME, length));
+    bytes_put_32(bytes_put_32(out, (uint32_t)length), checksum(0, out + FRAME, length));
     return FRAME + length;
 }
 
@@ -227,9 +207,9 @@ size_t journal_claimed_size(const unsigned char *bytes, size_t n, const struct r
     size_t n_parameter = identity->n_parameter;
     if (n < FRAME + PREFIX + columns_size(n_parameter, true))
         return 0;
-    size_t length = get_32(bytes), n_reason = bytes[FRAME + 8] | (size_t)bytes[FRAME + 9] << 8;
+    size_t length = bytes_get_32(bytes), n_reason = bytes[FRAME + 8] | (size_t)bytes[FRAME + 9] << 8;
     size_t n_point = bytes[FRAME + 11];
-    uint32_t start = get_32(bytes + column_place(FIT_COLUMN_START, n_parameter));
+    uint32_t start = bytes_get_32(bytes + column_place(FIT_COLUMN_START, n_parameter));
     if (length > n - FRAME || n_reason >= N_REASON || n_point > FIT_MAX_POINT || bytes[FRAME + 10] >= N_LIMIT ||
         length != PREFIX + columns_size(n_parameter, start >= identity->n_start) + n_point * POINT + n_reason)
         return 0;
@@ -239,10 +219,10 @@ size_t journal_claimed_size(const unsigned char *bytes, size_t n, const struct r
 size_t journal_check_record(const unsigned char *bytes, size_t n, const struct run_identity *identity, uint64_t *fit)
 {
     size_t size = journal_claimed_size(bytes, n, identity), n_parameter = identity->n_parameter;
-    if (!size || checksum(0, bytes + FRAME, size - FRAME) != get_32(bytes + 4))
+    if (!size || checksum(0, bytes + FRAME, size - FRAME) != bytes_get_32(bytes + 4))
         return 0;
-    uint64_t dataset = get_64(bytes + FRAME);
-    uint32_t start = get_32(bytes + column_place(FIT_COLUMN_START, n_parameter));
+    uint64_t dataset = bytes_get_64(bytes + FRAME);
+    uint32_t start = bytes_get_32(bytes + column_place(FIT_COLUMN_START, n_parameter));
     if (dataset >= identity->n_dataset || start >= identity_n_task(identity) ||
         bytes[column_place(FIT_COLUMN_STATUS, n_parameter)] >= N_OUTCOME)
         return 0;
@@ -254,8 +234,8 @@ void journal_decode_record(const unsigned char *bytes, size_t n_parameter, uint3
 {
     size_t n_reason = bytes[FRAME + 8] | (size_t)bytes[FRAME + 9] << 8;
     const unsigned char *p = bytes + FRAME + PREFIX;
-    bool is_refit = get_32(bytes + column_place(FIT_COLUMN_START, n_parameter)) >= n_start;
-    record->dataset = get_64(bytes + FRAME);
+    bool is_refit = bytes_get_32(bytes + column_place(FIT_COLUMN_START, n_parameter)) >= n_start;
+    record->dataset = bytes_get_64(bytes + FRAME);
     record->limit = bytes[FRAME + 10];
     record->n_point = bytes[FRAME + 11];
     for (int i = 0; i < N_FIT_COLUMN; i++) {

@@ -1,6 +1,8 @@
 /* Reading a journal: all files of the directory are gone through once to make an index, 16 bytes a fit; records are
  * then read through a few windows, as they are wanted nearly in the order in which they stand.
  * SPDX-License-Identifier: BSD-3-Clause */
+#include "io/journal.h"
+
 #include "io/journal_format.h"
 
 #include <dirent.h>

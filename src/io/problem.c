@@ -11,20 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *keep_text(struct problem *problem, char *text)
-{
-    size_t size = strlen(text) + 1;
-    char *kept = arena_alloc(&problem->arena, size);
-    if (kept)
-        memcpy(kept, text, size);
-    free(text);
-    return kept;
-}
-
-static enum status no_memory(const struct problem *problem, struct error *error)
-{
-    return error_set(error, STATUS_NO_MEMORY, "%s: out of memory", problem->file.path);
-}
 
 /* An attribute, kept in the arena. */
 static enum status open_attribute(struct problem *problem, const char *group, const char *name, const char **kept,
@@ -34,9 +20,10 @@ static enum status open_attribute(struct problem *problem, const char *group, co
     struct error fault = {0};
     if (hdf5_attribute_text(&problem->file, group, name, &text, &fault))
         faults_add_error(&problem->faults, problem->file.path, &fault);
-    if (text && !(*kept = keep_text(problem, text)))
-        return no_memory(problem, error);
-    return STATUS_OK;
+    *kept = text ? arena_strdup(&problem->arena, text) : NULL;
+    enum status status = text && !*kept ? problem_no_memory(problem, error) : STATUS_OK;
+    free(text);
+    return status;
 }
 
 static enum status read_plugin_bytes(struct problem *problem, struct error *error)
@@ -52,7 +39,7 @@ static enum status read_plugin_bytes(struct problem *problem, struct error *erro
     } else {
         unsigned char *bytes = arena_alloc(&problem->arena, column.n_row);
         if (!bytes)
-            status = no_memory(problem, error);
+            status = problem_no_memory(problem, error);
         else if (hdf5_column_read_bytes(&column, 0, column.n_row, bytes, &fault))
             faults_add_error(&problem->faults, problem->file.path, &fault);
         problem->info.model_bytes = bytes;

@@ -1,4 +1,4 @@
-/* Problem files: opening, validating and reading them in blocks. One thread only (HDF5).
+/* Problem files: opens and validates them, and reads them in blocks. One thread only (HDF5).
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef IO_PROBLEM_H
 #define IO_PROBLEM_H
@@ -13,7 +13,7 @@
 
 struct problem; /* an open file; holds HDF5 handles and the small tables, never the datasets */
 
-/* The small tables, valid while the problem is open. NULL where the file has no such part. */
+/* The small tables, valid while the problem is open. NULL: the file has no such part. */
 struct problem_info {
     const char *path;
     const char *model_plugin;       /* /model@plugin, as written; resolve with problem_model_path */
@@ -38,7 +38,7 @@ struct problem_info {
     const char *const *option_name, *const *option_value;
 };
 
-/* What the model expects, so that faults can be reported before any fit starts; and its defaults. */
+/* The model's requirements, so that faults can be reported before any fit starts; and its defaults. */
 struct problem_expectation {
     const char *model_name;
     size_t n_parameter, n_covariate, n_observable;
@@ -50,17 +50,17 @@ struct problem_expectation {
     double t0;
     bool has_noise;         /* the model has a noise function: no row needs a sigma */
     const char *const *observable_error; /* as in stiffit/model.h, checked; NULL: all "default" */
-    enum error_kind error;  /* of observables for which neither the file nor the model has a word */
+    enum error_kind error;  /* of observables for which neither the file nor the model names one */
 };
 
-/* Opens and reads the small tables; checks formats, names and shapes. The message lists up to 20 faults, a line each.
- * STATUS_SYSTEM where there is no such file or it cannot be read. */
+/* Opens and reads the small tables; checks formats, names and shapes. The message lists up to 20 faults, one per line.
+ * STATUS_SYSTEM: the file does not exist or cannot be read. */
 enum status problem_open(struct problem **problem, const char *path, struct error *error);
 void problem_close(struct problem *problem);
 const struct problem_info *problem_info(const struct problem *problem);
 /* The plugin's path relative to the working directory; free() it. */
 char *problem_model_path(const struct problem *problem);
-/* What /model/source is called in messages; ends in the file that model_name stands for. free() it; NULL: out of memory. */
+/* The name of /model/source in messages; it ends with the file that model_name stands for. free() it; NULL: out of memory. */
 char *problem_source_origin(const struct problem *problem);
 
 /* Checks everything against the model, streaming through all datasets; must succeed before blocks are read. Faults of the file
@@ -70,14 +70,14 @@ char *problem_source_origin(const struct problem *problem);
  * identity, the same however the file stores them, and different if any number, name or id differs. */
 enum status problem_validate(struct problem *problem, const struct problem_expectation *expectation,
                              unsigned char sha256[32], uint64_t *n_bad, struct error *error);
-/* Has problem_validate call `beat` after each block, for whoever watches whether it goes on. */
+/* Makes problem_validate call `beat` after each block, as a sign of life. */
 void problem_set_beat(struct problem *problem, void (*beat)(void *context), void *context);
-/* The n wanted ones among datasets [first, end). Arrays are column-wise in the file's order of parameters; measurements of
- * dataset d of the block are rows [row[d], row[d + 1]), in the file's order. Valid until the next read into the block. A scale
- * log with lower <= 0 is no fault: there is no lower bound then. */
+/* The n selected datasets among [first, end). Arrays are column-wise in the file's order of parameters; measurements of
+ * dataset d of the block are rows [row[d], row[d + 1]), in the file's order. Valid until the next read into the block. On a
+ * logarithmic scale lower <= 0 is no fault: it means no lower bound. */
 struct problem_block {
     uint64_t first, end;
-    size_t n, capacity;    /* capacity: rows that there is room for */
+    size_t n, capacity;    /* capacity: the number of rows that fit */
     uint64_t *dataset;     /* the number of each in the file */
     char **id;
     char **fault;          /* why this dataset is bad, NULL if it is not */
@@ -85,21 +85,21 @@ struct problem_block {
     double *covariate;     /* n x n_covariate of the MODEL, row d at d * n_covariate, in the model's order */
     double *start, *lower, *upper; /* n x n_parameter, row d at d * n_parameter */
     uint8_t *fixed;
-    double *rtol;          /* n: zeros, for users who know of another integrator's tolerance that goes with a start */
+    double *rtol;          /* n: zeros; for users that have an integrator tolerance for each start */
     size_t *row;           /* n + 1 */
     uint64_t *first_row;   /* row in the file of each dataset's first measurement */
     struct measurements measured; /* all columns but the line; `observable` is the MODEL's index */
     struct arena *arena;
 };
-/* From now on (after problem_validate) problem_read gives those datasets alone that `wanted` says yes to; NULL: all. */
+/* After problem_validate: makes problem_read return only datasets for which `wanted` is true; NULL: all. */
 void problem_select(struct problem *problem, bool (*wanted)(const void *context, uint64_t dataset), const void *context);
-/* Reads the next block: max_dataset of them, wanted or not, but no more than max_row wanted rows unless one dataset has more.
- * end = first: that was all; n may be 0 before, but only after problem_select. Zero-initialise the block first. */
+/* Reads the next block: max_dataset datasets, wanted or not, but at most max_row wanted rows unless one dataset has more.
+ * end = first: there are no more datasets. n may be 0 earlier, but only after problem_select. Zero-initialise the block
+ * first. */
 enum status problem_read(struct problem *problem, struct problem_block *block, size_t max_dataset, size_t max_row,
                          struct error *error);
 enum status problem_rewind(struct problem *problem, struct error *error);
-/* The ids of datasets [first, first + n) into the arena, at any time after problem_open and without disturbing
- * problem_read: for whoever has no model at hand. */
+/* The ids of datasets [first, first + n) into the arena; at any time after problem_open, independent of problem_read. */
 enum status problem_read_ids(struct problem *problem, uint64_t first, size_t n, struct arena *arena, char **ids,
                              struct error *error);
 void problem_block_fini(struct problem_block *block);
@@ -109,11 +109,11 @@ size_t problem_n_parameter(const struct problem *problem);
 const char *const *problem_parameter_name(const struct problem *problem);
 const char *const *problem_parameter_scale(const struct problem *problem);
 const uint32_t *problem_to_model(const struct problem *problem); /* index of file's parameter in the model */
-/* Whether it is fixed or has two finite bounds (on a log scale above 0) or a uniform prior; true if datasets differ in them. */
+/* Whether it is fixed, or has two finite bounds (on a log scale positive) or a uniform prior; or datasets differ. */
 bool problem_is_bounded(const struct problem *problem, size_t parameter);
 uint64_t problem_n_censored(const struct problem *problem); /* measurements of the whole file */
-/* The errors of each observable of the MODEL: the file's word, else the model's, else the expectation's. What nothing in the
- * file measures counts as what its first observable is. */
+/* The error distribution of each observable of the MODEL: the file's word, otherwise the model's, otherwise the
+ * expectation's. An observable that is not in the file has the distribution of the file's first one. */
 const enum error_kind *problem_errors(const struct problem *problem);
 
 #endif

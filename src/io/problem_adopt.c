@@ -30,11 +30,6 @@ static bool is_all_from_model(const struct problem *problem, size_t i)
     return true;
 }
 
-static enum status no_memory(const struct problem *problem, struct error *error)
-{
-    return error_set(error, STATUS_NO_MEMORY, "%s: out of memory", problem->file.path);
-}
-
 enum status problem_open_adopted(struct problem *problem, struct error *error)
 {
     static const char path[] = "/parameters/from_model";
@@ -47,7 +42,7 @@ enum status problem_open_adopted(struct problem *problem, struct error *error)
     double *from_model = arena_calloc(&problem->arena, n + 1, N_FROM_MODEL * sizeof *from_model);
     if (!from_model) {
         hdf5_column_close(&column);
-        return no_memory(problem, error);
+        return problem_no_memory(problem, error);
     }
     if (column.n_row == n && column.width == 1)
         ; /* an earlier version's bits, without the numbers: the file's own count */
@@ -111,13 +106,10 @@ static enum status move_tables(struct problem *problem, size_t n, const char *co
     const char **copy = arena_calloc(&problem->arena, n + 1, sizeof *copy);
     double *from_model = arena_calloc(&problem->arena, n + 1, N_FROM_MODEL * sizeof *from_model);
     if (!scale || !copy || !from_model)
-        return no_memory(problem, error);
+        return problem_no_memory(problem, error);
     for (size_t i = 0; i < n; i++) {
-        size_t size = strlen(name[i]) + 1;
-        char *kept = arena_alloc(&problem->arena, size);
-        if (!kept)
-            return no_memory(problem, error);
-        copy[i] = memcpy(kept, name[i], size); /* the model may be gone first */
+        if (!(copy[i] = arena_strdup(&problem->arena, name[i]))) /* the model may be gone first */
+            return problem_no_memory(problem, error);
         if (from[i] != SIZE_MAX) /* a new one's zeros are what the tables get below */
             memcpy(from_model + i * N_FROM_MODEL, problem->adopted.from_model + from[i] * N_FROM_MODEL,
                    N_FROM_MODEL * sizeof *from_model);
@@ -129,7 +121,7 @@ static enum status move_tables(struct problem *problem, size_t n, const char *co
         if (!old)
             continue;
         if (!(table->vector = arena_calloc(&problem->arena, n + 1, sizeof *table->vector)))
-            return no_memory(problem, error);
+            return problem_no_memory(problem, error);
         for (size_t i = 0; i < n; i++)
             table->vector[i] = from[i] == SIZE_MAX ? 0 : old[from[i]];
     }
@@ -161,7 +153,7 @@ static enum status adopt_values(struct problem *problem, const struct problem_ex
     size_t n = problem->info.n_parameter;
     const char **scale = arena_calloc(&problem->arena, n + 1, sizeof *scale);
     if (!scale)
-        return no_memory(problem, error);
+        return problem_no_memory(problem, error);
     for (size_t i = 0; i < n; i++) {
         char text[160], *end = problem->adopted.changes + strlen(problem->adopted.changes);
         int j = problem_find_name(problem->info.parameter_name[i], model->parameter_name, model->n_parameter);
@@ -196,7 +188,7 @@ enum status problem_adopt(struct problem *problem, const struct problem_expectat
     const char **name = arena_calloc(&problem->arena, most, sizeof *name);
     size_t *from = arena_calloc(&problem->arena, most, sizeof *from);
     if (!name || !from)
-        return no_memory(problem, error);
+        return problem_no_memory(problem, error);
     size_t n = list_parameters(problem, model, name, from);
     bool is_same = n == n_file;
     for (size_t i = 0; i < n; i++) {

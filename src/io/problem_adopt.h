@@ -1,4 +1,4 @@
-/* /parameters/from_model: what of a problem file's parameters becomes that of the model that is there.
+/* /parameters/from_model: replaces parameters of a problem file by those of the loaded model.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef IO_PROBLEM_ADOPT_H
 #define IO_PROBLEM_ADOPT_H
@@ -8,8 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Columns of /parameters/from_model: the model's number where nobody chose another, else NaN; a scale is 0 (lin), 1 (log) or 2
- * (log10). A number of the file that differs from it was edited after the import, and counts. */
+/* Columns of /parameters/from_model: the number of the model at the import, or NaN if the import chose another. A scale is 0
+ * (lin), 1 (log) or 2 (log10). A number of the file that differs from its column was edited after the import, and is kept. */
 enum { FROM_MODEL_START, FROM_MODEL_LOWER, FROM_MODEL_UPPER, FROM_MODEL_SCALE, N_FROM_MODEL };
 
 struct problem_adopted {
@@ -22,12 +22,13 @@ double problem_scale_number(const char *scale);
 
 struct problem;
 struct problem_expectation;
-/* What counts from the model instead of the file, which has it from another model at its import (/parameters/from_model):
- * "upper of k 5 (was 10), new parameter m"; "" if nothing does. And whether there are other parameters than the file names. */
+/* The values taken from the model instead of the file, which has them from another model (/parameters/from_model):
+ * "upper of k 5 (was 10), new parameter m"; "" if there are none. And whether the parameters differ from those that the file
+ * names. */
 const char *problem_changes(const struct problem *problem);
 bool problem_has_other_parameters(const struct problem *problem);
 
-/* The reader's own. */
+/* For the problem reader. */
 enum status problem_open_adopted(struct problem *problem, struct error *error);
 enum status problem_adopt(struct problem *problem, const struct problem_expectation *model, struct error *error);
 

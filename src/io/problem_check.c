@@ -1,10 +1,68 @@
-/* What makes a single dataset bad: it gets a row with its reason, and stops nobody else.
+/* Faults of a problem file as lines of one message; and what makes a single dataset bad: it gets a row with its reason, and
+ * stops nobody else.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/problem_internal.h"
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
+
+enum { LONGEST_LINE = 400 };
+
+static void append_line(struct problem_faults *faults, const char *line)
+{
+    size_t length = strlen(line);
+    faults->n++;
+    if (faults->n > PROBLEM_MAX_FAULT || faults->used + length + 4 > sizeof faults->text)
+        return;
+    char *text = faults->text + faults->used;
+    snprintf(text, sizeof faults->text - faults->used, "%s%s", faults->used ? "\n  " : "", line);
+    for (char *c = text + (faults->used ? 3 : 0); *c; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7f)
+            *c = '?';
+    faults->used += strlen(text);
+}
+
+void faults_add(struct problem_faults *faults, const char *format, ...)
+{
+    char line[LONGEST_LINE];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    append_line(faults, line);
+}
+
+void faults_add_error(struct problem_faults *faults, const char *path, const struct error *error)
+{
+    const char *message = error->message;
+    size_t length = strlen(path);
+    if (strncmp(message, path, length) == 0 && strncmp(message + length, ": ", 2) == 0)
+        message += length + 2;
+    faults_add(faults, "%s", message);
+}
+
+enum status faults_report(const struct problem_faults *faults, const char *path, struct error *error)
+{
+    if (faults->n == 0)
+        return STATUS_OK;
+    if (faults->n == 1)
+        return error_set(error, STATUS_BAD_PROBLEM, "%s: %s", path, faults->text);
+    uint64_t n_listed = 1;
+    for (const char *c = faults->text; (c = strchr(c, '\n')); c++)
+        n_listed++;
+    char more[64] = "";
+    if (faults->n > n_listed)
+        snprintf(more, sizeof more, "\n  and %" PRIu64 " more", faults->n - n_listed);
+    return error_set(error, STATUS_BAD_PROBLEM, "%s: %" PRIu64 " faults:\n  %s%s", path, faults->n, faults->text, more);
+}
+
+enum status problem_no_memory(const struct problem *problem, struct error *error)
+{
+    return error_set(error, STATUS_NO_MEMORY, "%s: out of memory", problem->file.path);
+}
 
 struct message {
     char *text;
@@ -58,7 +116,7 @@ static bool constant_fault(const struct problem *problem, const struct problem_b
     return false;
 }
 
-/* What makes it necessary to know every standard deviation of a dataset; NULL: nothing, or a noise function knows them. */
+/* What requires every standard deviation of a dataset; NULL: nothing, or a noise function gives them. */
 static const char *who_needs_sigma(const struct problem *problem, const struct problem_block *block, size_t d)
 {
     if (problem->has_noise || problem->errors.sigma_for)
@@ -70,7 +128,7 @@ static const char *who_needs_sigma(const struct problem *problem, const struct p
     return NULL;
 }
 
-/* "row 79", or "line 81 of wells.csv" where the rows come from a table. */
+/* "row 79", or "wells.csv:81" if the rows come from a table. */
 static const char *place(const struct problem *problem, uint64_t row, char text[100])
 {
     int64_t line;
@@ -78,7 +136,7 @@ static const char *place(const struct problem *problem, uint64_t row, char text[
     const struct hdf5_column *lines = &problem->row[MEASUREMENT_line];
     snprintf(text, 100, "row %" PRIu64, row);
     if (problem->line_file && lines->dataset && !hdf5_column_read_int64(lines, row, 1, &line, &ignored) && line > 0)
-        snprintf(text, 100, "line %" PRId64 " of %.60s", line, problem->line_file);
+        snprintf(text, 100, "%.60s:%" PRId64, problem->line_file, line);
     return text;
 }
 
@@ -98,18 +156,18 @@ static bool row_fault(const struct problem *problem, const struct problem_block 
             continue;
         any = true;
         if (isinf(value))
-            return FAULT(message, "value of %s is infinite", place(problem, row, at));
+            return FAULT(message, "%s: value is infinite", place(problem, row, at));
         if (!isfinite(time))
-            return FAULT(message, "time of %s is %s", place(problem, row, at), isnan(time) ? "NaN" : "infinite");
+            return FAULT(message, "%s: time is %s", place(problem, row, at), isnan(time) ? "NaN" : "infinite");
         if (time < block->t0[d])
-            return FAULT(message, "time of %s is %.17g, before t0 = %.17g", place(problem, row, at), time, block->t0[d]);
+            return FAULT(message, "%s: time is %.17g, before t0 = %.17g", place(problem, row, at), time, block->t0[d]);
         if (sigma <= 0 || isinf(sigma))
-            return FAULT(message, "sigma of %s is %g; it must be > 0 and finite (NaN: not known)",
+            return FAULT(message, "%s: sigma is %g; it must be > 0 and finite (NaN: not known)",
                          place(problem, row, at), sigma);
         if (sigma_for && isnan(sigma))
-            return FAULT(message, "sigma of %s is not known, and the model has no noise: %.60s needs it",
+            return FAULT(message, "%s: sigma is not known, and the model has no noise: %.60s needs it",
                          place(problem, row, at), sigma_for);
-        if (problem->errors.kind[observable] == ERROR_LOG_NORMAL && value <= 0)
+        if (error_row[problem->errors.kind[observable]].is_log && value <= 0)
             return FAULT(message, "value of %s is %g; with the log-normal errors of %.60s it must be > 0",
                          place(problem, row, at), value, problem->errors.observable_name[observable]);
     }

@@ -54,7 +54,7 @@ static enum status find_sigma_for(struct problem *problem, struct error *error)
         return STATUS_OK;
     char *who = arena_calloc(&problem->arena, WHO, 1);
     if (!who)
-        return error_set(error, STATUS_NO_MEMORY, "%s: out of memory", problem->file.path);
+        return problem_no_memory(problem, error);
     problem->errors.sigma_for = who_says(problem, i, who);
     return STATUS_OK;
 }
@@ -68,7 +68,7 @@ enum status problem_match_errors(struct problem *problem, const struct problem_e
     errors->own = arena_calloc(&problem->arena, n + 1, sizeof *errors->own);
     bool *there = arena_calloc(&problem->arena, n + 1, sizeof *there);
     if (!errors->kind || !errors->own || !there)
-        return error_set(error, STATUS_NO_MEMORY, "%s: out of memory", problem->file.path);
+        return problem_no_memory(problem, error);
     if (info->observable_error && info->n_error != n_file)
         faults_add(&problem->faults, "%s: has %zu entries for %zu observable%s", path, info->n_error, n_file,
                    n_file == 1 ? "" : "s");

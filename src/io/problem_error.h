@@ -1,4 +1,4 @@
-/* Distributions of measurement errors as problem files say them: internal to the problem reader.
+/* Error distributions in problem files. Internal to the problem reader.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef IO_PROBLEM_ERROR_H
 #define IO_PROBLEM_ERROR_H
@@ -10,16 +10,16 @@ struct sha256;
 /* Arrays have one entry for each observable of the model. */
 struct problem_errors {
     const char *const *observable_name;
-    enum error_kind *kind;    /* what holds */
+    enum error_kind *kind;    /* the distribution in effect */
     int *own;                 /* the file's own word, or -1 */
     enum error_kind fallback; /* of the expectation */
     const char *sigma_for;    /* who needs every standard deviation to be known, as "--error huber"; NULL: nobody */
 };
 
-/* After the observables have been matched: fills problem->errors, and sigma_for where they need it. */
+/* After the observables have been matched: fills problem->errors, and sigma_for if they need every sigma. */
 enum status problem_match_errors(struct problem *problem, const struct problem_expectation *expectation, struct error *error);
 void problem_hash_errors(const struct problem *problem, struct sha256 *hash);
-/* A fault for each censored measurement of the block whose errors have no probability for it. */
+/* Adds a fault for each censored measurement of the block whose error distribution does not allow censoring. */
 void problem_check_censored(struct problem *problem, const struct problem_block *block);
 
 #endif

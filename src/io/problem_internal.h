@@ -1,5 +1,5 @@
-/* What the files of the problem reader share: an open problem, its tables, the window over its measurements, and the
- * list of faults that is collected before anything is refused.
+/* Shared by the files of the problem reader: an open problem, its tables, the window over its measurements, and the list of
+ * faults, which is complete before anything is refused.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef IO_PROBLEM_INTERNAL_H
 #define IO_PROBLEM_INTERNAL_H
@@ -9,11 +9,10 @@
 #include "io/problem.h"
 #include "io/problem_adopt.h"
 #include "io/problem_error.h"
-#include "io/problem_faults.h"
 #include "io/problem_prior.h"
 #include "io/problem_rows.h"
 
-enum { /* bounds on what a file may make us hold in memory */
+enum { /* limits on memory that a file may make us use */
     PROBLEM_MAX_NAME = 4096,           /* bytes of a name or id */
     PROBLEM_MAX_SOURCE = 64 << 20,     /* bytes of model text */
     PROBLEM_MAX_PLUGIN = 256 << 20,    /* bytes of an embedded plugin */
@@ -23,6 +22,21 @@ enum { /* bounds on what a file may make us hold in memory */
     PROBLEM_FIXED_NAN = 2              /* in block->fixed of a bad dataset */
 };
 #define PROBLEM_MAX_DATASET ((uint64_t)UINT32_MAX - 1)
+
+/* All faults of a file are found before one error reports them. */
+enum { PROBLEM_MAX_FAULT = 20 /* listed; the others are counted */ };
+
+struct problem_faults {
+    uint64_t n;
+    size_t used;
+    char text[1800]; /* a line each */
+};
+/* Adds one line; control characters in it become '?'. */
+void faults_add(struct problem_faults *faults, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The same for what another function reported about this file. */
+void faults_add_error(struct problem_faults *faults, const char *path, const struct error *error);
+/* STATUS_OK if there are none; otherwise the message that lists them. */
+enum status faults_report(const struct problem_faults *faults, const char *path, struct error *error);
 
 enum { TABLE_START, TABLE_LOWER, TABLE_UPPER, TABLE_FIXED, N_TABLE };
 
@@ -41,18 +55,18 @@ struct problem {
     struct problem_faults faults;
     struct problem_table table[N_TABLE];
     struct hdf5_column id, covariate, t0, row_dataset, row[N_MEASUREMENT]; /* dataset = 0: not in the file */
-    const char *line_file; /* the table that /measurements/line counts in */
+    const char *line_file; /* the table to which /measurements/line refers */
     struct problem_window window;
     uint64_t next; /* dataset that is read next */
     bool (*wanted)(const void *context, uint64_t dataset); /* NULL: all are */
     const void *wanted_context;
-    void (*beat)(void *context); /* NULL: nobody watches */
+    void (*beat)(void *context); /* NULL: none */
     void *beat_context;
     size_t n_scale;        /* rows of /parameters/scale */
     const char *const *file_scale; /* n_scale, or NULL */
     struct problem_adopted adopted;
     bool matched, checking;
-    size_t n_parameter;    /* this and what follows is what problem_match found */
+    size_t n_parameter;    /* this and the following fields are set by problem_match */
     const char *const *parameter_name, *const *parameter_scale;
     uint32_t *to_model;
     bool *is_log;
@@ -69,19 +83,20 @@ struct problem {
     uint64_t n_censored;          /* found by problem_validate */
 };
 
+enum status problem_no_memory(const struct problem *problem, struct error *error);
 /* problem_schema.c: the file's kind, and names in our groups that are not ours. */
 enum status problem_check_kind(struct problem *problem, struct error *error);
 enum status problem_check_names(struct problem *problem, struct error *error);
 
-/* problem_table.c: opens a column if the file has it; false if it has not or it is at fault (the fault is added). */
+/* problem_table.c: opens a column; false if the file does not have it, or if it has a fault (which is added). */
 bool problem_open_column(struct problem *problem, const char *path, struct hdf5_column *column);
-/* A column of at most `max` strings; *list stays NULL where it is absent or at fault. STATUS_NO_MEMORY or OK. Names
- * must all be different and not empty; values need not. */
+/* A column of at most `max` strings; *list stays NULL if it is absent or has a fault. STATUS_NO_MEMORY or OK. Names must be
+ * distinct and not empty; values need not. */
 enum status problem_read_names(struct problem *problem, const char *path, size_t max, size_t *n,
                                const char *const **list, struct error *error);
 enum status problem_read_values(struct problem *problem, const char *path, size_t max, size_t *n,
                                 const char *const **list, struct error *error);
-/* Strings that are no UTF-8 are taken for Latin-1. */
+/* Converts strings that are not UTF-8 from Latin-1. */
 enum status problem_as_utf8(const struct problem *problem, struct arena *arena, size_t n, char **text, struct error *error);
 /* The attributes of /options as text. */
 enum status problem_read_options(struct problem *problem, struct error *error);

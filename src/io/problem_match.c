@@ -17,11 +17,6 @@ int problem_find_name(const char *name, const char *const *names, size_t n)
     return -1;
 }
 
-static enum status no_memory(const struct problem *problem, struct error *error)
-{
-    return error_set(error, STATUS_NO_MEMORY, "%s: out of memory", problem->file.path);
-}
-
 static void add_unknown(struct problem *problem, const char *path, const char *what, const char *name,
                         const struct problem_expectation *expectation, const char *const *known, size_t n_known)
 {
@@ -36,13 +31,9 @@ static void add_unknown(struct problem *problem, const char *path, const char *w
 static const char *const *copy_names(struct problem *problem, size_t n, const char *const *names)
 {
     const char **copy = arena_calloc(&problem->arena, n + 1, sizeof *copy);
-    for (size_t i = 0; copy && i < n; i++) {
-        size_t size = strlen(names[i]) + 1;
-        char *text = arena_alloc(&problem->arena, size);
-        if (!text)
+    for (size_t i = 0; copy && i < n; i++)
+        if (!(copy[i] = arena_strdup(&problem->arena, names[i])))
             return NULL;
-        copy[i] = memcpy(text, names[i], size);
-    }
     return copy;
 }
 
@@ -59,7 +50,7 @@ static enum status match_parameters(struct problem *problem, const struct proble
                                                    : copy_names(problem, n, expectation->parameter_name);
     problem->to_model = arena_calloc(&problem->arena, n + 1, sizeof *problem->to_model);
     if (!problem->parameter_name || !problem->to_model)
-        return no_memory(problem, error);
+        return problem_no_memory(problem, error);
     for (size_t i = 0; i < n; i++) {
         const char *name = problem->parameter_name[i];
         int found = problem_find_name(name, expectation->parameter_name, expectation->n_parameter);
@@ -84,7 +75,7 @@ static enum status match_scales(struct problem *problem, const struct problem_ex
     const char **scales = arena_calloc(&problem->arena, n + 1, sizeof *scales);
     problem->is_log = arena_calloc(&problem->arena, n + 1, sizeof *problem->is_log);
     if (!scales || !problem->is_log)
-        return no_memory(problem, error);
+        return problem_no_memory(problem, error);
     for (size_t i = 0; i < n; i++) {
         const char *scale = "lin";
         if (problem->file_scale)
@@ -107,7 +98,7 @@ static enum status fill_default(struct problem *problem, int which, const double
         return STATUS_OK;
     table->vector = arena_calloc(&problem->arena, problem->n_parameter + 1, sizeof *table->vector);
     if (!table->vector)
-        return no_memory(problem, error);
+        return problem_no_memory(problem, error);
     for (size_t i = 0; i < problem->n_parameter; i++)
         table->vector[i] = model ? model[problem->to_model[i]] : fallback;
     return STATUS_OK;
@@ -190,7 +181,7 @@ static enum status match_covariates(struct problem *problem, const struct proble
     problem->model_covariate_name = copy_names(problem, n, expectation->covariate_name);
     problem->covariate_column = arena_calloc(&problem->arena, n + 1, sizeof *problem->covariate_column);
     if (!problem->covariate_column || !problem->model_covariate_name)
-        return no_memory(problem, error);
+        return problem_no_memory(problem, error);
     for (size_t i = 0; i < n; i++) {
         const char *name = expectation->covariate_name[i];
         int found = problem_find_name(name, info->covariate_name, info->n_covariate);
@@ -217,7 +208,7 @@ static enum status match_observables(struct problem *problem, const struct probl
     problem->observable_model = arena_calloc(&problem->arena, n + 1, sizeof *problem->observable_model);
     problem->errors.observable_name = copy_names(problem, expectation->n_observable, expectation->observable_name);
     if (!problem->observable_model || !problem->errors.observable_name)
-        return no_memory(problem, error);
+        return problem_no_memory(problem, error);
     if (info->n_dataset == 0 && !info->observable_name)
         return STATUS_OK;
     if (!info->observable_name && expectation->n_observable > 1)

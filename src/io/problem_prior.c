@@ -19,11 +19,6 @@ static const char *const kinds[] = {"none", "normal", "log-normal", "laplace", "
 static const char *const scales_of[] = {"natural", "optimizer"};
 enum { N_KIND = sizeof kinds / sizeof *kinds };
 
-static enum status no_memory(const struct problem *problem, struct error *error)
-{
-    return error_set(error, STATUS_NO_MEMORY, "%s: out of memory", problem->file.path);
-}
-
 static enum status read_numbers(struct problem *problem, int which, struct error *error)
 {
     struct problem_prior_tables *tables = &problem->prior_tables;
@@ -40,7 +35,7 @@ static enum status read_numbers(struct problem *problem, int which, struct error
         faults_add(&problem->faults, "%s: is %" PRIu64 " x %" PRIu64 "; one number per parameter is expected, the same for "
                    "all datasets", path, a, b);
     } else if (!(tables->number[which] = arena_calloc(&problem->arena, column.n_row + 1, sizeof(double)))) {
-        status = no_memory(problem, error);
+        status = problem_no_memory(problem, error);
     } else {
         tables->n_number[which] = (size_t)column.n_row;
         if (hdf5_column_read_double(&column, 0, (size_t)column.n_row, tables->number[which], &fault))
@@ -228,11 +223,11 @@ enum status problem_match_priors(struct problem *problem, const struct problem_e
         source = (struct prior_source){.is_model = true, .kind_path = "the model's prior", .on_path = "the model's prior_on",
                                        .number_path = model_path};
         if (!take_from_model(problem, expectation, &source.tables))
-            return no_memory(problem, error);
+            return problem_no_memory(problem, error);
     }
     problem->prior = arena_calloc(&problem->arena, n + 1, sizeof *problem->prior);
     if (!problem->prior)
-        return no_memory(problem, error);
+        return problem_no_memory(problem, error);
     for (size_t i = 0; i < n; i++)
         match_prior(problem, &source, i, &problem->prior[i]);
     return STATUS_OK;

@@ -1,4 +1,4 @@
-/* Priors of a problem file, or of its model: reading, checking, and what they do to bounds and to the problem's identity.
+/* Priors of a problem file, or of its model: reads and checks them, and applies them to bounds and to the problem's identity.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef IO_PROBLEM_PRIOR_H
 #define IO_PROBLEM_PRIOR_H
@@ -16,10 +16,11 @@ enum problem_prior_kind {
     PROBLEM_PRIOR_NONE, PROBLEM_PRIOR_NORMAL, PROBLEM_PRIOR_LOG_NORMAL, PROBLEM_PRIOR_LAPLACE, PROBLEM_PRIOR_UNIFORM
 };
 
-/* Of one parameter. A uniform one has tightened the bounds of every block already: lower and upper, natural scale. */
+/* The prior of one parameter. A uniform prior has already tightened the bounds of every block; lower and upper, natural
+ * scale. */
 struct problem_prior {
     enum problem_prior_kind kind;
-    bool on_optimizer;       /* location and scale are those of what the optimiser sees */
+    bool on_optimizer;       /* location and scale refer to the optimiser's scale */
     double location, scale;  /* log-normal: mean and standard deviation of the logarithm */
     double lower, upper;
 };
@@ -28,7 +29,7 @@ const struct problem_prior *problem_prior(const struct problem *problem); /* n_p
 
 enum prior_number { PRIOR_LOCATION, PRIOR_SCALE, PRIOR_LOWER, PRIOR_UPPER, N_PRIOR_NUMBER };
 
-/* /parameters/prior and its companions as they are in the file; NULL: absent. */
+/* /parameters/prior and its companions, as in the file; NULL: absent. */
 struct problem_prior_tables {
     const char *const *kind, *const *on;
     size_t n_kind, n_on;
@@ -36,9 +37,9 @@ struct problem_prior_tables {
     size_t n_number[N_PRIOR_NUMBER];
 };
 
-/* At problem_open; faults are added to the problem's list. */
+/* Called by problem_open; faults are added to the problem's list. */
 enum status problem_open_priors(struct problem *problem, struct error *error);
-/* Once parameters and scales are known: the file's priors, or the model's where it has none. */
+/* Once parameters and scales are known: sets the priors of the file or, if it has none, of the model. */
 enum status problem_match_priors(struct problem *problem, const struct problem_expectation *expectation, struct error *error);
 /* Uniform priors as bounds of one dataset, n_parameter each. */
 void problem_tighten_bounds(const struct problem *problem, double *lower, double *upper);

@@ -154,10 +154,9 @@ struct option_list {
 
 static const char *keep(struct option_list *list, const char *text)
 {
-    size_t size = strlen(text) + 1;
-    char *copy = arena_alloc(&list->problem->arena, size);
+    const char *copy = arena_strdup(&list->problem->arena, text);
     list->no_memory = list->no_memory || !copy;
-    return copy ? memcpy(copy, text, size) : NULL;
+    return copy;
 }
 
 static bool visit_option(void *context, const char *name)
@@ -182,7 +181,7 @@ enum status problem_read_options(struct problem *problem, struct error *error)
     list.names = arena_calloc(&problem->arena, MAX_OPTION, sizeof *list.names);
     list.values = arena_calloc(&problem->arena, MAX_OPTION, sizeof *list.values);
     if (!list.names || !list.values)
-        return error_set(error, STATUS_NO_MEMORY, "%s: out of memory", problem->file.path);
+        return problem_no_memory(problem, error);
     if (kind != HDF5_GROUP) {
         faults_add(&problem->faults, "/options: must be a group; options are its attributes");
         return STATUS_OK;
@@ -199,7 +198,7 @@ enum status problem_read_options(struct problem *problem, struct error *error)
         free(text);
     }
     if (list.no_memory)
-        return error_set(error, STATUS_NO_MEMORY, "%s: out of memory", problem->file.path);
+        return problem_no_memory(problem, error);
     info->n_option = list.n;
     info->option_name = list.names;
     info->option_value = list.values;

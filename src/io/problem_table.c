@@ -29,7 +29,7 @@ enum status problem_as_utf8(const struct problem *problem, struct arena *arena, 
             continue;
         char *converted = arena_alloc(arena, 2 * strlen(text[i]) + 1);
         if (!converted)
-            return error_set(error, STATUS_NO_MEMORY, "%s: out of memory", problem->file.path);
+            return problem_no_memory(problem, error);
         utf8_from_latin1(text[i], converted);
         text[i] = converted;
     }
@@ -46,7 +46,7 @@ static enum status check_unique(struct problem *problem, const char *path, size_
 {
     char **sorted = malloc((n ? n : 1) * sizeof *sorted);
     if (!sorted)
-        return error_set(error, STATUS_NO_MEMORY, "%s: out of memory", problem->file.path);
+        return problem_no_memory(problem, error);
     memcpy(sorted, names, n * sizeof *sorted);
     qsort(sorted, n, sizeof *sorted, compare_names);
     for (size_t i = 0; i + 1 < n; i++)
@@ -77,7 +77,7 @@ static enum status read_strings(struct problem *problem, const char *path, size_
         size_t count = (size_t)column.n_row;
         char **names = arena_calloc(&problem->arena, count + 1, sizeof *names);
         if (!names)
-            status = error_set(error, STATUS_NO_MEMORY, "%s: out of memory", problem->file.path);
+            status = problem_no_memory(problem, error);
         else if (hdf5_column_read_strings(&column, 0, count, PROBLEM_MAX_NAME, &problem->arena, names, &fault))
             faults_add_error(&problem->faults, problem->file.path, &fault);
         else if ((status = problem_as_utf8(problem, &problem->arena, count, names, error)))
@@ -117,7 +117,7 @@ void problem_open_tables(struct problem *problem)
     }
 }
 
-/* P values, or N x P; R and MATLAB write P x N, which is told by name. */
+/* P values, or N x P; R and MATLAB write P x N, which the error message names. */
 static bool settle_shape(struct problem *problem, struct problem_table *table, size_t n_parameter)
 {
     struct hdf5_column *column = &table->column;
@@ -156,7 +156,7 @@ enum status problem_settle_tables(struct problem *problem, size_t n_parameter, s
             continue;
         table->vector = arena_calloc(&problem->arena, n_parameter, sizeof *table->vector);
         if (!table->vector)
-            return error_set(error, STATUS_NO_MEMORY, "%s: out of memory", problem->file.path);
+            return problem_no_memory(problem, error);
         if (hdf5_column_read_double(&table->column, 0, n_parameter, table->vector, &fault))
             faults_add_error(&problem->faults, problem->file.path, &fault);
     }

@@ -213,7 +213,7 @@ static enum status run_pass(struct problem *problem, struct pass *pass, struct e
     max_dataset = max_dataset > BLOCK_DATASETS ? BLOCK_DATASETS : max_dataset > 0 ? max_dataset : 1;
     pass->last = calloc(4 * problem->n_parameter, sizeof *pass->last);
     if (!pass->last)
-        return error_set(error, STATUS_NO_MEMORY, "%s: out of memory", problem->file.path);
+        return problem_no_memory(problem, error);
     enum status status = id_set_init(&pass->ids, problem, error);
     hash_names(&pass->hash, problem);
     if (problem->info.n_dataset == 0 && problem->info.n_measurement > 0)

@@ -267,13 +267,11 @@ static enum status add_rows(struct problem_writer *writer, const struct problem_
 enum status problem_writer_add(struct problem_writer *writer, const struct problem_dataset *dataset,
                                struct error *error)
 {
-    size_t n = writer->n_waiting, size = strlen(dataset->id) + 1;
+    size_t n = writer->n_waiting;
     if (writer->n_dataset >= UINT32_MAX - 1)
         return error_set(error, STATUS_BAD_PROBLEM, "%s: more than 2^32 - 2 datasets are not supported", writer->path);
-    char *id = arena_alloc(&writer->ids, size);
-    if (!id)
+    if (!(writer->waiting_id[n] = arena_strdup(&writer->ids, dataset->id)))
         return error_set(error, STATUS_NO_MEMORY, "%s: out of memory", writer->path);
-    writer->waiting_id[n] = memcpy(id, dataset->id, size);
     writer->waiting_t0[n] = dataset->t0;
     if (writer->n_covariate)
         memcpy(writer->waiting_covariate + n * writer->n_covariate, dataset->covariate,

@@ -1,4 +1,4 @@
-/* Writing problem files: for import and simulate. One thread only (HDF5). Appends in blocks, so memory stays small.
+/* Writes problem files, for import and simulate. One thread only (HDF5). Appends in blocks, so memory stays small.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef IO_PROBLEM_WRITE_H
 #define IO_PROBLEM_WRITE_H
@@ -13,19 +13,19 @@
 struct problem_header {
     const char *model_plugin;         /* written as /model@plugin, or NULL */
     const char *model_source;         /* written as /model/source, or NULL */
-    const char *model_name;           /* written as /model@name where the source has none of its own, or NULL */
+    const char *model_name;           /* written as /model@name if the source has no name, or NULL */
     const void *model_bytes;          /* embedded as /model/plugin, or NULL */
     size_t n_model_byte;
     const char *model_sha256;         /* or NULL */
     size_t n_parameter;               /* 0: no /parameters */
     const char *const *parameter_name;
     const double *start, *lower, *upper; /* n_parameter each, or NULL */
-    bool start_per_dataset;           /* then `start` is NULL and each dataset brings its own */
+    bool start_per_dataset;           /* then `start` is NULL and each dataset has its own */
     const char *const *scale;         /* or NULL */
     const uint8_t *fixed;             /* or NULL */
     const double *from_model;         /* n_parameter x N_FROM_MODEL (problem_adopt.h), or NULL */
     const char *const *prior, *const *prior_on; /* n_parameter words each; prior NULL: the model's own, if any */
-    const double *prior_number[4];    /* location, scale, lower, upper: n_parameter each where there are priors */
+    const double *prior_number[4];    /* location, scale, lower, upper: n_parameter each if there are priors */
     size_t n_covariate;
     const char *const *covariate_name;
     size_t n_observable;
@@ -33,7 +33,7 @@ struct problem_header {
     const char *const *observable_error; /* n_observable words; or NULL */
     bool has_t0;
     unsigned columns;                 /* MEASUREMENT_BITs of those that not all files have */
-    const char *line_file;            /* the table that lines count in, or NULL */
+    const char *line_file;            /* the table to which lines refer, or NULL */
     size_t n_option;                  /* attributes of /options, as text */
     const char *const *option_name, *const *option_value;
 };

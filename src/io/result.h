@@ -1,4 +1,4 @@
-/* Result files: written in one go from the journal, read by show, export and simulate. One thread only (HDF5).
+/* Result files: written in one pass from the journal, read by show, export and simulate. One thread only (HDF5).
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef IO_RESULT_H
 #define IO_RESULT_H
@@ -8,7 +8,7 @@
 
 enum { RESULT_MAX_PROVENANCE = 32000 }; /* characters; longer ones are cut and end in "..." */
 
-/* Attributes of /provenance, strings. Names that begin with "identity_" are the identity's own and not among them. */
+/* Attributes of /provenance, strings, without those of the identity, whose names begin with "identity_". */
 struct provenance {
     size_t n;
     const char *const *name, *const *value;
@@ -25,16 +25,15 @@ struct result_header {
     const char *objective_kind;           /* "half_sum_of_squares", "negative_log_likelihood", "laplace_loss", "huber_loss" or
                                            * "student_loss" */
     struct run_identity identity;
-    uint64_t n_row;                       /* as many rows are expected, for the choice of chunks; 0: identity.n_dataset */
+    uint64_t n_row;                       /* expected number of rows, for the choice of chunks; 0: identity.n_dataset */
     struct provenance provenance;
     unsigned parts;                       /* bits of enum fit_part: columns besides the base */
-    size_t id_length;                     /* the longest id in bytes as far as known, 0: not known; saves time only */
+    size_t id_length;                     /* length in bytes of the longest id if known, otherwise 0; only saves time */
 };
 
 struct result_writer;
-/* Writes under a temporary name beside `path`; result_writer_finish syncs and renames it: it appears whole or not at
- * all. `in_place_of`: NULL, or a problem file that is copied first and whose /fits (and /provenance) are then written
- * into the copy. */
+/* Writes under a temporary name beside `path`; result_writer_finish syncs and renames it, so it appears whole or not at all.
+ * `in_place_of`: NULL, or a problem file that is copied first, with /fits and /provenance written into the copy. */
 enum status result_writer_open(struct result_writer **writer, const char *path, const char *in_place_of,
                                const struct result_header *header, struct error *error);
 /* Rows in order. record->parameter and at_bound as in the header's order. The record and the id are copied. Equal
@@ -56,13 +55,12 @@ struct result_info {
 };
 /* Whether the file can be opened and has /fits; false for a problem file without results. */
 bool result_is_there(const char *path);
-/* STATUS_SYSTEM where there is no such file; STATUS_BAD_PROBLEM where it holds no results or is damaged, said in
- * words. */
+/* STATUS_SYSTEM: there is no such file; STATUS_BAD_PROBLEM: it has no results or is damaged, and the message says which. */
 enum status result_open(struct result **result, const char *path, struct error *error);
 void result_close(struct result *result);
 const struct result_info *result_info(const struct result *result);
 bool result_has(const struct result *result, enum fit_column column);
-/* This column is not read from now on: its numbers are missing. */
+/* Stops reading this column: its numbers count as missing. */
 void result_ignore(struct result *result, enum fit_column column);
 struct result_block {
     uint64_t first;
@@ -71,11 +69,15 @@ struct result_block {
     struct fit_record *record; /* n; their arrays point into the block */
     struct arena *arena;
 };
-/* Rows [first, first + n) as far as there are any, but fewer where they would need more than some 64 MiB: go on with
- * first + block->n until that is n_fit. Numbers that the file lacks are NaN or -1. Zero-initialise the block before its
- * first use. */
+/* Rows [first, first + n), or fewer at the end or if they would need more than about 64 MiB: continue with first + block->n
+ * until that is n_fit. Numbers that the file lacks are NaN or -1. Zero-initialise the block before its first use. */
 enum status result_read(struct result *result, struct result_block *block, uint64_t first, size_t n,
                         struct error *error);
+/* For loops over all rows: reads those behind the block's (zeroed before the first), at most n of them. False at their end, and
+ * after an error, which is in *status. */
+bool result_next(struct result *result, struct result_block *block, size_t n, enum status *status, struct error *error);
+/* Of the columns these two alone are read from now on. */
+void result_read_only(struct result *result, enum fit_column a, enum fit_column b);
 void result_block_fini(struct result_block *block);
 
 #endif

@@ -1,5 +1,5 @@
-/* The tables of what a run keeps besides its best fits: all starts, points of profiles, bootstrap replicates. One list of their
- * columns, for all who write, carry along or show them.
+/* The tables that a run keeps in addition to its best fits: starts, profile points and bootstrap replicates. One list of their
+ * columns for writing, copying and showing them.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef IO_RESULT_KEPT_H
 #define IO_RESULT_KEPT_H
@@ -11,27 +11,28 @@ enum kept_table { KEPT_STARTS, KEPT_PROFILES, KEPT_BOOTSTRAP, N_KEPT_TABLE };
 /* The order of its columns is that of the values of a row. Starts: dataset, start, objective, status, parameters. Profiles:
  * dataset, parameter, value, objective. Bootstrap: dataset, replicate, status, parameters. */
 struct result_table_shape kept_shape(enum kept_table table, size_t n_parameter);
-/* The options of `stiffit run` that keep it. */
+/* The options of `stiffit run` that keep a table. */
 const char *kept_options(enum kept_table table);
 
-/* Those that a result has, and those that are written; NULL for the others. Zero-initialise; closing is legal then, after a
- * failure and twice. */
+/* The tables of a result, and the tables being written; NULL for others. Zero-initialise; closing is legal then, after a
+ * failure, and twice. */
 struct kept_sources {
     struct result_table_source *of[N_KEPT_TABLE];
 };
 struct kept_writers {
     struct result_table *of[N_KEPT_TABLE];
 };
-/* bytes: in memory, of each table. */
+/* bytes: memory for each table. */
 enum status kept_sources_open(struct kept_sources *sources, struct result *result, size_t bytes, struct error *error);
 void kept_sources_close(struct kept_sources *sources);
-/* Makes the table if it is not made yet. */
+/* Makes the table if it does not exist yet. */
 enum status kept_writers_add(struct kept_writers *writers, enum kept_table table, struct result_writer *writer,
                              size_t n_parameter, struct error *error);
-/* The rows of this dataset, which come next if there are any, go to the tables in `to`; NULL, or no such table: they are left
- * out. Call it for each dataset in order, and with UINT64_MAX at the end, which finds rows of none. */
+/* Copies the rows of this dataset, which come next if there are any, to the tables in `to`; if that is NULL or has no such
+ * table, drops them. Call it for each dataset in order, and with UINT64_MAX at the end to find rows that belong to no
+ * dataset. */
 enum status kept_pass(struct kept_sources *from, uint64_t dataset, struct kept_writers *to, struct error *error);
-/* What is left goes to the file; before result_writer_finish. */
+/* Writes the rest; call before result_writer_finish. */
 enum status kept_writers_finish(struct kept_writers *writers, struct error *error);
 void kept_writers_close(struct kept_writers *writers); /* before result_writer_close */
 

@@ -28,14 +28,6 @@ static enum status no_memory(const struct result *result, struct error *error)
     return error_set(error, STATUS_NO_MEMORY, "out of memory for reading '%s'", result->info.path);
 }
 
-static char *keep_text(struct result *result, const char *text)
-{
-    char *copy = arena_alloc(&result->arena, strlen(text) + 1);
-    if (copy)
-        strcpy(copy, text);
-    return copy;
-}
-
 /* What kind of file it is, in words where it is the wrong one. */
 static enum status check_kind(struct result *result, struct error *error)
 {
@@ -137,19 +129,17 @@ static enum status read_identity(struct result *result, struct error *error)
     uint64_t n_start = 0, n_parameter = 0, n_refit = 0;
     bool has_refits = false;
     char *description = NULL, *selection = NULL;
-    enum status status = read_hash(result, "identity_problem", identity->problem, error);
-    if (!status)
-        status = read_hash(result, "identity_model", identity->model, error);
-    if (!status)
-        status = read_hash(result, "identity_options", identity->options, error);
-    if (!status)
-        status = read_count(result, "identity_seed", UINT64_MAX, &identity->seed, error);
-    if (!status)
-        status = read_count(result, "identity_n_dataset", UINT64_MAX, &identity->n_dataset, error);
-    if (!status)
-        status = read_count(result, "identity_n_start", UINT32_MAX, &n_start, error);
-    if (!status)
-        status = read_count(result, "identity_n_parameter", UINT32_MAX, &n_parameter, error);
+    const struct { const char *name; unsigned char *hash; } hashes[] = {
+        {"identity_problem", identity->problem}, {"identity_model", identity->model},
+        {"identity_options", identity->options}};
+    const struct { const char *name; uint64_t most, *value; } counts[] = {
+        {"identity_seed", UINT64_MAX, &identity->seed}, {"identity_n_dataset", UINT64_MAX, &identity->n_dataset},
+        {"identity_n_start", UINT32_MAX, &n_start}, {"identity_n_parameter", UINT32_MAX, &n_parameter}};
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < sizeof hashes / sizeof *hashes && !status; i++)
+        status = read_hash(result, hashes[i].name, hashes[i].hash, error);
+    for (size_t i = 0; i < sizeof counts / sizeof *counts && !status; i++)
+        status = read_count(result, counts[i].name, counts[i].most, counts[i].value, error);
     if (!status) /* results of the first version lack it */
         status = hdf5_attribute_uint64(&result->file, "/provenance", "identity_n_refit", &has_refits, &n_refit, error);
     if (!status && n_refit > UINT32_MAX)
@@ -182,7 +172,7 @@ static bool take_name(void *context, const char *name)
         return true;
     if (list->n == MAX_ATTRIBUTES)
         return false;
-    list->name[list->n] = keep_text(list->result, name);
+    list->name[list->n] = arena_strdup(&list->result->arena, name);
     list->failed = !list->name[list->n];
     list->n += !list->failed;
     return !list->failed;
@@ -201,7 +191,7 @@ static enum status read_provenance(struct result *result, struct error *error)
     for (size_t i = 0; i < list.n && !status; i++) {
         char *text = NULL;
         status = hdf5_attribute_text(&result->file, "/provenance", list.name[i], &text, error);
-        if (!status && !(value[i] = keep_text(result, text ? text : "")))
+        if (!status && !(value[i] = arena_strdup(&result->arena, text ? text : "")))
             status = no_memory(result, error);
         free(text);
     }
@@ -233,7 +223,7 @@ static enum status read_objective_kind(struct result *result, struct error *erro
 {
     char *kind = NULL;
     enum status status = hdf5_attribute_text(&result->file, "/fits/objective", "kind", &kind, error);
-    if (!status && !(result->info.objective_kind = keep_text(result, kind ? kind : "unknown")))
+    if (!status && !(result->info.objective_kind = arena_strdup(&result->arena, kind ? kind : "unknown")))
         status = no_memory(result, error);
     free(kind);
     return status;
@@ -241,26 +231,18 @@ static enum status read_objective_kind(struct result *result, struct error *erro
 
 enum status result_open(struct result **result, const char *path, struct error *error)
 {
+    static enum status (*const parts[])(struct result *result, struct error *error) = {
+        check_kind, read_parameters, read_identity, read_provenance, open_columns, read_objective_kind};
     *result = NULL;
     struct result *made = calloc(1, sizeof *made);
     if (!made)
         return error_set(error, STATUS_NO_MEMORY, "out of memory for reading '%s'", path);
     made->info.path = path;
     enum status status = hdf5_open(&made->file, path, error);
-    if (!status && !(made->info.path = keep_text(made, path)))
+    if (!status && !(made->info.path = arena_strdup(&made->arena, path)))
         status = error_set(error, STATUS_NO_MEMORY, "out of memory for reading '%s'", path);
-    if (!status)
-        status = check_kind(made, error);
-    if (!status)
-        status = read_parameters(made, error);
-    if (!status)
-        status = read_identity(made, error);
-    if (!status)
-        status = read_provenance(made, error);
-    if (!status)
-        status = open_columns(made, error);
-    if (!status)
-        status = read_objective_kind(made, error);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts && !status; i++)
+        status = parts[i](made, error);
     if (status) {
         result_close(made);
         made = NULL;
@@ -390,4 +372,20 @@ bool result_is_there(const char *path)
     bool there = hdf5_open(&file, path, &error) == STATUS_OK && hdf5_kind(&file, "/fits") == HDF5_GROUP;
     hdf5_close(&file);
     return there;
+}
+
+bool result_next(struct result *result, struct result_block *block, size_t n, enum status *status, struct error *error)
+{
+    uint64_t next = block->first + block->n;
+    if (*status || next >= result->info.n_fit)
+        return false;
+    *status = result_read(result, block, next, n, error);
+    return !*status && block->n > 0;
+}
+
+void result_read_only(struct result *result, enum fit_column a, enum fit_column b)
+{
+    for (int i = 0; i < N_RESULT_COLUMN; i++)
+        if (i != (int)a && i != (int)b)
+            result_ignore(result, (enum fit_column)i);
 }

@@ -294,16 +294,6 @@ static enum status write_block(struct result_writer *writer, struct error *error
     return status;
 }
 
-static const char *keep_text(struct arena *arena, const char *text, size_t n)
-{
-    char *copy = arena_alloc(arena, n + 1);
-    if (copy) {
-        memcpy(copy, text, n);
-        copy[n] = '\0';
-    }
-    return copy;
-}
-
 enum status result_writer_add(struct result_writer *writer, const char *id, const struct fit_record *record,
                               struct error *error)
 {
@@ -311,8 +301,8 @@ enum status result_writer_add(struct result_writer *writer, const char *id, cons
     if (record->outcome >= N_OUTCOME || n_id > RESULT_MAX_ID)
         return error_set(error, STATUS_INTERNAL, "dataset '%.100s' cannot be written: outcome %u", id,
                          (unsigned)record->outcome);
-    writer->id_text[row] = keep_text(&writer->arena, id, n_id);
-    writer->message_text[row] = n_reason ? keep_text(&writer->arena, record->reason, n_reason) : "";
+    writer->id_text[row] = arena_strndup(&writer->arena, id, n_id);
+    writer->message_text[row] = n_reason ? arena_strndup(&writer->arena, record->reason, n_reason) : "";
     if (!writer->id_text[row] || !writer->message_text[row])
         return no_memory(writer, error);
     struct fit_record copy = *record; /* fit_column_values gives places that may be written to */

@@ -5,7 +5,6 @@
 
 #include "base/random.h"
 #include "model/check_call.h"
-#include "model/check_difference.h"
 
 #include <float.h>
 #include <math.h>

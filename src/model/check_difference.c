@@ -1,7 +1,7 @@
 /* Richardson-extrapolated central differences. C. J. F. Ridders (1982), Accurate computation of F'(x) and F'(x)F''(x),
  * Advances in Engineering Software 4, 75-76.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "model/check_difference.h"
+#include "model/check_call.h"
 
 #include <float.h>
 #include <math.h>

@@ -1,6 +1,6 @@
 /* A descriptor comes from somebody else's code: nothing in it is used before it was looked at here.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "model/descriptor.h"
+#include "model/plugin.h"
 
 #include "base/error_kind.h"
 

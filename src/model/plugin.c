@@ -4,8 +4,6 @@
 
 #include "base/outcome.h"
 #include "base/sha256.h"
-#include "model/descriptor.h"
-#include "model/elf_image.h"
 #include "model/kind.h"
 #include "model/shared_object.h"
 

@@ -32,7 +32,7 @@ enum status model_load(struct model *model, const char *path, const char *expect
 enum status model_load_with(struct model *model, const char *path, const char *expected_sha256,
                             const struct build_options *options, struct error *error);
 
-/* The parts of it, for whoever must know what the bytes are before they are run: the file's bytes (*bytes to be freed),
+/* The parts of it, for callers that must know the bytes before they are run: the file's bytes (*bytes to be freed),
  * native code held in memory, and text held in memory, which can do no harm. `origin` names them in messages. */
 enum status model_read(const char *path, char **bytes, size_t *n_byte, struct error *error);
 enum status model_load_bytes(struct model *model, const void *bytes, size_t n_byte, const char *origin,
@@ -40,6 +40,17 @@ enum status model_load_bytes(struct model *model, const void *bytes, size_t n_by
 enum status model_load_text(struct model *model, const char *text, size_t n_byte, const char *origin,
                             const char *expected_sha256, const struct build_options *options, struct error *error);
 void model_unload(struct model *model);
+
+/* Checks of a descriptor (descriptor.c): everything that can be wrong in it without any of its functions being called. */
+enum { MODEL_MAX_COUNT = 100000, MODEL_MAX_WORK = 10000000, MODEL_MAX_NONZERO = 100000000, MODEL_MAX_NAME = 255 };
+
+/* Copies what the plugin's header knew of the descriptor into `copy`; the rest becomes zero. ABI version and size are
+ * checked before anything else is read. `origin` names the plugin in messages. */
+enum status descriptor_copy(struct stiffit_model *copy, const struct stiffit_model *descriptor, const char *origin,
+                            struct error *error);
+
+/* STATUS_BAD_MODEL with all faults (up to a dozen), one a line. Reads the plugin's arrays. */
+enum status descriptor_check(const struct stiffit_model *abi, const char *origin, struct error *error);
 
 /* The bits of enum note (base/outcome.h) for the derivatives that this model lacks. */
 uint32_t model_missing_derivatives(const struct model *model);

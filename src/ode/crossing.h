@@ -1,4 +1,4 @@
-/* Whether a trajectory crosses a jump of the right-hand side, where sensitivities lack the jump's part.
+/* Detects that a trajectory crosses a jump of the right-hand side, whose effect sensitivities lack.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef ODE_CROSSING_H
 #define ODE_CROSSING_H
@@ -13,9 +13,9 @@ struct crossing;
 struct crossing *crossing_new(const struct stiffit_model *abi);
 void crossing_free(struct crossing *crossing); /* NULL is legal */
 
-/* At the initial state, y. */
+/* Call at the initial state y. */
 void crossing_begin(struct workspace *ws, const double *y);
-/* After a step, whose end is in ws->y, which is overwritten: sets evaluation.crosses. */
+/* Call after a step, with its end in ws->y, which is overwritten. Sets evaluation.crosses. */
 void crossing_look(struct workspace *ws);
 
 #endif

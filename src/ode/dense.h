@@ -1,5 +1,5 @@
-/* LU factorisation with partial pivoting of small dense matrices, column-major. For a dozen states a library call
- * costs more than the arithmetic; larger systems go to LAPACK (linear.h).
+/* LU factorisation with partial pivoting for small dense matrices, column-major. For a dozen states a library call
+ * costs more than the arithmetic; larger systems use LAPACK (linear.h).
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef ODE_DENSE_H
 #define ODE_DENSE_H
@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Four partial sums, because one would wait for itself. */
+/* Four partial sums, because the additions of a single one would wait for each other. */
 static inline double dense_dot(const double *restrict a, const double *restrict b, size_t n)
 {
     double s0 = 0, s1 = 0, s2 = 0, s3 = 0;
@@ -23,10 +23,10 @@ static inline double dense_dot(const double *restrict a, const double *restrict 
     return (s0 + s1) + (s2 + s3);
 }
 
-/* Overwrites a (n x n) with its factors, the reciprocals of U's diagonal in place of it. Row k was exchanged with row
+/* Overwrites a (n x n) with its factors; U's diagonal is stored as reciprocals. Row k was exchanged with row
  * pivot[k] >= k. False: a pivot is 0 or not finite. */
 bool dense_factor(double *a, size_t n, int *pivot);
-/* Solves in place for n_column right-hand sides of n numbers each, one behind the other. */
+/* Solves in place for n_column right-hand sides of n numbers each, stored contiguously. */
 void dense_solve(const double *a, size_t n, const int *pivot, double *b, size_t n_column);
 /* The same with the transposed matrix, for one right-hand side. */
 void dense_solve_transposed(const double *a, size_t n, const int *pivot, double *b);

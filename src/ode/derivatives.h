@@ -1,10 +1,10 @@
-/* The model at a point: every function of the plugin behind one check (only finite numbers go in and come out)
- * and, where the plugin lacks a derivative, its difference quotients. Nothing else in ode/ calls the model.
+/* The model at a point: calls every function of the plugin with one check (only finite numbers go in and come out), and
+ * replaces missing derivatives by difference quotients. Nothing else in ode/ calls the model.
  *
- * Difference quotients are central, with a step of eps^(1/3) times the variable's size: for a state |y|, or if that is more
- * atol/rtol or a thousandth of its size, for a parameter |p| (or |start|, or 1, where p = 0); one-sided where the model is not
- * computable on the other side. The matrix of Newton's iteration, which only steers, gets forward ones with a step of
- * eps^(1/2).
+ * Difference quotients are central, with a step of eps^(1/3) times the variable's size. The size of a state is the largest
+ * of |y|, atol/rtol and a thousandth of its largest |y|; that of a parameter is |p| (or |start|, or 1, if p = 0). They are
+ * one-sided if the model cannot be evaluated on the other side. The matrix of Newton's iteration, which only affects
+ * convergence, uses forward quotients with a step of eps^(1/2).
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef ODE_DERIVATIVES_H
 #define ODE_DERIVATIVES_H
@@ -14,73 +14,73 @@
 #include <stdint.h>
 #include <stiffit/model.h>
 
-/* What went wrong last; `where` is the function's name in the plugin. */
+/* The latest failure; `where` is the function's name in the plugin. */
 struct model_failure {
-    const char *where; /* NULL: nothing yet */
+    const char *where; /* NULL: none yet */
     double t;
-    bool not_finite;   /* it returned success with numbers that are not finite, or was to be given such numbers */
+    bool not_finite;   /* it returned success with numbers that are not finite, or would have been given such numbers */
     bool fatal;
 };
 
 struct derivatives {
     const struct stiffit_model *abi;
     const double *sizes;             /* the caller's: 2 n_state, the states' sizes (workspace.h) */
-    double floor;                    /* atol / rtol; 0: a part of those */
-    bool is_relative;                /* of observables: no such floor, but where a state is 0 */
+    double floor;                    /* atol / rtol; 0: a fraction of sizes */
+    bool is_relative;                /* for observables: no such floor, except for a state that is 0 */
     struct stiffit_point at;         /* p, covariate and work of the evaluation; t and y of the call */
     size_t n_sens;
-    const uint32_t *sens;            /* parameters that derivatives are wanted for */
-    uint32_t *wanted;                /* the caller's to fill, up to n_observable: observables that are wanted. The others, */
+    const uint32_t *sens;            /* parameters for which derivatives are wanted */
+    uint32_t *wanted;                /* filled by the caller, up to n_observable: the wanted observables. Others, */
     size_t n_wanted;                 /* and their derivatives and noise, may be anything */
     double t0;
-    int64_t n_rhs, n_jacobian;       /* calls, difference quotients included */
+    int64_t n_rhs, n_jacobian;       /* calls, including those for difference quotients */
     struct model_failure failure;
     /* scratch */
     double *work;                    /* n_work */
-    double *work_up, *work_down;     /* n_work x n_parameter each, for p + h and p - h; empty where not needed */
+    double *work_up, *work_down;     /* n_work x n_parameter each, for p + h and p - h; empty if not needed */
     bool *has_up, *has_down;         /* n_parameter: whether `prepare` could fill them */
     double *p_moved;                 /* n_parameter */
     double *y_moved;                 /* n_state */
     double *up, *down, *base;        /* max(n_state, n_observable) each */
-    double *jacobian_values;         /* n_nonzero, where a dense Jacobian is made from a sparse one */
+    double *jacobian_values;         /* n_nonzero, if a dense Jacobian is made from a sparse one */
 };
 
-/* All return STIFFIT_OK, STIFFIT_RECOVERABLE or STIFFIT_FATAL, and note failures in d->failure. Matrices are
- * column-major; those "by parameter" have n_parameter columns of which only the wanted ones are sure to be written. What is not
- * wanted need not be finite. */
+/* Unless stated otherwise, these return STIFFIT_OK, STIFFIT_RECOVERABLE or STIFFIT_FATAL, and record failures in d->failure.
+ * Matrices are column-major. Those "by parameter" have n_parameter columns; only the wanted ones are always written. Unwanted
+ * entries need not be finite. */
 
-/* False: out of memory. derivatives_fini accepts the rest of a failed init. */
+/* False: out of memory. derivatives_fini is legal after a failure. */
 bool derivatives_init(struct derivatives *d, const struct stiffit_model *abi);
 void derivatives_fini(struct derivatives *d);
 
-/* Starts an evaluation: calls `prepare`. The pointers are kept. */
+/* Begins an evaluation: calls `prepare`. Keeps the pointers. */
 int derivatives_begin(struct derivatives *d, const double *p, const double *covariate, double t0, size_t n_sens,
                       const uint32_t *sens);
 
 int derivatives_rhs(struct derivatives *d, double t, const double *y, double *ydot);
-/* dense, n_state x n_state. `f` is rhs(t, y) or NULL; with rough set, a matrix that steers Newton's iteration will
- * do. */
+/* dense, n_state x n_state. `f` is rhs(t, y) or NULL; rough: the accuracy needed for Newton's iteration is
+ * enough. */
 int derivatives_jacobian(struct derivatives *d, double t, const double *y, const double *f, bool rough,
                          double *jacobian);
-/* n_nonzero values; only where the plugin has jacobian_sparse. */
+/* n_nonzero values; only if the plugin has jacobian_sparse. */
 int derivatives_jacobian_sparse(struct derivatives *d, double t, const double *y, double *values);
 int derivatives_rhs_parameter(struct derivatives *d, double t, const double *y, double *by_parameter);
 int derivatives_initial(struct derivatives *d, double *y);
 int derivatives_initial_parameter(struct derivatives *d, double *by_parameter);
 
-/* n_switching and n_forcing values; what they are is not checked. */
+/* n_switching and n_forcing values, which are not checked. */
 int derivatives_switching(struct derivatives *d, double t, const double *y, double *out);
 int derivatives_forcing(struct derivatives *d, double t, double *out);
 
-/* The observables, or with noise set their standard deviations (which must be > 0). */
+/* The observables, or with `noise` their standard deviations (which must be > 0). */
 int derivatives_observe(struct derivatives *d, bool noise, double t, const double *y, double *out);
 int derivatives_observe_state(struct derivatives *d, bool noise, double t, const double *y, double *by_state);
 int derivatives_observe_parameter(struct derivatives *d, bool noise, double t, const double *y, double *by_parameter);
 
-/* Whether every one of n numbers is finite. */
+/* Whether all n numbers are finite. */
 static inline bool all_finite(const double *x, size_t n)
 {
-    /* inf - inf and NaN - NaN are NaN, everything else is 0; sums side by side, because one would wait for itself */
+    /* inf - inf and NaN - NaN are NaN, everything else is 0; four sums, because additions of one wait for each other */
     enum { LANES = 4 };
     double sum[LANES] = {0}, rest = 0;
     size_t i = 0;

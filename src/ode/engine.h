@@ -10,11 +10,11 @@
 #include "ode/evaluation.h"
 #include "par/monitor.h"
 
-/* Asked between integrator steps (about every 16): true ends engine_work early. */
+/* Called between integrator steps (about every 16): true ends engine_work early. */
 struct engine_turn {
     bool (*over)(void *context);
     void *context;
-    struct counter *heartbeat; /* grows with every step; written by nobody else meanwhile. Or NULL */
+    struct counter *heartbeat; /* grows with every step; no other thread writes it meanwhile. Or NULL */
 };
 
 struct engine_pool; /* shared by all workers of a run */

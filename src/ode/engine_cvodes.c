@@ -86,14 +86,7 @@ failed:
 
 static const char *linear_solver(const struct engine_pool *pool)
 {
-    switch (linear_plan_kind(((const struct cvodes_pool *)pool)->plan)) {
-    case LINEAR_KLU:
-        return "klu";
-    case LINEAR_LAPACK:
-        return "lapack";
-    default:
-        return "dense";
-    }
+    return linear_solver_word[linear_plan_kind(((const struct cvodes_pool *)pool)->plan)];
 }
 
 static bool take(struct cvodes_pool *pool, size_t i)

@@ -1,5 +1,5 @@
-/* Inputs that move by themselves as time goes by are looked at ahead of the integrator, so that it does not step over a
- * pulse between two places at which it evaluates the right-hand side.
+/* Scans inputs that depend on time before the integration, so that the integrator does not step over a pulse between two
+ * evaluations of the right-hand side.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef ODE_FORCING_H
 #define ODE_FORCING_H
@@ -10,13 +10,13 @@
 struct workspace;
 struct forcing;
 
-/* NULL: out of memory. For models that have such functions. */
+/* NULL: out of memory. For models that have forcing functions. */
 struct forcing *forcing_new(const struct stiffit_model *abi);
 void forcing_free(struct forcing *forcing); /* NULL is legal */
 
-/* The integrator has been started at ws->t, and may come by any of the task's times later on. */
+/* Call when the integrator has been started at ws->t; it may pass any later time of the task. */
 void forcing_begin(struct workspace *ws);
-/* Before a step: it will not go beyond the next place where an input jumps or turns. */
+/* Call before a step: limits it to the next time at which an input jumps or turns. */
 void forcing_bound(struct workspace *ws);
 
 #endif

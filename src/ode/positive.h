@@ -1,4 +1,4 @@
-/* States that fall below zero although the equations do not let them.
+/* Detects states that fall below zero although the equations do not allow it.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef ODE_POSITIVE_H
 #define ODE_POSITIVE_H
@@ -13,9 +13,9 @@ struct positive;
 struct positive *positive_new(size_t n_state);
 void positive_free(struct positive *positive); /* NULL is legal */
 
-/* At the initial state, y. */
+/* Call at the initial state y. */
 void positive_begin(struct workspace *ws, const double *y);
-/* After a step, whose end is in ws->y: the number of a state that is far below zero and cannot be; n_state if there is none. */
+/* After a step, with its end in ws->y: the number of a state that is impossibly far below zero; n_state if there is none. */
 size_t positive_look(struct workspace *ws);
 
 #endif

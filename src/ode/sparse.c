@@ -2,7 +2,7 @@
  * pivots at an evaluation's first set-up and whenever the old pivots have become bad, refactored with the same
  * pivots otherwise. KLU allocates in klu_factor, so each evaluation costs one allocation of its numeric object.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "ode/sparse.h"
+#include "ode/linear_solver.h"
 
 #include <float.h>
 #include <klu.h>
@@ -10,6 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Limits for size and fill from which it is faster than the dense ones (linear.c). */
+enum { KLU_FROM = 10, KLU_LARGE = 96 };
+#define KLU_FILL 0.5
+#define KLU_FILL_LARGE 0.3
+
+/* The pattern of M and its symbolic analysis. */
 struct sparse_plan {
     size_t n, n_jacobian, n_entry;
     const int32_t *jacobian_start, *jacobian_row; /* the model's */
@@ -21,15 +27,15 @@ struct sparse_plan {
 };
 
 struct sparse {
-    const struct sparse_plan *plan;
     double *values;
     klu_numeric *numeric;
     klu_common common;
     bool fresh; /* the next factorisation chooses its pivots */
 };
 
-void sparse_plan_free(struct sparse_plan *plan)
+static void plan_fini(struct linear_plan *linear_plan)
 {
+    struct sparse_plan *plan = linear_plan->own;
     if (!plan)
         return;
     if (plan->symbolic)
@@ -67,9 +73,12 @@ static void add_diagonal(struct sparse_plan *plan)
     plan->n_entry = (size_t)n_entry;
 }
 
-struct sparse_plan *sparse_plan_new(const struct stiffit_model *abi, struct error *error)
+static enum status plan_init(struct linear_plan *linear_plan, const struct stiffit_model *abi, struct error *error)
 {
-    struct sparse_plan *plan = calloc(1, sizeof *plan);
+    if (!abi->jacobian_sparse)
+        return error_set(error, STATUS_BAD_MODEL, "the linear solver klu needs a model with a sparse Jacobian, and "
+                                                  "this one has none: use --linear-solver auto");
+    struct sparse_plan *plan = linear_plan->own = calloc(1, sizeof *plan);
     if (!plan)
         goto out_of_memory;
     size_t n = abi->n_state, n_nonzero = abi->n_nonzero;
@@ -84,56 +93,49 @@ struct sparse_plan *sparse_plan_new(const struct stiffit_model *abi, struct erro
     add_diagonal(plan);
     klu_defaults(&plan->common);
     plan->symbolic = klu_analyze((int)n, plan->start, plan->row, &plan->common);
-    if (plan->symbolic)
-        return plan;
-    if (plan->common.status != KLU_OUT_OF_MEMORY) {
-        error_set(error, STATUS_BAD_MODEL, "KLU cannot analyse the pattern of the model's sparse Jacobian");
-        sparse_plan_free(plan);
-        return NULL;
+    if (plan->symbolic) {
+        double n_factor = plan->symbolic->lnz + plan->symbolic->unz; /* unknown (below 0) with some orderings */
+        linear_plan->n_jacobian = n_nonzero;
+        linear_plan->fill = (n_factor > 0 ? floor(n_factor) : (double)plan->n_entry) / ((double)n * (double)n);
+        return STATUS_OK;
     }
+    if (plan->common.status != KLU_OUT_OF_MEMORY)
+        return error_set(error, STATUS_BAD_MODEL, "KLU cannot analyse the pattern of the model's sparse Jacobian");
 out_of_memory:
-    error_set(error, STATUS_NO_MEMORY, "no memory to analyse the sparse Jacobian of %u states", (unsigned)abi->n_state);
-    sparse_plan_free(plan);
-    return NULL;
+    return error_set(error, STATUS_NO_MEMORY, "no memory to analyse the sparse Jacobian of %u states", (unsigned)abi->n_state);
 }
 
-size_t sparse_plan_n_factor(const struct sparse_plan *plan)
-{
-    double n_factor = plan->symbolic->lnz + plan->symbolic->unz;
-    return n_factor > 0 ? (size_t)n_factor : plan->n_entry; /* unknown (below 0) with some orderings */
-}
+static bool suits(const struct stiffit_model *abi) { return abi->jacobian_sparse && abi->n_state >= KLU_FROM; }
 
-struct sparse *sparse_new(const struct sparse_plan *plan)
+static bool pays(const struct linear_plan *plan) { return plan->fill <= (plan->n < KLU_LARGE ? KLU_FILL : KLU_FILL_LARGE); }
+
+static bool sparse_new(struct linear *linear)
 {
-    struct sparse *sparse = calloc(1, sizeof *sparse);
+    const struct sparse_plan *plan = linear->plan->own;
+    struct sparse *sparse = linear->own = calloc(1, sizeof *sparse);
     if (!sparse)
-        return NULL;
-    sparse->plan = plan;
+        return false;
     sparse->fresh = true;
     sparse->values = calloc(plan->n_entry + 1, sizeof(double));
     klu_defaults(&sparse->common);
-    if (!sparse->values) {
-        free(sparse);
-        return NULL;
-    }
-    return sparse;
+    return sparse->values;
 }
 
-void sparse_free(struct sparse *sparse)
+static void sparse_fini(struct linear *linear)
 {
-    if (!sparse)
-        return;
-    if (sparse->numeric)
+    struct sparse *sparse = linear->own;
+    if (sparse && sparse->numeric)
         klu_free_numeric(&sparse->numeric, &sparse->common);
-    free(sparse->values);
+    if (sparse)
+        free(sparse->values);
     free(sparse);
 }
 
-void sparse_begin(struct sparse *sparse) { sparse->fresh = true; }
+/* The next factorisation is made anew: a refactorisation would carry on with the pivots of an earlier evaluation. */
+static void begin(struct linear *linear) { ((struct sparse *)linear->own)->fresh = true; }
 
-static enum linear_result factor_anew(struct sparse *sparse)
+static enum linear_result factor_anew(const struct sparse_plan *plan, struct sparse *sparse)
 {
-    const struct sparse_plan *plan = sparse->plan;
     if (sparse->numeric)
         klu_free_numeric(&sparse->numeric, &sparse->common);
     sparse->numeric = klu_factor(plan->start, plan->row, sparse->values, plan->symbolic, &sparse->common);
@@ -143,58 +145,67 @@ static enum linear_result factor_anew(struct sparse *sparse)
     return sparse->fresh ? LINEAR_SINGULAR : LINEAR_OK;
 }
 
-enum linear_result sparse_factor(struct sparse *sparse, const double *jacobian, double gamma)
+static enum linear_result factor(struct linear *linear, double gamma)
 {
-    const struct sparse_plan *plan = sparse->plan;
+    const struct sparse_plan *plan = linear->plan->own;
+    struct sparse *sparse = linear->own;
     double *values = sparse->values;
     memset(values, 0, plan->n_entry * sizeof(double));
     for (size_t k = 0; k < plan->n_jacobian; k++)
-        values[plan->place[k]] = -gamma * jacobian[k];
+        values[plan->place[k]] = -gamma * linear->jacobian[k];
     for (size_t j = 0; j < plan->n; j++)
         values[plan->diagonal[j]] += 1;
     if (sparse->fresh || !sparse->numeric)
-        return factor_anew(sparse);
+        return factor_anew(plan, sparse);
     klu_symbolic *symbolic = plan->symbolic;
     if (!klu_refactor(plan->start, plan->row, values, symbolic, sparse->numeric, &sparse->common) ||
         sparse->common.status != KLU_OK)
-        return factor_anew(sparse);
+        return factor_anew(plan, sparse);
     /* Old pivots that are tiny now would cost digits: the same limit as SUNDIALS' own interface to KLU. */
     klu_rcond(symbolic, sparse->numeric, &sparse->common);
     if (sparse->common.rcond < cbrt(DBL_EPSILON) * cbrt(DBL_EPSILON))
-        return factor_anew(sparse);
+        return factor_anew(plan, sparse);
     return LINEAR_OK;
 }
 
-enum linear_result sparse_solve(struct sparse *sparse, double *b, size_t n_column)
+static enum linear_result solve(struct linear *linear, double *b, size_t n_column)
 {
-    int n = (int)sparse->plan->n;
-    if (!klu_solve(sparse->plan->symbolic, sparse->numeric, n, (int)n_column, b, &sparse->common))
-        return LINEAR_SINGULAR;
-    return LINEAR_OK;
+    const struct sparse_plan *plan = linear->plan->own;
+    struct sparse *sparse = linear->own;
+    bool solved = klu_solve(plan->symbolic, sparse->numeric, (int)plan->n, (int)n_column, b, &sparse->common);
+    return solved ? LINEAR_OK : LINEAR_SINGULAR;
 }
 
-void sparse_multiply(const struct sparse_plan *plan, const double *jacobian, const double *x, double *y,
-                     size_t n_column)
+static enum linear_result solve_transposed(const struct linear *linear, const double *factors, const int *pivot, double *b)
 {
+    const struct sparse_plan *plan = linear->plan->own;
+    struct sparse *sparse = linear->own;
+    (void)factors, (void)pivot; /* its own are in `numeric` */
+    return klu_tsolve(plan->symbolic, sparse->numeric, (int)plan->n, 1, b, &sparse->common) ? LINEAR_OK : LINEAR_SINGULAR;
+}
+
+static void multiply(const struct linear *linear, const double *x, double *y, size_t n_column)
+{
+    const struct sparse_plan *plan = linear->plan->own;
     size_t n = plan->n;
     memset(y, 0, n * n_column * sizeof(double));
     for (size_t c = 0; c < n_column; c++, x += n, y += n)
         for (size_t j = 0; j < n; j++)
             for (int32_t k = plan->jacobian_start[j]; k < plan->jacobian_start[j + 1]; k++)
-                y[plan->jacobian_row[k]] += jacobian[k] * x[j];
+                y[plan->jacobian_row[k]] += linear->jacobian[k] * x[j];
 }
 
-enum linear_result sparse_solve_transposed(struct sparse *sparse, double *b)
+static void multiply_transposed(const struct linear *linear, const double *x, double *y)
 {
-    int n = (int)sparse->plan->n;
-    return klu_tsolve(sparse->plan->symbolic, sparse->numeric, n, 1, b, &sparse->common) ? LINEAR_OK : LINEAR_SINGULAR;
-}
-
-void sparse_multiply_transposed(const struct sparse_plan *plan, const double *jacobian, const double *x, double *y)
-{
+    const struct sparse_plan *plan = linear->plan->own;
     for (size_t j = 0; j < plan->n; j++) {
         y[j] = 0;
         for (int32_t k = plan->jacobian_start[j]; k < plan->jacobian_start[j + 1]; k++)
-            y[j] += jacobian[k] * x[plan->jacobian_row[k]];
+            y[j] += linear->jacobian[k] * x[plan->jacobian_row[k]];
     }
 }
+
+const struct linear_solver klu_solver = {
+    .is_sparse = true, .suits = suits, .plan = plan_init, .pays = pays, .plan_fini = plan_fini, .new = sparse_new,
+    .fini = sparse_fini, .begin = begin, .factor = factor, .solve = solve, .solve_transposed = solve_transposed,
+    .multiply = multiply, .multiply_transposed = multiply_transposed};

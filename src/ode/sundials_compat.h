@@ -33,7 +33,7 @@ static inline SUNContext sundials_context_new(void)
     return SUNContext_Create(NULL, &context) == 0 ? context : NULL;
 }
 
-/* SUNDIALS prints its errors unless told otherwise; ours go into the evaluation's reason. */
+/* Stops SUNDIALS from printing errors; they are reported in the evaluation's reason. */
 static inline int sundials_silence(void *cvode_memory)
 {
     return CVodeSetErrHandlerFn(cvode_memory, sundials_ignore_error, NULL);
@@ -54,7 +54,7 @@ static inline SUNContext sundials_context_new(void)
     SUNContext context = NULL;
     if (SUNContext_Create(SUN_COMM_NULL, &context) != 0)
         return NULL;
-    /* All handlers on the stack are called: the one that prints has to go first. */
+    /* All handlers on the stack are called, so the one that prints must be removed first. */
     SUNContext_ClearErrHandlers(context);
     if (SUNContext_PushErrHandler(context, sundials_ignore_error, NULL) != 0) {
         SUNContext_Free(&context);
@@ -65,7 +65,7 @@ static inline SUNContext sundials_context_new(void)
 
 static inline int sundials_silence(void *cvode_memory)
 {
-    (void)cvode_memory; /* the context's business since 7.0 */
+    (void)cvode_memory; /* done by the context since 7.0 */
     return 0;
 }
 

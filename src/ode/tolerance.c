@@ -25,9 +25,9 @@
 /* Weights must be finite. */
 #define TINY (DBL_MIN / DBL_EPSILON)
 /* Relative change of a parameter, times its sensitivity, is its effect on a state. What is below this part of the state is
- * computed as accurately as if it were that part. Without that, sensitivities by parameters that stand for fast rates (vdpol's
- * epsilon, whose effects are a millionth of the states) ask for more than the accuracy of the states' slopes, of which they
- * consist, and steps shrink to the fast scale. */
+ * computed as accurately as if it were that part. Without that, sensitivities by parameters that stand for fast rates
+ * (vdpol's epsilon, whose effects are a millionth of the states) need more accuracy than the states' slopes, from which they
+ * are computed, and steps shrink to the fast scale. */
 #define EFFECT 0.01
 
 void tolerance_set(struct workspace *ws, bool is_relative)

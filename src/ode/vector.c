@@ -66,15 +66,6 @@ static N_Vector_ID op_id(N_Vector v)
     return SUNDIALS_NVEC_CUSTOM;
 }
 
-static void op_space(N_Vector v, sunindextype *n_real, sunindextype *n_integer)
-{
-    *n_real = (sunindextype)length_of(v);
-    *n_integer = 1;
-}
-
-static sunindextype op_length(N_Vector v) { return (sunindextype)length_of(v); }
-static sunrealtype *op_pointer(N_Vector v) { return vector_data(v); }
-
 WIDE static void op_linear_sum(sunrealtype a, N_Vector xv, sunrealtype b, N_Vector yv, N_Vector zv)
 {
     const double *x = vector_data(xv), *y = vector_data(yv);
@@ -153,55 +144,6 @@ static void op_add_const(N_Vector xv, sunrealtype b, N_Vector zv)
     forget(zv);
 }
 
-static void op_compare(sunrealtype c, N_Vector xv, N_Vector zv)
-{
-    const double *x = vector_data(xv);
-    double *z = vector_data(zv);
-    for (size_t i = 0, n = length_of(zv); i < n; i++)
-        z[i] = fabs(x[i]) >= c ? 1 : 0;
-    forget(zv);
-}
-
-static sunbooleantype op_inverse_test(N_Vector xv, N_Vector zv)
-{
-    const double *x = vector_data(xv);
-    double *z = vector_data(zv);
-    sunbooleantype all = SUNTRUE;
-    for (size_t i = 0, n = length_of(zv); i < n; i++) {
-        if (x[i] == 0)
-            all = SUNFALSE;
-        else
-            z[i] = 1 / x[i];
-    }
-    forget(zv);
-    return all;
-}
-
-/* Constraints: +-1 means >= 0 or <= 0, +-2 the strict ones; m marks the violations. */
-static sunbooleantype op_constraint_mask(N_Vector cv, N_Vector xv, N_Vector mv)
-{
-    const double *c = vector_data(cv), *x = vector_data(xv);
-    double *m = vector_data(mv);
-    sunbooleantype all = SUNTRUE;
-    for (size_t i = 0, n = length_of(mv); i < n; i++) {
-        bool bad = (fabs(c[i]) > 1.5 && x[i] * c[i] <= 0) || (fabs(c[i]) > 0.5 && x[i] * c[i] < 0);
-        m[i] = bad;
-        if (bad)
-            all = SUNFALSE;
-    }
-    forget(mv);
-    return all;
-}
-
-static sunrealtype op_dot(N_Vector xv, N_Vector yv)
-{
-    const double *x = vector_data(xv), *y = vector_data(yv);
-    double sum = 0;
-    for (size_t i = 0, n = length_of(xv); i < n; i++)
-        sum += x[i] * y[i];
-    return sum;
-}
-
 static sunrealtype op_max_norm(N_Vector xv)
 {
     const double *x = vector_data(xv);
@@ -251,23 +193,6 @@ static sunrealtype op_wrms_norm(N_Vector xv, N_Vector wv)
     return sqrt(largest / (double)n);
 }
 
-static sunrealtype op_wrms_norm_mask(N_Vector xv, N_Vector wv, N_Vector idv)
-{
-    const struct vector_bank *bank = bank_of(xv);
-    const double *x = vector_data(xv), *w = vector_data(wv), *id = vector_data(idv);
-    double largest = 0;
-    for (size_t k = 0, j = 0; k < bank->n_block; k++) {
-        double sum = 0;
-        for (size_t i = 0; i < bank->n_state; i++, j++)
-            if (id[j] > 0)
-                sum += x[j] * w[j] * (x[j] * w[j]);
-        if (isnan(sum))
-            return sum;
-        largest = fmax(largest, sum);
-    }
-    return sqrt(largest / (double)bank->n_state);
-}
-
 static sunrealtype op_min(N_Vector xv)
 {
     const double *x = vector_data(xv);
@@ -275,34 +200,6 @@ static sunrealtype op_min(N_Vector xv)
     for (size_t i = 1, n = length_of(xv); i < n; i++)
         if (!(x[i] >= smallest))
             smallest = x[i];
-    return smallest;
-}
-
-static sunrealtype op_weighted_l2_norm(N_Vector xv, N_Vector wv)
-{
-    const double *x = vector_data(xv), *w = vector_data(wv);
-    double sum = 0;
-    for (size_t i = 0, n = length_of(xv); i < n; i++)
-        sum += x[i] * w[i] * (x[i] * w[i]);
-    return sqrt(sum);
-}
-
-static sunrealtype op_l1_norm(N_Vector xv)
-{
-    const double *x = vector_data(xv);
-    double sum = 0;
-    for (size_t i = 0, n = length_of(xv); i < n; i++)
-        sum += fabs(x[i]);
-    return sum;
-}
-
-static sunrealtype op_min_quotient(N_Vector numerator, N_Vector denominator)
-{
-    const double *x = vector_data(numerator), *y = vector_data(denominator);
-    double smallest = DBL_MAX;
-    for (size_t i = 0, n = length_of(numerator); i < n; i++)
-        if (y[i] != 0)
-            smallest = fmin(smallest, x[i] / y[i]);
     return smallest;
 }
 
@@ -345,20 +242,6 @@ WIDE static int op_scale_add_multi(int n_vector, sunrealtype *a, N_Vector xv, N_
     return 0;
 }
 
-static int op_dot_multi(int n_vector, N_Vector xv, N_Vector *ys, sunrealtype *dots)
-{
-    for (int j = 0; j < n_vector; j++)
-        dots[j] = op_dot(xv, ys[j]);
-    return 0;
-}
-
-static int op_linear_sum_array(int n_vector, sunrealtype a, N_Vector *xs, sunrealtype b, N_Vector *ys, N_Vector *zs)
-{
-    for (int j = 0; j < n_vector; j++)
-        op_linear_sum(a, xs[j], b, ys[j], zs[j]);
-    return 0;
-}
-
 static int op_scale_array(int n_vector, sunrealtype *c, N_Vector *xs, N_Vector *zs)
 {
     for (int j = 0; j < n_vector; j++)
@@ -366,35 +249,12 @@ static int op_scale_array(int n_vector, sunrealtype *c, N_Vector *xs, N_Vector *
     return 0;
 }
 
-static int op_const_array(int n_vector, sunrealtype c, N_Vector *zs)
-{
-    for (int j = 0; j < n_vector; j++)
-        op_const(c, zs[j]);
-    return 0;
-}
-
-static int op_wrms_norm_array(int n_vector, N_Vector *xs, N_Vector *ws, sunrealtype *norms)
-{
-    for (int j = 0; j < n_vector; j++)
-        norms[j] = op_wrms_norm(xs[j], ws[j]);
-    return 0;
-}
-
-static int op_wrms_norm_mask_array(int n_vector, N_Vector *xs, N_Vector *ws, N_Vector id, sunrealtype *norms)
-{
-    for (int j = 0; j < n_vector; j++)
-        norms[j] = op_wrms_norm_mask(xs[j], ws[j], id);
-    return 0;
-}
-
+/* What CVODES asks for without sensitivities, quadratures and constraints of its own. */
 static void set_operations(N_Vector_Ops ops)
 {
     ops->nvgetvectorid = op_id;
     ops->nvclone = op_clone;
     ops->nvdestroy = op_destroy;
-    ops->nvspace = op_space;
-    ops->nvgetarraypointer = op_pointer;
-    ops->nvgetlength = op_length;
     ops->nvlinearsum = op_linear_sum;
     ops->nvconst = op_const;
     ops->nvprod = op_product;
@@ -403,25 +263,12 @@ static void set_operations(N_Vector_Ops ops)
     ops->nvabs = op_abs;
     ops->nvinv = op_inverse;
     ops->nvaddconst = op_add_const;
-    ops->nvdotprod = op_dot;
     ops->nvmaxnorm = op_max_norm;
     ops->nvwrmsnorm = op_wrms_norm;
-    ops->nvwrmsnormmask = op_wrms_norm_mask;
     ops->nvmin = op_min;
-    ops->nvwl2norm = op_weighted_l2_norm;
-    ops->nvl1norm = op_l1_norm;
-    ops->nvcompare = op_compare;
-    ops->nvinvtest = op_inverse_test;
-    ops->nvconstrmask = op_constraint_mask;
-    ops->nvminquotient = op_min_quotient;
     ops->nvlinearcombination = op_linear_combination;
     ops->nvscaleaddmulti = op_scale_add_multi;
-    ops->nvdotprodmulti = op_dot_multi;
-    ops->nvlinearsumvectorarray = op_linear_sum_array;
     ops->nvscalevectorarray = op_scale_array;
-    ops->nvconstvectorarray = op_const_array;
-    ops->nvwrmsnormvectorarray = op_wrms_norm_array;
-    ops->nvwrmsnormmaskvectorarray = op_wrms_norm_mask_array;
 }
 
 struct vector_bank *vector_bank_new(SUNContext context, size_t n_state, size_t n_block, size_t n_vector)

@@ -13,25 +13,24 @@
 
 struct vector_bank;
 
-/* `n_vector` vectors of up to `n_block` blocks of `n_state` doubles; NULL: out of memory. Not thread-safe. */
+/* A bank of `n_vector` vectors of up to `n_block` blocks of `n_state` doubles; NULL: out of memory. Not thread-safe. */
 struct vector_bank *vector_bank_new(SUNContext context, size_t n_state, size_t n_block, size_t n_vector);
 void vector_bank_free(struct vector_bank *bank);
 /* From now on every vector of the bank consists of `n_block` blocks (at most those of vector_bank_new). */
 void vector_bank_set_blocks(struct vector_bank *bank, size_t n_block);
-/* A vector of the bank, its contents undefined; NULL: all are taken. N_VClone of it does the same. */
+/* A vector of the bank with undefined contents; NULL: all are in use. N_VClone of a vector does the same. */
 N_Vector vector_new(struct vector_bank *bank);
 
 static inline double *vector_data(N_Vector v) { return v->content; }
 
-/* Tracers: while tracing is on, each vector carries, behind its blocks, what it is as a linear combination of all
- * vectors of the bank as they were when tracing was (last) turned on, and of VECTOR_N_EVENT events: numbers that come
- * from the caller. The vector operations keep them up to date: a record of what the integrator does with its
- * vectors, whatever that is. Norms do not see them. */
+/* Tracers: while tracing is on, each vector has coefficients after its blocks. They express it as a linear combination of
+ * all vectors of the bank as they were when tracing was last turned on, and of VECTOR_N_EVENT events, whose coefficients the
+ * caller sets. The vector operations update them, and so record every operation of the integrator. Norms ignore them. */
 enum { VECTOR_N_EVENT = 7 };
-/* On: every vector is itself from now on. */
+/* Turning it on makes every vector equal to itself. */
 void vector_bank_trace(struct vector_bank *bank, bool on);
 size_t vector_bank_n_vector(const struct vector_bank *bank);
-/* n_vector + VECTOR_N_EVENT: the length of what follows */
+/* n_vector + VECTOR_N_EVENT: the length of the tracers below */
 size_t vector_bank_n_tracer(const struct vector_bank *bank);
 double *vector_bank_tracers(struct vector_bank *bank, size_t i_vector);
 double *vector_tracers(N_Vector v);

@@ -61,7 +61,7 @@ struct workspace *workspace_new(const struct stiffit_model *abi, const struct od
     ws->abi = abi;
     ws->options = *options;
     ws->n_state = n;
-    ws->sparse = linear_plan_kind(plan) == LINEAR_KLU;
+    ws->sparse = linear_plan_is_sparse(plan);
     ws->block_parameter = calloc(n_parameter + 1, sizeof *ws->block_parameter);
     ws->block_rhs = calloc(n_parameter + 1, sizeof *ws->block_rhs);
     ws->sens_block = calloc(n_parameter + 1, sizeof *ws->sens_block);

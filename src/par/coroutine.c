@@ -1,5 +1,5 @@
-/* The life of a coroutine: its stack, what it runs, and what the checking tools must be told about it. One stack serves many
- * functions one after another, because making one costs system calls (and milliseconds under ThreadSanitizer).
+/* Coroutines: their stacks, the functions that they run, and annotations for the sanitizers. A stack serves many functions one
+ * after another, because making one costs system calls (and milliseconds under ThreadSanitizer).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "par/coroutine.h"
 
@@ -46,9 +46,9 @@ struct coroutine {
     struct coroutine_context self, resumer;
     void (*entry)(void *argument); /* NULL: leave the stack for good */
     void *argument;
-    bool started; /* its stack has a frame that must be left before the stack may go */
+    bool started; /* the stack has a frame that must be left before it is freed */
     bool inside;  /* suspended in, or running, a function */
-    bool ready;   /* has been prepared and not finished */
+    bool ready;   /* prepared and not finished */
     char *mapping, *stack;
     size_t mapping_bytes, stack_bytes;
 #if WITH_ASAN
@@ -81,7 +81,7 @@ struct coroutine *coroutine_new(size_t stack_bytes)
         return NULL;
     }
     coroutine->mapping = mapping;
-    coroutine->stack = coroutine->mapping + page; /* stacks grow down, so the guard lies below */
+    coroutine->stack = coroutine->mapping + page; /* stacks grow down, so the guard page is below */
     if (mprotect(mapping, page, PROT_NONE)) {
         munmap(mapping, coroutine->mapping_bytes);
         free(coroutine);
@@ -96,7 +96,7 @@ struct coroutine *coroutine_new(size_t stack_bytes)
     return coroutine;
 }
 
-/* Inside: leaves for the resumer; comes back at the next resume. for_good: never comes back. */
+/* Inside: switches to the resumer and returns at the next resume. for_good: never returns. */
 static void switch_out(struct coroutine *coroutine, bool for_good)
 {
     (void)for_good;
@@ -113,8 +113,8 @@ static void switch_out(struct coroutine *coroutine, bool for_good)
 #endif
 }
 
-/* The bottom of the stack. It stays in this loop between functions: a frame per stack and not per function is what
- * ThreadSanitizer's bounded stack of calls needs. */
+/* The bottom frame of the stack. It loops over functions, because ThreadSanitizer's bounded call stack allows one frame per
+ * stack but not one per function. */
 static void serve(void *argument)
 {
     struct coroutine *coroutine = argument;

@@ -1,5 +1,4 @@
-/* Coroutines: a function with a stack of its own that can be left in the middle and entered again, also by another thread.
- * The only place that knows how stacks are switched.
+/* Coroutines: functions with their own stack that can be suspended and resumed, also by another thread.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef PAR_COROUTINE_H
 #define PAR_COROUTINE_H
@@ -9,17 +8,17 @@
 
 struct coroutine;
 
-/* A coroutine that will run entry(argument) on a stack of at least `stack_bytes` with a guard page; NULL when memory
- * is out. Not started yet. */
+/* A coroutine that will run entry(argument) on a stack of at least `stack_bytes` with a guard page. It is not started.
+ * NULL: out of memory. */
 struct coroutine *coroutine_new(size_t stack_bytes);
-/* Only when it is not suspended in the middle of a function. */
+/* Only if it is not suspended in a function. */
 void coroutine_free(struct coroutine *coroutine);
-/* Makes a finished (or new) coroutine ready to run another function; the stack is reused. */
+/* Prepares a finished or new coroutine to run a function; the stack is reused. */
 void coroutine_prepare(struct coroutine *coroutine, void (*entry)(void *argument), void *argument);
-/* Enters it; returns when it suspends (true) or its function has returned (false). One thread at a time; whoever
- * resumes it next must have synchronised with whoever resumed it last. */
+/* Runs it until it suspends (true) or its function returns (false). One thread at a time; a thread that resumes it must have
+ * synchronised with the thread that resumed it last. */
 bool coroutine_resume(struct coroutine *coroutine);
-/* Called inside it: back to the resumer. Nothing thread-local may be held across this call. */
+/* Called inside it: returns to coroutine_resume. Nothing thread-local may be held across this call. */
 void coroutine_suspend(struct coroutine *coroutine);
 
 #endif

@@ -1,5 +1,5 @@
-/* The switch between two stacks for x86-64 and aarch64 (System V ABI, AAPCS64), with ucontext as the fall-back: assembly is
- * kept in this one file.
+/* The switch between two stacks for x86-64 and aarch64 (System V ABI, AAPCS64), with ucontext as the fall-back. All assembly is
+ * in this file.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "par/coroutine_switch.h"
 

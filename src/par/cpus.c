@@ -1,5 +1,5 @@
-/* CPUs this process may use: the affinity mask and the quotas of its cgroups, found as the kernel documents it in cgroups(7)
- * and proc(5): the process's path in each hierarchy, and where that hierarchy is mounted.
+/* CPUs that this process may use, from the affinity mask and the quotas of its cgroups. As cgroups(7) and proc(5) describe, a
+ * quota is found from the process's path in each hierarchy and the place where that hierarchy is mounted.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "par/cpus.h"
 
@@ -43,7 +43,7 @@ double cpus_parse_v1(const char *quota_us, const char *period_us)
     return quota > 0 && period > 0 ? (double)quota / (double)period : 0;
 }
 
-/* The beginning of a file of root + folder + "/" + name. */
+/* Reads the beginning of the file root + folder + "/" + name. */
 static bool read_text(const char *root, const char *folder, const char *name, char *text, size_t bytes)
 {
     char path[PATH_BYTES];
@@ -72,7 +72,7 @@ static double folder_quota(const char *root, const char *folder, bool v2)
     return cpus_parse_v1(quota, period);
 }
 
-/* The tightest quota from mount + path up to the mount point itself. */
+/* The smallest quota from mount + path up to the mount point. */
 static double hierarchy_quota(const char *root, const char *mount, const char *path, bool v2)
 {
     char folder[PATH_BYTES];
@@ -102,7 +102,7 @@ static bool names_cpu(const char *list)
     return false;
 }
 
-/* Spaces and the like are written as backslash and three octal digits. */
+/* Decodes spaces and other characters written as a backslash and three octal digits. */
 static void decode_octal(char *text)
 {
     char *out = text;
@@ -140,7 +140,7 @@ static bool parse_mount(char *line, bool v2, char **mount_root, char **mount)
     return true;
 }
 
-/* The quota of the group `path` of one hierarchy, wherever that is mounted. */
+/* The quota of the group `path` of one hierarchy, wherever it is mounted. */
 static double group_quota(const char *root, const char *path, bool v2)
 {
     char name[PATH_BYTES], line[LINE_BYTES];
@@ -155,8 +155,8 @@ static double group_quota(const char *root, const char *path, bool v2)
             continue;
         if (!strcmp(mount, "/"))
             mount++;
-        /* Only the part below what is mounted can be seen; in a cgroup namespace paths may begin with "/..": the mount
-         * point itself is then all that there is. */
+        /* Only groups below the mount are visible. In a cgroup namespace a path may begin with "/..": then only the mount
+         * point itself is visible. */
         size_t length = strcmp(mount_root, "/") ? strlen(mount_root) : 0;
         const char *below = "";
         if (!strncmp(path, mount_root, length) && (path[length] == '/' || !path[length]) && strncmp(path, "/..", 3))
@@ -192,7 +192,7 @@ double cpus_quota(const char *root)
     return quota;
 }
 
-/* CPUs in the affinity mask, however many the kernel was built for. */
+/* CPUs in the affinity mask, for any number of CPUs that the kernel supports. */
 static size_t affinity_count(void)
 {
 #ifdef __linux__

@@ -1,12 +1,12 @@
-/* A task's share of CPUs in a job of SLURM, as its environment tells it (srun(1), OUTPUT ENVIRONMENT VARIABLES). Separate from
- * cpus.c, which asks the kernel: on clusters without enforced limits the kernel knows nothing of it.
+/* A task's share of CPUs in a SLURM job, from its environment (srun(1), OUTPUT ENVIRONMENT VARIABLES). Separate from cpus.c,
+ * which asks the kernel: on clusters without enforced limits the kernel does not know this share.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "par/cpus.h"
 
 #include <stdint.h>
 #include <stdlib.h>
 
-/* 0: there is no such number. */
+/* 0: not set, or not a number. */
 static unsigned long number(const char *name)
 {
     const char *text = getenv(name);

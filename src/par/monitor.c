@@ -1,4 +1,4 @@
-/* Mutex and condition variable on the monotonic clock, so that a step of the wall clock wakes or delays nobody.
+/* Mutex and condition variable on the monotonic clock, so that steps of the wall clock neither wake nor delay a thread.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "par/monitor.h"
 

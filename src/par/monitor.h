@@ -1,4 +1,4 @@
-/* A mutex with a condition variable, and relaxed counters: all that code above this layer needs of threads.
+/* A mutex with a condition variable, and atomic counters: the only primitives that higher layers need from threads.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef PAR_MONITOR_H
 #define PAR_MONITOR_H
@@ -17,11 +17,11 @@ bool monitor_init(struct monitor *monitor); /* false: no memory */
 void monitor_fini(struct monitor *monitor);
 void monitor_enter(struct monitor *monitor);
 void monitor_leave(struct monitor *monitor);
-/* Inside: waits until somebody notifies, or `timeout_ms` have passed (< 0: for ever). Spurious returns happen. */
+/* Inside: waits for a notification, for at most `timeout_ms` (< 0: no limit). May return spuriously. */
 void monitor_wait(struct monitor *monitor, int timeout_ms);
-void monitor_notify(struct monitor *monitor); /* inside; wakes all */
+void monitor_notify(struct monitor *monitor); /* inside; wakes all waiting threads */
 
-/* A number that several threads add to and anybody reads; lock-free, and so also usable in memory shared by processes. */
+/* A number that any thread may add to or read; lock-free, and so also usable in memory shared by processes. */
 struct counter {
     _Atomic uint64_t value;
 };

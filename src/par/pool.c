@@ -1,4 +1,4 @@
-/* A set of threads behind a gate: it opens when it is known how many there are.
+/* A set of threads that wait behind a gate, which opens when their number is known.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "par/pool.h"
 
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Address space, not memory: models may keep arrays on the stack, and the limit of the shell may be small or none. */
+/* Address space, not memory. Models may keep arrays on the stack, and the shell's limit may be small or none. */
 enum { STACK_BYTES = 8 << 20 };
 
 struct pool_thread {
@@ -22,14 +22,14 @@ struct pool_thread {
 struct pool {
     struct monitor gate;
     bool open;                                   /* under the gate's mutex */
-    void (*work)(void *context, size_t thread);  /* NULL at an open gate: go home */
+    void (*work)(void *context, size_t thread);  /* NULL at an open gate: return */
     void *context;
     size_t n_thread;
     char name[8];
     struct pool_thread thread[];
 };
 
-/* Foreign code may call pthread_exit: then its job would never end, and nobody would notice. */
+/* Foreign code may call pthread_exit. Its job would then never end, and nothing would notice. */
 static void die_of_exit(void *unused)
 {
     (void)unused;
@@ -57,7 +57,7 @@ static void *thread_main(void *argument)
     return NULL;
 }
 
-/* All signals but those that a fault of the thread itself raises: a blocked one of these would kill without its handler. */
+/* All signals except those raised by a fault of the thread itself: if blocked, these would kill without running a handler. */
 static void worker_signals(sigset_t *set)
 {
     static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS};

@@ -1,5 +1,5 @@
-/* Ranges of work items that their owner takes from the front and thieves from the back, without locks. An item is in one range
- * at a time, so a word that compares equal means the same items and there is no ABA problem.
+/* Ranges of work items, without locks: their owner takes from the front, thieves from the back. An item is in one range at a
+ * time, so an equal word means the same items, and there is no ABA problem.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "par/range.h"
 
@@ -33,8 +33,8 @@ bool range_steal(struct range *range, uint32_t *first, uint32_t *last)
     return true;
 }
 
-/* Sequentially consistent, as range_count is: a worker that goes to sleep announces it and then looks at the ranges, one that
- * fills a range looks for sleepers afterwards; one of them must see the other. */
+/* Sequentially consistent, like range_count. A worker that goes to sleep announces it and then checks the ranges; a worker that
+ * fills a range then checks for sleepers. One of the two must see the other. */
 void range_set(struct range *range, uint32_t first, uint32_t last)
 {
     atomic_store_explicit(&range->word, pack(first, last), memory_order_seq_cst);

@@ -11,11 +11,11 @@ struct range {
     _Alignas(64) _Atomic uint64_t word; /* first in the high half, last in the low half; empty: first >= last */
 };
 
-/* Takes the first item (the owner). */
+/* Owner: takes the first item. False: the range is empty. */
 bool range_take(struct range *range, uint32_t *item);
-/* Takes the later half, at least one item (a thief). */
+/* Thief: takes the later half, at least one item. False: the range is empty. */
 bool range_steal(struct range *range, uint32_t *first, uint32_t *last);
-/* Fills an empty range (the owner). */
+/* Owner: fills an empty range. */
 void range_set(struct range *range, uint32_t first, uint32_t last);
 uint32_t range_count(const struct range *range);
 

@@ -1,23 +1,23 @@
-/* A whole run: the supervisor and its two children, the compute process and the finisher. Nothing here prints: cli/ gives
- * hooks and shows the summary.
+/* A run: the supervisor and its two children, the compute process and the finisher. Nothing in run/ prints; cli/ supplies
+ * hooks and prints the summary.
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * The folders are layers, too (scripts/lint-layers): supervise -> plan -> finish -> compute, merge. This header is below all
  * of them.
- *   supervise/  the processes: supervise, child (starting and watching one); board (what they share); suspects (who is to
- *               blame for a death); stop (signals); stamp (files that others change meanwhile); expendable; trace_journal
+ *   supervise/  the processes: supervise, child (starting and watching one); board (memory that they share); suspects (which
+ *               fit caused a death); stop (signals); stamp (files that others change meanwhile); expendable; trace_journal
  *   plan/       what there is to do: run_options; campaign* (data, model, identity); trust; selection*, shard, deal (which
  *               datasets); refit; pilot; best (of several starts)
- *   finish/     the result: skeleton (left by the compute process), finish*, summary; retry; spent (journals to be removed)
- *   compute/    the compute process: compute* (set-up, passes over the datasets, one pass); schedule*, turn_length (who
- *               runs what when); feed (data for the workers); fit_job (a fit as a coroutine); task (what it does);
+ *   finish/     the result: skeleton (left by the compute process), finish*, summary; spent (journals to be removed)
+ *   compute/    the compute process: compute* (set-up, passes over the datasets, one pass); schedule*, turn_length (the
+ *               order of work); feed (data for the workers); fit_job (a fit as a coroutine); task (what it does);
  *               refit_start; replay; trace
  *   merge/      shards as files: shard_set, shard_progress, merge* */
 #ifndef RUN_RUN_H
 #define RUN_RUN_H
 
 #include "base/error.h"
-#include "base/limit.h"
+#include "base/method.h"
 #include "base/option.h"
 #include "base/outcome.h"
 
@@ -26,12 +26,13 @@
 
 struct text_messages;
 struct run_options;
+struct run_plan;
 
-/* What a child tells while it runs; called on its main thread. */
+/* Reports of a running child; called on its main thread. */
 struct run_hooks {
-    void (*take_over)(void *context);                /* first of all: an earlier process has died in the middle of its output */
+    void (*take_over)(void *context);                /* called first: an earlier process has died in the middle of its output */
     void (*say)(void *context, const char *line);    /* one line for the user, no newline */
-    /* Before the first fit of the process; the run began at `begun_ns` with `n_done_before` done. */
+    /* Before the first fit of the process; the run began at `begun_ns`, when `n_done_before` fits were done. */
     void (*begin)(void *context, uint64_t n_total, uint64_t n_done_before, int64_t begun_ns);
     void (*progress)(void *context, uint64_t n_done, uint64_t n_failed);    /* about ten times a second */
     void (*end)(void *context);
@@ -52,12 +53,12 @@ enum { RUN_N_EXAMPLE = 3, RUN_ID_LENGTH = 64 };
 
 struct run_summary {
     char *result_path;                    /* run_summary_fini frees it */
-    bool already_complete;                /* the result was there before: nothing was computed */
+    bool already_complete;                /* the result existed before: nothing was computed */
     bool journal_gone;                    /* with an error: another process has removed the journal, or changed the problem or
-                                           * the result, meanwhile: it is to be looked again what is left to do */
-    bool wants_fresh;                     /* with an error: a process that has used up no memory is to go on */
+                                           * the result; the caller must start again and see which fits remain */
+    bool wants_fresh;                     /* with an error: a new process, with free memory, must continue */
     uint64_t n_fit;                       /* rows of /fits */
-    uint64_t n_retried, n_retried_success; /* of them fitted anew (--retry-failed) */
+    uint64_t n_retried, n_retried_success; /* rows fitted again (--retry-failed) */
     uint64_t by_outcome[N_OUTCOME];
     uint64_t by_note[32];                 /* rows with that bit of enum note */
     char example[N_OUTCOME][RUN_N_EXAMPLE][RUN_ID_LENGTH]; /* ids of the first failures of each kind, "" beyond */
@@ -72,21 +73,29 @@ uint64_t run_summary_n_failed(const struct run_summary *summary);
 /* OK or FITS_FAILED, as --accept-failed says. */
 enum status run_summary_status(const struct run_summary *summary, const struct run_shown *shown);
 
-/* The supervisor: starts the children with the same arguments and watches them. Returns the exit code of the command; the
+struct run_request {
+    const char *problem, *journal;
+    double time_limit_s;      /* infinity: none */
+    bool is_trace;            /* there is no result to be written */
+    int argc;
+    char **argv;              /* of the compute processes; the finisher gets the journal, which holds the plan */
+};
+
+/* The supervisor: starts the children and watches them. Returns the exit code of the command; the
  * children have said what was to be said, and `error` holds what the supervisor itself has to say (status OK: nothing). */
-int run_supervise(const char *problem, double time_limit_s, bool is_trace, int argc, char **argv, struct error *error);
+int run_supervise(const struct run_request *request, struct error *error);
 
 /* The compute child: everything up to the last fit in the journal. summary->already_complete: no finisher is needed.
  * Options of the problem file that were not on the command line are put into `options`. */
 enum status run_compute(struct run_options *options, const struct run_hooks *hooks, struct run_summary *summary,
                         struct error *error);
 
-/* The finisher: journal -> result file. No plugin is loaded. */
-enum status run_finish(struct run_options *options, const struct run_hooks *hooks, struct run_summary *summary,
+/* The finisher: journal -> result file. Reads the plan (zeroed; run_plan_fini) from the journal first. No plugin is loaded. */
+enum status run_finish(const char *journal, struct run_plan *plan, const struct run_hooks *hooks, struct run_summary *summary,
                        struct error *error);
 
-/* Exit codes of the children beyond those of status_exit_code: the result was there before; another process has taken
- * the journal away, so it is to be looked again what is left to do; another process is to go on. */
+/* Exit codes of the children in addition to those of status_exit_code: the result existed before; another process has removed
+ * the journal, so the supervisor must start again and see which fits remain; a new process must continue. */
 enum { RUN_EXIT_COMPLETE = 90, RUN_EXIT_COMPLETE_FAILED = 91, RUN_EXIT_AGAIN = 92, RUN_EXIT_FRESH = 93 };
 
 #endif

@@ -1,4 +1,4 @@
-/* Which numbers of a fit are written, and how: what export and show share. Names are those of /fits in a result file.
+/* Selects and writes the numbers of a fit, for export and show. Names are those of /fits in a result file.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef USE_FIT_COLUMNS_H
 #define USE_FIT_COLUMNS_H
@@ -29,8 +29,8 @@ void fit_cell_json(struct json *json, const char *key, struct fit_cell cell);
 /* Of parameters c and d; NaN: there is none. */
 double fit_correlation(const struct fit_record *record, size_t n_parameter, size_t c, size_t d);
 
-/* Names with commas between them, or "all": what the file has, but for the covariance. NULL: `by_default`, a list of the same
- * kind, of which what the file lacks is left out. STATUS_USAGE with the nearest match for an unknown name. */
+/* Names separated by commas, or "all": every column of the file except the covariance. NULL: `by_default`, a list of the
+ * same kind; columns missing from the file are skipped. STATUS_USAGE with the nearest match for an unknown name. */
 enum status fit_columns_choose(struct fit_columns *columns, const struct result *result, const char *names,
                                const char *by_default, struct error *error);
 

@@ -3,7 +3,7 @@
 #include "use/fitted.h"
 
 #include "base/sha256.h"
-#include "base/spare.h"
+#include "base/output.h"
 #include "run/plan/campaign.h"
 #include "run/plan/campaign_model.h"
 #include "run/plan/campaign_objective.h"
@@ -63,8 +63,7 @@ static enum status open_model(struct fitted *fitted, const struct fitted_options
     const char *sha256 = provenance_fact(&result->provenance, "model_sha256");
     const struct model_choice choice = {
         .given = options->model, .trust = options->trust,
-        .build = {.portable = strstr(result->identity.description, " portable=yes") != NULL,
-                  .listener = options->listener}};
+        .build = {.portable = fitted->recipe.portable, .listener = options->listener}};
     if (!options->model && text && path)
         return model_load_text(&fitted->model, text, strlen(text), path, sha256, &choice.build, error);
     if (options->model || info->model_plugin || info->model_bytes || info->model_source || !path)
@@ -93,6 +92,8 @@ enum status fitted_open(struct fitted *fitted, const struct fitted_options *opti
     memset(fitted, 0, sizeof *fitted);
     enum status status = result_open(&fitted->result, options->result, error);
     if (!status)
+        recipe_read(&fitted->recipe, NULL, result_info(fitted->result)->identity.description);
+    if (!status)
         status = open_problem(fitted, options, error);
     if (!status)
         status = open_model(fitted, options, error);
@@ -103,8 +104,8 @@ enum status fitted_open(struct fitted *fitted, const struct fitted_options *opti
     if (status)
         return status;
     struct problem_expectation expectation = campaign_expectation(&fitted->model);
-    const struct residual_options errors = residual_options_of(result_info(fitted->result)->identity.description);
-    expectation.error = errors.error;
+    const struct recipe *recipe = &fitted->recipe;
+    expectation.error = (enum error_kind)recipe->error;
     status = problem_validate(fitted->problem, &expectation, hash, &n_bad, error);
     if (!status)
         status = check_same(fitted, hash, error);
@@ -114,13 +115,7 @@ enum status fitted_open(struct fitted *fitted, const struct fitted_options *opti
     size_t n_observable = fitted->model.abi.n_observable;
     fitted->errors.likelihood = fitted->model.abi.noise || problem_n_censored(fitted->problem) > 0 ||
                                 error_kinds_mix(kind, n_observable);
-    fitted->errors.loss = campaign_losses(kind, n_observable, errors.huber_k, errors.student_nu);
-    struct ode_options ode = ODE_OPTIONS_DEFAULT;
-    const char *description = result_info(fitted->result)->identity.description;
-    double max_steps = 100000;
-    residual_option_number(description, " rtol=", &ode.rtol);
-    residual_option_number(description, " atol=", &ode.atol);
-    residual_option_number(description, " max-steps=", &max_steps);
+    fitted->errors.loss = campaign_losses(kind, n_observable, recipe->huber_k, recipe->student_nu);
     fitted->p = calloc(fitted->model.abi.n_parameter, sizeof *fitted->p);
     fitted->sens = calloc(fitted->model.abi.n_parameter, sizeof *fitted->sens);
     fitted->from_model = calloc(fitted->model.abi.n_parameter, sizeof *fitted->from_model);
@@ -132,7 +127,9 @@ enum status fitted_open(struct fitted *fitted, const struct fitted_options *opti
     if (memcmp(model, result_info(fitted->result)->identity.model, sizeof model) && options->listener.tell)
         options->listener.tell(options->listener.context,
                                "note: this is not the very model that was fitted (its bytes differ)");
-    return predictor_init(&fitted->predictor, &fitted->model, &ode, max_steps < 1e18 ? (int64_t)max_steps : INT64_MAX, error);
+    /* Whatever solver fitted: a plot of the same fits has the same bits on every machine. */
+    const struct ode_options ode = {.rtol = recipe->ode.rtol, .atol = recipe->ode.atol, .linear_solver = LINEAR_AUTO};
+    return predictor_init(&fitted->predictor, &fitted->model, &ode, recipe->fit.max_steps, error);
 }
 
 void fitted_close(struct fitted *fitted)

@@ -7,7 +7,8 @@
 #include "use/residual.h"
 #include "io/problem.h"
 #include "io/result.h"
-#include "model/build/wait.h"
+#include "model/build/compile.h"
+#include "run/plan/recipe.h"
 
 struct fitted_options {
     const char *result;
@@ -20,6 +21,7 @@ struct fitted_options {
 
 struct fitted {
     struct result *result;
+    struct recipe recipe;        /* that it was made with */
     struct problem *problem;
     struct model model;
     struct predictor predictor;
@@ -43,7 +45,7 @@ struct fitted_dataset {
     const uint32_t *sens;
 };
 
-/* Checks that the problem holds the data that were fitted. The listener is told if the model is another one than was fitted.
+/* Checks that the problem contains the data that were fitted. Informs the listener if the model is not the one that was fitted.
  * fitted_close is legal after a failure and on a zeroed struct. */
 enum status fitted_open(struct fitted *fitted, const struct fitted_options *options, struct error *error);
 void fitted_close(struct fitted *fitted);

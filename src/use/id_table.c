@@ -57,12 +57,8 @@ uint32_t id_table_add(struct id_table *table, const char *id)
         return found;
     if (table->n == table->capacity && (table->n >= max_id / 4 || !grow(table)))
         return ID_NO_MEMORY;
-    size_t size = strlen(id) + 1;
-    char *copy = arena_alloc(&table->arena, size);
-    if (!copy)
+    if (!(table->id[table->n] = arena_strdup(&table->arena, id)))
         return ID_NO_MEMORY;
-    memcpy(copy, id, size);
-    table->id[table->n] = copy;
     table->slot[place_of(table, id)] = ++table->n;
     return table->n - 1;
 }

@@ -2,39 +2,9 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "use/residual.h"
 
-#include "base/option.h"
 #include "fit/objective.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
-
-/* The word behind "NAME=" in a description; false: it is not there. */
-static bool find_word(const char *description, const char *name, char word[64])
-{
-    const char *found = strstr(description, name);
-    if (found)
-        snprintf(word, 64, "%.*s", (int)strcspn(found + strlen(name), " "), found + strlen(name));
-    return found;
-}
-
-void residual_option_number(const char *description, const char *name, double *value)
-{
-    char word[64];
-    if (find_word(description, name, word))
-        option_number(word, value);
-}
-
-struct residual_options residual_options_of(const char *description)
-{
-    struct residual_options options = {ERROR_NORMAL, LOSS_HUBER_K, LOSS_STUDENT_NU};
-    char word[64];
-    if (find_word(description, " error=", word) && error_kind_of(word) >= 0)
-        options.error = (enum error_kind)error_kind_of(word);
-    residual_option_number(description, " huber-k=", &options.huber_k);
-    residual_option_number(description, " student-nu=", &options.student_nu);
-    return options;
-}
 
 struct residual residual_of(const struct residual_kind *kind, const struct measurements *measured, size_t i, double prediction,
                             double noise)

@@ -1,4 +1,4 @@
-/* What the objective that was fitted says of single measurements: what export and the bootstrap of simulate share.
+/* Residuals, weights and losses of single measurements under the fitted objective, for export and the bootstrap of simulate.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef USE_RESIDUAL_H
 #define USE_RESIDUAL_H
@@ -14,15 +14,6 @@ struct residual_kind {
     bool likelihood;       /* as in struct fit_objective */
     double unit;           /* of Laplace's errors without any sigma (fit/unit.h); 0: none */
 };
-
-/* What a run's description of its options says of errors, " error=student student-nu=4"; normal where it says nothing. */
-struct residual_options {
-    enum error_kind error;
-    double huber_k, student_nu;
-};
-struct residual_options residual_options_of(const char *description);
-/* The number behind " NAME=" in such a description; a word (atol=auto), or nothing, leaves the value. */
-void residual_option_number(const char *description, const char *name, double *value);
 
 /* sigma: the measurement's, else the model's noise, else 1. residual: value - prediction, for log-normal errors of their
  * logarithms; weighted: divided by sigma. weight: what it counts for, as a share of what its square would (1 for normal

@@ -23,7 +23,7 @@ struct simulate_options {
     int method; /* enum simulate_method */
 };
 
-/* What was made: so many datasets of so many rows each, of which n_lost cannot be computed. */
+/* What was made: the numbers of datasets and of rows in each; n_lost rows cannot be computed. */
 struct simulate_made {
     uint64_t n_dataset;
     size_t n_row, n_lost;

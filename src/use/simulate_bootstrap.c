@@ -121,19 +121,19 @@ static void say_error(struct said_errors *said, const char *name, const char *va
 /* Replicas are to be fitted as the data were. */
 static void say_errors(struct bootstrap *bootstrap, struct said_errors *said)
 {
-    const struct residual_options errors = residual_options_of(result_info(bootstrap->fitted.result)->identity.description);
+    const struct recipe *recipe = &bootstrap->fitted.recipe;
     bool any[N_ERROR] = {false};
     for (uint32_t k = 0; k < bootstrap->fitted.model.abi.n_observable; k++) {
         enum error_kind kind = bootstrap->fitted.errors.loss[k].error;
         bootstrap->error_word[k] = error_kind_word[kind];
         any[kind] = true;
     }
-    if (errors.error != ERROR_NORMAL)
-        say_error(said, "error", error_kind_word[errors.error]);
+    if (recipe->error != ERROR_NORMAL)
+        say_error(said, "error", error_kind_word[recipe->error]);
     if (any[ERROR_HUBER])
-        say_error(said, "huber_k", number_text(said->number[0], errors.huber_k));
+        say_error(said, "huber_k", number_text(said->number[0], recipe->huber_k));
     if (any[ERROR_STUDENT])
-        say_error(said, "student_nu", number_text(said->number[1], errors.student_nu));
+        say_error(said, "student_nu", number_text(said->number[1], recipe->student_nu));
 }
 
 static enum status open_writer(struct bootstrap *bootstrap, struct error *error)

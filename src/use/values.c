@@ -19,9 +19,9 @@ enum status values_name(const char *name, const char *option, const char *what, 
             *index = i;
             return STATUS_OK;
         }
-    const char *near = nearest_name(name, names, n);
-    return error_set(error, STATUS_USAGE, "--%s: the model has no %s '%.100s'%s%s%s", option, what, name,
-                     near ? "\nDid you mean " : "", near ? near : "", near ? "?" : "");
+    char hint[NEAREST_HINT];
+    return error_set(error, STATUS_USAGE, "--%s: the model has no %s '%.100s'%s", option, what, name,
+                     nearest_hint(hint, "\nDid you mean ", "?", name, names, n));
 }
 
 enum status values_find(const char *text, const char *option, const char *what, const char *const *names, size_t n,
@@ -133,43 +133,38 @@ static enum status add_word(struct growing *list, char *word, struct error *erro
                   : add_grid(list, shown, number[0], number[1], number[2], error);
 }
 
-enum status values_times(const char *text, double **times, size_t *n_time, struct error *error)
+/* option NULL: times. */
+static enum status parse_list(const char *text, const char *option, double **numbers, size_t *n, struct error *error)
 {
     struct growing list = {NULL, 0, 0};
     char *copy = strdup(text), *rest = copy, *word;
-    enum status status = copy ? STATUS_OK : out_of_memory(error);
-    while (!status && (word = strsep(&rest, ",")))
-        status = add_word(&list, word, error);
-    if (!status && list.n > max_time)
-        status = bad_times(text, "are more than 10 million times", error);
-    free(copy);
-    if (status) {
-        free(list.number);
-        return status;
-    }
-    *times = list.number;
-    *n_time = list.n;
-    return STATUS_OK;
-}
-
-enum status values_numbers(const char *text, const char *option, double **numbers, size_t *n, struct error *error)
-{
-    struct growing list = {NULL, 0, 0};
-    char *copy = strdup(text), *rest = copy, *word;
+    double number;
     enum status status = copy ? STATUS_OK : out_of_memory(error);
     while (!status && (word = strsep(&rest, ","))) {
-        double number;
-        if (!option_number(word, &number) || !isfinite(number))
+        if (!option)
+            status = add_word(&list, word, error);
+        else if (!option_number(word, &number) || !isfinite(number))
             status = error_set(error, STATUS_USAGE, "--%s: '%.90s' is not a number", option, word);
         else if (!append(&list, number))
             status = out_of_memory(error);
     }
+    if (!status && !option && list.n > max_time)
+        status = bad_times(text, "are more than 10 million times", error);
     free(copy);
-    if (status) {
+    if (status)
         free(list.number);
-        return status;
-    }
-    *numbers = list.number;
-    *n = list.n;
-    return STATUS_OK;
+    else
+        *numbers = list.number;
+    *n = status ? 0 : list.n;
+    return status;
+}
+
+enum status values_times(const char *text, double **times, size_t *n_time, struct error *error)
+{
+    return parse_list(text, NULL, times, n_time, error);
+}
+
+enum status values_numbers(const char *text, const char *option, double **numbers, size_t *n, struct error *error)
+{
+    return parse_list(text, option, numbers, n, error);
 }

@@ -121,15 +121,15 @@ def test_a_run_tells_of_the_tables_lines(tmp):
     done = stiffit("import", "wells.csv", "--model", model("decay"), cwd=tmp)
     assert "wells.csv:6" in done.stderr, done.stderr
     stiffit("run", "wells.h5", "--trust", "-q", cwd=tmp, code=1)
-    assert read_fits(tmp / "wells.result.h5")["message"][0].startswith("sigma of line 6 of wells.csv is -1")
-    assert "time of line 9 of wells.csv is -1, before t0" in read_fits(tmp / "wells.result.h5")["message"][2]
+    assert read_fits(tmp / "wells.result.h5")["message"][0].startswith("wells.csv:6: sigma is -1")
+    assert "wells.csv:9: time is -1, before t0" in read_fits(tmp / "wells.result.h5")["message"][2]
     stiffit("run", "wells.h5", "--trust", "-q", "--error", "log-normal", "--overwrite", cwd=tmp, code=1)
-    assert "value of line 4 of wells.csv is -0.6" in read_fits(tmp / "wells.result.h5")["message"][1]
+    assert "wells.csv:4: value is -0.6" in read_fits(tmp / "wells.result.h5")["message"][1]
     with h5py.File(tmp / "wells.h5", "r+") as f:
         assert list(f["measurements/line"]) == [2, 6, 8, 3, 4, 7, 9, 10]
         del f["measurements"].attrs["csv"]
     stiffit("run", "wells.h5", "--trust", "-q", "--overwrite", cwd=tmp, code=1)
-    assert "sigma of row 1 is -1" in read_fits(tmp / "wells.result.h5")["message"][0]
+    assert "row 1: sigma is -1" in read_fits(tmp / "wells.result.h5")["message"][0]
 
 
 def test_another_model_brings_its_own_defaults(tmp):
@@ -203,7 +203,7 @@ def test_text_in_latin_1(tmp):
     rows = "".join(f"{name},{t},{1 / t}\n" for name in names for t in (1, 2, 3))
     (tmp / "old.csv").write_bytes(("dataset,time,value\n" + rows).encode("latin-1"))
     (tmp / "new.csv").write_bytes(("dataset,time,value\n" + rows).encode("utf-8"))
-    assert "old.csv: line 2 is no UTF-8" in stiffit("import", "old.csv", "--model", model("decay"), cwd=tmp).stderr
+    assert "old.csv:2: not UTF-8" in stiffit("import", "old.csv", "--model", model("decay"), cwd=tmp).stderr
     assert "UTF-8" not in stiffit("import", "new.csv", "--model", model("decay"), cwd=tmp).stderr
     with h5py.File(tmp / "old.h5") as f:
         assert strings(f["datasets/id"]) == names

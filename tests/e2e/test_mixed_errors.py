@@ -276,7 +276,7 @@ def test_bad_input(tmp):
     fits = h.run(write(tmp / "p.h5", text(tmp / "p.ode", "lognormal"), y), code=1)
     assert list(fits["status"]) == ["converged", "bad_data", "converged"], fits["status"]
     message = fits["message"][1]
-    assert "value of row 27 is -0.1" in message and "log-normal errors of A" in message, message
+    assert "row 27: value is -0.1" in message and "log-normal errors of A" in message, message
     for words, shown in ((["log_normal", "normal"], ("observable_error row 0 (A)", "log_normal", 'did you mean "log-normal"')),
                          (["log-normal"], ("observable_error: has 1 entries for 2 observables",)),
                          (["normal", ""], ("observable_error row 1 (B)", 'is ""'))):

@@ -183,7 +183,7 @@ def test_theophylline_log_normal(tmp):
     for d in range(12):
         assert (fits["status"][d] == "bad_data") == (zero[d] is not None), (d, fits["status"][d], zero[d])
         # the table's first line is its head
-        said = zero[d] is None or f"value of line {zero[d] + 2} of theophylline-measurements.csv " in fits["message"][d]
+        said = zero[d] is None or f"theophylline-measurements.csv:{zero[d] + 2}: value " in fits["message"][d]
         assert said, fits["message"][d]
     assert any(z is not None for z in zero)
     fits = h.run(tmp / "p.h5", "--error", "log-normal", "--overwrite", *EXACT)
@@ -407,7 +407,7 @@ def test_refused_censoring(tmp):
         refused(write(tmp / f"{error}.h5", y, censored=side), "/measurements/censored", f"--error {error}",
                 options=("--error", error))
     fits = h.run(write(tmp / "unknown.h5", y, sigma=None, censored=side), code=1)
-    assert list(fits["status"]) == ["converged", "bad_data"] and "sigma of row 12 " in fits["message"][1], fits["message"]
+    assert list(fits["status"]) == ["converged", "bad_data"] and "row 12: sigma " in fits["message"][1], fits["message"]
     refused(write(tmp / "huber-unknown.h5", y, sigma=None), "/measurements/sigma is missing", "--error huber",
             options=("--error", "huber"))
     problem = write(tmp / "name.h5", y)

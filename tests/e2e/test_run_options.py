@@ -2,6 +2,8 @@
 
 SPDX-License-Identifier: BSD-3-Clause
 """
+import hashlib
+import re
 import shutil
 
 import h5py
@@ -191,6 +193,68 @@ def test_options_in_the_file_lose_to_the_command_line(tmp):
     assert set(fits["status"]) == {"budget"}, fits["status"]
     fits = h.run(tmp / "p.h5", "--max-evaluations", 500, "-o", tmp / "b.h5", code=0)
     assert set(fits["status"]) == {"converged"}, fits["status"]
+
+
+OTHER = {  # of every option of the table, another value than its default that a run of two datasets takes
+    "starts": "2", "seed": "2", "warm-start": "pilot", "profile": "k", "bootstrap": "2", "bootstrap-kind": None,
+    "huber-k": None, "student-nu": None, "rtol": "1e-6", "atol": "1e-9", "linear-solver": "dense", "error": "laplace",
+    "optimizer": "trf", "gradient": "forward", "ftol": "1e-8", "gtol": "1e-5", "certify": "no",
+    "max-evaluations": "900", "max-steps": "9000", "max-total-steps": "90000", "max-seconds": "1000", "portable": "",
+    "keep-starts": "", "keep-profile": "--profile=k", "keep-bootstrap": "--bootstrap=2", "only": "d00001",
+    "shard": "1/2", "cost-from": "--shard=1/2", "model": None, "retry-failed": None, "restart": "", "overwrite": "",
+    "trust": "", "threads": "2", "time-limit": "1000", "max-crashes": "7", "accept-failed": "1", "json": "",
+    "quiet": "", "progress": "never", "color": "never", "output": None, "in-place": None, "trace": None}
+
+
+def identity(path):
+    """What must be the same for a result to be this run's."""
+    with h5py.File(path) as f:
+        found = {name: value for name, value in f["provenance"].attrs.items() if name.startswith("identity_")}
+    text = found["identity_description"]
+    text = text if isinstance(text, str) else text.decode()
+    digest = found["identity_options"]
+    assert hashlib.sha256(text.encode()).hexdigest() == (digest if isinstance(digest, str) else digest.decode())
+    return text, str(sorted((name, str(value)) for name, value in found.items()))
+
+
+def test_every_option_changes_the_identity_as_its_row_says(tmp):
+    table = (h.ROOT / "src/run/plan/run_options.c").read_text()
+    rows = dict(re.findall(r'\{\.name = "([\w-]+)",(?: \.letter = \'\w\',)? \.effect = RUN_(\w+),', table))
+    assert set(rows) == set(OTHER)
+    h.stiffit("simulate", "-m", h.ROOT / "models/decay/decay.ode", "--times", "0:5:1", "--datasets", 2, "-o", tmp / "p.h5")
+    h.stiffit("run", tmp / "p.h5", "-o", tmp / "whole.h5")
+    names = identity(tmp / "whole.h5")
+    with h5py.File(tmp / "whole.h5") as f:
+        first, parameter = f["fits/id"].asstr()[0], f["parameters/name"].asstr()[0]
+    for name, value in OTHER.items():
+        if value is None:
+            continue  # needs something beside it: below, and in the tests of its own
+        more = [value.replace("=k", f"={parameter}")] if value.startswith("--") else []
+        value = {"only": first, "profile": parameter}.get(name, value)
+        word = f"--{name}" if more or not value else f"--{name}={value}"
+        if name == "cost-from":
+            word += f"={tmp / 'whole.h5'}"
+        out = tmp / f"{name}.h5"
+        h.stiffit("run", tmp / "p.h5", word, *more, "-o", out)
+        text, whole = identity(out)
+        changes = rows[name] in ("FITS", "OBJECTIVE", "FITS_LATER", "REFITS")
+        assert (f" {name}=" in text and text != names[0]) == changes, (name, text)
+        assert (whole != names[1]) == (changes or rows[name] == "INPUT"), (name, whole)
+
+
+def test_results_of_the_first_version_are_recognised(tmp):
+    """The description as 0.1.0 put it together; a result that has it is this run's."""
+    words = ["--starts=3", "--warm-start=pilot", "--error=huber", "--huber-k=2", "--bootstrap-kind=residual", "--certify=no",
+             "--keep-starts", "--profile=all", "--max-seconds=1000", "--atol=1e-9", "--portable"]
+    h.stiffit("simulate", "-m", h.ROOT / "models/decay/decay.ode", "--times", "0:5:1", "--datasets", 2, "--noise", 0.02,
+              "-o", tmp / "p.h5")
+    h.stiffit("run", tmp / "p.h5", *words, "-o", tmp / "r.h5")
+    with h5py.File(tmp / "r.h5") as f:
+        parameters = ",".join(f["parameters/name"].asstr())
+    assert identity(tmp / "r.h5")[0] == (
+        "stiffit=0.1.0 starts=3 rtol=1e-07 atol=1e-09 linear-solver=auto error=huber huber-k=2 optimizer=auto gradient=auto "
+        "ftol=1e-09 gtol=1e-06 max-evaluations=1000 max-steps=100000 max-total-steps=10000000 max-seconds=1000 portable=yes "
+        f"warm-start=pilot certify=no profile={parameters} keep-starts=yes")
 
 
 def test_t0_and_covariates(tmp):

@@ -85,6 +85,12 @@ def test_lint_layers(tmp):
         assert done.returncode == 1 and words in done.stderr, (name, done.stderr)
     done = lint_layers(tmp / "licence", "src/base/c.c", "int x;\n")
     assert done.returncode == 1 and "SPDX" in done.stderr
+    (tmp / "circle/src/fit").mkdir(parents=True)
+    (tmp / "circle/src/fit/a.h").write_text(LICENCE + '#include "fit/b.h"\n')
+    done = lint_layers(tmp / "circle", "src/fit/b.c", LICENCE + '#include "fit/b.h"\n')
+    assert done.returncode == 0, done.stderr
+    done = lint_layers(tmp / "circle", "src/fit/b.c", LICENCE + '#include "fit/a.h"\n')
+    assert done.returncode == 1 and "src/fit/a: a circle of includes: fit/a -> fit/b -> fit/a" in done.stderr
     done = lint_layers(tmp / "good", "src/io/c.c", LICENCE + '#include "base/error.h"\n#include <hdf5.h>\n')
     assert done.returncode == 0, done.stderr
 

@@ -125,7 +125,7 @@ static void test_every_allocation(void **state)
             assert_int_equal(status, hit ? STATUS_NO_MEMORY : STATUS_OK);
             n_failed += status == STATUS_NO_MEMORY;
         }
-        assert_true(n_failed > 100); /* seven sweeps of a dozen arrays each, and the graph's growth */
+        assert_true(n_failed > 50); /* seven sweeps of a dozen arrays each, and the graph's growth */
     }
 }
 

@@ -19,8 +19,8 @@
 #include <string.h>
 
 /* Equations and all derivatives. */
-static inline enum status generate_listing(const struct equations *equations, const struct functions *functions, enum notation notation,
-                             FILE *out, struct error *error)
+static inline enum status generate_listing(const struct equations *equations, const struct functions *functions,
+                                           enum notation notation, FILE *out, struct error *error)
 {
     struct listing *listing = listing_new(equations, functions, notation);
     if (!listing)

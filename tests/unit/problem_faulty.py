@@ -296,27 +296,27 @@ def rows_of_nobody(f):
     put(f, "datasets/t0", 0.0)
 
 
-@case("bad", "time of row 3 is NaN")
+@case("bad", "row 3: time is NaN")
 def time_nan(f):
     f["measurements/time"][3] = np.nan
 
 
-@case("bad", "value of row 2 is infinite")
+@case("bad", "row 2: value is infinite")
 def value_inf(f):
     f["measurements/value"][2] = np.inf
 
 
-@case("bad", "sigma of row 2 is -0.5; it must be > 0")
+@case("bad", "row 2: sigma is -0.5; it must be > 0")
 def sigma_negative(f):
     f["measurements/sigma"][2] = -0.5
 
 
-@case("bad", "sigma of row 2 is 0; it must be > 0")
+@case("bad", "row 2: sigma is 0; it must be > 0")
 def sigma_zero(f):
     f["measurements/sigma"][2] = 0
 
 
-@case("bad", "time of row 2 is 0.5, before t0 = 0.75")
+@case("bad", "row 2: time is 0.5, before t0 = 0.75")
 def before_t0(f):
     f["datasets/t0"][1] = 0.75
 

@@ -6,6 +6,8 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -44,17 +46,15 @@ static void test_censored_table(void **state)
     assert_true(sure.loss == 0 && sure.hazard == 0 && sure.curvature == 0);
 }
 
+/* Of every distribution, and of two more tuning constants. */
 static const struct fit_loss *all_losses(size_t *n)
 {
-    static struct fit_loss loss[7];
-    loss[0] = fit_loss_of(ERROR_NORMAL, 0, 0);
-    loss[1] = fit_loss_of(ERROR_LOG_NORMAL, 0, 0);
-    loss[2] = fit_loss_of(ERROR_LAPLACE, 0, 0);
-    loss[3] = fit_loss_of(ERROR_HUBER, 1.345, 0);
-    loss[4] = fit_loss_of(ERROR_HUBER, 0.3, 0);
-    loss[5] = fit_loss_of(ERROR_STUDENT, 0, 4);
-    loss[6] = fit_loss_of(ERROR_STUDENT, 0, 1);
-    *n = 7;
+    static struct fit_loss loss[N_ERROR + 2];
+    for (int error = 0; error < N_ERROR; error++)
+        loss[error] = fit_loss_of((enum error_kind)error, 1.345, 4);
+    loss[N_ERROR] = fit_loss_of(ERROR_HUBER, 0.3, 0);
+    loss[N_ERROR + 1] = fit_loss_of(ERROR_STUDENT, 0, 1);
+    *n = N_ERROR + 2;
     return loss;
 }
 
@@ -121,6 +121,41 @@ static void test_curvatures(void **state)
         }
 }
 
+/* The table's words stand in its literals in their order, and what it says of growth is what the functions do. */
+static void test_table(void **state)
+{
+    char metavar[200] = "", words[200] = "";
+    (void)state;
+    for (int error = 0; error < N_ERROR; error++) {
+        struct fit_loss loss = fit_loss_of((enum error_kind)error, 1.345, 4);
+        double once = fit_loss_at(&loss, 5).rho, twice = fit_loss_at(&loss, 10).rho;
+        bool is_square = is_near(twice, 4 * once, 1e-14), is_linear = is_near(twice, 2 * once, 1e-5); /* the rounded kink */
+        assert_int_equal(error_row[error].growth, is_square ? GROWTH_SQUARE : is_linear ? GROWTH_LINEAR : GROWTH_OTHER);
+        assert_int_equal(error_kind_of(error_kind_word[error]), error);
+        assert_int_equal(error_kind_of(error_kind_text_word[error]), error);
+        snprintf(metavar + strlen(metavar), 40, "%s%s", error ? "|" : "", error_kind_word[error]);
+        snprintf(words + strlen(words), 40, "%s%s", error ? ", " : "", error_kind_word[error]);
+    }
+    assert_string_equal(metavar, ERROR_METAVAR);
+    assert_string_equal(words, ERROR_WORDS);
+}
+
+/* The quantile's slope is one over the density. */
+static void test_quantiles(void **state)
+{
+    size_t n;
+    const struct fit_loss *loss = all_losses(&n);
+    (void)state;
+    for (size_t i = 0; i < n; i++)
+        for (double u = 0.013; u < 1; u += 0.0371) {
+            double h = 1e-6, r = fit_loss_quantile(&loss[i], u);
+            double slope = (fit_loss_quantile(&loss[i], u + h) - fit_loss_quantile(&loss[i], u - h)) / (2 * h);
+            /* the rounded kink is higher than |r| by at most its width, which is 1e-2 */
+            double tolerance = loss[i].has_kink ? 2e-2 : 1e-6;
+            assert_true(is_near(slope, exp(fit_loss_at(&loss[i], r).rho + loss[i].log_constant), tolerance));
+        }
+}
+
 /* -log of SciPy's densities, differences of which are free of the constant; slopes by differences. */
 static void test_priors(void **state)
 {
@@ -153,7 +188,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_censored_table), cmocka_unit_test(test_slopes), cmocka_unit_test(test_constants),
-        cmocka_unit_test(test_priors), cmocka_unit_test(test_curvatures),
+        cmocka_unit_test(test_table), cmocka_unit_test(test_quantiles), cmocka_unit_test(test_priors),
+        cmocka_unit_test(test_curvatures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

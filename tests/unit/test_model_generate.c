@@ -308,7 +308,8 @@ static void hostile_text_stays_text(void **state)
         e->intermediate = arena_calloc(&e->arena, 1, sizeof *e->intermediate);
         assert_non_null(e->intermediate);
         e->n_intermediate = 1;
-        e->intermediate[0] = (struct equation_intermediate){case_copy(e, names[(k + 3) % N_TEXT]), DO2(MULTIPLY, P(0), Y(0)), 3};
+        e->intermediate[0] = (struct equation_intermediate){case_copy(e, names[(k + 3) % N_TEXT]),
+                                                              DO2(MULTIPLY, P(0), Y(0)), 3};
         e->state[0].rhs = DO2(MULTIPLY, e->intermediate[0].value, DO2(SUBTRACT, T, C(0)));
         e->state[0].initial = DO2(POWER, P(0), C(0));
         e->observable[0].value = e->intermediate[0].value;

@@ -3,7 +3,7 @@
 #include "model_case.h"
 
 #include "base/outcome.h"
-#include "model/elf_image.h"
+#include "model/kind.h"
 #include "model/plugin.h"
 
 #include <elf.h>

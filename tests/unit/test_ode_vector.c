@@ -99,10 +99,6 @@ static void test_elementwise(void **state)
     CHECK(2, 1 / x);
     N_VAddConst(xv, 3, zv);
     CHECK(2, x + 3);
-    N_VCompare(0.2, xv, zv);
-    CHECK(2, fabs(x) >= 0.2);
-    assert_true(N_VInvTest(xv, zv));
-    CHECK(2, 1 / x);
 }
 
 static void test_fused(void **state)
@@ -123,39 +119,23 @@ static void test_fused(void **state)
     CHECK(2, -3 * x + y);
     N_VScaleVectorArray(1, c, &f->v[1], &f->v[1]);
     CHECK(1, 2 * y);
-    N_VConstVectorArray(1, 5, &f->v[3]);
-    CHECK(3, 5);
-    N_VLinearSumVectorArray(1, 2, &f->v[0], 3, &f->v[1], &f->v[2]);
-    CHECK(2, 2 * x + 3 * y);
 }
 
 static void test_reductions(void **state)
 {
     struct fixture *f = *state;
     const double *x = f->before[0], *y = f->before[1];
-    double dot = 0, largest = 0, smallest = 1, l1 = 0, l2 = 0, quotient = DBL_MAX, block[ACTIVE] = {0};
+    double largest = 0, smallest = 1, block[ACTIVE] = {0};
     for (int i = 0; i < ACTIVE_LENGTH; i++) {
-        dot += x[i] * y[i];
         largest = fmax(largest, fabs(x[i]));
         smallest = fmin(smallest, x[i]);
-        l1 += fabs(x[i]);
-        l2 += x[i] * y[i] * x[i] * y[i];
-        quotient = fmin(quotient, x[i] / y[i]);
         block[i / N_STATE] += x[i] * y[i] * x[i] * y[i];
     }
-    double tolerance = 20 * DBL_EPSILON * (1 + fabs(quotient));
-    assert_float_equal(N_VDotProd(f->v[0], f->v[1]), dot, tolerance);
     assert_true(N_VMaxNorm(f->v[0]) == largest);
     assert_true(N_VMin(f->v[0]) == smallest);
-    assert_float_equal(N_VL1Norm(f->v[0]), l1, tolerance);
-    assert_float_equal(N_VWL2Norm(f->v[0], f->v[1]), sqrt(l2), tolerance);
-    assert_float_equal(N_VMinQuotient(f->v[0], f->v[1]), quotient, tolerance);
     double norm = sqrt(fmax(block[0], fmax(block[1], block[2])) / N_STATE);
     assert_true(fabs(N_VWrmsNorm(f->v[0], f->v[1]) - norm) <= 4 * DBL_EPSILON * norm);
     assert_true(fabs(vector_block_norm(x, y, N_STATE) - sqrt(block[0] / N_STATE)) <= 4 * DBL_EPSILON);
-    N_VConst(1, f->v[2]);
-    assert_true(fabs(N_VWrmsNormMask(f->v[0], f->v[1], f->v[2]) - norm) <= 4 * DBL_EPSILON * norm);
-    assert_int_equal(N_VGetLength(f->v[0]), ACTIVE_LENGTH);
 }
 
 /* A NaN must come out of the norm wherever it lies, or an error test would pass it. */

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "base/version.h"
 #include "run/plan/run_options.h"
 
 #include <math.h>
@@ -24,6 +25,69 @@ static enum status parse(const char *a, const char *b, const char *c)
     while (argc < 3 && all[argc])
         argc++;
     return run_options_parse(&options, argc, (char *const *)(uintptr_t)all, &help, &error);
+}
+
+/* A value of the option that is not its default. */
+static const char *other_value(const struct option *option)
+{
+    size_t n = 0;
+    switch (option->kind) {
+    case OPTION_FLAG:
+        return "1";
+    case OPTION_CHOICE:
+        while (option->choice[n + 1])
+            n++;
+        return strcmp(option->choice[n], option->default_text) ? option->choice[n] : option->choice[0];
+    case OPTION_NUMBER:
+        return "0.05";
+    case OPTION_STRING:
+        return !strcmp(option->name, "shard") ? "1/2" : "x";
+    default:
+        return "7";
+    }
+}
+
+/* Every option of the table is changed: what is described changes where its row says that results do, and only there, and the
+ * description reads back as what it describes. */
+static void the_description_follows_the_table(void **state)
+{
+    (void)state;
+    static const struct recipe_uses all = {true, true, true, true}, none;
+    static struct option_words words;
+    struct option_table table = run_options_table();
+    char before[RECIPE_TEXT], now[RECIPE_TEXT], again[RECIPE_TEXT], bare[RECIPE_TEXT];
+    size_t n_conditional = 0;
+    run_options_init(&options);
+    recipe_print(&options.recipe, &all, before);
+    recipe_print(&options.recipe, &none, bare);
+    assert_string_equal(bare, "stiffit=" STIFFIT_VERSION " starts=1 rtol=1e-07 atol=auto linear-solver=auto error=normal "
+                        "optimizer=auto gradient=auto ftol=1e-09 gtol=1e-06 max-evaluations=1000 max-steps=100000 "
+                        "max-total-steps=10000000 max-seconds=inf"); /* as 0.1.0 has it */
+    for (size_t i = 0; i < table.n; i++) {
+        const struct option *option = &table.option[i];
+        bool is_profile = !strcmp(option->name, "profile");
+        char word[100];
+        char *argument[] = {word};
+        struct recipe back;
+        struct recipe_uses counted;
+        snprintf(word, sizeof word, option->kind == OPTION_FLAG ? "--%s" : "--%s=%s", option->name, other_value(option));
+        run_options_init(&options);
+        assert_int_equal(option_parse(table, &options, &words, 1, 1, argument, &error), STATUS_OK);
+        assert_in_range(option->effect, RUN_SHOWN, RUN_REFITS);
+        recipe_print(&options.recipe, &all, now);
+        assert_int_equal(strcmp(now, before) != 0, option->effect >= RUN_FITS);
+        if (is_profile) /* its names may be told by a hash */
+            options.recipe.profile = NULL;
+        recipe_read(&back, &counted, now);
+        recipe_print(&options.recipe, &counted, now);
+        recipe_print(&back, &counted, again);
+        assert_string_equal(again, now);
+        back.seed = options.recipe.seed;
+        assert_memory_equal(&back, &options.recipe, sizeof back);
+        recipe_print(&options.recipe, &none, now);
+        n_conditional += option->effect >= RUN_FITS && !is_profile && !strcmp(now, bare);
+    }
+    assert_int_equal(n_conditional, 4); /* the fields of struct recipe_uses */
 }
 
 /* Giving every option its default_text changes nothing. */
@@ -52,34 +116,28 @@ static void defaults_are_what_help_says(void **state)
         n++;
     }
     assert_true(n >= 13);
-    assert_true(isinf(untouched.fit.max_seconds)); /* "no limit" */
+    assert_true(isinf(untouched.recipe.fit.max_seconds)); /* "no limit" */
     assert_int_equal(untouched.n_thread, 0);       /* all that this process may use */
 }
 
-/* The identity of a run is made of most of these: an option that is not among them must not change results. */
+/* What results depend on, and what is accepted of them. */
 static void a_file_may_set_what_results_depend_on(void **state)
 {
     (void)state;
-    static const char *const allowed[][2] = {
-        {"starts", "1"}, {"seed", "1"}, {"accept-failed", "1"}, {"rtol", "0.001"}, {"atol", "1"}, {"linear-solver", "klu"},
-        {"error", "student"}, {"huber-k", "1"}, {"student-nu", "1"}, {"optimizer", "lbfgs"}, {"gradient", "forward"},
-        {"ftol", "1"}, {"gtol", "1"}, {"certify", "no"}, {"max-evaluations", "1"}, {"max-steps", "1"}, {"max-total-steps", "1"},
-        {"max-seconds", "1"}, {"portable", "1"}, {"warm-start", "pilot"}, {"profile", "k"}, {"bootstrap", "1"},
-        {"bootstrap-kind", "parametric"}, {"keep-starts", "1"}, {"keep-profile", "1"}, {"keep-bootstrap", "1"},
-        {"max-crashes", "1"}};
     struct option_table table = run_options_table();
-    size_t n = 0;
-    for (size_t i = 0; i < table.n; i++)
-        n += table.option[i].in_file;
-    assert_int_equal(n, sizeof allowed / sizeof *allowed);
     run_options_init(&options);
-    for (size_t i = 0; i < n; i++)
-        assert_int_equal(run_options_apply(&options, allowed[i][0], allowed[i][1], &error), STATUS_OK);
-    assert_int_equal(options.error, ERROR_STUDENT);
-    assert_int_equal(options.ode.linear_solver, LINEAR_KLU);
-    assert_true(options.ode.rtol == 0.001 && options.shown.accept_failed.value == 1 && !options.shown.accept_failed.percent);
-    assert_int_equal(run_options_apply(&options, "trust", "1", &error), STATUS_USAGE); /* never from a data file */
-    assert_int_equal(run_options_apply(&options, "model", "x.so", &error), STATUS_USAGE);
+    for (size_t i = 0; i < table.n; i++) {
+        const struct option *option = &table.option[i];
+        bool may = option->effect >= RUN_FITS || !strcmp(option->name, "seed") || !strcmp(option->name, "accept-failed") ||
+                   !strcmp(option->name, "max-crashes");
+        assert_int_equal(option->in_file, may);
+        assert_int_equal(run_options_apply(&options, option->name, other_value(option), &error),
+                         may ? STATUS_OK : STATUS_USAGE);
+    }
+    assert_int_equal(options.recipe.error, ERROR_STUDENT);
+    assert_int_equal(options.recipe.ode.linear_solver, LINEAR_KLU);
+    assert_true(options.recipe.ode.rtol == 0.05);
+    assert_true(options.shown.accept_failed.value == 7 && !options.shown.accept_failed.percent);
 }
 
 static void the_command_line_goes_before_the_file(void **state)
@@ -89,9 +147,9 @@ static void the_command_line_goes_before_the_file(void **state)
     assert_int_equal(run_options_apply(&options, "starts", "3", &error), STATUS_OK);
     assert_int_equal(run_options_apply(&options, "accept_failed", "3", &error), STATUS_OK);
     assert_int_equal(run_options_apply(&options, "seed", "3", &error), STATUS_OK);
-    assert_int_equal(options.n_start, 7);
+    assert_int_equal(options.recipe.n_start, 7);
     assert_true(options.shown.accept_failed.value == 2 && options.shown.accept_failed.percent);
-    assert_int_equal(options.seed, 3);
+    assert_int_equal(options.recipe.seed, 3);
     assert_string_equal(options.problem, "x.h5");
 }
 
@@ -103,7 +161,7 @@ static void limits(void **state)
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         assert_int_equal(parse("x.h5", bad[i], NULL), STATUS_USAGE);
     assert_int_equal(parse("x.h5", "--max-seconds=inf", "--seed=9223372036854775807"), STATUS_OK);
-    assert_true(options.seed == INT64_MAX);
+    assert_true(options.recipe.seed == INT64_MAX);
     assert_int_equal(parse(NULL, NULL, NULL), STATUS_USAGE);
     assert_int_equal(parse("x.h5", "--in-place", "-oy.h5"), STATUS_USAGE);
     assert_int_equal(parse("--help", NULL, NULL), STATUS_OK);
@@ -114,6 +172,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(defaults_are_what_help_says),
+        cmocka_unit_test(the_description_follows_the_table),
         cmocka_unit_test(a_file_may_set_what_results_depend_on),
         cmocka_unit_test(the_command_line_goes_before_the_file),
         cmocka_unit_test(limits),

@@ -130,7 +130,7 @@ static void names(void **state)
 {
     (void)state;
     char text[100], other[100];
-    struct run_options options = {.only = NULL};
+    struct selection_request options = {.only = NULL};
     selection_suffix(&options, text, sizeof text);
     assert_string_equal(text, "");
     options.shard = (struct shard){.k = 3, .n = 8};

@@ -1,7 +1,6 @@
 /* Summaries: counting, examples, and what --accept-failed makes of failures.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/finish/summary.h"
-#include "run/plan/run_options.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -81,25 +80,27 @@ static void test_accept_failed(void **state)
 static void test_a_result_that_is_not_there(void **state)
 {
     (void)state;
+    static char path[] = "/no/such/folder/r.h5";
     struct run_summary summary = {0};
-    struct run_options options = {.problem = "p.h5"};
+    const struct place place = {.problem = "p.h5", .result = path};
     struct run_identity identity = {.n_start = 1};
     struct error error;
-    assert_int_equal(summary_look("/no/such/folder/r.h5", &options, &identity, &summary, &error), STATUS_OK);
+    assert_int_equal(summary_look(&place, &identity, &summary, &error), STATUS_OK);
     assert_false(summary.already_complete);
 }
 
 static void test_a_file_that_is_no_result_is_kept(void **state)
 {
     (void)state;
+    static char path[] = "/dev/null";
     struct run_summary summary = {0};
-    struct run_options options = {.problem = "p.h5"};
+    struct place place = {.problem = "p.h5", .result = path};
     struct run_identity identity = {.n_start = 1};
     struct error error;
-    assert_int_equal(summary_look("/dev/null", &options, &identity, &summary, &error), STATUS_SYSTEM);
+    assert_int_equal(summary_look(&place, &identity, &summary, &error), STATUS_SYSTEM);
     assert_non_null(strstr(error.message, "--overwrite"));
-    options.overwrite = true;
-    assert_int_equal(summary_look("/dev/null", &options, &identity, &summary, &error), STATUS_OK);
+    place.overwrite = true;
+    assert_int_equal(summary_look(&place, &identity, &summary, &error), STATUS_OK);
 }
 
 int main(void)

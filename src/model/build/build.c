@@ -202,18 +202,6 @@ enum status build_model(const char *text, size_t n_byte, const char *origin, con
     return status;
 }
 
-enum status build_plugin(const char *text, size_t n_byte, const char *origin, const struct build_options *options,
-                         void **bytes, size_t *n_plugin_byte, struct text_messages *messages, struct error *error)
-{
-    struct built built;
-    enum status status = build_model(text, n_byte, origin, options, &built, messages, error);
-    *bytes = built.bytes;
-    *n_plugin_byte = built.n_byte;
-    built.bytes = NULL;
-    built_fini(&built);
-    return status;
-}
-
 enum status build_source(const char *text, size_t n_byte, const char *origin, char **source,
                          struct text_messages *messages, struct error *error)
 {

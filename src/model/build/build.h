@@ -25,12 +25,10 @@ struct build_options {
     build_show *show; /* then `error` holds only how many errors there are; NULL: it holds the first one */
 };
 
-/* The plugin's bytes (*bytes to be freed). STATUS_BAD_MODEL: faults in the text (error says the first; `messages`,
- * which may be NULL, has them all) or the compiler is missing or failed; STATUS_STOPPED: a signal asked us to stop;
- * STATUS_SYSTEM, STATUS_NO_MEMORY otherwise. A cache that cannot be read or written is no error. `options` may be NULL. */
-enum status build_plugin(const char *text, size_t n_byte, const char *origin, const struct build_options *options,
-                         void **bytes, size_t *n_plugin_byte, struct text_messages *messages, struct error *error);
-/* The same, with what is known of the plugin; built_fini is legal after a failure, too. */
+/* A plugin, with what is known of it; built_fini is legal after a failure, too. STATUS_BAD_MODEL: faults in the text (error
+ * says the first; `messages`, which may be NULL, has them all) or the compiler is missing or failed; STATUS_STOPPED: a signal
+ * asked us to stop; STATUS_SYSTEM, STATUS_NO_MEMORY otherwise. A cache that cannot be read or written is no error. `options`
+ * may be NULL. */
 enum status build_model(const char *text, size_t n_byte, const char *origin, const struct build_options *options,
                         struct built *built, struct text_messages *messages, struct error *error);
 

@@ -119,23 +119,11 @@ static bool take_apart(char *bytes, size_t n_byte, const char *key, struct built
     return true;
 }
 
-static bool read_all(int file, char *bytes, size_t n_byte)
+/* All of it, either way. */
+static bool move_all(int file, char *bytes, size_t n_byte, bool writes)
 {
     for (size_t done = 0; done < n_byte;) {
-        ssize_t n = read(file, bytes + done, n_byte - done);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return false;
-        done += (size_t)n;
-    }
-    return true;
-}
-
-static bool write_all(int file, const char *bytes, size_t n_byte)
-{
-    for (size_t done = 0; done < n_byte;) {
-        ssize_t n = write(file, bytes + done, n_byte - done);
+        ssize_t n = writes ? write(file, bytes + done, n_byte - done) : read(file, bytes + done, n_byte - done);
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
@@ -158,7 +146,7 @@ bool cache_get(const struct cache *cache, const char key[SHA256_HEX], struct bui
     if (file < 0)
         return false;
     if (fstat(file, &about) == 0 && S_ISREG(about.st_mode) && is_ours(&about) && about.st_size <= MAX_ENTRY &&
-        (bytes = malloc((size_t)about.st_size + 1)) && read_all(file, bytes, (size_t)about.st_size))
+        (bytes = malloc((size_t)about.st_size + 1)) && move_all(file, bytes, (size_t)about.st_size, false))
         found = take_apart(bytes, (size_t)about.st_size, key, built);
     if (found && time(NULL) - about.st_mtime > DAY_S)
         futimens(file, NULL); /* still in use */
@@ -205,8 +193,8 @@ bool cache_put(const struct cache *cache, const char key[SHA256_HEX], const stru
         return false;
     /* No fsync: an entry that a power failure has torn fails its checksum and is made again. Network file systems tell of a
      * full disk at close. */
-    bool written = write_all(file, built->bytes, built->n_byte) && write_all(file, built->compiler, n_word) &&
-                   write_all(file, trailer, TRAILER_SIZE);
+    bool written = move_all(file, built->bytes, built->n_byte, true) &&
+                   move_all(file, built->compiler, n_word, true) && move_all(file, trailer, TRAILER_SIZE, true);
     written = close(file) == 0 && written;
     if (written && renameat(cache->folder, temporary, cache->folder, name) == 0) {
         sweep(cache, key);

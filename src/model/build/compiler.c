@@ -1,6 +1,6 @@
 /* Looking for programs on the PATH, and hashing what a compiled plugin depends on besides its source.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "model/build/compiler.h"
+#include "model/build/compile.h"
 
 #include <limits.h>
 #include <stdio.h>

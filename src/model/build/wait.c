@@ -1,6 +1,6 @@
 /* Signals and heartbeats while a model is compiled.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "model/build/wait.h"
+#include "model/build/compile.h"
 
 #include "base/clock.h"
 

@@ -108,7 +108,7 @@ void c_number(FILE *out, double number)
     }
 }
 
-/* C's levels of precedence, as far as they occur. */
+/* The levels of C's precedence that occur. */
 enum { LEVEL_CHOICE, LEVEL_COMPARISON, LEVEL_SUM, LEVEL_PRODUCT, LEVEL_UNARY, LEVEL_PRIMARY };
 
 uint64_t c_helpers_needed(const struct program *program)

@@ -64,5 +64,4 @@ void listing_print(struct listing *listing, struct item first, FILE *out);
 /* Whether the arguments of a sum or product are printed the other way round. */
 bool listing_is_swapped(const struct listing *listing, node which);
 
-
 #endif

@@ -1,5 +1,5 @@
-/* The names and numbers of a listing: the model's own, or what LaTeX makes of them (k1 has a subscript, alpha is a Greek letter), and
- * names for temporaries that no model has.
+/* The names and numbers of a listing: the model's own, or what LaTeX makes of them (k1 has a subscript, alpha is a Greek
+ * letter), and names for temporaries that no model has.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/generate/listing_internal.h"
 

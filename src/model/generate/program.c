@@ -73,7 +73,7 @@ static struct graph_node carried_out(const struct builder *b, value which)
     return n;
 }
 
-/* a^(b - 1) is wanted: whoever wants a^b, of which it is the derivative, may have it from there. Not below b = 1, where
+/* a^(b - 1) is wanted: a^b, whose derivative it is, can then be computed from it. Not below b = 1, where
  * at a = 0 it would be 0 times infinity; and so not where b is only known at run time. */
 static void note_power(struct builder *b, node which, const struct graph_node *n)
 {

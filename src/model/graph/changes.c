@@ -21,7 +21,7 @@ struct survey {
     struct arena arena;
 };
 
-/* How a value goes with time, as far as time is all that it goes with. */
+/* How a value depends on time, if it depends on time alone. */
 enum course { CONSTANT, PROPORTIONAL, LINEAR, CURVED };
 
 void changes_mark(const struct graph *graph, const node *root, size_t n_root, uint8_t *needed, size_t n_node)
@@ -142,7 +142,8 @@ static bool is_steep(const struct graph_node *it)
 static bool look_at(struct survey *survey, node which)
 {
     struct graph_node it = *graph_node(survey->graph, which);
-    bool within = is_input(survey, which), good = !within || !(graph_operations[it.op].facts & IS_STEP) || add_marked(survey, which, AS_IT_IS, which);
+    bool within = is_input(survey, which), is_step = graph_operations[it.op].facts & IS_STEP;
+    bool good = !within || !is_step || add_marked(survey, which, AS_IT_IS, which);
     for (int k = 0; good && k < graph_n_argument(it.op); k++) {
         node a = it.arg[k];
         if (!within && survey->course[a] == CURVED)

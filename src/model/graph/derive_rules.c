@@ -1,9 +1,10 @@
-/* What the chain rules in the table of operations are made of, written so that the derivative costs little where the value is computed beside
- * it: it is made of the value and of parts that do not depend on the variable, which many variables then share.
+/* What the chain rules in the table of operations are made of, written so that the derivative costs little where the value is
+ * computed beside it: it is made of the value and of parts that do not depend on the variable, which many variables then
+ * share.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The slopes of the elementary functions: M. Abramowitz and I. A. Stegun (1964), Handbook of Mathematical Functions,
- * 4.1 to 4.6 and 7.1. In the comments a' is the derivative of a, v the value of the operation. */
+ * The slopes of the elementary functions: M. Abramowitz and I. A. Stegun (1964), Handbook of Mathematical Functions, 4.1 to
+ * 4.6 and 7.1. In the comments a' is the derivative of a, v the value of the operation. */
 #include "model/graph/intern.h"
 
 #define LN_2 0.693147180559945309417232121458
@@ -176,7 +177,7 @@ static node quotient_rule(struct graph *graph, node value, node b, node da, node
     return may_overflow(graph, b, 3) ? quenched(graph, value, b, whole, divided(graph, da, b)) : whole;
 }
 
-/* May it be 0? Only what is told at a glance never is. */
+/* Whether it may be 0; false only in obvious cases. */
 static bool may_vanish(const struct graph *graph, node a)
 {
     for (;;) {
@@ -208,7 +209,7 @@ static node steep(struct graph *graph, node a, node da, node made)
     return minus ? negate(graph, made) : made;
 }
 
-/* Is the slope of a^b at a = 0 infinite, as far as one can see? */
+/* Whether the slope of a^b at a = 0 is infinite, in cases that can be decided. */
 static bool is_steep_power(const struct graph *graph, node b)
 {
     const struct graph_node *it = graph_node(graph, b);

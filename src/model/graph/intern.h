@@ -30,8 +30,8 @@ bool simplify_split_sign(struct graph *graph, node *a);
 /* Is it 1 or 0 wherever it is not NaN? */
 bool simplify_is_truth(const struct graph *graph, node a);
 
-/* derive_rules.c. The derivative of operation `which`, none of ADD, SUBTRACT and NEGATE, given those of its arguments: NODE_NONE
- * where they are zero, and so is what comes back. */
+/* derive_rules.c. The derivative of operation `which`, none of ADD, SUBTRACT and NEGATE, given those of its arguments:
+ * NODE_NONE where they are zero, and so is what comes back. */
 node derive_operation(struct graph *graph, node which, const node derivative[3]);
 
 #endif

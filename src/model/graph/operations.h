@@ -24,8 +24,8 @@
  * F: functions, which all notations call by a name. Name; arguments; word; value; facts; cost; name in C; what defines it, or
  * NULL; LaTeX; derivative. They simplify by their facts. */
 #define GRAPH_OPERATIONS(X, F) \
-    X(ADD, 2, a + b, IS_GENTLE, ADD, C_SUM, " + ", NULL, INFIX(" + ", SUM, SUM, PRODUCT, true), INFIX(" + ", SUM, SUM, SUM, true), \
-      simplify_add(g, a, b), NODE_NONE) \
+    X(ADD, 2, a + b, IS_GENTLE, ADD, C_SUM, " + ", NULL, INFIX(" + ", SUM, SUM, PRODUCT, true), \
+      INFIX(" + ", SUM, SUM, SUM, true), simplify_add(g, a, b), NODE_NONE) \
     X(SUBTRACT, 2, a - b, IS_GENTLE, ADD, C_SUM, " - ", NULL, INFIX(" - ", SUM, SUM, PRODUCT, true), \
       INFIX(" - ", SUM, SUM, QUOTIENT, true), simplify_subtract(g, a, b), NODE_NONE) \
     X(MULTIPLY, 2, a * b, 0, MULTIPLY, C_PRODUCT, "*", NULL, INFIX("*", PRODUCT, PRODUCT, SIGN, true), \
@@ -90,16 +90,16 @@
       a == b ? 0 : NODE_NONE, NODE_NONE) \
     X(LESS_EQUAL, 2, a <= b, IS_TRUTH | IS_STEP, CHOICE, C_COMPARISON, " <= ", NULL, COMPARISON(" <= "), COMPARISON(" \\le "), \
       NODE_NONE, NODE_NONE) \
-    X(EQUAL, 2, a == b, IS_TRUTH | IS_POINT | COMMUTES, CHOICE, C_COMPARISON, " == ", NULL, COMPARISON(" == "), COMPARISON(" = "), \
-      NODE_NONE, NODE_NONE) \
+    X(EQUAL, 2, a == b, IS_TRUTH | IS_POINT | COMMUTES, CHOICE, C_COMPARISON, " == ", NULL, COMPARISON(" == "), \
+      COMPARISON(" = "), NODE_NONE, NODE_NONE) \
     X(NOT_EQUAL, 2, a != b, IS_TRUTH | IS_POINT | COMMUTES, CHOICE, C_COMPARISON, " != ", NULL, COMPARISON(" != "), \
       COMPARISON(" \\ne "), NODE_NONE, NODE_NONE) \
     X(AND, 2, a != 0 && b != 0, IS_TRUTH | COMMUTES, CHOICE, C_LOGIC, " & ", NULL, INFIX(" and ", AND, AND, NOT, false), \
       INFIX(" \\land ", AND, AND, NOT, false), simplify_logic(g, GRAPH_AND, a, b), NODE_NONE) \
     X(OR, 2, a != 0 || b != 0, IS_TRUTH | COMMUTES, CHOICE, C_LOGIC, " | ", NULL, INFIX(" or ", OR, OR, AND, false), \
       INFIX(" \\lor ", OR, OR, AND, false), simplify_logic(g, GRAPH_OR, a, b), NODE_NONE) \
-    X(NOT, 1, a == 0, IS_TRUTH, CHOICE, C_LOGIC, "!", NULL, PREFIX("not ", NOT, NOT, false), PREFIX("\\lnot ", NOT, PRIMARY, false), \
-      simplify_not(g, a), NODE_NONE) \
+    X(NOT, 1, a == 0, IS_TRUTH, CHOICE, C_LOGIC, "!", NULL, PREFIX("not ", NOT, NOT, false), \
+      PREFIX("\\lnot ", NOT, PRIMARY, false), simplify_not(g, a), NODE_NONE) \
     X(SELECT, 3, a != 0 ? b : c, IS_CHOICE, CHOICE, C_CHOICE, "", NULL, NO_FORM, NO_FORM, simplify_select(g, a, b, c), \
       db == NODE_NONE && dc == NODE_NONE ? NODE_NONE : choose(g, a, db, dc))
 

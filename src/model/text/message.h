@@ -4,7 +4,36 @@
 #ifndef MODEL_TEXT_MESSAGE_H
 #define MODEL_TEXT_MESSAGE_H
 
-#include "model/text/text.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* One thing to say about the text. Errors make it unusable, warnings do not. */
+struct text_message {
+    bool is_error;
+    uint32_t line, column; /* from 1; column counts characters; 0: the text as a whole */
+    uint32_t length;       /* characters to underline, at least 1 */
+    char *text;            /* what is wrong and what to do */
+};
+
+/* All of them, in the order of their lines. Zero-initialise to start. */
+struct text_messages {
+    struct text_message *message;
+    size_t n_message, n_error;
+    size_t n_dropped; /* beyond TEXT_MAX_MESSAGES: counted, not kept */
+};
+
+enum { TEXT_MAX_MESSAGES = 100 };
+
+void text_messages_fini(struct text_messages *messages);
+/* Prints them as compilers do, with the line and a caret under the place:
+ *     decay.ode:3:9: error: `kk` is not defined; did you mean `k`?
+ *         y' = -kk*y
+ *               ^~
+ */
+void text_messages_print(const struct text_messages *messages, const char *text, size_t n_byte, const char *origin,
+                         bool color, FILE *out);
 
 /* A piece of the text; length 0: none. */
 struct span {
@@ -31,9 +60,6 @@ void message_warning(struct source *source, struct span at, const char *format, 
 bool message_is_kept(const struct source *source);
 /* By line and column. */
 void message_sort(struct text_messages *messages);
-
-/* The name, number or sign that begins at `offset`. */
-struct span message_token_at(const struct source *source, uint32_t offset);
 
 /* Bytes of the UTF-8 character at p < end, 0 if it is none or a control character (tab is allowed). */
 size_t message_character(const char *p, const char *end);

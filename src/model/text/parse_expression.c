@@ -1,17 +1,50 @@
 /* Expressions: operator precedence with a stack of what is incomplete (Dijkstra's shunting yard, 1961), so that
  * neither long nor deep expressions need recursion. The result is postfix code.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "model/text/expression.h"
+#include "model/text/parser.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
-struct instruction *expression_emit(struct expression *e, enum instruction_kind kind, uint32_t offset)
+/* THEN and ELSE are an `if` that has come so far. */
+enum pending_kind { PENDING_OPERATOR, PENDING_BRACKET, PENDING_CALL, PENDING_IF, PENDING_THEN, PENDING_ELSE };
+
+enum precedence { LOOSEST, OR_PRECEDENCE, AND_PRECEDENCE, NOT_PRECEDENCE, COMPARISON, SUM, PRODUCT, SIGN, POWER };
+
+/* One expression being read. */
+struct expression {
+    struct parser *parser;
+    uint32_t base;     /* of the parser's stack: what is below belongs to somebody else */
+    bool want_operand; /* else an operator or the end */
+    bool ended, failed;
+    bool wrong;        /* a fault has been said that does not keep the rest from being read */
+};
+
+static struct source *source_of(struct expression *e) { return &e->parser->reading->source; }
+
+/* No more can be made of it. */
+static void fail(struct expression *e) { e->failed = e->ended = true; }
+
+static void refuse(struct expression *e, struct span at, const char *why)
+{
+    message_fault(source_of(e), at, "%s", why);
+    fail(e);
+}
+
+static void expect(struct expression *e, const char *expected)
+{
+    parser_unexpected(e->parser, expected);
+    fail(e);
+}
+
+/* One more instruction; NULL, and the expression has failed, when memory is out. */
+static struct instruction *emit(struct expression *e, enum instruction_kind kind, uint32_t offset)
 {
     struct reading *reading = e->parser->reading;
     struct instruction *code = list_add(reading, &reading->code, READING_MAX_CODE);
     if (!code) {
-        expression_fail(e);
+        fail(e);
         return NULL;
     }
     code->kind = (uint8_t)kind;
@@ -19,28 +52,30 @@ struct instruction *expression_emit(struct expression *e, enum instruction_kind 
     return code;
 }
 
-struct pending *expression_top(struct expression *e)
+/* The innermost thing that is incomplete, or NULL. */
+static struct pending *top_of(struct expression *e)
 {
     struct parser *parser = e->parser;
     return parser->pending.n > e->base ? &parser->pending.item[parser->pending.n - 1] : NULL;
 }
 
-struct pending *expression_push(struct expression *e, enum pending_kind kind, uint32_t offset)
+/* Something that is to be completed later; NULL as above. */
+static struct pending *push(struct expression *e, enum pending_kind kind, uint32_t offset)
 {
     struct parser *parser = e->parser;
     struct pending *pending = list_add(parser->reading, &parser->pending, READING_MAX_CODE);
     if (!pending) {
-        expression_fail(e);
+        fail(e);
         return NULL;
     }
     pending->kind = (uint8_t)kind;
     pending->offset = offset;
     if (kind != PENDING_OPERATOR && ++parser->depth > READING_MAX_DEPTH) {
-        message_fault(expression_source(e), message_token_at(expression_source(e), offset),
+        message_fault(source_of(e), message_token_at(source_of(e), offset),
                       "brackets and ifs are nested more than %d deep here: give inner parts a name of their own",
                       READING_MAX_DEPTH);
-        expression_fail(e);
-        return NULL;
+        fail(e);
+        pending = NULL;
     }
     return pending;
 }
@@ -48,58 +83,196 @@ struct pending *expression_push(struct expression *e, enum pending_kind kind, ui
 /* Takes the top away; an `else` no longer counts as nesting, so that chains of `else if` may be long. */
 static void pop(struct expression *e)
 {
-    struct pending *pending = expression_top(e);
+    struct pending *pending = top_of(e);
     if (pending->kind != PENDING_OPERATOR && pending->kind != PENDING_ELSE)
         e->parser->depth--;
     e->parser->pending.n--;
 }
 
-static void emit_operation(struct expression *e, enum graph_op op, bool swapped, uint32_t offset)
+static void emit_symbol(struct expression *e, enum instruction_kind kind, uint32_t offset, uint32_t symbol, uint32_t n_argument)
 {
-    struct instruction *code = expression_emit(e, CODE_OPERATION, offset);
+    struct instruction *code = symbol == NONE ? NULL : emit(e, kind, offset);
     if (code) {
-        code->op = (uint8_t)op;
-        code->swapped = swapped;
+        code->symbol = symbol;
+        code->n_argument = n_argument;
+    } else {
+        fail(e);
+    }
+}
+
+struct infix { uint8_t op, precedence; bool swapped; };
+
+static void push_operator(struct expression *e, struct infix infix, uint32_t offset)
+{
+    struct pending *pending = push(e, PENDING_OPERATOR, offset);
+    if (pending) {
+        pending->op = infix.op;
+        pending->precedence = infix.precedence;
+        pending->swapped = infix.swapped;
     }
 }
 
 /* Completes operators that bind at least as tightly as `precedence`, and with LOOSEST also ifs whose else has ended. */
 static void reduce(struct expression *e, enum precedence precedence)
 {
-    for (struct pending *pending; (pending = expression_top(e)) && !e->failed; pop(e)) {
-        if (pending->kind == PENDING_OPERATOR && pending->precedence >= precedence)
-            emit_operation(e, pending->op, pending->swapped, pending->offset);
-        else if (pending->kind == PENDING_ELSE && precedence == LOOSEST)
-            emit_operation(e, GRAPH_SELECT, false, pending->offset);
-        else
+    for (struct pending *pending; (pending = top_of(e)) && !e->failed; pop(e)) {
+        bool is_choice = pending->kind == PENDING_ELSE && precedence == LOOSEST;
+        if (!is_choice && (pending->kind != PENDING_OPERATOR || pending->precedence < precedence))
             return;
+        struct instruction *code = emit(e, CODE_OPERATION, pending->offset);
+        if (code) {
+            code->op = is_choice ? GRAPH_SELECT : pending->op;
+            code->swapped = pending->swapped;
+        }
     }
 }
 
-struct infix { uint8_t op, precedence; bool swapped; };
+static void read_number(struct expression *e, const struct token *token)
+{
+    const char *text = e->parser->reading->source.text + token->offset;
+    struct instruction *code = emit(e, CODE_NUMBER, token->offset);
+    if (!code)
+        return;
+    code->value = strtod_l(text, NULL, e->parser->c_locale);
+    bool is_zero = strspn(text, "0.") == token->length || strchr("eE", text[strspn(text, "0.")]);
+    bool wrong = isinf(code->value) || (code->value == 0 && !is_zero);
+    e->want_operand = false;
+    e->wrong |= wrong;
+    if (wrong)
+        message_fault(source_of(e), token->span, code->value > 0 ?
+                      "this number is too large for a double: the largest is 1.8e308" :
+                      "this number is too small for a double: write 0");
+}
+
+static void read_call(struct expression *e, const struct token *token, const struct reserved *function)
+{
+    struct pending *call = push(e, PENDING_CALL, token->offset);
+    parser_take(e->parser); /* the bracket */
+    if (!call)
+        return;
+    call->function = function;
+    call->symbol = function ? NONE : symbol_of(e->parser->reading, token->span);
+    if (!function && call->symbol == NONE)
+        fail(e);
+}
+
+static void read_plain_name(struct expression *e, const struct token *token)
+{
+    struct parser *parser = e->parser;
+    const char *text = parser->reading->source.text;
+    e->want_operand = false;
+    for (uint32_t i = 0; i < parser->n_argument; i++) {
+        struct span argument = parser->argument[i];
+        if (argument.length == token->length && !memcmp(text + argument.offset, text + token->offset, token->length)) {
+            emit_symbol(e, CODE_ARGUMENT, token->offset, i, 0);
+            return;
+        }
+    }
+    emit_symbol(e, CODE_NAME, token->offset, symbol_of(parser->reading, token->span), 0);
+}
+
+static void read_constant_or_time(struct expression *e, const struct token *token)
+{
+    bool is_pi = token->reserved->word == WORD_PI;
+    struct instruction *code = emit(e, is_pi ? CODE_NUMBER : CODE_TIME, token->offset);
+    if (code && is_pi)
+        code->value = 3.14159265358979323846;
+    e->want_operand = false;
+}
+
+static void read_not(struct expression *e, const struct token *token)
+{
+    const struct pending *before = top_of(e);
+    if (before && before->kind == PENDING_OPERATOR && before->precedence > NOT_PRECEDENCE)
+        refuse(e, token->span, "`not` binds less tightly than what stands before it: put it in parentheses with "
+               "what it denies, `(not ...)`");
+    else
+        push_operator(e, (struct infix){GRAPH_NOT, NOT_PRECEDENCE, false}, token->offset);
+}
+
+/* Whether a reserved word may stand where a value begins. */
+static bool begins_value(const struct reserved *word, bool is_call)
+{
+    enum word it = word->word;
+    return it == WORD_IF || it == WORD_NOT || it == WORD_PI || it == WORD_TIME || it == WORD_TIME_STATEMENT ||
+           (token_is_function(word) && is_call);
+}
+
+static void read_name(struct expression *e, const struct token *token)
+{
+    struct parser *parser = e->parser;
+    const struct reserved *word = token->reserved;
+    bool is_call = parser_peek(parser, 1)->kind == TOKEN_OPEN;
+    if (word && !begins_value(word, is_call)) {
+        parser->position = AT_VALUE;
+        expect(e, "a value");
+        return;
+    }
+    parser_take(parser);
+    if (!word && is_call)
+        read_call(e, token, NULL);
+    else if (!word)
+        read_plain_name(e, token);
+    else if (token_is_function(word))
+        read_call(e, token, word);
+    else if (word->word == WORD_IF)
+        push(e, PENDING_IF, token->offset);
+    else if (word->word == WORD_NOT)
+        read_not(e, token);
+    else
+        read_constant_or_time(e, token);
+}
+
+/* What a value begins with. */
+static void read_operand(struct expression *e)
+{
+    struct parser *parser = e->parser;
+    struct token token = *parser_peek(parser, 0);
+    struct pending *pending = top_of(e);
+    switch (token.kind) {
+    case TOKEN_NAME:
+        read_name(e, &token);
+        return;
+    case TOKEN_NUMBER: case TOKEN_NOT:
+        parser_take(parser);
+        if (token.kind == TOKEN_NOT)
+            read_not(e, &token);
+        else
+            read_number(e, &token);
+        return;
+    case TOKEN_OPEN: {
+        bool after_if = pending && pending->kind == PENDING_IF && pending->offset + 2 <= token.offset &&
+                        parser->last_end == pending->offset + 2;
+        pending = push(e, PENDING_BRACKET, token.offset);
+        if (pending)
+            pending->after_if = after_if;
+        parser_take(parser);
+        return;
+    }
+    case TOKEN_MINUS: case TOKEN_PLUS:
+        parser_take(parser);
+        if (token.kind == TOKEN_MINUS)
+            push_operator(e, (struct infix){GRAPH_NEGATE, SIGN, false}, token.offset);
+        return;
+    default:
+        parser->position = AT_VALUE;
+        expect(e, "a value");
+    }
+}
 
 /* The operator that the token is; precedence LOOSEST: none. */
 static struct infix infix_of(const struct token *token)
 {
+    static const struct infix infixes[] = {
+        [TOKEN_PLUS] = {GRAPH_ADD, SUM, false}, [TOKEN_MINUS] = {GRAPH_SUBTRACT, SUM, false},
+        [TOKEN_STAR] = {GRAPH_MULTIPLY, PRODUCT, false}, [TOKEN_SLASH] = {GRAPH_DIVIDE, PRODUCT, false},
+        [TOKEN_POWER] = {GRAPH_POWER, POWER, false}, [TOKEN_LESS] = {GRAPH_LESS, COMPARISON, false},
+        [TOKEN_LESS_EQUAL] = {GRAPH_LESS_EQUAL, COMPARISON, false}, [TOKEN_GREATER] = {GRAPH_LESS, COMPARISON, true},
+        [TOKEN_GREATER_EQUAL] = {GRAPH_LESS_EQUAL, COMPARISON, true}, [TOKEN_EQUAL_EQUAL] = {GRAPH_EQUAL, COMPARISON, false},
+        [TOKEN_NOT_EQUAL] = {GRAPH_NOT_EQUAL, COMPARISON, false}, [TOKEN_AND] = {GRAPH_AND, AND_PRECEDENCE, false},
+        [TOKEN_OR] = {GRAPH_OR, OR_PRECEDENCE, false}, [TOKEN_BAD] = {0, LOOSEST, false}};
     enum word word = token->reserved ? token->reserved->word : WORD_NONE;
-    switch (token->kind) {
-    case TOKEN_PLUS: return (struct infix){GRAPH_ADD, SUM, false};
-    case TOKEN_MINUS: return (struct infix){GRAPH_SUBTRACT, SUM, false};
-    case TOKEN_STAR: return (struct infix){GRAPH_MULTIPLY, PRODUCT, false};
-    case TOKEN_SLASH: return (struct infix){GRAPH_DIVIDE, PRODUCT, false};
-    case TOKEN_POWER: return (struct infix){GRAPH_POWER, POWER, false};
-    case TOKEN_LESS: return (struct infix){GRAPH_LESS, COMPARISON, false};
-    case TOKEN_LESS_EQUAL: return (struct infix){GRAPH_LESS_EQUAL, COMPARISON, false};
-    case TOKEN_GREATER: return (struct infix){GRAPH_LESS, COMPARISON, true};
-    case TOKEN_GREATER_EQUAL: return (struct infix){GRAPH_LESS_EQUAL, COMPARISON, true};
-    case TOKEN_EQUAL_EQUAL: return (struct infix){GRAPH_EQUAL, COMPARISON, false};
-    case TOKEN_NOT_EQUAL: return (struct infix){GRAPH_NOT_EQUAL, COMPARISON, false};
-    case TOKEN_AND: return (struct infix){GRAPH_AND, AND_PRECEDENCE, false};
-    case TOKEN_OR: return (struct infix){GRAPH_OR, OR_PRECEDENCE, false};
-    default:
-        return word == WORD_AND ? (struct infix){GRAPH_AND, AND_PRECEDENCE, false}
-               : word == WORD_OR ? (struct infix){GRAPH_OR, OR_PRECEDENCE, false} : (struct infix){0, LOOSEST, false};
-    }
+    return infixes[word == WORD_AND ? TOKEN_AND : word == WORD_OR ? TOKEN_OR : token->kind];
 }
 
 static void read_infix(struct expression *e, struct infix infix)
@@ -107,20 +280,12 @@ static void read_infix(struct expression *e, struct infix infix)
     struct token token = parser_take(e->parser);
     /* What is to the left of a power may not be completed by it: powers group to the right, and it binds tightest. */
     reduce(e, infix.precedence == POWER ? POWER + 1 : infix.precedence + (infix.precedence == COMPARISON));
-    const struct pending *before = expression_top(e);
-    if (infix.precedence == COMPARISON && before && before->kind == PENDING_OPERATOR &&
-        before->precedence == COMPARISON) {
-        message_fault(expression_source(e), token.span,
-                      "comparisons cannot be chained: write `a < b and b < c` for `a < b < c`");
-        expression_fail(e);
+    const struct pending *before = top_of(e);
+    if (infix.precedence == COMPARISON && before && before->kind == PENDING_OPERATOR && before->precedence == COMPARISON) {
+        refuse(e, token.span, "comparisons cannot be chained: write `a < b and b < c` for `a < b < c`");
         return;
     }
-    struct pending *pending = expression_push(e, PENDING_OPERATOR, token.offset);
-    if (pending) {
-        pending->op = infix.op;
-        pending->precedence = infix.precedence;
-        pending->swapped = infix.swapped;
-    }
+    push_operator(e, infix, token.offset);
     e->want_operand = true;
 }
 
@@ -129,21 +294,18 @@ static void read_branch(struct expression *e, enum pending_kind from, enum pendi
 {
     struct parser *parser = e->parser;
     reduce(e, LOOSEST);
-    struct pending *pending = expression_top(e);
+    struct pending *pending = top_of(e);
     if (e->failed)
         return;
     if (!pending || pending->kind != from) {
-        bool is_then = to == PENDING_THEN;
-        message_fault(expression_source(e), parser_peek(parser, 0)->span, "`%s` without %s before it",
-                      is_then ? "then" : "else", is_then ? "an `if`" : "a `then`");
-        expression_fail(e);
+        refuse(e, parser_peek(parser, 0)->span, to == PENDING_THEN ? "`then` without an `if` before it"
+                                                                   : "`else` without a `then` before it");
         return;
     }
     const struct pending *before = parser->pending.n > e->base + 1 ? pending - 1 : NULL;
     if (to == PENDING_THEN && before && before->kind == PENDING_OPERATOR) {
-        message_fault(expression_source(e), message_token_at(expression_source(e), pending->offset),
-                      "an `if` inside a formula needs parentheses around it: `(if ... then ... else ...)`");
-        expression_fail(e);
+        refuse(e, message_token_at(source_of(e), pending->offset),
+               "an `if` inside a formula needs parentheses around it: `(if ... then ... else ...)`");
         return;
     }
     pending->kind = (uint8_t)to;
@@ -156,18 +318,13 @@ static void finish_call(struct expression *e, const struct pending *call)
 {
     struct reading *reading = e->parser->reading;
     if (!call->function) { /* its arguments are counted when all functions are known */
-        struct instruction *code = expression_emit(e, CODE_CALL, call->offset);
-        if (code) {
-            code->symbol = call->symbol;
-            code->n_argument = call->n_argument;
-        }
+        emit_symbol(e, CODE_CALL, call->offset, call->symbol, call->n_argument);
         return;
     }
     uint32_t fewest, most;
     enum word word = call->function->word;
     token_arity(call->function, &fewest, &most);
-    bool exact = fewest == most, odd = call->n_argument % 2;
-    if (word == WORD_PIECEWISE && (call->n_argument < fewest || !odd)) {
+    if (word == WORD_PIECEWISE && (call->n_argument < fewest || call->n_argument % 2 == 0)) {
         e->wrong = true;
         message_fault(&reading->source, message_token_at(&reading->source, call->offset),
                       "`piecewise` takes value, condition, ..., and a value for all other cases at the end: an odd "
@@ -177,47 +334,46 @@ static void finish_call(struct expression *e, const struct pending *call)
     if (call->n_argument < fewest || call->n_argument > most) {
         e->wrong = true;
         message_fault(&reading->source, message_token_at(&reading->source, call->offset),
-                      "`%s` takes %s%u argument%s, not %u", call->function->name, exact ? "" : "at least ",
+                      "`%s` takes %s%u argument%s, not %u", call->function->name, fewest == most ? "" : "at least ",
                       (unsigned)fewest, fewest == 1 ? "" : "s", (unsigned)call->n_argument);
         return; /* and go on reading: more may be wrong */
     }
-    if (word == WORD_MIN || word == WORD_MAX || word == WORD_PIECEWISE) {
-        struct instruction *code = expression_emit(e, word == WORD_PIECEWISE ? CODE_PIECEWISE : CODE_FOLD,
-                                                   call->offset);
-        if (code) {
-            code->op = word == WORD_MIN ? GRAPH_MIN : word == WORD_MAX ? GRAPH_MAX : GRAPH_SELECT;
-            code->n_argument = call->n_argument;
-        }
-    } else {
-        emit_operation(e, word == WORD_IF ? GRAPH_SELECT : call->function->op, false, call->offset);
+    enum instruction_kind kind = word == WORD_PIECEWISE ? CODE_PIECEWISE : word == WORD_FOLD ? CODE_FOLD : CODE_OPERATION;
+    struct instruction *code = emit(e, kind, call->offset);
+    if (code) {
+        code->op = (uint8_t)call->function->op;
+        code->n_argument = call->n_argument;
     }
 }
 
 /* What a marker that is still open lacks. */
 static void complain_open(struct expression *e, const struct pending *pending)
 {
-    struct span at = message_token_at(expression_source(e), pending->offset);
+    struct span at = message_token_at(source_of(e), pending->offset);
     if (pending->kind == PENDING_IF) {
         if (parser_peek(e->parser, 0)->kind != TOKEN_EQUAL)
             e->parser->position = AT_ANYTHING;
-        parser_unexpected(e->parser, "`then`");
-    } else if (pending->kind == PENDING_THEN) {
-        message_fault(expression_source(e), at,
-                      "this `if` has no `else`: say what the value is where the condition does not hold");
+        expect(e, "`then`");
     } else {
-        message_fault(expression_source(e), at, "the bracket that opens here is never closed");
+        refuse(e, at, pending->kind == PENDING_THEN ? "this `if` has no `else`: say what the value is where the condition "
+                                                      "does not hold" : "the bracket that opens here is never closed");
     }
-    expression_fail(e);
+}
+
+/* Completes what stands before a bracket or comma: what it then belongs to, or NULL, and the expression has ended. */
+static struct pending *complete(struct expression *e)
+{
+    reduce(e, LOOSEST);
+    struct pending *pending = e->failed ? NULL : top_of(e);
+    e->ended = e->ended || !pending;
+    return pending;
 }
 
 static void read_close(struct expression *e)
 {
-    reduce(e, LOOSEST);
-    struct pending *pending = expression_top(e);
-    if (e->failed || !pending) {
-        e->ended = true;
+    const struct pending *pending = complete(e);
+    if (!pending)
         return;
-    }
     struct pending closed = *pending;
     if (closed.kind != PENDING_BRACKET && closed.kind != PENDING_CALL) {
         complain_open(e, &closed);
@@ -232,27 +388,23 @@ static void read_close(struct expression *e)
 
 static void read_comma(struct expression *e)
 {
-    reduce(e, LOOSEST);
-    struct pending *pending = expression_top(e);
-    if (e->failed || !pending) {
-        e->ended = true;
+    struct pending *pending = complete(e);
+    if (!pending)
         return;
-    }
     if (pending->kind == PENDING_BRACKET && pending->after_if) { /* if(C, A, B): the bracket is that of a call */
         uint32_t offset = pending[-1].offset;
         pop(e);
         pop(e);
-        pending = expression_push(e, PENDING_CALL, offset);
+        pending = push(e, PENDING_CALL, offset);
         if (!pending)
             return;
         pending->function = token_reserved("if", 2);
     }
     if (pending->kind != PENDING_CALL) {
         if (pending->kind == PENDING_BRACKET)
-            parser_unexpected(e->parser, "`)`");
+            expect(e, "`)`");
         else
             complain_open(e, pending);
-        expression_fail(e);
         return;
     }
     pending->n_argument++;
@@ -278,18 +430,12 @@ static void read_after_operand(struct expression *e)
     } else if (word == WORD_ELSE) {
         read_branch(e, PENDING_THEN, PENDING_ELSE);
     } else {
-        reduce(e, LOOSEST);
-        struct pending *pending = expression_top(e);
-        e->ended = true;
-        if (!pending || e->failed)
-            return;
+        const struct pending *pending = complete(e);
         bool at_end = token.kind == TOKEN_END || token.kind == TOKEN_BREAK;
-        if (at_end || pending->kind == PENDING_IF)
+        if (pending && (at_end || pending->kind == PENDING_IF))
             complain_open(e, pending);
-        else
-            parser_unexpected(e->parser,
-                              pending->kind == PENDING_THEN ? "an operator or `else`" : "an operator or `)`");
-        expression_fail(e);
+        else if (pending)
+            expect(e, pending->kind == PENDING_THEN ? "an operator or `else`" : "an operator or `)`");
     }
 }
 
@@ -315,7 +461,7 @@ uint32_t parser_expression(struct parser *parser, enum formula_role role)
     uint32_t depth = parser->depth;
     while (!e.ended && !reading_is_over(reading)) {
         if (e.want_operand)
-            expression_operand(&e);
+            read_operand(&e);
         else
             read_after_operand(&e);
     }
@@ -351,3 +497,4 @@ uint32_t parser_bound(struct parser *parser, enum formula_role role)
     reading->formulas.item[which].n = 1;
     return which;
 }
+

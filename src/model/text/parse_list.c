@@ -27,58 +27,74 @@ static bool read_unit(struct parser *parser, struct span *unit)
 static bool read_scale(struct parser *parser, const char **scale)
 {
     static const char *const names[] = {"lin", "log", "log10"};
-    struct token token = *parser_peek(parser, 0);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (token.kind == TOKEN_NAME && strlen(names[i]) == token.length &&
-            !strncmp(parser->reading->source.text + token.offset, names[i], token.length)) {
+        if (parser_accept_name(parser, names[i])) {
             *scale = names[i];
-            parser_take(parser);
             return true;
         }
     return stop(parser, "`lin`, `log` or `log10`");
+}
+
+static bool read_formula(struct parser *parser, enum formula_role role, uint32_t *formula)
+{
+    bool is_bound = role == ROLE_LOWER || role == ROLE_UPPER;
+    *formula = is_bound ? parser_bound(parser, role) : parser_expression(parser, role);
+    return *formula != NONE && !parser->reading->formulas.item[*formula].failed;
 }
 
 static bool read_bounds(struct parser *parser, uint32_t *lower, uint32_t *upper)
 {
     if (!parser_accept(parser, TOKEN_OPEN_BRACKET))
         return stop(parser, "`[LOWER, UPPER]`");
-    const struct formula *formulas;
-    *lower = parser_bound(parser, ROLE_LOWER);
-    formulas = parser->reading->formulas.item;
-    if (*lower == NONE || formulas[*lower].failed)
+    if (!read_formula(parser, ROLE_LOWER, lower))
         return false;
     if (!parser_accept(parser, TOKEN_COMMA))
         return stop(parser, "a comma and the upper bound");
-    *upper = parser_bound(parser, ROLE_UPPER);
-    formulas = parser->reading->formulas.item;
-    if (*upper == NONE || formulas[*upper].failed)
+    if (!read_formula(parser, ROLE_UPPER, upper))
         return false;
     bool has_more = parser_peek(parser, 0)->kind == TOKEN_COMMA;
     return parser_accept(parser, TOKEN_CLOSE_BRACKET) ||
            stop(parser, has_more ? "`]` after two bounds (a number has a decimal point)" : "`]`");
 }
 
-static bool read_formula(struct parser *parser, enum formula_role role, uint32_t *formula)
+/* Priors: `prior KIND(A, B) [on optimizer]`. The words in it are words here alone, so that models may use them as names. */
+static bool read_kind(struct parser *parser, struct stated_prior *prior)
 {
-    *formula = parser_expression(parser, role);
-    return *formula != NONE && !parser->reading->formulas.item[*formula].failed;
+    static const struct { const char *word, *kind; } kinds[] = {
+        {"normal", "normal"}, {"lognormal", "log-normal"}, {"laplace", "laplace"}, {"uniform", "uniform"}};
+    prior->place = parser_peek(parser, 0)->span;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (parser_accept_name(parser, kinds[i].word) ||
+            (!strcmp(kinds[i].kind, "log-normal") && parser_accept_log_normal(parser))) {
+            prior->kind = kinds[i].kind;
+            return true;
+        }
+    return stop(parser, "`normal(MEAN, SD)`, `lognormal(MEAN, SD)`, `laplace(CENTRE, SCALE)` or `uniform(LOWER, UPPER)`");
 }
 
-static bool read_attribute(struct parser *parser, enum word word, const struct attributes *into)
+static bool read_prior(struct parser *parser, struct stated_prior *prior)
 {
-    switch (word) {
-    case WORD_UNIT: return read_unit(parser, into->unit);
-    case WORD_SCALE: return read_scale(parser, into->scale);
-    case WORD_IN: return read_bounds(parser, into->lower, into->upper);
-    case WORD_SD:
-        if (parser_peek(parser, 0)->kind == TOKEN_EQUAL) {
-            message_fault(&parser->reading->source, parser_peek(parser, 0)->span, "`sd` takes no `=`: write `sd 0.1`");
-            return false;
-        }
-        return read_formula(parser, ROLE_SD, into->sd);
-    case WORD_PRIOR: return parser_prior(parser, into->prior);
-    default: return read_formula(parser, ROLE_T0, into->from);
+    struct stated_prior read = {.first = NONE, .second = NONE};
+    if (!read_kind(parser, &read))
+        return false;
+    bool is_uniform = strcmp(read.kind, "uniform") == 0;
+    if (!parser_accept(parser, TOKEN_OPEN))
+        return stop(parser, is_uniform ? "`(LOWER, UPPER)`" : "`(` and two numbers");
+    if (!read_formula(parser, is_uniform ? ROLE_LOWER : ROLE_PRIOR, &read.first))
+        return false;
+    if (!parser_accept(parser, TOKEN_COMMA))
+        return stop(parser, is_uniform ? "a comma and the upper end" : "a comma and the second number");
+    if (!read_formula(parser, is_uniform ? ROLE_UPPER : ROLE_PRIOR, &read.second))
+        return false;
+    if (!parser_accept(parser, TOKEN_CLOSE))
+        return stop(parser, "`)` after two numbers");
+    if (parser_accept_name(parser, "on")) {
+        read.on_optimizer = parser_accept_name(parser, "optimizer");
+        if (!read.on_optimizer && !parser_accept_name(parser, "natural"))
+            return stop(parser, "`optimizer` or `natural`");
     }
+    *prior = read;
+    return true;
 }
 
 /* Takes the distribution of an observable's errors, whose names are words here alone, so that models may use them. False: no
@@ -110,6 +126,23 @@ static bool accept_error(struct parser *parser, const struct attributes *into, b
     return false;
 }
 
+static bool read_attribute(struct parser *parser, enum word word, const struct attributes *into)
+{
+    switch (word) {
+    case WORD_UNIT: return read_unit(parser, into->unit);
+    case WORD_SCALE: return read_scale(parser, into->scale);
+    case WORD_IN: return read_bounds(parser, into->lower, into->upper);
+    case WORD_PRIOR: return read_prior(parser, into->prior);
+    case WORD_SD:
+        if (parser_peek(parser, 0)->kind == TOKEN_EQUAL) {
+            message_fault(&parser->reading->source, parser_peek(parser, 0)->span, "`sd` takes no `=`: write `sd 0.1`");
+            return false;
+        }
+        return read_formula(parser, ROLE_SD, into->sd);
+    default: return read_formula(parser, ROLE_T0, into->from);
+    }
+}
+
 bool parser_attributes(struct parser *parser, const struct attributes *into)
 {
     unsigned seen = 0;
@@ -121,13 +154,11 @@ bool parser_attributes(struct parser *parser, const struct attributes *into)
             return false;
         struct token token = *parser_peek(parser, 0);
         enum word word = token.reserved ? token.reserved->word : WORD_NONE;
-        bool known = word == WORD_UNIT || word == WORD_SCALE || word == WORD_IN || word == WORD_SD || word == WORD_FROM ||
-                     word == WORD_PRIOR;
-        if (!known)
+        const void *const target[] = {[WORD_UNIT] = into->unit, [WORD_SCALE] = into->scale, [WORD_IN] = into->lower,
+                                      [WORD_SD] = into->sd, [WORD_FROM] = into->from, [WORD_PRIOR] = into->prior};
+        if (word < WORD_IN || word > WORD_PRIOR)
             return true;
-        bool fits = (word == WORD_UNIT && into->unit) || (word == WORD_SCALE && into->scale) ||
-                    (word == WORD_IN && into->lower) || (word == WORD_SD && into->sd) ||
-                    (word == WORD_FROM && into->from) || (word == WORD_PRIOR && into->prior);
+        bool fits = target[word];
         if (!fits || seen & 1u << word) {
             message_fault(&parser->reading->source, token.span,
                           fits ? "`%s` is here twice" : "`%s` does not belong here",

@@ -1,7 +1,9 @@
-/* The parser's view of the tokens: looking ahead, passing over what was not understood.
+/* The parser's view of the tokens, looking ahead and passing over what was not understood; and statements: which one it is,
+ * what it defines, and going on behind one that was not understood.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/text/parser.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 const struct token *parser_peek(struct parser *parser, uint32_t k)
@@ -32,6 +34,20 @@ struct token parser_take(struct parser *parser)
 bool parser_accept(struct parser *parser, enum token_kind kind)
 {
     if (parser_peek(parser, 0)->kind != kind)
+        return false;
+    parser_take(parser);
+    return true;
+}
+
+static bool token_is(const struct parser *parser, const struct token *token, const char *text)
+{
+    return token->kind == TOKEN_NAME && token->length == strlen(text) &&
+           !memcmp(parser->reading->source.text + token->offset, text, token->length);
+}
+
+bool parser_accept_name(struct parser *parser, const char *name)
+{
+    if (!token_is(parser, parser_peek(parser, 0), name))
         return false;
     parser_take(parser);
     return true;
@@ -109,3 +125,276 @@ struct token parser_name(struct parser *parser, const char *what)
     return token;
 }
 
+/* = EXPR to the end of the statement, for a name that is of `kind` from now on. */
+static void read_definition(struct parser *parser, const struct token *name, enum symbol_kind kind,
+                            enum formula_role role)
+{
+    struct reading *reading = parser->reading;
+    uint32_t which = symbol_of(reading, name->span);
+    if (which == NONE)
+        return;
+    bool defined = symbol_define(reading, which, kind, name->span, name->line);
+    uint32_t *state = NULL;
+    if (defined && kind == SYMBOL_STATE) {
+        state = list_add(reading, &reading->states, READING_MAX_SYMBOL);
+        if (!state)
+            return;
+        *state = which;
+        reading->symbols.item[which].index = reading->states.n - 1;
+    }
+    if (defined && kind == SYMBOL_FUNCTION)
+        reading->symbols.item[which].n_argument = parser->n_argument;
+    uint32_t formula = parser_equal(parser) ? parser_expression(parser, role) : NONE;
+    bool failed = formula == NONE || reading->formulas.item[formula].failed;
+    if (defined) {
+        reading->symbols.item[which].formula = formula;
+        reading->symbols.item[which].failed |= failed;
+    }
+    if (failed)
+        parser_skip(parser, false);
+    else
+        parser_end(parser, kind == SYMBOL_STATE ? "an operator or the end of the derivative"
+                                                : "an operator or the end of the statement");
+}
+
+static void read_function(struct parser *parser, const struct token *name)
+{
+    struct source *source = &parser->reading->source;
+    const char *text = source->text;
+    parser_take(parser); /* the bracket */
+    parser->n_argument = 0;
+    do {
+        struct token token = parser_name(parser, "the name of an argument");
+        bool twice = false;
+        for (uint32_t i = 0; i < parser->n_argument; i++)
+            twice |= parser->argument[i].length == token.length &&
+                     !memcmp(text + parser->argument[i].offset, text + token.offset, token.length);
+        if (token.length && token.reserved)
+            message_fault(source, token.span, "`%s` is a word of the language and cannot be an argument",
+                          token.reserved->name);
+        else if (twice && token.length)
+            message_fault(source, token.span, "two arguments have the same name");
+        else if (parser->n_argument == READING_MAX_ARGUMENT)
+            message_fault(source, token.span, "a function has at most %d arguments", READING_MAX_ARGUMENT);
+        else if (token.length) {
+            parser->argument[parser->n_argument++] = token.span;
+            continue;
+        }
+        symbol_excuse(parser->reading, name->span);
+        parser_skip(parser, false);
+        parser->n_argument = 0;
+        return;
+    } while (parser_accept(parser, TOKEN_COMMA));
+    if (parser_accept(parser, TOKEN_CLOSE)) {
+        read_definition(parser, name, SYMBOL_FUNCTION, ROLE_FUNCTION);
+    } else {
+        parser_unexpected(parser, "a comma or `)`");
+        parser_skip(parser, false);
+    }
+    parser->n_argument = 0;
+}
+
+static void read_derivative(struct parser *parser, const struct token *name)
+{
+    struct token second = *parser_peek(parser, 0);
+    if (second.kind == TOKEN_PRIME) {
+        message_fault(&parser->reading->source, second.span,
+                      "second derivatives become two states: `%.*s' = v` and `v' = ...`",
+                      SPAN_ARGUMENTS(parser->reading, name->span));
+        symbol_excuse(parser->reading, name->span);
+        parser_skip(parser, false);
+        return;
+    }
+    read_definition(parser, name, SYMBOL_STATE, ROLE_RHS);
+}
+
+/* d/dt(NAME) = or dNAME/dt =, whose first token is `d`. */
+static void read_leibniz(struct parser *parser, const struct token *d)
+{
+    struct token name = *d;
+    parser_take(parser); /* d or dNAME */
+    parser_take(parser); /* the slash */
+    parser_take(parser); /* dt */
+    if (d->length == 1) {
+        if (!parser_accept(parser, TOKEN_OPEN)) {
+            message_fault(&parser->reading->source, d->span,
+                          "a derivative is written `d/dt(NAME) = ...` or `NAME' = ...`");
+            parser_skip(parser, false);
+            return;
+        }
+        name = parser_name(parser, "the name of a state");
+        if (!name.length || !parser_accept(parser, TOKEN_CLOSE)) {
+            if (name.length)
+                parser_unexpected(parser, "`)`");
+            parser_skip(parser, false);
+            return;
+        }
+    } else {
+        name.offset++;
+        name.length--;
+        if (!token_is_name_byte(parser->reading->source.text[name.offset], true)) {
+            message_fault(&parser->reading->source, d->span, "this is no derivative of anything with a name");
+            parser_skip(parser, false);
+            return;
+        }
+    }
+    read_derivative(parser, &name);
+}
+
+static void read_unknown(struct parser *parser)
+{
+    struct reading *reading = parser->reading;
+    struct token token = *parser_peek(parser, 0), next = *parser_peek(parser, 1);
+    const char *hint = token.kind == TOKEN_NAME ? slip_statement_hint(reading, &token) : NULL;
+    if (hint) {
+        message_fault(&reading->source, token.span, "`%.*s` begins no statement: %s",
+                      SPAN_ARGUMENTS(reading, token.span), hint);
+    } else if (token.kind != TOKEN_NAME || token.reserved) {
+        parser_unexpected(parser, "a statement");
+    } else if (next.kind == TOKEN_NAME) {
+        struct name_text near = symbol_statement_word(reading, token.span);
+        message_fault(&reading->source, token.span, "`%.*s` begins no statement%s%s%s",
+                      SPAN_ARGUMENTS(reading, token.span), near.text[0] ? "; did you mean `" : "",
+                      near.text, near.text[0] ? "`?" : "");
+    } else {
+        parser_take(parser);
+        symbol_excuse(reading, token.span);
+        if (next.kind == TOKEN_MINUS && parser_peek(parser, 1)->kind == TOKEN_GREATER)
+            message_fault(&reading->source, (struct span){next.offset, 2},
+                          "reactions are not read: write the rate of change of each state, `NAME' = ...`");
+        else
+            parser_unexpected(parser, "`=`, `'` or `(0)` after the name");
+    }
+    parser_skip(parser, false);
+}
+
+static bool is_zero(struct parser *parser, const struct token *token)
+{
+    const char *p = parser->reading->source.text + token->offset;
+    return token->kind == TOKEN_NUMBER && strspn(p, "0.") == token->length;
+}
+
+static void read_by_name(struct parser *parser)
+{
+    struct token name = *parser_peek(parser, 0), second = *parser_peek(parser, 1);
+    struct token third = *parser_peek(parser, 2), fourth = *parser_peek(parser, 3);
+    const char *text = parser->reading->source.text;
+    if (second.kind == TOKEN_SLASH && token_is(parser, &third, "dt") && text[name.offset] == 'd') {
+        read_leibniz(parser, &name);
+    } else if (second.kind == TOKEN_PRIME) {
+        parser_take(parser);
+        parser_take(parser);
+        read_derivative(parser, &name);
+    } else if (second.kind == TOKEN_OPEN && is_zero(parser, &third) && fourth.kind == TOKEN_CLOSE) {
+        for (int i = 0; i < 4; i++)
+            parser_take(parser);
+        if (parser_initial_value(parser, &name))
+            parser_end(parser, "an operator, `unit` or the end of the statement");
+        else
+            parser_skip(parser, false);
+    } else if (second.kind == TOKEN_OPEN && third.kind == TOKEN_NAME) {
+        parser_take(parser);
+        read_function(parser, &name);
+    } else if (second.kind == TOKEN_EQUAL || second.kind == TOKEN_COLON_EQUAL || second.kind == TOKEN_EQUAL_EQUAL ||
+               (second.kind == TOKEN_LESS && third.kind == TOKEN_MINUS)) {
+        parser_take(parser);
+        read_definition(parser, &name, SYMBOL_INTERMEDIATE, ROLE_VALUE);
+    } else {
+        read_unknown(parser);
+    }
+}
+
+static void read_model(struct parser *parser, const struct token *word)
+{
+    struct reading *reading = parser->reading;
+    struct token name = parser_name(parser, "the name of the model");
+    if (!name.length) {
+        parser_skip(parser, false);
+        return;
+    }
+    if (reading->name.length)
+        message_fault(&reading->source, word->span, "the model has a name already, in line %u",
+                      (unsigned)reading->name_line);
+    else if (name.length > READING_MAX_NAME)
+        message_fault(&reading->source, name.span, "this name is longer than %d characters", READING_MAX_NAME);
+    reading->name = name.span;
+    reading->name_line = name.line;
+    struct token label = *parser_peek(parser, 0);
+    if (parser_accept(parser, TOKEN_STRING))
+        reading->description = (struct span){label.offset + 1, label.length - 2};
+    parser_end(parser, "a description in double quotes or the end of the statement");
+}
+
+static void read_time(struct parser *parser, const struct token *word)
+{
+    struct reading *reading = parser->reading;
+    if (reading->time_line) {
+        message_fault(&reading->source, word->span, "there is a `time` statement already, in line %u",
+                      (unsigned)reading->time_line);
+        parser_skip(parser, false);
+        return;
+    }
+    reading->time_line = word->line;
+    if (parser_attributes(parser, &(struct attributes){.unit = &reading->time_unit, .from = &reading->t0}))
+        parser_end(parser, "`from`, `unit` or the end of the statement");
+    else
+        parser_skip(parser, false);
+}
+
+static void read_function_statement(struct parser *parser)
+{
+    struct token name = parser_name(parser, "the name of a function");
+    if (name.length && parser_peek(parser, 0)->kind == TOKEN_OPEN) {
+        read_function(parser, &name);
+        return;
+    }
+    if (name.length)
+        parser_unexpected(parser, "`(` and the arguments");
+    parser_skip(parser, false);
+}
+
+static void read_statement(struct parser *parser)
+{
+    struct token first = *parser_peek(parser, 0);
+    enum token_kind next = parser_peek(parser, 1)->kind;
+    bool is_target = next == TOKEN_EQUAL || next == TOKEN_PRIME || next == TOKEN_COLON_EQUAL;
+    enum word word = first.reserved && !is_target ? first.reserved->word : WORD_NONE;
+    if (word >= WORD_MODEL && word <= WORD_OBSERVE)
+        parser_take(parser);
+    switch (word) {
+    case WORD_MODEL: read_model(parser, &first); break;
+    case WORD_TIME_STATEMENT: read_time(parser, &first); break;
+    case WORD_PARAMETER: parser_parameters(parser); break;
+    case WORD_CONSTANT: parser_constants(parser); break;
+    case WORD_COVARIATE: parser_covariates(parser); break;
+    case WORD_INIT: parser_initials(parser); break;
+    case WORD_OBSERVE: parser_observables(parser); break;
+    case WORD_FUNCTION: read_function_statement(parser); break;
+    default:
+        if (first.kind == TOKEN_NAME)
+            read_by_name(parser);
+        else
+            read_unknown(parser);
+    }
+}
+
+void parser_run(struct reading *reading)
+{
+    struct parser parser = {.reading = reading, .c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0)};
+    token_begin(&parser.lexer, &reading->source, &reading->source);
+    reading->t0 = NONE;
+    if (!parser.c_locale)
+        reading->source.no_memory = true;
+    while (!reading_is_over(reading)) {
+        enum token_kind kind = parser_peek(&parser, 0)->kind;
+        if (kind == TOKEN_END)
+            break;
+        if (kind == TOKEN_BREAK)
+            parser_take(&parser);
+        else
+            read_statement(&parser);
+    }
+    free(parser.pending.item);
+    if (parser.c_locale)
+        freelocale(parser.c_locale);
+}

@@ -3,7 +3,7 @@
 #ifndef MODEL_TEXT_PARSER_H
 #define MODEL_TEXT_PARSER_H
 
-#include "model/text/symbol.h"
+#include "model/text/resolve.h"
 
 #include <locale.h>
 
@@ -39,6 +39,7 @@ struct parser {
 const struct token *parser_peek(struct parser *parser, uint32_t k); /* k < PARSER_AHEAD; valid until the next call */
 struct token parser_take(struct parser *parser);
 bool parser_accept(struct parser *parser, enum token_kind kind);
+bool parser_accept_name(struct parser *parser, const char *name); /* a word that is none elsewhere */
 bool parser_is_word(struct parser *parser, uint32_t k, enum word word);
 /* `log-normal`, which is three tokens. */
 bool parser_accept_log_normal(struct parser *parser);
@@ -76,8 +77,6 @@ struct attributes {
     const char **error; /* of an observable, as in equations.h */
 };
 bool parser_attributes(struct parser *parser, const struct attributes *attributes);
-/* A prior after its word; false if it was not understood, which has been said. */
-bool parser_prior(struct parser *parser, struct stated_prior *prior);
 /* The end of a statement must come now. */
 void parser_end(struct parser *parser, const char *expected);
 /* `=` or, with a complaint, what others write for it. */

@@ -5,7 +5,6 @@
 #define MODEL_TEXT_READING_H
 
 #include "model/text/code.h"
-#include "model/text/message.h"
 #include "model/text/token.h"
 
 /* What a text may hold, so that its memory is bounded. */

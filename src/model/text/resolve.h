@@ -1,10 +1,27 @@
-/* What names mean once all statements are read, the order in which formulas can be worked out, and their values as
- * nodes.
+/* The names of a model text, found, defined, excused, and guessed when they are mistyped; what they mean once all statements
+ * are read, the order in which formulas can be worked out, and their values as nodes.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef MODEL_TEXT_RESOLVE_H
 #define MODEL_TEXT_RESOLVE_H
 
-#include "model/text/symbol.h"
+#include "model/text/reading.h"
+
+/* The symbol of that name, made if there is none; NONE when the reading is over. */
+uint32_t symbol_of(struct reading *reading, struct span name);
+/* Gives a name its meaning; false if it has another already or is reserved, which is then said. */
+bool symbol_define(struct reading *reading, uint32_t which, enum symbol_kind kind, struct span place, uint32_t line);
+/* A statement that would have defined the name was not understood: nobody is to be told that it is unknown. */
+void symbol_excuse(struct reading *reading, struct span name);
+/* The symbol of that name; NONE if there is none. */
+uint32_t symbol_find(const struct reading *reading, struct span name);
+const char *symbol_kind_name(enum symbol_kind kind); /* "a parameter" */
+/* The name that a user who wrote `name` most likely meant, or "" (copied into text). */
+struct name_text { char text[READING_MAX_NAME + 1]; };
+struct name_text symbol_nearest(const struct reading *reading, struct span name, bool function);
+/* What to write instead of an unknown name that other languages have; NULL if it is none (slip.c). */
+const char *slip_name_hint(const struct reading *reading, struct span name, bool as_function);
+/* The first word of a statement that is nearest. */
+struct name_text symbol_statement_word(const struct reading *reading, struct span name);
 
 /* Reports unknown names and wrong uses; marks the formulas that have them as failed. */
 void resolve_names(struct reading *reading);
@@ -24,12 +41,6 @@ node evaluate_formula(struct machine *machine, uint32_t formula, bool in_derivat
 /* NULL when memory is out. The graph is the caller's. */
 struct machine *machine_new(struct reading *reading, struct graph *graph);
 void machine_free(struct machine *machine);
-
-/* What is wrong with the model as a whole, and warnings; the equations are as complete as they can be. */
-void check_whole(struct reading *reading);
-/* Stops the reading if there is more of anything than a plugin may have. */
-void check_table_size(struct reading *reading);
-void check_unused(struct reading *reading);
 
 /* Makes the equations of what was read; NULL with an error said or memory out (see reading). */
 struct equations *equate(struct reading *reading, const char *origin);

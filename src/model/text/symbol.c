@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/nearest.h"
 #include "base/random.h"
-#include "model/text/symbol.h"
+#include "model/text/resolve.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
-/* Reading a model text from end to end: parse, resolve, evaluate, check.
+/* Reading a model text from end to end: parse, resolve, evaluate, check. What can be said of a model as a whole, what is
+ * missing and what has no use, is here, too.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/text/text.h"
 
@@ -8,6 +9,105 @@
 
 #include <stdlib.h>
 #include <string.h>
+
+static void check_table_size(struct reading *reading)
+{
+    reading->too_large = reading->parameters.n > READING_MAX_KIND || reading->states.n > READING_MAX_KIND ||
+                         reading->covariates.n > READING_MAX_KIND || reading->observables.n > READING_MAX_KIND;
+    if (reading->too_large)
+        message_fault(&reading->source, (struct span){0, 0}, "the model is too large: at most %d states, parameters, "
+                      "covariates and observables each", READING_MAX_KIND);
+}
+
+static void check_whole(struct reading *reading)
+{
+    struct source *source = &reading->source;
+    for (uint32_t i = 0; i < reading->initials.n; i++) {
+        const struct stated_initial *initial = &reading->initials.item[i];
+        const struct symbol *symbol = &reading->symbols.item[initial->symbol];
+        if (symbol->kind == SYMBOL_STATE || (symbol->kind == SYMBOL_UNKNOWN && symbol->failed))
+            continue;
+        if (symbol->kind == SYMBOL_UNKNOWN && token_reserved(source->text + symbol->name.offset, symbol->name.length))
+            message_fault(source, initial->place, "`%.*s` is a word of the language and cannot be a state",
+                          SPAN_ARGUMENTS(reading, symbol->name));
+        else if (symbol->kind == SYMBOL_UNKNOWN)
+            message_fault(source, initial->place, "`%.*s` has an initial value but no derivative: add `%.*s' = ...`",
+                          SPAN_ARGUMENTS(reading, symbol->name), SPAN_ARGUMENTS(reading, symbol->name));
+        else
+            message_fault(source, initial->place,
+                          "`%.*s` is %s (line %u) and has no initial value: only states have one",
+                          SPAN_ARGUMENTS(reading, symbol->name), symbol_kind_name(symbol->kind),
+                          (unsigned)symbol->line);
+    }
+    if (reading->parameters.n == 0 && source->messages->n_error == 0)
+        message_fault(source, (struct span){0, 0}, "there is no parameter to fit: add `parameter NAME = START`");
+    if (reading->observables.n == 0 && source->messages->n_error == 0)
+        message_fault(source, (struct span){0, 0}, "nothing is observed: add `observe NAME` for what is measured");
+}
+
+static void check_noise(struct reading *reading)
+{
+    uint32_t n_sd = 0;
+    for (uint32_t i = 0; i < reading->observables.n; i++)
+        n_sd += reading->observables.item[i].sd != NONE;
+    if (n_sd == 0 || n_sd == reading->observables.n)
+        return;
+    for (uint32_t i = 0; i < reading->observables.n; i++) {
+        const struct stated_observable *observable = &reading->observables.item[i];
+        if (observable->sd == NONE)
+            message_warning(&reading->source, observable->place,
+                            "`%.*s` has no `sd`, while others have one: measurements without a sigma of their own "
+                            "count with sd 1 there", SPAN_ARGUMENTS(reading, observable->place));
+    }
+}
+
+/* The first argument of an own function that is called as a state is; length 0: none. */
+static struct span state_argument(const struct reading *reading, const struct symbol *function)
+{
+    struct lexer lexer;
+    struct token token;
+    token_begin(&lexer, &reading->source, NULL);
+    lexer.at = function->place.offset + function->place.length;
+    do {
+        token_next(&lexer, &token);
+        uint32_t which = token.kind == TOKEN_NAME ? symbol_find(reading, token.span) : NONE;
+        if (which != NONE && reading->symbols.item[which].kind == SYMBOL_STATE)
+            return token.span;
+    } while (token.kind == TOKEN_OPEN || token.kind == TOKEN_NAME || token.kind == TOKEN_COMMA);
+    return (struct span){0, 0};
+}
+
+/* In the languages of pharmacometrics `alag(depot) = tlag` says something about a state; here it is a function. */
+static void check_unused_function(struct reading *reading, const struct symbol *function)
+{
+    struct span state = state_argument(reading, function);
+    if (state.length)
+        message_warning(&reading->source, function->place,
+                        "`%.*s(%.*s) = ...` defines a function that nothing uses, and changes nothing about the state "
+                        "`%.*s`: there are no statements about lag times and bioavailability; make the fraction a factor of "
+                        "the initial value, the lag a smooth start of the rate (man 5 stiffit-model, COMING FROM OTHER TOOLS)",
+                        SPAN_ARGUMENTS(reading, function->name), SPAN_ARGUMENTS(reading, state),
+                        SPAN_ARGUMENTS(reading, state));
+    else
+        message_warning(&reading->source, function->place, "nothing that is computed needs `%.*s`, a function",
+                        SPAN_ARGUMENTS(reading, function->name));
+}
+
+static void check_unused(struct reading *reading)
+{
+    check_noise(reading);
+    for (uint32_t i = 0; i < reading->symbols.n; i++) {
+        const struct symbol *symbol = &reading->symbols.item[i];
+        if (symbol->used || symbol->kind == SYMBOL_UNKNOWN || symbol->kind == SYMBOL_STATE)
+            continue;
+        if (symbol->kind == SYMBOL_FUNCTION)
+            check_unused_function(reading, symbol);
+        else
+            message_warning(&reading->source, symbol->place, "nothing that is computed needs `%.*s`, %s%s",
+                            SPAN_ARGUMENTS(reading, symbol->name), symbol_kind_name(symbol->kind),
+                            symbol->kind == SYMBOL_PARAMETER ? ": it cannot be estimated" : "");
+    }
+}
 
 /* Everything that a first error can keep from being said is said all the same: later steps pass over what failed. */
 static struct equations *read_all(struct reading *reading, const char *origin)

@@ -4,6 +4,7 @@
 #ifndef MODEL_TEXT_TOKEN_H
 #define MODEL_TEXT_TOKEN_H
 
+#include "model/graph/graph.h"
 #include "model/text/message.h"
 
 enum token_kind {
@@ -23,14 +24,14 @@ enum word {
     WORD_NONE, WORD_MODEL, WORD_TIME_STATEMENT, WORD_PARAMETER, WORD_CONSTANT, WORD_COVARIATE, WORD_INIT, WORD_FUNCTION,
     WORD_OBSERVE, WORD_IF, WORD_THEN, WORD_ELSE, WORD_AND, WORD_OR, WORD_NOT, WORD_IN, WORD_SCALE, WORD_UNIT, WORD_SD,
     WORD_FROM, WORD_PRIOR, WORD_LIN, WORD_TIME, WORD_PI, WORD_INF,
-    WORD_PIECEWISE, WORD_MIN, WORD_MAX,
-    WORD_OPERATION /* a function that is one operation of the graph */
+    WORD_PIECEWISE, WORD_FOLD, /* over any number of arguments */
+    WORD_OPERATION             /* a function that is one operation of the graph */
 };
 
 struct reserved {
     const char *name;
     enum word word;
-    enum graph_op op; /* of WORD_OPERATION */
+    enum graph_op op; /* of functions, and what `if` is */
 };
 
 struct token {
@@ -65,5 +66,8 @@ bool token_is_function(const struct reserved *word);
 void token_arity(const struct reserved *function, uint32_t *fewest, uint32_t *most);
 
 bool token_is_name_byte(char c, bool first);
+
+/* The name, number or sign that begins at `offset`. */
+struct span message_token_at(const struct source *source, uint32_t offset);
 
 #endif

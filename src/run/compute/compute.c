@@ -1,13 +1,11 @@
-/* The compute process: problem, model, journal and workers are made ready, then all fits are made, and the process ends.
+/* The compute process: prepares problem, model, journal and workers, runs all fits, and ends.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/compute/compute.h"
 
 #include "base/clock.h"
-#include "base/spare.h"
-#include "base/standard_output.h"
+#include "base/output.h"
 #include "par/cpus.h"
 #include "run/supervise/expendable.h"
-#include "run/finish/retry.h"
 #include "run/finish/skeleton.h"
 #include "run/finish/spent.h"
 #include "run/supervise/stop.h"
@@ -15,7 +13,7 @@
 
 #include <stdlib.h>
 
-/* Which takes as long as it takes. */
+/* Reading may take any time, so the supervisor does not watch it. */
 enum status compute_read_journal(struct compute *compute, struct error *error)
 {
     struct counter *phase = &compute->board->phase;
@@ -23,30 +21,34 @@ enum status compute_read_journal(struct compute *compute, struct error *error)
     journal_reader_free(compute->earlier);
     compute->earlier = NULL;
     counter_set(phase, BOARD_PREPARING);
-    enum status status = journal_read(&compute->earlier, compute->journal_path, &compute->campaign.identity, error);
+    const struct run_plan *plan = &compute->campaign.plan;
+    enum status status = journal_read(&compute->earlier, plan->place.journal, &plan->identity, error);
     counter_set(phase, before);
     return status;
 }
 
 static enum status open_journal(struct compute *compute, const struct run_options *options, struct error *error)
 {
-    const struct run_identity *identity = &compute->campaign.identity;
+    const struct run_plan *plan = &compute->campaign.plan;
+    const struct place *place = &plan->place;
     enum status status = STATUS_OK;
     bool is_first = compute->board->n_process == 0; /* else the journal is this run's own */
-    if (options->retry_failed && is_first)
-        status = retry_drop_spent_journal(compute->result_path, compute->journal_path, error);
+    if (place->retry_failed && is_first)
+        status = spent_drop_retried(place->result, place->journal, error);
     if (!status && options->restart && is_first)
-        status = journal_remove(compute->journal_path, error);
+        status = journal_remove(place->journal, error);
     if (!status)
         status = compute_read_journal(compute, error);
     if (!status)
-        status = journal_open(&compute->journal, compute->journal_path, identity, error);
+        status = journal_open(&compute->journal, place->journal, &plan->identity, error);
     if (!status)
-        status = skeleton_write(compute->journal_path, &compute->campaign, options, error);
+        status = skeleton_write(&compute->campaign, options->command_line, options->model, error);
     if (!status && options->trace)
         return trace_open(&compute->trace, options->trace, options->overwrite, &compute->campaign, compute->board,
                           compute->output ? compute->output : stdout, error);
-    if (!status && !replays_init(&compute->replays, compute->journal_path, identity))
+    if (!status)
+        status = run_plan_write(plan, options, error);
+    if (!status && !replays_init(&compute->replays, place->journal, &plan->identity))
         status = error_set(error, STATUS_NO_MEMORY, "out of memory for the fits that had not ended");
     return status;
 }
@@ -137,8 +139,6 @@ static void compute_fini(struct compute *compute)
     replays_fini(&compute->replays);
     trace_close(compute->trace);
     campaign_fini(&compute->campaign);
-    free(compute->result_path);
-    free(compute->journal_path);
     monitor_fini(&compute->failure_lock);
 }
 
@@ -151,32 +151,31 @@ static enum status compute_run(struct compute *compute, struct run_options *opti
     enum status status = campaign_open(campaign, options, compute->board, compute->hooks, error);
     if (status)
         return status;
-    compute->n_fit = campaign->selection.n * campaign->n_task + campaign->n_outside_pilot;
-    compute->shard_origin = options->shard.origin;
-    compute->result_path = campaign_result_path(options);
-    compute->journal_path = campaign_journal_path(options);
-    if (!compute->result_path || !compute->journal_path)
-        return error_set(error, STATUS_NO_MEMORY, "out of memory for the paths of the result");
+    const struct place *place = &campaign->plan.place;
+    compute->n_fit = campaign->plan.selection.n * campaign->n_task + campaign->n_outside_pilot;
+    compute->shard_origin = options->select.shard.origin;
+    compute->max_crashes = options->max_crashes;
     if (!options->trace)
-        stamp_take(&compute->board->result, compute->result_path);
-    if (!options->in_place && (status = spare_file(compute->result_path, campaign->model.path, error)))
+        stamp_take(&compute->board->result, place->result);
+    if (!place->in_place && (status = spare_file(place->result, campaign->model.path, error)))
         return status;
     if ((status = spare_file(options->trace, campaign->model.path, error)))
         return status;
-    status = summary_look(compute->result_path, options, &campaign->identity, summary, error);
+    status = summary_look(place, &campaign->plan.identity, summary, error);
     if (!status && summary->already_complete)
-        spent_drop(compute->result_path, compute->journal_path, &campaign->identity);
+        spent_drop(place->result, place->journal, &campaign->plan.identity);
     if (status || summary->already_complete)
         return status;
     counter_set(&compute->board->phase, BOARD_PREPARING);
-    /* First everything that may be refused: a run that never began leaves no journal that would bind the next one. */
+    /* Everything that may be refused comes first: a run that never began must not leave a journal that restricts the next
+     * one. */
     if ((status = make_pool(compute, options, error)))
         return status;
     if ((status = compute_spot_check(compute, error)))
         return status;
     if ((status = open_journal(compute, options, error)))
         return status;
-    if ((status = compute_judge(compute, options, error)))
+    if ((status = compute_judge(compute, error)))
         return status;
     if ((status = make_workers(compute, error)))
         return status;
@@ -186,7 +185,7 @@ static enum status compute_run(struct compute *compute, struct run_options *opti
     uint64_t n_before = counter_get(&compute->board->n_finished);
     status = fit_all(compute, &summary->journal_gone, error);
     summary->wants_fresh = status && counter_get(&compute->wants_fresh);
-    /* The model may have taken all memory and kept it: then a new process gets on. */
+    /* The model may hold all memory; a new process can then continue. */
     if (status == STATUS_NO_MEMORY && compute->board != &compute->private_board)
         summary->wants_fresh = counter_get(&compute->board->n_finished) > n_before;
     return status;
@@ -212,7 +211,7 @@ enum status run_compute(struct run_options *options, const struct run_hooks *hoo
     }
     struct board *board = compute->board == &compute->private_board ? NULL : compute->board;
     enum status status = STATUS_OK;
-    if (!board_die_with_supervisor(compute->board)) /* no orphan computes */
+    if (!board_die_with_supervisor(compute->board)) /* an orphan must not compute */
         status = error_set(error, STATUS_STOPPED, "stopped: the supervisor has gone");
     if (board)
         expendable_become(board);

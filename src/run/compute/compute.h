@@ -1,6 +1,6 @@
-/* What the files of the compute process share: the run as it is under way. compute.c sets it up, compute_passes.c says which
- * passes over the datasets there are, compute_pass.c carries one out, compute_spot.c looks
- * at a plugin's derivatives first, compute_judge.c deals with what killed an earlier one.
+/* The state of the compute process, shared by its files: compute.c sets it up, compute_passes.c defines the passes over the
+ * datasets, compute_pass.c runs one, compute_spot.c first checks a plugin's derivatives, and compute_judge.c handles the
+ * death of an earlier process.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef RUN_COMPUTE_H
 #define RUN_COMPUTE_H
@@ -26,13 +26,13 @@ struct compute_lane {
     char padding[64]; /* workers do not share cache lines */
 };
 
-/* A pass over all datasets through the pool: some of the tasks of each. Later passes need what earlier ones found. */
+/* A pass over all datasets through the pool, for some of the tasks of each. Later passes need the results of earlier ones. */
 struct stage {
     uint32_t first_task, n_task; /* of each dataset */
-    bool (*wanted)(const void *context, uint64_t dataset); /* of which datasets; NULL: all */
+    bool (*wanted)(const void *context, uint64_t dataset); /* whether a dataset takes part; NULL: all do */
     const void *wanted_context;
-    bool apart;                  /* only those that were put off, one after the other */
-    uint64_t n_before;           /* tasks that are done before it begins, for the display */
+    bool apart;                  /* only tasks that were put off, one after another */
+    uint64_t n_before;           /* tasks done before it begins, for the display */
     uint64_t n_wanted;
 };
 
@@ -49,47 +49,48 @@ struct compute {
     size_t n_worker, n_lane;
     struct journal *journal;
     struct journal_reader *earlier;
-    struct verdict verdict;                  /* on what an earlier process died of; not in `earlier` */
-    FILE *output;                            /* standard output, which the model must not reach; NULL: it is stdout */
+    struct verdict verdict;                  /* on the death of an earlier process; not in `earlier` */
+    FILE *output;                            /* standard output, hidden from the model; NULL: use stdout */
     struct trace *trace;                     /* NULL: none is written */
     struct replays replays;                  /* what is known of fits that had not ended */
-    char *result_path, *journal_path;
+    int64_t max_crashes;                     /* --max-crashes */
     const char *shard_origin;                /* where --shard slurm found it, or "" */
     const struct run_hooks *hooks;
     uint64_t n_fit;                          /* tasks of all stages, each once */
     struct stage stage;
     uint64_t *suspects, n_suspect;           /* of the board when the pass began, sorted */
-    struct counter n_done, n_put_off;        /* tasks of this pass; n_done counts those that are put off too */
-    struct counter n_short_of_memory;        /* fits that have failed for want of it in this process */
+    struct counter n_done, n_put_off;        /* tasks of this pass; n_done includes those put off */
+    struct counter n_short_of_memory;        /* fits that have failed for lack of memory in this process */
     struct counter broken;                   /* 1: the journal cannot be written */
-    struct counter wants_fresh;              /* 1: what is left is to be done by another process */
+    struct counter wants_fresh;              /* 1: a new process must do the rest */
     struct monitor failure_lock;
     struct error failure;                    /* the first one, under failure_lock */
 };
 
-/* All passes, each after what it needs. *journal_gone: with an error, another process has removed the journal. */
+/* All passes, in the order of their needs. *journal_gone, with an error: another process has removed the journal. */
 enum status compute_passes(struct compute *compute, bool *journal_gone, struct error *error);
-/* One pass through the pool. `prepare`: as in the feed. OK also if it was stopped or broken off: compute_is_complete tells. */
+/* One pass through the pool. `prepare`: as in the feed. Also OK if it was stopped or aborted; see compute_is_complete. */
 enum status compute_pass(struct compute *compute, const struct stage *stage, feed_prepare *prepare, void *context,
                          bool *journal_gone, struct error *error);
 /* Whether a fit of this dataset is a suspect; the context is the struct compute. */
 bool compute_has_suspects(const void *compute, uint64_t dataset);
 bool compute_is_complete(const struct compute *compute);
-/* Refuses a plugin whose derivatives are certainly wrong at the starts of some datasets. Before there are other threads. */
+/* Refuses a plugin whose derivatives are certainly wrong at the starts of some datasets. Call before there are other
+ * threads. */
 enum status compute_spot_check(struct compute *compute, struct error *error);
 /* What the death of the process before this one says of its fits: the guilty are journalled. An error if there are too many.
  * Before the workers begin. */
-enum status compute_judge(struct compute *compute, const struct run_options *options, struct error *error);
+enum status compute_judge(struct compute *compute, struct error *error);
 /* Reads what has been journalled until now. */
 enum status compute_read_journal(struct compute *compute, struct error *error);
 
-/* Journals a fit that did not run, or not to its end. */
+/* Journals a fit that did not run, or did not end. */
 enum status compute_journal_failure(struct compute *compute, uint64_t dataset, uint32_t task, enum outcome outcome,
                                     const char *reason, struct error *error);
 
 /* A line for the user. */
 void compute_say(struct compute *compute, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* What the run will do, and every compromise that is known before it starts. */
+/* Reports what the run will do, and every compromise that is known before it starts. */
 void compute_describe(struct compute *compute);
 
 #endif

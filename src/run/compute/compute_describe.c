@@ -1,4 +1,4 @@
-/* What the compute process says before it begins.
+/* The messages of the compute process before it begins.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/compute/compute.h"
 
@@ -19,7 +19,7 @@ void compute_say(struct compute *compute, const char *format, ...)
     compute->hooks->say(compute->hooks->context, line);
 }
 
-/* Starts of a parameter without bounds are drawn from a range that nobody has named. */
+/* Reports parameters without bounds: their starts are drawn from a default range. */
 static void say_unbounded(struct compute *compute)
 {
     const struct campaign *campaign = &compute->campaign;
@@ -50,16 +50,17 @@ void compute_describe(struct compute *compute)
         campaign->n_dataset == 1 ? "" : "s", campaign->n_start > 1 ? ", several starts each" : "", compute->n_worker,
         compute->n_worker == 1 ? "" : "s", engine_pool_linear_solver(compute->pool));
     char objective[OBJECTIVE_TEXT], selection[200];
-    if (*selection_describe(&campaign->selection, selection, sizeof selection))
+    if (*selection_describe(&campaign->plan.selection, selection, sizeof selection))
         compute_say(compute, "%s%s%s%s", selection, *compute->shard_origin ? " (" : "", compute->shard_origin,
                     *compute->shard_origin ? ")" : "");
     campaign_objective_text(campaign, objective);
     compute_say(compute, "objective: %s", objective);
-    if (campaign->plan.n_profile || campaign->plan.n_bootstrap)
+    uint32_t n_replicate = campaign->plan.refits.n_bootstrap;
+    if (campaign->plan.refits.n_profile || n_replicate)
         compute_say(compute, "refits of each dataset: %u sides of profiles, %u bootstrap replicates",
-            2 * campaign->plan.n_profile, campaign->plan.n_bootstrap);
-    if (campaign->plan.n_bootstrap && campaign->plan.n_bootstrap < FIT_INTERVAL_REPLICATES)
-        compute_say(compute, "note: %u %s; intervals need %d", campaign->plan.n_bootstrap, campaign->plan.n_bootstrap == 1 ?
+            2 * campaign->plan.refits.n_profile, n_replicate);
+    if (n_replicate && n_replicate < FIT_INTERVAL_REPLICATES)
+        compute_say(compute, "note: %u %s; intervals need %d", n_replicate, n_replicate == 1 ?
                     "replicate gives no standard errors" : "replicates give standard errors only", FIT_INTERVAL_REPLICATES);
     uint32_t missing = model_missing_derivatives(&campaign->model);
     for (int bit = 0; bit < 32; bit++)

@@ -1,4 +1,4 @@
-/* What an earlier compute process died of: its guilty fits get their rows and the user a word, before the others go on.
+/* Handles the death of an earlier compute process: journals its guilty fits and informs the user before the others continue.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/compute/compute.h"
 
@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Deaths that are told one by one. And, by default, how many may crash or hang; if the first ones hang, fewer, for each costs
- * a minute. */
+/* The number of deaths that are reported individually; the default number of fits that may crash or hang; and the smaller
+ * one if the first ones hang, because each of these costs a minute. */
 enum { MAX_TOLD = 5, MAX_CRASHES = 100, MAX_FIRST_HUNG = 3, NAME_SIZE = 120 };
 
 static bool has_ended(const void *context, uint64_t fit) { return journal_has(context, fit); }
@@ -79,14 +79,14 @@ static enum status journal_guilty(struct compute *compute, const struct verdict 
     return status;
 }
 
-static uint64_t n_allowed(const struct compute *compute, const struct run_options *options, const struct verdict *verdict)
+static uint64_t n_allowed(const struct compute *compute, const struct verdict *verdict)
 {
-    if (options->max_crashes >= 0)
-        return (uint64_t)options->max_crashes;
+    if (compute->max_crashes >= 0)
+        return (uint64_t)compute->max_crashes;
     return verdict->hung && counter_get(&compute->board->n_finished) == 0 ? MAX_FIRST_HUNG : MAX_CRASHES;
 }
 
-enum status compute_judge(struct compute *compute, const struct run_options *options, struct error *error)
+enum status compute_judge(struct compute *compute, struct error *error)
 {
     char example[NAME_SIZE] = "", reason[SUSPECTS_REASON] = "";
     struct board *board = compute->board;
@@ -107,7 +107,7 @@ enum status compute_judge(struct compute *compute, const struct run_options *opt
         if (verdict->n_put_off)
             name_fit(compute, verdict->put_off, example);
     }
-    if (!status && suspects_n_guilty(board) > n_allowed(compute, options, verdict) && example[0])
+    if (!status && suspects_n_guilty(board) > n_allowed(compute, verdict) && example[0])
         status = too_many(compute, example, reason, error);
     board_slots_fini(&slots);
     return status;

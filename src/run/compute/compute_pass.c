@@ -1,4 +1,4 @@
-/* One pass over the datasets: the workers fit, the main thread reads data, keeps the journal on disk and tells the progress.
+/* One pass over the datasets: the workers fit; the main thread reads data, syncs the journal and reports progress.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/compute/compute.h"
 
@@ -25,15 +25,14 @@ static void count_done(struct compute *compute)
         feed_wake(&compute->feed); /* the main thread waits there */
 }
 
-/* In this order: whoever reads n_put_off first never finds more put off than done. */
+/* In this order, so that a thread that reads n_put_off first never sees more fits put off than done. */
 static void count_put_off(struct compute *compute)
 {
     count_done(compute);
     counter_add(&compute->n_put_off, 1);
 }
 
-/* A fit that ended for want of memory is tried once more, alone in a process that has spent none yet. Then it is not to be
- * journalled. */
+/* Whether a fit that ended for lack of memory is tried again, alone and in a fresh process; it is not journalled then. */
 enum { MAX_SHORT_OF_MEMORY = 100 };
 
 static bool put_off(struct compute *compute, uint64_t fit)
@@ -124,7 +123,7 @@ static int compare_fits(const void *left, const void *right)
     return (*a > *b) - (*a < *b);
 }
 
-/* Those who are suspects when a pass begins. */
+/* Lists the suspects at the beginning of a pass. */
 static bool list_suspects(struct compute *compute)
 {
     const struct board *board = compute->board;
@@ -159,7 +158,7 @@ static bool is_suspect(const struct compute *compute, uint64_t fit)
            bsearch(&fit, compute->suspects, compute->n_suspect, sizeof fit, compare_fits);
 }
 
-/* Before this process began its passes. */
+/* Whether the fit ended before this process began its passes. */
 static bool has_ended(const struct compute *compute, uint64_t fit)
 {
     for (size_t i = 0; i < compute->verdict.n_guilty; i++)
@@ -202,7 +201,7 @@ static struct job *client_start(void *context, size_t lane, uint32_t item)
         if (!compute->stage.apart)
             count_put_off(compute);
     } else if (block->fault[row] && is_refit) {
-        count_done(compute); /* there is nothing to refit: no record of it either */
+        count_done(compute); /* there is nothing to refit, and so no record */
     } else if (block->fault[row]) {
         finish_unstarted(compute, dataset, task, OUTCOME_bad_data, block->fault[row]);
     } else {
@@ -294,7 +293,8 @@ static enum status tend(struct compute *compute, bool *journal_gone, struct erro
             status = journal_sync(compute->journal, error);
             if (!status && journal_is_gone(compute->journal)) {
                 *journal_gone = true;
-                status = error_set(error, STATUS_SYSTEM, "%s: has been removed meanwhile", compute->journal_path);
+                status = error_set(error, STATUS_SYSTEM, "%s: has been removed meanwhile",
+                                   compute->campaign.plan.place.journal);
             }
             if (status)
                 break;
@@ -312,12 +312,12 @@ enum status compute_pass(struct compute *compute, const struct stage *stage, fee
                                            .resume = client_resume, .finish = client_finish, .begin = client_begin,
                                            .end = client_end};
     compute->stage = *stage;
-    replays_look(&compute->replays, compute->journal_path, &campaign->identity);
+    replays_look(&compute->replays, campaign->plan.place.journal, &campaign->plan.identity);
     counter_set(&compute->n_done, 0);
     counter_set(&compute->n_put_off, 0);
     compute->board->is_apart = stage->apart;
     options.n_worker = stage->apart ? 1 : compute->n_worker;
-    options.n_lane = stage->apart ? 1 : compute->n_lane; /* nobody else is to be under way */
+    options.n_lane = stage->apart ? 1 : compute->n_lane; /* no other fit may run meanwhile */
     options.engine = compute->engine;
     options.heartbeat = compute->heartbeat;
     if (!list_suspects(compute))

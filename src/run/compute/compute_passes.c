@@ -1,11 +1,11 @@
-/* Which passes a run makes over its datasets: pilots, starts, refits. Each needs what the ones before it found.
+/* The passes of a run over its datasets: pilots, starts, refits. Each needs the results of the earlier ones.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/compute/compute.h"
 
 #include "run/compute/refit_start.h"
 
-/* A pass, and one more in which those that were put off are tried alone: suspects of a death, and those that had not enough
- * memory, which get a process of their own. */
+/* A pass, followed by one in which the fits that were put off are tried alone: suspects of a death, and fits that ran out of
+ * memory, each of which gets a new process. */
 static enum status stage_run(struct compute *compute, const struct stage *stage, feed_prepare *prepare, void *context,
                              bool *journal_gone, struct error *error)
 {
@@ -22,7 +22,7 @@ static enum status stage_run(struct compute *compute, const struct stage *stage,
         counter_set(&compute->wants_fresh, 1);
         return STATUS_OK;
     }
-    compute->board->n_group_death = 0; /* from now on each of them is found by name */
+    compute->board->n_group_death = 0; /* from now on each is found individually */
     return compute_pass(compute, &apart, prepare, context, journal_gone, error);
 }
 
@@ -31,17 +31,18 @@ static bool is_pilot(const void *campaign, uint64_t dataset)
     return pilot_is(((const struct campaign *)campaign)->n_dataset, dataset);
 }
 
-/* Pilots, starts, refits. A shard fits all pilots of the problem, also those that belong to others. */
+/* Pilots, starts, refits. A shard fits all pilots of the problem, also those of other shards. */
 enum status compute_passes(struct compute *compute, bool *journal_gone, struct error *error)
 {
     struct campaign *campaign = &compute->campaign;
-    uint64_t n_start = campaign->selection.n * campaign->n_start, n_outside = campaign->n_outside_pilot;
+    const struct selection *selection = &campaign->plan.selection;
+    uint64_t n_start = selection->n * campaign->n_start, n_outside = campaign->n_outside_pilot;
     const struct stage pilots = {.n_task = 1, .wanted = is_pilot, .wanted_context = campaign,
                                  .n_wanted = pilot_count(campaign->n_dataset)};
-    const struct stage starts = {.n_task = campaign->n_start, .wanted = selection_wants, .wanted_context = &campaign->selection,
+    const struct stage starts = {.n_task = campaign->n_start, .wanted = selection_wants, .wanted_context = selection,
                                  .n_before = n_outside, .n_wanted = n_start};
     const struct stage refits = {.first_task = campaign->n_start, .n_task = campaign->n_task - campaign->n_start,
-                                 .wanted = selection_wants, .wanted_context = &campaign->selection,
+                                 .wanted = selection_wants, .wanted_context = selection,
                                  .n_before = n_outside + n_start, .n_wanted = compute->n_fit - n_outside - n_start};
     enum status status = STATUS_OK;
     if (campaign->pilots) {
@@ -50,7 +51,7 @@ enum status compute_passes(struct compute *compute, bool *journal_gone, struct e
             return status;
         status = compute_read_journal(compute, error);
         if (!status) {
-            status = pilots_gather(campaign->pilots, compute->earlier, &campaign->identity, error);
+            status = pilots_gather(campaign->pilots, compute->earlier, &campaign->plan.identity, error);
             *journal_gone = *journal_gone || status == STATUS_SYSTEM;
         }
     }
@@ -61,7 +62,7 @@ enum status compute_passes(struct compute *compute, bool *journal_gone, struct e
     struct refit_starts best = {.journal = NULL};
     status = compute_read_journal(compute, error);
     if (!status)
-        status = refit_starts_init(&best, compute->earlier, &campaign->identity, error);
+        status = refit_starts_init(&best, compute->earlier, &campaign->plan.identity, error);
     if (!status)
         status = stage_run(compute, &refits, refit_starts_put, &best, journal_gone, error);
     *journal_gone = *journal_gone || best.incomplete;

@@ -1,6 +1,6 @@
-/* A spot check of a plugin's derivatives before anything is fitted: wrong ones would lead the search astray and give wrong
- * standard errors, and no fit could tell. It works in a process of its own, for a model may crash or hang at a start; that is
- * then the affair of that start's fit.
+/* A spot check of a plugin's derivatives before anything is fitted: wrong ones would mislead the search and give wrong standard
+ * errors, and no fit could detect this. It runs in a child process, because the model may crash or hang at a start; such a
+ * failure is left to the fit from that start.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/compute/compute.h"
 
@@ -21,8 +21,8 @@
 #include <sys/prctl.h>
 #endif
 
-/* Of the first MAX_LOOKED datasets, N_DATASET are looked at around their starts. Sizes bound the calls of the model: at most 20
- * for each of MAX_COLUMN columns of a derivative at each point; time ends it where calls are slow. */
+/* N_DATASET of the first MAX_LOOKED datasets are checked around their starts. The sizes limit the calls of the model: at
+ * most 20 for each of MAX_COLUMN columns of a derivative at each point. A time limit ends the check if calls are slow. */
 enum { MAX_LOOKED = 64, MAX_ROW = 65536, N_DATASET = 3, N_POINT = 5, MAX_COLUMN = 32, MAX_MS = 2000, LOOK_MS = 50 };
 
 struct spot {
@@ -30,7 +30,7 @@ struct spot {
     char finding[320];
 };
 
-/* Whether the model has a derivative that fits would use. Text's are derived, not written. */
+/* Whether the model has hand-written derivatives that fits would use; those of model text are generated. */
 static bool is_wanted(const struct compute *compute)
 {
     const struct stiffit_model *abi = &compute->campaign.model.abi;
@@ -41,7 +41,7 @@ static bool is_wanted(const struct compute *compute)
            compute->board->n_process == 0 && compute->campaign.n_dataset > 0;
 }
 
-/* False: no fault was found. */
+/* False: it found no fault. */
 static bool check_dataset(const struct campaign *campaign, const struct problem_block *block, struct spot *spot)
 {
     const struct stiffit_model *abi = &campaign->model.abi;
@@ -70,7 +70,7 @@ static void check_all(const struct campaign *campaign, const struct problem_bloc
     struct spot spot = {.row = 0};
     for (size_t d = 0; d < block->n; d++)
         n_good += !block->fault[d];
-    for (size_t d = 0; d < block->n; d++) { /* the first, the last and what lies between */
+    for (size_t d = 0; d < block->n; d++) { /* the first, the last, and some between them */
         if (block->fault[d])
             continue;
         size_t k = n_seen++;
@@ -85,7 +85,7 @@ static void check_all(const struct campaign *campaign, const struct problem_bloc
     }
 }
 
-/* Reads what the child sends. False: it is out of time. */
+/* Reads the child's output. False: the time is up. */
 static bool hear(struct compute *compute, int from_child, struct spot *spot, bool *found)
 {
     int64_t until = clock_now_ns() + INT64_C(1000000) * MAX_MS;

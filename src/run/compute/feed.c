@@ -1,5 +1,5 @@
 /* A ring of blocks between the reading thread and the workers. The items of slot s are numbered from s * block_size * n_item,
- * so a worker finds an item's data by arithmetic; it holds an item of the block that has not begun, so nobody overwrites it
+ * so a worker finds an item's data by arithmetic. A worker holds an item that has not begun, so the block is not overwritten
  * meanwhile.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/compute/feed.h"
@@ -12,7 +12,7 @@ enum status feed_init(struct feed *feed, struct problem *problem, uint64_t n_dat
                       uint32_t n_item, struct error *error)
 {
     memset(feed, 0, sizeof *feed);
-    /* A dataset's share of a block: its measurements, or its starts and bounds where there are many parameters. */
+    /* A dataset's share of a block: its measurements, and its starts and bounds, which matter if there are many parameters. */
     uint64_t rows_each = (n_dataset ? n_measurement / n_dataset : 0) + problem_n_parameter(problem);
     uint64_t size = ROWS_PER_BLOCK / (rows_each ? rows_each : 1), most = (UINT32_MAX - 1u) / FEED_N_SLOT / n_item;
     size = size < MAX_BLOCK ? size : MAX_BLOCK;
@@ -36,7 +36,7 @@ void feed_fini(struct feed *feed)
     feed->problem = NULL;
 }
 
-/* Inside the monitor: whether the slot of the next block to read is free. */
+/* Inside the monitor: whether the slot of the next block is free. */
 static bool has_room(struct feed *feed)
 {
     struct feed_slot *slot = &feed->slot[feed->n_read % FEED_N_SLOT];
@@ -119,7 +119,7 @@ const struct problem_block *feed_block(struct feed *feed, uint32_t item, size_t 
 void feed_begun(struct feed *feed, uint32_t item)
 {
     struct feed_slot *slot = slot_of(feed, item);
-    uint64_t n_item = slot->n_item; /* read before the slot may change hands */
+    uint64_t n_item = slot->n_item; /* read before the slot may be reused */
     if (counter_add(&slot->n_begun, 1) == n_item)
         feed_wake(feed);
 }

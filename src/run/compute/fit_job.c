@@ -1,5 +1,5 @@
-/* Fits on coroutines: the bridge between the optimiser's plain code, which asks and waits, and the worker that drives the
- * engine. Everything a fit needs lies in its own arena, so that suspended fits hold no block of the problem file.
+/* Fits on coroutines: connects the optimiser's sequential code, which asks and waits, with the worker that drives the
+ * engine. All data of a fit are in its arena, so that suspended fits hold no block of the problem file.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/compute/fit_job.h"
 
@@ -17,7 +17,7 @@ enum { STACK_BYTES = 64 * 1024 };
 #endif
 
 struct fit_job {
-    struct job head; /* the scheduler's */
+    struct job head; /* for the scheduler */
     const struct campaign *campaign;
     struct coroutine *coroutine;
     struct arena arena, scratch;
@@ -25,7 +25,7 @@ struct fit_job {
     struct fit_problem problem;
     struct fit_record record;
     struct evaluation *const *asked; /* NULL: nothing is asked */
-    size_t n_asked, n_kept;          /* of which the first have been kept for replay */
+    size_t n_asked, n_kept;          /* n_kept: the first ones, which are recorded for replay */
     int64_t replayed_ns;             /* computing in earlier processes */
     bool cancelled;
     struct replays *replays;
@@ -113,7 +113,7 @@ static void *copy(struct arena *arena, const void *source, size_t bytes)
     return target;
 }
 
-/* The task, and the values that go with its rows. */
+/* Fills the task, and the values of its rows. */
 static bool fill_measurements(struct fit_job *job, const struct problem_block *block, size_t row)
 {
     const struct campaign *campaign = job->campaign;
@@ -179,7 +179,7 @@ bool fit_job_begin(struct fit_job *job, const struct problem_block *block, size_
     return true;
 }
 
-/* Whether the answer is known from an earlier process; then the time that it took counts as this fit's too. */
+/* Whether the answer is known from an earlier process; its computing time then counts for this fit, too. */
 static bool is_known(struct fit_job *job, struct evaluation *evaluation)
 {
     int64_t elapsed_ns;

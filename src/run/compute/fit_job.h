@@ -1,4 +1,4 @@
-/* A fit as the scheduler sees it: a coroutine with its data, that asks a worker's engine for evaluations. Jobs are reused.
+/* A fit as a job of the scheduler: a coroutine with its data, which asks a worker's engine for evaluations. Jobs are reused.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef RUN_FIT_JOB_H
 #define RUN_FIT_JOB_H
@@ -12,8 +12,8 @@
 
 struct fit_job;
 
-/* NULL: out of memory. `replays`: where long fits keep the answers to their evaluations, or NULL. `trace`: NULL, or where
- * those that it wants are traced; they yield to nobody. */
+/* NULL: out of memory. `replays`: NULL, or where long fits record the answers to their evaluations. `trace`: NULL, or where the
+ * selected fits are traced; these never yield. */
 struct fit_job *fit_job_new(const struct campaign *campaign, struct replays *replays, struct trace *trace);
 /* Not while a fit is suspended in it. */
 void fit_job_free(struct fit_job *job);
@@ -22,16 +22,17 @@ void fit_job_free(struct fit_job *job);
  * block may go. A traced fit never yields. False: out of memory. */
 bool fit_job_begin(struct fit_job *job, const struct problem_block *block, size_t row, uint32_t number,
                    enum job_yields yields);
-/* Runs the fit's code until it has ended (false) or waits for answers, other than those that an earlier process has computed. */
+/* Runs the fit's code until it has ended (false) or waits for answers, other than those that an earlier process has
+ * computed. */
 bool fit_job_resume(struct fit_job *job);
 /* Around each evaluation that is computed; for those of the same fit one after the other. */
 void fit_job_begin_evaluation(struct fit_job *job, const struct evaluation *evaluation);
 void fit_job_end_evaluation(struct fit_job *job, const struct evaluation *evaluation);
-/* Of the fit that has begun in it: dataset * n_task + task. */
+/* The number of the fit that has begun in it: dataset * n_task + task. */
 uint64_t fit_job_number(const struct fit_job *job);
 /* After its end, once its record is in the journal: its answers may go. */
 void fit_job_forget(struct fit_job *job);
-/* Ends a fit in the middle, so that the job may be freed or reused; its answers are kept for another process. */
+/* Abandons an unfinished fit, so that the job may be freed or reused; its answers are kept for another process. */
 void fit_job_abandon(struct fit_job *job, struct engine_pool *pool);
 /* After its end: the record to journal; valid until the next fit_job_begin. */
 const struct fit_record *fit_job_record(struct fit_job *job);

@@ -1,5 +1,5 @@
-/* A job as the scheduler sees it, and the evaluations that it has asked for. A job is at rest (nobody's), or lanes are at it: one
- * runs its code, or any number carry out evaluations. The lane that is left alone with all answers there resumes it.
+/* A job of the scheduler, and the evaluations that it has asked for. A job is at rest, or lanes work on it: one runs its
+ * code, or any number perform its evaluations. The last lane to finish, with all answers complete, resumes it.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef RUN_JOB_H
 #define RUN_JOB_H

@@ -1,4 +1,4 @@
-/* Requests and answers as bytes, and when they are worth a file. The numbers of an answer:
+/* Encodes requests and answers, and decides when they are worth a file. The format of an answer:
  *
  *   request  u32 kind, n_model, n_sens, n_row; i64 max_steps; f64 tighter, p[n_model]; u32 sens[n_sens]
  *   answer   u32 outcome (and a bit: it crosses a jump), n_reason; f64 t_reached;
@@ -8,6 +8,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/compute/replay.h"
 
+#include "base/bytes.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,22 +17,10 @@ enum { HAS_NOISE = 1, HAS_D_PREDICTION = 2, HAS_D_NOISE = 4, IS_ADJOINT = 8 };
 enum { CROSSES = 1 << 16 }; /* in an answer's outcome */
 enum { REQUEST_HEAD = 4 * 4 + 2 * 8, ANSWER_HEAD = 2 * 4 + 6 * 8, N_REASON = sizeof((struct evaluation *)0)->reason };
 
-/* Memory of a fit that waits for its file to be written: so much, or a few answers. */
+/* Memory for answers that are not written yet: this many bytes, or a few answers. */
 enum { MEMORY = 256 * 1024, N_ANSWER_IN_MEMORY = 4 };
-/* Writing goes at about a byte a nanosecond; answers that are computed faster than this would cost over a hundredth. */
+/* Writing takes about a nanosecond per byte. For answers that are computed faster than this it would cost over a hundredth. */
 enum { NS_PER_BYTE = 80 };
-
-static unsigned char *put_32(unsigned char *out, uint32_t value)
-{
-    for (int i = 0; i < 4; i++)
-        out[i] = (unsigned char)(value >> (8 * i));
-    return out + 4;
-}
-
-static unsigned char *put_64(unsigned char *out, uint64_t value)
-{
-    return put_32(put_32(out, (uint32_t)value), (uint32_t)(value >> 32));
-}
 
 /* Every evaluation of every fit passes here, so where the machine's bytes are those of the file they are just copied. */
 static const bool is_little_endian = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
@@ -44,33 +34,20 @@ static unsigned char *put_doubles(unsigned char *out, const double *values, size
     for (size_t i = 0; i < n; i++) {
         uint64_t bits;
         memcpy(&bits, &values[i], sizeof bits);
-        out = put_64(out, bits);
+        out = bytes_put_64(out, bits);
     }
     return out;
-}
-
-static uint32_t get_32(const unsigned char **in)
-{
-    const unsigned char *p = *in;
-    *in += 4;
-    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
-}
-
-static uint64_t get_64(const unsigned char **in)
-{
-    uint64_t low = get_32(in);
-    return low | (uint64_t)get_32(in) << 32;
 }
 
 static void get_doubles(const unsigned char **in, double *values, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        uint64_t bits = get_64(in);
+        uint64_t bits = bytes_take_64(in);
         memcpy(&values[i], &bits, sizeof bits);
     }
 }
 
-/* The arrays that a good answer to this request fills. */
+/* The arrays of a successful answer to this request. */
 struct parts {
     uint32_t kind;
     struct { double *values; size_t n; } part[5];
@@ -107,15 +84,15 @@ static size_t request_size(const struct evaluation *evaluation, size_t n_model)
 
 static unsigned char *put_request(unsigned char *out, const struct evaluation *evaluation, size_t n_model, uint32_t kind)
 {
-    out = put_32(out, kind);
-    out = put_32(out, (uint32_t)n_model);
-    out = put_32(out, (uint32_t)evaluation->n_sens);
-    out = put_32(out, (uint32_t)evaluation->task->n_row);
-    out = put_64(out, (uint64_t)evaluation->max_steps);
+    out = bytes_put_32(out, kind);
+    out = bytes_put_32(out, (uint32_t)n_model);
+    out = bytes_put_32(out, (uint32_t)evaluation->n_sens);
+    out = bytes_put_32(out, (uint32_t)evaluation->task->n_row);
+    out = bytes_put_64(out, (uint64_t)evaluation->max_steps);
     out = put_doubles(out, &evaluation->tighter, 1);
     out = put_doubles(out, evaluation->p, n_model);
     for (size_t i = 0; i < evaluation->n_sens; i++)
-        out = put_32(out, evaluation->sens[i]);
+        out = bytes_put_32(out, evaluation->sens[i]);
     return out;
 }
 
@@ -221,10 +198,10 @@ bool replay_answer(struct replay *replay, struct evaluation *evaluation, int64_t
     uint32_t outcome = 0, n_reason = 0;
     if (good) {
         in += size;
-        outcome = get_32(&in);
+        outcome = bytes_take_32(&in);
         evaluation->crosses = outcome & CROSSES;
         outcome &= ~(uint32_t)CROSSES;
-        n_reason = get_32(&in);
+        n_reason = bytes_take_32(&in);
         size_t arrays = outcome == EVALUATION_OK ? 8 * parts.n_number : 0;
         good = outcome < EVALUATION_NO_MEMORY && n_reason < N_REASON &&
                (size_t)(end - in) == ANSWER_HEAD - 8 + n_reason + arrays;
@@ -235,11 +212,11 @@ bool replay_answer(struct replay *replay, struct evaluation *evaluation, int64_t
     }
     evaluation->outcome = (enum evaluation_outcome)outcome;
     get_doubles(&in, &evaluation->t_reached, 1);
-    evaluation->n_step = (int64_t)get_64(&in);
-    evaluation->n_rhs = (int64_t)get_64(&in);
-    evaluation->n_jacobian = (int64_t)get_64(&in);
-    evaluation->n_factor = (int64_t)get_64(&in);
-    *elapsed_ns = replay->written_ns = (int64_t)get_64(&in);
+    evaluation->n_step = (int64_t)bytes_take_64(&in);
+    evaluation->n_rhs = (int64_t)bytes_take_64(&in);
+    evaluation->n_jacobian = (int64_t)bytes_take_64(&in);
+    evaluation->n_factor = (int64_t)bytes_take_64(&in);
+    *elapsed_ns = replay->written_ns = (int64_t)bytes_take_64(&in);
     memcpy(evaluation->reason, in, n_reason);
     evaluation->reason[n_reason] = '\0';
     in += n_reason;
@@ -249,7 +226,7 @@ bool replay_answer(struct replay *replay, struct evaluation *evaluation, int64_t
     return true;
 }
 
-/* Whether the answers in memory have to go, and whether they may go to the file. */
+/* Frees memory if needed: writes the answers to the file or drops them. */
 static void make_room(struct replay *replay, int64_t elapsed_ns)
 {
     int64_t since_ns = elapsed_ns - replay->written_ns;
@@ -257,14 +234,14 @@ static void make_room(struct replay *replay, int64_t elapsed_ns)
     if (since_ns < REPLAY_WORTH_NS && pending < (few > MEMORY ? few : MEMORY))
         return;
     if (since_ns < NS_PER_BYTE * (int64_t)pending)
-        answers_drop(&replay->answers); /* computing them anew is nearly as quick as keeping them */
+        answers_drop(&replay->answers); /* computing them again is almost as fast as storing them */
     else
         flush(replay, elapsed_ns);
 }
 
 void replay_keep(struct replay *replay, const struct evaluation *evaluation, int64_t elapsed_ns)
 {
-    if (!replay->answers.folder || evaluation->outcome == EVALUATION_NO_MEMORY) /* that may be another time */
+    if (!replay->answers.folder || evaluation->outcome == EVALUATION_NO_MEMORY) /* the next attempt may succeed */
         return;
     struct parts parts = parts_of(evaluation);
     size_t n_reason = strnlen(evaluation->reason, N_REASON - 1);
@@ -274,14 +251,14 @@ void replay_keep(struct replay *replay, const struct evaluation *evaluation, int
     if (!out)
         return;
     out = put_request(out, evaluation, replay->n_model, parts.kind);
-    out = put_32(out, (uint32_t)evaluation->outcome | (evaluation->crosses ? CROSSES : 0));
-    out = put_32(out, (uint32_t)n_reason);
+    out = bytes_put_32(out, (uint32_t)evaluation->outcome | (evaluation->crosses ? CROSSES : 0));
+    out = bytes_put_32(out, (uint32_t)n_reason);
     out = put_doubles(out, &evaluation->t_reached, 1);
-    out = put_64(out, (uint64_t)evaluation->n_step);
-    out = put_64(out, (uint64_t)evaluation->n_rhs);
-    out = put_64(out, (uint64_t)evaluation->n_jacobian);
-    out = put_64(out, (uint64_t)evaluation->n_factor);
-    out = put_64(out, (uint64_t)elapsed_ns);
+    out = bytes_put_64(out, (uint64_t)evaluation->n_step);
+    out = bytes_put_64(out, (uint64_t)evaluation->n_rhs);
+    out = bytes_put_64(out, (uint64_t)evaluation->n_jacobian);
+    out = bytes_put_64(out, (uint64_t)evaluation->n_factor);
+    out = bytes_put_64(out, (uint64_t)elapsed_ns);
     memcpy(out, evaluation->reason, n_reason);
     out += n_reason;
     for (int i = 0; is_good && i < 5; i++)

@@ -1,5 +1,6 @@
-/* Replay: a long fit whose process has died goes on where it was. The answers to its evaluations are kept (io/answers.h); asked
- * the same again, the fit gets them instead of computed ones. Evaluations are pure, so nothing of the fit changes by that.
+/* Replay: a long fit whose process has died continues where it was. The answers to its evaluations are recorded (io/answers.h).
+ * When the fit runs again and asks for the same evaluations, it gets the recorded answers. Evaluations are pure, so the fit
+ * is the same.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef RUN_REPLAY_H
 #define RUN_REPLAY_H
@@ -8,45 +9,46 @@
 #include "ode/evaluation.h"
 #include "par/monitor.h"
 
-/* Computing of a fit before its answers are worth a file, and between two writes to it: what a kill may cost it. */
+/* Computing time of a fit before its answers are written, and between two writes: the most that a kill can cost it. */
 #define REPLAY_WORTH_NS INT64_C(100000000)
 
 /* Shared by all fits of a run. */
 struct replays {
     struct answers_folder *folder;
     struct counter n_replayed;  /* evaluations that were not computed again */
-    struct counter has_trouble; /* 1 since a file could not be written; then nothing more is kept */
+    struct counter has_trouble; /* 1: a file could not be written, and no more answers are recorded */
     struct monitor lock;
     struct error trouble;       /* under the lock */
     bool is_told;
 };
 
-/* False: out of memory; nothing is kept then, and replays_fini is legal. */
+/* False: out of memory; nothing is recorded then, and replays_fini is legal. */
 bool replays_init(struct replays *replays, const char *journal, const struct run_identity *identity);
-/* What is there by now; while no fit is under way. */
+/* Reads the recorded answers. Call while no fit is running. */
 void replays_look(struct replays *replays, const char *journal, const struct run_identity *identity);
 void replays_fini(struct replays *replays);
-/* Whether there is a trouble that nobody has been told yet; from one thread. */
+/* Whether there is an error that has not been reported yet; one thread. */
 bool replays_tell(struct replays *replays, struct error *trouble);
 
-/* Of one fit. */
+/* State of one fit. */
 struct replay {
     struct replays *replays;
     struct answers answers;
-    int64_t written_ns;      /* computing of the fit when its file was last written */
+    int64_t written_ns;      /* computing time of the fit when its file was last written */
     size_t n_model;
-    size_t payload;          /* of the longest answer until now */
+    size_t payload;          /* of the longest answer so far */
     unsigned char *request;  /* scratch */
     size_t capacity;
 };
 
-/* Zero-initialise before the first. `replays` NULL: nothing is kept or replayed. n_model parameters, n_row measurements. */
+/* Zero-initialise before the first call. `replays` NULL: nothing is recorded or replayed. n_model parameters, n_row
+ * measurements. */
 void replay_begin(struct replay *replay, struct replays *replays, uint64_t fit, size_t n_model, size_t n_row);
-/* Fills in the answer if it is known, and how long the fit had been computing then. */
+/* If the answer is known, fills it in, with the computing time of the fit until then, and returns true. */
 bool replay_answer(struct replay *replay, struct evaluation *evaluation, int64_t *elapsed_ns);
-/* An evaluation was computed; the fit has been computing for elapsed_ns. */
+/* Records a computed evaluation; the fit has been computing for elapsed_ns. */
 void replay_keep(struct replay *replay, const struct evaluation *evaluation, int64_t elapsed_ns);
-/* The fit is given up for now: what is worth it goes to the file. */
+/* The fit is abandoned for now: writes its answers to the file if they are worth it. */
 void replay_leave(struct replay *replay, int64_t elapsed_ns);
 /* The fit has ended and its record is in the journal. */
 void replay_end(struct replay *replay);

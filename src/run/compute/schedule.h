@@ -1,6 +1,6 @@
-/* Who runs what when. Each worker keeps its engine full: with evaluations of jobs that have begun, fresh jobs', and if there are
- * none, those that jobs elsewhere have asked for and no lane has taken yet. The policy keeps long jobs from holding up short
- * ones. It knows nothing of fits, so that it can be tested with clocks alone.
+/* Who runs what when. Each worker keeps its engine full: with evaluations of jobs that have begun, fresh jobs', and if there
+ * are none, those that jobs elsewhere have asked for and no lane has taken yet. The policy keeps long jobs from holding up
+ * short ones. It knows nothing of fits, so that it can be tested with clocks alone.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef RUN_SCHEDULE_H
 #define RUN_SCHEDULE_H
@@ -14,11 +14,11 @@
 
 struct schedule_client {
     void *context;
-    /* More fresh items: blocks until some are there and returns true with [*first, *last), or false at the end for good.
-     * Called by a thread of its own, one block ahead of the workers, so that none of them waits in it. After schedule_stop it
-     * is the caller's task to let it return. Items are numbers below 2^32 - 1. */
+    /* Fresh items: blocks until there are some and returns true with [*first, *last), or false if no more will follow. A
+     * separate thread calls it, one block ahead of the workers, so that no worker waits in it. After schedule_stop the caller
+     * must make it return. Items are numbers below 2^32 - 1. */
     bool (*refill)(void *context, uint32_t *first, uint32_t *last);
-    /* Begins item `item`; NULL: nothing to do for it. */
+    /* Begins item `item`; NULL: it needs no work. */
     struct job *(*start)(void *context, size_t lane, uint32_t item);
     /* Runs a job's code until it has ended (false) or waits for what it has asked for with job_ask. The next call may come from
      * another thread. */
@@ -48,14 +48,13 @@ struct schedule;
 struct schedule *schedule_new(const struct schedule_options *options, const struct schedule_client *client,
                               struct error *error);
 void schedule_free(struct schedule *schedule);
-/* Once. Runs everything on n_worker threads (and one that refills). The calling thread does not work: schedule_start returns
- * at once, schedule_join waits until all is done, or stopped. A worker thread that cannot be created is an error only if none
- * can (fewer run then; schedule_n_worker tells). After a success schedule_join must be called. */
+/* Runs all jobs on n_worker threads, and one thread that refills; once per schedule. schedule_start returns at once;
+ * schedule_join waits until everything is done or stopped. If some worker threads cannot be created, fewer run
+ * (schedule_n_worker); it is an error if none can. After success schedule_join must be called. */
 enum status schedule_start(struct schedule *schedule, struct error *error);
 void schedule_join(struct schedule *schedule);
-/* Any thread (not a signal handler): start nothing new, let turns be over at once, return from join soon. Jobs that were
- * suspended are handed to `abandon` by the thread in schedule_join, after the workers have ended. Only the first call
- * counts. */
+/* Any thread, but not a signal handler: starts no more jobs, ends all turns at once, and makes schedule_join return soon. The
+ * thread in schedule_join passes suspended jobs to `abandon` after the workers have ended. Only the first call counts. */
 void schedule_stop(struct schedule *schedule, void (*abandon)(void *context, struct job *job));
 /* Any thread, any time (a progress display). */
 size_t schedule_n_worker(const struct schedule *schedule);

@@ -54,7 +54,7 @@ void policy_fini(struct policy *policy)
     monitor_fini(&policy->monitor);
 }
 
-/* Inside the monitor: whoever sleeps looks again. */
+/* Inside the monitor: wakes sleeping workers. */
 static void announce(struct policy *policy)
 {
     policy->event++;
@@ -64,7 +64,7 @@ static void announce(struct policy *policy)
 bool policy_wants(struct policy *policy, uint64_t *event)
 {
     monitor_enter(&policy->monitor);
-    bool wants = !LOAD(policy->offered) || LOAD(policy->stopped); /* with *event, or a stop in between would be missed */
+    bool wants = !LOAD(policy->offered) || LOAD(policy->stopped); /* read with *event, or a stop would be missed */
     *event = policy->event;
     monitor_leave(&policy->monitor);
     return wants;
@@ -91,7 +91,7 @@ void policy_no_more(struct policy *policy)
     monitor_leave(&policy->monitor);
 }
 
-/* Keeps [first + 1, last) for `me`, and wakes others if there is something in it for them. */
+/* Keeps [first + 1, last) for `me`, and wakes others if they can steal from it. */
 static void keep_rest(struct policy *policy, struct policy_lane *me, uint32_t first, uint32_t last, bool locked)
 {
     if (first + 1 >= last)
@@ -113,7 +113,7 @@ static bool steal(struct policy *policy, size_t lane, uint32_t *item, bool locke
     for (size_t i = 0; i < policy->n_lane; i++) {
         uint32_t first, last;
         if (victim != lane && range_steal(&policy->lane[victim].range, &first, &last)) {
-            me->victim = victim; /* where there was much there may be more */
+            me->victim = victim; /* a worker that had many items may have more */
             *item = first;
             keep_rest(policy, me, first, last, locked);
             return true;
@@ -226,7 +226,7 @@ static enum policy_action choose(struct policy *policy, size_t lane, struct poli
         set_asleep(policy, me, false);
         return action;
     }
-    /* Who sleeps has no job and no items, so when all do everything is done. */
+    /* A sleeping worker has no job and no items, so if all sleep, everything is done. */
     if (policy->no_more && LOAD(policy->n_asleep) == policy->n_lane) {
         policy->finished = true;
         announce(policy);
@@ -276,7 +276,7 @@ void policy_enter(struct policy *policy, struct job *job, size_t lane, bool fres
     job->n_active = 1;
 }
 
-/* Whether the long job of a turn that has ended should make room. */
+/* Whether the long job of a turn that has ended should yield. */
 static bool somebody_waits(const struct policy *policy)
 {
     if (LOAD(policy->n_waiting) > 0)
@@ -399,7 +399,7 @@ void policy_leave(struct policy *policy, struct job *job, size_t lane, enum job_
     if (job->is_long)
         STORE(policy->n_long_running, LOAD(policy->n_long_running) - 1);
     if (state == JOB_YIELDS) {
-        if (!job->is_long) /* of its own accord, or because everything stops */
+        if (!job->is_long) /* it yielded by itself, or everything stops */
             STORE(policy->n_long, LOAD(policy->n_long) + 1);
         queue(policy, job);
     } else {

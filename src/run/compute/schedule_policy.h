@@ -14,20 +14,20 @@ enum { POLICY_N_SAMPLE = 16 };
 
 struct policy_lane {
     struct range range; /* fresh items of this lane; others steal from it */
-    bool asleep;        /* has been told to wait; under the lock */
-    size_t victim;      /* whom to steal from first */
-    int n_sample;       /* costs not yet told to the others */
+    bool asleep;        /* was sent to wait; under the lock */
+    size_t victim;      /* the worker to steal from first */
+    int n_sample;       /* costs not yet shared with the others */
     int64_t sample_ns, sample[POLICY_N_SAMPLE];
 };
 
-/* A long job is one that has used more than its first turn. Quantities are under `monitor` unless said otherwise; the atomic
- * ones are written under it and read anywhere. */
+/* A long job is one that has used more than its first turn. All fields are protected by `monitor` unless stated otherwise; the
+ * atomic ones are written under it and read anywhere. */
 struct policy {
     struct monitor monitor; /* notified whenever `event` changes */
     _Atomic uint64_t event;
     size_t n_lane, long_share, max_suspended;
     struct policy_lane *lane;
-    uint32_t offered_first, offered_last; /* a block of fresh items that nobody has taken yet */
+    uint32_t offered_first, offered_last; /* a block of fresh items that no worker has taken yet */
     bool no_more;                         /* no block will follow */
     bool finished;
     struct job **waiting; /* a ring: yielded jobs in order of their turns */
@@ -59,8 +59,8 @@ bool policy_init(struct policy *policy, const struct schedule_options *options);
 void policy_fini(struct policy *policy);
 void policy_set_n_lane(struct policy *policy, size_t n_lane);
 
-/* Whether a block of fresh items is wanted now (the last one has been taken), or will never be again because everything has
- * stopped; if not: policy_wait for *event, then ask again. */
+/* True: a block of fresh items is wanted now, because the last one has been taken, or everything has stopped and none is ever
+ * wanted again. False: call policy_wait for *event, then ask again. */
 bool policy_wants(struct policy *policy, uint64_t *event);
 void policy_offer(struct policy *policy, uint32_t first, uint32_t last);
 void policy_no_more(struct policy *policy);
@@ -80,7 +80,7 @@ void policy_open(struct policy *policy, struct job *job);
 bool policy_has_better(const struct policy *policy);
 
 void policy_stop(struct policy *policy);
-/* Takes a waiting job off, NULL: none. For the end, when no worker is left. */
+/* Removes a waiting job; NULL: none. For the end, when no worker is left. */
 struct job *policy_take_waiting(struct policy *policy);
 
 #endif

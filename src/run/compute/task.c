@@ -28,7 +28,7 @@ static void run_replicate(const struct task *task, const struct refit *refit)
     problem.measured.value = value;
     enum outcome drawn = OUTCOME_out_of_memory;
     if (value)
-        drawn = fit_bootstrap_replicate(task->problem, &options, task->host, task->arena, campaign->plan.bootstrap_kind,
+        drawn = fit_bootstrap_replicate(task->problem, &options, task->host, task->arena, campaign->plan.refits.bootstrap_kind,
                                         refit->replicate, value, &n_evaluation, &n_step, reason);
     if (drawn == OUTCOME_converged)
         fit_run(&problem, &options, task->host, task->arena, task->record);
@@ -57,7 +57,7 @@ static void run_profile(const struct task *task, const struct refit *refit)
     task->record->point = profile.point;
 }
 
-/* Adds the work of an earlier try to that of the last one. */
+/* Adds the work of an earlier attempt to that of the last one. */
 static void add_work(struct fit_record *record, const struct fit_record *earlier)
 {
     record->n_evaluation += earlier->n_evaluation;
@@ -65,7 +65,7 @@ static void add_work(struct fit_record *record, const struct fit_record *earlier
     record->n_iteration += earlier->n_iteration;
 }
 
-/* From the pilots' median; from the file's start where that does not do. */
+/* Starts at the pilots' median, and at the file's start if that gives no good fit. */
 static void run_warm(const struct task *task)
 {
     const struct campaign *campaign = task->campaign;
@@ -94,7 +94,7 @@ static void run_warm(const struct task *task)
         add_work(record, &first);
         return;
     }
-    const struct fit_record second = *record; /* once more, for what it wrote has been written over */
+    const struct fit_record second = *record; /* repeated, because its output has been overwritten */
     fit_run(&warm, &campaign->fit, task->host, task->arena, record);
     record->notes |= NOTE_warm_start;
     add_work(record, &first);
@@ -105,7 +105,7 @@ void task_run(const struct task *task)
 {
     const struct campaign *campaign = task->campaign;
     if (task->number >= campaign->n_start) {
-        const struct refit refit = refit_plan_get(&campaign->plan, task->number - campaign->n_start);
+        const struct refit refit = refit_plan_get(&campaign->plan.refits, task->number - campaign->n_start);
         (refit.kind == REFIT_PROFILE ? run_profile : run_replicate)(task, &refit);
     } else if (task->number == 0 && campaign->pilots && pilots_are_ready(campaign->pilots) &&
                !pilot_is(campaign->n_dataset, task->problem->dataset)) {

@@ -1,5 +1,5 @@
-/* What the tasks of a dataset do: a start, one side of a profile, a bootstrap replicate. Plain sequential code; fit_job.h
- * makes jobs of it.
+/* The tasks of a dataset: a start, one side of a profile, a bootstrap replicate. Plain sequential code, which fit_job.h runs as
+ * jobs.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef RUN_TASK_H
 #define RUN_TASK_H
@@ -8,11 +8,11 @@
 
 struct task {
     const struct campaign *campaign;
-    const struct fit_problem *problem; /* of a refit: its start is the best fit */
+    const struct fit_problem *problem; /* for a refit, its start is the best fit */
     uint32_t number;                   /* within the dataset */
     const struct fit_host *host;
-    struct arena *arena, *scratch;     /* scratch is reset within */
-    struct fit_record *record;         /* with its arrays; a profile's points lie in the arena */
+    struct arena *arena, *scratch;     /* scratch is reset inside */
+    struct fit_record *record;         /* with its arrays; a profile's points are in the arena */
 };
 
 /* Always fills the record but for dataset, start and seconds. */

@@ -1,5 +1,5 @@
-/* Rows of the trace. A row is begun when an evaluation is asked for and ended when the next thing happens: the optimiser judges
- * an answer after it was given.
+/* Rows of the trace. A row begins when an evaluation is requested and ends at the next event, because the optimiser judges
+ * an answer after receiving it.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/compute/trace.h"
 
@@ -19,7 +19,7 @@ enum { N_BEFORE = sizeof column_before / sizeof *column_before, N_BEHIND = sizeo
 
 struct trace {
     const struct campaign *campaign;
-    struct board *board;    /* trace_row: 1 while a row has been begun and not ended */
+    struct board *board;    /* trace_row: 1 while a row is begun but not ended */
     struct csv_writer writer;
     const char *path;
     int failure;            /* the first errno */
@@ -31,7 +31,7 @@ struct trace {
     const char *fit_id;
     char task[80];
     int64_t n_evaluation, began_ns;
-    /* of the row that is begun */
+    /* of the current row */
     double objective, gradient_norm, seconds;
     const char *outcome;
     int64_t n_step;
@@ -57,7 +57,7 @@ static void flush(struct trace *trace)
     note_failure(trace);
 }
 
-/* An empty field where there is no number. */
+/* An empty field if there is no number. */
 static void put_number(struct trace *trace, double value)
 {
     if (isnan(value))
@@ -108,7 +108,7 @@ static void write_header(struct trace *trace)
     csv_end_row(&trace->writer);
 }
 
-/* The row that an earlier process has begun and did not live to end. */
+/* Ends a row that an earlier process had begun when it died. */
 static void end_row_of_dead(struct trace *trace)
 {
     if (counter_get(&trace->board->trace_row) == 0)
@@ -144,13 +144,13 @@ static enum status open_file(struct trace *trace, bool overwrite, FILE *output, 
 static enum status read_ids(struct trace *trace, struct error *error)
 {
     const struct campaign *campaign = trace->campaign;
-    trace->dataset = arena_calloc(&trace->arena, campaign->selection.n + 1, sizeof *trace->dataset);
-    trace->id = arena_calloc(&trace->arena, campaign->selection.n + 1, sizeof *trace->id);
+    trace->dataset = arena_calloc(&trace->arena, campaign->plan.selection.n + 1, sizeof *trace->dataset);
+    trace->id = arena_calloc(&trace->arena, campaign->plan.selection.n + 1, sizeof *trace->id);
     if (!trace->dataset || !trace->id)
-        return error_set(error, STATUS_NO_MEMORY, "out of memory for %llu ids", (unsigned long long)campaign->selection.n);
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for %llu ids", (unsigned long long)campaign->plan.selection.n);
     enum status status = STATUS_OK;
-    for (uint64_t d = 0; !status && d < campaign->n_dataset && trace->n < campaign->selection.n; d++) {
-        if (!selection_has(&campaign->selection, d))
+    for (uint64_t d = 0; !status && d < campaign->n_dataset && trace->n < campaign->plan.selection.n; d++) {
+        if (!selection_has(&campaign->plan.selection, d))
             continue;
         status = problem_read_ids(campaign->problem, d, 1, &trace->arena, &trace->id[trace->n], error);
         trace->dataset[trace->n++] = d;
@@ -215,7 +215,7 @@ void trace_begin(struct trace *trace, uint64_t dataset, uint32_t task)
         snprintf(trace->task, sizeof trace->task, "start %u", task);
         return;
     }
-    const struct refit refit = refit_plan_get(&campaign->plan, task - campaign->n_start);
+    const struct refit refit = refit_plan_get(&campaign->plan.refits, task - campaign->n_start);
     if (refit.kind == REFIT_PROFILE)
         snprintf(trace->task, sizeof trace->task, "profile %.50s %s",
                  problem_parameter_name(campaign->problem)[refit.parameter], refit.side < 0 ? "below" : "above");

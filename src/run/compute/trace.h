@@ -1,5 +1,5 @@
-/* The trace: every evaluation of a few fits as a row of CSV, for whoever wants to see why a fit went where it went. What is
- * known before an evaluation is written before it begins, so that one that never comes back can be seen too.
+/* The trace: every evaluation of a few fits as a row of CSV, which shows why a fit went where it went. The parameters are
+ * written before the evaluation begins, so that an evaluation that never returns is visible too.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef RUN_TRACE_H
 #define RUN_TRACE_H
@@ -13,12 +13,12 @@
 
 struct trace;
 
-/* Opens FILE ("-": `output`, which stays open) for the selected datasets of the campaign. The first process of a run begins
- * it (a file with something in it is replaced only if `overwrite` says so), later ones go on behind what it holds:
- * board->n_process tells. From the thread that reads HDF5. */
+/* Opens FILE ("-": `output`, which stays open) for the selected datasets of the campaign. The first process of a run begins the
+ * file (a file that is not empty is replaced only with `overwrite`); later ones append (board->n_process says which). Call from
+ * the thread that reads HDF5. */
 enum status trace_open(struct trace **trace, const char *path, bool overwrite, const struct campaign *campaign,
                        struct board *board, FILE *output, struct error *error);
-/* STATUS_SYSTEM: not all of it could be written. NULL is legal for both. */
+/* STATUS_SYSTEM: the trace could not be written completely. NULL is legal for both. */
 enum status trace_status(const struct trace *trace, struct error *error);
 void trace_close(struct trace *trace);
 
@@ -27,9 +27,9 @@ bool trace_wants(const struct trace *trace, uint64_t dataset); /* false for NULL
 void trace_begin(struct trace *trace, uint64_t dataset, uint32_t task);
 void trace_ask(struct trace *trace, const struct evaluation *evaluation);
 void trace_answer(struct trace *trace, const struct evaluation *evaluation);
-/* What the optimiser makes of the latest evaluation; NaN: nothing. */
+/* The optimiser's numbers for the latest evaluation; NaN: none. */
 void trace_judge(struct trace *trace, double objective, double gradient_norm);
-/* How the fit ended, as its record says it. */
+/* Writes the last row of a fit, from its record. */
 void trace_end(struct trace *trace, const struct fit_record *record);
 
 #endif

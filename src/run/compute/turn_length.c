@@ -1,4 +1,4 @@
-/* The running median of the costs of jobs, as a ring of recent samples and the same in order.
+/* The running median of the costs of jobs: a ring of recent samples, and the same samples sorted.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/compute/turn_length.h"
 
@@ -16,7 +16,7 @@ void turn_length_init(struct turn_length *length, double medians, int64_t first_
     length->first_ns = first_ns > SHORTEST_NS ? first_ns : SHORTEST_NS;
 }
 
-/* The first place in order whose value is not less. */
+/* The first sorted place whose value is not less. */
 static int find(const struct turn_length *length, int64_t cost_ns)
 {
     int low = 0, high = length->n;

@@ -8,7 +8,6 @@
 #include "run/supervise/board.h"
 #include "run/plan/campaign.h"
 #include "run/finish/finish_refits.h"
-#include "run/finish/retry.h"
 #include "run/finish/skeleton.h"
 #include "run/supervise/stop.h"
 #include "run/finish/summary.h"
@@ -17,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { IDS_AT_ONCE = 4096 };
+enum { IDS_AT_ONCE = 4096, N_RETRY_FACT = 4 };
 
 struct finish {
     struct counter *heartbeat;
@@ -25,17 +24,18 @@ struct finish {
     struct result *skeleton;
     struct journal_reader *journal;
     struct result_writer *writer;
-    char *result_path, *journal_path;
-    struct refit_plan plan;
-    struct selection selection;
+    const struct run_plan *plan;
     struct result *before;         /* --retry-failed: the rows that stay are its; else NULL */
-    struct retry_provenance retry;
+    struct {
+        const char **name, **value;
+        char own_name[N_RETRY_FACT][40];
+    } retry;                       /* what the result says of itself with this retry; the other texts are the two results' */
     struct finish_refits *refits;
     struct fit_record best, other; /* of a dataset's tasks */
     void *arrays;                  /* of both */
 };
 
-/* One row; its work is that of the starts, the summary's that of all tasks. */
+/* Writes one row. The row's work is that of its starts; the summary's is that of all tasks. */
 static enum status write_row(struct finish *finish, uint64_t dataset, const char *id, struct run_summary *summary,
                              struct error *error)
 {
@@ -43,14 +43,14 @@ static enum status write_row(struct finish *finish, uint64_t dataset, const char
     struct fit_record *best = &finish->best;
     size_t n_parameter = result_info(finish->skeleton)->n_parameter;
     best->start = finish->other.start = 0;
-    fit_record_clear(best, n_parameter); /* columns that this run has no part of */
+    fit_record_clear(best, n_parameter); /* columns that this run does not fill */
     fit_record_clear(&finish->other, n_parameter);
     enum status status = finish_refits_row(finish->refits, dataset, best, &finish->other, &tally, &work, error);
     if (status)
         return status;
     if (tally.n_start < result_info(finish->skeleton)->identity.n_start) {
         summary->journal_gone = true;
-        return error_set(error, STATUS_SYSTEM, "%s: fits have been removed from it meanwhile", finish->journal_path);
+        return error_set(error, STATUS_SYSTEM, "%s: fits have been removed from it meanwhile", finish->plan->place.journal);
     }
     best->seconds = tally.seconds;
     best->n_iteration = tally.n_iteration;
@@ -62,7 +62,7 @@ static enum status write_row(struct finish *finish, uint64_t dataset, const char
     if (status)
         return status;
     summary_add(summary, id, best);
-    summary_add_refits(summary, best, n_parameter, finish->plan.n_bootstrap);
+    summary_add_refits(summary, best, n_parameter, finish->plan->refits.n_bootstrap);
     if (finish->before)
         summary_add_retried(summary, best);
     summary->fit_seconds += work.seconds - tally.seconds;
@@ -71,7 +71,7 @@ static enum status write_row(struct finish *finish, uint64_t dataset, const char
     return STATUS_OK;
 }
 
-/* A row of the result that was there; its work is not this run's. */
+/* Copies a row of the old result; its work does not count for this run. */
 static enum status keep_row(struct finish *finish, const char *id, const struct fit_record *record, struct run_summary *summary,
                             struct error *error)
 {
@@ -84,24 +84,20 @@ static enum status keep_row(struct finish *finish, const char *id, const struct 
     return result_writer_add(finish->writer, id, record, error);
 }
 
-/* --retry-failed: all rows that were there, some of them anew. */
+/* --retry-failed: writes all rows of the old result, with the retried ones replaced. */
 static enum status replace_rows(struct finish *finish, struct run_summary *summary, struct error *error)
 {
     struct result_block rows = {0};
     enum status status = STATUS_OK;
-    for (uint64_t first = 0; !status && first < result_info(finish->before)->n_fit; first += rows.n) {
-        status = result_read(finish->before, &rows, first, IDS_AT_ONCE, error);
-        if (!status && rows.n == 0)
-            break;
+    while (result_next(finish->before, &rows, IDS_AT_ONCE, &status, error))
         for (size_t i = 0; !status && i < rows.n; i++) {
             uint64_t dataset = rows.record[i].dataset;
-            bool anew = selection_has(&finish->selection, dataset);
+            bool anew = selection_has(&finish->plan->selection, dataset);
             status = finish_refits_pass(finish->refits, dataset, !anew, error);
             if (!status)
                 status = anew ? write_row(finish, dataset, rows.id[i], summary, error)
                               : keep_row(finish, rows.id[i], &rows.record[i], summary, error);
         }
-    }
     result_block_fini(&rows);
     return status;
 }
@@ -126,26 +122,38 @@ static enum status write_rows(struct finish *finish, struct run_summary *summary
         else
             status = problem_read_ids(finish->problem, first, n, &arena, ids, error);
         for (size_t i = 0; !status && i < n; i++)
-            if (selection_has(&finish->selection, first + i))
+            if (selection_has(&finish->plan->selection, first + i))
                 status = write_row(finish, first + i, ids[i], summary, error);
     }
     arena_fini(&arena);
     return status;
 }
 
-/* The selection as it was when the run began. */
-static enum status select_datasets(struct finish *finish, const struct run_options *options, struct error *error)
+/* Adds what is to be said of this retry to what the result said before. */
+static enum status add_retry(struct finish *finish, struct provenance *provenance, struct error *error)
 {
-    const struct run_identity *identity = &result_info(finish->skeleton)->identity;
-    enum status status = selection_open(&finish->selection, options, finish->problem, error);
-    if (!status && options->retry_failed)
-        status = selection_by_failure(&finish->selection, finish->result_path, identity, error);
-    if (!status && options->retry_failed)
-        status = result_open(&finish->before, finish->result_path, error);
-    if (!status && strcmp(finish->selection.text, identity->selection))
-        status = error_set(error, STATUS_SYSTEM, "%s: the selection of datasets is no longer what it was when the run began (%s"
-                           ", now %s)", finish->journal_path, identity->selection, finish->selection.text);
-    return status;
+    const struct result_info *before = result_info(finish->before), *now = result_info(finish->skeleton);
+    static const char *const what[N_RETRY_FACT] = {"selection", "command_line", "options", "started"};
+    const char *value[N_RETRY_FACT] = {selection_retry_words(now->identity.selection)};
+    size_t n = before->provenance.n;
+    finish->retry.name = calloc(n + N_RETRY_FACT, sizeof *finish->retry.name);
+    finish->retry.value = calloc(n + N_RETRY_FACT, sizeof *finish->retry.value);
+    if (!finish->retry.name || !finish->retry.value)
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for the provenance");
+    for (size_t i = 0; i < n; i++) {
+        finish->retry.name[i] = before->provenance.name[i];
+        finish->retry.value[i] = before->provenance.value[i];
+    }
+    for (size_t i = 0; i < N_RETRY_FACT; i++) {
+        if (i > 0)
+            value[i] = provenance_fact(&now->provenance, what[i]);
+        char *name = finish->retry.own_name[i];
+        snprintf(name, sizeof finish->retry.own_name[i], "retry_%u_%s", selection_n_retry(before) + 1, what[i]);
+        finish->retry.name[n + i] = name;
+        finish->retry.value[n + i] = value[i] ? value[i] : "";
+    }
+    *provenance = (struct provenance){n + N_RETRY_FACT, finish->retry.name, finish->retry.value};
+    return STATUS_OK;
 }
 
 /* As the skeleton has it; of a retry as it was, and what is new. */
@@ -155,8 +163,9 @@ static enum status make_header(struct finish *finish, struct result_header *head
     *header = (struct result_header){
         .n_parameter = info->n_parameter, .parameter_name = info->parameter_name, .parameter_scale = info->parameter_scale,
         .parameter_unit = info->parameter_unit, .objective_kind = info->objective_kind, .identity = info->identity,
-        .n_row = finish->selection.n, .provenance = info->provenance,
-        .parts = finish_refits_parts(&finish->plan, info->identity.n_start) | (finish->selection.bit ? FIT_PART_SELECTION : 0)};
+        .n_row = finish->plan->selection.n, .provenance = info->provenance,
+        .parts = finish_refits_parts(&finish->plan->refits, info->identity.n_start) |
+                 (finish->plan->selection.bit ? FIT_PART_SELECTION : 0)};
     if (!finish->before)
         return STATUS_OK;
     const struct result_info *before = result_info(finish->before);
@@ -165,31 +174,24 @@ static enum status make_header(struct finish *finish, struct result_header *head
     header->parts &= ~(unsigned)FIT_PART_SELECTION;
     for (int i = 0; i < N_RESULT_COLUMN; i++)
         header->parts |= result_has(finish->before, (enum fit_column)i) ? fit_column_part((enum fit_column)i) : 0u;
-    enum status status = retry_provenance_init(&finish->retry, before, info, error);
-    header->provenance = finish->retry.provenance;
-    return status;
+    return add_retry(finish, &header->provenance, error);
 }
 
-static enum status finish_run(struct finish *finish, struct run_options *options, const struct board *board,
+static enum status finish_run(struct finish *finish, struct run_plan *plan, const struct board *board,
                               struct run_summary *summary, struct error *error)
 {
-    finish->result_path = campaign_result_path(options);
-    finish->journal_path = campaign_journal_path(options);
-    if (!finish->result_path || !finish->journal_path)
-        return error_set(error, STATUS_NO_MEMORY, "out of memory for the paths of the result");
-    enum status status = problem_open(&finish->problem, options->problem, error);
+    const struct place *place = &plan->place;
+    enum status status = problem_open(&finish->problem, place->problem, error);
     if (!status)
-        status = campaign_file_options(finish->problem, options, error);
-    if (!status)
-        status = skeleton_open(finish->journal_path, &finish->skeleton, error);
+        status = skeleton_open(place->journal, &finish->skeleton, error);
     if (status)
         return status;
     const struct result_info *info = result_info(finish->skeleton);
-    if ((status = refit_plan_init(&finish->plan, options, info->parameter_name, info->n_parameter, error)))
+    if ((status = refit_plan_init(&plan->refits, &plan->recipe, info->parameter_name, info->n_parameter, error)))
         return status;
-    if ((status = journal_read(&finish->journal, finish->journal_path, &info->identity, error)))
+    if ((status = journal_read(&finish->journal, place->journal, &plan->identity, error)))
         return status;
-    if ((status = select_datasets(finish, options, error)))
+    if (place->retry_failed && (status = result_open(&finish->before, place->result, error)))
         return status;
     size_t bytes = (fit_record_array_bytes(info->n_parameter) + 7) / 8 * 8;
     if (!(finish->arrays = calloc(2, bytes)))
@@ -199,27 +201,26 @@ static enum status finish_run(struct finish *finish, struct run_options *options
     struct result_header header;
     if ((status = make_header(finish, &header, error)))
         return status;
-    status = result_writer_open(&finish->writer, finish->result_path, options->in_place ? options->problem : NULL, &header,
-                                error);
-    const struct finish_source source = {finish->journal, info, &finish->plan, finish->before};
+    status = result_writer_open(&finish->writer, place->result, place->in_place ? place->problem : NULL, &header, error);
+    const struct finish_source source = {finish->journal, info, &finish->plan->refits, finish->before};
     if (!status)
         status = finish_refits_new(&finish->refits, &source, finish->writer, error);
     if (!status)
         status = (finish->before ? replace_rows : write_rows)(finish, summary, error);
     if (!status)
         status = finish_refits_end(finish->refits, error);
-    if (!status && !(stamp_holds(&board->problem, options->problem) && stamp_holds(&board->result, finish->result_path))) {
+    if (!status && !(stamp_holds(&board->problem, place->problem) && stamp_holds(&board->result, finish->plan->place.result))) {
         summary->journal_gone = true;
-        status = error_set(error, STATUS_SYSTEM, "%s or %s has been changed meanwhile", options->problem, finish->result_path);
+        status = error_set(error, STATUS_SYSTEM, "%s or %s has been changed meanwhile", place->problem, place->result);
     }
     if (!status)
         status = result_writer_finish(finish->writer, error);
     if (!status)
-        summary->result_path = strdup(finish->result_path);
+        summary->result_path = strdup(finish->plan->place.result);
     return status;
 }
 
-/* The result is complete and on disk, so what is left of the journal can only be in the way. */
+/* Removes the journal, which is useless once the result is complete and on disk. */
 static void drop_journal(const char *journal_path, const struct run_hooks *hooks)
 {
     struct error error;
@@ -231,19 +232,21 @@ static void drop_journal(const char *journal_path, const struct run_hooks *hooks
     }
 }
 
-enum status run_finish(struct run_options *options, const struct run_hooks *hooks, struct run_summary *summary,
+enum status run_finish(const char *journal, struct run_plan *plan, const struct run_hooks *hooks, struct run_summary *summary,
                        struct error *error)
 {
     struct board private_board = {0}, *board = board_attach(&private_board);
     if (!board)
         return error_set(error, STATUS_NO_MEMORY, "out of memory for what the supervisor watches; every fit is in the journal");
     counter_set(&board->phase, BOARD_WRITING);
-    stop_ignore(); /* it takes moments, and a result is worth more to whoever stops us than none; if not, we are ended */
+    stop_ignore(); /* finishing takes moments; if it takes longer, the supervisor kills this process */
     if (!board_die_with_supervisor(board))
         return error_set(error, STATUS_STOPPED, "stopped: the supervisor has gone");
-    struct finish finish = {.heartbeat = &board->heartbeat};
-    enum status status = finish_run(&finish, options, board, summary, error);
-    if (status && finish.journal_path && !skeleton_is_there(finish.journal_path))
+    struct finish finish = {.heartbeat = &board->heartbeat, .plan = plan};
+    enum status status = run_plan_read(plan, journal, error);
+    if (!status)
+        status = finish_run(&finish, plan, board, summary, error);
+    if (status && !skeleton_is_there(journal))
         summary->journal_gone = true; /* a twin of this run was faster: then the result is there */
     if (status && !summary->journal_gone && finish.journal)
         hooks->say(hooks->context, "every fit is in the journal: once this is mended, the same command writes the result");
@@ -251,16 +254,13 @@ enum status run_finish(struct run_options *options, const struct run_hooks *hook
     result_writer_close(finish.writer);
     journal_reader_free(finish.journal);
     if (!status)
-        drop_journal(finish.journal_path, hooks);
-    refit_plan_fini(&finish.plan);
-    selection_fini(&finish.selection);
-    retry_provenance_fini(&finish.retry);
+        drop_journal(journal, hooks);
+    free(finish.retry.name);
+    free(finish.retry.value);
     result_close(finish.before);
     result_close(finish.skeleton);
     problem_close(finish.problem);
     free(finish.arrays);
-    free(finish.result_path);
-    free(finish.journal_path);
     counter_set(&board->phase, BOARD_DONE);
     return status;
 }

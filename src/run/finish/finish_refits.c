@@ -1,4 +1,4 @@
-/* From records of tasks to limits and intervals, dataset by dataset, in memory for one of them.
+/* Computes limits and intervals from records of tasks, with one dataset in memory at a time.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/finish/finish_refits.h"
 
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Starts within this of the best objective, relatively, have reached the same optimum. */
+/* Starts within this relative distance of the best objective have reached the same optimum. */
 static const double SAME = 1e-6;
 static const double CONFIDENCE = 0.95;
 
@@ -23,7 +23,7 @@ struct finish_refits {
     enum parameter_scale *scale;
     struct kept_writers kept;
     struct kept_sources before;
-    double *objective;          /* n_start: of the successful starts, else NaN */
+    double *objective;          /* n_start: those of successful starts, otherwise NaN */
     size_t n_objective;
     double *estimate, *error;   /* n_bootstrap x n_parameter: parameter by parameter, optimiser's scale */
     double *natural, *scratch;  /* n_bootstrap */
@@ -36,7 +36,7 @@ unsigned finish_refits_parts(const struct refit_plan *plan, uint32_t n_start)
            (plan->n_bootstrap ? FIT_PART_BOOTSTRAP : 0);
 }
 
-/* Those that are wanted and those that were there. */
+/* Opens the requested tables and those of the old result. */
 static enum status open_tables(struct finish_refits *refits, struct result_writer *writer, struct error *error)
 {
     const struct refit_plan *plan = refits->source.plan;
@@ -109,7 +109,7 @@ static enum status see_start(void *context, const struct fit_record *record, str
                                                   record->parameter}, error);
 }
 
-/* How many starts came to the best one's objective, and where the others ended. */
+/* Counts the starts that reached the best objective, and finds the range of the others. */
 static void compare_starts(const struct finish_refits *refits, struct fit_record *best)
 {
     double near = SAME * fmax(1e-300, fabs(best->objective));
@@ -126,7 +126,7 @@ static void compare_starts(const struct finish_refits *refits, struct fit_record
     }
 }
 
-/* A refit's record; it must be there. */
+/* A refit's record, which must exist. */
 static enum status get_refit(struct finish_refits *refits, uint64_t dataset, uint32_t i, struct fit_record *record,
                              struct starts_tally *work, struct error *error)
 {
@@ -186,7 +186,7 @@ static double scaled_error(enum parameter_scale scale, double error, double natu
     return scale == SCALE_LIN ? error : scale == SCALE_LOG ? error / natural : error / (natural * 2.302585092994045684);
 }
 
-/* The successful replicates into the tables of numbers. */
+/* Collects the numbers of the successful replicates. */
 static enum status gather_replicates(struct finish_refits *refits, uint64_t dataset, struct fit_record *best,
                                      struct fit_record *other, struct starts_tally *work, struct error *error)
 {

@@ -1,9 +1,9 @@
-/* Who ran what, where and with what: gathered where the model is loaded, kept in an ordinary result file without rows.
+/* The provenance of a run, gathered where the model is loaded, and stored in an ordinary result file without rows.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/finish/skeleton.h"
 
 #include "base/version.h"
-#include "io/library.h"
+#include "io/hdf5_file.h"
 #include "ode/library.h"
 #include "run/plan/campaign_objective.h"
 
@@ -52,15 +52,15 @@ static void cpu_name(char *text, size_t size)
         fclose(file);
 }
 
-static void gather(struct facts *facts, const struct campaign *campaign, const struct run_options *options)
+static void gather(struct facts *facts, const struct campaign *campaign, const char *command_line, bool is_model_given)
 {
     char text[FACT_LENGTH];
     struct utsname system;
     const struct problem_info *info = problem_info(campaign->problem);
     add_fact(facts, "version", STIFFIT_VERSION);
-    add_fact(facts, "command_line", options->command_line);
-    add_fact(facts, "options", campaign->identity.description);
-    if (*selection_describe(&campaign->selection, text, sizeof text))
+    add_fact(facts, "command_line", command_line);
+    add_fact(facts, "options", campaign->plan.identity.description);
+    if (*selection_describe(&campaign->plan.selection, text, sizeof text))
         add_fact(facts, "selection", text);
     add_fact(facts, "problem_file", info->path);
     add_fact(facts, "model_name", campaign->model.abi.name);
@@ -68,7 +68,7 @@ static void gather(struct facts *facts, const struct campaign *campaign, const s
     add_fact(facts, "model_sha256", campaign->model.sha256);
     add_fact(facts, "model_compiler", campaign->model.compiler);
     /* Text that came from a file of its own is kept, so that the result is complete without it. */
-    if (campaign->model.source && (options->model || !info->model_source) &&
+    if (campaign->model.source && (is_model_given || !info->model_source) &&
         strlen(campaign->model.source) <= RESULT_MAX_PROVENANCE)
         add_fact(facts, "model_source", campaign->model.source);
     if (gethostname(text, sizeof text) == 0)
@@ -92,20 +92,20 @@ static void gather(struct facts *facts, const struct campaign *campaign, const s
         add_fact(facts, "started", text);
 }
 
-enum status skeleton_write(const char *journal_path, const struct campaign *campaign,
-                           const struct run_options *options, struct error *error)
+enum status skeleton_write(const struct campaign *campaign, const char *command_line, bool is_model_given,
+                           struct error *error)
 {
     struct facts facts = {.n = 0};
     struct result_writer *writer = NULL;
     const struct stiffit_model *model = &campaign->model.abi;
     const char **unit = calloc(campaign->n_parameter, sizeof *unit);
-    char *path = skeleton_path(journal_path);
+    char *path = skeleton_path(campaign->plan.place.journal);
     enum status status = STATUS_OK;
     if (!path || !unit) {
         status = error_set(error, STATUS_NO_MEMORY, "out of memory for the result's header");
         goto done;
     }
-    gather(&facts, campaign, options);
+    gather(&facts, campaign, command_line, is_model_given);
     for (size_t i = 0; i < campaign->n_parameter; i++) {
         const char *own = model->parameter_unit ? model->parameter_unit[campaign->to_model[i]] : NULL;
         unit[i] = own ? own : "";
@@ -116,8 +116,8 @@ enum status skeleton_write(const char *journal_path, const struct campaign *camp
         .parameter_scale = problem_parameter_scale(campaign->problem),
         .parameter_unit = unit,
         .objective_kind = campaign->objective_kind,
-        .identity = campaign->identity,
-        .n_row = campaign->selection.n,
+        .identity = campaign->plan.identity,
+        .n_row = campaign->plan.selection.n,
         .provenance = {.n = facts.n, .name = facts.name, .value = (const char *const *)facts.value}};
     status = result_writer_open(&writer, path, NULL, &header, error);
     if (!status)

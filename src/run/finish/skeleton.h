@@ -1,5 +1,5 @@
-/* The skeleton: a result file without rows that the compute process leaves in the journal's folder, so that the finisher
- * knows names, units, options and provenance without loading a model.
+/* The skeleton: a result file without rows, left by the compute process in the journal's folder. From it the finisher gets
+ * names, units, options and provenance without loading a model.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef RUN_SKELETON_H
 #define RUN_SKELETON_H
@@ -8,8 +8,8 @@
 #include "run/plan/campaign.h"
 
 /* Writes (or replaces) it. */
-enum status skeleton_write(const char *journal_path, const struct campaign *campaign,
-                           const struct run_options *options, struct error *error);
+enum status skeleton_write(const struct campaign *campaign, const char *command_line, bool is_model_given,
+                           struct error *error);
 /* Opens it; result_info of it is the header of the result to be. */
 enum status skeleton_open(const char *journal_path, struct result **skeleton, struct error *error);
 bool skeleton_is_there(const char *journal_path);

@@ -1,11 +1,14 @@
-/* Telling journals that are left over from those that are in use.
+/* Distinguishes journals that are left over from those in use.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/finish/spent.h"
 
 #include "run/finish/skeleton.h"
+#include "run/plan/selection.h"
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 
 static int64_t written_ns(const struct stat *file)
@@ -44,4 +47,25 @@ void spent_drop(const char *result_path, const char *journal_path, const struct 
         journal_remove(journal_path, &ignored);
     }
     journal_reader_free(journal);
+}
+
+enum status spent_drop_retried(const char *result_path, const char *journal_path, struct error *error)
+{
+    struct result *result = NULL;
+    struct journal_reader *journal = NULL;
+    struct error ignored;
+    bool spent = false;
+    if (!journal_read(&journal, journal_path, NULL, &ignored) && journal_identity(journal) &&
+        !result_open(&result, result_path, &ignored)) {
+        const struct run_identity *identity = journal_identity(journal);
+        const struct result_info *info = result_info(result);
+        char name[40];
+        snprintf(name, sizeof name, "retry_%u_selection", selection_n_retry(info));
+        const char *last = provenance_fact(&info->provenance, name);
+        const char *now = selection_retry_words(identity->selection);
+        spent = identity_equal(identity, &info->identity) || (last && !strcmp(last, now));
+    }
+    journal_reader_free(journal);
+    result_close(result);
+    return spent ? journal_remove(journal_path, error) : STATUS_OK;
 }

@@ -1,11 +1,11 @@
-/* Summaries of runs, from records as they are written or from a result file that is there.
+/* Summaries of runs, from records as they are written or from an existing result file.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/finish/summary.h"
 
-#include "base/spare.h"
+#include "base/output.h"
 #include "io/problem.h"
 #include "io/result.h"
-#include "run/plan/run_options.h"
+#include "run/plan/recipe.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,7 +38,7 @@ enum status run_summary_status(const struct run_summary *summary, const struct r
     return (double)run_summary_n_failed(summary) <= accepted ? STATUS_OK : STATUS_FITS_FAILED;
 }
 
-/* The beginning of an id, without what a terminal would take for orders. */
+/* The beginning of an id, without control characters. */
 static void copy_id(char out[RUN_ID_LENGTH], const char *id)
 {
     snprintf(out, RUN_ID_LENGTH, "%s", id);
@@ -84,71 +84,67 @@ void summary_add_refits(struct run_summary *summary, const struct fit_record *re
     }
 }
 
-static enum status count_rows(struct result *result, const struct run_options *options, struct run_summary *summary,
-                              struct error *error)
+static enum status count_rows(struct result *result, struct run_summary *summary, struct error *error)
 {
+    struct recipe recipe;
     struct result_block block = {0};
     enum status status = STATUS_OK;
-    for (uint64_t first = 0; !status && first < result_info(result)->n_fit; first += block.n) {
-        status = result_read(result, &block, first, ROWS_AT_ONCE, error);
-        for (size_t i = 0; !status && i < block.n; i++) {
+    recipe_read(&recipe, NULL, result_info(result)->identity.description);
+    while (result_next(result, &block, ROWS_AT_ONCE, &status, error))
+        for (size_t i = 0; i < block.n; i++) {
             summary_add(summary, block.id[i], &block.record[i]);
-            summary_add_refits(summary, &block.record[i], result_info(result)->n_parameter,
-                               (uint64_t)options->n_bootstrap);
+            summary_add_refits(summary, &block.record[i], result_info(result)->n_parameter, (uint64_t)recipe.n_bootstrap);
         }
-        if (!status && block.n == 0)
-            break;
-    }
     result_block_fini(&block);
     return status;
 }
 
 /* What no option makes us replace: a directory, the problem itself, other data. */
-static enum status check_replaceable(const char *result_path, const struct run_options *options, struct error *error)
+static enum status check_replaceable(const struct place *place, struct error *error)
 {
     struct stat result;
     struct problem *other = NULL;
     struct error ignored;
-    if (options->in_place || stat(result_path, &result))
+    if (place->in_place || stat(place->result, &result))
         return STATUS_OK;
     if (S_ISDIR(result.st_mode))
-        return error_set(error, STATUS_SYSTEM, "%s: is a directory: choose the name of a file with -o", result_path);
-    if (spare_file(result_path, options->problem, error))
+        return error_set(error, STATUS_SYSTEM, "%s: is a directory: choose the name of a file with -o", place->result);
+    if (spare_file(place->result, place->problem, error))
         return error_set(error, STATUS_USAGE, "%s: is the problem file itself. It is kept: choose another output with -o, or "
-                         "put the result into it with --in-place", result_path);
-    if (options->overwrite && !problem_open(&other, result_path, &ignored)) {
+                         "put the result into it with --in-place", place->result);
+    if (place->overwrite && !problem_open(&other, place->result, &ignored)) {
         problem_close(other);
         return error_set(error, STATUS_SYSTEM, "%s: is a problem file, which even --overwrite does not replace: choose another "
-                         "output with -o", result_path);
+                         "output with -o", place->result);
     }
     return STATUS_OK;
 }
 
-enum status summary_look(const char *result_path, const struct run_options *options,
-                         const struct run_identity *identity, struct run_summary *summary, struct error *error)
+enum status summary_look(const struct place *place, const struct run_identity *identity, struct run_summary *summary,
+                         struct error *error)
 {
     struct result *result = NULL;
-    enum status status = check_replaceable(result_path, options, error);
-    if (status || access(result_path, F_OK) || options->overwrite)
+    enum status status = check_replaceable(place, error);
+    if (status || access(place->result, F_OK) || place->overwrite)
         return status;
-    if (options->retry_failed && !strstr(identity->selection, "retry=0:"))
+    if (place->retry_failed && !strstr(identity->selection, "retry=0:"))
         return STATUS_OK;
-    if (options->in_place && !result_is_there(result_path))
+    if (place->in_place && !result_is_there(place->result))
         return STATUS_OK; /* a problem file that holds no result yet */
-    if (result_open(&result, result_path, error))
+    if (result_open(&result, place->result, error))
         return error_set(error, STATUS_SYSTEM, "%s: exists and is not a result that could be read. It is kept: choose another "
-                         "output with -o, or replace it with --overwrite", result_path);
-    if (!options->retry_failed && !identity_equal(&result_info(result)->identity, identity)) {
+                         "output with -o, or replace it with --overwrite", place->result);
+    if (!place->retry_failed && !identity_equal(&result_info(result)->identity, identity)) {
         char difference[900];
         identity_difference(&result_info(result)->identity, identity, difference, sizeof difference);
         status = error_set(error, STATUS_SYSTEM, "%s: holds the result of another run (%s). It is kept: choose another output "
-                           "with -o, or replace it with --overwrite", result_path, difference);
+                           "with -o, or replace it with --overwrite", place->result, difference);
     }
     if (!status)
-        status = count_rows(result, options, summary, error);
+        status = count_rows(result, summary, error);
     if (!status) {
         summary->already_complete = true;
-        summary->result_path = strdup(result_path);
+        summary->result_path = strdup(place->result);
     }
     result_close(result);
     return status;

@@ -4,21 +4,22 @@
 #define RUN_SUMMARY_H
 
 #include "io/journal.h"
+#include "run/plan/place.h"
 #include "run/run.h"
 
 void summary_add(struct run_summary *summary, const char *id, const struct fit_record *record);
 
-/* It was fitted anew. */
+/* Counts a row that was fitted again. */
 void summary_add_retried(struct run_summary *summary, const struct fit_record *record);
 
-/* What its refits came to; n_replicate of them were asked for. */
+/* Counts the results of a row's refits; n_replicate were requested. */
 void summary_add_refits(struct run_summary *summary, const struct fit_record *record, size_t n_parameter,
                         uint64_t n_replicate);
 
 /* Looks whether the result is there already. Not there (or to be overwritten): OK. The result of the same run: OK, and
  * the summary says already_complete and counts it; so does a --retry-failed that has nothing to do. Another run's, no result at
  * all, or what must never be overwritten (the problem itself): an error that says what to do. */
-enum status summary_look(const char *result_path, const struct run_options *options,
-                         const struct run_identity *identity, struct run_summary *summary, struct error *error);
+enum status summary_look(const struct place *place, const struct run_identity *identity, struct run_summary *summary,
+                         struct error *error);
 
 #endif

@@ -2,11 +2,10 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/merge/merge.h"
 
-#include "base/spare.h"
+#include "base/output.h"
 #include "run/merge/merge_rows.h"
 #include "run/merge/merge_shards.h"
 #include "run/merge/merge_tables.h"
-#include "run/plan/run_options.h"
 #include "run/finish/summary.h"
 
 #include <inttypes.h>
@@ -14,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Facts that should be the same wherever the shards ran, or the bits may differ (promise of the same bits: one kind of CPU and
+/* Facts that should be equal for all shards; otherwise bits may differ (the same bits are promised for one kind of CPU and
  * one set of libraries). */
 static const char *const same_facts[] = {"version", "cpu", "integrator", "model_sha256"};
 
@@ -38,7 +37,7 @@ struct fits {
     struct result_block *block; /* of each shard */
     size_t n_at_once;
     bool partial;
-    uint64_t expected;          /* no dataset before it is to come */
+    uint64_t expected;          /* the next row is of this dataset or a later one */
 };
 
 static enum status load(void *context, size_t shard, uint64_t first, size_t *n, struct error *error)
@@ -94,7 +93,7 @@ static enum status merge_fits(const struct merge_shards *shards, struct result_w
     return status;
 }
 
-/* What this merge is, beside what all shards say. */
+/* Adds the facts of this merge to those of the shards. */
 static enum status add_facts(struct merge_shards *shards, const struct merge_request *request, struct error *error)
 {
     char text[500];
@@ -157,8 +156,8 @@ enum status run_merge(const struct merge_request *request, struct run_summary *s
     if (status)
         goto done;
     const struct result_header header = header_of(&shards);
-    const struct run_options as_if = {.overwrite = request->overwrite, .problem = ""};
-    status = summary_look(request->output, &as_if, &header.identity, summary, error);
+    const struct place place = {.problem = "", .result = (char *)(uintptr_t)request->output, .overwrite = request->overwrite};
+    status = summary_look(&place, &header.identity, summary, error);
     if (status || summary->already_complete)
         goto done;
     say_what_differs(&shards, request->hooks);

@@ -9,7 +9,7 @@
 enum { MAX_JOINED = 1000 };
 static const char between[] = "; ", and_more[] = "; ...";
 
-/* Which shard it was, and how it was called: that is the merge's business. */
+/* Facts of a single shard, which the merge sets itself. */
 static const char *const own_facts[] = {"selection", "command_line", "merged"};
 
 static bool is_own(const char *name)

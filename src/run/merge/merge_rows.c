@@ -5,9 +5,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* Where one shard is. */
+/* The position in one shard. */
 struct cursor {
-    uint64_t first;   /* row of the file that is the first in memory */
+    uint64_t first;   /* the file's row that is the first in memory */
     size_t n, at;     /* rows in memory, and which of them is next */
     uint64_t dataset; /* of the next row; UINT64_MAX: there are no more */
 };
@@ -18,7 +18,7 @@ size_t merge_rows_at_once(const struct merge_shards *shards, size_t row_bytes)
     return n > MERGE_MIN_ROWS ? n : MERGE_MIN_ROWS;
 }
 
-/* Has the row after `at`, which may have to be read. */
+/* Moves to the row after `at`, reading more rows if necessary. */
 static enum status go_to(const struct merge_shards *shards, const struct merge_kind *kind, void *context, size_t i,
                          struct cursor *cursor, struct error *error)
 {
@@ -44,8 +44,8 @@ static enum status go_to(const struct merge_shards *shards, const struct merge_k
     return STATUS_OK;
 }
 
-/* The shard whose next row is first. `soonest`: no row comes before this dataset; where shards are dealt in turn, the one after
- * `last` has it. */
+/* The shard with the lowest next dataset. `soonest`: no row is of an earlier dataset; if shards are dealt in turn, the shard
+ * after `last` has it. */
 static size_t first_of(const struct cursor *cursor, size_t n, size_t last, uint64_t soonest)
 {
     size_t least = last;

@@ -1,4 +1,4 @@
-/* Looking at shards: same run, same deal, each once.
+/* Checks shards: all of the same run and deal, each present once.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/merge/merge_shards.h"
 
@@ -16,7 +16,7 @@ void merge_shards_fini(struct merge_shards *shards)
     *shards = (struct merge_shards){.shard = NULL};
 }
 
-/* What follows k/K in the text of a selection: the rest of the deal, which all shards must share. */
+/* The text of a selection after k/K: the rest of the deal, which all shards must share. */
 static const char *deal_of(const char *selection) { return selection + strcspn(selection, " "); }
 
 static enum status check_same_run(const struct result_info *first, const struct result_info *other, struct error *error)
@@ -77,7 +77,7 @@ static enum status look_at_tables(struct merge_shards *shards, struct result *re
     return status;
 }
 
-/* Takes a shard in: what it is, what it has, what it says of itself. */
+/* Adds a shard: its identity, its columns and its facts. */
 static enum status look_at(struct merge_shards *shards, const char *path, struct result *result, struct error *error)
 {
     const struct result_info *info = result_info(result);

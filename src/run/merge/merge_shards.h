@@ -1,5 +1,5 @@
-/* The shards of a merge: that they belong together, and reading them one at a time, so that neither memory nor open files
- * grow with their number. Separate from merge.c, which moves rows.
+/* The shards of a merge: checks that they belong together, and reads them one at a time, so that neither memory nor open
+ * files grow with their number. Separate from merge.c, which copies rows.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef RUN_MERGE_SHARDS_H
 #define RUN_MERGE_SHARDS_H
@@ -26,13 +26,13 @@ struct merge_shards {
     char missing[400];           /* "3, 7-9"; "": none */
     struct merge_facts facts;
     struct result *first;        /* the first one that was named; stays open */
-    const struct result_info *info; /* of it: what all of them are of */
+    const struct result_info *info; /* of the first shard; common to all */
 };
 
-/* Looks at all of them, one after the other. merge_shards_fini is legal after a failure and on a zeroed struct. */
+/* Checks all shards, one after another. merge_shards_fini is legal after a failure and on a zeroed struct. */
 enum status merge_shards_check(struct merge_shards *shards, const struct merge_request *request, struct error *error);
 void merge_shards_fini(struct merge_shards *shards);
-/* Opens shard i (from 0) again, to be closed by the caller. STATUS_SYSTEM where it is no longer what it was. */
+/* Opens shard i (from 0) again; the caller closes it. STATUS_SYSTEM: the file has changed. */
 enum status merge_shards_open(const struct merge_shards *shards, size_t i, struct result **result, struct error *error);
 
 #endif

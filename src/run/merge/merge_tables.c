@@ -1,4 +1,4 @@
-/* One table after the other, rows as they lie in the shards.
+/* Merges one table after another, keeping the order of rows within each shard.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/merge/merge_tables.h"
 
@@ -16,7 +16,7 @@ struct table {
     size_t max_row, row_bytes;
     size_t cell_size[RESULT_TABLE_MAX_COLUMN];
     char *cells[RESULT_TABLE_MAX_COLUMN]; /* shards x max_row */
-    uint64_t last;                        /* dataset of the row that was taken last */
+    uint64_t last;                        /* dataset of the last row taken */
 };
 
 static char *cell_of(const struct table *table, size_t column, size_t shard, size_t at)

@@ -1,11 +1,11 @@
-/* The tables beside /fits (all starts, points of profiles, bootstrap replicates) of shards put together.
+/* Merges the tables of shards other than /fits: starts, profile points and bootstrap replicates.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef RUN_MERGE_TABLES_H
 #define RUN_MERGE_TABLES_H
 
 #include "run/merge/merge_shards.h"
 
-/* Writes those that any shard has; after all rows of /fits, before result_writer_finish. */
+/* Writes the tables that any shard has; call after all rows of /fits, before result_writer_finish. */
 enum status merge_tables(const struct merge_shards *shards, struct result_writer *writer, struct error *error);
 
 #endif

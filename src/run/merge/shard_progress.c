@@ -1,4 +1,4 @@
-/* Counting datasets in results and journals.
+/* Counts datasets in results and journals.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/merge/shard_progress.h"
 
@@ -20,18 +20,12 @@ static enum status count_result(struct shard_progress *progress, const char *pat
     struct result_block block = {0};
     enum status status = result_open(&result, path, error);
     if (!status)
-        for (int column = 0; column < N_RESULT_COLUMN; column++)
-            if (column != FIT_COLUMN_STATUS)
-                result_ignore(result, (enum fit_column)column);
-    uint64_t n_row = status ? 0 : result_info(result)->n_fit;
-    for (uint64_t first = 0; !status && first < n_row; first += block.n) {
-        status = result_read(result, &block, first, ROWS_AT_ONCE, error);
-        for (size_t i = 0; !status && i < block.n; i++)
+        result_read_only(result, FIT_COLUMN_STATUS, FIT_COLUMN_STATUS);
+    while (!status && result_next(result, &block, ROWS_AT_ONCE, &status, error))
+        for (size_t i = 0; i < block.n; i++)
             progress->n_failed += !outcome_is_success((enum outcome)block.record[i].outcome);
-        if (!status && block.n == 0)
-            break;
-    }
     if (!status) {
+        uint64_t n_row = result_info(result)->n_fit;
         progress->is_known = true;
         progress->n_dataset = progress->n_finished = n_row;
         progress->n_fit = n_row * identity_n_task(&result_info(result)->identity);
@@ -41,7 +35,7 @@ static enum status count_result(struct shard_progress *progress, const char *pat
     return status;
 }
 
-/* All starts are there, and the refits too where one of them has succeeded. */
+/* Counts a dataset if all its starts exist and, if one of them succeeded, all its refits. */
 static enum status count_dataset(struct shard_progress *progress, struct journal_reader *journal, uint64_t dataset,
                                  struct error *error)
 {
@@ -61,7 +55,8 @@ static enum status count_dataset(struct shard_progress *progress, struct journal
     return error->status;
 }
 
-/* As the run has left it in the words for people; which datasets it has by their costs, nothing else here can say. */
+/* Reads the number of datasets from the description that the run has left. For a deal by costs no other source is available
+ * here. */
 static void read_number(struct shard_progress *progress, const char *journal_path)
 {
     struct result *skeleton = NULL;
@@ -87,7 +82,7 @@ static enum status count_journal(struct shard_progress *progress, const char *pa
         bool by_words = strstr(identity->selection, "cost-from=") || strstr(identity->selection, "retry=");
         uint64_t first = by_words || !n ? 0 : k - 1, step = by_words || !n ? 1 : n; /* dealt in turn */
         uint64_t n_task = identity_n_task(identity), fit = journal_next(journal, 0);
-        while (fit != UINT64_MAX && !status) { /* the journal says how many datasets there are; it may say anything */
+        while (fit != UINT64_MAX && !status) { /* the number of datasets comes from the journal and may be wrong */
             uint64_t d = fit / n_task;
             if (d % step == first)
                 status = count_dataset(progress, journal, d, error);
@@ -117,7 +112,7 @@ enum status shard_look(struct shard_progress *progress, const char *problem, uin
     } else if (stat(journal, &found) == 0 && !spent_is(result, journal)) { /* also while another result is being replaced */
         progress->state = SHARD_BEGUN;
         status = count_journal(progress, journal, k, n, error);
-        /* It goes when the result has come. */
+        /* The journal is removed once the result exists. */
         if (!status && stat(journal, &found) != 0 && stat(result, &found) == 0)
             progress->state = SHARD_COMPLETE;
     } else if (stat(result, &found) == 0) {

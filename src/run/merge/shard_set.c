@@ -1,35 +1,37 @@
-/* Shards as files: names and numbers.
+/* The files of shards: names and numbers.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/merge/shard_set.h"
 
 #include "io/durable.h"
-#include "run/plan/campaign.h"
+#include "run/plan/place.h"
+#include "run/plan/selection.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-
-static struct run_options options_of(const char *problem, uint32_t k, uint32_t n)
-{
-    struct run_options options;
-    run_options_init(&options);
-    options.problem = problem;
-    options.shard.k = k;
-    options.shard.n = n;
-    return options;
-}
 
 char *shard_result_path(const char *problem, uint32_t k, uint32_t n)
 {
-    const struct run_options options = options_of(problem, k, n);
-    return campaign_result_path(&options);
+    struct selection_request request = {.shard = {.k = k, .n = n}};
+    struct place place = {.problem = problem};
+    struct error ignored;
+    char suffix[120];
+    selection_suffix(&request, suffix, sizeof suffix);
+    if (place_init(&place, NULL, suffix, &ignored))
+        place_fini(&place);
+    free(place.journal);
+    return place.result;
 }
 
 char *shard_journal_path(const char *problem, uint32_t k, uint32_t n)
 {
-    const struct run_options options = options_of(problem, k, n);
-    return campaign_journal_path(&options);
+    char *path = shard_result_path(problem, k, n), *longer = path ? realloc(path, strlen(path) + sizeof ".journal") : NULL;
+    if (longer)
+        return strcat(longer, ".journal");
+    free(path);
+    return NULL;
 }
 
 /* The n of a name "STEM.shard-k-of-n.result.h5" or "...result.h5.journal"; 0: it is something else. */

@@ -4,10 +4,10 @@
 
 #include <math.h>
 
-/* Objectives this close, in units of the errors' variance, are one: -2 log likelihood differs by 0.002. */
+/* Objectives this close, in units of the errors' variance, count as equal: -2 log likelihood differs by 0.002. */
 static const double SAME = 1e-3;
 
-/* The objective, plus what it may be off by where the certificate's evaluation changed it. */
+/* The objective, plus its possible error if the certificate's evaluation changed it. */
 static double objective_at_most(const struct fit_record *record)
 {
     bool is_off = record->notes & NOTE_not_certified && isfinite(record->tight_change);
@@ -24,7 +24,7 @@ static bool beats(const struct fit_record *a, const struct fit_record *b)
     return a_success != b_success && fabs(f - g) <= SAME * variance ? a_success : f < g;
 }
 
-/* One start; false: it is not there. */
+/* One start; false: it is not in the journal. */
 static bool get_start(struct journal_reader *journal, const struct run_identity *identity, uint64_t dataset, uint32_t start,
                       struct fit_record *record, struct error *error)
 {

@@ -1,4 +1,4 @@
-/* The gate between data files and native code.
+/* Decides whether native code from a data file may run.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/plan/campaign_model.h"
 
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* OK: these very bytes may run. */
+/* OK: these bytes may run. */
 static enum status admit(const void *bytes, size_t n_byte, const struct model_choice *choice, const char *who,
                          const char *trustee, struct error *error)
 {

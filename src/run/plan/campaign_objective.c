@@ -1,8 +1,7 @@
-/* The objective of a run, where options, problem and model meet.
+/* The objective of a run, from its options, problem and model.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/plan/campaign_objective.h"
 
-#include "base/number.h"
 #include "fit/objective.h"
 #include "io/problem_prior.h"
 
@@ -10,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of the names of one kind's observables, and of all kinds with them. */
+/* Sizes of the text for the observables of one kind, and for all kinds. */
 enum { OBSERVABLES_TEXT = 80, MIXTURE_TEXT = N_ERROR * (OBSERVABLES_TEXT + 20) + 20 };
 
 struct fit_loss *campaign_losses(const enum error_kind *error, size_t n, double huber_k, double student_nu)
@@ -26,7 +25,7 @@ static bool is_likelihood(const struct campaign *campaign)
     return campaign->model.abi.noise != NULL || campaign->n_censored > 0 || campaign->mixes;
 }
 
-enum status campaign_objective_open(struct campaign *campaign, const struct run_options *options, struct error *error)
+enum status campaign_objective_open(struct campaign *campaign, const struct recipe *recipe, struct error *error)
 {
     static const enum fit_prior_kind kind_of[] = {
         [PROBLEM_PRIOR_NONE] = PRIOR_NONE, [PROBLEM_PRIOR_NORMAL] = PRIOR_NORMAL, [PROBLEM_PRIOR_LOG_NORMAL] = PRIOR_LOG_NORMAL,
@@ -37,7 +36,7 @@ enum status campaign_objective_open(struct campaign *campaign, const struct run_
     campaign->n_censored = problem_n_censored(campaign->problem);
     campaign->mixes = error_kinds_mix(kind, n_observable);
     campaign->objective_kind = fit_objective_kind(kind[0], is_likelihood(campaign));
-    if (!(campaign->loss = campaign_losses(kind, n_observable, options->huber_k, options->student_nu)))
+    if (!(campaign->loss = campaign_losses(kind, n_observable, recipe->huber_k, recipe->student_nu)))
         return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu observables", n_observable);
     if (!given)
         return STATUS_OK;
@@ -52,23 +51,13 @@ enum status campaign_objective_open(struct campaign *campaign, const struct run_
     return STATUS_OK;
 }
 
-static bool some_are(const struct campaign *campaign, enum error_kind kind)
+bool campaign_has_error(const struct campaign *campaign, enum error_kind kind)
 {
     const enum error_kind *error = problem_errors(campaign->problem);
     for (uint32_t k = 0; k < campaign->model.abi.n_observable; k++)
         if (error[k] == kind)
             return true;
     return false;
-}
-
-void campaign_objective_options(const struct campaign *campaign, const struct run_options *options, char *text, size_t size)
-{
-    char number[NUMBER_SIZE];
-    int n = snprintf(text, size, " error=%s", error_kind_word[options->error]);
-    if (some_are(campaign, ERROR_HUBER))
-        n += snprintf(text + n, size - (size_t)n, " huber-k=%s", number_text(number, options->huber_k));
-    if (some_are(campaign, ERROR_STUDENT))
-        snprintf(text + n, size - (size_t)n, " student-nu=%s", number_text(number, options->student_nu));
 }
 
 /* The names of the observables with errors of this kind, as many as there is room for. */
@@ -96,9 +85,9 @@ static void distribution_text(const struct campaign *campaign, const char *noun,
     const char *tuning = error_row[first->error].tuning;
     int n = 0, n_kind = 0, n_said = 0;
     for (int k = 0; k < N_ERROR; k++)
-        n_kind += some_are(campaign, (enum error_kind)k);
+        n_kind += campaign_has_error(campaign, (enum error_kind)k);
     for (int k = 0; k < N_ERROR; k++) {
-        if (!some_are(campaign, (enum error_kind)k))
+        if (!campaign_has_error(campaign, (enum error_kind)k))
             continue;
         n += snprintf(text + n, size - (size_t)n, "%s%s", n_said == 0 ? "" : n_said + 1 < n_kind ? ", " : " and ",
                       error_row[k].name);

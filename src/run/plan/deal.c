@@ -27,7 +27,7 @@ static int is_less(const struct part *a, const struct part *b)
     return a->load != b->load ? a->load < b->load : a->k < b->k;
 }
 
-/* The root has got heavier: it sinks to its place. */
+/* The root's cost has grown: restores the heap. */
 static void sink(struct part *heap, uint32_t n)
 {
     for (uint32_t i = 0, child; (child = 2 * i + 1) < n; i = child) {

@@ -67,7 +67,7 @@ static double median(double *numbers, size_t n)
     return n % 2 ? numbers[n / 2] : 0.5 * (numbers[n / 2 - 1] + numbers[n / 2]);
 }
 
-/* Measurements that the fit had: its degrees of freedom and the parameters that took some. */
+/* The number of the fit's measurements: its degrees of freedom plus the parameters that took some. */
 static double count_rows(const struct fit_record *record, size_t n_parameter)
 {
     double n = (double)record->n_freedom;

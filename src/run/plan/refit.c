@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_NAMES_TEXT = 300 }; /* longer lists are told by their hash */
-
 static enum status mark_name(const char *name, size_t n, const char *const *names, size_t n_parameter, bool *wanted,
                              struct error *error)
 {
@@ -45,22 +43,22 @@ static enum status mark_profiles(const char *list, const char *const *names, siz
     return status;
 }
 
-enum status refit_plan_init(struct refit_plan *plan, const struct run_options *options, const char *const *names,
+enum status refit_plan_init(struct refit_plan *plan, const struct recipe *recipe, const char *const *names,
                             size_t n_parameter, struct error *error)
 {
-    *plan = (struct refit_plan){.n_bootstrap = (uint32_t)options->n_bootstrap,
-                                .bootstrap_kind = (enum bootstrap_kind)options->bootstrap_kind,
-                                .keep_starts = options->keep_starts, .keep_profile = options->keep_profile,
-                                .keep_bootstrap = options->keep_bootstrap};
-    if (options->keep_profile && !options->profile)
+    *plan = (struct refit_plan){.n_bootstrap = (uint32_t)recipe->n_bootstrap,
+                                .bootstrap_kind = (enum bootstrap_kind)recipe->bootstrap_kind,
+                                .keep_starts = recipe->keep_starts, .keep_profile = recipe->keep_profile,
+                                .keep_bootstrap = recipe->keep_bootstrap};
+    if (recipe->keep_profile && !recipe->profile)
         return error_set(error, STATUS_USAGE, "--keep-profile: there are no profiles to keep without --profile");
-    if (options->keep_bootstrap && !options->n_bootstrap)
+    if (recipe->keep_bootstrap && !recipe->n_bootstrap)
         return error_set(error, STATUS_USAGE, "--keep-bootstrap: there are no replicates to keep without --bootstrap");
-    if (!options->profile)
+    if (!recipe->profile)
         return STATUS_OK;
     bool *wanted = calloc(n_parameter + 1, sizeof *wanted);
     plan->profile = calloc(n_parameter + 1, sizeof *plan->profile);
-    enum status status = wanted && plan->profile ? mark_profiles(options->profile, names, n_parameter, wanted, error)
+    enum status status = wanted && plan->profile ? mark_profiles(recipe->profile, names, n_parameter, wanted, error)
                                                  : error_set(error, STATUS_NO_MEMORY, "out of memory for --profile");
     for (size_t i = 0; !status && i < n_parameter; i++)
         if (wanted[i])
@@ -84,8 +82,7 @@ struct refit refit_plan_get(const struct refit_plan *plan, uint32_t i)
     return (struct refit){.kind = REFIT_BOOTSTRAP, .replicate = i - 2 * plan->n_profile};
 }
 
-/* The names, or the hash of them where they are many. */
-static void describe_names(const struct refit_plan *plan, const char *const *names, char *text, size_t size)
+const char *refit_plan_profile(const struct refit_plan *plan, const char *const *names, char text[REFIT_PROFILE_TEXT])
 {
     struct sha256 hash;
     unsigned char bytes[32];
@@ -95,27 +92,13 @@ static void describe_names(const struct refit_plan *plan, const char *const *nam
     for (uint32_t i = 0; i < plan->n_profile; i++) {
         const char *name = names[plan->profile[i]];
         sha256_add_string(&hash, name);
-        if (used < size)
-            used += (size_t)snprintf(text + used, size - used, "%s%s", i ? "," : "", name);
+        if (used < REFIT_PROFILE_TEXT)
+            used += (size_t)snprintf(text + used, REFIT_PROFILE_TEXT - used, "%s%s", i ? "," : "", name);
     }
     sha256_end(&hash, bytes);
-    if (used < size)
-        return;
-    sha256_hex(bytes, hex);
-    snprintf(text, size, "%u:%.32s", plan->n_profile, hex);
-}
-
-void refit_plan_describe(const struct refit_plan *plan, const char *const *names, char *text, size_t size)
-{
-    static const char *const kinds[] = {"auto", "residual", "parametric"};
-    char list[MAX_NAMES_TEXT], profile[MAX_NAMES_TEXT + 16] = "", bootstrap[64] = "";
-    if (plan->n_profile) {
-        describe_names(plan, names, list, sizeof list);
-        snprintf(profile, sizeof profile, " profile=%s", list);
+    if (used >= REFIT_PROFILE_TEXT) {
+        sha256_hex(bytes, hex);
+        snprintf(text, REFIT_PROFILE_TEXT, "%u:%.32s", plan->n_profile, hex);
     }
-    if (plan->n_bootstrap)
-        snprintf(bootstrap, sizeof bootstrap, " bootstrap=%u bootstrap-kind=%s", plan->n_bootstrap,
-                 kinds[plan->bootstrap_kind]);
-    snprintf(text, size, "%s%s%s%s%s", profile, bootstrap, plan->keep_starts ? " keep-starts=yes" : "",
-             plan->keep_profile ? " keep-profile=yes" : "", plan->keep_bootstrap ? " keep-bootstrap=yes" : "");
+    return plan->n_profile ? text : NULL;
 }

@@ -1,17 +1,17 @@
-/* Refits: the tasks of a dataset that begin at its best fit. Which there are, and what each of them is to do.
+/* Refits: the tasks of a dataset that begin at its best fit. Lists them and describes each.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef RUN_REFIT_H
 #define RUN_REFIT_H
 
 #include "base/error.h"
 #include "fit/bootstrap.h"
-#include "run/plan/run_options.h"
+#include "run/plan/recipe.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* Of a run; const. A dataset's refits are numbered: below and above for each profiled parameter, then the replicates. */
+/* Constant during a run. A dataset's refits are numbered: below and above for each profiled parameter, then the replicates. */
 struct refit_plan {
     uint32_t n_profile, n_bootstrap;
     uint32_t *profile; /* n_profile parameters, the file's order, increasing */
@@ -29,13 +29,14 @@ struct refit {
 };
 
 /* STATUS_USAGE where a name is unknown or options do not fit together; refit_plan_fini is legal after a failure. */
-enum status refit_plan_init(struct refit_plan *plan, const struct run_options *options, const char *const *names,
+enum status refit_plan_init(struct refit_plan *plan, const struct recipe *recipe, const char *const *names,
                             size_t n_parameter, struct error *error);
 void refit_plan_fini(struct refit_plan *plan);
-/* Refits of a dataset, and number i of them. */
+/* The number of refits of a dataset, and refit i. */
 uint32_t refit_plan_n(const struct refit_plan *plan);
 struct refit refit_plan_get(const struct refit_plan *plan, uint32_t i);
-/* What of it changes a result, as words that begin with a blank; "" where nothing was asked for. */
-void refit_plan_describe(const struct refit_plan *plan, const char *const *names, char *text, size_t size);
+/* The profiled parameters as --profile, in the file's order, or a hash where they are many; NULL: there are none. */
+enum { REFIT_PROFILE_TEXT = 300 };
+const char *refit_plan_profile(const struct refit_plan *plan, const char *const *names, char text[REFIT_PROFILE_TEXT]);
 
 #endif

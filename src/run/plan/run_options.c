@@ -2,16 +2,18 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/plan/run_options.h"
 
-#include "base/spare.h"
+#include "base/output.h"
+#include "run/supervise/trace_journal.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define FIELD(name) offsetof(struct run_options, name)
 #define NO_LIMIT ((double)INFINITY)
 
 static const char *const when_words[] = {"auto", "always", "never", NULL};
-static const char *const linear_words[] = {"auto", "dense", "lapack", "klu", NULL};
 
 static const char *const warm_words[] = {"none", "pilot", NULL};
 static const char *const bootstrap_words[] = {"auto", "residual", "parametric", NULL};
@@ -20,120 +22,133 @@ static const char *const optimizer_words[] = {"auto", "trf", "lbfgs", NULL};
 static const char *const gradient_words[] = {"auto", "forward", "adjoint", "differences", NULL};
 
 static const struct option table[] = {
-    {.name = "output", .letter = 'o', .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(output), .is_file = true,
-     .is_output = true, .default_text = "PROBLEM.result.h5", .help = "write the result to this file"},
-    {.name = "in-place", .kind = OPTION_FLAG, .offset = FIELD(in_place),
+    {.name = "output", .letter = 'o', .effect = RUN_SHOWN, .no_shard = true, .kind = OPTION_STRING, .metavar = "FILE",
+     .offset = FIELD(output), .is_file = true, .is_output = true, .default_text = "PROBLEM.result.h5",
+     .help = "write the result to this file"},
+    {.name = "in-place", .effect = RUN_SHOWN, .no_shard = true, .kind = OPTION_FLAG, .offset = FIELD(in_place),
      .help = "put the result into the problem file itself (a copy is written beside it, then renamed)"},
-    {.name = "overwrite", .kind = OPTION_FLAG, .offset = FIELD(overwrite),
+    {.name = "overwrite", .effect = RUN_SHOWN, .kind = OPTION_FLAG, .offset = FIELD(overwrite),
      .help = "replace an existing result of another run; without it, such a result is kept and the exit code is 4"},
-    {.name = "restart", .kind = OPTION_FLAG, .offset = FIELD(restart),
+    {.name = "restart", .effect = RUN_MACHINE, .no_shard = true, .kind = OPTION_FLAG, .offset = FIELD(restart),
      .help = "begin anew: drop the journal of an earlier, unfinished run instead of resuming it"},
-    {.name = "retry-failed", .kind = OPTION_FLAG, .offset = FIELD(retry_failed),
+    {.name = "retry-failed", .effect = RUN_INPUT, .no_shard = true, .kind = OPTION_FLAG, .offset = FIELD(retry_failed),
      .help = "fit those datasets anew that failed in the result that is there, perhaps with other options; other rows stay"},
-    {.name = "only", .kind = OPTION_STRING, .metavar = "ID[,ID...]", .offset = FIELD(only), .default_text = "all",
-     .help = "fit these datasets alone, into PROBLEM.only-ID.result.h5"},
-    {.name = "shard", .kind = OPTION_STRING, .metavar = "k/K|slurm", .offset = FIELD(shard_text),
-     .default_text = "everything", .help = "fit part k of K, counted from 1, into PROBLEM.shard-k-of-K.result.h5; slurm: the "
-     "part of this task of a job step or job array"},
-    {.name = "cost-from", .kind = OPTION_STRING, .metavar = "RESULT", .offset = FIELD(cost_from), .is_file = true,
-     .default_text = "every K-th dataset", .help = "with --shard: deal the datasets so that all parts took equally many "
-     "integrator steps in this earlier result"},
-    {.name = "model", .letter = 'm', .kind = OPTION_STRING, .metavar = "MODEL", .offset = FIELD(model), .is_file = true,
-     .default_text = "the one that the problem file names or holds",
+    {.name = "only", .effect = RUN_INPUT, .no_shard = true, .kind = OPTION_STRING, .metavar = "ID[,ID...]",
+     .offset = FIELD(select.only), .default_text = "all", .help = "fit these datasets alone, into PROBLEM.only-ID.result.h5"},
+    {.name = "shard", .effect = RUN_INPUT, .no_shard = true, .kind = OPTION_STRING, .metavar = "k/K|slurm",
+     .offset = FIELD(select.shard_text), .default_text = "everything",
+     .help = "fit part k of K, counted from 1, into PROBLEM.shard-k-of-K.result.h5; slurm: the part of this task of a job step "
+     "or job array"},
+    {.name = "cost-from", .effect = RUN_INPUT, .kind = OPTION_STRING, .metavar = "RESULT", .offset = FIELD(select.cost_from),
+     .is_file = true, .default_text = "every K-th dataset",
+     .help = "with --shard: deal the datasets so that all parts took equally many integrator steps in this earlier result"},
+    {.name = "model", .letter = 'm', .effect = RUN_INPUT, .kind = OPTION_STRING, .metavar = "MODEL", .offset = FIELD(model),
+     .is_file = true, .default_text = "the one that the problem file names or holds",
      .help = "the model: text (.ode), which is compiled, or a plugin (.so), whose code is run"},
-    {.name = "portable", .kind = OPTION_FLAG, .offset = FIELD(portable), .in_file = true,
+    {.name = "portable", .effect = RUN_FITS_LATER, .kind = OPTION_FLAG, .offset = FIELD(recipe.portable), .in_file = true,
      .help = "compile model text for any CPU of this kind instead of this very one: the same bits on all of them"},
-    {.name = "trust", .kind = OPTION_FLAG, .offset = FIELD(trust),
+    {.name = "trust", .effect = RUN_MACHINE, .kind = OPTION_FLAG, .offset = FIELD(trust),
      .help = "run the native code that the problem file names or embeds (`stiffit trust` does it for good)"},
-    {.name = "threads", .letter = 'j', .kind = OPTION_INTEGER, .offset = FIELD(n_thread), .min = 0, .max = 4096,
-     .default_text = "the CPUs that this process may use",
+    {.name = "threads", .letter = 'j', .effect = RUN_MACHINE, .kind = OPTION_INTEGER, .offset = FIELD(n_thread), .min = 0,
+     .max = 4096, .default_text = "the CPUs that this process may use",
      .help = "threads that compute; the results do not depend on it"},
-    {.name = "starts", .kind = OPTION_INTEGER, .offset = FIELD(n_start), .min = 1, .max = 1e6, .default_text = "1",
-     .in_file = true, .help = "fit each dataset from N starts and keep the one with the lowest "
-     "objective: the given start, and N-1 points of a Latin hypercube between the bounds; a missing bound is replaced: a "
-     "factor of 10 from the start on scales log and log10, max(1, |start|) from it on scale lin"},
-    {.name = "seed", .kind = OPTION_INTEGER, .offset = FIELD(seed), .min = 0, .max = NO_LIMIT, .default_text = "1",
-     .in_file = true, .help = "what the random starts depend on, besides dataset and number of the start"},
-    {.name = "warm-start", .kind = OPTION_CHOICE, .offset = FIELD(warm_start), .choice = warm_words, .metavar = "none|pilot",
-     .default_text = "none", .in_file = true, .help = "pilot: fit up to 32 datasets first and begin the others at the median "
-     "of their parameters; where that fails, at the given start"},
-    {.name = "profile", .kind = OPTION_STRING, .metavar = "NAME[,NAME...]", .offset = FIELD(profile), .in_file = true,
-     .default_text = "none", .help = "confidence limits of these parameters (or of all) from profile likelihoods"},
-    {.name = "bootstrap", .kind = OPTION_INTEGER, .offset = FIELD(n_bootstrap), .min = 0, .max = 1e6, .default_text = "0",
-     .in_file = true, .help = "refit N replicates of each dataset for confidence intervals; 39 are needed, 1000 are good"},
-    {.name = "bootstrap-kind", .kind = OPTION_CHOICE, .offset = FIELD(bootstrap_kind), .choice = bootstrap_words,
-     .metavar = "auto|residual|parametric", .default_text = "auto", .in_file = true,
+    {.name = "starts", .effect = RUN_FITS, .kind = OPTION_INTEGER, .offset = FIELD(recipe.n_start), .min = 1, .max = 1e6,
+     .default_text = "1", .in_file = true,
+     .help = "fit each dataset from N starts and keep the one with the lowest objective: the given start, and N-1 points of a "
+     "Latin hypercube between the bounds; a missing bound is replaced: a factor of 10 from the start on scales log and log10, "
+     "max(1, |start|) from it on scale lin"},
+    {.name = "seed", .effect = RUN_INPUT, .kind = OPTION_INTEGER, .offset = FIELD(recipe.seed), .min = 0, .max = NO_LIMIT,
+     .default_text = "1", .in_file = true, .help = "what the random starts depend on, besides dataset and number of the start"},
+    {.name = "warm-start", .effect = RUN_FITS_LATER, .kind = OPTION_CHOICE, .offset = FIELD(recipe.warm_start),
+     .choice = warm_words, .metavar = "none|pilot", .default_text = "none", .in_file = true,
+     .help = "pilot: fit up to 32 datasets first and begin the others at the median of their parameters; where that fails, at "
+     "the given start"},
+    {.name = "profile", .effect = RUN_REFITS, .kind = OPTION_STRING, .metavar = "NAME[,NAME...]",
+     .offset = FIELD(recipe.profile), .in_file = true, .default_text = "none",
+     .help = "confidence limits of these parameters (or of all) from profile likelihoods"},
+    {.name = "bootstrap", .effect = RUN_REFITS, .kind = OPTION_INTEGER, .offset = FIELD(recipe.n_bootstrap), .min = 0,
+     .max = 1e6, .default_text = "0", .in_file = true,
+     .help = "refit N replicates of each dataset for confidence intervals; 39 are needed, 1000 are good"},
+    {.name = "bootstrap-kind", .effect = RUN_REFITS, .kind = OPTION_CHOICE, .offset = FIELD(recipe.bootstrap_kind),
+     .choice = bootstrap_words, .metavar = "auto|residual|parametric", .default_text = "auto", .in_file = true,
      .help = "replicates from the fit's own residuals, or from normal errors; auto: parametric where every sigma is known"},
-    {.name = "keep-starts", .kind = OPTION_FLAG, .offset = FIELD(keep_starts), .in_file = true,
+    {.name = "keep-starts", .effect = RUN_REFITS, .kind = OPTION_FLAG, .offset = FIELD(recipe.keep_starts), .in_file = true,
      .help = "write where every start ended to /starts of the result"},
-    {.name = "keep-profile", .kind = OPTION_FLAG, .offset = FIELD(keep_profile), .in_file = true,
+    {.name = "keep-profile", .effect = RUN_REFITS, .kind = OPTION_FLAG, .offset = FIELD(recipe.keep_profile), .in_file = true,
      .help = "write the points of the profiles to /profiles of the result"},
-    {.name = "keep-bootstrap", .kind = OPTION_FLAG, .offset = FIELD(keep_bootstrap), .in_file = true,
-     .help = "write the parameters of every replicate to /bootstrap of the result"},
-    {.name = "accept-failed", .kind = OPTION_COUNT_OR_PERCENT, .offset = FIELD(shown.accept_failed), .min = 0, .max = NO_LIMIT,
-     .default_text = "0", .in_file = true, .help = "exit with 0 as long as no more than so many fits fail"},
-    {.name = "rtol", .kind = OPTION_NUMBER, .offset = FIELD(ode.rtol), .min = 1e-14, .max = 0.1,
-     .default_text = OPTION_TEXT(ODE_RTOL), .in_file = true, .help = "relative tolerance of the integrator, states and sensitivities"},
-    {.name = "atol", .kind = OPTION_NUMBER, .metavar = "VALUE|auto", .offset = FIELD(ode.atol), .min = 0, .max = 1e300,
-     .above_min = true, .zero = "auto", .default_text = "auto", .in_file = true,
+    {.name = "keep-bootstrap", .effect = RUN_REFITS, .kind = OPTION_FLAG, .offset = FIELD(recipe.keep_bootstrap),
+     .in_file = true, .help = "write the parameters of every replicate to /bootstrap of the result"},
+    {.name = "accept-failed", .effect = RUN_SHOWN, .kind = OPTION_COUNT_OR_PERCENT, .offset = FIELD(shown.accept_failed),
+     .min = 0, .max = NO_LIMIT, .default_text = "0", .in_file = true,
+     .help = "exit with 0 as long as no more than so many fits fail"},
+    {.name = "rtol", .effect = RUN_FITS, .kind = OPTION_NUMBER, .offset = FIELD(recipe.ode.rtol), .min = 1e-14, .max = 0.1,
+     .default_text = OPTION_TEXT(ODE_RTOL), .in_file = true,
+     .help = "relative tolerance of the integrator, states and sensitivities"},
+    {.name = "atol", .effect = RUN_FITS, .kind = OPTION_NUMBER, .metavar = "VALUE|auto", .offset = FIELD(recipe.ode.atol),
+     .min = 0, .max = 1e300, .above_min = true, .zero = "auto", .default_text = "auto", .in_file = true,
      .help = "absolute tolerance of the integrator, in units of the states; auto: no unit matters, it follows each state's own "
      "size"},
-    {.name = "linear-solver", .kind = OPTION_CHOICE, .offset = FIELD(ode.linear_solver), .choice = linear_words,
-     .metavar = "auto|dense|lapack|klu", .default_text = "auto", .in_file = true,
+    {.name = "linear-solver", .effect = RUN_FITS, .kind = OPTION_CHOICE, .offset = FIELD(recipe.ode.linear_solver),
+     .choice = linear_solver_word, .metavar = "auto|dense|lapack|klu", .default_text = "auto", .in_file = true,
      .help = "linear algebra of the integrator: by size and sparsity of the model, or this one"},
-    {.name = "error", .kind = OPTION_CHOICE, .offset = FIELD(error), .choice = error_kind_word,
+    {.name = "error", .effect = RUN_OBJECTIVE, .kind = OPTION_CHOICE, .offset = FIELD(recipe.error), .choice = error_kind_word,
      .metavar = ERROR_METAVAR, .default_text = "normal", .in_file = true,
      .help = "distribution of the measurement errors of every observable for which neither problem file nor model names one: "
      "normal (squares of residuals), log-normal (of logarithms), or one that is less sensitive to outliers"},
-    {.name = "huber-k", .kind = OPTION_NUMBER, .offset = FIELD(huber_k), .min = 0, .max = 1e6, .above_min = true,
-     .default_text = OPTION_TEXT(LOSS_HUBER_K), .in_file = true,
+    {.name = "huber-k", .effect = RUN_OBJECTIVE, .kind = OPTION_NUMBER, .offset = FIELD(recipe.huber_k), .min = 0, .max = 1e6,
+     .above_min = true, .default_text = OPTION_TEXT(LOSS_HUBER_K), .in_file = true,
      .help = "of huber errors: residuals beyond so many sigma count linearly"},
-    {.name = "student-nu", .kind = OPTION_NUMBER, .offset = FIELD(student_nu), .min = 0, .max = 1e6, .above_min = true,
-     .default_text = "4", .in_file = true, .help = "of student errors: the degrees of freedom"},
-    {.name = "optimizer", .kind = OPTION_CHOICE, .offset = FIELD(fit.optimizer), .choice = optimizer_words,
-     .metavar = "auto|trf|lbfgs", .default_text = "auto", .in_file = true,
-     .help = "trf: trust region on the derivatives of all residuals; lbfgs: gradients alone; auto: lbfgs from 150 "
-     "parameters on, where adjoint gradients are cheaper"},
-    {.name = "gradient", .kind = OPTION_CHOICE, .offset = FIELD(fit.gradient), .choice = gradient_words,
-     .metavar = "auto|forward|adjoint|differences", .default_text = "auto", .in_file = true,
+    {.name = "student-nu", .effect = RUN_OBJECTIVE, .kind = OPTION_NUMBER, .offset = FIELD(recipe.student_nu), .min = 0,
+     .max = 1e6, .above_min = true, .default_text = "4", .in_file = true, .help = "of student errors: the degrees of freedom"},
+    {.name = "optimizer", .effect = RUN_FITS, .kind = OPTION_CHOICE, .offset = FIELD(recipe.fit.optimizer),
+     .choice = optimizer_words, .metavar = "auto|trf|lbfgs", .default_text = "auto", .in_file = true,
+     .help = "trf: trust region on the derivatives of all residuals; lbfgs: gradients alone; auto: lbfgs from 150 parameters "
+     "on, where adjoint gradients are cheaper"},
+    {.name = "gradient", .effect = RUN_FITS, .kind = OPTION_CHOICE, .offset = FIELD(recipe.fit.gradient),
+     .choice = gradient_words, .metavar = "auto|forward|adjoint|differences", .default_text = "auto", .in_file = true,
      .help = "forward: sensitivities; adjoint: backward pass, for lbfgs with many parameters; differences: of whole "
      "evaluations, slow, for models whose derivatives are wrong; auto: by size; fits that meet a jump use differences by "
      "themselves"},
-    {.name = "ftol", .kind = OPTION_NUMBER, .offset = FIELD(fit.f_tolerance), .min = 0, .max = 1, .default_text = "1e-9",
-     .in_file = true, .help = "a fit has converged when its objective decreases relatively by less than this"},
-    {.name = "gtol", .kind = OPTION_NUMBER, .offset = FIELD(fit.g_tolerance), .min = 0, .max = 1e300,
-     .default_text = "1e-6", .in_file = true, .help = "or when the largest entry of the projected gradient, on the "
-     "optimiser's scale, is below this times max(1, objective)"},
-    {.name = "certify", .kind = OPTION_CHOICE, .offset = FIELD(fit.certify), .choice = no_yes, .metavar = "yes|no",
-     .default_text = "yes", .in_file = true, .help = "evaluate each optimum again with a tenth of the integrator's tolerances, "
-     "and go on with tighter ones where it is another one"},
-    {.name = "max-evaluations", .kind = OPTION_INTEGER, .offset = FIELD(fit.max_evaluations), .min = 1, .max = NO_LIMIT,
-     .default_text = "1000", .in_file = true,
+    {.name = "ftol", .effect = RUN_FITS, .kind = OPTION_NUMBER, .offset = FIELD(recipe.fit.f_tolerance), .min = 0, .max = 1,
+     .default_text = "1e-9", .in_file = true,
+     .help = "a fit has converged when its objective decreases relatively by less than this"},
+    {.name = "gtol", .effect = RUN_FITS, .kind = OPTION_NUMBER, .offset = FIELD(recipe.fit.g_tolerance), .min = 0, .max = 1e300,
+     .default_text = "1e-6", .in_file = true,
+     .help = "or when the largest entry of the projected gradient, on the optimiser's scale, is below this times max(1, "
+     "objective)"},
+    {.name = "certify", .effect = RUN_FITS_LATER, .kind = OPTION_CHOICE, .offset = FIELD(recipe.fit.certify), .choice = no_yes,
+     .metavar = "yes|no", .default_text = "yes", .in_file = true,
+     .help = "evaluate each optimum again with a tenth of the integrator's tolerances, and go on with tighter ones where it is "
+     "another one"},
+    {.name = "max-evaluations", .effect = RUN_FITS, .kind = OPTION_INTEGER, .offset = FIELD(recipe.fit.max_evaluations),
+     .min = 1, .max = NO_LIMIT, .default_text = "1000", .in_file = true,
      .help = "evaluations of the model per fit; difference quotients take two for each parameter"},
-    {.name = "max-steps", .kind = OPTION_INTEGER, .offset = FIELD(fit.max_steps), .min = 1, .max = NO_LIMIT,
-     .default_text = "100000", .in_file = true, .help = "integrator steps per evaluation, over all its output times"},
-    {.name = "max-total-steps", .kind = OPTION_INTEGER, .offset = FIELD(fit.max_total_steps), .min = 1, .max = NO_LIMIT,
-     .default_text = "10000000", .in_file = true, .help = "integrator steps per fit"},
-    {.name = "max-seconds", .kind = OPTION_NUMBER, .metavar = "S", .offset = FIELD(fit.max_seconds), .min = 0,
-     .max = NO_LIMIT, .above_min = true, .default_text = "no limit", .in_file = true,
+    {.name = "max-steps", .effect = RUN_FITS, .kind = OPTION_INTEGER, .offset = FIELD(recipe.fit.max_steps), .min = 1,
+     .max = NO_LIMIT, .default_text = "100000", .in_file = true,
+     .help = "integrator steps per evaluation, over all its output times"},
+    {.name = "max-total-steps", .effect = RUN_FITS, .kind = OPTION_INTEGER, .offset = FIELD(recipe.fit.max_total_steps),
+     .min = 1, .max = NO_LIMIT, .default_text = "10000000", .in_file = true, .help = "integrator steps per fit"},
+    {.name = "max-seconds", .effect = RUN_FITS, .kind = OPTION_NUMBER, .metavar = "S", .offset = FIELD(recipe.fit.max_seconds),
+     .min = 0, .max = NO_LIMIT, .above_min = true, .default_text = "no limit", .in_file = true,
      .help = "computing time per fit; a fit that it ends depends on the machine's speed"},
-    {.name = "time-limit", .kind = OPTION_DURATION, .offset = FIELD(time_limit_s), .min = 0, .max = 1e9, .above_min = true,
-     .default_text = "no limit", .help = "stop after so many seconds, or [D-]HH:MM:SS, with exit code 75; the same command "
-     "resumes"},
-    {.name = "max-crashes", .kind = OPTION_INTEGER, .offset = FIELD(max_crashes), .min = 0, .max = NO_LIMIT,
-     .default_text = "100; 3 while nothing but hanging fits has been seen", .in_file = true,
+    {.name = "time-limit", .effect = RUN_MACHINE, .no_shard = true, .kind = OPTION_DURATION, .offset = FIELD(time_limit_s),
+     .min = 0, .max = 1e9, .above_min = true, .default_text = "no limit",
+     .help = "stop after so many seconds, or [D-]HH:MM:SS, with exit code 75; the same command resumes"},
+    {.name = "max-crashes", .effect = RUN_MACHINE, .kind = OPTION_INTEGER, .offset = FIELD(max_crashes), .min = 0,
+     .max = NO_LIMIT, .default_text = "100; 3 while nothing but hanging fits has been seen", .in_file = true,
      .help = "end the run with exit code 3 when more fits than this have crashed the model or hung"},
-    {.name = "trace", .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(trace), .is_file = true,
-     .is_output = true, .default_text = "none",
+    {.name = "trace", .effect = RUN_SHOWN, .no_shard = true, .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(trace),
+     .is_file = true, .is_output = true, .default_text = "none",
      .help = "with --only: repeat these fits and write every evaluation to FILE ('-': standard output) as CSV, and no result"},
-    {.name = "json", .kind = OPTION_FLAG, .offset = FIELD(shown.json), .help = "print the summary as JSON on standard output"},
-    {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .offset = FIELD(shown.quiet),
+    {.name = "json", .effect = RUN_SHOWN, .no_shard = true, .kind = OPTION_FLAG, .offset = FIELD(shown.json),
+     .help = "print the summary as JSON on standard output"},
+    {.name = "quiet", .letter = 'q', .effect = RUN_SHOWN, .kind = OPTION_FLAG, .offset = FIELD(shown.quiet),
      .help = "print nothing but errors"},
-    {.name = "progress", .kind = OPTION_CHOICE, .offset = FIELD(shown.progress), .choice = when_words,
+    {.name = "progress", .effect = RUN_SHOWN, .kind = OPTION_CHOICE, .offset = FIELD(shown.progress), .choice = when_words,
      .metavar = "auto|always|never", .default_text = "auto",
      .help = "show the progress: redrawn on a terminal, a line every 30 s elsewhere; 'always' redraws everywhere"},
-    {.name = "color", .kind = OPTION_CHOICE, .offset = FIELD(shown.color), .choice = when_words, .metavar = "auto|always|never",
-     .default_text = "auto", .help = "colours; overrides the environment's NO_COLOR"},
+    {.name = "color", .effect = RUN_SHOWN, .kind = OPTION_CHOICE, .offset = FIELD(shown.color), .choice = when_words,
+     .metavar = "auto|always|never", .default_text = "auto", .help = "colours; overrides the environment's NO_COLOR"},
 };
 _Static_assert(sizeof table / sizeof *table <= 64, "`given` has 64 bits");
 
@@ -144,32 +159,27 @@ void run_options_init(struct run_options *options)
     static const struct ode_options ode = ODE_OPTIONS_DEFAULT;
     static const struct fit_options fit = FIT_OPTIONS_DEFAULT;
     memset(options, 0, sizeof *options);
-    options->n_start = 1;
-    options->seed = 1;
     options->time_limit_s = NO_LIMIT;
     options->max_crashes = -1;
-    options->ode = ode;
-    options->fit = fit;
-    options->error = ERROR_NORMAL;
-    options->huber_k = LOSS_HUBER_K;
-    options->student_nu = LOSS_STUDENT_NU;
+    options->recipe = (struct recipe){.n_start = 1, .seed = 1, .ode = ode, .fit = fit, .error = ERROR_NORMAL,
+                                      .huber_k = LOSS_HUBER_K, .student_nu = LOSS_STUDENT_NU};
 }
 
-/* Of --only, --shard, --retry-failed and what they go together with. */
+/* Checks --only, --shard and --retry-failed, and their combinations. */
 static enum status check_selection(struct run_options *options, struct error *error)
 {
-    if (options->only && options->shard_text)
+    if (options->select.only && options->select.shard_text)
         return error_set(error, STATUS_USAGE, "--only and --shard exclude each other");
-    if (options->only && !options->only[0])
+    if (options->select.only && !options->select.only[0])
         return error_set(error, STATUS_USAGE, "--only: names no dataset");
-    if (options->cost_from && !options->shard_text)
+    if (options->select.cost_from && !options->select.shard_text)
         return error_set(error, STATUS_USAGE, "--cost-from: nothing is dealt without --shard k/K");
-    if (options->in_place && (options->only || options->shard_text))
+    if (options->in_place && (options->select.only || options->select.shard_text))
         return error_set(error, STATUS_USAGE, "--in-place: a part of a result does not go into the problem file; write it "
                          "beside the problem (stiffit merge puts shards together)");
     if (options->retry_failed && options->overwrite)
         return error_set(error, STATUS_USAGE, "--retry-failed and --overwrite exclude each other: the first keeps rows");
-    return options->shard_text ? shard_parse(&options->shard, options->shard_text, error) : STATUS_OK;
+    return options->select.shard_text ? shard_parse(&options->select.shard, options->select.shard_text, error) : STATUS_OK;
 }
 
 enum status run_options_parse(struct run_options *options, int argc, char *const *argv, bool *help,
@@ -185,7 +195,7 @@ enum status run_options_parse(struct run_options *options, int argc, char *const
     if (words.n_positional < 1)
         return error_set(error, STATUS_USAGE, "which problem file? None was given");
     options->problem = words.positional[0];
-    words.n_positional = 0; /* -o PROBLEM is looked at where --in-place is known */
+    words.n_positional = 0; /* -o PROBLEM is checked where --in-place is known */
     if (spare_files(run_options_table(), options, &words, error) ||
         (options->overwrite && spare_file(options->trace, options->problem, error)))
         return error->status;
@@ -193,7 +203,7 @@ enum status run_options_parse(struct run_options *options, int argc, char *const
         return status;
     if (options->in_place && options->output)
         return error_set(error, STATUS_USAGE, "--in-place and --output exclude each other");
-    if (options->trace && !options->only)
+    if (options->trace && !options->select.only)
         return error_set(error, STATUS_USAGE, "--trace: of which datasets? --only ID[,ID...] names them");
     if (options->trace &&
         (options->output || options->in_place || options->retry_failed || options->restart || options->shown.json))
@@ -207,4 +217,60 @@ enum status run_options_parse(struct run_options *options, int argc, char *const
 enum status run_options_apply(struct run_options *options, const char *name, const char *value, struct error *error)
 {
     return option_apply(run_options_table(), options, options->given, name, value, error);
+}
+
+char *run_options_words(const struct run_options *options, size_t *n_byte)
+{
+    struct run_options resolved = *options, defaults;
+    char *words = NULL, shard[40], value[RECIPE_TEXT];
+    FILE *out = open_memstream(&words, n_byte);
+    if (!out)
+        return NULL;
+    run_options_init(&defaults);
+    snprintf(shard, sizeof shard, "%u/%u", options->select.shard.k, options->select.shard.n); /* whatever SLURM says later */
+    if (options->select.shard_text)
+        resolved.select.shard_text = shard;
+    fprintf(out, "%s%c", options->problem, 0);
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        const struct option *option = &table[i];
+        const char *const *text = (const char *const *)((const char *)&resolved + option->offset);
+        if (option_is_same(option, &resolved, &defaults))
+            continue;
+        fprintf(out, "--%s", option->name);
+        if (option->kind != OPTION_FLAG)
+            fprintf(out, "=%s", option->kind == OPTION_STRING ? *text : option_print(option, &resolved, value, sizeof value));
+        fputc(0, out);
+    }
+    bool failed = ferror(out);
+    if (!fclose(out) && !failed)
+        return words;
+    free(words);
+    return NULL;
+}
+
+enum status run_options_place(const struct run_options *options, struct place *place, struct error *error)
+{
+    char suffix[120];
+    selection_suffix(&options->select, suffix, sizeof suffix);
+    *place = (struct place){.problem = options->problem, .in_place = options->in_place, .overwrite = options->overwrite,
+                            .retry_failed = options->retry_failed};
+    enum status status = place_init(place, options->output, suffix, error);
+    const char *kept = options->trace ? trace_journal_path() : NULL; /* a trace resumes nothing */
+    if (!status && kept) {
+        free(place->journal);
+        if (!(place->journal = strdup(kept)))
+            status = error_set(error, STATUS_NO_MEMORY, "out of memory for the path of the journal");
+    }
+    return status;
+}
+
+enum status run_options_of_file(struct run_options *options, const struct problem *problem, struct error *error)
+{
+    const struct problem_info *info = problem_info(problem);
+    for (size_t i = 0; i < info->n_option; i++)
+        if (run_options_apply(options, info->option_name[i], info->option_value[i], error)) {
+            error->status = STATUS_BAD_PROBLEM;
+            return error_context(error, "%s: /options@%s", info->path, info->option_name[i]);
+        }
+    return STATUS_OK;
 }

@@ -1,45 +1,42 @@
-/* The options of `stiffit run`: one table that parsing, help, completions, the manual and /options of a problem file share.
+/* The options of `stiffit run`: one table for parsing, help, completions, the manual and /options of a problem file.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef RUN_RUN_OPTIONS_H
 #define RUN_RUN_OPTIONS_H
 
-#include "fit/fit.h"
-#include "ode/evaluation.h"
-#include "run/plan/shard.h"
+#include "run/plan/place.h"
+#include "run/plan/recipe.h"
+#include "run/plan/selection.h"
 #include "run/run.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
+/* What changing an option changes: the `effect` of its row. Those that change results are ordered as the description of a run
+ * has them (recipe.h). */
+enum run_effect {
+    RUN_SHOWN = 1,  /* what is shown or written, and where; which failures the exit code accepts */
+    RUN_MACHINE,    /* how this machine goes about it, and what becomes of files that are there */
+    RUN_INPUT,      /* what is to be fitted: the identity has it beside the description */
+    RUN_FITS,       /* every fit's result ... */
+    RUN_OBJECTIVE,  /* ... by what it minimises */
+    RUN_FITS_LATER, /* a fit's result, too: options that came later, described only where they are not the default */
+    RUN_REFITS      /* what is there beside the fits */
+};
+
 struct run_options {
     const char *problem;      /* positional */
     const char *output;       /* -o; NULL: PROBLEM.result.h5 (PROBLEM without .h5) */
     const char *model;        /* --model PATH; NULL: the problem file's */
-    bool portable;            /* --portable: compile model text for any CPU of this kind */
     bool trust;               /* --trust: run native code that the problem file names or embeds */
     bool in_place;            /* --in-place */
     bool overwrite;           /* --overwrite */
     bool restart;             /* --restart: begin anew, dropping an old journal */
     bool retry_failed;        /* --retry-failed: fit anew what failed in the result that is there */
-    const char *only;         /* --only ID[,ID...]; NULL: all datasets */
-    const char *shard_text;   /* --shard k/K or slurm; NULL: not sharded */
-    struct shard shard;       /* what it means */
-    const char *cost_from;    /* --cost-from RESULT; NULL: shards are interleaved */
+    struct selection_request select; /* --only, --shard, --cost-from */
     const char *trace;        /* --trace FILE, "-": standard output; NULL: none */
     struct run_shown shown;   /* --json, --quiet, --progress, --color, --accept-failed */
     int64_t n_thread;         /* -j, --threads; 0: the CPUs this process may use */
-    int64_t n_start;          /* --starts; 1 */
-    int64_t seed;             /* --seed; 1 */
-    int warm_start;           /* --warm-start none|pilot: 0, 1 */
-    const char *profile;      /* --profile NAME[,NAME...]; NULL: none */
-    int64_t n_bootstrap;      /* --bootstrap N; 0 */
-    int bootstrap_kind;       /* --bootstrap-kind auto|residual|parametric: enum bootstrap_kind */
-    bool keep_starts, keep_profile, keep_bootstrap; /* --keep-starts, ... */
-    struct ode_options ode;   /* --rtol, --atol, --linear-solver auto|dense|lapack|klu */
-    struct fit_options fit;   /* --optimizer, --ftol, --gtol, --max-evaluations, --max-steps, --max-total-steps,
-                               * --max-seconds */
-    int error;                /* --error: enum error_kind of observables that nothing else says it of */
-    double huber_k, student_nu; /* --huber-k, --student-nu */
+    struct recipe recipe;     /* all that change results, but what is to be fitted */
     double time_limit_s;      /* --time-limit S or [D-]HH:MM:SS; infinity: none */
     int64_t max_crashes;      /* --max-crashes; -1: 100, or 3 if the first ones hang */
     const char *command_line; /* as it was typed, for the provenance */
@@ -53,6 +50,13 @@ struct option_table run_options_table(void);
 /* The arguments after `run`. *help: --help was among them, and nothing else counts. */
 enum status run_options_parse(struct run_options *options, int argc, char *const *argv, bool *help,
                               struct error *error);
+/* The options as words that run_options_parse takes, each with a NUL behind it; the problem is the first. free() it. NULL: out
+ * of memory. */
+char *run_options_words(const struct run_options *options, size_t *n_byte);
+/* Where the result is to be. */
+enum status run_options_place(const struct run_options *options, struct place *place, struct error *error);
+/* Applies what /options of the file says and the command line does not. */
+enum status run_options_of_file(struct run_options *options, const struct problem *problem, struct error *error);
 /* Applies one attribute of /options unless the command line gave that option. The text must live as long as `options`.
  * STATUS_USAGE with the nearest match for an unknown name or a bad value. */
 enum status run_options_apply(struct run_options *options, const char *name, const char *value, struct error *error);

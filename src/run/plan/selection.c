@@ -1,4 +1,4 @@
-/* Selections as one bit a dataset.
+/* Selections, with one bit per dataset.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/plan/selection.h"
 
@@ -48,24 +48,30 @@ static void interleave(struct selection *selection, const struct shard *shard)
     snprintf(selection->text, sizeof selection->text, "shard=%u/%u", shard->k, shard->n);
 }
 
-enum status selection_open(struct selection *selection, const struct run_options *options, struct problem *problem,
+enum status selection_open(struct selection *selection, const struct selection_request *request, struct problem *problem,
                            struct error *error)
 {
     uint64_t n = problem_info(problem)->n_dataset;
     enum status status = STATUS_OK;
     *selection = (struct selection){.n_dataset = n, .n = n};
-    if (!options->only && !options->shard.n)
+    if (!request->only && !request->shard.n)
         return STATUS_OK;
     if (!(selection->bit = calloc((size_t)(n / 8 + 1), 1)))
         return error_set(error, STATUS_NO_MEMORY, "out of memory for a selection of %llu datasets", (unsigned long long)n);
-    if (options->only)
-        status = selection_by_ids(selection, options->only, problem, error);
-    else if (options->cost_from)
-        status = selection_by_cost(selection, &options->shard, options->cost_from, problem, error);
+    if (request->only)
+        status = selection_by_ids(selection, request->only, problem, error);
+    else if (request->cost_from)
+        status = selection_by_cost(selection, &request->shard, request->cost_from, problem, error);
     else
-        interleave(selection, &options->shard);
+        interleave(selection, &request->shard);
     count(selection);
     return status;
+}
+
+const char *selection_retry_words(const char *text)
+{
+    const char *words = strstr(text, "retry=");
+    return words ? words : "";
 }
 
 bool selection_is_shard(const char *text, uint32_t *k, uint32_t *n)
@@ -91,7 +97,7 @@ const char *selection_describe(const struct selection *selection, char *text, si
     return text;
 }
 
-/* One word of letters that no file system minds, or a hash of all of them. */
+/* A single name that is safe for any file system, or a hash of the list. */
 static void name_only(const char *list, char *text, size_t size)
 {
     static const char plain[] = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_-";
@@ -113,11 +119,11 @@ static void name_only(const char *list, char *text, size_t size)
     selection_names_fini(&names);
 }
 
-void selection_suffix(const struct run_options *options, char *text, size_t size)
+void selection_suffix(const struct selection_request *request, char *text, size_t size)
 {
     text[0] = '\0';
-    if (options->only)
-        name_only(options->only, text, size);
-    else if (options->shard.n)
-        snprintf(text, size, ".shard-%u-of-%u", options->shard.k, options->shard.n);
+    if (request->only)
+        name_only(request->only, text, size);
+    else if (request->shard.n)
+        snprintf(text, size, ".shard-%u-of-%u", request->shard.k, request->shard.n);
 }

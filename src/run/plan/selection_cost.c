@@ -1,5 +1,5 @@
-/* Shards of equal work. Steps of the integrator are the measure: unlike seconds they are the same on every machine, so that
- * all shards compute the same deal.
+/* Shards of equal work, measured in integrator steps. Unlike seconds these are the same on every machine, so all shards
+ * compute the same deal.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/plan/selection_source.h"
 
@@ -16,7 +16,7 @@
 enum { ROWS_AT_ONCE = 4096 };
 
 struct costs {
-    uint64_t n, n_known, next; /* next: no row belongs to a dataset before it */
+    uint64_t n, n_known, next; /* next: later rows belong to this dataset or later ones */
     uint64_t *cost;
     unsigned char *known;
     struct arena arena;
@@ -58,16 +58,10 @@ static enum status read_costs(struct costs *costs, const char *path, struct prob
     struct result *result = NULL;
     struct result_block rows = {0};
     enum status status = result_open(&result, path, error);
-    for (int i = 0; !status && i < N_RESULT_COLUMN; i++)
-        if (i != FIT_COLUMN_STEPS && i != FIT_COLUMN_DATASET)
-            result_ignore(result, (enum fit_column)i);
-    for (uint64_t first = 0; !status && first < result_info(result)->n_fit; first += rows.n) {
-        status = result_read(result, &rows, first, ROWS_AT_ONCE, error);
-        if (!status && rows.n == 0)
-            break;
-        if (!status)
-            status = take_rows(costs, &rows, path, problem, error);
-    }
+    if (!status)
+        result_read_only(result, FIT_COLUMN_STEPS, FIT_COLUMN_DATASET);
+    while (!status && result_next(result, &rows, ROWS_AT_ONCE, &status, error))
+        status = take_rows(costs, &rows, path, problem, error);
     if (!status && costs->n_known == 0 && costs->n > 0)
         status = error_set(error, STATUS_BAD_PROBLEM, "--cost-from %s: has no rows", path);
     result_block_fini(&rows);

@@ -3,6 +3,7 @@
 #include "run/plan/selection.h"
 
 #include "base/sha256.h"
+#include "run/plan/recipe.h"
 #include "run/plan/selection_source.h"
 
 #include <stdio.h>
@@ -22,22 +23,18 @@ unsigned selection_n_retry(const struct result_info *info)
 }
 
 /* The words of a description that say what is minimised. */
-static void objective_words(const char *description, char *text, size_t size)
+static void objective_words(const char *description, char text[RECIPE_TEXT])
 {
-    size_t used = 0;
-    text[0] = '\0';
-    for (const char *word = description; *word; word += strspn(word, " ")) {
-        size_t n = strcspn(word, " ");
-        if (!strncmp(word, "error=", 6) || !strncmp(word, "huber-k=", 8) || !strncmp(word, "student-nu=", 11))
-            used += (size_t)snprintf(text + used, used < size ? size - used : 0, "%s%.*s", used ? " " : "", (int)n, word);
-        word += n;
-    }
+    struct recipe recipe;
+    struct recipe_uses uses;
+    recipe_read(&recipe, &uses, description);
+    recipe_print_objective(&recipe, &uses, text);
 }
 
 static enum status check_same(const struct result_info *info, const struct run_identity *now, const char *selection,
                               struct error *error)
 {
-    char before_words[120], now_words[120], difference[900];
+    char before_words[RECIPE_TEXT], now_words[RECIPE_TEXT], difference[900];
     struct run_identity like = *now; /* with what may differ made equal */
     const struct run_identity *before = &info->identity;
     memcpy(like.options, before->options, sizeof like.options);
@@ -48,11 +45,11 @@ static enum status check_same(const struct result_info *info, const struct run_i
     if (!identity_equal(before, &like))
         return error_set(error, STATUS_SYSTEM, "--retry-failed: %s is not a result of this run: %s", info->path,
                          identity_difference(before, &like, difference, sizeof difference));
-    objective_words(before->description, before_words, sizeof before_words);
-    objective_words(now->description, now_words, sizeof now_words);
+    objective_words(before->description, before_words);
+    objective_words(now->description, now_words);
     if (strcmp(before_words, now_words))
-        return error_set(error, STATUS_SYSTEM, "--retry-failed: %s: what it minimised was another objective (%s there, %s now)"
-                         ", so the rows could not be compared", info->path, before_words, now_words);
+        return error_set(error, STATUS_SYSTEM, "--retry-failed: %s: what it minimised was another objective (%.100s there, "
+                         "%.100s now), so the rows could not be compared", info->path, before_words, now_words);
     return STATUS_OK;
 }
 
@@ -64,18 +61,13 @@ static enum status find_failed(struct result *result, uint64_t n_dataset, unsign
     const struct result_info *info = result_info(result);
     uint64_t next = 0;
     enum status status = STATUS_OK;
-    for (int i = 0; i < N_RESULT_COLUMN; i++)
-        if (i != FIT_COLUMN_STATUS && i != FIT_COLUMN_DATASET)
-            result_ignore(result, (enum fit_column)i);
-    for (uint64_t first = 0; !status && first < info->n_fit; first += rows.n) {
-        status = result_read(result, &rows, first, ROWS_AT_ONCE, error);
-        if (!status && rows.n == 0)
-            break;
+    result_read_only(result, FIT_COLUMN_STATUS, FIT_COLUMN_DATASET);
+    while (result_next(result, &rows, ROWS_AT_ONCE, &status, error))
         for (size_t i = 0; !status && i < rows.n; i++) {
             uint64_t d = rows.record[i].dataset;
             if (d < next || d >= n_dataset) {
                 status = error_set(error, STATUS_BAD_PROBLEM, "'%s': /fits/dataset row %llu is damaged", info->path,
-                                   (unsigned long long)(first + i));
+                                   (unsigned long long)(rows.first + i));
             } else if (!outcome_is_success((enum outcome)rows.record[i].outcome)) {
                 selection_set(bit, d);
                 sha256_add_uint64(hash, d);
@@ -83,7 +75,6 @@ static enum status find_failed(struct result *result, uint64_t n_dataset, unsign
             }
             next = d + 1;
         }
-    }
     result_block_fini(&rows);
     return status;
 }

@@ -1,4 +1,4 @@
-/* Datasets by name. The names are looked up in one pass over the problem's ids, which need not fit in memory.
+/* Selects datasets by name, in one pass over the problem's ids, which need not fit in memory.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/plan/selection_source.h"
 
@@ -44,7 +44,7 @@ struct search {
     struct selection_names names;
     bool *found;          /* of the names */
     const char *whole;    /* the list itself may be a name */
-    int64_t i_whole;      /* its row, -1: it is none */
+    int64_t i_whole;      /* its row; -1: it is not a name */
     struct selection *selection;
 };
 

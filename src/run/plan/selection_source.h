@@ -1,20 +1,19 @@
-/* Where selections come from: names, and costs of an earlier run. Used by selection.c alone.
+/* Selections by name and by costs of an earlier run. Used only by selection.c.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef RUN_SELECTION_SOURCE_H
 #define RUN_SELECTION_SOURCE_H
 
 #include "run/plan/selection.h"
-#include "run/plan/shard.h"
 
 /* Both fill bit and text; n_dataset is set. */
 
-/* --only: names between commas, or one name with commas in it. STATUS_USAGE where there is no such dataset. */
+/* --only: names between commas, or one name with commas in it. STATUS_USAGE if there is no such dataset. */
 enum status selection_by_ids(struct selection *selection, const char *list, struct problem *problem, struct error *error);
-/* --shard with --cost-from: the steps of the rows of a result; datasets that it lacks count as the mean of the others. */
+/* --shard with --cost-from: costs are the steps of the rows of a result; a dataset that it lacks counts as their mean. */
 enum status selection_by_cost(struct selection *selection, const struct shard *shard, const char *result_path,
                               struct problem *problem, struct error *error);
 
-/* The names of a list, sorted, each once; they point into `copy`. Free both. False: out of memory. */
+/* The names of a list, sorted, without duplicates; they point into `copy`. Free both. False: out of memory. */
 struct selection_names {
     char *copy;
     char **name;

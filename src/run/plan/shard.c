@@ -1,4 +1,4 @@
-/* Reading --shard, and SLURM's environment (srun(1), sbatch(1): OUTPUT ENVIRONMENT VARIABLES).
+/* Parses --shard and SLURM's environment (srun(1), sbatch(1): OUTPUT ENVIRONMENT VARIABLES).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/plan/shard.h"
 
@@ -9,7 +9,7 @@
 
 enum { MAX_SHARD = 1000000 };
 
-/* Decimal digits alone; returns behind them, NULL: there are none, or it is too large. */
+/* Reads decimal digits; returns the position after them, or NULL if there are none or the number is too large. */
 static const char *read_number(const char *text, uint32_t *number)
 {
     uint64_t value = 0;
@@ -27,7 +27,7 @@ static bool from_environment(const char *name, uint32_t *number)
     return end && !*end;
 }
 
-/* Pseudo steps (batch script, external, interactive) have the topmost numbers. */
+/* Pseudo steps (batch script, external, interactive) have the largest numbers. */
 static bool is_step(uint32_t *id)
 {
     return from_environment("SLURM_STEP_ID", id) && *id < 0xfffffff0u;

@@ -20,7 +20,7 @@ static void find_place(char path[PATH_MAX])
 {
     const char *base = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
     int n = 0;
-    if (base && base[0] == '/') /* the specification wants relative ones ignored */
+    if (base && base[0] == '/') /* the specification says to ignore relative paths */
         n = snprintf(path, PATH_MAX, "%s/stiffit/trusted", base);
     else if (home && home[0] == '/')
         n = snprintf(path, PATH_MAX, "%s/.config/stiffit/trusted", home);
@@ -36,7 +36,7 @@ static enum status check_owner(const struct stat *about, const char *path, struc
                      "chown it to yourself and chmod go-w it (--trust trusts for one run without it)", path);
 }
 
-/* The whole file into list->text; NULL where there is none. */
+/* Reads the whole file into list->text; NULL if there is none. */
 static enum status read_text(struct trust_list *list, struct error *error)
 {
     char folder[DURABLE_PATH];
@@ -76,7 +76,7 @@ static enum status read_text(struct trust_list *list, struct error *error)
     return status;
 }
 
-/* Cuts the line in place; false: it is none of ours. */
+/* Splits the line in place; false: it is not an entry. */
 static bool take_line(char *line, struct trust_entry *entry)
 {
     unsigned char digest[SHA256_BYTES];
@@ -155,7 +155,7 @@ static enum status make_folder(const char *path, struct error *error)
     return status;
 }
 
-/* Everything that would end the line is left out of it. */
+/* Omits characters that would end the line. */
 static void print_entry(FILE *file, const char *sha256, const char *date, const char *origin)
 {
     fprintf(file, "%s %s ", sha256, date);

@@ -1,5 +1,5 @@
-/* The user's list of native code that may run although only a data file names it: SHA-256 of the code, so that it holds
- * for those very bytes and no others.
+/* The user's list of native code that may run although only a data file names it. It has the SHA-256 of the code, so that it
+ * applies to exactly these bytes.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef RUN_TRUST_H
 #define RUN_TRUST_H
@@ -13,25 +13,25 @@
 
 struct trust_entry {
     char sha256[SHA256_HEX];
-    const char *date, *origin; /* when it was added, and what it was then called: for people */
+    const char *date, *origin; /* when it was added, and its name then; for display */
 };
 
-/* $XDG_CONFIG_HOME/stiffit/trusted or ~/.config/stiffit/trusted: a line "SHA256 DATE ORIGIN" each; empty lines and
- * those that begin with # count for nothing. */
+/* $XDG_CONFIG_HOME/stiffit/trusted or ~/.config/stiffit/trusted: lines "SHA256 DATE ORIGIN"; empty lines and
+ * lines that begin with # are ignored. */
 struct trust_list {
-    char path[PATH_MAX]; /* "": there is no place for one */
+    char path[PATH_MAX]; /* "": there is no folder for it */
     struct trust_entry *entry;
     size_t n;
-    char *text; /* what the entries point into */
+    char *text; /* the entries point into it */
 };
 
-/* No file is an empty list. STATUS_SYSTEM: it cannot be read, is not understood, or could have been written by another
- * user and is therefore not believed. trust_fini is legal after a failure and on a zeroed struct. */
+/* A missing file is an empty list. STATUS_SYSTEM: it cannot be read or understood, or another user could have written it.
+ * trust_fini is legal after a failure and on a zeroed struct. */
 enum status trust_read(struct trust_list *list, struct error *error);
 void trust_fini(struct trust_list *list);
 bool trust_has(const struct trust_list *list, const char *sha256);
 
-/* Each replaces the file in one step. `list` is what was read; it stays as it is. */
+/* Each replaces the file in one step. `list` is the list as read; it does not change. */
 enum status trust_add(const struct trust_list *list, const char *sha256, const char *origin, struct error *error);
 enum status trust_remove(const struct trust_list *list, const char *sha256, struct error *error);
 

@@ -1,5 +1,5 @@
-/* Shared memory that survives exec: an unlinked file whose descriptor's number is passed in the environment. The slots, whose
- * number only a compute process knows, lie behind the board itself, from the next page on.
+/* Shared memory that survives exec: an unlinked file whose descriptor is passed in the environment. The slots, whose number
+ * only a compute process knows, follow the board, from the next page on.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/supervise/board.h"
 
@@ -32,7 +32,7 @@ static int anonymous_file(void)
     return file;
 }
 
-/* Where the slots begin: a mapping begins at a page. */
+/* The offset of the slots, a multiple of the page size, as mappings require. */
 static size_t head_bytes(void)
 {
     long page = sysconf(_SC_PAGESIZE);
@@ -125,7 +125,7 @@ bool board_slots_make(struct board *board, size_t n_slot, size_t n_lane, size_t 
     lay_out(slots, n_slot, n_lane, n_parameter);
     struct stat info;
     off_t end = (off_t)(head_bytes() + slots->bytes);
-    /* It never shrinks: the supervisor may be reading. */
+    /* It never shrinks, because the supervisor may be reading. */
     if (board->descriptor >= 0 && fstat(board->descriptor, &info) == 0 &&
         (info.st_size >= end || ftruncate(board->descriptor, end) == 0))
         slots->memory = map(board->descriptor, head_bytes(), slots->bytes);

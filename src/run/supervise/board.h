@@ -1,6 +1,6 @@
-/* The board: a little memory that the supervisor shares with one compute process after the other, and that outlives each of
- * them. A process writes how far it is and what each of its workers is at; when it dies, the supervisor adds how, and the next
- * one reads there whom to suspect.
+/* The board: memory that the supervisor shares with its compute processes, one after another, and that outlives each of them. A
+ * process records its progress and the current fit of each worker. When it dies, the supervisor records how, and the next
+ * process finds the suspects there.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef RUN_BOARD_H
 #define RUN_BOARD_H
@@ -10,7 +10,7 @@
 
 #include <stddef.h>
 
-/* PREPARING, which reads an earlier journal however long it is, is not watched. */
+/* PREPARING is not watched, because it may read a long journal. */
 enum board_phase {
     BOARD_OPENING, BOARD_LOADING_MODEL, BOARD_CHECKING, BOARD_PREPARING, BOARD_FITTING, BOARD_WRITING, BOARD_DONE
 };
@@ -20,25 +20,25 @@ enum { BOARD_MAX_SUSPECT = 8192 };
 struct board {
     /* Written by the process, read by the supervisor. */
     struct counter phase;      /* enum board_phase */
-    struct counter n_finished; /* fits that have been journalled since the supervisor began */
-    struct counter n_failed;   /* starts among them that did not succeed */
+    struct counter n_finished; /* fits journalled since the supervisor began */
+    struct counter n_failed;   /* starts among them that failed */
     struct counter heartbeat;  /* of its main thread; workers have their own */
-    struct counter trace_row;  /* 1: a row of the trace has been begun and not ended */
+    struct counter trace_row;  /* 1: a row of the trace is begun but not ended */
     struct counter n_slot, n_lane, n_parameter; /* of the slots; n_slot 0: there are none */
     /* Written by the supervisor. */
     int descriptor;            /* the same number in all processes */
     int supervisor;            /* its process number; 0: a private board */
     int n_process;             /* compute processes before this one */
-    struct counter time_is_up; /* 1: it is --time-limit that stops the run */
+    struct counter time_is_up; /* 1: --time-limit stops the run */
     bool died;                 /* the process before this one; until suspects_judge: */
-    bool hung;                 /* it was ended because some slots (`hung`) were silent for hang_s */
+    bool hung;                 /* it was killed because some slots (`hung`) were silent for hang_s */
     int wait_status, hang_s;
     struct stamp problem, result; /* by the compute process, for the finisher: the files as they were when it began */
-    /* What a compute process leaves to the next one; run/supervise/suspects.h. */
-    uint64_t n_before;         /* fits that were done when the run began, which was at begun_ns */
+    /* Left by a compute process for the next one; run/supervise/suspects.h. */
+    uint64_t n_before;         /* fits done when the run began, at begun_ns */
     int64_t begun_ns;          /* 0: not yet */
-    uint64_t n_shown;          /* done, as the progress said last: a new process first looks what is done already */
-    bool is_apart;             /* suspects are tried, one after the other and nothing else */
+    uint64_t n_shown;          /* done, as last displayed; a new process first has to count the finished fits */
+    bool is_apart;             /* suspects are being tried, one at a time and nothing else */
     uint64_t n_guilty, n_group_death, n_short_of_memory;
     uint64_t n_suspect, suspect[BOARD_MAX_SUSPECT]; /* numbers of fits */
 };
@@ -57,25 +57,25 @@ struct board_slot {
 struct board_slots {
     unsigned char *memory;
     size_t n, n_lane, n_parameter, stride, bytes;
-    bool is_private; /* nobody else sees them */
+    bool is_private; /* no other process sees them */
 };
 
-/* Supervisor: makes a board and the environment entry through which a child that is started next finds it. NULL: the
- * system has no such memory to give; the run goes on unwatched. */
+/* Supervisor: makes a board, and the environment entry through which the next child finds it. NULL: the system cannot provide
+ * the memory; the run continues unwatched. */
 struct board *board_new(void);
 void board_free(struct board *board);
 /* Supervisor, before each child: the environment entry. */
 void board_offer(const struct board *board);
-/* Child: the supervisor's board, or a private one that nobody reads where the supervisor has none. NULL: the supervisor's
- * cannot be mapped (out of memory), and going on unseen would be taken for a death. It stays mapped until the process ends. */
+/* Child: the supervisor's board, or a private one if the supervisor has none. NULL: the supervisor's board cannot be mapped
+ * (out of memory), and an invisible process would be taken for dead. It stays mapped until the process ends. */
 struct board *board_attach(struct board *private_board);
-/* Child: has itself killed when its supervisor dies. False: that has happened already. */
+/* Child: asks to be killed when its supervisor dies. False: the supervisor is dead already. */
 bool board_die_with_supervisor(const struct board *board);
 
-/* Child: empty slots, in place of those of an earlier process. They are private where the board has no memory to give. False:
- * out of memory. */
+/* Child: makes empty slots, which replace those of an earlier process. They are private if the board has no memory for them.
+ * False: out of memory. */
 bool board_slots_make(struct board *board, size_t n_slot, size_t n_lane, size_t n_parameter, struct board_slots *slots);
-/* Anybody: the slots that are there; maps them anew only if they have changed. n is 0 if there are none. */
+/* Any process: the current slots, mapped again only if they have changed. n is 0 if there are none. */
 void board_slots_look(const struct board *board, struct board_slots *slots);
 void board_slots_fini(struct board_slots *slots);
 static inline struct board_slot *board_slot(const struct board_slots *slots, size_t i)

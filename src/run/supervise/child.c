@@ -1,4 +1,4 @@
-/* Waiting for a child: signals, the time limit, and the heartbeats on the board, all in one loop of one thread.
+/* Waits for a child: signals, the time limit, and the heartbeats on the board, in one loop of one thread.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/supervise/child.h"
 
@@ -15,9 +15,9 @@
 
 extern char **environ;
 
-/* Silence is counted in looks, one a second, not by a clock: time during which we ourselves or the child were stopped (Ctrl-Z)
- * counts for nothing. Whoever is asked to stop has a moment until it is ended; asking again within AGAIN_NS is the same request
- * (a signal to the process group and to us), later it means at once. */
+/* Silence is counted in checks, one per second, not by a clock, so that time during which this process or the child was
+ * stopped (Ctrl-Z) does not count. A child that is asked to stop has a moment before it is killed. A second request within
+ * AGAIN_NS is the same request (a signal sent both to the process group and to us); a later one kills the child at once. */
 enum { HUNG_AFTER_S = 60, GRACE_LOOKS = 2, SLOW_DISK_FACTOR = 10 };
 static const int64_t SECOND_NS = 1000000000, STOP_WITHIN_NS = 700000000, AGAIN_NS = 100000000;
 
@@ -39,7 +39,7 @@ static const char *own_path(void)
     return access("/proc/self/exe", X_OK) == 0 ? "/proc/self/exe" : getenv("STIFFIT_EXECUTABLE");
 }
 
-/* posix_spawn, because a bare fork would run the fork handlers of whatever libraries are loaded. */
+/* posix_spawn, because a plain fork would run the fork handlers of loaded libraries. */
 pid_t child_start(const char *command, int argc, char **argv, struct error *error)
 {
     char **arguments = calloc((size_t)argc + 3, sizeof *arguments);
@@ -69,7 +69,7 @@ pid_t child_start(const char *command, int argc, char **argv, struct error *erro
     return child;
 }
 
-/* How long each worker, and the process as a whole, has shown no sign of life. */
+/* How long each worker, and the whole process, has shown no sign of life. */
 struct silence {
     struct board_slots slots;
     struct worker_silence {
@@ -87,8 +87,8 @@ static void silence_fini(struct silence *silence)
     free(silence->worker);
 }
 
-/* Looks in which the process as a whole has to show a sign of life: it may hang in reading or in the model's loading. Where it
- * has something to lose, a slow disk may take its time. INT_MAX: it is not watched. */
+/* The number of checks within which the whole process must show a sign of life, as it may hang while reading or loading the
+ * model. It is larger where a slow disk must not cost finished work. INT_MAX: it is not watched. */
 static int patience(const struct watch *watch)
 {
     enum board_phase phase = (enum board_phase)counter_get(&watch->board->phase);
@@ -99,7 +99,7 @@ static int patience(const struct watch *watch)
     return watch->hang_s;
 }
 
-/* The longest silence of a worker. *any_alive: one has got on. */
+/* The longest silence of a worker. *any_alive: some worker has made progress. */
 static int look_at_workers(struct silence *silence, bool *any_alive)
 {
     int longest = 0;
@@ -123,8 +123,8 @@ static int look_at_workers(struct silence *silence, bool *any_alive)
 
 enum alive { ALIVE, WORKERS_HANG, HANGS };
 
-/* One look, a second after the last. Workers that hang are marked. The first of them are given a grace, so that those who
- * began to hang a moment later fall with them. */
+/* One check, a second after the last. Marks workers that hang. After the first of them it waits a little, so that workers that
+ * began to hang a moment later are included. */
 static enum alive look(const struct watch *watch, struct silence *silence)
 {
     struct board *board = watch->board;
@@ -151,7 +151,7 @@ static bool any_busy(const struct board *board, struct board_slots *slots)
     return false;
 }
 
-/* A signal, or 0 when the time has come. */
+/* Returns a signal, or 0 at `until_ns`. */
 static int wait_signal(const sigset_t *set, siginfo_t *info, int64_t until_ns)
 {
     int64_t left = until_ns - clock_now_ns();
@@ -176,7 +176,7 @@ static void ask_to_stop(struct watch *watch, pid_t child, int number)
     }
 }
 
-/* Until something happens that the child or its watching has to do with, but not longer than until `look_ns`. */
+/* Waits for a signal that concerns the child, but at most until `look_ns`. */
 static void wait_event(struct watch *watch, pid_t child, int64_t look_ns)
 {
     int64_t until_ns = look_ns;
@@ -186,7 +186,7 @@ static void wait_event(struct watch *watch, pid_t child, int64_t look_ns)
         until_ns = watch->end_ns;
     siginfo_t info;
     int number = wait_signal(&watch->set, &info, until_ns);
-    /* The terminal's signals reach the child by themselves, for it is in the same process group. */
+    /* The terminal's signals reach the child directly, because it is in the same process group. */
     if (number && number != SIGCHLD)
         ask_to_stop(watch, child, info.si_code <= 0 ? number : 0);
     int64_t now = clock_now_ns();

@@ -1,4 +1,4 @@
-/* The out-of-memory killer's list, and the way out through exit.
+/* The score for the out-of-memory killer, and the handler for exit.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/supervise/expendable.h"
 
@@ -9,7 +9,7 @@
 
 enum { MORE_EXPENDABLE = 300, MOST_EXPENDABLE = 1000 };
 
-/* Anybody may raise the number of his own process. */
+/* Any process may raise its own score. */
 static void offer_to_kernel(void)
 {
     static const char path[] = "/proc/self/oom_score_adj";
@@ -21,12 +21,12 @@ static void offer_to_kernel(void)
     int score = n > 0 ? atoi(text) + MORE_EXPENDABLE : MORE_EXPENDABLE;
     int size = snprintf(text, sizeof text, "%d", score < MOST_EXPENDABLE ? score : MOST_EXPENDABLE);
     ssize_t written = n > 0 ? pwrite(file, text, (size_t)size, 0) : 0;
-    (void)written; /* it was worth a try */
+    (void)written; /* a failure does not matter */
     close(file);
 }
 
 #ifdef __GLIBC__
-/* Registered last, so it comes before what libraries have registered. */
+/* Registered last, so it runs before the handlers of libraries. */
 static void leave(int code, void *board)
 {
     if (counter_get(&((const struct board *)board)->phase) == BOARD_FITTING)

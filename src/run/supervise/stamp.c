@@ -1,4 +1,4 @@
-/* A file's place, size and time of change stand for its bytes: enough against accidents, and costs nothing.
+/* Compares a file's device, inode, size and time of change instead of its bytes: enough against accidents, at no cost.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/supervise/stamp.h"
 

@@ -1,5 +1,5 @@
-/* Whether a file is still the one that was looked at before: for the files that a run reads at its beginning and again, or
- * replaces, at its end, while anybody may do what they like with them.
+/* Detects that a file was changed or replaced: for files that a run reads at its beginning and reads again or replaces at its
+ * end, and that other processes may change meanwhile.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef RUN_STAMP_H
 #define RUN_STAMP_H
@@ -14,7 +14,7 @@ struct stamp {
 };
 
 void stamp_take(struct stamp *stamp, const char *path);
-/* True too where no stamp was taken. */
+/* Also true if no stamp was taken. */
 bool stamp_holds(const struct stamp *stamp, const char *path);
 
 #endif

@@ -1,4 +1,4 @@
-/* Catching what asks us to stop: Ctrl-C, SLURM's signals before the time is up, a closed terminal.
+/* Catches requests to stop: Ctrl-C, SLURM's signals before the time is up, a closed terminal.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/supervise/stop.h"
 

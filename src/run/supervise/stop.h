@@ -1,4 +1,4 @@
-/* The signals that ask a run to stop, the same for the supervisor and its children.
+/* The signals that ask a run to stop, for the supervisor and its children alike.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef RUN_STOP_H
 #define RUN_STOP_H
@@ -6,12 +6,12 @@
 #include <signal.h>
 #include <stdbool.h>
 
-/* Adds the stop signals that are not ignored: nohup ignores SIGHUP, a shell's background job SIGINT, and that is meant. */
+/* Adds the stop signals that are not ignored. Ignored ones stay so: nohup ignores SIGHUP, and background jobs ignore SIGINT. */
 void stop_signals(sigset_t *set);
 /* From now on a stop signal only makes stop_is_requested true. */
 void stop_catch(void);
 bool stop_is_requested(void);
-/* For a child that is nearly done: stop signals do nothing more. (The supervisor ends it if it takes too long.) */
+/* For a child that is nearly done: ignores stop signals. (The supervisor kills it if it takes too long.) */
 void stop_ignore(void);
 
 #endif

@@ -1,6 +1,6 @@
-/* The supervisor: a process without threads, HDF5, plugin or OpenBLAS that starts the compute process, another one in its place
- * when that one dies of a fit, and then the finisher; and tells what became of them. Whatever a model or a broken file does,
- * this process is there to report it.
+/* The supervisor: a process without threads, HDF5, plugin or OpenBLAS. It starts the compute process, replaces it if it dies
+ * because of a fit, then starts the finisher, and reports how they ended. Whatever a model or a damaged file does, this
+ * process survives to report it.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/run.h"
 
@@ -15,13 +15,12 @@
 #include <stdlib.h>
 #include <sys/wait.h>
 
-/* How often another process may take the journal away; and how often the compute process may die when no fit is under way, so
- * that none can be put off. */
+/* How often another process may remove the journal; and how often the compute process may die while no fit is running, so
+ * that no fit can be put off. */
 enum { MAX_AGAIN = 3, MAX_UNEXPLAINED = 3 };
 
 struct supervisor {
-    const char *problem;
-    bool is_trace; /* there is no result to be written */
+    const struct run_request *request;
     struct watch watch;
     int n_again, n_unexplained;
 };
@@ -39,7 +38,7 @@ static const char *phase_text(enum board_phase phase)
     }
 }
 
-/* Whether a child has ended otherwise than by its own will. One that had no memory to begin with cannot say so on the board. */
+/* Whether a child was killed or crashed. A child that had no memory to begin with cannot report this on the board. */
 static bool has_died(const struct board *board, const struct ending *ending)
 {
     if (!WIFEXITED(ending->wait_status))
@@ -52,16 +51,16 @@ static bool has_died(const struct board *board, const struct ending *ending)
 static int report_stop(const struct supervisor *supervisor, struct error *error)
 {
     return status_exit_code(error_set(error, STATUS_STOPPED, "%s: stopped by %s. Every finished fit is in the journal: the "
-                                      "same command resumes", supervisor->problem,
+                                      "same command resumes", supervisor->request->problem,
                                       supervisor->watch.time_is_up ? "--time-limit" : "a signal"));
 }
 
-/* The exit code for a child that was killed by a signal, had to be, or was ended by foreign code calling exit, where no fit can
- * be blamed. */
+/* The exit code for a child that was killed by a signal, was killed by us, or ended because foreign code called exit, if no
+ * fit can be blamed. */
 static int report_death(const struct supervisor *supervisor, const struct ending *ending, const char *what, struct error *error)
 {
     const struct board *board = supervisor->watch.board;
-    const char *problem = supervisor->problem;
+    const char *problem = supervisor->request->problem;
     enum board_phase phase = board ? (enum board_phase)counter_get(&board->phase) : BOARD_OPENING;
     char how[SUSPECTS_HOW + 60];
     suspects_how(ending->wait_status, how);
@@ -88,7 +87,7 @@ static int report_death(const struct supervisor *supervisor, const struct ending
     return status_exit_code(STATUS_SYSTEM);
 }
 
-/* Whether another compute process may go on without the fits that this one died of; then the board tells it. */
+/* Whether another compute process may continue without the fits that killed this one; if so, the board tells it. */
 static bool may_go_on(struct supervisor *supervisor, const struct ending *ending)
 {
     struct board *board = supervisor->watch.board;
@@ -115,7 +114,7 @@ static int start_and_watch(struct supervisor *supervisor, const char *command, i
     if (child < 0)
         return status_exit_code(error->status);
     *ending = child_watch(child, &supervisor->watch);
-    /* One that has only just begun dies of what asks it to stop. */
+    /* A child that has only just started is killed by a request to stop. */
     if (WIFSIGNALED(ending->wait_status) && sigismember(&supervisor->watch.set, WTERMSIG(ending->wait_status)) == 1)
         supervisor->watch.asked_to_stop = true;
     return 0;
@@ -124,12 +123,13 @@ static int start_and_watch(struct supervisor *supervisor, const char *command, i
 enum { ALL_IN_JOURNAL = -1 };
 
 /* Compute processes, one after the other. The exit code, or ALL_IN_JOURNAL. */
-static int compute_all(struct supervisor *supervisor, int argc, char **argv, struct error *error)
+static int compute_all(struct supervisor *supervisor, struct error *error)
 {
+    const struct run_request *request = supervisor->request;
     struct board *board = supervisor->watch.board;
     for (;;) {
         struct ending ending;
-        int code = start_and_watch(supervisor, "__compute", argc, argv, &ending, error);
+        int code = start_and_watch(supervisor, "__compute", request->argc, request->argv, &ending, error);
         if (code)
             return code;
         if (board)
@@ -151,23 +151,24 @@ static int compute_all(struct supervisor *supervisor, int argc, char **argv, str
         if (code == RUN_EXIT_AGAIN && supervisor->n_again++ >= MAX_AGAIN)
             return status_exit_code(error_set(error, STATUS_SYSTEM, "%s: another process keeps changing this run's "
                                               "journal, problem or result: let one of them work at a time",
-                                              supervisor->problem));
+                                              supervisor->request->problem));
     }
 }
 
-static int run_all(struct supervisor *supervisor, int argc, char **argv, struct error *error)
+static int run_all(struct supervisor *supervisor, struct error *error)
 {
     struct board *board = supervisor->watch.board;
     for (;;) {
-        int code = compute_all(supervisor, argc, argv, error);
+        int code = compute_all(supervisor, error);
         if (code != ALL_IN_JOURNAL)
             return code;
-        if (supervisor->is_trace)
+        if (supervisor->request->is_trace)
             return status_exit_code(STATUS_OK);
         struct ending ending;
+        char *journal = (char *)(uintptr_t)supervisor->request->journal; /* which holds the plan */
         if (board)
             counter_set(&board->n_finished, 1); /* the fits are in the journal: a death from now on loses nothing */
-        code = start_and_watch(supervisor, "__finish", argc, argv, &ending, error);
+        code = start_and_watch(supervisor, "__finish", 1, &journal, &ending, error);
         if (code)
             return code;
         if (has_died(board, &ending))
@@ -179,19 +180,19 @@ static int run_all(struct supervisor *supervisor, int argc, char **argv, struct 
     }
 }
 
-int run_supervise(const char *problem, double time_limit_s, bool is_trace, int argc, char **argv, struct error *error)
+int run_supervise(const struct run_request *request, struct error *error)
 {
-    struct supervisor supervisor = {.problem = problem, .is_trace = is_trace};
+    struct supervisor supervisor = {.request = request};
     error->status = STATUS_OK;
     setenv("OPENBLAS_NUM_THREADS", "1", 1); /* its constructor would start a thread per core in the child */
     setenv("OMP_NUM_THREADS", "1", 1);
     watch_init(&supervisor.watch, board_new());
-    if (isfinite(time_limit_s))
-        supervisor.watch.deadline_ns = clock_now_ns() + (int64_t)(1e9 * time_limit_s);
-    if (is_trace && trace_journal_make(error))
+    if (isfinite(request->time_limit_s))
+        supervisor.watch.deadline_ns = clock_now_ns() + (int64_t)(1e9 * request->time_limit_s);
+    if (request->is_trace && trace_journal_make(error))
         return status_exit_code(error->status);
-    int code = run_all(&supervisor, argc, argv, error);
-    if (is_trace)
+    int code = run_all(&supervisor, error);
+    if (request->is_trace)
         trace_journal_remove();
     board_free(supervisor.watch.board);
     return code;

@@ -1,4 +1,4 @@
-/* Judging deaths by what stands on the board.
+/* Judges deaths by the contents of the board.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/supervise/suspects.h"
 
@@ -33,7 +33,7 @@ bool suspects_add(struct board *board, uint64_t fit)
     if (board->n_suspect >= BOARD_MAX_SUSPECT)
         return false;
     board->suspect[board->n_suspect] = fit;
-    board->n_suspect++; /* after the number itself: whoever dies in between leaves no false one */
+    board->n_suspect++; /* after the number itself, so that a death in between leaves no false suspect */
     return true;
 }
 
@@ -51,8 +51,8 @@ static void strike_off(struct board *board, bool (*has)(const void *context, uin
     board->n_suspect = n;
 }
 
-/* SIGKILL comes from outside, so the one fit that was under way is no more than a suspect; if it comes again when that one is
- * tried alone, it is the fit's memory that brings it. */
+/* SIGKILL comes from outside, so a fit that was running alone is only a suspect. If SIGKILL comes again when that fit is tried
+ * alone, the fit's use of memory is the cause. */
 static bool proves_guilt(const struct board *board, size_t n_busy)
 {
     bool from_outside = WIFSIGNALED(board->wait_status) && WTERMSIG(board->wait_status) == SIGKILL;

@@ -1,4 +1,4 @@
-/* The temporary folder's name is passed on in the environment.
+/* The name of the temporary folder is passed in the environment.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/supervise/trace_journal.h"
 

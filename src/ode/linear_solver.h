@@ -1,0 +1,45 @@
+/* A linear solver as a row of functions, for the files that have one. A new one is a file with its row, a line in each of
+ * linear.c's two tables, and its kind in evaluation.h.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef ODE_LINEAR_SOLVER_H
+#define ODE_LINEAR_SOLVER_H
+
+#include "ode/linear.h"
+
+struct linear_plan {
+    enum linear_solver_kind kind;
+    size_t n, n_jacobian; /* numbers of J: n x n, or those of a sparse pattern */
+    double fill;          /* entries of the factors over n x n */
+    void *own;            /* the solver's: shared, read-only */
+};
+
+struct linear {
+    const struct linear_plan *plan;
+    const struct linear_solver *solver;
+    double *jacobian;
+    double *factors; /* dense ones, which can be kept, with their pivots; else NULL */
+    int *pivot;
+    void *own;
+};
+
+/* NULL where there is nothing to do, but `new` to the multiplications. As linear.h says of the functions of these names. */
+struct linear_solver {
+    bool is_sparse; /* J is the values of the model's pattern */
+    bool (*suits)(const struct stiffit_model *abi); /* whether it is worth a plan; asked where none was requested */
+    /* Fills n_jacobian, fill and own where they are not those of dense matrices. STATUS_SYSTEM: a library is missing. */
+    enum status (*plan)(struct linear_plan *plan, const struct stiffit_model *abi, struct error *error);
+    bool (*pays)(const struct linear_plan *plan); /* whether it is faster than the others */
+    void (*plan_fini)(struct linear_plan *plan);
+    bool (*new)(struct linear *linear); /* false: out of memory */
+    void (*fini)(struct linear *linear);
+    void (*begin)(struct linear *linear);
+    enum linear_result (*factor)(struct linear *linear, double gamma);
+    enum linear_result (*solve)(struct linear *linear, double *b, size_t n_column);
+    enum linear_result (*solve_transposed)(const struct linear *linear, const double *factors, const int *pivot, double *b);
+    void (*multiply)(const struct linear *linear, const double *x, double *y, size_t n_column);
+    void (*multiply_transposed)(const struct linear *linear, const double *x, double *y);
+};
+
+extern const struct linear_solver klu_solver; /* sparse.c: for M of the model's sparse pattern */
+
+#endif

@@ -1,0 +1,132 @@
+/* Plans as files: a header as the journal's files have it, the words of the options, an empty word, and a selection's bits.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "run/plan/run_plan.h"
+
+#include "io/durable.h"
+#include "io/journal_format.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { MAX_WORD = 128 };
+
+void run_plan_fini(struct run_plan *plan)
+{
+    refit_plan_fini(&plan->refits);
+    selection_fini(&plan->selection);
+    place_fini(&plan->place);
+    free(plan->text);
+    plan->text = NULL;
+}
+
+static enum status path_of(const char *journal, char path[DURABLE_PATH], struct error *error)
+{
+    if (snprintf(path, DURABLE_PATH, "%s/%s", journal, JOURNAL_PLAN) >= DURABLE_PATH)
+        return error_set(error, STATUS_SYSTEM, "%s: the path is too long", journal);
+    return STATUS_OK;
+}
+
+enum status run_plan_write(const struct run_plan *plan, const struct run_options *options, struct error *error)
+{
+    unsigned char header[JOURNAL_HEADER_SIZE];
+    char path[DURABLE_PATH], *temporary = NULL;
+    size_t n_word = 0, n_bit = plan->selection.bit ? (size_t)(plan->selection.n_dataset / 8 + 1) : 0;
+    char *words = run_options_words(options, &n_word);
+    if (!words)
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for the plan of the run");
+    enum status status = path_of(plan->place.journal, path, error);
+    if (!status)
+        status = durable_temporary(path, &temporary, error);
+    if (status) {
+        free(words);
+        return status;
+    }
+    journal_encode_header(&plan->identity, header);
+    FILE *file = fopen(temporary, "wxe");
+    bool written = file && fwrite(header, sizeof header, 1, file) == 1 && fwrite(words, n_word, 1, file) == 1 &&
+                   fputc(0, file) != EOF && (!n_bit || fwrite(plan->selection.bit, n_bit, 1, file) == 1);
+    if (!written)
+        status = error_system(error, errno, "cannot write '%s'", temporary);
+    if (file && fclose(file) && !status)
+        status = error_system(error, errno, "cannot write '%s'", temporary);
+    if (!status)
+        status = durable_replace(temporary, path, error);
+    if (status && file)
+        unlink(temporary);
+    free(temporary);
+    free(words);
+    return status;
+}
+
+/* The whole file into plan->text, with a NUL behind it. */
+static enum status read_text(struct run_plan *plan, const char *path, size_t *n, struct error *error)
+{
+    struct stat about;
+    enum status status = STATUS_OK;
+    int file = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (file < 0 || fstat(file, &about) != 0)
+        status = error_system(error, errno, "cannot read the plan of the run, '%s'", path);
+    else if (!S_ISREG(about.st_mode) || !(plan->text = malloc((size_t)about.st_size + 1)))
+        status = error_set(error, STATUS_NO_MEMORY, "out of memory for '%s'", path);
+    for (*n = 0; !status && *n < (size_t)about.st_size;) {
+        ssize_t got = read(file, plan->text + *n, (size_t)about.st_size - *n);
+        if (got == 0)
+            break;
+        if (got < 0 && errno != EINTR)
+            status = error_system(error, errno, "cannot read '%s'", path);
+        *n += got > 0 ? (size_t)got : 0;
+    }
+    if (plan->text)
+        plan->text[*n] = '\0';
+    if (file >= 0)
+        close(file);
+    return status;
+}
+
+static enum status take_selection(struct run_plan *plan, const char *bits, size_t n, struct error *error)
+{
+    struct selection *selection = &plan->selection;
+    size_t n_bit = (size_t)(plan->identity.n_dataset / 8 + 1);
+    *selection = (struct selection){.n_dataset = plan->identity.n_dataset, .n = plan->identity.n_dataset};
+    if (!plan->identity.selection[0])
+        return STATUS_OK;
+    unsigned char *bit = n >= n_bit ? malloc(n_bit) : NULL;
+    if (!bit)
+        return error_set(error, STATUS_SYSTEM, "%s: the plan in it is damaged, or memory is short", plan->place.journal);
+    memcpy(bit, bits, n_bit);
+    selection_narrow(selection, bit, plan->identity.selection);
+    return STATUS_OK;
+}
+
+enum status run_plan_read(struct run_plan *plan, const char *journal, struct error *error)
+{
+    char path[DURABLE_PATH], *word[MAX_WORD];
+    struct run_options options;
+    size_t n = 0, at = JOURNAL_HEADER_SIZE;
+    int n_word = 0;
+    bool help;
+    *plan = (struct run_plan){.text = NULL};
+    enum status status = path_of(journal, path, error);
+    if (!status)
+        status = read_text(plan, path, &n, error);
+    if (status)
+        return status;
+    if (journal_decode_header((const unsigned char *)plan->text, n, &plan->identity) != JOURNAL_HEADER_GOOD)
+        return error_set(error, STATUS_SYSTEM, "'%s' is damaged, or was written by another version of stiffit", path);
+    for (; at < n && plan->text[at] && n_word < MAX_WORD; at += strlen(plan->text + at) + 1)
+        word[n_word++] = plan->text + at;
+    at++;
+    status = run_options_parse(&options, n_word, word, &help, error);
+    if (status)
+        return status;
+    plan->recipe = options.recipe;
+    plan->shown = options.shown;
+    if ((status = run_options_place(&options, &plan->place, error)))
+        return status;
+    return take_selection(plan, plan->text + at, at < n ? n - at : 0, error);
+}
