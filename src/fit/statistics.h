@@ -9,9 +9,9 @@
 /* Fills standard errors, intervals, covariance, directions and criteria of a cleared record, its n_noise, and adds the notes
  * about them. `point` has derivatives. Scratch from `arena`. False: out of memory.
  *
- * Standard errors are by the delta method if the optimiser's scale is a logarithm; intervals are computed on that scale and keep
- * the sign. Eigenvalues are of the parameters that are neither fixed nor held by a bound. The flattest direction has unit length
- * and its largest entry is positive; it combines one direction for each number of flat_group. Errors come from the observed
+ * Standard errors are by the delta method if the optimiser's scale is a logarithm; intervals are computed on that scale and
+ * keep the sign. Eigenvalues are of the parameters that are neither fixed nor held by a bound. The flattest direction has unit
+ * length and its largest entry is positive; it combines one direction for each number of flat_group. Errors come from the observed
  * information, or from the expected one if that is not positive definite. If sigma is unknown, they are scaled by
  * residual_error, or by the integrator's errors if those are larger, and intervals use Student's t, as they do with parameters
  * of the noise only. Criteria are of the full normal likelihood; an unknown sigma counts as a parameter. */

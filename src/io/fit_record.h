@@ -49,7 +49,8 @@ enum { FIT_MAX_POINT = 100 };
 
 /* A task of a dataset: a start (the field `start` is its number within the dataset), or a refit that begins at the best start;
  * starts come first. Every column of the list is a field: a number, or n_parameter of them in the problem's order, or
- * n_parameter x n_parameter (NULL above FIT_MAX_PAIR_PARAMETERS). Arrays may be NULL: missing on writing, not wanted on reading. */
+ * n_parameter x n_parameter (NULL above FIT_MAX_PAIR_PARAMETERS). Arrays may be NULL: missing on writing, not
+ * wanted on reading. */
 struct fit_record {
     uint64_t dataset;
 #define X(name, path, kind, shape, field, unit, description) fit_type_##kind FIT_POINTER_##shape field;
