@@ -77,8 +77,9 @@ MODEL_LIBS := $(patsubst %,$(B)/models/%.so,$(MODELS_C) $(filter-out $(MODELS_C)
 TEXT_LIBS := $(patsubst %,$(B)/models/%.text.so,$(filter $(MODELS_C),$(MODELS_TEXT)))
 TESTS := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/unit/test_*.c tests/property/test_*.c tests/fault/test_*.c))
 ZOO := $(patsubst tests/zoo/%.c,$(B)/tests/zoo/%.so,$(wildcard tests/zoo/*.c))
-# What tests in Python run: a fuzz target as a plain program, a writer of many models' C sources.
-TEST_TOOLS := $(B)/tests/fuzz/fuzz_text $(B)/tests/property/write_model_sources
+# What tests in Python run: a fuzz target as a plain program, a writer of many models' C sources, stiffit with other engines.
+ENGINES := $(B)/tests/engine/stiffit-four $(B)/tests/engine/stiffit-failing
+TEST_TOOLS := $(B)/tests/fuzz/fuzz_text $(B)/tests/property/write_model_sources $(ENGINES)
 BENCHES := $(patsubst scripts/bench/%.c,$(B)/bench/%,$(wildcard scripts/bench/bench_*.c))
 
 .PHONY: all
@@ -139,6 +140,14 @@ $(B)/tests/%: tests/%.c $(B)/libstiffit.a
 	@echo "  TEST    $@"
 	$(Q)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -Wno-missing-prototypes -MMD -MP -MF $@.d $(ALL_LDFLAGS) -o $@ $< \
 		$(B)/libstiffit.a -lcmocka $(LIBS)
+
+# The object that defines engine_in_use comes before the archive, which is then not asked for its own.
+$(B)/tests/engine/stiffit-failing: ALL_CPPFLAGS += -DFAILS
+$(ENGINES): tests/engine/four.c $(B)/obj/src/cli/main.o $(B)/libstiffit.a
+	@mkdir -p $(@D)
+	@echo "  TEST    $@"
+	$(Q)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -MF $@.d $(ALL_LDFLAGS) -o $@ $< $(B)/obj/src/cli/main.o \
+		$(B)/libstiffit.a $(LIBS)
 
 $(B)/tests/fuzz/%: tests/fuzz/%.c $(B)/libstiffit.a
 	@mkdir -p $(@D)

@@ -27,6 +27,7 @@ sys.path[:0] = [str(HERE), str(HERE.parents[1] / "tests" / "e2e")]
 import numpy as np  # noqa: E402
 
 import fairness  # noqa: E402
+from idle import Idle  # noqa: E402
 import helpers as h  # noqa: E402
 import merge  # noqa: E402
 import model_text  # noqa: E402
@@ -115,10 +116,13 @@ class Bench:
         walls = {1: [], 2: []}
         computing = {1: [], 2: []}
         cpu = {1: [], 2: []}
-        for _ in range(5 if not self.quick else 2):
+        idle = {1: [], 2: []}
+        for _ in range(15 if not self.quick else 2):
             for workers in (1, 2):
                 before = resource.getrusage(resource.RUSAGE_CHILDREN)
-                ends, wall, _ = fairness.follow(self.tmp / "w.h5", self.tmp / "w.result.h5", workers)
+                with Idle() as sleep:
+                    ends, wall, _ = fairness.follow(self.tmp / "w.h5", self.tmp / "w.result.h5", workers)
+                idle[workers].append(sleep.share())
                 after = resource.getrusage(resource.RUSAGE_CHILDREN)
                 cpu[workers].append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
                 walls[workers].append(wall)
@@ -126,14 +130,23 @@ class Bench:
         control = self.side_by_side("w.h5", np.median(walls[1]))
         ratio = float(np.median([a / b for a, b in zip(walls[1], walls[2])]))
         phase = float(np.median([a / b for a, b in zip(computing[1], computing[2])]))
+        extra = share.extra_of_two(case, self.tmp)
         self.report["workers"] = {"fits": n, "process_s": walls, "fitting_s": computing, "ratio_of_process": ratio,
                                   "ratio_of_fitting": phase, "cpu_s": cpu, "two_processes": control,
+                                  "idle": idle, "extra_instructions": extra,
                                   "cpus": len(os.sched_getaffinity(0))}
         self.line("two workers / one, whole process", ratio, 1.9)
         self.line("two workers / one, while fitting", phase)
         # Undisturbed by other load: 1 means that two workers spend no more CPU time than one.
         self.line("two separate processes / one: what the machine gives", control)
         self.line("CPU time of one worker / of two", float(np.median(cpu[1]) / np.median(cpu[2])))
+        pairs = sorted(a / b for a, b in zip(walls[1], walls[2]))
+        sleep, cut = sorted(idle[2]), len(pairs) // 5  # of 15, the 4th to the 12th hold the median in 96 of 100 cases
+        print(f"  of {len(pairs)} pairs: ratio {pairs[cut]:.3f} to {pairs[-1 - cut]:.3f}; idle time of two workers "
+              f"{100 * np.median(sleep):.2f} % ({100 * sleep[cut]:.2f} to {100 * sleep[-1 - cut]:.2f}), their extra "
+              f"instructions {'not counted' if extra is None else f'{100 * extra:.2f} %'}")
+        if extra is not None:
+            self.line("idle time and extra instructions of two workers", float(np.median(sleep)) + extra, 0.025, False)
 
     def side_by_side(self, problem, alone):
         """Twice the work in two processes of one worker each, over `alone` s for one: 2 on a machine that is free."""

@@ -31,14 +31,14 @@ def instructions(folder):
     return best
 
 
-def count(case, tmp, n, model):
+def count(case, tmp, n, model, n_worker=1):
     """Instructions of the compute process for n datasets, (total, inside). Callgrind cannot follow the supervisor, which
     starts itself anew through /proc; so the child's command is called here."""
-    problem, folder = tmp / f"{n}.h5", tmp / f"callgrind-{n}"
+    problem, folder = tmp / f"{n}-{n_worker}.h5", tmp / f"callgrind-{n}-{n_worker}"
     folder.mkdir()
     case.write(problem, n)
     command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/callgrind.out.%p", h.STIFFIT, "__compute",
-               problem, "--model", model, "-q", "-j", 1]
+               problem, "--model", model, "-q", "-j", n_worker]
     done = subprocess.run(list(map(str, command)), env=h.environment(OPENBLAS_NUM_THREADS=1), capture_output=True,
                           text=True, check=False)
     total, inside = instructions(folder)
@@ -47,14 +47,28 @@ def count(case, tmp, n, model):
     return total, inside
 
 
+def plain_model(case, tmp):
+    """Valgrind does not know the newest instructions: the same model for the plainest CPU of this kind."""
+    model = tmp / "model.so"
+    source = h.ROOT / "models" / case.name / f"{case.name}.c"
+    h.compile_plugin(source.read_text(encoding="utf-8"), model, "-O3")
+    return model
+
+
+def extra_of_two(case, tmp, n=300):
+    """Instructions that two workers need more than one for the same fits, as a share; None where there is no valgrind."""
+    if not shutil.which("valgrind"):
+        return None
+    model = plain_model(case, tmp)
+    one, two = (count(case, tmp, n, model, n_worker)[0] for n_worker in (1, 2))
+    return two / one - 1
+
+
 def share_outside(case, tmp, n_counted=200, n_timed=4000):
     """The share of a run of n_timed datasets; None where there is no valgrind."""
     if not shutil.which("valgrind"):
         return None
-    # Valgrind does not know the newest instructions: the same model for the plainest CPU of this kind.
-    model = tmp / "model.so"
-    source = h.ROOT / "models" / case.name / f"{case.name}.c"
-    h.compile_plugin(source.read_text(encoding="utf-8"), model, "-O3")
+    model = plain_model(case, tmp)
     # What is spent once (loading libraries, opening files) is told from what each fit costs by runs of two sizes.
     few = n_counted // 5
     total, inside = count(case, tmp, n_counted, model)

@@ -7,8 +7,9 @@
  *           the texts), u32 crc of the preceding 52 bytes
  *   frame   u32 length, u32 crc (of number and payload, starting from the header's), u32 number (from 0), payload[length]
  *
- * Processes that work on the same fit append to the same file. They append the same answers, because evaluations are pure.
- * Readers take the first frame of each number and skip the others.
+ * Processes that work on the same fit at once append to the same file: what they append is the same, since evaluations are
+ * pure, but for the order of those that are asked for at once. Readers take the first frame of each number and pass over the
+ * others.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef IO_ANSWERS_H
 #define IO_ANSWERS_H

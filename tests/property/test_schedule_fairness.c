@@ -73,7 +73,8 @@ static void sim_refill(struct sim *sim)
 /* When a running worker ends its job or looks at its turn. A client looks now and then, here as soon as there is news. */
 static void sim_plan(struct sim *sim, struct sim_worker *worker)
 {
-    int64_t look = worker->since + worker->job->head.turn_start_ns - worker->job->head.used_ns + atomic_load(&sim->policy.turn_ns);
+    struct job *job = &worker->job->head;
+    int64_t look = worker->since + job->turn_start_ns - job->used_ns + atomic_load(&sim->policy.turn_ns);
     int64_t end = worker->since + worker->job->left;
     if (look <= sim->now)
         look = sim->now + 1;

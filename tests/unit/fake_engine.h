@@ -1,4 +1,4 @@
-/* An engine without mathematics for tests of the scheduler: an evaluation takes `max_steps` looks at the turn and gives back its
+/* An engine without mathematics for tests of the scheduler: an evaluation takes `max_steps` looks at the turn and answers its
  * p[0]. It holds several at once and finishes them in no order that could be relied on.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef FAKE_ENGINE_H
@@ -6,7 +6,6 @@
 
 #include "ode/engine.h"
 
-#include <assert.h>
 #include <stdlib.h>
 
 enum { FAKE_MOST = 8 };

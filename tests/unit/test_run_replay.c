@@ -120,7 +120,7 @@ static void expect(struct place *place, int number, int64_t elapsed_ns)
     ask(&asked, kind, number);
     want = asked;
     answer(&want, kind, number);
-    assert_true(replay_answer(&place->replay, &asked.evaluation, &elapsed));
+    assert_true(replay_answer(&place->replay, &(struct evaluation *){&asked.evaluation}, 1, &elapsed));
     assert_int_equal(elapsed, elapsed_ns);
     assert_int_equal(asked.evaluation.outcome, want.evaluation.outcome);
     assert_int_equal(asked.evaluation.crosses, want.evaluation.crosses);
@@ -135,7 +135,7 @@ static void expect_unknown(struct place *place, int number)
     struct asked asked;
     int64_t elapsed;
     ask(&asked, (enum kind)(number % N_KIND), number);
-    assert_false(replay_answer(&place->replay, &asked.evaluation, &elapsed));
+    assert_false(replay_answer(&place->replay, &(struct evaluation *){&asked.evaluation}, 1, &elapsed));
 }
 
 static void every_kind_of_answer_comes_back(void **state)
@@ -197,24 +197,24 @@ static void another_request_gets_no_answer_and_is_computed(void **state)
         again(&place);
         for (int i = 0; i < 2; i++) {
             ask(&asked, DERIVATIVES, i);
-            assert_true(replay_answer(&place.replay, &asked.evaluation, &elapsed));
+            assert_true(replay_answer(&place.replay, &(struct evaluation *){&asked.evaluation}, 1, &elapsed));
         }
         ask(&asked, DERIVATIVES, 0);
         change(&asked, what);
-        assert_false(replay_answer(&place.replay, &asked.evaluation, &elapsed));
+        assert_false(replay_answer(&place.replay, &(struct evaluation *){&asked.evaluation}, 1, &elapsed));
         ask(&asked, DERIVATIVES, 0); /* from there on nothing is believed */
-        assert_false(replay_answer(&place.replay, &asked.evaluation, &elapsed));
+        assert_false(replay_answer(&place.replay, &(struct evaluation *){&asked.evaluation}, 1, &elapsed));
         answer(&asked, DERIVATIVES, 77);
         replay_keep(&place.replay, &asked.evaluation, tenth * 9);
         again(&place);
         for (int i = 0; i < 3; i++) {
             ask(&asked, DERIVATIVES, i % 2);
-            assert_true(replay_answer(&place.replay, &asked.evaluation, &elapsed));
+            assert_true(replay_answer(&place.replay, &(struct evaluation *){&asked.evaluation}, 1, &elapsed));
         }
         assert_int_equal(asked.evaluation.n_rhs, 79);
         assert_int_equal(elapsed, tenth * 9);
         ask(&asked, DERIVATIVES, 3);
-        assert_false(replay_answer(&place.replay, &asked.evaluation, &elapsed));
+        assert_false(replay_answer(&place.replay, &(struct evaluation *){&asked.evaluation}, 1, &elapsed));
         place_fini(&place);
     }
 }
@@ -298,6 +298,30 @@ static void what_depends_on_the_moment_is_not_kept(void **state)
     place_fini(&place);
 }
 
+/* Three are asked for at once and answered last to first; the next process gets two of them and computes the third. */
+static void answers_in_any_order(void **state)
+{
+    (void)state;
+    struct place place;
+    struct asked asked[3];
+    struct evaluation *const all[3] = {&asked[0].evaluation, &asked[1].evaluation, &asked[2].evaluation};
+    int64_t elapsed;
+    place_init(&place);
+    for (int i = 2; i > 0; i--)
+        compute(&place, i, tenth * (4 - i));
+    again(&place);
+    for (int i = 0; i < 3; i++)
+        ask(&asked[i], (enum kind)i, i);
+    assert_true(replay_answer(&place.replay, all, 3, &elapsed));
+    assert_true(asked[2].evaluation.is_finished && !asked[1].evaluation.is_finished);
+    assert_int_equal(asked[2].evaluation.n_rhs, 4);
+    assert_true(replay_answer(&place.replay, all, 3, &elapsed));
+    assert_true(asked[1].evaluation.is_finished && !asked[0].evaluation.is_finished);
+    assert_int_equal(asked[1].evaluation.n_rhs, 3);
+    assert_false(replay_answer(&place.replay, all, 3, &elapsed));
+    place_fini(&place);
+}
+
 static void trouble_is_told_once_and_stops_nothing(void **state)
 {
     (void)state;
@@ -330,7 +354,7 @@ static void without_a_place_there_is_nothing(void **state)
     int64_t elapsed;
     replay_begin(&replay, NULL, FIT, N_MODEL, N_ROW);
     ask(&asked, DERIVATIVES, 1);
-    assert_false(replay_answer(&replay, &asked.evaluation, &elapsed));
+    assert_false(replay_answer(&replay, &(struct evaluation *){&asked.evaluation}, 1, &elapsed));
     answer(&asked, DERIVATIVES, 1);
     replay_keep(&replay, &asked.evaluation, 5 * tenth);
     replay_leave(&replay, 5 * tenth);
@@ -347,6 +371,7 @@ int main(void)
         cmocka_unit_test(the_file_is_written_once_in_a_tenth_of_a_second),
         cmocka_unit_test(large_answers_are_kept_as_far_as_they_are_worth_it),
         cmocka_unit_test(what_depends_on_the_moment_is_not_kept),
+        cmocka_unit_test(answers_in_any_order),
         cmocka_unit_test(trouble_is_told_once_and_stops_nothing),
         cmocka_unit_test(without_a_place_there_is_nothing),
     };

@@ -25,7 +25,7 @@ struct fit_job {
     struct fit_problem problem;
     struct fit_record record;
     struct evaluation *const *asked; /* NULL: nothing is asked */
-    size_t n_asked, n_kept;          /* n_kept: the first ones, which are recorded for replay */
+    size_t n_asked;
     int64_t replayed_ns;             /* computing in earlier processes */
     bool cancelled;
     struct replays *replays;
@@ -179,30 +179,22 @@ bool fit_job_begin(struct fit_job *job, const struct problem_block *block, size_
     return true;
 }
 
-/* Whether the answer is known from an earlier process; its computing time then counts for this fit, too. */
-static bool is_known(struct fit_job *job, struct evaluation *evaluation)
-{
-    int64_t elapsed_ns;
-    if (!replay_answer(&job->replay, evaluation, &elapsed_ns))
-        return false;
-    int64_t now_ns = host_elapsed(job);
-    if (elapsed_ns > now_ns)
-        job->replayed_ns += elapsed_ns - now_ns;
-    return true;
-}
-
 bool fit_job_resume(struct fit_job *job)
 {
     if (job->is_traced)
         trace_begin(job->trace, job->problem.dataset, job->record.start);
     if (!coroutine_resume(job->coroutine))
         return false;
-    job->n_kept = 0;
-    while (job->n_kept < job->n_asked && is_known(job, job->asked[job->n_kept]))
-        job->n_kept++;
-    for (size_t k = job->n_kept; k < job->n_asked; k++)
+    for (size_t k = 0; k < job->n_asked; k++)
         job->asked[k]->is_finished = false;
-    job_ask(&job->head, job->asked + job->n_kept, job->n_asked - job->n_kept);
+    int64_t elapsed_ns;
+    size_t n_known = 0;
+    while (n_known < job->n_asked && replay_answer(&job->replay, job->asked, job->n_asked, &elapsed_ns)) {
+        n_known++;
+        if (elapsed_ns > host_elapsed(job)) /* the time that it took counts as this fit's too */
+            job->replayed_ns += elapsed_ns - host_elapsed(job);
+    }
+    job_ask(&job->head, job->asked, job->n_asked);
     return true;
 }
 
@@ -212,13 +204,11 @@ void fit_job_begin_evaluation(struct fit_job *job, const struct evaluation *eval
         trace_ask(job->trace, evaluation);
 }
 
-/* Answers are kept in the order in which they were asked for, which is that of asking again. */
 void fit_job_end_evaluation(struct fit_job *job, const struct evaluation *evaluation)
 {
     if (job->is_traced)
         trace_answer(job->trace, evaluation);
-    for (; job->n_kept < job->n_asked && job->asked[job->n_kept]->is_finished; job->n_kept++)
-        replay_keep(&job->replay, job->asked[job->n_kept], host_elapsed(job));
+    replay_keep(&job->replay, evaluation, host_elapsed(job));
 }
 
 void fit_job_forget(struct fit_job *job) { replay_end(&job->replay); }

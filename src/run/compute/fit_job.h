@@ -22,8 +22,8 @@ void fit_job_free(struct fit_job *job);
  * block may go. A traced fit never yields. False: out of memory. */
 bool fit_job_begin(struct fit_job *job, const struct problem_block *block, size_t row, uint32_t number,
                    enum job_yields yields);
-/* Runs the fit's code until it has ended (false) or waits for answers, other than those that an earlier process has
- * computed. */
+/* Runs the fit's code until it has ended (false) or has asked for evaluations; those that are known from an earlier process are
+ * answered already. */
 bool fit_job_resume(struct fit_job *job);
 /* Around each evaluation that is computed; for those of the same fit one after the other. */
 void fit_job_begin_evaluation(struct fit_job *job, const struct evaluation *evaluation);

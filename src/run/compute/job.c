@@ -33,11 +33,13 @@ void job_ask(struct job *job, struct evaluation *const *evaluations, size_t n)
     assert(job->n_left == 0 && !job->pending);
     struct evaluation **end = &job->pending;
     for (size_t k = 0; k < n; k++) {
+        if (evaluations[k]->is_finished)
+            continue;
         *end = evaluations[k];
         end = &evaluations[k]->next;
+        job->n_left++;
     }
     *end = NULL;
-    job->n_left = n;
     leave(job);
 }
 

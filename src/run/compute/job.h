@@ -1,5 +1,5 @@
-/* A job of the scheduler, and the evaluations that it has asked for. A job is at rest, or lanes work on it: one runs its
- * code, or any number perform its evaluations. The last lane to finish, with all answers complete, resumes it.
+/* A job as the scheduler sees it, and the evaluations that it has asked for. It is at rest, or lanes are at it: one runs its
+ * code, or any number carry out evaluations. The last of them to finish resumes it.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef RUN_JOB_H
 #define RUN_JOB_H
@@ -34,7 +34,7 @@ struct job {
 bool job_init(struct job *job);
 void job_fini(struct job *job);
 
-/* The job's code, before it returns to the scheduler: what it waits for. */
+/* The job's code, before it returns to the scheduler: what it waits for, as far as it is not finished. */
 void job_ask(struct job *job, struct evaluation *const *evaluations, size_t n);
 /* Computing for it until now, its own code's included; nanoseconds. */
 int64_t job_elapsed_ns(const struct job *job);

@@ -185,31 +185,19 @@ static bool is_same_request(struct replay *replay, const struct evaluation *eval
     return n >= size && memcmp(replay->request, stored, size) == 0;
 }
 
-bool replay_answer(struct replay *replay, struct evaluation *evaluation, int64_t *elapsed_ns)
+/* The answer behind a stored request that was this one; false: it is damaged. */
+static bool take_answer(struct replay *replay, struct evaluation *evaluation, const struct parts *parts,
+                        const unsigned char *in, const unsigned char *end, int64_t *elapsed_ns)
 {
-    size_t n;
-    const unsigned char *in = answers_next(&replay->answers, &n);
-    if (!in)
+    if (end - in < ANSWER_HEAD)
         return false;
-    struct parts parts = parts_of(evaluation);
-    const unsigned char *end = in + n;
-    size_t size = request_size(evaluation, replay->n_model);
-    bool good = is_same_request(replay, evaluation, parts.kind, in, n) && n >= size + ANSWER_HEAD;
-    uint32_t outcome = 0, n_reason = 0;
-    if (good) {
-        in += size;
-        outcome = bytes_take_32(&in);
-        evaluation->crosses = outcome & CROSSES;
-        outcome &= ~(uint32_t)CROSSES;
-        n_reason = bytes_take_32(&in);
-        size_t arrays = outcome == EVALUATION_OK ? 8 * parts.n_number : 0;
-        good = outcome < EVALUATION_NO_MEMORY && n_reason < N_REASON &&
-               (size_t)(end - in) == ANSWER_HEAD - 8 + n_reason + arrays;
-    }
-    if (!good) {
-        answers_refuse(&replay->answers);
+    uint32_t outcome = bytes_take_32(&in), n_reason = bytes_take_32(&in);
+    evaluation->crosses = outcome & CROSSES;
+    outcome &= ~(uint32_t)CROSSES;
+    size_t arrays = outcome == EVALUATION_OK ? 8 * parts->n_number : 0;
+    if (outcome >= EVALUATION_NO_MEMORY || n_reason >= N_REASON ||
+        (size_t)(end - in) != ANSWER_HEAD - 8 + n_reason + arrays)
         return false;
-    }
     evaluation->outcome = (enum evaluation_outcome)outcome;
     get_doubles(&in, &evaluation->t_reached, 1);
     evaluation->n_step = (int64_t)bytes_take_64(&in);
@@ -221,12 +209,31 @@ bool replay_answer(struct replay *replay, struct evaluation *evaluation, int64_t
     evaluation->reason[n_reason] = '\0';
     in += n_reason;
     for (int i = 0; outcome == EVALUATION_OK && i < 5; i++)
-        get_doubles(&in, parts.part[i].values, parts.part[i].n);
-    counter_add(&replay->replays->n_replayed, 1);
+        get_doubles(&in, parts->part[i].values, parts->part[i].n);
     return true;
 }
 
-/* Frees memory if needed: writes the answers to the file or drops them. */
+bool replay_answer(struct replay *replay, struct evaluation *const *evaluations, size_t n, int64_t *elapsed_ns)
+{
+    size_t n_byte;
+    const unsigned char *in = answers_next(&replay->answers, &n_byte);
+    for (size_t k = 0; in && k < n; k++) {
+        struct evaluation *evaluation = evaluations[k];
+        const struct parts parts = parts_of(evaluation);
+        if (evaluation->is_finished || !is_same_request(replay, evaluation, parts.kind, in, n_byte))
+            continue;
+        if (!take_answer(replay, evaluation, &parts, in + request_size(evaluation, replay->n_model), in + n_byte, elapsed_ns))
+            break;
+        evaluation->is_finished = true;
+        counter_add(&replay->replays->n_replayed, 1);
+        return true;
+    }
+    if (in)
+        answers_refuse(&replay->answers);
+    return false;
+}
+
+/* Whether the answers in memory have to go, and whether they may go to the file. */
 static void make_room(struct replay *replay, int64_t elapsed_ns)
 {
     int64_t since_ns = elapsed_ns - replay->written_ns;

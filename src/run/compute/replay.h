@@ -44,9 +44,10 @@ struct replay {
 /* Zero-initialise before the first call. `replays` NULL: nothing is recorded or replayed. n_model parameters, n_row
  * measurements. */
 void replay_begin(struct replay *replay, struct replays *replays, uint64_t fit, size_t n_model, size_t n_row);
-/* If the answer is known, fills it in, with the computing time of the fit until then, and returns true. */
-bool replay_answer(struct replay *replay, struct evaluation *evaluation, int64_t *elapsed_ns);
-/* Records a computed evaluation; the fit has been computing for elapsed_ns. */
+/* Fills in the next answer that is known to one of n evaluations that are not finished, which then is; and how long the fit had
+ * been computing then. Evaluations that were asked for at once may have been answered in any order. */
+bool replay_answer(struct replay *replay, struct evaluation *const *evaluations, size_t n, int64_t *elapsed_ns);
+/* An evaluation was computed; the fit has been computing for elapsed_ns. */
 void replay_keep(struct replay *replay, const struct evaluation *evaluation, int64_t elapsed_ns);
 /* The fit is abandoned for now: writes its answers to the file if they are worth it. */
 void replay_leave(struct replay *replay, int64_t elapsed_ns);

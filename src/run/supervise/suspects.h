@@ -14,7 +14,7 @@ enum { SUSPECTS_HOW = 120, SUSPECTS_REASON = 160 };
 /* The result of suspects_judge. */
 struct verdict {
     bool died, hung;
-    char how[SUSPECTS_HOW]; /* as "signal 11 (Segmentation fault)", "no step finished for 60 s" */
+    char how[SUSPECTS_HOW]; /* "signal 11 (Segmentation fault)", "the model's code called exit(0)", "no step finished ..." */
     size_t n_guilty;
     uint64_t *guilty;       /* fits, with the slot of each; allocated by suspects_judge, freed by verdict_fini */
     size_t *slot;

@@ -1,0 +1,88 @@
+"""Programs linked with other engines (tests/engine): one that holds four evaluations and finishes them out of order, and one
+whose evaluations fail now and then. The promises hold, and with the first every number is the same.
+
+SPDX-License-Identifier: BSD-3-Clause
+test-timeout: 900
+"""
+import os
+import subprocess
+import sys
+
+import h5py
+import numpy as np
+
+import helpers as h
+import test_same_bits
+
+FOUR = h.BUILD / "tests/engine/stiffit-four"
+FAILING = h.BUILD / "tests/engine/stiffit-failing"
+WAYS = ((), ("--gradient", "differences"), ("--optimizer", "lbfgs", "--gradient", "adjoint"),
+        ("--starts", 3, "--profile", "p1"))
+
+
+def fits(program, problem, output, *args):
+    command = [program, "run", problem, "--trust", "--overwrite", "-o", output, *args]
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, env=h.environment())
+    assert done.returncode in (0, 1), done.stderr
+    return test_same_bits.fits_bytes(output)
+
+
+def test_the_same_bits_with_four_lanes(tmp):
+    test_same_bits.mixed_problem(tmp / "p.h5")
+    for way in WAYS:
+        want = fits(h.STIFFIT, tmp / "p.h5", tmp / "want.h5", "-j", 1, *way)
+        for threads in (1, 3):
+            got = fits(FOUR, tmp / "p.h5", tmp / "got.h5", "-j", threads, *way)
+            test_same_bits.assert_same(want, got, f"{way}: one lane, and four on {threads} threads")
+
+
+def test_one_fit_alone_by_several_workers(tmp):
+    """All evaluations of its difference quotients may run at once."""
+    test_same_bits.mixed_problem(tmp / "p.h5")
+    with h5py.File(tmp / "p.h5") as f:
+        name = f["datasets/id"].asstr()[0]
+    one = ("--only", name, "--gradient", "differences")
+    want = fits(h.STIFFIT, tmp / "p.h5", tmp / "want.h5", "-j", 1, *one)
+    for program in (h.STIFFIT, FOUR):
+        got = fits(program, tmp / "p.h5", tmp / "got.h5", "-j", 4, *one)
+        test_same_bits.assert_same(want, got, f"{program.name}: 1 and 4 threads")
+
+
+def test_failing_evaluations(tmp):
+    """They are failed trials: every fit has its row, the same whatever runs beside it, and most converge nevertheless."""
+    test_same_bits.mixed_problem(tmp / "p.h5")
+    for way in WAYS[:3]:
+        want = fits(FAILING, tmp / "p.h5", tmp / "want.h5", "-j", 1, *way)
+        with h5py.File(tmp / "want.h5") as f:
+            status, notes = f["fits/status"][:], f["fits/notes"][:]
+        assert np.count_nonzero(status == 1) >= len(status) / 2, (way, status)
+        assert np.any(notes != 0), way
+        for threads in (2, 5):
+            got = fits(FAILING, tmp / "p.h5", tmp / "got.h5", "-j", threads, *way)
+            test_same_bits.assert_same(want, got, f"{way}: 1 and {threads} threads")
+
+
+def existing(script, *words):
+    """Another script's tests (those with one of the words in their name), with four lanes."""
+    env = dict(os.environ, STIFFIT_PROGRAM="tests/engine/stiffit-four")
+    done = subprocess.run([sys.executable, str(h.ROOT / "tests/e2e" / script), *words], capture_output=True, text=True, env=env)
+    assert done.returncode == 0, f"{script} with four lanes:\n{done.stdout}{done.stderr}"
+
+
+def test_same_bits_and_kills(tmp):
+    existing("test_same_bits.py")
+    existing("test_kills.py")
+
+
+def test_crashes_and_hangs(tmp):
+    """But for those whose point is that a fit was alone on its worker."""
+    existing("test_crash.py", "zoo_among", "starts", "hanging_on_everything")
+
+
+def test_replay_and_trace(tmp):
+    existing("test_replay.py", "go_on", "damaged", "spent_before", "two_processes")
+    existing("test_trace.py")
+
+
+if __name__ == "__main__":
+    h.main()

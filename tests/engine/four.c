@@ -1,0 +1,156 @@
+/* An engine of capacity four, for a program that the tests run: four CVODES engines side by side, of which now this, now that
+ * one gets on for a look, so that evaluations finish in another order than they came. With -DFAILS some evaluations fail; which
+ * depends on their parameters alone.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "ode/engine.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FOUR = 4 };
+#ifdef FAILS
+static const bool fails = true;
+#else
+static const bool fails = false;
+#endif
+
+struct four_pool {
+    struct engine_pool base;
+    struct engine_pool *cvodes;
+    size_t n_parameter;
+};
+
+struct four {
+    struct engine base;
+    struct four_pool *pool;
+    struct engine *cvodes[FOUR];
+    struct evaluation *held[FOUR]; /* NULL: there is room */
+    uint64_t random;
+};
+
+static void pool_free(struct engine_pool *base)
+{
+    struct four_pool *pool = (struct four_pool *)base;
+    engine_pool_free(pool->cvodes);
+    free(pool);
+}
+
+static struct engine_pool *pool_new(const struct model *model, const struct ode_options *options, size_t n_workspace,
+                                    size_t n_worker, struct error *error)
+{
+    struct four_pool *pool = calloc(1, sizeof *pool);
+    if (!pool)
+        abort();
+    size_t n_aside = n_workspace > n_worker ? n_workspace - n_worker : 0;
+    pool->n_parameter = model->abi.n_parameter;
+    pool->cvodes = engine_cvodes.pool_new(model, options, n_aside + FOUR * n_worker, FOUR * n_worker, error);
+    if (!pool->cvodes) {
+        free(pool);
+        return NULL;
+    }
+    pool->cvodes->table = &engine_cvodes;
+    return &pool->base;
+}
+
+static const char *linear_solver(const struct engine_pool *pool)
+{
+    return engine_pool_linear_solver(((const struct four_pool *)pool)->cvodes);
+}
+
+static void four_free(struct engine *base)
+{
+    struct four *engine = (struct four *)base;
+    for (int i = 0; i < FOUR; i++)
+        engine_free(engine->cvodes[i]);
+    free(engine);
+}
+
+static struct engine *four_new(struct engine_pool *base, struct error *error)
+{
+    struct four *engine = calloc(1, sizeof *engine);
+    if (!engine)
+        abort();
+    engine->pool = (struct four_pool *)base;
+    for (int i = 0; i < FOUR; i++)
+        if (!(engine->cvodes[i] = engine_new(engine->pool->cvodes, error))) {
+            four_free(&engine->base);
+            return NULL;
+        }
+    return &engine->base;
+}
+
+static void submit(struct engine *base, struct evaluation *evaluation)
+{
+    struct four *engine = (struct four *)base;
+    int i = 0;
+    while (engine->held[i])
+        if (++i == FOUR)
+            abort();
+    engine->held[i] = evaluation;
+    engine_submit(engine->cvodes[i], evaluation);
+}
+
+static void maybe_fail(const struct four_pool *pool, struct evaluation *evaluation)
+{
+    uint64_t hash = 1469598103934665603u; /* FNV-1a */
+    for (size_t i = 0; i < pool->n_parameter * sizeof *evaluation->p; i++)
+        hash = (hash ^ ((const unsigned char *)evaluation->p)[i]) * 1099511628211u;
+    if (evaluation->outcome != EVALUATION_OK || hash >> 32 & 7)
+        return;
+    evaluation->outcome = EVALUATION_ODE_FAILED;
+    snprintf(evaluation->reason, sizeof evaluation->reason, "this engine fails here");
+}
+
+static bool always(void *context)
+{
+    (void)context;
+    return true;
+}
+
+static struct evaluation *work(struct engine *base, const struct engine_turn *turn)
+{
+    struct four *engine = (struct four *)base;
+    const struct engine_turn look = {.over = always, .heartbeat = turn ? turn->heartbeat : NULL};
+    for (;;) {
+        int n_held = 0, held[FOUR];
+        for (int i = 0; i < FOUR; i++)
+            if (engine->held[i])
+                held[n_held++] = i;
+        if (n_held == 0)
+            return NULL;
+        engine->random = engine->random * 6364136223846793005u + 1442695040888963407u; /* Knuth, MMIX */
+        int i = held[(engine->random >> 33) % (unsigned)n_held];
+        struct evaluation *done = engine_work(engine->cvodes[i], &look);
+        if (done) {
+            engine->held[i] = NULL;
+            if (fails)
+                maybe_fail(engine->pool, done);
+            return done;
+        }
+        if (turn && turn->over(turn->context))
+            return NULL;
+    }
+}
+
+static bool withdraw(struct engine *base, struct evaluation *evaluation)
+{
+    struct four *engine = (struct four *)base;
+    for (int i = 0; i < FOUR; i++)
+        if (engine->held[i] == evaluation && engine_withdraw(engine->cvodes[i], evaluation)) {
+            engine->held[i] = NULL;
+            return true;
+        }
+    return false;
+}
+
+static void discard(struct engine_pool *base, struct evaluation *evaluation)
+{
+    engine_discard(((struct four_pool *)base)->cvodes, evaluation);
+}
+
+static const struct engine_table table = {
+    .name = "four", .capacity = FOUR, .pool_new = pool_new, .pool_free = pool_free, .linear_solver = linear_solver,
+    .engine_new = four_new, .engine_free = four_free, .submit = submit, .work = work, .withdraw = withdraw,
+    .discard = discard};
+const struct engine_table *const engine_in_use = &table;
