@@ -52,35 +52,14 @@ static const struct option table[] = {
 static enum status add_datasets(struct problem_writer *writer, const struct import_rows *rows, const size_t *first,
                                 const struct import_subjects *subjects, struct error *error)
 {
-    size_t most = 0;
-    for (uint32_t d = 0; d < rows->datasets.n; d++)
-        most = first[d + 1] - first[d] > most ? first[d + 1] - first[d] : most;
-    double *time = malloc(3 * (most + 1) * sizeof *time), *value = time + most, *sigma = value + most;
-    uint32_t *observable = malloc(2 * (most + 1) * sizeof *observable), *line = observable + most;
-    int8_t *censored = malloc(most + 1);
     enum status status = STATUS_OK;
-    if (!time || !observable || !censored)
-        status = error_set(error, STATUS_NO_MEMORY, "out of memory for %zu measurements", most);
     for (uint32_t d = 0; !status && d < rows->datasets.n; d++) {
-        size_t n = first[d + 1] - first[d];
-        for (size_t i = 0; i < n; i++) {
-            const struct import_row *row = &rows->row[first[d] + i];
-            time[i] = row->time;
-            value[i] = row->value;
-            sigma[i] = row->sigma;
-            observable[i] = row->observable;
-            censored[i] = row->censored;
-            line[i] = row->line;
-        }
         const struct problem_dataset dataset = {
             .id = rows->datasets.id[d], .t0 = subjects->t0[d], .covariate = subjects->covariate + d * subjects->n_covariate,
-            .start = subjects->has_start ? subjects->start + d * subjects->n_parameter : NULL, .n_row = n, .time = time,
-            .value = value, .sigma = sigma, .observable = observable, .line = line, .censored = censored};
+            .start = subjects->has_start ? subjects->start + d * subjects->n_parameter : NULL,
+            .n_row = first[d + 1] - first[d], .measured = measurements_from(&rows->measured, first[d])};
         status = problem_writer_add(writer, &dataset, error);
     }
-    free(time);
-    free(observable);
-    free(censored);
     return status;
 }
 
@@ -137,12 +116,13 @@ static enum status write_problem(const struct import_options *options, const cha
         .from_model = parameters->from_model,
         .n_covariate = abi->n_covariate, .covariate_name = abi->covariate_name, .n_observable = abi->n_observable,
         .observable_name = abi->observable_name, .observable_error = error_words,
-        .has_sigma = rows->has_sigma, .has_t0 = subjects->has_t0,
-        .has_censored = rows->has_censored, .line_file = slash ? slash + 1 :
+        .has_t0 = subjects->has_t0, .line_file = slash ? slash + 1 :
         strcmp(options->measurements, "-") ? options->measurements : "standard input",
         .prior = parameters->has_prior ? parameters->prior : NULL, .prior_on = parameters->prior_on,
         .prior_number = {parameters->prior_number[0], parameters->prior_number[1], parameters->prior_number[2],
                          parameters->prior_number[3]}};
+    for (int c = 0; c < N_MEASUREMENT; c++)
+        header.columns |= (unsigned)measurements_have(&rows->measured, (enum measurement_column)c, 0, rows->n) << c;
     enum status status = plugin_reference_init(&reference, model, options->model, options->embed, error);
     if (!status) {
         plugin_reference_use(&reference, &header);

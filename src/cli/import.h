@@ -3,6 +3,7 @@
 #ifndef CLI_IMPORT_H
 #define CLI_IMPORT_H
 
+#include "base/measurements.h"
 #include "base/option.h"
 #include "base/terminal.h"
 #include "use/id_table.h"
@@ -42,18 +43,13 @@ struct import_faults {
 void import_say_encoding(const struct csv_reader *reader, const char *path); /* of text that is no UTF-8 */
 void import_faults_add(struct import_faults *faults, const struct csv_reader *reader, size_t column, const char *what);
 
-struct import_row {
-    double time, value, sigma;
-    uint32_t dataset, observable, line;
-    int8_t censored; /* as in struct problem_block */
-};
-
 /* Measurements in the file's order; zero-initialise. */
 struct import_rows {
     struct id_table datasets;
-    struct import_row *row;
+    struct measurements measured;
+    void *block;       /* its arrays */
+    uint32_t *dataset; /* of each row */
     size_t n, capacity;
-    bool has_sigma, has_censored;
     struct import_faults faults;
 };
 enum status import_measurements(struct import_rows *rows, const char *path, const struct model *model,

@@ -24,8 +24,9 @@ static void say_unused(const struct csv_reader *reader, const char *path, size_t
                 near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
 }
 
+/* Where the table's columns are, or CSV_NO_COLUMN. */
 struct measurement_columns {
-    size_t dataset, time, observable, value, sigma, censored;
+    size_t dataset, of[N_MEASUREMENT];
 };
 
 /* Tables of one column per observable are common; what is expected instead is worth saying. */
@@ -44,34 +45,36 @@ static enum status need_value(const struct csv_reader *reader, const char *path,
 static enum status find_columns(const struct csv_reader *reader, const char *path, const struct model *model,
                                 struct measurement_columns *columns, struct error *error)
 {
-    static const char *const names[] = {"dataset", "time", "observable", "value", "sigma", "censored"};
-    enum status status = csv_need_column(reader, "time", &columns->time, error);
+    const char *names[N_MEASUREMENT] = {"dataset"}; /* all but the line, which is no column of tables */
+    for (int c = 0; c < MEASUREMENT_line; c++) {
+        names[c + 1] = measurement_columns[c].name;
+        columns->of[c] = csv_find_column(reader, measurement_columns[c].name);
+    }
+    columns->of[MEASUREMENT_line] = CSV_NO_COLUMN;
+    enum status status = csv_need_column(reader, "time", &columns->of[MEASUREMENT_time], error);
     if (!status)
-        status = need_value(reader, path, model, &columns->value, error);
+        status = need_value(reader, path, model, &columns->of[MEASUREMENT_value], error);
     if (status)
         return status;
     columns->dataset = find_id_column(reader);
-    columns->observable = csv_find_column(reader, "observable");
-    columns->sigma = csv_find_column(reader, "sigma");
-    columns->censored = csv_find_column(reader, "censored");
     if (columns->dataset == CSV_NO_COLUMN)
         message_say("note: there is no column 'dataset': all rows are one dataset, 'data'");
-    if (columns->observable == CSV_NO_COLUMN && model->abi.n_observable > 1)
+    if (columns->of[MEASUREMENT_observable] == CSV_NO_COLUMN && model->abi.n_observable > 1)
         return error_set(error, STATUS_BAD_PROBLEM, "%s: a column 'observable' is needed: the model has %u of them", path,
                          model->abi.n_observable);
-    for (size_t j = 0; j < csv_n_column(reader); j++)
-        if (j != columns->dataset && j != columns->time && j != columns->observable && j != columns->value &&
-            j != columns->sigma && j != columns->censored)
-            say_unused(reader, path, j, nearest_name(csv_column_name(reader, j), names, sizeof names / sizeof *names));
+    for (size_t j = 0; j < csv_n_column(reader); j++) {
+        bool is_used = j == columns->dataset;
+        for (int c = 0; c < N_MEASUREMENT; c++)
+            is_used = is_used || j == columns->of[c];
+        if (!is_used)
+            say_unused(reader, path, j, nearest_name(csv_column_name(reader, j), names, N_MEASUREMENT));
+    }
     return STATUS_OK;
 }
 
 static enum status find_observable(const struct csv_reader *reader, size_t column, const struct model *model,
                                    uint32_t *observable, struct error *error)
 {
-    *observable = 0;
-    if (column == CSV_NO_COLUMN)
-        return STATUS_OK;
     const char *name = csv_field(reader, column);
     int found = model_find_observable(model, name);
     if (found >= 0) {
@@ -113,55 +116,83 @@ void import_faults_add(struct import_faults *faults, const struct csv_reader *re
 
 /* As problem_check.c has it: a row without a value is missing as a whole. */
 static void check_row(const struct csv_reader *reader, const struct measurement_columns *columns,
-                      const struct import_row *row, struct import_faults *faults)
+                      const struct measurements *row, struct import_faults *faults)
 {
-    if (isnan(row->value))
+    if (isnan(*row->value))
         return;
-    if (!isfinite(row->time))
-        import_faults_add(faults, reader, columns->time, "the time is missing or infinite");
-    if (isinf(row->value))
-        import_faults_add(faults, reader, columns->value, "the value is infinite (leave it empty if it is missing)");
-    if (row->sigma <= 0 || isinf(row->sigma))
-        import_faults_add(faults, reader, columns->sigma, "sigma must be above 0 (leave it empty if it is not known)");
+    if (!isfinite(*row->time))
+        import_faults_add(faults, reader, columns->of[MEASUREMENT_time], "the time is missing or infinite");
+    if (isinf(*row->value))
+        import_faults_add(faults, reader, columns->of[MEASUREMENT_value],
+                          "the value is infinite (leave it empty if it is missing)");
+    if (*row->sigma <= 0 || isinf(*row->sigma))
+        import_faults_add(faults, reader, columns->of[MEASUREMENT_sigma],
+                          "sigma must be above 0 (leave it empty if it is not known)");
+}
+
+static enum status check_value(const struct csv_reader *reader, size_t column, struct error *error)
+{
+    const char *value = csv_field(reader, column);
+    if (*value != '<' && *value != '>')
+        return STATUS_OK;
+    return csv_fault(reader, column, error, "'%.40s': write the limit alone, and %s in a column 'censored'", value,
+                     *value == '<' ? "1 (it lies below)" : "-1 (it lies above)");
+}
+
+/* Numbers unless it is a column of words. */
+static enum status read_cell(const struct csv_reader *reader, size_t column, int which, const struct model *model,
+                             const struct measurements *row, struct error *error)
+{
+    if (which == MEASUREMENT_observable)
+        return find_observable(reader, column, model, row->observable, error);
+    if (which == MEASUREMENT_censored)
+        return find_censored(reader, column, row->censored, error);
+    enum status status = which == MEASUREMENT_value ? check_value(reader, column, error) : STATUS_OK;
+    return status ? status : csv_number(reader, column, measurements_cell(row, (enum measurement_column)which, 0), error);
+}
+
+/* Room for twice as many rows. */
+static enum status widen(struct import_rows *rows, struct error *error)
+{
+    size_t capacity = rows->capacity ? 2 * rows->capacity : 1024;
+    void *block = malloc(measurements_bytes(MEASUREMENT_ALL, capacity));
+    uint32_t *dataset = realloc(rows->dataset, capacity * sizeof *dataset);
+    rows->dataset = dataset ? dataset : rows->dataset;
+    if (!block || !dataset) {
+        free(block);
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu measurements", capacity);
+    }
+    struct measurements wider = measurements_place(MEASUREMENT_ALL, capacity, block);
+    measurements_copy(&wider, 0, &rows->measured, 0, rows->n);
+    free(rows->block);
+    rows->block = block;
+    rows->measured = wider;
+    rows->capacity = capacity;
+    return STATUS_OK;
 }
 
 static enum status read_row(const struct csv_reader *reader, const struct measurement_columns *columns,
                             const struct model *model, struct import_rows *rows, struct error *error)
 {
-    struct import_row row = {.sigma = NAN, .line = (uint32_t)csv_line(reader)};
     const char *id = columns->dataset == CSV_NO_COLUMN ? "data" : csv_field(reader, columns->dataset);
     if (!*id)
         return csv_fault(reader, columns->dataset, error, "the dataset's id is missing");
-    enum status status = csv_number(reader, columns->time, &row.time, error);
-    const char *value = csv_field(reader, columns->value);
-    if (!status && (*value == '<' || *value == '>'))
-        return csv_fault(reader, columns->value, error, "'%.40s': write the limit alone, and %s in a column 'censored'", value,
-                         *value == '<' ? "1 (it lies below)" : "-1 (it lies above)");
-    if (!status)
-        status = csv_number(reader, columns->value, &row.value, error);
-    if (!status && columns->sigma != CSV_NO_COLUMN)
-        status = csv_number(reader, columns->sigma, &row.sigma, error);
-    if (!status && columns->censored != CSV_NO_COLUMN)
-        status = find_censored(reader, columns->censored, &row.censored, error);
-    if (!status)
-        status = find_observable(reader, columns->observable, model, &row.observable, error);
+    enum status status = rows->n == rows->capacity ? widen(rows, error) : STATUS_OK;
+    if (status)
+        return status;
+    const struct measurements row = measurements_from(&rows->measured, rows->n), none = {0};
+    measurements_copy(&row, 0, &none, 0, 1);
+    *row.line = (uint32_t)csv_line(reader);
+    for (int c = 0; c < N_MEASUREMENT && !status; c++)
+        if (columns->of[c] != CSV_NO_COLUMN)
+            status = read_cell(reader, columns->of[c], c, model, &row, error);
     if (status)
         return status;
     check_row(reader, columns, &row, &rows->faults);
-    if (rows->n == rows->capacity) {
-        size_t capacity = rows->capacity ? 2 * rows->capacity : 1024;
-        struct import_row *longer = realloc(rows->row, capacity * sizeof *longer);
-        if (!longer)
-            return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu measurements", capacity);
-        rows->row = longer;
-        rows->capacity = capacity;
-    }
-    row.dataset = id_table_add(&rows->datasets, id);
-    if (row.dataset == ID_NO_MEMORY)
+    uint32_t dataset = id_table_add(&rows->datasets, id);
+    if (dataset == ID_NO_MEMORY)
         return error_set(error, STATUS_NO_MEMORY, "out of memory for %u datasets", rows->datasets.n);
-    rows->has_sigma = rows->has_sigma || !isnan(row.sigma);
-    rows->has_censored = rows->has_censored || row.censored;
-    rows->row[rows->n++] = row;
+    rows->dataset[rows->n++] = dataset;
     return STATUS_OK;
 }
 
@@ -192,21 +223,27 @@ enum status import_sort(struct import_rows *rows, size_t **first, struct error *
 {
     size_t n_dataset = rows->datasets.n;
     size_t *start = calloc(n_dataset + 2, sizeof *start);
-    struct import_row *sorted = malloc((rows->n + 1) * sizeof *sorted);
-    if (!start || !sorted) {
+    size_t *order = malloc((rows->n + 1) * sizeof *order);
+    void *block = malloc(measurements_bytes(MEASUREMENT_ALL, rows->n));
+    if (!start || !order || !block) {
         free(start);
-        free(sorted);
+        free(order);
+        free(block);
         return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu measurements", rows->n);
     }
     /* start[d + 1] counts, then becomes where dataset d's next row goes; in the end where dataset d + 1 begins. */
     for (size_t i = 0; i < rows->n; i++)
-        start[rows->row[i].dataset + 2]++;
+        start[rows->dataset[i] + 2]++;
     for (size_t d = 2; d < n_dataset + 2; d++)
         start[d] += start[d - 1];
     for (size_t i = 0; i < rows->n; i++)
-        sorted[start[rows->row[i].dataset + 1]++] = rows->row[i];
-    free(rows->row);
-    rows->row = sorted;
+        order[start[rows->dataset[i] + 1]++] = i;
+    struct measurements sorted = measurements_place(MEASUREMENT_ALL, rows->n, block);
+    measurements_pick(&sorted, &rows->measured, order, rows->n);
+    free(order);
+    free(rows->block);
+    rows->block = block;
+    rows->measured = sorted;
     rows->capacity = rows->n;
     *first = start;
     return STATUS_OK;
@@ -215,6 +252,7 @@ enum status import_sort(struct import_rows *rows, size_t **first, struct error *
 void import_rows_fini(struct import_rows *rows)
 {
     id_table_fini(&rows->datasets);
-    free(rows->row);
+    free(rows->block);
+    free(rows->dataset);
     memset(rows, 0, sizeof *rows);
 }

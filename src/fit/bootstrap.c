@@ -23,8 +23,8 @@ size_t fit_bootstrap_count_loose(size_t n_parameter, const double *best, const d
 
 static double residual_of(const struct fit_bootstrap *bootstrap, size_t i)
 {
-    double value = bootstrap->value[i], prediction = bootstrap->prediction[i];
-    bool is_log = bootstrap->loss[bootstrap->observable[i]].is_log;
+    double value = bootstrap->measured.value[i], prediction = bootstrap->prediction[i];
+    bool is_log = bootstrap->loss[bootstrap->measured.observable[i]].is_log;
     return (is_log ? log(value / prediction) : value - prediction) / bootstrap->scale[i];
 }
 
@@ -36,7 +36,7 @@ bool fit_bootstrap_begin(struct fit_bootstrap *bootstrap, char *reason)
         double sum = 0;
         first[o] = n;
         for (size_t i = 0; i < bootstrap->n_row; i++) {
-            if (bootstrap->observable[i] != o || isnan(bootstrap->value[i]))
+            if (bootstrap->measured.observable[i] != o || isnan(bootstrap->measured.value[i]))
                 continue;
             double r = residual[n++] = residual_of(bootstrap, i);
             sum += r;
@@ -61,7 +61,7 @@ bool fit_bootstrap_begin(struct fit_bootstrap *bootstrap, char *reason)
     double n_left = (double)(n - bootstrap->n_loose), c = centred > 0 ? sqrt(squares / n_left * (double)n / centred) : 1;
     for (size_t k = 0; k < n; k++)
         residual[k] *= c;
-    bool is_linear = bootstrap->loss[bootstrap->observable[0]].has_kink; /* without sigmas losses do not mix */
+    bool is_linear = bootstrap->loss[bootstrap->measured.observable[0]].has_kink; /* without sigmas losses do not mix */
     if (!is_known)
         bootstrap->inflation = is_linear ? distance / n_left : sqrt(squares / n_left);
     return true;
@@ -71,9 +71,9 @@ bool fit_bootstrap_draw(const struct fit_bootstrap *bootstrap, uint64_t seed, ui
 {
     bool is_finite = true;
     for (size_t i = 0; i < bootstrap->n_row; i++) {
-        const struct fit_loss *loss = &bootstrap->loss[bootstrap->observable[i]];
-        const size_t *first = &bootstrap->first[bootstrap->observable[i]];
-        value[i] = bootstrap->value[i];
+        const struct fit_loss *loss = &bootstrap->loss[bootstrap->measured.observable[i]];
+        const size_t *first = &bootstrap->first[bootstrap->measured.observable[i]];
+        value[i] = bootstrap->measured.value[i];
         if (isnan(value[i]))
             continue;
         double deviation = bootstrap->is_parametric
@@ -107,9 +107,9 @@ static enum outcome predict(struct fit_bootstrap *bootstrap, const struct fit_pr
     }
     bootstrap->is_sigma_known = true;
     for (size_t i = 0; i < bootstrap->n_row; i++) {
-        bool own = problem->sigma && !isnan(problem->sigma[i]);
+        bool own = problem->measured.sigma && !isnan(problem->measured.sigma[i]);
         if (own)
-            scale[i] = problem->sigma[i];
+            scale[i] = problem->measured.sigma[i];
         else if (!has_noise)
             scale[i] = 1;
         bootstrap->is_sigma_known = bootstrap->is_sigma_known && (own || has_noise);
@@ -130,8 +130,8 @@ enum outcome fit_bootstrap_replicate(const struct fit_problem *problem, const st
         return OUTCOME_out_of_memory;
     }
     struct fit_bootstrap bootstrap = {
-        .n_row = n, .n_observable = abi->n_observable, .value = problem->value, .prediction = numbers, .scale = numbers + n,
-        .observable = problem->task->row_observable, .residual = numbers + 2 * n, .first = first, .kind = kind,
+        .n_row = n, .n_observable = abi->n_observable, .measured = problem->measured, .prediction = numbers,
+        .scale = numbers + n, .residual = numbers + 2 * n, .first = first, .kind = kind,
         .loss = problem->loss,
         .n_loose = fit_bootstrap_count_loose(problem->n_parameter, problem->start, problem->lower, problem->upper,
                                              problem->fixed)};

@@ -22,8 +22,8 @@ enum bootstrap_kind { BOOTSTRAP_AUTO, BOOTSTRAP_RESIDUAL, BOOTSTRAP_PARAMETRIC }
 struct fit_bootstrap {
     /* set by the caller */
     size_t n_row, n_observable, n_loose; /* n_loose: p */
-    const double *value, *prediction, *scale; /* n_row; value: NaN is missing and stays missing; scale: s_i */
-    const uint32_t *observable;          /* n_row */
+    struct measurements measured;        /* n_row; a missing value stays missing */
+    const double *prediction, *scale;    /* n_row; scale: s_i */
     const struct fit_loss *loss;         /* n_observable */
     enum bootstrap_kind kind;
     bool is_sigma_known;                 /* every s_i of a value is a sigma or the model's noise */

@@ -1,4 +1,4 @@
-/* The entry: from a problem to a filled result.
+/* The entry: from a problem to a filled record.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/fit.h"
 
@@ -23,28 +23,18 @@ static const double LEAST_TIGHTER = 0.1;
 /* The error of an objective at another place is at most this many times its change from one tolerance to the next. */
 static const double DOUBT = 10;
 
-static void clear_result(const struct fit_problem *problem, struct fit_result *result)
+void fit_clear(struct fit_record *record, size_t n_parameter, uint32_t notes)
 {
-    result->outcome = OUTCOME_not_run;
-    result->stop = STOP_none;
-    result->optimizer = OPTIMIZER_none;
-    result->gradient = GRADIENT_none;
-    result->notes = problem->notes;
-    result->objective = result->gradient_norm = result->tight_change = result->tight_decrease = result->rtol = NAN;
-    result->n_iteration = result->n_evaluation = result->n_step = 0;
-    result->reason[0] = '\0';
-    for (size_t i = 0; i < problem->n_parameter; i++) {
-        result->parameter[i] = NAN;
-        result->at_bound[i] = 0;
-    }
-    if (result->statistics)
-        fit_statistics_clear(result->statistics, problem->n_parameter);
+    fit_record_clear(record, n_parameter);
+    record->outcome = OUTCOME_not_run;
+    record->notes = notes;
+    record->n_iteration = record->n_evaluation = record->n_step = 0;
 }
 
-static void fail(struct fit_result *result, enum outcome outcome, const char *reason)
+static void fail(struct fit_record *record, enum outcome outcome, const char *reason)
 {
-    result->outcome = outcome;
-    snprintf(result->reason, sizeof result->reason, "%s", reason);
+    record->outcome = outcome;
+    snprintf(record->reason, sizeof record->reason, "%s", reason);
 }
 
 /* Whether some measurement has neither a sigma of its own nor a model's. */
@@ -55,7 +45,7 @@ static bool lacks_sigma(const struct fit_problem *problem)
     if (problem->unit > 0)
         return true;
     for (size_t i = 0; i < problem->task->n_row; i++)
-        if (!problem->sigma || isnan(problem->sigma[i]))
+        if (!problem->measured.sigma || isnan(problem->measured.sigma[i]))
             return true;
     return false;
 }
@@ -68,12 +58,10 @@ static bool set_objective(struct fit_asker *asker, struct arena *arena)
     struct fit_objective *objective = &asker->objective;
     struct fit_prior_term *terms = arena_calloc(arena, map->n_free + 1, sizeof *terms);
     bool has_noise = problem->model->abi.noise != NULL;
-    *objective = (struct fit_objective){.n_row = problem->task->n_row, .value = problem->value, .sigma = problem->sigma,
-                                        .has_noise = has_noise,
+    *objective = (struct fit_objective){.n_row = problem->task->n_row, .measured = problem->measured, .has_noise = has_noise,
                                         .likelihood = has_noise || problem->mixes ||
-                                                      (problem->censored && !lacks_sigma(problem)),
-                                        .loss = problem->loss, .observable = problem->task->row_observable,
-                                        .censored = problem->censored, .prior = terms};
+                                                      (problem->measured.censored && !lacks_sigma(problem)),
+                                        .loss = problem->loss, .prior = terms};
     for (size_t j = 0; terms && problem->prior && j < map->n_free; j++) {
         const struct fit_prior *prior = &problem->prior[map->file_index[j]];
         if (prior->kind != PRIOR_NONE)
@@ -82,19 +70,19 @@ static bool set_objective(struct fit_asker *asker, struct arena *arena)
     return terms != NULL;
 }
 
-static void write_best(const struct fit_asker *asker, const struct fit_point *best, struct fit_result *result)
+static void write_best(const struct fit_asker *asker, const struct fit_point *best, struct fit_record *record)
 {
     const struct fit_problem *problem = asker->problem;
     const struct fit_map *map = &asker->map;
-    result->objective = best->f;
-    result->rtol = number_decimal(asker->options->accuracy / asker->tighter);
-    result->gradient_norm = fit_point_gradient_norm(asker, best);
+    record->objective = best->f;
+    record->rtol = number_decimal(asker->options->accuracy / asker->tighter);
+    record->gradient_norm = fit_point_gradient_norm(asker, best);
     for (size_t i = 0; i < problem->n_parameter; i++)
-        result->parameter[i] = best->p[problem->to_model[i]];
+        record->parameter[i] = best->p[problem->to_model[i]];
     for (size_t j = 0; j < map->n_free; j++) {
         double natural = best->p[map->model_index[j]];
         int8_t side = natural <= map->natural_lower[j] ? -1 : natural >= map->natural_upper[j] ? 1 : 0;
-        result->at_bound[map->file_index[j]] = side;
+        record->at_bound[map->file_index[j]] = side;
     }
 }
 
@@ -126,20 +114,20 @@ static bool adjoint_pays(const struct fit_asker *asker)
  *
  * More times work in both directions (2, 12, 50, 200 of them: 5 x 200 4.2, 4.0, 2.1, 1.9; 50 x 200 0.7, 1.4, 1.1, 3.2). Ready
  * models: pollu (20 x 25) 0.7, medical-akzo-nobel (400 x 3) 0.15. */
-static void choose(struct fit_asker *asker, struct fit_result *result)
+static void choose(struct fit_asker *asker, struct fit_record *record)
 {
     const struct fit_options *options = asker->options;
     bool pays = adjoint_pays(asker);
-    result->optimizer = options->optimizer;
-    if (result->optimizer == OPTIMIZER_none)
-        result->optimizer = options->gradient == GRADIENT_adjoint || (pays && asker->map.n_free >= MANY_PARAMETERS
+    record->optimizer = options->optimizer;
+    if (record->optimizer == OPTIMIZER_none)
+        record->optimizer = options->gradient == GRADIENT_adjoint || (pays && asker->map.n_free >= MANY_PARAMETERS
                             && options->gradient == GRADIENT_none) ? OPTIMIZER_lbfgs : OPTIMIZER_trf;
-    result->gradient = options->gradient;
-    if (result->optimizer == OPTIMIZER_trf && result->gradient != GRADIENT_differences)
-        result->gradient = GRADIENT_forward;
-    else if (result->gradient == GRADIENT_none)
-        result->gradient = pays ? GRADIENT_adjoint : GRADIENT_forward;
-    asker->gradient = result->gradient;
+    record->gradient = options->gradient;
+    if (record->optimizer == OPTIMIZER_trf && record->gradient != GRADIENT_differences)
+        record->gradient = GRADIENT_forward;
+    else if (record->gradient == GRADIENT_none)
+        record->gradient = pays ? GRADIENT_adjoint : GRADIENT_forward;
+    asker->gradient = record->gradient;
 }
 
 static bool prepare_gradient(struct fit_asker *asker, struct arena *arena)
@@ -167,32 +155,32 @@ static const struct fit_point *look_forward(struct fit_asker *asker, const struc
 
 /* Where a trajectory meets a jump of the right-hand side, which sensitivities lack, the search begins again with difference
  * quotients, so that no values of the two kinds are compared; whatever is looked at from then on, is looked at by these. */
-static void search_from(struct fit_asker *asker, struct arena *arena, const double *theta, struct fit_result *result,
+static void search_from(struct fit_asker *asker, struct arena *arena, const double *theta, struct fit_record *record,
                         struct search_end *end)
 {
-    asker->gradient = result->gradient;
+    asker->gradient = record->gradient;
     asker->notes &= ~(uint32_t)NOTE_noise_floor;
-    (result->optimizer == OPTIMIZER_lbfgs ? descent_search : trust_region_search)(asker, arena, theta, end);
-    result->n_iteration += end->n_iteration;
+    (record->optimizer == OPTIMIZER_lbfgs ? descent_search : trust_region_search)(asker, arena, theta, end);
+    record->n_iteration += end->n_iteration;
     if (!asker->meets_jump)
         return;
     asker->meets_jump = false;
     asker->start_f = asker->prediction_error = NAN;
     asker->notes |= NOTE_state_jump;
-    asker->gradient = result->gradient = GRADIENT_differences;
+    asker->gradient = record->gradient = GRADIENT_differences;
     if (asker->options->optimizer == OPTIMIZER_none) /* L-BFGS was chosen for its adjoint gradients, if it was */
-        result->optimizer = OPTIMIZER_trf;
+        record->optimizer = OPTIMIZER_trf;
     if (prepare_gradient(asker, arena))
-        search_from(asker, arena, theta, result, end);
+        search_from(asker, arena, theta, record, end);
     else
         *end = (struct search_end){.outcome = OUTCOME_out_of_memory};
 }
 
 /* The best point with the derivatives of all residuals; NULL if there is none. */
-static const struct fit_point *look(struct fit_asker *asker, struct arena *arena, const struct fit_result *result,
+static const struct fit_point *look(struct fit_asker *asker, struct arena *arena, const struct fit_record *record,
                                     const struct search_end *end)
 {
-    if (!end->best || result->gradient != GRADIENT_adjoint)
+    if (!end->best || record->gradient != GRADIENT_adjoint)
         return end->best;
     asker->gradient = GRADIENT_forward;
     return end->forward ? end->forward : outcome_is_success(end->outcome) ? look_forward(asker, end->best, arena) : NULL;
@@ -200,7 +188,7 @@ static const struct fit_point *look(struct fit_asker *asker, struct arena *arena
 
 /* Whether a search that tighter tolerances have moved from its best point is still not above the start; where it is, another
  * one from there replaces it. `doubt`: what the objectives known so far may be off by. */
-static void look_back(struct fit_asker *asker, struct arena *arena, const double *start, struct fit_result *result,
+static void look_back(struct fit_asker *asker, struct arena *arena, const double *start, struct fit_record *record,
                       struct search_end *end, double doubt)
 {
     struct fit_point point;
@@ -208,11 +196,11 @@ static void look_back(struct fit_asker *asker, struct arena *arena, const double
         return;
     memcpy(point.theta, start, asker->map.n_free * sizeof *start);
     if (fit_ask(asker, &point, true) == ASKED_OK && point.f < end->best->f)
-        search_from(asker, arena, start, result, end);
+        search_from(asker, arena, start, record, end);
 }
 
 /* Continues from the best point with tolerances divided by `factor`. False: that failed, and nothing has changed. */
-static bool go_on(struct fit_asker *asker, struct arena *arena, const double *start, struct fit_result *result,
+static bool go_on(struct fit_asker *asker, struct arena *arena, const double *start, struct fit_record *record,
                   struct search_end *end, double factor, double change)
 {
     struct search_end next;
@@ -220,9 +208,9 @@ static bool go_on(struct fit_asker *asker, struct arena *arena, const double *st
     uint32_t notes = asker->notes;
     asker->tighter *= factor;
     asker->is_near = true;
-    search_from(asker, arena, end->best->theta, result, &next);
+    search_from(asker, arena, end->best->theta, record, &next);
     if (next.outcome == OUTCOME_converged || next.outcome == OUTCOME_stalled) {
-        look_back(asker, arena, start, result, &next, isnan(change) ? INFINITY : DOUBT * fabs(change));
+        look_back(asker, arena, start, record, &next, isnan(change) ? INFINITY : DOUBT * fabs(change));
         *end = next;
         return true;
     }
@@ -277,17 +265,17 @@ static struct fit_certificate certify(struct fit_asker *asker, struct arena *are
 /* Searches until tighter integrator tolerances confirm the optimum; if they do not, continues the search with them. The point
  * returned has the derivatives of all residuals; NULL if there is none. */
 static const struct fit_point *settle(struct fit_asker *asker, struct arena *arena, const double *start,
-                                      struct fit_result *result, struct search_end *end)
+                                      struct fit_record *record, struct search_end *end)
 {
     const struct fit_point *point;
     struct fit_certificate certificate;
-    search_from(asker, arena, start, result, end);
+    search_from(asker, arena, start, record, end);
     do {
-        point = look(asker, arena, result, end);
+        point = look(asker, arena, record, end);
         certificate = certify(asker, arena, point, end);
     } while (end->best && !certificate.is_certified && certificate.factor > 0
              && fit_asker_rtol(asker) > 0.9 * LEAST_RTOL * certificate.factor /* powers of ten, rounded */
-             && go_on(asker, arena, start, result, end, certificate.factor, certificate.change));
+             && go_on(asker, arena, start, record, end, certificate.factor, certificate.change));
     if (point && isnan(certificate.change) && asker->options->certify && asker->problem->n_start > 1)
         confirm(asker, arena, point, end->best->f, &certificate);
     if (end->stop == STOP_noise && end->outcome == OUTCOME_converged && certificate.decrease > 0 && !certificate.is_certified) {
@@ -296,46 +284,39 @@ static const struct fit_point *settle(struct fit_asker *asker, struct arena *are
         snprintf(asker->reason, sizeof asker->reason, "no further decrease was found although the gradient promises %.3g of "
                  "%.6g, with tighter integrator tolerances, too", certificate.decrease, end->best->f);
     }
-    result->tight_change = certificate.change;
-    result->tight_decrease = certificate.decrease;
+    record->tight_change = certificate.change;
+    record->tight_decrease = certificate.decrease;
     if (asker->options->certify && outcome_is_success(end->outcome) && !certificate.is_certified)
         asker->notes |= NOTE_not_certified;
     return point;
 }
 
 /* Searches and evaluates the result. */
-static void search(struct fit_asker *asker, struct arena *arena, const double *theta, struct fit_result *result)
+static void search(struct fit_asker *asker, struct arena *arena, const double *theta, struct fit_record *record)
 {
     struct search_end end;
-    const struct fit_point *point = settle(asker, arena, theta, result, &end);
-    struct fit_statistics *statistics = result->statistics;
-    result->outcome = end.outcome;
-    result->stop = end.stop;
-    result->n_evaluation = asker->n_evaluation;
-    result->n_step = asker->n_step;
+    const struct fit_point *point = settle(asker, arena, theta, record, &end);
+    record->outcome = end.outcome;
+    record->stop = end.stop;
+    record->n_evaluation = asker->n_evaluation;
+    record->n_step = asker->n_step;
+    record->notes = asker->notes;
     if (end.best)
-        write_best(asker, end.best, result);
-    if (point && statistics && !fit_statistics_compute(statistics, asker, point, arena))
-        fail(result, OUTCOME_out_of_memory, "no memory for this fit's statistics");
-    result->notes = asker->notes;
-    if (point && statistics)
-        result->notes |= (statistics->n_flat > 0 ? NOTE_flat_direction : 0)
-                         | (statistics->n_idle > 0 ? NOTE_no_influence : 0)
-                         | (statistics->is_one_sided ? NOTE_one_sided : 0)
-                         | (statistics->is_exact ? NOTE_noise_floor : 0)
-                         | (statistics->is_observed ? 0 : NOTE_expected_information);
-    if (!outcome_is_success(result->outcome))
-        snprintf(result->reason, sizeof result->reason, "%s", asker->reason);
+        write_best(asker, end.best, record);
+    if (point && asker->options->statistics && !fit_statistics_compute(record, asker, point, arena))
+        fail(record, OUTCOME_out_of_memory, "no memory for this fit's statistics");
+    if (!outcome_is_success(record->outcome))
+        snprintf(record->reason, sizeof record->reason, "%s", asker->reason);
 }
 
 /* Runs a fit with known sigmas, or with those that there are. */
 static void run(const struct fit_problem *problem, const struct fit_options *options, const struct fit_host *host,
-                struct arena *arena, struct fit_result *result)
+                struct arena *arena, struct fit_record *record)
 {
-    clear_result(problem, result);
+    fit_clear(record, problem->n_parameter, problem->notes);
     struct fit_asker *asker = arena_calloc(arena, 1, sizeof *asker);
     if (!asker) {
-        fail(result, OUTCOME_out_of_memory, "no memory for this fit");
+        fail(record, OUTCOME_out_of_memory, "no memory for this fit");
         return;
     }
     asker->problem = problem;
@@ -347,31 +328,31 @@ static void run(const struct fit_problem *problem, const struct fit_options *opt
     asker->is_sigma_known = !lacks_sigma(problem);
     asker->notes = problem->notes | (asker->is_sigma_known ? 0 : NOTE_no_model_sigma);
     enum outcome mapped = fit_map_init(&asker->map, problem, arena, &asker->notes, asker->reason);
-    result->notes = asker->notes;
+    record->notes = asker->notes;
     if (mapped != OUTCOME_converged) {
-        fail(result, mapped, asker->reason);
+        fail(record, mapped, asker->reason);
         return;
     }
     double *theta;
     bool has_room = set_objective(asker, arena)
                     && ARENA_DOUBLES(arena, {&theta, asker->map.n_free, 1}, {&asker->compared, asker->map.n_model, 2});
     if (has_room)
-        choose(asker, result);
+        choose(asker, record);
     if (!has_room || !prepare_gradient(asker, arena)) {
-        fail(result, OUTCOME_out_of_memory, "no memory for this fit");
+        fail(record, OUTCOME_out_of_memory, "no memory for this fit");
         return;
     }
     fit_start_theta(&asker->map, problem->seed, problem->dataset, problem->start_number, problem->n_start, theta);
-    search(asker, arena, theta, result);
+    search(asker, arena, theta, record);
 }
 
 void fit_run(const struct fit_problem *problem, const struct fit_options *options, const struct fit_host *host,
-             struct arena *arena, struct fit_result *result)
+             struct arena *arena, struct fit_record *record)
 {
     if (!fit_unit_is_open(problem)) {
-        run(problem, options, host, arena, result);
-    } else if (!fit_unit_find(problem, options, host, arena, result, run)) {
-        clear_result(problem, result);
-        fail(result, OUTCOME_out_of_memory, "no memory for this fit");
+        run(problem, options, host, arena, record);
+    } else if (!fit_unit_find(problem, options, host, arena, record, run)) {
+        fit_clear(record, problem->n_parameter, problem->notes);
+        fail(record, OUTCOME_out_of_memory, "no memory for this fit");
     }
 }

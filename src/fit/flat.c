@@ -86,7 +86,7 @@ static double censored_change(const struct fit_flat *flat, const struct fit_aske
     double r, weight, value, change = 0;
     if (fit_objective_plain(objective, &answer, i, &r, &weight, &value))
         return 0;
-    *curvature = fit_loss_censored(-objective->censored[i] * r).curvature;
+    *curvature = fit_loss_censored(-objective->measured.censored[i] * r).curvature;
     for (size_t c = 0; c < flat->spectrum->n; c++) {
         size_t j = flat->spectrum->loose[c];
         change += answer.d_prediction[i + j * objective->n_row] * answer.chain[j] * direction[c];
@@ -150,7 +150,7 @@ void fit_flat_open(struct fit_flat *flat, const struct fit_asker *asker, const s
                    const double *covariance, double *scratch)
 {
     struct fit_spectrum *spectrum = flat->spectrum;
-    if (!asker->objective.censored)
+    if (!asker->objective.measured.censored)
         return;
     fit_spectrum_directions(spectrum);
     separate(flat, asker, point, scratch);

@@ -16,13 +16,13 @@ struct row {
 /* Whether a row's standard deviation comes from the noise function, so that it has derivatives. */
 static bool is_modelled(const struct fit_objective *objective, size_t i)
 {
-    return objective->has_noise && !(objective->sigma && !isnan(objective->sigma[i]));
+    return objective->has_noise && !(objective->measured.sigma && !isnan(objective->measured.sigma[i]));
 }
 
 /* The standard deviation of row i: its own, the model's, or 1. */
 static double sigma_of(const struct fit_objective *objective, const struct fit_answer *answer, size_t i)
 {
-    double own = objective->sigma ? objective->sigma[i] : NAN;
+    double own = objective->measured.sigma ? objective->measured.sigma[i] : NAN;
     return !isnan(own) ? own : objective->has_noise ? answer->noise[i] : 1;
 }
 
@@ -43,13 +43,13 @@ static struct row row_at(const struct fit_objective *objective, const struct fit
 {
     const struct fit_loss *loss = fit_objective_loss(objective, i);
     bool is_log = loss->is_log, modelled = is_modelled(objective, i);
-    double sigma = sigma_of(objective, answer, i), m = answer->prediction[i], y = objective->value[i];
+    double sigma = sigma_of(objective, answer, i), m = answer->prediction[i], y = objective->measured.value[i];
     double slope = 1 / sigma, r = (m - y) * slope;
     if (is_log) {
         r = m > 0 ? log(m / y) * slope : NAN;
         slope /= m;
     }
-    int side = objective->censored ? objective->censored[i] : 0;
+    int side = objective->measured.censored ? objective->measured.censored[i] : 0;
     if (side)
         return censored_row(r, slope, sigma, side, modelled);
     struct loss_terms terms = fit_loss_at(loss, r);
@@ -69,11 +69,11 @@ bool fit_objective_plain(const struct fit_objective *objective, const struct fit
                          double *weight, double *value)
 {
     bool is_log = fit_objective_loss(objective, i)->is_log;
-    double y = objective->value[i], m = answer->prediction[i];
+    double y = objective->measured.value[i], m = answer->prediction[i];
     *weight = 1 / sigma_of(objective, answer, i);
     *r = (is_log ? log(m / y) : m - y) * *weight;
     *value = is_log ? log(y) : y;
-    return !(objective->censored && objective->censored[i]);
+    return !(objective->measured.censored && objective->measured.censored[i]);
 }
 
 const char *fit_objective_kind(enum error_kind error, bool likelihood)
@@ -222,8 +222,8 @@ double fit_objective_scale(const struct fit_objective *objective)
 {
     double sum = 0;
     for (size_t i = 0; i < objective->n_row; i++) {
-        double sigma = objective->sigma && !isnan(objective->sigma[i]) ? objective->sigma[i] : 1;
-        double value = fit_objective_loss(objective, i)->is_log ? 1 : objective->value[i];
+        double sigma = objective->measured.sigma && !isnan(objective->measured.sigma[i]) ? objective->measured.sigma[i] : 1;
+        double value = fit_objective_loss(objective, i)->is_log ? 1 : objective->measured.value[i];
         sum += 0.5 * (value / sigma) * (value / sigma);
     }
     return sum;
@@ -238,7 +238,7 @@ double fit_objective_common_scale(const struct fit_criteria *criteria, double co
 
 static uint32_t observable_of(const struct fit_objective *objective, size_t i)
 {
-    return objective->observable ? objective->observable[i] : 0;
+    return objective->measured.observable ? objective->measured.observable[i] : 0;
 }
 
 /* Weighted sum of squares about the weighted mean of each observable. */
@@ -313,7 +313,7 @@ static struct excess excess_at(const struct fit_objective *objective, const stru
     bool censored = !fit_objective_plain(objective, answer, i, &r, &root, &value);
     double slope = loss->is_log ? root / answer->prediction[i] : root;
     if (censored) { /* its row has the second derivative by r */
-        int side = objective->censored[i];
+        int side = objective->measured.censored[i];
         double hazard = fit_loss_censored(-side * r).hazard;
         return modelled ? by_noise(side * hazard, r, slope, sigma) : (struct excess){0};
     }

@@ -4,6 +4,7 @@
 #ifndef FIT_OBJECTIVE_H
 #define FIT_OBJECTIVE_H
 
+#include "base/measurements.h"
 #include "fit/loss.h"
 
 #include <stdbool.h>
@@ -18,14 +19,11 @@ struct fit_prior_term {
 
 struct fit_objective {
     size_t n_row;
-    const double *value;    /* n_row */
-    const double *sigma;    /* n_row; NaN: the model's noise, or 1 if it has none */
+    struct measurements measured; /* n_row; sigma, observable (the first one) and censored (none) may be NULL */
     bool has_noise;         /* the model has a noise function */
     bool likelihood;        /* a negative log-likelihood with its constants; may be negative. Always true with a noise function,
                              * censored rows or losses that mix */
     const struct fit_loss *loss; /* one for each observable */
-    const uint32_t *observable;  /* n_row, or NULL: all rows have the first one */
-    const int8_t *censored; /* n_row, or NULL: 0 no, 1 the measurement lies below its value, -1 above it */
     size_t n_prior;
     const struct fit_prior_term *prior;
 };
@@ -42,7 +40,7 @@ struct fit_answer {
 
 static inline const struct fit_loss *fit_objective_loss(const struct fit_objective *objective, size_t i)
 {
-    return &objective->loss[objective->observable ? objective->observable[i] : 0];
+    return &objective->loss[objective->measured.observable ? objective->measured.observable[i] : 0];
 }
 
 /* The kind of the objective, as in /fits/objective@kind: "half_sum_of_squares", "negative_log_likelihood", "laplace_loss", ...

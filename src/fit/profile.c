@@ -7,7 +7,6 @@
 #include "fit/distribution.h"
 #include "fit/fit.h"
 #include "fit/map.h"
-#include "fit/statistics.h"
 #include "fit/unit.h"
 
 #include <math.h>
@@ -40,10 +39,10 @@ struct walk {
     const struct fit_host *host;
     struct arena *scratch;
     const struct fit_profile_request *request;
-    struct fit_result *result;
+    struct fit_record *result;
     struct fit_profile *profile;
     struct fit_problem fixed;   /* the problem with one parameter more held */
-    struct fit_result inner;
+    struct fit_record inner;
     enum parameter_scale scale;
     double best, rise;          /* the objective at the best fit, and by how much the limit is above */
     double start, end;          /* optimiser's scale; end: where it stops without a limit */
@@ -58,9 +57,10 @@ static bool walk_init(struct walk *walk, struct arena *arena)
 {
     const struct fit_problem *problem = walk->problem;
     size_t n = problem->n_parameter;
-    double *numbers = arena_calloc(arena, 6 * n + 1, sizeof *numbers);
-    uint8_t *fixed = arena_calloc(arena, 2 * n + 1, 1);
-    if (!numbers || !fixed)
+    double *numbers = arena_calloc(arena, 5 * n + 1, sizeof *numbers);
+    uint8_t *fixed = arena_calloc(arena, n + 1, 1);
+    void *arrays = arena_alloc(arena, fit_record_array_bytes(n));
+    if (!numbers || !fixed || !arrays)
         return false;
     for (size_t i = 0; i < n; i++)
         fixed[i] = problem->fixed && problem->fixed[i];
@@ -69,10 +69,11 @@ static bool walk_init(struct walk *walk, struct arena *arena)
     walk->fixed.fixed = fixed;
     walk->fixed.start = walk->guess = numbers;
     walk->fixed.start_number = 0;
-    walk->inner = (struct fit_result){.parameter = numbers + n, .at_bound = (int8_t *)(fixed + n)};
+    fit_record_set_arrays(&walk->inner, n, arrays);
+    walk->inner.covariance = NULL;
     for (int k = 0; k < 3; k++)
-        walk->place[k].parameter = numbers + (size_t)(k + 3) * n;
-    walk->origin.parameter = numbers + 2 * n;
+        walk->place[k].parameter = numbers + (size_t)(k + 2) * n;
+    walk->origin.parameter = numbers + n;
     walk->scale = problem->scale[walk->request->parameter];
     memcpy(walk->guess, problem->start, n * sizeof *walk->guess);
     memcpy(walk->origin.parameter, problem->start, n * sizeof *walk->guess);
@@ -105,7 +106,7 @@ static bool is_over(const struct walk *walk)
 /* Fits with what is left of the budgets. False: cancelled or out of everything; the walk is over then. */
 static bool run_inner(struct walk *walk, const struct fit_problem *problem, struct fit_options *options)
 {
-    struct fit_result *result = walk->result, *inner = &walk->inner;
+    struct fit_record *result = walk->result, *inner = &walk->inner;
     options->max_evaluations = options->max_evaluations < walk->options->max_evaluations - result->n_evaluation
                                    ? options->max_evaluations : walk->options->max_evaluations - result->n_evaluation;
     options->max_total_steps = walk->options->max_total_steps - result->n_step;
@@ -136,43 +137,36 @@ static double reach(const struct walk *walk, double width)
 }
 
 /* Half the interval from the covariance, optimiser's scale; NaN where it is not known. */
-static double half_width(const struct walk *walk, const struct fit_statistics *statistics)
+static double half_width(const struct walk *walk)
 {
     size_t i = walk->request->parameter;
-    double end = walk->request->side < 0 ? statistics->interval_lower[i] : statistics->interval_upper[i];
+    double end = walk->request->side < 0 ? walk->inner.interval_lower[i] : walk->inner.interval_upper[i];
     double width = fabs(fit_scale_from_natural(walk->scale, end) - walk->start);
     return isfinite(width) && width > 0 ? width : NAN;
 }
 
+static bool is_sigma_known(const struct walk *walk) { return !(walk->inner.notes & NOTE_no_model_sigma); }
+
 /* By how much the objective is higher at a limit. With one sigma that is estimated along, n/2 log(1 + F/(n-p)) is exactly where
  * a straight line's t is Student's quantile (Bates & Watts 1988, section 6.1). */
-static double rise_of(const struct fit_statistics *statistics, double confidence)
+static double rise_of(const struct walk *walk)
 {
-    double n = (double)statistics->n_row, freedom = (double)statistics->n_freedom;
-    if (statistics->n_noise > 0 && freedom + (double)statistics->n_noise > 0) {
-        freedom += (double)statistics->n_noise;
+    const struct fit_record *inner = &walk->inner;
+    double n = (double)walk->problem->task->n_row, freedom = (double)inner->n_freedom, confidence = walk->options->confidence;
+    if (inner->n_noise > 0 && freedom + (double)inner->n_noise > 0) {
+        freedom += (double)inner->n_noise;
         return 0.5 * n * log1p(distribution_f_quantile(confidence, 1, freedom) / freedom);
     }
-    if (statistics->is_sigma_known)
+    if (is_sigma_known(walk))
         return 0.5 * distribution_chi_square_quantile(confidence, 1);
-    return 0.5 * statistics->chi_square / freedom * distribution_f_quantile(confidence, 1, freedom);
+    return 0.5 * inner->chi_square / freedom * distribution_f_quantile(confidence, 1, freedom);
 }
 
 /* The best fit once more: objective, covariance and the threshold. False: the walk is over. */
-static bool look_at_best(struct walk *walk, struct arena *arena, double *width)
+static bool look_at_best(struct walk *walk, double *width)
 {
     const struct fit_problem *problem = walk->problem;
     size_t n = problem->n_parameter;
-    double *numbers = arena_calloc(arena, 5 * n + 1, sizeof *numbers);
-    uint8_t *lack = arena_calloc(arena, n + 1, 1);
-    if (!numbers || !lack) {
-        fail(walk, LIMIT_failed, OUTCOME_out_of_memory, "no memory for a profile");
-        return false;
-    }
-    struct fit_statistics statistics = {.standard_error = numbers, .interval_lower = numbers + n,
-                                        .interval_upper = numbers + 2 * n, .eigenvalue = numbers + 3 * n,
-                                        .flattest = numbers + 4 * n, .lack = lack,
-                                        .confidence = walk->request->confidence};
     struct fit_problem unchanged = *problem;
     struct fit_options once = *walk->options;
     bool differences = once.gradient == GRADIENT_differences; /* which takes two evaluations for each parameter */
@@ -182,23 +176,22 @@ static bool look_at_best(struct walk *walk, struct arena *arena, double *width)
     once.gradient = differences ? GRADIENT_differences : GRADIENT_forward;
     once.is_near = true;
     unchanged.start_number = 0;
-    walk->inner.statistics = &statistics;
+    once.statistics = true;
     bool ran = run_inner(walk, &unchanged, &once);
     for (int round = 0; ran && round < MAX_UNIT && fit_unit_is_open(problem); round++) {
-        double unit = statistics.chi_square / (double)statistics.n_row;
+        double unit = walk->inner.chi_square / (double)problem->task->n_row;
         if (!(fabs(unit - unchanged.unit) > UNIT_SETTLED * unit))
             break;
         walk->fixed.unit = unchanged.unit = unit; /* of all fits of the profile */
         ran = run_inner(walk, &unchanged, &once);
     }
-    walk->inner.statistics = NULL;
     if (!ran || !isfinite(walk->inner.objective)) {
         fail(walk, LIMIT_failed, walk->inner.outcome, walk->inner.reason);
         return false;
     }
     walk->best = walk->inner.objective;
-    walk->rise = rise_of(&statistics, walk->request->confidence);
-    if (!statistics.is_sigma_known && statistics.n_freedom < 1) {
+    walk->rise = rise_of(walk);
+    if (!is_sigma_known(walk) && walk->inner.n_freedom < 1) {
         fail(walk, LIMIT_freedom, OUTCOME_bad_data, "no degrees of freedom are left to know the measurement error by");
         return false;
     }
@@ -207,7 +200,7 @@ static bool look_at_best(struct walk *walk, struct arena *arena, double *width)
         return false;
     }
     walk->start = fit_scale_from_natural(walk->scale, problem->start[walk->request->parameter]);
-    *width = half_width(walk, &statistics);
+    *width = half_width(walk);
     return true;
 }
 
@@ -263,6 +256,7 @@ static bool visit(struct walk *walk, const struct place *a, const struct place *
     for (int extrapolated = a != b; extrapolated >= 0; extrapolated--) {
         struct fit_options options = *walk->options;
         options.is_near = true;
+        options.statistics = false;
         guess_others(walk, extrapolated ? a : b, b, theta);
         walk->guess[walk->request->parameter] = natural;
         if (!run_inner(walk, &walk->fixed, &options))
@@ -410,29 +404,16 @@ static bool close_in(struct walk *walk)
     return is_lower_from_best(walk, crossing(below, above));
 }
 
-static void clear_result(struct fit_result *result, size_t n)
-{
-    result->outcome = OUTCOME_converged;
-    result->stop = STOP_none;
-    result->notes = 0;
-    result->objective = result->gradient_norm = result->tight_change = result->tight_decrease = result->rtol = NAN;
-    result->n_iteration = result->n_evaluation = result->n_step = 0;
-    result->reason[0] = '\0';
-    for (size_t i = 0; i < n; i++) {
-        result->parameter[i] = NAN;
-        result->at_bound[i] = 0;
-    }
-}
-
 void fit_profile_run(const struct fit_problem *problem, const struct fit_options *options, const struct fit_host *host,
                      struct arena *arena, struct arena *scratch, const struct fit_profile_request *request,
-                     struct fit_result *result, struct fit_profile *profile)
+                     struct fit_record *result, struct fit_profile *profile)
 {
     struct walk walk = {.problem = problem, .options = options, .host = host, .scratch = scratch, .request = request,
                         .result = result, .profile = profile};
     size_t i = request->parameter;
     double width;
-    clear_result(result, problem->n_parameter);
+    fit_clear(result, problem->n_parameter, 0);
+    result->outcome = OUTCOME_converged;
     profile->n_point = 0;
     end_walk(&walk, LIMIT_not_fitted, NAN);
     if ((problem->fixed && problem->fixed[i]) || problem->lower[i] == problem->upper[i])
@@ -441,7 +422,7 @@ void fit_profile_run(const struct fit_problem *problem, const struct fit_options
         fail(&walk, LIMIT_failed, OUTCOME_out_of_memory, "no memory for a profile");
         return;
     }
-    if (!look_at_best(&walk, arena, &width))
+    if (!look_at_best(&walk, &width))
         return;
     double far = walk.start + request->side * reach(&walk, width);
     double wall = fit_scale_from_natural(walk.scale, bound(&walk));

@@ -10,7 +10,6 @@
 struct fit_profile_request {
     size_t parameter;  /* the file's order */
     int side;          /* -1 below, 1 above */
-    double confidence; /* 0.95 */
 };
 
 struct fit_profile {
@@ -31,6 +30,6 @@ struct fit_profile {
  * `scratch` is reset repeatedly. */
 void fit_profile_run(const struct fit_problem *problem, const struct fit_options *options, const struct fit_host *host,
                      struct arena *arena, struct arena *scratch, const struct fit_profile_request *request,
-                     struct fit_result *result, struct fit_profile *profile);
+                     struct fit_record *record, struct fit_profile *profile);
 
 #endif

@@ -33,7 +33,7 @@ static uint32_t file_index(const struct work *work, size_t c)
 }
 
 /* A flat direction where there is one, which units do not matter to; else the last eigenvector, its largest entry positive. */
-static void fill_flattest(const struct work *work, struct fit_statistics *statistics)
+static void fill_flattest(const struct work *work, struct fit_record *record)
 {
     size_t n = work->spectrum.n, largest = 0;
     double *direction = work->s;
@@ -44,35 +44,35 @@ static void fill_flattest(const struct work *work, struct fit_statistics *statis
     for (size_t c = 0; c < n; c++)
         largest = fabs(direction[c]) > fabs(direction[largest]) ? c : largest;
     for (size_t c = 0; c < n; c++)
-        statistics->flattest[file_index(work, c)] = direction[largest] < 0 ? -direction[c] : direction[c];
+        record->flattest[file_index(work, c)] = direction[largest] < 0 ? -direction[c] : direction[c];
 }
 
-static void fill_eigenvalues(struct work *work, struct fit_statistics *statistics)
+static void fill_eigenvalues(struct work *work, struct fit_record *record)
 {
     size_t n = work->spectrum.n;
     memcpy(work->u, work->spectrum.triangle, n * n * sizeof *work->u);
     matrix_singular(n, n, work->u, NULL, work->s, work->v);
     for (size_t c = 0; c < n; c++)
-        statistics->eigenvalue[c] = work->s[c] * work->s[c];
+        record->eigenvalue[c] = work->s[c] * work->s[c];
 }
 
 /* Parameters that take part in directions that the data do not know. */
-static void mark_flat(struct work *work, struct fit_statistics *statistics, double factor)
+static void mark_flat(struct work *work, struct fit_record *record, double factor)
 {
     struct fit_flat *flat = &work->flat;
     fit_flat_take(flat, &work->spectrum);
     fit_flat_open(flat, work->asker, work->point, work->covariance, work->u);
-    statistics->is_one_sided = flat->is_one_sided;
+    record->notes |= flat->is_one_sided ? NOTE_one_sided : 0;
     if (!isnan(factor))
         fit_flat_widen(flat, &work->asker->map, work->covariance, factor);
     fit_flat_group(flat);
-    statistics->n_flat = (int64_t)flat->n_flat;
+    record->n_flat = (int64_t)flat->n_flat;
+    record->notes |= flat->n_flat > 0 ? NOTE_flat_direction : 0;
     for (size_t c = 0; c < work->spectrum.n; c++) {
         if (flat->group[c] == 0)
             continue;
-        statistics->lack[file_index(work, c)] = LACK_flat;
-        if (statistics->flat_group)
-            statistics->flat_group[file_index(work, c)] = (int8_t)(flat->group[c] < INT8_MAX ? flat->group[c] : INT8_MAX);
+        record->lack[file_index(work, c)] = LACK_flat;
+        record->flat_group[file_index(work, c)] = (int8_t)(flat->group[c] < INT8_MAX ? flat->group[c] : INT8_MAX);
     }
 }
 
@@ -98,51 +98,31 @@ static void fill_covariance(const struct work *work)
 }
 
 /* What the numbers mean for each loss: struct fit_criteria. */
-static void fill_criteria(const struct work *work, struct fit_statistics *statistics)
+static void fill_criteria(const struct work *work, struct fit_record *record)
 {
     const struct fit_objective *objective = &work->asker->objective;
     struct fit_answer answer = fit_point_answer(work->asker, work->point);
     struct fit_criteria criteria = fit_objective_criteria(objective, &answer, work->asker->problem->model->abi.n_observable);
-    double m = (double)objective->n_row, k = (double)work->spectrum.n + (statistics->is_sigma_known ? 0 : 1);
-    double deviance = statistics->is_sigma_known ? criteria.deviance : criteria.deviance_scaled;
-    statistics->chi_square = criteria.chi_square;
-    statistics->residual_error = statistics->n_freedom > 0
-                                     ? fit_objective_common_scale(&criteria, (double)statistics->n_freedom) : NAN;
-    statistics->r_squared = criteria.total_squares > 0 ? 1 - criteria.squares / criteria.total_squares : NAN;
-    statistics->aic = deviance + 2 * k;
-    statistics->aicc = m - k - 1 > 0 ? statistics->aic + 2 * k * (k + 1) / (m - k - 1) : NAN;
-    statistics->bic = deviance + k * log(m);
+    double m = (double)objective->n_row, k = (double)work->spectrum.n + (work->asker->is_sigma_known ? 0 : 1);
+    double deviance = work->asker->is_sigma_known ? criteria.deviance : criteria.deviance_scaled;
+    record->chi_square = criteria.chi_square;
+    record->residual_error = record->n_freedom > 0 ? fit_objective_common_scale(&criteria, (double)record->n_freedom) : NAN;
+    record->r_squared = criteria.total_squares > 0 ? 1 - criteria.squares / criteria.total_squares : NAN;
+    record->aic = deviance + 2 * k;
+    record->aicc = m - k - 1 > 0 ? record->aic + 2 * k * (k + 1) / (m - k - 1) : NAN;
+    record->bic = deviance + k * log(m);
 }
 
 /* Standard error and interval of loose parameter c from its variance on the optimiser's scale. */
-static void fill_parameter(const struct work *work, struct fit_statistics *statistics, size_t c, double deviation,
+static void fill_parameter(const struct work *work, struct fit_record *record, size_t c, double deviation,
                            double quantile)
 {
     const struct fit_map *map = &work->asker->map;
     size_t j = work->spectrum.loose[c], file = map->file_index[j];
     double theta = work->point->theta[j];
-    statistics->standard_error[file] = deviation * fabs(work->point->chain[j]);
-    statistics->interval_lower[file] = fit_scale_to_natural(map->scale[j], theta - quantile * deviation);
-    statistics->interval_upper[file] = fit_scale_to_natural(map->scale[j], theta + quantile * deviation);
-}
-
-void fit_statistics_clear(struct fit_statistics *statistics, size_t n_parameter)
-{
-    statistics->n_loose = statistics->n_noise = statistics->n_idle = statistics->n_row = 0;
-    statistics->is_observed = true;
-    statistics->is_exact = statistics->is_one_sided = false;
-    statistics->n_freedom = statistics->n_flat = -1;
-    statistics->chi_square = statistics->residual_error = statistics->r_squared = NAN;
-    statistics->aic = statistics->aicc = statistics->bic = NAN;
-    for (size_t i = 0; i < n_parameter; i++) {
-        statistics->standard_error[i] = statistics->interval_lower[i] = statistics->interval_upper[i] = NAN;
-        statistics->eigenvalue[i] = statistics->flattest[i] = NAN;
-        statistics->lack[i] = LACK_not_run;
-        if (statistics->flat_group)
-            statistics->flat_group[i] = 0;
-    }
-    for (size_t i = 0; statistics->covariance && i < n_parameter * n_parameter; i++)
-        statistics->covariance[i] = NAN;
+    record->standard_error[file] = deviation * fabs(work->point->chain[j]);
+    record->interval_lower[file] = fit_scale_to_natural(map->scale[j], theta - quantile * deviation);
+    record->interval_upper[file] = fit_scale_to_natural(map->scale[j], theta + quantile * deviation);
 }
 
 /* Parameters that move no prediction but the noise: standard deviations that are estimated along. */
@@ -154,7 +134,7 @@ static size_t count_noise(const struct work *work)
         size_t first = work->spectrum.loose[c] * n_row;
         bool moves_noise = false, moves_prediction = false;
         for (size_t i = 0; i < n_row; i++) {
-            bool own = objective->sigma && !isnan(objective->sigma[i]);
+            bool own = objective->measured.sigma && !isnan(objective->measured.sigma[i]);
             moves_prediction = moves_prediction || work->point->d_prediction[first + i] != 0;
             moves_noise = moves_noise || (!own && work->point->d_noise[first + i] != 0);
         }
@@ -163,74 +143,72 @@ static size_t count_noise(const struct work *work)
     return count;
 }
 
-static void fill_errors(struct work *work, struct fit_statistics *statistics)
+static void fill_errors(struct work *work, struct fit_record *record)
 {
     const struct fit_map *map = &work->asker->map;
     size_t n = work->spectrum.n, n_parameter = work->asker->problem->n_parameter;
-    double p = 0.5 + 0.5 * statistics->confidence, freedom = (double)statistics->n_freedom, factor = 1, quantile;
-    if (statistics->n_noise > 0) {
+    double p = 0.5 + 0.5 * work->asker->options->confidence, freedom = (double)record->n_freedom, factor = 1, quantile;
+    if (record->n_noise > 0) {
         /* The likelihood's sigma is too small by the root of n / (n - p), p without the noise's own parameters (Pinheiro &
          * Bates 2000, section 5.1.1), and has an error of its own. */
-        double n_row = (double)statistics->n_row;
-        freedom += (double)statistics->n_noise;
+        double n_row = (double)work->asker->objective.n_row;
+        freedom += (double)record->n_noise;
         quantile = freedom > 0 ? distribution_t_quantile(p, freedom) * sqrt(n_row / freedom) : NAN;
-    } else if (statistics->is_sigma_known) {
+    } else if (work->asker->is_sigma_known) {
         quantile = distribution_normal_quantile(p);
     } else {
         /* Where residuals are the integrator's errors, they are no sample of these, which parameters follow: a change of the
          * predictions by d moves none by more than |d| times its standard error for sigma 1 (Cauchy and Schwarz). */
-        statistics->is_exact = work->asker->prediction_error > statistics->residual_error;
-        factor = statistics->is_exact ? work->asker->prediction_error : statistics->residual_error;
+        bool is_exact = work->asker->prediction_error > record->residual_error;
+        factor = is_exact ? work->asker->prediction_error : record->residual_error;
+        record->notes |= is_exact ? NOTE_noise_floor : 0;
         quantile = freedom > 0 ? distribution_t_quantile(p, freedom) : NAN;
     }
-    mark_flat(work, statistics, factor);
+    mark_flat(work, record, factor);
     for (size_t c = 0; c < n; c++) {
-        uint8_t *lack = &statistics->lack[file_index(work, c)];
+        uint8_t *lack = &record->lack[file_index(work, c)];
         if (*lack == LACK_none && isnan(factor))
             *lack = LACK_freedom;
         if (*lack == LACK_none)
-            fill_parameter(work, statistics, c, factor * sqrt(work->covariance[c + c * n]), quantile);
+            fill_parameter(work, record, c, factor * sqrt(work->covariance[c + c * n]), quantile);
     }
-    for (size_t c = 0; statistics->covariance && c < n; c++)
+    for (size_t c = 0; record->covariance && c < n; c++)
         for (size_t d = 0; d <= c; d++) {
             size_t j = work->spectrum.loose[c], l = work->spectrum.loose[d];
             size_t column = map->file_index[j], row = map->file_index[l];
-            if (statistics->lack[column] == LACK_none && statistics->lack[row] == LACK_none)
-                statistics->covariance[row + column * n_parameter] = statistics->covariance[column + row * n_parameter]
+            if (record->lack[column] == LACK_none && record->lack[row] == LACK_none)
+                record->covariance[row + column * n_parameter] = record->covariance[column + row * n_parameter]
                     = factor * factor * work->covariance[d + c * n] * work->point->chain[j] * work->point->chain[l];
         }
 }
 
-bool fit_statistics_compute(struct fit_statistics *statistics, const struct fit_asker *asker, const struct fit_point *point,
+bool fit_statistics_compute(struct fit_record *record, const struct fit_asker *asker, const struct fit_point *point,
                             struct arena *arena)
 {
     struct work work;
-    fit_statistics_clear(statistics, asker->problem->n_parameter);
+    bool is_observed;
     for (size_t i = 0; i < asker->problem->n_parameter; i++)
-        statistics->lack[i] = LACK_fixed;
-    statistics->n_flat = 0;
+        record->lack[i] = LACK_fixed;
+    record->n_flat = 0;
     if (!work_init(&work, asker, point, arena))
         return false;
     for (size_t j = 0; j < asker->map.n_free; j++)
-        statistics->lack[asker->map.file_index[j]] = LACK_at_bound;
+        record->lack[asker->map.file_index[j]] = LACK_at_bound;
     fit_spectrum_take(&work.spectrum, asker, point, true);
-    if (!fit_spectrum_observe(&work.spectrum, asker, point, arena, &statistics->is_observed))
+    if (!fit_spectrum_observe(&work.spectrum, asker, point, arena, &is_observed))
         return false;
     size_t n = work.spectrum.n;
     for (size_t c = 0; c < n; c++)
-        statistics->lack[file_index(&work, c)] = LACK_none;
-    statistics->n_loose = n;
-    statistics->n_idle = work.spectrum.n_idle;
-    statistics->n_row = asker->objective.n_row;
-    statistics->n_freedom = (int64_t)statistics->n_row - (int64_t)n;
-    statistics->is_sigma_known = asker->is_sigma_known;
-    statistics->n_noise = count_noise(&work);
-    fill_criteria(&work, statistics);
+        record->lack[file_index(&work, c)] = LACK_none;
+    record->n_freedom = (int64_t)asker->objective.n_row - (int64_t)n;
+    record->n_noise = count_noise(&work);
+    record->notes |= (is_observed ? 0 : NOTE_expected_information) | (work.spectrum.n_idle > 0 ? NOTE_no_influence : 0);
+    fill_criteria(&work, record);
     if (n > 0) {
-        fill_eigenvalues(&work, statistics);
+        fill_eigenvalues(&work, record);
         fill_covariance(&work);
-        fill_errors(&work, statistics);
-        fill_flattest(&work, statistics);
+        fill_errors(&work, record);
+        fill_flattest(&work, record);
     }
     return true;
 }

@@ -4,13 +4,11 @@
 #define FIT_TYPES_H
 
 #include "base/arena.h"
-#include "base/method.h"
-#include "base/outcome.h"
+#include "base/measurements.h"
 #include "fit/loss.h"
+#include "io/fit_record.h"
 #include "model/plugin.h"
 #include "ode/evaluation.h"
-
-struct fit_statistics;
 
 enum parameter_scale { SCALE_LIN, SCALE_LOG, SCALE_LOG10 };
 
@@ -19,12 +17,10 @@ enum parameter_scale { SCALE_LIN, SCALE_LOG, SCALE_LOG10 };
 struct fit_problem {
     const struct model *model;
     const struct ode_task *task;
-    const double *value;        /* n_row, finite (missing ones are no rows) */
-    const double *sigma;        /* n_row, > 0, or NaN: the model's noise, or 1 where it has none */
+    struct measurements measured; /* n_row of the task; values are finite (missing ones are no rows). Censored NULL: no row of
+                                 * the run is; if one is, every row of its dataset has a sigma or a noise */
     const struct fit_loss *loss; /* one for each observable of the model; of a log-normal one all values are > 0 */
     bool mixes;                 /* base/error_kind.h; then every row has a sigma or a noise */
-    const int8_t *censored;     /* n_row, as in struct fit_objective; NULL: none of the run is. If one is, every
-                                 * row of its dataset has a sigma or a noise */
     size_t n_parameter;
     const uint32_t *to_model;
     const double *start, *lower, *upper;
@@ -48,6 +44,8 @@ struct fit_options {
      * holds. Or what is promised cannot be told from the integrator's noise. */
     double f_tolerance, g_tolerance;
     int certify;                /* look at the optimum again with tighter integrator tolerances */
+    bool statistics;            /* fill what fit/statistics.h computes at the best point */
+    double confidence;          /* of its intervals and of profiles */
     int64_t max_evaluations;    /* per fit */
     int64_t max_steps;          /* integrator steps per evaluation */
     int64_t max_total_steps;    /* integrator steps per fit */
@@ -56,27 +54,9 @@ struct fit_options {
     bool is_near;               /* the start lies near an optimum: the first steps have the full accuracy, too */
 };
 
-#define FIT_OPTIONS_DEFAULT {.f_tolerance = 1e-9, .g_tolerance = 1e-6, .certify = true, \
-                             .max_evaluations = 1000, .max_steps = 100000, .max_total_steps = 10000000, \
+#define FIT_OPTIONS_DEFAULT {.f_tolerance = 1e-9, .g_tolerance = 1e-6, .certify = true, .statistics = true, \
+                             .confidence = 0.95, .max_evaluations = 1000, .max_steps = 100000, .max_total_steps = 10000000, \
                              .max_seconds = 1.0 / 0.0, .accuracy = ODE_RTOL}
-
-/* The caller provides the arrays (n_parameter each, the file's order). */
-struct fit_result {
-    enum outcome outcome;
-    uint32_t notes;             /* bits of enum note */
-    double objective;           /* half the weighted sum of squares or the negative log-likelihood; NaN if none */
-    double gradient_norm;       /* largest entry of the projected gradient, optimiser's scale; NaN if none */
-    double tight_change, tight_decrease; /* fit/certificate.h; NaN if none was made */
-    double rtol;                /* the integrator's relative tolerance at the best point; NaN if there is none */
-    int64_t n_iteration, n_evaluation, n_step;
-    enum stop_test stop;
-    enum optimizer optimizer;
-    enum gradient_method gradient;
-    double *parameter;          /* natural scale; NaN if there is no best point */
-    int8_t *at_bound;           /* -1 at lower, +1 at upper, 0 */
-    struct fit_statistics *statistics; /* in: NULL or what is to be filled at the best point (fit/statistics.h) */
-    char reason[160];           /* "" or why it is no success */
-};
 
 /* Carries out evaluations. `ask` returns when all n are finished; false: the fit is cancelled and must return as soon
  * as it can (what it writes is ignored). It may return on another thread than it was called on. */

@@ -8,14 +8,14 @@
 #include "fit/types.h"
 
 typedef void fit_unit_run(const struct fit_problem *problem, const struct fit_options *options, const struct fit_host *host,
-                          struct arena *arena, struct fit_result *result);
+                          struct arena *arena, struct fit_record *record);
 
 /* Whether the problem needs a unit: it has Laplace's errors, and no row with a sigma or a noise. */
 bool fit_unit_is_open(const struct fit_problem *problem);
 /* Fits with the unit as sigma. The unit is first the size of the data, then the mean size of the residuals until that
- * settles; a last fit uses the full options. If problem->unit > 0, it is used in a single fit. The result is rescaled to
+ * settles; a last fit uses the full options. If problem->unit > 0, it is used in a single fit. The record is rescaled to
  * sigma 1. `run` finds the unit in problem->unit. False: out of memory, and nothing was run. */
 bool fit_unit_find(const struct fit_problem *problem, const struct fit_options *options, const struct fit_host *host,
-                   struct arena *arena, struct fit_result *result, fit_unit_run *run);
+                   struct arena *arena, struct fit_record *record, fit_unit_run *run);
 
 #endif

@@ -13,33 +13,23 @@ const struct fit_column_info fit_columns[N_RESULT_COLUMN] = {
 #undef X
 };
 
-size_t fit_kind_size(enum fit_kind kind)
-{
-    switch (kind) {
-    case FIT_DOUBLE:
-    case FIT_INT64: return 8;
-    case FIT_UINT32: return 4;
-    default: return 1;
-    }
-}
-
-static const char *name_of_outcome(int number)
+static const char *outcome_name_or_null(int number)
 {
     return number >= 0 && number < N_OUTCOME ? outcome_name((enum outcome)number) : NULL;
 }
 
-const char *(*fit_kind_names(enum fit_kind kind))(int number)
-{
-    switch (kind) {
-    case FIT_OUTCOME: return name_of_outcome;
-    case FIT_STOP: return stop_name;
-    case FIT_LACK: return lack_name;
-    case FIT_LIMIT: return limit_name;
-    case FIT_OPTIMIZER: return optimizer_name;
-    case FIT_GRADIENT: return gradient_name;
-    default: return NULL;
-    }
-}
+static const struct {
+    size_t size;
+    const char *(*names)(int number);
+} kinds[N_FIT_KIND] = {
+#define X(kind, type, names) [FIT_##kind] = {sizeof(type), names},
+    FIT_KIND_LIST(X)
+#undef X
+};
+
+size_t fit_kind_size(enum fit_kind kind) { return kinds[kind].size; }
+
+const char *(*fit_kind_names(enum fit_kind kind))(int number) { return kinds[kind].names; }
 
 size_t fit_column_width(enum fit_column column, size_t n_parameter)
 {
@@ -116,5 +106,6 @@ void fit_record_clear(struct fit_record *record, size_t n_parameter)
     record->dataset = dataset;
     record->limit = LIMIT_none;
     record->n_point = 0;
+    record->n_noise = 0;
     record->reason[0] = '\0';
 }

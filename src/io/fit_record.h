@@ -1,5 +1,5 @@
-/* The record of one finished fit, as stored in the journal and the result file: a table of its columns for writing and
- * reading. A new number per fit is a line in io/fit_column_list.h, and a field.
+/* The record of one fit: the fit fills its fields, the journal and the result file keep them. A table of its columns is what
+ * writing, reading and showing share. A new number per fit is a line in io/fit_column_list.h.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef IO_FIT_RECORD_H
 #define IO_FIT_RECORD_H
@@ -7,17 +7,31 @@
 #include "base/method.h"
 #include "base/outcome.h"
 #include "io/fit_column_list.h"
-#include "io/fit_later_columns.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* How a column's numbers are stored; enumerations take a byte. */
+/* How a column's numbers are stored: the type in C, and the names of an enumeration, which takes a byte. */
+#define FIT_KIND_LIST(X) \
+    X(DOUBLE, double, NULL) X(INT64, int64_t, NULL) X(UINT32, uint32_t, NULL) X(INT8, int8_t, NULL) \
+    X(OUTCOME, uint8_t, outcome_name_or_null) X(STOP, uint8_t, stop_name) X(LACK, uint8_t, lack_name) \
+    X(OPTIMIZER, uint8_t, optimizer_name) X(GRADIENT, uint8_t, gradient_name) X(LIMIT, uint8_t, limit_name)
 enum fit_kind {
-    FIT_DOUBLE, FIT_INT64, FIT_UINT32, FIT_INT8, FIT_OUTCOME, FIT_STOP, FIT_LACK, FIT_OPTIMIZER, FIT_GRADIENT, FIT_LIMIT
+#define X(kind, type, names) FIT_##kind,
+    FIT_KIND_LIST(X)
+#undef X
+    N_FIT_KIND
 };
 enum fit_shape { PER_FIT, PER_PARAMETER, PER_PAIR };
+
+/* What a field of each kind and shape is in struct fit_record. */
+#define X(kind, type, names) typedef type fit_type_##kind;
+FIT_KIND_LIST(X)
+#undef X
+#define FIT_POINTER_PER_FIT
+#define FIT_POINTER_PER_PARAMETER *
+#define FIT_POINTER_PER_PAIR *
 
 enum fit_column {
 #define X(name, path, kind, shape, field, unit, description) FIT_COLUMN_##name,
@@ -33,29 +47,20 @@ enum fit_part fit_column_part(enum fit_column column);
 
 enum { FIT_MAX_POINT = 100 };
 
-/* A task of a dataset: a start, or a refit that begins at the best start. Arrays may be NULL: missing on writing, not wanted on
- * reading. */
+/* A task of a dataset: a start (the field `start` is its number within the dataset), or a refit that begins at the best start;
+ * starts come first. Every column of the list is a field: a number, or n_parameter of them in the problem's order, or
+ * n_parameter x n_parameter (NULL above FIT_MAX_PAIR_PARAMETERS). Arrays may be NULL: missing on writing, not
+ * wanted on reading. */
 struct fit_record {
     uint64_t dataset;
-    uint32_t start; /* number of the task within its dataset: starts come first */
-    uint32_t notes;
-    uint8_t outcome, stop, optimizer, gradient;
-    double objective, gradient_norm, seconds;
-    int64_t n_iteration, n_evaluation, n_step, n_freedom, n_flat;
-    double chi_square, residual_error, aic, aicc, bic, r_squared, tight_change, tight_decrease, rtol;
-    double *parameter, *standard_error, *interval_lower, *interval_upper, *eigenvalue, *flattest; /* n_parameter */
-    double *covariance;       /* n_parameter x n_parameter; NULL above FIT_MAX_PAIR_PARAMETERS */
-    int8_t *at_bound, *flat_group; /* n_parameter */
-    uint8_t *lack;            /* n_parameter */
-    uint8_t limit;            /* enum limit of a profile's side; only in journals, like its points: */
-    uint8_t n_point;          /* pairs of the parameter's value (natural scale) and the objective */
-    double *point;            /* room for FIT_MAX_POINT pairs, or NULL; not among the arrays of fit_record_set_arrays */
-    int64_t n_same_optimum, n_bootstrap;
-    double other_least, other_most;
-    double *profile_lower, *profile_upper, *bootstrap_error, *bootstrap_lower, *bootstrap_upper, *percentile_lower,
-        *percentile_upper;    /* n_parameter */
-    uint8_t *profile_lower_status, *profile_upper_status; /* n_parameter */
-    char reason[160];
+#define X(name, path, kind, shape, field, unit, description) fit_type_##kind FIT_POINTER_##shape field;
+    FIT_FIELD_COLUMN_LIST(X)
+#undef X
+    uint8_t limit;   /* enum limit of a profile's side; only in journals, like its points: */
+    uint8_t n_point; /* pairs of the parameter's value (natural scale) and the objective */
+    double *point;   /* room for FIT_MAX_POINT pairs, or NULL; not among the arrays of fit_record_set_arrays */
+    size_t n_noise;  /* parameters of the noise only; set by the fit, not stored */
+    char reason[160]; /* "" or why the fit failed */
 };
 
 enum { FIT_MAX_PAIR_PARAMETERS = 64 };

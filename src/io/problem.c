@@ -11,9 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const row_path[N_ROW_COLUMN] = {"/measurements/dataset", "/measurements/time", "/measurements/value",
-                                                   "/measurements/observable", "/measurements/sigma",
-                                                   "/measurements/censored", "/measurements/line"};
 
 /* An attribute, kept in the arena. */
 static enum status open_attribute(struct problem *problem, const char *group, const char *name, const char **kept,
@@ -187,6 +184,27 @@ static enum status open_datasets(struct problem *problem, struct error *error)
     return STATUS_OK;
 }
 
+/* `longest`: the first column that was opened, whose length the others must have. */
+static void open_row_column(struct problem *problem, const char *path, bool is_needed, struct hdf5_column *column,
+                            const struct hdf5_column **longest)
+{
+    struct problem_faults *faults = &problem->faults;
+    if (!problem_open_column(problem, path, column)) {
+        if (is_needed && problem->info.n_dataset > 0 && hdf5_kind(&problem->file, path) == HDF5_ABSENT)
+            faults_add(faults, "%s is missing", path);
+        return;
+    }
+    if (column->class != HDF5_INTEGER && column->class != HDF5_FLOAT)
+        faults_add(faults, "%s: must be numbers", path);
+    if (!hdf5_column_as_vector(column))
+        faults_add(faults, "%s: is %" PRIu64 " x %" PRIu64 "; one column is expected", path, column->n_row, column->width);
+    else if (*longest && column->n_row != (*longest)->n_row)
+        faults_add(faults, "%s: has %" PRIu64 " rows, but %s has %" PRIu64, path, column->n_row, (*longest)->path,
+                   (*longest)->n_row);
+    if (!*longest)
+        *longest = column;
+}
+
 static enum status open_measurements(struct problem *problem, struct error *error)
 {
     struct problem_info *info = &problem->info;
@@ -198,26 +216,11 @@ static enum status open_measurements(struct problem *problem, struct error *erro
     if (status)
         return status;
     const struct hdf5_column *longest = NULL;
-    for (int i = 0; i < N_ROW_COLUMN; i++) {
-        struct hdf5_column *column = &problem->row[i];
-        if (!problem_open_column(problem, row_path[i], column)) {
-            if (i <= ROW_VALUE && info->n_dataset > 0 && hdf5_kind(&problem->file, row_path[i]) == HDF5_ABSENT)
-                faults_add(&problem->faults, "%s is missing", row_path[i]);
-            continue;
-        }
-        if (column->class != HDF5_INTEGER && column->class != HDF5_FLOAT)
-            faults_add(&problem->faults, "%s: must be numbers", row_path[i]);
-        if (!hdf5_column_as_vector(column))
-            faults_add(&problem->faults, "%s: is %" PRIu64 " x %" PRIu64 "; one column is expected", row_path[i],
-                       column->n_row, column->width);
-        else if (longest && column->n_row != longest->n_row)
-            faults_add(&problem->faults, "%s: has %" PRIu64 " rows, but %s has %" PRIu64, row_path[i], column->n_row,
-                       longest->path, longest->n_row);
-        if (!longest)
-            longest = column;
-    }
+    open_row_column(problem, "/measurements/dataset", true, &problem->row_dataset, &longest);
+    for (int i = 0; i < N_MEASUREMENT; i++)
+        open_row_column(problem, measurement_columns[i].path, i <= MEASUREMENT_value, &problem->row[i], &longest);
     info->n_measurement = longest ? longest->n_row : 0;
-    return problem->row[ROW_LINE].dataset ? open_attribute(problem, "/measurements", "csv", &problem->line_file, error)
+    return problem->row[MEASUREMENT_line].dataset ? open_attribute(problem, "/measurements", "csv", &problem->line_file, error)
                                           : STATUS_OK;
 }
 
@@ -265,8 +268,9 @@ void problem_close(struct problem *problem)
         return;
     for (int i = 0; i < N_TABLE; i++)
         hdf5_column_close(&problem->table[i].column);
-    for (int i = 0; i < N_ROW_COLUMN; i++)
+    for (int i = 0; i < N_MEASUREMENT; i++)
         hdf5_column_close(&problem->row[i]);
+    hdf5_column_close(&problem->row_dataset);
     hdf5_column_close(&problem->id);
     hdf5_column_close(&problem->covariate);
     hdf5_column_close(&problem->t0);

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/error_kind.h"
+#include "base/measurements.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -87,9 +88,7 @@ struct problem_block {
     double *rtol;          /* n: zeros; for users that have an integrator tolerance for each start */
     size_t *row;           /* n + 1 */
     uint64_t *first_row;   /* row in the file of each dataset's first measurement */
-    double *time, *value, *sigma;  /* sigma NaN where absent; value NaN = missing */
-    int8_t *censored;      /* 0 no, 1 the measurement lies below its value, -1 above it */
-    uint32_t *observable;  /* the MODEL's index */
+    struct measurements measured; /* all columns but the line; `observable` is the MODEL's index */
     struct arena *arena;
 };
 /* After problem_validate: makes problem_read return only datasets for which `wanted` is true; NULL: all. */

@@ -121,8 +121,9 @@ static const char *who_needs_sigma(const struct problem *problem, const struct p
 {
     if (problem->has_noise || problem->errors.sigma_for)
         return problem->has_noise ? NULL : problem->errors.sigma_for;
+    const struct measurements *measured = &block->measured;
     for (size_t i = block->row[d]; i < block->row[d + 1]; i++)
-        if (block->censored[i] && !isnan(block->value[i]))
+        if (measured->censored[i] && !isnan(measured->value[i]))
             return "a censored measurement";
     return NULL;
 }
@@ -132,7 +133,7 @@ static const char *place(const struct problem *problem, uint64_t row, char text[
 {
     int64_t line;
     struct error ignored;
-    const struct hdf5_column *lines = &problem->row[ROW_LINE];
+    const struct hdf5_column *lines = &problem->row[MEASUREMENT_line];
     snprintf(text, 100, "row %" PRIu64, row);
     if (problem->line_file && lines->dataset && !hdf5_column_read_int64(lines, row, 1, &line, &ignored) && line > 0)
         snprintf(text, 100, "%.60s:%" PRId64, problem->line_file, line);
@@ -146,9 +147,11 @@ static bool row_fault(const struct problem *problem, const struct problem_block 
     bool any = false;
     char at[100];
     const char *sigma_for = who_needs_sigma(problem, block, d);
+    const struct measurements *measured = &block->measured;
     for (size_t i = block->row[d]; i < block->row[d + 1]; i++) {
         uint64_t row = block->first_row[d] + (i - block->row[d]);
-        double time = block->time[i], value = block->value[i], sigma = block->sigma[i];
+        double time = measured->time[i], value = measured->value[i], sigma = measured->sigma[i];
+        uint32_t observable = measured->observable[i];
         if (isnan(value))
             continue;
         any = true;
@@ -164,9 +167,9 @@ static bool row_fault(const struct problem *problem, const struct problem_block 
         if (sigma_for && isnan(sigma))
             return FAULT(message, "%s: sigma is not known, and the model has no noise: %.60s needs it",
                          place(problem, row, at), sigma_for);
-        if (error_row[problem->errors.kind[block->observable[i]]].is_log && value <= 0)
+        if (error_row[problem->errors.kind[observable]].is_log && value <= 0)
             return FAULT(message, "%s: value is %g; with the log-normal errors of %.60s it must be > 0",
-                         place(problem, row, at), value, problem->errors.observable_name[block->observable[i]]);
+                         place(problem, row, at), value, problem->errors.observable_name[observable]);
     }
     return any ? false : FAULT(message, "no measurement");
 }

@@ -100,15 +100,16 @@ void problem_hash_errors(const struct problem *problem, struct sha256 *hash)
 
 void problem_check_censored(struct problem *problem, const struct problem_block *block)
 {
+    const struct measurements *measured = &block->measured;
     for (size_t d = 0; d < block->n; d++)
         for (size_t i = block->row[d]; i < block->row[d + 1]; i++) {
-            enum error_kind kind = problem->errors.kind[block->observable[i]];
-            if (!block->censored[i] || isnan(block->value[i]) || error_kind_is_square(kind))
+            enum error_kind kind = problem->errors.kind[measured->observable[i]];
+            if (!measured->censored[i] || isnan(measured->value[i]) || error_kind_is_square(kind))
                 continue;
             char who[WHO];
             faults_add(&problem->faults, "/measurements/censored row %" PRIu64 ": there is no probability for it with %s; use "
                        "normal or log-normal errors, or leave it out (value NaN)", block->first_row[d] + (i - block->row[d]),
-                       who_says(problem, block->observable[i], who));
+                       who_says(problem, measured->observable[i], who));
         }
 }
 

@@ -48,15 +48,13 @@ struct problem_table {
     double *vector;            /* n_parameter values where not per dataset: the file's or the default */
 };
 
-enum { ROW_DATASET, ROW_TIME, ROW_VALUE, ROW_OBSERVABLE, ROW_SIGMA, ROW_CENSORED, ROW_LINE, N_ROW_COLUMN };
-
 struct problem {
     struct hdf5_file file;
     struct problem_info info;
     struct arena arena; /* names and small tables */
     struct problem_faults faults;
     struct problem_table table[N_TABLE];
-    struct hdf5_column id, covariate, t0, row[N_ROW_COLUMN]; /* dataset = 0: not in the file */
+    struct hdf5_column id, covariate, t0, row_dataset, row[N_MEASUREMENT]; /* dataset = 0: not in the file */
     const char *line_file; /* the table to which /measurements/line refers */
     struct problem_window window;
     uint64_t next; /* dataset that is read next */

@@ -202,7 +202,7 @@ static enum status match_observables(struct problem *problem, const struct probl
 {
     const struct problem_info *info = &problem->info;
     size_t n = info->observable_name ? info->n_observable : 1;
-    bool has_index = problem->row[ROW_OBSERVABLE].dataset != 0;
+    bool has_index = problem->row[MEASUREMENT_observable].dataset != 0;
     problem->n_model_observable = expectation->n_observable;
     problem->n_observable_index = n;
     problem->observable_model = arena_calloc(&problem->arena, n + 1, sizeof *problem->observable_model);
@@ -231,7 +231,8 @@ static enum status match_observables(struct problem *problem, const struct probl
 /* One fault of the file where no row can have what is needed. */
 static void check_sigma(struct problem *problem, const struct problem_expectation *expectation)
 {
-    if (problem->errors.sigma_for && !problem->has_noise && !problem->row[ROW_SIGMA].dataset && problem->info.n_measurement > 0)
+    if (problem->errors.sigma_for && !problem->has_noise && !problem->row[MEASUREMENT_sigma].dataset &&
+        problem->info.n_measurement > 0)
         faults_add(&problem->faults, "/measurements/sigma is missing, and the model %s has no noise: %s needs the standard "
                    "deviation of every measurement", expectation->model_name, problem->errors.sigma_for);
 }

@@ -4,7 +4,6 @@
 #include "io/problem_internal.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -21,17 +20,17 @@ enum status problem_window_init(struct problem *problem, struct error *error)
     struct problem_window *window = &problem->window;
     struct arena *arena = &problem->arena;
     uint64_t n = problem->info.n_measurement < PROBLEM_WINDOW ? problem->info.n_measurement + 1 : PROBLEM_WINDOW;
-    window->dataset = arena_alloc(arena, n * sizeof *window->dataset);
-    window->observable = arena_alloc(arena, n * sizeof *window->observable);
-    window->time = arena_alloc(arena, n * sizeof *window->time);
-    window->value = arena_alloc(arena, n * sizeof *window->value);
-    window->sigma = problem->row[ROW_SIGMA].dataset ? arena_alloc(arena, n * sizeof *window->sigma) : NULL;
-    bool has_censored = problem->row[ROW_CENSORED].dataset != 0;
-    window->censored = has_censored ? arena_alloc(arena, n * sizeof *window->censored) : NULL;
-    if (!window->dataset || !window->observable || !window->time || !window->value
-        || (problem->row[ROW_SIGMA].dataset && !window->sigma) || (has_censored && !window->censored))
-        return no_memory(problem, error);
-    return STATUS_OK;
+    bool got_all = (window->dataset = arena_alloc(arena, n * sizeof *window->dataset)) != NULL;
+    for (int c = 0; c < N_MEASUREMENT; c++) {
+        struct problem_cells *cells = &window->cells[c];
+        if (!problem->row[c].dataset || !(MEASUREMENT_FITTED >> c & 1))
+            continue;
+        if (measurement_columns[c].kind == MEASUREMENT_DOUBLE)
+            got_all = (cells->real = arena_alloc(arena, n * sizeof *cells->real)) != NULL && got_all;
+        else
+            got_all = (cells->whole = arena_alloc(arena, n * sizeof *cells->whole)) != NULL && got_all;
+    }
+    return got_all ? STATUS_OK : no_memory(problem, error);
 }
 
 /* " (dataset "id")" for a message, or nothing where there is no such dataset. */
@@ -75,14 +74,32 @@ static void report_observable(struct problem *problem, uint64_t row, int64_t d, 
                    "from 0)", path, row, text, index, n == 1 ? "is" : "are", n, n == 1 ? "" : "s");
 }
 
-static void report_censored(struct problem *problem, uint64_t row, int64_t d, int64_t side)
+static void report_number(struct problem *problem, int column, uint64_t row, int64_t d, int64_t number)
 {
-    char text[120], number[40] = "not a whole number";
+    char text[120], what[40] = "not a whole number";
     dataset_text(problem, d, text);
-    if (side != INT64_MIN)
-        snprintf(number, sizeof number, "%" PRId64, side);
-    faults_add(&problem->faults, "/measurements/censored row %" PRIu64 "%s: is %s; use 0 (no), 1 (the measurement lies "
-               "below its value) or -1 (above it)", row, text, number);
+    if (number != INT64_MIN)
+        snprintf(what, sizeof what, "%" PRId64, number);
+    faults_add(&problem->faults, "%s row %" PRIu64 "%s: is %s; use %s", measurement_columns[column].path, row, text, what,
+               measurement_columns[column].meaning);
+}
+
+/* Rows of an index into the file's observables, and of the other whole numbers. */
+static void check_numbers(struct problem *problem, int column, size_t i, int64_t d, bool report)
+{
+    struct problem_window *window = &problem->window;
+    int64_t *number = window->cells[column].whole ? &window->cells[column].whole[i] : NULL, none = 0;
+    const struct measurement_info *info = &measurement_columns[column];
+    bool is_index = column == MEASUREMENT_observable;
+    int64_t given = number ? *number : none, most = is_index ? (int64_t)problem->n_observable_index - 1 : info->most;
+    if (given >= info->least && given <= most)
+        return;
+    if (report && is_index)
+        report_observable(problem, window->first + i, d, given);
+    else if (report)
+        report_number(problem, column, window->first + i, d, given);
+    if (number)
+        *number = 0;
 }
 
 /* Marks rows whose dataset cannot be; they are reported once, however often the window comes here. */
@@ -91,27 +108,18 @@ static void check_rows(struct problem *problem)
     struct problem_window *window = &problem->window;
     int64_t n_dataset = (int64_t)problem->info.n_dataset, previous = (int64_t)problem->next;
     for (size_t i = 0; i < window->n; i++) {
-        int64_t d = window->dataset[i], index = window->observable[i];
-        uint64_t row = window->first + i;
-        bool report = row >= window->checked;
+        int64_t d = window->dataset[i];
+        bool report = window->first + i >= window->checked;
         if (d >= previous && d < n_dataset) {
             previous = d;
         } else {
             window->dataset[i] = -1;
             if (report)
-                report_dataset(problem, row, d, previous);
+                report_dataset(problem, window->first + i, d, previous);
         }
-        int64_t side = window->censored ? window->censored[i] : 0;
-        if (side < -1 || side > 1) {
-            window->censored[i] = 0;
-            if (report)
-                report_censored(problem, row, d, side);
-        }
-        if (index >= 0 && index < (int64_t)problem->n_observable_index)
-            continue;
-        window->observable[i] = 0;
-        if (report)
-            report_observable(problem, row, d, index);
+        for (int c = 0; c < N_MEASUREMENT; c++)
+            if (window->cells[c].whole || c == MEASUREMENT_observable)
+                check_numbers(problem, c, i, d, report);
     }
     if (window->first + window->n > window->checked)
         window->checked = window->first + window->n;
@@ -122,22 +130,14 @@ static enum status load(struct problem *problem, struct error *error)
     struct problem_window *window = &problem->window;
     uint64_t left = problem->info.n_measurement - window->next;
     size_t n = left < PROBLEM_WINDOW ? (size_t)left : PROBLEM_WINDOW;
-    const struct hdf5_column *column = problem->row;
     uint64_t first = window->next;
     window->n = 0;
-    enum status status = hdf5_column_read_int64(&column[ROW_DATASET], first, n, window->dataset, error);
-    if (!status)
-        status = hdf5_column_read_double(&column[ROW_TIME], first, n, window->time, error);
-    if (!status)
-        status = hdf5_column_read_double(&column[ROW_VALUE], first, n, window->value, error);
-    if (!status && window->sigma)
-        status = hdf5_column_read_double(&column[ROW_SIGMA], first, n, window->sigma, error);
-    if (!status && window->censored)
-        status = hdf5_column_read_int64(&column[ROW_CENSORED], first, n, window->censored, error);
-    if (!status && column[ROW_OBSERVABLE].dataset)
-        status = hdf5_column_read_int64(&column[ROW_OBSERVABLE], first, n, window->observable, error);
-    else if (!status)
-        memset(window->observable, 0, n * sizeof *window->observable);
+    enum status status = hdf5_column_read_int64(&problem->row_dataset, first, n, window->dataset, error);
+    for (int c = 0; c < N_MEASUREMENT && !status; c++)
+        if (window->cells[c].real)
+            status = hdf5_column_read_double(&problem->row[c], first, n, window->cells[c].real, error);
+        else if (window->cells[c].whole)
+            status = hdf5_column_read_int64(&problem->row[c], first, n, window->cells[c].whole, error);
     if (status)
         return status;
     window->first = first;
@@ -156,12 +156,6 @@ void problem_window_seek(struct problem *problem, uint64_t row)
     window->next = row;
 }
 
-static void *grown(struct arena *arena, const void *old, size_t used, size_t size)
-{
-    void *wide = arena_alloc(arena, size);
-    return wide && used ? memcpy(wide, old, used) : wide;
-}
-
 enum status problem_reserve_rows(const struct problem *problem, struct problem_block *block, size_t used, size_t more,
                                  struct error *error)
 {
@@ -170,14 +164,12 @@ enum status problem_reserve_rows(const struct problem *problem, struct problem_b
     size_t capacity = block->capacity ? 2 * block->capacity : used + more;
     while (capacity < used + more)
         capacity *= 2;
-    struct arena *arena = block->arena;
-    block->time = grown(arena, block->time, used * sizeof(double), capacity * sizeof(double));
-    block->value = grown(arena, block->value, used * sizeof(double), capacity * sizeof(double));
-    block->sigma = grown(arena, block->sigma, used * sizeof(double), capacity * sizeof(double));
-    block->observable = grown(arena, block->observable, used * sizeof(uint32_t), capacity * sizeof(uint32_t));
-    block->censored = grown(arena, block->censored, used, capacity);
-    if (!block->time || !block->value || !block->sigma || !block->observable || !block->censored)
+    void *rows = arena_alloc(block->arena, measurements_bytes(MEASUREMENT_FITTED, capacity));
+    if (!rows)
         return no_memory(problem, error);
+    struct measurements wider = measurements_place(MEASUREMENT_FITTED, capacity, rows);
+    measurements_copy(&wider, 0, &block->measured, 0, used);
+    block->measured = wider;
     block->capacity = capacity;
     return STATUS_OK;
 }
@@ -186,17 +178,21 @@ enum status problem_reserve_rows(const struct problem *problem, struct problem_b
 static void copy_rows(const struct problem *problem, struct problem_block *block, size_t to, size_t i, size_t j)
 {
     const struct problem_window *window = &problem->window;
-    size_t n = j - i;
-    memcpy(block->time + to, window->time + i, n * sizeof *block->time);
-    memcpy(block->value + to, window->value + i, n * sizeof *block->value);
-    if (window->sigma)
-        memcpy(block->sigma + to, window->sigma + i, n * sizeof *block->sigma);
-    for (size_t k = 0; k < n; k++) {
-        if (!window->sigma)
-            block->sigma[to + k] = NAN;
-        block->observable[to + k] = problem->observable_model[window->observable[i + k]];
-        block->censored[to + k] = window->censored ? (int8_t)window->censored[i + k] : 0;
+    const struct measurements target = measurements_from(&block->measured, to), none = {0};
+    measurements_copy(&target, 0, &none, 0, j - i);
+    for (int c = 0; c < N_MEASUREMENT; c++) {
+        void *cells = measurements_cell(&target, (enum measurement_column)c, 0);
+        const int64_t *whole = window->cells[c].whole;
+        if (window->cells[c].real)
+            memcpy(cells, window->cells[c].real + i, (j - i) * sizeof(double));
+        for (size_t k = 0; whole && k < j - i; k++)
+            if (measurement_columns[c].kind == MEASUREMENT_UINT32)
+                ((uint32_t *)cells)[k] = (uint32_t)whole[i + k];
+            else
+                ((int8_t *)cells)[k] = (int8_t)whole[i + k];
     }
+    for (size_t k = 0; k < j - i; k++)
+        target.observable[k] = problem->observable_model[target.observable[k]];
 }
 
 enum status problem_take_rows(struct problem *problem, struct problem_block *block, uint64_t dataset, size_t max_row,

@@ -11,9 +11,10 @@ struct problem_window {
     size_t n;
     uint64_t checked;   /* rows before this one have been checked for faults of the file */
     int64_t *dataset;   /* -1: out of range or out of order; skipped */
-    int64_t *observable;
-    double *time, *value, *sigma; /* sigma NULL: none */
-    int64_t *censored;            /* NULL: none */
+    struct problem_cells { /* of a column; NULL: the file has none, or it is not used */
+        double *real;
+        int64_t *whole;
+    } cells[N_MEASUREMENT];
 };
 
 enum status problem_window_init(struct problem *problem, struct error *error);

@@ -144,25 +144,33 @@ static void hash_parameters(struct sha256 *hash, const struct problem *problem, 
     hash_doubles(hash, last, 4 * n);
 }
 
+/* Columns behind the value are hashed only where a row of the dataset has one, so that an absent column is an empty one. */
 static void hash_rows(struct sha256 *hash, const struct problem_block *block, size_t d)
 {
     size_t first = block->row[d], n = block->row[d + 1] - first;
-    bool has_sigma = false, has_observable = false, has_censored = false;
-    for (size_t i = first; i < first + n; i++) {
-        has_sigma = has_sigma || !isnan(block->sigma[i]);
-        has_observable = has_observable || block->observable[i] != 0;
-        has_censored = has_censored || block->censored[i] != 0;
-    }
+    const struct measurements rows = measurements_from(&block->measured, first);
+    int has = 0;
+    for (int c = MEASUREMENT_value + 1; c < MEASUREMENT_line; c++)
+        has |= measurements_have(&rows, (enum measurement_column)c, 0, n) << (c - MEASUREMENT_value - 1);
     sha256_add_uint64(hash, n);
-    hash_doubles(hash, block->time + first, n);
-    hash_doubles(hash, block->value + first, n);
-    hash_byte(hash, has_sigma + 2 * has_observable + 4 * has_censored);
-    if (has_sigma)
-        hash_doubles(hash, block->sigma + first, n);
-    for (size_t i = first; has_observable && i < first + n; i++)
-        sha256_add_uint64(hash, block->observable[i]);
-    for (size_t i = first; has_censored && i < first + n; i++)
-        hash_byte(hash, block->censored[i] + 1);
+    hash_doubles(hash, rows.time, n);
+    hash_doubles(hash, rows.value, n);
+    hash_byte(hash, has);
+    for (int c = MEASUREMENT_value + 1; c < MEASUREMENT_line; c++) {
+        if (!(has >> (c - MEASUREMENT_value - 1) & 1))
+            continue;
+        const void *cells = measurements_cell(&rows, (enum measurement_column)c, 0);
+        switch (measurement_columns[c].kind) {
+        case MEASUREMENT_DOUBLE: hash_doubles(hash, cells, n); break;
+        case MEASUREMENT_UINT32:
+            for (size_t i = 0; i < n; i++)
+                sha256_add_uint64(hash, ((const uint32_t *)cells)[i]);
+            break;
+        case MEASUREMENT_INT8:
+            for (size_t i = 0; i < n; i++)
+                hash_byte(hash, ((const int8_t *)cells)[i] + 1);
+        }
+    }
 }
 
 static void hash_block(struct sha256 *hash, const struct problem *problem, const struct problem_block *block,
@@ -219,7 +227,7 @@ static enum status run_pass(struct problem *problem, struct pass *pass, struct e
         for (size_t d = 0; d < pass->block.n; d++)
             pass->n_bad += pass->block.fault[d] != NULL;
         for (size_t i = 0; i < pass->block.row[pass->block.n]; i++)
-            problem->n_censored += pass->block.censored[i] != 0 && !isnan(pass->block.value[i]);
+            problem->n_censored += pass->block.measured.censored[i] != 0 && !isnan(pass->block.measured.value[i]);
         problem_check_censored(problem, &pass->block);
         hash_block(&pass->hash, problem, &pass->block, pass->last);
         if (problem->beat)

@@ -13,27 +13,20 @@
 
 enum { BLOCK_ROWS = 1 << 16, BLOCK_DATASETS = 4096 };
 
-/* Columns of one number per row, as they are collected. */
-enum { COLUMN_DATASET, COLUMN_TIME, COLUMN_VALUE, COLUMN_SIGMA, COLUMN_OBSERVABLE, COLUMN_CENSORED, COLUMN_LINE,
-       N_COLUMN };
-
-static const char *const column_path[N_COLUMN] = {"/measurements/dataset", "/measurements/time", "/measurements/value",
-                                                  "/measurements/sigma", "/measurements/observable",
-                                                  "/measurements/censored", "/measurements/line"};
-
 struct problem_writer {
     struct hdf5_file file;
     char *path, *temporary;
     bool overwrite;
     size_t n_parameter, n_covariate, n_observable;
-    bool start_per_dataset, has_sigma, has_t0, has_censored, has_line;
+    bool start_per_dataset, has_t0;
+    unsigned columns;           /* MEASUREMENT_BITs of what the file has */
 
-    struct hdf5_column row[N_COLUMN], id, t0, covariate, start;
+    struct hdf5_column row_dataset, row[N_MEASUREMENT], id, t0, covariate, start;
     uint64_t n_dataset;         /* added so far */
     size_t n_row, n_waiting;    /* in the buffers */
-    uint32_t *dataset, *observable, *line;
-    double *time, *value, *sigma;
-    int8_t *censored;
+    uint32_t *dataset;          /* of each row */
+    struct measurements measured;
+    void *rows;                 /* its arrays */
     struct arena ids;
     const char **waiting_id;
     double *waiting_t0, *waiting_covariate, *waiting_start;
@@ -42,19 +35,15 @@ struct problem_writer {
 static bool allocate(struct problem_writer *writer)
 {
     writer->dataset = malloc(BLOCK_ROWS * sizeof *writer->dataset);
-    writer->observable = malloc(BLOCK_ROWS * sizeof *writer->observable);
-    writer->line = calloc(BLOCK_ROWS, sizeof *writer->line);
-    writer->time = malloc(BLOCK_ROWS * sizeof *writer->time);
-    writer->value = malloc(BLOCK_ROWS * sizeof *writer->value);
-    writer->sigma = malloc(BLOCK_ROWS * sizeof *writer->sigma);
-    writer->censored = calloc(BLOCK_ROWS, sizeof *writer->censored);
+    writer->rows = malloc(measurements_bytes(writer->columns, BLOCK_ROWS));
+    if (writer->rows)
+        writer->measured = measurements_place(writer->columns, BLOCK_ROWS, writer->rows);
     writer->waiting_id = malloc(BLOCK_DATASETS * sizeof *writer->waiting_id);
     writer->waiting_t0 = malloc(BLOCK_DATASETS * sizeof *writer->waiting_t0);
     writer->waiting_covariate = calloc(writer->n_covariate + 1, BLOCK_DATASETS * sizeof(double));
     writer->waiting_start = calloc(writer->start_per_dataset ? writer->n_parameter : 1,
                                    BLOCK_DATASETS * sizeof(double));
-    return writer->dataset && writer->observable && writer->line && writer->time && writer->value && writer->sigma
-           && writer->censored && writer->waiting_id && writer->waiting_t0 && writer->waiting_covariate
+    return writer->dataset && writer->rows && writer->waiting_id && writer->waiting_t0 && writer->waiting_covariate
            && writer->waiting_start;
 }
 
@@ -149,43 +138,40 @@ static enum status write_small_tables(const struct hdf5_file *file, const struct
     return status;
 }
 
-/* Whether the file has a column, and its types in the file and in memory. */
-static bool column_types(const struct problem_writer *writer, int column, hid_t *stored, hid_t *native)
+/* Types of a kind of column in the file and in memory. */
+static hid_t stored_type(enum measurement_kind kind)
 {
-    bool is_flag = column == COLUMN_CENSORED;
-    bool is_index = column == COLUMN_DATASET || column == COLUMN_OBSERVABLE || column == COLUMN_LINE;
-    *stored = is_index ? H5T_STD_U32LE : is_flag ? H5T_STD_I8LE : H5T_IEEE_F64LE;
-    *native = is_index ? H5T_NATIVE_UINT32 : is_flag ? H5T_NATIVE_INT8 : H5T_NATIVE_DOUBLE;
-    return !(column == COLUMN_SIGMA && !writer->has_sigma) && !(column == COLUMN_OBSERVABLE && writer->n_observable == 0)
-           && !(is_flag && !writer->has_censored) && !(column == COLUMN_LINE && !writer->has_line);
+    return kind == MEASUREMENT_DOUBLE ? H5T_IEEE_F64LE : kind == MEASUREMENT_UINT32 ? H5T_STD_U32LE : H5T_STD_I8LE;
+}
+
+static hid_t native_type(enum measurement_kind kind)
+{
+    return kind == MEASUREMENT_DOUBLE ? H5T_NATIVE_DOUBLE : kind == MEASUREMENT_UINT32 ? H5T_NATIVE_UINT32 : H5T_NATIVE_INT8;
 }
 
 /* Chunks are made as large as the first block, which is all there is in a small file. */
 static enum status create_row_columns(struct problem_writer *writer, struct error *error)
 {
-    enum status status = STATUS_OK;
-    for (int i = 0; i < N_COLUMN && !status; i++) {
-        hid_t stored, native;
-        bool is_number = i == COLUMN_TIME || i == COLUMN_VALUE || i == COLUMN_SIGMA;
-        if (column_types(writer, i, &stored, &native))
-            status = hdf5_column_create(&writer->row[i], &writer->file, column_path[i], stored, 0, writer->n_row, !is_number,
-                                        error);
+    enum status status = hdf5_column_create(&writer->row_dataset, &writer->file, "/measurements/dataset", H5T_STD_U32LE, 0,
+                                            writer->n_row, true, error);
+    for (int i = 0; i < N_MEASUREMENT && !status; i++) {
+        const struct measurement_info *info = &measurement_columns[i];
+        if (writer->columns >> i & 1)
+            status = hdf5_column_create(&writer->row[i], &writer->file, info->path, stored_type(info->kind), 0, writer->n_row,
+                                        info->kind != MEASUREMENT_DOUBLE, error);
     }
     return status;
 }
 
 static enum status flush_rows(struct problem_writer *writer, struct error *error)
 {
-    const void *data[N_COLUMN] = {writer->dataset, writer->time,       writer->value,
-                                  writer->sigma,   writer->observable, writer->censored, writer->line};
-    enum status status = STATUS_OK;
-    if (!writer->row[COLUMN_DATASET].dataset)
-        status = create_row_columns(writer, error);
-    for (int i = 0; i < N_COLUMN && !status; i++) {
-        hid_t stored, native;
-        if (column_types(writer, i, &stored, &native))
-            status = hdf5_column_append(&writer->row[i], native, writer->n_row, data[i], error);
-    }
+    enum status status = writer->row_dataset.dataset ? STATUS_OK : create_row_columns(writer, error);
+    if (!status)
+        status = hdf5_column_append(&writer->row_dataset, H5T_NATIVE_UINT32, writer->n_row, writer->dataset, error);
+    for (int i = 0; i < N_MEASUREMENT && !status; i++)
+        if (writer->columns >> i & 1)
+            status = hdf5_column_append(&writer->row[i], native_type(measurement_columns[i].kind), writer->n_row,
+                                        measurements_cell(&writer->measured, (enum measurement_column)i, 0), error);
     writer->n_row = 0;
     return status;
 }
@@ -239,10 +225,11 @@ enum status problem_writer_open(struct problem_writer **opened, const char *path
     writer->n_covariate = header->n_covariate;
     writer->n_observable = header->n_observable;
     writer->start_per_dataset = header->start_per_dataset;
-    writer->has_sigma = header->has_sigma;
     writer->has_t0 = header->has_t0;
-    writer->has_censored = header->has_censored;
-    writer->has_line = header->line_file != NULL;
+    writer->columns = header->columns | MEASUREMENT_BIT(time) | MEASUREMENT_BIT(value);
+    writer->columns |= header->line_file ? MEASUREMENT_BIT(line) : 0;
+    writer->columns = header->n_observable ? writer->columns | MEASUREMENT_BIT(observable)
+                                           : writer->columns & ~MEASUREMENT_BIT(observable);
     enum status status = STATUS_OK;
     if (!(writer->path = strdup(path)) || !allocate(writer))
         status = error_set(error, STATUS_NO_MEMORY, "%s: out of memory", path);
@@ -265,18 +252,9 @@ static enum status add_rows(struct problem_writer *writer, const struct problem_
     for (size_t done = 0; done < dataset->n_row;) {
         size_t n = dataset->n_row - done, at = writer->n_row;
         n = n < BLOCK_ROWS - at ? n : BLOCK_ROWS - at;
-        memcpy(writer->time + at, dataset->time + done, n * sizeof(double));
-        memcpy(writer->value + at, dataset->value + done, n * sizeof(double));
-        if (writer->has_sigma)
-            memcpy(writer->sigma + at, dataset->sigma + done, n * sizeof(double));
-        if (writer->has_censored)
-            memcpy(writer->censored + at, dataset->censored + done, n);
-        if (writer->has_line)
-            memcpy(writer->line + at, dataset->line + done, n * sizeof *writer->line);
-        for (size_t i = 0; i < n; i++) {
+        measurements_copy(&writer->measured, at, &dataset->measured, done, n);
+        for (size_t i = 0; i < n; i++)
             writer->dataset[at + i] = (uint32_t)writer->n_dataset;
-            writer->observable[at + i] = dataset->observable ? dataset->observable[done + i] : 0;
-        }
         done += n;
         writer->n_row += n;
         enum status status = writer->n_row == BLOCK_ROWS ? flush_rows(writer, error) : STATUS_OK;
@@ -310,8 +288,9 @@ enum status problem_writer_add(struct problem_writer *writer, const struct probl
 
 static void close_columns(struct problem_writer *writer)
 {
-    for (int i = 0; i < N_COLUMN; i++)
+    for (int i = 0; i < N_MEASUREMENT; i++)
         hdf5_column_close(&writer->row[i]);
+    hdf5_column_close(&writer->row_dataset);
     hdf5_column_close(&writer->id);
     hdf5_column_close(&writer->t0);
     hdf5_column_close(&writer->covariate);
@@ -351,12 +330,7 @@ void problem_writer_close(struct problem_writer *writer)
     free(writer->temporary);
     free(writer->path);
     free(writer->dataset);
-    free(writer->line);
-    free(writer->observable);
-    free(writer->time);
-    free(writer->value);
-    free(writer->sigma);
-    free(writer->censored);
+    free(writer->rows);
     free(writer->waiting_id);
     free(writer->waiting_t0);
     free(writer->waiting_covariate);

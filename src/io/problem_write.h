@@ -4,6 +4,7 @@
 #define IO_PROBLEM_WRITE_H
 
 #include "base/error.h"
+#include "base/measurements.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,8 +31,9 @@ struct problem_header {
     size_t n_observable;
     const char *const *observable_name;
     const char *const *observable_error; /* n_observable words; or NULL */
-    bool has_sigma, has_t0, has_censored;
-    const char *line_file;            /* the table to which the datasets' lines refer, or NULL */
+    bool has_t0;
+    unsigned columns;                 /* MEASUREMENT_BITs of those that not all files have */
+    const char *line_file;            /* the table to which lines refer, or NULL */
     size_t n_option;                  /* attributes of /options, as text */
     const char *const *option_name, *const *option_value;
 };
@@ -47,10 +49,7 @@ struct problem_dataset {
     const double *covariate;  /* n_covariate */
     const double *start;      /* n_parameter where start_per_dataset, else NULL */
     size_t n_row;
-    const double *time, *value, *sigma;
-    const uint32_t *observable; /* or NULL: all 0 */
-    const int8_t *censored;     /* as in struct problem_block; used if has_censored */
-    const uint32_t *line;       /* from 1; used if there is a line_file */
+    struct measurements measured;
 };
 enum status problem_writer_add(struct problem_writer *writer, const struct problem_dataset *dataset,
                                struct error *error);

@@ -18,7 +18,8 @@ enum { MAX_ROWS = 1 << 16, MAX_BYTES = 64 << 20, MAX_ATTRIBUTES = 1000, MAX_NAME
 struct result {
     struct hdf5_file file;
     struct result_info info;
-    struct hdf5_column id, message, column[N_RESULT_COLUMN]; /* dataset 0: the file has no such column */
+    struct hdf5_column id, message; /* dataset 0: the file has no such column */
+    struct result_column column[N_RESULT_COLUMN];
     struct arena arena; /* what info points to */
 };
 
@@ -198,33 +199,22 @@ static enum status read_provenance(struct result *result, struct error *error)
     return status;
 }
 
-static enum status open_column(struct result *result, struct hdf5_column *column, const char *path, size_t width,
-                               bool required, struct error *error)
-{
-    if (!required && hdf5_kind(&result->file, path) == HDF5_ABSENT)
-        return STATUS_OK;
-    enum status status = hdf5_column_open(column, &result->file, path, error);
-    if (status)
-        return status;
-    if (column->width != width || column->n_row != result->info.n_fit)
-        return error_set(error, STATUS_BAD_PROBLEM,
-                         "'%s': %s has %" PRIu64 " rows of %" PRIu64 "; %" PRIu64 " of %zu are "
-                         "expected", result->info.path, path, column->n_row, column->width, result->info.n_fit, width);
-    return STATUS_OK;
-}
-
 static enum status open_columns(struct result *result, struct error *error)
 {
-    enum status status = hdf5_column_open(&result->id, &result->file, "/fits/id", error);
-    if (status)
-        return status;
-    result->info.n_fit = result->id.n_row;
-    status = open_column(result, &result->message, "/fits/message", 1, false, error);
+    const struct hdf5_file *file = &result->file;
+    enum status status = hdf5_column_open(&result->id, file, "/fits/id", error);
+    uint64_t n = result->info.n_fit = result->id.n_row;
+    if (!status && hdf5_kind(file, "/fits/message") != HDF5_ABSENT)
+        status = hdf5_column_open(&result->message, file, "/fits/message", error);
+    if (!status && result->message.dataset && (result->message.width != 1 || result->message.n_row != n))
+        status = error_set(error, STATUS_BAD_PROBLEM, "'%s': /fits/message has %" PRIu64 " rows; %" PRIu64 " are expected",
+                           result->info.path, result->message.n_row, n);
     for (int i = 0; i < N_RESULT_COLUMN && !status; i++) {
+        const struct fit_column_info *column = &fit_columns[i];
         bool required = i == FIT_COLUMN_PARAMETERS || i == FIT_COLUMN_OBJECTIVE || i == FIT_COLUMN_STATUS;
         size_t width = fit_column_width((enum fit_column)i, result->info.n_parameter);
-        if (width)
-            status = open_column(result, &result->column[i], fit_columns[i].path, width, required, error);
+        if (width && (required || hdf5_kind(file, column->path) != HDF5_ABSENT))
+            status = result_column_open(&result->column[i], file, column->path, column->kind, width, n, error);
     }
     return status;
 }
@@ -276,65 +266,30 @@ void result_close(struct result *result)
     hdf5_column_close(&result->id);
     hdf5_column_close(&result->message);
     for (int i = 0; i < N_RESULT_COLUMN; i++)
-        hdf5_column_close(&result->column[i]);
+        result_column_close(&result->column[i]);
     hdf5_close(&result->file);
     arena_fini(&result->arena);
     free(result);
 }
 
-bool result_has(const struct result *result, enum fit_column column) { return result->column[column].dataset > 0; }
+bool result_has(const struct result *result, enum fit_column column) { return result->column[column].file.dataset > 0; }
 
-void result_ignore(struct result *result, enum fit_column column) { hdf5_column_close(&result->column[column]); }
+void result_ignore(struct result *result, enum fit_column column) { result_column_close(&result->column[column]); }
 
 const struct hdf5_file *result_file(const struct result *result) { return &result->file; }
 const struct result_info *result_info(const struct result *result) { return &result->info; }
 
-/* An enumeration's number that this version knows. */
-static enum status check_number(const struct result *result, enum fit_column i, uint64_t row, int64_t number,
-                                struct error *error)
-{
-    const char *(*name)(int number) = fit_kind_names(fit_columns[i].kind);
-    if (!name || (number >= 0 && number < 256 && name((int)number)))
-        return STATUS_OK;
-    return error_set(error, STATUS_BAD_PROBLEM, "'%s': %s row %" PRIu64 " is %" PRId64 ", which this version of stiffit "
-                     "does not know", result->info.path, fit_columns[i].path, row, number);
-}
-
-/* Fills the field of each record of the block from the values of one column. */
-static enum status spread(const struct result *result, struct result_block *block, enum fit_column i,
-                          const void *values, struct error *error)
-{
-    size_t width = fit_column_width(i, result->info.n_parameter), size = fit_kind_size(fit_columns[i].kind);
-    const double *reals = values;
-    const int64_t *integers = values;
-    for (size_t row = 0; row < block->n; row++) {
-        char *field = fit_column_values(i, &block->record[row]);
-        for (size_t k = row * width; k < (row + 1) * width; k++, field += size) {
-            if (fit_columns[i].kind == FIT_DOUBLE) {
-                memcpy(field, &reals[k], size);
-                continue;
-            }
-            if (check_number(result, i, block->first + row, integers[k], error))
-                return error->status;
-            uint32_t narrow = (uint32_t)integers[k];
-            uint8_t byte = (uint8_t)integers[k];
-            const void *value = size == 8 ? (const void *)&integers[k] : size == 4 ? (const void *)&narrow : &byte;
-            memcpy(field, value, size);
-        }
-    }
-    return STATUS_OK;
-}
-
-static enum status read_column(struct result *result, struct result_block *block, enum fit_column i, void *values,
+/* Fills a field of each record of the block; `cells` has room for the widest column. */
+static enum status read_column(struct result *result, struct result_block *block, enum fit_column i, char *cells,
                                struct error *error)
 {
-    const struct hdf5_column *column = &result->column[i];
-    if (!column->dataset)
+    const struct result_column *column = &result->column[i];
+    if (!column->file.dataset)
         return STATUS_OK;
-    enum status status = fit_columns[i].kind == FIT_DOUBLE
-                             ? hdf5_column_read_double(column, block->first, block->n, values, error)
-                             : hdf5_column_read_int64(column, block->first, block->n, values, error);
-    return status ? status : spread(result, block, i, values, error);
+    enum status status = result_column_read(column, block->first, block->n, cells, error);
+    for (size_t row = 0; row < block->n && !status; row++)
+        memcpy(fit_column_values(i, &block->record[row]), cells + row * column->cell_size, column->cell_size);
+    return status;
 }
 
 static enum status read_texts(struct result *result, struct result_block *block, struct error *error)

@@ -28,11 +28,9 @@ struct result_writer {
     size_t n_parameter;
     unsigned parts;
     struct hdf5_file file;
-    struct hdf5_column id, message, column[N_RESULT_COLUMN];
-    hid_t memory_type[N_RESULT_COLUMN];
+    struct hdf5_column id, message;
+    struct result_column column[N_RESULT_COLUMN];
     size_t n_row, max_row;   /* rows in the block */
-    char *cells[N_RESULT_COLUMN];
-    size_t cell_size[N_RESULT_COLUMN];
     const char **id_text, **message_text; /* max_row each, into the arena */
     struct fit_record missing; /* all its numbers stand for "not there" */
     void *missing_arrays;
@@ -176,25 +174,12 @@ static enum status make_column(struct result_writer *writer, enum fit_column i, 
 {
     const struct fit_column_info *info = &fit_columns[i];
     size_t width = writer->parts & fit_column_part(i) ? fit_column_width(i, writer->n_parameter) : 0;
-    writer->cell_size[i] = width * fit_kind_size(info->kind);
     if (width == 0)
         return STATUS_OK;
-    writer->memory_type[i] = result_memory_type(info->kind);
-    hid_t type = result_file_type(info->kind);
-    enum status status = STATUS_OK;
-    if (type <= 0 || writer->memory_type[i] <= 0)
-        status = hdf5_error(&writer->file, error, STATUS_INTERNAL, "%s: no type for it", info->path);
-    if (!status)
-        status = hdf5_column_create(&writer->column[i], &writer->file, info->path, type,
-                                    info->shape == PER_FIT ? 0 : width, n_row,
-                                    n_row >= COMPRESS_FROM, error);
-    hdf5_release(&type);
-    if (!status)
-        status = hdf5_put_text(&writer->file, info->path, "description", info->description, error);
-    if (!status && info->unit)
-        status = hdf5_put_text(&writer->file, info->path, "unit", info->unit, error);
-    writer->cells[i] = malloc(writer->max_row * writer->cell_size[i]);
-    return !status && !writer->cells[i] ? no_memory(writer, error) : status;
+    enum status status = result_column_create(&writer->column[i], &writer->file, info->path, info->kind,
+                                              info->shape == PER_FIT ? 0 : width, info->description, n_row,
+                                              n_row >= COMPRESS_FROM, writer->max_row, error);
+    return !status && info->unit ? hdf5_put_text(&writer->file, info->path, "unit", info->unit, error) : status;
 }
 
 static enum status make_columns(struct result_writer *writer, const struct result_header *header, struct error *error)
@@ -302,19 +287,11 @@ static enum status write_block(struct result_writer *writer, struct error *error
     if (!status)
         status = hdf5_column_append_strings(&writer->message, n, writer->message_text, error);
     for (int i = 0; i < N_RESULT_COLUMN && !status; i++)
-        if (writer->cell_size[i])
-            status = hdf5_column_append(&writer->column[i], writer->memory_type[i], n, writer->cells[i], error);
+        if (writer->column[i].cells)
+            status = result_column_append(&writer->column[i], n, error);
     writer->n_row = 0;
     arena_reset(&writer->arena);
     return status;
-}
-
-/* One row's values of a column; those of an array that the record lacks are missing. */
-static void put_cell(struct fit_record *missing, struct fit_record *record, enum fit_column column, char *cell, size_t size)
-{
-    const void *values = fit_column_values(column, record);
-    if (size)
-        memcpy(cell, values ? values : fit_column_values(column, missing), size);
 }
 
 enum status result_writer_add(struct result_writer *writer, const char *id, const struct fit_record *record,
@@ -329,9 +306,14 @@ enum status result_writer_add(struct result_writer *writer, const char *id, cons
     if (!writer->id_text[row] || !writer->message_text[row])
         return no_memory(writer, error);
     struct fit_record copy = *record; /* fit_column_values gives places that may be written to */
-    for (int i = 0; i < N_RESULT_COLUMN; i++)
-        put_cell(&writer->missing, &copy, (enum fit_column)i, writer->cells[i] + row * writer->cell_size[i],
-                 writer->cell_size[i]);
+    for (int i = 0; i < N_RESULT_COLUMN; i++) {
+        struct result_column *column = &writer->column[i];
+        const void *values = fit_column_values((enum fit_column)i, &copy);
+        if (!values) /* of an array that the record lacks */
+            values = fit_column_values((enum fit_column)i, &writer->missing);
+        if (column->cells)
+            memcpy(column->cells + row * column->cell_size, values, column->cell_size);
+    }
     writer->n_row++;
     return writer->n_row == writer->max_row ? write_block(writer, error) : STATUS_OK;
 }
@@ -342,10 +324,8 @@ static void close_columns(struct result_writer *writer)
 {
     hdf5_column_close(&writer->id);
     hdf5_column_close(&writer->message);
-    for (int i = 0; i < N_RESULT_COLUMN; i++) {
-        hdf5_column_close(&writer->column[i]);
-        hdf5_release(&writer->memory_type[i]);
-    }
+    for (int i = 0; i < N_RESULT_COLUMN; i++)
+        result_column_close(&writer->column[i]);
 }
 
 static enum status describe_strings(struct result_writer *writer, struct error *error)
@@ -387,8 +367,6 @@ void result_writer_close(struct result_writer *writer)
     hdf5_close(&writer->file);
     if (writer->temporary)
         unlink(writer->temporary);
-    for (int i = 0; i < N_RESULT_COLUMN; i++)
-        free(writer->cells[i]);
     free(writer->missing_arrays);
     free(writer->id_text);
     free(writer->message_text);

@@ -241,31 +241,30 @@ static enum status reserve(struct buffer *buffer, size_t n, struct error *error)
     return STATUS_OK;
 }
 
-static void put_residual(struct csv_writer *writer, const struct residual_kind *errors, const struct problem_block *block,
-                         size_t row, double prediction, double noise)
+static void put_residual(struct csv_writer *writer, const struct residual_kind *errors, const struct measurements *measured,
+                         size_t i, double prediction, double noise)
 {
-    int8_t censored = block->censored[row];
-    struct residual residual = residual_of(errors, block->observable[row], block->value[row], prediction,
-                                           block->sigma[row], noise, censored);
-    const double number[] = {block->value[row], residual.sigma, residual.residual, residual.weighted, residual.weight,
+    struct residual residual = residual_of(errors, measured, i, prediction, noise);
+    const double number[] = {measured->value[i], residual.sigma, residual.residual, residual.weighted, residual.weight,
                              residual.loss};
+    int8_t censored = measured->censored[i];
     for (size_t k = 0; k < sizeof number / sizeof *number; k++)
         csv_put_number(writer, number[k]);
     csv_put_text(writer, censored == 0 ? "none" : censored > 0 ? "left" : "right");
 }
 
 /* As the fit has it: a measurement without a known scale leaves its dataset without a likelihood. */
-static struct residual_kind errors_of(const struct fitted *fitted, const struct fitted_dataset *dataset, size_t first, size_t n)
+static struct residual_kind errors_of(const struct fitted *fitted, const struct fitted_dataset *dataset,
+                                      const struct measurements *measured, size_t n)
 {
-    const struct problem_block *block = dataset->block;
     struct residual_kind errors = fitted->errors;
     size_t n_value = 0, n_sigma = 0;
-    for (size_t i = first; i < first + n && !fitted->model.abi.noise; i++) {
-        errors.likelihood = errors.likelihood && (isnan(block->value[i]) || !isnan(block->sigma[i]));
-        n_value += !isnan(block->value[i]);
-        n_sigma += !isnan(block->value[i]) && !isnan(block->sigma[i]);
+    for (size_t i = 0; i < n && !fitted->model.abi.noise; i++) {
+        errors.likelihood = errors.likelihood && (isnan(measured->value[i]) || !isnan(measured->sigma[i]));
+        n_value += !isnan(measured->value[i]);
+        n_sigma += !isnan(measured->value[i]) && !isnan(measured->sigma[i]);
     }
-    if (n_value > 0 && errors.loss[block->observable[first]].has_kink && n_sigma == 0)
+    if (n_value > 0 && errors.loss[measured->observable[0]].has_kink && n_sigma == 0)
         errors.unit = dataset->record->chi_square / (double)n_value;
     return errors;
 }
@@ -275,15 +274,16 @@ static void put_measurements(struct csv_writer *writer, const struct fitted *fit
 {
     const struct problem_block *block = dataset->block;
     size_t first = block->row[dataset->row], n = block->row[dataset->row + 1] - first;
-    struct residual_kind errors = errors_of(fitted, dataset, first, n);
+    const struct measurements measured = measurements_from(&block->measured, first);
+    struct residual_kind errors = errors_of(fitted, dataset, &measured, n);
     for (size_t i = 0; i < n; i++) {
-        uint32_t observable = block->observable[first + i];
+        uint32_t observable = measured.observable[i];
         csv_put_text(writer, dataset->id);
-        csv_put_number(writer, block->time[first + i]);
+        csv_put_number(writer, measured.time[i]);
         csv_put_text(writer, observable < fitted->model.abi.n_observable ? fitted->model.abi.observable_name[observable] : "");
         csv_put_number(writer, buffer->prediction[i]);
         if (residuals)
-            put_residual(writer, &errors, block, first + i, buffer->prediction[i], buffer->noise[i]);
+            put_residual(writer, &errors, &measured, i, buffer->prediction[i], buffer->noise[i]);
         csv_end_row(writer);
     }
 }

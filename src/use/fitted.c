@@ -226,7 +226,7 @@ struct predictor_rows fitted_rows(const struct fitted *fitted, const struct fitt
     size_t first = block->row[dataset->row];
     return (struct predictor_rows){
         .t0 = block->t0[dataset->row], .covariate = block->covariate + dataset->row * fitted->model.abi.n_covariate,
-        .n = block->row[dataset->row + 1] - first, .time = block->time + first, .observable = block->observable + first,
-        .sigma = block->sigma + first, .loss = fitted->errors.loss, .rtol = dataset->record->rtol,
+        .n = block->row[dataset->row + 1] - first, .measured = measurements_from(&block->measured, first),
+        .error = problem_errors(fitted->problem), .rtol = dataset->record->rtol,
         .n_sens = dataset->n_sens, .sens = dataset->sens};
 }

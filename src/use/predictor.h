@@ -4,7 +4,8 @@
 #define USE_PREDICTOR_H
 
 #include "base/arena.h"
-#include "fit/loss.h"
+#include "base/error_kind.h"
+#include "base/measurements.h"
 #include "ode/engine.h"
 
 struct predictor {
@@ -26,11 +27,9 @@ struct predictor_rows {
     double t0;
     const double *covariate;    /* n_covariate of the model */
     size_t n;
-    const double *time;         /* finite, none before t0 */
-    const uint32_t *observable; /* the model's index */
+    struct measurements measured; /* times finite, none before t0; values are not looked at, and sigma may be NULL */
     double rtol;                /* of the fit, where that is less than the predictor's; else it may be 0 or NaN */
-    const double *sigma;        /* those of the measurements, NaN: none; NULL: nothing is measured */
-    const struct fit_loss *loss; /* with sigma: of each observable */
+    const enum error_kind *error; /* with sigmas: of each observable */
     size_t n_sens;              /* derivatives that are integrated along, though nobody looks at them: the step sizes and */
     const uint32_t *sens;       /* so the bits are those of a fit of these parameters */
 };

@@ -6,22 +6,24 @@
 
 #include <math.h>
 
-struct residual residual_of(const struct residual_kind *kind, uint32_t observable, double value, double prediction, double own,
-                            double noise, int8_t censored)
+struct residual residual_of(const struct residual_kind *kind, const struct measurements *measured, size_t i, double prediction,
+                            double noise)
 {
-    const struct fit_loss *loss = &kind->loss[observable];
-    double weight, right, unit = kind->unit > 0 ? kind->unit : 1;
+    struct measurements row = measurements_from(measured, i);
+    double value = *row.value, own = *row.sigma, weight, right, unit = kind->unit > 0 ? kind->unit : 1;
+    const struct fit_loss *loss = &kind->loss[*row.observable];
     if (kind->unit > 0)
         own = unit;
-    const struct fit_objective objective = {.n_row = 1, .value = &value, .sigma = &own, .has_noise = !isnan(noise),
-                                            .likelihood = kind->likelihood, .loss = loss, .censored = &censored};
+    row.sigma = &own;
+    const struct fit_objective objective = {.n_row = 1, .measured = row, .has_noise = !isnan(noise),
+                                            .likelihood = kind->likelihood, .loss = kind->loss};
     const struct fit_answer answer = {.prediction = &prediction, .noise = &noise, .weight = &weight, .residual = &right};
     struct residual out = {.sigma = kind->unit > 0 ? 1 : !isnan(own) ? own : !isnan(noise) ? noise : 1, .residual = NAN,
                            .weighted = NAN, .weight = NAN, .loss = NAN};
     if (isnan(value) || isnan(prediction))
         return out;
     out.loss = fit_objective_value(&objective, &answer) * unit;
-    if (censored)
+    if (*row.censored)
         return out;
     out.residual = loss->is_log ? log(value / prediction) : value - prediction;
     out.weighted = out.residual / out.sigma;

@@ -3,6 +3,7 @@
 #ifndef USE_RESIDUAL_H
 #define USE_RESIDUAL_H
 
+#include "base/measurements.h"
 #include "fit/loss.h"
 
 #include <stdbool.h>
@@ -21,9 +22,8 @@ struct residual_kind {
 struct residual {
     double sigma, residual, weighted, weight, loss;
 };
-/* observable: the model's index; own: the measurement's sigma, noise: the model's; NaN where there is none. censored as in
- * struct problem_block. */
-struct residual residual_of(const struct residual_kind *kind, uint32_t observable, double value, double prediction, double own,
-                            double noise, int8_t censored);
+/* Of row i; noise: the model's, NaN where there is none. */
+struct residual residual_of(const struct residual_kind *kind, const struct measurements *measured, size_t i, double prediction,
+                            double noise);
 
 #endif

@@ -171,8 +171,8 @@ enum status simulate_table(const struct simulate_options *options, const struct 
         status = output_open(output, options->files.output, options->overwrite, error);
     if (!status) {
         simulate_covariates_take(&covariates, 0, covariate);
-        const struct predictor_rows rows = {.t0 = grid.t0, .covariate = covariate, .n = grid.n, .time = grid.time,
-                                            .observable = grid.observable};
+        const struct predictor_rows rows = {.t0 = grid.t0, .covariate = covariate, .n = grid.n,
+                                            .measured = {.time = grid.time, .observable = grid.observable}};
         if (!predictor_run(&predictor, &rows, p, prediction, NULL, reason))
             status = error_set(error, STATUS_BAD_MODEL, "the model cannot be simulated at these parameters: %s", reason);
     }
@@ -211,9 +211,7 @@ static enum status put_fitted(struct fitted *fitted, const struct simulate_optio
         struct predictor_rows rows = fitted_rows(fitted, &dataset);
         rows.t0 = isnan(options->t0) ? rows.t0 : options->t0;
         rows.n = grid->n;
-        rows.time = grid->time;
-        rows.observable = grid->observable;
-        rows.sigma = NULL;
+        rows.measured = (struct measurements){.time = grid->time, .observable = grid->observable};
         bool good = dataset.p && !dataset.fault && isfinite(rows.t0);
         for (size_t i = 0; i < grid->n; i++)
             good = good && grid->time[i] >= rows.t0;

@@ -73,13 +73,14 @@ static enum status predict(struct bootstrap *bootstrap, struct error *error)
                        bootstrap->scale, reason))
         return error_set(error, STATUS_BAD_MODEL, "dataset '%s' cannot be simulated at its best fit: %s", bootstrap->data.id,
                          reason);
+    const struct measurements *measured = &bootstrap->rows.measured;
     bootstrap->draw.is_sigma_known = true;
     for (size_t i = 0; i < bootstrap->rows.n; i++) {
-        if (isfinite(bootstrap->rows.sigma[i]))
-            bootstrap->scale[i] = bootstrap->rows.sigma[i];
+        if (isfinite(measured->sigma[i]))
+            bootstrap->scale[i] = measured->sigma[i];
         if (isnan(bootstrap->scale[i])) {
             bootstrap->scale[i] = 1;
-            bootstrap->draw.is_sigma_known = bootstrap->draw.is_sigma_known && isnan(bootstrap->draw.value[i]);
+            bootstrap->draw.is_sigma_known = bootstrap->draw.is_sigma_known && isnan(measured->value[i]);
         }
     }
     return STATUS_OK;
@@ -150,15 +151,14 @@ static enum status open_writer(struct bootstrap *bootstrap, struct error *error)
                                        options->embed, error);
     if (status)
         return status;
-    bool has_sigma = false;
-    for (size_t i = 0; i < bootstrap->rows.n; i++)
-        has_sigma = has_sigma || isfinite(bootstrap->rows.sigma[i]);
     struct problem_header header = {
         .n_parameter = n_parameter, .parameter_name = problem_parameter_name(bootstrap->fitted.problem),
         .start = bootstrap->data.record->parameter, .lower = block->lower + first, .upper = block->upper + first,
         .scale = problem_parameter_scale(bootstrap->fitted.problem), .fixed = block->fixed + first,
         .n_covariate = abi->n_covariate, .covariate_name = abi->covariate_name, .n_observable = abi->n_observable,
-        .observable_name = abi->observable_name, .has_sigma = has_sigma, .has_t0 = true};
+        .observable_name = abi->observable_name, .has_t0 = true,
+        .columns = (unsigned)measurements_have(&bootstrap->rows.measured, MEASUREMENT_sigma, 0, bootstrap->rows.n)
+                   << MEASUREMENT_sigma};
     plugin_reference_use(&bootstrap->reference, &header);
     struct said_errors said = {.n = 0};
     say_errors(bootstrap, &said);
@@ -173,8 +173,7 @@ static enum status write_all(struct bootstrap *bootstrap, struct error *error)
 {
     const struct predictor_rows *rows = &bootstrap->rows;
     struct problem_dataset dataset = {.id = bootstrap->data.id, .t0 = rows->t0, .covariate = rows->covariate,
-                                      .n_row = rows->n, .time = rows->time, .value = bootstrap->draw.value,
-                                      .sigma = rows->sigma, .observable = rows->observable};
+                                      .n_row = rows->n, .measured = rows->measured};
     int digits = snprintf(NULL, 0, "%lld", (long long)bootstrap->options->n_bootstrap);
     char id[600];
     enum status status = problem_writer_add(bootstrap->writer, &dataset, error);
@@ -185,7 +184,7 @@ static enum status write_all(struct bootstrap *bootstrap, struct error *error)
                              bootstrap->data.id, (long long)b);
         snprintf(id, sizeof id, "%.500s/bootstrap-%0*lld", bootstrap->data.id, digits, (long long)b);
         dataset.id = id;
-        dataset.value = bootstrap->replica;
+        dataset.measured.value = bootstrap->replica;
         status = problem_writer_add(bootstrap->writer, &dataset, error);
     }
     return status ? status : problem_writer_finish(bootstrap->writer, error);
@@ -200,7 +199,7 @@ static enum status refuse_unknown(const struct bootstrap *bootstrap, struct erro
         return error_set(error, STATUS_BAD_PROBLEM, "%s: there are priors, and the spread of replicas says nothing of what "
                          "they know", bootstrap->options->files.result);
     for (size_t i = block->row[row]; i < block->row[row + 1]; i++)
-        if (block->censored[i])
+        if (block->measured.censored[i])
             return error_set(error, STATUS_BAD_PROBLEM, "dataset '%s': some measurements are censored, and it is not known at "
                              "which values those of a replica would be", bootstrap->data.id);
     return STATUS_OK;
@@ -216,8 +215,7 @@ enum status simulate_bootstrap(const struct simulate_options *options, struct si
         status = refuse_unknown(&bootstrap, error);
     if (!status) {
         bootstrap.rows = fitted_rows(&bootstrap.fitted, &bootstrap.data);
-        bootstrap.draw.value = bootstrap.data.block->value + bootstrap.data.block->row[bootstrap.data.row];
-        bootstrap.draw.observable = bootstrap.rows.observable;
+        bootstrap.draw.measured = bootstrap.rows.measured;
         status = allocate(&bootstrap, error);
     }
     if (!status)

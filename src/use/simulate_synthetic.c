@@ -114,8 +114,8 @@ static enum status make_dataset(struct synthetic *synthetic, uint64_t dataset, i
     char id[48], reason[160];
     snprintf(id, sizeof id, "synthetic-%0*llu", digits, (unsigned long long)(dataset + 1));
     simulate_covariates_take(&synthetic->covariates, dataset, synthetic->covariate);
-    const struct predictor_rows rows = {.t0 = grid->t0, .covariate = synthetic->covariate, .n = grid->n, .time = grid->time,
-                                        .observable = grid->observable};
+    const struct predictor_rows rows = {.t0 = grid->t0, .covariate = synthetic->covariate, .n = grid->n,
+                                        .measured = {.time = grid->time, .observable = grid->observable}};
     bool good = false;
     for (uint64_t draw = 0; draw < MAX_DRAW && !good; draw++) {
         draw_parameters(synthetic, dataset, draw);
@@ -127,8 +127,8 @@ static enum status make_dataset(struct synthetic *synthetic, uint64_t dataset, i
     add_noise(synthetic, dataset);
     print_truth(synthetic, id);
     const struct problem_dataset row = {
-        .id = id, .t0 = grid->t0, .covariate = synthetic->covariate, .n_row = grid->n, .time = grid->time,
-        .value = synthetic->value, .sigma = synthetic->sigma, .observable = grid->observable};
+        .id = id, .t0 = grid->t0, .covariate = synthetic->covariate, .n_row = grid->n,
+        .measured = {.time = grid->time, .value = synthetic->value, .sigma = synthetic->sigma, .observable = grid->observable}};
     return problem_writer_add(synthetic->writer, &row, error);
 }
 
@@ -166,7 +166,8 @@ static enum status open_outputs(struct synthetic *synthetic, struct error *error
         .start = abi->parameter_start ? abi->parameter_start : synthetic->center, .lower = abi->parameter_lower,
         .upper = abi->parameter_upper, .scale = abi->parameter_scale, .n_covariate = abi->n_covariate,
         .covariate_name = abi->covariate_name, .n_observable = abi->n_observable, .observable_name = abi->observable_name,
-        .has_sigma = has_noise && !options->no_sigma, .has_t0 = true};
+        .has_t0 = true,
+        .columns = has_noise && !options->no_sigma ? MEASUREMENT_BIT(sigma) : 0};
     plugin_reference_use(&synthetic->reference, &header);
     enum status status = problem_writer_open(&synthetic->writer, options->files.output, options->overwrite, &header, error);
     if (status || !options->truth)

@@ -37,6 +37,23 @@ def test_pages_hold_every_exit_code_status_and_note(tmp):
         assert f".It {number} {name}\n{text[0].upper()}{text[1:]}.\n" in (MAN / "stiffit-file.5").read_text(), name
 
 
+def listed_paths(group):
+    """What has an item of its own in stiffit-file(5)."""
+    items = re.findall(r"^\.It Pa (.*)$", (MAN / "stiffit-file.5").read_text(), re.MULTILINE)
+    return {path for item in items for path in item.split(" , ") if path.startswith(group)}
+
+
+def test_file_page_has_every_column_of_the_lists_and_no_other(tmp):
+    """A new column of /fits is a line of the list, and an item here; a result written by the program has the same names."""
+    columns = set(re.findall(r'X\(\w+, "(/fits/\w+)"', (ROOT / "src/io/fit_column_list.h").read_text()))
+    assert len(columns) >= 45
+    assert listed_paths("/fits/") == columns | {"/fits/id", "/fits/message"}
+    measured = set(re.findall(r"^    X\((\w+), (?:DOUBLE|UINT32|INT8)", (ROOT / "src/base/measurements.h").read_text(),
+                              re.MULTILINE))
+    assert len(measured) >= 6
+    assert {f"/measurements/{name}" for name in measured} <= listed_paths("/measurements/")
+
+
 def test_pages_are_valid(tmp):
     if not shutil.which("mandoc"):
         skip("mandoc is not installed")

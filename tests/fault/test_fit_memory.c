@@ -5,7 +5,6 @@
 
 #include "fit/bootstrap.h"
 #include "fit/profile.h"
-#include "fit/statistics.h"
 
 enum call { ALLOCATE };
 static long countdown; /* the call that fails is this many away; 0: none does */
@@ -103,17 +102,14 @@ static const struct way {
 /* Everything that a fit fills, and what a profile and a replicate need on top. */
 struct memory_case {
     struct fit_case *fit;
-    struct fit_statistics statistics;
     struct arena scratch;
-    double numbers[5][2], covariance[4], best[2], point[2 * POINTS], *replicate;
-    int8_t group[2];
-    uint8_t lack[2];
+    double best[2], point[2 * POINTS], *replicate;
 };
 
 static enum outcome work(struct memory_case *self, enum work work)
 {
     struct fit_case *fit = self->fit;
-    struct fit_profile_request request = {.parameter = 1, .side = 1, .confidence = 0.95};
+    struct fit_profile_request request = {.parameter = 1, .side = 1};
     struct fit_profile profile = {.max_point = POINTS, .point = self->point};
     int64_t n_evaluation = 0, n_step = 0;
     char reason[160] = "";
@@ -159,11 +155,7 @@ static void make(struct memory_case *self, size_t n_row)
     }
     fit->start[1] = 0.02;
     fit->host.ask = ask;
-    self->statistics = (struct fit_statistics){
-        .standard_error = self->numbers[0], .interval_lower = self->numbers[1], .interval_upper = self->numbers[2],
-        .eigenvalue = self->numbers[3], .flattest = self->numbers[4], .covariance = self->covariance, .lack = self->lack,
-        .flat_group = self->group, .confidence = 0.95};
-    fit->result.statistics = &self->statistics;
+    fit->options.statistics = true;
 }
 
 /* Every allocation of one way, with so many rows: where in our own code memory ends depends on them. */

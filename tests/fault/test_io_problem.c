@@ -213,7 +213,7 @@ static void write_example(void)
     static const struct problem_header header = {
         .model_plugin = "m.so", .n_parameter = 2, .parameter_name = model_parameters, .start_per_dataset = true,
         .n_covariate = 1, .covariate_name = model_covariates, .n_observable = 2, .observable_name = model_observables,
-        .has_sigma = true, .has_t0 = true};
+        .has_t0 = true, .columns = MEASUREMENT_BIT(sigma)};
     struct problem_writer *writer;
     struct error error;
     if (problem_writer_open(&writer, path, true, &header, &error))
@@ -221,8 +221,9 @@ static void write_example(void)
     for (int d = 0; d < 40; d++) {
         char id[20];
         snprintf(id, sizeof id, "id %d", d);
-        const double time[] = {0, 1, 2}, value[] = {d, 1, 0}, sigma[] = {1, 1, 1}, one = 1, start[] = {1, 2};
-        struct problem_dataset dataset = {id, 0, &one, start, 3, time, value, sigma, (const uint32_t[]){0, 1, 0}, NULL, NULL};
+        const double one = 1, start[] = {1, 2};
+        double time[] = {0, 1, 2}, value[] = {d, 1, 0}, sigma[] = {1, 1, 1};
+        struct problem_dataset dataset = {id, 0, &one, start, 3, {time, value, sigma, (uint32_t[]){0, 1, 0}, NULL, NULL}};
         assert_int_equal(problem_writer_add(writer, &dataset, &error), STATUS_OK);
     }
     assert_int_equal(problem_writer_finish(writer, &error), STATUS_OK);

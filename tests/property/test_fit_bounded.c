@@ -104,7 +104,7 @@ static void check_optimal(const struct problem *problem, double slack)
     for (size_t j = 0; j < problem->n; j++) {
         double slope = gradient[j] / sqrt(diagonal[j]);
         bool at_lower = p[j] == problem->self->lower[j], at_upper = p[j] == problem->self->upper[j];
-        assert_int_equal(problem->self->at_bound[j], at_lower ? -1 : at_upper ? 1 : 0);
+        assert_int_equal(problem->self->result.at_bound[j], at_lower ? -1 : at_upper ? 1 : 0);
         if (at_lower)
             assert_true(slope > -tolerance);
         else if (at_upper)
@@ -181,7 +181,7 @@ static void test_many_dimensions(void **state)
         check_optimal(&problem, 100);
         n_evaluation += problem.self->result.n_evaluation;
         for (size_t j = 0; j < problem.n; j++)
-            n_bound += problem.self->at_bound[j] != 0;
+            n_bound += problem.self->result.at_bound[j] != 0;
         case_free(problem.self);
     }
     printf("linear: %.2f evaluations per fit, %.1f active bounds\n", (double)n_evaluation / TRIALS,

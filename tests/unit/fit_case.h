@@ -5,7 +5,6 @@
 #define TESTS_FIT_CASE_H
 
 #include "fit/fit.h"
-#include "fit/statistics.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -25,7 +24,8 @@ struct fit_case {
     struct fit_problem problem;
     struct fit_options options;
     struct fit_host host;
-    struct fit_result result;
+    struct fit_record result;
+    void *arrays; /* the result's */
     struct arena arena;
     /* after each evaluation: spoils it, or cancels by returning false */
     bool (*spoil)(struct fit_case *self, struct evaluation *evaluation);
@@ -34,13 +34,10 @@ struct fit_case {
     double *time, *value, *sigma;
     uint32_t *row_time, *row_observable;
     uint32_t to_model[CASE_PARAMETERS];
-    double start[CASE_PARAMETERS], lower[CASE_PARAMETERS], upper[CASE_PARAMETERS], parameter[CASE_PARAMETERS];
+    double start[CASE_PARAMETERS], lower[CASE_PARAMETERS], upper[CASE_PARAMETERS];
+    double *parameter; /* the result's */
     enum parameter_scale scale[CASE_PARAMETERS];
     uint8_t fixed[CASE_PARAMETERS];
-    int8_t at_bound[CASE_PARAMETERS];
-    struct fit_statistics statistics; /* used if `result.statistics` points to it */
-    double numbers[5][CASE_PARAMETERS];
-    uint8_t lack[CASE_PARAMETERS];
     const char *name[CASE_PARAMETERS];
     struct fit_loss loss[CASE_OBSERVABLES]; /* normal */
 };
@@ -148,32 +145,27 @@ static inline struct fit_case *case_new(const struct stiffit_model *abi, size_t 
     assert_true(abi->n_observable <= CASE_OBSERVABLES);
     for (uint32_t k = 0; k < CASE_OBSERVABLES; k++)
         self->loss[k] = fit_loss_of(ERROR_NORMAL, LOSS_HUBER_K, LOSS_STUDENT_NU);
-    self->problem = (struct fit_problem){.loss = self->loss, .model = &self->model, .task = &self->task, .value = self->value,
-        .sigma = self->sigma, .n_parameter = abi->n_parameter, .to_model = self->to_model, .start = self->start,
+    self->problem = (struct fit_problem){.loss = self->loss, .model = &self->model, .task = &self->task,
+        .measured = {.value = self->value, .sigma = self->sigma, .observable = self->row_observable},
+        .n_parameter = abi->n_parameter, .to_model = self->to_model, .start = self->start,
         .lower = self->lower, .upper = self->upper, .scale = self->scale, .fixed = self->fixed, .seed = 1,
         .n_start = 1};
     self->options = (struct fit_options)FIT_OPTIONS_DEFAULT;
     self->host = (struct fit_host){.ask = case_ask, .elapsed_ns = case_elapsed, .context = self};
-    self->result.parameter = self->parameter;
-    self->result.at_bound = self->at_bound;
+    self->options.statistics = false;
+    self->arrays = malloc(fit_record_array_bytes(abi->n_parameter));
+    assert_non_null(self->arrays);
+    fit_record_set_arrays(&self->result, abi->n_parameter, self->arrays);
+    self->parameter = self->result.parameter;
     return self;
 }
 
-static inline struct fit_result *case_run(struct fit_case *self)
+static inline struct fit_record *case_run(struct fit_case *self)
 {
     arena_reset(&self->arena);
     self->n_ask = 0;
     fit_run(&self->problem, &self->options, &self->host, &self->arena, &self->result);
     return &self->result;
-}
-
-/* From now on the fits have statistics. */
-static inline void case_want_statistics(struct fit_case *self)
-{
-    self->statistics = (struct fit_statistics){
-        .standard_error = self->numbers[0], .interval_lower = self->numbers[1], .interval_upper = self->numbers[2],
-        .eigenvalue = self->numbers[3], .flattest = self->numbers[4], .lack = self->lack, .confidence = 0.95};
-    self->result.statistics = &self->statistics;
 }
 
 static inline void case_free(struct fit_case *self)
@@ -184,6 +176,7 @@ static inline void case_free(struct fit_case *self)
     free(self->sigma);
     free(self->row_time);
     free(self->row_observable);
+    free(self->arrays);
     free(self);
 }
 

@@ -68,7 +68,7 @@ static void test_numbers(void **state)
     double size = 1e-4;
     for (int i = 0; i < ROWS; i++)
         tight.shift[i] = size; /* a moves by as much */
-    const struct fit_result *result = case_run(self);
+    const struct fit_record *result = case_run(self);
     assert_int_equal(result->outcome, OUTCOME_converged);
     assert_int_equal(tight.n_tight, 1);
     assert_int_equal(result->n_evaluation, self->n_ask);
@@ -100,7 +100,7 @@ static void test_goes_on(void **state)
         for (int k = 0; k < 2; k++) {
             for (int i = 0; i < ROWS; i++)
                 tight.shift[i] = sizes[k] * e[i]; /* the change, 10 * size, may be 0.001 of 2 */
-            const struct fit_result *result = case_run(self);
+            const struct fit_record *result = case_run(self);
             assert_int_equal(result->rtol < self->options.accuracy, k);
             assert_true(fabs(result->objective - (k ? 5 * (1 + sizes[k]) * (1 + sizes[k]) : 5)) < 1e-12);
             assert_true(result->tight_decrease < 1e-12 && !(result->notes & NOTE_not_certified));
@@ -123,7 +123,7 @@ static void test_never_agrees(void **state)
     for (int i = 0; i < ROWS; i++)
         tight.shift[i] = 0.1;
     tight.is_wild = true;
-    const struct fit_result *result = case_run(self);
+    const struct fit_record *result = case_run(self);
     assert_true(result->notes & NOTE_not_certified);
     assert_true(result->n_evaluation < 60 && result->rtol >= 1e-12);
     case_free(self);
@@ -138,7 +138,7 @@ static void test_bound(void **state)
     self->upper[1] = 9;
     for (int i = 0; i < ROWS; i++)
         tight.shift[i] = 1e-4 * i - 2e-4; /* b would go down by 1e-4 */
-    const struct fit_result *result = case_run(self);
+    const struct fit_record *result = case_run(self);
     assert_int_equal(result->at_bound[1], -1);
     assert_true(result->tight_decrease < 1e-12);
     assert_true(fabs(result->tight_change) > 1e-5);
@@ -150,7 +150,7 @@ static void test_failures(void **state)
     (void)state;
     struct fit_case *self = make(&integrated);
     tight.fails = true;
-    const struct fit_result *result = case_run(self);
+    const struct fit_record *result = case_run(self);
     assert_int_equal(result->outcome, OUTCOME_converged);
     assert_string_equal(result->reason, "");
     assert_true(isnan(result->tight_change) && (result->notes & NOTE_not_certified));
@@ -182,7 +182,7 @@ static void test_closed_form(void **state)
 {
     (void)state;
     struct fit_case *self = make(&closed);
-    const struct fit_result *result = case_run(self);
+    const struct fit_record *result = case_run(self);
     assert_int_equal(tight.n_tight, 0);
     assert_true(result->tight_change == 0 && result->tight_decrease >= 0 && result->tight_decrease < 1e-12);
     assert_false(result->notes & NOTE_not_certified);

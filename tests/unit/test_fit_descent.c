@@ -108,7 +108,7 @@ static void test_agrees_with_the_trust_region(void **state)
     (void)state;
     for (int k = 0; k < 2; k++) {
         struct fit_case *self = decay_case(0.1, both[k]);
-        const struct fit_result *result = case_run(self);
+        const struct fit_record *result = case_run(self);
         double f = result->objective, p[2] = {result->parameter[0], result->parameter[1]};
         assert_int_equal(result->outcome, OUTCOME_converged);
         assert_int_equal(result->optimizer, OPTIMIZER_lbfgs);
@@ -132,7 +132,7 @@ static void test_valley(void **state)
     for (int k = 0; k < 2; k++) {
         struct fit_case *self = descend(&rosenbrock_model, 2, both[k]);
         self->start[0] = -1.2;
-        const struct fit_result *result = case_run(self);
+        const struct fit_record *result = case_run(self);
         assert_int_equal(result->outcome, OUTCOME_converged);
         /* the gradient test, 1e-6 of an objective that goes to 0: f is below 1e-12 long before it is met */
         assert_true(result->objective < 1e-12);
@@ -158,7 +158,7 @@ static void test_box(void **state)
             if (seed == 20) /* a corner */
                 for (uint32_t j = 0; j < MANY; j++)
                     self->value[j] = row_weight(j) * (j % 2 ? 5 : -5);
-            const struct fit_result *result = case_run(self);
+            const struct fit_record *result = case_run(self);
             assert_int_equal(result->outcome, OUTCOME_converged);
             for (uint32_t j = 0; j < MANY; j++) {
                 double free = self->value[j] / row_weight(j), best = fmin(self->upper[j], fmax(self->lower[j], free));
@@ -223,7 +223,7 @@ static void test_flat(void **state)
         self->value[0] = 2;
         self->value[1] = 3;
         self->value[2] = 7;
-        const struct fit_result *result = case_run(self);
+        const struct fit_record *result = case_run(self);
         assert_int_equal(result->outcome, OUTCOME_converged);
         assert_true(fabs(result->parameter[0] - 4) < 1e-4 && result->parameter[1] == 1);
         /* At the minimum from the beginning */

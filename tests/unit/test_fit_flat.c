@@ -3,7 +3,6 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit_case.h"
 
-#include "fit/statistics.h"
 
 enum { ROWS = 12, N = 8 };
 
@@ -36,10 +35,6 @@ static const struct stiffit_model model = {STIFFIT_MODEL_HEADER, .n_parameter = 
 
 struct flat_case {
     struct fit_case *fit;
-    struct fit_statistics statistics;
-    double numbers[5][N], covariance[N * N];
-    uint8_t lack[N];
-    int8_t group[N];
 };
 
 static void make(struct flat_case *self, enum parameter_scale scale)
@@ -57,18 +52,14 @@ static void make(struct flat_case *self, enum parameter_scale scale)
     for (int j = 0; j < N; j++)
         fit->scale[j] = scale;
     fit->fixed[7] = 1;
-    self->statistics = (struct fit_statistics){
-        .standard_error = self->numbers[0], .interval_lower = self->numbers[1], .interval_upper = self->numbers[2],
-        .eigenvalue = self->numbers[3], .flattest = self->numbers[4], .covariance = self->covariance, .lack = self->lack,
-        .flat_group = self->group, .confidence = 0.95};
-    fit->result.statistics = &self->statistics;
+    fit->options.statistics = true;
 }
 
 static void expect_groups(const struct flat_case *self, const int8_t *expected)
 {
     for (int j = 0; j < N; j++)
-        if (self->group[j] != expected[j])
-            fail_msg("parameter %d: group %d, not %d", j, self->group[j], expected[j]);
+        if (self->fit->result.flat_group[j] != expected[j])
+            fail_msg("parameter %d: group %d, not %d", j, self->fit->result.flat_group[j], expected[j]);
 }
 
 /* Derivative of the first prediction that t = 0.4 i, row i, has along the direction of one group, over the largest that one of
@@ -78,10 +69,10 @@ static double change_along(const struct flat_case *self, int8_t group, double t)
     double slopes[N], sum = 0, largest = 0;
     curve_slopes(&(struct stiffit_point){.t = t, .p = self->fit->parameter}, slopes);
     for (int j = 0; j < N; j++) {
-        if (self->group[j] != group)
+        if (self->fit->result.flat_group[j] != group)
             continue;
         double chain = self->fit->scale[j] == SCALE_LOG ? self->fit->parameter[j] : 1;
-        double part = slopes[j] * chain * self->statistics.flattest[j];
+        double part = slopes[j] * chain * self->fit->result.flattest[j];
         sum += part;
         largest = fmax(largest, fabs(part));
     }
@@ -96,24 +87,25 @@ static void test_groups(void **state)
         struct flat_case self;
         make(&self, (enum parameter_scale)scale);
         assert_int_equal(case_run(self.fit)->outcome, OUTCOME_converged);
-        assert_int_equal(self.statistics.n_flat, 4); /* two of three, one of two, one */
+        assert_int_equal(self.fit->result.n_flat, 4); /* two of three, one of two, one */
         expect_groups(&self, groups);
         double length = 0;
         for (int j = 0; j < N; j++) {
-            assert_int_equal(self.lack[j], j == 7 ? LACK_fixed : groups[j] ? LACK_flat : LACK_none);
-            length += j < 7 ? self.statistics.flattest[j] * self.statistics.flattest[j] : 0;
+            assert_int_equal(self.fit->result.lack[j], j == 7 ? LACK_fixed : groups[j] ? LACK_flat : LACK_none);
+            length += j < 7 ? self.fit->result.flattest[j] * self.fit->result.flattest[j] : 0;
         }
         assert_true(fabs(length - 1) < 1e-12);
-        assert_true(self.statistics.flattest[5] == 0);
+        assert_true(self.fit->result.flattest[5] == 0);
         /* 1e-11 is the accuracy of derivatives here, 1e-3 what is said to be no part */
         for (int8_t group = 1; group <= 2; group++)
             for (double t = 0; t < 4; t += 0.8)
                 assert_true(change_along(&self, group, t) < 1e-6);
         /* each group has the same weight: each direction could stand alone */
+        const struct fit_record *record = &self.fit->result;
         for (int8_t group = 1; group <= 3; group++) {
             double part = 0;
             for (int j = 0; j < 7; j++)
-                part += self.group[j] == group ? self.statistics.flattest[j] * self.statistics.flattest[j] : 0;
+                part += record->flat_group[j] == group ? record->flattest[j] * record->flattest[j] : 0;
             assert_true(fabs(part - 1.0 / 3) < 1e-9);
         }
         case_free(self.fit);
@@ -134,10 +126,11 @@ static void test_wide_open_beside_flat(void **state)
     self.fit->fixed[1] = self.fit->fixed[2] = self.fit->fixed[3] = 1;
     assert_int_equal(case_run(self.fit)->outcome, OUTCOME_converged);
     expect_groups(&self, (const int8_t[]){0, 0, 0, 0, 0, 0, 1, 2});
-    assert_int_equal(self.statistics.n_flat, 2);
-    assert_int_equal(self.lack[6], LACK_flat);
-    assert_int_equal(self.lack[7], LACK_flat);
-    assert_true(self.numbers[0][0] > 0 && self.numbers[0][4] > 0 && self.numbers[0][5] > 0);
+    assert_int_equal(self.fit->result.n_flat, 2);
+    assert_int_equal(self.fit->result.lack[6], LACK_flat);
+    assert_int_equal(self.fit->result.lack[7], LACK_flat);
+    const double *error = self.fit->result.standard_error;
+    assert_true(error[0] > 0 && error[4] > 0 && error[5] > 0);
     case_free(self.fit);
 }
 
@@ -149,7 +142,7 @@ static void test_nothing_flat(void **state)
     self.fit->fixed[1] = self.fit->fixed[2] = self.fit->fixed[3] = self.fit->fixed[6] = 1;
     assert_int_equal(case_run(self.fit)->outcome, OUTCOME_converged);
     expect_groups(&self, (const int8_t[N]){0});
-    assert_int_equal(self.statistics.n_flat, 0);
+    assert_int_equal(self.fit->result.n_flat, 0);
     case_free(self.fit);
 }
 

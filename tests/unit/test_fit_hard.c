@@ -66,10 +66,10 @@ static void test_runaway_upward(void **state)
     for (int k = 0; k < 2; k++) {
         struct fit_case *self = make(&rise_model, SCALE_LOG);
         self->options.optimizer = optimizers[k];
-        case_want_statistics(self);
+        self->options.statistics = true;
         for (uint64_t i = 0; i < ROWS; i++)
             self->value[i] = 2 + 0.01 * noise(i) + (i == 0 ? 0.1 : 0); /* the first one even above it */
-        const struct fit_result *result = case_run(self);
+        const struct fit_record *result = case_run(self);
         assert_int_equal(result->outcome, OUTCOME_converged);
         assert_true(result->notes & NOTE_no_influence);
         assert_true(result->parameter[1] > 5 && result->parameter[1] < 1e6);
@@ -86,7 +86,7 @@ static void test_runaway_downward(void **state)
     struct fit_case *self = make(&rise_model, SCALE_LOG10);
     for (uint64_t i = 0; i < ROWS; i++)
         self->value[i] = 0.3 * self->time[i] + 0.002 * self->time[i] * self->time[i] + 0.01 * noise(i);
-    const struct fit_result *result = case_run(self);
+    const struct fit_record *result = case_run(self);
     assert_true(result->outcome == OUTCOME_converged || result->outcome == OUTCOME_stalled);
     assert_true(isfinite(result->objective) && result->n_evaluation < 200);
     assert_true(fabs(result->parameter[0] * result->parameter[1] / 0.3 - 1) < 0.2);
@@ -103,7 +103,7 @@ static void test_product(void **state)
         self->start[1] = k == 1 ? 1e-5 : 1;
         for (uint64_t i = 0; i < ROWS; i++)
             self->value[i] = 3 * exp(-0.2 * self->time[i]) + noise(i);
-        const struct fit_result *result = case_run(self);
+        const struct fit_record *result = case_run(self);
         assert_int_equal(result->outcome, OUTCOME_converged);
         assert_true(result->n_evaluation < 30);
         f[k] = result->objective;
@@ -134,7 +134,7 @@ static void test_units(void **state)
             self->value[i] = unit * (3 * exp(-0.2 * (double)i) + noise(i));
             self->sigma[i] = unit;
         }
-        const struct fit_result *result = case_run(self);
+        const struct fit_record *result = case_run(self);
         assert_int_equal(result->outcome, OUTCOME_converged);
         f[k] = result->objective;
         n[k] = result->n_evaluation;
@@ -150,10 +150,10 @@ static void test_plateau(void **state)
     (void)state;
     struct fit_case *self = make(&rise_model, SCALE_LOG);
     self->start[1] = 1e4;
-    case_want_statistics(self);
+    self->options.statistics = true;
     for (uint64_t i = 0; i < ROWS; i++)
         self->value[i] = -2 * expm1(-0.3 * self->time[i]) + 0.1 * noise(i);
-    const struct fit_result *result = case_run(self);
+    const struct fit_record *result = case_run(self);
     assert_true(result->parameter[1] == 1e4);
     assert_true(result->notes & NOTE_no_influence);
     assert_true(result->n_evaluation < 10);

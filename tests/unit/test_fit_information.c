@@ -3,7 +3,6 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit_case.h"
 
-#include "fit/statistics.h"
 
 enum { ROWS = 24, MOST = 4 };
 /* Where R's numbers are of differences, their error is up to 2e-6. */
@@ -54,9 +53,6 @@ static const struct stiffit_model plain = {STIFFIT_MODEL_HEADER, .n_parameter = 
 
 struct information_case {
     struct fit_case *fit;
-    struct fit_statistics statistics;
-    double numbers[5][MOST], covariance[MOST * MOST];
-    uint8_t lack[MOST];
     int8_t censored[ROWS];
 };
 
@@ -106,7 +102,7 @@ static void make(struct information_case *self, const struct reference *referenc
         fit->sigma[i] = reference->sigma > 0 ? reference->sigma : NAN;
     }
     bool any = isfinite(reference->low) || isfinite(reference->high);
-    fit->problem.censored = any ? self->censored : NULL;
+    fit->problem.measured.censored = any ? self->censored : NULL;
     fit->loss[0] = fit_loss_of(reference->error, LOSS_HUBER_K, LOSS_STUDENT_NU);
     fit->options.f_tolerance = 1e-15;
     fit->options.g_tolerance = 1e-11;
@@ -116,11 +112,7 @@ static void make(struct information_case *self, const struct reference *referenc
     fit->scale[2] = SCALE_LOG; /* errors do not depend on it */
     fit->fixed[2] = reference->sigma > 0;
     fit->fixed[3] = !reference->grows;
-    self->statistics = (struct fit_statistics){
-        .standard_error = self->numbers[0], .interval_lower = self->numbers[1], .interval_upper = self->numbers[2],
-        .eigenvalue = self->numbers[3], .flattest = self->numbers[4], .covariance = self->covariance, .lack = self->lack,
-        .confidence = 0.95};
-    fit->result.statistics = &self->statistics;
+    fit->options.statistics = true;
 }
 
 static void near(const char *name, double found, double expected, double tolerance)
@@ -146,7 +138,7 @@ static void test_against_r(void **state)
         near(reference->name, self.fit->result.objective, reference->objective, 1e-9);
         for (size_t j = 0; j < n_fitted(reference); j++) {
             near(reference->name, self.fit->parameter[j], reference->best[j], TOLERANCE);
-            near(reference->name, self.numbers[0][j], reference->standard_error[j], TOLERANCE);
+            near(reference->name, self.fit->result.standard_error[j], reference->standard_error[j], TOLERANCE);
         }
         assert_false(self.fit->result.notes & NOTE_expected_information);
         case_free(self.fit);
@@ -162,10 +154,11 @@ static void test_eigenvalues(void **state)
     make(&self, reference);
     self.fit->scale[2] = SCALE_LIN;
     assert_int_equal(case_run(self.fit)->outcome, OUTCOME_converged);
-    const double *v = self.covariance;
+    const double *v = self.fit->result.covariance;
     double determinant = v[0] * (v[5] * v[10] - v[6] * v[9]) - v[4] * (v[1] * v[10] - v[2] * v[9])
                          + v[8] * (v[1] * v[6] - v[2] * v[5]);
-    near("determinant", self.numbers[3][0] * self.numbers[3][1] * self.numbers[3][2] * determinant, 1, 1e-9);
+    const double *eigenvalue = self.fit->result.eigenvalue;
+    near("determinant", eigenvalue[0] * eigenvalue[1] * eigenvalue[2] * determinant, 1, 1e-9);
     case_free(self.fit);
 }
 
@@ -181,11 +174,11 @@ static void test_not_positive_definite(void **state)
         self.fit->value[i] = i % 2 ? 5 : -5;
     self.fit->start[0] = self.fit->start[1] = 0;
     self.fit->fixed[1] = 1;
-    const struct fit_result *result = case_run(self.fit);
+    const struct fit_record *result = case_run(self.fit);
     assert_true(self.fit->parameter[0] == 0);
     assert_true(result->notes & NOTE_expected_information);
     /* the expected information is (nu + 1) / (nu + 3) per measurement */
-    near("expected", self.numbers[0][0], 0.5 / sqrt(ROWS * 5 / 7.0), 1e-12);
+    near("expected", self.fit->result.standard_error[0], 0.5 / sqrt(ROWS * 5 / 7.0), 1e-12);
     case_free(self.fit);
 }
 

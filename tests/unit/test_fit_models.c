@@ -103,7 +103,7 @@ static void test_alpha_pinene(void **state)
         self->scale[i] = SCALE_LOG;
     }
     use_engine(self, &bench, 0);
-    const struct fit_result *result = case_run(self);
+    const struct fit_record *result = case_run(self);
     printf("alpha-pinene: %s, %d evaluations, sum of squares %.8f\n", outcome_name(result->outcome),
            (int)result->n_evaluation, 2 * result->objective);
     assert_int_equal(result->outcome, OUTCOME_converged);
@@ -144,7 +144,7 @@ static void test_robertson(void **state)
             self->start[i] = (double[]){0.04, 1e4, 3e7}[i] * pow(10, 0.3 * random_normal(3, set, i));
         }
         use_engine(self, &bench, 0);
-        const struct fit_result *result = case_run(self);
+        const struct fit_record *result = case_run(self);
         assert_int_equal(result->outcome, OUTCOME_converged);
         n_evaluation += result->n_evaluation;
         memcpy(found, result->parameter, sizeof found);

@@ -3,7 +3,6 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit_case.h"
 
-#include "fit/statistics.h"
 
 #include <complex.h>
 
@@ -160,16 +159,13 @@ static int run_start(const struct entry *entry, const struct certified *certifie
     self->options.accuracy = 1e-16;
     self->options.f_tolerance = 1e-15;
     self->options.g_tolerance = 0;
-    double error[16], lower[16], upper[16], eigenvalue[16], flattest[16];
-    uint8_t lack[16];
-    struct fit_statistics statistics = {.standard_error = error, .interval_lower = lower, .interval_upper = upper,
-                                        .eigenvalue = eigenvalue, .flattest = flattest, .lack = lack, .confidence = 0.95};
-    self->result.statistics = &statistics;
-    const struct fit_result *result = case_run(self);
+    self->options.statistics = true;
+    const struct fit_record *result = case_run(self);
     double digits = 16, digits_deviation = 16;
     for (size_t i = 0; i < n; i++) {
         digits = fmin(digits, -log10(fabs(result->parameter[i] / certified->parameter[i] - 1) + 1e-16));
-        digits_deviation = fmin(digits_deviation, -log10(fabs(error[i] / certified->deviation[i] - 1) + 1e-16));
+        double error = fabs(result->standard_error[i] / certified->deviation[i] - 1);
+        digits_deviation = fmin(digits_deviation, -log10(error + 1e-16));
     }
     bool good = result->outcome == OUTCOME_converged && digits >= 6 && (digits_deviation >= 6 || entry->sums);
     printf("%-9s start %d: %-9s %4d evaluations; digits of parameters %4.1f, of their deviations %4.1f%s %s\n", entry->file,

@@ -71,9 +71,10 @@ static void fill(struct sample *s, const double *x, struct form form)
     for (size_t k = 0; k < 2; k++)
         s->loss[k] = fit_loss_of(error_of(form, k), HUBER_K, STUDENT_NU);
     s->objective = (struct fit_objective){
-        .n_row = ROWS, .value = s->value, .sigma = s->sigma, .has_noise = form.noise,
+        .n_row = ROWS, .has_noise = form.noise,
+        .measured = {.value = s->value, .sigma = s->sigma, .observable = form.is_mixed ? s->observable : NULL,
+                     .censored = form.censored ? s->censored : NULL},
         .likelihood = form.noise || form.censored || mixes(form), .loss = s->loss,
-        .observable = form.is_mixed ? s->observable : NULL, .censored = form.censored ? s->censored : NULL,
         .n_prior = form.priors ? N : 0, .prior = s->prior};
     s->answer = (struct fit_answer){
         .n = N, .prediction = s->prediction, .d_prediction = s->d_prediction, .noise = form.noise ? s->noise : NULL,

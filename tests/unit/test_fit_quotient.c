@@ -5,7 +5,6 @@
 
 #include "base/random.h"
 #include "fit/point.h"
-#include "fit/statistics.h"
 
 enum { ROWS = 8 };
 
@@ -97,7 +96,7 @@ static enum asked evaluate(struct fit_case *self, struct fit_asker *asker, struc
     *asker = (struct fit_asker){.problem = &self->problem, .options = &self->options, .host = &self->host, .tighter = 1,
                                 .gradient = GRADIENT_differences};
     assert_int_equal(fit_map_init(&asker->map, &self->problem, &self->arena, &notes, reason), OUTCOME_converged);
-    asker->objective = (struct fit_objective){.n_row = ROWS, .value = self->value, .sigma = self->sigma,
+    asker->objective = (struct fit_objective){.n_row = ROWS, .measured = self->problem.measured,
                                               .has_noise = self->model.abi.noise != NULL,
                                               .likelihood = self->model.abi.noise != NULL,
                                               .loss = self->problem.loss};
@@ -195,16 +194,12 @@ static void test_fits(void **state)
     for (int optimizer = OPTIMIZER_trf; optimizer <= OPTIMIZER_lbfgs; optimizer++)
         for (int with_noise = 0; with_noise < 2; with_noise++) {
             struct fit_case *self = new_case(optimizer, with_noise);
-            double error[2][4], other[4][4];
-            uint8_t lack[4];
-            struct fit_statistics statistics = {.standard_error = error[0], .interval_lower = other[0],
-                                                .interval_upper = other[1], .eigenvalue = other[2], .flattest = other[3],
-                                                .lack = lack, .confidence = 0.95};
-            self->result.statistics = &statistics;
+            self->options.statistics = true;
             case_run(self);
-            const struct fit_result first = self->result;
-            double p[4];
+            const struct fit_record first = self->result;
+            double p[4], error[4];
             memcpy(p, self->parameter, sizeof p);
+            memcpy(error, first.standard_error, sizeof error);
             assert_int_equal(first.outcome, OUTCOME_converged);
             assert_int_equal(first.gradient, GRADIENT_differences);
             assert_int_equal(first.optimizer, optimizer);
@@ -214,14 +209,13 @@ static void test_fits(void **state)
             case_run(self); /* the same again */
             assert_memory_equal(p, self->parameter, sizeof p);
             self->options.gradient = GRADIENT_forward;
-            statistics.standard_error = error[1];
             case_run(self);
             assert_false(self->result.notes & NOTE_difference_gradient);
             /* both within f_tolerance of the minimum, the parameters to its square root */
             assert_true(fabs(first.objective - self->result.objective) < 2e-9 * fmax(1, fabs(first.objective)));
             for (size_t j = 0; j < 4; j++) {
                 assert_true(fabs(p[j] / self->parameter[j] - 1) < 1e-4);
-                assert_true(fabs(error[0][j] / error[1][j] - 1) < 1e-3);
+                assert_true(fabs(error[j] / self->result.standard_error[j] - 1) < 1e-3);
             }
             case_free(self);
         }

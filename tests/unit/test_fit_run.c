@@ -58,7 +58,7 @@ static void test_perfect_data(void **state)
 {
     (void)state;
     struct fit_case *self = decay_case(&decay_model, 0);
-    const struct fit_result *result = case_run(self);
+    const struct fit_record *result = case_run(self);
     assert_int_equal(result->outcome, OUTCOME_converged);
     /* a sum of squares of rounding errors */
     assert_true(result->objective < 1e-28);
@@ -82,7 +82,7 @@ static void test_nothing_free(void **state)
     (void)state;
     struct fit_case *self = decay_case(&decay_model, 0.1);
     self->fixed[0] = self->fixed[1] = 1;
-    const struct fit_result *result = case_run(self);
+    const struct fit_record *result = case_run(self);
     assert_int_equal(result->outcome, OUTCOME_converged);
     assert_int_equal(result->n_evaluation, 1);
     double sum = 0;
@@ -117,7 +117,7 @@ static void test_notes_and_sigma(void **state)
     self->sigma[3] = 1;
     assert_int_equal(case_run(self)->notes, NOTE_missing_values | NOTE_start_moved);
     assert_true(self->result.objective == with_nan);
-    self->problem.sigma = NULL;
+    self->problem.measured.sigma = NULL;
     assert_true(case_run(self)->objective == with_nan);
     case_free(self);
 }
@@ -154,7 +154,7 @@ static void test_bound(void **state)
         self->lower[1] = 0.1;
         self->upper[1] = 0.3;
         self->start[1] = 0.2;
-        const struct fit_result *result = case_run(self);
+        const struct fit_record *result = case_run(self);
         assert_int_equal(result->outcome, OUTCOME_converged);
         assert_true(result->parameter[1] == 0.3);
         assert_int_equal(result->at_bound[1], 1);
@@ -168,7 +168,7 @@ static void test_bound(void **state)
         self->lower[1] = 0.9;
         self->upper[1] = INFINITY;
         assert_true(case_run(self)->parameter[1] == 0.9);
-        assert_int_equal(self->at_bound[1], -1);
+        assert_int_equal(self->result.at_bound[1], -1);
         case_free(self);
     }
 }
@@ -187,7 +187,7 @@ static void test_likelihood(void **state)
     for (int i = 0; i < ROWS; i++)
         squares += pow(self->value[i] - sum, 2) / ROWS;
     self->scale[1] = SCALE_LOG;
-    const struct fit_result *result = case_run(self);
+    const struct fit_record *result = case_run(self);
     double f = 0.5 * ROWS * (1 + log(2 * acos(-1) * squares));
     assert_int_equal(result->outcome, OUTCOME_converged);
     assert_int_equal(result->notes, 0);

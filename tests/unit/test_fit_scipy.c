@@ -97,7 +97,7 @@ static void compare(size_t k, FILE *oracle)
     /* Where the residuals stay large, Gauss-Newton's steps converge linearly: what f_tolerance leaves of the objective is
      * its square root in the parameters. */
     self->options.f_tolerance = 1e-12;
-    const struct fit_result *result = case_run(self);
+    const struct fit_record *result = case_run(self);
     printf("problem %2zu: %2d evaluations, objective %.10g, SciPy %.10g\n", k, (int)result->n_evaluation,
            result->objective, f);
     assert_int_equal(result->outcome, OUTCOME_converged);

@@ -68,7 +68,10 @@ static void odd_numbers_survive(void **state)
     assert_true(journal_get(reader, 999999, back, &error));
     assert_memory_equal(back->parameter, parameter, sizeof parameter);
     assert_memory_equal(back->at_bound, at_bound, sizeof at_bound);
-    assert_memory_equal(&back->objective, &record.objective, 3 * sizeof(double) + 3 * sizeof(int64_t));
+    assert_memory_equal(&back->objective, &record.objective, sizeof record.objective);
+    assert_memory_equal(&back->gradient_norm, &record.gradient_norm, sizeof record.gradient_norm);
+    assert_memory_equal(&back->seconds, &record.seconds, sizeof record.seconds);
+    assert_true(back->n_iteration == INT64_MIN && back->n_evaluation == INT64_MAX && back->n_step == -1);
     assert_int_equal(back->notes, UINT32_MAX);
     assert_int_equal(back->outcome, OUTCOME_bad_data);
     assert_int_equal(strlen(back->reason), sizeof record.reason - 1);

@@ -42,11 +42,11 @@ static void check_base_values(const struct problem_block *block)
         assert_int_equal(block->first_row[d], row[d]);
     }
     assert_memory_equal(block->row, row, sizeof row);
-    assert_memory_equal(block->observable, observable, sizeof observable);
+    assert_memory_equal(block->measured.observable, observable, sizeof observable);
     for (int i = 0; i < 6; i++) {
-        assert_true(block->time[i] == time[i]);
-        assert_true(block->value[i] == value[i] || (isnan(value[i]) && isnan(block->value[i])));
-        assert_true(block->sigma[i] == sigma[i] || (isnan(sigma[i]) && isnan(block->sigma[i])));
+        assert_true(block->measured.time[i] == time[i]);
+        assert_true(block->measured.value[i] == value[i] || (isnan(value[i]) && isnan(block->measured.value[i])));
+        assert_true(block->measured.sigma[i] == sigma[i] || (isnan(sigma[i]) && isnan(block->measured.sigma[i])));
     }
 }
 

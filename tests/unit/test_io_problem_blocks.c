@@ -38,7 +38,8 @@ static const struct problem_header header = {
     .model_plugin = "models/test.so", .model_sha256 = NULL, .n_parameter = 2, .parameter_name = model_parameters,
     .lower = (const double[]){-1, 1}, .upper = (const double[]){1e9, 1e9}, .start_per_dataset = true,
     .scale = model_scales, .fixed = (const uint8_t[]){0, 1}, .n_covariate = 1, .covariate_name = model_covariates,
-    .n_observable = 2, .observable_name = model_observables, .has_sigma = true, .has_t0 = true, .has_censored = true};
+    .n_observable = 2, .observable_name = model_observables, .has_t0 = true,
+    .columns = MEASUREMENT_BIT(sigma) | MEASUREMENT_BIT(censored)};
 
 static void write_dataset(struct problem_writer *writer, uint64_t d)
 {
@@ -56,8 +57,8 @@ static void write_dataset(struct problem_writer *writer, uint64_t d)
         censored[i] = (int8_t)((int)((d + i) % 3) - 1);
     }
     struct problem_dataset dataset = {id, -(double)d, (const double[]){number(d, 0, 4)},
-                                      (const double[]){number(d, 0, 5), number(d, 0, 6) + 1}, rows_of(d), time, value,
-                                      sigma, observable, censored, NULL};
+                                      (const double[]){number(d, 0, 5), number(d, 0, 6) + 1}, rows_of(d),
+                                      {time, value, sigma, observable, censored, NULL}};
     if (problem_writer_add(writer, &dataset, &error))
         fail_msg("%s", error.message);
 }
@@ -91,9 +92,9 @@ static void check_dataset(const struct problem_block *block, size_t k, uint64_t 
         assert_int_equal(block->first_row[k], *row);
     for (size_t i = 0; i < rows_of(d); i++) {
         size_t j = block->row[k] + i;
-        if (block->time[j] != number(d, i, 0) || block->sigma[j] != number(d, i, 2) + 1
-            || (i % 5 == 3 ? !isnan(block->value[j]) : block->value[j] != number(d, i, 1))
-            || block->observable[j] != (d + i) % 2 || block->censored[j] != (int)((d + i) % 3) - 1)
+        if (block->measured.time[j] != number(d, i, 0) || block->measured.sigma[j] != number(d, i, 2) + 1
+            || (i % 5 == 3 ? !isnan(block->measured.value[j]) : block->measured.value[j] != number(d, i, 1))
+            || block->measured.observable[j] != (d + i) % 2 || block->measured.censored[j] != (int)((d + i) % 3) - 1)
             fail_msg("dataset %llu row %zu", (unsigned long long)d, i);
     }
     *row += rows_of(d);

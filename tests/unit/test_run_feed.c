@@ -44,8 +44,7 @@ static void write_problem(void)
         char id[20];
         snprintf(id, sizeof id, "%u", d);
         struct problem_dataset dataset = {.id = id, .covariate = (const double[]){d}, .start = (const double[]){d, 2},
-                                          .n_row = 1, .time = (const double[]){1}, .value = (const double[]){d},
-                                          .observable = (const uint32_t[]){0}};
+                                          .n_row = 1, .measured = {.time = (double[]){1}, .value = (double[]){d}}};
         assert_int_equal(problem_writer_add(writer, &dataset, &error), STATUS_OK);
     }
     assert_int_equal(problem_writer_finish(writer, &error), STATUS_OK);
@@ -63,7 +62,7 @@ static void consume(void *context, size_t i_worker)
             const struct problem_block *block = feed_block(&consumers->feed, item, &row, &number);
             uint64_t d = row < block->n ? block->dataset[row] : N_DATASET;
             if (d < N_DATASET && is_chosen(consumers, d) && block->start[2 * row] == (double)d &&
-                block->value[block->row[row]] == (double)d)
+                block->measured.value[block->row[row]] == (double)d)
                 consumers->seen[d][number]++;
             else
                 counter_add(&consumers->wrong, 1);

@@ -13,11 +13,18 @@
 
 static const double value = 3.7, prediction = 2.9, sigma = 0.4; /* two standard deviations apart */
 
+/* Of one measurement. */
+static struct residual single(const struct residual_kind *kind, double measured, double own, double noise, int8_t censored)
+{
+    const struct measurements row = {.value = &measured, .sigma = &own, .observable = &(uint32_t){0}, .censored = &censored};
+    return residual_of(kind, &row, 0, prediction, noise);
+}
+
 static struct residual of(enum error_kind error, bool likelihood, int8_t censored)
 {
     struct fit_loss loss = fit_loss_of(error, LOSS_HUBER_K, LOSS_STUDENT_NU);
     const struct residual_kind kind = {.loss = &loss, .likelihood = likelihood};
-    return residual_of(&kind, 0, value, prediction, sigma, NAN, censored);
+    return single(&kind, value, sigma, NAN, censored);
 }
 
 static void expect(double found, double expected, double tolerance)
@@ -68,10 +75,10 @@ static void missing_ones_have_nothing(void **state)
     (void)state;
     struct fit_loss loss = fit_loss_of(ERROR_NORMAL, LOSS_HUBER_K, LOSS_STUDENT_NU);
     const struct residual_kind kind = {.loss = &loss};
-    struct residual missing = residual_of(&kind, 0, NAN, prediction, NAN, 0.3, 0);
+    struct residual missing = single(&kind, NAN, NAN, 0.3, 0);
     expect(missing.sigma, 0.3, 0); /* the model's noise, as the measurement has none */
     assert_true(isnan(missing.loss) && isnan(missing.residual));
-    expect(residual_of(&kind, 0, value, prediction, NAN, NAN, 0).loss, 0.32, 1e-15);
+    expect(single(&kind, value, NAN, NAN, 0).loss, 0.32, 1e-15);
 }
 
 int main(void)

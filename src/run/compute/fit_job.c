@@ -3,11 +3,10 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/compute/fit_job.h"
 
-#include "fit/statistics.h"
+#include "ode/task.h"
 #include "par/coroutine.h"
 #include "run/compute/task.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,9 +16,6 @@ enum { STACK_BYTES = 512 * 1024 }; /* instrumented frames are several times as l
 enum { STACK_BYTES = 64 * 1024 };
 #endif
 
-/* The level of every fit's intervals. */
-static const double CONFIDENCE = 0.95;
-
 struct fit_job {
     struct job head; /* for the scheduler */
     const struct campaign *campaign;
@@ -27,8 +23,6 @@ struct fit_job {
     struct arena arena, scratch;
     struct ode_task task;
     struct fit_problem problem;
-    struct fit_result result;
-    struct fit_statistics statistics;
     struct fit_record record;
     struct evaluation *const *asked; /* NULL: nothing is asked */
     size_t n_asked;
@@ -39,11 +33,6 @@ struct fit_job {
     struct trace *trace;
     bool is_traced;
     struct fit_job *next;
-};
-
-struct timed_row {
-    double time;
-    uint32_t row;
 };
 
 static bool host_ask(void *context, struct evaluation *const *evaluations, size_t n)
@@ -76,8 +65,7 @@ static void job_main(void *argument)
     struct fit_host host = {.ask = host_ask, .elapsed_ns = host_elapsed, .context = job,
                             .judged = job->is_traced ? host_judged : NULL};
     const struct task task = {.campaign = job->campaign, .problem = &job->problem, .number = job->record.start, .host = &host,
-                              .arena = &job->arena, .scratch = &job->scratch, .result = &job->result,
-                              .record = &job->record};
+                              .arena = &job->arena, .scratch = &job->scratch, .record = &job->record};
     task_run(&task);
 }
 
@@ -117,35 +105,6 @@ uint64_t fit_job_number(const struct fit_job *job)
 
 struct fit_job **fit_job_link(struct fit_job *job) { return &job->next; }
 
-static int compare_rows(const void *left, const void *right)
-{
-    const struct timed_row *a = left, *b = right;
-    if (a->time != b->time)
-        return a->time < b->time ? -1 : 1;
-    return (a->row > b->row) - (a->row < b->row);
-}
-
-/* The measurements that are not missing, in order of time (at equal times, in the file's order). */
-static struct timed_row *sort_rows(struct fit_job *job, const struct problem_block *block, size_t row, size_t *n_row)
-{
-    size_t first = block->row[row], last = block->row[row + 1], n = 0;
-    struct timed_row *rows = arena_alloc(&job->arena, (last - first + 1) * sizeof *rows);
-    if (!rows)
-        return NULL;
-    bool sorted = true;
-    for (size_t i = first; i < last; i++) {
-        if (isnan(block->value[i]))
-            continue;
-        rows[n] = (struct timed_row){block->time[i], (uint32_t)(i - first)};
-        sorted = sorted && (n == 0 || rows[n - 1].time <= rows[n].time);
-        n++;
-    }
-    if (!sorted)
-        qsort(rows, n, sizeof *rows, compare_rows);
-    *n_row = n;
-    return rows;
-}
-
 static void *copy(struct arena *arena, const void *source, size_t bytes)
 {
     void *target = arena_alloc(arena, bytes ? bytes : 1);
@@ -154,45 +113,22 @@ static void *copy(struct arena *arena, const void *source, size_t bytes)
     return target;
 }
 
-/* Fills the task (distinct times, and the observable of each row) and the values and sigmas of its rows. */
+/* Fills the task, and the values of its rows. */
 static bool fill_measurements(struct fit_job *job, const struct problem_block *block, size_t row)
 {
-    size_t n_row, n_time = 0, first = block->row[row];
-    struct timed_row *rows = sort_rows(job, block, row, &n_row);
-    if (!rows)
+    const struct campaign *campaign = job->campaign;
+    size_t first = block->row[row], n = block->row[row + 1] - first, n_covariate = campaign->model.abi.n_covariate;
+    const struct measurements given = measurements_from(&block->measured, first);
+    struct ode_rows rows;
+    job->task = (struct ode_task){.t0 = block->t0[row], .covariate = copy(&job->arena, block->covariate + row * n_covariate,
+                                                                          n_covariate * sizeof(double))};
+    if (!job->task.covariate || !ode_task_sort(&job->task, &rows, &given, n, problem_errors(campaign->problem), &job->arena))
         return false;
-    struct arena *arena = &job->arena;
-    double *time = arena_alloc(arena, n_row * sizeof *time + 1);
-    double *value = arena_alloc(arena, n_row * sizeof *value + 1);
-    double *sigma = arena_alloc(arena, n_row * sizeof *sigma + 1);
-    int8_t *censored = arena_alloc(arena, n_row + 1);
-    bool *is_log = arena_alloc(arena, n_row + 1);
-    uint32_t *row_time = arena_alloc(arena, n_row * sizeof *row_time + 1);
-    uint32_t *row_observable = arena_alloc(arena, n_row * sizeof *row_observable + 1);
-    if (!time || !value || !sigma || !censored || !is_log || !row_time || !row_observable)
-        return false;
-    for (size_t i = 0; i < n_row; i++) {
-        if (n_time == 0 || time[n_time - 1] != rows[i].time)
-            time[n_time++] = rows[i].time;
-        row_time[i] = (uint32_t)(n_time - 1);
-        row_observable[i] = block->observable[first + rows[i].row];
-        value[i] = block->value[first + rows[i].row];
-        sigma[i] = block->sigma[first + rows[i].row];
-        censored[i] = block->censored[first + rows[i].row];
-        is_log[i] = job->campaign->loss[row_observable[i]].is_log;
-    }
-    size_t n_covariate = job->campaign->model.abi.n_covariate;
-    double *covariate = copy(arena, block->covariate + row * n_covariate, n_covariate * sizeof *covariate);
-    if (!covariate)
-        return false;
-    job->task = (struct ode_task){.t0 = block->t0[row], .covariate = covariate, .n_time = n_time, .time = time,
-                                  .n_row = n_row, .row_time = row_time, .row_observable = row_observable,
-                                  .row_sigma = sigma, .row_is_log = is_log};
-    job->problem.value = value;
-    job->problem.sigma = sigma;
-    job->problem.censored = job->campaign->n_censored ? censored : NULL;
-    job->problem.notes = model_missing_derivatives(&job->campaign->model);
-    if (n_row < block->row[row + 1] - first)
+    job->problem.measured = rows.measured;
+    if (!campaign->n_censored)
+        job->problem.measured.censored = NULL;
+    job->problem.notes = model_missing_derivatives(&campaign->model);
+    if (job->task.n_row < n)
         job->problem.notes |= NOTE_missing_values;
     return true;
 }
@@ -228,16 +164,11 @@ bool fit_job_begin(struct fit_job *job, const struct problem_block *block, size_
         return false;
     struct fit_record *record = &job->record;
     fit_record_set_arrays(record, n, arrays);
+    if (number >= campaign->n_start)
+        record->covariance = NULL; /* a refit's is not kept */
+    record->dataset = block->dataset[row];
     record->start = number;
-    fit_record_clear(record, n);
-    job->statistics = (struct fit_statistics){
-        .standard_error = record->standard_error, .interval_lower = record->interval_lower,
-        .interval_upper = record->interval_upper, .lack = record->lack,
-        .covariance = number < campaign->n_start ? record->covariance : NULL, /* a refit's is not kept */
-        .eigenvalue = record->eigenvalue, .flattest = record->flattest,
-        .flat_group = record->flat_group, .confidence = CONFIDENCE};
-    job->result = (struct fit_result){.parameter = record->parameter, .at_bound = record->at_bound,
-                                      .statistics = &job->statistics};
+    fit_clear(record, n, 0);
     job->asked = NULL;
     job->replayed_ns = 0;
     job->cancelled = false;
@@ -296,32 +227,6 @@ void fit_job_abandon(struct fit_job *job, struct engine_pool *pool)
 
 const struct fit_record *fit_job_record(struct fit_job *job)
 {
-    const struct fit_result *result = &job->result;
-    const struct fit_statistics *statistics = &job->statistics;
-    struct fit_record *record = &job->record; /* its arrays were filled by the fit */
-    record->dataset = job->problem.dataset;
-    record->outcome = (uint8_t)result->outcome;
-    record->notes = result->notes;
-    record->stop = (uint8_t)result->stop;
-    record->optimizer = (uint8_t)result->optimizer;
-    record->gradient = (uint8_t)result->gradient;
-    record->objective = result->objective;
-    record->gradient_norm = result->gradient_norm;
-    record->seconds = 1e-9 * (double)host_elapsed(job);
-    record->n_iteration = result->n_iteration;
-    record->n_evaluation = result->n_evaluation;
-    record->n_step = result->n_step;
-    record->tight_change = result->tight_change;
-    record->tight_decrease = result->tight_decrease;
-    record->rtol = result->rtol;
-    record->n_freedom = statistics->n_freedom;
-    record->n_flat = statistics->n_flat;
-    record->chi_square = statistics->chi_square;
-    record->residual_error = statistics->residual_error;
-    record->aic = statistics->aic;
-    record->aicc = statistics->aicc;
-    record->bic = statistics->bic;
-    record->r_squared = statistics->r_squared;
-    memcpy(record->reason, result->reason, sizeof record->reason);
-    return record;
+    job->record.seconds = 1e-9 * (double)host_elapsed(job);
+    return &job->record;
 }

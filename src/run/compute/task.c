@@ -3,26 +3,17 @@
 #include "run/compute/task.h"
 
 #include "fit/profile.h"
-#include "fit/statistics.h"
 #include "run/plan/pilot.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-/* The level of every fit's intervals, also used for profiles. */
-static double confidence_of(const struct fit_result *result) { return result->statistics->confidence; }
-
 static void fail(const struct task *task, enum outcome outcome, const char *reason)
 {
-    struct fit_result *result = task->result;
-    size_t n = task->problem->n_parameter;
-    result->outcome = outcome;
-    result->objective = result->gradient_norm = result->tight_change = result->tight_decrease = result->rtol = NAN;
-    for (size_t i = 0; i < n; i++)
-        result->parameter[i] = NAN;
-    fit_statistics_clear(result->statistics, n);
-    snprintf(result->reason, sizeof result->reason, "%s", reason);
+    fit_clear(task->record, task->problem->n_parameter, 0);
+    task->record->outcome = outcome;
+    snprintf(task->record->reason, sizeof task->record->reason, "%s", reason);
 }
 
 static void run_replicate(const struct task *task, const struct refit *refit)
@@ -34,46 +25,44 @@ static void run_replicate(const struct task *task, const struct refit *refit)
     char reason[160] = "";
     double *value = arena_calloc(task->arena, problem.task->n_row + 1, sizeof *value);
     options.certify = false;
-    problem.value = value;
+    problem.measured.value = value;
     enum outcome drawn = OUTCOME_out_of_memory;
     if (value)
         drawn = fit_bootstrap_replicate(task->problem, &options, task->host, task->arena, campaign->plan.refits.bootstrap_kind,
                                         refit->replicate, value, &n_evaluation, &n_step, reason);
     if (drawn == OUTCOME_converged)
-        fit_run(&problem, &options, task->host, task->arena, task->result);
+        fit_run(&problem, &options, task->host, task->arena, task->record);
     else
         fail(task, drawn, value ? reason : "no memory for a replicate");
-    task->result->n_evaluation += n_evaluation;
-    task->result->n_step += n_step;
+    task->record->n_evaluation += n_evaluation;
+    task->record->n_step += n_step;
 }
 
 static void run_profile(const struct task *task, const struct refit *refit)
 {
-    const struct fit_profile_request request = {.parameter = refit->parameter, .side = refit->side,
-                                                .confidence = confidence_of(task->result)};
+    const struct fit_profile_request request = {.parameter = refit->parameter, .side = refit->side};
     struct fit_options options = task->campaign->fit;
     struct fit_profile profile = {.max_point = FIT_MAX_POINT,
                                   .point = arena_calloc(task->arena, 2 * FIT_MAX_POINT, sizeof(double))};
     options.certify = false;
-    fit_statistics_clear(task->result->statistics, task->problem->n_parameter);
-    task->record->limit = LIMIT_failed;
     if (!profile.point) {
         fail(task, OUTCOME_out_of_memory, "no memory for a profile");
+        task->record->limit = LIMIT_failed;
         return;
     }
-    fit_profile_run(task->problem, &options, task->host, task->arena, task->scratch, &request, task->result, &profile);
-    task->result->parameter[refit->parameter] = profile.value;
+    fit_profile_run(task->problem, &options, task->host, task->arena, task->scratch, &request, task->record, &profile);
+    task->record->parameter[refit->parameter] = profile.value;
     task->record->limit = (uint8_t)profile.limit;
     task->record->n_point = (uint8_t)profile.n_point;
     task->record->point = profile.point;
 }
 
 /* Adds the work of an earlier attempt to that of the last one. */
-static void add_work(struct fit_result *result, const struct fit_result *earlier)
+static void add_work(struct fit_record *record, const struct fit_record *earlier)
 {
-    result->n_evaluation += earlier->n_evaluation;
-    result->n_step += earlier->n_step;
-    result->n_iteration += earlier->n_iteration;
+    record->n_evaluation += earlier->n_evaluation;
+    record->n_step += earlier->n_step;
+    record->n_iteration += earlier->n_iteration;
 }
 
 /* Starts at the pilots' median, and at the file's start if that gives no good fit. */
@@ -81,7 +70,7 @@ static void run_warm(const struct task *task)
 {
     const struct campaign *campaign = task->campaign;
     struct fit_problem warm = *task->problem;
-    struct fit_result *result = task->result, first;
+    struct fit_record *record = task->record, first;
     size_t n = warm.n_parameter;
     double *start = arena_calloc(task->arena, n + 1, sizeof *start);
     if (!start) {
@@ -90,26 +79,26 @@ static void run_warm(const struct task *task)
     }
     pilot_start(campaign->pilots, task->problem, start);
     warm.start = start;
-    fit_run(&warm, &campaign->fit, task->host, task->arena, result);
-    first = *result;
+    fit_run(&warm, &campaign->fit, task->host, task->arena, record);
+    first = *record;
     if (outcome_is_success(first.outcome) && pilot_is_like(campaign->pilots, first.objective, warm.task->n_row)) {
-        result->notes |= NOTE_warm_start;
+        record->notes |= NOTE_warm_start;
         return;
     }
-    fit_run(task->problem, &campaign->fit, task->host, task->arena, result);
-    bool is_better = outcome_is_success(result->outcome) != outcome_is_success(first.outcome)
-                         ? outcome_is_success(result->outcome)
-                         : result->objective <= first.objective || !isfinite(first.objective);
+    fit_run(task->problem, &campaign->fit, task->host, task->arena, record);
+    bool is_better = outcome_is_success(record->outcome) != outcome_is_success(first.outcome)
+                         ? outcome_is_success(record->outcome)
+                         : record->objective <= first.objective || !isfinite(first.objective);
     if (is_better) {
-        result->notes |= NOTE_cold_start;
-        add_work(result, &first);
+        record->notes |= NOTE_cold_start;
+        add_work(record, &first);
         return;
     }
-    const struct fit_result second = *result; /* repeated, because its output has been overwritten */
-    fit_run(&warm, &campaign->fit, task->host, task->arena, result);
-    result->notes |= NOTE_warm_start;
-    add_work(result, &first);
-    add_work(result, &second);
+    const struct fit_record second = *record; /* repeated, because its output has been overwritten */
+    fit_run(&warm, &campaign->fit, task->host, task->arena, record);
+    record->notes |= NOTE_warm_start;
+    add_work(record, &first);
+    add_work(record, &second);
 }
 
 void task_run(const struct task *task)
@@ -122,6 +111,6 @@ void task_run(const struct task *task)
                !pilot_is(campaign->n_dataset, task->problem->dataset)) {
         run_warm(task);
     } else {
-        fit_run(task->problem, &campaign->fit, task->host, task->arena, task->result);
+        fit_run(task->problem, &campaign->fit, task->host, task->arena, task->record);
     }
 }

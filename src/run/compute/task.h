@@ -12,11 +12,10 @@ struct task {
     uint32_t number;                   /* within the dataset */
     const struct fit_host *host;
     struct arena *arena, *scratch;     /* scratch is reset inside */
-    struct fit_result *result;         /* with arrays and statistics */
-    struct fit_record *record;         /* receives limit, n_point and point, which is in the arena */
+    struct fit_record *record;         /* with its arrays; a profile's points are in the arena */
 };
 
-/* Always fills the result. */
+/* Always fills the record but for dataset, start and seconds. */
 void task_run(const struct task *task);
 
 #endif

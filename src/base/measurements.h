@@ -1,0 +1,69 @@
+/* The columns of measurements, listed once: CSV tables, problem files, blocks of datasets, fits and their objective carry this
+ * struct. A new column is a line of the list, and code where it counts.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BASE_MEASUREMENTS_H
+#define BASE_MEASUREMENTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Name in tables and under /measurements, kind, least and most of whole numbers, meaning. The problem's identity hash takes the
+ * columns in this order, up to the line, and leaves out those that no row has: a new one goes before the line. */
+#define MEASUREMENT_LIST(X) \
+    X(time, DOUBLE, 0, 0, "when it was measured") \
+    X(value, DOUBLE, 0, 0, "what was measured; NaN: missing, whatever else the row says") \
+    X(sigma, DOUBLE, 0, 0, "its standard deviation; NaN: the model's noise, or 1") \
+    X(observable, UINT32, 0, UINT32_MAX, "index of what was measured: the file's, in memory the model's") \
+    X(censored, INT8, -1, 1, "0 (no), 1 (the measurement lies below its value) or -1 (above it)") \
+    X(line, UINT32, 0, UINT32_MAX, "line of the table that it comes from, from 1; 0: none. Messages alone use it")
+
+/* Missing numbers are NaN, missing whole numbers 0. */
+enum measurement_kind { MEASUREMENT_DOUBLE, MEASUREMENT_UINT32, MEASUREMENT_INT8 };
+typedef double measurement_DOUBLE;
+typedef uint32_t measurement_UINT32;
+typedef int8_t measurement_INT8;
+
+enum measurement_column {
+#define X(name, kind, least, most, meaning) MEASUREMENT_##name,
+    MEASUREMENT_LIST(X)
+#undef X
+    N_MEASUREMENT
+};
+
+/* Sets of columns, a bit each. */
+#define MEASUREMENT_BIT(name) (1u << MEASUREMENT_##name)
+#define MEASUREMENT_ALL ((1u << N_MEASUREMENT) - 1)
+#define MEASUREMENT_FITTED (MEASUREMENT_ALL & ~MEASUREMENT_BIT(line))
+
+/* An array of each column; NULL: all rows lack it. Whoever holds the struct knows the number of rows. */
+struct measurements {
+#define X(name, kind, least, most, meaning) measurement_##kind *name;
+    MEASUREMENT_LIST(X)
+#undef X
+};
+
+struct measurement_info {
+    const char *name, *path, *meaning; /* path: in a problem file */
+    enum measurement_kind kind;
+    size_t size, offset; /* of a number; of the array in the struct */
+    int64_t least, most;
+};
+extern const struct measurement_info measurement_columns[N_MEASUREMENT];
+
+/* Row i's number in a column; NULL where there is no such column. */
+void *measurements_cell(const struct measurements *measured, enum measurement_column column, size_t i);
+/* Whether one of n rows from `first` on has a number in a column. */
+bool measurements_have(const struct measurements *measured, enum measurement_column column, size_t first, size_t n);
+/* The same rows, counted from `first` on. */
+struct measurements measurements_from(const struct measurements *measured, size_t first);
+
+/* Bytes that n rows of these columns take, and their arrays in such a block (aligned for double). */
+size_t measurements_bytes(unsigned columns, size_t n);
+struct measurements measurements_place(unsigned columns, size_t n, void *block);
+/* Rows [first, first + n) of `from` become rows [at, at + n) of `to`, in the columns that it has. */
+void measurements_copy(const struct measurements *to, size_t at, const struct measurements *from, size_t first, size_t n);
+/* Row i of `to` becomes row order[i] of `from`. */
+void measurements_pick(const struct measurements *to, const struct measurements *from, const size_t *order, size_t n);
+
+#endif

@@ -1,0 +1,78 @@
+/* Sorting by time, which most files have done already.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "ode/task.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+struct timed {
+    double time;
+    size_t row;
+};
+
+static int compare(const void *left, const void *right)
+{
+    const struct timed *a = left, *b = right;
+    if (a->time != b->time)
+        return a->time < b->time ? -1 : 1;
+    return (a->row > b->row) - (a->row < b->row);
+}
+
+/* NULL: out of memory. */
+static struct timed *sort(const struct measurements *given, size_t n, size_t *n_row, struct arena *arena)
+{
+    struct timed *rows = arena_alloc(arena, (n + 1) * sizeof *rows);
+    bool is_sorted = true;
+    *n_row = 0;
+    for (size_t i = 0; rows && i < n; i++) {
+        if (given->value && isnan(given->value[i]))
+            continue;
+        rows[*n_row] = (struct timed){given->time[i], i};
+        is_sorted = is_sorted && (*n_row == 0 || rows[*n_row - 1].time <= given->time[i]);
+        ++*n_row;
+    }
+    if (!is_sorted)
+        qsort(rows, *n_row, sizeof *rows, compare);
+    return rows;
+}
+
+static unsigned columns_of(const struct measurements *given)
+{
+    unsigned columns = 0;
+    for (int c = 0; c < N_MEASUREMENT; c++)
+        columns |= (unsigned)(measurements_cell(given, (enum measurement_column)c, 0) != NULL) << c;
+    return columns & MEASUREMENT_FITTED;
+}
+
+bool ode_task_sort(struct ode_task *task, struct ode_rows *rows, const struct measurements *given, size_t n,
+                   const enum error_kind *error, struct arena *arena)
+{
+    size_t n_row, n_time = 0;
+    const struct timed *sorted = sort(given, n, &n_row, arena);
+    unsigned columns = columns_of(given);
+    void *block = arena_alloc(arena, measurements_bytes(columns, n_row) + 1);
+    size_t *number = arena_alloc(arena, (n_row + 1) * sizeof *number);
+    double *time = arena_alloc(arena, (n_row + 1) * sizeof *time);
+    uint32_t *row_time = arena_alloc(arena, (n_row + 1) * sizeof *row_time);
+    bool *is_log = arena_calloc(arena, n_row + 1, sizeof *is_log);
+    if (!sorted || !block || !number || !time || !row_time || !is_log)
+        return false;
+    *rows = (struct ode_rows){measurements_place(columns, n_row, block), number};
+    for (size_t i = 0; i < n_row; i++) {
+        number[i] = sorted[i].row;
+        if (n_time == 0 || time[n_time - 1] < sorted[i].time)
+            time[n_time++] = sorted[i].time;
+        row_time[i] = (uint32_t)(n_time - 1);
+    }
+    measurements_pick(&rows->measured, given, number, n_row);
+    for (size_t i = 0; given->sigma && i < n_row; i++)
+        is_log[i] = error_row[error[rows->measured.observable[i]]].is_log;
+    task->n_time = n_time;
+    task->time = time;
+    task->n_row = n_row;
+    task->row_time = row_time;
+    task->row_observable = rows->measured.observable;
+    task->row_sigma = rows->measured.sigma;
+    task->row_is_log = given->sigma ? is_log : NULL;
+    return true;
+}
