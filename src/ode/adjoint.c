@@ -1,4 +1,5 @@
-/* The backward pass: adjoints of the integrator's vectors from step to step, the parameters' gradient on the way.
+/* The backward pass: propagates the adjoints of the integrator's vectors from step to step and adds up the gradient.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/adjoint.h"
 
@@ -11,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes of a chunk's tape, and the least and most steps of one: a restart costs some twenty steps of low order. */
+/* Bytes of a chunk's tape and limits for its steps. A restart costs about twenty steps of low order. */
 enum { CHUNK_BYTES = 8 << 20, FACTOR_BYTES = 16 << 20, STEP_BYTES = 1200, CHUNK_LEAST = 256, CHUNK_MOST = 4096 };
-/* The output by which a chunk hands over to the next one. */
+/* The output that stands for a chunk's last state. */
 #define LAST_STATE UINT32_MAX
 
 struct checkpoint {
@@ -23,20 +24,20 @@ struct checkpoint {
 
 struct adjoint {
     struct tape tape;
-    size_t chunk_steps, kept_steps; /* of a chunk: all, and those whose factors are kept */
+    size_t chunk_steps, kept_steps; /* of a chunk: all, and those with stored factors */
     size_t n_chunk, i_chunk, chunk_room; /* chunk i_chunk is on the tape */
     struct checkpoint *chunks;
-    double *chunk_states; /* n_state and the probe's as many each, and workspace.sizes */
+    double *chunk_states; /* n_state each for the states and the probe; workspace.sizes */
     double *at_time;      /* the states at the task's times */
     size_t time_room;
 
-    /* adjoints of the vectors after and before the step at hand, and of its events; live: not all 0 */
+    /* adjoints of the vectors after and before the current step, and of its events; live: some are not 0 */
     double *after, *before; /* n_state x n_column */
     bool *after_live, *before_live;
     double *carry;          /* n_state: adjoint of a chunk's initial state */
     double *w, *scratch;    /* n_state */
     double *gradient;       /* n_parameter places, n_sens used */
-    size_t position;        /* steps of the tape that are left */
+    size_t position;        /* steps of the tape not yet processed */
 };
 
 void adjoint_free(struct adjoint *adjoint)
@@ -201,7 +202,7 @@ bool adjoint_turn(struct workspace *ws)
     return true;
 }
 
-/* The adjoint of column c gets factor x more. */
+/* Adds factor x to the adjoint of column c. */
 WIDE static void add(struct adjoint *adjoint, uint32_t c, double factor, const double *restrict x, size_t n)
 {
     double *restrict to = adjoint->before + c * n;
@@ -215,7 +216,7 @@ WIDE static void add(struct adjoint *adjoint, uint32_t c, double factor, const d
         to[i] = factor * x[i];
 }
 
-/* The terms first..end-1 with this row, whose adjoint is x. */
+/* Adds the terms first..end-1 that belong to this row, whose adjoint is x. */
 static void add_row(struct adjoint *adjoint, size_t first, size_t end, uint32_t row, double factor, const double *x)
 {
     for (const struct tape_term *term = adjoint->tape.terms + first; term < adjoint->tape.terms + end; term++)
@@ -243,7 +244,7 @@ static bool add_outputs(struct workspace *ws, struct adjoint *adjoint, const str
     return true;
 }
 
-/* gradient += scale (df/dp)^T x for the parameters that enter the right-hand side. */
+/* gradient += scale (df/dp)^T x, for parameters that enter the right-hand side. */
 WIDE static void add_rhs_parameter(const struct workspace *ws, double scale, const double *x, double *gradient)
 {
     const struct evaluation *evaluation = ws->evaluation;
@@ -255,8 +256,8 @@ WIDE static void add_rhs_parameter(const struct workspace *ws, double scale, con
     }
 }
 
-/* y = prediction + correction solves y - gamma f(t, y, p) = prediction - rl1 zn1; with mu the correction's adjoint and
- * (I - gamma J)^T w = mu, the prediction's gets w - mu, zn1's -rl1 w, and the gradient gamma (df/dp)^T w. */
+/* y = prediction + correction solves y - gamma f(t, y, p) = prediction - rl1 zn1. With mu the adjoint of the correction and (I
+ * - gamma J)^T w = mu, this adds w - mu to the prediction's adjoint, -rl1 w to zn1's, and gamma (df/dp)^T w to the gradient. */
 static bool back_over_solve(struct workspace *ws, struct adjoint *adjoint, const struct tape_step *step)
 {
     size_t n = ws->n_state;
@@ -335,8 +336,7 @@ static bool back_over(struct workspace *ws, struct adjoint *adjoint, const struc
     return true;
 }
 
-/* The measurements at the initial time, or all of them where no state depends on a wanted parameter; the initial
- * state. */
+/* Adds the initial state and the measurements at the initial time, or all of them if no state depends on a wanted parameter. */
 static bool finish_at_start(struct workspace *ws, struct adjoint *adjoint)
 {
     struct evaluation *evaluation = ws->evaluation;
@@ -395,8 +395,8 @@ bool adjoint_step(struct workspace *ws, double *t)
     return true;
 }
 
-/* Cost of forward sensitivities over cost of the adjoint, median (scripts/bench/bench_ode_adjoint.c measures it again;
- * reaction networks, dense Jacobian, rtol 1e-6, 12 times, Debian's SUNDIALS 6.4.1):
+/* Cost of forward sensitivities divided by cost of the adjoint, median (measured by scripts/bench/bench_ode_adjoint.c; reaction
+ * networks, dense Jacobian, rtol 1e-6, 12 times, Debian's SUNDIALS 6.4.1):
  *
  *     states \ parameters     4     8    12    20    30    40   100   200   300
  *      2                    0.39  0.40        0.65        0.51  0.72  0.88  0.95
@@ -407,12 +407,12 @@ bool adjoint_step(struct workspace *ws, double *t)
  *     50                    0.89  1.00  1.2         1.7                     8.4
  *    100                                      0.93  1.14
  *
- * CVodeB with the same vectors and an exact corrector: 50 states, 300 parameters, 12 times: 20 ms where this takes 5.9
- * and forward sensitivities 52; 5 states, 200 parameters: 0.52, 2.3, 7.8 ms at 2, 12, 50 times against 0.72, 0.72, 0.76
- * and 1.3, 1.3, 1.5; and its gradients differ from the forward ones mostly 10 to 1000 times as much.
+ * CVodeB with the same vectors and an exact corrector: 50 states, 300 parameters, 12 times: 20 ms against 5.9 ms here and 52 ms
+ * for forward sensitivities. 5 states, 200 parameters, 2, 12 and 50 times: 0.52, 2.3 and 7.8 ms against 0.72, 0.72 and 0.76
+ * here and 1.3, 1.3 and 1.5 forward. Its gradients differ from the forward ones mostly 10 to 1000 times as much as ours.
  *
- * The number of measurement times is no part of it: nothing restarts at them, and more of them are rather in its favour
- * (5 states, 200 parameters: 1.7, 1.8, 1.9, 2.5 at 2, 12, 50, 200 times). */
+ * The number of measurement times is ignored: nothing restarts at them, and more of them favour the adjoint slightly (5 states,
+ * 200 parameters: ratio 1.7, 1.8, 1.9 and 2.5 at 2, 12, 50 and 200 times). */
 bool adjoint_is_cheaper(size_t n_state, size_t n_sens_rhs)
 {
     double n = (double)n_state, p = (double)n_sens_rhs;

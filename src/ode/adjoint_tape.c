@@ -1,4 +1,5 @@
-/* Recording the integrator's steps from the tracers of its vectors.
+/* Records the integrator's steps from the tracers of its vectors.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/adjoint_tape.h"
 
@@ -52,7 +53,7 @@ void tape_rewind(struct tape *tape)
     tape_next(tape);
 }
 
-/* Room for `count` more items after the first `used`; false: out of memory, nothing changed. */
+/* Makes room for `count` more items after the first `used`. False: out of memory, nothing changed. */
 static bool grow(void *array, size_t *room, size_t used, size_t count, size_t size)
 {
     if (count <= *room - used)
@@ -98,8 +99,8 @@ static bool add_state(struct tape *tape, const double *y)
     return to;
 }
 
-/* An earlier solution in the same step belonged to an attempt that failed: the integrator went back to the history
- * before it, so that nothing that lives on depends on it. */
+/* An earlier solution in the same step belonged to a failed attempt. The integrator restored the history before it, so no
+ * surviving vector depends on it. */
 void tape_solve(struct tape *tape, double t, double gamma, double rl1, N_Vector predicted, N_Vector zn1,
                 N_Vector correction)
 {
@@ -118,7 +119,7 @@ void tape_solve(struct tape *tape, double t, double gamma, double rl1, N_Vector 
     memcpy(tape->solve_row[1], vector_tracers(zn1), size);
 }
 
-/* Whether no vector but `except` depends on call k: its place is free then. */
+/* Whether no vector except `except` depends on call k, so that its place is free. */
 static bool is_forgotten(const struct tape *tape, uint32_t k, size_t except)
 {
     size_t column = tape->n_vector + 1 + k;
@@ -153,7 +154,7 @@ void tape_call(struct tape *tape, double t, N_Vector y, N_Vector ydot)
     tracers[column] = 1;
 }
 
-/* The calls, the last one first: an earlier one may be in the state of a later one, never the other way round. */
+/* Adds the calls, the last one first: the state of a later call may depend on an earlier one, never the other way round. */
 static bool add_calls(struct tape *tape, struct tape_step *step)
 {
     for (uint32_t order = tape->n_call; order-- > 0;)

@@ -1,5 +1,6 @@
-/* Signs are compared from step to step; where one has changed, the place is enclosed by bisection on the integrator's own
- * polynomial, and the right-hand side is evaluated on both sides: only if it jumps there is the crossing one that matters.
+/* Signs are compared after each step. Where one has changed, bisection on the integrator's polynomial encloses the place, and
+ * the right-hand side is evaluated on both sides. Only a crossing at which it jumps matters.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/crossing.h"
 
@@ -10,7 +11,7 @@
 #include <string.h>
 
 enum { BISECTIONS = 50, PLACES = 4 };
-/* Of a rate along the step: what a jump has to be. Less of it changes sensitivities by as small a part. */
+/* The smallest jump, as a part of the rate along the step. Smaller ones change sensitivities by no larger a part. */
 #define JUMP 1e-4
 
 struct crossing {
@@ -18,7 +19,7 @@ struct crossing {
     bool *is_negative, *was_negative;
     double *value;                    /* n */
     double *rate;                     /* n_state x PLACES */
-    bool is_wanted;                   /* there are sensitivities, and no crossing so far */
+    bool is_wanted;                   /* sensitivities are computed, and no crossing was found so far */
 };
 
 struct crossing *crossing_new(const struct stiffit_model *abi)
@@ -48,7 +49,7 @@ void crossing_free(struct crossing *c)
     free(c);
 }
 
-/* Signs at (t, y); what cannot be computed keeps the sign that it had. */
+/* Takes the signs at (t, y). A function that cannot be computed keeps its sign. */
 static void take_signs(struct workspace *ws, double t, const double *y)
 {
     struct crossing *c = ws->crossing;
@@ -68,7 +69,7 @@ void crossing_begin(struct workspace *ws, const double *y)
         take_signs(ws, ws->evaluation->task->t0, y);
 }
 
-/* Whether a wanted parameter can move the time of the switch. */
+/* Whether the time of the switch depends on a wanted parameter. */
 static bool is_moved(const struct workspace *ws, size_t i)
 {
     const uint8_t *mask = ws->abi->switching_parameter;
@@ -78,14 +79,14 @@ static bool is_moved(const struct workspace *ws, size_t i)
     return false;
 }
 
-/* The rates at time t of the last step, in the given place. */
+/* Stores the rates at time t of the last step in column `place`. */
 static bool take_rate(struct workspace *ws, double t, size_t place)
 {
     return CVodeGetDky(ws->cvode, t, 0, ws->y) == CV_SUCCESS &&
            derivatives_rhs(&ws->model, t, vector_data(ws->y), ws->crossing->rate + place * ws->n_state) == STIFFIT_OK;
 }
 
-/* Whether the rates jump where function i changes its sign between two times of the last step. What cannot be computed
+/* Whether the rates jump where function i changes sign between two times of the last step. A point that cannot be computed
  * counts as a jump. */
 static bool jumps(struct workspace *ws, size_t i, double from, double to)
 {

@@ -1,4 +1,5 @@
-/* Detects that a trajectory crosses a jump of the right-hand side, whose effect sensitivities lack.
+/* Detects that a trajectory crosses a jump of the right-hand side. Sensitivities do not include the effect of such a jump.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef ODE_CROSSING_H
 #define ODE_CROSSING_H
@@ -9,13 +10,13 @@
 struct workspace;
 struct crossing;
 
-/* NULL: out of memory. For models that have switching functions. */
+/* NULL: out of memory. Only for models with switching functions. */
 struct crossing *crossing_new(const struct stiffit_model *abi);
 void crossing_free(struct crossing *crossing); /* NULL is legal */
 
-/* Call at the initial state y. */
+/* Call this at the initial state y. */
 void crossing_begin(struct workspace *ws, const double *y);
-/* Call after a step, with its end in ws->y, which is overwritten. Sets evaluation.crosses. */
+/* Call this after a step, with its end in ws->y, which is overwritten. Sets evaluation.crosses. */
 void crossing_look(struct workspace *ws);
 
 #endif

@@ -1,4 +1,5 @@
-/* The dense LU: one body of code, compiled once for every small size (the loops unroll) and once for any size.
+/* The dense LU: the same code is compiled once for each small size, with unrolled loops, and once for any size.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/dense.h"
 
@@ -42,7 +43,7 @@ INLINE bool factor(double *restrict a, size_t n, int *restrict pivot)
     return true;
 }
 
-/* m <= 4 right-hand sides at once: every entry of the factors is read once for all of them. */
+/* m <= 4 right-hand sides at once: each entry of the factors is read only once. */
 INLINE void solve_few(const double *restrict a, size_t n, const int *restrict pivot, double *restrict b, size_t m)
 {
     double head[4];
@@ -80,7 +81,7 @@ INLINE void solve(const double *a, size_t n, const int *pivot, double *b, size_t
         solve_few(a, n, pivot, b, 1);
 }
 
-/* A separate function for each size keeps the unrolled copies out of each other's way. */
+/* A separate function for each size, so that each unrolled copy is optimised by itself. */
 #define SIZES(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8)
 #define DEFINE(size) \
     static bool factor_of_##size(double *a, int *pivot) { return factor(a, size, pivot); } \

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Four partial sums, because the additions of a single one would wait for each other. */
+/* Four partial sums: the additions of a single sum would wait for each other. */
 static inline double dense_dot(const double *restrict a, const double *restrict b, size_t n)
 {
     double s0 = 0, s1 = 0, s2 = 0, s3 = 0;
@@ -23,8 +23,8 @@ static inline double dense_dot(const double *restrict a, const double *restrict 
     return (s0 + s1) + (s2 + s3);
 }
 
-/* Overwrites a (n x n) with its factors; U's diagonal is stored as reciprocals. Row k was exchanged with row
- * pivot[k] >= k. False: a pivot is 0 or not finite. */
+/* Overwrites a (n x n) with its factors; the diagonal of U is stored as reciprocals. Row k was exchanged with row pivot[k] >=
+ * k. False: a pivot is 0 or not finite. */
 bool dense_factor(double *a, size_t n, int *pivot);
 /* Solves in place for n_column right-hand sides of n numbers each, stored contiguously. */
 void dense_solve(const double *a, size_t n, const int *pivot, double *b, size_t n_column);

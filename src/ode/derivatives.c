@@ -1,5 +1,5 @@
-/* Calls of the plugin's functions with their checks, and the difference quotients that stand in for missing
- * derivatives.
+/* Checked calls of the plugin's functions, and difference quotients in place of missing derivatives.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/derivatives.h"
 
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of a function's results: all, or the observables in d->wanted. */
+/* The results to check: all, or only the observables in d->wanted. */
 enum rows { ROWS_ALL, ROWS_WANTED };
 
 static int fail(struct derivatives *d, const char *where, double t, bool not_finite, bool fatal)
@@ -17,7 +17,7 @@ static int fail(struct derivatives *d, const char *where, double t, bool not_fin
     return fatal ? STIFFIT_FATAL : STIFFIT_RECOVERABLE;
 }
 
-/* Whether a column of n_row numbers is finite as far as it is wanted. */
+/* Whether the wanted numbers of a column are finite. */
 static bool column_finite(const struct derivatives *d, enum rows rows, const double *column, size_t n_row)
 {
     if (rows == ROWS_ALL)
@@ -28,7 +28,7 @@ static bool column_finite(const struct derivatives *d, enum rows rows, const dou
     return true;
 }
 
-/* One call at the point d->at, n_column columns expected. */
+/* Calls a function at the point d->at, which fills n_column columns. */
 static int call(struct derivatives *d, stiffit_function *function, const char *where, enum rows rows, double *out,
                 size_t n_row, size_t n_column)
 {
@@ -43,7 +43,7 @@ static int call(struct derivatives *d, stiffit_function *function, const char *w
     return STIFFIT_OK;
 }
 
-/* A matrix by parameter. */
+/* Calls a function that fills a matrix by parameter. */
 static int call_by_parameter(struct derivatives *d, stiffit_function *function, const char *where, enum rows rows,
                              double *out, size_t n_row)
 {
@@ -56,7 +56,7 @@ static int call_by_parameter(struct derivatives *d, stiffit_function *function, 
     return STIFFIT_OK;
 }
 
-/* Sets the point; false (and a failure) where its state is not finite. */
+/* Sets the point. False, and a failure, if the state is not finite. */
 static bool move_to(struct derivatives *d, const char *where, double t, const double *y)
 {
     d->at.t = t;
@@ -119,7 +119,7 @@ static double parameter_step(const struct derivatives *d, uint32_t j)
     return cbrt(DBL_EPSILON) * (size > 0 ? size : 1);
 }
 
-/* `prepare` for p with one parameter moved by `step`: whether it could. */
+/* Calls `prepare` for p with parameter j moved by `step`. False: it failed. */
 static bool prepare_moved(struct derivatives *d, uint32_t j, double step, double *work)
 {
     struct stiffit_point at = d->at;
@@ -144,7 +144,7 @@ int derivatives_begin(struct derivatives *d, const double *p, const double *cova
         return fail(d, "parameters", t0, true, false);
     if (!abi->prepare || abi->n_work == 0)
         return STIFFIT_OK;
-    /* Its values may be infinite or NaN: a model may not use them all. Where it does, its results tell. */
+    /* Results of `prepare` may be infinite or NaN: a model may not use them. If it does, its own results fail the check. */
     int code = abi->prepare(&d->at, d->work);
     if (code != STIFFIT_OK)
         return fail(d, "prepare", t0, false, code < 0);
@@ -158,11 +158,11 @@ int derivatives_begin(struct derivatives *d, const double *p, const double *cova
     return STIFFIT_OK;
 }
 
-/* Steps by a state are made for at least this part of its size. */
+/* The step in a state is computed for at least this fraction of the state's largest value. */
 #define SIZE_PART 1e-3
 
-/* One difference quotient from the values on both sides, whichever of them there are. `base` is asked for at most
- * once per matrix: have_base tells. */
+/* One difference quotient, from the values on both sides or on one. `base` is computed at most once per matrix, if have_base is
+ * false. */
 struct quotient {
     stiffit_function *function;
     const char *where;
@@ -203,7 +203,7 @@ static int combine(struct derivatives *d, struct quotient *q, int up, int down, 
     return column_finite(d, q->rows, column, q->n_out) ? STIFFIT_OK : fail(d, q->where, d->at.t, true, false);
 }
 
-/* The step as it is carried out: y + h - y, which the compiler must not simplify. */
+/* The step that is actually made, y + h - y in floating point; the compiler must not simplify it. */
 static double exact_step(double x, double h)
 {
     volatile double moved = x + h;
@@ -229,7 +229,7 @@ static int state_column(struct derivatives *d, struct quotient *q, const double 
     return combine(d, q, up, down, exact_step(original, h), exact_step(original, -h), column);
 }
 
-/* d function / d y by differences; `known` is its value at (t, y), or NULL. */
+/* d function / d y by differences; `known` is the function's value at (t, y), or NULL. */
 static int by_state(struct derivatives *d, struct quotient q, double t, const double *y, const double *known,
                     bool rough,
                     double *out)

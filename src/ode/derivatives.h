@@ -14,11 +14,12 @@
 #include <stdint.h>
 #include <stiffit/model.h>
 
-/* The latest failure; `where` is the function's name in the plugin. */
+/* The latest failure. `where` is the name of the function in the plugin. */
 struct model_failure {
     const char *where; /* NULL: none yet */
     double t;
-    bool not_finite;   /* it returned success with numbers that are not finite, or would have been given such numbers */
+    bool not_finite;   /* the function returned success with numbers that are not finite, or its arguments would not have been
+                        * finite */
     bool fatal;
 };
 
@@ -26,11 +27,11 @@ struct derivatives {
     const struct stiffit_model *abi;
     const double *sizes;             /* the caller's: 2 n_state, the states' sizes (workspace.h) */
     double floor;                    /* atol / rtol; 0: a fraction of sizes */
-    bool is_relative;                /* for observables: no such floor, except for a state that is 0 */
+    bool is_relative;                /* for observables: no floor, except for a state that is 0 */
     struct stiffit_point at;         /* p, covariate and work of the evaluation; t and y of the call */
     size_t n_sens;
     const uint32_t *sens;            /* parameters for which derivatives are wanted */
-    uint32_t *wanted;                /* filled by the caller, up to n_observable: the wanted observables. Others, */
+    uint32_t *wanted;                /* filled by the caller: the wanted observables, at most n_observable. The others, */
     size_t n_wanted;                 /* and their derivatives and noise, may be anything */
     double t0;
     int64_t n_rhs, n_jacobian;       /* calls, including those for difference quotients */
@@ -46,8 +47,8 @@ struct derivatives {
 };
 
 /* Unless stated otherwise, these return STIFFIT_OK, STIFFIT_RECOVERABLE or STIFFIT_FATAL, and record failures in d->failure.
- * Matrices are column-major. Those "by parameter" have n_parameter columns; only the wanted ones are always written. Unwanted
- * entries need not be finite. */
+ * Matrices are column-major. Those "by parameter" have n_parameter columns, of which only the wanted ones are always written.
+ * Unwanted entries need not be finite. */
 
 /* False: out of memory. derivatives_fini is legal after a failure. */
 bool derivatives_init(struct derivatives *d, const struct stiffit_model *abi);
@@ -58,8 +59,7 @@ int derivatives_begin(struct derivatives *d, const double *p, const double *cova
                       const uint32_t *sens);
 
 int derivatives_rhs(struct derivatives *d, double t, const double *y, double *ydot);
-/* dense, n_state x n_state. `f` is rhs(t, y) or NULL; rough: the accuracy needed for Newton's iteration is
- * enough. */
+/* dense, n_state x n_state. `f` is rhs(t, y) or NULL; rough: accurate enough for Newton's iteration only. */
 int derivatives_jacobian(struct derivatives *d, double t, const double *y, const double *f, bool rough,
                          double *jacobian);
 /* n_nonzero values; only if the plugin has jacobian_sparse. */
@@ -72,7 +72,7 @@ int derivatives_initial_parameter(struct derivatives *d, double *by_parameter);
 int derivatives_switching(struct derivatives *d, double t, const double *y, double *out);
 int derivatives_forcing(struct derivatives *d, double t, double *out);
 
-/* The observables, or with `noise` their standard deviations (which must be > 0). */
+/* The observables, or with `noise` their standard deviations, which must be > 0. */
 int derivatives_observe(struct derivatives *d, bool noise, double t, const double *y, double *out);
 int derivatives_observe_state(struct derivatives *d, bool noise, double t, const double *y, double *by_state);
 int derivatives_observe_parameter(struct derivatives *d, bool noise, double t, const double *y, double *by_parameter);
@@ -80,7 +80,7 @@ int derivatives_observe_parameter(struct derivatives *d, bool noise, double t, c
 /* Whether all n numbers are finite. */
 static inline bool all_finite(const double *x, size_t n)
 {
-    /* inf - inf and NaN - NaN are NaN, everything else is 0; four sums, because additions of one wait for each other */
+    /* inf - inf and NaN - NaN are NaN, any other x - x is 0. Four sums: the additions of one would wait for each other. */
     enum { LANES = 4 };
     double sum[LANES] = {0}, rest = 0;
     size_t i = 0;

@@ -1,4 +1,5 @@
-/* What all engines have in common, and the calls through the table of the one in use.
+/* Code common to all engines, and the calls through the table of the engine in use.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/engine.h"
 

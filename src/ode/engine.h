@@ -1,6 +1,7 @@
-/* The engine carries evaluations out: a worker submits as many as the engine holds, of any fits, lets it work until one is
- * finished, and hands the answers back in whatever order they come. An engine is a table of functions; what it keeps of an
- * evaluation is its own. The first engine is CVODES, of capacity 1.
+/* The engine computes evaluations. A worker submits as many as the engine holds, from any fits, lets it work until one is
+ * finished, and passes the answers on in the order in which they finish. An engine is a table of functions; the data that it
+ * keeps for an evaluation are opaque to others. The first engine is CVODES, of capacity 1.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef ODE_ENGINE_H
 #define ODE_ENGINE_H
@@ -10,20 +11,20 @@
 #include "ode/evaluation.h"
 #include "par/monitor.h"
 
-/* Called between integrator steps (about every 16): true ends engine_work early. */
+/* Called about every 16 integrator steps; true ends engine_work early. */
 struct engine_turn {
     bool (*over)(void *context);
     void *context;
-    struct counter *heartbeat; /* grows with every step; no other thread writes it meanwhile. Or NULL */
+    struct counter *heartbeat; /* incremented at every step, by this thread only; or NULL */
 };
 
 struct engine_pool; /* shared by all workers of a run */
-struct engine;      /* one worker's. Not thread-safe; evaluations may move between the engines of one pool */
+struct engine;      /* one worker's; not thread-safe. Evaluations may move between the engines of one pool */
 
-/* The functions below call these, with arguments that have been checked. */
+/* The functions below check their arguments and call these. */
 struct engine_table {
     const char *name;
-    size_t capacity; /* evaluations that one worker's engine holds at once */
+    size_t capacity; /* evaluations that a worker's engine holds at once */
     struct engine_pool *(*pool_new)(const struct model *model, const struct ode_options *options, size_t n_workspace,
                                     size_t n_worker, struct error *error);
     void (*pool_free)(struct engine_pool *pool);
@@ -36,7 +37,7 @@ struct engine_table {
     void (*discard)(struct engine_pool *pool, struct evaluation *evaluation);
 };
 
-/* The first members of an engine's own structs. */
+/* The first members of each engine's own structs. */
 struct engine_pool {
     const struct engine_table *table;
 };
@@ -47,8 +48,9 @@ struct engine {
 extern const struct engine_table engine_cvodes;
 extern const struct engine_table *const engine_in_use;
 
-/* A pool of the engine in use: the workspaces (integrator memory, vectors, scratch), each made once and reused. Each one beyond
- * `n_worker` times the capacity lets one unfinished evaluation be set aside; there are at least `n_workspace`. */
+/* A pool of the engine in use: the workspaces (integrator memory, vectors, scratch), each allocated once and reused. Every
+ * workspace beyond `n_worker` times the capacity lets one unfinished evaluation be set aside; there are at least
+ * `n_workspace`. */
 struct engine_pool *engine_pool_new(const struct model *model, const struct ode_options *options, size_t n_workspace,
                                     size_t n_worker, struct error *error);
 void engine_pool_free(struct engine_pool *pool);
@@ -59,19 +61,19 @@ size_t engine_capacity(const struct engine_pool *pool);
 struct engine *engine_new(struct engine_pool *pool, struct error *error);
 void engine_free(struct engine *engine);
 
-/* Hands in a new evaluation, or one that was withdrawn. At most engine_capacity at a time. */
+/* Submits a new evaluation, or one that was withdrawn. At most engine_capacity at a time. */
 void engine_submit(struct engine *engine, struct evaluation *evaluation);
-/* Works until an evaluation is finished (returned; its answer is filled in), or the turn is over or there is none (NULL). turn
- * may be NULL. */
+/* Works until an evaluation is finished, and returns it with its answer. NULL: the turn is over, or no evaluation is submitted.
+ * turn may be NULL. */
 struct evaluation *engine_work(struct engine *engine, const struct engine_turn *turn);
-/* Sets an unfinished evaluation aside together with its workspace, so that this engine has room for another. False when too
- * few workspaces are left for that, or it is finished already: then it has to go on. */
+/* Sets an unfinished evaluation aside together with its workspace, so that this engine has room for another. False: too few
+ * workspaces are left, or the evaluation is finished; it must then continue here. */
 bool engine_withdraw(struct engine *engine, struct evaluation *evaluation);
-/* Gives up an evaluation that was withdrawn; its workspace becomes free. Its answer is undefined. One that has not begun is
- * left as it is. */
+/* Drops an evaluation that was withdrawn and frees its workspace. Its answer is undefined. Does nothing if it was never
+ * begun. */
 void engine_discard(struct engine_pool *pool, struct evaluation *evaluation);
 
-/* Submit and work until done: for tests, simulate and checks. */
+/* Submits an evaluation and works until it is finished: for tests, simulate and checks. */
 void engine_evaluate(struct engine *engine, struct evaluation *evaluation);
 
 #endif

@@ -1,5 +1,6 @@
-/* The CVODES engine: the bounded pool of workspaces and each worker's hold on one of them. An evaluation's state is the
- * workspace that it has borrowed.
+/* The CVODES engine: the bounded pool of workspaces, and an engine per worker that holds one of them. The state of an
+ * evaluation is the workspace that it occupies.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/engine.h"
 
@@ -12,13 +13,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Integrator steps between two looks at the clock and at the turn. */
+/* Integrator steps between two checks of the clock and the turn. */
 enum { STEPS_PER_LOOK = 16 };
 
-/* A workspace is free, held by an engine, or set aside with an unfinished evaluation. At most n_workspace -
- * n_worker are set aside at any moment, so that a worker without one always finds one. */
+/* A workspace is free, held by an engine, or set aside with an unfinished evaluation. At most n_workspace - n_worker are set
+ * aside at any moment, so a worker without a workspace always finds one. */
 struct slot {
-    _Alignas(64) atomic_bool taken; /* a cache line each: workers take and release all the time */
+    _Alignas(64) atomic_bool taken; /* a cache line each: workers acquire and release all the time */
     struct workspace *workspace;
 };
 
@@ -33,9 +34,9 @@ struct cvodes_pool {
 struct cvodes_engine {
     struct engine base;
     struct cvodes_pool *pool;
-    struct evaluation *evaluation; /* under way, or NULL */
-    bool finished;                 /* it ended when it was begun */
-    size_t preferred;              /* the workspace used last: its memory is warm */
+    struct evaluation *evaluation; /* the current one, or NULL */
+    bool finished;                 /* simulation_begin finished it */
+    size_t preferred;              /* the workspace used last: its memory is in the cache */
 };
 
 static void pool_free(struct engine_pool *base)
@@ -95,7 +96,7 @@ static bool take(struct cvodes_pool *pool, size_t i)
     return atomic_compare_exchange_strong(&pool->slots[i].taken, &expected, true);
 }
 
-/* There is always one, see struct slot; another worker may be quicker with the one looked at, hence the loop. */
+/* A workspace is always free (see struct slot), but another worker may take the one tried here; hence the loop. */
 static size_t acquire(struct cvodes_pool *pool, size_t preferred)
 {
     for (size_t i = preferred;; i = (i + 1) % pool->n_workspace)
@@ -164,7 +165,7 @@ static bool is_late(struct evaluation *evaluation)
     return true;
 }
 
-/* Looked at between the same steps wherever and whenever the evaluation is carried out, so that it fails likewise. */
+/* Checked between the same steps on every thread, so that the evaluation always fails at the same point. */
 static bool changed_rounding(struct evaluation *evaluation)
 {
     char why[130];

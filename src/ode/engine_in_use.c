@@ -1,5 +1,6 @@
-/* Which engine carries out the evaluations of this program. It is alone in its file so that a program linked with another
- * definition has another engine: the tests have such ones (tests/engine).
+/* The engine of this program. It has a file of its own so that a program linked with another definition has another engine, as
+ * the tests do (tests/engine).
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/engine.h"
 

@@ -1,5 +1,6 @@
-/* One evaluation: simulates one dataset at one parameter vector. Returns predictions at its measurements and, on request,
- * their derivatives. A pure function of the request: the same bits on any thread, in any order.
+/* One evaluation: the simulation of one dataset at one parameter vector. Returns predictions at its measurements and, on
+ * request, their derivatives. A pure function of the request: the same bits on any thread, in any order.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef ODE_EVALUATION_H
 #define ODE_EVALUATION_H
@@ -33,9 +34,9 @@ enum evaluation_outcome {
 
 struct evaluation;
 
-/* The gradient of one number F that depends on predictions and noise, instead of the derivatives of each of them. It costs
- * about twice as much as the sensitivities of one parameter, however many parameters there are (see adjoint_is_cheaper). The
- * bits of the predictions differ from those with forward sensitivities and from those without derivatives. */
+/* The gradient of one number F that depends on predictions and noise, instead of the derivatives of each prediction. It costs
+ * about as much as the sensitivities of two parameters, for any number of parameters (see adjoint_is_cheaper). The bits of the
+ * predictions differ from those with forward sensitivities and from those without derivatives. */
 struct evaluation_adjoint {
     /* Called once, on the worker's thread, when all predictions (and noise) are known: fills by_prediction[i] =
      * dF/d prediction_i and, if the model has a noise function, by_noise[i]. Pure. False: the objective is not
@@ -51,13 +52,15 @@ struct evaluation {
     /* request */
     const struct ode_task *task;
     const double *p;           /* n_parameter of the model, natural scale, finite */
-    size_t n_sens;             /* 0: predictions only. Derivatives change their bits: never mix both in a search */
+    size_t n_sens;             /* 0: predictions only; their bits differ from those with derivatives: never mix both in a
+                                * search */
     const uint32_t *sens;      /* n_sens indices of model parameters, increasing */
-    int64_t max_steps;         /* integrator steps, in total; with adjoint set backward ones count too */
-    double tighter;            /* divisor of the integrator's rtol and atol; 0: none. With atol 0 the floor of a state's
-                                * tolerance, relative to rtol, is divided by its square */
+    int64_t max_steps;         /* integrator steps, in total; with adjoint set, backward ones count too */
+    double tighter;            /* divisor of the integrator's rtol and atol; 0: none. With atol 0, the floor of a state's
+                                * tolerance relative to rtol is divided by its square */
     int64_t deadline_ns;       /* CLOCK_MONOTONIC; INT64_MAX = none */
-    bool lenient;              /* predictions only: a row that the model cannot compute is NaN instead of a failure */
+    bool lenient;              /* predictions only: a row that the model cannot compute is NaN, and the evaluation does not
+                                * fail */
     const struct evaluation_adjoint *adjoint; /* NULL: forward sensitivities; otherwise no d_prediction, d_noise */
 
     /* answer; the arrays are valid only if the outcome is EVALUATION_OK, and are then finite (but see lenient). Observables and
@@ -68,7 +71,8 @@ struct evaluation {
     double *d_noise;           /* n_row x n_sens; or NULL */
     enum evaluation_outcome outcome;
     char reason[160];          /* "" if OK; otherwise what failed, and at which time */
-    bool crosses;              /* wanted parameters move the time of a jump of the right-hand side; derivatives lack this */
+    bool crosses;              /* a jump of the right-hand side moves with a wanted parameter; the derivatives do not include
+                                * this */
     double t_reached;
     int64_t n_step, n_rhs, n_jacobian, n_factor;
 
@@ -78,7 +82,8 @@ struct evaluation {
 };
 
 struct ode_options {
-    double rtol, atol;      /* of states; atol 0: by the states' sizes. Sensitivities have rtol and atol / |p| (1 if p is 0) */
+    double rtol, atol;      /* for states; atol 0: from the states' sizes. Sensitivities use rtol and atol / |p| (1 if p is
+                             * 0) */
     int linear_solver;      /* enum linear_solver_kind */
 };
 

@@ -1,10 +1,10 @@
-/* Every function is sampled in each gap between two times of the task, in order. Where one turns (rises after it fell, or the
- * reverse) the sample there is a stop; where it jumps, its change is enclosed by bisection and the end of the enclosure is
- * one. A pulse is a turn and a step is a jump, so the integrator meets each of them at least once, and its error test sees to
- * the rest: in between, what it sees at both ends of a step is what there is.
+/* Samples every function in each gap between two times of the task, in order. Where a function turns (rises after falling, or
+ * the reverse), the sample is a stop. Where it jumps, bisection encloses the change, and the end of the enclosure is a stop. A
+ * pulse is a turn and a step is a jump, so the integrator meets each at least once; its error test resolves the rest.
  *
- * Samples are taken as the integrator gets near, so that nothing is kept but the last few. All depends on the task and the
+ * Samples are taken shortly before the integrator needs them, so only the last few are kept. They depend on the task and the
  * parameters alone.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/forcing.h"
 
@@ -16,20 +16,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Samples in all, and in a gap at least. */
+/* Samples in total, and the least number in a gap. */
 enum { SAMPLES = 128, SAMPLES_LEAST = 4, WINDOW = 4, BISECTIONS = 32 };
-/* A change below this part of the largest value is rounding. A jump is a change so many times that of both neighbours. */
+/* A change below this part of the largest value is rounding. A jump is a change this many times those of its neighbours. */
 #define ROUNDING 1e-9
 #define ABRUPT 8
-/* A step that would end so near before a stop goes to it. */
+/* A step is stretched to a stop that lies at most this many times its length ahead. */
 #define NEARLY 1.01
-/* A stop nearer than this part of the times is behind us: the integrator cannot make so short a step. */
+/* A stop closer than this, relative to the times, counts as passed: the integrator cannot make so short a step. */
 #define CLOSEST 1e-12
 #define BEHIND 1e-11
-/* So many times the way from a jump to its stop is left out of the error test of states at rest. */
+/* The error test of states at rest skips this many times the distance from a jump to its stop. */
 #define WAKE 10
 
-/* Where steps are to end; those below half of `reach` may go on, as they see what samples so far apart saw. */
+/* A time at which a step must end. Steps shorter than half of `reach` may pass it: they see what the samples saw. */
 struct stop {
     double t, reach;
 };
@@ -39,14 +39,14 @@ struct forcing {
     double *numbers;           /* all of the following four */
     double time[WINDOW];
     double *value[WINDOW];     /* n each, at these times */
-    double *between, *size;    /* n: scratch; largest value so far */
+    double *between, *size;    /* n: scratch; the largest value so far */
     int *direction;            /* n: of the last change, -1, 0 or 1 */
-    struct stop *stop;         /* n + 1: of the cell at hand, increasing */
+    struct stop *stop;         /* n + 1: those of the current cell, increasing */
     size_t n_stop, i_stop;
-    size_t i_gap, i_part, n_part; /* of the sample that comes next */
+    size_t i_gap, i_part, n_part; /* of the next sample */
     double gap_begin;
-    int n_end;                 /* samples behind the last one, which repeat it */
-    bool is_fresh;             /* no step has been made */
+    int n_end;                 /* samples beyond the last one, which repeat it */
+    bool is_fresh;             /* no step has been made yet */
 };
 
 struct forcing *forcing_new(const struct stiffit_model *abi)
@@ -81,7 +81,7 @@ void forcing_free(struct forcing *f)
     free(f);
 }
 
-/* Samples from time[3] on: the window moves by one. What cannot be computed is as it was before. */
+/* Adds the sample at time t (stored at time[3]) and moves the window. A function that cannot be computed keeps its value. */
 static void sample(struct workspace *ws, double t)
 {
     struct forcing *f = ws->forcing;
@@ -101,7 +101,7 @@ static void sample(struct workspace *ws, double t)
     }
 }
 
-/* The next sample's time; the last one's again where there is none left. */
+/* The time of the next sample; after the last one, its time again. */
 static double next_time(struct workspace *ws)
 {
     struct forcing *f = ws->forcing;
@@ -120,7 +120,7 @@ static double next_time(struct workspace *ws)
     return end;
 }
 
-/* Where function k changes most between two times: the end of the enclosure. */
+/* Encloses the largest change of function k between two times; returns the end of the enclosure. */
 static double enclose(struct workspace *ws, size_t k, double from, double to, double low, double high)
 {
     struct forcing *f = ws->forcing;
@@ -138,7 +138,7 @@ static double enclose(struct workspace *ws, size_t k, double from, double to, do
             low = f->between[k];
         }
     }
-    /* well behind a true jump, not on it: times are rounded */
+    /* well behind a true jump, not at it: times are rounded */
     return i < BISECTIONS ? to : to + fmax(to - from, BEHIND * fabs(to));
 }
 
@@ -150,7 +150,7 @@ static void add_stop(struct forcing *f, double t, double reach)
     f->stop[i] = (struct stop){t, reach};
 }
 
-/* The stops of the window's second cell. */
+/* Finds the stops of the window's second cell. */
 static void look(struct workspace *ws)
 {
     struct forcing *f = ws->forcing;
@@ -169,7 +169,7 @@ static void look(struct workspace *ws)
     }
 }
 
-/* The first stop after t; at infinity where there is none. */
+/* The first stop after t; infinity if there is none. */
 static struct stop next_stop(struct workspace *ws, double t)
 {
     struct forcing *f = ws->forcing;
@@ -201,10 +201,10 @@ void forcing_begin(struct workspace *ws)
         f->time[i] = task->t0;
         memset(f->value[i], 0, f->n * sizeof(double));
     }
-    sample(ws, task->t0); /* twice: nothing has changed before the beginning */
+    sample(ws, task->t0); /* twice: nothing changes before the beginning */
     sample(ws, task->t0);
     sample(ws, next_time(ws));
-    /* one that an earlier evaluation did not reach would end this one's steps */
+    /* a stop left by an earlier evaluation would end this one's steps */
     CVodeSetStopTime(ws->cvode, DBL_MAX);
 }
 
@@ -224,6 +224,6 @@ void forcing_bound(struct workspace *ws)
         CVodeSetStopTime(ws->cvode, stop.t);
         tolerance_wake(ws, stop.t, WAKE * BEHIND * fabs(stop.t));
     }
-    else if (2 * step > left) /* two steps of about the same length, rather than a very short one at last */
+    else if (2 * step > left) /* two steps of similar length instead of a very short last one */
         CVodeSetStopTime(ws->cvode, ws->t + 0.5 * left);
 }

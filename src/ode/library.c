@@ -1,4 +1,5 @@
-/* The loaded SUNDIALS' own word on its version.
+/* The version that the loaded SUNDIALS reports.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/library.h"
 

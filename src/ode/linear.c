@@ -1,4 +1,5 @@
-/* Which linear solver a model gets, the one interface to all three, and the two dense ones: our own LU and LAPACK.
+/* Chooses a model's linear solver; the interface common to all solvers; the two dense ones (our own LU, LAPACK).
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/linear.h"
 
@@ -9,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Microseconds of linear algebra in a step with 10 sensitivities (scripts/bench/bench_ode_crossover.c measures
- * them again; AMD EPYC, OpenBLAS 0.3.21, KLU 1.3.8), KLU for random patterns with these entries of its factors
- * over n^2 (its limits are in sparse.c):
+/* Microseconds of linear algebra in a step with 10 sensitivities (measured by scripts/bench/bench_ode_crossover.c; AMD EPYC,
+ * OpenBLAS 0.3.21, KLU 1.3.8). KLU: random patterns; fill is the number of entries of the factors over n^2. KLU's limits are in
+ * sparse.c.
  *
  *      n   dense  lapack    klu (fill)
  *      8    0.51    0.83    0.47 (53 %)
@@ -20,8 +21,7 @@
  *     64    16.5    19.8    4.33 (15 %)     14.9 (50 %)     29.2 (73 %)
  *     96    47.5    38.3    6.86 (11 %)     34.7 (44 %)     87.7 (70 %)
  *    128     109    74.4    12.6 (13 %)     81.6 (43 %)      183 (67 %)
- *    256     728     395    38.3  (9 %)      437 (36 %)     1225 (62 %)
- */
+ *    256     728     395    38.3  (9 %)      437 (36 %)     1225 (62 %) */
 enum { LAPACK_FROM = 72 };
 
 typedef void lapack_factor_function(const int *m, const int *n, double *a, const int *lda, int *pivot, int *info);
@@ -32,7 +32,7 @@ typedef void blas_multiply_function(const char *ta, const char *tb, const int *m
                                     const int *ldb, const double *beta, double *c, const int *ldc, size_t ta_length,
                                     size_t tb_length);
 
-/* OpenBLAS, of a plan that uses it. */
+/* OpenBLAS, for a plan that uses it. */
 struct lapack {
     void *library;
     lapack_factor_function *dgetrf;
@@ -40,7 +40,7 @@ struct lapack {
     blas_multiply_function *dgemm;
 };
 
-/* ISO C has no conversion between the two kinds of pointers; POSIX says that they look the same. */
+/* ISO C does not convert between object and function pointers; POSIX guarantees the same representation. */
 #define ASSIGN_FUNCTION(target, address) \
     do { \
         void *address_ = (address); \
@@ -76,7 +76,7 @@ static void lapack_plan_fini(struct linear_plan *plan)
 
 static bool lapack_suits(const struct stiffit_model *abi) { return abi->n_state >= LAPACK_FROM; }
 
-/* Factors and pivots of a dense M. */
+/* Allocates the factors and pivots of a dense M. */
 static bool dense_new(struct linear *linear)
 {
     const struct linear_plan *plan = linear->plan;
@@ -168,7 +168,7 @@ static const struct linear_solver lapack_solver = {
     .solve = lapack_solve, .solve_transposed = lapack_solve_transposed, .multiply = lapack_multiply,
     .multiply_transposed = own_multiply_transposed};
 
-/* The later one is tried first; the first one takes every model. */
+/* Solvers are tried from the last to the first; the first suits every model. */
 static const struct linear_solver *const solvers[] = {
     [LINEAR_DENSE] = &own_solver, [LINEAR_LAPACK] = &lapack_solver, [LINEAR_KLU] = &klu_solver};
 
@@ -197,7 +197,7 @@ static enum status choose(struct linear_plan *plan, const struct stiffit_model *
         if (requested == kind || pays || (status != STATUS_OK && status != STATUS_SYSTEM))
             return status;
     }
-    plan_reset(plan, LINEAR_DENSE); /* also where a library is missing */
+    plan_reset(plan, LINEAR_DENSE); /* also resets a plan whose library is missing */
     return STATUS_OK;
 }
 
@@ -278,7 +278,7 @@ enum linear_result linear_solve_transposed(struct linear *linear, double *b)
 size_t linear_kept_length(const struct linear *linear)
 {
     size_t n = linear->plan->n;
-    return linear->factors ? n * n + n : 0; /* a pivot in the place of a double */
+    return linear->factors ? n * n + n : 0; /* a pivot takes the place of a double */
 }
 
 void linear_keep(const struct linear *linear, double *kept)

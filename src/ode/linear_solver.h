@@ -1,5 +1,6 @@
-/* A linear solver as a row of functions, for the files that have one. A new one is a file with its row, a line in each of
- * linear.c's two tables, and its kind in evaluation.h.
+/* A linear solver as a row of functions; included only by files that define one. A new solver needs a file with its row, a line
+ * in each of linear.c's two tables, and its kind in evaluation.h.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef ODE_LINEAR_SOLVER_H
 #define ODE_LINEAR_SOLVER_H
@@ -9,7 +10,7 @@
 struct linear_plan {
     enum linear_solver_kind kind;
     size_t n, n_jacobian; /* numbers of J: n x n, or those of a sparse pattern */
-    double fill;          /* entries of the factors over n x n */
+    double fill;          /* number of entries of the factors over n x n */
     void *own;            /* the solver's: shared, read-only */
 };
 
@@ -17,16 +18,16 @@ struct linear {
     const struct linear_plan *plan;
     const struct linear_solver *solver;
     double *jacobian;
-    double *factors; /* dense ones, which can be kept, with their pivots; else NULL */
+    double *factors; /* dense ones, which can be stored, and their pivots; otherwise NULL */
     int *pivot;
     void *own;
 };
 
-/* NULL where there is nothing to do, but `new` to the multiplications. As linear.h says of the functions of these names. */
+/* The functions `new` to the multiplications do what linear.h says of those names. NULL: nothing to do. */
 struct linear_solver {
     bool is_sparse; /* J is the values of the model's pattern */
-    bool (*suits)(const struct stiffit_model *abi); /* whether it is worth a plan; asked where none was requested */
-    /* Fills n_jacobian, fill and own where they are not those of dense matrices. STATUS_SYSTEM: a library is missing. */
+    bool (*suits)(const struct stiffit_model *abi); /* whether a plan is worth trying; called if no solver was requested */
+    /* Fills n_jacobian, fill and own if they differ from those of dense matrices. STATUS_SYSTEM: a library is missing. */
     enum status (*plan)(struct linear_plan *plan, const struct stiffit_model *abi, struct error *error);
     bool (*pays)(const struct linear_plan *plan); /* whether it is faster than the others */
     void (*plan_fini)(struct linear_plan *plan);
@@ -40,6 +41,6 @@ struct linear_solver {
     void (*multiply_transposed)(const struct linear *linear, const double *x, double *y);
 };
 
-extern const struct linear_solver klu_solver; /* sparse.c: for M of the model's sparse pattern */
+extern const struct linear_solver klu_solver; /* sparse.c: if the model has a sparse pattern */
 
 #endif

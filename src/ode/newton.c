@@ -1,13 +1,12 @@
-/* The corrector of a BDF step for the state and its sensitivities together, as a nonlinear solver of our own for
- * CVODES.
+/* The corrector of a BDF step for the state and its sensitivities together: our own nonlinear solver for CVODES.
  *
- * The state is found by Newton's iteration; then Jacobian and df/dp are taken at the converged state, and one
- * linear solve gives all sensitivities exactly: their equations are linear once y is known. So they are the
- * sensitivities of the discrete solution, and no stale matrix pollutes their error estimate: on Robertson's
- * problem that halves the number of steps against a matrix kept over several steps. Newton's iteration itself
- * starts with the factors of the last step's sensitivities, which saves a factorisation a step (10 % of the time
- * with 3 states, 12 % with 20) at the same error, and makes new ones at the prediction when it does not converge
- * with them or gamma has changed much.
+ * Newton's iteration finds the state. Then the Jacobian and df/dp are evaluated at the converged state, and one linear solve
+ * gives all sensitivities exactly, since their equations are linear once y is known. So they are the sensitivities of the
+ * discrete solution, and no stale matrix affects their error estimate: on Robertson's problem this halves the number of steps
+ * compared with a matrix kept over several steps. Newton's iteration starts with the factors of the last step's sensitivities,
+ * which saves a factorisation per step (10 % of the time with 3 states, 12 % with 20) at the same error. It factors at the
+ * prediction if it does not converge with them or if gamma has changed much.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/workspace.h"
 
@@ -15,16 +14,16 @@
 #include <math.h>
 #include <string.h>
 
-/* Newton's iteration as CVODE's: so many iterations, the estimate of its rate forgotten by this factor at most,
- * given up when a correction grows by that factor. */
+/* As in CVODE: the maximum number of iterations, the factor by which the estimated rate may decrease, and the growth of a
+ * correction that counts as divergence. */
 enum { MAX_ITERATION = 4 };
-/* Factors are kept for so many steps and such changes of gamma, as CVODE does. */
+/* Factors are kept for this many steps and these changes of gamma, as in CVODE. */
 enum { MAX_AGE = 20 };
 #define MAX_GAMMA_CHANGE 0.3
 #define RATE_DECAY 0.3
 #define DIVERGENCE 2.0
 
-/* What one call works on: the step's data of CVODES as plain arrays, block after block. */
+/* The data of one call: those of CVODES's step as plain arrays, block after block. */
 struct system {
     double t, gamma, rl1;
     const double *predicted, *zn1; /* y_n(0) and its scaled derivative */
@@ -69,7 +68,7 @@ static int factor(struct workspace *ws, const struct system *s)
     return 0;
 }
 
-/* One iteration: the state's correction is improved, ws->delta is by how much. */
+/* One iteration: improves the state's correction by ws->delta. */
 static int iterate(struct workspace *ws, const struct system *s)
 {
     size_t n = ws->n_state;
@@ -79,7 +78,7 @@ static int iterate(struct workspace *ws, const struct system *s)
     enum linear_result result = linear_solve(ws->linear, delta, 1);
     if (result != LINEAR_OK)
         return linear_trouble(ws, result);
-    /* factors with another gamma: as CVODE corrects for it (Hindmarsh & al. 2005, section 2.1) */
+    /* the factors are for another gamma: CVODE's correction (Hindmarsh & al. 2005, section 2.1) */
     double scale = ws->factor_gamma == s->gamma ? 1 : 2 / (1 + s->gamma / ws->factor_gamma);
     for (size_t i = 0; i < n; i++) {
         delta[i] *= scale;
@@ -89,7 +88,7 @@ static int iterate(struct workspace *ws, const struct system *s)
     return all_finite(y, n) ? 0 : trouble(ws, TROUBLE_DIVERGED);
 }
 
-/* Newton's iteration from the prediction, whose right-hand side is in ws->f. */
+/* Newton's iteration from the prediction; ws->f is the right-hand side there. */
 static int converge(struct workspace *ws, const struct system *s, const double *weights, double tolerance)
 {
     double rate = 1, last = 0;
@@ -141,7 +140,7 @@ static int solve_state(struct workspace *ws, const struct system *s, const doubl
     return code != 0 ? code : converge(ws, s, weights, tolerance);
 }
 
-/* df/dp of block k; of the pace it is f. */
+/* df/dp for block k; f for the block of the pace. */
 static const double *rhs_column(struct workspace *ws, size_t k)
 {
     if (ws->pace)
@@ -152,8 +151,8 @@ static const double *rhs_column(struct workspace *ws, size_t k)
     return ws->probe_column;
 }
 
-/* (I - gamma J) s_k = predicted_k - rl1 zn1_k + gamma df/dp_k: the corrector's equation of block k, solved for the
- * sensitivity itself, so that J s_k need not be formed. */
+/* (I - gamma J) s_k = predicted_k - rl1 zn1_k + gamma df/dp_k: the corrector's equation of block k, solved for the sensitivity
+ * itself, which avoids the product J s_k. */
 static int solve_sensitivities(struct workspace *ws, const struct system *s)
 {
     size_t n = ws->n_state;
@@ -212,7 +211,7 @@ static SUNNonlinearSolver_Type op_type(SUNNonlinearSolver solver)
     return SUNNONLINEARSOLVER_ROOTFIND;
 }
 
-/* CVODES insists on offering its own residual function. */
+/* CVODES requires this function in order to offer its own residual. */
 static int op_set_system(SUNNonlinearSolver solver, SUNNonlinSolSysFn system)
 {
     (void)solver, (void)system;

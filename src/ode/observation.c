@@ -1,13 +1,14 @@
-/* From the state and its sensitivities at a measurement time to predictions, noise and their derivatives.
+/* Computes predictions, noise and their derivatives from the state and its sensitivities at a measurement time.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/observation.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Errors of a prediction by the absolute part of the states' tolerances that are put up with: over its sigma; where that is
- * unknown, over rtol times the largest prediction so far, since all count alike then. Where nothing is measured, each
- * observable has its own largest. */
+/* The largest error of a prediction that may come from the absolute part of the states' tolerances: relative to sigma; if that
+ * is unknown, to rtol times the largest prediction so far, since all rows then have the same weight. Without measurements, each
+ * observable has its own largest prediction. */
 static const double ERROR_OF_SIGMA = 0.01, ERROR_OF_LARGEST = 100;
 
 /* Total derivatives of all observables: dh/dp_j + dh/dy s_j, into ws->h_row (n_observable x n_sens). */
@@ -39,7 +40,7 @@ static int differentiate(struct workspace *ws, bool noise, double t, const doubl
 
 static bool has_sigma(const struct ode_task *task, size_t i) { return task->row_sigma && !isnan(task->row_sigma[i]); }
 
-/* What rows first..last-1 want of the observables, or of their noise, which rows with a sigma of their own do not need. */
+/* Sets the observables that rows first..last-1 need. For noise, rows with a sigma of their own need none. */
 static void choose_wanted(struct workspace *ws, bool noise, size_t first, size_t last)
 {
     const struct ode_task *task = ws->evaluation->task;
@@ -55,7 +56,7 @@ static void choose_wanted(struct workspace *ws, bool noise, size_t first, size_t
     }
 }
 
-/* The values of one of the two pairs of answers, (prediction, d_prediction) or (noise, d_noise), for rows first..last-1. */
+/* Fills (prediction, d_prediction) or (noise, d_noise) for rows first..last-1. */
 static bool fill_values(struct workspace *ws, bool noise, size_t first, size_t last, double t, const double *y, double *value)
 {
     const struct evaluation *evaluation = ws->evaluation;
@@ -67,7 +68,7 @@ static bool fill_values(struct workspace *ws, bool noise, size_t first, size_t l
     for (size_t i = first; i < last; i++) {
         uint32_t o = task->row_observable[i];
         bool own = noise && has_sigma(task, i), computed = good || own;
-        if (!computed) { /* this one may be */
+        if (!computed) { /* this row alone may be computable */
             d->n_wanted = 1;
             d->wanted[0] = o;
             computed = derivatives_observe(d, noise, t, y, ws->h) == STIFFIT_OK;
@@ -125,8 +126,8 @@ bool observation_fill(struct workspace *ws, size_t i_time, const double *y)
     return fill(ws, false, first, last, t, y, evaluation->prediction, evaluation->d_prediction);
 }
 
-/* What the integrator's absolute tolerances add to the error of row i's prediction, by ws->h_state. States that are young, of
- * which more is to come, do not count. */
+/* The error of row i's prediction that is due to the integrator's absolute tolerances, from ws->h_state. States still close to
+ * 0 at an early time, which will grow, do not count. */
 static double excess_of(const struct workspace *ws, size_t i)
 {
     size_t o = ws->evaluation->task->row_observable[i];
@@ -164,7 +165,7 @@ bool observation_asks_relative(struct workspace *ws, size_t i_time, const double
     return false;
 }
 
-/* The same pair's share of the gradient. */
+/* Adds the same rows' share of the gradient. */
 static bool weigh(struct workspace *ws, bool noise, size_t first, size_t last, double t, const double *y,
                   const double *weights, double *by_state, double *gradient)
 {

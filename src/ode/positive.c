@@ -1,6 +1,7 @@
-/* A state cannot fall through zero where its slope at zero is not negative. A numerical solution can: where
- * x' = -V x / (K + x) has a K far below the tolerance, a step passes the pole at -K, and beyond it x goes on falling. Tighter
- * tolerances do the same, so no comparison shows it. Such a trajectory must not count as a solution.
+/* A state cannot fall through zero if its slope at zero is not negative. A numerical solution can: in x' = -V x / (K + x) with
+ * K far below the tolerance, a step passes the pole at -K, and x goes on falling beyond it. Tighter tolerances do the same, so
+ * comparing tolerances does not reveal it. Such a trajectory must not count as a solution.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/positive.h"
 
@@ -10,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A state that is off by its tolerance may be as far below zero. In units of rtol times its size, what is no such error. */
+/* Within its tolerance a state may be below zero. This many times rtol times its size is no such error. */
 #define FAR 1000
 
-enum side { ABOVE, BELOW, FALLEN }; /* fallen: below zero without a reason */
+enum side { ABOVE, BELOW, FALLEN }; /* fallen: below zero although the equations forbid it */
 
 struct positive {
     unsigned char *side;
@@ -41,7 +42,7 @@ void positive_begin(struct workspace *ws, const double *y)
     }
 }
 
-/* Whether the slope of state i would not be negative if it were zero at time t of the last step. */
+/* Whether the slope of state i at time t of the last step would not be negative if the state were zero. */
 static bool cannot_fall(struct workspace *ws, size_t i, double t)
 {
     double *y = vector_data(ws->y);

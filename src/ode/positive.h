@@ -13,9 +13,9 @@ struct positive;
 struct positive *positive_new(size_t n_state);
 void positive_free(struct positive *positive); /* NULL is legal */
 
-/* Call at the initial state y. */
+/* Call this at the initial state y. */
 void positive_begin(struct workspace *ws, const double *y);
-/* After a step, with its end in ws->y: the number of a state that is impossibly far below zero; n_state if there is none. */
+/* Call this after a step, with its end in ws->y: returns a state that is impossibly far below zero, or n_state. */
 size_t positive_look(struct workspace *ws);
 
 #endif

@@ -1,5 +1,6 @@
-/* An evaluation from its first to its last measurement, one integrator step at a time, so that it can be set aside
- * between any two steps.
+/* An evaluation from its first to its last measurement, one integrator step at a time: it can be set aside between any two
+ * steps.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/observation.h"
 #include "ode/tolerance.h"
@@ -10,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* That many steps in a row that are lost in rounding: the integrator will not get any further. */
+/* After this many consecutive steps lost in rounding, the integrator makes no progress. */
 enum { MAX_STUCK = 50 };
 
 bool simulation_finish(struct workspace *ws, enum evaluation_outcome outcome)
@@ -86,7 +87,7 @@ static void set_blocks(struct workspace *ws, size_t n_block)
     }
 }
 
-/* Which parameters get a block of sensitivities. */
+/* Chooses the parameters that get a block of sensitivities. */
 static void choose_blocks(struct workspace *ws)
 {
     const struct evaluation *evaluation = ws->evaluation;
@@ -101,7 +102,7 @@ static void choose_blocks(struct workspace *ws)
         ws->sens_block[k] = (int32_t)n_block;
         ws->block_parameter[n_block] = j;
         ws->block_rhs[n_block] = (use & STIFFIT_USE_RHS) != 0;
-        ws->block_unit[n_block] = p > 0 ? fmin(1 / p, DBL_MAX * DBL_EPSILON) : 1; /* finite whatever p is */
+        ws->block_unit[n_block] = p > 0 ? fmin(1 / p, DBL_MAX * DBL_EPSILON) : 1; /* finite for any p */
         n_block++;
     }
     ws->n_block = n_block;
@@ -153,7 +154,7 @@ void simulation_stop(struct workspace *ws, enum evaluation_outcome outcome, cons
     simulation_finish(ws, outcome);
 }
 
-/* The rows of task time i_time. False: they cannot be computed. */
+/* Answers the rows of task time i_time. False: they cannot be computed. */
 static bool answer(struct workspace *ws, bool initial)
 {
     bool good = observation_fill(ws, ws->i_time, ws->n_state ? vector_data(ws->y) : NULL);
@@ -187,13 +188,13 @@ static bool answer_until(struct workspace *ws, double t_now, bool initial)
     return ws->evaluation->adjoint ? adjoint_turn(ws) : simulation_finish(ws, EVALUATION_OK);
 }
 
-/* Starts the integrator on a segment from the state in ws->y. */
+/* Starts the integrator on a segment, from the state in ws->y. */
 static bool begin_segment(struct workspace *ws, struct segment segment)
 {
     const struct ode_task *task = ws->evaluation->task;
     ws->segment = segment;
     double t = segment.t_begin, last = task->time[segment.end_time - 1];
-    /* CVODES refuses to start where the end is within rounding of the beginning. */
+    /* CVODES refuses to start if the end is within rounding of the beginning. */
     double closest = 8 * DBL_EPSILON * fmax(fabs(t), fabs(last));
     ws->t_far = last - t > closest ? last : t + fmax(closest, DBL_MIN);
     if (ws->tape && !adjoint_open(ws, t))
@@ -251,7 +252,7 @@ bool simulation_begin(struct workspace *ws, struct evaluation *evaluation)
     return begin(ws, false);
 }
 
-/* Between two chunks of an integration that is recorded: nothing of the first one's factors may show in the second. */
+/* Between two chunks of a recorded integration: the second must not depend on the first one's factors. */
 static bool begin_chunk(struct workspace *ws, double t)
 {
     linear_begin(ws->linear);
@@ -259,7 +260,7 @@ static bool begin_chunk(struct workspace *ws, double t)
     return begin_segment(ws, (struct segment){.t_begin = t, .end_time = ws->segment.end_time});
 }
 
-/* The states go on without their companion, which may be what failed: the model's Jacobian may be wrong, or not computable. */
+/* Continues without the companion, which may have caused the failure: the model's Jacobian may be wrong or not computable. */
 static bool drop_pace(struct workspace *ws)
 {
     ws->pace = false;
@@ -288,7 +289,7 @@ static bool step_backward(struct workspace *ws)
     return ws->pass == PASS_BACKWARD || begin_chunk(ws, t);
 }
 
-/* The rest of a step that is recorded. */
+/* Completes a recorded step. */
 static bool record(struct workspace *ws)
 {
     if (!adjoint_record(ws))
@@ -318,10 +319,10 @@ bool simulation_step(struct workspace *ws)
     if (ws->forcing)
         forcing_bound(ws);
     int flag = CVode(ws->cvode, ws->t_far, ws->y, &ws->t, CV_ONE_STEP);
-    if (flag < 0) /* ws->y is the state at ws->t then, the end of the last good step */
+    if (flag < 0) /* ws->y is then the state at ws->t, the end of the last good step */
         return ws->pace ? drop_pace(ws) : finish_integrator_failed(ws, flag);
     evaluation->n_step++;
-    /* In front of a pole, or of a place where the model is not computable, steps shrink until t no longer moves. */
+    /* Near a pole, or where the model cannot be computed, steps shrink until t no longer moves. */
     ws->n_stuck = fabs(ws->t - before) <= 2 * DBL_EPSILON * fabs(ws->t) ? ws->n_stuck + 1 : 0;
     if (ws->n_stuck >= MAX_STUCK)
         return finish_stuck(ws);

@@ -1,6 +1,7 @@
-/* Sparse factorisations by KLU (Davis & Palamadai Natarajan 2010): analysed once per pool, factored with fresh
- * pivots at an evaluation's first set-up and whenever the old pivots have become bad, refactored with the same
- * pivots otherwise. KLU allocates in klu_factor, so each evaluation costs one allocation of its numeric object.
+/* Sparse factorisations by KLU (Davis & Palamadai Natarajan 2010): analysed once per pool; factored with new pivots at an
+ * evaluation's first set-up and when the old pivots have become bad; otherwise refactored with the same pivots. klu_factor
+ * allocates, so each evaluation costs one allocation of its numeric object.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/linear_solver.h"
 
@@ -10,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Limits for size and fill from which it is faster than the dense ones (linear.c). */
+/* Limits for size and fill from which KLU is faster than the dense solvers (table in linear.c). */
 enum { KLU_FROM = 10, KLU_LARGE = 96 };
 #define KLU_FILL 0.5
 #define KLU_FILL_LARGE 0.3
@@ -94,7 +95,7 @@ static enum status plan_init(struct linear_plan *linear_plan, const struct stiff
     klu_defaults(&plan->common);
     plan->symbolic = klu_analyze((int)n, plan->start, plan->row, &plan->common);
     if (plan->symbolic) {
-        double n_factor = plan->symbolic->lnz + plan->symbolic->unz; /* unknown (below 0) with some orderings */
+        double n_factor = plan->symbolic->lnz + plan->symbolic->unz; /* below 0 (unknown) with some orderings */
         linear_plan->n_jacobian = n_nonzero;
         linear_plan->fill = (n_factor > 0 ? floor(n_factor) : (double)plan->n_entry) / ((double)n * (double)n);
         return STATUS_OK;
@@ -131,7 +132,7 @@ static void sparse_fini(struct linear *linear)
     free(sparse);
 }
 
-/* The next factorisation is made anew: a refactorisation would carry on with the pivots of an earlier evaluation. */
+/* The next factorisation chooses its pivots: a refactorisation would use those of an earlier evaluation. */
 static void begin(struct linear *linear) { ((struct sparse *)linear->own)->fresh = true; }
 
 static enum linear_result factor_anew(const struct sparse_plan *plan, struct sparse *sparse)
@@ -161,7 +162,7 @@ static enum linear_result factor(struct linear *linear, double gamma)
     if (!klu_refactor(plan->start, plan->row, values, symbolic, sparse->numeric, &sparse->common) ||
         sparse->common.status != KLU_OK)
         return factor_anew(plan, sparse);
-    /* Old pivots that are tiny now would cost digits: the same limit as SUNDIALS' own interface to KLU. */
+    /* Old pivots that have become tiny would cost digits; the limit is that of SUNDIALS' own interface to KLU. */
     klu_rcond(symbolic, sparse->numeric, &sparse->common);
     if (sparse->common.rcond < cbrt(DBL_EPSILON) * cbrt(DBL_EPSILON))
         return factor_anew(plan, sparse);

@@ -1,33 +1,34 @@
 /* How accurate an evaluation is: the weights of the integrator's error test.
  *
- * Where no atol is given, the tolerance of state i follows its own size S_i, the largest |y_i| so far in this evaluation:
+ * Without atol, the tolerance of state i follows its own size S_i, the largest |y_i| so far in this evaluation:
  *
  *     rtol max(|y_i|^(3/4) S_i^(1/4), FRACTION S_i)
  *
- * A change of units changes nothing then, the relative error of a state that decays grows slowly (32 rtol six decades below
- * S_i), and there is no step below which a state counts for nothing and may run away (e5, whose states span 20 decades).
- * Over the example models and twelve reaction networks, at rtol 1e-7 against an atol of 1e-10, which suits states of size 1:
- * 0.90 of the steps for 1.6 times the error, STEP_GROWTH of workspace.c included; pollu's error falls from 4000 rtol to 1.
+ * So the choice of units does not matter, the relative error of a decaying state grows slowly (32 rtol six decades below S_i),
+ * and a state never becomes so small that its error goes unchecked (e5, whose states span 20 decades). Over the example models
+ * and twelve reaction networks, at rtol 1e-7, compared with an atol of 1e-10, which suits states of size 1: 0.90 of the steps
+ * for 1.6 times the error, including STEP_GROWTH of workspace.c; pollu's error falls from 4000 rtol to 1.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/tolerance.h"
 
 #include <float.h>
 #include <math.h>
 
-/* A state that crosses zero has this part of its size for an absolute tolerance. */
+/* The absolute tolerance of a state that crosses zero, as a part of its size. */
 #define FRACTION 1e-6
-/* The same where an observable asks for a state's relative accuracy over many decades. */
+/* The same if an observable needs a state's relative accuracy over many decades. */
 #define FRACTION_RELATIVE 1e-100
-/* A state that starts at zero is young, with a guess for its size, as long as it grows at least like this power of time. */
+/* A state that starts at zero is young, with a guessed size, as long as it grows at least like this power of time. */
 #define YOUNG 0.5
-/* A measurement within this part of all times says nothing of how long a state will grow. */
+/* A measurement earlier than this part of all times does not show how far a state will grow. */
 #define SOON 1e-3
 /* Weights must be finite. */
 #define TINY (DBL_MIN / DBL_EPSILON)
-/* Relative change of a parameter, times its sensitivity, is its effect on a state. What is below this part of the state is
- * computed as accurately as if it were that part. Without that, sensitivities by parameters that stand for fast rates
- * (vdpol's epsilon, whose effects are a millionth of the states) need more accuracy than the states' slopes, from which they
- * are computed, and steps shrink to the fast scale. */
+/* The effect of a relative change of a parameter on a state is that change times the sensitivity. An effect below this part of
+ * the state is computed only as accurately as if it were that part. Otherwise sensitivities by parameters of fast rates
+ * (vdpol's epsilon, whose effects are a millionth of the states) would need more accuracy than the slopes of the states, from
+ * which they are computed, and steps would shrink to the fast scale. */
 #define EFFECT 0.01
 
 void tolerance_set(struct workspace *ws, bool is_relative)
@@ -41,8 +42,8 @@ void tolerance_set(struct workspace *ws, bool is_relative)
     ws->fraction = is_relative ? FRACTION_RELATIVE : FRACTION / fmax(1, by * by);
 }
 
-/* What a state that starts at zero will grow to: by its slope until the first measurement. That may be far too much, which
- * costs the fourth root of it in accuracy while the state is young. One that nothing moves yet is taken for the largest. */
+/* Guesses the size of states that start at zero, from their slopes until the first measurement. The guess may be far too large,
+ * which costs its fourth root in accuracy while the state is young. With slope zero it is that of the largest state. */
 static void guess_sizes(struct workspace *ws, const double *y)
 {
     const struct ode_task *task = ws->evaluation->task;
@@ -97,10 +98,10 @@ void tolerance_begin(struct workspace *ws)
         guess_sizes(ws, y);
 }
 
-/* fmax is a call, which this is not. */
+/* fmax is a library call; this is inlined. */
 static inline double larger(double a, double b) { return a > b ? a : b; }
 
-/* What the states' tolerances have beyond rtol |y|, after a step that ended at y. */
+/* Updates tolerance_beyond, the states' tolerances minus rtol |y|, after a step that ended at y. */
 static void follow_sizes(struct workspace *ws, const double *y)
 {
     size_t n = ws->n_state;

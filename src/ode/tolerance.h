@@ -5,12 +5,13 @@
 
 #include "ode/workspace.h"
 
-/* Sets the tolerances of the current evaluation; is_relative: if there is no atol, rtol of every state's present value. */
+/* Sets the tolerances of the current evaluation. is_relative: without atol, each state's tolerance is rtol times its present
+ * value. */
 void tolerance_set(struct workspace *workspace, bool is_relative);
 /* Initialises sizes from the initial state, in workspace.y. */
 void tolerance_begin(struct workspace *workspace);
 /* An input jumps at most `width` before t, where the next step ends. States at rest at zero take their sizes from their slopes
- * there, and their change in between does not count as an error. */
+ * there, and their change over the jump does not count as an error. */
 void tolerance_wake(struct workspace *workspace, double t, double width);
 /* The weights of the integrator's error test; a CVEwtFn. */
 int tolerance_weights(N_Vector y, N_Vector weights, void *workspace);

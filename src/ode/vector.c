@@ -1,5 +1,6 @@
-/* The operations of our N_Vector as plain loops. They are told apart from SUNDIALS' own by two things: the length
- * is the bank's active one, and the weighted norm is the maximum over the blocks.
+/* The operations of our N_Vector as plain loops. They differ from SUNDIALS' own in two things: the length is the bank's active
+ * one, and the weighted norm is the maximum over the blocks.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/vector.h"
 
@@ -21,7 +22,7 @@ struct vector {
 
 struct vector_bank {
     size_t n_state, n_block, n_block_max, length;
-    size_t n_vector, n_tracer;     /* tracers in use behind the blocks: 0 or vector_bank_n_tracer */
+    size_t n_vector, n_tracer;     /* tracers in use after the blocks: 0 or vector_bank_n_tracer */
     N_Vector template;             /* owns the table of operations that all vectors share */
     struct vector *vectors, *first_free;
     double *data;
@@ -29,7 +30,7 @@ struct vector_bank {
 
 static inline struct vector_bank *bank_of(N_Vector v) { return ((struct vector *)v)->bank; }
 static inline size_t length_of(N_Vector v) { return bank_of(v)->length; }
-/* What linear operations work on: the tracers as well. */
+/* The length for linear operations, which include the tracers. */
 static inline size_t whole_of(N_Vector v) { return bank_of(v)->length + bank_of(v)->n_tracer; }
 
 double vector_block_norm(const double *x, const double *w, size_t n)
@@ -85,7 +86,7 @@ WIDE static void op_linear_sum(sunrealtype a, N_Vector xv, sunrealtype b, N_Vect
             z[i] = a * x[i] + b * y[i];
 }
 
-/* What is no linear function of other vectors depends on none of them. */
+/* The result of a nonlinear operation depends on no other vector. */
 static inline void forget(N_Vector zv)
 {
     memset(vector_tracers(zv), 0, bank_of(zv)->n_tracer * sizeof(double));
@@ -154,7 +155,7 @@ static sunrealtype op_max_norm(N_Vector xv)
     return largest;
 }
 
-/* False: a NaN, which must come out of the norm. */
+/* False: a NaN, which the norm must return. */
 static inline bool keep_largest(double *largest, double sum)
 {
     if (sum > *largest)
@@ -170,7 +171,7 @@ static sunrealtype op_wrms_norm(N_Vector xv, N_Vector wv)
     double largest = 0;
     size_t k = 0;
     for (; k + 4 <= bank->n_block; k += 4, x += 4 * n, w += 4 * n) {
-        /* four blocks at a time, because a single sum waits for itself */
+        /* four blocks at a time: the additions of a single sum would wait for each other */
         double sum[4] = {0, 0, 0, 0};
         for (size_t i = 0; i < n; i++)
             for (size_t b = 0; b < 4; b++) {
@@ -203,7 +204,7 @@ static sunrealtype op_min(N_Vector xv)
     return smallest;
 }
 
-/* z = sum c_j x_j; z may be x_0. Two vectors at a time keep the number of passes over z low. */
+/* z = sum c_j x_j; z may be x_0. Two vectors at a time halve the passes over z. */
 WIDE static int op_linear_combination(int n_vector, sunrealtype *c, N_Vector *xs, N_Vector zv)
 {
     double *z = vector_data(zv);
@@ -249,7 +250,7 @@ static int op_scale_array(int n_vector, sunrealtype *c, N_Vector *xs, N_Vector *
     return 0;
 }
 
-/* What CVODES asks for without sensitivities, quadratures and constraints of its own. */
+/* The operations that CVODES needs without sensitivities, quadratures and constraints of its own. */
 static void set_operations(N_Vector_Ops ops)
 {
     ops->nvgetvectorid = op_id;

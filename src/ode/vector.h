@@ -1,7 +1,8 @@
-/* Our N_Vector: the state and its sensitivities as one vector of equal blocks y, s_1 ... s_S, compiled with the
- * program because a distribution's SUNDIALS may be built without optimisation. All vectors of a bank share one
- * active length, so that one integrator memory serves every number of sensitivities; they come from memory that
- * the bank was made with, because SUNDIALS does not survive a clone that fails.
+/* Our N_Vector: the state and its sensitivities as one vector of equal blocks y, s_1 ... s_S, compiled with the program because
+ * a distribution's SUNDIALS may be built without optimisation. All vectors of a bank share one active length, so one integrator
+ * memory serves any number of sensitivities. They use memory allocated with the bank, because SUNDIALS crashes after a clone
+ * that fails.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef ODE_VECTOR_H
 #define ODE_VECTOR_H
@@ -16,7 +17,7 @@ struct vector_bank;
 /* A bank of `n_vector` vectors of up to `n_block` blocks of `n_state` doubles; NULL: out of memory. Not thread-safe. */
 struct vector_bank *vector_bank_new(SUNContext context, size_t n_state, size_t n_block, size_t n_vector);
 void vector_bank_free(struct vector_bank *bank);
-/* From now on every vector of the bank consists of `n_block` blocks (at most those of vector_bank_new). */
+/* Sets the number of blocks of every vector of the bank (at most that of vector_bank_new). */
 void vector_bank_set_blocks(struct vector_bank *bank, size_t n_block);
 /* A vector of the bank with undefined contents; NULL: all are in use. N_VClone of a vector does the same. */
 N_Vector vector_new(struct vector_bank *bank);
@@ -27,7 +28,7 @@ static inline double *vector_data(N_Vector v) { return v->content; }
  * all vectors of the bank as they were when tracing was last turned on, and of VECTOR_N_EVENT events, whose coefficients the
  * caller sets. The vector operations update them, and so record every operation of the integrator. Norms ignore them. */
 enum { VECTOR_N_EVENT = 7 };
-/* Turning it on makes every vector equal to itself. */
+/* Turning it on makes each vector depend on itself alone. */
 void vector_bank_trace(struct vector_bank *bank, bool on);
 size_t vector_bank_n_vector(const struct vector_bank *bank);
 /* n_vector + VECTOR_N_EVENT: the length of the tracers below */

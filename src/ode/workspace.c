@@ -1,4 +1,5 @@
-/* Making and freeing workspaces: all memory of an evaluation is taken here.
+/* Allocates and frees workspaces, the memory of an evaluation.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/workspace.h"
 
@@ -7,12 +8,13 @@
 #include <limits.h>
 #include <stdlib.h>
 
-/* CVODES takes 13 vectors for BDF (7 of its own and the history of orders 0 to 5), one more while it makes the
- * nonlinear solver that ours replaces, and we one; a few to spare for later versions. */
+/* CVODES takes 13 vectors for BDF (7 of its own and the history of orders 0 to 5) and one more while it makes the nonlinear
+ * solver that ours replaces; we take one. The rest is spare for later versions. */
 enum { N_VECTOR = 20 };
 
-/* A step grows where it can by this factor. CVODES waits for 1.5, because a new step size costs a factorisation, which every
- * step has here: 0.90 of the steps for 1.2 to 1.4 times the error, which tolerances would make 1.9 times as large. */
+/* A step grows if it can grow by this factor. CVODES waits for 1.5, because a new step size costs a factorisation, which every
+ * step has here anyway. 1.2 gives 0.90 of the steps for 1.2 to 1.4 times the error; the same saving by looser tolerances would
+ * cost 1.9 times the error. */
 #define STEP_GROWTH 1.2
 
 static size_t count_blocks(const struct stiffit_model *abi)
@@ -39,7 +41,7 @@ static bool make_integrator(struct workspace *ws)
     ws->solver = newton_new(ws);
     if (!ws->cvode || !ws->solver || sundials_silence(ws->cvode) != 0)
         return false;
-    /* Our own count of steps is the budget; a step that no longer moves t is caught by it, too. */
+    /* Our own count of steps is the budget, which also ends an integration whose steps no longer move t. */
     return CVodeInit(ws->cvode, newton_rhs, 0, ws->y) == CV_SUCCESS &&
            CVodeSetUserData(ws->cvode, ws) == CV_SUCCESS &&
            CVodeWFtolerances(ws->cvode, tolerance_weights) == CV_SUCCESS &&

@@ -28,9 +28,9 @@ enum pass { PASS_FORWARD, PASS_BACKWARD, PASS_REPLAY };
 struct workspace {
     const struct stiffit_model *abi;
     struct ode_options options;
-    double rtol, atol;          /* of the current evaluation; atol 0: by the states' sizes (tolerance.c) */
-    double fraction;            /* of a state's size: the floor of the value to which its tolerance is relative */
-    bool is_relative;           /* tolerances are rtol of every state's present value */
+    double rtol, atol;          /* of the current evaluation; atol 0: from the states' sizes (tolerance.c) */
+    double fraction;            /* the floor of the magnitude used for a state's tolerance, as a part of the state's size */
+    bool is_relative;           /* each state's tolerance is rtol times its present value */
     size_t slot;                /* its slot in the pool */
 
     SUNContext context;
@@ -44,14 +44,14 @@ struct workspace {
 
     /* blocks: the state, and one for each wanted parameter that enters the right-hand side or the initial state */
     size_t n_state, n_block;    /* n_block counts only the sensitivities */
-    uint32_t *block_parameter;  /* n_parameter places */
+    uint32_t *block_parameter;  /* n_parameter places; the block's parameter */
     bool *block_rhs;            /* whether it enters the right-hand side */
-    double *block_unit;         /* 1 / |p| of that parameter: factor from tolerances of states to those of its block */
-    int32_t *sens_block;        /* of each wanted parameter: its block, or -1 */
+    double *block_unit;         /* 1 / |p| of that parameter: turns tolerances of states into those of its block */
+    int32_t *sens_block;        /* block of each wanted parameter, or -1 */
 
     bool probe;                 /* the one block is a combination of all sensitivities (probe.c) */
     bool pace;                  /* the one block is the dependence of the states on the unit of time (probe.c) */
-    double *probe_factor;       /* n_parameter places: the factor of each wanted one in it */
+    double *probe_factor;       /* n_parameter places: the factors of the wanted parameters in the probe */
     double *probe_column;       /* n_state */
 
     /* for each state: the largest |y| so far; the guessed size of a young state, else 0; y after the last step; then its t */
@@ -70,7 +70,7 @@ struct workspace {
     double *h, *h_state, *h_parameter; /* n_observable x 1, n_state, n_parameter */
     double *h_row;                     /* n_observable x n_parameter: total derivatives */
     bool *is_wanted;                   /* n_observable */
-    double *h_largest;                 /* n_observable: the largest prediction so far, absolute (of all: the first) */
+    double *h_largest;                 /* n_observable: the largest absolute prediction so far (of all: the first entry) */
 
     /* the current evaluation */
     struct evaluation *evaluation;
@@ -98,15 +98,15 @@ void workspace_free(struct workspace *workspace);
 /* simulation.c: an evaluation in pieces. False: it is finished, its outcome filled in. */
 bool simulation_begin(struct workspace *workspace, struct evaluation *evaluation);
 bool simulation_step(struct workspace *workspace);
-/* Ends it from outside, between two steps, with this reason, to which the time is added. */
+/* Ends the evaluation from outside, between two steps, with this reason, to which the time is appended. */
 void simulation_stop(struct workspace *workspace, enum evaluation_outcome outcome, const char *why);
 /* End an evaluation; all return false. simulation_fail_model reports the model's last failure. */
 bool simulation_finish(struct workspace *workspace, enum evaluation_outcome outcome);
 bool simulation_fail_model(struct workspace *workspace);
 bool simulation_fail_memory(struct workspace *workspace); /* for the backward pass */
 
-/* probe.c. probe_begin makes the probe the one block; false: no state depends on a wanted parameter. pace_begin does it with
- * the pace. probe_combine combines the columns of a matrix by parameter, for parameters that have a bit of `use`. */
+/* probe.c. probe_begin makes the probe the one block; false: no state depends on a wanted parameter. pace_begin makes the pace
+ * the one block. probe_combine combines the columns of a matrix by parameter, for parameters that have a bit of `use`. */
 bool probe_begin(struct workspace *workspace);
 void pace_begin(struct workspace *workspace);
 void probe_combine(const struct workspace *workspace, const double *by_parameter, unsigned use, double *column);
