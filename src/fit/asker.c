@@ -9,11 +9,11 @@
 #include <string.h>
 #include <time.h>
 
-/* A deadline may pass while a suspended evaluation waits for its next turn, though this fit has computed for less than
- * it may. It is asked again then, at most so often. */
+/* The deadline may pass while a suspended evaluation waits for its next turn, although the fit has used less computing time
+ * than it is allowed. The evaluation is then repeated, at most this often. */
 enum { MAX_RETRY = 100 };
 
-/* What there was may be among the arguments. */
+/* The present reason may be among the arguments, hence the copy. */
 static void put_reason(struct fit_asker *asker, const char *format, va_list arguments)
 {
     char reason[sizeof asker->reason];
@@ -58,7 +58,7 @@ static int64_t deadline_after(double seconds)
     return now.tv_sec * INT64_C(1000000000) + now.tv_nsec + (int64_t)(1e9 * seconds);
 }
 
-/* Everything that can end the fit before the next evaluation is asked for. */
+/* Checks for everything that can end the fit before the next evaluation. */
 static enum asked check_budgets(struct fit_asker *asker, size_t n)
 {
     const struct fit_options *options = asker->options;
@@ -72,7 +72,7 @@ static enum asked check_budgets(struct fit_asker *asker, size_t n)
     return ASKED_OK;
 }
 
-/* Which failures of a finished evaluation end the fit. */
+/* Decides whether a finished evaluation's failure ends the fit. */
 static enum asked judge_end(struct fit_asker *asker, const struct evaluation *evaluation, bool limited_by_total)
 {
     if (evaluation->outcome == EVALUATION_NO_MEMORY)
@@ -92,7 +92,7 @@ enum asked fit_asker_fail(struct fit_asker *asker, const struct evaluation *eval
                           is_budget ? "one evaluation's integrator steps are used up" : evaluation->reason);
 }
 
-/* Asks for the first n of the list, and again for those that ran out of time though the fit has some left. */
+/* Asks for the first n of the list, and again for those that timed out while the fit has time left. */
 static bool ask_again(struct fit_asker *asker, struct evaluation **evaluations, size_t n)
 {
     for (int retry = 0; n > 0; retry++) {
@@ -102,7 +102,7 @@ static bool ask_again(struct fit_asker *asker, struct evaluation **evaluations, 
             return false;
         if (retry == MAX_RETRY || !(seconds_left(asker) > 0))
             break;
-        size_t n_again = 0; /* not counted: how often this happens depends on what else runs */
+        size_t n_again = 0; /* not counted: how often this happens depends on the machine's load */
         for (size_t k = 0; k < n; k++)
             if (evaluations[k]->outcome == EVALUATION_TIMEOUT) {
                 struct evaluation *again = evaluations[k];

@@ -16,10 +16,10 @@ enum asked {
 struct fit_point;
 struct fit_quotient;
 
-/* What the integrator's tolerances are divided by, besides fit_asker.tighter, for difference quotients. Measured on seven
- * models, 288 fits by trust region, objective against the best known: forward sensitivities left 15 fits more than 1e-6 from
- * it; central differences 46 with tolerances divided by 10, 16 with 100; one-sided ones 65 and 28 at 0.6 of the cost. Dividing
- * by 100 costs 1.3 of dividing by 10. Steps half or twice as long changed little. */
+/* For difference quotients: the divisor of the integrator's tolerances, in addition to fit_asker.tighter. Measured on 288
+ * trust-region fits of seven models, by the objective's distance from the best known: with forward sensitivities 15 fits were
+ * more than 1e-6 off; with central differences 46 with tolerances divided by 10, and 16 with 100; with one-sided ones 65 and
+ * 28, at 0.6 of the cost. Dividing by 100 costs 1.3 times as much as by 10. Halving or doubling the steps changed little. */
 #define FIT_QUOTIENT_TIGHTER 100.0
 /* Relative accuracy of derivatives if nothing is integrated: that of difference quotients; formulas are more accurate. */
 #define FIT_QUOTIENT_ROUNDING 1e-11
@@ -38,7 +38,7 @@ struct fit_asker {
     double prediction_error;       /* norm of the weighted predictions' errors at the best point, measured by the certificate;
                                     * NaN: not known */
     enum gradient_method gradient;     /* adjoint: points have only the gradient; otherwise they also have d_prediction */
-    bool meets_jump;        /* ASKED_END because sensitivities lack the effect of a jump of the right-hand side */
+    bool meets_jump;        /* ASKED_END because sensitivities do not include the effect of a jump of the right-hand side */
     struct fit_quotient *quotient;     /* for differences */
     double *by_prediction, *by_noise;  /* n_row; for adjoints */
     struct evaluation_adjoint adjoint;
@@ -54,7 +54,7 @@ struct fit_asker {
 /* Asks the host for n evaluations at once, which share the remaining budgets. The caller fills in task, p, n_sens, sens,
  * adjoint and the answer's arrays. ASKED_OK: all are finished, whatever their outcomes. */
 enum asked fit_ask_all(struct fit_asker *asker, struct evaluation **evaluations, size_t n);
-/* ASKED_END and ASKED_FAILED, for this reason, and for the one that an evaluation gives. */
+/* ASKED_END and ASKED_FAILED, with this reason or that of an evaluation. */
 enum asked fit_asker_end(struct fit_asker *asker, enum outcome outcome, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 enum asked fit_asker_miss(struct fit_asker *asker, enum outcome failure, const char *format, ...)

@@ -1,4 +1,5 @@
-/* Drawing replicates. Random numbers are known by (seed, stream, measurement), so that it does not matter who draws when.
+/* Draws replicates. Random numbers depend only on (seed, stream, measurement), so the order of drawing does not matter.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/bootstrap.h"
 
@@ -9,7 +10,7 @@
 #include <stdio.h>
 
 enum { REASON = 160 };
-/* Streams of other purposes must not coincide with these. */
+/* Keeps these streams apart from those of other purposes. */
 static const uint64_t PURPOSE = 0x626f6f7473747261; /* "bootstra" */
 
 size_t fit_bootstrap_count_loose(size_t n_parameter, const double *best, const double *lower, const double *upper,
@@ -86,7 +87,7 @@ bool fit_bootstrap_draw(const struct fit_bootstrap *bootstrap, uint64_t seed, ui
     return is_finite;
 }
 
-/* The predictions at the best fit, and s_i to `scale`. */
+/* Stores the predictions at the best fit, and s_i in `scale`. */
 static enum outcome predict(struct fit_bootstrap *bootstrap, const struct fit_problem *problem,
                             const struct fit_options *options, const struct fit_host *host, double *p, double *prediction,
                             double *scale, int64_t *n_evaluation, int64_t *n_step, char *reason)

@@ -7,11 +7,11 @@
 
 #include <math.h>
 
-/* With a tenth of the tolerances the integrator's errors are a tenth, so that the difference is nine tenths of what they
- * were, for half as many steps again. */
+/* With a tenth of the tolerances the integrator's errors are a tenth, so the difference is nine tenths of the original errors,
+ * for 1.5 times the steps. */
 static const double TIGHTER = 10;
-/* A change of the objective by this part of the variance changes -2 log likelihood by 0.002, hence no conclusion; a promised
- * decrease of that part moves no parameter by more than 0.02 of its standard error. */
+/* A change of the objective by this part of the variance changes -2 log likelihood by 0.002, which affects no conclusion; a
+ * promised decrease of that part moves no parameter by more than 0.02 of its standard error. */
 static const double CHANGE_MOST = 1e-3, DECREASE_MOST = 2e-4;
 /* If no sigma is known, the assumed error of measurements is at least this part of their spread and of their values;
  * otherwise data simulated without noise would need more than double precision. */
@@ -57,7 +57,7 @@ static void judge(const struct fit_asker *asker, const struct fit_point *best, s
     const struct fit_objective *objective = &asker->objective;
     double variance = variance_of(asker, best), f = fabs(best->f);
     double stop = asker->options->f_tolerance * (objective->likelihood ? fmax(1, f) : f);
-    /* of a fit that describes its data badly, the objective changes by more */
+    /* if the fit describes its data badly, the objective changes by more */
     double change = fabs(certificate->change) / (CHANGE_MOST * fmax(variance, fit_point_mean_square(asker, best)) + stop);
     double decrease = certificate->decrease / (DECREASE_MOST * variance + 2 * stop);
     certificate->is_confirmed = change <= 1 || f == 0;

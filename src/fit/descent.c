@@ -1,7 +1,8 @@
-/* An active-set loop around libLBFGS: it works on the parameters that no bound holds, until one of them meets a bound or it
- * finds nothing better; then the set is looked at again. Every trial is judged here; libLBFGS only proposes them. Where the
- * derivatives of all residuals are there anyway (forward sensitivities), their triangle says what is left to gain; with a
- * gradient alone that is guessed from the latest iterations.
+/* An active-set loop around libLBFGS. It searches over the parameters that no bound holds, until one of them meets a bound or
+ * nothing better is found; then the set is chosen again. libLBFGS only proposes trials; they are judged here. If all residuals'
+ * derivatives are available anyway (forward sensitivities), their triangle gives the remaining decrease; with a gradient alone
+ * it is estimated from the latest iterations.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/search.h"
 
@@ -14,15 +15,15 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A round in a metric ends after so many iterations, for a new one. */
+/* A round with one metric ends after this many iterations. */
 enum { REFRESH = 12 };
 enum { MEMORY = 10, HISTORY = 10, FEW_BARREN = 3, MAX_BARREN = 6, MAX_MISSED = 20, APART = 9, KNOWN = 32 };
 
-/* The gradient's test lets pass what promises this many tolerances (stopping.c). */
+/* The gradient test accepts a remaining decrease of this many tolerances (stopping.c). */
 static const double LOOSEST_TEST = 1e3;
 /* Length of the first trial: a tenth of a natural unit on a logarithmic scale, a tenth of the values on a linear one. */
 static const double FIRST_LENGTH = 0.1;
-/* Of a parameter's range, where it has one. */
+/* The least size of a parameter, as a part of its range, if it has one. */
 static const double LEAST_SIZE = 1e-2;
 
 struct descent {
@@ -30,29 +31,29 @@ struct descent {
     size_t n;
     struct fit_point *best, *trial, points[2];
     struct stopping stopping;
-    bool is_adjoint;            /* then there is a metric, else a model */
+    bool is_adjoint;            /* a metric is used instead of a model */
     struct trust_model model;   /* of the best point */
     struct fit_metric metric;
-    bool has_metric;            /* of this round: factor is its */
+    bool has_metric;            /* of this round: `factor` is the metric's */
     int n_round;                /* iterations of this round */
     double *base, *place;       /* theta of libLBFGS's latest iterate and of its latest trial */
     double *origin, *slope;     /* where its search begins, and the gradient there (loose entries) */
-    double *factor;             /* diagonal, n x n: what a unit of the search's variables is */
+    double *factor;             /* diagonal, n x n: one unit of the search's variables */
     double *scratch;
     uint32_t *loose;
     size_t n_loose;
     bool met_bound, ended;      /* the latest trial was cut at a bound; ASKED_END was seen */
-    int n_missed;               /* trials in a row that were no better */
-    double *known;              /* KNOWN x (2 n + 1): theta, objective (NaN: it failed) and gradient of the latest trials, since
-                                 * rounds that begin anew may come by the same points; the oldest is overwritten */
+    int n_missed;               /* consecutive trials without improvement */
+    double *known;              /* KNOWN x (2 n + 1): theta, objective (NaN: it failed) and gradient of the latest trials,
+                                 * because a new round may try the same points again; the oldest is overwritten */
     size_t n_known;
-    double apart[APART];        /* what value and slopes of the latest such trials disagreed by */
+    double apart[APART];        /* disagreement of value and slopes in the latest such trials */
     int n_apart;
-    double hope;                /* what the parabola through such a trial's slopes promised at most */
+    double hope;                /* the largest decrease promised by the parabola through such a trial's slopes */
     double history[HISTORY];    /* objectives after the latest iterations */
     int n_gain;
-    double shrink;              /* of the first trial, after rounds whose trials all went too far */
-    bool is_flat;               /* the latest iterations have gained next to nothing */
+    double shrink;              /* of the first trial, after rounds in which every trial went too far */
+    bool is_flat;               /* the latest iterations gained almost nothing */
     int64_t n_iteration;
     enum stop_test met;
 };
@@ -89,7 +90,7 @@ static void take_trial(struct descent *descent)
     descent->hope = 0;
 }
 
-/* By the metric of the round, which knows nothing of other parameters than those of the round. */
+/* By the round's metric, which covers only the parameters of the round. */
 static double promise_by_metric(struct descent *descent)
 {
     size_t k = 0;
@@ -100,7 +101,7 @@ static double promise_by_metric(struct descent *descent)
                                                                 descent->factor);
 }
 
-/* What is left to gain at the best point; infinite where nothing is known of it. */
+/* The remaining decrease at the best point; infinite if unknown. */
 static double promise(struct descent *descent)
 {
     struct trust_model *model = &descent->model;
@@ -116,12 +117,13 @@ static double tolerance(const struct descent *descent)
     return stopping_tolerance(&descent->stopping, descent->best->f);
 }
 
-/* A trial that was no better: what value and slopes disagree by, and where the slopes on the way put the minimum. */
+/* Records a trial without improvement: by how much value and slopes disagree, and where the slopes along the step put the
+ * minimum. */
 static void note_miss(struct descent *descent)
 {
     const struct fit_point *best = descent->best, *trial = descent->trial;
     double at_best = 0, at_trial = 0, by_slopes = stopping_by_slopes(descent->asker, best, trial);
-    if (fabs(by_slopes) + fabs(best->f - trial->f) > tolerance(descent)) /* shorter trials say nothing */
+    if (fabs(by_slopes) + fabs(best->f - trial->f) > tolerance(descent)) /* shorter trials show nothing */
         descent->apart[descent->n_apart++ % APART] = fabs(best->f - trial->f - by_slopes);
     for (size_t j = 0; j < descent->n; j++) {
         at_best += best->gradient[j] * (trial->theta[j] - best->theta[j]);
@@ -131,8 +133,8 @@ static void note_miss(struct descent *descent)
         descent->hope = fmax(descent->hope, 0.5 * at_best * at_best / (at_trial - at_best));
 }
 
-/* Puts x (loose entries) into the trial's theta, cut back to the box along the way from the latest iterate. Returns how
- * much of the way is left: 1 where x lies within the box. */
+/* Puts x (loose entries) into the trial's theta, cut back to the box along the step from the latest iterate. Returns the
+ * remaining part of the step: 1 if x lies within the box. */
 static double place_trial(struct descent *descent, const double *x)
 {
     const struct fit_map *map = &descent->asker->map;
@@ -142,7 +144,7 @@ static double place_trial(struct descent *descent, const double *x)
     for (size_t k = 0; k < descent->n_loose; k++) {
         size_t j = descent->loose[k];
         double bound = x[k] < map->lower[j] ? map->lower[j] : x[k] > map->upper[j] ? map->upper[j] : x[k];
-        /* Within rounding of the bound it is on it. */
+        /* A point within rounding of the bound is put on it. */
         if (fabs(x[k] - bound) <= 1e-13 * (1 + fabs(bound)))
             continue;
         double allowed = (bound - theta[j]) / (x[k] - theta[j]);
@@ -162,7 +164,7 @@ static double place_trial(struct descent *descent, const double *x)
     return part;
 }
 
-/* x with every entry clipped into the box by itself. */
+/* x with each entry clipped to the box separately. */
 static void project_trial(struct descent *descent, const double *x)
 {
     const struct fit_map *map = &descent->asker->map;
@@ -173,8 +175,8 @@ static void project_trial(struct descent *descent, const double *x)
     }
 }
 
-/* Asks for the trial unless it is known already: objective and gradient alone are there then, which is enough, for it was not
- * better. */
+/* Asks for the trial unless it is already known. Then only objective and gradient are available, which suffices, because it was
+ * not better. */
 static enum asked ask_once(struct descent *descent, bool *is_known)
 {
     size_t n = descent->n, n_known = descent->n_known < KNOWN ? descent->n_known : KNOWN;
@@ -197,14 +199,14 @@ static enum asked ask_once(struct descent *descent, bool *is_known)
     return asked;
 }
 
-/* Asks for the trial; `better`: it has become the best point. */
+/* Asks for the trial; `better`: it is the new best point. */
 static enum asked ask(struct descent *descent, bool *better)
 {
     bool is_known;
     *better = false;
     enum asked asked = ask_once(descent, &is_known);
     descent->ended = asked == ASKED_END;
-    /* A hair's breadth from a bound, a step onto it is lost in rounding, but leads on. */
+    /* Very close to a bound, the gain of a step onto it is lost in rounding, but the search can continue from there. */
     double limit = descent->best->f + (descent->met_bound ? 4 * DBL_EPSILON * fabs(descent->best->f) : 0);
     bool is_lower = descent->trial->f < descent->best->f || (descent->met_bound && descent->trial->f <= limit);
     if (asked == ASKED_OK && !is_known && is_lower) {
@@ -222,7 +224,7 @@ static bool try_point(void *context, const double *x, double *f, double *gradien
     struct descent *descent = context;
     bool better;
     if (place_trial(descent, x) < 1) {
-        /* Clipped, a step meets many bounds at once; cut, it goes downhill for sure, but meets one. */
+        /* A clipped step meets many bounds at once; a cut step is certain to go downhill, but meets only one. */
         descent->met_bound = true;
         project_trial(descent, x);
         if (ask(descent, &better) == ASKED_END || better || !(place_trial(descent, x) > 0))
@@ -231,7 +233,7 @@ static bool try_point(void *context, const double *x, double *f, double *gradien
     switch (ask(descent, &better)) {
     case ASKED_END:
         return false;
-    case ASKED_FAILED: /* a value that no line search takes, and no slope */
+    case ASKED_FAILED: /* a value that no line search accepts, and slope 0 */
         *f = 1e30;
         memset(gradient, 0, descent->n_loose * sizeof *gradient);
         return descent->n_missed < MAX_MISSED;
@@ -259,8 +261,8 @@ static bool accept(void *context)
     return !descent->is_flat && !is_old && !(promise(descent) <= tolerance(descent));
 }
 
-/* What lies on a bound and would leave the box with the metric's step, whatever its own slope says, stays for this round: the
- * others could not move. The step is that of all loose parameters. True: there was one. */
+/* Holds parameters on a bound that the metric's step would push out of the box, whatever their own slopes, for this round:
+ * otherwise the others could not move. The step is that of all loose parameters. True: there was one. */
 static bool drop_leaving(struct descent *descent)
 {
     const struct fit_map *map = &descent->asker->map;
@@ -279,7 +281,7 @@ static bool drop_leaving(struct descent *descent)
     return any;
 }
 
-/* The metric of the round, where there is one. ASKED_END: the fit is over. */
+/* The metric of the round, if one is used. ASKED_END: the fit is over. */
 static enum asked take_metric(struct descent *descent)
 {
     enum asked asked = fit_metric_ask(&descent->metric, descent->asker, descent->best->theta);
@@ -291,7 +293,7 @@ static enum asked take_metric(struct descent *descent)
     return asked;
 }
 
-/* The loose parameters, and a metric in which the first trial has the length it should have. */
+/* Sets the loose parameters, and a metric that gives the first trial the right length. */
 static void prepare(struct descent *descent)
 {
     const struct fit_map *map = &descent->asker->map;
@@ -320,8 +322,8 @@ static void prepare(struct descent *descent)
     descent->n_missed = descent->n_round = 0;
 }
 
-/* What is left to gain; where no curvature is known, what the slopes say that changing a parameter by its size would gain: a
- * small gradient says nothing of a parameter in small units. */
+/* The remaining decrease. If no curvature is known, it is what changing each parameter by its size would gain by the slopes: a
+ * small gradient means nothing for a parameter in small units. */
 static double left(struct descent *descent)
 {
     const struct fit_point *best = descent->best;
@@ -347,7 +349,7 @@ static enum stop_test find_met(struct descent *descent)
     return promise(descent) <= tolerance(descent) ? STOP_decrease : STOP_none;
 }
 
-/* The median of the latest: a single one may be small by chance. Infinite: there is none. */
+/* The median of the latest disagreements: a single one may be small by chance. Infinite: there are none. */
 static double noise_of(const struct descent *descent)
 {
     double sorted[APART];
@@ -361,7 +363,7 @@ static double noise_of(const struct descent *descent)
     return n > 0 ? sorted[n / 2] : INFINITY;
 }
 
-/* After several rounds that found next to nothing. */
+/* Called after several rounds that gained almost nothing. */
 static enum outcome judge_barren(struct descent *descent)
 {
     struct fit_asker *asker = descent->asker;
@@ -374,8 +376,7 @@ static enum outcome judge_barren(struct descent *descent)
         return OUTCOME_converged;
     }
     descent->met = STOP_none;
-    /* Rounds that begin anew, again and again, and find nothing: what the gradient's test lets pass is not worth a
-     * failure. */
+    /* Round after round finds nothing: a remaining decrease that the gradient test accepts does not justify a failure. */
     if (stopping_is_noise(&descent->stopping, left, descent->best->f) || left <= LOOSEST_TEST * tolerance(descent)) {
         asker->notes |= NOTE_noise_floor;
         descent->met = STOP_noise;
@@ -388,7 +389,7 @@ static enum outcome judge_barren(struct descent *descent)
 
 static enum outcome run_rounds(struct descent *descent)
 {
-    size_t n_on_bound = 0; /* rounds in a row */
+    size_t n_on_bound = 0; /* consecutive rounds */
     for (int n_barren = 0; (descent->met = find_met(descent)) == STOP_none;) {
         double before = descent->best->f;
         prepare(descent);
@@ -406,7 +407,7 @@ static enum outcome run_rounds(struct descent *descent)
         descent->met = STOP_step;
         if (descent->is_flat && barren)
             return OUTCOME_converged;
-        /* A round that ends on a bound may gain next to nothing, and yet the next one is another search. */
+        /* A round that ends on a bound may gain almost nothing, yet the next round is a different search. */
         bool moved = descent->met_bound && !descent->n_missed && n_on_bound++ < 2 * descent->n;
         n_barren = barren && !moved ? n_barren + 1 : 0;
         n_on_bound = barren ? n_on_bound : 0;

@@ -1,5 +1,6 @@
-/* Distribution functions by continued fractions and series, their inverses by Newton's method within a bracket; order
+/* Distribution functions by continued fractions and series; their inverses by Newton's method within a bracket; order
  * statistics of replicates.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/distribution.h"
 
@@ -41,7 +42,7 @@ static double beta_fraction(double a, double b, double x)
     return h;
 }
 
-/* What Stirling's formula leaves out, for x of at least 12 (Abramowitz & Stegun 6.1.41). */
+/* The remainder of Stirling's formula, for x of at least 12 (Abramowitz & Stegun 6.1.41). */
 static double stirling_rest(double x)
 {
     double r = 1 / (x * x);
@@ -57,7 +58,8 @@ static double log_gamma(double x)
     return (x - 0.5) * log(x) - x + 0.918938533204672741780 + stirling_rest(x) - shift;
 }
 
-/* log of gamma(a + b) / (gamma(a) gamma(b)); two large gammas are not subtracted but their formulas are. */
+/* log of gamma(a + b) / (gamma(a) gamma(b)). For large arguments their formulas are subtracted, not the values, which would
+ * cancel. */
 static double log_inverse_beta(double a, double b)
 {
     double large = fmax(a, b), small = fmin(a, b);
@@ -132,7 +134,7 @@ struct distribution {
     double a, b;
 };
 
-/* x > 0 with value(x) = target: Newton's method with a numerical slope inside a bracket that only shrinks. */
+/* x > 0 with value(x) = target: Newton's method with a numerical slope, inside a bracket that only shrinks. */
 static double find(const struct distribution *self, double target, double guess)
 {
     double low = 0, high = INFINITY, x = guess;
@@ -165,7 +167,7 @@ static double t_tail(const struct distribution *self, double x)
 static double f_below(const struct distribution *self, double x) { return distribution_f(x, self->a, self->b); }
 static double chi_below(const struct distribution *self, double x) { return distribution_chi_square(x, self->a); }
 
-/* The border cases that all share. True: *answer is it. */
+/* The limiting cases that all have in common. True: *answer is set. */
 static bool at_border(double p, double low, double *answer)
 {
     *answer = p == 0 ? low : p == 1 ? INFINITY : NAN;
@@ -202,7 +204,7 @@ double distribution_chi_square_quantile(double p, double freedom)
     return at_border(p, 0, &answer) ? answer : find(&(struct distribution){chi_below, freedom, 0}, p, freedom);
 }
 
-/* More replicates without a standard error than this part, and those that are left are no fair sample. */
+/* If more than this part of the replicates have no standard error, the rest are no fair sample. */
 static const double MOST_WITHOUT_ERROR = 0.1;
 
 static int compare(const void *a, const void *b)
@@ -214,7 +216,7 @@ static int compare(const void *a, const void *b)
 double fit_interval_quantile(const double *sorted, size_t n, double p)
 {
     double place = p * (double)(n + 1), whole = floor(place);
-    /* (n + 1) p is meant to be whole where it is so on paper: 0.025 * 40. */
+    /* Rounding must not keep (n + 1) p from being whole: 0.025 * 40. */
     if (fabs(place - rint(place)) < 1e-9 * place)
         place = whole = rint(place);
     if (!(place >= 1) || !(place <= (double)n))

@@ -1,5 +1,6 @@
-/* Groups are found from the projector onto the flat directions, because a basis of them may be any mixture: what two
- * independent combinations consist of shows in it as two blocks.
+/* Groups are found from the projector onto the flat directions, because a basis of them may be any mixture. In the projector,
+ * two independent combinations of parameters are two blocks.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/flat.h"
 
@@ -9,19 +10,19 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* A parameter that makes less than this of a flat direction is not part of it; nor does less than what the direction itself is
- * uncertain by (the smallest singular value that counts, over the next known one), up to the second number. */
+/* A parameter with a smaller share than this of a flat direction is not part of it. The share must also exceed the uncertainty
+ * of the direction (the smallest singular value that counts over the next known one), up to the second number. */
 static const double PART_OF_FLAT = 1e-3, PART_MOST = 0.1;
 
-/* Of equals the first one is taken, in every fit, though rounding makes one of them the largest. */
+/* Of equal candidates the first is taken in every fit, although rounding makes one of them the largest. */
 static const double CLEARLY = 1.01;
 
-/* A standard deviation of ten decades, or of ten times what the bounds leave, is no knowledge, and nothing that the derivatives
- * say holds so far away. */
+/* A standard deviation of ten decades, or of ten times the range of the bounds, carries no information, and the derivatives are
+ * not valid that far away. */
 static const double DECADES_MOST = 10, BOUNDS_MOST = 10;
 
-/* A direction of whose information the censored measurements make all but the first part, and less than the second of what they
- * would if their values were known (one that lies 3.1 standard deviations within its limit does), is bounded by none. */
+/* A direction is unbounded if censored measurements give all its information but the first part, and less than the second part
+ * of what they would give if their values were known (as one 3.1 standard deviations within its limit does). */
 static const double PART_OF_VALUES = 0.01, LEFT_LEAST = 0.01;
 
 bool fit_flat_init(struct fit_flat *flat, size_t n_free, struct arena *arena)
@@ -67,7 +68,7 @@ static bool is_part(const struct fit_flat *flat, size_t c)
     return flat->spectrum->n_known < n && flat->projector[c + c * n] > flat->part * flat->part;
 }
 
-/* The largest standard deviation on the optimiser's scale that means anything. */
+/* The largest meaningful standard deviation on the optimiser's scale. */
 static double widest(const struct fit_map *map, size_t j)
 {
     double decades = map->scale[j] == SCALE_LOG     ? DECADES_MOST * 2.302585092994045684
@@ -76,8 +77,8 @@ static double widest(const struct fit_map *map, size_t j)
     return fmin(decades, BOUNDS_MOST * (map->upper[j] - map->lower[j]));
 }
 
-/* What a direction (n, optimiser's scale) changes censored row i by, in standard deviations; 0 of others. *curvature: of its
- * loss. */
+/* The change of censored row i along a direction (n, optimiser's scale), in standard deviations; 0 for other rows. *curvature:
+ * that of its loss. */
 static double censored_change(const struct fit_flat *flat, const struct fit_asker *asker, const struct fit_point *point,
                               size_t i, const double *direction, double *curvature)
 {
@@ -94,7 +95,7 @@ static double censored_change(const struct fit_flat *flat, const struct fit_aske
     return change * (fit_objective_loss(objective, i)->is_log ? weight / answer.prediction[i] : weight);
 }
 
-/* Of information 1 if known, else of length 1 where every parameter has its own size. */
+/* Of information 1 if known; otherwise of length 1 in units of the parameters' sizes. */
 static void take_direction(const struct fit_flat *flat, const struct fit_asker *asker, const struct fit_point *point, size_t k,
                            double *direction)
 {
@@ -108,8 +109,8 @@ static void take_direction(const struct fit_flat *flat, const struct fit_asker *
     }
 }
 
-/* The known directions become others of information 1 each, ordered by what censored rows would say along them if their values
- * were known: otherwise they mix what is known and what is not. */
+/* Replaces the known directions by others of information 1 each, ordered by how much censored rows would say about them if
+ * their values were known. Otherwise each could mix what is known with what is not. */
 static void separate(const struct fit_flat *flat, const struct fit_asker *asker, const struct fit_point *point, double *scratch)
 {
     struct fit_spectrum *spectrum = flat->spectrum;
@@ -133,7 +134,7 @@ static void separate(const struct fit_flat *flat, const struct fit_asker *asker,
         spectrum->s[k] = 1;
 }
 
-/* The parameters that mostly direction k leaves open. */
+/* Marks the parameters that direction k mainly leaves open. */
 static void open_direction(struct fit_flat *flat, size_t k, const double *covariance)
 {
     const struct fit_spectrum *spectrum = flat->spectrum;
@@ -191,7 +192,7 @@ void fit_flat_widen(struct fit_flat *flat, const struct fit_map *map, const doub
     }
 }
 
-/* Both are part of the same from now on. */
+/* Gives both the same label. */
 static void join(struct fit_flat *flat, size_t a, size_t b, uint32_t *n_label)
 {
     uint32_t *group = flat->group;
@@ -203,7 +204,7 @@ static void join(struct fit_flat *flat, size_t a, size_t b, uint32_t *n_label)
         group[c] = group[c] == from ? group[a] : group[c];
 }
 
-/* Numbers from 1 in the order of the parameters. */
+/* Numbers the labels from 1 in the order of the parameters. */
 static void renumber(struct fit_flat *flat, uint32_t n_label)
 {
     size_t n = flat->spectrum->n;
@@ -240,8 +241,8 @@ void fit_flat_group(struct fit_flat *flat)
     renumber(flat, n_label);
 }
 
-/* One of group g, of any length: what moves one of its parameters furthest, which is that parameter's column of the projector;
- * where only known directions leave the group wide open, one of these, with all that they consist of. */
+/* A direction of group g, of any length: the one that moves a parameter of the group furthest, which is that parameter's column
+ * of the projector. If only known directions leave the group open, one of these with all its parameters. */
 static void find_direction(const struct fit_flat *flat, size_t g, double *direction)
 {
     const struct fit_spectrum *spectrum = flat->spectrum;
@@ -260,7 +261,7 @@ static void find_direction(const struct fit_flat *flat, size_t g, double *direct
                                              : 0;
 }
 
-/* A vector's length, with the sign of its largest entry. */
+/* The length of a vector, with the sign of its largest entry. */
 static double signed_length(const double *x, size_t n)
 {
     double sum = 0, largest = 0;

@@ -1,6 +1,7 @@
-/* libLBFGS 1.10 has no bounds, no NaN check and no way to stop in the middle of a line search. All of that is dealt
- * with here: a stopped search answers -1e300 with a zero gradient, which its line search (More & Thuente) accepts at
- * once, and ends it from the progress callback. Its own stopping tests are switched off.
+/* libLBFGS 1.10 has no bounds, no NaN check and no way to stop in the middle of a line search. All of that is handled here: to
+ * stop, the objective is -1e300 with a zero gradient, which the line search (More & Thuente) accepts at once, and the progress
+ * callback ends the search. libLBFGS's own stopping tests are switched off.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/lbfgs.h"
 
@@ -31,7 +32,7 @@ size_t lbfgs_scratch(size_t n)
     return 3 * padded(n);
 }
 
-/* Gradient in x to gradient in z. */
+/* Turns a gradient in x into one in z. */
 static void transform(struct run *run, double *gz, size_t n_given)
 {
     const struct lbfgs_search *search = run->search;
@@ -92,8 +93,7 @@ enum lbfgs_end lbfgs_search_run(const struct lbfgs_search *search)
     size_t n_padded = padded(search->n);
     struct run run = {.search = search, .z = search->scratch, .x = search->scratch + n_padded,
                       .g = search->scratch + 2 * n_padded};
-    /* libLBFGS's first trial lies at distance 1 along the negative gradient. With
-     * s = |L^-1 g| that is the Newton step. */
+    /* libLBFGS's first trial lies at distance 1 along the negative gradient; with s = |L^-1 g| that is the Newton step. */
     run.unit = 1;
     memcpy(run.g, search->gradient, search->n * sizeof *run.g);
     transform(&run, run.x, search->n);

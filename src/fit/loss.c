@@ -1,4 +1,5 @@
-/* Losses: elementary functions, each written so that it keeps its digits far out, and the table of them.
+/* The losses: elementary functions, each written so that it keeps its digits far out, and their table.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/loss.h"
 
@@ -11,7 +12,7 @@ static const double HALF_LOG_2PI = 0.918938533204672741780;
 static const double ROOT_2PI = 2.506628274631000502416, ROOT_HALF = 0.707106781186547524401;
 static const double LOG_2 = 0.693147180559945309417, LOG_PI = 1.144729885849400174143;
 
-/* Below this the continued fraction of Mills' ratio is used: 60 terms give all digits there, and erfc(z) would cancel. */
+/* Below this the continued fraction of Mills' ratio is used, because erfc(z) would cancel; 60 terms give all digits there. */
 static const double FAR = -4;
 enum { FRACTION_TERMS = 60 };
 
@@ -20,7 +21,7 @@ struct form {
     void (*fill)(struct fit_loss *loss); /* log_constant and informations */
     struct loss_terms (*at)(double k, double r);
     double (*second)(double k, double r); /* NULL for a loss with a kink */
-    double (*quantile)(const struct fit_loss *loss, double u); /* of u up to a half */
+    double (*quantile)(const struct fit_loss *loss, double u); /* for u up to a half */
 };
 
 static void fill_normal(struct fit_loss *loss)
@@ -67,7 +68,7 @@ static double quantile_laplace(const struct fit_loss *loss, double u)
     return log(2 * u);
 }
 
-/* The density exp(-rho) has normal flesh and exponential tails: moments piece by piece. */
+/* The density exp(-rho) is normal in the middle with exponential tails: its moments are added piece by piece. */
 static void fill_huber(struct fit_loss *loss)
 {
     double k = loss->tuning, edge = exp(-0.5 * k * k), middle = ROOT_2PI * erf(k * ROOT_HALF);
@@ -156,7 +157,7 @@ double fit_loss_draw(const struct fit_loss *loss, uint64_t seed, uint64_t stream
     return fit_loss_quantile(loss, random_uniform(seed, stream, counter));
 }
 
-/* 1 / (t + 2 / (t + 3 / (t + ...))): what phi(t) / (1 - Phi(t)) exceeds t by (Laplace's continued fraction; Abramowitz &
+/* 1 / (t + 2 / (t + 3 / (t + ...))), the difference of phi(t) / (1 - Phi(t)) and t (Laplace's continued fraction; Abramowitz &
  * Stegun 26.2.14). */
 static double excess(double t)
 {

@@ -1,6 +1,7 @@
-/* Distributions of measurement errors as losses: what one residual adds to the objective, how curved that is, and how errors
- * are drawn. Separate from the objective, which puts rows together: everything here is about a single number,
- * r = (prediction - value) / s.
+/* Distributions of measurement errors as losses: what one residual adds to the objective, its curvature, and how errors are
+ * drawn. Separate from the objective, which adds up rows: everything here concerns a single number, r = (prediction - value) /
+ * s.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef FIT_LOSS_H
 #define FIT_LOSS_H
@@ -11,8 +12,8 @@
 
 struct fit_loss {
     enum error_kind error;
-    bool is_log;                 /* r is about logarithms */
-    bool has_kink;               /* at r = 0, where it is rounded; it grows linearly */
+    bool is_log;                 /* r is the difference of logarithms */
+    bool has_kink;               /* at r = 0, where it is rounded; grows linearly */
     double tuning;               /* Huber's k; Student's degrees of freedom */
     double log_constant;         /* log of the integral of exp(-rho), added by a likelihood */
     double location_information; /* expected square of rho': Fisher's information of the prediction, for s = 1 */
@@ -21,10 +22,10 @@ struct fit_loss {
 
 #define LOSS_HUBER_K 1.345 /* 95 % efficient for normal errors (Huber 1964) */
 #define LOSS_STUDENT_NU 4.0
-/* huber_k, student_nu > 0; only the one for `error` is used. */
+/* huber_k, student_nu > 0; only the one that `error` needs is used. */
 struct fit_loss fit_loss_of(enum error_kind error, double huber_k, double student_nu);
 
-/* The substitute for a loss's second derivative. ABOVE: rho'(r)/r, which gives a quadratic that touches the loss and is nowhere
+/* The substitute for a loss's second derivative. ABOVE: rho'(r)/r; the resulting quadratic touches the loss and is nowhere
  * below it. KINKS: rho'' of Laplace's rounded kink; ABOVE for other losses. EXPECTED: the expectation. */
 enum fit_curvature { CURVATURE_ABOVE, CURVATURE_KINKS, CURVATURE_EXPECTED };
 
@@ -38,10 +39,10 @@ struct loss_terms {
 };
 struct loss_terms fit_loss_at(const struct fit_loss *loss, double r);
 
-/* rho''(r); not for a loss with a kink, whose is only there. */
+/* rho''(r). Not for a loss with a kink, whose second derivative is concentrated there. */
 double fit_loss_second(const struct fit_loss *loss, double r);
 
-/* Half-width of the rounded kink. A hundredth of the scale does not matter for data, and a sharper kink would show the
+/* Half-width of the rounded kink. A hundredth of the scale makes no difference to the data; a sharper kink would show the
  * integrator's errors. */
 #define LOSS_KINK 1e-2
 /* The square root of the curvature, > 0, at a residual of this weight; expected: the value for CURVATURE_EXPECTED. */
@@ -54,31 +55,30 @@ struct censored_terms {
 };
 struct censored_terms fit_loss_censored(double z);
 
-/* The number x at which the distribution with the density exp(-rho(x)) / constant, for s = 1, is reached with probability u in
- * (0, 1). Of Laplace's the kink is not rounded. Symmetric: u and 1 - u give opposite numbers but for rounding. */
+/* The quantile at u in (0, 1) of the distribution with density exp(-rho(x)) / constant, for s = 1. Laplace's kink is not
+ * rounded. Symmetric: u and 1 - u give opposite numbers, up to rounding. */
 double fit_loss_quantile(const struct fit_loss *loss, double u);
-/* A deviate of it at the address (seed, stream, counter), as in base/random.h; for normal and log-normal errors
- * random_normal. */
+/* A deviate for (seed, stream, counter), as in base/random.h; for normal and log-normal errors random_normal. */
 double fit_loss_draw(const struct fit_loss *loss, uint64_t seed, uint64_t stream, uint64_t counter);
 
-/* A uniform prior is none here: it is bounds. */
+/* A uniform prior is PRIOR_NONE with tightened bounds. */
 enum fit_prior_kind { PRIOR_NONE, PRIOR_NORMAL, PRIOR_LOG_NORMAL, PRIOR_LAPLACE };
 
-/* What is known of a parameter before its data: a term of the objective, as a residual of its own. It is about x, the
- * parameter itself or, on_optimizer, what the optimiser sees of it. */
+/* The prior of one parameter: a term of the objective, with a residual of its own. It refers to x: the parameter or, if
+ * on_optimizer, its value on the optimiser's scale. */
 struct fit_prior {
     enum fit_prior_kind kind;
     bool on_optimizer;
     double location, scale; /* scale > 0; log-normal: mean and standard deviation of log x */
 };
 
-/* -log of the prior's density but for a constant, f; the row by theta_j and its right-hand side, row rhs = df/dtheta_j. The
- * density is x's, so that a log-normal one has its mode at exp(location - scale^2). With (x - location) / scale = r,
+/* f = -log of the prior's density, up to a constant; the row by theta_j and its right-hand side: row rhs = df/dtheta_j. The
+ * density is that of x, so a log-normal one has its mode at exp(location - scale^2). With r = (x - location) / scale,
  *   normal      r^2 / 2
  *   log-normal  log x + (log x - location)^2 / (2 scale^2) = (log x - location + scale^2)^2 / (2 scale^2) + a constant
- *   Laplace     |r|, its kink rounded as fit_loss_at does
- * Not finite where a log-normal x is not above 0. The row is the root of the curvature that is
- * asked for, as for the data (Laplace, expected: 1 / scale). */
+ *   Laplace     |r|, its kink rounded as in fit_loss_at
+ * Not finite if a log-normal x is not positive. The row is the square root of the requested curvature, as for the data
+ * (Laplace, expected: 1 / scale). */
 struct prior_terms {
     double f, row, rhs;
 };

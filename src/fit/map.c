@@ -1,4 +1,5 @@
-/* Scales, bounds, fixed parameters and starts: everything that separates what is fitted from what the model sees.
+/* Scales, bounds, fixed parameters and starts: the conversion between fit parameters and the model's.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/map.h"
 
@@ -10,7 +11,7 @@
 
 enum { REASON = 160 };
 static const double LN10 = 2.302585092994045684;
-/* Streams of other purposes must not coincide with these. */
+/* Keeps these streams apart from those of other purposes. */
 static const uint64_t PURPOSE = 0x6c68735f73746172; /* "lhs_star" */
 
 double fit_scale_from_natural(enum parameter_scale scale, double natural)
@@ -31,7 +32,7 @@ double fit_scale_to_natural(enum parameter_scale scale, double value)
 
 static bool map_allocate(struct fit_map *map, struct arena *arena)
 {
-    size_t n = map->n_free + 1; /* never zero bytes */
+    size_t n = map->n_free + 1; /* avoids allocating zero bytes */
     map->model_index = arena_calloc(arena, n, sizeof *map->model_index);
     map->file_index = arena_calloc(arena, n, sizeof *map->file_index);
     map->scale = arena_calloc(arena, n, sizeof *map->scale);
@@ -45,7 +46,7 @@ static const char *parameter_name(const struct fit_problem *problem, size_t i)
     return problem->model->abi.parameter_name ? problem->model->abi.parameter_name[problem->to_model[i]] : "?";
 }
 
-/* Clips a start onto its bounds; false with a reason where that is impossible. */
+/* Clips a start onto its bounds. False, with a reason: impossible. */
 static bool clip_start(const struct fit_problem *problem, size_t i, double *start, uint32_t *notes, char *reason)
 {
     double lower = problem->lower[i], upper = problem->upper[i];
@@ -131,7 +132,7 @@ bool fit_map_natural(const struct fit_map *map, const double *theta, double *p)
             natural = map->natural_upper[j];
         else {
             natural = fit_scale_to_natural(map->scale[j], theta[j]);
-            /* Rounding of log and exp must not carry it over. */
+            /* Rounding of log and exp must not move it out of the bounds. */
             natural = natural < map->natural_lower[j] ? map->natural_lower[j] : natural;
             natural = natural > map->natural_upper[j] ? map->natural_upper[j] : natural;
         }
@@ -165,8 +166,8 @@ static void window(const struct fit_map *map, size_t j, double *low, double *hig
     *high = isfinite(map->upper[j]) ? map->upper[j] : start + reach;
 }
 
-/* Latin hypercube (McKay, Beckman & Conover 1979) without a table: the permutation of each coordinate's strata is computed for
- * the one row that is needed, so that a start costs the same however many there are. */
+/* Latin hypercube (McKay, Beckman & Conover 1979) without a table: each coordinate's permutation of the strata is computed only
+ * for the requested row, so the cost of a start does not depend on their number. */
 void fit_start_theta(const struct fit_map *map, uint64_t seed, uint64_t dataset, uint32_t start_number,
                      uint32_t n_start, double *theta)
 {

@@ -1,4 +1,5 @@
-/* QR by Householder's reflections, the singular values of what is left by Jacobi's rotations, and Cholesky's factor.
+/* QR by Householder's reflections, singular values of its triangle by Jacobi's rotations, and the Cholesky factor.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/matrix.h"
 
@@ -11,7 +12,7 @@
 
 enum { MAX_SWEEP = 40 };
 
-/* Squared lengths that are brought up to date lose digits where they shrink by more than this. */
+/* Updated squared lengths lose digits if they shrink by more than this; they are then recomputed. */
 static const double SHRUNK = 0.1;
 
 double matrix_squares(size_t n, const double *x)
@@ -22,7 +23,7 @@ double matrix_squares(size_t n, const double *x)
     return sum;
 }
 
-/* Scaled, so that nothing overflows or vanishes on the way. */
+/* Scaled against overflow and underflow. */
 static double norm(size_t n, const double *x)
 {
     double largest = 0, sum = 0;
@@ -35,10 +36,10 @@ static double norm(size_t n, const double *x)
     return largest * sqrt(sum);
 }
 
-/* Vectors of a few parameters are not worth a call; the bits are those of the long ones' functions. */
+/* For a few parameters a call costs more than the loop; both give the same bits. */
 enum { SHORT = 8 };
 
-/* Eight sums side by side, because one would wait for itself. */
+/* Eight sums side by side: the additions of a single one would wait for each other. */
 WIDE static double dot_long(size_t n, const double *x, const double *y)
 {
     double sum[8] = {0};
@@ -96,15 +97,15 @@ static void reflect(size_t n, const double *v, double factor, double *x)
     subtract(n, factor * dot(n, v, x), v, x);
 }
 
-/* The reflection that turns column v (n) into pivot times its first unit vector, which is returned. v becomes the reflection's
- * vector, *factor its weight: 0 for a column of zeros, which is left alone. */
+/* The reflection that turns column v (n) into pivot times the first unit vector; returns the pivot. v becomes the reflection's
+ * vector, *factor its weight: 0 for a column of zeros, which stays as it is. */
 static double take_reflection(size_t n, double *v, double *factor)
 {
     double length = norm(n, v), pivot = v[0] > 0 ? -length : length;
     *factor = 0;
     if (!(length > 0))
         return 0;
-    /* Scaled to a unit vector first: squares of tiny columns would vanish. */
+    /* Scaled to a unit vector first: squares of tiny entries would underflow. */
     for (size_t i = 0; i < n; i++)
         v[i] /= length;
     double first = v[0];
@@ -141,10 +142,10 @@ static void swap_columns(size_t n, double *x, double *y)
     }
 }
 
-/* QR where the longest column is always the next; the transpose of R goes to x, the columns' numbers to `place`. */
+/* QR that always takes the longest remaining column next; x receives the transpose of R, `place` the columns' numbers. */
 static void pivoted_triangle(size_t m, size_t n, double *a, double *b, double *x, double *place)
 {
-    double *left = x + (n - 1) * n; /* lengths of what is left of the columns; x is not needed until the end */
+    double *left = x + (n - 1) * n; /* remaining lengths of the columns; x is not needed until the end */
     for (size_t j = 0; j < n; j++) {
         place[j] = (double)j;
         left[j] = norm(m, a + j * m);
@@ -174,11 +175,11 @@ static void pivoted_triangle(size_t m, size_t n, double *a, double *b, double *x
             x[k + j * n] = k < j ? 0 : k == j ? x[k + j * n] : a[j + k * m];
 }
 
-/* Makes columns i and j of x orthogonal, whose squared lengths are in `square`; true if they were not. b goes along. */
+/* Makes columns i and j of x orthogonal; `square` has their squared lengths. True: they were not. Rotates b too. */
 static bool orthogonalise(size_t n, double *x, double *square, double *b, size_t i, size_t j)
 {
     double *p = x + i * n, *q = x + j * n, gamma = dot(n, p, q);
-    if (!(fabs(gamma) > DBL_EPSILON * sqrt((double)n) * sqrt(square[i]) * sqrt(square[j]))) /* the sum's own rounding */
+    if (!(fabs(gamma) > DBL_EPSILON * sqrt((double)n) * sqrt(square[i]) * sqrt(square[j]))) /* rounding of the sum */
         return false;
     double zeta = (square[j] - square[i]) / (2 * gamma);
     double t = copysign(1, zeta) / (fabs(zeta) + hypot(1, zeta)), c = 1 / sqrt(1 + t * t), s = c * t;
@@ -211,7 +212,7 @@ static void sort_columns(size_t n, double *x, double *length, double *b)
     }
 }
 
-/* Columns from `first` on become unit vectors at right angles to all others. */
+/* Replaces the columns from `first` on by unit vectors orthogonal to all others. */
 static void complete(size_t n, double *x, size_t first)
 {
     size_t axis = 0;
@@ -223,7 +224,7 @@ static void complete(size_t n, double *x, size_t first)
             for (int twice = 0; twice < 2; twice++)
                 for (size_t k = 0; k < j; k++)
                     subtract(n, dot(n, x + k * n, column), x + k * n, column);
-            /* of n axes one at least keeps 1 / sqrt(n) of its length */
+            /* at least one of n axes keeps 1 / sqrt(n) of its length */
             double length = norm(n, column);
             found = axis + 1 >= n || length * length * (double)n > 0.5;
             for (size_t i = 0; i < n; i++)
@@ -231,7 +232,7 @@ static void complete(size_t n, double *x, size_t first)
         }
 }
 
-/* Rotations until the columns of x are orthogonal; their lengths go to `length`. */
+/* Rotates until the columns of x are orthogonal; `length` receives their lengths. */
 static void rotate_columns(size_t n, double *x, double *length, double *b)
 {
     bool rotated = true;
@@ -250,7 +251,7 @@ static void rotate_columns(size_t n, double *x, double *length, double *b)
 void matrix_singular(size_t m, size_t n, double *a, double *b, double *s, double *v)
 {
     size_t rank = 0;
-    double *place = s, *length = a, *row = a + n; /* a holds nothing any more */
+    double *place = s, *length = a, *row = a + n; /* a is no longer needed */
     pivoted_triangle(m, n, a, b, v, place);
     rotate_columns(n, v, length, b);
     sort_columns(n, v, length, b);
@@ -279,7 +280,7 @@ bool matrix_factor(size_t n, const double *matrix, size_t k, const uint32_t *ind
             for (size_t i = j; i < k; i++)
                 factor[i + j * k] -= factor[i + l * k] * a;
         }
-        /* What is left of the diagonal after so many subtractions has an error of about j * 1e-16 of it. */
+        /* After j subtractions the diagonal has an error of about j * 1e-16 of its original value. */
         if (!(factor[j + j * k] > 1e-15 * diagonal))
             return false;
         double root = sqrt(factor[j + j * k]);

@@ -1,5 +1,6 @@
-/* Dense linear algebra of the size of a fit's parameters: what turns the derivatives of thousands of residuals into a small
- * triangle, and that into directions the data know well or badly. Nothing here allocates. Matrices are column-major.
+/* Dense linear algebra for the parameters of a fit: reduces the derivatives of thousands of residuals to a small triangle, and
+ * that to directions that the data determine well or badly. Nothing here allocates. Matrices are column-major.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef FIT_MATRIX_H
 #define FIT_MATRIX_H
@@ -11,19 +12,19 @@
 /* The sum of squares of x (n). */
 double matrix_squares(size_t n, const double *x);
 
-/* Householder's QR of a (m x n, column-major, destroyed) applied to b (m) too: R's upper triangle goes to r (n x n,
- * column-major, zeros below), the first n entries of Q'b to q (zeros beyond m). What is left of b has the squared norm
- * that is returned: the residual of the linear least-squares problem. */
+/* Householder's QR of a (m x n, destroyed) applied to b (m) too: R's upper triangle goes to r (n x n, zeros below), the first n
+ * entries of Q'b to q (zeros beyond m). Returns the squared norm of the rest of Q'b: the residual of the linear least-squares
+ * problem. */
 double matrix_triangle(size_t m, size_t n, double *a, double *b, double *r, double *q);
 
 /* a (m x n, m >= n, destroyed) = U diag(s) V'; s decreases, v is n x n. b (m), unless NULL, becomes U'b in its first n entries
- * (the rest, and what belongs to s of 0, means nothing). One-sided Jacobi (Hestenes 1958) on the transposed triangle of a QR
- * with pivoting, which is nearly orthogonal from the start and whose columns become V (Drmac & Veselic 2008): small singular
- * values and their directions keep their relative accuracy, whatever the columns' sizes. Deterministic. */
+ * (the rest, and entries for s = 0, are meaningless). One-sided Jacobi (Hestenes 1958) on the transposed triangle of a QR with
+ * pivoting, which is nearly orthogonal from the start and whose columns become V (Drmac & Veselic 2008): small singular values
+ * and their directions keep their relative accuracy, whatever the columns' sizes. Deterministic. */
 void matrix_singular(size_t m, size_t n, double *a, double *b, double *s, double *v);
 
-/* Cholesky's factor of the rows and columns index[0..k) of an n x n matrix: lower triangle of k x k in `factor`
- * (leading dimension k). False where a pivot is not positive beyond rounding. */
+/* The Cholesky factor of the rows and columns index[0..k) of an n x n matrix: the lower triangle of `factor`, k x k with
+ * leading dimension k. False: a pivot is not positive beyond rounding. */
 bool matrix_factor(size_t n, const double *matrix, size_t k, const uint32_t *index, double *factor);
 /* x = L^-1 x and x = L^-T x. */
 void matrix_solve_lower(size_t k, const double *factor, double *x);

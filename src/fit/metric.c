@@ -1,4 +1,5 @@
-/* J'J with a trace of damping, which keeps directions that nothing is known of from being infinitely long.
+/* J'J with a little damping, so that unknown directions are not infinitely long.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/metric.h"
 
@@ -7,11 +8,11 @@
 #include <math.h>
 #include <string.h>
 
-/* Of the diagonal: well above what products of derivatives that are good to 1e-7 are worth. */
+/* Relative to the diagonal: well above the errors of products of derivatives that are accurate to 1e-7. */
 static const double DAMPING = 1e-9;
-/* Of the first trial, in natural units of logarithms; in values on a linear scale. */
+/* The longest first trial: in natural units for logarithms, in values on a linear scale. */
 static const double LONGEST = 2;
-/* Entries of a product are summed up in so many partial sums, which a compiler keeps side by side. */
+/* Each product is summed in this many partial sums, which a compiler computes side by side. */
 enum { N_SUM = 8 };
 
 bool fit_metric_init(struct fit_metric *metric, struct fit_asker *asker, struct arena *arena)
@@ -46,7 +47,7 @@ enum asked fit_metric_ask(struct fit_metric *metric, struct fit_asker *asker, co
         return metric->taken;
     memcpy(metric->point.theta, theta, n * sizeof *theta);
     metric->is_taken = true;
-    metric->taken = ASKED_FAILED; /* until it is there */
+    metric->taken = ASKED_FAILED; /* until it is known */
     asker->gradient = GRADIENT_forward;
     enum asked asked = fit_ask(asker, &metric->point, true);
     asker->gradient = GRADIENT_adjoint;
@@ -62,7 +63,7 @@ enum asked fit_metric_ask(struct fit_metric *metric, struct fit_asker *asker, co
         double size = fit_map_size(&asker->map, j, theta[j]);
         largest = fmax(largest, metric->matrix[j + j * n] * (size > 0 ? size * size : 1));
     }
-    for (size_t j = 0; j < n; j++) { /* in natural units: other units of a parameter change nothing */
+    for (size_t j = 0; j < n; j++) { /* in natural units, so that the units of a parameter do not matter */
         double size = fit_map_size(&asker->map, j, theta[j]);
         metric->matrix[j + j * n] += DAMPING * metric->matrix[j + j * n]
                                      + DAMPING * DAMPING * largest / (size > 0 ? size * size : 1);

@@ -1,13 +1,14 @@
-/* Objective, gradient and rows from predictions and their derivatives, and the sums once the search is over.
+/* Objective, gradient and rows from predictions and their derivatives; summary numbers at the end of a search.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/objective.h"
 
 #include <math.h>
 #include <string.h>
 
-/* One measurement's share of the objective: f, and with m' and s' the derivatives of prediction and noise the rows
+/* The share of one measurement in the objective: f and, with the derivatives m' and s' of prediction and noise, the rows
  *   weight m' + cross s' | residual      noise_weight s' | noise_residual
- * whose products with their right-hand sides add up to f'. cross, noise_weight and noise_residual are 0 without a modelled
+ * whose products with their right-hand sides sum to f'. cross, noise_weight and noise_residual are 0 without a modelled
  * standard deviation. */
 struct row {
     double f, weight, residual, cross, noise_weight, noise_residual;
@@ -26,7 +27,7 @@ static double sigma_of(const struct fit_objective *objective, const struct fit_a
     return !isnan(own) ? own : objective->has_noise ? answer->noise[i] : 1;
 }
 
-/* side: 1 below the value, -1 above it. With z = -side r: f = -log Phi(z), f' = side h r', curvature h (z + h) of r. */
+/* side: 1 below the value, -1 above it. With z = -side r: f = -log Phi(z), f' = side h r', curvature h (z + h) in r. */
 static struct row censored_row(double r, double slope, double sigma, int side, bool modelled)
 {
     struct censored_terms terms = fit_loss_censored(-side * r);
@@ -37,7 +38,7 @@ static struct row censored_row(double r, double slope, double sigma, int side, b
     return row;
 }
 
-/* The factors are roots of the curvature that is asked for. */
+/* The factors are square roots of the requested curvature. */
 static struct row row_at(const struct fit_objective *objective, const struct fit_answer *answer, size_t i,
                          enum fit_curvature curvature)
 {
@@ -157,7 +158,7 @@ size_t fit_objective_n_row(const struct fit_objective *objective)
     return (objective->has_noise ? 2 : 1) * objective->n_row + objective->n_prior;
 }
 
-/* What the noise adds to the rows of one measurement. */
+/* Adds the noise to the rows of one measurement. */
 static void add_noise(const struct fit_objective *objective, const struct fit_answer *answer, size_t i,
                       const struct row *row, double *a, double *b)
 {
@@ -229,7 +230,7 @@ double fit_objective_scale(const struct fit_objective *objective)
     return sum;
 }
 
-/* A factor c of all sigmas divides distances by c and squares by its square: distances / c + squares / c^2 = count. */
+/* A factor c on all sigmas divides distances by c and squares by c^2: distances / c + squares / c^2 = count. */
 double fit_objective_common_scale(const struct fit_criteria *criteria, double count)
 {
     double half = 0.5 * (criteria->distances / count), squares = criteria->chi_square - criteria->distances;
@@ -291,13 +292,13 @@ struct fit_criteria fit_objective_criteria(const struct fit_objective *objective
     return criteria;
 }
 
-/* What the second derivatives of one measurement's share exceed their expectation by, which may be negative: by prediction
- * twice, prediction and noise, noise twice. Logarithms of predictions are predictions here. */
+/* Second derivatives of one measurement's share minus their expectation, possibly negative: twice by prediction, by prediction
+ * and noise, twice by noise. For log-normal errors, `prediction` is the logarithm. */
 struct excess {
     double mm, ms, ss;
 };
 
-/* f = rho(r) + log s with r' = slope m' - r/s s': what the derivatives of r itself add for a modelled s. */
+/* f = rho(r) + log s with r' = slope m' - r/s s': what the derivatives of r itself add if s is modelled. */
 static struct excess by_noise(double slope_of_rho, double r, double slope, double sigma)
 {
     return (struct excess){0, -slope_of_rho * slope / sigma, 2 * slope_of_rho * r / (sigma * sigma)};
@@ -312,7 +313,7 @@ static struct excess excess_at(const struct fit_objective *objective, const stru
     double r, root, value, sigma = sigma_of(objective, answer, i);
     bool censored = !fit_objective_plain(objective, answer, i, &r, &root, &value);
     double slope = loss->is_log ? root / answer->prediction[i] : root;
-    if (censored) { /* its row has the second derivative by r */
+    if (censored) { /* its row already has the second derivative by r */
         int side = objective->measured.censored[i];
         double hazard = fit_loss_censored(-side * r).hazard;
         return modelled ? by_noise(side * hazard, r, slope, sigma) : (struct excess){0};

@@ -1,5 +1,6 @@
-/* From predictions to the number that is minimised: a loss for every measurement (fit/loss.h), censored ones by what is
- * known of them, and priors. Everything that looks at it goes through value, gradient and rows.
+/* Computes the objective from predictions: a loss for every measurement (fit/loss.h), the probability of the known side for
+ * censored ones, and priors. Everything else uses its value, gradient and rows.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef FIT_OBJECTIVE_H
 #define FIT_OBJECTIVE_H
@@ -11,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The prior of a free parameter. */
+/* The prior of a free parameter, with its indices. */
 struct fit_prior_term {
     struct fit_prior prior;
     size_t j, i_model;      /* index in theta and in p */
@@ -28,8 +29,8 @@ struct fit_objective {
     const struct fit_prior_term *prior;
 };
 
-/* The answer of one evaluation. d_* are n_row x n, column-major, derivatives by natural parameters; the noise arrays
- * may be NULL unless `has_noise`. chain[j] = d p_j / d theta_j. */
+/* The answer of one evaluation. d_* are n_row x n, column-major, derivatives by natural parameters; the noise arrays may be
+ * NULL unless `has_noise`. chain[j] = d p_j / d theta_j. */
 struct fit_answer {
     size_t n;
     const double *prediction, *d_prediction, *noise, *d_noise, *chain;
@@ -64,53 +65,52 @@ void fit_objective_slopes(const struct fit_objective *objective, const struct fi
 void fit_objective_add_priors(const struct fit_objective *objective, const struct fit_answer *answer, double *gradient);
 
 /* The objective as a sum of squares around this point: rows of derivatives A (fit_objective_n_row x n, column-major) by theta
- * and right-hand sides b, so that A'b is the gradient and A'A a curvature, never negative: Fisher's information for normal
- * errors, iteratively reweighted squares for the other losses (rows sqrt(rho'/r) m'/s), the observed information of
- * censored rows. A modelled standard deviation has a second row of its own, of its expected information, but for censored rows,
- * whose one row holds both; the priors' rows are the last. After fit_objective_value. All this is CURVATURE_ABOVE. With
- * CURVATURE_KINKS Laplace's own second derivative is large at its kinks and next to nothing elsewhere. With CURVATURE_EXPECTED
- * A'A is the information that standard errors come from: expected under the loss's own distribution; b means nothing. */
+ * and right-hand sides b, so that A'b is the gradient. A'A is a curvature, never negative: Fisher's information for normal
+ * errors, iteratively reweighted squares for the other losses (rows sqrt(rho'/r) m'/s), the observed information of censored
+ * rows. A modelled standard deviation adds a second row with its expected information, except for censored rows, whose one row
+ * holds both. The priors' rows come last. Call this after fit_objective_value. The above is CURVATURE_ABOVE. With
+ * CURVATURE_KINKS Laplace's second derivative is large at its kinks and almost zero elsewhere. With CURVATURE_EXPECTED A'A is
+ * the information for standard errors, expected under the loss's own distribution; b is meaningless. */
 size_t fit_objective_n_row(const struct fit_objective *objective);
 void fit_objective_rows(const struct fit_objective *objective, const struct fit_answer *answer, enum fit_curvature curvature,
                         double *a, double *b);
-/* What the objective's second derivatives by theta at this very data, the observed information, exceed the expected one by:
- * n x n, symmetric, maybe indefinite. Left out are the predictions' and the noise's own second derivatives, which a good fit
- * multiplies by residuals that add up to little (Gauss and Newton); the logarithm of a prediction is a prediction here. There
- * is none for normal and log-normal errors of known sigma, and for Laplace's, which have no second derivative. */
+/* The observed information (second derivatives of the objective by theta for these data) minus the expected one: n x n,
+ * symmetric, possibly indefinite. Second derivatives of predictions and noise are omitted, because a good fit multiplies them
+ * by residuals that nearly cancel (Gauss and Newton); for log-normal errors `prediction` is the logarithm. There is no excess
+ * for normal and log-normal errors of known sigma, nor for Laplace's, which have no second derivative. */
 bool fit_objective_has_excess(const struct fit_objective *objective);
 void fit_objective_excess(const struct fit_objective *objective, const struct fit_answer *answer, double *excess);
-/* Column j of the predictions' rows of A times x (n_row of the measurements). */
+/* Column j of A's rows of predictions times x (n_row, one for each measurement). */
 double fit_objective_row_product(const struct fit_objective *objective, const struct fit_answer *answer, size_t j,
                                  const double *x);
-/* Half the sum of squares of the changes of r per relative change of the predictions, at the data; it scales rounding errors
- * and the integrator's relative errors. For normal errors, it is the objective if all predictions were zero. */
+/* Half the sum of squares of the changes of r per relative change of the predictions; it scales rounding errors and the
+ * integrator's relative errors. For normal errors, it is the objective if all predictions were zero. */
 double fit_objective_scale(const struct fit_objective *objective);
 
-/* The plain residual r of a row that is not censored, 1/s, and the value that it is about (log-normal: the logarithm). False:
- * the row is censored. */
+/* The plain residual r of an uncensored row, 1/s, and its value (log-normal: the logarithm of it). False: the row is
+ * censored. */
 bool fit_objective_plain(const struct fit_objective *objective, const struct fit_answer *answer, size_t i, double *r,
                          double *weight, double *value);
 
-/* What a fit amounts to as a whole: the numbers behind chi-square, AIC and R squared, for every loss. */
+/* Summary numbers of a fit, from which chi-square, AIC and R squared are computed, for every loss. */
 struct fit_criteria {
-    /* Sum of rho'(r) r over the rows that are not censored: r squared for normal and log-normal errors, |r| for Laplace's
-     * (whose share is `distances`), and with less weight for outliers for Huber's and Student's. Expected to be the number of
-     * rows for all of them, where sigma is right. */
+    /* The sum of rho'(r) r over uncensored rows: r squared for normal and log-normal errors, |r| for Laplace's (whose share is
+     * `distances`), and with less weight for outliers for Huber's and Student's. If sigma is right, its expectation is the
+     * number of rows for all losses. */
     double chi_square, distances;
-    /* -2 log likelihood of the data under the loss's own distribution (for log-normal errors of the values, not of their
-     * logarithms, so that it compares with the others), priors left out. The second: maximised over a common factor of all
-     * sigmas, which is what an unknown sigma is; there is a closed form where all errors are normal or log-normal, or all
-     * are Laplace's. */
+    /* -2 log likelihood of the data under the loss's own distribution, without priors (for log-normal errors that of the
+     * values, not of their logarithms, so that it compares with the others). deviance_scaled: maximised over a common factor of
+     * all sigmas, for an unknown sigma; in closed form if all errors are normal or log-normal, or all are Laplace's. */
     double deviance, deviance_scaled;
     /* Sums of squares of plain residuals, and of the data about the weighted mean of each observable (log-normal: of
-     * logarithms), censored rows left out. */
+     * logarithms), without censored rows. */
     double squares, total_squares;
 };
 
 /* After fit_objective_value. */
 struct fit_criteria fit_objective_criteria(const struct fit_objective *objective, const struct fit_answer *answer,
                                            uint32_t n_observable);
-/* The factor of all sigmas that makes chi_square what `count` rows are expected to give: the residual standard error, or
+/* The factor of all sigmas that makes chi_square equal to its expectation for `count` rows: the residual standard error, or
  * Laplace's scale. */
 double fit_objective_common_scale(const struct fit_criteria *criteria, double count);
 

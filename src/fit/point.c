@@ -1,5 +1,6 @@
-/* A point's evaluation, and derivatives by difference quotients: two places for each parameter, one list of evaluations, and
- * the slope of the parabola through three values.
+/* Evaluates points, and computes derivatives by difference quotients: two places for each parameter, one list of evaluations,
+ * and the slope of the parabola through three values.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/point.h"
 
@@ -9,9 +10,9 @@
 #include <math.h>
 #include <string.h>
 
-/* Errors of predictions over the integrator's tolerance: what differs from one place to the next is a few times it. */
+/* Errors of predictions over the integrator's tolerance; they differ by a few tolerances from place to place. */
 static const double ERROR_GROWTH = 10;
-/* Where nothing is integrated. */
+/* If nothing is integrated. */
 static const double ROUNDING = 10 * DBL_EPSILON;
 static const double LN10 = 2.302585092994045684;
 
@@ -98,7 +99,7 @@ bool fit_quotient_init(struct fit_quotient *quotient, const struct fit_asker *as
                             {&quotient->p, asker->map.n_model, 2 * n}, {&quotient->offset, n, 2}, {&quotient->theta, n, 1});
 }
 
-/* Both places of parameter j, within its bounds: offsets from theta. */
+/* Both places of parameter j, within its bounds, as offsets from theta. */
 static void choose_places(const struct fit_quotient *quotient, const struct fit_map *map, const double *theta, size_t j,
                           double *first, double *second)
 {
@@ -118,7 +119,7 @@ static void choose_places(const struct fit_quotient *quotient, const struct fit_
     }
 }
 
-/* The evaluation of one place; none where a parameter leaves the range of floating-point numbers. */
+/* The evaluation of one place; NULL if a parameter overflows. */
 static struct evaluation *request(struct fit_quotient *quotient, struct fit_asker *asker, struct fit_point *point, size_t j,
                                   size_t place)
 {
@@ -137,12 +138,12 @@ static struct evaluation *request(struct fit_quotient *quotient, struct fit_aske
     return quotient->offset[k] != 0 && fit_map_natural(map, quotient->theta, p) ? evaluation : NULL;
 }
 
-/* The slopes of the parabolas through `value` and the values at places a and b away; where one of these is NULL, of straight
+/* Slopes of the parabolas through `value` and the values at distances a and b; if one of these is NULL, slopes of straight
  * lines through the other. `slope` may be `first`. */
 static void take_slopes(size_t n_row, const double *value, const double *first, double a, const double *second, double b,
                         double chain, double *slope)
 {
-    /* each place's part of the slope of the parabola; alone, a straight line's */
+    /* weight of each place in the slope of the parabola; of a single one, in that of a straight line */
     double by_first = !first ? 0 : second ? b / (a * (b - a)) : 1 / a;
     double by_second = !second ? 0 : first ? -a / (b * (b - a)) : 1 / b;
     for (size_t i = 0; i < n_row; i++) {
@@ -167,9 +168,9 @@ static bool take_column(const struct fit_quotient *quotient, const struct fit_as
     return has_first || has_second;
 }
 
-/* Fills d_prediction (and d_noise) of a point whose predictions and chain are there, asking for two more evaluations for each
- * free parameter, all at once: at theta - h and theta + h, or, where a bound is nearer than h, both on the other side of it.
- * Where one of the two cannot be evaluated the other one has to do; where none can, ASKED_FAILED. */
+/* Fills d_prediction (and d_noise) of a point that has predictions and chain. Asks for two evaluations for each free parameter,
+ * all at once: at theta - h and theta + h or, if a bound is nearer than h, both on the side away from it. If one of the two
+ * cannot be evaluated, only the other is used; if neither can, ASKED_FAILED. */
 static enum asked fill_quotients(struct fit_quotient *quotient, struct fit_asker *asker, struct fit_point *point)
 {
     size_t n = asker->map.n_free, n_asked = 0;
@@ -190,7 +191,7 @@ static enum asked fill_quotients(struct fit_quotient *quotient, struct fit_asker
     return ASKED_OK;
 }
 
-/* For adjoints: how the objective depends on each prediction. Called by the engine when it has them all. */
+/* For adjoints: the derivatives of the objective by the predictions. Called by the engine when it has all of them. */
 static bool weigh(void *context, const struct evaluation *evaluation)
 {
     struct fit_asker *asker = context;
@@ -223,10 +224,10 @@ static void fill_request(struct fit_asker *asker, struct fit_point *point, bool 
     evaluation->d_noise = point->d_noise;
 }
 
-/* The objective is in these (fit/unit.h). */
+/* The unit of the objective (fit/unit.h). */
 static double unit_of(const struct fit_asker *asker) { return asker->problem->unit > 0 ? asker->problem->unit : 1; }
 
-/* Of an objective that is not finite: the earliest prediction that log-normal errors do not allow, if there is one. */
+/* The reason of an objective that is not finite: the first prediction that log-normal errors do not allow, if any. */
 static enum asked fail_objective(struct fit_asker *asker, const struct fit_answer *answer)
 {
     const struct ode_task *task = asker->problem->task;
@@ -241,7 +242,7 @@ static enum asked fail_objective(struct fit_asker *asker, const struct fit_answe
     return fit_asker_miss(asker, OUTCOME_model_failed, "the objective is not a finite number");
 }
 
-/* Objective and gradient; a number that is not finite makes it a failed trial. */
+/* Computes objective and gradient; a number that is not finite makes this a failed trial. */
 static enum asked judge_answer(struct fit_asker *asker, struct fit_point *point, bool with_derivatives)
 {
     if (with_derivatives)

@@ -1,18 +1,19 @@
 /* A point of the search: its evaluation, objective and gradient. Derivatives of predictions come from sensitivities, or from
- * difference quotients of evaluations without them (--gradient differences): the compromise for models whose own derivatives
- * are wrong, missing in effect, or more expensive than two evaluations a parameter.
+ * difference quotients of evaluations without sensitivities (--gradient differences): a compromise for models whose derivatives
+ * are wrong, incomplete, or more expensive than two evaluations per parameter.
  *
- * A prediction has an error of its own, of about the integrator's tolerance, which differs from place to place as the steps
- * do, so a quotient over h has one of that over h, besides that of the formula, of order h^2. Both are least together at
- * h ~ cbrt(error) (Gill, Murray & Wright 1981, section 8.6), and small enough for a Gauss-Newton step only if the integrator
- * is tighter than usual; all evaluations of such a fit are, those without quotients too, so that none are mixed.
+ * A prediction has an error of about the integrator's tolerance, which varies from point to point as the steps do. A quotient
+ * over h has this error divided by h, and the error of the formula, of order h^2. Their sum is least at h ~ cbrt(error) (Gill,
+ * Murray & Wright 1981, section 8.6), and small enough for a Gauss-Newton step only with tighter tolerances than usual. All
+ * evaluations of such a fit use these tolerances, also those without quotients, so that values remain comparable.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef FIT_POINT_H
 #define FIT_POINT_H
 
 #include "fit/asker.h"
 
-/* With everything that its evaluation gave. */
+/* A point with all results of its evaluation. */
 struct fit_point {
     double *theta, *gradient, *chain; /* n_free */
     double *p;                        /* n_model */
@@ -22,12 +23,12 @@ struct fit_point {
 };
 
 bool fit_point_init(struct fit_point *point, const struct fit_asker *asker, struct arena *arena);
-/* Evaluates point->theta; without derivatives, gradient and d_* are not touched (and the bits of the rest are others). */
+/* Evaluates point->theta. Without derivatives, gradient and d_* do not change, and the other results have different bits. */
 enum asked fit_ask(struct fit_asker *asker, struct fit_point *point, bool with_derivatives);
-/* Relative accuracy of predictions' derivatives. */
+/* Relative accuracy of the predictions' derivatives. */
 double fit_asker_accuracy(const struct fit_asker *asker);
-/* Mean square of the weighted residuals at a point; and the variance of the errors, in whose units decreases of the objective
- * are judged: 1 where every sigma is known or modelled, else that mean square. */
+/* Mean square of the weighted residuals at a point; and the variance of the errors, the unit for decreases of the objective: 1
+ * if every sigma is known or modelled, otherwise that mean square. */
 double fit_point_mean_square(const struct fit_asker *asker, const struct fit_point *point);
 double fit_point_variance(const struct fit_asker *asker, const struct fit_point *point);
 /* Norm of the weighted predictions: their relative error times this is their error in units of sigma. */
@@ -39,12 +40,12 @@ bool fit_point_is_held(const struct fit_map *map, const struct fit_point *point,
 double fit_point_gradient_norm(const struct fit_asker *asker, const struct fit_point *point);
 
 struct fit_quotient {
-    double step;                      /* h, by the tolerances of the moment, of logarithms; on a linear scale
-                                       * relative to the value */
-    double *offset;                   /* 2 n_free: theta at the places less that of the point */
+    double step;                      /* h for the current tolerances, for logarithms; on a linear scale relative to the
+                                       * value */
+    double *offset;                   /* 2 n_free: theta at the places minus theta of the point */
     double *theta, *p;                /* n_free; 2 n_free x n_model */
-    double *prediction, *noise;       /* n_row x n_free each, at the second places; the first ones' lie where the
-                                       * derivatives will be */
+    double *prediction, *noise;       /* n_row x n_free each, at the second places; those of the first places are stored where
+                                       * the derivatives will be */
     struct evaluation *evaluation;    /* 2 n_free: the first places, then the second */
     struct evaluation **asked;
 };

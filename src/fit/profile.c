@@ -1,6 +1,7 @@
-/* Following one side of a profile. Everything is measured in r = sqrt((objective - best) / rise), which is a straight line
- * where the objective is quadratic: 0 at the best fit, 1 at the limit. March outward in steps of about a half, close in on
- * r = 1 between the last two places, and fit the others there once more from the best fit.
+/* Follows one side of a profile. Everything is measured in r = sqrt((objective - best) / rise), which is a straight line if the
+ * objective is quadratic: 0 at the best fit, 1 at the limit. The walk steps outward by about half a unit of r, closes in on r =
+ * 1 between the last two places, and there fits the other parameters once more from the best fit.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/profile.h"
 
@@ -16,14 +17,14 @@
 enum { MAX_FAILURES = 6, MAX_UNIT = 8 };
 static const double UNIT_SETTLED = 1e-3;
 static const double TOLERANCE = 1e-4;     /* of the rise, at the limit */
-static const double FIRST_STEP = 0.5;     /* of the half-width that the covariance promises */
+static const double FIRST_STEP = 0.5;     /* of the half-width given by the covariance */
 static const double NEXT_RISE = 0.5;      /* of r, per step */
 static const double LAST_AIM = 1.02;      /* just beyond, so that the limit lies between two places */
-static const double BETTER = -0.01;       /* of the rise: a smaller objective is a better fit */
-static const double TOGETHER = 1e-6;      /* of the way from the best fit: places this close */
-static const double JUMP = 0.01;          /* and r this far apart there */
-static const double AFTER_JUMP = 0.01;    /* of the way from the best fit: the next step */
-static const double AGREES = 1e-3;        /* of the rise: two fits of the others at the limit */
+static const double BETTER = -0.01;       /* of the rise: an objective lower by this is a better fit */
+static const double TOGETHER = 1e-6;      /* of the distance from the best fit: places this close */
+static const double JUMP = 0.01;          /* with r this far apart form a jump */
+static const double AFTER_JUMP = 0.01;    /* of the distance from the best fit: the step after a jump */
+static const double AGREES = 1e-3;        /* of the rise: two fits of the other parameters at the limit */
 static const double DECADES = 6, THOUSAND = 1000, WIDTHS = 10;
 
 /* A place on the profile. */
@@ -41,15 +42,15 @@ struct walk {
     const struct fit_profile_request *request;
     struct fit_record *result;
     struct fit_profile *profile;
-    struct fit_problem fixed;   /* the problem with one parameter more held */
+    struct fit_problem fixed;   /* the problem with the profiled parameter held */
     struct fit_record inner;
     enum parameter_scale scale;
-    double best, rise;          /* the objective at the best fit, and by how much the limit is above */
-    double start, end;          /* optimiser's scale; end: where it stops without a limit */
+    double best, rise;          /* the objective at the best fit, and its rise at the limit */
+    double start, end;          /* optimiser's scale; end: the walk stops there without a limit */
     bool ends_at_bound;
-    double *guess;              /* n: where the others start; fixed.start */
+    double *guess;              /* n: starts of the other parameters; fixed.start */
     struct place origin;        /* the best fit */
-    struct place place[3];      /* the latest ones; their arrays change hands */
+    struct place place[3];      /* the latest ones; their arrays are swapped */
     int n_failure;
 };
 
@@ -103,7 +104,7 @@ static bool is_over(const struct walk *walk)
            (outcome == OUTCOME_budget && walk->result->n_evaluation >= walk->options->max_evaluations);
 }
 
-/* Fits with what is left of the budgets. False: cancelled or out of everything; the walk is over then. */
+/* Fits within the rest of the budgets. False: cancelled or out of a resource; the walk is over. */
 static bool run_inner(struct walk *walk, const struct fit_problem *problem, struct fit_options *options)
 {
     struct fit_record *result = walk->result, *inner = &walk->inner;
@@ -136,7 +137,7 @@ static double reach(const struct walk *walk, double width)
     return natural > 0 ? natural : THOUSAND;
 }
 
-/* Half the interval from the covariance, optimiser's scale; NaN where it is not known. */
+/* Half the interval from the covariance, optimiser's scale; NaN if unknown. */
 static double half_width(const struct walk *walk)
 {
     size_t i = walk->request->parameter;
@@ -147,8 +148,8 @@ static double half_width(const struct walk *walk)
 
 static bool is_sigma_known(const struct walk *walk) { return !(walk->inner.notes & NOTE_no_model_sigma); }
 
-/* By how much the objective is higher at a limit. With one sigma that is estimated along, n/2 log(1 + F/(n-p)) is exactly where
- * a straight line's t is Student's quantile (Bates & Watts 1988, section 6.1). */
+/* The rise of the objective at a limit. If one sigma is estimated too, n/2 log(1 + F/(n-p)) is exact for a straight line, whose
+ * t is then Student's quantile (Bates & Watts 1988, section 6.1). */
 static double rise_of(const struct walk *walk)
 {
     const struct fit_record *inner = &walk->inner;
@@ -162,17 +163,18 @@ static double rise_of(const struct walk *walk)
     return 0.5 * inner->chi_square / freedom * distribution_f_quantile(confidence, 1, freedom);
 }
 
-/* The best fit once more: objective, covariance and the threshold. False: the walk is over. */
+/* Repeats the best fit for objective, covariance and threshold. False: the walk is over. */
 static bool look_at_best(struct walk *walk, double *width)
 {
     const struct fit_problem *problem = walk->problem;
     size_t n = problem->n_parameter;
     struct fit_problem unchanged = *problem;
     struct fit_options once = *walk->options;
-    bool differences = once.gradient == GRADIENT_differences; /* which takes two evaluations for each parameter */
-    bool may_jump = problem->model->abi.n_switching > 0;     /* so does a fit that meets a jump, after its first one */
+    bool differences = once.gradient == GRADIENT_differences; /* two evaluations for each parameter */
+    bool may_jump = problem->model->abi.n_switching > 0;     /* the same after the first evaluation of a fit that meets a
+                                                              * jump */
     once.max_evaluations = differences || may_jump ? 1 + may_jump + 2 * (int64_t)n : 1;
-    once.optimizer = OPTIMIZER_trf; /* which has all derivatives at its first point, as statistics need them */
+    once.optimizer = OPTIMIZER_trf; /* its first point has all the derivatives that statistics need */
     once.gradient = differences ? GRADIENT_differences : GRADIENT_forward;
     once.is_near = true;
     unchanged.start_number = 0;
@@ -182,7 +184,7 @@ static bool look_at_best(struct walk *walk, double *width)
         double unit = walk->inner.chi_square / (double)problem->task->n_row;
         if (!(fabs(unit - unchanged.unit) > UNIT_SETTLED * unit))
             break;
-        walk->fixed.unit = unchanged.unit = unit; /* of all fits of the profile */
+        walk->fixed.unit = unchanged.unit = unit; /* for all fits of the profile */
         ran = run_inner(walk, &unchanged, &once);
     }
     if (!ran || !isfinite(walk->inner.objective)) {
@@ -204,7 +206,7 @@ static bool look_at_best(struct walk *walk, double *width)
     return true;
 }
 
-/* The others' start at theta: on the line through two places that are known, within their bounds. */
+/* The other parameters' start at theta: on the line through two known places, within their bounds. */
 static void guess_others(struct walk *walk, const struct place *a, const struct place *b, double theta)
 {
     const struct fit_problem *problem = walk->problem;
@@ -221,14 +223,14 @@ static void guess_others(struct walk *walk, const struct place *a, const struct 
     }
 }
 
-/* What the profiled parameter's prior adds: the objective of the others has no term for what is held. */
+/* The term of the profiled parameter's prior: the objective of the inner fits omits held parameters. */
 static double own_prior(const struct walk *walk, double theta, double natural)
 {
     const struct fit_prior *prior = walk->problem->prior ? &walk->problem->prior[walk->request->parameter] : NULL;
     return prior && prior->kind != PRIOR_NONE ? fit_prior_at(prior, theta, natural, 1, CURVATURE_ABOVE).f : 0;
 }
 
-/* The inner fit's end at theta becomes `place` and a point of the profile. */
+/* Stores the end of the inner fit at theta in `place` and as a point of the profile. */
 static void take_place(struct walk *walk, double theta, struct place *place)
 {
     struct fit_profile *profile = walk->profile;
@@ -249,7 +251,7 @@ static void take_place(struct walk *walk, double theta, struct place *place)
     walk->result->gradient_norm = walk->inner.gradient_norm;
 }
 
-/* Fits the others at theta into `place`. False: that failed. */
+/* Fits the other parameters at theta into `place`. False: that failed. */
 static bool visit(struct walk *walk, const struct place *a, const struct place *b, double theta, struct place *place)
 {
     double natural = theta == walk->end && walk->ends_at_bound ? bound(walk) : fit_scale_to_natural(walk->scale, theta);
@@ -276,7 +278,7 @@ static void swap(struct place *a, struct place *b)
     *b = c;
 }
 
-/* The next step from where r has come to. */
+/* The next step, from the change of r so far. */
 static double next_step(const struct place *a, const struct place *b)
 {
     double step = fabs(b->theta - a->theta), slope = (b->r - a->r) / step;
@@ -285,8 +287,8 @@ static double next_step(const struct place *a, const struct place *b)
     return fmin(fmax(next, 0.1 * step), 3 * step);
 }
 
-/* Outward from place[1], the one before it being place[0], until place[1] and place[2] have the limit between them. False: the
- * walk is over. */
+/* Steps outward from place[1] (place[0] is the one before) until the limit lies between place[1] and place[2]. False: the walk
+ * is over. */
 static bool march(struct walk *walk, double step)
 {
     struct place *place = walk->place;
@@ -321,25 +323,25 @@ static bool march(struct walk *walk, double step)
     return false;
 }
 
-/* Where the line through two places has r = 1. */
+/* The place where the line through two places has r = 1. */
 static double crossing(const struct place *a, const struct place *b)
 {
     return a->theta + (1 - a->r) * (b->theta - a->theta) / (b->r - a->r);
 }
 
-/* The places around the limit have come together, and r jumps between them: the outer fit may have ended in another valley, and
- * from the inner one's parameters it may not. True: it did not, and the march goes on from there. */
+/* The places around the limit are close together, but r jumps between them: the outer fit may have ended in another valley,
+ * which a fit from the inner one's parameters may not. True: it did not, and the walk continues from there. */
 static bool is_valley_left(struct walk *walk)
 {
     struct place *below = &walk->place[1], *above = &walk->place[2], *middle = &walk->place[0];
     if (!(above->r - below->r > JUMP) || !visit(walk, below, below, above->theta, middle) || !(middle->r < 1))
         return false;
-    swap(below, middle); /* now place[0] is the inner one, place[1] the one that was jumped from */
+    swap(below, middle); /* now place[0] is the inner one, place[1] the one before the jump */
     return true;
 }
 
 /* On the way to the limit the other parameters may have lost their influence for good, or missed a valley. Fits them at the
- * limit once more from the best fit. True: that was better, and the march continues from there; otherwise the limit stands. */
+ * limit once more from the best fit. True: that was better, and the walk continues from there; otherwise the limit stays. */
 static bool is_lower_from_best(struct walk *walk, double theta)
 {
     struct place *middle = &walk->place[0];
@@ -348,7 +350,7 @@ static bool is_lower_from_best(struct walk *walk, double theta)
         middle->r = INFINITY;
         if (is_over(walk))
             fail(walk, LIMIT_failed, walk->inner.outcome, walk->inner.reason);
-        else if (isfinite(walk->inner.objective)) /* a fit that is not done proves as much where it is lower */
+        else if (isfinite(walk->inner.objective)) /* a lower objective of an unfinished fit proves the same */
             take_place(walk, theta, middle);
     }
     if (middle->r < 0)
@@ -361,8 +363,8 @@ static bool is_lower_from_best(struct walk *walk, double theta)
     return true;
 }
 
-/* Regula falsi with the Illinois rule (Dowell & Jarratt 1971) between place[1] (r < 1) and place[2] (r >= 1). True: the march
- * goes on from place[1]. */
+/* Regula falsi with the Illinois rule (Dowell & Jarratt 1971) between place[1] (r < 1) and place[2] (r >= 1). True: the walk
+ * continues from place[1]. */
 static bool close_in(struct walk *walk)
 {
     struct place *below = &walk->place[1], *above = &walk->place[2], *middle = &walk->place[0];

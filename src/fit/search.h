@@ -5,8 +5,8 @@
 
 #include "fit/point.h"
 
-/* How a search ended. best is NULL where not even the start could be evaluated; asker->reason says why it is no success.
- * OUTCOME_not_run: cancelled. */
+/* How a search ended. best is NULL if not even the start could be evaluated; asker->reason explains a failure. OUTCOME_not_run:
+ * cancelled. */
 struct search_end {
     enum outcome outcome;
     enum stop_test stop;
@@ -15,11 +15,11 @@ struct search_end {
     int64_t n_iteration;
 };
 
-/* Both minimise from theta; `asker` has its map and objective. Scratch (end->best too) comes from `arena`. By a trust region on
- * the derivatives of all residuals: */
+/* Both minimise from theta; `asker` has its map and objective. Scratch, and end->best, come from `arena`. By a trust region,
+ * with the derivatives of all residuals: */
 void trust_region_search(struct fit_asker *asker, struct arena *arena, const double *theta, struct search_end *end);
-/* From values and gradients alone: for objectives whose gradient comes from an adjoint integration, and for those that are no
- * sum of squares. */
+/* With values and gradients alone, for objectives whose gradient comes from an adjoint integration, and for those that are not
+ * a sum of squares: */
 void descent_search(struct fit_asker *asker, struct arena *arena, const double *theta, struct search_end *end);
 
 #endif

@@ -1,5 +1,6 @@
-/* An orthogonal factorisation, columns brought to one length, and where they might be dependent their singular values.
- * No products of derivatives are formed, so that what the data hardly know costs no digits of what they know well.
+/* An orthogonal factorisation with columns scaled to one length, and singular values if columns might be dependent. No products
+ * of derivatives are formed, so badly determined directions cost well-determined ones no digits.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/spectrum.h"
 
@@ -8,12 +9,12 @@
 #include <math.h>
 #include <string.h>
 
-/* A direction whose derivatives are smaller than this many times their accuracy, against those of its parameters on their
- * own, cannot be told from one without influence. */
+/* A direction whose derivatives, relative to those of its parameters one by one, are smaller than this many times their
+ * accuracy cannot be distinguished from a direction without influence. */
 static const double FLAT = 30;
-/* Observed information below the square of this part of the expected in some direction is as good as none. */
+/* Observed information below the square of this part of the expected information counts as none. */
 static const double LEAST_LEFT = 0.1;
-/* Triangles with singular values above this lose no digits that matter when they are inverted. */
+/* Triangles with singular values above this can be inverted without losing digits that matter. */
 static const double WELL_CONDITIONED = 1e-5;
 
 bool fit_spectrum_init(struct fit_spectrum *spectrum, const struct fit_asker *asker, struct arena *arena)
@@ -37,8 +38,8 @@ static void find_loose(struct fit_spectrum *spectrum, const struct fit_map *map,
     }
 }
 
-/* Whether a change by its own size or its start's (a logarithm: by 1) moves the predictions by no more than their error, so
- * that the derivatives are errors, too, and hardly anything `beyond` them. */
+/* Whether a change by the parameter's own size or its start's (a logarithm: by 1) moves the predictions by no more than their
+ * error. The derivatives are then errors too, and `beyond` contains almost nothing else. */
 static bool has_no_influence(const struct fit_asker *asker, const struct fit_point *point, size_t j, double norm, double beyond)
 {
     double size = fit_point_size(asker, point), error = asker->prediction_error;
@@ -48,13 +49,13 @@ static bool has_no_influence(const struct fit_asker *asker, const struct fit_poi
         error = fmax(error, fit_asker_accuracy(asker) * size);
     const struct fit_map *map = &asker->map;
     double change = fit_map_size(map, j, point->theta[j]), width = map->upper[j] - map->lower[j];
-    if (map->start[j] == 0 && map->scale[j] == SCALE_LIN) /* which is no size */
+    if (map->start[j] == 0 && map->scale[j] == SCALE_LIN) /* 0 is no size */
         change = fmax(change, width < INFINITY ? width : 1);
     double rounding = FIT_QUOTIENT_ROUNDING * sqrt((double)asker->objective.n_row);
     return !(norm * change > fmax(error, FIT_QUOTIENT_ROUNDING * size)) && !(beyond * change > rounding);
 }
 
-/* The inverse of the upper triangle u to x, column by column, which is upper, too. */
+/* Inverts the upper triangle u into x, also upper, column by column. */
 static void invert_triangle(size_t n, const double *u, double *x)
 {
     memset(x, 0, n * n * sizeof *x);
@@ -70,7 +71,7 @@ static void invert_triangle(size_t n, const double *u, double *x)
     }
 }
 
-/* R with columns of length 1, 0 where a parameter has no influence, to `to`. */
+/* Stores R with columns of length 1 (0 for a parameter without influence) in `to`. */
 static void take_columns(const struct fit_spectrum *spectrum, double *to)
 {
     size_t n = spectrum->n;
@@ -79,7 +80,8 @@ static void take_columns(const struct fit_spectrum *spectrum, double *to)
             to[i + c * n] = spectrum->scale[c] > 0 ? spectrum->triangle[i + c * n] / spectrum->scale[c] : 0;
 }
 
-/* True: all directions are known, and the basis is there. 1 over the inverse's norm is below the smallest singular value. */
+/* True: all directions are known, and the basis is computed. 1 over the norm of the inverse is below the smallest singular
+ * value. */
 static bool is_all_known(struct fit_spectrum *spectrum)
 {
     size_t n = spectrum->n;
@@ -87,7 +89,7 @@ static bool is_all_known(struct fit_spectrum *spectrum)
     take_columns(spectrum, columns);
     invert_triangle(n, columns, spectrum->basis);
     double least = 1 / sqrt(matrix_squares(n * n, spectrum->basis));
-    if (!(least > fmax(spectrum->least, WELL_CONDITIONED))) /* nor where zeros were divided by */
+    if (!(least > fmax(spectrum->least, WELL_CONDITIONED))) /* also if there was a division by zero */
         return false;
     for (size_t k = 0; k < n; k++)
         for (size_t c = 0; c < n; c++)
@@ -111,7 +113,7 @@ void fit_spectrum_directions(struct fit_spectrum *spectrum)
         find_directions(spectrum, NULL);
 }
 
-/* Which directions are known. is_triangle: as matrix_triangle makes it. */
+/* Finds the known directions. is_triangle: as from matrix_triangle. */
 static void decompose(struct fit_spectrum *spectrum, const struct fit_asker *asker, const struct fit_point *point,
                       bool is_triangle)
 {
@@ -176,8 +178,8 @@ static void add_excess(const struct fit_spectrum *spectrum, const double *excess
         }
 }
 
-/* With I + W'CW = GG' the rows G'T have A'A + C as their product, T being what W is the inverse of: R itself, or diag(s) v'
- * scale; rows of unknown directions stay. `old`: n x n. */
+/* With I + W'CW = GG', the rows G'T have A'A + C as their product, where T is the inverse of W: R itself, or diag(s) v' scale.
+ * Rows of unknown directions stay. `old`: n x n. */
 static void replace_triangle(struct fit_spectrum *spectrum, const double *factor, double *old)
 {
     size_t n = spectrum->n, n_known = spectrum->n_known;

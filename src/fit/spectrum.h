@@ -29,8 +29,7 @@ struct fit_spectrum {
 
 /* False: out of memory. */
 bool fit_spectrum_init(struct fit_spectrum *spectrum, const struct fit_asker *asker, struct arena *arena);
-/* Of a point with derivatives. information: of the rows that standard errors come from (CURVATURE_EXPECTED), whose q means
- * nothing. */
+/* At a point with derivatives. information: from the rows for standard errors (CURVATURE_EXPECTED); q is then meaningless. */
 void fit_spectrum_take(struct fit_spectrum *spectrum, const struct fit_asker *asker, const struct fit_point *point,
                        bool information);
 /* Computes singular values. They cost many times more than the test that all directions are known, so fit_spectrum_take

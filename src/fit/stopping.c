@@ -9,23 +9,23 @@
 
 enum { FEW_REJECTED = 3, MAX_REJECTED = 30, MAX_FAILED = 60, MAX_NOISY = 20 };
 
-/* Changes of the objective below this, relative to it, may be integrator noise. */
+/* Relative changes of the objective below this may be integrator noise. */
 static const double NOISE_LIKELY = 1e-3;
-/* If values differ by less than this part of their disagreement with the slopes, the slopes are wrong. */
+/* If values change by less than this part of their disagreement with the slopes, the slopes are wrong. */
 static const double NOISE_MOVES = 0.1;
-/* Errors of the predictions, in units of the integrator's tolerance, that have to be reckoned with: local errors add up,
- * and from one point to the next the integrator takes other steps. */
+/* Possible errors of the predictions, in units of the integrator's tolerance: local errors add up, and the steps differ from
+ * point to point. */
 static const double ERROR_GROWTH = 30;
-/* Where all data are zero, an objective this small beside the start's is zero. */
+/* If all data are zero, an objective this small relative to the start's is zero. */
 static const double ZERO = 1e-20;
-/* A promise below this is no longer worth several evaluations. */
+/* A predicted decrease below this does not justify several evaluations. */
 static const double PROMISE_IDLE = 1e-6;
 /* Residuals whose cosine with the derivatives by each parameter is below 0.01 count as orthogonal to them, within the
  * accuracy of the integrator's sensitivities. */
 static const double PROMISE_FLAT = 1e-4;
 /* A decrease of this part of the errors' variance moves no parameter by more than 0.01 of its standard error. */
 static const double WORTHLESS = 5e-5, NOTHING = 1e-5;
-/* Linear convergence slower than this is not believed. */
+/* Convergence assumed no slower than this linear rate. */
 static const double SLOWEST = 0.9;
 
 void stopping_init(struct stopping *stopping, struct fit_asker *asker)
@@ -42,8 +42,8 @@ double stopping_tolerance(const struct stopping *stopping, double f)
     f = fabs(f);
     if (stopping->asker->objective.likelihood)
         return tolerance * fmax(1, f);
-    /* The other terms: a hundredth of the rounding errors of a sum of squares of differences, because what a model promises
-     * comes from slopes, which know the place of a minimum better than values do. */
+    /* The other terms are a hundredth of the rounding errors of a sum of squared differences: predicted decreases come from
+     * slopes, which locate a minimum better than values do. */
     return tolerance * f + 1e-17 * sqrt(f) * sqrt(scale) + 1e-30 * scale + DBL_MIN;
 }
 
@@ -66,7 +66,7 @@ bool stopping_is_lower(const struct stopping *stopping, const struct fit_point *
     return other->f - point->f > stopping_tolerance(stopping, f) + rounding + nothing;
 }
 
-/* What counts as a large change of the objective. */
+/* The unit in which changes of the objective are large or small. */
 static double size_of(const struct stopping *stopping, double f)
 {
     const struct fit_objective *objective = &stopping->asker->objective;
@@ -81,9 +81,9 @@ double stopping_by_slopes(const struct fit_asker *asker, const struct fit_point 
     return sum;
 }
 
-/* Close to the optimum the integrator's noise hides the decrease of the objective, but hardly that of the gradient
- * (Hager & Zhang 2005 build their approximate Wolfe conditions on this). So small changes are judged by the slopes. The
- * noise is what the two disagree by. */
+/* Close to the optimum the integrator's noise hides the decrease of the objective, but hardly that of the gradient (Hager &
+ * Zhang 2005 base their approximate Wolfe conditions on this). So small changes are judged by the slopes. The noise is the
+ * difference between the two. */
 double stopping_decrease(struct stopping *stopping, struct trust_model *model, const struct fit_point *best,
                          const struct fit_point *trial)
 {
@@ -91,7 +91,7 @@ double stopping_decrease(struct stopping *stopping, struct trust_model *model, c
     if (fit_objective_has_kinks(&stopping->asker->objective))
         return by_value;
     double limit = NOISE_LIKELY * size_of(stopping, best->f);
-    /* Noise moves values: where they hardly move, it is none. */
+    /* Noise moves values: if they hardly move, the difference is not noise. */
     stopping->noise = fmin(stopping->noise, fmin(fabs(by_value - by_slopes), fabs(by_value) / NOISE_MOVES));
     bool small = model->promise <= limit && fabs(by_value) <= limit && fabs(by_slopes) <= limit;
     if (!small || stopping->n_noisy >= MAX_NOISY || (by_value > 0 && by_slopes > 0))
@@ -105,7 +105,8 @@ double stopping_decrease(struct stopping *stopping, struct trust_model *model, c
 void stopping_note(struct stopping *stopping, const struct trust_model *model, const struct fit_point *best, double decrease)
 {
     if (decrease > 0) {
-        /* Where the residuals stay large, Gauss-Newton steps converge linearly: what is left is a geometric series. */
+        /* If the residuals stay large, Gauss-Newton steps converge linearly: the remaining decreases form a geometric
+         * series. */
         double rate = model->is_restricted ? 0 : model->promise / stopping->last_promise;
         stopping->slowness = rate < SLOWEST ? 1 / (1 - rate) : 1 / (1 - SLOWEST);
         stopping->last_promise = model->promise;
@@ -125,7 +126,7 @@ void stopping_give_up(struct stopping *stopping)
     stopping->n_rejected = MAX_REJECTED;
 }
 
-/* The decrease predicted without a trust region; if nothing restricts the step, it is that of the step. */
+/* The decrease predicted without a trust region; equal to that of the step if nothing restricts the step. */
 static double promise_free(struct trust_model *model, const struct fit_point *best)
 {
     return model->is_restricted ? trust_model_promise_free(model, best) : model->promise;
@@ -140,7 +141,7 @@ static enum stop_test find_met(struct stopping *stopping, struct trust_model *mo
         return STOP_gradient;
     if (stopping_is_exact(stopping, best->f))
         return STOP_exact;
-    /* A gradient is small only against an objective: data in tiny units make it small everywhere. */
+    /* A gradient is small only relative to an objective: data in tiny units make any gradient small. */
     double size = asker->objective.likelihood ? fmax(1, f) : fmax(f, fmin(1, 1e-6 * scale));
     if (norm <= asker->options->g_tolerance * size && model->promise <= stopping_least_promise(stopping, best))
         return STOP_gradient;
@@ -153,7 +154,7 @@ static enum stop_test find_met(struct stopping *stopping, struct trust_model *mo
     return idle ? STOP_step : STOP_none;
 }
 
-/* The largest decrease that fitting the predictions' own errors could give: half the sum of their squares. */
+/* The largest decrease from fitting the predictions' own errors: half the sum of their squares. */
 static double noise_floor(const struct stopping *stopping)
 {
     double error = ERROR_GROWTH * stopping->accuracy;
@@ -166,7 +167,7 @@ double stopping_noise_ceiling(const struct stopping *stopping, double f)
     return 2 * error * sqrt(fabs(f)) * sqrt(stopping->objective_scale) + noise_floor(stopping);
 }
 
-/* The most that any parameter on its own would gain. */
+/* The largest decrease predicted for any single parameter. */
 static double promise_single(const struct trust_model *model, const struct fit_point *point)
 {
     double most = 0;
@@ -190,19 +191,19 @@ bool stopping_is_noise(const struct stopping *stopping, double promise, double f
     return promise <= noise_floor(stopping) || (noise <= NOISE_LIKELY * size_of(stopping, f) && promise <= 10 * noise);
 }
 
-/* Nothing better was found for a few steps, each shorter than the one before: at the optimum up to noise, stuck, or not
- * known yet (OUTCOME_not_run)? The error of a model shrinks with the step, noise does not. */
+/* The last few steps gained nothing, each shorter than the one before: the point is the optimum up to noise, the search is
+ * stuck, or it is too early to tell (OUTCOME_not_run). The error of the model shrinks with the step; noise does not. */
 static enum outcome judge_stall(struct stopping *stopping, struct trust_model *model, const struct fit_point *best)
 {
     struct fit_asker *asker = stopping->asker;
     double promise = promise_free(model, best), size = size_of(stopping, best->f);
     double noise = believable_noise(stopping, best->f);
-    /* The less there is left to gain, the fewer trials are worth the proof. */
+    /* The smaller the remaining decrease, the fewer trials are needed as proof. */
     if (stopping->n_rejected < (promise <= PROMISE_IDLE * size ? 1 : FEW_REJECTED))
         return OUTCOME_not_run;
     bool small = noise <= NOISE_LIKELY * size
                  || (!asker->objective.likelihood && best->f <= 1e-8 * stopping->objective_scale);
-    /* A step that is hardly shorter than the first may have failed by the model's own error. */
+    /* A step hardly shorter than the first may fail because of the model's own error. */
     bool shortened = promise <= PROMISE_IDLE * size || stopping->least_promise <= 0.1 * promise;
     if (small && shortened && promise <= 10 * noise)
         return OUTCOME_converged;
@@ -214,8 +215,8 @@ static enum outcome judge_stall(struct stopping *stopping, struct trust_model *m
         return OUTCOME_not_run;
     if (promise <= 100 * stopping_tolerance(stopping, best->f))
         return OUTCOME_converged;
-    /* What is promised lies in a direction that the data say next to nothing about, where slopes are errors of the
-     * integration: no parameter on its own promises much. */
+    /* The predicted decrease lies in a direction that the data hardly determine, where slopes are integration errors: no single
+     * parameter promises much. */
     double single = promise_single(model, best);
     if (single <= PROMISE_FLAT * size && single <= 0.25 * promise) {
         asker->notes |= NOTE_noise_floor;

@@ -1,5 +1,6 @@
-/* A few quadratic steps inside of one step of the search: first by reweighted squares, which always lead downhill, but creep
- * along kinks; then by Newton's on the rounded kinks, which find the right ones at once.
+/* A few quadratic steps within one step of the search: first with reweighted squares, which always lead downhill but creep
+ * along kinks; then Newton's with the rounded kinks, which find the right kinks at once.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/trust_model.h"
 
@@ -9,7 +10,7 @@
 #include <string.h>
 
 enum { MAX_INNER = 60, MAX_CUT = 30 };
-/* Of what has been gained: less is not worth another step. */
+/* A part of the gain so far: a smaller gain does not justify another step. */
 static const double LITTLE = 1e-6;
 
 bool trust_kinks_init(struct trust_kinks *kinks, const struct fit_asker *asker, struct arena *arena)
@@ -20,7 +21,7 @@ bool trust_kinks_init(struct trust_kinks *kinks, const struct fit_asker *asker, 
                          {&kinks->p, asker->map.n_model, 1});
 }
 
-/* slopes (n_row x n) times chain and step added to `from`. */
+/* to = from + slopes (n_row x n) times chain times step. */
 static void go(size_t n_row, const struct fit_point *best, size_t n, const double *slopes, const double *from,
                const double *step, double *to)
 {
@@ -30,7 +31,7 @@ static void go(size_t n_row, const struct fit_point *best, size_t n, const doubl
             to[i] += slopes[i + j * n_row] * (best->chain[j] * step[j]);
 }
 
-/* The objective at best + step were predictions and noise straight lines; infinite where they cannot be. */
+/* The objective at best + step for linear predictions and noise; infinite if these are invalid. */
 static double linear_value(struct trust_kinks *kinks, const struct trust_model *model, const struct fit_point *best,
                            const double *step, struct fit_answer *answer)
 {
@@ -58,7 +59,7 @@ static double linear_value(struct trust_kinks *kinks, const struct trust_model *
     return isfinite(value) ? value : INFINITY;
 }
 
-/* Rows at best + step, as seen from best: the model whose minimum is the next step. */
+/* Sets up the model, seen from `best`, with rows at best + step; its minimum is the next step. */
 static void take_rows(struct trust_model *model, const struct fit_answer *answer, const double *step, bool newton)
 {
     size_t n = model->n, n_row = model->n_row;
@@ -70,8 +71,8 @@ static void take_rows(struct trust_model *model, const struct fit_answer *answer
     matrix_triangle(n_row, n, a, b, model->triangle, model->rhs);
 }
 
-/* Logarithms and noise are not convex, and straight lines may go where they are not defined: the model's step, halved until it
- * is better than none. Its value. */
+/* Logarithms and noise are not convex, and linear predictions may leave their domain: halves the model's step until it is
+ * better than no step. Returns its value. */
 static double cut(struct trust_kinks *kinks, struct trust_model *model, const struct fit_point *best, double first)
 {
     struct fit_answer answer;

@@ -1,4 +1,5 @@
-/* The trust region's subproblem: orthogonal factorisations, the damping that gives the radius, the box.
+/* Solves the trust region's subproblem: orthogonal factorisations, the damping for the radius, the box.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/trust_model.h"
 
@@ -9,12 +10,12 @@
 #include <string.h>
 
 enum { MAX_DAMPING_ITERATION = 30, MAX_BOX_DAMPING = 12 };
-/* More (1978) remembers the largest column norm for ever; with a memory that fades, narrow curved valleys whose
- * derivatives change by decades (NIST's MGH10, Bennett5) are followed in half the steps. */
+/* More (1978) keeps the largest column norm for ever. With a memory that fades, narrow curved valleys whose derivatives change
+ * by decades (NIST's MGH10, Bennett5) take half the steps. */
 static const double SCALE_MEMORY = 0.5;
-/* A step whose length is within this of the radius is taken (More 1978). */
+/* A step whose length is within this part of the radius is accepted (More 1978). */
 static const double RADIUS_SLACK = 0.1;
-/* An acceleration larger than this part of the step is not to be trusted (Transtrum & Sethna 2012). */
+/* An acceleration larger than this part of the step is not reliable (Transtrum & Sethna 2012). */
 static const double BEND_MOST = 0.75;
 
 bool trust_model_init(struct trust_model *model, const struct fit_asker *asker, struct arena *arena)
@@ -32,7 +33,7 @@ bool trust_model_init(struct trust_model *model, const struct fit_asker *asker, 
     return true;
 }
 
-/* Steps longer than two decades leave the region where a model of exponentials means anything. */
+/* The longest valid step: a model of exponentials means nothing beyond two decades. */
 static double longest_step(enum parameter_scale scale)
 {
     return scale == SCALE_LOG ? 4.605170185988091 : scale == SCALE_LOG10 ? 2 : INFINITY;
@@ -55,7 +56,7 @@ void trust_model_limit(struct trust_model *model, const struct fit_point *point,
     model->high[j] = fmin(map->upper[j] - point->theta[j], model->limit[j]);
 }
 
-/* A first radius: every parameter moved by its own size. */
+/* The first radius: moves every parameter by its own size. */
 static double first_radius(const struct trust_model *model, const struct fit_point *point)
 {
     double sum = 0;
@@ -88,7 +89,7 @@ bool trust_model_update(struct trust_model *model, const struct fit_point *point
     return finite;
 }
 
-/* The step in the coordinates of the singular vectors for one damping; its length. */
+/* The step in the coordinates of the singular vectors for one damping; returns its length. */
 static double damped(const struct trust_model *model, double damping, double *p)
 {
     double sum = 0, least = DBL_EPSILON * (double)model->n * model->s[0];
@@ -100,7 +101,7 @@ static double damped(const struct trust_model *model, double damping, double *p)
     return sqrt(sum);
 }
 
-/* The damping whose step is as long as the radius (Newton's iteration on 1/length, More 1978), 0 where none is needed. */
+/* The damping whose step is as long as the radius (Newton's iteration on 1/length, More 1978); 0 if none is needed. */
 static double find_damping(const struct trust_model *model, double radius, double *p)
 {
     double length = damped(model, 0, p), low = 0, high = 0;
@@ -133,7 +134,7 @@ static bool is_loose(const struct trust_model *model, size_t j)
     return false;
 }
 
-/* The loose columns in the metric of scale, their singular values, and what they see of the right-hand side. */
+/* Decomposes the loose columns in the metric of scale: their singular values, and the right-hand side's coefficients. */
 static void decompose(struct trust_model *model, const double *step)
 {
     size_t n = model->n, k = model->n_loose;
@@ -152,7 +153,7 @@ static void decompose(struct trust_model *model, const double *step)
         model->coefficient[c] = model->s[c] > 0 ? right[c] : 0;
 }
 
-/* The minimum over the loose ones for the damping, into `aim`, from the singular vectors' coordinates p. */
+/* Puts the minimum over the loose parameters for the damping into `aim`, from the singular vectors' coordinates p. */
 static void aim_at(const struct trust_model *model, const double *p, double *aim)
 {
     for (size_t c = 0; c < model->n_loose; c++) {
@@ -163,7 +164,7 @@ static void aim_at(const struct trust_model *model, const double *p, double *aim
     }
 }
 
-/* Goes towards `aim` as far as the box allows; what meets its border is loose no more. True if something did. */
+/* Moves towards `aim` as far as the box allows; parameters that meet its border are no longer loose. True: one did. */
 static bool go_towards(struct trust_model *model, const double *aim, double *step)
 {
     double part = 1;
@@ -191,7 +192,7 @@ static bool go_towards(struct trust_model *model, const double *aim, double *ste
     return met;
 }
 
-/* Frees the fixed parameter whose slope points inward most, if there is one. */
+/* Frees the held parameter whose slope points inward most, if any. */
 static bool release(struct trust_model *model, double *step)
 {
     size_t n = model->n, freed = n;
@@ -244,7 +245,7 @@ double trust_model_length(const struct trust_model *model, const double *step)
     return sqrt(sum);
 }
 
-/* Parameters on a bound with a slope that points outward stay there. */
+/* Holds parameters on a bound whose slope points outward. */
 static void find_loose(struct trust_model *model, const struct fit_point *point)
 {
     model->n_loose = 0;
@@ -255,7 +256,7 @@ static void find_loose(struct trust_model *model, const struct fit_point *point)
     }
 }
 
-/* The minimum in the box for the damping that the model has, by an active set (Stark & Parker 1995). True: a bound counts. */
+/* The minimum in the box for the model's damping, by an active set (Stark & Parker 1995). True: a bound is active. */
 static bool solve_box(struct trust_model *model, double *step)
 {
     size_t n = model->n;
@@ -279,8 +280,8 @@ static void begin_box(struct trust_model *model, const struct fit_point *point, 
     decompose(model, step);
 }
 
-/* Where bounds count, the damping that was right without them may be far too large, and now and then too small. The
- * length within the box falls with the damping as well: it is found by bisection on a logarithmic scale. */
+/* If bounds are active, the damping found without them may be far too large, sometimes too small. The length within the box
+ * also decreases with the damping, so bisection on a logarithmic scale finds it. */
 static void adapt_damping(struct trust_model *model, const struct fit_point *point, double radius, double *step)
 {
     double low = 0, high = INFINITY, first = model->damping, least = 0;
@@ -302,13 +303,13 @@ static void adapt_damping(struct trust_model *model, const struct fit_point *poi
         begin_box(model, point, step);
         solve_box(model, step);
     }
-    /* A shorter step the same way is within the box, too. */
+    /* A shorter step in the same direction is also within the box. */
     double length = trust_model_length(model, step);
     for (size_t j = 0; j < model->n && length > (1 + RADIUS_SLACK) * radius; j++)
         step[j] *= radius / length;
 }
 
-/* The radius gives the damping. */
+/* Solves for the damping that the radius requires. */
 static void solve(struct trust_model *model, const struct fit_point *point, double radius, double *step)
 {
     begin_box(model, point, step);
@@ -356,7 +357,7 @@ void trust_model_bend(struct trust_model *model, const struct fit_point *point, 
         p[i] = flat ? 0 : -0.5 * sum / (s * s + model->damping);
         size += p[i] * p[i];
     }
-    /* size is half the acceleration's; the bound is on twice its length over the step's. */
+    /* size is that of half the acceleration; the limit applies to twice its length over the step's. */
     if (!(4 * sqrt(size) <= BEND_MOST * model->length) || k == 0)
         return;
     aim_at(model, p, slope);

@@ -48,8 +48,8 @@ void trust_model_target(const struct trust_model *model, const struct fit_point 
 /* The decrease predicted from the gradient's loose entries in the model's metric, without damping. */
 double trust_model_decrement(struct trust_model *model, const double *gradient);
 
-/* Steps for objectives with kinks (trust_kinks.c): the minimum not of a quadratic but of the objective itself with linear
- * predictions, because a sum of absolute values is least where some of them are zero, and no quadratic knows which. */
+/* Steps for objectives with kinks (trust_kinks.c). They minimise the objective itself with linear predictions instead of a
+ * quadratic, because a sum of absolute values is least where some of them are zero, and a quadratic does not show which. */
 struct trust_kinks {
     double *theta, *p, *step;                       /* n, n_model, n */
     double *prediction, *noise, *weight, *residual; /* n_row */
@@ -57,8 +57,8 @@ struct trust_kinks {
 
 /* False: out of memory. */
 bool trust_kinks_init(struct trust_kinks *kinks, const struct fit_asker *asker, struct arena *arena);
-/* In place of trust_model_step, with the same answers: the least objective within bounds and radius were predictions and noise
- * linear. The model is current, and stays that of `best`. Nothing is evaluated. */
+/* Replaces trust_model_step, with the same answers: minimises the objective within bounds and radius for linear predictions and
+ * noise. The model must be current, and remains that of `best`. Evaluates nothing. */
 void trust_kinks_step(struct trust_kinks *kinks, struct trust_model *model, const struct fit_point *best);
 
 #endif

@@ -10,25 +10,26 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Second derivatives along a step are differences over this part of it: with predictions good to 1e-6 they have an error
- * of 2e-4 of the predictions' own size. */
+/* Second derivatives along a step are differences over this part of it: predictions accurate to 1e-6 give them an error of 2e-4
+ * of the predictions' size. */
 static const double BEND_PART = 0.1;
-/* Errors of predictions with derivatives against those without, in units of the integrator's tolerance: second derivatives that
- * could be made of these alone are no reason to bend. */
+/* Errors of predictions with derivatives against those without, in units of the integrator's tolerance. Second derivatives that
+ * these alone could cause are no reason to bend. */
 static const double BEND_ERROR = 10;
-/* More's (1978) borders of the ratio of decrease and promise. */
+/* More's (1978) thresholds for the ratio of actual to predicted decrease. */
 static const double RATIO_POOR = 0.25, RATIO_GOOD = 0.75;
 
 static const double LOST_MOST = 1024;
 /* A step takes a parameter too far if it moves it by more than its own size (a logarithm: by 1) and changes its influence on
- * the predictions by more than such a factor: then the model of it was wrong, whatever the others have gained. Logarithms may
- * gain influence. A parameter that enters linearly keeps it, whether it changes its sign or becomes many times as large; of one
- * that does either, this part may change. */
+ * the predictions by more than this factor: the model was wrong for it, whatever the others gained. The influence of logarithms
+ * may grow. One on a linear scale that changes sign or moves by MANY_TIMES its size may change its influence by CHANGE_PART
+ * only: a parameter that enters linearly keeps it. */
 static const double CHANGE_LOG = 30, CHANGE_LINEAR = 4, CHANGE_PART = 0.25, MANY_TIMES = 100;
-/* The next step of such a parameter, in its size; what the limit grows by when a step of this length was good. */
+/* The next step of such a parameter, in units of its size; the growth of the limit after a good step of that length. */
 static const double BACK_PART = 0.9, BACK_GROWTH = 5;
 enum { MAX_BACK = 12 };
-/* Only far from the optimum do other parameters' gains hide such a step: until the objective is this part of the start's. */
+/* Only far from the optimum do other parameters' gains hide such a step: until the objective falls to this part of the
+ * start's. */
 static const double FAR = 1e-3;
 
 /* The relative tolerance of the first steps, and its divisor from stage to stage. A stage is used only if its tolerance is
@@ -37,15 +38,15 @@ static const double ROUGH = 3e-4, REFINE = 50, ROUGHER_LEAST = 5;
 /* After this many consecutive steps without gain the tolerances are tightened; and the number of evaluations reserved for
  * that: a step takes up to two, and so does its successor. */
 enum { ROUGH_REJECTED = 6, KEPT = 4 };
-/* The best, the lowest, the latest missed, and the trial. */
+/* The best, the lowest, the latest rejected, and the trial. */
 enum { N_POINT = 4 };
 
 struct trust_region {
     struct fit_asker *asker;
     size_t n;
     struct fit_point *best, *trial, points[N_POINT];
-    struct fit_point *lowest; /* evaluated with these tolerances: slopes may lead away from it by the noise of values */
-    struct fit_point *missed; /* the latest trial that was not taken; NULL: none since tolerances changed */
+    struct fit_point *lowest; /* the lowest at these tolerances: slopes may lead away from it by the noise of values */
+    struct fit_point *missed; /* the latest rejected trial; NULL: none since the tolerances changed */
     struct trust_model model; /* at the best point */
     bool has_kinks;
     struct trust_kinks kinks;
@@ -76,7 +77,7 @@ static struct trust_region *new_search(struct fit_asker *asker, struct arena *ar
     return search;
 }
 
-/* Room for the next trial. */
+/* A free point for the next trial. */
 static void free_trial(struct trust_region *search)
 {
     for (size_t k = 0; k < N_POINT; k++) {
@@ -101,7 +102,7 @@ static void forget_values(struct trust_region *search)
     search->lowest = search->missed = NULL;
 }
 
-/* Bends the step along the predictions' second derivative, at the price of one evaluation without sensitivities. */
+/* Bends the step along the predictions' second derivative, which costs one evaluation without sensitivities. */
 static enum asked bend(struct trust_region *search)
 {
     const struct fit_asker *asker = search->asker;
@@ -135,7 +136,7 @@ static enum asked bend(struct trust_region *search)
     return ASKED_OK;
 }
 
-/* The radius after a trial that gained `decrease` (-infinity: it failed). */
+/* Adapts the radius after a trial that gained `decrease` (-infinity: it failed). */
 static void adapt_radius(struct trust_region *search, double decrease)
 {
     struct trust_model *model = &search->model;
@@ -167,7 +168,7 @@ static bool is_too_far(const struct trust_region *search, size_t j, double size)
     size_t n_row = search->asker->objective.n_row;
     if (!(size > 0 && fabs(step) > size))
         return false;
-    for (size_t i = 0; i < n_row; i++) { /* of what it moves the predictions by, in their standard deviations */
+    for (size_t i = 0; i < n_row; i++) { /* the parameter's influence on the predictions, in their standard deviations */
         double a = best->d_prediction[i + j * n_row] * best->weight[i] * best->chain[j];
         double b = trial->d_prediction[i + j * n_row] * trial->weight[i] * trial->chain[j];
         before += a * a;
@@ -180,8 +181,8 @@ static bool is_too_far(const struct trust_region *search, size_t j, double size)
     return now * most < before || (is_linear && now > most * before);
 }
 
-/* Whether the step to the trial has carried a parameter onto a plateau, or from one side of a pole to the other: that may well
- * lower the objective, and is hard to find back from. Those parameters' steps are shortened. */
+/* Whether the step to the trial took a parameter onto a plateau, or across a pole: this may lower the objective but is hard to
+ * reverse. Shortens the limits of those parameters. */
 static bool went_too_far(struct trust_region *search)
 {
     const struct fit_map *map = &search->asker->map;
@@ -199,7 +200,7 @@ static bool went_too_far(struct trust_region *search)
     return any;
 }
 
-/* After a good step. */
+/* Relaxes the limits after a good step. */
 static void relax_limits(struct trust_region *search)
 {
     struct trust_model *model = &search->model;
@@ -254,7 +255,7 @@ static void find_step(struct trust_region *search)
         trust_model_step(&search->model, search->best);
 }
 
-/* Accepts the lowest point, also if a step away from it was taken back. */
+/* Accepts the lowest point, even if a step away from it was rejected. */
 static void take_lowest(struct trust_region *search)
 {
     search->best = search->lowest;
@@ -294,8 +295,8 @@ static enum asked begin(struct trust_region *search, const double *theta)
     return asked;
 }
 
-/* Moves from a point of rough evaluations to one of better ones: the end of the rough model's step or, if that fails, the point
- * itself. Only here are rough and good values compared, with a margin for the errors of the rough ones. */
+/* Moves from a point of rough evaluations to one of more accurate ones: the end of the rough model's step or, if that fails,
+ * the point itself. Only here are rough and accurate values compared, with a margin for the errors of the rough ones. */
 static enum asked land(struct trust_region *search)
 {
     const struct fit_point *rough = search->best;
@@ -352,8 +353,8 @@ static enum asked look_back(struct trust_region *search, const double *theta)
     return asked == ASKED_END ? ASKED_END : ASKED_OK;
 }
 
-/* The first steps need no accuracy: they are made at looser tolerances, which become tighter in stages. Ends at a point
- * with the requested tolerances. ASKED_FAILED: there is none, and the search is unchanged. */
+/* Makes the first steps, which need no accuracy, at looser tolerances that become tighter in stages. Ends at a point with the
+ * requested tolerances. ASKED_FAILED: there is none, and the search is unchanged. */
 static enum asked approach(struct trust_region *search, const double *theta)
 {
     struct fit_asker *asker = search->asker;
@@ -374,7 +375,7 @@ static enum asked approach(struct trust_region *search, const double *theta)
     if (asked == ASKED_OK && !(asker->start_f - search->best->f > doubt))
         asked = look_back(search, theta);
     size_t length = strlen(asker->reason);
-    if (asked == ASKED_END && search->best) /* nothing better is known than what the rough steps found */
+    if (asked == ASKED_END && search->best) /* nothing better is known than the result of the rough steps */
         snprintf(asker->reason + length, sizeof asker->reason - length, " (while tolerances were loose: so is the objective)");
     if (asked == ASKED_FAILED) {
         search->best = NULL;

@@ -1,14 +1,15 @@
-/* A few fits, each from where the one before it ended.
+/* Makes a few fits, each from the end of the one before.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/unit.h"
 
 #include <math.h>
 #include <string.h>
 
-/* A kink that is off by this part of itself moves nothing by more than 1e-5 of the residuals' size. */
+/* A relative error of this size in the kink moves no result by more than 1e-5 of the residuals' size. */
 static const double SETTLED = 1e-3;
 enum { MAX_ROUND = 8, LEAST_EVALUATIONS = 4 };
-/* Exact data: residuals below so many errors of the predictions say nothing. */
+/* Exact data: residuals below this many errors of the predictions mean nothing. */
 static const double EXACT = 100;
 
 bool fit_unit_is_open(const struct fit_problem *problem)
@@ -21,7 +22,7 @@ bool fit_unit_is_open(const struct fit_problem *problem)
     return is_open;
 }
 
-/* Root mean square of the data; 1 where they are zero. */
+/* Root mean square of the data; 1 if all are zero. */
 static double size_of(const struct fit_problem *problem)
 {
     double largest = 0, sum = 0, n = (double)problem->task->n_row;
@@ -51,7 +52,7 @@ static void fit_round(const struct fit_problem *problem, const struct fit_option
         record->eigenvalue[i] *= unit * unit;
 }
 
-/* What is left of the budgets. */
+/* The rest of the budgets. */
 static struct fit_options options_left(const struct fit_options *options, int64_t n_evaluation, int64_t n_step)
 {
     struct fit_options left = *options;
@@ -81,7 +82,7 @@ static void find(const struct fit_problem *problem, const struct fit_options *op
         n_step += record->n_step;
         n_iteration += record->n_iteration;
         notes |= record->notes & (NOTE_failed_evaluations | NOTE_start_moved);
-        if (!isfinite(record->objective) && round > 0) { /* not even its start: what is known stays */
+        if (!isfinite(record->objective) && round > 0) { /* its start could not be evaluated */
             memcpy(record->parameter, start, n * sizeof *start);
             record->objective = best;
         }
