@@ -1,4 +1,5 @@
-/* The list of commands and what all of them share.
+/* The list of commands, and code common to all of them.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/command.h"
 
@@ -100,7 +101,7 @@ int command_parse(const struct command *command, void *options, struct option_wo
     return message_usage(command->name, &error, color_of(command, options));
 }
 
-/* An earlier write may have failed and left nothing to be written now: then errno says nothing, but the pipe does. */
+/* An earlier write may have failed and left nothing to write now. Then errno says nothing, but the pipe does. */
 static bool reader_is_gone(void)
 {
     struct pollfd output = {.fd = STDOUT_FILENO, .events = POLLOUT};
@@ -126,7 +127,7 @@ static void print_head(enum when color)
     fprintf(stderr, "stiffit: %serror:%s ", colored ? "\033[1;31m" : "", colored ? "\033[0m" : "");
 }
 
-/* Names from a file may hold what a terminal takes for orders. */
+/* Names from a file may contain control sequences of a terminal. */
 static void print_line(const char *line, size_t n)
 {
     terminal_put(stderr, line, n);

@@ -1,6 +1,6 @@
-/* The commands: one constant each, defined in the file of its own, gathered in command.c; and what all of them share: how they
- * parse, what they say on standard error. Help, completions and the manual are made from what stands here and in the tables of
- * options.
+/* The commands: each is one constant, defined in its own file and listed in command.c. Common to all: parsing, and messages on
+ * standard error. Help, completions and the manual are made from these constants and the tables of options.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef CLI_COMMAND_H
 #define CLI_COMMAND_H
@@ -9,11 +9,11 @@
 #include "base/terminal.h"
 
 struct command {
-    const char *name;        /* with its group's, as in "model check" */
+    const char *name;        /* with that of its group, as in "model check" */
     const char *synopsis;    /* the arguments after the options */
     const char *summary;     /* one line, small letter, no full stop */
-    const char *example;     /* command lines, one a line, no newline at the end */
-    const char *needs;       /* what is said without an argument; NULL: it needs none */
+    const char *example;     /* command lines, one per line, no newline at the end */
+    const char *needs;       /* the message if no argument is given; NULL: none is needed */
     const char *description; /* paragraphs separated by newlines */
     const struct command *const *child; /* of a group of commands, NULL-terminated; NULL for others */
     struct option_table table;
@@ -33,38 +33,37 @@ int command_finish(int argc, char **argv);
 
 /* NULL-terminated, in the order in which help shows them. */
 const struct command *const *command_list(void);
-const struct command *command_find(const char *name); /* or NULL; "model check" is a name, too */
+const struct command *command_find(const char *name); /* or NULL; "model check" is also a name */
 struct option_table command_table(const struct command *command); /* empty for a group */
-/* What a group does: runs the child that the first argument names. */
+/* Runs a command of a group: the one that the first argument names. */
 int command_run_child(const struct command *group, int argc, char **argv);
 
-/* Parses the arguments of `command` into its struct of options; one that is needed must be there. Returns -1 to go on;
+/* Parses the arguments of `command` into its struct of options, and checks that needed ones are there. Returns -1 to continue;
  * otherwise the command ends with this exit code: help has been printed, or a usage error. */
 int command_parse(const struct command *command, void *options, struct option_words *words, size_t max_positional, int argc,
                   char **argv);
 
-/* What a data command returns in the end: flushes standard output and turns a failed write into exit code 4; a closed pipe
- * ends quietly with 141, as if by SIGPIPE. Otherwise `code`. */
+/* Called at the end of a data command: flushes standard output and turns a failed write into exit code 4. If the pipe is
+ * closed, ends quietly with 141, as after SIGPIPE. Otherwise returns `code`. */
 int command_close_output(int code);
 
 /* "s", and "" for one. */
 static inline const char *plural(uint64_t n) { return n == 1 ? "" : "s"; }
 /* "stiffit: error: ...", further lines indented. Both return the exit code. */
 int message_error(const struct error *error, enum when color);
-/* For STATUS_USAGE: the fault, then the nearest match and where help is, two lines. Other errors: as above. `command` may
- * be NULL. */
+/* For STATUS_USAGE two lines: the fault, then the nearest match and how to get help. Other errors: as above. `command` may be
+ * NULL. */
 int message_usage(const char *command, const struct error *error, enum when color);
 /* "stiffit: ..." */
 void message_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* The same as the `tell` of a struct build_listener. */
+/* message_say, as the `tell` of a struct build_listener. */
 void message_hear(void *context, const char *line);
 
-/* Words for a POSIX shell, in single quotes where it would take them for something else: what the user sees can be pasted, and
- * what is put into a script means what was meant. */
+/* Quotes words for a POSIX shell if needed, so that a printed command can be pasted and a script does what was meant. */
 void shell_word(FILE *out, const char *word);
-/* The words, a blank before each. */
+/* The words, each after a blank. */
 void shell_words(FILE *out, int n, char *const *words);
-/* A command and its words as a line that can be pasted; free() it. NULL: out of memory. */
+/* A command and its words as a line to paste; free() it. NULL: out of memory. */
 char *shell_line(const char *command, int n, char *const *words);
 
 /* cli/help.c, cli/completion.c */

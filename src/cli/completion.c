@@ -12,7 +12,7 @@ static void print_options(FILE *file, const struct command *command)
     fputs("--help", file);
 }
 
-/* The words that may stand after an option, in one case branch per kind of value. */
+/* The words that may follow an option: one case branch per kind of value. */
 static void print_bash_values(FILE *file, const struct command *command)
 {
     struct option_table table = command_table(command);
@@ -48,7 +48,7 @@ static void print_bash_options(FILE *file, const struct command *command)
     fputs("' -- \"$word\")) ;;\n", file);
 }
 
-/* The second part of each group's name: where it is given, and where it is to be completed. */
+/* Prints the second part of each name in a group, which is either recognised or completed. */
 static void print_names(FILE *file, const struct command *group)
 {
     for (const struct command *const *child = group->child; child && *child; child++)
@@ -94,7 +94,7 @@ void completion_bash(FILE *file)
           "    esac\n}\ncomplete -o filenames -F _stiffit stiffit\n", file);
 }
 
-/* In _arguments' specifications, brackets and colons are special, and all of it stands in apostrophes. */
+/* In _arguments' specifications brackets and colons are special, and the whole text is in apostrophes. */
 static void print_zsh_text(FILE *file, const char *text)
 {
     for (const char *c = text; *c; c++) {

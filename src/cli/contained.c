@@ -1,4 +1,5 @@
-/* The child of commands that work on one file for a moment. (`stiffit run` has a supervisor of its own.)
+/* The child process of commands that work on one file. (`stiffit run` has a supervisor of its own.)
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/contained.h"
 
@@ -25,7 +26,7 @@ static bool is_crash(int signal_number)
            signal_number == SIGILL;
 }
 
-/* The child sends its exit code through a pipe as well, so that foreign code that calls exit can be told from ours. */
+/* The child also sends its exit code through a pipe, which distinguishes our exit from one called by foreign code. */
 static void run_child(int (*function)(void *context), void *context, int to_parent)
 {
     unsigned char code = (unsigned char)function(context);
@@ -34,7 +35,7 @@ static void run_child(int (*function)(void *context), void *context, int to_pare
     exit(code);
 }
 
-/* Ends as the child has ended, so that a shell sees an interrupt as one. */
+/* Ends like the child, so that a shell sees an interrupt as one. */
 static int die_likewise(int signal_number)
 {
     signal(signal_number, SIG_DFL);
@@ -42,7 +43,7 @@ static int die_likewise(int signal_number)
     return 128 + signal_number;
 }
 
-/* What /proc tells of a process, '\0' if nothing. */
+/* What /proc reports about a process; '\0': nothing. */
 static void read_about(pid_t process, const char *what, char *text, size_t size)
 {
     char path[64];
@@ -54,10 +55,10 @@ static void read_about(pid_t process, const char *what, char *text, size_t size)
     text[n > 0 ? n : 0] = '\0';
 }
 
-/* Returns when the child has ended or, with true, when it has been computing for hang_s without a read or write. */
+/* Returns when the child has ended. True: it has computed for hang_s without a read or write. */
 static bool wait_or_hang(pid_t child, int from_child, int hang_s)
 {
-    struct pollfd ending = {.fd = from_child}; /* asked for nothing, it tells of the other end's closing */
+    struct pollfd ending = {.fd = from_child}; /* polls for no event: reports only that the other end is closed */
     char before[512] = "", now[512], state[512];
     for (int silent = 0; silent < hang_s;) {
         int n = poll(&ending, 1, LOOK_MS);
@@ -95,7 +96,7 @@ static int contain(int (*function)(void *context), void *context, const char *wh
     close(ends[1]);
     int wait_status = 0;
     unsigned char code;
-    void (*before)(int) = signal(SIGINT, SIG_IGN); /* the terminal's reaches the child too, which decides */
+    void (*before)(int) = signal(SIGINT, SIG_IGN); /* the terminal's signal also reaches the child, which decides */
     bool hung = hang_s && wait_or_hang(child, ends[0], hang_s);
     if (hung)
         kill(child, SIGKILL);

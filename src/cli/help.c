@@ -11,8 +11,8 @@
 
 enum { WIDTH = 96, INDENT = 30 };
 
-/* Writes words, broken at blanks, so that no line passes WIDTH; `column` is where the line stands, further lines begin at
- * `indent`. Ends the line. */
+/* Writes words, broken at blanks so that no line exceeds WIDTH. The first line begins at `column`, the others at `indent`. Ends
+ * the line. */
 static void print_wrapped(FILE *file, const char *text, int column, int indent)
 {
     while (*text) {
@@ -101,7 +101,7 @@ void help_overview(FILE *file)
           "4 files or system; 5 a bug; 75 stopped early, the same command resumes.\n", file);
 }
 
-/* Text as mdoc(7) takes it: backslashes escaped, no line beginning with a dot or an apostrophe. */
+/* Text for mdoc(7): backslashes escaped, no line begins with a dot or an apostrophe. */
 static void print_mdoc_text(FILE *file, const char *text, bool capital)
 {
     bool begins = true;
@@ -117,7 +117,7 @@ static void print_mdoc_text(FILE *file, const char *text, bool capital)
     }
 }
 
-/* The list of options of a manual page: the pages under man/ hold it, and a test compares. */
+/* The list of options for a manual page: the pages under man/ contain it, and a test compares them. */
 void help_mdoc(FILE *file, const struct command *command)
 {
     for (const struct command *const *child = command->child; child && *child; child++) {
@@ -160,7 +160,7 @@ static const struct option table[] = {
     {.name = "completion", .kind = OPTION_STRING, .metavar = "bash|zsh", .offset = offsetof(struct help_options, completion),
      .help = "print a completion script for this shell"},
 };
-/* For the makers of the manual, and of an editor's colours: not shown in help or completions. */
+/* For authors of manuals and syntax colouring: not shown in help or completions. */
 static const struct option hidden_table[] = {
     {.name = "completion", .kind = OPTION_STRING, .offset = offsetof(struct help_options, completion)},
     {.name = "man-options", .kind = OPTION_STRING, .offset = offsetof(struct help_options, man_options)},
@@ -213,7 +213,7 @@ static int run_help(int argc, char **argv)
     }
     const struct command *command = command_find(name);
     if (!command)
-        return -1; /* main tells of unknown commands */
+        return -1; /* main reports unknown commands */
     if (words.n_positional > 1 && !command->child) {
         error_set(&error, STATUS_USAGE, "'stiffit %s' has no commands of its own, so no '%.100s'", name, words.positional[1]);
         return message_usage(name, &error, WHEN_AUTO);

@@ -77,7 +77,7 @@ static char *default_output(const char *measurements)
     return path;
 }
 
-/* What --error says of each observable, for the caller to free; NULL where it was not given. */
+/* The errors of each observable from --error, which the caller frees; NULL without --error. */
 static enum status choose_errors(const struct import_options *options, const struct stiffit_model *abi, const char ***words,
                                  struct error *error)
 {
@@ -137,7 +137,7 @@ static enum status write_problem(const struct import_options *options, const cha
     return status;
 }
 
-/* Reads back what was written, as a run will: what it would complain about is better said now. */
+/* Reads the written file as a run does, in order to report now what a run would complain about. */
 static enum status check_written(const char *path, const struct model *model, bool quiet, struct error *error)
 {
     struct problem *problem = NULL;
@@ -217,7 +217,7 @@ static int import(void *context)
     char *path = options->output ? strdup(options->output) : default_output(options->measurements);
     const char *const input[] = {options->measurements, options->datasets, options->parameters, options->model};
     for (size_t i = 0; i < sizeof input / sizeof *input; i++)
-        if (spare_file(path, input[i], &error)) { /* the default one, too */
+        if (spare_file(path, input[i], &error)) { /* the default output, too */
             free(path);
             return message_usage("import", &error, options->color);
         }

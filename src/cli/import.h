@@ -1,4 +1,5 @@
-/* The tables that `stiffit import` reads, as they lie in memory, and its options.
+/* The tables that `stiffit import` reads, in memory, and its options.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef CLI_IMPORT_H
 #define CLI_IMPORT_H
@@ -17,30 +18,31 @@ struct import_options {
     enum when color;
 };
 
-/* The parameters of the file to be, n_parameter each, in the model's order. The words are constants. */
+/* The parameters of the new file, n_parameter each, in the model's order. The words are constants. */
 struct import_parameters {
     double *start, *lower, *upper;
     const char **scale;
     unsigned char *fixed;
     double *from_model;          /* n_parameter x N_FROM_MODEL (problem_adopt.h) */
-    bool has_prior;              /* the table has priors; then these are all of them, the model's where it has none */
+    bool has_prior;              /* the table has priors; the arrays then include the model's for parameters without one */
     const char **prior, **prior_on;
-    double *prior_number[4];     /* location, scale, lower, upper; NaN: there is none */
+    double *prior_number[4];     /* location, scale, lower, upper; NaN: none */
 };
-/* The model's, as the table --parameters and then the other options change them. Zero-initialise. */
+/* The model's parameters, changed by the table --parameters and then by the other options. Zero-initialise. */
 enum status import_parameters_choose(struct import_parameters *parameters, const struct import_options *options,
                                      const struct model *model, struct error *error);
-/* per_dataset: starts may come from the table of datasets, so that a missing one is no fault yet. */
+/* per_dataset: starts may come from the table of datasets, so a missing one is not a fault yet. */
 enum status import_parameters_check(const struct import_parameters *parameters, const struct stiffit_model *abi,
                                     bool per_dataset, struct error *error);
 void import_parameters_fini(struct import_parameters *parameters);
 
-/* Numbers with which a dataset cannot be fitted; they are kept, so that its row in the result says so, and told here. */
+/* Counts numbers with which a dataset cannot be fitted, for a message. They are kept: the dataset's row in the result will say
+ * so. */
 struct import_faults {
     uint64_t n;
     struct error first;
 };
-void import_say_encoding(const struct csv_reader *reader, const char *path); /* of text that is no UTF-8 */
+void import_say_encoding(const struct csv_reader *reader, const char *path); /* for text that is not UTF-8 */
 void import_faults_add(struct import_faults *faults, const struct csv_reader *reader, size_t column, const char *what);
 
 /* Measurements in the file's order; zero-initialise. */
@@ -68,8 +70,8 @@ struct import_subjects {
     uint64_t n_unused; /* datasets of the table without measurements */
     struct import_faults faults;
 };
-/* `start` (n_parameter) stands where the table has no start of a parameter. path NULL: no table, which is a fault if the
- * model has covariates. */
+/* `start` (n_parameter) is used for starts that the table lacks. path NULL: no table, which is a fault if the model has
+ * covariates. */
 enum status import_subjects_read(struct import_subjects *subjects, const char *path, const struct id_table *datasets,
                                  const struct model *model, const double *start, struct error *error);
 void import_subjects_fini(struct import_subjects *subjects);

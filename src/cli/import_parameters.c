@@ -1,4 +1,5 @@
-/* The parameters of a problem file to be: the model's, as a table of parameters and single options change them.
+/* The parameters of a new problem file: the model's, changed by a table of parameters and by single options.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/import.h"
 
@@ -27,7 +28,7 @@ struct table {
     size_t column[N_TABLE_COLUMN];
 };
 
-/* The word of the list; NULL if it is none. */
+/* The word as it is in the list; NULL: it is not. */
 static const char *find_word(const char *word, const char *const *words, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -105,7 +106,7 @@ static enum status find_columns(struct table *table, const char *path, struct er
         for (int k = 0; k < N_TABLE_COLUMN; k++)
             used = used || table->column[k] == j;
         const char *near = used ? NULL : nearest_name(csv_column_name(reader, j), column_name, N_TABLE_COLUMN);
-        if (near) /* a prior with a slip in its name must not be left out */
+        if (near) /* a prior with a misspelt name must not be ignored */
             return error_set(error, STATUS_BAD_PROBLEM, "%s: there is no use for a column '%.100s'; did you mean '%s'?", path,
                              csv_column_name(reader, j), near);
         if (!used)
@@ -114,7 +115,7 @@ static enum status find_columns(struct table *table, const char *path, struct er
     return STATUS_OK;
 }
 
-/* A number of the row; where it is empty, *value stays. */
+/* A number of the row; an empty cell leaves *value as it is. */
 static enum status take_number(const struct table *table, int which, double *value, struct error *error)
 {
     double number = NAN;
@@ -141,7 +142,7 @@ static enum status take_word(const struct table *table, int which, const char *c
     return csv_fault(table->reader, column, error, "'%.40s' is not one of %s", field, list);
 }
 
-/* A row's prior replaces the model's as a whole. */
+/* A row's prior replaces the whole prior of the model. */
 static enum status take_prior(const struct table *table, struct import_parameters *parameters, size_t i, struct error *error)
 {
     static const int columns[] = {LOCATION, WIDTH, FROM, TO};
@@ -217,7 +218,7 @@ static enum status read_table(struct import_parameters *parameters, const char *
     return status;
 }
 
-/* The file's priors are all that count: those that come from the model must mean there what they mean here. */
+/* Only the file's priors count: those copied from the model must mean the same there. */
 static enum status check_kept_priors(const struct import_parameters *parameters, const struct stiffit_model *abi,
                                      struct error *error)
 {
@@ -260,7 +261,7 @@ static enum status take_model(struct import_parameters *parameters, const struct
     return STATUS_OK;
 }
 
-/* What nobody has chosen is the model's, and the file will say so. */
+/* Settings that nobody has chosen come from the model, and the file says so. */
 static void fill_from_model(struct import_parameters *parameters, const struct stiffit_model *abi)
 {
     for (size_t i = 0; i < abi->n_parameter; i++) {

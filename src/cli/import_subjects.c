@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a column fills: one of these kinds, and which covariate or parameter. */
+/* What a column fills: its kind, and the covariate or parameter. */
 enum column_kind { COLUMN_ID, COLUMN_T0, COLUMN_COVARIATE, COLUMN_START, COLUMN_UNUSED };
 struct column {
     enum column_kind kind;
@@ -44,7 +44,7 @@ static void say_unused(const char *path, const char *name, const struct model *m
                 nearest_hint(hint, " (nearest: '", "')", name, model->abi.covariate_name, model->abi.n_covariate));
 }
 
-/* Who writes starts wants them used: a misspelt parameter is no column to be left out. */
+/* A table with starts must have them used: a misspelt parameter is an error, not a column to ignore. */
 static enum status no_such_start(const char *name, const char *path, const struct model *model, struct error *error)
 {
     const char *parameter = name + sizeof start_prefix - 1;

@@ -1,4 +1,5 @@
-/* Reading the tables of `stiffit import`, with faults told by file, line and column.
+/* Reads the tables of `stiffit import`; faults are reported with file, line and column.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/import.h"
 
@@ -11,7 +12,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* The column of dataset ids under either of its names. */
+/* The column of dataset ids, under either name. */
 static size_t find_id_column(const struct csv_reader *reader)
 {
     size_t column = csv_find_column(reader, "dataset");
@@ -29,7 +30,7 @@ struct measurement_columns {
     size_t dataset, of[N_MEASUREMENT];
 };
 
-/* Tables of one column per observable are common; what is expected instead is worth saying. */
+/* Tables with one column per observable are common, so the message says what is expected instead. */
 static enum status need_value(const struct csv_reader *reader, const char *path, const struct model *model, size_t *column,
                               struct error *error)
 {
@@ -86,7 +87,7 @@ static enum status find_observable(const struct csv_reader *reader, size_t colum
                      near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
-/* 0, 1 and -1 as Monolix and nlmixr have them in CENS, or words; nothing is none. */
+/* Accepts 0, 1 and -1 as in Monolix's and nlmixr's CENS, or words; an empty cell is not censored. */
 static enum status find_censored(const struct csv_reader *reader, size_t column, int8_t *censored, struct error *error)
 {
     static const struct { const char *word; int8_t side; } words[] = {
@@ -114,7 +115,7 @@ void import_faults_add(struct import_faults *faults, const struct csv_reader *re
         csv_fault(reader, column, &faults->first, "%s", what);
 }
 
-/* As problem_check.c has it: a row without a value is missing as a whole. */
+/* As in problem_check.c: a row without a value counts as missing. */
 static void check_row(const struct csv_reader *reader, const struct measurement_columns *columns,
                       const struct measurements *row, struct import_faults *faults)
 {
@@ -231,7 +232,7 @@ enum status import_sort(struct import_rows *rows, size_t **first, struct error *
         free(block);
         return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu measurements", rows->n);
     }
-    /* start[d + 1] counts, then becomes where dataset d's next row goes; in the end where dataset d + 1 begins. */
+    /* start[d + 1] is first a count, then the place of dataset d's next row, finally the first row of dataset d + 1. */
     for (size_t i = 0; i < rows->n; i++)
         start[rows->dataset[i] + 2]++;
     for (size_t d = 2; d < n_dataset + 2; d++)

@@ -48,8 +48,8 @@ static int run_named(int argc, char **argv)
     return code >= 0 ? code : no_command(argv[argc - 1]);
 }
 
-/* Standard streams that the caller has closed: without this, the next file that is opened would take their numbers and
- * messages would be written into it. Standard output is opened so that writing to it fails, and that is reported. */
+/* Opens standard streams that the caller has closed. Otherwise the next opened file would get their numbers, and messages would
+ * be written into it. Standard output is opened so that writing fails, which is then reported. */
 static void open_standard_streams(void)
 {
     static const int how[] = {O_RDONLY, O_RDONLY, O_WRONLY};
@@ -63,8 +63,8 @@ int main(int argc, char **argv)
     struct error error;
     open_standard_streams();
     signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of that write, not the end of a run */
-    signal(SIGXFSZ, SIG_IGN); /* so is a file that may not grow (ulimit -f) */
-    signal(SIGCHLD, SIG_DFL); /* inherited as ignored, it would hide how children end */
+    signal(SIGXFSZ, SIG_IGN); /* so is a file at its size limit (ulimit -f) */
+    signal(SIGCHLD, SIG_DFL); /* if inherited as ignored, it would hide how children end */
     if (argc < 1)
         return status_exit_code(STATUS_INTERNAL);
     if (argc < 2) {

@@ -1,4 +1,5 @@
-/* `stiffit merge`: the results of shards become one.
+/* `stiffit merge`: joins the results of shards.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/command.h"
 
@@ -42,7 +43,7 @@ static const struct option table[] = {
 
 /* The results to merge. */
 struct shard_list {
-    char **path, *output; /* to be freed */
+    char **path, *output; /* the caller frees these */
     size_t n;
 };
 
@@ -60,7 +61,7 @@ static void say(void *context, const char *line)
         message_say("%s", line);
 }
 
-/* A shard with a result and a journal is being run again, or was interrupted in that. */
+/* A shard that has a result and a journal is being run again, or was interrupted while it was. */
 static void say_if_begun(struct merge_options *options, const char *problem, const char *result, uint32_t k, uint32_t n)
 {
     char line[200], *journal = shard_journal_path(problem, k, n);
@@ -72,7 +73,7 @@ static void say_if_begun(struct merge_options *options, const char *problem, con
     free(journal);
 }
 
-/* Those of the problem's shards that are there. */
+/* Lists the shards of the problem that exist. */
 static enum status list_of_problem(struct shard_list *list, struct merge_options *options, struct error *error)
 {
     const char *problem = options->words->positional[0];

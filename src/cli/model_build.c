@@ -33,7 +33,7 @@ static const struct option table[] = {
     OPTION_COLOR(FIELD(color)),
 };
 
-/* What became of one model. */
+/* The result for one model. */
 struct outcome {
     struct model_text text;
     char *plugin; /* path, or NULL */
@@ -42,7 +42,7 @@ struct outcome {
     bool from_cache;
 };
 
-/* Where the plugin of `path` goes; to be freed. */
+/* The path of the plugin for `path`; free it. */
 static char *plugin_path(const struct build_call *call, const char *path)
 {
     struct stat about;
@@ -61,7 +61,7 @@ static char *plugin_path(const struct build_call *call, const char *path)
     return made;
 }
 
-/* Whose name is not the text's own, as a symbolic link MODEL.ode to MODEL.so would make it. */
+/* Refuses to overwrite the text itself, to which MODEL.so may be a symbolic link. */
 static enum status write_file(const char *path, const char *model, const void *bytes, size_t n_byte, struct error *error)
 {
     struct output output = {.file = NULL};

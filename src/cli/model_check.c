@@ -1,4 +1,5 @@
-/* `stiffit model check`: what a plugin says of its derivatives against what differences say, on several threads at once.
+/* `stiffit model check`: compares a plugin's derivatives with difference quotients, on several threads at once.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/json.h"
 #include "base/outcome.h"
@@ -59,7 +60,7 @@ static void check_one(void *context, size_t thread)
     model_check(checks->model, checks->options, &checks->report[thread], &checks->error[thread]);
 }
 
-/* The report of the first thread, with what the others got differently. */
+/* The report of the first thread, with the differences that the others found. */
 static enum status check_on_threads(const struct check_call *call, const struct model *model,
                                     const struct check_options *options, struct check_report **report, size_t *n_thread,
                                     struct error *error)
@@ -188,7 +189,7 @@ static void print_json(const struct check_call *call, const struct model *model,
     json_end(&json);
 }
 
-/* Values to look around: the starts (or 1), the covariates 1, as --set and --covariate change them. */
+/* The point to check around: the starts (or 1) and covariates of 1, changed by --set and --covariate. */
 static enum status choose_values(const struct check_call *call, const struct model *model, double *p, double *covariate,
                                  struct error *error)
 {
@@ -235,12 +236,12 @@ static int check(void *context)
     free(report);
     free(p);
     output = standard_output_keep();
-    model_unload(&model); /* the report names what is in it */
+    model_unload(&model); /* the report points to names in the model */
     standard_output_restore(output);
     return code;
 }
 
-/* All errors and warnings of a text, as the other commands show them; the plugin that is made of it has only the first. */
+/* Shows all errors and warnings of a text, as other commands do; a plugin made from it reports only the first. */
 static int tell_text(const struct check_call *call)
 {
     struct model_text text = {.text = NULL};
@@ -249,7 +250,7 @@ static int tell_text(const struct check_call *call)
     struct stat info;
     if (stat(call->plugin, &info) || !S_ISREG(info.st_mode) || model_file_kind(call->plugin, &kind, &error) ||
         kind == MODEL_FILE_PLUGIN)
-        return 0; /* loading it says what is wrong */
+        return 0; /* loading reports the fault */
     enum status status = model_text_open(&text, call->plugin, !call->json && !call->quiet, call->color, &error);
     model_text_fini(&text);
     return status ? message_error(&error, call->color) : 0;

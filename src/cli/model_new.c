@@ -22,7 +22,7 @@ static const struct option table[] = {
     {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .offset = FIELD(quiet), .help = "do not print what to do next"},
 };
 
-/* Runs as it is: each construct of the language once, what would be wrong here in comments. %1$s: the model's name. */
+/* A model that runs: each construct of the language once, alternatives in comments. %1$s: the model's name. */
 static const char *const text =
     "# %1$s: an example to start from; `man 5 stiffit-model` describes the language.\n"
     "# A dose is absorbed into the blood and eliminated by an enzyme that saturates.\n"
@@ -62,7 +62,7 @@ static const char *const text =
     "# Jumps at a known time are found ahead; at a state's threshold, or at a fitted time, a smooth step is better:\n"
     "#   infusion = 5/(1 + exp((t - 2)/0.05))\n";
 
-/* The last part of the path without .ode, as a name of the language. */
+/* The last part of the path without .ode, made a name of the language. */
 static void model_name(const char *path, char name[101])
 {
     const char *slash = strrchr(path, '/'), *from = slash ? slash + 1 : path;
@@ -76,7 +76,7 @@ static void model_name(const char *path, char name[101])
     name[n] = '\0';
 }
 
-/* NAME as a path with the ending; to be freed. */
+/* NAME as a path with the ending; free it. */
 static char *default_path(const char *name)
 {
     size_t length = strlen(name);

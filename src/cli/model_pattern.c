@@ -1,11 +1,12 @@
-/* The sparsity of a Jacobian as a picture of letters.
+/* Prints the sparsity of a Jacobian as letters.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/model_show.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* MOST_SINGLE: the most rows that are shown on a line each; SIDE: lines and columns of a larger picture. */
+/* MOST_SINGLE: the largest matrix with a line per row; SIDE: lines and columns of a picture of a larger one. */
 enum { MOST_SINGLE = 50, SIDE = 64, MOST_NAME = 24 };
 
 static char block_letter(size_t n, size_t of)

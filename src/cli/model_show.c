@@ -1,5 +1,5 @@
-/* `stiffit model show`: the equations of a model, their derivatives, sparsity and costs; of a plugin, its names and what it
- * has.
+/* `stiffit model show`: a model's equations, their derivatives, sparsity and costs; a plugin's names and functions.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/model_show.h"
 

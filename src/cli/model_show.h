@@ -1,4 +1,5 @@
-/* What `stiffit model show` prints, in parts.
+/* The parts of `stiffit model show`.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef CLI_MODEL_SHOW_H
 #define CLI_MODEL_SHOW_H
@@ -6,7 +7,7 @@
 #include "cli/model_text.h"
 #include "model/generate/listing.h"
 
-/* A model with all that is computed from it. */
+/* A model with everything that is computed from it. */
 struct shown_model {
     struct model_text text;
     struct functions functions;
@@ -16,19 +17,19 @@ struct shown_model {
 
 enum { SHOW_EQUATIONS = 1, SHOW_SPARSITY = 2, SHOW_DERIVATIVES = 4, SHOW_COST = 8, SHOW_ALL = 15 };
 
-/* More derivatives than these are printed only when they are asked for. */
+/* More derivatives than this are printed only on request. */
 enum { SHOW_MOST_DERIVATIVES = 100 };
 
 size_t model_n_derivative(const struct functions *functions);
 /* "rhs, initial" for STIFFIT_USE_RHS | STIFFIT_USE_INITIAL. */
 const char *model_use_words(unsigned use, char words[64]);
 
-/* parts: SHOW_* bits; is_chosen: they were asked for by name. */
+/* parts: SHOW_* bits; is_chosen: the user named them. */
 void model_show_text(const struct shown_model *model, unsigned parts, bool is_chosen, FILE *out);
 void model_show_latex(const struct shown_model *model, unsigned parts, bool is_chosen, FILE *out);
 void model_show_json(const struct shown_model *model, FILE *out);
 
-/* The pattern of a square matrix as letters: a letter an entry, or a block of entries where it is large. state: its rows. */
+/* The pattern of a square matrix: one letter per entry or, if it is large, per block of entries. state: its rows. */
 void model_show_pattern(const struct graph_matrix *matrix, const struct equation_state *state, FILE *out);
 
 #endif

@@ -1,4 +1,5 @@
-/* A model as a page for people, and as LaTeX.
+/* Prints a model as text, or as LaTeX.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/model_show.h"
 
@@ -40,7 +41,7 @@ static void print_head(const struct equations *equations, FILE *out)
             equations->time_unit ? equations->time_unit : "");
 }
 
-/* As the model says it. */
+/* The prior as in the model text. */
 static void print_priors(const struct equations *equations, int width, FILE *out)
 {
     bool headed = false;
@@ -113,7 +114,7 @@ static void print_sparsity(const struct shown_model *model, FILE *out)
     model_show_pattern(jacobian, model->text.equations->state, out);
 }
 
-/* Derivatives, unless there are too many to be printed unasked. */
+/* Prints derivatives, unless there are too many and nobody asked for them. */
 static bool too_many(const struct shown_model *model, bool is_chosen)
 {
     return !is_chosen && model_n_derivative(&model->functions) > SHOW_MOST_DERIVATIVES;

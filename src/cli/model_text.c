@@ -1,4 +1,5 @@
-/* Model text from files, pipes and problem files.
+/* Reads model text from files, pipes and problem files.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/model_text.h"
 
@@ -32,7 +33,7 @@ enum status model_file_kind(const char *path, enum model_file *kind, struct erro
     return STATUS_OK;
 }
 
-/* All of it, up to one byte more than a text may have. */
+/* Reads everything, up to one byte more than a text may have. */
 static enum status read_stream(struct model_text *text, FILE *file, struct error *error)
 {
     size_t room = 0;
@@ -51,7 +52,7 @@ static enum status read_stream(struct model_text *text, FILE *file, struct error
         if (ferror(file))
             return error_system(error, errno ? errno : EIO, "%s: cannot be read", text->origin);
         if (n == 0 || text->n_byte > TEXT_MAX_BYTES)
-            return STATUS_OK; /* the parser says that it is too long */
+            return STATUS_OK; /* the parser reports that it is too long */
     }
 }
 

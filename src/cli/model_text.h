@@ -1,4 +1,5 @@
-/* Model text for the commands: reading it from where it is, and telling what is wrong with it.
+/* Model text for the commands: reads it, and reports what is wrong with it.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef CLI_MODEL_TEXT_H
 #define CLI_MODEL_TEXT_H
@@ -17,26 +18,26 @@ struct model_text {
 
 enum model_file { MODEL_FILE_TEXT, MODEL_FILE_PLUGIN, MODEL_FILE_HDF5 };
 
-/* By the first bytes. STATUS_SYSTEM where it cannot be read. "-" is text. */
+/* Judges by the first bytes. STATUS_SYSTEM: cannot be read. "-" is text. */
 enum status model_file_kind(const char *path, enum model_file *kind, struct error *error);
 
-/* The text of a file, of standard input ("-") or of a problem file that carries it. Zero-initialise. */
+/* Reads the text of a file, of standard input ("-") or of a problem file that contains it. Zero-initialise. */
 enum status model_text_read(struct model_text *text, const char *path, struct error *error);
-/* STATUS_BAD_MODEL where there are errors: they are in the messages, `error` has only their number. */
+/* STATUS_BAD_MODEL: there are errors. The messages list them; `error` has only their number. */
 enum status model_text_parse(struct model_text *text, struct error *error);
-/* Both, and shows the errors, and with `warn` the warnings. */
+/* Both, and shows the errors and, with `warn`, the warnings. */
 enum status model_text_open(struct model_text *text, const char *path, bool warn, enum when color, struct error *error);
 void model_text_fini(struct model_text *text);
 
-/* Loads what a command was given as a model: a plugin, text, or a problem file that carries text. Errors of a text are shown
- * with their lines; unless `quiet`, so is what takes long, and with `warn` its warnings. */
+/* Loads a command's model: a plugin, text, or a problem file that contains text. Shows a text's errors with their lines and,
+ * unless `quiet`, what takes long; with `warn` also warnings. */
 enum status model_text_load(struct model *model, const char *path, bool warn, bool quiet, enum when color,
                             struct error *error);
 
-/* Errors and warnings with their lines, on standard error: a build_show of model/build/build.h; context: an enum when. */
+/* Prints errors and warnings with their lines on standard error: a build_show of model/build/build.h; context: an enum when. */
 void model_text_show(void *context, const struct text_messages *messages, const char *text, size_t n_byte,
                      const char *origin);
-/* The same as an array "messages" of the object that is open, for editors. */
+/* The same as an array "messages" of the open object, for editors. */
 void model_text_put_messages(const struct model_text *text, struct json *json);
 
 #endif

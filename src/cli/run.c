@@ -23,7 +23,7 @@ static int parse(struct run_options *options, int argc, char **argv)
     return command_close_output(0);
 }
 
-/* The supervisor does nothing but watch: the compute process parses the same arguments again and makes the run's plan. */
+/* The supervisor only watches: the compute process parses the same arguments again and makes the run's plan. */
 static int run(int argc, char **argv)
 {
     struct run_options options;
@@ -62,7 +62,7 @@ static void on_say(void *context, const char *line)
     message_say("%s", line);
 }
 
-/* The line that an earlier process has left half-way. */
+/* Completes the line that an earlier process left unfinished. */
 static void on_take_over(void *context)
 {
     const struct run_shown *shown = ((struct teller *)context)->shown;
@@ -105,7 +105,7 @@ static struct run_hooks hooks_of(struct teller *teller)
     return (struct run_hooks){on_take_over, on_say, on_begin, on_progress, on_end, on_show, teller};
 }
 
-/* The exit code of a child, and the user's last words of it. */
+/* The exit code of a child, after a last message to the user. */
 static int end_child(struct teller *teller, const struct error *error, const struct run_summary *summary, bool is_last)
 {
     on_end(teller);

@@ -1,4 +1,5 @@
-/* The summary of a run in words and as JSON.
+/* Prints the summary of a run as text and as JSON.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/run_report.h"
 

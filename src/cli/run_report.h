@@ -1,4 +1,5 @@
-/* How a run went, at its end.
+/* The report at the end of a run.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef CLI_RUN_REPORT_H
 #define CLI_RUN_REPORT_H

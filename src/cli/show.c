@@ -1,4 +1,5 @@
-/* `stiffit show`: what is in a problem or a result file, and how the run went.
+/* `stiffit show`: describes a problem or a result file, and how the run went.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/show.h"
 
@@ -35,7 +36,7 @@ static enum status show_result(struct result *result, bool json, FILE *out, stru
     return status;
 }
 
-/* The block's row of this id; block.n: it is not there. */
+/* Finds the row of this id in the block; block.n: none. */
 static enum status find_fit(struct result *result, const char *id, struct result_block *block, size_t *row, struct error *error)
 {
     const struct result_info *info = result_info(result);
@@ -67,7 +68,7 @@ static enum status show_fit(struct result *result, const struct show_options *op
     return status;
 }
 
-/* What is in a file of somebody else's must not steer the terminal: text is gathered and filtered. JSON escapes it. */
+/* Names in a foreign file must not control the terminal: text is collected and filtered. JSON escapes it. */
 struct page {
     FILE *file;
     char *text;
@@ -89,7 +90,7 @@ static bool page_close(struct page *page)
     return good;
 }
 
-/* A file may be a problem, a result, or a problem that holds its result (--in-place). */
+/* The file may be a problem, a result, or a problem that contains its result (--in-place). */
 static int show(void *context)
 {
     const struct show_options *options = context;

@@ -1,4 +1,5 @@
-/* The two ways to show a file.
+/* The two ways to show a file: text and JSON.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef CLI_SHOW_H
 #define CLI_SHOW_H
@@ -20,7 +21,7 @@ void show_fit_json(FILE *file, const struct result *result, const char *id, stru
 /* "k [1/min]". Returns `text`. */
 const char *show_label(const struct result_info *info, size_t j, char *text, size_t size);
 int show_label_width(const struct result_info *info);
-/* What the objective is, in words. */
+/* The kind of the objective in words. */
 const char *show_objective_text(const char *kind);
 
 #endif

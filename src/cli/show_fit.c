@@ -1,4 +1,5 @@
-/* One fit in words: what a paper's table and its referee want to know.
+/* One fit in words, with the numbers that a paper reports.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/show.h"
 #include "fit/distribution.h"
@@ -83,7 +84,7 @@ static void print_bootstrap(FILE *file, const struct result_info *info, const st
     }
 }
 
-/* One side; why it is no crossing of the threshold is said. */
+/* Prints one side, or why it does not cross the threshold. */
 static void print_side(FILE *file, const char *join, double limit, uint8_t status)
 {
     if (status == LIMIT_found || status == LIMIT_none)
@@ -136,7 +137,7 @@ static void print_correlation(FILE *file, const struct result_info *info, const 
     }
 }
 
-/* The options of a row that was retried may be others than the run's. */
+/* A row that was retried may have other options than the run. */
 static void print_certificate(FILE *file, const struct result_info *info, const struct fit_record *record)
 {
     struct recipe recipe = {.ode.rtol = NAN};

@@ -1,4 +1,5 @@
-/* A file as JSON.
+/* Prints a file as JSON.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/show.h"
 
@@ -222,7 +223,7 @@ void show_result_json(FILE *file, const struct result_info *info, const struct s
     json_end(&json);
 }
 
-/* Every number that the result holds of one fit. */
+/* Every number of one fit in the result. */
 void show_fit_json(FILE *file, const struct result *result, const char *id, struct fit_record *record, double *scratch)
 {
     const struct result_info *info = result_info(result);

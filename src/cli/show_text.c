@@ -1,4 +1,5 @@
-/* A problem or a result in words: a page to act on.
+/* Prints a problem or a result as text: a summary that says what to do next.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/error_kind.h"
 #include "cli/show.h"
@@ -128,7 +129,7 @@ int show_label_width(const struct result_info *info)
     return width < LABEL_MOST ? width : LABEL_MOST;
 }
 
-/* Whether the terminal, as far as the environment tells, shows more than ASCII. */
+/* Whether the environment says that the terminal shows more than ASCII. */
 static bool has_blocks(void)
 {
     static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
@@ -149,7 +150,7 @@ static void print_histogram(FILE *file, const struct show_spread *spread)
     for (int i = 0; i < SHOW_N_BIN; i++)
         most = spread->bin[i] > most ? spread->bin[i] : most;
     fprintf(file, "%10.4g %c", spread->low, spread->is_cut ? '<' : '|');
-    for (int i = 0; i < SHOW_N_BIN; i++) { /* what is there is seen */
+    for (int i = 0; i < SHOW_N_BIN; i++) { /* a bin that is not empty is visible */
         uint64_t n = spread->bin[i];
         int height = n ? 1 + (int)(7.999 * (double)(n - 1) / (double)(most > 1 ? most - 1 : 1)) : 0;
         fputs((has_blocks() ? blocks : ascii)[height], file);
@@ -168,7 +169,7 @@ static void print_spread(FILE *file, const char *name, int width, const struct s
     fputc('\n', file);
 }
 
-/* Only the first of them are printed; *n_remark counts all. */
+/* Prints only the first few; *n_remark counts all. */
 static void print_remark(FILE *file, const struct result_info *info, size_t j, uint64_t n, const char *what, int *n_remark)
 {
     if (n == 0 || (*n_remark)++ >= SHOW_N_REMARK)
@@ -370,7 +371,7 @@ const char *show_objective_text(const char *kind)
     return kind ? kind : "unknown";
 }
 
-/* A shell takes it as it is. */
+/* Whether a shell needs no quotes for it. */
 static bool is_plain(const char *word)
 {
     return *word && *word != '-' && !word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")];

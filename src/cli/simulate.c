@@ -1,4 +1,5 @@
-/* `stiffit simulate`: which kind of simulation is meant.
+/* `stiffit simulate`: chooses the kind of simulation.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/command.h"
 #include "cli/contained.h"

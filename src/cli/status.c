@@ -1,4 +1,5 @@
-/* `stiffit status`: how far a run or its shards are, from their journals and results.
+/* `stiffit status`: the progress of a run or its shards, from their journals and results.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/command.h"
 
@@ -17,7 +18,7 @@ struct status_options {
     const char *problem;
     int64_t n_shard;
     const char *shard_text;
-    struct shard shard; /* n = 0: all there are */
+    struct shard shard; /* n = 0: all that exist */
     bool fits, json;
     enum when color;
 };
@@ -34,7 +35,7 @@ static const struct option table[] = {
     OPTION_COLOR(FIELD(color)),
 };
 
-/* "12 s ago", "3 h ago"; "" if there is nothing to say. */
+/* "12 s ago", "3 h ago"; "" if unknown. */
 static const char *age(time_t last, char *text, size_t size)
 {
     double s = last ? difftime(time(NULL), last) : -1;
@@ -80,7 +81,7 @@ static void json_count(struct json *json, const char *key, bool is_known, uint64
         json_null(json, key);
 }
 
-/* k = 0: of the whole. */
+/* k = 0: the total. */
 static void print_json(struct json *json, const char *key, uint32_t k, const struct shard_progress *progress)
 {
     json_object_begin(json, key);
@@ -94,9 +95,9 @@ static void print_json(struct json *json, const char *key, uint32_t k, const str
     json_object_end(json);
 }
 
-/* What there is to look at, and what was found. */
+/* The files to look at, and the findings. */
 struct overview {
-    uint32_t n, first, last; /* shards of n; n = 0: there are none */
+    uint32_t n, first, last; /* shards of n; n = 0: none */
     uint32_t n_complete;
     struct shard_progress sum;
 };
@@ -124,7 +125,7 @@ static enum status show_shards(struct overview *all, const struct status_options
     return status;
 }
 
-/* Number of datasets, where the problem can be read. */
+/* The number of datasets, if the problem can be read. */
 static void count_problem(struct overview *all, const char *path)
 {
     struct problem *problem = NULL;

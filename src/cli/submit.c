@@ -1,4 +1,5 @@
-/* `stiffit submit`: the shards of a problem as a SLURM job array, and a job that merges their results.
+/* `stiffit submit`: runs the shards of a problem as a SLURM job array, and a job that merges their results.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/submit.h"
 
@@ -36,7 +37,7 @@ static const struct option own[OWN] = {
 };
 
 /* What help shows: those of `run` have a page of their own. */
-/* Ours, then those of `run`. */
+/* Our options, then those of `run`. */
 static struct option_table full_table(void)
 {
     static struct option all[MAX_OPTION];
@@ -67,7 +68,7 @@ static const struct option *find_own(const char *word, bool *has_value)
     return NULL;
 }
 
-/* The words that go on to `run`: all but ours and the problem's name. */
+/* The words for `run`: all but our own and the problem's name. */
 static int run_words(int argc, char **argv, const char *problem, char **words)
 {
     int n = 0;
@@ -162,7 +163,7 @@ static enum status write_file(const struct submission *plan, const char *name, w
     return STATUS_OK;
 }
 
-/* Both scripts, and what they would be submitted with. */
+/* Prints both scripts, and the commands that would submit them. */
 static void show(const struct submission *plan)
 {
     if (plan->n_wanted) {
@@ -188,7 +189,7 @@ static char *array_option(const struct submission *plan)
     return fclose(out) ? NULL : text;
 }
 
-/* A shard that found one would refuse to run: it cannot know that it was meant. */
+/* A shard that found a journal of another run would refuse to start: it cannot know that it may be replaced. */
 static enum status drop_stale_journals(const struct submission *plan, struct error *error)
 {
     enum status status = STATUS_OK;
@@ -237,7 +238,7 @@ static enum status submit(const struct submission *plan, struct error *error)
     return status;
 }
 
-/* What a user would want to know before the jobs run; to standard error, as the job numbers are data. */
+/* What a user wants to know before the jobs run; on standard error, since the job numbers are data. */
 static void tell(const struct submission *plan)
 {
     bool has_cpus = false;
@@ -259,7 +260,7 @@ static void tell(const struct submission *plan)
                     "-- --cpus-per-task=N");
 }
 
-/* Everything before a lone "--" is ours and run's, what follows is sbatch's. */
+/* Words before a lone "--" are ours and run's; the rest is sbatch's. */
 static enum status plan_words(struct submission *plan, const struct submit_options *options, int argc, char **argv,
                               struct error *error)
 {
@@ -288,7 +289,7 @@ struct work {
     struct submit_options *options;
 };
 
-/* In a process of its own, as the model is loaded. */
+/* In a process of its own, because the model is loaded. */
 static int work(void *context)
 {
     struct submission *plan = ((struct work *)context)->plan;
@@ -312,7 +313,7 @@ static int work(void *context)
     return status ? message_error(&error, color) : code;
 }
 
-/* --time=1:00:00 in the wrong place is the likeliest of all mistakes here. */
+/* An sbatch option before the "--", such as --time=1:00:00, is the most likely mistake here. */
 static void hint_at_sbatch(struct error *error)
 {
     size_t n = strlen(error->message);

@@ -1,5 +1,6 @@
-/* What can be known before anything is submitted: that a shard would run, that what is there already is of this run, and what
- * is left to do. Separate because it opens the problem and the model, as a shard will.
+/* Checks before submission: that a shard would run, that existing files belong to this run, and which shards remain. Separate
+ * because it opens the problem and the model, as a shard will.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/submit.h"
 
@@ -27,14 +28,14 @@ static void on_show(void *context, const struct text_messages *messages, const c
     model_text_show(&color, messages, text, n_byte, origin);
 }
 
-/* "shard=k/K", and what follows it in the text of another of the shards. */
+/* The selection of shard k: "shard=k/K", then the rest of another shard's selection. */
 static void name_shard(struct run_identity *identity, const char *other, int64_t k, int64_t n)
 {
     snprintf(identity->selection, sizeof identity->selection, "shard=%lld/%lld%.100s", (long long)k, (long long)n,
              other + strcspn(other, " "));
 }
 
-/* *is_stale: what another run, which the text says, has left there. */
+/* *is_stale: the journal belongs to another run; `difference` says which. */
 static enum status look_at_journal(const char *path, const struct run_identity *identity, bool *is_stale, char *difference,
                                    size_t size, struct error *error)
 {
@@ -48,7 +49,7 @@ static enum status look_at_journal(const char *path, const struct run_identity *
     return status;
 }
 
-/* A result or a journal of this shard that is another run's would make the shard fail in a job that nobody watches. */
+/* A result or journal of another run in the place of this shard's would make the shard fail in a job that nobody watches. */
 static enum status check_shard(const char *path, const char *journal, const struct run_identity *identity, bool *is_there,
                                struct error *error)
 {
@@ -97,7 +98,7 @@ static enum status check_shards(struct submission *plan, const struct run_identi
     return status;
 }
 
-/* The merged result: there and complete, there and in the way, or not there. */
+/* Checks the merged result: complete, in the way, or absent. */
 static enum status check_merged(struct submission *plan, struct run_identity whole, struct error *error)
 {
     struct run_summary summary = {.result_path = NULL};
@@ -112,7 +113,7 @@ static enum status check_merged(struct submission *plan, struct run_identity who
     return status;
 }
 
-/* The words that a shard's run gets, parsed as it parses them. */
+/* Parses a shard's words as its run will. */
 static enum status parse(const struct submission *plan, const char *shard, struct run_options *options, struct error *error)
 {
     bool help;

@@ -1,4 +1,5 @@
-/* Calling sbatch: the only place where we ask SLURM for something.
+/* Calls sbatch: the only place that talks to SLURM.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/submit.h"
 
@@ -13,7 +14,7 @@
 
 extern char **environ;
 
-/* Starts it with its standard output in a pipe; an errno. Its messages go where ours go. */
+/* Starts sbatch with its standard output in a pipe; returns an errno. Its messages go to our standard error. */
 static int start(const char *const *arguments, int *from, pid_t *child)
 {
     const char *words[12] = {"sbatch", "--parsable"};

@@ -1,4 +1,5 @@
-/* The batch scripts that `stiffit submit` writes: plain sh, meant to be read and changed.
+/* The batch scripts that `stiffit submit` writes: plain sh, to be read and edited.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/submit.h"
 
@@ -6,7 +7,7 @@
 
 #include <string.h>
 
-/* sbatch takes a word in double quotes, where a backslash keeps the next character from meaning something. */
+/* sbatch accepts a word in double quotes, in which a backslash escapes the next character. */
 static void quoted(FILE *out, const char *text)
 {
     putc('"', out);
@@ -28,7 +29,7 @@ static void directive(FILE *out, const char *option, const char *value)
     putc('\n', out);
 }
 
-/* sbatch fills in names of jobs and tasks for what follows a percent sign; one that is meant is written twice. */
+/* sbatch replaces % and a letter in file names; a literal percent sign is doubled. */
 static void log_directive(FILE *out, const char *folder, const char *log)
 {
     fputs("#SBATCH --output=\"", out);
@@ -46,7 +47,7 @@ static void assign(FILE *out, const char *name, const char *value)
 
 static void user_directives(FILE *out, const struct submission *submission)
 {
-    for (int i = 0; i < submission->n_sbatch_option; i++) /* after ours: of an option given twice sbatch takes the last */
+    for (int i = 0; i < submission->n_sbatch_option; i++) /* after ours: if an option is given twice, sbatch uses the last */
         directive(out, "", submission->sbatch_option[i]);
 }
 
@@ -65,8 +66,8 @@ void submit_array(FILE *out, const struct submission *submission)
     }
 }
 
-/* SLURM warns the script alone (B:), which passes the word on: stiffit stops with exit code 75 and every finished fit is
- * in its journal. Being cancelled (TERM) is no reason to come back. */
+/* SLURM signals only the script (B:), which passes the signal on: stiffit stops with exit code 75, and every finished fit is in
+ * its journal. A cancelled job (TERM) does not come back. */
 static const char shards_body[] =
     "\n"
     "shard=$SLURM_ARRAY_TASK_ID/$n_shard\n"
@@ -128,7 +129,7 @@ void submit_shards_script(FILE *out, const struct submission *submission)
     assign(out, "folder", submission->folder);
     fprintf(out, "n_shard=%lld\n", (long long)submission->n_shard);
     const char *split = "%s", *body = shards_body;
-    for (; *body; body++) { /* the run's options stand where %s does */
+    for (; *body; body++) { /* the run's options replace %s */
         if (body[0] == split[0] && body[1] == split[1]) {
             shell_words(out, submission->n_run_option, submission->run_option);
             body++;

@@ -1,4 +1,5 @@
 /* `stiffit trust`: the list of native code that may run although only a data file names it.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/command.h"
 #include "cli/contained.h"
@@ -14,7 +15,7 @@
 #include <strings.h>
 
 struct trust_call {
-    const char *what; /* a file, or with --remove also a hash or the beginning of one */
+    const char *what; /* a file, or with --remove also a hash or its beginning */
     bool list, remove;
     enum when color;
 };
@@ -28,11 +29,11 @@ static const struct option table[] = {
     OPTION_COLOR(FIELD(color)),
 };
 
-/* The code in question: bytes, and where they come from. */
+/* The code in question: its bytes and their origin. */
 struct code {
     char *bytes, *origin;
     size_t n_byte;
-    const char *text; /* instead of bytes: where there is model text, which needs no trust */
+    const char *text; /* instead of bytes: model text, which needs no trust */
     char sha256[SHA256_HEX];
     bool found;
 };
@@ -103,7 +104,7 @@ static enum status take_from_problem(struct code *code, const char *path, struct
     return status;
 }
 
-/* A result's model_file: a path, or "PROBLEM:/model/plugin" or "...source". */
+/* Takes the model_file of a result: a path, or "PROBLEM:/model/plugin" or "...source". */
 static enum status take_fitted(struct code *code, const char *file, const char *sha256, struct error *error)
 {
     const char *part = strstr(file, ":/model/");
@@ -192,8 +193,7 @@ static enum status print_list(struct error *error)
     return status;
 }
 
-/* The one entry that is meant: by the beginning of its hash, by the name that it is listed with, or by what the file
- * holds. */
+/* Finds the one entry that the user means: by the beginning of its hash, its listed name, or the contents of a file. */
 static enum status find_entry(const struct trust_list *list, const char *what, const struct trust_entry **found,
                               struct error *error)
 {

@@ -1,4 +1,5 @@
-/* A walk through a result for each kind of row, as CSV or as an array of JSON objects.
+/* Walks through a result, once for each kind of row, and writes CSV or an array of JSON objects.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "use/export.h"
 
@@ -18,7 +19,7 @@ static const char table_columns[] =
     "profile_upper_status,bootstrap_n,bootstrap_standard_error,bootstrap_lower,bootstrap_upper,bootstrap_percentile_lower,"
     "bootstrap_percentile_upper,notes,message";
 
-/* What is read and what is written. */
+/* Input and output of one export. */
 struct sheet {
     const struct export_options *options;
     struct result *result;
@@ -46,7 +47,7 @@ static enum status sheet_begin(struct sheet *sheet, const char *const *head, siz
     return STATUS_OK;
 }
 
-/* Each pair once; those that have none are left out. */
+/* Each pair once; pairs without a covariance are skipped. */
 static void put_covariance(struct sheet *sheet, const char *id, const struct fit_record *record)
 {
     size_t n = sheet->info->n_parameter;
@@ -86,7 +87,7 @@ static enum status put_fits(struct sheet *sheet, const struct fit_columns *colum
     return status;
 }
 
-/* What is not written is not read: covariances are by far the largest. */
+/* Columns that are not written are not read: covariances are by far the largest. */
 static enum status export_fits(struct sheet *sheet, struct error *error)
 {
     struct fit_columns columns;
@@ -117,7 +118,7 @@ static enum status export_pairs(struct sheet *sheet, struct error *error)
     return status ? status : put_fits(sheet, NULL, error);
 }
 
-/* What a run kept: the tables of io/result_kept.h. */
+/* Profiles, starts and replicates: the tables of io/result_kept.h. */
 static void put_kept_head(struct sheet *sheet, const struct result_table_shape *shape)
 {
     csv_put_text(&sheet->csv, "id");
@@ -220,7 +221,7 @@ static enum status export_kept(struct sheet *sheet, struct error *error)
     return status;
 }
 
-/* Rows of measurements: predictions at the best fits, and residuals. */
+/* The rows of measurements: predictions at the best fits, and residuals. */
 struct buffer {
     size_t capacity;
     double *prediction, *noise;

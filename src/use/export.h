@@ -1,4 +1,6 @@
-/* What `stiffit export` writes: rows of fits, of pairs of parameters, of measurements, of what a run kept.
+/* What `stiffit export` writes: rows by fit, by pair of parameters, by measurement, or of a run's profiles, starts and
+ * replicates.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef USE_EXPORT_H
 #define USE_EXPORT_H
@@ -13,11 +15,11 @@ enum export_what {
 struct export_options {
     struct fitted_options files;
     const char *columns;
-    bool overwrite, json; /* json: not of measurements and pairs */
+    bool overwrite, json; /* json: not for measurements and pairs */
     int what; /* enum export_what */
 };
 
-/* Opens the output once there is something to write, and leaves it to be finished. */
+/* Opens the output when there is something to write; the caller finishes it. */
 enum status export_write(const struct export_options *options, struct output *output, struct error *error);
 
 #endif

@@ -1,4 +1,5 @@
-/* Choosing columns of /fits by name.
+/* Chooses columns of /fits by name.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "use/fit_columns.h"
 
@@ -37,7 +38,7 @@ static void add_all(struct fit_columns *columns, const struct result *result)
     add(columns, FIT_MESSAGE);
 }
 
-/* The column of this name (n characters), -1 if there is none. */
+/* The column of this name (n characters), or -1. */
 static int find(const char *name, size_t n)
 {
     for (int i = 0; i < FIT_COLUMNS_MOST; i++)
@@ -79,7 +80,7 @@ enum status fit_columns_choose(struct fit_columns *columns, const struct result 
     return columns->n ? STATUS_OK : error_set(error, STATUS_USAGE, "no column is named");
 }
 
-/* "k1:lower k3:upper"; cut where it gets too long. */
+/* "k1:lower k3:upper"; cut if it is too long. */
 static void bounds_text(const struct result_info *info, const struct fit_record *record, char *text, size_t size)
 {
     size_t used = 0;
@@ -151,7 +152,7 @@ void fit_columns_csv_head(const struct fit_columns *columns, const struct result
         for (size_t k = 0; !single && k < n; k++) {
             if (c == FIT_COLUMN_PARAMETERS)
                 snprintf(text, sizeof text, "%s", info->parameter_name[k]);
-            else if (c == FIT_COLUMN_EIGENVALUES) /* of directions, not of parameters */
+            else if (c == FIT_COLUMN_EIGENVALUES) /* by direction, not by parameter */
                 snprintf(text, sizeof text, "%s_%zu", name_of(c), k + 1);
             else if (fit_columns[c].shape == PER_PARAMETER)
                 snprintf(text, sizeof text, "%s_%s", name_of(c), info->parameter_name[k]);

@@ -15,26 +15,26 @@ struct fit_columns {
     int column[FIT_COLUMNS_MOST];
 };
 
-/* One number of a table: a word (NULL: a number that has none), a whole number or a real one. */
+/* One cell of a table: a word (NULL: the number has no word), an integer or a real number. */
 struct fit_cell {
     enum { FIT_CELL_WORD, FIT_CELL_INTEGER, FIT_CELL_REAL } kind;
     const char *word;
-    int64_t integer; /* of a word, too */
+    int64_t integer; /* also the number of a word */
     double real;
 };
 struct fit_cell fit_cell(enum fit_kind kind, const void *value);
 void fit_cell_csv(struct csv_writer *writer, struct fit_cell cell);
 void fit_cell_json(struct json *json, const char *key, struct fit_cell cell);
 
-/* Of parameters c and d; NaN: there is none. */
+/* The correlation of parameters c and d; NaN: unknown. */
 double fit_correlation(const struct fit_record *record, size_t n_parameter, size_t c, size_t d);
 
-/* Names separated by commas, or "all": every column of the file except the covariance. NULL: `by_default`, a list of the
- * same kind; columns missing from the file are skipped. STATUS_USAGE with the nearest match for an unknown name. */
+/* Names separated by commas, or "all": every column of the file except the covariance. NULL: `by_default`, a list of the same
+ * kind. Columns missing from the file are skipped. STATUS_USAGE, with the nearest match: an unknown name. */
 enum status fit_columns_choose(struct fit_columns *columns, const struct result *result, const char *names,
                                const char *by_default, struct error *error);
 
-/* One column for a number a fit; NAME for each parameter's best value, COLUMN_NAME for the others by parameter,
+/* One column for a number of the fit; NAME for each parameter's best value, COLUMN_NAME for other numbers by parameter,
  * COLUMN_NAME_NAME for pairs (each once). */
 void fit_columns_csv_head(const struct fit_columns *columns, const struct result_info *info, struct csv_writer *writer);
 void fit_columns_csv_row(const struct fit_columns *columns, const struct result_info *info, const char *id,

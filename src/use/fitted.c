@@ -1,4 +1,5 @@
-/* Finding problem and model of a result, and walking through both files side by side.
+/* Finds problem and model of a result, and walks through both files side by side.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "use/fitted.h"
 
@@ -28,8 +29,8 @@ static char *beside(const char *file, const char *name)
     return path;
 }
 
-/* The problem: named by the user, the result's own file (--in-place), or the one that it was made from, from here or
- * from where the result lies. */
+/* Opens the problem: the user's, the result's own file (--in-place), or the one named in the result, relative to the working
+ * directory or to the result's folder. */
 static enum status open_problem(struct fitted *fitted, const struct fitted_options *options, struct error *error)
 {
     if (options->problem)
@@ -52,8 +53,8 @@ static enum status open_problem(struct fitted *fitted, const struct fitted_optio
     return STATUS_OK;
 }
 
-/* The very text that was fitted if the result has it; else what the problem names or holds, or the file that the result
- * names. `portable`: how text was compiled then, so that bits are the same again. */
+/* Opens the model: the text that was fitted, if the result has it; otherwise the problem's, or the file that the result names.
+ * `portable`: text is compiled as it was then, for the same bits. */
 static enum status open_model(struct fitted *fitted, const struct fitted_options *options, struct error *error)
 {
     const struct problem_info *info = problem_info(fitted->problem);
@@ -127,7 +128,7 @@ enum status fitted_open(struct fitted *fitted, const struct fitted_options *opti
     if (memcmp(model, result_info(fitted->result)->identity.model, sizeof model) && options->listener.tell)
         options->listener.tell(options->listener.context,
                                "note: this is not the very model that was fitted (its bytes differ)");
-    /* Whatever solver fitted: a plot of the same fits has the same bits on every machine. */
+    /* Always the same solver: a plot of the same fits has the same bits on every machine. */
     const struct ode_options ode = {.rtol = recipe->ode.rtol, .atol = recipe->ode.atol, .linear_solver = LINEAR_AUTO};
     return predictor_init(&fitted->predictor, &fitted->model, &ode, recipe->fit.max_steps, error);
 }
@@ -147,7 +148,7 @@ void fitted_close(struct fitted *fitted)
     memset(fitted, 0, sizeof *fitted);
 }
 
-/* Both blocks hold a row to look at, unless a file has ended. */
+/* Reads blocks so that both hold a row, unless a file has ended. */
 static enum status fill(struct fitted *fitted, struct error *error)
 {
     enum status status = STATUS_OK;
@@ -163,7 +164,7 @@ static enum status fill(struct fitted *fitted, struct error *error)
     return status;
 }
 
-/* The parameters that were free in this fit, as its evaluations had them. */
+/* Finds the parameters that were free in this fit, as in its evaluations. */
 static size_t find_free(struct fitted *fitted)
 {
     size_t n_free = 0, first = fitted->i_data * problem_n_parameter(fitted->problem);
@@ -175,7 +176,7 @@ static size_t find_free(struct fitted *fitted)
     return n_free;
 }
 
-/* A part of a result (--shard, --only) has no rows for the datasets in between. */
+/* Skips datasets for which a partial result (--shard, --only) has no row. */
 static enum status skip_others(struct fitted *fitted, struct error *error)
 {
     enum status status = STATUS_OK;

@@ -1,4 +1,5 @@
-/* A result together with the problem and the model that it was made from: what is needed to predict at best fits.
+/* A result with its problem and model: all that is needed to predict at best fits.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef USE_FITTED_H
 #define USE_FITTED_H
@@ -12,26 +13,26 @@
 
 struct fitted_options {
     const char *result;
-    const char *problem; /* NULL: the result's own, or the one it names */
-    const char *model;   /* NULL: the problem's or the result's, if trusted */
-    const char *output;  /* what will be written: refused if it is one of the files read. NULL: nothing */
+    const char *problem; /* NULL: the result's own, or the one that it names */
+    const char *model;   /* NULL: that of the problem or the result, if trusted */
+    const char *output;  /* the output file: refused if it is one of the inputs. NULL: none */
     bool trust;
     struct build_listener listener;
 };
 
 struct fitted {
     struct result *result;
-    struct recipe recipe;        /* that it was made with */
+    struct recipe recipe;        /* of the run that made the result */
     struct problem *problem;
     struct model model;
     struct predictor predictor;
-    struct residual_kind errors; /* as they were fitted */
+    struct residual_kind errors; /* those of the fit */
     struct problem_block data;
     struct result_block fits;
     uint64_t i_data, i_fit; /* next rows within the blocks */
     double *p;              /* n_parameter of the model */
     uint32_t *sens;         /* n_parameter of the model */
-    uint32_t *from_model;   /* the file's index of the model's parameter */
+    uint32_t *from_model;   /* index in the file of each of the model's parameters */
 };
 
 /* One dataset with its fit; valid until the next call. */
@@ -40,8 +41,8 @@ struct fitted_dataset {
     const struct fit_record *record; /* parameters in the file's order */
     const struct problem_block *block;
     size_t row;                     /* of the dataset within the block */
-    const double *p;                /* the model's order; NULL: there is no best fit */
-    size_t n_sens;                  /* the free parameters as the model numbers them, increasing */
+    const double *p;                /* the model's order; NULL: the dataset has no best fit */
+    size_t n_sens;                  /* the free parameters, as indices in the model, increasing */
     const uint32_t *sens;
 };
 
@@ -49,9 +50,9 @@ struct fitted_dataset {
  * fitted_close is legal after a failure and on a zeroed struct. */
 enum status fitted_open(struct fitted *fitted, const struct fitted_options *options, struct error *error);
 void fitted_close(struct fitted *fitted);
-/* In the file's order; *more is false at the end. */
+/* The next dataset in the file's order; *more is false at the end. */
 enum status fitted_next(struct fitted *fitted, struct fitted_dataset *dataset, bool *more, struct error *error);
-/* The dataset's measurements, to be predicted as they were fitted. */
+/* The dataset's measurements, as they are predicted in the fit. */
 struct predictor_rows fitted_rows(const struct fitted *fitted, const struct fitted_dataset *dataset);
 
 #endif

@@ -18,9 +18,9 @@ struct id_table {
     uint32_t n_slot;
 };
 
-/* The number of this id, a new one if it was not there; ID_NO_MEMORY. */
+/* The number of this id, which is added if it is new; or ID_NO_MEMORY. */
 uint32_t id_table_add(struct id_table *table, const char *id);
-/* ID_NONE if it is not there. */
+/* The number of this id, or ID_NONE. */
 uint32_t id_table_find(const struct id_table *table, const char *id);
 void id_table_fini(struct id_table *table);
 

@@ -1,4 +1,5 @@
-/* Resolving and reading a plugin's file without running it.
+/* Finds and reads a plugin's file without running it.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "use/plugin_reference.h"
 

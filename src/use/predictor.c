@@ -1,4 +1,5 @@
-/* Rows in any order become a task in order of time, and the answers go back to the rows.
+/* Sorts rows in any order into a task in order of time, and returns the answers in the order of the rows.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "use/predictor.h"
 

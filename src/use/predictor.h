@@ -1,4 +1,5 @@
-/* Predictions of one model, one evaluation after the other, for the commands that show or make data.
+/* Predictions of one model, one evaluation at a time, for commands that show or make data.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef USE_PREDICTOR_H
 #define USE_PREDICTOR_H
@@ -22,7 +23,7 @@ enum status predictor_init(struct predictor *predictor, const struct model *mode
                             int64_t max_steps, struct error *error);
 void predictor_fini(struct predictor *predictor);
 
-/* What is to be predicted: rows in any order, equal times allowed. */
+/* The rows to predict, in any order; equal times are allowed. */
 struct predictor_rows {
     double t0;
     const double *covariate;    /* n_covariate of the model */
@@ -34,9 +35,9 @@ struct predictor_rows {
     const uint32_t *sens;       /* so the bits are those of a fit of these parameters */
 };
 
-/* prediction[i] of row i at the parameters p (n_parameter of the model, natural scale), and the model's noise[i] unless
- * NULL (NaN where the model has none); NaN where the model cannot compute them. False: it cannot be simulated
- * there, `reason` (160 characters) says why. */
+/* prediction[i] of row i at the parameters p (n_parameter of the model, natural scale), and noise[i] unless NULL (NaN if the
+ * model has no noise); NaN if the model cannot compute them. False: the simulation failed; `reason` (160 characters) says
+ * why. */
 bool predictor_run(struct predictor *predictor, const struct predictor_rows *rows, const double *p, double *prediction,
                     double *noise, char *reason);
 

@@ -1,4 +1,5 @@
-/* One measurement at a time through the objective of the fit.
+/* Passes one measurement at a time through the objective of the fit.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "use/residual.h"
 

@@ -16,9 +16,8 @@ struct residual_kind {
 };
 
 /* sigma: the measurement's, else the model's noise, else 1. residual: value - prediction, for log-normal errors of their
- * logarithms; weighted: divided by sigma. weight: what it counts for, as a share of what its square would (1 for normal
- * errors). loss: its part of the objective. Of a missing value all but sigma are NaN, of a censored one all but sigma and
- * loss: it is known to lie beyond its value only. */
+ * logarithms; weighted: divided by sigma. weight: the residual's weight relative to least squares (1 for normal errors). loss:
+ * its part of the objective. A missing value has only sigma, a censored one only sigma and loss; the others are NaN. */
 struct residual {
     double sigma, residual, weighted, weight, loss;
 };

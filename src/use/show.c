@@ -1,4 +1,5 @@
-/* One pass over a result: counts, groups of failures, the slowest fits, and the numbers that spreads are made of.
+/* One pass over a result: counts, groups of failures, the slowest fits, and the numbers for medians and quartiles.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "use/show.h"
 
@@ -11,10 +12,10 @@
 #include <string.h>
 
 enum { ROWS_AT_ONCE = 4096 };
-/* Quartiles need their numbers in memory: beyond so many, every k-th fit is taken. */
+/* Quartiles need their numbers in memory: above this many, only every k-th fit is sampled. */
 static const uint64_t max_number = 16000000;
 
-/* Whether two messages differ in numbers only. */
+/* Whether two messages differ only in numbers. */
 static bool alike(const char *a, const char *b)
 {
     while (*a && *b) {
@@ -76,7 +77,7 @@ static void add_slow(struct show_summary *summary, const char *id, const struct 
     slow->outcome = (enum outcome)record->outcome;
 }
 
-/* Column after column of `capacity` numbers: the parameters, the objective, the parameters' relative standard errors. */
+/* `capacity` numbers per column: the parameters, the objective, the parameters' relative standard errors. */
 struct sample {
     double *number;
     uint64_t capacity, n, every;
@@ -93,7 +94,7 @@ static void add_to_sample(struct sample *sample, const struct fit_record *record
     sample->n++;
 }
 
-/* A fit's starts, profiles and replicates. */
+/* Adds a fit's starts, profiles and replicates. */
 static void add_refits(struct show_summary *summary, const struct result_info *info, const char *id,
                      const struct fit_record *record)
 {
@@ -159,8 +160,8 @@ static void add_fit(struct show_summary *summary, struct sample *sample, const s
         add_to_sample(sample, record, info->n_parameter);
 }
 
-/* How numbers are spread: quartiles and a small histogram. From so many numbers on, the outermost hundredths may be left out
- * of a histogram; and are, if they would take most of its axis. */
+/* Quartiles and a small histogram. With at least this many numbers, the outermost hundredths are cut off the histogram if they
+ * would take most of its axis. */
 enum { CUT_FROM = 100 };
 static const double CUT_PART = 0.01, CUT_AXIS = 3;
 
@@ -179,7 +180,7 @@ static double quantile(const double *sorted, uint64_t n, double share)
     return weight > 0 ? sorted[low] + weight * (sorted[low + 1] - sorted[low]) : sorted[low];
 }
 
-/* Sorts them. */
+/* Sorts the numbers. */
 static double median_of(double *numbers, uint64_t n)
 {
     if (n == 0)
@@ -213,7 +214,7 @@ static void fill_bins(struct show_spread *spread, const double *sorted, uint64_t
     }
 }
 
-/* Sorts them; is_log: a logarithmic axis, where all are above 0. */
+/* Sorts the numbers; is_log: a logarithmic axis, if all are above 0. */
 static void fill_spread(struct show_spread *spread, double *numbers, uint64_t n, bool is_log)
 {
     uint64_t n_finite = 0;
@@ -233,7 +234,7 @@ static void fill_spread(struct show_spread *spread, double *numbers, uint64_t n,
     fill_bins(spread, numbers, n_finite);
 }
 
-/* The largest first; equal ones as they came. */
+/* Largest group first; equal ones in order of appearance. */
 static void sort_groups(struct show_summary *summary)
 {
     for (size_t i = 1; i < summary->n_group; i++) {

@@ -1,4 +1,5 @@
-/* What is in a result, gathered in one pass to be shown as text or as JSON.
+/* Summarises a result in one pass, to be shown as text or as JSON.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef USE_SHOW_H
 #define USE_SHOW_H
@@ -8,7 +9,7 @@
 #include "io/result.h"
 
 enum { SHOW_N_GROUP = 24, SHOW_N_EXAMPLE = 3, SHOW_N_SLOWEST = 5, SHOW_ID_LENGTH = 64, SHOW_N_BIN = 24, SHOW_N_FLAT = 8 };
-enum { SHOW_N_ROW = 100, SHOW_N_REMARK = 40 }; /* of a page; JSON has all */
+enum { SHOW_N_ROW = 100, SHOW_N_REMARK = 40 }; /* on a page; JSON shows all */
 
 /* The first few ids of a group of fits. */
 struct show_examples {
@@ -16,18 +17,18 @@ struct show_examples {
     char id[SHOW_N_EXAMPLE][SHOW_ID_LENGTH];
 };
 
-/* Fits that ended alike: same status, same message but for the numbers in it. */
+/* Fits that ended alike: same status, same message up to the numbers in it. */
 struct show_group {
     enum outcome outcome;
-    char message[160]; /* of the first one */
-    bool differs;      /* others have other numbers in it */
+    char message[160]; /* of the first fit */
+    bool differs;      /* other fits have other numbers in it */
     struct show_examples fits;
 };
 
-/* Converged fits whose data do not know the same combination of parameters. */
+/* Converged fits whose data do not determine the same combination of parameters. */
 struct show_flat {
     struct show_examples fits;
-    double *weight; /* n_parameter, sums: of relative changes; show_combination_text says it */
+    double *weight; /* n_parameter: summed relative changes (see show_combination_text) */
 };
 
 struct show_slow {
@@ -37,22 +38,22 @@ struct show_slow {
     enum outcome outcome;
 };
 
-/* Of the successful fits; NaN where there is none. */
+/* Over the successful fits; NaN: none. */
 struct show_spread {
     double min, q25, median, q75, max;
     double error;                   /* median of the relative standard errors */
     uint64_t n_at_lower, n_at_upper, n_lack[N_LACK];
-    uint64_t n_limit[2][N_LIMIT];   /* of a parameter: what its profiles ended with, below and above */
+    uint64_t n_limit[2][N_LIMIT];   /* of a parameter: how its profiles ended, below and above */
     double log_ratio;               /* of a parameter: sum of log(bootstrap error / standard error) of n_ratio fits */
     uint64_t n_ratio;
     bool is_log;                    /* the histogram's axis is logarithmic */
-    bool is_cut;                    /* it leaves out the outermost hundredths */
+    bool is_cut;                    /* the outermost hundredths are cut off */
     double low, high;               /* of the axis */
     uint64_t bin[SHOW_N_BIN];
 };
 
-/* Successful fits: of several starts, all at one optimum, some elsewhere, the best one alone, or the others failed; with
- * bootstrap replicates, and the fewest and most of them. */
+/* Successful fits by the result of their starts: all at one optimum, some elsewhere, only the best one, or the others failed;
+ * those with bootstrap replicates, and the fewest and most of these. */
 struct show_refits {
     uint64_t n_same, n_some;
     struct show_examples alone, only;
@@ -62,7 +63,7 @@ struct show_refits {
 };
 
 struct show_summary {
-    uint64_t n_fit, n_success, n_sampled; /* n_sampled: fits that the quartiles were taken from */
+    uint64_t n_fit, n_success, n_sampled; /* n_sampled: fits used for the quartiles */
     uint64_t by_outcome[N_OUTCOME], by_stop[N_STOP];
     struct show_examples by_note[32];
     size_t n_group;
@@ -85,23 +86,23 @@ enum status show_summarise(struct result *result, struct show_summary *summary, 
 void show_summary_fini(struct show_summary *summary);
 void show_add_example(struct show_examples *examples, const char *id);
 
-/* show_flat.c: the record's flattest direction, or one of several flat ones that have no parameters in common (number 1, 2,
- * ...), in relative changes of the parameters, length 1, its first large entry positive, into weight[n_parameter]. False: it
- * has none. */
+/* show_flat.c: the record's flattest direction or, if there are several flat ones with no parameters in common, number 1, 2,
+ * ...; into weight[n_parameter], in relative changes of the parameters, with length 1 and its first large entry positive.
+ * False: it has none. */
 bool show_combination(const struct result_info *info, const struct fit_record *record, int number, double *weight);
-/* How many there are: at least 1. */
+/* The number of such directions, at least 1. */
 int show_n_combination(const struct result_info *info, const struct fit_record *record);
-/* "0.71 log p2 - 0.70 log p3": what matters of it. Returns `text`. */
+/* "0.71 log p2 - 0.70 log p3": the main terms. Returns `text`. */
 const char *show_combination_text(const struct result_info *info, const double *weight, char *text, size_t size);
-/* A fit of a result to its group. `scratch` has n_parameter. */
+/* Adds a fit to its group. `scratch` has n_parameter. */
 void show_add_flat(struct show_summary *summary, const struct result_info *info, const char *id,
                    const struct fit_record *record, double *scratch);
 
-/* From the record's covariance, n_parameter x n_parameter; NaN where there is none. False: it has no covariance at all. */
+/* From the record's covariance, n_parameter x n_parameter; NaN: unknown. False: there is no covariance. */
 bool show_correlation(const struct result_info *info, const struct fit_record *record, double *correlation);
-/* Geometric mean of bootstrap error / standard error; NaN: there is none. */
+/* Geometric mean of bootstrap error / standard error; NaN: none. */
 double show_error_ratio(const struct show_spread *spread);
-/* Which datasets a result that has not all of them is about, in words; NULL: it has all. */
+/* The datasets that a partial result covers, in words; NULL: all. */
 const char *show_selection(const struct result_info *info);
 
 #endif

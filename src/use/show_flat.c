@@ -1,4 +1,5 @@
-/* Combinations of parameters that data do not know: their names, and which fits share one.
+/* Combinations of parameters that the data do not determine: their names, and the fits that share one.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "use/show.h"
 
@@ -6,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A parameter with less of a direction is not named. */
+/* A parameter with a smaller weight in a direction is not named. */
 static const double NAMED = 0.1;
 enum { MOST_NAMED = 6 };
 
@@ -63,7 +64,7 @@ const char *show_combination_text(const struct result_info *info, const double *
         const char *join = n_named == 1 ? (part < 0 ? "-" : "") : part < 0 ? " - " : " + ";
         used += (size_t)snprintf(text + used, size - used, "%s%.2f log %s", join, fabs(part), info->parameter_name[j]);
     }
-    if (n_named == 1) { /* one parameter alone needs no number */
+    if (n_named == 1) { /* a single parameter needs no number */
         const char *log = strstr(text, "log ");
         if (log)
             memmove(text, log, strlen(log) + 1);
@@ -81,7 +82,7 @@ static bool is_same(const double *sums, double n, const double *weight, size_t n
     return true;
 }
 
-/* One of a fit; NULL: it cannot be told. */
+/* Adds one combination of a fit. */
 static void add_combination(struct show_summary *summary, const struct result_info *info, const char *id, const double *weight)
 {
     struct show_flat *flat = NULL;

@@ -1,4 +1,5 @@
-/* Times, parameters and covariates of simulations, as given on the command line, and tables of predictions.
+/* Times, parameters and covariates of simulations from the command line, and tables of predictions.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "use/simulate.h"
 
@@ -191,7 +192,7 @@ enum status simulate_table(const struct simulate_options *options, const struct 
     return status;
 }
 
-/* The wanted rows of all datasets, or of one, at their best fits. */
+/* Writes the wanted rows of all datasets, or of one, at their best fits. */
 static enum status put_fitted(struct fitted *fitted, const struct simulate_options *options, const struct simulate_grid *grid,
                               double *prediction, FILE *file, struct error *error)
 {

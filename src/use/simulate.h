@@ -23,26 +23,27 @@ struct simulate_options {
     int method; /* enum simulate_method */
 };
 
-/* What was made: the numbers of datasets and of rows in each; n_lost rows cannot be computed. */
+/* Counts of what was written: datasets, and rows in each; n_lost rows cannot be computed. */
 struct simulate_made {
     uint64_t n_dataset;
     size_t n_row, n_lost;
 };
 
-/* Purposes of random streams: what is drawn for one purpose never shifts what is drawn for another. */
+/* Purposes of random streams: the draws for one purpose never shift those for another. */
 enum { PURPOSE_PARAMETER = 1, PURPOSE_NOISE = 2, PURPOSE_BOOTSTRAP = 3 };
 
-/* CSV in the long form that `stiffit import` reads: dataset, time, observable, value. Both open the output once there is
- * something to write, and leave it to be finished: models print as long as they are loaded. */
+/* Writes CSV in the long form that `stiffit import` reads: dataset, time, observable, value. Both functions open the output
+ * when there is something to write, and the caller finishes it: a loaded model may print. */
 enum status simulate_table(const struct simulate_options *options, const struct model *model, struct output *output,
                            struct simulate_made *made, struct error *error);
 enum status simulate_fitted_table(const struct simulate_options *options, struct output *output, struct error *error);
-/* Problem files: synthetic datasets; a dataset of a result and replicas of it. `model` was loaded from options->files.model. */
+/* Write problem files: synthetic datasets; one dataset of a result with replicas of it. `model` was loaded from
+ * options->files.model. */
 enum status simulate_synthetic(const struct simulate_options *options, const struct model *model, struct simulate_made *made,
                                struct error *error);
 enum status simulate_bootstrap(const struct simulate_options *options, struct simulate_made *made, struct error *error);
 
-/* What is asked for besides parameters: a grid of times x observables. simulate_grid_fini is legal after a failure. */
+/* The requested grid of times x observables. simulate_grid_fini is legal after a failure. */
 struct simulate_grid {
     double t0;
     size_t n;             /* rows: time by time, each with the wanted observables in the model's order */
@@ -53,10 +54,10 @@ enum status simulate_grid_init(struct simulate_grid *grid, const struct simulate
                                struct error *error);
 void simulate_grid_fini(struct simulate_grid *grid);
 
-/* The model's starts with --set; STATUS_USAGE if some parameter has neither. out: n_parameter, the model's order. */
+/* The model's starts with --set, into out: n_parameter, the model's order. STATUS_USAGE: a parameter has neither. */
 enum status simulate_parameters(const struct simulate_options *options, const struct model *model, double *out,
                                 struct error *error);
-/* Values of --covariate: dataset d takes entry d modulo their number. */
+/* Values of --covariate: dataset d uses entry d modulo their number. */
 struct simulate_covariates {
     size_t n;          /* covariates of the model */
     double **value;    /* n lists */

@@ -1,4 +1,5 @@
-/* Bootstrap problem files: one dataset's measurements as they are, then replicas drawn around its best fit.
+/* Bootstrap problem files: one dataset's measurements, then replicas drawn around its best fit.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "use/simulate.h"
 
@@ -21,10 +22,10 @@ struct bootstrap {
     struct predictor_rows rows; /* the dataset's measurements */
     struct fit_bootstrap draw;  /* how replicas are drawn (fit/bootstrap.h) */
     double *prediction, *scale, *replica; /* n_row */
-    const char **error_word;    /* n_observable: the errors that were fitted */
+    const char **error_word;    /* n_observable: the errors of the fit */
 };
 
-/* Leaves the fitted files at the wanted dataset: the one with --id, or the only one. */
+/* Moves to the wanted dataset: the one with --id, or the only one. */
 static enum status find_dataset(struct bootstrap *bootstrap, struct error *error)
 {
     const char *id = bootstrap->options->id;
@@ -105,7 +106,7 @@ static enum status begin_draws(struct bootstrap *bootstrap, struct error *error)
     return error_set(error, STATUS_BAD_PROBLEM, "dataset '%s': %s", bootstrap->data.id, reason);
 }
 
-/* The options that errors need. */
+/* The options that the errors need. */
 struct said_errors {
     size_t n;
     const char *name[3], *value[3];
@@ -118,7 +119,7 @@ static void say_error(struct said_errors *said, const char *name, const char *va
     said->value[said->n++] = value;
 }
 
-/* Replicas are to be fitted as the data were. */
+/* Replicas are fitted with the same errors as the data. */
 static void say_errors(struct bootstrap *bootstrap, struct said_errors *said)
 {
     const struct recipe *recipe = &bootstrap->fitted.recipe;

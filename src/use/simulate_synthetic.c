@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A dataset whose true parameters cannot be simulated is drawn again so often. */
+/* A dataset whose true parameters cannot be simulated is drawn again, at most this often. */
 enum { MAX_DRAW = 20 };
-/* Where predictions vanish, relative noise does not go below this share of the observable's largest one. */
+/* Relative noise of small predictions does not fall below this part of the observable's largest prediction. */
 static const double least_share = 1e-3;
 
 struct synthetic {
@@ -25,10 +25,10 @@ struct synthetic {
     struct plugin_reference reference;
     struct problem_writer *writer;
     struct output truth;
-    double *center, *p, *covariate;              /* true parameters: around which, and of this dataset */
+    double *center, *p, *covariate;              /* true parameters: their center, and those of this dataset */
     double *prediction, *noise, *value, *sigma;  /* rows of the grid */
     double *largest;                             /* n_observable */
-    struct fit_loss *loss;                       /* n_observable: the model's errors, normal where it names none */
+    struct fit_loss *loss;                       /* n_observable: the model's errors, normal by default */
 };
 
 static bool is_logarithmic(const struct stiffit_model *abi, size_t i)
@@ -59,7 +59,7 @@ static bool is_log_normal(const struct synthetic *synthetic, size_t i)
     return synthetic->loss[synthetic->grid.observable[i]].is_log;
 }
 
-/* The standard deviation of each row, NaN where there is no noise. */
+/* The standard deviation of each row; NaN without noise. */
 static void choose_sigma(const struct synthetic *synthetic)
 {
     const struct simulate_options *options = synthetic->options;
@@ -72,7 +72,7 @@ static void choose_sigma(const struct synthetic *synthetic)
         double relative = options->noise * fmax(fabs(synthetic->prediction[i]),
                                                 least_share * synthetic->largest[grid->observable[i]]);
         double sigma = hypot(relative, options->noise_absolute);
-        if (is_log_normal(synthetic, i)) /* of the logarithm, by the same share */
+        if (is_log_normal(synthetic, i)) /* the same part, of the logarithm */
             sigma = hypot(options->noise, options->noise_absolute / synthetic->prediction[i]);
         synthetic->sigma[i] = sigma > 0 ? sigma : (double)NAN;
     }
@@ -88,11 +88,11 @@ static void add_noise(const struct synthetic *synthetic, uint64_t dataset)
         double sigma = model_noise ? synthetic->noise[i] : synthetic->sigma[i];
         const struct fit_loss *loss = &synthetic->loss[synthetic->grid.observable[i]];
         double z = fit_loss_draw(loss, (uint64_t)synthetic->options->seed, stream, i);
-        /* NaN, missing, where the model says nothing */
+        /* NaN, missing, if the model cannot compute it */
         double prediction = synthetic->prediction[i], error = isnan(sigma) && !model_noise ? 0 : sigma * z;
         if (!is_log_normal(synthetic, i))
             synthetic->value[i] = prediction + error;
-        else /* there is no logarithm to be measured of what is not above 0 */
+        else /* a value that is not above 0 has no logarithm */
             synthetic->value[i] = prediction > 0 ? prediction * exp(error) : (double)NAN;
     }
 }

@@ -1,4 +1,5 @@
-/* Parsing of typed values.
+/* Parses values from the command line.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "use/values.h"
 
