@@ -1,4 +1,5 @@
-/* Frames of answers, appended to and read back from files that are open for a moment only: thousands of fits may have one.
+/* Frames of answers, appended to files and read back. A file is open only for a moment, since thousands of fits may have one.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/answers.h"
 
@@ -23,7 +24,7 @@ static const unsigned char magic[4] = {'S', 'T', 'F', 'A'};
 struct answers_folder {
     uint32_t n_task;
     unsigned char identity[32];
-    uint64_t *fit; /* n, increasing: those that have a file */
+    uint64_t *fit; /* n, increasing: the fits that have a file */
     size_t n;
     char path[];
 };
@@ -34,7 +35,7 @@ static int compare_numbers(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* DATASET-TASK.log as answers_flush writes it, and nothing else. */
+/* Reads exactly DATASET-TASK.log, as answers_flush writes it. */
 static bool read_name(const char *name, uint64_t *dataset, uint32_t *task)
 {
     char again[NAME];
@@ -107,7 +108,7 @@ void answers_folder_free(struct answers_folder *folder)
 
 size_t answers_folder_n(const struct answers_folder *folder) { return folder->n; }
 
-/* By name, and by content that begins as ours does or was never written. */
+/* Checks the name, and that the content begins as ours does or was never written. */
 static bool is_ours(int directory, const char *name)
 {
     unsigned char begin[sizeof magic];
@@ -184,7 +185,7 @@ static uint32_t frame_crc(uint32_t header_crc, const unsigned char *frame, size_
     return (uint32_t)crc32(header_crc, frame + 8, (uInt)(4 + n));
 }
 
-/* Nothing more is read or kept; the file, if there is one, stays. */
+/* Stops reading and keeping; an existing file stays. */
 static void stop(struct answers *answers)
 {
     answers->folder = NULL;
@@ -223,7 +224,7 @@ void answers_fini(struct answers *answers)
     *answers = (struct answers){.folder = NULL};
 }
 
-/* Brings `need` bytes from `at` on into the buffer. False: the file has not so many, or cannot be read. */
+/* Brings `need` bytes from `at` on into the buffer. False: the file is shorter, or cannot be read. */
 static bool fill(struct answers *answers, size_t need)
 {
     if (answers->size - answers->at >= need)
@@ -252,7 +253,7 @@ static bool fill(struct answers *answers, size_t need)
     return answers->size >= need;
 }
 
-/* What is not good from `end` on will be cut off by the next flush. */
+/* The next flush will cut off everything from `end` on. */
 static const unsigned char *end_reading(struct answers *answers)
 {
     answers->is_reading = false;
@@ -332,7 +333,7 @@ static void seal(struct answers *answers, uint32_t header_crc)
     }
 }
 
-/* 0, or an errno; ENOENT: the file was there and is gone, or there is no journal any more. */
+/* Returns 0 or an errno; ENOENT: the file has disappeared, or the journal has. */
 static int open_to_append(const struct answers *answers, const char *path, int *file)
 {
     int flags = O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | (answers->on_disk ? 0 : O_CREAT);

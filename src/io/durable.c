@@ -1,4 +1,5 @@
-/* The steps after which a file is on disk under its name (man fsync: the directory, too).
+/* The steps that put a file safely on disk under its name (man fsync: the directory, too).
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/durable.h"
 
@@ -47,7 +48,7 @@ enum status durable_sync_directory(const char *directory, struct error *error)
     return status;
 }
 
-/* Removes what processes of this machine that were killed have left behind under our temporary names. */
+/* Removes temporary files of ours that killed processes of this machine have left. */
 static void sweep(const char *parent, const char *name)
 {
     char begin[KEPT_OF_NAME + 16];

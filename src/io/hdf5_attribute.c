@@ -1,4 +1,5 @@
-/* Attributes of one value: read as text or numbers whatever type they were written with.
+/* Attributes of one value: read as text or numbers, whatever their type in the file.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/hdf5_file.h"
 
@@ -11,7 +12,7 @@ enum { MAX_TEXT = 1 << 16 };
 
 struct attribute {
     hid_t id, type;
-    H5T_class_t class; /* H5T_INTEGER for enumerations too */
+    H5T_class_t class; /* H5T_INTEGER also for enumerations */
 };
 
 static void attribute_close(struct attribute *attribute)
@@ -20,7 +21,7 @@ static void attribute_close(struct attribute *attribute)
     hdf5_release(&attribute->id);
 }
 
-/* id = 0 afterwards where there is no such attribute or object. */
+/* id = 0 afterwards: no such attribute or object. */
 static enum status attribute_open(const struct hdf5_file *file, const char *object, const char *name,
                                   struct attribute *attribute, struct error *error)
 {
@@ -53,7 +54,7 @@ static enum status attribute_open(const struct hdf5_file *file, const char *obje
     return STATUS_OK;
 }
 
-/* A string of fixed size as it lies in the file, cut as its padding says; malloc'ed. */
+/* A string of fixed size as stored in the file, cut as its padding says; malloc'ed. */
 static char *fixed_text(const struct attribute *attribute)
 {
     size_t size = H5Tget_size(attribute->type);

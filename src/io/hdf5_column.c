@@ -1,4 +1,5 @@
-/* Reading datasets a block of rows at a time, whatever type, layout and padding they were written with.
+/* Reads datasets in blocks of rows, whatever their type, layout and padding in the file.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/hdf5_file.h"
 
@@ -10,7 +11,7 @@
 
 enum { STRING_BATCH_BYTES = 1 << 20, STRING_BATCH = 4096, MAX_CACHE = 64 << 20 };
 
-/* gzip packs at most 1032 to 1. What claims far more than that is hostile or was never written. */
+/* gzip compresses at most 1032 to 1. A file that claims far more is hostile or was never written. */
 static const double MAX_PACKING = 5000, FREE_CLAIM = 64 << 20;
 
 static enum status take_shape(struct hdf5_column *column, hid_t space, struct error *error)
@@ -47,8 +48,8 @@ static enum status take_class(struct hdf5_column *column, struct error *error)
     }
 }
 
-/* Refuses data that lie in other files, and sizes that nobody wrote. Opens the dataset anew with a cache that holds one
- * row of chunks, or each chunk would be unpacked again for every block of rows that is read from it. */
+/* Refuses data stored in other files, and unreasonable sizes. Reopens the dataset with a cache for one row of chunks; otherwise
+ * each block of rows would decompress every chunk again. */
 static enum status check_storage(struct hdf5_column *column, struct error *error)
 {
     const char *file = column->file->path, *path = column->path;
@@ -220,7 +221,7 @@ static size_t fixed_length(const char *text, size_t size, H5T_str_t padding)
     return length;
 }
 
-/* The type of the file is the type in memory: no conversion, and the padding is cut here. */
+/* The same type in file and memory: no conversion; the padding is cut here. */
 static enum status read_fixed(const struct hdf5_column *column, uint64_t first, size_t n, size_t max_length,
                               struct arena *arena, char **out, char *buffer, struct error *error)
 {
@@ -299,7 +300,7 @@ enum status hdf5_column_read_strings(const struct hdf5_column *column, uint64_t 
         return STATUS_OK;
     bool variable = H5Tis_variable_str(column->type) > 0;
     size_t size = H5Tget_size(column->type), batch = STRING_BATCH;
-    /* Padding may make a fixed string longer than what is in it, but not without end. */
+    /* Padding may make a fixed string longer than its content, within limits. */
     if (!variable && size > max_length + STRING_BATCH_BYTES)
         return too_long(column, first, max_length, error);
     if (!variable)

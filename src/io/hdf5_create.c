@@ -1,5 +1,6 @@
-/* Writing datasets: columns that grow as rows are appended, and small tables at once. No object carries a time, so that
- * equal contents give equal bytes.
+/* Writes datasets: columns that grow by appended rows, and small tables in one call. No object has a time stamp, so equal
+ * contents give equal bytes.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/hdf5_file.h"
 
@@ -46,7 +47,7 @@ enum status hdf5_column_create(struct hdf5_column *column, const struct hdf5_fil
         rows = rows_expected;
     hsize_t size[2] = {0, column->width}, most[2] = {H5S_UNLIMITED, column->width}, chunk[2] = {rows, column->width};
     hid_t space = H5Screate_simple(column->rank, size, most), list = creation_list();
-    /* Rows only ever come at the end, so that a cache of two chunks is enough; the default is 1 MiB a column. */
+    /* Rows are only appended, so a cache of two chunks is enough; the default is 1 MiB per column. */
     hid_t access = H5Pcreate(H5P_DATASET_ACCESS);
     if (access > 0)
         H5Pset_chunk_cache(access, H5D_CHUNK_CACHE_NSLOTS_DEFAULT, 2 * (size_t)rows * row_bytes, 1.0);
@@ -110,7 +111,7 @@ enum status hdf5_column_create_strings(struct hdf5_column *column, const struct 
     return create_strings(column, file, path, rounded(string_size), compress, error);
 }
 
-/* n strings of at most string_size bytes each, as they lie in the file. */
+/* n strings of at most string_size bytes each, as stored in the file. */
 static enum status append_fixed(struct hdf5_column *column, size_t n, const char *const *strings, struct error *error)
 {
     size_t size = column->string_size;
@@ -153,7 +154,7 @@ static enum status copy_strings(const struct hdf5_column *from, struct hdf5_colu
     return status;
 }
 
-/* Writes the column anew with a wider type; the space of the old one is used again within this file. */
+/* Rewrites the column with a wider type; this file reuses the space of the old one. */
 static enum status widen(struct hdf5_column *column, size_t needed, struct error *error)
 {
     const struct hdf5_file *file = column->file;

@@ -1,5 +1,5 @@
-/* Opening, closing and looking into HDF5 files. HDF5's failures become struct error here, and no file can make us
- * open another one.
+/* Opens, closes and inspects HDF5 files. Converts HDF5's failures to struct error; no file can make us open another one.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/hdf5_file.h"
 
@@ -16,8 +16,8 @@
 #define HAVE_FILE_LOCKING 1
 #endif
 
-/* The library prints on stderr and follows external links unless told otherwise; both are settings of the process. And it
- * tidies up when the process ends: 1.10.8 crashes there after a write that failed, and we close what we open. */
+/* By default the library prints on stderr and follows external links; both are settings of the process. It also cleans up at
+ * exit, where 1.10.8 crashes after a failed write; we close everything ourselves. */
 static void library_prepare(void)
 {
     H5dont_atexit();
@@ -62,16 +62,16 @@ static hid_t access_list(void)
     hid_t list = H5Pcreate(H5P_FILE_ACCESS);
     if (list < 0)
         return 0;
-    /* Handles that a failed read left open must not keep the file open. */
+    /* Handles left open by a failed read must not keep the file open. */
     H5Pset_fclose_degree(list, H5F_CLOSE_STRONG);
 #ifdef HAVE_FILE_LOCKING
-    /* NFS and Lustre are often mounted without locks; nobody else writes to our files while we have them. */
+    /* NFS and Lustre are often mounted without locks; nobody else writes to our files while they are open. */
     H5Pset_file_locking(list, false, true);
 #endif
     return list;
 }
 
-/* What HDF5 would say only in its own words. */
+/* Reports in our own words what HDF5 would report in its own. */
 static enum status check_openable(const char *path, int flags, struct error *error)
 {
     struct stat info;
@@ -96,7 +96,7 @@ static enum status check_openable(const char *path, int flags, struct error *err
     return STATUS_OK;
 }
 
-/* Models and tables are what is taken for a problem file. */
+/* Users most often pass a model or a table instead of a problem file. */
 static const char *what_to_do(const char *path)
 {
     size_t n = strlen(path);
@@ -131,7 +131,7 @@ static enum status open_file(struct hdf5_file *file, const char *path, unsigned 
 
 enum status hdf5_open(struct hdf5_file *file, const char *path, struct error *error)
 {
-    library_prepare(); /* before H5F_ACC_..., which is a macro that starts the library */
+    library_prepare(); /* before H5F_ACC_..., a macro that initialises the library */
     return open_file(file, path, H5F_ACC_RDONLY, error);
 }
 
@@ -144,7 +144,7 @@ enum status hdf5_edit(struct hdf5_file *file, const char *path, struct error *er
 enum status hdf5_create(struct hdf5_file *file, const char *path, struct error *error)
 {
     library_prepare();
-    /* errno says more than HDF5 does; the file is taken away again so that HDF5 creates it itself. */
+    /* errno says more than HDF5 does. The file is removed again, so that HDF5 creates it itself. */
     int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd < 0)
         return error_system(error, errno, "%s: cannot be created", path);
@@ -197,7 +197,7 @@ void hdf5_close(struct hdf5_file *file)
 
 static H5O_type_t object_type(hid_t id, const char *path)
 {
-#if H5_VERSION_GE(1, 12, 0) /* asks which parts of the information are wanted */
+#if H5_VERSION_GE(1, 12, 0) /* takes the parts of the information that are wanted */
     H5O_info2_t info;
     herr_t got = H5Oget_info_by_name3(id, path, &info, H5O_INFO_BASIC, H5P_DEFAULT);
 #else
@@ -225,7 +225,7 @@ enum hdf5_kind hdf5_kind(const struct hdf5_file *file, const char *path)
     if (length >= sizeof part)
         return HDF5_ABSENT;
     enum hdf5_kind kind = HDF5_GROUP;
-    /* HDF5 wants every step of a path to exist before it is asked about the next. */
+    /* HDF5 requires each step of a path to exist before the next is queried. */
     for (size_t i = 1; i <= length && kind == HDF5_GROUP; i++) {
         if (path[i] != '/' && path[i] != '\0')
             continue;

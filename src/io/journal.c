@@ -1,7 +1,8 @@
-/* Appending to the journal: one write(2) a record to a file that only this process writes, and removing a journal.
+/* Appends to the journal, one write(2) per record to a file that only this process writes, and removes journals.
  *
- * Threads need no lock: O_APPEND puts each record behind all others, and the kernel lets only one write at a time pass
- * through an open file. Only a write that stops half-way (the disk is full) needs care.
+ * Threads need no lock: O_APPEND puts each record after all others, and the kernel serialises writes to an open file. Only a
+ * partial write (a full disk) needs care.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/journal.h"
 
@@ -52,7 +53,7 @@ static enum status make_directory(const char *directory, struct error *error)
     return durable_sync_directory(parent, error);
 }
 
-/* Field 22 of /proc/self/stat: with host and process number it names a process for good. */
+/* Field 22 of /proc/self/stat: with host and process number it identifies a process for good. */
 static uint64_t start_time(void)
 {
     char text[2048];
@@ -90,7 +91,7 @@ static uint64_t random_word(uint64_t salt)
     uint64_t word;
     if (getrandom(&word, sizeof word, 0) == (ssize_t)sizeof word)
         return word;
-    struct timespec now; /* O_EXCL is what makes names unique */
+    struct timespec now; /* O_EXCL makes names unique */
     clock_gettime(CLOCK_REALTIME, &now);
     return ((uint64_t)now.tv_nsec << 32) ^ (uint64_t)now.tv_sec ^ (salt << 48);
 }
@@ -112,7 +113,7 @@ static enum status create_file(struct journal *journal, size_t path_size, const 
     return error_system(error, errno, "cannot make a journal file in '%s'", directory);
 }
 
-/* Whether the last n bytes of the file are `bytes`; *start: where they begin. */
+/* Whether the file ends with these n bytes; *start: where they begin. */
 static bool is_tail(int file, const unsigned char *bytes, size_t n, off_t *start)
 {
     unsigned char piece[1024];
@@ -128,8 +129,8 @@ static bool is_tail(int file, const unsigned char *bytes, size_t n, off_t *start
     return true;
 }
 
-/* All of it, or an error. A record that was torn because the disk is full is cut off again, unless another thread's stands
- * behind it: then readers pass over the torn one. */
+/* Appends everything or returns an error. A record torn by a full disk is cut off again, unless another thread's record follows
+ * it: then readers skip the torn one. */
 static enum status append_bytes(struct journal *journal, const unsigned char *bytes, size_t n, struct error *error)
 {
     size_t done = 0;
@@ -144,12 +145,12 @@ static enum status append_bytes(struct journal *journal, const unsigned char *by
         else if (written == 0)
             failure = ENOSPC;
         if (!failure && done < n && done && !is_tail(journal->file, bytes, done, &start))
-            done = 0; /* another record came between: once more, behind it */
+            done = 0; /* another record came in between: try again after it */
     }
     if (!failure)
         return STATUS_OK;
     if (done && is_tail(journal->file, bytes, done, &start) && ftruncate(journal->file, start) != 0)
-        done = 0; /* nothing more can be done: readers pass over it */
+        done = 0; /* nothing more can be done: readers skip it */
     bool full = failure == ENOSPC || failure == EDQUOT || failure == EFBIG;
     return error_system(error, failure, "cannot append to the journal '%s'; what is in it is safe%s", journal->path,
                         full ? ": make room on that disk and run the same command again" : "");
@@ -228,8 +229,8 @@ void journal_close(struct journal *journal)
     free(journal);
 }
 
-/* A file of a journal by name and by content: a header that begins as ours do, or was never written. Or the companion,
- * finished or left behind under its temporary name. */
+/* Recognises a journal's file by name and content: a header that begins as ours do, or was never written. Also the companion,
+ * finished or left under its temporary name. */
 static bool is_ours(int directory, const char *name)
 {
     static const char *const beside[] = {JOURNAL_COMPANION, "." JOURNAL_COMPANION ".tmp-",

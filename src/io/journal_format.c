@@ -1,4 +1,5 @@
-/* Encoding and decoding of journal files, independent of byte order and of structure layout.
+/* Encodes and decodes journal files, independently of byte order and structure layout.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/journal_format.h"
 
@@ -24,7 +25,7 @@ static uint32_t checksum(uint32_t before, const unsigned char *bytes, size_t n)
     return (uint32_t)crc32(before, bytes, (uInt)n);
 }
 
-/* Of the list of columns: a record can only be read by a program that has the same one. */
+/* Checksum of the list of columns: only a program with the same list can read the records. */
 static uint32_t columns_checksum(void)
 {
     uint32_t crc = 0;
@@ -36,7 +37,7 @@ static uint32_t columns_checksum(void)
     return crc;
 }
 
-/* Steps back over digits (or hexadecimal digits) to the '-' before them; NULL if there is not at least one. */
+/* Moves back over (hexadecimal) digits to the '-' before them; NULL if there is no digit. */
 static const char *back_over(const char *name, const char *end, bool hexadecimal)
 {
     const char *p = end;
@@ -114,7 +115,7 @@ enum journal_header journal_decode_header(const unsigned char *bytes, size_t n, 
     return sane ? JOURNAL_HEADER_GOOD : JOURNAL_HEADER_DAMAGED;
 }
 
-/* Numbers of a column in the record of a task: a refit keeps no pairs, there are so many of them. */
+/* Numbers of a column in a task's record: refits keep no columns of pairs, which would be too large. */
 static size_t task_width(enum fit_column column, size_t n_parameter, bool is_refit)
 {
     return is_refit && fit_columns[column].shape == PER_PAIR ? 0 : fit_column_width(column, n_parameter);
@@ -128,7 +129,7 @@ static size_t columns_size(size_t n_parameter, bool is_refit)
     return size;
 }
 
-/* Where a column of the first few is, which have a number per fit and no pairs before them. */
+/* The offset of one of the first columns, which have one number per fit and precede all columns of pairs. */
 static size_t column_place(enum fit_column column, size_t n_parameter)
 {
     size_t place = FRAME + PREFIX;
@@ -178,7 +179,7 @@ static const unsigned char *get_values(const unsigned char *in, void *values, si
 
 size_t journal_encode_record(const struct fit_record *record, size_t n_parameter, uint32_t n_start, unsigned char *out)
 {
-    struct fit_record copy = *record; /* fit_column_values gives places that may be written to */
+    struct fit_record copy = *record; /* fit_column_values returns places that may be written to */
     size_t n_reason = strnlen(record->reason, N_REASON - 1);
     unsigned char *p = bytes_put_32(bytes_put_64(out + FRAME, record->dataset),
                               (uint32_t)n_reason | (uint32_t)record->limit << 16 | (uint32_t)record->n_point << 24);
@@ -189,7 +190,7 @@ size_t journal_encode_record(const struct fit_record *record, size_t n_parameter
         if (values) {
             p = put_values(p, values, width, size);
         } else {
-            /* an array that is not there: as fit_record_clear has it */
+            /* a missing array: the value set by fit_record_clear */
             const double number = NAN;
             for (size_t k = 0; k < width; k++)
                 p = size == 8 ? put_values(p, &number, 1, 8) : put_values(p, &(unsigned char){0}, 1, 1);

@@ -1,5 +1,6 @@
-/* Reading a journal: all files of the directory are gone through once to make an index, 16 bytes a fit; records are
- * then read through a few windows, as they are wanted nearly in the order in which they stand.
+/* Reads a journal. One pass over all files of the directory makes an index, 16 bytes per fit; records are then read through a
+ * few windows, since they are needed in nearly the order of the files.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/journal.h"
 
@@ -16,8 +17,8 @@
 
 enum { SCAN_SIZE = 1 << 18, WINDOW_STEP = 1 << 15, N_WINDOW = 8, MAX_FILE = 1 << 16, OFFSET_BITS = 48 };
 
-/* How much is done to find the next record behind damage, in bytes whose checksum is computed; looking at a place costs
- * a little, too. Enough for a MiB of rubbish, and it bounds the time that a forged journal can take. */
+/* Limits the search for the next record after damage, in bytes whose checksum is computed; each place tried also costs a
+ * little. Enough for a MiB of garbage, and it limits the time that a forged journal can take. */
 enum { SEARCH_BUDGET = 1 << 26, SEARCH_STEP = 64 };
 
 /* Where a fit's record is: the number of the file above 48 bits of offset. Sorted by fit, then place. */
@@ -28,7 +29,7 @@ struct entry {
 struct window {
     uint64_t place; /* of its first byte */
     size_t n;       /* bytes read; 0: unused */
-    uint64_t used;  /* when, to find the one that was used longest ago */
+    uint64_t used;  /* time of last use, to find the least recently used */
     unsigned char *bytes;
 };
 
@@ -40,13 +41,13 @@ struct journal_reader {
     struct run_identity identity;
     struct entry *entry;
     size_t n_entry, capacity;
-    size_t hint;       /* the entry that is likely to be wanted next */
+    size_t hint;       /* the entry that will probably be needed next */
     uint64_t n_damaged, search_left;
     struct window window[N_WINDOW];
     unsigned char *windows; /* the memory of all of them */
     size_t window_size;
     uint64_t clock;
-    int file;          /* the file that was read last, -1 if none */
+    int file;          /* the file read last, or -1 */
     size_t i_file;
 };
 
@@ -108,7 +109,7 @@ done:
     return status;
 }
 
-/* Opens file i unless it is the one that is open. Only regular files: a pipe of that name must not stop us. */
+/* Opens file i unless it is open already. Only regular files: a pipe of that name must not block us. */
 static enum status open_file(struct journal_reader *reader, size_t i, struct error *error)
 {
     char path[4096];
@@ -127,7 +128,7 @@ static enum status open_file(struct journal_reader *reader, size_t i, struct err
     return STATUS_OK;
 }
 
-/* As many bytes as there are, up to n. */
+/* Reads up to n bytes, as many as there are. */
 static enum status read_at(struct journal_reader *reader, uint64_t offset, unsigned char *bytes, size_t n,
                            size_t *n_read, struct error *error)
 {
@@ -173,8 +174,8 @@ static enum status check_identity(struct journal_reader *reader, const struct ru
                      "drops it, or name another result with -o", reader->directory, name, difference);
 }
 
-/* Goes through the records of the open file; `bytes` holds its first n. Behind damage (a record that was torn while
- * another thread's was appended, a bad block) it looks for the next record. */
+/* Indexes the records of the open file; `bytes` holds its first n. After damage (a torn record with another thread's after it,
+ * a bad block) it searches for the next record. */
 static enum status scan_records(struct journal_reader *reader, unsigned char *bytes, size_t n, size_t size,
                                 struct error *error)
 {
@@ -225,7 +226,7 @@ static enum status scan_file(struct journal_reader *reader, size_t i, struct err
     if (!bytes)
         return no_memory(reader, error);
     status = read_at(reader, 0, bytes, size, &n, error);
-    if (status || n == 0) /* empty: its process died before it wrote anything */
+    if (status || n == 0) /* empty: its process died before writing */
         goto done;
     switch (journal_decode_header(bytes, n, &found)) {
     case JOURNAL_HEADER_DAMAGED:
@@ -261,7 +262,7 @@ done:
     return status;
 }
 
-/* Sorts the index and keeps the first of twins. */
+/* Sorts the index and removes duplicates, keeping the first. */
 static void tidy_index(struct journal_reader *reader)
 {
     size_t i = 1, n = 0;
@@ -334,7 +335,7 @@ const struct run_identity *journal_identity(const struct journal_reader *reader)
 uint64_t journal_n_record(const struct journal_reader *reader) { return reader->n_entry; }
 uint64_t journal_n_damaged(const struct journal_reader *reader) { return reader->n_damaged; }
 
-/* The place in the index of the first fit that is not before this one; n_entry if there is none. */
+/* The index of the first entry at or after this fit; n_entry if there is none. */
 static size_t first_entry(const struct journal_reader *reader, uint64_t fit)
 {
     size_t low = 0, high = reader->n_entry;
@@ -348,7 +349,7 @@ static size_t first_entry(const struct journal_reader *reader, uint64_t fit)
     return low;
 }
 
-/* The fit's own, n_entry if it has none. */
+/* The entry of this fit; n_entry if there is none. */
 static size_t find_entry(const struct journal_reader *reader, uint64_t fit)
 {
     size_t i = first_entry(reader, fit);
@@ -366,7 +367,7 @@ uint64_t journal_next(const struct journal_reader *reader, uint64_t fit)
     return i < reader->n_entry ? reader->entry[i].fit : UINT64_MAX;
 }
 
-/* The bytes at `place`, `most` of them or up to the end of the file: from a window that holds them, or one is read. */
+/* The bytes at `place`, `most` of them or up to the end of the file, from a window; reads one if needed. */
 static const unsigned char *window_at(struct journal_reader *reader, uint64_t place, size_t most, size_t *n,
                                       struct error *error)
 {

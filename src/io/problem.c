@@ -1,5 +1,5 @@
-/* Opening a problem file: its kind, its names, its shapes and its small tables. Nothing that is as long as the number
- * of datasets is read here.
+/* Opens a problem file: its kind, names, shapes and small tables. Reads nothing whose length is the number of datasets.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/problem_internal.h"
 
@@ -12,7 +12,7 @@
 #include <string.h>
 
 
-/* An attribute, kept in the arena. */
+/* An attribute, stored in the arena. */
 static enum status open_attribute(struct problem *problem, const char *group, const char *name, const char **kept,
                                   struct error *error)
 {
@@ -143,7 +143,7 @@ static void open_ids(struct problem *problem)
     if (!hdf5_column_as_vector(&problem->id))
         faults_add(&problem->faults, "/datasets/id: is %" PRIu64 " x %" PRIu64 "; one column is expected",
                    problem->id.n_row, problem->id.width);
-    else if (problem->id.class != HDF5_STRING && problem->id.n_row > 0) /* an empty list has no kind in h5py */
+    else if (problem->id.class != HDF5_STRING && problem->id.n_row > 0) /* h5py writes an empty list without a string type */
         faults_add(&problem->faults, "/datasets/id: must be strings; write numbers as text (numpy: ids.astype('S'))");
     else if (problem->id.n_row > PROBLEM_MAX_DATASET)
         faults_add(&problem->faults, "/datasets/id: has %" PRIu64 " rows; at most 2^32 - 2 datasets are supported",
@@ -290,7 +290,7 @@ char *problem_model_path(const struct problem *problem)
     char *joined = NULL;
     if (plugin[0] == '/')
         return strdup(plugin);
-    /* A bare name would be looked for on the loader's path, so that "./" goes in front of it. */
+    /* The loader would search its path for a bare name, so "./" is put before it. */
     if (asprintf(&joined, "%.*s/%s", slash ? (int)(slash - path) : 1, slash ? path : ".", plugin) < 0)
         return NULL;
     return joined;

@@ -1,5 +1,7 @@
-/* What a problem file has only because `stiffit import` took it from the model of that day: with another model, that one's own
- * defaults count instead, and what differs is listed for the user. Separate from problem_match.c, which knows one model only.
+/* Settings that `stiffit import` copied into the problem file from the model of that time. With another model, that model's
+ * defaults replace them, and the differences are listed for the user. Separate from problem_match.c, which knows only one
+ * model.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/problem_internal.h"
 
@@ -12,7 +14,7 @@ static const int table_of[] = {[FROM_MODEL_START] = TABLE_START, [FROM_MODEL_LOW
 
 double problem_scale_number(const char *scale) { return strcmp(scale, "log10") == 0 ? 2 : strcmp(scale, "log") == 0 ? 1 : 0; }
 
-/* A deleted table is nobody's choice. */
+/* A deleted table was not the user's choice. */
 static bool is_from_model(const struct problem *problem, size_t i, int which)
 {
     double imported = problem->adopted.from_model[i * N_FROM_MODEL + (size_t)which];
@@ -45,7 +47,7 @@ enum status problem_open_adopted(struct problem *problem, struct error *error)
         return problem_no_memory(problem, error);
     }
     if (column.n_row == n && column.width == 1)
-        ; /* an earlier version's bits, without the numbers: the file's own count */
+        ; /* an earlier version stored the bits without the numbers: the file's own values are used */
     else if (column.n_row != n || column.width != N_FROM_MODEL)
         faults_add(&problem->faults, "%s: %zu x %d numbers are expected (parameters x start, lower, upper, scale)", path, n,
                    N_FROM_MODEL);
@@ -73,8 +75,8 @@ static void say_name(struct problem *problem, const char *what, const char *name
     say(problem, text);
 }
 
-/* Which parameters there are: the file's, but for those that were the old model's alone; then what is new. from[i] is the place
- * in the file, or SIZE_MAX. */
+/* Lists the parameters: the file's, without those that only the old model had, then new ones. from[i] is the index in the file,
+ * or SIZE_MAX. */
 static size_t list_parameters(struct problem *problem, const struct problem_expectation *model, const char **name, size_t *from)
 {
     const struct problem_info *info = &problem->info;
@@ -98,7 +100,7 @@ static size_t list_parameters(struct problem *problem, const struct problem_expe
     return n;
 }
 
-/* Tables as long as the file's list become as long as the new one; what is new is the model's. */
+/* Extends the file's tables to the new list; new entries come from the model. */
 static enum status move_tables(struct problem *problem, size_t n, const char *const *name, const size_t *from,
                                struct error *error)
 {
@@ -108,9 +110,9 @@ static enum status move_tables(struct problem *problem, size_t n, const char *co
     if (!scale || !copy || !from_model)
         return problem_no_memory(problem, error);
     for (size_t i = 0; i < n; i++) {
-        if (!(copy[i] = arena_strdup(&problem->arena, name[i]))) /* the model may be gone first */
+        if (!(copy[i] = arena_strdup(&problem->arena, name[i]))) /* the model may be closed first */
             return problem_no_memory(problem, error);
-        if (from[i] != SIZE_MAX) /* a new one's zeros are what the tables get below */
+        if (from[i] != SIZE_MAX) /* the zeros of a new one are replaced below */
             memcpy(from_model + i * N_FROM_MODEL, problem->adopted.from_model + from[i] * N_FROM_MODEL,
                    N_FROM_MODEL * sizeof *from_model);
         scale[i] = from[i] == SIZE_MAX || !problem->file_scale ? "lin" : problem->file_scale[from[i]];
@@ -173,7 +175,7 @@ static enum status adopt_values(struct problem *problem, const struct problem_ex
         if (j >= 0 && is_from_model(problem, i, FROM_MODEL_UPPER))
             adopt_number(problem, TABLE_UPPER, i, upper, "upper");
         if (i >= n_old && problem->adopted.has_other_parameters)
-            *end = '\0'; /* it has been named as new */
+            *end = '\0'; /* already listed as new */
     }
     if (problem->file_scale)
         problem->file_scale = scale;
@@ -195,7 +197,7 @@ enum status problem_adopt(struct problem *problem, const struct problem_expectat
         is_same = is_same && from[i] == i;
         n_old += from[i] != SIZE_MAX;
     }
-    /* Tables by dataset and priors are for the parameters that there were: with others, they are faults as ever. */
+    /* Tables by dataset and priors belong to the old parameters: with others they are faults, as always. */
     bool is_fixed_list = problem->info.parameter_prior != NULL;
     for (int k = 0; k < N_TABLE; k++)
         is_fixed_list = is_fixed_list || problem->table[k].per_dataset;

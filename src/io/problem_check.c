@@ -1,5 +1,6 @@
-/* Faults of a problem file as lines of one message; and what makes a single dataset bad: it gets a row with its reason, and
- * stops nobody else.
+/* Collects faults of a problem file as lines of one message, and finds what makes a single dataset bad: it gets a row with the
+ * reason and does not stop the others.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/problem_internal.h"
 
@@ -83,7 +84,7 @@ static bool parameter_fault(const struct problem *problem, const struct problem_
             return FAULT(message, "fixed of %.60s is NaN", name);
         if (!isfinite(start))
             return FAULT(message, "start of %.60s is %g", name, start);
-        if (is_log && start <= 0 && !(lower > 0)) /* else a fit begins at the bound */
+        if (is_log && start <= 0 && !(lower > 0)) /* otherwise a fit begins at the bound */
             return FAULT(message, "start of %.60s is %g; with scale %s it must be > 0", name, start,
                          problem->parameter_scale[i]);
         if (isnan(lower) || lower == INFINITY)
@@ -116,7 +117,7 @@ static bool constant_fault(const struct problem *problem, const struct problem_b
     return false;
 }
 
-/* What requires every standard deviation of a dataset; NULL: nothing, or a noise function gives them. */
+/* What requires every standard deviation of a dataset; NULL: nothing, or a noise function provides them. */
 static const char *who_needs_sigma(const struct problem *problem, const struct problem_block *block, size_t d)
 {
     if (problem->has_noise || problem->errors.sigma_for)
@@ -140,7 +141,7 @@ static const char *place(const struct problem *problem, uint64_t row, char text[
     return text;
 }
 
-/* A row without a value is missing as a whole: its time and sigma may be anything. */
+/* A row without a value counts as missing: its time and sigma may be anything. */
 static bool row_fault(const struct problem *problem, const struct problem_block *block, size_t d,
                       const struct message *message)
 {

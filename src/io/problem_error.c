@@ -1,4 +1,5 @@
-/* Which distribution the errors of each observable have, and what that asks of the measurements.
+/* The error distribution of each observable, and what it requires of the measurements.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/problem_error.h"
 
@@ -15,7 +16,7 @@ static const char path[] = "/measurements/observable_error";
 
 static bool is_open(const char *word) { return strcmp(word, error_kind_default) == 0; }
 
-/* The kind of entry i of the file; -1: it leaves that open, or is a fault. */
+/* The kind of entry i of the file; -1: unspecified or a fault. */
 static int file_error(struct problem *problem, size_t i)
 {
     const char *word = problem->info.observable_error[i];
@@ -31,7 +32,7 @@ static int file_error(struct problem *problem, size_t i)
 
 enum { WHO = 100 };
 
-/* Who says of an observable that its errors are what they are: "--error huber", or "huber errors of A". */
+/* Where an observable's distribution comes from: "--error huber", or "huber errors of A". */
 static const char *who_says(const struct problem *problem, size_t k, char who[WHO])
 {
     const char *word = error_kind_word[problem->errors.kind[k]];
@@ -42,7 +43,7 @@ static const char *who_says(const struct problem *problem, size_t k, char who[WH
     return who;
 }
 
-/* Squares know their scale; losses that are not squares, and sums of different ones, change with it. */
+/* Squares determine their scale; losses that are not squares, and sums of different ones, depend on it. */
 static enum status find_sigma_for(struct problem *problem, struct error *error)
 {
     size_t n = problem->n_model_observable, i = 0;
@@ -88,7 +89,7 @@ enum status problem_match_errors(struct problem *problem, const struct problem_e
     return find_sigma_for(problem, error);
 }
 
-/* The file's words alone: the model's belong to the model's identity, --error to the options'. */
+/* Only the file's words: the model's belong to the model's identity, --error to that of the options. */
 void problem_hash_errors(const struct problem *problem, struct sha256 *hash)
 {
     for (size_t k = 0; k < problem->n_model_observable; k++)

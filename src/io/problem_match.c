@@ -1,5 +1,6 @@
-/* The problem file against the model: which parameter, covariate and observable is which, the model's defaults where
- * the file has none, and the faults that concern all datasets at once.
+/* Matches the problem file with the model: parameters, covariates and observables by name, the model's defaults for what the
+ * file lacks, and faults that concern all datasets.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/problem_internal.h"
 
@@ -20,14 +21,14 @@ int problem_find_name(const char *name, const char *const *names, size_t n)
 static void add_unknown(struct problem *problem, const char *path, const char *what, const char *name,
                         const struct problem_expectation *expectation, const char *const *known, size_t n_known)
 {
-    /* The nearest match is worth its time only where it will be shown. */
+    /* The search for the nearest match takes time, so only for faults that are shown. */
     const char *near = problem->faults.n < PROBLEM_MAX_FAULT && strlen(name) < 64 ? nearest_name(name, known, n_known)
                                                                                     : NULL;
     faults_add(&problem->faults, "%s: the model %s has no %s \"%.60s\"%s%s%s", path, expectation->model_name, what,
                name, near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
 }
 
-/* Copies names, for the model's own may be gone before the problem is closed. */
+/* Copies names: the model may be closed before the problem. */
 static const char *const *copy_names(struct problem *problem, size_t n, const char *const *names)
 {
     const char **copy = arena_calloc(&problem->arena, n + 1, sizeof *copy);
@@ -89,7 +90,7 @@ static enum status match_scales(struct problem *problem, const struct problem_ex
     return STATUS_OK;
 }
 
-/* A table that the file lacks gets the model's values, or `fallback`. */
+/* Fills a table that the file lacks with the model's values, or `fallback`. */
 static enum status fill_default(struct problem *problem, int which, const double *model, double fallback,
                                 struct error *error)
 {
@@ -124,7 +125,7 @@ static enum status match_tables(struct problem *problem, const struct problem_ex
     return status ? status : fill_default(problem, TABLE_FIXED, NULL, 0, error);
 }
 
-/* As problem_tighten_bounds has it; NaN where each dataset has bounds of its own. */
+/* The bound after problem_tighten_bounds; NaN if each dataset has its own. */
 static double common_bound(const struct problem *problem, size_t i, bool is_upper)
 {
     const double *bounds = problem->table[is_upper ? TABLE_UPPER : TABLE_LOWER].vector;
@@ -141,7 +142,7 @@ bool problem_is_bounded(const struct problem *problem, size_t i)
     return (fixed && fixed[i] != 0) || !(isinf(upper) || isinf(lower) || (problem->is_log[i] && lower <= 0));
 }
 
-/* Faults of values that hold for all datasets; those of single datasets make only these bad. */
+/* Faults of values common to all datasets; values of a single dataset make only that one bad. */
 static void check_common_values(struct problem *problem)
 {
     const double *start = problem->table[TABLE_START].vector, *lower = problem->table[TABLE_LOWER].vector;
@@ -228,7 +229,7 @@ static enum status match_observables(struct problem *problem, const struct probl
     return STATUS_OK;
 }
 
-/* One fault of the file where no row can have what is needed. */
+/* One fault of the file if no row can have what is needed. */
 static void check_sigma(struct problem *problem, const struct problem_expectation *expectation)
 {
     if (problem->errors.sigma_for && !problem->has_noise && !problem->row[MEASUREMENT_sigma].dataset &&

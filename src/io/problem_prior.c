@@ -1,5 +1,6 @@
-/* Priors of a problem file: what is known of its parameters beforehand. Separate because they are checked against scales,
- * bounds and the model, and because a prior that cannot be honoured must never pass for one that is.
+/* Priors of a problem file. Separate because they are checked against scales, bounds and the model, and because a prior that
+ * cannot be used must never be ignored silently.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/problem_internal.h"
 
@@ -14,7 +15,7 @@ static const char *const number_path[N_PRIOR_NUMBER] = {"/parameters/prior_locat
                                                   "/parameters/prior_lower", "/parameters/prior_upper"};
 static const char *const model_path[N_PRIOR_NUMBER] = {"the model's prior_location", "the model's prior_scale",
                                                        "the model's prior_lower", "the model's prior_upper"};
-/* In the order of enum problem_prior_kind. */
+/* Indexed by enum problem_prior_kind. */
 static const char *const kinds[] = {"none", "normal", "log-normal", "laplace", "uniform"};
 static const char *const scales_of[] = {"natural", "optimizer"};
 enum { N_KIND = sizeof kinds / sizeof *kinds };
@@ -65,7 +66,7 @@ enum status problem_open_priors(struct problem *problem, struct error *error)
     return status;
 }
 
-/* The tables that count, rows in the file's order: the file's own, or else the model's. */
+/* The tables in use, with rows in the file's order: the file's own, otherwise the model's. */
 struct prior_source {
     struct problem_prior_tables tables;
     bool is_model;
@@ -110,7 +111,7 @@ static int find_word(struct problem *problem, const char *path, size_t i, const 
     return -1;
 }
 
-/* The number that the prior of parameter i needs; NaN and a fault where it is not there. */
+/* A number that the prior of parameter i needs; NaN and a fault if it is missing. */
 static double need_number(struct problem *problem, const struct prior_source *source, size_t i, int which, const char *kind)
 {
     const double *number = source->tables.number[which];
@@ -124,7 +125,7 @@ static double need_number(struct problem *problem, const struct prior_source *so
     return number ? number[i] : NAN;
 }
 
-/* What lies between lower and upper on the prior's scale, as bounds in the natural one. */
+/* Converts lower and upper on the prior's scale to bounds on the natural scale. */
 static void match_uniform(struct problem *problem, const struct prior_source *source, size_t i, struct problem_prior *prior)
 {
     const char *name = problem->parameter_name[i], *scale = problem->parameter_scale[i];
@@ -173,7 +174,7 @@ static void match_prior(struct problem *problem, const struct prior_source *sour
         problem->errors.sigma_for = source->is_model ? "a prior of the model" : "a prior";
 }
 
-/* A prior of the model's about a logarithm means nothing on another scale. */
+/* A prior that the model puts on a logarithm is invalid on another scale. */
 static void check_same_scale(struct problem *problem, const struct problem_expectation *expectation, size_t i)
 {
     uint32_t k = problem->to_model[i];
@@ -186,7 +187,7 @@ static void check_same_scale(struct problem *problem, const struct problem_expec
                    problem->parameter_scale[i], scale);
 }
 
-/* The model's priors in the file's order of parameters. */
+/* Takes the model's priors, in the file's order of parameters. */
 static bool take_from_model(struct problem *problem, const struct problem_expectation *expectation,
                             struct problem_prior_tables *tables)
 {

@@ -117,7 +117,7 @@ void problem_open_tables(struct problem *problem)
     }
 }
 
-/* P values, or N x P; R and MATLAB write P x N, which the error message names. */
+/* P values, or N x P. R and MATLAB write P x N; the error message says so. */
 static bool settle_shape(struct problem *problem, struct problem_table *table, size_t n_parameter)
 {
     struct hdf5_column *column = &table->column;

@@ -1,5 +1,6 @@
-/* One pass over all datasets before anything is fitted: faults of the file, unique ids, and the hash of all values, the
- * problem's identity however the file stores them.
+/* One pass over all datasets before any fit: faults of the file, unique ids, and the hash of all values, which identifies the
+ * problem however the file stores them.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/problem_internal.h"
 
@@ -12,8 +13,8 @@
 
 enum { BLOCK_DATASETS = 4096, BLOCK_ROWS = 1 << 16, BLOCK_DOUBLES = 1 << 19, MAX_COUNTED = 100000 };
 
-/* Open addressing: the high bits of a hash choose the slot, the low ones are kept with the row, and the file is asked
- * where both agree. 8 bytes a slot: a million ids take 16 MiB. */
+/* Open addressing: the high bits of a hash choose the slot, the low ones are stored with the row, and ids are compared in the
+ * file only if both agree. 8 bytes per slot: a million ids take 16 MiB. */
 struct id_set {
     struct id_slot {
         uint32_t tag, row_plus_1;
@@ -23,7 +24,7 @@ struct id_set {
 
 static uint64_t hash_id(const char *id)
 {
-    uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a, and a finaliser (splitmix64), for its high bits are weak */
+    uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a, then splitmix64's finaliser, because its high bits are weak */
     for (; *id; id++)
         hash = (hash ^ (unsigned char)*id) * 0x100000001b3u;
     hash = (hash ^ (hash >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -88,7 +89,7 @@ static enum status check_ids(struct id_set *set, struct problem *problem, const 
     return status;
 }
 
-/* As sha256_add_double for each, but in pieces that are worth a call. */
+/* sha256_add_double for each value, in larger pieces to save calls. */
 static void hash_doubles(struct sha256 *hash, const double *values, size_t n)
 {
     unsigned char bytes[512 * 8];
@@ -122,8 +123,8 @@ static bool same_values(const double *a, const double *b, size_t n)
     return true;
 }
 
-/* Bounds and starts are mostly those of the dataset before: then one byte says so, whether they are stored once
- * or for every dataset. `last` holds 4 * n_parameter values. */
+/* Bounds and starts are mostly those of the previous dataset: one byte then says so, whether they are stored once or for every
+ * dataset. `last` holds 4 * n_parameter values. */
 static void hash_parameters(struct sha256 *hash, const struct problem *problem, const struct problem_block *block,
                             size_t d, double *last)
 {

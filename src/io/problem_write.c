@@ -1,5 +1,6 @@
-/* Writing problem files. Datasets and measurements are collected and appended in blocks, so memory does not grow with
- * the file, which appears under its name only when it is complete.
+/* Writes problem files. Datasets and measurements are collected and appended in blocks, so memory does not grow with the file,
+ * which gets its name only when it is complete.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/problem_write.h"
 
@@ -149,7 +150,7 @@ static hid_t native_type(enum measurement_kind kind)
     return kind == MEASUREMENT_DOUBLE ? H5T_NATIVE_DOUBLE : kind == MEASUREMENT_UINT32 ? H5T_NATIVE_UINT32 : H5T_NATIVE_INT8;
 }
 
-/* Chunks are made as large as the first block, which is all there is in a small file. */
+/* Chunks are as large as the first block, which is everything in a small file. */
 static enum status create_row_columns(struct problem_writer *writer, struct error *error)
 {
     enum status status = hdf5_column_create(&writer->row_dataset, &writer->file, "/measurements/dataset", H5T_STD_U32LE, 0,

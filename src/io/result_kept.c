@@ -1,4 +1,5 @@
-/* What the tables of starts, profiles and replicates are, and carrying their rows from one result into another.
+/* The tables of starts, profiles and replicates; copies their rows from one result to another.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/result_kept.h"
 

@@ -1,4 +1,5 @@
-/* Reading result files, and problem files that hold their results: the small tables at once, the rows in blocks.
+/* Reads result files, and problem files that contain their results: small tables at once, rows in blocks.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/result.h"
 
@@ -28,7 +29,7 @@ static enum status no_memory(const struct result *result, struct error *error)
     return error_set(error, STATUS_NO_MEMORY, "out of memory for reading '%s'", result->info.path);
 }
 
-/* What kind of file it is, in words where it is the wrong one. */
+/* Checks the kind of the file; the error says what it is instead. */
 static enum status check_kind(struct result *result, struct error *error)
 {
     const char *path = result->info.path;
@@ -309,7 +310,7 @@ static enum status read_texts(struct result *result, struct result_block *block,
     return status;
 }
 
-/* Records with what stands for values that a file lacks. */
+/* Records filled with missing values. */
 static bool make_records(struct result_block *block, size_t n_parameter)
 {
     size_t n = block->n;

@@ -1,4 +1,5 @@
-/* Writing result files: rows are gathered in blocks and appended column by column to a file of a temporary name.
+/* Writes result files: rows are collected in blocks and appended column by column to a file with a temporary name.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/result.h"
 
@@ -21,8 +22,8 @@ enum { BLOCK_ROWS = 4096, BLOCK_BYTES = 4 << 20, COMPRESS_FROM = 4096 };
 enum { COPY_PIECE = 1 << 20 };
 
 struct result_writer {
-    char *path;              /* what the file will be called */
-    char *temporary;         /* where it is until then; NULL when it is there no more */
+    char *path;              /* the final name of the file */
+    char *temporary;         /* its name until then; NULL: no longer there */
     bool in_place;
     mode_t mode;             /* in place: the original's permissions */
     size_t n_parameter;
@@ -32,7 +33,7 @@ struct result_writer {
     struct result_column column[N_RESULT_COLUMN];
     size_t n_row, max_row;   /* rows in the block */
     const char **id_text, **message_text; /* max_row each, into the arena */
-    struct fit_record missing; /* all its numbers stand for "not there" */
+    struct fit_record missing; /* all its values mean "missing" */
     void *missing_arrays;
     struct arena arena;
 };
@@ -70,7 +71,7 @@ static enum status copy_bytes(int from, int to, const char *from_path, const cha
     return status;
 }
 
-/* The bytes and the owner. *mode: the original's permissions, which the copy gets once it is complete. */
+/* Copies contents and owner. *mode: the original's permissions, which the copy gets when it is complete. */
 static enum status copy_file(const char *from_path, const char *to_path, mode_t *mode, struct error *error)
 {
     enum status status = STATUS_OK;
@@ -141,7 +142,7 @@ static enum status put_provenance(struct result_writer *writer, const struct pro
     return status;
 }
 
-/* A problem file's /parameters is the user's own: there, the names go into /provenance. */
+/* The user owns a problem file's /parameters; names go into /provenance there. */
 static enum status put_parameters(struct result_writer *writer, const struct result_header *header, struct error *error)
 {
     const char *group = writer->in_place ? "/provenance/parameters" : "/parameters";
@@ -224,7 +225,7 @@ static enum status make_file(struct result_writer *writer, const char *in_place_
     return status;
 }
 
-/* A symbolic link stays one: what it points to is replaced. */
+/* A symbolic link stays: its target is replaced. */
 static char *final_path(const char *path)
 {
     struct stat found;
@@ -341,7 +342,7 @@ enum status result_writer_finish(struct result_writer *writer, struct error *err
 {
     enum status status = write_block(writer, error);
     if (!status)
-        status = describe_strings(writer, error); /* last: a column of strings is made anew when a longer one comes */
+        status = describe_strings(writer, error); /* last: a column of strings is rewritten when a longer one comes */
     if (!status)
         status = hdf5_flush(&writer->file, error);
     if (status)

@@ -1,4 +1,5 @@
-/* Telling in words how two runs differ, so that a refused journal or result explains itself.
+/* Says in words how two runs differ, for the message about a refused journal or result.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/run_identity.h"
 
@@ -53,7 +54,7 @@ static bool has_word(const char *description, const char *word, size_t n)
     return false;
 }
 
-/* The words of `mine` that `other` has not. */
+/* The words of `mine` that are not in `other`. */
 static size_t say_words(struct text *text, const char *mine, const char *other)
 {
     size_t n_word = 0;
