@@ -1,5 +1,6 @@
-/* The model check: where the model is looked at, and what is compared there. Points lie around the start: random
- * parameters, states along a crude trajectory and shaken, so that nothing is zero by accident of the initial state.
+/* The model check: where the model is evaluated, and what is compared there. Points lie around the start, with random
+ * parameters, at perturbed states along a crude trajectory, so that nothing is zero only because of the initial state.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/check.h"
 
@@ -12,7 +13,7 @@
 #include <string.h>
 
 enum { DEFAULT_POINTS = 12, N_EULER = 24, N_TRY = 5, MAX_COLUMNS = 400 };
-/* Purposes of random numbers: streams of their own. */
+/* Random streams by purpose. */
 enum { STREAM_PARAMETER = 1, STREAM_STATE, STREAM_TIME, STREAM_COLUMN };
 
 struct check {
@@ -21,11 +22,11 @@ struct check {
     struct check_report *report;
     struct caller caller;
     struct differences differences;
-    double *center;         /* n_parameter: what is looked around */
-    double *typical;        /* n_state: largest magnitude met so far */
+    double *center;         /* n_parameter: the point to check around */
+    double *typical;        /* n_state: largest magnitude so far */
     double *rate;           /* n_state */
-    double *matrix;         /* the derivative that is compared */
-    double *sum;            /* rows of it: sum of |d f_i / d x_j| |x_j|, the size of the terms inside f_i */
+    double *matrix;         /* the derivative being compared */
+    double *sum;            /* its rows: sum of |d f_i / d x_j| |x_j|, the size of the terms of f_i */
     double *scratch;        /* values of any base function */
     double span;
 };
@@ -57,7 +58,7 @@ static enum status make_room(struct check *check)
     return STATUS_OK;
 }
 
-/* Point 0 has the central parameters; others are shaken by about a fifth, within the bounds. */
+/* Point 0 has the central parameters; at others they are perturbed by about a fifth, within the bounds. */
 static void choose_parameters(struct check *check, size_t i_point, double strength)
 {
     const struct stiffit_model *abi = check->abi;
@@ -89,8 +90,8 @@ static void note_states(struct check *check)
             check->typical[i] = fmax(check->typical[i], fabs(check->caller.y[i]));
 }
 
-/* Explicit Euler steps that change no state by more than a tenth (or a thousandth of the largest): no solution, but a
- * path through the region that the solution visits. Returns the time it covered. */
+/* Explicit Euler steps that change no state by more than a tenth (or a thousandth of the largest state): not a solution, but a
+ * path through the region of the solution. Returns the time covered. */
 static double walk(struct check *check, size_t n_step)
 {
     struct caller *caller = &check->caller;
@@ -110,7 +111,7 @@ static double walk(struct check *check, size_t n_step)
     return caller->t - begin;
 }
 
-/* Goes to point i_point. False if the model cannot be evaluated there, however little it is shaken. */
+/* Goes to point i_point. False: the model cannot be evaluated there, however small the perturbation. */
 static bool go_to_point(struct check *check, size_t i_point)
 {
     struct caller *caller = &check->caller;
@@ -145,7 +146,7 @@ static bool go_to_point(struct check *check, size_t i_point)
     return false;
 }
 
-/* Calls everything under watch where results are wanted. `function` failing is a finding. */
+/* A watched call of every function that should give a result. A failure is a finding. */
 static bool watch(struct check *check, enum check_function function, double *result)
 {
     int code = caller_watch(&check->caller, function, result);
@@ -156,7 +157,7 @@ static bool watch(struct check *check, enum check_function function, double *res
     return false;
 }
 
-/* In the order in which they are needed: what depends on a failure is not called. */
+/* Calls functions in the order of their dependencies; functions that depend on a failed one are not called. */
 static void watch_values(struct check *check)
 {
     const struct stiffit_model *abi = check->abi;
@@ -223,10 +224,10 @@ static void sum_terms(struct check *check, enum check_function function)
     }
 }
 
-/* What may lie between a right derivative and its differences: ten times the error estimate of the extrapolation, which
- * is a good guess and no bound; rounding inside the function, where terms much larger than its value may cancel (their
- * size is `sum`), over the smallest step, 2^-12 of the scale; and 1e-7 of the number itself, so that constants of six
- * digits show and the model's own rounding does not. */
+/* The allowed difference between a correct derivative and its difference quotients: ten times the error estimate of the
+ * extrapolation, which is a good guess but no bound; rounding inside the function, where terms much larger than its value may
+ * cancel (their size is `sum`), over the smallest step, 2^-12 of the scale; and 1e-7 of the number itself, which hides the
+ * model's own rounding but reveals constants of six digits. */
 static void compare_column(struct check *check, enum check_function function, size_t j)
 {
     const struct check_shape *shape = check_shape(function);
@@ -277,13 +278,13 @@ static void compare_derivative(struct check *check, enum check_function function
     most = most ? most : MAX_COLUMNS;
     size_t n_used = n < most ? n : most;
     for (size_t k = 0; k < n_used; k++) {
-        /* What is certain was met twice: there the same columns are compared at all points. */
+        /* A certain fault must be found twice, so the same columns are compared at all points. */
         uint64_t stream = random_stream(STREAM_COLUMN, check->options->only_certain ? 0 : i_point);
         compare_column(check, function, n == n_used ? k : random_permute(check->options->seed, stream, n, k));
     }
 }
 
-/* Does parameter j change `function`, although its mask says that it does not? Rounding may: a term that cancels. */
+/* Whether parameter j changes `function` although its mask denies it. Rounding may do so: a term that cancels. */
 static void check_mask(struct check *check, enum check_function function, unsigned bit, size_t j)
 {
     const struct stiffit_model *abi = check->abi;
@@ -322,7 +323,7 @@ static void check_masks(struct check *check)
     }
 }
 
-/* Whether the rates change with time alone. */
+/* Whether the rates change when only time does. */
 static bool moves_in_time(struct check *check)
 {
     struct caller *caller = &check->caller;
@@ -348,7 +349,7 @@ enum status model_check(const struct model *model, const struct check_options *o
         goto done;
     }
     for (size_t i = 0; i < n_point; i++) {
-        /* The start must work. Elsewhere a model may refuse, and the point is passed over; but not everywhere. */
+        /* The model must work at the start. Elsewhere it may fail, and the point is skipped; but not everywhere. */
         bool here = go_to_point(&check, i);
         if (here || i == 0 || (i == n_point - 1 && report->n_point <= 1))
             watch_values(&check);

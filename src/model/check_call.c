@@ -1,4 +1,5 @@
-/* Watched calls: what a function may and may not touch is checked on every one of them.
+/* Watched calls: each call checks what the function may touch.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/check_call.h"
 
@@ -10,8 +11,8 @@
 
 enum { GUARD = 32, N_INPUT = 4 };
 
-/* Two signalling-free NaNs that no arithmetic produces: an entry that holds first the one and then the other was not
- * written by either call. */
+/* Two quiet NaNs that no arithmetic produces. An entry that contains first one and then the other was written by neither
+ * call. */
 static const uint64_t canary[2] = {0x7ff8dead0000beefu, 0x7ff8c0de0000f00du};
 
 static void fill(double *out, size_t n, uint64_t pattern)
@@ -125,7 +126,7 @@ bool caller_prepare(struct caller *caller)
     return true;
 }
 
-/* Copies all inputs, or tells whether they still are what was copied. */
+/* Copies all inputs, or checks that they still equal the copies. */
 static void inputs_copy(struct caller *caller)
 {
     const double *input[N_INPUT] = {caller->y, caller->p, caller->covariate, caller->work};
@@ -162,7 +163,7 @@ static void inputs_restore(struct caller *caller)
     }
 }
 
-/* Entry k of a function's output as row and column. */
+/* Row and column of entry k of a function's output. */
 static void entry_of(const struct stiffit_model *abi, enum check_function function, size_t k, int64_t *row,
                      int64_t *column)
 {

@@ -1,5 +1,6 @@
-/* Calls of a model's functions under watch: guard zones, canaries, inputs compared afterwards, every call made twice; and
- * derivatives by differences, with an honest error: the oracle of the model check. Private to the model check.
+/* Watched calls of a model's functions: guard zones, canaries, inputs compared afterwards, every call made twice; and
+ * derivatives by differences with reliable error estimates, the reference of the model check. Private to it.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef MODEL_CHECK_CALL_H
 #define MODEL_CHECK_CALL_H
@@ -8,34 +9,34 @@
 
 enum check_axis { AXIS_NONE, AXIS_WORK, AXIS_STATE, AXIS_PARAMETER, AXIS_OBSERVABLE, AXIS_SWITCHING, AXIS_FORCING };
 
-/* What a function returns: rows, or rows x columns as the derivative of `base`. */
+/* The shape of a function's result: rows, or rows x columns for a derivative of `base`. */
 struct check_shape {
     const char *name;
     enum check_axis row, column;
     enum check_function base;
-    bool at_time; /* it is given t, and y but for forcing */
+    bool at_time; /* takes t, and y unless it is forcing */
 };
 const struct check_shape *check_shape(enum check_function function);
 size_t check_axis_size(const struct stiffit_model *abi, enum check_axis axis);
-/* Doubles that a function writes. */
+/* Number of doubles that a function writes. */
 size_t check_size(const struct stiffit_model *abi, enum check_function function);
 stiffit_function *check_pointer(const struct stiffit_model *abi, enum check_function function);
 
 enum { CHECK_NO_INDEX = -1 };
-/* Adds a finding, or counts it to an equal one that is there. Indices of row and column, or CHECK_NO_INDEX. */
+/* Adds a finding, or counts it towards an equal one. Indices of row and column, or CHECK_NO_INDEX. */
 void check_add(struct check_report *report, const struct stiffit_model *abi, enum check_kind kind,
                enum check_function function, int64_t row, int64_t column, double t, double got, double expected,
                double error);
 
-/* The point at which the model is called, and the buffers around it. y, p, covariate and work may be written freely
- * between calls; after a change of p, caller_prepare. Zero-initialise. */
+/* The point at which the model is called, and the buffers around it. Between calls y, p, covariate and work may be written
+ * freely; call caller_prepare after changing p. Zero-initialise. */
 struct caller {
     const struct stiffit_model *abi;
     struct check_report *report;
     double t;
-    double *y, *p, *covariate, *work; /* with NaN around, so that a read beyond an end shows */
-    double *out;                      /* of the largest function, with guard zones around */
-    double *second;                   /* the same result again */
+    double *y, *p, *covariate, *work; /* surrounded by NaN, which reveals reads beyond the ends */
+    double *out;                      /* of the largest function, surrounded by guard zones */
+    double *second;                   /* the result of the second call */
     double *shadow;                   /* copies of the inputs */
     void *memory;
     size_t n_out;
@@ -43,19 +44,19 @@ struct caller {
 
 enum status caller_init(struct caller *caller, const struct stiffit_model *abi, struct check_report *report);
 void caller_fini(struct caller *caller);
-/* Fills work for the present p; true if it could. Its numbers need not be finite: a model may not use them all. */
+/* Fills work for the present p; false: it failed. Its numbers need not be finite: a model may not use them all. */
 bool caller_prepare(struct caller *caller);
-/* One plain call into `result`; true if it returned OK and finite numbers. */
+/* One plain call into `result`; true: it returned OK and finite numbers. */
 bool caller_value(struct caller *caller, enum check_function function, double *result);
-/* One watched call: every fault but failure becomes a finding. Returns what the model did, or STIFFIT_RECOVERABLE where
- * its numbers (other than those of prepare) are not finite. The result counts into the fingerprint. */
+/* One watched call: every fault except failure becomes a finding. Returns the model's code, or STIFFIT_RECOVERABLE if its
+ * numbers (except those of prepare) are not finite. Adds the result to the fingerprint. */
 int caller_watch(struct caller *caller, enum check_function function, double *result);
 
 /* Scratch for derivatives of functions of up to n_row values. Zero-initialise. */
 struct differences {
     size_t n_row;
-    double *derivative, *error; /* n_row each: the answer */
-    double *size;               /* n_row: largest magnitude of the function's values that were met */
+    double *derivative, *error; /* n_row each: the results */
+    double *size;               /* n_row: largest magnitude of the function's values so far */
     double *table, *value;
     void *memory;
 };
@@ -63,17 +64,17 @@ struct differences {
 enum status differences_init(struct differences *differences, size_t n_row);
 void differences_fini(struct differences *differences);
 
-/* d base / d y[column] or d p[column] (axis) at the caller's point, which is as before afterwards. `scale` > 0 is a
- * typical magnitude of that variable. Central differences with steps scale/16, /32, ... extrapolated to step 0
- * (Ridders 1982): for each row the entry of the table with the smallest error estimate. False if the function cannot be
- * evaluated around this point, however small the step. */
+/* d base / d y[column] or d p[column] (axis) at the caller's point, which is restored. `scale` > 0 is a typical magnitude of
+ * the variable. Central differences with steps scale/16, /32, ... extrapolated to step 0 (Ridders 1982): for each row the entry
+ * of the table with the smallest error estimate. False: the function cannot be evaluated around this point, however small the
+ * step. */
 bool differences_column(struct differences *differences, struct caller *caller, enum check_function base,
                         enum check_axis axis, size_t column, double scale);
 
 /* Whether `got` is certainly not d base_row / d x at the caller's point: central differences at two small steps and both
- * one-sided ones agree with each other, and all are further from it than 4 times that and than 1e-3 of it. So a kink, a step
- * narrower than 1e-6 of the variable, noise and rounding are no evidence, nor is a variable at 0, whose scale nobody knows.
- * `terms` is the size of the terms inside of the function. */
+ * one-sided ones agree with each other, and `got` is further from all of them than 4 times their disagreement and than 1e-3 of
+ * it. So a kink, a step narrower than 1e-6 of the variable, noise and rounding prove nothing, nor does a variable at 0, whose
+ * scale is unknown. `terms` is the size of the terms inside the function. */
 bool differences_contradict(struct differences *differences, struct caller *caller, enum check_function base,
                             enum check_axis axis, size_t column, size_t row, double got, double terms);
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Steps shrink by 2, so the error of the k-th column of the table falls by 4^(k+1). */
+/* Steps are halved, so the error of the table's k-th column falls by 4^(k+1). */
 enum { N_LEVEL = 9, N_RETRY = 4 };
 
 enum status differences_init(struct differences *differences, size_t n_row)
@@ -39,8 +39,8 @@ static bool value_at(struct caller *caller, enum check_function base, enum check
     return (axis == AXIS_STATE || caller_prepare(caller)) && caller_value(caller, base, value);
 }
 
-/* Row by row: the next line of the table from the one before; keeps the entry whose neighbours agree best. Rounding in
- * the function's values limits every entry: 4 eps of their size over the step. */
+/* For each row: computes the next line of the table, and keeps the entry that agrees best with its neighbours. Rounding of the
+ * function's values limits every entry: 4 eps of their size over the step. */
 static void extend_table(struct differences *differences, size_t i_level, double step)
 {
     size_t n = differences->n_row;
@@ -73,7 +73,7 @@ static bool fill_table(struct differences *differences, struct caller *caller, e
                        enum check_axis axis, double *variable, double x, double step)
 {
     for (size_t i = 0; i < N_LEVEL; i++, step /= 2) {
-        /* The step that is really taken, as x + step is rounded. */
+        /* The actual step: x + step is rounded. */
         volatile double above = x + step, below = x - step;
         double taken = 0.5 * (above - below);
         if (taken <= 0 || !value_at(caller, base, axis, variable, above, differences->value) ||
@@ -118,7 +118,7 @@ bool differences_contradict(struct differences *differences, struct caller *call
     const double quotient[4] = {(f[1] - f[2]) / (at[1] - at[2]), (f[3] - f[4]) / (at[3] - at[4]),
                                 (f[1] - f[0]) / (at[1] - x), (f[2] - f[0]) / (at[2] - x)};
     double off = fabs(got - quotient[0]);
-    /* 1e-7 of the terms: rounding over the smaller step, and entries that move nothing. */
+    /* 1e-7 of the terms covers rounding over the smaller step, and entries without effect. */
     bool wrong = isfinite(off) && off > 1e-3 * fmax(fabs(got), fabs(quotient[0])) && off * fabs(x) > 1e-7 * terms;
     for (int i = 1; i < 4; i++)
         wrong = wrong && fabs(quotient[i] - quotient[0]) < 0.25 * off;

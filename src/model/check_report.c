@@ -1,4 +1,5 @@
-/* What the model check found, in words, and the table of the model's functions that it goes by.
+/* Findings of the model check as text, and its table of the model's functions.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/check_call.h"
 
@@ -185,7 +186,7 @@ const struct check_finding *check_report_certain(const struct check_report *repo
     return NULL;
 }
 
-/* These three lead to the points at which everything is called: where one differs, the others see other points. */
+/* These three determine the points at which everything is called: if one differs, the others are called at other points. */
 size_t check_report_compare(struct check_report *report, const struct check_report *other)
 {
     static const enum check_function leading[] = {CHECK_PREPARE, CHECK_INITIAL, CHECK_RHS};

@@ -1,4 +1,5 @@
-/* A descriptor comes from somebody else's code: nothing in it is used before it was looked at here.
+/* Checks a descriptor, which comes from foreign code: nothing in it is used before it is checked here.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/plugin.h"
 
@@ -15,7 +16,7 @@
 
 enum { MAX_FAULT = 12, MAX_STRUCT_SIZE = 1 << 20 };
 
-/* The faults found so far, as lines. */
+/* The faults so far, as lines. */
 struct fault_list {
     size_t n;
     char text[1800];
@@ -45,7 +46,7 @@ enum status descriptor_copy(struct stiffit_model *copy, const struct stiffit_mod
                          "version %u; compile it again with this program's stiffit/model.h", origin,
                          (unsigned)descriptor->abi_version, STIFFIT_ABI_VERSION);
     size_t size = descriptor->struct_size;
-    /* Whatever comes after the required functions may be missing. */
+    /* Fields after the required functions may be missing. */
     size_t needed = offsetof(struct stiffit_model, prepare);
     if (size < needed || size > MAX_STRUCT_SIZE)
         return error_set(error, STATUS_BAD_MODEL,
@@ -127,7 +128,7 @@ static void check_functions(struct fault_list *list, const struct stiffit_model 
               (unsigned)abi->n_work);
 }
 
-/* Columns in order, rows inside and increasing. Stops at the first fault, as what follows would be noise. */
+/* Columns in order, rows within range and increasing. Stops at the first fault, since others would follow from it. */
 static void check_pattern(struct fault_list *list, const struct stiffit_model *abi)
 {
     if (!abi->jacobian_sparse)
@@ -176,7 +177,7 @@ static bool is_among(const char *word, const char *const *words, size_t n)
     return false;
 }
 
-/* The number that the prior of parameter i needs, NaN and a fault where it is not there. */
+/* A number that the prior of parameter i needs; NaN and a fault if it is missing. */
 static double prior_number(struct fault_list *list, const struct stiffit_model *abi, size_t i, const char *field,
                            const double *numbers)
 {
@@ -237,7 +238,7 @@ static void check_default(struct fault_list *list, const struct stiffit_model *a
         fault(list, "parameter %s: its scale is %s%.30s%s and must be \"lin\", \"log\" or \"log10\"", name,
               scale ? "\"" : "", scale ? scale : "NULL", scale ? "\"" : "");
     } else if (scale[1] == 'o') {
-        if (start <= 0 && !(lower > 0)) /* else it is moved onto the bound, as in a problem file */
+        if (start <= 0 && !(lower > 0)) /* otherwise it is moved onto the bound, as in a problem file */
             fault(list, "parameter %s: its scale is %s, but its start %g is not above 0", name, scale, start);
         if (upper <= 0 || (lower < 0 && isfinite(lower)))
             fault(list, "parameter %s: its scale is %s, but its bounds [%g, %g] are not those of a positive number",

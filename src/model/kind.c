@@ -1,4 +1,5 @@
-/* Recognises what somebody gave as a model by its name, its first words and headers, without loading it.
+/* Recognises a file given as a model by its name, first words and headers, without loading it.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/kind.h"
 
@@ -12,14 +13,14 @@ static bool has_suffix(const char *name, const char *suffix)
     return n >= m && strcmp(name + n - m, suffix) == 0;
 }
 
-/* The word at `text` and a blank behind it. */
+/* Whether the word at `text` is followed by a blank. */
 static bool begins_with_word(const char *text, const char *end, const char *word)
 {
     size_t n = strlen(word);
     return (size_t)(end - text) > n && memcmp(text, word, n) == 0 && (text[n] == ' ' || text[n] == '\t');
 }
 
-/* Whether some statement begins with the word: after the beginning, the end of a line or a semicolon, outside comments. */
+/* Whether a statement begins with the word: at the beginning, after a line's end or a semicolon, outside comments. */
 static bool has_statement(const char *text, const char *end, const char *word)
 {
     while (text < end) {
@@ -80,7 +81,7 @@ static bool is_text(const unsigned char *bytes, size_t n_byte)
     return true;
 }
 
-/* Anything but ELF. */
+/* Describes anything but ELF. */
 static enum status describe_other(const void *bytes, size_t n_byte, const char *origin, struct error *error)
 {
     if (has_suffix(origin, ".ode"))

@@ -1,6 +1,6 @@
-/* What a file that was given as a model holds: model text or native code. A shared object's bytes are looked at before the
- * loader sees them: it is said in the user's words what a wrong file is, and a truncated object, which the loader would map and
- * die of, is turned away.
+/* What a file given as a model contains: model text or native code. Bytes are checked before the loader sees them: the user
+ * learns what a wrong file is, and a truncated object, which would crash the loader, is rejected.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef MODEL_KIND_H
 #define MODEL_KIND_H
@@ -10,15 +10,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Whether the bytes are to be read as model text: their name ends in .ode, or they are text that declares parameters
- * and observables as model text does. Never for the bytes of an executable file, whatever their name. */
+/* Whether the bytes should be read as model text: the file's name ends in .ode, or they declare parameters and observables as
+ * model text does. Never for the bytes of an executable file, whatever its name. */
 bool kind_is_model_text(const void *bytes, size_t n_byte, const char *name);
 
-/* Whether the text seems to give the model a name; else it is called after its file. */
+/* Whether the text seems to name the model; otherwise it is named after its file. */
 bool kind_text_is_named(const char *text, size_t n_byte);
 
-/* OK if the bytes look like a complete shared object for this machine (or, where <elf.h> is unknown, are no text);
- * otherwise STATUS_BAD_MODEL with what they are instead and what to do. `origin` names them: a path, or any label. */
+/* OK if the bytes look like a complete shared object for this machine (without <elf.h>: if they are not text). Otherwise
+ * STATUS_BAD_MODEL; the message says what they are and what to do. `origin` names them: a path, or any label. */
 enum status elf_image_check(const void *bytes, size_t n_byte, const char *origin, struct error *error);
 
 #endif

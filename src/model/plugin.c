@@ -1,4 +1,5 @@
-/* Loading a plugin: its bytes, their hash, exactly those bytes as a shared object, and its descriptor checked.
+/* Loads a plugin: reads its bytes, hashes them, loads exactly those bytes as a shared object, and checks the descriptor.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/plugin.h"
 
@@ -23,7 +24,7 @@ enum status model_read(const char *path, char **bytes, size_t *n_byte, struct er
     struct stat info;
     char *buffer = NULL;
     size_t done = 0, size;
-    /* O_NONBLOCK: a pipe must not hold us up before it is turned away. */
+    /* O_NONBLOCK: opening a pipe must not block before it is rejected. */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return error_system(error, errno, "cannot open the model %s", path);
@@ -57,7 +58,7 @@ enum status model_read(const char *path, char **bytes, size_t *n_byte, struct er
             goto done;
         }
         if (n == 0)
-            break; /* it got shorter meanwhile; the checks of the bytes will tell */
+            break; /* the file became shorter; the checks of the bytes will report it */
         done += (size_t)n;
     }
 done:
@@ -91,7 +92,7 @@ enum status model_load_with(struct model *model, const char *path, const char *e
     return status;
 }
 
-/* Path and hash; the first thing that both kinds have in common. */
+/* Path and hash: the first step for both kinds. */
 static enum status identify(struct model *model, const void *bytes, size_t n_byte, const char *origin,
                             const char *expected_sha256, struct error *error)
 {
@@ -140,7 +141,7 @@ enum status model_load_bytes(struct model *model, const void *bytes, size_t n_by
     return status;
 }
 
-/* What the cache gave may not load here, although it was made for a machine like this one: then it is made anew. */
+/* A cached plugin may fail to load although it was made for a machine like this one; it is then rebuilt. */
 static enum status load_built(struct model *model, const char *text, size_t n_byte, const struct build_options *options,
                               struct error *error)
 {
@@ -192,7 +193,7 @@ void model_unload(struct model *model)
     *model = (struct model){0};
 }
 
-/* Does any parameter enter what `bit` stands for? Without masks: it may. */
+/* Whether some parameter affects the functions of `bit`; true without masks. */
 static bool some_parameter_enters(const struct stiffit_model *abi, unsigned bit)
 {
     if (!abi->parameter_use)

@@ -1,4 +1,5 @@
-/* dlopen and what is around it: private copies of a plugin's bytes, and the loader's messages in the user's terms.
+/* Wraps dlopen: private copies of a plugin's bytes, and the loader's messages in the user's terms.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/shared_object.h"
 
@@ -22,7 +23,7 @@
 struct shared_object {
     void *handle;
     int fd;        /* the anonymous file, or -1 */
-    char name[32]; /* what dlopen knows the anonymous file by */
+    char name[32]; /* the name under which dlopen opens the anonymous file */
 };
 
 static struct shared_object *object_new(struct error *error)
@@ -35,7 +36,7 @@ static struct shared_object *object_new(struct error *error)
     return object;
 }
 
-/* The loader's words without the name of our private copy in front. */
+/* The loader's message without the name of our private copy. */
 static const char *loader_message(const char *name)
 {
     const char *message = dlerror();
@@ -62,7 +63,8 @@ static enum status load_failed(const char *origin, const char *message, struct e
     return error_set(error, STATUS_BAD_MODEL, "%s: cannot load this shared object: %s%s", origin, message, advice);
 }
 
-/* What is linked with -ffast-math makes its loader's thread, and all that this one starts, flush small numbers to zero. */
+/* Code linked with -ffast-math makes the loading thread, and all threads that this one starts, flush subnormal numbers to
+ * zero. */
 static void *load(const char *name)
 {
     void *handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
@@ -83,12 +85,12 @@ static enum status write_all(int fd, const char *bytes, size_t n_byte, struct er
     return STATUS_OK;
 }
 
-/* An anonymous file that can be opened by name, or -1 where the system has no such thing. */
+/* An anonymous file that can be opened by name; -1: the system has none. */
 static int anonymous_file(void)
 {
 #ifdef MFD_CLOEXEC
     int fd = memfd_create("stiffit-model", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_EXEC);
-    if (fd < 0 && errno == EINVAL) /* a kernel older than MFD_EXEC, where it is the rule anyway */
+    if (fd < 0 && errno == EINVAL) /* a kernel older than MFD_EXEC, where memory files are executable anyway */
         fd = memfd_create("stiffit-model", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     return fd;
 #else
@@ -105,8 +107,8 @@ static void seal(int fd)
 #endif
 }
 
-/* glibc tells objects apart by name first: a descriptor's number must not be used again while an object of that name is
- * loaded. So the file stays open as long as the object lives. *unusable: this way does not work on this system. */
+/* glibc identifies objects by name: a descriptor's number must not be reused while an object with that name is loaded, so the
+ * file stays open as long as the object lives. *unusable: this does not work on this system. */
 static enum status open_anonymous(struct shared_object *object, const void *bytes, size_t n_byte, const char *origin,
                                   bool *unusable, struct error *error)
 {
@@ -209,8 +211,8 @@ void shared_object_close(void *handle)
     bool stays = false;
     if (object->handle) {
         dlclose(object->handle);
-        /* Some objects never leave (unique C++ symbols, -z nodelete): then their name stays taken, and so must the
-         * descriptor's number. */
+        /* Some objects are never unloaded (unique C++ symbols, -z nodelete): their name stays in use, and so must the
+         * descriptor. */
         void *again = object->fd >= 0 ? dlopen(object->name, RTLD_NOW | RTLD_NOLOAD) : NULL;
         stays = again != NULL;
         if (again)

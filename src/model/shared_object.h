@@ -1,5 +1,6 @@
-/* Shared objects: the only place that calls dlopen. A plugin is loaded from bytes in memory, so that what was hashed is
- * what runs; libraries that are needed only sometimes are loaded by name.
+/* Shared objects: the only place that calls dlopen. A plugin is loaded from bytes in memory, so that the bytes that were hashed
+ * are those that run; optional libraries are loaded by name.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef MODEL_SHARED_OBJECT_H
 #define MODEL_SHARED_OBJECT_H
@@ -9,12 +10,12 @@
 #include <stddef.h>
 
 /* Loads a library by name or path (as dlopen finds it); its symbols stay private to the handle. NULL on failure, with
- * STATUS_SYSTEM and the loader's words in `error`. Never to be called by two threads at once, nor are the others. */
+ * STATUS_SYSTEM and the loader's message in `error`. None of these functions is thread-safe. */
 void *shared_object_open(const char *name, struct error *error);
 
-/* Loads the `n_byte` bytes of a shared object through an anonymous, sealed file; where the system has none, through a
- * file in a private directory under TMPDIR that is gone again afterwards. `origin` names the bytes in messages. NULL on
- * failure: STATUS_BAD_MODEL when the bytes are at fault, STATUS_SYSTEM or STATUS_NO_MEMORY otherwise. */
+/* Loads the `n_byte` bytes of a shared object through an anonymous, sealed file or, if the system has none, through a temporary
+ * file in a private directory under TMPDIR. `origin` names the bytes in messages. NULL on failure: STATUS_BAD_MODEL if the
+ * bytes are at fault, otherwise STATUS_SYSTEM or STATUS_NO_MEMORY. */
 void *shared_object_open_bytes(const void *bytes, size_t n_byte, const char *origin, struct error *error);
 
 /* The address of a symbol of this object (or of what it is linked with), or NULL. */

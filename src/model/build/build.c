@@ -1,4 +1,5 @@
-/* The order of things from text to plugin: the cache is asked first, and the text is only then translated.
+/* The steps from text to plugin. The cache is searched first; only then is the text translated.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/build/build.h"
 
@@ -14,7 +15,7 @@
 #include <stiffit/model.h>
 #include <string.h>
 
-/* One text on its way; the parts come when they are needed first. */
+/* One text being built; its parts are made when first needed. */
 struct making {
     const char *text, *origin;
     size_t n_byte;
@@ -27,7 +28,7 @@ struct making {
     struct build_wait wait;
 };
 
-/* While the compiler works: a sign of life for the other processes, once a second, and for our own supervisor. */
+/* While the compiler works: a sign of life once a second, for other processes and for our own supervisor. */
 static void beat(void *context)
 {
     struct making *making = context;
@@ -79,7 +80,7 @@ static enum status parse(struct making *making, struct error *error)
     return error_set(error, status, "%s: %zu %s", making->origin, n, n == 1 ? "error" : "errors");
 }
 
-/* The C source. Its bytes are the text's and the generator's affair alone. */
+/* Generates the C source, whose bytes depend only on the text and the generator. */
 static enum status generate(struct making *making, char **source, size_t *n_source, struct error *error)
 {
     struct functions functions;
@@ -103,7 +104,7 @@ static enum status generate(struct making *making, char **source, size_t *n_sour
     return status;
 }
 
-/* The file's name without its folder: a model without a name of its own is called after it. */
+/* The file's name without its folder, the default name of a model. */
 static const char *last_part(const char *origin)
 {
     const char *slash = strrchr(origin, '/');
@@ -191,7 +192,7 @@ enum status build_model(const char *text, size_t n_byte, const char *origin, con
     *built = (struct built){.bytes = NULL};
     wait_begin(&making.wait, &listener);
     enum status status = STATUS_OK;
-    if (messages || making.options->warn) /* else a text that is in the cache need not be read */
+    if (messages || making.options->warn) /* otherwise a text found in the cache need not be read */
         status = parse(&making, error);
     if (!status && making.options->warn)
         tell_warnings(&making);

@@ -1,4 +1,5 @@
-/* From model text to the bytes of a plugin: parse, derive, generate, compile; with the compile cache in between.
+/* Builds a plugin from model text: parses, derives, generates and compiles, with the compile cache in between.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef MODEL_BUILD_BUILD_H
 #define MODEL_BUILD_BUILD_H
@@ -11,32 +12,31 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Hears of a text that has errors, all of them; `context` is the listener's. */
+/* Receives all messages about a text that has errors; `context` is the listener's. */
 typedef void build_show(void *context, const struct text_messages *messages, const char *text, size_t n_byte,
                         const char *origin);
 
-/* Zero-initialised: for this CPU, with the cache, in silence. */
+/* Zero-initialised: for this CPU, with the cache, without messages. */
 struct build_options {
-    bool portable; /* for any CPU of this kind; else for this very one (-march=native) */
-    bool no_cache; /* neither look into the cache nor put anything there */
-    bool anew;     /* do not look into the cache, but put the plugin there */
-    bool warn;     /* tell the warnings that the text deserves */
+    bool portable; /* for any CPU of this architecture; otherwise for this one (-march=native) */
+    bool no_cache; /* neither read the cache nor write to it */
+    bool anew;     /* do not read the cache, but write to it */
+    bool warn;     /* report warnings about the text */
     struct build_listener listener;
-    build_show *show; /* then `error` holds only how many errors there are; NULL: it holds the first one */
+    build_show *show; /* `error` then holds only the number of errors; NULL: it holds the first error */
 };
 
-/* A plugin, with what is known of it; built_fini is legal after a failure, too. STATUS_BAD_MODEL: faults in the text (error
- * says the first; `messages`, which may be NULL, has them all) or the compiler is missing or failed; STATUS_STOPPED: a signal
- * asked us to stop; STATUS_SYSTEM, STATUS_NO_MEMORY otherwise. A cache that cannot be read or written is no error. `options`
- * may be NULL. */
+/* Builds a plugin; built_fini is legal after a failure, too. STATUS_BAD_MODEL: faults in the text (`error` has the first,
+ * `messages`, unless NULL, all of them), or the compiler is missing or failed; STATUS_STOPPED: a signal asked us to stop;
+ * STATUS_SYSTEM, STATUS_NO_MEMORY otherwise. A cache that cannot be read or written is not an error. `options` may be NULL. */
 enum status build_model(const char *text, size_t n_byte, const char *origin, const struct build_options *options,
                         struct built *built, struct text_messages *messages, struct error *error);
 
-/* The generated C source of the text (*source to be freed; NUL-terminated). As above without the compiler. */
+/* Generates the C source of the text (NUL-terminated; free *source). Errors as above, without the compiler. */
 enum status build_source(const char *text, size_t n_byte, const char *origin, char **source, struct text_messages *messages,
                          struct error *error);
 
-/* Where the compile cache is, whether it can be used or not; "" where there is no place for it. */
+/* The path of the compile cache, usable or not; "" if there is none. */
 void build_cache_path(char path[PATH_MAX]);
 
 #endif

@@ -1,4 +1,5 @@
-/* Entries of the compile cache: where they are, who may have written them, and whether they are whole.
+/* Entries of the compile cache: their paths, whether another user could have written them, and whether they are complete.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/build/cache.h"
 
@@ -14,18 +15,18 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The end of an entry, of fixed length: lengths of plugin and description before it, and a hash of key, plugin and
- * description. What stands before it is a plugin that the loader takes as it is. */
+/* The end of an entry, of fixed length: the lengths of plugin and description, and a hash of key, plugin and description. The
+ * plugin comes first, so the loader accepts the file as it is. */
 #define TRAILER "\nstiffit-model-1 %016zx %016zx %s\n"
 enum { TRAILER_SIZE = 17 + 17 + 17 + 64 + 1, MAX_ENTRY = 300 << 20, STALE_AFTER_MS = 60000, DAY_S = 86400, KEPT_DAYS = 90 };
 
-/* Can nobody but us (and root, who can do anything) have written it? */
+/* Whether only we (and root) can have written the file. */
 static bool is_ours(const struct stat *about)
 {
     return about->st_uid == geteuid() && (about->st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
-/* mkdir -p with mode 0700 for what is new. */
+/* mkdir -p, with mode 0700 for new folders. */
 static bool make_folders(char *path)
 {
     for (char *slash = path + 1; *slash; slash++) {
@@ -46,7 +47,7 @@ void cache_open(struct cache *cache, const struct build_wait *wait)
     struct stat about;
     *cache = (struct cache){.folder = -1, .stale_after_ms = STALE_AFTER_MS};
     int n = 0;
-    if (base && base[0] == '/') /* the specification wants relative ones ignored */
+    if (base && base[0] == '/') /* the specification says to ignore relative paths */
         n = snprintf(cache->path, sizeof cache->path, "%s/stiffit/models", base);
     else if (home && home[0] == '/')
         n = snprintf(cache->path, sizeof cache->path, "%s/.cache/stiffit/models", home);
@@ -90,7 +91,7 @@ static void hash_entry(const char *key, const void *plugin, size_t n_plugin, con
     sha256_hex(digest, hex);
 }
 
-/* Takes the bytes of a whole file apart; they then belong to `built`. */
+/* Splits the bytes of a whole file, which then belong to `built`. */
 static bool take_apart(char *bytes, size_t n_byte, const char *key, struct built *built)
 {
     size_t n_plugin, n_word;
@@ -119,7 +120,7 @@ static bool take_apart(char *bytes, size_t n_byte, const char *key, struct built
     return true;
 }
 
-/* All of it, either way. */
+/* Reads or writes all bytes. */
 static bool move_all(int file, char *bytes, size_t n_byte, bool writes)
 {
     for (size_t done = 0; done < n_byte;) {
@@ -156,8 +157,8 @@ bool cache_get(const struct cache *cache, const char key[SHA256_HEX], struct bui
     return found;
 }
 
-/* Removes entries that nobody has used for long, and what killed processes have left. Now and then is enough: where
- * the key, which is as good as random, says so. */
+/* Removes entries that nobody has used for long, and files left by killed processes. Runs now and then: for some values of the
+ * key, which is as good as random. */
 static void sweep(const struct cache *cache, const char *key)
 {
     int copy = key[0] == '0' ? openat(cache->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
@@ -191,8 +192,8 @@ bool cache_put(const struct cache *cache, const char key[SHA256_HEX], const stru
     int file = openat(cache->folder, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (file < 0)
         return false;
-    /* No fsync: an entry that a power failure has torn fails its checksum and is made again. Network file systems tell of a
-     * full disk at close. */
+    /* No fsync: an entry torn by a power failure fails its checksum and is made again. Network file systems report a full disk
+     * at close. */
     bool written = move_all(file, built->bytes, built->n_byte, true) &&
                    move_all(file, built->compiler, n_word, true) && move_all(file, trailer, TRAILER_SIZE, true);
     written = close(file) == 0 && written;

@@ -1,9 +1,10 @@
-/* One of many processes that want the same entry makes it; the others wait for it, but never for one that has died.
- * SPDX-License-Identifier: BSD-3-Clause
+/* Of many processes that want the same entry, one makes it; the others wait, but not for one that has died.
  *
- * O_EXCL is what a network file system can be relied on for (NFS from version 3 on); its locks are not. A lock file is
- * taken over by renaming it away: of several that try, one succeeds; and one that has so taken a lock that was made
- * meanwhile sees that by what is written in it, and puts it back. At the very worst two compile the same thing. */
+ * Network file systems support O_EXCL reliably (NFS from version 3 on), but not locks. A lock file is taken over by renaming
+ * it: of several processes that try, one succeeds. A process that renames a lock made meanwhile notices this by its content and
+ * puts it back. At worst two processes compile the same model.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/build/cache.h"
 
 #include "base/clock.h"
@@ -18,7 +19,7 @@
 
 enum { HOLDER_SIZE = 400, FIRST_POLL_MS = 10, LAST_POLL_MS = 250, MAX_VANISHED = 200 };
 
-/* Host, PID namespace, process and moment: what tells holders apart, and us whether one of this machine still lives. */
+/* Host, PID namespace, process and time: they identify a holder, and show whether one on this machine is alive. */
 static void describe_self(char holder[HOLDER_SIZE])
 {
     char host[200] = "", space[64] = "-";
@@ -30,20 +31,20 @@ static void describe_self(char holder[HOLDER_SIZE])
     snprintf(holder, HOLDER_SIZE, "%s %s %ld %lld\n", host[0] ? host : "-", space, (long)getpid(), (long long)clock_now_ns());
 }
 
-/* Dead, but its parent has not asked yet: so it may stay for ever where process 1 of a container is no real init. */
+/* Dead, but not yet waited for by its parent; it may stay so for ever if process 1 of a container is not a real init. */
 static bool is_zombie(long process)
 {
     char path[40], line[200] = "";
     snprintf(path, sizeof path, "/proc/%ld/stat", process);
     FILE *file = fopen(path, "re");
     bool read = file && fgets(line, sizeof line, file);
-    const char *state = strrchr(line, ')'); /* behind the program's name, which may hold anything */
+    const char *state = strrchr(line, ')'); /* after the program's name, which may contain anything */
     if (file)
         fclose(file);
     return read && state && state[1] == ' ' && (state[2] == 'Z' || state[2] == 'X');
 }
 
-/* A process of this machine (and of our view of its processes) that is no more. */
+/* Whether the holder was a process of this machine (and PID namespace) and has ended. */
 static bool is_gone(const char *holder)
 {
     char self[HOLDER_SIZE], host[200], space[64], own_host[200], own_space[64];
@@ -61,7 +62,7 @@ struct look {
     ino_t inode;
 };
 
-/* Opening it, instead of asking for its times by name, makes network file systems ask the server. */
+/* Network file systems ask the server if the file is opened, but not if its times are queried by name. */
 static bool look_at(const struct cache *cache, const char *name, struct look *look)
 {
     struct stat about;
@@ -93,25 +94,25 @@ static bool try_lock(const struct cache *cache, struct cache_lock *lock)
     if (lock->file < 0)
         return false;
     describe_self(self);
-    ssize_t n = write(lock->file, self, strlen(self)); /* a full disk: then nobody knows who we are, that is all */
+    ssize_t n = write(lock->file, self, strlen(self)); /* on a full disk the lock is anonymous, which does no harm */
     (void)n;
     lock->inode = fstat(lock->file, &about) == 0 ? about.st_ino : 0;
     return true;
 }
 
-/* Takes the lock away that looked like `stale`. False: that is not possible here. */
+/* Removes the lock that looked like `stale`. False: not possible here. */
 static bool steal(const struct cache *cache, const char *name, const struct look *stale)
 {
     char aside[SHA256_HEX + 80];
     struct look taken;
     snprintf(aside, sizeof aside, "%s.%lx-%llx.stale", name, (unsigned long)getpid(), (unsigned long long)clock_now_ns());
     if (!look_at(cache, name, &taken) || is_alive(stale, &taken))
-        return true; /* somebody was faster */
+        return true; /* another process was faster */
     if (renameat(cache->folder, name, cache->folder, aside) != 0)
         return errno == ENOENT;
     if (look_at(cache, aside, &taken) && is_alive(stale, &taken)) {
         int put_back = linkat(cache->folder, aside, cache->folder, name, 0);
-        (void)put_back; /* somebody else has it by now: then that one goes first */
+        (void)put_back; /* another process has locked meanwhile and goes first */
     }
     unlinkat(cache->folder, aside, 0);
     return true;
@@ -141,7 +142,7 @@ enum cache_claim cache_claim(const struct cache *cache, const char key[SHA256_HE
         if (cache_get(cache, key, built))
             return CACHE_HAS_IT;
         if (try_lock(cache, lock)) {
-            /* It may have appeared between the look and the lock. */
+            /* The entry may have appeared between the check and the lock. */
             if (!cache_get(cache, key, built))
                 return CACHE_LOCKED;
             cache_unlock(cache, lock);
@@ -165,7 +166,7 @@ enum cache_claim cache_claim(const struct cache *cache, const char key[SHA256_HE
         tell_of(wait, now.holder);
         if (!wait_ms(wait, poll_ms))
             break;
-        idle_ms += poll_ms; /* counted, not by a clock: time in which we were stopped ourselves says nothing of others */
+        idle_ms += poll_ms; /* counted, not measured: time during which we were stopped ourselves says nothing about others */
         poll_ms = poll_ms * 3 / 2 < LAST_POLL_MS ? poll_ms * 3 / 2 : LAST_POLL_MS;
     }
     return CACHE_STOPPED;
@@ -184,7 +185,7 @@ void cache_unlock(const struct cache *cache, struct cache_lock *lock)
         return;
     close(lock->file);
     lock->file = -1;
-    /* If it has been taken over, the one of this name is another's. */
+    /* If it was taken over, the lock with this name belongs to another process. */
     if (fstatat(cache->folder, lock->name, &about, AT_SYMLINK_NOFOLLOW) == 0 && about.st_ino == lock->inode)
         unlinkat(cache->folder, lock->name, 0);
 }

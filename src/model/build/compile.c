@@ -1,5 +1,6 @@
-/* The compiler as a child process: a private folder that is gone afterwards, its words caught, its flags tried from the best
- * to the plainest.
+/* Runs the compiler as a child process in a private temporary folder, captures its output, and tries its flags from the best to
+ * the plainest.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/build/compile.h"
 
@@ -22,7 +23,7 @@
 
 enum { FOLDER_SIZE = PATH_MAX, FOLDER_FILE_SIZE = FOLDER_SIZE + 40 };
 
-/* Makes one under $TMPDIR that nobody else may enter. `folder` is empty after a failure. STATUS_SYSTEM. */
+/* Makes a folder under $TMPDIR that only we may enter. `folder` is empty after a failure. STATUS_SYSTEM. */
 static enum status folder_make(char folder[FOLDER_SIZE], struct error *error)
 {
     char parent[PATH_MAX];
@@ -53,7 +54,7 @@ static int remove_entry(const char *path, const struct stat *about, int kind, st
     return 0;
 }
 
-/* What we know of is removed without needing memory; only a compiler that was ended leaves anything else. */
+/* Removes the files that we know, without allocating memory; only a killed compiler leaves others. */
 static void folder_remove(const char *folder)
 {
     static const char *const known[] = {"model.c", "model.so", "words.txt", "version.txt", "stiffit/model.h", "stiffit", ""};
@@ -78,7 +79,7 @@ static enum status folder_write(const char *folder, const char *name, const char
     return error_system(error, errno, "cannot write %s (TMPDIR names another place)", path);
 }
 
-/* At most `max` bytes of a file in it and a NUL; free them. NULL: it is not there, or no memory. */
+/* At most `max` bytes of a file in the folder and a NUL; free them. NULL: no such file, or no memory. */
 static char *folder_read(const char *folder, const char *name, size_t max, size_t *n_byte)
 {
     char path[FOLDER_FILE_SIZE];
@@ -104,10 +105,10 @@ extern char **environ;
 enum { WORDS_KEPT = 1200, MAX_FLAG = 12 };
 enum { MAX_ARGUMENT = COMPILER_MAX_WORD + MAX_FLAG + 12, MAX_COMPILED = 256 << 20 };
 
-/* Tried in turn, while the compiler complains of a flag. As gcc 12's assembly shows: without -fno-math-errno a square
- * root may call a function, without -fno-trapping-math a choice becomes a jump where a blend would do. Contraction
- * would make the bits depend on the compiler's taste (gcc with -std=c11 has none, clang has some). The CPU at hand is
- * called -march=native on x86 and by newer compilers on ARM, elsewhere -mcpu=native. */
+/* Tried in turn as long as the compiler rejects a flag. gcc 12's assembly shows that without -fno-math-errno a square root may
+ * call a function, and without -fno-trapping-math a choice becomes a jump instead of a blend. Contraction would make the bits
+ * depend on the compiler (gcc with -std=c11 does not contract, clang partly does). The flag for this CPU is -march=native on
+ * x86 and for newer compilers on ARM, -mcpu=native elsewhere. */
 static const struct attempt {
     bool native;
     const char *flag[MAX_FLAG];
@@ -147,7 +148,7 @@ static enum status write_sources(const struct job *job, struct error *error)
     return status ? status : folder_write(job->folder, "model.c", job->request->source, job->request->n_byte, error);
 }
 
-/* Ours, but in English, and with our folder for the compiler's own temporary files: they go with it. */
+/* Our environment, but in English, and with our folder for the compiler's temporary files, which are removed with it. */
 static bool make_environment(struct job *job)
 {
     static const char *const changed[] = {"LC_ALL=", "TMPDIR="};
@@ -169,7 +170,7 @@ static bool make_environment(struct job *job)
     return true;
 }
 
-/* A process group of its own, so that all that it starts can be ended together; without signals of ours. */
+/* Starts it in a process group of its own, so that it can be killed with everything it starts; without our signal settings. */
 static int start(const struct job *job, char *const *arguments, const char *output, pid_t *child)
 {
     posix_spawn_file_actions_t files;
@@ -202,7 +203,7 @@ static int start(const struct job *job, char *const *arguments, const char *outp
     return failure;
 }
 
-/* Runs the compiler with `flags` between its name and the user's options, which so win; what it says goes into
+/* Runs the compiler with `flags` between its name and the user's options, which therefore prevail. Its output goes into
  * `output`. */
 static enum status run(const struct job *job, const char *const *flags, size_t n_flag, const char *output, int *wait_status,
                        struct error *error)
@@ -241,7 +242,7 @@ static enum status run(const struct job *job, const char *const *flags, size_t n
 
 static bool is_for_cpu(const char *flag) { return !strcmp(flag, "-march=native") || !strcmp(flag, "-mcpu=native"); }
 
-/* Whether the compiler's words speak of a flag of attempt `k`, so that a plainer one is worth a try. */
+/* Whether the compiler's message mentions a flag of attempt `k`, so that a plainer one should be tried. */
 static bool blames_flag(const char *words, int k)
 {
     static const char *const general[] = {"unrecognized", "unknown argument", "unknown option", "invalid option",
@@ -255,7 +256,7 @@ static bool blames_flag(const char *words, int k)
     return false;
 }
 
-/* The compiler's first words, without our folder's name and without what is not for a terminal. */
+/* Removes our folder's name and unprintable characters from the compiler's first lines. */
 static void tidy(char *words, const char *folder)
 {
     size_t n_folder = strlen(folder);
@@ -271,7 +272,7 @@ static void tidy(char *words, const char *folder)
         *--out = '\0';
 }
 
-/* A full disk makes compilers fail in many words, or in none. */
+/* A full disk makes compilers fail with various messages, or none. */
 static bool is_full(const char *folder)
 {
     enum { ENOUGH = 256 << 10 };
@@ -336,7 +337,7 @@ static enum status attempt(const struct job *job, int k, bool *again, struct bui
 {
     char include[FOLDER_FILE_SIZE], output[FOLDER_FILE_SIZE], source[FOLDER_FILE_SIZE];
     const char *flags[MAX_ARGUMENT];
-    const char *own[MAX_FLAG + 1] = {NULL}; /* those that are told */
+    const char *own[MAX_FLAG + 1] = {NULL}; /* the flags that are reported */
     size_t n = 0, n_word = 0;
     int wait_status;
     for (const char *const *flag = attempts[k].flag; *flag; flag++)

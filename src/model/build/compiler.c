@@ -1,4 +1,5 @@
-/* Looking for programs on the PATH, and hashing what a compiled plugin depends on besides its source.
+/* Searches the PATH for programs, and hashes what a compiled plugin depends on besides its source.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/build/compile.h"
 
@@ -21,7 +22,7 @@ static bool is_program(const char *path)
     return stat(path, &about) == 0 && S_ISREG(about.st_mode) && access(path, X_OK) == 0;
 }
 
-/* What a shell would start for `name`, with links resolved; free it. NULL: nothing. */
+/* The program that a shell would start for `name`, with links resolved; free it. NULL: none. */
 static char *find_program(const char *name)
 {
     char path[PATH_MAX];
@@ -118,14 +119,14 @@ void compiler_hash(const struct compiler *compiler, struct sha256 *hash)
     }
 }
 
-/* The lines of /proc/cpuinfo that say what a CPU can do, by machine: x86; ARM; POWER; s390; RISC-V. Clocks, counters
- * and microcode are not among them. */
+/* The lines of /proc/cpuinfo that describe a CPU's features, by machine: x86; ARM; POWER; s390; RISC-V. Clocks, counters and
+ * microcode are not included. */
 static const char *const cpu_lines[] = {
     "vendor_id", "cpu family", "model", "model name", "flags", "CPU implementer", "CPU architecture", "CPU variant",
     "CPU part", "Features", "cpu", "features", "isa", "uarch"};
 enum { N_CPU_LINE = sizeof cpu_lines / sizeof *cpu_lines };
 
-/* Of each kind of line the first one: those of one CPU stand for all. */
+/* Takes the first line of each kind: one CPU stands for all. */
 static void hash_cpu(struct sha256 *hash)
 {
     bool seen[N_CPU_LINE] = {false};

@@ -19,7 +19,7 @@ void wait_begin(struct build_wait *wait, const struct build_listener *listener)
     if (listener)
         wait->listener = *listener;
     sigemptyset(&wait->stop);
-    /* Not the ignored ones: blocked, they would become pending all the same. */
+    /* Ignored signals are left out: blocked, they would become pending. */
     for (int i = 0; i < N_STOP_SIGNAL; i++) {
         struct sigaction action;
         if (sigaction(stop_signal[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)

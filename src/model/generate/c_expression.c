@@ -1,5 +1,5 @@
-/* How text of the user's, values and operations are spelt in C: the one place where bytes of the user's go into C code, and the
- * rules of precedence.
+/* Writes the user's text, values and operations in C: the only place where the user's bytes enter C code; rules of precedence.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/generate/c_expression.h"
 
@@ -25,7 +25,7 @@ void c_comment(FILE *out, const char *text, size_t length)
     size_t n_put = 0;
     for (size_t i = 0; i < length && n_put < COMMENT_MAX; i++) {
         unsigned char c = (unsigned char)text[i];
-        if (c >= 0x80 && c < 0xc0) /* the rest of a character of several bytes */
+        if (c >= 0x80 && c < 0xc0) /* continuation of a multibyte character */
             continue;
         last = comment_character(c, last);
         putc(last, out);
@@ -72,7 +72,7 @@ const char *c_lines_get(const struct c_lines *lines, uint32_t number, size_t *le
     return first;
 }
 
-/* Not the question mark: trigraphs. */
+/* Excludes the question mark: trigraphs. */
 static int is_plain(unsigned char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || (c && strchr(" _.,:;+-*/^()[]=<>", c));
@@ -108,7 +108,7 @@ void c_number(FILE *out, double number)
     }
 }
 
-/* The levels of C's precedence that occur. */
+/* The levels of C's precedence in use. */
 enum { LEVEL_CHOICE, LEVEL_COMPARISON, LEVEL_SUM, LEVEL_PRODUCT, LEVEL_UNARY, LEVEL_PRIMARY };
 
 uint64_t c_helpers_needed(const struct program *program)
@@ -129,7 +129,7 @@ void c_helpers(uint64_t helpers, FILE *out)
         putc('\n', out);
 }
 
-/* Prefix and the user's name of a step, or NULL where there is only a number. */
+/* Prefix and the user's name of a step; NULL: it has only a number. */
 static const char *user_name(const struct values *values, const struct step *step, const char **prefix)
 {
     const struct equations *equations = values->equations;
@@ -183,7 +183,8 @@ static void put_operation(const struct c_printer *printer, const struct step *st
 
 static bool is_by_name(const struct step *step) { return step->is_named || step_n_argument(step) == 0; }
 
-/* An argument where at least `level` is needed. The recursion is as deep as an expression is wide (PROGRAM_WIDTH). */
+/* An argument that must bind at least as tightly as `level`. The recursion is as deep as an expression is wide
+ * (PROGRAM_WIDTH). */
 static void put_argument(const struct c_printer *printer, uint32_t which, int level)
 {
     const struct step *step = &printer->program->step[which];
@@ -200,7 +201,7 @@ static bool is_truth(const struct step *step)
 
 static void put_truth(const struct c_printer *printer, const struct step *step);
 
-/* An argument as a condition: in brackets. */
+/* An argument as a condition, in brackets. */
 static void put_condition(const struct c_printer *printer, uint32_t which)
 {
     const struct step *step = &printer->program->step[which];
@@ -246,7 +247,7 @@ static const int level_of[] = {
     [C_LOGIC] = LEVEL_UNARY,
 };
 
-/* As a number. The order of operations is the graph's: brackets wherever C would group otherwise. */
+/* As a number. Keeps the graph's order of operations: brackets wherever C would group otherwise. */
 static void put_operation(const struct c_printer *printer, const struct step *step, int level)
 {
     const struct graph_operation *s = &graph_operations[step->op];

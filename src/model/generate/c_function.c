@@ -1,6 +1,7 @@
-/* The statements of a program between the braces of a function: inputs first, zeros, then values and results in turn. Long
- * functions come in parts of bounded length, so that compiling takes time in proportion to the model; values that live across
- * parts go through numbered places.
+/* Writes a program's statements as the body of a function: inputs, zeros, then values and results in turn. Long functions are
+ * split into parts of bounded length, so that compile time is proportional to the model; values used by several parts are
+ * passed in numbered places.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/generate/c_expression.h"
 
@@ -15,14 +16,14 @@ enum { PART_OPERATIONS = 200 };
 
 struct parts {
     uint32_t n_part;   /* at least 1 */
-    uint32_t *first;   /* n_part + 1: of its statements */
-    uint32_t *place;   /* per step: where other parts find it, or STEP_NONE. A part reads before it writes */
+    uint32_t *first;   /* n_part + 1: the first statement of each */
+    uint32_t *place;   /* per step: its place for other parts, or STEP_NONE. A part reads places before it writes any */
     uint32_t n_place;
     uint32_t *defined; /* per step: the part that computes it */
-    uint32_t *loaded;  /* per step: 1 + the part that has loaded it last */
+    uint32_t *loaded;  /* per step: 1 + the part that loaded it last */
 };
 
-/* Parts of about equal length. */
+/* Cuts the program into parts of about equal length. */
 static void cut(struct parts *parts, const struct program *program)
 {
     uint64_t total = 0, done = 0;
@@ -49,7 +50,7 @@ static void note_use(void *context, uint32_t step)
     lives->last[step] = lives->part;
 }
 
-/* Places are used again from the part on that reads their value last: it reads first. */
+/* A place is reused from the part that reads its value last: parts read first. */
 static void give_places(struct parts *parts, const struct program *program, const uint32_t *last, uint32_t *free_place,
                         uint32_t *next_ended, uint32_t *first_ended)
 {
@@ -97,7 +98,7 @@ static bool parts_init(struct parts *parts, const struct program *program, struc
     return true;
 }
 
-/* Columns of a line of short items. Zeros that are written one by one: with more, setting everything to 0 first is faster
+/* Width of a line of short items. Up to this many zeros are written one by one; with more, clearing everything first is faster
  * (5 x 5 with 10 entries: 2.3 against 2.9 ns). */
 enum { LINE_COLUMNS = 96, MOST_ZEROS = 8 };
 
@@ -106,10 +107,10 @@ struct writer {
     const struct c_function *function;
     const struct parts *parts;
     uint32_t part;
-    uint32_t n_loaded, column, quoted; /* the line that was quoted last */
+    uint32_t n_loaded, column, quoted; /* quoted: the line quoted last */
 };
 
-/* The line of the model that comes next, unless it stands there already. */
+/* Quotes the model's line of the next statement, unless it was just quoted. */
 static void quote(struct writer *w, uint32_t line)
 {
     size_t length;
@@ -143,7 +144,7 @@ static void put_row(FILE *out, const struct equations *equations, enum c_axis ax
     }
 }
 
-/* " / * d A' / d k1 * /" behind a result. */
+/* Writes " / * d A' / d k1 * /" after a result. */
 static void put_meaning(const struct writer *w, const struct program_output *output)
 {
     const struct equations *equations = w->printer->values->equations;
@@ -215,7 +216,7 @@ static void put_store(struct writer *w, const struct program_output *output)
     putc('\n', out);
 }
 
-/* The entries that no result is written to. Many: all are set to 0 first. */
+/* Clears the entries without a result: all entries at once if there are many. */
 static void put_zeros(const struct writer *w)
 {
     const struct program *program = w->printer->program;

@@ -1,5 +1,6 @@
-/* The C source of a whole plugin: a comment that says where it is from, the model's tables, its functions, and the descriptor;
- * and what its functions cost, counted over their programs.
+/* The C source of a whole plugin: a comment about its origin, the model's tables, its functions, and the descriptor; and the
+ * cost of its functions, counted over their programs.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/error_kind.h"
 #include "model/generate/c_expression.h"
@@ -9,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-/* With up to so many states a model with a sparse Jacobian has a dense one, too, for those who want it. */
+/* With up to this many states, a model with a sparse Jacobian also has a dense one, for hosts that prefer it. */
 enum { DENSE_UP_TO = 100, LINE_COLUMNS = 100 };
 
 struct emitter {
@@ -34,7 +35,7 @@ static const struct {
     [FUNCTION_noise_state] = {C_NOISE, C_STATE, false}, [FUNCTION_noise_parameter] = {C_NOISE, C_PARAMETER, false},
 };
 
-/* Functions by state or of the rates are not there without states, those of the noise not without noise. */
+/* Without states there are no functions by state or of rates; without noise, none of the noise. */
 static bool is_there(const struct emitter *e, enum model_function f)
 {
     const struct graph_matrix *matrix = &e->functions->of[f];
@@ -72,7 +73,7 @@ static void put_head(const struct emitter *e)
     c_helpers(helpers, e->out);
 }
 
-/* Tables have one line an item. */
+/* Tables have one line per item. */
 
 static void put_item_text(const struct emitter *e, const char *text, const char *unit)
 {
@@ -87,7 +88,7 @@ static void put_item_text(const struct emitter *e, const char *text, const char 
     putc('\n', e->out);
 }
 
-/* The same for short ones, as many to a line as there is room for. */
+/* The same for short items, as many per line as fit. */
 static void put_packed(const struct emitter *e, const char *table)
 {
     size_t column = LINE_COLUMNS;
@@ -157,7 +158,7 @@ static bool has_priors(const struct equations *equations)
     return false;
 }
 
-/* A table of the descriptor's for each part of a prior; what a kind does not need is 0. */
+/* A table of the descriptor for each part of a prior; parts that a kind does not need are 0. */
 static void put_priors(const struct emitter *e)
 {
     static const char *const tables[] = {"location", "scale", "lower", "upper"};
@@ -245,7 +246,7 @@ static void put_integers(FILE *out, const char *name, const uint32_t *number, si
     fputs("\n};\n\n", out);
 }
 
-/* The dense Jacobian as the sparse one in its places. */
+/* The dense Jacobian: the sparse one's entries in their places. */
 static void put_spread(const struct emitter *e, size_t n_entry)
 {
     unsigned n = e->equations->n_state;
@@ -378,7 +379,7 @@ static void count_operation(enum graph_op op, struct function_cost *cost)
     ++*count[graph_operations[op].cost];
 }
 
-/* Which temporaries are alive after statement i: those that are defined by then and read later. */
+/* The temporaries alive after statement i: defined by then and read later. */
 struct lives {
     uint32_t *last; /* per step: the last statement that reads it */
     uint32_t i_statement;

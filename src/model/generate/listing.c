@@ -1,4 +1,5 @@
-/* The statements of a listing: equations and derivatives, a line or a row of LaTeX each.
+/* The statements of a listing: equations and derivatives, one line or row of LaTeX each.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/generate/listing.h"
 
@@ -8,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS = 25 }; /* of one align environment: TeX holds all of it in memory */
+enum { ROWS = 25 }; /* of one align environment, which TeX keeps in memory as a whole */
 
 struct listing *listing_new(const struct equations *equations, const struct functions *functions, enum notation notation)
 {
@@ -82,7 +83,7 @@ struct rows {
 /* Begins a row with its left side. */
 __attribute__((format(printf, 2, 3))) static void begin_row(struct rows *rows, const char *format, ...)
 {
-    char left[4000]; /* names have at most 100 characters; as LaTeX up to some 700 */
+    char left[4000]; /* names have at most 100 characters; in LaTeX up to some 700 */
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(left, sizeof left, format, arguments);
@@ -142,7 +143,7 @@ static bool is_observable(const struct equations *equations, const char *name)
     return false;
 }
 
-/* The name stands for the node itself where it is its label; a second name of a node is shown as the first. */
+/* Whether the name stands for the node itself and is its label; a second name of a node is shown as equal to the first. */
 static bool is_own_label(const struct listing *listing, int kind, size_t i, node which)
 {
     uint32_t label = listing->label[which];
@@ -195,7 +196,7 @@ void listing_rhs(struct listing *listing, FILE *out)
     end_rows(&rows);
 }
 
-/* Whether the observable is a state, parameter or covariate of its own name. */
+/* Whether the observable is a state, parameter or covariate of the same name. */
 static bool is_leaf_of_its_name(const struct equations *equations, const struct equation_observable *observable)
 {
     const struct graph_node *it = graph_node(equations->graph, observable->value);
@@ -240,7 +241,7 @@ void listing_temporaries(struct listing *listing, FILE *out)
     end_rows(&rows);
 }
 
-/* What a function's rows are called: y', y(0), y, sd(y). */
+/* The name of a function's row: y', y(0), y, sd(y). */
 static void row_name(const struct listing *listing, enum model_function function, uint32_t row, char *text, size_t size)
 {
     bool latex = listing->is_latex, by_state = function == FUNCTION_jacobian || function == FUNCTION_rhs_parameter;

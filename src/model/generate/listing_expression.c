@@ -1,5 +1,6 @@
-/* Printing one expression: a loop over a stack of what is still to be printed, so that its depth does not matter. How the
- * operations look is in the table of operations.
+/* Prints one expression: a loop over a stack of items yet to be printed, so that depth does not matter. The table of operations
+ * says how each operation looks.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/generate/listing_internal.h"
 
@@ -24,7 +25,7 @@ static void push(struct listing *listing, struct item item)
 
 static void push_text(struct listing *listing, const char *text) { push(listing, (struct item){.text = text}); }
 
-/* Items are pushed in the order of reading; the stack gives back the last one first. */
+/* Items are pushed in reading order and popped in reverse; this reverses them. */
 static void reverse(struct listing *listing, size_t begin)
 {
     for (size_t i = begin, j = listing->n_stack; i + 1 < j; i++, j--) {
@@ -88,7 +89,7 @@ static struct item part(const struct item *whole, node which, uint8_t least)
     return (struct item){.which = which, .least = least, .depth = whole->depth};
 }
 
-/* Choices within the last branch of a choice stand beside it: piecewise(a, c, b, d, otherwise). */
+/* Nested choices in the last branch of a choice become one: piecewise(a, c, b, d, otherwise). */
 static void push_choices(struct listing *listing, node which, const struct item *item)
 {
     const struct graph *graph = listing->equations->graph;
@@ -113,8 +114,8 @@ static void push_choices(struct listing *listing, node which, const struct item 
     push_text(listing, latex ? " & \\text{otherwise} \\end{cases}" : ")");
 }
 
-/* The exponent n where a node is *base^n as the graph unrolls whole powers: the product for the lower bits of n, times the
- * square for its highest one. `most` bounds the steps of nesting: x^15 has four. */
+/* The exponent n if a node is *base^n as the graph unrolls whole powers: the product for the lower bits of n, times the square
+ * for its highest one. `most` limits the nesting: x^15 has four levels. */
 static unsigned whole_power(const struct listing *listing, node which, int most, node *base)
 {
     const struct graph_node *it = graph_node(listing->equations->graph, which);
@@ -137,7 +138,7 @@ static unsigned whole_power(const struct listing *listing, node which, int most,
     return 1;
 }
 
-/* Is it a sum, or for a product a product, that is printed where it is used? */
+/* Whether the node is a sum (or, within a product, a product) printed where it is used. */
 static bool goes_on(const struct listing *listing, enum graph_op op, node which)
 {
     node base;
@@ -148,7 +149,7 @@ static bool goes_on(const struct listing *listing, enum graph_op op, node which)
                            : inner == GRAPH_MULTIPLY && whole_power(listing, which, 4, &base) < 2;
 }
 
-/* The graph orders the arguments as it likes: (a + b) + c may be c + (a + b) in it. A number stays in front of a product. */
+/* The graph may reorder arguments: (a + b) + c may become c + (a + b). A number stays in front of a product. */
 bool listing_is_swapped(const struct listing *listing, node which)
 {
     const struct graph *graph = listing->equations->graph;
@@ -159,7 +160,7 @@ bool listing_is_swapped(const struct listing *listing, node which)
     return !is_scaled && goes_on(listing, it->op, it->arg[1]) && !goes_on(listing, it->op, it->arg[0]);
 }
 
-/* Whether a digit is what is read first: two numbers side by side need a sign between them. */
+/* Whether it begins with a digit: two adjacent numbers need a sign between them. */
 static bool begins_with_number(const struct listing *listing, node which)
 {
     for (;;) {
@@ -200,7 +201,7 @@ static bool push_power(struct listing *listing, const struct item *item)
     return true;
 }
 
-/* An operation on numbers alone that was left as it is, because its result is not finite: -(0/0) is not (-0)/0 there. */
+/* An operation on numbers that was not folded because its result is not finite: -(0/0) differs from (-0)/0 there. */
 static bool is_of_numbers(const struct listing *listing, node which)
 {
     const struct graph *graph = listing->equations->graph;
@@ -211,8 +212,8 @@ static bool is_of_numbers(const struct listing *listing, node which)
     return all;
 }
 
-/* Fractions within fractions and in exponents stay on the line; in a product they need parentheses, because a / b c is
- * read in two ways. */
+/* Fractions within fractions and in exponents are printed inline; in a product they need parentheses, because a / b c is
+ * ambiguous. */
 static struct form form_of(const struct listing *listing, enum graph_op op, unsigned depth)
 {
     static const struct form flat_divide = {{"", " / ", "", NULL}, BIND_QUOTIENT, {BIND_PRODUCT, BIND_POWER}, true};

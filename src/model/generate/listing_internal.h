@@ -1,4 +1,5 @@
-/* What the files of the listing share: names of nodes, the forms of operations, and where printing stands.
+/* Shared by the files of the listing: names of nodes, forms of operations, and the state of printing.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef MODEL_GENERATE_LISTING_INTERNAL_H
 #define MODEL_GENERATE_LISTING_INTERNAL_H
@@ -8,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What is still to be printed: a text, or a node (text NULL). */
+/* An item yet to be printed: a text, or a node (text NULL). */
 struct item {
     const char *text;
     node which;
@@ -16,24 +17,24 @@ struct item {
     uint8_t depth;    /* of fractions within fractions */
     bool plain;       /* a sign needs parentheses */
     bool is_open;     /* the expression itself, not its name */
-    bool may_break;   /* before this text, or before the signs of this sum, a long LaTeX line may be broken */
+    bool may_break;   /* a long LaTeX line may be broken before this text, or before the signs of this sum */
 };
 
 struct listing {
     const struct equations *equations;
     const struct functions *functions;
     bool is_latex, failed;
-    /* All names as they are printed: states, parameters, covariates, observables, intermediates. */
+    /* All names as printed: states, parameters, covariates, observables, intermediates. */
     char **name;
     size_t n_name, first[5];
     uint32_t *label; /* per node: 0, or 1 + its name's number, or 1 + n_name + the number of its temporary */
-    bool is_equation; /* the temporaries of derivatives do not count */
+    bool is_equation; /* temporaries of derivatives are not used */
     node *temporary; /* in the order of their numbers */
     size_t n_temporary, room_temporary, n_equation_temporary; /* those of the equations come first */
     char temporary_letter[16];
     struct item *stack;
     size_t n_stack, room_stack;
-    size_t width; /* of the line of LaTeX that is being printed, in letters, roughly */
+    size_t width; /* of the current LaTeX line, roughly in letters */
 };
 
 enum { NAME_STATE, NAME_PARAMETER, NAME_COVARIATE, NAME_OBSERVABLE, NAME_INTERMEDIATE };
@@ -41,14 +42,14 @@ enum { NAME_STATE, NAME_PARAMETER, NAME_COVARIATE, NAME_OBSERVABLE, NAME_INTERME
 /* listing_name.c: name[] in the notation, the letter of temporaries, numbers. */
 bool listing_make_names(struct listing *listing);
 void listing_print_temporary(const struct listing *listing, size_t i, FILE *out);
-/* A number as text, and how tight it binds; digits: NUMBER_SIZE of base/number.h. */
+/* A number as text, and how tightly it binds; digits: NUMBER_SIZE of base/number.h. */
 enum binding text_number(double value, char text[80]);
 enum binding latex_number(double value, char text[80]);
 void listing_digits(double value, char *digits);
-/* Letters that LaTeX text comes to, roughly. */
+/* Approximate width of LaTeX text in letters. */
 size_t latex_width(const char *text);
 
-/* The label of a node that counts now, or 0. */
+/* The label of a node that is in use now, or 0. */
 static inline uint32_t listing_label_of(const struct listing *listing, node which)
 {
     uint32_t label = listing->label[which];
@@ -61,7 +62,7 @@ bool listing_label_derivatives(struct listing *listing);
 
 /* listing_expression.c */
 void listing_print(struct listing *listing, struct item first, FILE *out);
-/* Whether the arguments of a sum or product are printed the other way round. */
+/* Whether the arguments of a sum or product are printed in reverse order. */
 bool listing_is_swapped(const struct listing *listing, node which);
 
 #endif

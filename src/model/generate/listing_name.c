@@ -1,5 +1,6 @@
-/* The names and numbers of a listing: the model's own, or what LaTeX makes of them (k1 has a subscript, alpha is a Greek
- * letter), and names for temporaries that no model has.
+/* The names and numbers of a listing: the model's own or their LaTeX form (k1 has a subscript, alpha is a Greek letter), and
+ * names for temporaries that no model name equals.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/generate/listing_internal.h"
 
@@ -14,7 +15,7 @@ static const char *const greek[] = {"alpha", "beta", "gamma", "delta", "epsilon"
                                     "lambda", "mu", "nu", "xi", "pi", "rho", "sigma", "tau", "upsilon", "phi", "chi", "psi",
                                     "omega", "Gamma", "Delta", "Theta", "Lambda", "Xi", "Pi", "Sigma", "Upsilon", "Phi",
                                     "Psi", "Omega", NULL};
-/* What follows K, k or V in names such as Vmax without an underscore and is meant as a subscript. */
+/* Endings after K, k or V, as in Vmax, that are subscripts even without an underscore. */
 static const char *const suffixes[] = {"max", "min", "on", "off", "cat", "in", "out", "deg", "syn", "tot", "obs", NULL};
 
 static bool is_among(const char *const *words, const char *word, size_t n)
@@ -33,7 +34,7 @@ static void put_letters(const char *word, size_t n, FILE *out)
         fprintf(out, n == 1 ? "%.*s" : "\\mathrm{%.*s}", (int)n, word);
 }
 
-/* A part of a subscript: digits as they are, a lone letter or word upright, Greek as Greek. */
+/* A part of a subscript: digits as they are, a single letter or word upright, Greek letters as such. */
 static void put_subscript(const char *word, size_t n, FILE *out)
 {
     size_t n_digit = strspn(word, "0123456789");
@@ -53,7 +54,7 @@ static size_t count_letters(const char *word)
     return n;
 }
 
-/* Letters, then subscripts: digits or more that follow at once, and what underscores set apart. */
+/* Letters, then subscripts: digits or more that follow directly, and parts separated by underscores. */
 static void put_latex_name(const char *name, FILE *out)
 {
     size_t n_letter = count_letters(name), n_base = n_letter;
@@ -80,7 +81,7 @@ static void put_latex_name(const char *name, FILE *out)
         fputc('}', out);
 }
 
-/* As it is, in typewriter letters. */
+/* Unchanged, in typewriter letters. */
 static void put_plain_name(const char *name, FILE *out)
 {
     fputs("\\mathtt{", out);
@@ -96,7 +97,7 @@ static char *made_name(const char *name, bool plain)
     FILE *out = open_memstream(&text, &n);
     if (!out)
         return NULL;
-    /* An underscore at an end, or two in a row, would be lost in subscripts. */
+    /* Subscripts would lose an underscore at an end, or two in a row. */
     if (plain || count_letters(name) == 0 || name[length - 1] == '_' || strstr(name, "__"))
         put_plain_name(name, out);
     else
@@ -120,7 +121,7 @@ static int compare_shown(const void *a, const void *b)
     return order ? order : strcmp(left->plain, right->plain);
 }
 
-/* Two names that look the same in LaTeX, as k1 and k_1 would, are shown as they are written. */
+/* Two names that look the same in LaTeX, such as k1 and k_1, are shown as written. */
 static bool part_equals(struct listing *listing, const char *const *plain)
 {
     size_t n = listing->n_name;
@@ -150,7 +151,7 @@ static bool part_equals(struct listing *listing, const char *const *plain)
     return done;
 }
 
-/* A word for temporaries such that no name is it with a number. */
+/* Chooses a word for temporaries that, followed by a number, is not a name of the model. */
 static void choose_letter(struct listing *listing, const char *const *plain)
 {
     static const char *const words[] = {"w", "v", "u", "tmp", "shared", "temporary_w"};

@@ -1,18 +1,19 @@
-/* Which nodes of a listing have a name: intermediates and observables, and temporaries for what several formulas share and for
- * what is too large or too deep to be read. Without them the text of n nodes could have 2^n letters.
+/* Chooses the nodes of a listing that have a name: intermediates and observables, and temporaries for parts that several
+ * formulas share or that are too large or deep to be read. Without temporaries the text of n nodes could have 2^n letters.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/generate/listing_internal.h"
 
 #include <stdlib.h>
 
-/* Operations that a formula may have before a part of it that is used twice gets a name: equations should look as they were
- * written, derivatives have much in common. LARGE and DEEP hold whatever the use (man 5: parentheses nest 1000 deep). */
+/* A part that is used twice gets a name above this number of operations: equations should look as written, while derivatives
+ * share many parts. LARGE and DEEP apply to any part (man 5: parentheses nest 1000 deep). */
 enum { SHARED_IN_EQUATIONS = 20, SHARED_IN_DERIVATIVES = 5, LARGE = 1000, LARGE_LATEX = 60, DEEP = 100 };
 
-/* Per node, while one part of the listing is looked at. */
+/* Per node, for the current part of the listing. */
 struct use {
-    uint32_t size;     /* operations that are printed */
-    uint16_t depth;    /* of parentheses, at the most */
+    uint32_t size;     /* operations that would be printed */
+    uint16_t depth;    /* largest depth of parentheses */
     uint8_t count;     /* 0, 1, 2 = several */
     bool is_root;
 };
@@ -38,7 +39,7 @@ static bool add_temporary(struct listing *listing, node which)
     return true;
 }
 
-/* What stands first in a sum or product, and what ends a row of choices, needs no parentheses. */
+/* The first term of a sum or product, and the last one of a row of choices, need no parentheses. */
 static bool is_flat(const struct listing *listing, node which, int i)
 {
     enum graph_op op = graph_node(listing->equations->graph, which)->op;
@@ -67,8 +68,7 @@ static void measure(const struct listing *listing, struct use *use, node which)
     use[which].depth = (uint16_t)(depth < UINT16_MAX ? depth : UINT16_MAX);
 }
 
-/* Names what needs one below the roots, which are counted already. Nodes with a name are not looked into unless
- * `through_names`. */
+/* Names nodes below the roots, already counted, that need one. Nodes with a name are skipped unless `through_names`. */
 static bool label_below(struct listing *listing, struct use *use, bool through_names, uint32_t shared)
 {
     const struct graph *graph = listing->equations->graph;
@@ -99,7 +99,7 @@ static void add_root(struct use *use, node root)
     use[root].is_root = true;
 }
 
-/* The first name of a node stands for it wherever it is used; leaves have their own. */
+/* A node is printed as its first name wherever it is used; leaves have their own. */
 static void label_named(struct listing *listing, node which, size_t i_name)
 {
     const struct graph *graph = listing->equations->graph;

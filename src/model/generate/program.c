@@ -1,5 +1,6 @@
-/* From results to statements. The order is that of a depth-first walk from each result in turn, the argument that needs
- * most registers first: a value is computed just before it is used, and few are alive at a time.
+/* Turns results into statements, in the order of a depth-first walk from each result, visiting the argument that needs most
+ * registers first: values are computed just before their use, and few are alive at a time.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/generate/program.h"
 
@@ -8,14 +9,14 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* One walk's memory. All arrays by value but n_division and lower (by node). */
+/* Memory of one walk. All arrays are indexed by value, except n_division and lower (by node). */
 struct builder {
     const struct values *values;
     struct program *program;
     bool uses_work;
     uint32_t *step_of;    /* number + 1; 0: not yet */
-    uint32_t *n_division; /* of divisors: how often they divide, at most 2 */
-    node *lower;          /* of powers a^b: the power a^(b - 1) if it is wanted, too, else 0 */
+    uint32_t *n_division; /* of divisors: how often each divides, at most 2 */
+    node *lower;          /* of powers a^b: the power a^(b - 1) if it is needed too, otherwise 0 */
     bool *seen;
     struct frame {
         value which;
@@ -29,15 +30,15 @@ static bool is_cut(const struct builder *b, value which)
     return b->uses_work && values_in_work(b->values, which);
 }
 
-/* 1/c without trouble at the ends of the numbers. */
+/* Whether 1/c neither overflows nor underflows. */
 static bool has_plain_reciprocal(const struct graph_node *n)
 {
     double size = fabs(n->value);
     return n->op == GRAPH_CONSTANT && size > 1e-300 && size < 1e300;
 }
 
-/* Whether a/b is written a*(1/b): where 1/b is at hand, is wanted twice, or is a constant. The result differs from the
- * quotient by one rounding. */
+/* Whether a/b is written as a*(1/b): 1/b is available, is needed twice, or is a constant. The result differs from the quotient
+ * by one rounding. */
 static bool multiplies(const struct builder *b, const struct graph_node *division)
 {
     node divisor = division->arg[1];
@@ -59,7 +60,7 @@ static struct graph_node operation_of(const struct builder *b, value which)
     return n;
 }
 
-/* The operation that is carried out for a value, and its arguments. */
+/* The operation that is computed for a value, and its arguments. */
 static struct graph_node carried_out(const struct builder *b, value which)
 {
     struct graph_node n = operation_of(b, which);
@@ -67,14 +68,14 @@ static struct graph_node carried_out(const struct builder *b, value which)
         n.op = GRAPH_MULTIPLY;
         n.arg[1] = b->values->reciprocal[n.arg[1]];
     } else if (n.op == GRAPH_POWER && which < b->values->n_node && b->lower[which]) {
-        n.op = GRAPH_MULTIPLY; /* one call instead of two, and one rounding more */
+        n.op = GRAPH_MULTIPLY; /* one call instead of two, with one more rounding */
         n.arg[1] = b->lower[which];
     }
     return n;
 }
 
-/* a^(b - 1) is wanted: a^b, whose derivative it is, can then be computed from it. Not below b = 1, where
- * at a = 0 it would be 0 times infinity; and so not where b is only known at run time. */
+/* If a^(b - 1), a factor of its derivative, is needed too, a^b is computed from it. Not for b < 1, where it would be 0 times
+ * infinity at a = 0; so not if b is known only at run time. */
 static void note_power(struct builder *b, node which, const struct graph_node *n)
 {
     const struct graph *graph = b->values->graph;
@@ -90,7 +91,7 @@ static void note_power(struct builder *b, node which, const struct graph_node *n
         b->lower[higher] = which;
 }
 
-/* Looks at all that the results need: how often each divisor divides, and which powers there are. */
+/* Surveys what the results need: how often each divisor divides, and which powers exist. */
 static void survey(struct builder *b)
 {
     const struct program *program = b->program;
@@ -127,7 +128,7 @@ static unsigned registers_of(const struct builder *b, value which)
     return b->values->n_register[which % b->values->n_node];
 }
 
-/* The k-th argument to be computed: by falling need of registers, else from left to right. */
+/* The k-th argument to compute: in order of decreasing need of registers, then from left to right. */
 static value argument_in_turn(const struct builder *b, const struct graph_node *n, int n_argument, uint32_t k)
 {
     value sorted[3] = {n->arg[0]};
@@ -167,7 +168,7 @@ static bool append_step(struct builder *b, value which, const struct graph_node 
     return true;
 }
 
-/* Steps for a value and all that it needs. */
+/* Appends steps for a value and everything that it needs. */
 static bool append_value(struct builder *b, value result)
 {
     if (b->step_of[result])
@@ -191,7 +192,7 @@ static bool append_value(struct builder *b, value result)
     return true;
 }
 
-/* A change of sign is written wherever it is needed, so its uses count as uses of what it changes. */
+/* A sign change is written wherever it is needed, so its uses count as uses of its argument. */
 static bool is_transparent(const struct step *step) { return step->op == GRAPH_NEGATE && step->label == VALUE_NONE; }
 
 static void count_uses(struct program *program)
@@ -210,13 +211,13 @@ static bool is_leaf_or_its_negative(const struct program *program, const struct 
     return step_n_argument(step) == 0 || (step->op == GRAPH_NEGATE && step_n_argument(&program->step[step->arg[0]]) == 0);
 }
 
-/* 1/c, which the compiler computes: as good as a constant. */
+/* 1/c, which the compiler computes: as cheap as a constant. */
 static bool is_constant_reciprocal(const struct program *program, const struct step *step)
 {
     return step->op == GRAPH_RECIPROCAL && program->step[step->arg[0]].op == GRAPH_CONSTANT;
 }
 
-/* Operators with their blanks, and as many brackets as there may be, or a function's name. */
+/* Width of operators with their blanks and the most brackets, or of a function's name. */
 enum { OPERATOR_WIDTH = 5, NUMBER_WIDTH = 4, STORE_WIDTH = 10 };
 
 static uint32_t width_in_place(const struct values *values, const struct step *step, program_width_function *width)
@@ -226,8 +227,8 @@ static uint32_t width_in_place(const struct values *values, const struct step *s
     return step->is_named ? NUMBER_WIDTH : step->width;
 }
 
-/* Names what is used several times, is an intermediate of the model, or would make an expression too long. Both sides of a
- * choice are computed before it, so that no branch is needed. */
+/* Names values that are used several times, are an intermediate of the model, or would make an expression too long. Both sides
+ * of a choice are computed before it, so that no branch is needed. */
 static void choose_names(const struct values *values, struct program *program, program_width_function *width)
 {
     for (uint32_t i = 0; i < program->n_step; i++) {
@@ -318,7 +319,7 @@ void program_fini(struct program *program)
     *program = (struct program){0};
 }
 
-/* What is written in place is at most as deep as an expression is wide: each level costs columns. */
+/* Expressions written in place are at most as deep as they are wide: each level takes columns. */
 static void visit_expression(const struct program *program, const struct step *step, program_visit_function *visit,
                              void *context)
 {
@@ -342,7 +343,7 @@ void program_visit(const struct program *program, const struct statement *statem
         visit_expression(program, step, visit, context);
 }
 
-/* The entries that are not zero as results. */
+/* The non-zero entries as results. */
 static struct program_output *outputs_of(const struct graph *graph, const struct graph_matrix *matrix, bool by_entry,
                                          uint32_t *n_output)
 {

@@ -1,20 +1,21 @@
-/* One function of a plugin as a list of statements: which values get a name, which are written in place, and in which
- * order. Knows nothing of the language that is printed: another back end (the same function over W lanes, say) prints
- * the same programs, with leaves and operations spelt its own way.
+/* One function of a plugin as a list of statements: which values get a name, which are written in place, and in which order.
+ * Independent of the printed language: another back end (say, the same function over W lanes) prints the same programs with its
+ * own leaves and operations.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef MODEL_GENERATE_PROGRAM_H
 #define MODEL_GENERATE_PROGRAM_H
 
 #include "model/generate/values.h"
 
-/* A step's operation is that of a node, or this one: a leaf that `prepare` left in at->work. A step POWER_LOG has other
- * arguments than the node: a^b and log(a), so that both are shared. It is their product, but 0 where a^b is 0. */
+/* A step's operation is that of a node, or PROGRAM_WORK: a leaf that `prepare` left in at->work. A POWER_LOG step has other
+ * arguments than the node: a^b and log(a), so that both are shared. It is their product, but 0 if a^b is 0. */
 enum { PROGRAM_WORK = N_GRAPH_OP };
 #define STEP_NONE UINT32_MAX
 
 struct step {
     int op;
-    bool is_named;        /* a statement of its own computes it; else it is written where it is used */
+    bool is_named;        /* computed by a statement of its own; otherwise written where it is used */
     union {
         double constant;
         uint32_t index;   /* of the other leaves; slot of PROGRAM_WORK */
@@ -22,10 +23,10 @@ struct step {
     };
     value source;
     uint32_t label;       /* intermediate, or VALUE_NONE */
-    uint32_t number;      /* of the name of a value without a label, from 1 */
+    uint32_t number;      /* in the name of a value without a label, from 1 */
     uint32_t n_use;
-    uint32_t width;       /* columns of its expression, about */
-    uint32_t n_operation; /* in its expression, what is written in place included */
+    uint32_t width;       /* approximate width of its expression in columns */
+    uint32_t n_operation; /* in its expression, including parts written in place */
 };
 
 /* One result of the function: out[slot]. */
@@ -37,7 +38,7 @@ struct program_output {
 };
 
 struct statement {
-    bool is_store;   /* of output `which`; else the definition of step `which` */
+    bool is_store;   /* of output `which`; otherwise the definition of step `which` */
     uint32_t which;
 };
 
@@ -48,39 +49,38 @@ struct program {
     uint32_t n_step, n_output, n_statement, n_temporary;
 };
 
-/* Columns that the name of a leaf or of a step with a label takes. */
+/* Width of the name of a leaf or of a labelled step. */
 typedef uint32_t program_width_function(const struct values *values, const struct step *step);
 
-enum { PROGRAM_WIDTH = 88 }; /* columns of an expression before parts of it get names */
+enum { PROGRAM_WIDTH = 88 }; /* width of an expression above which parts of it get names */
 
-/* Takes `output` (n_output, on the heap; freed in any case with the program). uses_work: values that are in at->work
- * are loaded from there (`prepare` itself has none). Zero-initialise *program; after a failure only program_fini may be
- * called. STATUS_NO_MEMORY. */
+/* Takes ownership of `output` (n_output, on the heap). uses_work: values in at->work are loaded from there (not in `prepare`
+ * itself). Zero-initialise *program; after a failure only program_fini may be called. STATUS_NO_MEMORY. */
 enum status program_build(const struct values *values, struct program_output *output, uint32_t n_output, bool uses_work,
                           program_width_function *width, struct program *program, struct error *error);
 void program_fini(struct program *program);
 
-/* Arguments of a step: 0 for leaves. */
+/* Number of a step's arguments: 0 for leaves. */
 static inline int step_n_argument(const struct step *step)
 {
     return step->op == PROGRAM_WORK ? 0 : graph_n_argument((enum graph_op)step->op);
 }
 
-/* The steps that statement `i` reads by their names or as leaves, each as often as it is written: calls `visit` for each. */
+/* Calls `visit` for each step that statement `i` reads by name or as a leaf, as often as it is written. */
 typedef void program_visit_function(void *context, uint32_t step);
 void program_visit(const struct program *program, const struct statement *statement, program_visit_function *visit,
                    void *context);
 
-/* With fewer states, or more entries of the Jacobian than this part of all, a dense solver is faster than a sparse one
- * (measured in ode/linear.c): then there is no sparse Jacobian. */
+/* With fewer states, or a larger share of non-zero entries, a dense solver is faster than a sparse one (measured in
+ * ode/linear.c), and there is no sparse Jacobian. */
 enum { SPARSE_FROM = 10 };
 #define SPARSE_FILL 0.5
 
 struct programs {
     struct values values;
     struct program prepare;               /* out[slot of at->work] */
-    struct program of[N_MODEL_FUNCTION];  /* out[row + column*n_row]; empty where nothing but zeros is there */
-    bool is_sparse;                       /* the Jacobian's slots are its entries in the order of the pattern */
+    struct program of[N_MODEL_FUNCTION];  /* out[row + column*n_row]; empty if all entries are zero */
+    bool is_sparse;                       /* the Jacobian's slots are the entries of the pattern, in order */
 };
 
 /* *programs is zero on entry; after a failure only programs_fini may be called. STATUS_NO_MEMORY. */

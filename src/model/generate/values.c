@@ -1,8 +1,9 @@
-/* What `prepare` takes over from the functions that are called at every step, and what else they all want to know.
+/* Facts about values for all functions; chooses what `prepare` computes for the functions that are called at every step.
  *
- * Taken over is what depends on parameters and covariates alone, is used where time or states come in (or is a result
- * itself), and costs more than one addition or multiplication: loading the result costs about as much as that. Measured
- * on models with such values: rhs and Jacobian take 1.1 to 3.9 times as long without; any COST_WORTH from 1 to 8 is as good.
+ * These are values that depend only on parameters and covariates, are used together with time or states (or are results), and
+ * cost more than one addition or multiplication: loading a value costs about that much. On models with such values, rhs and
+ * Jacobian take 1.1 to 3.9 times as long without this; any COST_WORTH from 1 to 8 is equally good.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/generate/values.h"
 
@@ -27,7 +28,7 @@ static unsigned operation_cost(enum graph_op op)
     return cost[graph_operations[op].cost];
 }
 
-/* Registers for a tree: Sethi & Ullman (1970). The most expensive argument is computed first and then holds one. */
+/* Registers for a tree: Sethi & Ullman (1970). The most expensive argument is computed first and then occupies one. */
 static unsigned count_registers(const struct values *values, const struct graph_node *n, int n_argument)
 {
     unsigned sorted[3] = {0}, most = 1;
@@ -44,7 +45,7 @@ static unsigned count_registers(const struct values *values, const struct graph_
     return most > UINT8_MAX ? UINT8_MAX : most;
 }
 
-/* Arguments have smaller numbers, so one pass does. */
+/* Arguments have smaller numbers, so one pass suffices. */
 static void fill_facts(struct values *values)
 {
     graph_dependence(values->graph, values->depends);
@@ -81,7 +82,7 @@ value values_power(const struct values *values, node power_log)
     return found != NODE_NONE ? found : power_log + 3 * values->n_node;
 }
 
-/* -x costs nothing where x is there. */
+/* -x costs nothing if x is available. */
 static void put_into_work(struct values *values, value which)
 {
     struct graph_node n = values_get(values, which);
@@ -110,7 +111,7 @@ static void walk_to(struct values *values, struct walk *walk, node which)
     }
 }
 
-/* From the results down to where nothing varies any more. */
+/* Goes down from the results to values that are fixed during an evaluation. */
 static void choose_work(struct values *values, const struct graph_matrix *matrix, struct walk *walk)
 {
     for (size_t e = 0; e < matrix->n_entry; e++) {

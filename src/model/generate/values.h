@@ -1,5 +1,6 @@
-/* Facts about every value of a model that all generated functions share: what it costs, what it is called, and whether
- * `prepare` computes it once per evaluation.
+/* Facts about every value of a model, common to all generated functions: its cost, its name, and whether `prepare` computes it
+ * once per evaluation.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef MODEL_GENERATE_VALUES_H
 #define MODEL_GENERATE_VALUES_H
@@ -7,8 +8,8 @@
 #include "base/arena.h"
 #include "model/graph/equations.h"
 
-/* A node of the graph, or what the graph itself lacks though several operations may share it: n_node + b is 1/b, 2 n_node + b
- * log(b), and 3 n_node + b the power of which node b is POWER_LOG. */
+/* A node of the graph, or a value that is not in the graph but may be shared: n_node + b is 1/b, 2 n_node + b is log(b), and 3
+ * n_node + b is the power for which node b is POWER_LOG. */
 typedef uint32_t value;
 enum { VALUE_FAMILIES = 4 };
 
@@ -19,7 +20,7 @@ struct values {
     const struct graph *graph;
     uint32_t n_node;
     uint8_t *depends;     /* n_node: as graph_dependence */
-    uint8_t *n_register;  /* n_node: needed to compute it without storing anything, shared values counted twice */
+    uint8_t *n_register;  /* n_node: to compute it without storing anything, shared values counted twice */
     uint8_t *cost;        /* n_node: of computing it, up to 255; shared values counted twice */
     uint32_t *label;      /* n_node: the intermediate that it is, or VALUE_NONE */
     value *reciprocal;    /* n_node: the value 1/b */
@@ -30,7 +31,7 @@ struct values {
     struct arena arena;
 };
 
-/* `values` is zero on entry; arena_fini ends its life, after a failure, too. STATUS_NO_MEMORY. */
+/* `values` must be zero; free it by arena_fini, also after a failure. STATUS_NO_MEMORY. */
 enum status values_init(struct values *values, const struct equations *equations, const struct functions *functions,
                         struct error *error);
 
@@ -56,7 +57,7 @@ static inline bool values_in_work(const struct values *values, value which)
     return values->slot[which] != VALUE_NONE;
 }
 
-/* Whether the value is the same at all times and states of an evaluation, and no constant. */
+/* Whether the value is the same at all times and states of an evaluation, but not a constant. */
 static inline bool values_is_fixed(const struct values *values, node which)
 {
     unsigned of = values->depends[which] & ~(1u << GRAPH_CONSTANT);

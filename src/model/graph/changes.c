@@ -1,4 +1,5 @@
-/* Both lists are made by one pass over what the roots need.
+/* Makes both lists in one pass over the nodes that the roots need.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/graph/changes.h"
 
@@ -7,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { AS_IT_IS = 2, AS_STEP = 4 }; /* beside 1: needed */
+enum { AS_IT_IS = 2, AS_STEP = 4 }; /* in addition to 1: needed */
 enum { ON_TIME = 1 << GRAPH_TIME, ON_STATE = 1 << GRAPH_STATE, ON_PARAMETER = 1 << GRAPH_PARAMETER };
 #define PI 3.141592653589793238462643383280
 
-/* Facts about the nodes that were there before any was added. */
+/* Facts about the nodes that existed before any was added. */
 struct survey {
     struct graph *graph;
     const node *root;
@@ -64,8 +65,8 @@ static bool add(struct node_list *list, node which)
     return true;
 }
 
-/* Something that changes its sign where the operation jumps; NODE_NONE: it does not jump, or nowhere but at single points,
- * as x == 0 does. a - b and b - a: a difference is negative exactly where a < b, and not where a <= b is false. */
+/* A value that changes sign where the operation jumps; NODE_NONE: it does not jump, or only at single points, as x == 0 does. a
+ * - b or b - a: a difference is negative exactly where a < b, but not where a <= b is false. */
 static node switch_of(struct survey *survey, struct continuity *continuity, const struct graph_node *it)
 {
     struct graph *graph = survey->graph;
@@ -100,7 +101,7 @@ bool changes_find_switches(struct graph *graph, const node *root, size_t n_root,
     return good;
 }
 
-/* Once for each mark. */
+/* Adds the node once for each mark. */
 static bool add_marked(struct survey *survey, node of, uint8_t mark, node which)
 {
     if (survey->needed[of] & mark)
@@ -132,13 +133,13 @@ static enum course course_of(const struct survey *survey, node which)
     }
 }
 
-/* Whether the operation may go up and down within a short time around the zero of argument k, which is linear in time. */
+/* Whether the operation may rise and fall within a short time around the zero of argument k, which is linear in time. */
 static bool is_steep(const struct graph_node *it)
 {
     return it->op == GRAPH_MULTIPLY ? it->arg[0] == it->arg[1] : !(graph_operations[it->op].facts & (IS_GENTLE | IS_STEP));
 }
 
-/* What is to be seen of a node and its arguments. */
+/* Marks what is notable about a node and its arguments. */
 static bool look_at(struct survey *survey, node which)
 {
     struct graph_node it = *graph_node(survey->graph, which);

@@ -1,7 +1,8 @@
-/* The roots are evaluated on both sides of a = b at a random point of that surface, in exact arithmetic modulo a prime:
- * rational functions that agree there are the same function on the surface, but for a chance of about 1e-18 times their
- * degree (Schwartz 1980, Zippel 1979). Other functions are unknown ones of their arguments: equal arguments, equal values.
- * Rounding has no part in it, so that a proof is one; what it cannot see is taken for a jump.
+/* Evaluates the roots on both sides of a = b at a random point of that surface, in exact arithmetic modulo a prime. Rational
+ * functions that agree there are equal on the surface, except with a probability of about 1e-18 times their degree (Schwartz
+ * 1980, Zippel 1979). Other functions are treated as unknown: equal arguments give equal values. No rounding occurs, so
+ * agreement is a proof; anything undecided counts as a jump.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/graph/changes.h"
 
@@ -9,14 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The largest prime below 2^63; leaves that the surface may be solved for; nodes that all proofs together may visit. */
+/* The largest prime below 2^63; limits for the leaves to solve for and for the nodes that all proofs together may visit. */
 #define PRIME UINT64_C(9223372036854775783)
 enum { MOST_LEAVES = 6, MOST_VISITS = 5 * 1000 * 1000 };
-/* Constants that differ by less than this relatively may compare otherwise at run time. */
+/* Constants that differ relatively by less than this may compare differently at run time. */
 #define APART 1e-9
 
-/* A value: its residue; the number itself where it is the same at all points of the surface; whether it is singular, so that
- * nothing is known of its limits. */
+/* A value: its residue; the number itself, if it is the same at all points of the surface; whether it is singular, so that its
+ * limits are unknown. */
 struct residue {
     uint64_t r;
     double number;
@@ -85,12 +86,12 @@ static struct residue unknown(enum graph_op op, const struct residue *x, int n)
 
 static bool is_pair(const struct continuity *c, node a, node b) { return (a == c->a && b == c->b) || (a == c->b && b == c->a); }
 
-/* A comparison of a with b by the side; of numbers that are known, and apart, as it is. */
+/* A comparison: of a with b, by the side; of known numbers that are well apart, by their values. */
 static struct residue compare(const struct continuity *c, const struct graph_node *it, const struct residue *x)
 {
     enum graph_op op = it->op;
     node b = graph_n_argument(op) == 2 ? it->arg[1] : 0;
-    int sign = 0; /* of the left less the right */
+    int sign = 0; /* of left minus right */
     if (is_pair(c, it->arg[0], b))
         sign = it->arg[0] == c->a ? c->side : -c->side;
     else if (x[0].known && x[1].known && fabs(x[0].number - x[1].number) > APART * (fabs(x[0].number) + fabs(x[1].number)))
@@ -106,13 +107,13 @@ static struct residue compare(const struct continuity *c, const struct graph_nod
     }
 }
 
-/* The exact value decides whether it is 0. */
+/* Only the exact value decides whether it is 0. */
 static bool is_truth(const struct residue *x, bool truth)
 {
     return x->known && (truth ? x->r != 0 && fabs(x->number) > APART : x->r == 0);
 }
 
-/* Choices that need no more than what is known here; the rest is unknown. */
+/* Choices that can be decided from what is known; otherwise unknown. */
 static struct residue choose(enum graph_op op, const struct residue *x)
 {
     switch (op) {
@@ -156,7 +157,7 @@ static struct residue power_of(const struct residue *x)
     return (struct residue){.r = n < 0 ? inverse(r) : r};
 }
 
-/* Functions that are not rational: exp(0) = 1 and the like. */
+/* Functions that are not rational: knows exp(0) = 1 and the like. */
 static struct residue function(enum graph_op op, const struct residue *x, int n)
 {
     if (op == GRAPH_POWER)
@@ -188,7 +189,7 @@ static struct residue operation(const struct continuity *c, const struct graph_n
     }
 }
 
-/* Of an operation; the number where rounding cannot decide it. */
+/* The value of an operation; a number only if rounding cannot change it. */
 static struct residue carry_out(const struct continuity *c, const struct graph_node *it)
 {
     struct residue x[3] = {{.r = 0}, {.known = true}, {.r = 0}}; /* unary comparisons are with 0 */
@@ -228,7 +229,7 @@ static void evaluate(struct continuity *c, size_t n)
     }
 }
 
-/* Whether the roots agree on both sides, points of the surface being found as they are. */
+/* Whether the roots agree on both sides, at points of the surface that are already found. */
 static bool sides_agree(struct continuity *c)
 {
     for (c->side = -1; c->side <= 1; c->side += 2) {
@@ -243,7 +244,7 @@ static bool sides_agree(struct continuity *c)
     return true;
 }
 
-/* a - b where the leaf `given` is x. */
+/* a - b with the leaf `given` set to x. */
 static uint64_t distance(struct continuity *c, uint64_t x)
 {
     c->as = (struct residue){.r = x};
@@ -251,7 +252,7 @@ static uint64_t distance(struct continuity *c, uint64_t x)
     return add(c->value[c->a].r, negative(c->value[c->b].r));
 }
 
-/* Solves the surface for the leaf `given`, in which a - b has to be linear. */
+/* Solves the surface for the leaf `given`, in which a - b must be linear. */
 static bool solve_for_leaf(struct continuity *c)
 {
     uint64_t at = mix(99), d0 = distance(c, 0), slope = add(distance(c, 1), negative(d0));
@@ -295,7 +296,7 @@ bool continuity_at(struct continuity *c, node a, node b)
         a = b;
         b = swap;
     }
-    c->a = a; /* it takes the value of b, which is a constant or computed before it */
+    c->a = a; /* it takes the value of b, which is a constant or computed earlier */
     c->b = b;
     if (c->n_visit > MOST_VISITS)
         return false;

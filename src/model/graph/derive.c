@@ -1,10 +1,11 @@
-/* Forward differentiation of whole graphs: one sweep per variable over the nodes that depend on it and that a root
- * needs. The chain rule of each operation is in derive_rules.c.
- * SPDX-License-Identifier: BSD-3-Clause
+/* Forward differentiation of whole graphs: one sweep per variable over the nodes that depend on it and that a root needs. The
+ * chain rule of each operation is in derive_rules.c.
  *
- * A. Griewank and A. Walther (2008), Evaluating Derivatives, chapter 3, with nodes in place of numbers. Sums are not
- * walked through: where a sum is used only inside another one, derivatives of its terms go to the outermost directly,
- * so that a sum of 100,000 terms costs a variable only the terms that it is in. */
+ * A. Griewank and A. Walther (2008), Evaluating Derivatives, chapter 3, with nodes in place of numbers. Nested sums are
+ * skipped: if a sum is used only inside another one, derivatives of its terms go directly to the outermost sum. So in a sum of
+ * 100,000 terms a variable costs only the terms that contain it.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/graph/derive.h"
 
 #include "base/arena.h"
@@ -13,20 +14,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Steps that one call may take for each node that the graph may have, some ten seconds in all; and how many steps an
- * entry of a matrix counts as, for its memory. */
+/* Limit of one call's steps per node that the graph may have, about ten seconds in total; and the steps that an entry of a
+ * matrix counts for, because of its memory. */
 enum { WORK_PER_NODE = 4, WORK_PER_ENTRY = 8 };
 
-/* What a step from a node to one of its users does there. */
+/* How the user of a node combines its derivative. */
 enum { STEP_RULE, STEP_ADD, STEP_SUBTRACT };
 
 struct sweep {
     struct graph *graph;
-    size_t n;             /* nodes of the graph before its derivatives */
+    size_t n;             /* nodes of the graph before its derivatives are added */
     node *derivative;     /* of each node, NODE_NONE for zero */
     uint32_t *step_start; /* n + 1 */
     uint32_t *step;       /* user << 2 | STEP_*, by node */
-    uint64_t *word, *summary; /* nodes to be visited, one bit each; and the words that are not 0 */
+    uint64_t *word, *summary; /* nodes to visit, one bit each; and the words that are not 0 */
     size_t n_summary;
     node *visited;
     size_t n_visited;
@@ -34,21 +35,21 @@ struct sweep {
     struct arena arena;
 };
 
-/* Only while a sweep is set up. */
+/* Needed only to set up a sweep. */
 struct setup {
     uint8_t *depends;
     uint8_t *is_root;
     uint32_t *n_user; /* users that a root needs */
     node *user;       /* the lowest of them */
-    uint32_t *target; /* of a sum: number of the outermost sum << 1 | 1 where it enters with a minus */
+    uint32_t *target; /* of a sum: number of the outermost sum << 1 | 1 if it enters with a minus */
 };
 
 static bool is_sum(enum graph_op op) { return op == GRAPH_ADD || op == GRAPH_SUBTRACT || op == GRAPH_NEGATE; }
 
-/* Does argument k of this sum enter with a minus? */
+/* Whether argument k of this sum enters with a minus. */
 static uint32_t is_minus(enum graph_op op, int k) { return op == GRAPH_NEGATE || (op == GRAPH_SUBTRACT && k == 1); }
 
-/* From users to arguments: what the roots need, and where sums end. Returns the number of steps. */
+/* Goes from users to arguments: finds what the roots need and where sums end. Returns the number of steps. */
 static size_t find_users(const struct graph *graph, size_t n, uint8_t leaf_bit, struct setup *setup)
 {
     size_t n_step = 0;
@@ -140,7 +141,7 @@ static void mark(struct sweep *sweep, node which)
     sweep->summary[which / 4096] |= UINT64_C(1) << which / 64 % 64;
 }
 
-/* The lowest marked node, unmarked; false if there is none. *at: where to look; users have higher numbers. */
+/* Takes the lowest marked node and unmarks it; false: none. *at: where to start; users have higher numbers. */
 static bool take_next(struct sweep *sweep, size_t *at, node *which)
 {
     while (*at < sweep->n_summary && !sweep->summary[*at])
@@ -155,7 +156,7 @@ static bool take_next(struct sweep *sweep, size_t *at, node *which)
     return true;
 }
 
-/* Hands a derivative on to the users. */
+/* Passes a derivative on to the users. */
 static void hand_on(struct sweep *sweep, node which, node derivative)
 {
     size_t end = sweep->step_start[which + 1];
@@ -176,7 +177,7 @@ static void hand_on(struct sweep *sweep, node which, node derivative)
     sweep->work += end - sweep->step_start[which];
 }
 
-/* Visits all that depends on the marked leaves, whose derivatives are set. */
+/* Visits all nodes that depend on the marked leaves, whose derivatives are set. */
 static void sweep_run(struct sweep *sweep)
 {
     size_t at = 0;
@@ -210,13 +211,13 @@ static void sweep_reset(struct sweep *sweep)
     sweep->n_visited = 0;
 }
 
-/* Starts from a leaf, if any equation has it. */
+/* Starts from a leaf, if an equation contains it. */
 static void sweep_seed(struct sweep *sweep, enum graph_op leaf, size_t index, node seed)
 {
     struct graph_node wanted = {.op = leaf};
     wanted.index = (uint32_t)index;
     node which = graph_find(sweep->graph, wanted);
-    if (which >= sweep->n || seed == NODE_NONE) /* NODE_NONE, or only made by a derivative */
+    if (which >= sweep->n || seed == NODE_NONE) /* NODE_NONE, or made only by a derivative */
         return;
     sweep->derivative[which] = seed;
     mark(sweep, which);

@@ -5,8 +5,8 @@
 
 #include "model/graph/graph.h"
 
-/* A sparse matrix of nodes, compressed by columns; rows increase within each column. An entry that is not there is
- * zero for all values of the leaves; one that is there may still be a constant. */
+/* A sparse matrix of nodes, compressed by columns; rows increase within each column. A missing entry is zero for all values of
+ * the leaves; an entry may be a constant. */
 struct graph_matrix {
     size_t n_row, n_column;
     size_t n_entry;
@@ -17,10 +17,10 @@ struct graph_matrix {
 
 void graph_matrix_fini(struct graph_matrix *matrix); /* all zero is legal */
 
-/* d root[i] / d leaf j for j < n_leaf of kind `leaf` (STATE, PARAMETER, COVARIATE or TIME): n_root x n_leaf. Other
- * leaves are constant. Discontinuities have the derivative of the branch taken, and nothing of the other one comes
- * through: that of sqrt(max(y, 0)) is 0 where y < 0. sign, floor, ceil and comparisons have 0. 1 - tanh^2, and V - v of
- * saturating terms, have the absolute precision of the values. Fails as graph_status does; *matrix is then empty. */
+/* d root[i] / d leaf j for j < n_leaf of kind `leaf` (STATE, PARAMETER, COVARIATE or TIME): n_root x n_leaf. Other leaves are
+ * constant. At a discontinuity the derivative is that of the branch taken, unaffected by the other one: that of sqrt(max(y, 0))
+ * is 0 for y < 0. It is 0 for sign, floor, ceil and comparisons. 1 - tanh^2, and V - v of saturating terms, have the absolute
+ * precision of the values. Fails as graph_status does; *matrix is then empty. */
 enum status graph_jacobian(struct graph *graph, const node *root, size_t n_root, enum graph_op leaf, size_t n_leaf,
                            struct graph_matrix *matrix, struct error *error);
 

@@ -1,10 +1,10 @@
-/* What the chain rules in the table of operations are made of, written so that the derivative costs little where the value is
- * computed beside it: it is made of the value and of parts that do not depend on the variable, which many variables then
- * share.
- * SPDX-License-Identifier: BSD-3-Clause
+/* Helpers for the chain rules in the table of operations. They make derivatives cheap to compute along with the value: from the
+ * value itself, and from parts that do not depend on the variable, which many variables then share.
  *
- * The slopes of the elementary functions: M. Abramowitz and I. A. Stegun (1964), Handbook of Mathematical Functions, 4.1 to
- * 4.6 and 7.1. In the comments a' is the derivative of a, v the value of the operation. */
+ * Slopes of the elementary functions: M. Abramowitz and I. A. Stegun (1964), Handbook of Mathematical Functions, 4.1 to 4.6 and
+ * 7.1. In the comments a' is the derivative of a, v the value of the operation.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/graph/intern.h"
 
 #define LN_2 0.693147180559945309417232121458
@@ -29,7 +29,7 @@ static bool has_product(const struct graph *graph, node a, node b)
            graph_find(graph, graph_node_of(GRAPH_MULTIPLY, b, a, NODE_NONE)) != NODE_NONE;
 }
 
-/* x * (p * q) as (x * p) * q where x * p is there already; NODE_NONE otherwise. */
+/* x * (p * q) as (x * p) * q if the node x * p exists; otherwise NODE_NONE. */
 static node regrouped(struct graph *graph, node x, node product)
 {
     const struct graph_node it = *graph_node(graph, product);
@@ -41,8 +41,8 @@ static node regrouped(struct graph *graph, node x, node product)
     return NODE_NONE;
 }
 
-/* x times something that is 0 on one side of a choice, as 0 or x times the other side: the slope x of sqrt at max(y, 0)
- * may be anything where y < 0 and must not come through. NODE_NONE if `a` is no such thing. */
+/* x times a value that is 0 on one side of a choice becomes a choice of 0 and x times the other side: the slope x of sqrt at
+ * max(y, 0) may be anything for y < 0 and must have no effect. NODE_NONE if `a` is not of that form. */
 static node masked(struct graph *graph, node x, node a)
 {
     const struct graph_node it = *graph_node(graph, a);
@@ -54,8 +54,8 @@ static node masked(struct graph *graph, node x, node a)
     return it.arg[1] == 0 ? graph_select(graph, it.arg[0], 0, other) : graph_select(graph, it.arg[0], other, 0);
 }
 
-/* A product of the chain rule, factor * derivative. The equations' own products are never regrouped; these are,
- * because the derivative of A*exp(u) is then the value times u'. */
+/* A product of the chain rule, factor * derivative. Unlike the equations' own products it is regrouped, because the derivative
+ * of A*exp(u) is then the value times u'. */
 static node times(struct graph *graph, node a, node b)
 {
     bool minus_a = simplify_split_sign(graph, &a), minus_b = simplify_split_sign(graph, &b);
@@ -81,7 +81,7 @@ static node scale(struct graph *graph, double factor, node a)
     return graph_binary(graph, GRAPH_MULTIPLY, graph_constant(graph, factor), a);
 }
 
-/* a' b + a b' and its parts. What was a^2 or a^1.5 in the text has the slope of that, which is finite at 0. */
+/* a' b + a b' and its parts. What was a^2 or a^1.5 in the text gets the slope of the power, which is finite at 0. */
 static node product_rule(struct graph *graph, node a, node b, node da, node db)
 {
     if (a == b)
@@ -97,7 +97,7 @@ static node product_rule(struct graph *graph, node a, node b, node da, node db)
     return add(graph, times(graph, b, da), times(graph, a, db));
 }
 
-/* derivative / b, chosen where it is 0 on one side of a choice. A back end can share 1/b between all that b divides. */
+/* derivative / b, as a choice if it is 0 on one side of one. A back end can share 1/b between all divisions by b. */
 static node divided(struct graph *graph, node derivative, node b)
 {
     bool minus = simplify_split_sign(graph, &derivative);
@@ -109,7 +109,7 @@ static node divided(struct graph *graph, node derivative, node b)
 
 enum { N_WAY = 3 };
 
-/* One of up to N_WAY ways to see `a` as *factor times *rest: as a whole, or as a product or quotient. */
+/* One of up to N_WAY ways to write `a` as *factor times *rest: whole, or as a product or quotient. */
 static bool factor_of(struct graph *graph, node a, int way, node *factor, node *rest)
 {
     const struct graph_node it = *graph_node(graph, a);
@@ -128,7 +128,7 @@ static bool factor_of(struct graph *graph, node a, int way, node *factor, node *
     return graph_node(graph, *factor)->op != GRAPH_CONSTANT;
 }
 
-/* a - v b: as (x - v y) w where a = x w and b = y w. */
+/* a - v b, written as (x - v y) w if a = x w and b = y w. */
 static node minus_multiple(struct graph *graph, node a, node v, node b)
 {
     node left = a, right = b, w, x, y, other;
@@ -145,7 +145,7 @@ static node minus_multiple(struct graph *graph, node a, node v, node b)
     return subtract(graph, a, times(graph, v, b));
 }
 
-/* May it be infinite where something divided by it is 0 for good? exp() in sums and products. */
+/* Whether it may be infinite although a quotient by it is 0: exp() in sums and products. */
 static bool may_overflow(const struct graph *graph, node a, int depth)
 {
     const struct graph_node *it = graph_node(graph, a);
@@ -155,8 +155,8 @@ static bool may_overflow(const struct graph *graph, node a, int depth)
     return passes && depth > 0 && (may_overflow(graph, it->arg[0], depth - 1) || may_overflow(graph, it->arg[1], depth - 1));
 }
 
-/* The derivative `made` of a quotient v by b; `rest` where v = 0: what is left of it without its term v b', in which b' may be
- * infinite where b is, as in 1/(1 + exp(u)) at large u. */
+/* The derivative `made` of a quotient v by b. For v = 0 it is `rest`, which omits the term v b', because b' may be infinite if
+ * b is, as in 1/(1 + exp(u)) at large u. */
 static node quenched(struct graph *graph, node v, node b, node made, node rest)
 {
     if (!may_overflow(graph, b, 3))
@@ -166,7 +166,7 @@ static node quenched(struct graph *graph, node v, node b, node made, node rest)
     return minus ? negate(graph, made) : made;
 }
 
-/* (a' - v b') / b; where a' = 0, v / b is shared by all variables. */
+/* (a' - v b') / b; if a' = 0, all variables share v / b. */
 static node quotient_rule(struct graph *graph, node value, node b, node da, node db)
 {
     if (db == NODE_NONE)
@@ -189,15 +189,15 @@ static bool may_vanish(const struct graph *graph, node a)
         case GRAPH_SELECT:
             if (it->arg[1] != 0 && it->arg[2] != 0)
                 return true;
-            a = it->arg[it->arg[1] == 0 ? 2 : 1]; /* 0 is then masked anyway */
+            a = it->arg[it->arg[1] == 0 ? 2 : 1]; /* 0 is masked anyway */
             break;
         default: return true;
         }
     }
 }
 
-/* `made`, which is slope * da with a slope by `a` that is infinite at a = 0. Where `a` is 0 because a factor of it is, as in
- * (dose/K)^h or sqrt(k*t), it stays 0 whatever the other factors do: there da = 0, and so is the product. */
+/* `made`, which is slope * da with a slope by `a` that is infinite at a = 0. If `a` is 0 because of a factor, as in (dose/K)^h
+ * or sqrt(k*t), it stays 0 whatever the other factors: there da = 0, and so is the product. */
 static node steep(struct graph *graph, node a, node da, node made)
 {
     enum graph_op op = graph_node(graph, a)->op;
@@ -209,7 +209,7 @@ static node steep(struct graph *graph, node a, node da, node made)
     return minus ? negate(graph, made) : made;
 }
 
-/* Whether the slope of a^b at a = 0 is infinite, in cases that can be decided. */
+/* Whether the slope of a^b at a = 0 is infinite, if this can be decided. */
 static bool is_steep_power(const struct graph *graph, node b)
 {
     const struct graph_node *it = graph_node(graph, b);
@@ -240,7 +240,7 @@ static node power_rule(struct graph *graph, node value, node a, node b, node da,
     return add(graph, by_base, by_exponent);
 }
 
-/* w = a^b log a: (b a^(b-1) log a + a^(b-1)) a' + w log(a) b'. Where a = 0 < b, w log(a) has the limit 0 as w has. */
+/* w = a^b log a: (b a^(b-1) log a + a^(b-1)) a' + w log(a) b'. At a = 0 < b both w and w log(a) have the limit 0. */
 static node power_log_rule(struct graph *graph, node value, node a, node b, node da, node db)
 {
     node by_base = NODE_NONE, by_exponent = NODE_NONE;
@@ -297,7 +297,7 @@ static node bell(struct graph *graph, node a)
     return scale(graph, TWO_OVER_SQRT_PI, graph_unary(graph, GRAPH_EXP, negate(graph, square(graph, a))));
 }
 
-/* The derivative of the branch that is taken: chosen, not masked, so that no NaN gets out of the other one. */
+/* The derivative of the branch taken: a choice, not a mask, so that no NaN comes from the other branch. */
 static node choose(struct graph *graph, node condition, node da, node db)
 {
     return graph_select(graph, condition, da == NODE_NONE ? 0 : da, db == NODE_NONE ? 0 : db);

@@ -1,5 +1,6 @@
-/* The life of a model's equations, and the functions of the plugin interface: which equations are their rows, and by which
- * leaves they are derived.
+/* Makes and frees a model's equations; the functions of the plugin interface: the equations that are their rows, and the leaves
+ * by which these are differentiated.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/graph/equations.h"
 
@@ -17,7 +18,7 @@ void equations_free(struct equations *equations)
     free(equations);
 }
 
-/* What each derivative is made of. */
+/* The base function and the leaf of each derivative. */
 static const struct { enum model_function derivative, value; enum graph_op leaf; } derivatives[] = {
     {FUNCTION_jacobian, FUNCTION_rhs, GRAPH_STATE},
     {FUNCTION_rhs_parameter, FUNCTION_rhs, GRAPH_PARAMETER},
@@ -43,7 +44,7 @@ static const char *const names[] = {
 
 const char *model_function_name(enum model_function function) { return names[function]; }
 
-/* One full column. Rows are numbered, as a matrix wants them. */
+/* One full column, with its rows numbered. */
 static bool column_init(struct graph_matrix *column, size_t n_row)
 {
     *column = (struct graph_matrix){.n_row = n_row, .n_column = n_row ? 1 : 0, .n_entry = n_row};
@@ -67,10 +68,10 @@ static bool column_of_list(struct graph_matrix *column, const struct node_list *
     return true;
 }
 
-/* Visits of nodes that finding parameters may take; with more, all may move all. */
+/* Limit of visits when finding parameters; beyond it, all parameters count as movers. */
 enum { MOST_VISITS = 30 * 1000 * 1000 };
 
-/* Which parameters move the time of a switch: all may where states do, else those that are in it. */
+/* The parameters that move the time of a switch: all, if it depends on states; otherwise those in its formula. */
 static bool find_movers(const struct equations *equations, struct functions *functions)
 {
     const struct graph *graph = equations->graph;
@@ -136,7 +137,7 @@ static bool fill_values(const struct equations *equations, struct graph_matrix *
     return true;
 }
 
-/* Which parameters are below the values of `column`, even where they have no derivative, as in floor(p). */
+/* Marks the parameters that the values of `column` depend on, even without a derivative, as in floor(p). */
 static void mark_use(const struct graph *graph, const struct graph_matrix *column, uint8_t use, uint8_t *needed,
                      size_t n_node, struct functions *functions)
 {

@@ -1,6 +1,7 @@
-/* A model as equations over one expression graph: what a front end (model text; others later) makes and what the back ends
- * read; and the functions of the plugin interface as matrices of nodes: values from the equations, derivatives made of them.
- * Nothing in it depends on how the model was written but lines and names.
+/* A model as equations over one expression graph, made by a front end (now model text) and read by the back ends; and the
+ * functions of the plugin interface as matrices of nodes: values from the equations, and their derivatives. Independent of how
+ * the model was written, except for lines and names.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef MODEL_GRAPH_EQUATIONS_H
 #define MODEL_GRAPH_EQUATIONS_H
@@ -10,18 +11,17 @@
 
 #include <stiffit/model.h>
 
-/* Names are [A-Za-z_][A-Za-z0-9_]*, unique over all kinds (an observable may be named like the state or intermediate
- * that it is). Strings are UTF-8 without control characters, or NULL where there is none. Lines count from 1; 0:
- * none. */
+/* Names are [A-Za-z_][A-Za-z0-9_]*, unique over all kinds (an observable may have the name of the state or intermediate that it
+ * is). Strings are UTF-8 without control characters, or NULL. Lines count from 1; 0: none. */
 struct equation_state {
     char *name, *unit;
-    node initial; /* of parameters, covariates and time (which is t0) */
+    node initial; /* depends on parameters, covariates and time (t0) */
     node rhs;
     uint32_t initial_line, rhs_line;
 };
 
-/* What is known of a parameter beforehand. first and second: location and scale, of "uniform" its ends; on_optimizer: of what
- * the optimiser sees of the parameter. */
+/* The prior of a parameter. first and second: location and scale; of "uniform" the bounds; on_optimizer: on the optimiser's
+ * scale. */
 struct equation_prior {
     const char *kind; /* "normal", "log-normal", "laplace", "uniform", or NULL: none */
     bool on_optimizer;
@@ -45,11 +45,11 @@ struct equation_observable {
     char *name, *unit;
     node value;
     node noise; /* standard deviation, or NODE_NONE */
-    const char *error; /* distribution of the measurement errors, as in stiffit/model.h, or NULL: the model leaves it open */
+    const char *error; /* distribution of the measurement errors, as in stiffit/model.h; NULL: unspecified */
     uint32_t line;
 };
 
-/* Intermediates: for readable output; the back ends need none. Constants are intermediates whose node is a constant. */
+/* Intermediates make output readable; the back ends do not need them. Constants are intermediates whose node is a constant. */
 struct equation_intermediate {
     char *name;
     node value;
@@ -66,8 +66,8 @@ struct equations {
     struct equation_intermediate *intermediate; /* each after those that it uses */
     uint32_t n_state, n_parameter, n_covariate, n_observable, n_intermediate;
     struct graph *graph; /* owned */
-    struct arena arena;  /* what the strings and arrays above are made of */
-    char *source;        /* the text, NUL-terminated, for quoting lines, to be freed; or NULL */
+    struct arena arena;  /* memory of the strings and arrays above */
+    char *source;        /* the text, NUL-terminated, for quoting lines; freed here; or NULL */
     char *origin;        /* path of the text, for messages and comments */
 };
 
@@ -89,15 +89,16 @@ enum model_function {
 };
 
 struct functions {
-    struct graph_matrix of[N_MODEL_FUNCTION]; /* values: one column; every row of a value is there. noise and its
-                                                 derivatives: empty (0 x 0) where no observable has one; else 1 for
-                                                 those without; switching and forcing: n as found */
-    uint8_t *parameter_use;                   /* n_parameter, STIFFIT_USE_*: what it is in, even if only in floor() */
+    struct graph_matrix of[N_MODEL_FUNCTION]; /* values: one column with every row. noise and its derivatives: empty (0 x 0) if
+                                               * no observable has noise; otherwise 1 for observables without; switching and
+                                               * forcing: n as found */
+    uint8_t *parameter_use;                   /* n_parameter, STIFFIT_USE_*: the functions that depend on it, even through
+                                               * floor() alone */
     uint8_t *switching_parameter;             /* n_switching x n_parameter, as in struct stiffit_model */
 };
 
-/* Adds the derivatives to the equations' graph; the equations themselves stay as they are. Fails as graph_status does;
- * *functions is empty after a failure. */
+/* Adds the derivatives to the equations' graph; the equations do not change. Fails as graph_status does; *functions is then
+ * empty. */
 enum status functions_derive(const struct equations *equations, struct functions *functions, struct error *error);
 void functions_fini(struct functions *functions);
 

@@ -1,5 +1,6 @@
-/* The store of nodes: an array that only grows and an open-addressing table over it, so that equal nodes are one; and the table
- * of operations. What the constructors make of their arguments before they get here is in simplify.c.
+/* Stores nodes in an array that only grows, with an open-addressing table over it, so that equal nodes are one; and the table
+ * of operations. Constructors first simplify their arguments in simplify.c.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/graph/graph.h"
 
@@ -10,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* 24 bytes a node and 8 to 16 of the table: about a gigabyte at the limit. */
+/* 24 bytes per node and 8 to 16 for the table: about a gigabyte at the limit. */
 enum { DEFAULT_LIMIT = 30 * 1000 * 1000, FIRST_NODES = 1024, FIRST_SLOTS = 4096 };
 
 struct graph {
@@ -54,11 +55,11 @@ double graph_apply(enum graph_op op, const double *argument)
         GRAPH_OPERATIONS(X, F)
 #undef X
 #undef F
-    default: return NAN; /* a leaf is no operation */
+    default: return NAN; /* a leaf is not an operation */
     }
 }
 
-/* The bits that tell nodes of one operation apart. */
+/* The bits that distinguish nodes of one operation. */
 static void key_of(const struct graph_node *which, uint64_t key[2])
 {
     key[1] = 0;
@@ -215,7 +216,7 @@ node graph_intern(struct graph *graph, struct graph_node wanted)
 node graph_constant(struct graph *graph, double value)
 {
     struct graph_node made = {.op = GRAPH_CONSTANT};
-    made.value = value == 0 ? 0 : value; /* one zero */
+    made.value = value == 0 ? 0 : value; /* one zero: no -0 */
     return graph_intern(graph, made);
 }
 

@@ -1,11 +1,11 @@
-/* The expression graph of a model: every equation and every derivative is a node in it, and equal expressions are one
- * node. Separate from what writes equations (model/text) and from what prints them (model/generate).
- * SPDX-License-Identifier: BSD-3-Clause
+/* The expression graph of a model: every equation and every derivative is a node in it, and equal expressions are one node.
+ * Separate from what writes equations (model/text) and from what prints them (model/generate).
  *
- * Nodes are numbered in the order in which they were made, so that the arguments of a node have smaller numbers than
- * itself: every pass over the graph is a loop over numbers, never a recursion, whatever the depth of an expression. A
- * node never changes. Constructors simplify (simplify.h says how) and share; so the node that comes back may be an
- * old one, or have another operation than the one asked for. */
+ * Nodes are numbered in order of creation, so arguments have smaller numbers than their node, and every pass over the graph is
+ * a loop over numbers, never a recursion, however deep an expression is. A node never changes. Constructors simplify (see
+ * simplify.c) and share, so the returned node may be an old one, or have another operation than requested.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef MODEL_GRAPH_GRAPH_H
 #define MODEL_GRAPH_GRAPH_H
 
@@ -20,7 +20,7 @@ typedef uint32_t node; /* the number of a node */
 
 #define NODE_NONE UINT32_MAX
 
-/* Leaves: name. Their index says which one; TIME has index 0. */
+/* Leaves: name. The index distinguishes leaves of a kind; TIME has index 0. */
 #define GRAPH_LEAVES(X) X(CONSTANT) X(TIME) X(STATE) X(PARAMETER) X(COVARIATE)
 
 enum graph_op {
@@ -33,8 +33,8 @@ enum graph_op {
     N_GRAPH_OP
 };
 
-/* Facts. A step jumps where an argument (or the difference of both) is 0, a point there alone; a gentle operation cannot go up
- * and down near the zero of an argument; a choice has the value of one of its arguments. */
+/* Facts. A step jumps where an argument (or the difference of both) is 0; a point only there itself. A gentle operation cannot
+ * rise and fall near the zero of an argument. A choice has the value of one of its arguments. */
 enum {
     IS_ODD = 1, IS_EVEN = 2, IS_TRUTH = 4, /* 1 or 0 */
     IS_STEP = 8, IS_POINT = 16, HAS_KINK = 32, IS_GENTLE = 64, IS_CHOICE = 128, COMMUTES = 256
@@ -42,30 +42,30 @@ enum {
 
 enum graph_cost { COST_SIGN, COST_ADD, COST_MULTIPLY, COST_DIVIDE, COST_ROOT, COST_CALL, COST_CHOICE, COST_PRODUCT_CALL };
 
-/* How C spells it: a function's name or an operator; those of the last two kinds are true or false in C. */
+/* How C writes it: a function's name or an operator. The last two kinds are true or false in C. */
 enum c_kind { C_CALL, C_SUM, C_PRODUCT, C_NEGATIVE, C_RECIPROCAL, C_CHOICE, C_COMPARISON, C_LOGIC };
 
-/* How tight things bind, as in man 5 stiffit-model. */
+/* How tightly operators bind, as in man 5 stiffit-model. */
 enum binding { BIND_ANY, BIND_OR = 2, BIND_AND, BIND_NOT, BIND_COMPARISON, BIND_SUM,
-               BIND_QUOTIENT, /* a / b where a product beside it would be without a sign: of LaTeX only */
+               BIND_QUOTIENT, /* LaTeX only: a / b next to a factor without a sign between them */
                BIND_PRODUCT, BIND_SIGN, BIND_POWER, BIND_PRIMARY };
 
-/* An operation is printed as piece[0], argument, piece[1], argument, ...; NULL ends it. An argument that binds less than
- * least says gets parentheses. */
+/* An operation is printed as piece[0], argument, piece[1], argument, ...; NULL ends it. An argument that binds less tightly
+ * than `least` gets parentheses. */
 struct form {
     const char *piece[4];
     uint8_t bind, least[3];
     bool plain_right; /* a sign at the beginning of the second argument needs parentheses */
 };
 
-/* A row of the table of operations, or a leaf, which has a name alone. */
+/* A row of the table of operations, or a leaf, which has only a name. */
 struct graph_operation {
     const char *name; /* "ADD" */
     int n_argument;
     unsigned facts;
     enum graph_cost cost;
     enum c_kind c_kind;
-    const char *c, *c_helper; /* how C calls it, and a definition for what C lacks, or NULL */
+    const char *c, *c_helper; /* its name in C, and a definition if C lacks it, or NULL */
     struct form text, latex;
 };
 extern const struct graph_operation graph_operations[N_GRAPH_OP];
@@ -83,11 +83,11 @@ struct graph;
 
 struct graph *graph_new(void); /* NULL when memory is out */
 void graph_free(struct graph *graph); /* NULL is legal */
-/* At most `n_node` nodes from now on; it can only lower the built-in limit (30 million, about 1 GiB). */
+/* Limits the number of nodes to `n_node`, if this is below the built-in limit (30 million, about 1 GiB). */
 void graph_set_limit(struct graph *graph, size_t n_node);
 
-/* Constructors. When memory is out or the graph is too large they give node 0 (the constant 0, always there) and the
- * graph stays failed: check once at the end with graph_status (STATUS_NO_MEMORY, or STATUS_BAD_MODEL "too large"). */
+/* Constructors. If memory is out or the graph too large, they return node 0 (the constant 0, always there), and the graph stays
+ * failed: check once at the end with graph_status (STATUS_NO_MEMORY, or STATUS_BAD_MODEL "too large"). */
 node graph_constant(struct graph *graph, double value);
 node graph_leaf(struct graph *graph, enum graph_op leaf, uint32_t index);
 node graph_unary(struct graph *graph, enum graph_op op, node a);
@@ -105,7 +105,7 @@ bool graph_is_constant(const struct graph *graph, node which, double value);
 /* 0 for leaves */
 static inline int graph_n_argument(enum graph_op op) { return graph_operations[op].n_argument; }
 
-/* What a node depends on: a bit 1 << leaf for each kind of leaf below it. depends: one entry per node, filled. */
+/* What a node depends on: a bit 1 << leaf for each kind of leaf below it. Fills `depends`, one entry per node. */
 void graph_dependence(const struct graph *graph, uint8_t *depends);
 
 /* One operation on numbers. */

@@ -1,20 +1,21 @@
-/* What the files of model/graph share below the public constructors: looking a node up, making it as it is, the rules by which
- * constructors simplify, and the chain rule.
+/* Shared by the files of model/graph below the public constructors: finding and making nodes, the constructors' rules for
+ * simplification, and the chain rule.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef MODEL_GRAPH_INTERN_H
 #define MODEL_GRAPH_INTERN_H
 
 #include "model/graph/graph.h"
 
-/* The one node that is exactly `wanted` (with unused arguments NODE_NONE): the old one, or a new one. Node 0 and a
- * failed graph when there is no room. */
+/* The one node that equals `wanted` (with unused arguments NODE_NONE), old or new. Node 0 and a failed graph if there is no
+ * room. */
 node graph_intern(struct graph *graph, struct graph_node wanted);
-/* The same without making it: NODE_NONE where there is none. */
+/* The same without making one: NODE_NONE if it does not exist. */
 node graph_find(const struct graph *graph, struct graph_node wanted);
 
-/* Fails the graph for good; the first reason stays. */
+/* Fails the graph for good; the first reason is kept. */
 void graph_fail(struct graph *graph, enum status status);
-size_t graph_limit(const struct graph *graph); /* nodes that it may have */
+size_t graph_limit(const struct graph *graph); /* the largest number of nodes */
 
 static inline struct graph_node graph_node_of(enum graph_op op, node a, node b, node c)
 {
@@ -25,13 +26,13 @@ static inline struct graph_node graph_node_of(enum graph_op op, node a, node b, 
     return made;
 }
 
-/* simplify.c. Takes a sign off: true if *a was negative, and *a is then its opposite. */
+/* simplify.c. Removes a sign: true if *a was negative; *a is then its opposite. */
 bool simplify_split_sign(struct graph *graph, node *a);
-/* Is it 1 or 0 wherever it is not NaN? */
+/* Whether it is 1 or 0 unless it is NaN. */
 bool simplify_is_truth(const struct graph *graph, node a);
 
-/* derive_rules.c. The derivative of operation `which`, none of ADD, SUBTRACT and NEGATE, given those of its arguments:
- * NODE_NONE where they are zero, and so is what comes back. */
+/* derive_rules.c. The derivative of operation `which` (not ADD, SUBTRACT or NEGATE) from those of its arguments. NODE_NONE
+ * means zero, in arguments and result. */
 node derive_operation(struct graph *graph, node which, const node derivative[3]);
 
 #endif

@@ -1,14 +1,15 @@
-/* The table of operations: all that is known of each one, from its value to its LaTeX. A new function is a row here, and a word
+/* The table of operations: everything about each one, from its value to its LaTeX. A new function needs a row here and a word
  * in text/token.c.
- * SPDX-License-Identifier: BSD-3-Clause
  *
- * Comparisons and logic give 1 or 0; a condition is true where it is not 0 (a NaN is true, as in C). SELECT(c, a, b) is a where
- * c is true, else b; both are evaluated. MIN and MAX are NaN where an argument is. SIGN is (a > 0) - (a < 0), HEAVISIDE is
- * a >= 0, and both are NaN where a is. POWER_LOG(a, b) is a^b log(a), and 0 where a = 0 and b > 0 (its limit). */
+ * Comparisons and logic give 1 or 0; a condition is true if it is not 0 (NaN is true, as in C). SELECT(c, a, b) is a if c is
+ * true, else b; both are evaluated. MIN and MAX are NaN if an argument is. SIGN is (a > 0) - (a < 0), HEAVISIDE is a >= 0, and
+ * both are NaN if a is. POWER_LOG(a, b) is a^b log(a), and 0 for a = 0 and b > 0 (its limit).
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef MODEL_GRAPH_OPERATIONS_H
 #define MODEL_GRAPH_OPERATIONS_H
 
-/* What C lacks. power_log(x^a, log(x)) is made from its factors, which are shared. */
+/* Operations that C lacks. power_log(x^a, log(x)) is computed from its factors, which are shared. */
 #define C_POWER_LOG \
     "/* x^a log(x) from its factors: 0 where x^a is */\nstatic inline double power_log(double power, double logarithm)\n" \
     "{\n    const double product = power*logarithm;\n    return power == 0 ? 0 : product;\n}\n"
@@ -17,12 +18,10 @@
 #define C_SIGN "static inline double sign(double x) { return x == x ? (double)(x > 0) - (double)(x < 0) : x; }\n"
 #define C_HEAVISIDE "static inline double heaviside(double x) { return x == x ? (double)(x >= 0) : x; }\n"
 
-/* X: operators. Name; arguments; value of a, b, c; facts; cost; kind and text in C, and what
- * defines it, or NULL; model text; LaTeX; node by
- * which the graph g simplifies it; its derivative, where v is the value and da, db, dc are those of the arguments. NODE_NONE:
- * none; derive.c passes sums on by itself.
- * F: functions, which all notations call by a name. Name; arguments; word; value; facts; cost; name in C; what defines it, or
- * NULL; LaTeX; derivative. They simplify by their facts. */
+/* X: operators. Name; arguments; value for a, b, c; facts; cost; kind and text in C, and a definition or NULL; model text;
+ * LaTeX; the node to which graph g simplifies it; its derivative from the value v and the arguments' derivatives da, db, dc.
+ * NODE_NONE: none; derive.c handles sums itself. F: functions, which all notations call by a name. Name; arguments; word;
+ * value; facts; cost; name in C; its definition or NULL; LaTeX; derivative. They are simplified by their facts. */
 #define GRAPH_OPERATIONS(X, F) \
     X(ADD, 2, a + b, IS_GENTLE, ADD, C_SUM, " + ", NULL, INFIX(" + ", SUM, SUM, PRODUCT, true), \
       INFIX(" + ", SUM, SUM, SUM, true), simplify_add(g, a, b), NODE_NONE) \
@@ -36,7 +35,7 @@
       FORM("", "^{", "}", NULL, POWER, PRIMARY, ANY, false), simplify_power(g, a, b), power_rule(g, v, a, b, da, db)) \
     X(NEGATE, 1, -a, IS_GENTLE, SIGN, C_NEGATIVE, "-", NULL, PREFIX("-", PRODUCT, PRODUCT, true), \
       PREFIX("-", PRODUCT, PRODUCT, true), simplify_negate(g, a), \
-      NODE_NONE) /* the graph takes signs out of products: -a*b is -(a*b) */ \
+      NODE_NONE) /* the graph moves signs out of products: -a*b is -(a*b) */ \
     X(RECIPROCAL, 1, 1 / a, IS_GENTLE, DIVIDE, C_RECIPROCAL, "1.0/", NULL, PREFIX("1/", PRODUCT, POWER, true), \
       FORM("\\frac{1}{", "}", NULL, NULL, POWER, ANY, ANY, false), simplify_reciprocal(g, a), \
       quenched(g, v, a, negate(g, times(g, square(g, v), da)), 0)) \

@@ -55,7 +55,7 @@ static bool is_constant(const struct graph *graph, node a, double *value)
     return true;
 }
 
-/* Constants first, then by number. */
+/* Sorts constants first, then by number. */
 static void order(const struct graph *graph, node *a, node *b)
 {
     bool constant_a = graph_node(graph, *a)->op == GRAPH_CONSTANT, constant_b = graph_node(graph, *b)->op == GRAPH_CONSTANT;
@@ -89,7 +89,7 @@ static node simplify_negate(struct graph *graph, node a)
     return it->op == GRAPH_NEGATE ? it->arg[0] : raw(graph, GRAPH_NEGATE, a, NODE_NONE);
 }
 
-/* a = factor * rest, where factor is a constant; 1 * a at worst. */
+/* a = factor * rest with a constant factor, possibly 1. */
 static node split_factor(const struct graph *graph, node a, double *factor)
 {
     const struct graph_node *it = graph_node(graph, a);
@@ -99,7 +99,7 @@ static node split_factor(const struct graph *graph, node a, double *factor)
     return a;
 }
 
-/* a + sign * b as like terms; NODE_NONE where they are not. Two plain constants are not folded here. */
+/* a + sign * b as like terms; NODE_NONE if they are not. Does not fold two constants. */
 static node like_terms(struct graph *graph, node a, node b, double sign)
 {
     double factor_a, factor_b;
@@ -148,20 +148,20 @@ static node simplify_subtract(struct graph *graph, node a, node b)
     return raw(graph, GRAPH_SUBTRACT, a, b);
 }
 
-/* The product of two nodes whose factors are dealt with. */
+/* The product of two nodes whose constant factors have been removed. */
 static node plain_product(struct graph *graph, node a, node b)
 {
     order(graph, &a, &b);
     return raw(graph, GRAPH_MULTIPLY, a, b);
 }
 
-/* factor * a with a constant factor > 0, a without a factor of its own. */
+/* factor * a with a constant factor > 0; a has no constant factor. */
 static node scaled(struct graph *graph, double factor, node a)
 {
     return factor == 1 ? a : raw(graph, GRAPH_MULTIPLY, graph_constant(graph, factor), a);
 }
 
-/* c * a for a constant node c: merges c with the factors in a. */
+/* c * a for a constant node c: merges c with a's constant factors. */
 static node multiply_constant(struct graph *graph, node c, node a)
 {
     double value = graph_node(graph, c)->value, factor;
@@ -241,7 +241,7 @@ static node simplify_divide(struct graph *graph, node a, node b)
     return raw(graph, GRAPH_DIVIDE, a, b);
 }
 
-/* a^n, n from 1 to MAX_UNROLLED_POWER, by the bits of n from below: powers of a share their squares. */
+/* a^n, n from 1 to MAX_UNROLLED_POWER, by the bits of n from the lowest: powers of a share their squares. */
 static node whole_power(struct graph *graph, node a, int n)
 {
     node square = a, product = NODE_NONE;
@@ -319,7 +319,7 @@ static node simplify_select(struct graph *graph, node condition, node a, node b)
     struct graph_node it = *graph_node(graph, condition);
     if (it.op == GRAPH_CONSTANT)
         return it.value != 0 ? a : b;
-    /* Conditions nest in each other only as NOT of something that is neither NOT nor a comparison with 0. */
+    /* Conditions nest only as NOT of something that is neither NOT nor a comparison with 0. */
     if (it.op == GRAPH_NOT)
         return graph_select(graph, it.arg[0], b, a);
     if (it.op == GRAPH_NOT_EQUAL && it.arg[0] == 0)
@@ -345,7 +345,7 @@ static node simplify_power_log(struct graph *graph, node a, node b)
     return b == 0 ? graph_unary(graph, GRAPH_LOG, a) : NODE_NONE;
 }
 
-/* Functions have their rules from their facts. */
+/* Functions are simplified by their facts. */
 static node simplify_function(struct graph *graph, enum graph_op op, node a, node b)
 {
     unsigned facts = graph_operations[op].facts;
@@ -357,7 +357,7 @@ static node simplify_function(struct graph *graph, enum graph_op op, node a, nod
     return is_idempotent || (facts & IS_CHOICE && a == b) ? a : NODE_NONE;
 }
 
-/* The rules of one operation; NODE_NONE where none applies and the node is to be made as it is. */
+/* The rules of one operation; NODE_NONE if none applies and the node is made as it is. */
 static node simplify(struct graph *g, enum graph_op op, const node *arg)
 {
     int n = graph_n_argument(op);
@@ -373,7 +373,7 @@ static node simplify(struct graph *g, enum graph_op op, const node *arg)
     }
 }
 
-/* Are all arguments constants? Then *value is the operation on them. */
+/* Whether all arguments are constants; *value is then the result. */
 static bool fold(const struct graph *graph, enum graph_op op, const node *arg, double *value)
 {
     double argument[3] = {0, 0, 0};

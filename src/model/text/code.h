@@ -1,4 +1,5 @@
-/* Formulas of a model text as postfix code: what the parser writes and evaluate.c carries out.
+/* Formulas of a model text as postfix code, written by the parser and run by evaluate.c.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef MODEL_TEXT_CODE_H
 #define MODEL_TEXT_CODE_H
@@ -8,10 +9,10 @@
 
 #define NONE UINT32_MAX /* no formula, no symbol, ... */
 
-/* One instruction takes its operands from a stack of nodes and leaves its result there. */
+/* An instruction takes its operands from a stack of nodes and pushes its result. */
 enum instruction_kind {
     CODE_NUMBER, CODE_TIME, CODE_NAME, CODE_ARGUMENT,
-    CODE_OPERATION, /* op; swapped: its two operands change places (a > b is b < a) */
+    CODE_OPERATION, /* op; swapped: exchange its two operands (a > b is b < a) */
     CODE_FOLD,      /* op over n_argument operands: min, max */
     CODE_PIECEWISE, /* n_argument operands */
     CODE_CALL       /* of the function `symbol` */
@@ -23,13 +24,13 @@ struct instruction {
     uint32_t offset; /* in the text */
     union {
         double value;
-        struct { uint32_t symbol, n_argument; }; /* CODE_ARGUMENT: symbol is its number */
+        struct { uint32_t symbol, n_argument; }; /* CODE_ARGUMENT: symbol is the argument's number */
     };
 };
 
 enum formula_role {
     ROLE_VALUE, ROLE_FUNCTION, ROLE_RHS, ROLE_INITIAL, ROLE_SD,
-    /* From ROLE_CONSTANT on: only constants may be in it. */
+    /* From ROLE_CONSTANT on, formulas may contain only constants. */
     ROLE_CONSTANT, ROLE_START, ROLE_LOWER, ROLE_UPPER, ROLE_PRIOR, ROLE_T0
 };
 

@@ -1,4 +1,5 @@
-/* From what was read to struct equations: values, numbers that must make sense, names of the model's own.
+/* Turns what was read into struct equations: values, checked numbers, copies of names.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/text/resolve.h"
 
@@ -14,7 +15,7 @@ struct equating {
     struct equations *equations;
 };
 
-/* An array of as many as are wanted, zeroed, that lives as long as the equations. */
+/* A zeroed array of n items that lives as long as the equations. */
 static void *array(struct equating *self, size_t n, size_t size)
 {
     void *items = arena_calloc(&self->equations->arena, n ? n : 1, size);
@@ -23,14 +24,14 @@ static void *array(struct equating *self, size_t n, size_t size)
     return items;
 }
 
-/* NULL for an empty one. */
+/* NULL for an empty span. */
 static char *copy(struct equating *self, struct span span)
 {
     char *text = span.length ? array(self, (size_t)span.length + 1, 1) : NULL;
     return text ? memcpy(text, self->reading->source.text + span.offset, span.length) : NULL;
 }
 
-/* The number that a formula of constants is; NAN where it is none, which has been said then. */
+/* The number of a formula of constants; NAN, after a message, if it has none. */
 static double number(struct equating *self, uint32_t which, double otherwise)
 {
     if (which == NONE)
@@ -74,7 +75,7 @@ static void check_bounds(struct equating *self, const struct stated_parameter *s
                         parameter->name, start, lower, upper, start < lower ? lower : upper);
 }
 
-/* An end of a uniform prior in natural values. */
+/* A bound of a uniform prior on the natural scale. */
 static double natural(const struct equation_parameter *parameter, double x)
 {
     if (!parameter->prior.on_optimizer || strcmp(parameter->scale, "lin") == 0)
@@ -97,7 +98,7 @@ static void check_uniform(struct source *source, struct span at, const struct eq
                         parameter->name, parameter->start, lower, upper, parameter->start < lower ? lower : upper);
 }
 
-/* Whether the prior makes sense beside start, bounds and scale: one that cannot be honoured is a fault. */
+/* Checks the prior against start, bounds and scale: one that cannot be used is a fault. */
 static void check_prior(struct source *source, struct span at, const struct equation_parameter *parameter)
 {
     const struct equation_prior *prior = &parameter->prior;
@@ -194,7 +195,7 @@ static void check_sd(struct equating *self, const struct stated_observable *stat
                       "a standard deviation must be above 0 and finite, and this one is %g", constant->value);
 }
 
-/* Where a name was observed before; bit set in `seen` for each symbol. */
+/* Finds names observed twice; `seen` has a bit for each symbol. */
 static void check_observed_twice(struct equating *self, const uint32_t *seen, const struct stated_observable *stated)
 {
     uint32_t line = seen[stated->symbol];
@@ -242,7 +243,7 @@ static void add_intermediates(struct equating *self)
     }
 }
 
-/* What the file is called, without its folder and its end, as a name. */
+/* The file's name, without folder and ending, made a name of the language. */
 static char *name_of_origin(struct equating *self, const char *origin)
 {
     const char *slash = strrchr(origin, '/'), *base = slash ? slash + 1 : origin;

@@ -1,5 +1,5 @@
-/* Carries out postfix code: formulas become nodes of the graph, functions of one's own are expanded where they are
- * called.
+/* Runs postfix code: formulas become nodes of the graph, and user functions are expanded where they are called.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/text/resolve.h"
 
@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A call that is under way. */
+/* A call in progress. */
 struct frame {
     uint32_t next, end; /* instructions */
-    uint32_t base;      /* of its arguments on the stack */
+    uint32_t base;      /* index of its first argument on the stack */
     uint32_t formula;
 };
 
@@ -19,8 +19,8 @@ struct machine {
     struct graph *graph;
     LIST(node) stack;
     LIST(struct frame) frames;
-    LIST(uint8_t) depends; /* of the nodes known so far: bits as in graph_dependence */
-    LIST(uint8_t) told;    /* of each formula: which warnings it has had */
+    LIST(uint8_t) depends; /* for the nodes so far: bits as in graph_dependence */
+    LIST(uint8_t) told;    /* for each formula: warnings already reported */
     uint32_t n_step;
     bool in_derivative, failed;
 };
@@ -61,7 +61,7 @@ static void push(struct machine *machine, node value)
         machine->failed = true;
 }
 
-/* Bits 1 << GRAPH_TIME, ... of the leaves that a node depends on. Nodes only use older ones: one pass over the new ones is
+/* Bits 1 << GRAPH_TIME, ... of the leaves that a node depends on. Nodes use only older ones, so one pass over the new ones is
  * enough. */
 static unsigned depends_on(struct machine *machine, node which)
 {
@@ -89,12 +89,12 @@ enum corner { NO_CORNER, JUMP, KINK };
 static enum corner corner_of(struct machine *machine, enum graph_op op, const node *operand)
 {
     unsigned facts = graph_operations[op].facts;
-    if (op == GRAPH_SELECT) /* conditions that compare something have had their warning */
+    if (op == GRAPH_SELECT) /* conditions with comparisons have been reported */
         return graph_operations[graph_node(machine->graph, operand[0])->op].facts & IS_TRUTH ? NO_CORNER : JUMP;
     return facts & (IS_STEP | IS_POINT) ? JUMP : facts & HAS_KINK ? KINK : NO_CORNER;
 }
 
-/* Jumps and kinks of time alone are found ahead of the integrator (ode/), also at a fitted time; but there derivatives by the
+/* The integrator finds jumps and kinks of time alone in advance (ode/), also at a fitted time; but then derivatives by that
  * parameter lack the jump's part. */
 static void warn_of_corner(struct machine *machine, const struct instruction *code, enum graph_op op,
                            const node *operand)
@@ -149,7 +149,7 @@ static void run_operation(struct machine *machine, const struct instruction *cod
     push(machine, apply(machine, code, code->op, operand));
 }
 
-/* Operands A1 C1 A2 C2 ... OTHERWISE: from the end. */
+/* Operands A1 C1 A2 C2 ... OTHERWISE, from the end. */
 static void run_piecewise(struct machine *machine, const struct instruction *code)
 {
     machine->stack.n -= code->n_argument;
@@ -220,7 +220,7 @@ static void run(struct machine *machine, const struct instruction *code)
     }
 }
 
-/* Ends the innermost call: its result takes the place of its arguments. */
+/* Ends the innermost call: its result replaces its arguments. */
 static void end_call(struct machine *machine)
 {
     uint32_t base = machine->frames.item[--machine->frames.n].base;
@@ -268,7 +268,7 @@ void evaluate_symbols(struct machine *machine)
         struct symbol *symbol = &reading->symbols.item[i];
         if (symbol->kind == SYMBOL_PARAMETER || symbol->kind == SYMBOL_COVARIATE || symbol->kind == SYMBOL_STATE) {
             symbol->value = leaf(machine, symbol);
-            symbol->failed = false; /* what it starts from may be wrong, what it is is known */
+            symbol->failed = false; /* its initial value may be wrong, but the state itself is known */
         }
     }
     for (uint32_t i = 0; i < reading->order.n && !reading_is_over(reading); i++) {

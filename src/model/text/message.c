@@ -1,5 +1,6 @@
-/* Messages about a model text: where they are, in lines and characters, how they are kept, and how a person reads them: the
- * line of the text with a caret under the place.
+/* Messages about a model text: their line and column, a bounded list of them, and their printed form, with the line of the text
+ * and a caret under the place.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/text/message.h"
 
@@ -29,7 +30,7 @@ size_t message_character(const char *p, const char *end)
     return too_long || no_character ? 0 : n;
 }
 
-/* Characters in a piece of the text; a byte that is part of none counts as one. */
+/* Characters in a piece of the text; each byte of invalid UTF-8 counts as one. */
 static uint32_t count_characters(const char *p, const char *end)
 {
     uint32_t n = 0;
@@ -40,7 +41,7 @@ static uint32_t count_characters(const char *p, const char *end)
     return n;
 }
 
-/* Where the next message goes: an error takes the place of the last warning if all places are taken; or NULL. */
+/* The place for the next message. If all are taken, an error replaces the last warning. NULL: none. */
 static struct text_message *room_for(struct text_messages *messages, bool is_error)
 {
     if (messages->n_message < TEXT_MAX_MESSAGES)
@@ -56,8 +57,8 @@ bool message_is_kept(const struct source *source)
     return !source->messages->message || room_for(source->messages, true);
 }
 
-/* Finds line and column, going on from the place found last if that is before this one: a text that is all one line would
- * else be counted through for each of its messages. */
+/* Finds line and column, continuing from the last place found if that lies before this one: otherwise a text of one long line
+ * would be scanned again for each message. */
 static void place(struct source *source, struct span at, struct text_message *message)
 {
     const char *text = source->text, *p = text + at.offset, *end = p + at.length;
@@ -74,7 +75,7 @@ static void place(struct source *source, struct span at, struct text_message *me
     }
     source->found.column += count_characters(begin, p);
     source->found.offset = at.offset;
-    const char *line_end = memchr(p, '\n', (size_t)(end - p)); /* underline nothing beyond the first line */
+    const char *line_end = memchr(p, '\n', (size_t)(end - p)); /* underline only within the first line */
     message->line = source->found.line;
     message->column = source->found.column;
     message->length = count_characters(p, line_end ? line_end : end);
@@ -100,7 +101,7 @@ static void say(struct source *source, bool is_error, struct span at, const char
         source->no_memory = true;
         return;
     }
-    if (message->text) { /* a warning that an error displaces */
+    if (message->text) { /* a warning replaced by an error */
         free(message->text);
         messages->n_dropped++;
     } else {
@@ -134,7 +135,7 @@ static bool is_after(const struct text_message *a, const struct text_message *b)
 
 void message_sort(struct text_messages *messages)
 {
-    for (size_t i = 1; i < messages->n_message; i++) { /* at most 100, and those of one place keep their order */
+    for (size_t i = 1; i < messages->n_message; i++) { /* at most 100; those at one place keep their order */
         struct text_message moved = messages->message[i];
         size_t j = i;
         for (; j > 0 && is_after(&messages->message[j - 1], &moved); j--)
@@ -151,18 +152,18 @@ void text_messages_fini(struct text_messages *messages)
     *messages = (struct text_messages){0};
 }
 
-/* Of a long line only so many characters around the place are shown. */
+/* Of a long line only this many characters around the place are shown. */
 enum { SHOWN_BEFORE = 60, SHOWN = 110 };
 
-/* Lines of the text, found one after the other. */
+/* The lines of the text, found one after the other. */
 struct lines {
-    const char *p, *end; /* the current line's begin; the text's end */
+    const char *p, *end; /* beginning of the current line; end of the text */
     uint32_t line;
-    const char *place;   /* in the current line, at `column`: what is quoted next is mostly behind it */
+    const char *place;   /* in the current line, at `column`: the next quote usually comes after it */
     uint32_t column;
 };
 
-/* The line's begin and end without its line break. Lines must be asked for in order. */
+/* Beginning and end of a line without its line break. Lines must be requested in order. */
 static const char *find_line(struct lines *lines, uint32_t line, const char **line_end)
 {
     const char *next;
@@ -186,7 +187,7 @@ static const char *next_character(const char *p, const char *end)
     return p + (n ? n : 1);
 }
 
-/* One column for each character, whatever stands there: nothing in the text can move the terminal's cursor. */
+/* Prints one column per character, whatever it is: nothing in the text can move the terminal's cursor. */
 static void put_character(const char *p, const char *end, FILE *out)
 {
     size_t n = message_character(p, end);
@@ -198,7 +199,7 @@ static void put_character(const char *p, const char *end, FILE *out)
         fwrite(p, 1, n, out);
 }
 
-/* Prints the part of the line where the message belongs, and the caret. */
+/* Prints the part of the line around the place, and the caret. */
 static void quote(struct lines *lines, const struct text_message *message, bool color, FILE *out)
 {
     const char *end, *p = find_line(lines, message->line, &end);
@@ -229,7 +230,7 @@ static void quote(struct lines *lines, const struct text_message *message, bool 
 void text_messages_print(const struct text_messages *messages, const char *text, size_t n_byte, const char *origin,
                          bool color, FILE *out)
 {
-    size_t mark = n_byte >= 3 && !memcmp(text, "\xef\xbb\xbf", 3) ? 3 : 0; /* a byte order mark is in no column */
+    size_t mark = n_byte >= 3 && !memcmp(text, "\xef\xbb\xbf", 3) ? 3 : 0; /* a byte order mark is not in any column */
     struct lines lines = {text + mark, text + n_byte, 1, text + mark, 1};
     for (size_t i = 0; i < messages->n_message; i++) {
         const struct text_message *message = &messages->message[i];

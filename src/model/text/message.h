@@ -1,5 +1,5 @@
-/* Saying what is wrong with a model text: every other part of the reader reports through here, so that places, limits
- * and lack of memory are dealt with once.
+/* Reports faults in a model text: all parts of the reader use this, so that places, limits and lack of memory are handled once.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef MODEL_TEXT_MESSAGE_H
 #define MODEL_TEXT_MESSAGE_H
@@ -9,15 +9,15 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* One thing to say about the text. Errors make it unusable, warnings do not. */
+/* One message about the text. Errors make it unusable, warnings do not. */
 struct text_message {
     bool is_error;
     uint32_t line, column; /* from 1; column counts characters; 0: the text as a whole */
     uint32_t length;       /* characters to underline, at least 1 */
-    char *text;            /* what is wrong and what to do */
+    char *text;            /* the fault, and the remedy */
 };
 
-/* All of them, in the order of their lines. Zero-initialise to start. */
+/* All messages, in the order of their lines. Zero-initialise. */
 struct text_messages {
     struct text_message *message;
     size_t n_message, n_error;
@@ -30,8 +30,7 @@ void text_messages_fini(struct text_messages *messages);
 /* Prints them as compilers do, with the line and a caret under the place:
  *     decay.ode:3:9: error: `kk` is not defined; did you mean `k`?
  *         y' = -kk*y
- *               ^~
- */
+ *               ^~ */
 void text_messages_print(const struct text_messages *messages, const char *text, size_t n_byte, const char *origin,
                          bool color, FILE *out);
 
@@ -40,23 +39,23 @@ struct span {
     uint32_t offset, length;
 };
 
-/* The text being read and what has been said about it. `text` is NUL-terminated at text[n_byte]. */
+/* The text being read, and the messages about it. `text` is NUL-terminated at text[n_byte]. */
 struct source {
     const char *text;
     uint32_t n_byte;
     struct text_messages *messages;
     struct {
         uint32_t offset, line, column;
-    } found;        /* a place found before: the next one is mostly behind it (zero: none) */
-    bool no_memory; /* an allocation has failed: nothing that was read may be trusted */
+    } found;        /* a place found before; the next one is usually after it (zero: none) */
+    bool no_memory; /* an allocation failed: discard everything that was read */
 };
 
-/* Where it is: the piece to underline. */
+/* Reports a fault; the span is underlined. */
 void message_fault(struct source *source, struct span at, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void message_warning(struct source *source, struct span at, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* Whether one more fault would be kept: else what it costs to compose it can be saved. */
+/* Whether one more fault would be kept; if not, callers need not compose it. */
 bool message_is_kept(const struct source *source);
 /* By line and column. */
 void message_sort(struct text_messages *messages);

@@ -1,5 +1,6 @@
-/* Expressions: operator precedence with a stack of what is incomplete (Dijkstra's shunting yard, 1961), so that
- * neither long nor deep expressions need recursion. The result is postfix code.
+/* Expressions: operator precedence with a stack of incomplete items (Dijkstra's shunting yard, 1961), so that neither long nor
+ * deep expressions need recursion. The result is postfix code.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/text/parser.h"
 
@@ -7,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* THEN and ELSE are an `if` that has come so far. */
+/* THEN and ELSE: an `if` up to that word. */
 enum pending_kind { PENDING_OPERATOR, PENDING_BRACKET, PENDING_CALL, PENDING_IF, PENDING_THEN, PENDING_ELSE };
 
 enum precedence { LOOSEST, OR_PRECEDENCE, AND_PRECEDENCE, NOT_PRECEDENCE, COMPARISON, SUM, PRODUCT, SIGN, POWER };
@@ -15,15 +16,15 @@ enum precedence { LOOSEST, OR_PRECEDENCE, AND_PRECEDENCE, NOT_PRECEDENCE, COMPAR
 /* One expression being read. */
 struct expression {
     struct parser *parser;
-    uint32_t base;     /* of the parser's stack: what is below belongs to somebody else */
-    bool want_operand; /* else an operator or the end */
+    uint32_t base;     /* of the parser's stack: items below belong to other expressions */
+    bool want_operand; /* otherwise an operator or the end */
     bool ended, failed;
-    bool wrong;        /* a fault has been said that does not keep the rest from being read */
+    bool wrong;        /* a fault was reported that does not stop reading */
 };
 
 static struct source *source_of(struct expression *e) { return &e->parser->reading->source; }
 
-/* No more can be made of it. */
+/* Gives the expression up. */
 static void fail(struct expression *e) { e->failed = e->ended = true; }
 
 static void refuse(struct expression *e, struct span at, const char *why)
@@ -38,7 +39,7 @@ static void expect(struct expression *e, const char *expected)
     fail(e);
 }
 
-/* One more instruction; NULL, and the expression has failed, when memory is out. */
+/* Adds an instruction; NULL, and a failed expression: out of memory. */
 static struct instruction *emit(struct expression *e, enum instruction_kind kind, uint32_t offset)
 {
     struct reading *reading = e->parser->reading;
@@ -52,14 +53,14 @@ static struct instruction *emit(struct expression *e, enum instruction_kind kind
     return code;
 }
 
-/* The innermost thing that is incomplete, or NULL. */
+/* The innermost incomplete item, or NULL. */
 static struct pending *top_of(struct expression *e)
 {
     struct parser *parser = e->parser;
     return parser->pending.n > e->base ? &parser->pending.item[parser->pending.n - 1] : NULL;
 }
 
-/* Something that is to be completed later; NULL as above. */
+/* Pushes an item to be completed later; NULL as above. */
 static struct pending *push(struct expression *e, enum pending_kind kind, uint32_t offset)
 {
     struct parser *parser = e->parser;
@@ -80,7 +81,7 @@ static struct pending *push(struct expression *e, enum pending_kind kind, uint32
     return pending;
 }
 
-/* Takes the top away; an `else` no longer counts as nesting, so that chains of `else if` may be long. */
+/* Pops the top; an `else` no longer counts as nesting, so chains of `else if` may be long. */
 static void pop(struct expression *e)
 {
     struct pending *pending = top_of(e);
@@ -112,7 +113,7 @@ static void push_operator(struct expression *e, struct infix infix, uint32_t off
     }
 }
 
-/* Completes operators that bind at least as tightly as `precedence`, and with LOOSEST also ifs whose else has ended. */
+/* Completes operators that bind at least as tightly as `precedence`; with LOOSEST also ifs at the end of their else. */
 static void reduce(struct expression *e, enum precedence precedence)
 {
     for (struct pending *pending; (pending = top_of(e)) && !e->failed; pop(e)) {
@@ -190,7 +191,7 @@ static void read_not(struct expression *e, const struct token *token)
         push_operator(e, (struct infix){GRAPH_NOT, NOT_PRECEDENCE, false}, token->offset);
 }
 
-/* Whether a reserved word may stand where a value begins. */
+/* Whether a reserved word may begin a value. */
 static bool begins_value(const struct reserved *word, bool is_call)
 {
     enum word it = word->word;
@@ -223,7 +224,7 @@ static void read_name(struct expression *e, const struct token *token)
         read_constant_or_time(e, token);
 }
 
-/* What a value begins with. */
+/* Reads the beginning of a value. */
 static void read_operand(struct expression *e)
 {
     struct parser *parser = e->parser;
@@ -260,7 +261,7 @@ static void read_operand(struct expression *e)
     }
 }
 
-/* The operator that the token is; precedence LOOSEST: none. */
+/* The token's operator; precedence LOOSEST: none. */
 static struct infix infix_of(const struct token *token)
 {
     static const struct infix infixes[] = {
@@ -278,7 +279,7 @@ static struct infix infix_of(const struct token *token)
 static void read_infix(struct expression *e, struct infix infix)
 {
     struct token token = parser_take(e->parser);
-    /* What is to the left of a power may not be completed by it: powers group to the right, and it binds tightest. */
+    /* A power does not complete a power to its left: powers group to the right. It binds tightest. */
     reduce(e, infix.precedence == POWER ? POWER + 1 : infix.precedence + (infix.precedence == COMPARISON));
     const struct pending *before = top_of(e);
     if (infix.precedence == COMPARISON && before && before->kind == PENDING_OPERATOR && before->precedence == COMPARISON) {
@@ -289,7 +290,7 @@ static void read_infix(struct expression *e, struct infix infix)
     e->want_operand = true;
 }
 
-/* `then` or `else`: moves the innermost open `if` on. */
+/* `then` or `else`: advances the innermost open `if`. */
 static void read_branch(struct expression *e, enum pending_kind from, enum pending_kind to)
 {
     struct parser *parser = e->parser;
@@ -336,7 +337,7 @@ static void finish_call(struct expression *e, const struct pending *call)
         message_fault(&reading->source, message_token_at(&reading->source, call->offset),
                       "`%s` takes %s%u argument%s, not %u", call->function->name, fewest == most ? "" : "at least ",
                       (unsigned)fewest, fewest == 1 ? "" : "s", (unsigned)call->n_argument);
-        return; /* and go on reading: more may be wrong */
+        return; /* continue: there may be more faults */
     }
     enum instruction_kind kind = word == WORD_PIECEWISE ? CODE_PIECEWISE : word == WORD_FOLD ? CODE_FOLD : CODE_OPERATION;
     struct instruction *code = emit(e, kind, call->offset);
@@ -346,7 +347,7 @@ static void finish_call(struct expression *e, const struct pending *call)
     }
 }
 
-/* What a marker that is still open lacks. */
+/* Reports what an open item lacks. */
 static void complain_open(struct expression *e, const struct pending *pending)
 {
     struct span at = message_token_at(source_of(e), pending->offset);
@@ -360,7 +361,8 @@ static void complain_open(struct expression *e, const struct pending *pending)
     }
 }
 
-/* Completes what stands before a bracket or comma: what it then belongs to, or NULL, and the expression has ended. */
+/* Completes everything before a bracket or comma; returns the item to which it belongs. NULL: none, and the expression has
+ * ended. */
 static struct pending *complete(struct expression *e)
 {
     reduce(e, LOOSEST);
@@ -391,7 +393,7 @@ static void read_comma(struct expression *e)
     struct pending *pending = complete(e);
     if (!pending)
         return;
-    if (pending->kind == PENDING_BRACKET && pending->after_if) { /* if(C, A, B): the bracket is that of a call */
+    if (pending->kind == PENDING_BRACKET && pending->after_if) { /* if(C, A, B): the bracket belongs to a call */
         uint32_t offset = pending[-1].offset;
         pop(e);
         pop(e);
@@ -412,7 +414,7 @@ static void read_comma(struct expression *e)
     e->want_operand = true;
 }
 
-/* What may follow a value. */
+/* Reads what may follow a value. */
 static void read_after_operand(struct expression *e)
 {
     struct token token = *parser_peek(e->parser, 0);

@@ -1,5 +1,6 @@
-/* Statements that define several things in a list: parameters, constants, covariates, initial values, observables; and
- * the attributes that go with them.
+/* Statements that define a list: parameters, constants, covariates, initial values, observables; and the attributes of their
+ * items.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/text/parser.h"
 
@@ -57,7 +58,7 @@ static bool read_bounds(struct parser *parser, uint32_t *lower, uint32_t *upper)
            stop(parser, has_more ? "`]` after two bounds (a number has a decimal point)" : "`]`");
 }
 
-/* Priors: `prior KIND(A, B) [on optimizer]`. The words in it are words here alone, so that models may use them as names. */
+/* Priors: `prior KIND(A, B) [on optimizer]`. These words are not reserved: models may use them as names. */
 static bool read_kind(struct parser *parser, struct stated_prior *prior)
 {
     static const struct { const char *word, *kind; } kinds[] = {
@@ -97,8 +98,8 @@ static bool read_prior(struct parser *parser, struct stated_prior *prior)
     return true;
 }
 
-/* Takes the distribution of an observable's errors, whose names are words here alone, so that models may use them. False: no
- * such word stands here, or it is a fault. */
+/* Takes the distribution of an observable's errors. These words are not reserved either. False: there is none, or it is a
+ * fault. */
 static bool accept_error(struct parser *parser, const struct attributes *into, bool *failed)
 {
     struct token token = *parser_peek(parser, 0);
@@ -172,7 +173,7 @@ bool parser_attributes(struct parser *parser, const struct attributes *into)
     }
 }
 
-/* After one item of a list: true if another one follows. `good`: the item was understood. */
+/* After an item of a list: true if another follows. `good`: the item was understood. */
 static bool next_item(struct parser *parser, bool good)
 {
     if (reading_is_over(parser->reading))
@@ -195,7 +196,7 @@ static bool next_item(struct parser *parser, bool good)
     return parser_accept(parser, TOKEN_COMMA);
 }
 
-/* A name and what it means; NONE if there is none (which has been said). */
+/* Reads a name and defines it; NONE, after a message: there is none. */
 static uint32_t define_next(struct parser *parser, enum symbol_kind kind, const char *what, bool *defined)
 {
     struct token name = parser_name(parser, what);

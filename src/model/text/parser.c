@@ -1,5 +1,6 @@
-/* The parser's view of the tokens, looking ahead and passing over what was not understood; and statements: which one it is,
- * what it defines, and going on behind one that was not understood.
+/* The parser's tokens, with lookahead, and skipping of text that was not understood; and statements: which one it is, what it
+ * defines, and how to continue after a fault.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/text/parser.h"
 
@@ -125,7 +126,7 @@ struct token parser_name(struct parser *parser, const char *what)
     return token;
 }
 
-/* = EXPR to the end of the statement, for a name that is of `kind` from now on. */
+/* Reads = EXPR to the end of the statement, for a name that becomes one of `kind`. */
 static void read_definition(struct parser *parser, const struct token *name, enum symbol_kind kind,
                             enum formula_role role)
 {
@@ -208,7 +209,7 @@ static void read_derivative(struct parser *parser, const struct token *name)
     read_definition(parser, name, SYMBOL_STATE, ROLE_RHS);
 }
 
-/* d/dt(NAME) = or dNAME/dt =, whose first token is `d`. */
+/* d/dt(NAME) = or dNAME/dt =, beginning with the token `d`. */
 static void read_leibniz(struct parser *parser, const struct token *d)
 {
     struct token name = *d;

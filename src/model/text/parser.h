@@ -1,4 +1,5 @@
-/* The parser of model text: statements, lists of definitions, expressions. What its files share.
+/* The parser of model text: statements, lists of definitions, expressions. Shared by its files.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef MODEL_TEXT_PARSER_H
 #define MODEL_TEXT_PARSER_H
@@ -7,9 +8,9 @@
 
 #include <locale.h>
 
-enum { PARSER_AHEAD = 8 }; /* tokens that can be looked at */
+enum { PARSER_AHEAD = 8 }; /* tokens of lookahead */
 
-/* An operator, bracket or call whose operands are not complete yet. */
+/* An operator, bracket or call with operands still to come. */
 struct pending {
     uint8_t kind, op, precedence;
     bool swapped, after_if;
@@ -18,7 +19,7 @@ struct pending {
     const struct reserved *function;
 };
 
-/* What should stand next, where that is known. */
+/* What is expected next, if known. */
 enum position { AT_ANYTHING, AT_VALUE, AT_OPERATOR };
 
 struct parser {
@@ -26,10 +27,10 @@ struct parser {
     struct lexer lexer;
     struct token ahead[PARSER_AHEAD];
     uint32_t first, n_ahead;
-    uint32_t last_end;  /* where the token taken last ends */
-    uint32_t n_open;    /* brackets between the beginning of the statement and there */
+    uint32_t last_end;  /* end of the last token taken */
+    uint32_t n_open;    /* open brackets since the beginning of the statement */
     enum position position;
-    locale_t c_locale;  /* numbers have a point whatever the user's locale */
+    locale_t c_locale;  /* numbers have a decimal point in any locale */
     LIST(struct pending) pending;
     uint32_t depth;
     struct span argument[READING_MAX_ARGUMENT]; /* of the function whose body is being read */
@@ -39,36 +40,36 @@ struct parser {
 const struct token *parser_peek(struct parser *parser, uint32_t k); /* k < PARSER_AHEAD; valid until the next call */
 struct token parser_take(struct parser *parser);
 bool parser_accept(struct parser *parser, enum token_kind kind);
-bool parser_accept_name(struct parser *parser, const char *name); /* a word that is none elsewhere */
+bool parser_accept_name(struct parser *parser, const char *name); /* a word that is not reserved */
 bool parser_is_word(struct parser *parser, uint32_t k, enum word word);
 /* `log-normal`, which is three tokens. */
 bool parser_accept_log_normal(struct parser *parser);
-/* Passes everything up to the end of the statement, or to a comma between items of a list. Names that would have been
- * defined there count as failed, so that nobody misses them. */
+/* Skips to the end of the statement, or to a comma between items of a list. Names that would have been defined there count as
+ * failed, so that they are not reported as unknown. */
 void parser_skip(struct parser *parser, bool to_comma);
-/* The next token makes no sense here. Says so, in the words of the language that it may come from. */
+/* Reports that the next token makes no sense here, with a hint if it comes from another language. */
 void parser_unexpected(struct parser *parser, const char *expected);
-/* What to write instead of a first word of a statement that other languages have; NULL if it is none. */
+/* The replacement for another language's first word of a statement; NULL: unknown. */
 const char *slip_statement_hint(const struct reading *reading, const struct token *token);
 
-/* One expression, up to what cannot go on with it. The formula's number; its `failed` says whether it was understood.
- * NONE when the reading is over. */
+/* Reads one expression, as far as it goes, and returns its formula, whose `failed` is set after a fault. NONE: the reading is
+ * over. */
 uint32_t parser_expression(struct parser *parser, enum formula_role role);
-/* The same for a bound, where `inf` and `-inf` may stand. */
+/* The same for a bound, which may be `inf` or `-inf`. */
 uint32_t parser_bound(struct parser *parser, enum formula_role role);
 
-/* The whole text. */
+/* Reads the whole text. */
 void parser_run(struct reading *reading);
 
-/* Statements that are lists: after their first word. */
+/* Statements that are lists, after their first word. */
 void parser_parameters(struct parser *parser);
 void parser_constants(struct parser *parser);
 void parser_covariates(struct parser *parser);
 void parser_initials(struct parser *parser);
 void parser_observables(struct parser *parser);
-/* One initial value from its `=` on; false if it was not understood. */
+/* An initial value from its `=` on; false: a fault. */
 bool parser_initial_value(struct parser *parser, const struct token *name);
-/* Attributes that stand next: unit into *unit, scale into *scale, and so on; NULL where one does not belong. */
+/* Reads the attributes that follow: unit into *unit, scale into *scale, and so on; NULL: not allowed here. */
 struct attributes {
     struct span *unit;
     const char **scale;
@@ -77,11 +78,11 @@ struct attributes {
     const char **error; /* of an observable, as in equations.h */
 };
 bool parser_attributes(struct parser *parser, const struct attributes *attributes);
-/* The end of a statement must come now. */
+/* Expects the end of the statement. */
 void parser_end(struct parser *parser, const char *expected);
-/* `=` or, with a complaint, what others write for it. */
+/* Expects `=`; reports what other languages use instead. */
 bool parser_equal(struct parser *parser);
-/* A name to be defined; length 0 if there is none, which has been said then. */
+/* Reads a name to be defined; length 0, after a message: there is none. */
 struct token parser_name(struct parser *parser, const char *what);
 
 #endif

@@ -1,5 +1,6 @@
-/* What is known about a model text while it is being read: names, formulas in postfix code, and what the statements
- * said. The parser fills it, resolve.c orders it, evaluate.c turns it into nodes, equate.c into equations.
+/* The contents of a model text during reading: names, formulas as postfix code, and statements. The parser fills it, resolve.c
+ * finds the order, evaluate.c makes nodes, equate.c makes equations.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef MODEL_TEXT_READING_H
 #define MODEL_TEXT_READING_H
@@ -7,15 +8,15 @@
 #include "model/text/code.h"
 #include "model/text/token.h"
 
-/* What a text may hold, so that its memory is bounded. */
+/* Limits, which bound the memory. */
 enum {
     READING_MAX_NAME = 100,          /* characters */
     READING_MAX_SYMBOL = 1 << 20,
     READING_MAX_KIND = 100000,       /* states, parameters, ...: what a plugin may have */
     READING_MAX_CODE = 1 << 23,      /* instructions */
-    READING_MAX_ARGUMENT = 64,       /* of a function of one's own */
-    READING_MAX_DEPTH = 1000,        /* brackets and ifs within each other */
-    READING_MAX_STEP = 1 << 24       /* instructions carried out, functions being expanded */
+    READING_MAX_ARGUMENT = 64,       /* of a user function */
+    READING_MAX_DEPTH = 1000,        /* nested brackets and ifs */
+    READING_MAX_STEP = 1 << 24       /* instructions run, with functions expanded */
 };
 
 enum symbol_kind {
@@ -27,18 +28,18 @@ enum symbol_mark { MARK_NEW, MARK_OPEN, MARK_DONE };
 
 struct symbol {
     struct span name;
-    struct span place;   /* of its definition; length 0: none */
+    struct span place;   /* of its definition; length 0: undefined */
     uint8_t kind, mark;
-    bool failed;         /* its definition is wrong or was not understood: no more is said about it */
-    bool used;           /* it has a way into the results */
-    bool in_derivative;  /* ... into a derivative of a state */
-    bool is_constant;    /* of functions: there is nothing but numbers, constants and arguments in it */
+    bool failed;         /* its definition is faulty: no further messages about it */
+    bool used;           /* it affects a result */
+    bool in_derivative;  /* ... or a derivative of a state */
+    bool is_constant;    /* of functions: contains only numbers, constants and arguments */
     uint32_t line;
     uint32_t n_argument; /* of a function */
-    uint32_t index;      /* among those of its kind; while its formula is being resolved, its depth */
+    uint32_t index;      /* among those of its kind; its depth while its formula is being resolved */
     uint32_t formula;    /* of a constant, intermediate, function or the derivative of a state; or NONE */
     uint32_t initial;    /* of a state, in initials; or NONE */
-    uint32_t state;      /* one that its value depends on, or NONE */
+    uint32_t state;      /* a state that its value depends on, or NONE */
     node value;
 };
 
@@ -78,7 +79,7 @@ struct stated_observable {
 
 struct reading {
     struct source source;
-    unsigned char key[32]; /* of the hash of names: made of the text, so that no text is slow for all */
+    unsigned char key[32]; /* of the hash of names: made from the text, so that no fixed text makes the table slow */
     LIST(struct symbol) symbols;
     uint32_t *slot; /* hash table of symbols */
     uint32_t n_slot;
@@ -91,21 +92,21 @@ struct reading {
     LIST(struct stated_observable) observables;
     LIST(uint32_t) order; /* constants, intermediates and functions, each after those that it uses */
     struct span name, description, time_unit;
-    uint32_t name_line, time_line; /* of the statements that said so; 0: none */
+    uint32_t name_line, time_line; /* of their statements; 0: none */
     uint32_t t0; /* formula or NONE */
     bool too_large;
 };
 
-/* One more item at the end, zeroed; NULL when memory is out or there are `most` (then the reading says so). */
+/* Adds a zeroed item; NULL: out of memory, or there are `most` already (the reading reports which). */
 #define list_add(reading, list, most) \
     ((list)->n < (list)->capacity || \
              ((list)->item = reading_grow((reading), (list)->item, &(list)->capacity, sizeof *(list)->item, (most)), \
               (list)->n < (list)->capacity) \
          ? memset(&(list)->item[(list)->n++], 0, sizeof *(list)->item) \
          : NULL)
-/* The array with more room; as it was, its capacity too, if there is none. */
+/* Enlarges an array; if that fails, array and capacity do not change. */
 void *reading_grow(struct reading *reading, void *item, uint32_t *capacity, size_t size, uint32_t most);
-/* Stops everything: nothing that was read counts. */
+/* True: reading has stopped, and its result is discarded. */
 bool reading_is_over(const struct reading *reading);
 void reading_fini(struct reading *reading);
 

@@ -1,5 +1,5 @@
-/* Names and order: who is who, who needs whom. All walks have their own stack, so that no chain of definitions is too
- * long.
+/* Resolves names and finds the order of definitions. All walks have a stack of their own, so chains of definitions may be long.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/text/resolve.h"
 
@@ -19,10 +19,10 @@ static void unknown_name(struct reading *reading, struct symbol *symbol, struct 
         message_fault(&reading->source, at, "%s`%.*s` is not defined%s%s%s", as_function ? "the function " : "",
                       SPAN_ARGUMENTS(reading, symbol->name), near.text[0] ? "; did you mean `" : "", near.text,
                       near.text[0] ? "`?" : "");
-    symbol->failed = true; /* once is enough */
+    symbol->failed = true; /* report it once */
 }
 
-/* True if the name stands rightly where it stands. */
+/* Whether the name may be used here. */
 static bool check_name(struct reading *reading, const struct instruction *code)
 {
     struct symbol *symbol = &reading->symbols.item[code->symbol];
@@ -83,8 +83,8 @@ void resolve_names(struct reading *reading)
     }
 }
 
-/* A symbol being worked on, the next of its instructions, and how deep below it something leads back to: at or below its
- * own depth it is part of a circle (as in Tarjan's algorithm, 1972). */
+/* A symbol in progress, its next instruction, and the lowest depth to which something at or above it leads back. If that is its
+ * own depth or less, it is part of a cycle (as in Tarjan's algorithm, 1972). */
 struct visit { uint32_t symbol, next, back; };
 
 struct visits { LIST(struct visit) stack; };
@@ -104,7 +104,7 @@ static bool begin_visit(struct reading *reading, struct visits *visits, uint32_t
     return true;
 }
 
-/* The symbols from depth `first` on need each other in a circle, which the name at `offset` closes. */
+/* The symbols from depth `first` on form a cycle, which the name at `offset` closes. */
 static void report_cycle(struct reading *reading, const struct visits *visits, uint32_t first, uint32_t offset)
 {
     enum { MAX_TOLD = 8 };
@@ -124,7 +124,7 @@ static void report_cycle(struct reading *reading, const struct visits *visits, u
                   text, SPAN_ARGUMENTS(reading, symbol->name));
 }
 
-/* The innermost symbol needs one that is being worked on. One circle through a symbol is enough to be told. */
+/* The innermost symbol needs one that is in progress. One cycle through a symbol is reported. */
 static void lead_back(struct reading *reading, struct visits *visits, const struct symbol *to, uint32_t offset)
 {
     struct visit *visit = &visits->stack.item[visits->stack.n - 1];
@@ -149,7 +149,7 @@ static bool end_visit(struct reading *reading, struct visits *visits)
     return place;
 }
 
-/* What a use means for the user. */
+/* Passes the properties of a used symbol on to its user. */
 static void inherit(struct reading *reading, struct symbol *user, uint32_t which)
 {
     const struct symbol *used = &reading->symbols.item[which];
@@ -165,7 +165,7 @@ static bool has_formula(const struct symbol *symbol)
     return symbol->kind == SYMBOL_CONSTANT || symbol->kind == SYMBOL_INTERMEDIATE || symbol->kind == SYMBOL_FUNCTION;
 }
 
-/* Goes on with the symbol on top of the stack; false when memory is out. */
+/* Continues with the symbol on top of the stack; false: out of memory. */
 static bool go_on(struct reading *reading, struct visits *visits)
 {
     struct visit *visit = &visits->stack.item[visits->stack.n - 1];
@@ -203,7 +203,7 @@ void resolve_order(struct reading *reading)
     free(visits.stack.item);
 }
 
-/* A name in a formula that may hold constants only. */
+/* Checks a name in a formula of constants. */
 static void check_constant_name(struct reading *reading, struct formula *formula, const struct instruction *code)
 {
     const struct symbol *symbol = code->kind == CODE_TIME ? NULL : &reading->symbols.item[code->symbol];
@@ -249,7 +249,7 @@ void resolve_roles(struct reading *reading)
                 check_initial_name(reading, formula, code);
         }
     }
-    for (uint32_t i = 0; i < reading->order.n; i++) { /* constants that turned out not to be any */
+    for (uint32_t i = 0; i < reading->order.n; i++) { /* constants that depend on something else */
         struct symbol *symbol = &reading->symbols.item[reading->order.item[i]];
         if (symbol->kind == SYMBOL_CONSTANT && symbol->formula != NONE)
             symbol->failed |= reading->formulas.item[symbol->formula].failed;
@@ -300,7 +300,7 @@ void resolve_use(struct reading *reading)
         if (has_formula(symbol))
             mark_formula(reading, &marking, symbol->formula);
     }
-    for (uint32_t i = 0; i < reading->formulas.n; i++) { /* a role is enough to be a result */
+    for (uint32_t i = 0; i < reading->formulas.n; i++) { /* a formula with a role is a result */
         enum formula_role role = reading->formulas.item[i].role;
         if (role != ROLE_VALUE && role != ROLE_FUNCTION && role != ROLE_CONSTANT)
             mark_formula(reading, &marking, i);

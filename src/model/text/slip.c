@@ -1,5 +1,6 @@
-/* What to say about a token that makes no sense where it stands. Most such slips are habits from other languages, and
- * then the answer is how the same thing is written here.
+/* Hints for tokens that make no sense where they are. Most of these slips are habits from other languages, so the hint says how
+ * to write the same thing here.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/nearest.h"
 #include "model/text/parser.h"
@@ -25,7 +26,7 @@ static const char *sign_hint(const char *text, const struct token *token)
     }
 }
 
-/* A value where an operator should stand. */
+/* Whether the token is a value where an operator should be. */
 static bool is_value(const struct token *token)
 {
     enum word word = token->reserved ? token->reserved->word : WORD_NONE;
@@ -33,7 +34,7 @@ static bool is_value(const struct token *token)
            token_is_function(token->reserved) || (token->kind == TOKEN_NAME && !word);
 }
 
-/* After a value. */
+/* A hint for the token after a value. */
 static const char *operator_hint(struct parser *parser, const struct token *token)
 {
     if (token->kind == TOKEN_NUMBER)
@@ -76,7 +77,7 @@ static bool is_digit_at(const struct reading *reading, uint32_t at)
     return at < reading->source.n_byte && reading->source.text[at] >= '0' && reading->source.text[at] <= '9';
 }
 
-/* Whether the token is or follows a comma that stands where the point of a number should. */
+/* Whether the token is a comma, or follows one, in the place of a decimal point. */
 static bool is_decimal_comma(const struct reading *reading, const struct token *token)
 {
     uint32_t comma = token->kind == TOKEN_NUMBER ? token->offset - 1 : token->offset;
@@ -85,7 +86,7 @@ static bool is_decimal_comma(const struct reading *reading, const struct token *
            is_digit_at(reading, comma + 1);
 }
 
-/* Several values in square brackets. */
+/* Whether there are several values in square brackets. */
 static bool is_bounds(struct parser *parser)
 {
     enum token_kind kind = parser_peek(parser, 0)->kind;
@@ -106,7 +107,7 @@ void parser_unexpected(struct parser *parser, const char *expected)
     char expectation[200] = "";
     if (expected)
         snprintf(expectation, sizeof expectation, "expected %s", expected);
-    if (token.kind == TOKEN_BREAK || token.kind == TOKEN_END) { /* the place is where the last token ended */
+    if (token.kind == TOKEN_BREAK || token.kind == TOKEN_END) { /* the place is the end of the last token */
         at = (struct span){parser->last_end > 0 ? parser->last_end - 1 : 0, 1};
         message_fault(source, at, "%s, but the %s ends here%s", expectation,
                       token.kind == TOKEN_END ? "text" : token.unclosed ? "line" : "statement",

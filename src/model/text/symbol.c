@@ -1,4 +1,5 @@
-/* Names of a model text: a hash table of symbols, what they are, and which of them a mistyped one may mean.
+/* Names of a model text: a hash table of symbols, their kinds, and guesses for misspelt names.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/nearest.h"
 #include "base/random.h"
@@ -60,7 +61,7 @@ static uint64_t hash(const struct reading *reading, struct span name)
     return random_bits(key[0], sum, name.length);
 }
 
-/* The slot of the name: its symbol's or the free one where it belongs. */
+/* The slot of the name, used or free. */
 static uint32_t *find_slot(const struct reading *reading, struct span name)
 {
     const char *text = reading->source.text;
@@ -152,8 +153,8 @@ bool symbol_define(struct reading *reading, uint32_t which, enum symbol_kind kin
     return true;
 }
 
-/* A search looks at no more than so many characters squared, so that many mistakes in a large model take no time to speak
- * of: some twenty thousand names of usual length. */
+/* Limits a search to this many characters squared (some twenty thousand names of usual length), so that many mistakes in a
+ * large model take little time. */
 enum { MAX_WORK = 2000000, BATCH = 256 };
 
 struct search {
@@ -178,7 +179,7 @@ static void add_candidate(struct search *search, const char *name, uint32_t leng
 {
     size_t n_name = strlen(search->name.text), limit = 1 + n_name / 4;
     bool begins = !strncmp(name, search->name.text, length < n_name ? length : n_name);
-    if (n_name == 1 && (name[0] | 0x20) != (search->name.text[0] | 0x20)) /* all letters are near each other */
+    if (n_name == 1 && (name[0] | 0x20) != (search->name.text[0] | 0x20)) /* all single letters are near each other */
         return;
     if (length > READING_MAX_NAME || (!begins && (length > n_name + limit || length + limit < n_name)))
         return;

@@ -1,5 +1,6 @@
-/* Reading a model text from end to end: parse, resolve, evaluate, check. What can be said of a model as a whole, what is
- * missing and what has no use, is here, too.
+/* Reads a model text from beginning to end: parse, resolve, evaluate, check. Reports here concern the whole model: what is
+ * missing, and what is unused.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/text/text.h"
 
@@ -61,7 +62,7 @@ static void check_noise(struct reading *reading)
     }
 }
 
-/* The first argument of an own function that is called as a state is; length 0: none. */
+/* The state that a user function's definition has as an argument; length 0: none. */
 static struct span state_argument(const struct reading *reading, const struct symbol *function)
 {
     struct lexer lexer;
@@ -77,7 +78,7 @@ static struct span state_argument(const struct reading *reading, const struct sy
     return (struct span){0, 0};
 }
 
-/* In the languages of pharmacometrics `alag(depot) = tlag` says something about a state; here it is a function. */
+/* In languages of pharmacometrics `alag(depot) = tlag` sets a property of a state; here it defines a function. */
 static void check_unused_function(struct reading *reading, const struct symbol *function)
 {
     struct span state = state_argument(reading, function);
@@ -109,7 +110,7 @@ static void check_unused(struct reading *reading)
     }
 }
 
-/* Everything that a first error can keep from being said is said all the same: later steps pass over what failed. */
+/* A first error does not suppress later ones: later steps skip what failed. */
 static struct equations *read_all(struct reading *reading, const char *origin)
 {
     struct source *source = &reading->source;

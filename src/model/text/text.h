@@ -8,11 +8,11 @@
 
 #define TEXT_MAX_BYTES ((size_t)64 << 20)
 
-/* Parses `n_byte` bytes (which may hold anything). Every fault is found in one go and put into `messages`; with faults the
- * status is STATUS_BAD_MODEL and `error` says the first one in one line ("PATH:LINE:COLUMN: ...") and how many more there
- * are; *equations is NULL then. `origin` names the text in messages. Otherwise STATUS_NO_MEMORY or STATUS_OK; there may be
- * warnings. Pure: reads nothing but its arguments; no locale; memory and time are bounded by a small multiple of n_byte
- * or by a message that the model is too large. */
+/* Parses `n_byte` bytes of any content. Every fault is found in one pass and put into `messages`. With faults the status is
+ * STATUS_BAD_MODEL, `error` has the first one in one line ("PATH:LINE:COLUMN: ...") and the number of the others, and
+ * *equations is NULL. `origin` names the text in messages. Otherwise STATUS_NO_MEMORY or STATUS_OK, possibly with warnings.
+ * Pure: reads only its arguments, ignores the locale; memory and time are bounded by a small multiple of n_byte or by a message
+ * that the model is too large. */
 enum status text_parse(const char *text, size_t n_byte, const char *origin, struct equations **equations,
                        struct text_messages *messages, struct error *error);
 

@@ -1,10 +1,11 @@
-/* The tokeniser of model text, one look at the bytes in front; and the table of reserved words.
+/* The tokeniser of model text, and the table of reserved words.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/text/token.h"
 
 #include <string.h>
 
-/* In the order of strcmp, to be searched by halves. */
+/* In the order of strcmp, for binary search. */
 static const struct reserved table[] = {
 #define OPERATION(name, op) {name, WORD_OPERATION, GRAPH_##op}
     OPERATION("abs", ABS), OPERATION("acos", ACOS), OPERATION("acosh", ACOSH), {"and", WORD_AND, 0},
@@ -86,7 +87,7 @@ static bool at_line_end(const struct lexer *lexer, uint32_t at)
     return at >= lexer->n_byte || *p == '\n' || (*p == '\r' && p[1] == '\n') || (*p == '\r' && at + 1 == lexer->n_byte);
 }
 
-/* Passes what may hold any character, up to `quote` or the end of the line. Complains once. */
+/* Skips text of any characters, up to `quote` or the end of the line. Reports a fault once. */
 static void pass_characters(struct lexer *lexer, char quote, const char *what)
 {
     const char *end = lexer->text + lexer->n_byte;
@@ -117,8 +118,8 @@ static const char *pass_blanks(const char *p)
     return p;
 }
 
-/* A line inside brackets that begins like `NAME =`, `NAME' =` or `NAME(0) =` can only be a new statement: the brackets
- * were forgotten, and reading on would make one fault of the whole rest of the text. */
+/* Whether a line inside brackets begins like `NAME =`, `NAME' =` or `NAME(0) =`. It can only be a new statement after a missing
+ * bracket; without this check the rest of the text would be one fault. */
 static bool begins_statement(const char *p)
 {
     p = pass_blanks(p);
@@ -140,7 +141,7 @@ static bool begins_statement(const char *p)
     return *next == '=' && next[1] != '=';
 }
 
-/* Passes a backslash, blanks and a comment up to and over the line's end; false if something else stands there. */
+/* Skips a backslash, blanks and a comment, and the line's end; false: something else follows. */
 static bool continue_line(struct lexer *lexer)
 {
     uint32_t before = lexer->at++;
@@ -154,7 +155,7 @@ static bool continue_line(struct lexer *lexer)
     return true;
 }
 
-/* Passes blanks, comments and such ends of lines as end no statement. */
+/* Skips blanks, comments and line ends that do not end a statement. */
 static void pass_space(struct lexer *lexer, struct token *token)
 {
     for (bool continued = false;;) {
@@ -183,7 +184,7 @@ static void pass_space(struct lexer *lexer, struct token *token)
     }
 }
 
-/* digits [. digits] [e [sign] digits] or . digits ...; an e without digits is no part of it. */
+/* digits [. digits] [e [sign] digits] or . digits ...; an e without digits is not part of it. */
 static uint32_t number_length(const char *begin)
 {
     const char *p = begin;

@@ -1,5 +1,6 @@
-/* Words of a model text: the tokeniser and the table of reserved words. Reads forward, one token at a time, and keeps
- * none, so that the size of a text costs nothing here.
+/* Words of a model text: the tokeniser and the table of reserved words. Reads forward, one token at a time, and stores none, so
+ * memory does not depend on the size of the text.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef MODEL_TEXT_TOKEN_H
 #define MODEL_TEXT_TOKEN_H
@@ -19,19 +20,19 @@ enum token_kind {
     TOKEN_UNCLOSED_STRING, TOKEN_BAD
 };
 
-/* What a reserved word is; words that mean the same are one. */
+/* Meanings of reserved words; words with the same meaning share one. */
 enum word {
     WORD_NONE, WORD_MODEL, WORD_TIME_STATEMENT, WORD_PARAMETER, WORD_CONSTANT, WORD_COVARIATE, WORD_INIT, WORD_FUNCTION,
     WORD_OBSERVE, WORD_IF, WORD_THEN, WORD_ELSE, WORD_AND, WORD_OR, WORD_NOT, WORD_IN, WORD_SCALE, WORD_UNIT, WORD_SD,
     WORD_FROM, WORD_PRIOR, WORD_LIN, WORD_TIME, WORD_PI, WORD_INF,
-    WORD_PIECEWISE, WORD_FOLD, /* over any number of arguments */
+    WORD_PIECEWISE, WORD_FOLD, /* with any number of arguments */
     WORD_OPERATION             /* a function that is one operation of the graph */
 };
 
 struct reserved {
     const char *name;
     enum word word;
-    enum graph_op op; /* of functions, and what `if` is */
+    enum graph_op op; /* of functions, and of `if` */
 };
 
 struct token {
@@ -41,8 +42,8 @@ struct token {
         struct { uint32_t offset, length; };
     };
     uint32_t line;
-    bool after_blank;                /* something that is no token stands before it */
-    bool unclosed;                   /* of a BREAK: brackets are open, yet a new statement begins */
+    bool after_blank;                /* blanks or a comment precede it */
+    bool unclosed;                   /* of a BREAK: brackets are open, but a new statement begins */
     const struct reserved *reserved; /* of a NAME; NULL if it is free */
 };
 
@@ -50,19 +51,19 @@ struct lexer {
     const char *text; /* NUL-terminated */
     uint32_t n_byte, at, line;
     uint32_t n_open;       /* brackets */
-    struct source *report; /* where to complain about bytes in comments and strings; NULL: nowhere */
+    struct source *report; /* receives faults of bytes in comments and strings; NULL: ignored */
 };
 
-/* The text must live on. */
+/* The text must outlive it. */
 void token_begin(struct lexer *lexer, const struct source *source, struct source *report);
 void token_next(struct lexer *lexer, struct token *token);
 
 /* NULL if the name is free. */
 const struct reserved *token_reserved(const char *name, size_t length);
 const struct reserved *token_reserved_at(size_t index); /* NULL past the last */
-/* Of the built-in functions; `if` is none, though it can be called. */
+/* Whether the word is a built-in function; `if` is not, although it can be called. */
 bool token_is_function(const struct reserved *word);
-/* Arguments of a function or of `if`, fewest and most. */
+/* Fewest and most arguments of a function or of `if`. */
 void token_arity(const struct reserved *function, uint32_t *fewest, uint32_t *most);
 
 bool token_is_name_byte(char c, bool first);
