@@ -1,5 +1,5 @@
-/* The columns of measurements, listed once: CSV tables, problem files, blocks of datasets, fits and their objective carry this
- * struct. A new column is a line of the list, and code where it counts.
+/* The columns of measurements, listed once: CSV tables, problem files, blocks of datasets, fits and their objective use this
+ * struct. A new column needs a line in the list, and code where it has an effect.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef BASE_MEASUREMENTS_H
 #define BASE_MEASUREMENTS_H
@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Name in tables and under /measurements, kind, least and most of whole numbers, meaning. The problem's identity hash takes the
- * columns in this order, up to the line, and leaves out those that no row has: a new one goes before the line. */
+/* Name in tables and under /measurements, kind, smallest and largest integer, meaning. The problem's identity hash includes the
+ * columns before the line, in this order, without those that no row has: put a new column before the line. */
 #define MEASUREMENT_LIST(X) \
     X(time, DOUBLE, 0, 0, "when it was measured") \
     X(value, DOUBLE, 0, 0, "what was measured; NaN: missing, whatever else the row says") \
@@ -36,7 +36,7 @@ enum measurement_column {
 #define MEASUREMENT_ALL ((1u << N_MEASUREMENT) - 1)
 #define MEASUREMENT_FITTED (MEASUREMENT_ALL & ~MEASUREMENT_BIT(line))
 
-/* An array of each column; NULL: all rows lack it. Whoever holds the struct knows the number of rows. */
+/* An array per column; NULL: no row has a value. The number of rows is stored elsewhere. */
 struct measurements {
 #define X(name, kind, least, most, meaning) measurement_##kind *name;
     MEASUREMENT_LIST(X)
@@ -51,19 +51,19 @@ struct measurement_info {
 };
 extern const struct measurement_info measurement_columns[N_MEASUREMENT];
 
-/* Row i's number in a column; NULL where there is no such column. */
+/* Row i's number in a column; NULL: no such column. */
 void *measurements_cell(const struct measurements *measured, enum measurement_column column, size_t i);
-/* Whether one of n rows from `first` on has a number in a column. */
+/* Whether any of the n rows from `first` on has a number in a column. */
 bool measurements_have(const struct measurements *measured, enum measurement_column column, size_t first, size_t n);
-/* The same rows, counted from `first` on. */
+/* The same rows from `first` on. */
 struct measurements measurements_from(const struct measurements *measured, size_t first);
 
-/* Bytes that n rows of these columns take, and their arrays in such a block (aligned for double). */
+/* Size in bytes of n rows of these columns, and their arrays in such a block (aligned for double). */
 size_t measurements_bytes(unsigned columns, size_t n);
 struct measurements measurements_place(unsigned columns, size_t n, void *block);
-/* Rows [first, first + n) of `from` become rows [at, at + n) of `to`, in the columns that it has. */
+/* Copies rows [first, first + n) of `from` to rows [at, at + n) of `to`, in the columns of `to`. */
 void measurements_copy(const struct measurements *to, size_t at, const struct measurements *from, size_t first, size_t n);
-/* Row i of `to` becomes row order[i] of `from`. */
+/* Copies row order[i] of `from` to row i of `to`. */
 void measurements_pick(const struct measurements *to, const struct measurements *from, const size_t *order, size_t n);
 
 #endif

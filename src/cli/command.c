@@ -1,5 +1,4 @@
 /* The list of commands, and code common to all of them.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/command.h"
 

@@ -1,6 +1,5 @@
 /* The commands: each is one constant, defined in its own file and listed in command.c. Common to all: parsing, and messages on
  * standard error. Help, completions and the manual are made from these constants and the tables of options.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef CLI_COMMAND_H
 #define CLI_COMMAND_H

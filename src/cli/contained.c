@@ -1,5 +1,4 @@
 /* The child process of commands that work on one file. (`stiffit run` has a supervisor of its own.)
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/contained.h"
 

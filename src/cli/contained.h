@@ -1,5 +1,4 @@
 /* Runs foreign code (a model's plugin), or reads foreign files, in a process that may crash without taking this one along.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef CLI_CONTAINED_H
 #define CLI_CONTAINED_H

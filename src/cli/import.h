@@ -1,5 +1,4 @@
 /* The tables that `stiffit import` reads, in memory, and its options.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef CLI_IMPORT_H
 #define CLI_IMPORT_H

@@ -1,5 +1,4 @@
 /* The parameters of a new problem file: the model's, changed by a table of parameters and by single options.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/import.h"
 

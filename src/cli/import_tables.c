@@ -1,5 +1,4 @@
 /* Reads the tables of `stiffit import`; faults are reported with file, line and column.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/import.h"
 
@@ -25,7 +24,7 @@ static void say_unused(const struct csv_reader *reader, const char *path, size_t
                 near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
 }
 
-/* Where the table's columns are, or CSV_NO_COLUMN. */
+/* Indices of the table's columns, or CSV_NO_COLUMN. */
 struct measurement_columns {
     size_t dataset, of[N_MEASUREMENT];
 };
@@ -46,7 +45,7 @@ static enum status need_value(const struct csv_reader *reader, const char *path,
 static enum status find_columns(const struct csv_reader *reader, const char *path, const struct model *model,
                                 struct measurement_columns *columns, struct error *error)
 {
-    const char *names[N_MEASUREMENT] = {"dataset"}; /* all but the line, which is no column of tables */
+    const char *names[N_MEASUREMENT] = {"dataset"}; /* all but the line, which is not a column of tables */
     for (int c = 0; c < MEASUREMENT_line; c++) {
         names[c + 1] = measurement_columns[c].name;
         columns->of[c] = csv_find_column(reader, measurement_columns[c].name);
@@ -140,7 +139,7 @@ static enum status check_value(const struct csv_reader *reader, size_t column, s
                      *value == '<' ? "1 (it lies below)" : "-1 (it lies above)");
 }
 
-/* Numbers unless it is a column of words. */
+/* A number, unless it is a column of words. */
 static enum status read_cell(const struct csv_reader *reader, size_t column, int which, const struct model *model,
                              const struct measurements *row, struct error *error)
 {
@@ -152,7 +151,7 @@ static enum status read_cell(const struct csv_reader *reader, size_t column, int
     return status ? status : csv_number(reader, column, measurements_cell(row, (enum measurement_column)which, 0), error);
 }
 
-/* Room for twice as many rows. */
+/* Makes room for twice as many rows. */
 static enum status widen(struct import_rows *rows, struct error *error)
 {
     size_t capacity = rows->capacity ? 2 * rows->capacity : 1024;

@@ -1,5 +1,4 @@
 /* `stiffit merge`: joins the results of shards.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/command.h"
 

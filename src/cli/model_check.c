@@ -1,5 +1,4 @@
 /* `stiffit model check`: compares a plugin's derivatives with difference quotients, on several threads at once.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/json.h"
 #include "base/outcome.h"

@@ -1,5 +1,4 @@
 /* Prints the sparsity of a Jacobian as letters.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/model_show.h"
 

@@ -1,5 +1,4 @@
 /* `stiffit model show`: a model's equations, their derivatives, sparsity and costs; a plugin's names and functions.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/model_show.h"
 

@@ -1,5 +1,4 @@
 /* The parts of `stiffit model show`.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef CLI_MODEL_SHOW_H
 #define CLI_MODEL_SHOW_H

@@ -1,5 +1,4 @@
 /* Prints a model as text, or as LaTeX.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/model_show.h"
 

@@ -1,5 +1,4 @@
 /* Reads model text from files, pipes and problem files.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/model_text.h"
 

@@ -1,5 +1,4 @@
 /* Model text for the commands: reads it, and reports what is wrong with it.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef CLI_MODEL_TEXT_H
 #define CLI_MODEL_TEXT_H

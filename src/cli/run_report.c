@@ -1,5 +1,4 @@
 /* Prints the summary of a run as text and as JSON.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/run_report.h"
 

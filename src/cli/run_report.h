@@ -1,5 +1,4 @@
 /* The report at the end of a run.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef CLI_RUN_REPORT_H
 #define CLI_RUN_REPORT_H

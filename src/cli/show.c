@@ -1,5 +1,4 @@
 /* `stiffit show`: describes a problem or a result file, and how the run went.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/show.h"
 

@@ -1,5 +1,4 @@
 /* The two ways to show a file: text and JSON.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef CLI_SHOW_H
 #define CLI_SHOW_H

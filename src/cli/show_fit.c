@@ -1,5 +1,4 @@
 /* One fit in words, with the numbers that a paper reports.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/show.h"
 #include "fit/distribution.h"

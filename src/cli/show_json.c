@@ -1,5 +1,4 @@
 /* Prints a file as JSON.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/show.h"
 

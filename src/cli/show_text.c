@@ -1,5 +1,4 @@
 /* Prints a problem or a result as text: a summary that says what to do next.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/error_kind.h"
 #include "cli/show.h"

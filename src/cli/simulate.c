@@ -1,5 +1,4 @@
 /* `stiffit simulate`: chooses the kind of simulation.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/command.h"
 #include "cli/contained.h"

@@ -1,5 +1,4 @@
 /* `stiffit status`: the progress of a run or its shards, from their journals and results.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/command.h"
 

@@ -1,5 +1,4 @@
 /* `stiffit submit`: runs the shards of a problem as a SLURM job array, and a job that merges their results.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/submit.h"
 

@@ -1,5 +1,4 @@
 /* Common to the parts of `stiffit submit`: the plan of a submission, and the scripts made from it.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef CLI_SUBMIT_H
 #define CLI_SUBMIT_H

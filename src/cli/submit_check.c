@@ -1,6 +1,5 @@
 /* Checks before submission: that a shard would run, that existing files belong to this run, and which shards remain. Separate
  * because it opens the problem and the model, as a shard will.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/submit.h"
 

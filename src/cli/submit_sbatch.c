@@ -1,5 +1,4 @@
 /* Calls sbatch: the only place that talks to SLURM.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/submit.h"
 

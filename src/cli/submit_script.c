@@ -1,5 +1,4 @@
 /* The batch scripts that `stiffit submit` writes: plain sh, to be read and edited.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/submit.h"
 

@@ -1,5 +1,4 @@
 /* `stiffit trust`: the list of native code that may run although only a data file names it.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/command.h"
 #include "cli/contained.h"

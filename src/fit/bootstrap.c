@@ -1,5 +1,4 @@
 /* Draws replicates. Random numbers depend only on (seed, stream, measurement), so the order of drawing does not matter.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/bootstrap.h"
 

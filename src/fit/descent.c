@@ -2,7 +2,6 @@
  * nothing better is found; then the set is chosen again. libLBFGS only proposes trials; they are judged here. If all residuals'
  * derivatives are available anyway (forward sensitivities), their triangle gives the remaining decrease; with a gradient alone
  * it is estimated from the latest iterations.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/search.h"
 

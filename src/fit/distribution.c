@@ -1,6 +1,5 @@
 /* Distribution functions by continued fractions and series; their inverses by Newton's method within a bracket; order
  * statistics of replicates.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/distribution.h"
 

@@ -18,7 +18,7 @@
 static const double LEAST_RTOL = 1e-12;
 /* A stalled search is repeated with tolerances this many times tighter. */
 static const double STALLED_FACTOR = 100;
-/* From which the certificate's evaluation has the full tolerances at least. */
+/* The certificate's evaluation has at least the full tolerances from this value on. */
 static const double LEAST_TIGHTER = 0.1;
 /* The error of an objective at another place is at most this many times its change from one tolerance to the next. */
 static const double DOUBT = 10;
@@ -37,7 +37,7 @@ static void fail(struct fit_record *record, enum outcome outcome, const char *re
     snprintf(record->reason, sizeof record->reason, "%s", reason);
 }
 
-/* Whether some measurement has neither a sigma of its own nor a model's. */
+/* Whether some measurement has no sigma, neither its own nor the model's. */
 static bool lacks_sigma(const struct fit_problem *problem)
 {
     if (problem->model->abi.noise)
@@ -50,7 +50,7 @@ static bool lacks_sigma(const struct fit_problem *problem)
     return false;
 }
 
-/* After the map. False: out of memory. */
+/* Call this after making the map. False: out of memory. */
 static bool set_objective(struct fit_asker *asker, struct arena *arena)
 {
     const struct fit_problem *problem = asker->problem;
@@ -86,7 +86,7 @@ static void write_best(const struct fit_asker *asker, const struct fit_point *be
     }
 }
 
-/* From here on L-BFGS with adjoints is taken by itself, where those are cheaper at all: scripts/bench/bench_fit_crossover.c. */
+/* From this number on, L-BFGS with adjoints is the default if adjoints are cheaper: scripts/bench/bench_fit_crossover.c. */
 enum { MANY_PARAMETERS = 150, USE_ALL = STIFFIT_USE_RHS | STIFFIT_USE_INITIAL };
 
 /* Whether the objective's gradient alone costs less than the derivatives of all residuals. */
@@ -101,10 +101,9 @@ static bool adjoint_pays(const struct fit_asker *asker)
     return adjoint_is_cheaper(abi->n_state, n_sens);
 }
 
-/* A trust region takes some ten evaluations with the derivatives of all residuals, and a factorisation of them for each; L-BFGS
- * some fifty with a gradient and a few with those derivatives, whose squares are its metric (fit/metric.h). CPU time of whole
- * fits, trust region over L-BFGS with adjoints, of linear and of catalysed networks with measurements of all states at 2 to 200
- * times:
+/* A trust region takes about ten evaluations with the derivatives of all residuals, and a factorisation for each; L-BFGS about
+ * fifty with a gradient and a few with those derivatives, whose products are its metric (fit/metric.h). CPU time of whole fits,
+ * trust region over L-BFGS with adjoints, of linear and catalysed networks with measurements of all states at 2 to 200 times:
  *
  *     states \ parameters    10       30        50       100        150       200       300
  *      2                             0.2                 0.6                         2.5-4.3
@@ -112,7 +111,7 @@ static bool adjoint_pays(const struct fit_asker *asker)
  *     20                   0.4   0.3-0.5   0.5-1.1   0.9-1.2    0.6-2.7   0.9-1.8
  *     50                             0.7             0.5-1.6        0.8   0.7-3.2   1.1-3.2
  *
- * More times work in both directions (2, 12, 50, 200 of them: 5 x 200 4.2, 4.0, 2.1, 1.9; 50 x 200 0.7, 1.4, 1.1, 3.2). Ready
+ * The number of times has no uniform effect (2, 12, 50, 200: 5 x 200 4.2, 4.0, 2.1, 1.9; 50 x 200 0.7, 1.4, 1.1, 3.2). Example
  * models: pollu (20 x 25) 0.7, medical-akzo-nobel (400 x 3) 0.15. */
 static void choose(struct fit_asker *asker, struct fit_record *record)
 {
@@ -143,7 +142,7 @@ static bool prepare_gradient(struct fit_asker *asker, struct arena *arena)
     return ARENA_DOUBLES(arena, {&asker->by_prediction, n_row, 1}, {&asker->by_noise, n_row, 1});
 }
 
-/* The best point once more with the derivatives of all residuals, which the statistics need. NULL if that failed. */
+/* Evaluates the best point again with the derivatives of all residuals, for the statistics. NULL: that failed. */
 static const struct fit_point *look_forward(struct fit_asker *asker, const struct fit_point *best, struct arena *arena)
 {
     struct fit_point *point = arena_calloc(arena, 1, sizeof *point);
@@ -153,8 +152,8 @@ static const struct fit_point *look_forward(struct fit_asker *asker, const struc
     return fit_ask(asker, point, true) == ASKED_OK ? point : NULL;
 }
 
-/* Where a trajectory meets a jump of the right-hand side, which sensitivities lack, the search begins again with difference
- * quotients, so that no values of the two kinds are compared; whatever is looked at from then on, is looked at by these. */
+/* If a trajectory meets a jump of the right-hand side, whose effect sensitivities do not include, restarts the search with
+ * difference quotients, which are used from then on: values of the two kinds are never compared. */
 static void search_from(struct fit_asker *asker, struct arena *arena, const double *theta, struct fit_record *record,
                         struct search_end *end)
 {
@@ -168,7 +167,7 @@ static void search_from(struct fit_asker *asker, struct arena *arena, const doub
     asker->start_f = asker->prediction_error = NAN;
     asker->notes |= NOTE_state_jump;
     asker->gradient = record->gradient = GRADIENT_differences;
-    if (asker->options->optimizer == OPTIMIZER_none) /* L-BFGS was chosen for its adjoint gradients, if it was */
+    if (asker->options->optimizer == OPTIMIZER_none) /* L-BFGS may have been chosen for its adjoint gradients */
         record->optimizer = OPTIMIZER_trf;
     if (prepare_gradient(asker, arena))
         search_from(asker, arena, theta, record, end);
@@ -176,7 +175,7 @@ static void search_from(struct fit_asker *asker, struct arena *arena, const doub
         *end = (struct search_end){.outcome = OUTCOME_out_of_memory};
 }
 
-/* The best point with the derivatives of all residuals; NULL if there is none. */
+/* The best point with the derivatives of all residuals; NULL: there is none. */
 static const struct fit_point *look(struct fit_asker *asker, struct arena *arena, const struct fit_record *record,
                                     const struct search_end *end)
 {
@@ -186,8 +185,8 @@ static const struct fit_point *look(struct fit_asker *asker, struct arena *arena
     return end->forward ? end->forward : outcome_is_success(end->outcome) ? look_forward(asker, end->best, arena) : NULL;
 }
 
-/* Whether a search that tighter tolerances have moved from its best point is still not above the start; where it is, another
- * one from there replaces it. `doubt`: what the objectives known so far may be off by. */
+/* Checks that a search with tighter tolerances did not end above the start; if it did, a new search from the start replaces it.
+ * `doubt`: possible error of the objectives known so far. */
 static void look_back(struct fit_asker *asker, struct arena *arena, const double *start, struct fit_record *record,
                       struct search_end *end, double doubt)
 {
@@ -221,8 +220,8 @@ static bool go_on(struct fit_asker *asker, struct arena *arena, const double *st
     return false;
 }
 
-/* A start may be the lowest of several although its budget is used up. Its objective must be confirmed, too, by one
- * evaluation beyond the budget. */
+/* A start may be the lowest of several although its budget is used up. One evaluation beyond the budget then confirms its
+ * objective. */
 static void confirm(struct fit_asker *asker, struct arena *arena, const struct fit_point *best, double objective,
                     struct fit_certificate *certificate)
 {
@@ -235,7 +234,7 @@ static void confirm(struct fit_asker *asker, struct arena *arena, const struct f
     one_more.max_total_steps = asker->n_step + options->max_steps;
     asker->options = &one_more;
     double tighter = asker->tighter;
-    asker->tighter = fmax(tighter, LEAST_TIGHTER); /* of an end among the loose first steps: with the full tolerances */
+    asker->tighter = fmax(tighter, LEAST_TIGHTER); /* if the search ended in the loose first steps: with the full tolerances */
     fit_certify(asker, best, objective, arena, certificate);
     asker->options = options;
     asker->tighter = tighter;
@@ -245,8 +244,8 @@ static void confirm(struct fit_asker *asker, struct arena *arena, const struct f
         asker->notes |= NOTE_not_certified;
 }
 
-/* The certificate of a search's end, empty if there can be none. Stalled searches are certified, too, to see if a retry
- * pays. */
+/* The certificate at the end of a search; empty if there can be none. Stalled searches are certified too, to see whether a
+ * retry is worthwhile. */
 static struct fit_certificate certify(struct fit_asker *asker, struct arena *arena, const struct fit_point *point,
                                       struct search_end *end)
 {
@@ -309,7 +308,7 @@ static void search(struct fit_asker *asker, struct arena *arena, const double *t
         snprintf(record->reason, sizeof record->reason, "%s", asker->reason);
 }
 
-/* Runs a fit with known sigmas, or with those that there are. */
+/* Runs a fit with the sigmas that are known. */
 static void run(const struct fit_problem *problem, const struct fit_options *options, const struct fit_host *host,
                 struct arena *arena, struct fit_record *record)
 {

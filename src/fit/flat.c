@@ -1,6 +1,5 @@
 /* Groups are found from the projector onto the flat directions, because a basis of them may be any mixture. In the projector,
  * two independent combinations of parameters are two blocks.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/flat.h"
 

@@ -1,7 +1,6 @@
 /* libLBFGS 1.10 has no bounds, no NaN check and no way to stop in the middle of a line search. All of that is handled here: to
  * stop, the objective is -1e300 with a zero gradient, which the line search (More & Thuente) accepts at once, and the progress
  * callback ends the search. libLBFGS's own stopping tests are switched off.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/lbfgs.h"
 

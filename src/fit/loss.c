@@ -1,5 +1,4 @@
 /* The losses: elementary functions, each written so that it keeps its digits far out, and their table.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/loss.h"
 

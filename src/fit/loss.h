@@ -1,7 +1,6 @@
 /* Distributions of measurement errors as losses: what one residual adds to the objective, its curvature, and how errors are
  * drawn. Separate from the objective, which adds up rows: everything here concerns a single number, r = (prediction - value) /
  * s.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef FIT_LOSS_H
 #define FIT_LOSS_H

@@ -1,5 +1,4 @@
 /* Scales, bounds, fixed parameters and starts: the conversion between fit parameters and the model's.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/map.h"
 

@@ -1,6 +1,5 @@
 /* Dense linear algebra for the parameters of a fit: reduces the derivatives of thousands of residuals to a small triangle, and
  * that to directions that the data determine well or badly. Nothing here allocates. Matrices are column-major.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef FIT_MATRIX_H
 #define FIT_MATRIX_H

@@ -1,5 +1,4 @@
 /* J'J with a little damping, so that unknown directions are not infinitely long.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/metric.h"
 

@@ -1,5 +1,4 @@
 /* Objective, gradient and rows from predictions and their derivatives; summary numbers at the end of a search.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/objective.h"
 

@@ -1,6 +1,5 @@
 /* Computes the objective from predictions: a loss for every measurement (fit/loss.h), the probability of the known side for
  * censored ones, and priors. Everything else uses its value, gradient and rows.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef FIT_OBJECTIVE_H
 #define FIT_OBJECTIVE_H

@@ -1,6 +1,5 @@
 /* Evaluates points, and computes derivatives by difference quotients: two places for each parameter, one list of evaluations,
  * and the slope of the parabola through three values.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/point.h"
 

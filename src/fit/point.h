@@ -6,7 +6,6 @@
  * over h has this error divided by h, and the error of the formula, of order h^2. Their sum is least at h ~ cbrt(error) (Gill,
  * Murray & Wright 1981, section 8.6), and small enough for a Gauss-Newton step only with tighter tolerances than usual. All
  * evaluations of such a fit use these tolerances, also those without quotients, so that values remain comparable.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef FIT_POINT_H
 #define FIT_POINT_H

@@ -1,7 +1,6 @@
 /* Follows one side of a profile. Everything is measured in r = sqrt((objective - best) / rise), which is a straight line if the
  * objective is quadratic: 0 at the best fit, 1 at the limit. The walk steps outward by about half a unit of r, closes in on r =
  * 1 between the last two places, and there fits the other parameters once more from the best fit.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/profile.h"
 

@@ -1,6 +1,5 @@
 /* An orthogonal factorisation with columns scaled to one length, and singular values if columns might be dependent. No products
  * of derivatives are formed, so badly determined directions cost well-determined ones no digits.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/spectrum.h"
 

@@ -15,7 +15,7 @@ struct work {
     const struct fit_point *point;
     struct fit_spectrum spectrum;
     struct fit_flat flat;
-    double *u, *s, *v;       /* of the triangle as it is: n x n, n, n x n */
+    double *u, *s, *v;       /* of the triangle, not normalised: n x n, n, n x n */
     double *covariance;      /* n x n, optimiser's scale, for sigma 1 */
 };
 
@@ -32,7 +32,8 @@ static uint32_t file_index(const struct work *work, size_t c)
     return work->asker->map.file_index[work->spectrum.loose[c]];
 }
 
-/* A flat direction where there is one, which units do not matter to; else the last eigenvector, its largest entry positive. */
+/* A flat direction if there is one, which does not depend on units; otherwise the last eigenvector, its largest entry
+ * positive. */
 static void fill_flattest(const struct work *work, struct fit_record *record)
 {
     size_t n = work->spectrum.n, largest = 0;
@@ -56,7 +57,7 @@ static void fill_eigenvalues(struct work *work, struct fit_record *record)
         record->eigenvalue[c] = work->s[c] * work->s[c];
 }
 
-/* Parameters that take part in directions that the data do not know. */
+/* Marks parameters that take part in directions that the data do not determine. */
 static void mark_flat(struct work *work, struct fit_record *record, double factor)
 {
     struct fit_flat *flat = &work->flat;
@@ -76,7 +77,7 @@ static void mark_flat(struct work *work, struct fit_record *record, double facto
     }
 }
 
-/* Of the known directions. */
+/* The covariance along the known directions. */
 static void fill_covariance(const struct work *work)
 {
     const struct fit_spectrum *spectrum = &work->spectrum;
@@ -85,7 +86,7 @@ static void fill_covariance(const struct work *work)
     memset(covariance, 0, n * n * sizeof *covariance);
     for (size_t k = 0; k < spectrum->n_known; k++) {
         const double *part = spectrum->basis + k * n;
-        size_t end = n; /* of a triangle's inverse most is zero */
+        size_t end = n; /* most of a triangle's inverse is zero */
         while (end > 0 && part[end - 1] == 0)
             end--;
         for (size_t c = 0; c < end; c++)
@@ -97,7 +98,7 @@ static void fill_covariance(const struct work *work)
             covariance[d + c * n] = covariance[c + d * n];
 }
 
-/* What the numbers mean for each loss: struct fit_criteria. */
+/* The numbers are defined for each loss in struct fit_criteria. */
 static void fill_criteria(const struct work *work, struct fit_record *record)
 {
     const struct fit_objective *objective = &work->asker->objective;
@@ -125,7 +126,7 @@ static void fill_parameter(const struct work *work, struct fit_record *record, s
     record->interval_upper[file] = fit_scale_to_natural(map->scale[j], theta + quantile * deviation);
 }
 
-/* Parameters that move no prediction but the noise: standard deviations that are estimated along. */
+/* Counts the parameters that affect only the noise: standard deviations estimated along with the others. */
 static size_t count_noise(const struct work *work)
 {
     const struct fit_objective *objective = &work->asker->objective;
@@ -149,16 +150,16 @@ static void fill_errors(struct work *work, struct fit_record *record)
     size_t n = work->spectrum.n, n_parameter = work->asker->problem->n_parameter;
     double p = 0.5 + 0.5 * work->asker->options->confidence, freedom = (double)record->n_freedom, factor = 1, quantile;
     if (record->n_noise > 0) {
-        /* The likelihood's sigma is too small by the root of n / (n - p), p without the noise's own parameters (Pinheiro &
-         * Bates 2000, section 5.1.1), and has an error of its own. */
+        /* The likelihood's sigma is too small by the root of n / (n - p), with p excluding the noise's own parameters (Pinheiro
+         * & Bates 2000, section 5.1.1), and has an error of its own. */
         double n_row = (double)work->asker->objective.n_row;
         freedom += (double)record->n_noise;
         quantile = freedom > 0 ? distribution_t_quantile(p, freedom) * sqrt(n_row / freedom) : NAN;
     } else if (work->asker->is_sigma_known) {
         quantile = distribution_normal_quantile(p);
     } else {
-        /* Where residuals are the integrator's errors, they are no sample of these, which parameters follow: a change of the
-         * predictions by d moves none by more than |d| times its standard error for sigma 1 (Cauchy and Schwarz). */
+        /* Residuals that are the integrator's errors are not a random sample, and the parameters follow them: a change of the
+         * predictions by d moves no parameter by more than |d| times its standard error for sigma 1 (Cauchy and Schwarz). */
         bool is_exact = work->asker->prediction_error > record->residual_error;
         factor = is_exact ? work->asker->prediction_error : record->residual_error;
         record->notes |= is_exact ? NOTE_noise_floor : 0;

@@ -1,6 +1,5 @@
 /* A few quadratic steps within one step of the search: first with reweighted squares, which always lead downhill but creep
  * along kinks; then Newton's with the rounded kinks, which find the right kinks at once.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/trust_model.h"
 

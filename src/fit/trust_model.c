@@ -1,5 +1,4 @@
 /* Solves the trust region's subproblem: orthogonal factorisations, the damping for the radius, the box.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/trust_model.h"
 

@@ -1,4 +1,4 @@
-/* What a fit is given and what it gives back: the types that all of fit/ shares.
+/* Input and output of a fit: the types common to all of fit/.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef FIT_TYPES_H
 #define FIT_TYPES_H
@@ -12,24 +12,24 @@
 
 enum parameter_scale { SCALE_LIN, SCALE_LOG, SCALE_LOG10 };
 
-/* What is fitted. Everything is const and owned by the caller. Arrays of n_parameter are in the problem file's order,
- * natural scale; to_model[i] is the model's index of the file's parameter i (a permutation). */
+/* The problem. Everything is const and owned by the caller. Arrays of n_parameter are in the problem file's order, natural
+ * scale; to_model[i] is the model's index of the file's parameter i (a permutation). */
 struct fit_problem {
     const struct model *model;
     const struct ode_task *task;
-    struct measurements measured; /* n_row of the task; values are finite (missing ones are no rows). Censored NULL: no row of
-                                 * the run is; if one is, every row of its dataset has a sigma or a noise */
-    const struct fit_loss *loss; /* one for each observable of the model; of a log-normal one all values are > 0 */
-    bool mixes;                 /* base/error_kind.h; then every row has a sigma or a noise */
+    struct measurements measured; /* n_row of the task; values are finite (rows without a value are omitted). censored NULL: no
+                                   * row of the run is censored; if one is, every row of its dataset has a sigma or a noise */
+    const struct fit_loss *loss; /* one for each observable of the model; with a log-normal one all values are > 0 */
+    bool mixes;                 /* as in base/error_kind.h; then every row has a sigma or a noise */
     size_t n_parameter;
     const uint32_t *to_model;
     const double *start, *lower, *upper;
     const enum parameter_scale *scale;
     const uint8_t *fixed;       /* non-zero: held at its start */
-    const struct fit_prior *prior; /* NULL: none. With one every row has a sigma or a noise */
-    double rtol;                /* the integrator's relative tolerance to begin with; 0: the options' */
-    double unit;                /* of Laplace's errors without any sigma: that of the kink; 0: to be found (fit/unit.h) */
-    uint64_t seed, dataset;     /* with start_number: what a random start depends on */
+    const struct fit_prior *prior; /* NULL: none. With a prior every row has a sigma or a noise */
+    double rtol;                /* the integrator's first relative tolerance; 0: that of the options */
+    double unit;                /* for Laplace's errors without any sigma: unit of the kink; 0: unknown (fit/unit.h) */
+    uint64_t seed, dataset;     /* determine a random start, together with start_number */
     uint32_t start_number;      /* 0: the given start; k: row k-1 of this dataset's Latin hypercube */
     uint32_t n_start;
     uint32_t notes;             /* bits of enum note known beforehand */
@@ -37,13 +37,13 @@ struct fit_problem {
 
 struct fit_options {
     enum optimizer optimizer;   /* none: chosen by the sizes */
-    enum gradient_method gradient; /* likewise; trf has no adjoint ones */
-    /* Converged: the decrease that the Gauss-Newton model still promises within the bounds, or the decrease over the
-     * last few iterations, is below f_tolerance * |f| (likelihood: max(1, |f|)); or the projected gradient's largest
-     * entry (optimiser's scale) is below g_tolerance * max(1, |f|), for small data less, and 1000 times the first test
-     * holds. Or what is promised cannot be told from the integrator's noise. */
+    enum gradient_method gradient; /* likewise; trf has no adjoint gradients */
+    /* Converged: the decrease that the Gauss-Newton model predicts within the bounds, or the decrease over the last few
+     * iterations, is below f_tolerance * |f| (likelihood: max(1, |f|)); or the projected gradient's largest entry (optimiser's
+     * scale) is below g_tolerance * max(1, |f|) (less for small data), and the predicted decrease is below 1000 times the first
+     * limit. Or the predicted decrease cannot be distinguished from the integrator's noise. */
     double f_tolerance, g_tolerance;
-    int certify;                /* look at the optimum again with tighter integrator tolerances */
+    int certify;                /* evaluate the optimum again with tighter integrator tolerances */
     bool statistics;            /* fill what fit/statistics.h computes at the best point */
     double confidence;          /* of its intervals and of profiles */
     int64_t max_evaluations;    /* per fit */
@@ -51,20 +51,20 @@ struct fit_options {
     int64_t max_total_steps;    /* integrator steps per fit */
     double max_seconds;         /* of computing per fit; infinity = none */
     double accuracy;            /* relative, of the predictions: the integrator's rtol */
-    bool is_near;               /* the start lies near an optimum: the first steps have the full accuracy, too */
+    bool is_near;               /* the start is near an optimum: the first steps have the full accuracy, too */
 };
 
 #define FIT_OPTIONS_DEFAULT {.f_tolerance = 1e-9, .g_tolerance = 1e-6, .certify = true, .statistics = true, \
                              .confidence = 0.95, .max_evaluations = 1000, .max_steps = 100000, .max_total_steps = 10000000, \
                              .max_seconds = 1.0 / 0.0, .accuracy = ODE_RTOL}
 
-/* Carries out evaluations. `ask` returns when all n are finished; false: the fit is cancelled and must return as soon
- * as it can (what it writes is ignored). It may return on another thread than it was called on. */
+/* Computes evaluations. `ask` returns when all n are finished, possibly on another thread. False: the fit is cancelled and must
+ * return as soon as possible; its results are ignored. */
 struct fit_host {
     bool (*ask)(void *context, struct evaluation *const *evaluations, size_t n);
     int64_t (*elapsed_ns)(void *context); /* time of computing spent on this fit */
-    /* NULL, or told what is made of the latest evaluation: the objective, and then the largest entry of the projected
-     * gradient, which difference quotients need further evaluations for. The other one of the two is NaN. For traces. */
+    /* NULL, or called with the judgement of the latest evaluation: the objective, and then the largest entry of the projected
+     * gradient, for which difference quotients need more evaluations. The other argument is NaN. For traces. */
     void (*judged)(void *context, double objective, double gradient_norm);
     void *context;
 };

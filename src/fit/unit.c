@@ -1,5 +1,4 @@
 /* Makes a few fits, each from the end of the one before.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/unit.h"
 
@@ -56,7 +55,7 @@ static void fit_round(const struct fit_problem *problem, const struct fit_option
 static struct fit_options options_left(const struct fit_options *options, int64_t n_evaluation, int64_t n_step)
 {
     struct fit_options left = *options;
-    left.statistics = true; /* whose chi-square is the next unit */
+    left.statistics = true; /* its chi-square gives the next unit */
     left.max_evaluations -= n_evaluation;
     left.max_total_steps -= n_step;
     left.is_near = options->is_near || n_evaluation > 0;

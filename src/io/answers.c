@@ -1,5 +1,4 @@
 /* Frames of answers, appended to files and read back. A file is open only for a moment, since thousands of fits may have one.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/answers.h"
 

@@ -1,4 +1,4 @@
-/* Reading and writing CSV. A row is first read as it stands (its end depends on quotes only) and then split in place.
+/* Reads and writes CSV. The bytes of a row are read first (its end depends only on quotes) and then split in place.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/csv.h"
 
@@ -17,7 +17,7 @@
 struct csv_reader {
     FILE *file;
     char *path;
-    char delimiter;      /* 0 until the header has been seen */
+    char delimiter;      /* 0 before the header is read */
     uint64_t line, next_line, latin1_line;
     char *row;           /* the row's text; the fields point into it */
     size_t n_row, capacity;
@@ -70,7 +70,7 @@ static enum status keep_byte(struct csv_reader *reader, int c, struct error *err
     return STATUS_OK;
 }
 
-/* A line break has been read: CR LF is one. */
+/* Completes a line break: CR LF counts as one. */
 static void end_line(struct csv_reader *reader, int c)
 {
     int next = c == '\r' ? getc_unlocked(reader->file) : EOF;
@@ -79,7 +79,7 @@ static void end_line(struct csv_reader *reader, int c)
     reader->next_line++;
 }
 
-/* Reads up to the line break that ends the row: one outside quotes. *more: there was a row, maybe an empty one. */
+/* Reads up to the line break outside quotes that ends the row. *more: there was a row, possibly empty. */
 static enum status read_raw(struct csv_reader *reader, bool *more, struct error *error)
 {
     enum { AT_START, PLAIN, QUOTED, AFTER_QUOTE } state = AT_START;
@@ -92,7 +92,7 @@ static enum status read_raw(struct csv_reader *reader, bool *more, struct error 
         *more = true;
         if ((c == '\n' || c == '\r') && state != QUOTED) {
             end_line(reader, c);
-            return keep_byte(reader, '\n', error); /* makes an empty row a string, too; split_row takes it off */
+            return keep_byte(reader, '\n', error); /* makes even an empty row a string; split_row removes it */
         }
         if (c == '\n')
             reader->next_line++;
@@ -135,7 +135,7 @@ static char *skip_blanks(const struct csv_reader *reader, char *p)
     return p;
 }
 
-/* Takes the quotes off in place; *p moves to the delimiter. */
+/* Removes the quotes in place; *p moves to the delimiter. */
 static enum status split_quoted(struct csv_reader *reader, char **p, struct error *error)
 {
     char *in = *p + 1, *out = *p;
@@ -161,12 +161,12 @@ static enum status split_plain(struct csv_reader *reader, char **p, struct error
     *p = end;
     while (last > begin && (last[-1] == ' ' || last[-1] == '\t'))
         last--;
-    if (last < end) /* else the delimiter ends the field once it has been looked at */
+    if (last < end) /* otherwise the terminator replaces the delimiter, once that has been examined */
         *last = '\0';
     return add_field(reader, begin, error);
 }
 
-/* What old programs write. */
+/* Converts Latin-1, which old programs write. */
 static enum status make_utf8(struct csv_reader *reader, struct error *error)
 {
     if (utf8_is_valid(reader->row))
@@ -185,7 +185,7 @@ static enum status make_utf8(struct csv_reader *reader, struct error *error)
     return STATUS_OK;
 }
 
-/* The row's text into fields. */
+/* Splits the row's text into fields. */
 static enum status split_row(struct csv_reader *reader, struct error *error)
 {
     reader->n_field = 0;
@@ -205,7 +205,7 @@ static enum status split_row(struct csv_reader *reader, struct error *error)
     }
 }
 
-/* The one of , ; and tab that the header has most of, outside quotes. */
+/* The most frequent of , ; and tab in the header, outside quotes. */
 static char find_delimiter(const char *header)
 {
     static const char candidates[] = ",;\t";
@@ -382,7 +382,7 @@ bool csv_parse_double(const char *text, double *value)
         }
     if (memchr(begin, 'x', n) || memchr(begin, 'X', n))
         return false;
-    locale_t c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0); /* glibc hands out one that it keeps: cheap */
+    locale_t c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0); /* glibc returns a permanent object: cheap */
     if (!c_locale)
         return false;
     char *end;
@@ -405,7 +405,7 @@ static void begin_field(struct csv_writer *writer)
 void csv_put_text(struct csv_writer *writer, const char *text)
 {
     size_t n = strlen(text);
-    bool lost = n ? strchr(" \t", text[0]) || strchr(" \t", text[n - 1]) : !writer->in_row; /* without quotes */
+    bool lost = n ? strchr(" \t", text[0]) || strchr(" \t", text[n - 1]) : !writer->in_row; /* would be lost without quotes */
     begin_field(writer);
     if (!lost && !strpbrk(text, ",;\t\"\r\n")) {
         fputs(text, writer->file);

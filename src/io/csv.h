@@ -18,8 +18,8 @@ enum { CSV_MAX_ROW = 1 << 20 }; /* bytes of one row */
  * first line; blanks around an unquoted field and empty lines are ignored. The first row names the columns. */
 struct csv_reader;
 
-/* "-" is standard input. Reads the header. STATUS_BAD_PROBLEM: the file is empty, or a column has no name or the name of
- * another. */
+/* Opens a file ("-": standard input) and reads the header. STATUS_BAD_PROBLEM: the file is empty, or a column has no name or
+ * that of another. */
 enum status csv_open(struct csv_reader **reader, const char *path, struct error *error);
 void csv_close(struct csv_reader *reader); /* NULL is legal */
 
@@ -30,7 +30,7 @@ size_t csv_find_column(const struct csv_reader *reader, const char *name);
 /* The same, or an error that says which columns there are. */
 enum status csv_need_column(const struct csv_reader *reader, const char *name, size_t *column, struct error *error);
 
-/* The next row; *more is false at the end. It is a fault if the row has not as many fields as the header. */
+/* Reads the next row; *more is false at the end. A row with another number of fields than the header is a fault. */
 enum status csv_next(struct csv_reader *reader, bool *more, struct error *error);
 uint64_t csv_line(const struct csv_reader *reader); /* first line of the row, from 1 */
 /* The first line so far that is not UTF-8 and was read as Latin-1; 0: none. */

@@ -1,5 +1,4 @@
 /* The steps that put a file safely on disk under its name (man fsync: the directory, too).
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/durable.h"
 

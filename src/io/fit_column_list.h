@@ -85,7 +85,7 @@
 #define FIT_SELECTION_COLUMN_LIST(X) \
     X(DATASET, "/fits/dataset", INT64, PER_FIT, dataset, NULL, "row number of the dataset in the problem, from 0")
 
-/* Those that have a field of their own in struct fit_record, and all. */
+/* Those with a field of their own in struct fit_record, and all. */
 #define FIT_FIELD_COLUMN_LIST(X) \
     FIT_COLUMN_LIST(X) FIT_STARTS_COLUMN_LIST(X) FIT_PROFILE_COLUMN_LIST(X) FIT_BOOTSTRAP_COLUMN_LIST(X)
 #define FIT_ALL_COLUMN_LIST(X) FIT_FIELD_COLUMN_LIST(X) FIT_SELECTION_COLUMN_LIST(X)

@@ -1,4 +1,4 @@
-/* What the table of columns says, as loops over it.
+/* Loops over the table of columns.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/fit_record.h"
 
@@ -73,7 +73,7 @@ size_t fit_record_array_bytes(size_t n_parameter)
 void fit_record_set_arrays(struct fit_record *record, size_t n_parameter, void *block)
 {
     char *place = block;
-    for (size_t size = 8; size > 0; size = size == 8 ? 1 : 0) /* the doubles first: they must be aligned */
+    for (size_t size = 8; size > 0; size = size == 8 ? 1 : 0) /* doubles first, because of their alignment */
         for (int i = 0; i < N_RESULT_COLUMN; i++) {
             size_t width = fit_column_width((enum fit_column)i, n_parameter);
             if (fit_columns[i].shape == PER_FIT || fit_kind_size(fit_columns[i].kind) != size)

@@ -1,5 +1,5 @@
-/* The record of one fit: the fit fills its fields, the journal and the result file keep them. A table of its columns is what
- * writing, reading and showing share. A new number per fit is a line in io/fit_column_list.h.
+/* The record of one fit: the fit fills its fields, the journal and the result file store them. Writing, reading and showing use
+ * the table of its columns. A new number per fit needs a line in io/fit_column_list.h.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef IO_FIT_RECORD_H
 #define IO_FIT_RECORD_H
@@ -25,7 +25,7 @@ enum fit_kind {
 };
 enum fit_shape { PER_FIT, PER_PARAMETER, PER_PAIR };
 
-/* What a field of each kind and shape is in struct fit_record. */
+/* The type of a field of each kind and shape in struct fit_record. */
 #define X(kind, type, names) typedef type fit_type_##kind;
 FIT_KIND_LIST(X)
 #undef X
@@ -41,7 +41,7 @@ enum fit_column {
     N_FIT_COLUMN = FIT_COLUMN_SAME_OPTIMUM /* the first ones, which are also in journals */
 };
 
-/* Parts of /fits, as bits: the columns that a result has. */
+/* Parts of /fits, as bits: they determine a result's columns. */
 enum fit_part { FIT_PART_BASE = 1, FIT_PART_STARTS = 2, FIT_PART_PROFILE = 4, FIT_PART_BOOTSTRAP = 8, FIT_PART_SELECTION = 16 };
 enum fit_part fit_column_part(enum fit_column column);
 

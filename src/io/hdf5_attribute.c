@@ -1,5 +1,4 @@
 /* Attributes of one value: read as text or numbers, whatever their type in the file.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/hdf5_file.h"
 

@@ -1,5 +1,4 @@
 /* Reads datasets in blocks of rows, whatever their type, layout and padding in the file.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/hdf5_file.h"
 

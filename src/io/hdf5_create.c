@@ -1,6 +1,5 @@
 /* Writes datasets: columns that grow by appended rows, and small tables in one call. No object has a time stamp, so equal
  * contents give equal bytes.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/hdf5_file.h"
 

@@ -1,5 +1,4 @@
 /* Opens, closes and inspects HDF5 files. Converts HDF5's failures to struct error; no file can make us open another one.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/hdf5_file.h"
 

@@ -2,7 +2,6 @@
  *
  * Threads need no lock: O_APPEND puts each record after all others, and the kernel serialises writes to an open file. Only a
  * partial write (a full disk) needs care.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/journal.h"
 

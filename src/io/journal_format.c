@@ -1,5 +1,4 @@
 /* Encodes and decodes journal files, independently of byte order and structure layout.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/journal_format.h"
 

@@ -1,6 +1,5 @@
 /* Reads a journal. One pass over all files of the directory makes an index, 16 bytes per fit; records are then read through a
  * few windows, since they are needed in nearly the order of the files.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/journal.h"
 

@@ -1,5 +1,4 @@
 /* Opens a problem file: its kind, names, shapes and small tables. Reads nothing whose length is the number of datasets.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/problem_internal.h"
 

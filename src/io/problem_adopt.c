@@ -1,7 +1,6 @@
 /* Settings that `stiffit import` copied into the problem file from the model of that time. With another model, that model's
  * defaults replace them, and the differences are listed for the user. Separate from problem_match.c, which knows only one
  * model.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/problem_internal.h"
 

@@ -1,6 +1,5 @@
 /* Collects faults of a problem file as lines of one message, and finds what makes a single dataset bad: it gets a row with the
  * reason and does not stop the others.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/problem_internal.h"
 

@@ -1,5 +1,4 @@
 /* The error distribution of each observable, and what it requires of the measurements.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/problem_error.h"
 

@@ -1,6 +1,5 @@
 /* Matches the problem file with the model: parameters, covariates and observables by name, the model's defaults for what the
  * file lacks, and faults that concern all datasets.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/problem_internal.h"
 

@@ -1,6 +1,5 @@
 /* Priors of a problem file. Separate because they are checked against scales, bounds and the model, and because a prior that
  * cannot be used must never be ignored silently.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/problem_internal.h"
 

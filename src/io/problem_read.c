@@ -1,4 +1,4 @@
-/* Reading datasets in blocks: each block has everything that its fits need, in the model's terms.
+/* Reads datasets in blocks: each block has everything that its fits need, in the model's terms.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/problem_internal.h"
 
@@ -21,7 +21,7 @@ enum status problem_read_ids(struct problem *problem, uint64_t first, size_t n, 
     return status ? status : problem_as_utf8(problem, arena, n, ids, error);
 }
 
-/* Everything but the rows, for n datasets. */
+/* Allocates everything except the rows, for n datasets. */
 static enum status allocate(const struct problem *problem, struct problem_block *block, size_t n, struct error *error)
 {
     if (!block->arena && !(block->arena = calloc(1, sizeof *block->arena)))
@@ -53,7 +53,7 @@ static enum status read_covariates(struct problem *problem, struct problem_block
                                    struct error *error)
 {
     size_t n = problem->n_model_covariate, width = problem->info.n_covariate;
-    if (n == 0 || !problem->covariate.dataset) /* that it is missing is a fault by now */
+    if (n == 0 || !problem->covariate.dataset) /* a missing table has been reported as a fault */
         return STATUS_OK;
     size_t n_read = (size_t)(block->end - block->first);
     enum status status = hdf5_column_read_double(&problem->covariate, block->first, n_read, scratch, error);
@@ -96,7 +96,7 @@ static enum status read_parameters(struct problem *problem, struct problem_block
     return status;
 }
 
-/* Rows of a table that was read for all datasets of the block: the wanted ones move to its beginning. */
+/* Moves the wanted rows of a table, read for all datasets of the block, to its beginning. */
 static void keep_wanted(const struct problem_block *block, void *table, size_t row_size)
 {
     for (size_t d = 0; d < block->n && row_size; d++)
@@ -185,7 +185,7 @@ enum status problem_rewind(struct problem *problem, struct error *error)
 {
     (void)error;
     problem->next = 0;
-    /* The window was checked as seen from where it was loaded. */
+    /* The window's rows were checked relative to the place where it was loaded. */
     problem->window.n = 0;
     problem->window.next = 0;
     return STATUS_OK;

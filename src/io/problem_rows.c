@@ -1,5 +1,5 @@
-/* Walking through /measurements, which may be far longer than memory: a window of rows moves along, and the rows of
- * one dataset after another are handed out of it.
+/* Reads /measurements, which may be far larger than memory, through a moving window, and takes the rows of one dataset after
+ * another from it.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/problem_internal.h"
 
@@ -33,7 +33,7 @@ enum status problem_window_init(struct problem *problem, struct error *error)
     return got_all ? STATUS_OK : no_memory(problem, error);
 }
 
-/* " (dataset "id")" for a message, or nothing where there is no such dataset. */
+/* " (dataset "id")" for a message; nothing if there is no such dataset. */
 static const char *dataset_text(struct problem *problem, int64_t d, char text[120])
 {
     struct arena arena = {0};
@@ -84,7 +84,7 @@ static void report_number(struct problem *problem, int column, uint64_t row, int
                measurement_columns[column].meaning);
 }
 
-/* Rows of an index into the file's observables, and of the other whole numbers. */
+/* Checks a column of indices of observables, or of other integers. */
 static void check_numbers(struct problem *problem, int column, size_t i, int64_t d, bool report)
 {
     struct problem_window *window = &problem->window;
@@ -102,7 +102,7 @@ static void check_numbers(struct problem *problem, int column, size_t i, int64_t
         *number = 0;
 }
 
-/* Marks rows whose dataset cannot be; they are reported once, however often the window comes here. */
+/* Marks rows whose dataset is invalid; they are reported once, even if the window returns here. */
 static void check_rows(struct problem *problem)
 {
     struct problem_window *window = &problem->window;
@@ -174,7 +174,7 @@ enum status problem_reserve_rows(const struct problem *problem, struct problem_b
     return STATUS_OK;
 }
 
-/* Rows [i, j) of the window become rows of the block from `to` on. */
+/* Copies rows [i, j) of the window to the block, from row `to` on. */
 static void copy_rows(const struct problem *problem, struct problem_block *block, size_t to, size_t i, size_t j)
 {
     const struct problem_window *window = &problem->window;

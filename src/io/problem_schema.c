@@ -1,5 +1,5 @@
-/* Which names a problem file may have. A mistyped name would otherwise silently have no effect, so an unknown one in
- * our groups is a fault; /user is the user's own.
+/* The names that a problem file may have. A misspelt name would be ignored silently, so an unknown name in our groups is a
+ * fault; /user belongs to the user.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/problem_internal.h"
 
@@ -16,7 +16,7 @@ struct group {
     size_t n;
 };
 
-/* A problem file may carry its own result (/fits and what goes with it). */
+/* A problem file may contain its own result (/fits and related groups). */
 static const char *const root_names[] = {"model", "parameters", "datasets", "measurements", "options", "user", "fits",
                                          "provenance", "starts", "profiles", "bootstrap"};
 static const char *const model_names[] = {"plugin", "source"};

@@ -1,6 +1,5 @@
 /* One pass over all datasets before any fit: faults of the file, unique ids, and the hash of all values, which identifies the
  * problem however the file stores them.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/problem_internal.h"
 

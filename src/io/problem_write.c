@@ -1,6 +1,5 @@
 /* Writes problem files. Datasets and measurements are collected and appended in blocks, so memory does not grow with the file,
  * which gets its name only when it is complete.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/problem_write.h"
 

@@ -73,10 +73,10 @@ struct result_block {
  * until that is n_fit. Numbers that the file lacks are NaN or -1. Zero-initialise the block before its first use. */
 enum status result_read(struct result *result, struct result_block *block, uint64_t first, size_t n,
                         struct error *error);
-/* For loops over all rows: reads those behind the block's (zeroed before the first), at most n of them. False at their end, and
+/* For loops over all rows: reads the rows after the block's (a zeroed block: from the first), at most n. False at the end, and
  * after an error, which is in *status. */
 bool result_next(struct result *result, struct result_block *block, size_t n, enum status *status, struct error *error);
-/* Of the columns these two alone are read from now on. */
+/* Reads only these two columns from now on. */
 void result_read_only(struct result *result, enum fit_column a, enum fit_column b);
 void result_block_fini(struct result_block *block);
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An enumeration over bytes, so that readers show names. */
+/* An enumeration over bytes: readers show its names. */
 static hid_t enumeration(hid_t base, enum fit_kind kind)
 {
     const char *(*name)(int number) = fit_kind_names(kind);
@@ -19,7 +19,7 @@ static hid_t enumeration(hid_t base, enum fit_kind kind)
     return type;
 }
 
-/* 0 where HDF5 fails. */
+/* 0: HDF5 failed. */
 static hid_t type_of(enum fit_kind kind, bool is_file)
 {
     switch (kind) {
@@ -79,7 +79,7 @@ enum status result_column_open(struct result_column *column, const struct hdf5_f
     return STATUS_OK;
 }
 
-/* Whole numbers as the column keeps them. */
+/* Converts integers to the column's own type. */
 static enum status narrow(const struct result_column *column, uint64_t first, size_t n, const int64_t *numbers, char *cell,
                           struct error *error)
 {

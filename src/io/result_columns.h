@@ -1,4 +1,4 @@
-/* Columns of /fits and of the tables beside it: numbers of the kinds of fit_record.h, as they lie in HDF5 and in memory.
+/* Columns of /fits and of the other tables of a result: numbers of the kinds of fit_record.h, in HDF5 and in memory.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef IO_RESULT_COLUMNS_H
 #define IO_RESULT_COLUMNS_H
@@ -10,25 +10,25 @@ enum { RESULT_MAX_ID = 1 << 16, RESULT_FORMAT = 1 };
 
 struct result_column {
     struct hdf5_column file; /* dataset = 0: there is no such column */
-    hid_t memory_type;       /* while it is written */
+    hid_t memory_type;       /* while writing */
     enum fit_kind kind;
-    size_t width, cell_size; /* of a row: numbers and bytes */
-    char *cells;             /* room for some rows, or NULL */
+    size_t width, cell_size; /* per row: numbers and bytes */
+    char *cells;             /* memory for some rows, or NULL */
 };
 
-/* A column to be written, with room for max_row rows. width 0: a number a row. */
+/* Makes a column for writing, with memory for max_row rows. width 0: one number per row. */
 enum status result_column_create(struct result_column *column, struct hdf5_file *file, const char *path, enum fit_kind kind,
                                  size_t width, const char *description, uint64_t rows_expected, bool compress, size_t max_row,
                                  struct error *error);
 /* Appends the first n rows of the cells. */
 enum status result_column_append(struct result_column *column, size_t n, struct error *error);
 #define RESULT_ANY_ROWS UINT64_MAX
-/* A column to be read, which must have so many rows of so many numbers. */
+/* Opens a column for reading, which must have this many rows and numbers per row. */
 enum status result_column_open(struct result_column *column, const struct hdf5_file *file, const char *path, enum fit_kind kind,
                                size_t width, uint64_t n_row, struct error *error);
-/* Rows [first, first + n) into `cells` (cell_size each). Numbers of an enumeration must be known. */
+/* Reads rows [first, first + n) into `cells` (cell_size each). Numbers of an enumeration must be known. */
 enum status result_column_read(const struct result_column *column, uint64_t first, size_t n, void *cells, struct error *error);
-/* Legal on a zeroed one, and twice. */
+/* Legal on a zeroed column, and twice. */
 void result_column_close(struct result_column *column);
 
 #endif

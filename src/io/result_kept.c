@@ -1,5 +1,4 @@
 /* The tables of starts, profiles and replicates; copies their rows from one result to another.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/result_kept.h"
 

@@ -1,5 +1,4 @@
 /* Reads result files, and problem files that contain their results: small tables at once, rows in blocks.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/result.h"
 

@@ -1,4 +1,4 @@
-/* Rows are gathered and appended a block at a time, and read so, those of one dataset after the other.
+/* Collects rows and appends them in blocks; reads blocks, dataset by dataset.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/result_table.h"
 
@@ -83,8 +83,8 @@ void result_table_close(struct result_table *table)
 }
 
 struct result_table_source {
-    size_t n_column, i_row, n_row, max_row; /* i_row: next one in the block of n_row */
-    uint64_t next, n_total;                 /* next row of the file to be read */
+    size_t n_column, i_row, n_row, max_row; /* i_row: the next one in the block of n_row */
+    uint64_t next, n_total;                 /* the next row of the file to read */
     struct result_column column[RESULT_TABLE_MAX_COLUMN];
 };
 

@@ -1,5 +1,4 @@
 /* Writes result files: rows are collected in blocks and appended column by column to a file with a temporary name.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/result.h"
 
@@ -306,11 +305,11 @@ enum status result_writer_add(struct result_writer *writer, const char *id, cons
     writer->message_text[row] = n_reason ? arena_strndup(&writer->arena, record->reason, n_reason) : "";
     if (!writer->id_text[row] || !writer->message_text[row])
         return no_memory(writer, error);
-    struct fit_record copy = *record; /* fit_column_values gives places that may be written to */
+    struct fit_record copy = *record; /* fit_column_values returns places that may be written to */
     for (int i = 0; i < N_RESULT_COLUMN; i++) {
         struct result_column *column = &writer->column[i];
         const void *values = fit_column_values((enum fit_column)i, &copy);
-        if (!values) /* of an array that the record lacks */
+        if (!values) /* the record lacks this array */
             values = fit_column_values((enum fit_column)i, &writer->missing);
         if (column->cells)
             memcpy(column->cells + row * column->cell_size, values, column->cell_size);

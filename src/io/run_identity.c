@@ -1,5 +1,4 @@
 /* Says in words how two runs differ, for the message about a refused journal or result.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/run_identity.h"
 

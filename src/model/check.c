@@ -1,6 +1,5 @@
 /* The model check: where the model is evaluated, and what is compared there. Points lie around the start, with random
  * parameters, at perturbed states along a crude trajectory, so that nothing is zero only because of the initial state.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/check.h"
 

@@ -1,7 +1,6 @@
 /* Compares a model's claims with what its functions do: derivatives with differences, masks with effects, repeated calls with
  * each other. Calls the model on the calling thread and keeps no state, so a caller may run it on several threads and compare
  * the reports.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef MODEL_CHECK_H
 #define MODEL_CHECK_H

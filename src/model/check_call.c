@@ -1,5 +1,4 @@
 /* Watched calls: each call checks what the function may touch.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/check_call.h"
 

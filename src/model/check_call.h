@@ -1,6 +1,5 @@
 /* Watched calls of a model's functions: guard zones, canaries, inputs compared afterwards, every call made twice; and
  * derivatives by differences with reliable error estimates, the reference of the model check. Private to it.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef MODEL_CHECK_CALL_H
 #define MODEL_CHECK_CALL_H

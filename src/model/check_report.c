@@ -1,5 +1,4 @@
 /* Findings of the model check as text, and its table of the model's functions.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/check_call.h"
 

@@ -1,5 +1,4 @@
 /* Checks a descriptor, which comes from foreign code: nothing in it is used before it is checked here.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/plugin.h"
 

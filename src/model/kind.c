@@ -1,5 +1,4 @@
 /* Recognises a file given as a model by its name, first words and headers, without loading it.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/kind.h"
 

@@ -1,5 +1,4 @@
 /* Loads a plugin: reads its bytes, hashes them, loads exactly those bytes as a shared object, and checks the descriptor.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/plugin.h"
 

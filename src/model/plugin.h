@@ -1,5 +1,4 @@
 /* A loaded and checked model: a plugin, given as such or built from model text.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef MODEL_PLUGIN_H
 #define MODEL_PLUGIN_H

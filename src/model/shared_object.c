@@ -1,5 +1,4 @@
 /* Wraps dlopen: private copies of a plugin's bytes, and the loader's messages in the user's terms.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/shared_object.h"
 

@@ -1,6 +1,5 @@
 /* Shared objects: the only place that calls dlopen. A plugin is loaded from bytes in memory, so that the bytes that were hashed
  * are those that run; optional libraries are loaded by name.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef MODEL_SHARED_OBJECT_H
 #define MODEL_SHARED_OBJECT_H

@@ -1,5 +1,4 @@
 /* The backward pass: propagates the adjoints of the integrator's vectors from step to step and adds up the gradient.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/adjoint.h"
 

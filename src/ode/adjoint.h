@@ -5,7 +5,6 @@
  * parameters. Unlike the adjoint equation integrated backward in time (CVodeB), this restarts nothing at measurement times and
  * has no tolerances and no error of its own: the gradient is exactly that of the computed numbers for the given step sizes
  * (internal numerical differentiation, Bock 1981; Albersmeyer & Bock 2006), like forward sensitivities on the states' steps.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef ODE_ADJOINT_H
 #define ODE_ADJOINT_H

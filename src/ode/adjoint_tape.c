@@ -1,5 +1,4 @@
 /* Records the integrator's steps from the tracers of its vectors.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/adjoint_tape.h"
 

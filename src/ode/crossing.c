@@ -1,6 +1,5 @@
 /* Signs are compared after each step. Where one has changed, bisection on the integrator's polynomial encloses the place, and
  * the right-hand side is evaluated on both sides. Only a crossing at which it jumps matters.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/crossing.h"
 

@@ -1,5 +1,4 @@
 /* Detects that a trajectory crosses a jump of the right-hand side. Sensitivities do not include the effect of such a jump.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef ODE_CROSSING_H
 #define ODE_CROSSING_H

@@ -1,5 +1,4 @@
 /* The dense LU: the same code is compiled once for each small size, with unrolled loops, and once for any size.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/dense.h"
 

@@ -1,5 +1,4 @@
 /* Checked calls of the plugin's functions, and difference quotients in place of missing derivatives.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/derivatives.h"
 

@@ -1,5 +1,4 @@
 /* Code common to all engines, and the calls through the table of the engine in use.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/engine.h"
 

@@ -1,7 +1,6 @@
 /* The engine computes evaluations. A worker submits as many as the engine holds, from any fits, lets it work until one is
  * finished, and passes the answers on in the order in which they finish. An engine is a table of functions; the data that it
  * keeps for an evaluation are opaque to others. The first engine is CVODES, of capacity 1.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef ODE_ENGINE_H
 #define ODE_ENGINE_H

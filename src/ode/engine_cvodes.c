@@ -1,6 +1,5 @@
 /* The CVODES engine: the bounded pool of workspaces, and an engine per worker that holds one of them. The state of an
  * evaluation is the workspace that it occupies.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/engine.h"
 

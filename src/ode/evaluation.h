@@ -1,6 +1,5 @@
 /* One evaluation: the simulation of one dataset at one parameter vector. Returns predictions at its measurements and, on
  * request, their derivatives. A pure function of the request: the same bits on any thread, in any order.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef ODE_EVALUATION_H
 #define ODE_EVALUATION_H

@@ -4,7 +4,6 @@
  *
  * Samples are taken shortly before the integrator needs them, so only the last few are kept. They depend on the task and the
  * parameters alone.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/forcing.h"
 

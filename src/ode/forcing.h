@@ -1,6 +1,5 @@
 /* Scans time-dependent inputs before the integration, so that the integrator does not step over a pulse between two evaluations
  * of the right-hand side.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef ODE_FORCING_H
 #define ODE_FORCING_H

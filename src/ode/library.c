@@ -1,5 +1,4 @@
 /* The version that the loaded SUNDIALS reports.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/library.h"
 

@@ -1,5 +1,4 @@
 /* Chooses a model's linear solver; the interface common to all solvers; the two dense ones (our own LU, LAPACK).
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/linear.h"
 

@@ -1,6 +1,5 @@
 /* Linear systems with M = I - gamma J: our LU, LAPACK or KLU behind one interface. The plan is made once per pool and shared; a
  * solver belongs to one workspace.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef ODE_LINEAR_H
 #define ODE_LINEAR_H

@@ -1,6 +1,5 @@
 /* A linear solver as a row of functions; included only by files that define one. A new solver needs a file with its row, a line
  * in each of linear.c's two tables, and its kind in evaluation.h.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef ODE_LINEAR_SOLVER_H
 #define ODE_LINEAR_SOLVER_H

@@ -1,5 +1,4 @@
 /* Computes predictions, noise and their derivatives from the state and its sensitivities at a measurement time.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/observation.h"
 

@@ -1,7 +1,6 @@
 /* A state cannot fall through zero if its slope at zero is not negative. A numerical solution can: in x' = -V x / (K + x) with
  * K far below the tolerance, a step passes the pole at -K, and x goes on falling beyond it. Tighter tolerances do the same, so
  * comparing tolerances does not reveal it. Such a trajectory must not count as a solution.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/positive.h"
 

@@ -10,7 +10,6 @@
  * Each wanted parameter enters with its size, so the combination has the states' units and tolerances, and with a fixed
  * pseudo-random factor of either sign between 0.5 and 1.5, so that nothing cancels. The sum is divided by the square root of
  * the number of parameters, which keeps it about as large as one term.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/wide.h"
 #include "ode/workspace.h"

@@ -1,6 +1,5 @@
 /* An evaluation from its first to its last measurement, one integrator step at a time: it can be set aside between any two
  * steps.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/observation.h"
 #include "ode/tolerance.h"

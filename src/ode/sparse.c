@@ -1,7 +1,6 @@
 /* Sparse factorisations by KLU (Davis & Palamadai Natarajan 2010): analysed once per pool; factored with new pivots at an
  * evaluation's first set-up and when the old pivots have become bad; otherwise refactored with the same pivots. klu_factor
  * allocates, so each evaluation costs one allocation of its numeric object.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/linear_solver.h"
 

@@ -1,4 +1,4 @@
-/* Sorting by time, which most files have done already.
+/* Sorts rows by time; most files are already sorted.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/task.h"
 

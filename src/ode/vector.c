@@ -1,6 +1,5 @@
 /* The operations of our N_Vector as plain loops. They differ from SUNDIALS' own in two things: the length is the bank's active
  * one, and the weighted norm is the maximum over the blocks.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/vector.h"
 

@@ -2,7 +2,6 @@
  * a distribution's SUNDIALS may be built without optimisation. All vectors of a bank share one active length, so one integrator
  * memory serves any number of sensitivities. They use memory allocated with the bank, because SUNDIALS crashes after a clone
  * that fails.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef ODE_VECTOR_H
 #define ODE_VECTOR_H

@@ -1,5 +1,4 @@
 /* Allocates and frees workspaces, the memory of an evaluation.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/workspace.h"
 

@@ -1,5 +1,4 @@
 /* Walks through a result, once for each kind of row, and writes CSV or an array of JSON objects.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "use/export.h"
 

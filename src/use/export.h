@@ -1,6 +1,5 @@
 /* What `stiffit export` writes: rows by fit, by pair of parameters, by measurement, or of a run's profiles, starts and
  * replicates.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef USE_EXPORT_H
 #define USE_EXPORT_H

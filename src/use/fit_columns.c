@@ -1,5 +1,4 @@
 /* Chooses columns of /fits by name.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "use/fit_columns.h"
 

@@ -1,5 +1,4 @@
 /* Finds problem and model of a result, and walks through both files side by side.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "use/fitted.h"
 

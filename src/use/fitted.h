@@ -1,5 +1,4 @@
 /* A result with its problem and model: all that is needed to predict at best fits.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef USE_FITTED_H
 #define USE_FITTED_H

@@ -1,5 +1,4 @@
 /* Finds and reads a plugin's file without running it.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "use/plugin_reference.h"
 

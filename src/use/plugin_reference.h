@@ -1,5 +1,4 @@
 /* How a problem file that we write refers to its model: the text, a plugin's absolute path, or the plugin itself.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef USE_PLUGIN_REFERENCE_H
 #define USE_PLUGIN_REFERENCE_H

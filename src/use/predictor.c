@@ -1,5 +1,4 @@
 /* Sorts rows in any order into a task in order of time, and returns the answers in the order of the rows.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "use/predictor.h"
 

@@ -1,5 +1,4 @@
 /* Predictions of one model, one evaluation at a time, for commands that show or make data.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef USE_PREDICTOR_H
 #define USE_PREDICTOR_H
@@ -28,11 +27,11 @@ struct predictor_rows {
     double t0;
     const double *covariate;    /* n_covariate of the model */
     size_t n;
-    struct measurements measured; /* times finite, none before t0; values are not looked at, and sigma may be NULL */
-    double rtol;                /* of the fit, where that is less than the predictor's; else it may be 0 or NaN */
+    struct measurements measured; /* times finite, none before t0; values are ignored, and sigma may be NULL */
+    double rtol;                /* that of the fit, if it is below the predictor's; otherwise it may be 0 or NaN */
     const enum error_kind *error; /* with sigmas: of each observable */
-    size_t n_sens;              /* derivatives that are integrated along, though nobody looks at them: the step sizes and */
-    const uint32_t *sens;       /* so the bits are those of a fit of these parameters */
+    size_t n_sens;              /* parameters whose sensitivities are integrated but not used, so that steps, and hence */
+    const uint32_t *sens;       /* bits, are the same as in a fit of these parameters */
 };
 
 /* prediction[i] of row i at the parameters p (n_parameter of the model, natural scale), and noise[i] unless NULL (NaN if the

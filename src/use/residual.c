@@ -1,5 +1,4 @@
 /* Passes one measurement at a time through the objective of the fit.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "use/residual.h"
 

@@ -1,5 +1,4 @@
 /* One pass over a result: counts, groups of failures, the slowest fits, and the numbers for medians and quartiles.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "use/show.h"
 

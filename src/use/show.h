@@ -1,5 +1,4 @@
 /* Summarises a result in one pass, to be shown as text or as JSON.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef USE_SHOW_H
 #define USE_SHOW_H

@@ -1,5 +1,4 @@
 /* Combinations of parameters that the data do not determine: their names, and the fits that share one.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "use/show.h"
 

@@ -1,5 +1,4 @@
 /* Times, parameters and covariates of simulations from the command line, and tables of predictions.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "use/simulate.h"
 

@@ -1,5 +1,4 @@
 /* Bootstrap problem files: one dataset's measurements, then replicas drawn around its best fit.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "use/simulate.h"
 

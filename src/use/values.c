@@ -1,5 +1,4 @@
 /* Parses values from the command line.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "use/values.h"
 

@@ -1,5 +1,4 @@
 /* Values on the command line: NAME=VALUE for parameters and covariates, and lists of times.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef USE_VALUES_H
 #define USE_VALUES_H

@@ -1,5 +1,4 @@
 /* The steps from text to plugin. The cache is searched first; only then is the text translated.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/build/build.h"
 

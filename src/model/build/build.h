@@ -1,5 +1,4 @@
 /* Builds a plugin from model text: parses, derives, generates and compiles, with the compile cache in between.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef MODEL_BUILD_BUILD_H
 #define MODEL_BUILD_BUILD_H

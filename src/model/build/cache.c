@@ -1,5 +1,4 @@
 /* Entries of the compile cache: their paths, whether another user could have written them, and whether they are complete.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/build/cache.h"
 

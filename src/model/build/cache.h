@@ -4,7 +4,6 @@
  * A folder of files KEY.so, each written under another name and then renamed, each ending with a checksum. The files contain
  * native code that will be run, so a file that another user could have written is ignored. A lock is a file KEY.lock, which its
  * holder touches while it compiles. Locks only save work: entries are correct without them.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef MODEL_BUILD_CACHE_H
 #define MODEL_BUILD_CACHE_H

@@ -3,7 +3,6 @@
  * Network file systems support O_EXCL reliably (NFS from version 3 on), but not locks. A lock file is taken over by renaming
  * it: of several processes that try, one succeeds. A process that renames a lock made meanwhile notices this by its content and
  * puts it back. At worst two processes compile the same model.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/build/cache.h"
 

@@ -1,6 +1,5 @@
 /* Runs the compiler as a child process in a private temporary folder, captures its output, and tries its flags from the best to
  * the plainest.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/build/compile.h"
 

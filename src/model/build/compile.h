@@ -1,7 +1,6 @@
 /* Compiling a plugin: finds a C compiler and what its code would depend on; runs it on generated source; waits for it, or for
  * another process's: gives signs of life to watching processes, and notices signals that ask us to stop, which take effect only
  * after everything is cleaned up.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef MODEL_BUILD_COMPILE_H
 #define MODEL_BUILD_COMPILE_H

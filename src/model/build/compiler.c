@@ -1,5 +1,4 @@
 /* Searches the PATH for programs, and hashes what a compiled plugin depends on besides its source.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/build/compile.h"
 

@@ -1,5 +1,4 @@
 /* Writes the user's text, values and operations in C: the only place where the user's bytes enter C code; rules of precedence.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/generate/c_expression.h"
 

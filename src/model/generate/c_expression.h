@@ -1,5 +1,4 @@
 /* Programs in C: the user's text as comments and string literals from which it cannot escape, numbers, expressions, functions.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef MODEL_GENERATE_C_EXPRESSION_H
 #define MODEL_GENERATE_C_EXPRESSION_H

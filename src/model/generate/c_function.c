@@ -1,7 +1,6 @@
 /* Writes a program's statements as the body of a function: inputs, zeros, then values and results in turn. Long functions are
  * split into parts of bounded length, so that compile time is proportional to the model; values used by several parts are
  * passed in numbered places.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/generate/c_expression.h"
 

@@ -1,6 +1,5 @@
 /* The C source of a whole plugin: a comment about its origin, the model's tables, its functions, and the descriptor; and the
  * cost of its functions, counted over their programs.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/error_kind.h"
 #include "model/generate/c_expression.h"

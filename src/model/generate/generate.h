@@ -1,5 +1,4 @@
 /* The back ends, which print a model's equations and their derivatives.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef MODEL_GENERATE_GENERATE_H
 #define MODEL_GENERATE_GENERATE_H

@@ -1,5 +1,4 @@
 /* The statements of a listing: equations and derivatives, one line or row of LaTeX each.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/generate/listing.h"
 

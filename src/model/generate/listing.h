@@ -5,7 +5,6 @@
  * POWER_LOG, which the language lacks, and non-finite numbers). An intermediate appears as its name. Temporaries (w1, w2, ...;
  * another letter if the model has such names) replace parts that would make formulas explode: large expressions used several
  * times, and huge or deeply nested ones.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef MODEL_GENERATE_LISTING_H
 #define MODEL_GENERATE_LISTING_H

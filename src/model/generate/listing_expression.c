@@ -1,6 +1,5 @@
 /* Prints one expression: a loop over a stack of items yet to be printed, so that depth does not matter. The table of operations
  * says how each operation looks.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/generate/listing_internal.h"
 

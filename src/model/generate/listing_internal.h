@@ -1,5 +1,4 @@
 /* Shared by the files of the listing: names of nodes, forms of operations, and the state of printing.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef MODEL_GENERATE_LISTING_INTERNAL_H
 #define MODEL_GENERATE_LISTING_INTERNAL_H

@@ -1,6 +1,5 @@
 /* The names and numbers of a listing: the model's own or their LaTeX form (k1 has a subscript, alpha is a Greek letter), and
  * names for temporaries that no model name equals.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/generate/listing_internal.h"
 

@@ -1,6 +1,5 @@
 /* Chooses the nodes of a listing that have a name: intermediates and observables, and temporaries for parts that several
  * formulas share or that are too large or deep to be read. Without temporaries the text of n nodes could have 2^n letters.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/generate/listing_internal.h"
 

@@ -1,6 +1,5 @@
 /* Turns results into statements, in the order of a depth-first walk from each result, visiting the argument that needs most
  * registers first: values are computed just before their use, and few are alive at a time.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/generate/program.h"
 

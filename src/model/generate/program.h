@@ -1,7 +1,6 @@
 /* One function of a plugin as a list of statements: which values get a name, which are written in place, and in which order.
  * Independent of the printed language: another back end (say, the same function over W lanes) prints the same programs with its
  * own leaves and operations.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef MODEL_GENERATE_PROGRAM_H
 #define MODEL_GENERATE_PROGRAM_H

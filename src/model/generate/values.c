@@ -3,7 +3,6 @@
  * These are values that depend only on parameters and covariates, are used together with time or states (or are results), and
  * cost more than one addition or multiplication: loading a value costs about that much. On models with such values, rhs and
  * Jacobian take 1.1 to 3.9 times as long without this; any COST_WORTH from 1 to 8 is equally good.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/generate/values.h"
 

@@ -1,6 +1,5 @@
 /* Facts about every value of a model, common to all generated functions: its cost, its name, and whether `prepare` computes it
  * once per evaluation.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef MODEL_GENERATE_VALUES_H
 #define MODEL_GENERATE_VALUES_H

@@ -1,5 +1,4 @@
 /* Makes both lists in one pass over the nodes that the roots need.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/graph/changes.h"
 

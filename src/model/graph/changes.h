@@ -1,5 +1,4 @@
 /* What makes the rates change: conditions at which they may jump, unless proved continuous, and inputs that depend on time.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef MODEL_GRAPH_CHANGES_H
 #define MODEL_GRAPH_CHANGES_H

@@ -2,7 +2,6 @@
  * functions that agree there are equal on the surface, except with a probability of about 1e-18 times their degree (Schwartz
  * 1980, Zippel 1979). Other functions are treated as unknown: equal arguments give equal values. No rounding occurs, so
  * agreement is a proof; anything undecided counts as a jump.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/graph/changes.h"
 

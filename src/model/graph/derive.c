@@ -4,7 +4,6 @@
  * A. Griewank and A. Walther (2008), Evaluating Derivatives, chapter 3, with nodes in place of numbers. Nested sums are
  * skipped: if a sum is used only inside another one, derivatives of its terms go directly to the outermost sum. So in a sum of
  * 100,000 terms a variable costs only the terms that contain it.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/graph/derive.h"
 

@@ -3,7 +3,6 @@
  *
  * Slopes of the elementary functions: M. Abramowitz and I. A. Stegun (1964), Handbook of Mathematical Functions, 4.1 to 4.6 and
  * 7.1. In the comments a' is the derivative of a, v the value of the operation.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/graph/intern.h"
 

@@ -1,6 +1,5 @@
 /* Makes and frees a model's equations; the functions of the plugin interface: the equations that are their rows, and the leaves
  * by which these are differentiated.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/graph/equations.h"
 

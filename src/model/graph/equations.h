@@ -1,7 +1,6 @@
 /* A model as equations over one expression graph, made by a front end (now model text) and read by the back ends; and the
  * functions of the plugin interface as matrices of nodes: values from the equations, and their derivatives. Independent of how
  * the model was written, except for lines and names.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef MODEL_GRAPH_EQUATIONS_H
 #define MODEL_GRAPH_EQUATIONS_H

@@ -1,6 +1,5 @@
 /* Stores nodes in an array that only grows, with an open-addressing table over it, so that equal nodes are one; and the table
  * of operations. Constructors first simplify their arguments in simplify.c.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/graph/graph.h"
 

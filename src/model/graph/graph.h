@@ -4,7 +4,6 @@
  * Nodes are numbered in order of creation, so arguments have smaller numbers than their node, and every pass over the graph is
  * a loop over numbers, never a recursion, however deep an expression is. A node never changes. Constructors simplify (see
  * simplify.c) and share, so the returned node may be an old one, or have another operation than requested.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef MODEL_GRAPH_GRAPH_H
 #define MODEL_GRAPH_GRAPH_H

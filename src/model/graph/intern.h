@@ -1,6 +1,5 @@
 /* Shared by the files of model/graph below the public constructors: finding and making nodes, the constructors' rules for
  * simplification, and the chain rule.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef MODEL_GRAPH_INTERN_H
 #define MODEL_GRAPH_INTERN_H

@@ -4,7 +4,6 @@
  * Comparisons and logic give 1 or 0; a condition is true if it is not 0 (NaN is true, as in C). SELECT(c, a, b) is a if c is
  * true, else b; both are evaluated. MIN and MAX are NaN if an argument is. SIGN is (a > 0) - (a < 0), HEAVISIDE is a >= 0, and
  * both are NaN if a is. POWER_LOG(a, b) is a^b log(a), and 0 for a = 0 and b > 0 (its limit).
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef MODEL_GRAPH_OPERATIONS_H
 #define MODEL_GRAPH_OPERATIONS_H

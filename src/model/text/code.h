@@ -1,5 +1,4 @@
 /* Formulas of a model text as postfix code, written by the parser and run by evaluate.c.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef MODEL_TEXT_CODE_H
 #define MODEL_TEXT_CODE_H

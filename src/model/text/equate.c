@@ -1,5 +1,4 @@
 /* Turns what was read into struct equations: values, checked numbers, copies of names.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/text/resolve.h"
 

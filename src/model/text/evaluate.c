@@ -1,5 +1,4 @@
 /* Runs postfix code: formulas become nodes of the graph, and user functions are expanded where they are called.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/text/resolve.h"
 

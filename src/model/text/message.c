@@ -1,6 +1,5 @@
 /* Messages about a model text: their line and column, a bounded list of them, and their printed form, with the line of the text
  * and a caret under the place.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/text/message.h"
 

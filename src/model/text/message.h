@@ -1,5 +1,4 @@
 /* Reports faults in a model text: all parts of the reader use this, so that places, limits and lack of memory are handled once.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef MODEL_TEXT_MESSAGE_H
 #define MODEL_TEXT_MESSAGE_H

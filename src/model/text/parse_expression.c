@@ -1,6 +1,5 @@
 /* Expressions: operator precedence with a stack of incomplete items (Dijkstra's shunting yard, 1961), so that neither long nor
  * deep expressions need recursion. The result is postfix code.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/text/parser.h"
 
@@ -361,8 +360,7 @@ static void complain_open(struct expression *e, const struct pending *pending)
     }
 }
 
-/* Completes everything before a bracket or comma; returns the item to which it belongs. NULL: none, and the expression has
- * ended. */
+/* Completes everything before a bracket or comma; returns the item to which it belongs. NULL: the expression has ended. */
 static struct pending *complete(struct expression *e)
 {
     reduce(e, LOOSEST);

@@ -1,6 +1,5 @@
 /* Statements that define a list: parameters, constants, covariates, initial values, observables; and the attributes of their
  * items.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/text/parser.h"
 

@@ -1,6 +1,5 @@
 /* The parser's tokens, with lookahead, and skipping of text that was not understood; and statements: which one it is, what it
  * defines, and how to continue after a fault.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/text/parser.h"
 

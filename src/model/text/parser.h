@@ -1,5 +1,4 @@
 /* The parser of model text: statements, lists of definitions, expressions. Shared by its files.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef MODEL_TEXT_PARSER_H
 #define MODEL_TEXT_PARSER_H

@@ -1,6 +1,5 @@
 /* The contents of a model text during reading: names, formulas as postfix code, and statements. The parser fills it, resolve.c
  * finds the order, evaluate.c makes nodes, equate.c makes equations.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef MODEL_TEXT_READING_H
 #define MODEL_TEXT_READING_H

@@ -1,5 +1,4 @@
 /* Resolves names and finds the order of definitions. All walks have a stack of their own, so chains of definitions may be long.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/text/resolve.h"
 

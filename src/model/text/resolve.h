@@ -1,6 +1,5 @@
 /* Names of a model text: finding, defining and excusing them, and guesses for misspelt ones; their meaning once all statements
  * are read, the order of evaluation, and their values as nodes.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef MODEL_TEXT_RESOLVE_H
 #define MODEL_TEXT_RESOLVE_H

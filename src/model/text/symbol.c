@@ -1,5 +1,4 @@
 /* Names of a model text: a hash table of symbols, their kinds, and guesses for misspelt names.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/nearest.h"
 #include "base/random.h"

@@ -1,6 +1,5 @@
 /* Reads a model text from beginning to end: parse, resolve, evaluate, check. Reports here concern the whole model: what is
  * missing, and what is unused.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/text/text.h"
 

@@ -1,5 +1,4 @@
 /* The tokeniser of model text, and the table of reserved words.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/text/token.h"
 

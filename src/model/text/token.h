@@ -1,6 +1,5 @@
 /* Words of a model text: the tokeniser and the table of reserved words. Reads forward, one token at a time, and stores none, so
  * memory does not depend on the size of the text.
- *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef MODEL_TEXT_TOKEN_H
 #define MODEL_TEXT_TOKEN_H
