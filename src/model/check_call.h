@@ -29,11 +29,15 @@ void check_add(struct check_report *report, const struct stiffit_model *abi, enu
 
 /* The point at which the model is called, and the buffers around it. y, p, covariate and work may be written freely
  * between calls; after a change of p, caller_prepare. Zero-initialise. */
+enum { N_CHECK_INPUT = 4 };
 struct caller {
     const struct stiffit_model *abi;
     struct check_report *report;
     double t;
-    double *y, *p, *covariate, *work; /* with NaN around, so that a read beyond an end shows */
+    union { /* with NaN around, so that a read beyond an end shows */
+        struct { double *y, *p, *covariate, *work; };
+        double *input[N_CHECK_INPUT];
+    };
     double *out;                      /* of the largest function, with guard zones around */
     double *second;                   /* the same result again */
     double *shadow;                   /* copies of the inputs */

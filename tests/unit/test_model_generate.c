@@ -64,7 +64,7 @@ static void compare_at(const struct generate_case *c, const struct stiffit_point
                 double sparse = n_entry && is_entry ? out[n_out + 1 + k] : wanted;
                 k += is_entry;
                 if ((function && !is_close(got, wanted)) || !is_close(sparse, wanted))
-                    fail_msg("%s[%zu, %zu]: %.17g or %.17g is not %.17g\n%s", model_function_name(f), i, j, got, sparse,
+                    fail_msg("%s[%zu, %zu]: %.17g or %.17g is not %.17g\n%s", model_functions[f].name, i, j, got, sparse,
                              wanted, c->n_source < MANY ? c->source : "");
             }
         }

@@ -7,7 +7,6 @@
 #include "model/build/compile.h"
 #include "model/text/text.h"
 
-#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -35,8 +34,5 @@ enum status build_model(const char *text, size_t n_byte, const char *origin, con
 /* The generated C source of the text (*source to be freed; NUL-terminated). As above without the compiler. */
 enum status build_source(const char *text, size_t n_byte, const char *origin, char **source, struct text_messages *messages,
                          struct error *error);
-
-/* Where the compile cache is, whether it can be used or not; "" where there is no place for it. */
-void build_cache_path(char path[PATH_MAX]);
 
 #endif

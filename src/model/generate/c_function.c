@@ -122,23 +122,23 @@ static void quote(struct writer *w, uint32_t line)
     w->quoted = line;
 }
 
-static uint32_t row_line(const struct equations *equations, enum c_axis axis, uint32_t row)
+static uint32_t row_line(const struct equations *equations, enum function_axis axis, uint32_t row)
 {
     switch (axis) {
-    case C_RATE: return equations->state[row].rhs_line;
-    case C_INITIAL: return equations->state[row].initial_line;
-    case C_OBSERVABLE: case C_NOISE: return equations->observable[row].line;
+    case OF_RATE: return equations->state[row].rhs_line;
+    case OF_INITIAL: return equations->state[row].initial_line;
+    case OF_OBSERVABLE: case OF_NOISE: return equations->observable[row].line;
     default: return 0;
     }
 }
 
-static void put_row(FILE *out, const struct equations *equations, enum c_axis axis, uint32_t row)
+static void put_row(FILE *out, const struct equations *equations, enum function_axis axis, uint32_t row)
 {
     switch (axis) {
-    case C_RATE: fprintf(out, "%s'", equations->state[row].name); break;
-    case C_INITIAL: fprintf(out, "%s(0)", equations->state[row].name); break;
-    case C_OBSERVABLE: fprintf(out, "%s", equations->observable[row].name); break;
-    case C_NOISE: fprintf(out, "sd of %s", equations->observable[row].name); break;
+    case OF_RATE: fprintf(out, "%s'", equations->state[row].name); break;
+    case OF_INITIAL: fprintf(out, "%s(0)", equations->state[row].name); break;
+    case OF_OBSERVABLE: fprintf(out, "%s", equations->observable[row].name); break;
+    case OF_NOISE: fprintf(out, "sd of %s", equations->observable[row].name); break;
     default: break;
     }
 }
@@ -148,12 +148,12 @@ static void put_meaning(const struct writer *w, const struct program_output *out
 {
     const struct equations *equations = w->printer->values->equations;
     FILE *out = w->printer->out;
-    if (w->function->row == C_NOTHING)
+    if (w->function->row == OF_NOTHING)
         return;
-    fputs(w->function->column == C_NOTHING ? " /* " : " /* d ", out);
+    fputs(w->function->column == OF_NOTHING ? " /* " : " /* d ", out);
     put_row(out, equations, w->function->row, output->row);
-    if (w->function->column != C_NOTHING)
-        fprintf(out, " / d %s", w->function->column == C_STATE ? equations->state[output->column].name :
+    if (w->function->column != OF_NOTHING)
+        fprintf(out, " / d %s", w->function->column == OF_STATE ? equations->state[output->column].name :
                                                                  equations->parameter[output->column].name);
     fputs(" */", out);
 }

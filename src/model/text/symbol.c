@@ -190,34 +190,22 @@ static void add_candidate(struct search *search, const char *name, uint32_t leng
         choose(search);
 }
 
-struct name_text symbol_nearest(const struct reading *reading, struct span name, bool function)
+struct name_text symbol_nearest(const struct reading *reading, struct span name, enum sought sought)
 {
     struct search search = {0};
+    bool function = sought == SEEK_FUNCTION, statement = sought == SEEK_STATEMENT;
+    const struct reserved *word;
     if (name.length > READING_MAX_NAME)
         return search.best;
     memcpy(search.name.text, reading->source.text + name.offset, name.length);
-    for (uint32_t i = 0; i < reading->symbols.n && search.n_work < MAX_WORK; i++) {
+    for (uint32_t i = 0; !statement && i < reading->symbols.n && search.n_work < MAX_WORK; i++) {
         const struct symbol *symbol = &reading->symbols.item[i];
         if (symbol->kind != SYMBOL_UNKNOWN && (symbol->kind == SYMBOL_FUNCTION) == function)
             add_candidate(&search, reading->source.text + symbol->name.offset, symbol->name.length);
     }
-    const struct reserved *word;
     for (size_t i = 0; (word = token_reserved_at(i)); i++)
-        if (function ? token_is_function(word) : word->word == WORD_PI || word->word == WORD_TIME_STATEMENT)
-            add_candidate(&search, word->name, (uint32_t)strlen(word->name));
-    choose(&search);
-    return search.best;
-}
-
-struct name_text symbol_statement_word(const struct reading *reading, struct span name)
-{
-    struct search search = {0};
-    if (name.length > READING_MAX_NAME)
-        return search.best;
-    memcpy(search.name.text, reading->source.text + name.offset, name.length);
-    const struct reserved *word;
-    for (size_t i = 0; (word = token_reserved_at(i)); i++)
-        if (word->word >= WORD_MODEL && word->word <= WORD_OBSERVE)
+        if (statement ? word->word >= WORD_MODEL && word->word <= WORD_OBSERVE
+            : function ? token_is_function(word) : word->word == WORD_PI || word->word == WORD_TIME_STATEMENT)
             add_candidate(&search, word->name, (uint32_t)strlen(word->name));
     choose(&search);
     return search.best;

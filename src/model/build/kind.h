@@ -2,8 +2,8 @@
  * loader sees them: it is said in the user's words what a wrong file is, and a truncated object, which the loader would map and
  * die of, is turned away.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef MODEL_KIND_H
-#define MODEL_KIND_H
+#ifndef MODEL_BUILD_KIND_H
+#define MODEL_BUILD_KIND_H
 
 #include "base/error.h"
 
