@@ -8,7 +8,6 @@
 
 #include <float.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { GUARD = 32, N_INPUT = N_CHECK_INPUT };
@@ -51,7 +50,8 @@ static size_t input_size(const struct stiffit_model *abi, int input)
     return sizes[input];
 }
 
-enum status caller_init(struct caller *caller, const struct stiffit_model *abi, struct check_report *report)
+enum status caller_init(struct caller *caller, const struct stiffit_model *abi, struct check_report *report,
+                        struct arena *arena)
 {
     *caller = (struct caller){.abi = abi, .report = report};
     size_t n_input = 0;
@@ -61,10 +61,9 @@ enum status caller_init(struct caller *caller, const struct stiffit_model *abi, 
     for (int i = 0; i < N_INPUT; i++)
         n_input += input_size(abi, i);
     size_t total = 2 * n_input + (N_INPUT + 1) * 2 * GUARD + 2 * caller->n_out + 1;
-    double *next = calloc(total, sizeof *next);
+    double *next = arena_calloc(arena, total, sizeof *next);
     if (!next)
         return STATUS_NO_MEMORY;
-    caller->memory = next;
     fill(next, total, canary[0]);
     for (int i = 0; i < N_INPUT; i++) {
         caller->input[i] = next + GUARD;
@@ -74,12 +73,6 @@ enum status caller_init(struct caller *caller, const struct stiffit_model *abi, 
     caller->second = caller->out + caller->n_out + GUARD;
     caller->shadow = caller->second + caller->n_out;
     return STATUS_OK;
-}
-
-void caller_fini(struct caller *caller)
-{
-    free(caller->memory);
-    *caller = (struct caller){0};
 }
 
 static int call(struct caller *caller, enum check_function function, double *out)
@@ -195,9 +188,7 @@ static void compare_twins(struct caller *caller, enum check_function function, c
     }
 }
 
-/* A finding about a call as a whole. */
-static void add_to_report(struct caller *caller, enum check_kind kind, enum check_function function, double got,
-                          double expected)
+void caller_add(struct caller *caller, enum check_kind kind, enum check_function function, double got, double expected)
 {
     check_add(caller->report, caller->abi, kind, function, CHECK_NO_INDEX, CHECK_NO_INDEX, caller->t, got, expected, 0);
 }
@@ -219,11 +210,11 @@ int caller_watch(struct caller *caller, enum check_function function, double *re
             memcpy(caller->second, caller->out, n * sizeof *caller->out);
     }
     if (overrun)
-        add_to_report(caller, CHECK_OVERRUN, function, NAN, NAN);
+        caller_add(caller, CHECK_OVERRUN, function, NAN, NAN);
     if (code[0] != STIFFIT_OK && code[0] != STIFFIT_RECOVERABLE && code[0] != STIFFIT_FATAL)
-        add_to_report(caller, CHECK_INVALID, function, code[0], NAN);
+        caller_add(caller, CHECK_INVALID, function, code[0], NAN);
     if (code[0] != code[1])
-        add_to_report(caller, CHECK_IMPURE, function, code[1], code[0]);
+        caller_add(caller, CHECK_IMPURE, function, code[1], code[0]);
     else if (code[0] == STIFFIT_OK)
         compare_twins(caller, function, caller->second, n);
     uint64_t *fingerprint = &caller->report->fingerprint[function];
@@ -238,25 +229,13 @@ int caller_watch(struct caller *caller, enum check_function function, double *re
 /* Steps shrink by 2, so the error of the k-th column of the table falls by 4^(k+1). */
 enum { N_LEVEL = 9, N_RETRY = 4 };
 
-enum status differences_init(struct differences *differences, size_t n_row)
+enum status differences_init(struct differences *differences, size_t n_row, struct arena *arena)
 {
     *differences = (struct differences){.n_row = n_row};
-    double *next = calloc(n_row * (3 + 2 + 2 * N_LEVEL) + 1, sizeof *next);
-    if (!next)
-        return STATUS_NO_MEMORY;
-    differences->memory = next;
-    differences->derivative = next;
-    differences->error = next + n_row;
-    differences->size = next + 2 * n_row;
-    differences->value = next + 3 * n_row;
-    differences->table = next + 5 * n_row;
-    return STATUS_OK;
-}
-
-void differences_fini(struct differences *differences)
-{
-    free(differences->memory);
-    *differences = (struct differences){0};
+    bool done = ARENA_DOUBLES(arena, {&differences->derivative, n_row, 1}, {&differences->error, n_row, 1},
+                              {&differences->size, n_row, 1}, {&differences->value, n_row, 2},
+                              {&differences->table, n_row, 2 * N_LEVEL});
+    return done ? STATUS_OK : STATUS_NO_MEMORY;
 }
 
 static bool value_at(struct caller *caller, enum check_function base, enum check_axis axis, double *variable, double x,

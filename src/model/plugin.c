@@ -195,43 +195,27 @@ static bool some_parameter_enters(const struct stiffit_model *abi, unsigned bit)
 uint32_t model_missing_derivatives(const struct model *model)
 {
     const struct stiffit_model *abi = &model->abi;
+#define LACKS(derivative, bit) (!abi->derivative && some_parameter_enters(abi, STIFFIT_USE_##bit))
     uint32_t missing = 0;
-    if (abi->n_state > 0) {
-        if (!abi->jacobian && !abi->jacobian_sparse)
-            missing |= NOTE_difference_jacobian;
-        if (!abi->rhs_parameter && some_parameter_enters(abi, STIFFIT_USE_RHS))
-            missing |= NOTE_difference_rhs_parameter;
-        if (!abi->initial_parameter && some_parameter_enters(abi, STIFFIT_USE_INITIAL))
-            missing |= NOTE_difference_initial;
-    }
-    if ((!abi->observe_state && abi->n_state > 0) ||
-        (!abi->observe_parameter && some_parameter_enters(abi, STIFFIT_USE_OBSERVE)))
+    bool has_states = abi->n_state > 0;
+    if (has_states && !abi->jacobian && !abi->jacobian_sparse)
+        missing |= NOTE_difference_jacobian;
+    if (has_states && LACKS(rhs_parameter, RHS))
+        missing |= NOTE_difference_rhs_parameter;
+    if (has_states && LACKS(initial_parameter, INITIAL))
+        missing |= NOTE_difference_initial;
+    if ((has_states && !abi->observe_state) || LACKS(observe_parameter, OBSERVE))
         missing |= NOTE_difference_observe;
-    if (abi->noise && ((!abi->noise_state && abi->n_state > 0) ||
-                       (!abi->noise_parameter && some_parameter_enters(abi, STIFFIT_USE_NOISE))))
+    if (abi->noise && ((has_states && !abi->noise_state) || LACKS(noise_parameter, NOISE)))
         missing |= NOTE_difference_noise;
+#undef LACKS
     return missing;
 }
 
-static int find_name(const char *const *names, size_t n, const char *name)
+int model_find(const char *const *names, size_t n, const char *name)
 {
     for (size_t i = 0; i < n; i++)
         if (strcmp(names[i], name) == 0)
             return (int)i;
     return -1;
-}
-
-int model_find_parameter(const struct model *model, const char *name)
-{
-    return find_name(model->abi.parameter_name, model->abi.n_parameter, name);
-}
-
-int model_find_observable(const struct model *model, const char *name)
-{
-    return find_name(model->abi.observable_name, model->abi.n_observable, name);
-}
-
-int model_find_covariate(const struct model *model, const char *name)
-{
-    return find_name(model->abi.covariate_name, model->abi.n_covariate, name);
 }

@@ -15,7 +15,7 @@
 static stiffit_function *function_of(const struct stiffit_model *abi, enum model_function f)
 {
     switch (f) {
-#define X(name, rows, columns) case FUNCTION_##name: return abi->name;
+#define X(name, ...) case FUNCTION_##name: return abi->name;
         MODEL_FUNCTIONS(X)
 #undef X
     default: return NULL;

@@ -82,8 +82,8 @@ static enum status refuse(const char *origin, const char *what, struct error *er
 static enum status describe_other(const void *bytes, size_t n_byte, const char *origin, struct error *error)
 {
     if (has_suffix(origin, ".ode"))
-        return refuse(origin, "model text, not a compiled plugin; give its path, or put it into a problem file as /model/source",
-                      error);
+        return refuse(origin, "model text, not a compiled plugin; give its path, or put it into a problem file as "
+                      "/model/source", error);
     if (has_suffix(origin, ".c") || has_suffix(origin, ".cc") || has_suffix(origin, ".cpp"))
         return refuse(origin, "source code, not a compiled plugin; compile it and give the .so: " COMPILE_LINE, error);
     if (starts_with(bytes, n_byte, "\211HDF\r\n\032\n", 8))
@@ -93,8 +93,8 @@ static enum status describe_other(const void *bytes, size_t n_byte, const char *
     if (n_byte == 0)
         return error_set(error, STATUS_BAD_MODEL, "%s: the file is empty; compile the model anew: " COMPILE_LINE, origin);
     if (is_text(bytes, n_byte))
-        return refuse(origin, "a text file, not a shared object; if it is model text (man 5 stiffit-model), let its name end in "
-                      ".ode", error);
+        return refuse(origin, "a text file, not a shared object; if it is model text (man 5 stiffit-model), let its name "
+                      "end in .ode", error);
     return refuse(origin, "some other kind of file, not a shared object; compile the model: " COMPILE_LINE, error);
 }
 

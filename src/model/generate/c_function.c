@@ -38,17 +38,6 @@ static void cut(struct parts *parts, const struct program *program)
     parts->first[parts->n_part] = program->n_statement;
 }
 
-struct lives {
-    uint32_t *last;  /* per step: the last part that reads it */
-    uint32_t part;
-};
-
-static void note_use(void *context, uint32_t step)
-{
-    struct lives *lives = context;
-    lives->last[step] = lives->part;
-}
-
 /* Places are used again from the part on that reads their value last: it reads first. */
 static void give_places(struct parts *parts, const struct program *program, const uint32_t *last, uint32_t *free_place,
                         uint32_t *next_ended, uint32_t *first_ended)
@@ -86,11 +75,11 @@ static bool parts_init(struct parts *parts, const struct program *program, struc
     cut(parts, program);
     for (uint32_t s = 0; s < program->n_step; s++)
         parts->place[s] = STEP_NONE;
-    for (lives.part = 0; lives.part < parts->n_part; lives.part++) {
-        for (uint32_t i = parts->first[lives.part]; i < parts->first[lives.part + 1]; i++) {
+    for (lives.now = 0; lives.now < parts->n_part; lives.now++) {
+        for (uint32_t i = parts->first[lives.now]; i < parts->first[lives.now + 1]; i++) {
             if (!program->statement[i].is_store)
-                parts->defined[program->statement[i].which] = lives.part;
-            program_visit(program, &program->statement[i], note_use, &lives);
+                parts->defined[program->statement[i].which] = lives.now;
+            program_visit(program, &program->statement[i], program_note_read, &lives);
         }
     }
     give_places(parts, program, lives.last, scratch, scratch + n, first_ended);
@@ -134,13 +123,8 @@ static uint32_t row_line(const struct equations *equations, enum function_axis a
 
 static void put_row(FILE *out, const struct equations *equations, enum function_axis axis, uint32_t row)
 {
-    switch (axis) {
-    case OF_RATE: fprintf(out, "%s'", equations->state[row].name); break;
-    case OF_INITIAL: fprintf(out, "%s(0)", equations->state[row].name); break;
-    case OF_OBSERVABLE: fprintf(out, "%s", equations->observable[row].name); break;
-    case OF_NOISE: fprintf(out, "sd of %s", equations->observable[row].name); break;
-    default: break;
-    }
+    const char *name = axis == OF_RATE || axis == OF_INITIAL ? equations->state[row].name : equations->observable[row].name;
+    fprintf(out, "%s%s%s", axis == OF_NOISE ? "sd of " : "", name, axis == OF_RATE ? "'" : axis == OF_INITIAL ? "(0)" : "");
 }
 
 /* " / * d A' / d k1 * /" behind a result. */

@@ -345,26 +345,15 @@ static void count_operation(enum graph_op op, struct function_cost *cost)
     ++*count[graph_operations[op].cost];
 }
 
-/* Which temporaries are alive after statement i: those that are defined by then and read later. */
-struct lives {
-    uint32_t *last; /* per step: the last statement that reads it */
-    uint32_t i_statement;
-};
-
-static void note_use(void *context, uint32_t step)
-{
-    struct lives *lives = context;
-    lives->last[step] = lives->i_statement;
-}
-
+/* Temporaries are alive after statement i that are defined by then and read later. */
 static bool count_alive(const struct program *program, struct function_cost *cost)
 {
     struct arena arena = {0};
     struct lives lives = {.last = arena_calloc(&arena, (size_t)program->n_step + 1, sizeof(uint32_t))};
     size_t *n_ended = arena_calloc(&arena, (size_t)program->n_statement + 1, sizeof *n_ended), n_alive = 0;
     bool complete = lives.last && n_ended;
-    for (; complete && lives.i_statement < program->n_statement; lives.i_statement++)
-        program_visit(program, &program->statement[lives.i_statement], note_use, &lives);
+    for (; complete && lives.now < program->n_statement; lives.now++)
+        program_visit(program, &program->statement[lives.now], program_note_read, &lives);
     for (uint32_t i = 0; complete && i < program->n_statement; i++) {
         n_alive -= n_ended[i];
         if (program->statement[i].is_store)

@@ -2,7 +2,7 @@
  * intermediates and observables, and temporaries for what several formulas share and for what is too large or too deep to be
  * read. Without them the text of n nodes could have 2^n letters.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "model/generate/listing.h"
+#include "model/generate/generate.h"
 
 #include "model/generate/listing_internal.h"
 
@@ -172,30 +172,22 @@ void listing_intermediates(struct listing *listing, FILE *out)
     end_rows(&rows);
 }
 
-void listing_initial(struct listing *listing, FILE *out)
+static void put_states(struct listing *listing, bool is_rhs, FILE *out)
 {
     struct rows rows = {listing, out, 0};
     listing_begin_equations(listing);
     for (uint32_t i = 0; i < listing->equations->n_state; i++) {
-        begin_row(&rows, listing->is_latex ? "%s(t_0)" : "%s(0)", name_of(listing, NAME_STATE, i));
-        put_right(&rows, listing->equations->state[i].initial, false);
-        put_unit(&rows, listing->equations->state[i].unit);
+        const struct equation_state *it = &listing->equations->state[i];
+        begin_row(&rows, is_rhs ? "%s'" : listing->is_latex ? "%s(t_0)" : "%s(0)", name_of(listing, NAME_STATE, i));
+        put_right(&rows, is_rhs ? it->rhs : it->initial, false);
+        put_unit(&rows, is_rhs ? NULL : it->unit);
         end_row(&rows);
     }
     end_rows(&rows);
 }
 
-void listing_rhs(struct listing *listing, FILE *out)
-{
-    struct rows rows = {listing, out, 0};
-    listing_begin_equations(listing);
-    for (uint32_t i = 0; i < listing->equations->n_state; i++) {
-        begin_row(&rows, "%s'", name_of(listing, NAME_STATE, i));
-        put_right(&rows, listing->equations->state[i].rhs, false);
-        end_row(&rows);
-    }
-    end_rows(&rows);
-}
+void listing_initial(struct listing *listing, FILE *out) { put_states(listing, false, out); }
+void listing_rhs(struct listing *listing, FILE *out) { put_states(listing, true, out); }
 
 /* Whether the observable is a state, parameter or covariate of its own name. */
 static bool is_leaf_of_its_name(const struct equations *equations, const struct equation_observable *observable)

@@ -3,7 +3,7 @@
 #ifndef MODEL_GENERATE_LISTING_INTERNAL_H
 #define MODEL_GENERATE_LISTING_INTERNAL_H
 
-#include "model/generate/listing.h"
+#include "model/generate/generate.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,7 +3,7 @@
  * degree (Schwartz 1980, Zippel 1979). Other functions are unknown ones of their arguments: equal arguments, equal values.
  * Rounding has no part in it, so that a proof is one; what it cannot see is taken for a jump.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "model/graph/changes.h"
+#include "model/graph/derive.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -4,7 +4,6 @@
 #include "model/graph/equations.h"
 
 #include "base/arena.h"
-#include "model/graph/changes.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -51,42 +50,47 @@ static bool column_of_list(struct graph_matrix *column, const struct node_list *
 {
     if (!column_init(column, list->n))
         return false;
-    for (size_t i = 0; i < list->n; i++)
-        column->entry[i] = list->item[i];
+    if (list->n)
+        memcpy(column->entry, list->item, list->n * sizeof *list->item);
     return true;
 }
 
 /* Visits of nodes that finding parameters may take; with more, all may move all. */
-enum { MOST_VISITS = 30 * 1000 * 1000 };
+enum { MOST_FOR_MOVERS = 30 * 1000 * 1000 };
+
+/* Sets `bits` for each parameter j below the roots in mark[j * stride], even where they have no derivative, as in floor(p).
+ * True: states are below them, too. needed: scratch, an entry per node. */
+static bool mark_parameters(const struct graph *graph, const node *root, size_t n_root, uint8_t *needed, uint8_t bits,
+                            uint8_t *mark, size_t stride)
+{
+    size_t n_node = graph_n_node(graph);
+    bool has_state = false;
+    changes_mark(graph, root, n_root, needed, n_node);
+    for (size_t i = 0; i < n_node; i++) {
+        const struct graph_node *it = graph_node(graph, (node)i);
+        has_state = has_state || (needed[i] && it->op == GRAPH_STATE);
+        if (needed[i] && it->op == GRAPH_PARAMETER)
+            mark[it->index * stride] |= bits;
+    }
+    return has_state;
+}
 
 /* Which parameters move the time of a switch: all may where states do, else those that are in it. */
 static bool find_movers(const struct equations *equations, struct functions *functions)
 {
-    const struct graph *graph = equations->graph;
     const struct graph_matrix *switching = &functions->of[FUNCTION_switching];
-    size_t n = switching->n_entry, n_node = graph_n_node(graph);
-    uint8_t *needed = malloc(n_node);
-    functions->switching_parameter = calloc(n * equations->n_parameter + 1, 1);
-    if (!needed || !functions->switching_parameter) {
-        free(needed);
-        return false;
+    size_t n = switching->n_entry, n_node = graph_n_node(equations->graph);
+    uint8_t *needed = malloc(n_node), *mover = calloc(n * equations->n_parameter + 1, 1);
+    functions->switching_parameter = mover;
+    for (size_t i = 0; needed && mover && i < n; i++) {
+        bool all = n * n_node > MOST_FOR_MOVERS ||
+                   mark_parameters(equations->graph, &switching->entry[i], 1, needed, 1, mover + i, n);
+        for (size_t j = 0; all && j < equations->n_parameter; j++)
+            mover[i + j * n] = 1;
     }
-    bool too_many = n * n_node > MOST_VISITS;
-    for (size_t i = 0; i < n; i++) {
-        bool by_state = too_many;
-        if (!too_many)
-            changes_mark(graph, &switching->entry[i], 1, needed, n_node);
-        for (size_t k = 0; k < n_node && !too_many; k++) {
-            const struct graph_node *it = graph_node(graph, (node)k);
-            by_state = by_state || (needed[k] && it->op == GRAPH_STATE);
-            if (needed[k] && it->op == GRAPH_PARAMETER)
-                functions->switching_parameter[i + it->index * n] = 1;
-        }
-        for (size_t j = 0; by_state && j < equations->n_parameter; j++)
-            functions->switching_parameter[i + j * n] = 1;
-    }
+    bool good = needed && mover;
     free(needed);
-    return true;
+    return good;
 }
 
 static bool find_changes(const struct equations *equations, struct functions *functions)
@@ -125,26 +129,15 @@ static bool fill_values(const struct equations *equations, struct graph_matrix *
     return true;
 }
 
-/* Which parameters are below the values of `column`, even where they have no derivative, as in floor(p). */
-static void mark_use(const struct graph *graph, const struct graph_matrix *column, uint8_t use, uint8_t *needed,
-                     size_t n_node, struct functions *functions)
-{
-    changes_mark(graph, column->entry, column->n_entry, needed, n_node);
-    for (size_t i = 0; i < n_node; i++) {
-        const struct graph_node *it = graph_node(graph, (node)i);
-        if (needed[i] && it->op == GRAPH_PARAMETER)
-            functions->parameter_use[it->index] |= use;
-    }
-}
-
 static bool find_use(const struct equations *equations, struct functions *functions)
 {
-    size_t n_node = graph_n_node(equations->graph);
-    uint8_t *needed = malloc(n_node);
+    uint8_t *needed = malloc(graph_n_node(equations->graph));
     functions->parameter_use = calloc(equations->n_parameter + 1u, 1);
     bool is_done = needed && functions->parameter_use;
-    for (size_t i = 0; is_done && i < sizeof uses / sizeof *uses; i++)
-        mark_use(equations->graph, &functions->of[uses[i].value], uses[i].use, needed, n_node, functions);
+    for (size_t i = 0; is_done && i < sizeof uses / sizeof *uses; i++) {
+        const struct graph_matrix *value = &functions->of[uses[i].value];
+        mark_parameters(equations->graph, value->entry, value->n_entry, needed, uses[i].use, functions->parameter_use, 1);
+    }
     free(needed);
     return is_done;
 }

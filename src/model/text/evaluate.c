@@ -182,24 +182,22 @@ static void run(struct machine *machine, const struct instruction *code)
     switch ((enum instruction_kind)code->kind) {
     case CODE_NUMBER: push(machine, graph_constant(machine->graph, code->value)); return;
     case CODE_TIME: push(machine, graph_leaf(machine->graph, GRAPH_TIME, 0)); return;
-    case CODE_NAME:
-        if (reading->symbols.item[code->symbol].failed)
-            machine->failed = true;
-        else
-            push(machine, reading->symbols.item[code->symbol].value);
-        return;
     case CODE_ARGUMENT:
         push(machine, machine->stack.item[machine->frames.item[machine->frames.n - 1].base + code->symbol]);
         return;
     case CODE_OPERATION: run_operation(machine, code); return;
     case CODE_FOLD: run_fold(machine, code); return;
     case CODE_PIECEWISE: run_piecewise(machine, code); return;
-    case CODE_CALL:
-        if (reading->symbols.item[code->symbol].failed)
+    case CODE_NAME: case CODE_CALL: {
+        const struct symbol *symbol = &reading->symbols.item[code->symbol];
+        if (symbol->failed)
             machine->failed = true;
+        else if (code->kind == CODE_NAME)
+            push(machine, symbol->value);
         else
-            begin_call(machine, reading->symbols.item[code->symbol].formula, code->n_argument);
+            begin_call(machine, symbol->formula, code->n_argument);
         return;
+    }
     }
 }
 

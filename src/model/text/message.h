@@ -52,10 +52,10 @@ struct source {
 };
 
 /* Where it is: the piece to underline. */
-void message_fault(struct source *source, struct span at, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-void message_warning(struct source *source, struct span at, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+#define message_fault(source, ...) message_add(source, true, __VA_ARGS__)
+#define message_warning(source, ...) message_add(source, false, __VA_ARGS__)
+void message_add(struct source *source, bool is_error, struct span at, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 /* Whether one more fault would be kept: else what it costs to compose it can be saved. */
 bool message_is_kept(const struct source *source);
 /* By line and column. */

@@ -129,18 +129,16 @@ void symbol_excuse(struct reading *reading, struct span name)
 bool symbol_define(struct reading *reading, uint32_t which, enum symbol_kind kind, struct span place, uint32_t line)
 {
     struct symbol *symbol = &reading->symbols.item[which];
-    int length = (int)(symbol->name.length < READING_MAX_NAME ? symbol->name.length : READING_MAX_NAME);
-    const char *name = reading->source.text + symbol->name.offset;
-    if (token_reserved(name, symbol->name.length)) {
+    if (token_reserved(reading->source.text + symbol->name.offset, symbol->name.length)) {
         symbol->failed = true;
         message_fault(&reading->source, place,
                       "`%.*s` is a word of the language and cannot be defined: take another name",
-                      length, name);
+                      SPAN_ARGUMENTS(reading, symbol->name));
         return false;
     }
     if (symbol->kind != SYMBOL_UNKNOWN) {
-        message_fault(&reading->source, place, "`%.*s` is defined twice: it is %s since line %u", length, name,
-                      symbol_kind_name(symbol->kind), (unsigned)symbol->line);
+        message_fault(&reading->source, place, "`%.*s` is defined twice: it is %s since line %u",
+                      SPAN_ARGUMENTS(reading, symbol->name), symbol_kind_name(symbol->kind), (unsigned)symbol->line);
         return false;
     }
     if (symbol->name.length > READING_MAX_NAME)
