@@ -4,7 +4,7 @@
 #define CLI_MODEL_SHOW_H
 
 #include "cli/model_text.h"
-#include "model/generate/listing.h"
+#include "model/generate/generate.h"
 
 /* A model with everything that is computed from it. */
 struct shown_model {

@@ -137,7 +137,7 @@ static void put_functions(struct json *json, const struct shown_model *model)
     json_object_begin(json, "functions");
     for (int f = 0; f < N_MODEL_FUNCTION; f++) {
         const struct graph_matrix *matrix = &model->functions.of[f];
-        json_object_begin(json, model_function_name((enum model_function)f));
+        json_object_begin(json, model_functions[f].name);
         json_unsigned(json, "rows", matrix->n_row);
         json_unsigned(json, "columns", matrix->n_column);
         put_cost(json, &model->cost[f]);

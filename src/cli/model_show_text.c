@@ -144,7 +144,7 @@ static void print_cost(const struct shown_model *model, FILE *out)
         if (n_entry == 0)
             continue;
         fprintf(out, "%-18s %8zu %8zu %8zu %8zu %8zu %8zu %8zu %8zu\n",
-                f == COST_prepare ? "prepare" : model_function_name((enum model_function)f), n_entry, cost->n_add,
+                f == COST_prepare ? "prepare" : model_functions[f].name, n_entry, cost->n_add,
                 cost->n_multiply, cost->n_divide, cost->n_call, cost->n_other, cost->n_temporary, cost->n_alive);
     }
     fputs("(prepare: once per evaluation; calls: exp, pow, ...; other: comparisons, choices; named: temporaries, and how\n"

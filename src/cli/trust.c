@@ -5,7 +5,7 @@
 #include "cli/model_text.h"
 #include "io/problem.h"
 #include "io/result.h"
-#include "model/kind.h"
+#include "model/build/kind.h"
 #include "model/plugin.h"
 #include "run/plan/trust.h"
 

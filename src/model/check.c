@@ -8,7 +8,6 @@
 
 #include <float.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { DEFAULT_POINTS = 12, N_EULER = 24, N_TRY = 5, MAX_COLUMNS = 400 };
@@ -28,6 +27,7 @@ struct check {
     double *sum;            /* its rows: sum of |d f_i / d x_j| |x_j|, the size of the terms of f_i */
     double *scratch;        /* values of any base function */
     double span;
+    struct arena arena;
 };
 
 static enum status make_room(struct check *check)
@@ -35,20 +35,12 @@ static enum status make_room(struct check *check)
     const struct stiffit_model *abi = check->abi;
     size_t n_row = abi->n_state > abi->n_observable ? abi->n_state : abi->n_observable;
     n_row = n_row > abi->n_work ? n_row : abi->n_work;
-    enum status status = caller_init(&check->caller, abi, check->report);
-    if (status == STATUS_OK)
-        status = differences_init(&check->differences, n_row);
-    if (status != STATUS_OK)
-        return status;
-    size_t total = abi->n_parameter + 2 * (size_t)abi->n_state + 2 * n_row + check->caller.n_out;
-    check->center = calloc(total, sizeof *check->center);
-    if (!check->center)
+    if (caller_init(&check->caller, abi, check->report, &check->arena) != STATUS_OK ||
+        differences_init(&check->differences, n_row, &check->arena) != STATUS_OK ||
+        !ARENA_DOUBLES(&check->arena, {&check->center, abi->n_parameter, 1}, {&check->typical, abi->n_state, 1},
+                       {&check->rate, abi->n_state, 1}, {&check->sum, n_row, 1}, {&check->scratch, n_row, 1},
+                       {&check->matrix, check->caller.n_out, 1}))
         return STATUS_NO_MEMORY;
-    check->typical = check->center + abi->n_parameter;
-    check->rate = check->typical + abi->n_state;
-    check->sum = check->rate + abi->n_state;
-    check->scratch = check->sum + n_row;
-    check->matrix = check->scratch + n_row;
     for (size_t j = 0; j < abi->n_parameter; j++)
         check->center[j] = check->options->p ? check->options->p[j] :
                            abi->parameter_start ? abi->parameter_start[j] : 1;
@@ -151,8 +143,7 @@ static bool watch(struct check *check, enum check_function function, double *res
     int code = caller_watch(&check->caller, function, result);
     if (code == STIFFIT_OK)
         return true;
-    check_add(check->report, check->abi, CHECK_FAILED, function, CHECK_NO_INDEX, CHECK_NO_INDEX, check->caller.t, code,
-              NAN, 0);
+    caller_add(&check->caller, CHECK_FAILED, function, code, NAN);
     return false;
 }
 
@@ -362,8 +353,6 @@ enum status model_check(const struct model *model, const struct check_options *o
         check_masks(&check);
     }
 done:
-    free(check.center);
-    differences_fini(&check.differences);
-    caller_fini(&check.caller);
+    arena_fini(&check.arena);
     return status;
 }

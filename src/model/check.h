@@ -12,10 +12,24 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* name, what it returns: rows, or rows x columns as the derivative of the function `base`; whether it is given t (and y but for
+ * forcing) */
+#define CHECK_FUNCTIONS(X) \
+    X(PREPARE, prepare, WORK, NONE, PREPARE, false) X(RHS, rhs, STATE, NONE, RHS, true) \
+    X(INITIAL, initial, STATE, NONE, INITIAL, false) X(OBSERVE, observe, OBSERVABLE, NONE, OBSERVE, true) \
+    X(NOISE, noise, OBSERVABLE, NONE, NOISE, true) X(SWITCHING, switching, SWITCHING, NONE, SWITCHING, true) \
+    X(FORCING, forcing, FORCING, NONE, FORCING, true) X(JACOBIAN, jacobian, STATE, STATE, RHS, true) \
+    X(JACOBIAN_SPARSE, jacobian_sparse, STATE, STATE, RHS, true) X(RHS_PARAMETER, rhs_parameter, STATE, PARAMETER, RHS, true) \
+    X(INITIAL_PARAMETER, initial_parameter, STATE, PARAMETER, INITIAL, false) \
+    X(OBSERVE_STATE, observe_state, OBSERVABLE, STATE, OBSERVE, true) \
+    X(OBSERVE_PARAMETER, observe_parameter, OBSERVABLE, PARAMETER, OBSERVE, true) \
+    X(NOISE_STATE, noise_state, OBSERVABLE, STATE, NOISE, true) \
+    X(NOISE_PARAMETER, noise_parameter, OBSERVABLE, PARAMETER, NOISE, true)
+
 enum check_function {
-    CHECK_PREPARE, CHECK_RHS, CHECK_INITIAL, CHECK_OBSERVE, CHECK_NOISE, CHECK_SWITCHING, CHECK_FORCING,
-    CHECK_JACOBIAN, CHECK_JACOBIAN_SPARSE, CHECK_RHS_PARAMETER, CHECK_INITIAL_PARAMETER,
-    CHECK_OBSERVE_STATE, CHECK_OBSERVE_PARAMETER, CHECK_NOISE_STATE, CHECK_NOISE_PARAMETER,
+#define X(name, ...) CHECK_##name,
+    CHECK_FUNCTIONS(X)
+#undef X
     N_CHECK_FUNCTION
 };
 

@@ -1,14 +1,16 @@
-/* Watched calls: each call checks what the function may touch.
+/* Watched calls: what a function may and may not touch is checked on every one of them; and derivatives by
+ * Richardson-extrapolated central differences: C. J. F. Ridders (1982), Accurate computation of F'(x) and F'(x)F''(x),
+ * Advances in Engineering Software 4, 75-76.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/check_call.h"
 
 #include "base/floating.h"
 
+#include <float.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-enum { GUARD = 32, N_INPUT = 4 };
+enum { GUARD = 32, N_INPUT = N_CHECK_INPUT };
 
 /* Two quiet NaNs that no arithmetic produces. An entry that contains first one and then the other was written by neither
  * call. */
@@ -48,7 +50,8 @@ static size_t input_size(const struct stiffit_model *abi, int input)
     return sizes[input];
 }
 
-enum status caller_init(struct caller *caller, const struct stiffit_model *abi, struct check_report *report)
+enum status caller_init(struct caller *caller, const struct stiffit_model *abi, struct check_report *report,
+                        struct arena *arena)
 {
     *caller = (struct caller){.abi = abi, .report = report};
     size_t n_input = 0;
@@ -58,26 +61,18 @@ enum status caller_init(struct caller *caller, const struct stiffit_model *abi, 
     for (int i = 0; i < N_INPUT; i++)
         n_input += input_size(abi, i);
     size_t total = 2 * n_input + (N_INPUT + 1) * 2 * GUARD + 2 * caller->n_out + 1;
-    double *next = calloc(total, sizeof *next);
+    double *next = arena_calloc(arena, total, sizeof *next);
     if (!next)
         return STATUS_NO_MEMORY;
-    caller->memory = next;
     fill(next, total, canary[0]);
-    double **input[N_INPUT] = {&caller->y, &caller->p, &caller->covariate, &caller->work};
     for (int i = 0; i < N_INPUT; i++) {
-        *input[i] = next + GUARD;
+        caller->input[i] = next + GUARD;
         next += input_size(abi, i) + 2 * GUARD;
     }
     caller->out = next + GUARD;
     caller->second = caller->out + caller->n_out + GUARD;
     caller->shadow = caller->second + caller->n_out;
     return STATUS_OK;
-}
-
-void caller_fini(struct caller *caller)
-{
-    free(caller->memory);
-    *caller = (struct caller){0};
 }
 
 static int call(struct caller *caller, enum check_function function, double *out)
@@ -125,24 +120,22 @@ bool caller_prepare(struct caller *caller)
     return true;
 }
 
-/* Copies all inputs, or checks that they still equal the copies. */
+/* Copies all inputs, tells whether they still are what was copied, or makes them so again. */
 static void inputs_copy(struct caller *caller)
 {
-    const double *input[N_INPUT] = {caller->y, caller->p, caller->covariate, caller->work};
     double *shadow = caller->shadow;
     for (int i = 0; i < N_INPUT; i++) {
-        memcpy(shadow, input[i], input_size(caller->abi, i) * sizeof *shadow);
+        memcpy(shadow, caller->input[i], input_size(caller->abi, i) * sizeof *shadow);
         shadow += input_size(caller->abi, i);
     }
 }
 
 static bool inputs_hold(const struct caller *caller)
 {
-    const double *input[N_INPUT] = {caller->y, caller->p, caller->covariate, caller->work};
     const double *shadow = caller->shadow;
     for (int i = 0; i < N_INPUT; i++) {
         size_t n = input_size(caller->abi, i);
-        if (memcmp(shadow, input[i], n * sizeof *shadow) != 0 || !guards_hold(input[i], n, canary[0]))
+        if (memcmp(shadow, caller->input[i], n * sizeof *shadow) != 0 || !guards_hold(caller->input[i], n, canary[0]))
             return false;
         shadow += n;
     }
@@ -151,13 +144,11 @@ static bool inputs_hold(const struct caller *caller)
 
 static void inputs_restore(struct caller *caller)
 {
-    double *input[N_INPUT] = {caller->y, caller->p, caller->covariate, caller->work};
     const double *shadow = caller->shadow;
     for (int i = 0; i < N_INPUT; i++) {
         size_t n = input_size(caller->abi, i);
-        memcpy(input[i], shadow, n * sizeof *shadow);
-        fill(input[i] - GUARD, GUARD, canary[0]);
-        fill(input[i] + n, GUARD, canary[0]);
+        fill(caller->input[i] - GUARD, n + 2 * GUARD, canary[0]);
+        memcpy(caller->input[i], shadow, n * sizeof *shadow);
         shadow += n;
     }
 }
@@ -197,9 +188,7 @@ static void compare_twins(struct caller *caller, enum check_function function, c
     }
 }
 
-/* A finding about a call as a whole. */
-static void add_to_report(struct caller *caller, enum check_kind kind, enum check_function function, double got,
-                          double expected)
+void caller_add(struct caller *caller, enum check_kind kind, enum check_function function, double got, double expected)
 {
     check_add(caller->report, caller->abi, kind, function, CHECK_NO_INDEX, CHECK_NO_INDEX, caller->t, got, expected, 0);
 }
@@ -221,11 +210,11 @@ int caller_watch(struct caller *caller, enum check_function function, double *re
             memcpy(caller->second, caller->out, n * sizeof *caller->out);
     }
     if (overrun)
-        add_to_report(caller, CHECK_OVERRUN, function, NAN, NAN);
+        caller_add(caller, CHECK_OVERRUN, function, NAN, NAN);
     if (code[0] != STIFFIT_OK && code[0] != STIFFIT_RECOVERABLE && code[0] != STIFFIT_FATAL)
-        add_to_report(caller, CHECK_INVALID, function, code[0], NAN);
+        caller_add(caller, CHECK_INVALID, function, code[0], NAN);
     if (code[0] != code[1])
-        add_to_report(caller, CHECK_IMPURE, function, code[1], code[0]);
+        caller_add(caller, CHECK_IMPURE, function, code[1], code[0]);
     else if (code[0] == STIFFIT_OK)
         compare_twins(caller, function, caller->second, n);
     uint64_t *fingerprint = &caller->report->fingerprint[function];
@@ -235,4 +224,109 @@ int caller_watch(struct caller *caller, enum check_function function, double *re
     add_to_fingerprint(fingerprint, caller->second, n * sizeof *caller->second);
     memcpy(result, caller->second, n * sizeof *result);
     return function == CHECK_PREPARE || all_finite(result, n) ? STIFFIT_OK : STIFFIT_RECOVERABLE;
+}
+
+/* Steps shrink by 2, so the error of the k-th column of the table falls by 4^(k+1). */
+enum { N_LEVEL = 9, N_RETRY = 4 };
+
+enum status differences_init(struct differences *differences, size_t n_row, struct arena *arena)
+{
+    *differences = (struct differences){.n_row = n_row};
+    bool done = ARENA_DOUBLES(arena, {&differences->derivative, n_row, 1}, {&differences->error, n_row, 1},
+                              {&differences->size, n_row, 1}, {&differences->value, n_row, 2},
+                              {&differences->table, n_row, 2 * N_LEVEL});
+    return done ? STATUS_OK : STATUS_NO_MEMORY;
+}
+
+static bool value_at(struct caller *caller, enum check_function base, enum check_axis axis, double *variable, double x,
+                     double *value)
+{
+    *variable = x;
+    return (axis == AXIS_STATE || caller_prepare(caller)) && caller_value(caller, base, value);
+}
+
+/* Row by row: the next line of the table from the one before; keeps the entry whose neighbours agree best. Rounding in
+ * the function's values limits every entry: 4 eps of their size over the step. */
+static void extend_table(struct differences *differences, size_t i_level, double step)
+{
+    size_t n = differences->n_row;
+    double *old = differences->table + (i_level % 2 ? 0 : 1) * N_LEVEL * n;
+    double *new = differences->table + (i_level % 2 ? 1 : 0) * N_LEVEL * n;
+    for (size_t r = 0; r < n; r++) {
+        double plus = differences->value[r], minus = differences->value[n + r];
+        differences->size[r] = fmax(differences->size[r], fmax(fabs(plus), fabs(minus)));
+        double rounding = 4 * DBL_EPSILON * differences->size[r] / step;
+        new[r] = (plus - minus) / (2 * step);
+        if (i_level == 0) {
+            differences->derivative[r] = new[r];
+            differences->error[r] = INFINITY;
+        }
+        double factor = 1;
+        for (size_t k = 1; k <= i_level; k++) {
+            factor *= 4;
+            new[k * n + r] = (new[(k - 1) * n + r] * factor - old[(k - 1) * n + r]) / (factor - 1);
+            double here = new[k * n + r];
+            double error = fmax(fabs(here - new[(k - 1) * n + r]), fabs(here - old[(k - 1) * n + r]));
+            if (error + rounding < differences->error[r]) {
+                differences->error[r] = error + rounding;
+                differences->derivative[r] = here;
+            }
+        }
+    }
+}
+
+static bool fill_table(struct differences *differences, struct caller *caller, enum check_function base,
+                       enum check_axis axis, double *variable, double x, double step)
+{
+    for (size_t i = 0; i < N_LEVEL; i++, step /= 2) {
+        /* The step that is really taken, as x + step is rounded. */
+        volatile double above = x + step, below = x - step;
+        double taken = 0.5 * (above - below);
+        if (taken <= 0 || !value_at(caller, base, axis, variable, above, differences->value) ||
+            !value_at(caller, base, axis, variable, below, differences->value + differences->n_row))
+            return false;
+        extend_table(differences, i, taken);
+    }
+    return true;
+}
+
+bool differences_column(struct differences *differences, struct caller *caller, enum check_function base,
+                        enum check_axis axis, size_t column, double scale)
+{
+    double *variable = axis == AXIS_STATE ? &caller->y[column] : &caller->p[column];
+    double x = *variable, step = scale / 16;
+    bool done = false;
+    differences->n_row = check_axis_size(caller->abi, check_shape(base)->row);
+    for (int i = 0; i < N_RETRY && !done; i++, step /= 32) {
+        memset(differences->size, 0, differences->n_row * sizeof *differences->size);
+        done = fill_table(differences, caller, base, axis, variable, x, step);
+    }
+    *variable = x;
+    if (axis == AXIS_PARAMETER && !caller_prepare(caller))
+        return false;
+    return done;
+}
+
+bool differences_contradict(struct differences *differences, struct caller *caller, enum check_function base,
+                            enum check_axis axis, size_t column, size_t row, double got, double terms)
+{
+    double *variable = axis == AXIS_STATE ? &caller->y[column] : &caller->p[column];
+    double x = *variable, at[5] = {x, x + ldexp(x, -10), x - ldexp(x, -10), x + ldexp(x, -20), x - ldexp(x, -20)}, f[5];
+    bool known = x != 0;
+    for (int i = 0; i < 5 && known; i++) {
+        known = value_at(caller, base, axis, variable, at[i], differences->value);
+        f[i] = differences->value[row];
+    }
+    *variable = x;
+    known = (axis == AXIS_STATE || caller_prepare(caller)) && known;
+    if (!known)
+        return false;
+    const double quotient[4] = {(f[1] - f[2]) / (at[1] - at[2]), (f[3] - f[4]) / (at[3] - at[4]),
+                                (f[1] - f[0]) / (at[1] - x), (f[2] - f[0]) / (at[2] - x)};
+    double off = fabs(got - quotient[0]);
+    /* 1e-7 of the terms: rounding over the smaller step, and entries that move nothing. */
+    bool wrong = isfinite(off) && off > 1e-3 * fmax(fabs(got), fabs(quotient[0])) && off * fabs(x) > 1e-7 * terms;
+    for (int i = 1; i < 4; i++)
+        wrong = wrong && fabs(quotient[i] - quotient[0]) < 0.25 * off;
+    return wrong;
 }

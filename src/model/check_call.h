@@ -4,6 +4,7 @@
 #ifndef MODEL_CHECK_CALL_H
 #define MODEL_CHECK_CALL_H
 
+#include "base/arena.h"
 #include "model/check.h"
 
 enum check_axis { AXIS_NONE, AXIS_WORK, AXIS_STATE, AXIS_PARAMETER, AXIS_OBSERVABLE, AXIS_SWITCHING, AXIS_FORCING };
@@ -27,41 +28,44 @@ void check_add(struct check_report *report, const struct stiffit_model *abi, enu
                enum check_function function, int64_t row, int64_t column, double t, double got, double expected,
                double error);
 
-/* The point at which the model is called, and the buffers around it. Between calls y, p, covariate and work may be written
- * freely; call caller_prepare after changing p. Zero-initialise. */
+/* The point at which the model is called, and the buffers around it. y, p, covariate and work may be written freely
+ * between calls; after a change of p, caller_prepare. Lives as long as its arena. */
+enum { N_CHECK_INPUT = 4 };
 struct caller {
     const struct stiffit_model *abi;
     struct check_report *report;
     double t;
-    double *y, *p, *covariate, *work; /* surrounded by NaN, which reveals reads beyond the ends */
-    double *out;                      /* of the largest function, surrounded by guard zones */
-    double *second;                   /* the result of the second call */
+    union { /* with NaN around, so that a read beyond an end shows */
+        struct { double *y, *p, *covariate, *work; };
+        double *input[N_CHECK_INPUT];
+    };
+    double *out;                      /* of the largest function, with guard zones around */
+    double *second;                   /* the same result again */
     double *shadow;                   /* copies of the inputs */
-    void *memory;
     size_t n_out;
 };
 
-enum status caller_init(struct caller *caller, const struct stiffit_model *abi, struct check_report *report);
-void caller_fini(struct caller *caller);
-/* Fills work for the present p; false: it failed. Its numbers need not be finite: a model may not use them all. */
+enum status caller_init(struct caller *caller, const struct stiffit_model *abi, struct check_report *report,
+                        struct arena *arena);
+/* Fills work for the present p; true if it could. Its numbers need not be finite: a model may not use them all. */
 bool caller_prepare(struct caller *caller);
 /* One plain call into `result`; true: it returned OK and finite numbers. */
 bool caller_value(struct caller *caller, enum check_function function, double *result);
-/* One watched call: every fault except failure becomes a finding. Returns the model's code, or STIFFIT_RECOVERABLE if its
- * numbers (except those of prepare) are not finite. Adds the result to the fingerprint. */
+/* A finding about a call as a whole. */
+void caller_add(struct caller *caller, enum check_kind kind, enum check_function function, double got, double expected);
+/* One watched call: every fault but failure becomes a finding. Returns what the model did, or STIFFIT_RECOVERABLE where
+ * its numbers (other than those of prepare) are not finite. The result counts into the fingerprint. */
 int caller_watch(struct caller *caller, enum check_function function, double *result);
 
-/* Scratch for derivatives of functions of up to n_row values. Zero-initialise. */
+/* Scratch for derivatives of functions of up to n_row values. Lives as long as its arena. */
 struct differences {
     size_t n_row;
     double *derivative, *error; /* n_row each: the results */
     double *size;               /* n_row: largest magnitude of the function's values so far */
     double *table, *value;
-    void *memory;
 };
 
-enum status differences_init(struct differences *differences, size_t n_row);
-void differences_fini(struct differences *differences);
+enum status differences_init(struct differences *differences, size_t n_row, struct arena *arena);
 
 /* d base / d y[column] or d p[column] (axis) at the caller's point, which is restored. `scale` > 0 is a typical magnitude of
  * the variable. Central differences with steps scale/16, /32, ... extrapolated to step 0 (Ridders 1982): for each row the entry

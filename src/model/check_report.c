@@ -7,21 +7,9 @@
 #include <string.h>
 
 static const struct check_shape shapes[N_CHECK_FUNCTION] = {
-    [CHECK_PREPARE] = {"prepare", AXIS_WORK, AXIS_NONE, CHECK_PREPARE, false},
-    [CHECK_RHS] = {"rhs", AXIS_STATE, AXIS_NONE, CHECK_RHS, true},
-    [CHECK_INITIAL] = {"initial", AXIS_STATE, AXIS_NONE, CHECK_INITIAL, false},
-    [CHECK_OBSERVE] = {"observe", AXIS_OBSERVABLE, AXIS_NONE, CHECK_OBSERVE, true},
-    [CHECK_NOISE] = {"noise", AXIS_OBSERVABLE, AXIS_NONE, CHECK_NOISE, true},
-    [CHECK_SWITCHING] = {"switching", AXIS_SWITCHING, AXIS_NONE, CHECK_SWITCHING, true},
-    [CHECK_FORCING] = {"forcing", AXIS_FORCING, AXIS_NONE, CHECK_FORCING, true},
-    [CHECK_JACOBIAN] = {"jacobian", AXIS_STATE, AXIS_STATE, CHECK_RHS, true},
-    [CHECK_JACOBIAN_SPARSE] = {"jacobian_sparse", AXIS_STATE, AXIS_STATE, CHECK_RHS, true},
-    [CHECK_RHS_PARAMETER] = {"rhs_parameter", AXIS_STATE, AXIS_PARAMETER, CHECK_RHS, true},
-    [CHECK_INITIAL_PARAMETER] = {"initial_parameter", AXIS_STATE, AXIS_PARAMETER, CHECK_INITIAL, false},
-    [CHECK_OBSERVE_STATE] = {"observe_state", AXIS_OBSERVABLE, AXIS_STATE, CHECK_OBSERVE, true},
-    [CHECK_OBSERVE_PARAMETER] = {"observe_parameter", AXIS_OBSERVABLE, AXIS_PARAMETER, CHECK_OBSERVE, true},
-    [CHECK_NOISE_STATE] = {"noise_state", AXIS_OBSERVABLE, AXIS_STATE, CHECK_NOISE, true},
-    [CHECK_NOISE_PARAMETER] = {"noise_parameter", AXIS_OBSERVABLE, AXIS_PARAMETER, CHECK_NOISE, true},
+#define X(name, field, row, column, base, at_time) {#field, AXIS_##row, AXIS_##column, CHECK_##base, at_time},
+    CHECK_FUNCTIONS(X)
+#undef X
 };
 
 const struct check_shape *check_shape(enum check_function function) { return &shapes[function]; }
@@ -49,24 +37,13 @@ size_t check_size(const struct stiffit_model *abi, enum check_function function)
 
 stiffit_function *check_pointer(const struct stiffit_model *abi, enum check_function function)
 {
-    switch (function) {
-    case CHECK_PREPARE: return abi->prepare;
-    case CHECK_RHS: return abi->rhs;
-    case CHECK_INITIAL: return abi->initial;
-    case CHECK_OBSERVE: return abi->observe;
-    case CHECK_NOISE: return abi->noise;
-    case CHECK_SWITCHING: return abi->n_switching ? abi->switching : NULL;
-    case CHECK_FORCING: return abi->n_forcing ? abi->forcing : NULL;
-    case CHECK_JACOBIAN: return abi->jacobian;
-    case CHECK_JACOBIAN_SPARSE: return abi->jacobian_sparse;
-    case CHECK_RHS_PARAMETER: return abi->rhs_parameter;
-    case CHECK_INITIAL_PARAMETER: return abi->initial_parameter;
-    case CHECK_OBSERVE_STATE: return abi->observe_state;
-    case CHECK_OBSERVE_PARAMETER: return abi->observe_parameter;
-    case CHECK_NOISE_STATE: return abi->noise_state;
-    case CHECK_NOISE_PARAMETER: return abi->noise_parameter;
-    default: return NULL;
-    }
+    stiffit_function *const functions[] = {
+#define X(name, field, ...) abi->field,
+        CHECK_FUNCTIONS(X)
+#undef X
+    };
+    bool is_empty = (function == CHECK_SWITCHING && !abi->n_switching) || (function == CHECK_FORCING && !abi->n_forcing);
+    return is_empty ? NULL : functions[function];
 }
 
 static const char *axis_name(const struct stiffit_model *abi, enum check_axis axis, int64_t index)

@@ -163,11 +163,6 @@ static void check_pattern(struct fault_list *list, const struct stiffit_model *a
     }
 }
 
-static bool scale_is_known(const char *scale)
-{
-    return strcmp(scale, "lin") == 0 || strcmp(scale, "log") == 0 || strcmp(scale, "log10") == 0;
-}
-
 static bool is_among(const char *word, const char *const *words, size_t n)
 {
     for (size_t i = 0; word && i < n; i++)
@@ -233,7 +228,8 @@ static void check_default(struct fault_list *list, const struct stiffit_model *a
         fault(list, "parameter %s: its start is %g, which is not finite", name, start);
     if (isnan(lower) || isnan(upper) || lower > upper || lower == INFINITY || upper == -INFINITY)
         fault(list, "parameter %s: its bounds [%g, %g] hold no value", name, lower, upper);
-    if (!scale || !scale_is_known(scale)) {
+    static const char *const scales[] = {"lin", "log", "log10"};
+    if (!is_among(scale, scales, sizeof scales / sizeof *scales)) {
         fault(list, "parameter %s: its scale is %s%.30s%s and must be \"lin\", \"log\" or \"log10\"", name,
               scale ? "\"" : "", scale ? scale : "NULL", scale ? "\"" : "");
     } else if (scale[1] == 'o') {

@@ -4,7 +4,7 @@
 
 #include "base/outcome.h"
 #include "base/sha256.h"
-#include "model/kind.h"
+#include "model/build/kind.h"
 #include "model/shared_object.h"
 
 #include <errno.h>
@@ -17,57 +17,46 @@
 
 #define MAX_PLUGIN_BYTES ((size_t)256 << 20)
 
+/* An open file's bytes; free them after a failure, too. */
+static enum status read_bytes(int fd, const char *path, char **bytes, size_t *n_byte, struct error *error)
+{
+    struct stat info;
+    *n_byte = 0;
+    if (fstat(fd, &info) != 0)
+        return error_system(error, errno, "cannot read the model %s", path);
+    if (!S_ISREG(info.st_mode))
+        return error_set(error, STATUS_BAD_MODEL, "%s: this is %s, not a model; give the path of a model text (.ode) or "
+                         "a plugin (.so)", path, S_ISDIR(info.st_mode) ? "a directory" : "no ordinary file");
+    if ((uintmax_t)info.st_size > MAX_PLUGIN_BYTES)
+        return error_set(error, STATUS_BAD_MODEL, "%s: a model can have at most 256 MiB, and this file has %ju bytes", path,
+                         (uintmax_t)info.st_size);
+    *bytes = malloc((size_t)info.st_size + 1);
+    if (!*bytes)
+        return error_set(error, STATUS_NO_MEMORY, "out of memory while reading the model %s", path);
+    while (*n_byte < (size_t)info.st_size) {
+        ssize_t n = read(fd, *bytes + *n_byte, (size_t)info.st_size - *n_byte);
+        if (n < 0 && errno != EINTR)
+            return error_system(error, errno, "cannot read the model %s", path);
+        if (n == 0)
+            break; /* it got shorter meanwhile; the checks of the bytes will tell */
+        *n_byte += n > 0 ? (size_t)n : 0;
+    }
+    return STATUS_OK;
+}
+
 enum status model_read(const char *path, char **bytes, size_t *n_byte, struct error *error)
 {
-    enum status status = STATUS_OK;
-    struct stat info;
-    char *buffer = NULL;
-    size_t done = 0, size;
-    /* O_NONBLOCK: opening a pipe must not block before it is rejected. */
+    /* O_NONBLOCK: a pipe must not hold us up before it is turned away. */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    char *read = NULL;
     if (fd < 0)
         return error_system(error, errno, "cannot open the model %s", path);
-    if (fstat(fd, &info) != 0) {
-        status = error_system(error, errno, "cannot read the model %s", path);
-        goto done;
-    }
-    if (!S_ISREG(info.st_mode)) {
-        status = error_set(error, STATUS_BAD_MODEL, "%s: this is %s, not a model; give the path of a model text (.ode) or "
-                           "a plugin (.so)", path, S_ISDIR(info.st_mode) ? "a directory" : "no ordinary file");
-        goto done;
-    }
-    if ((uintmax_t)info.st_size > MAX_PLUGIN_BYTES) {
-        status = error_set(error, STATUS_BAD_MODEL,
-                           "%s: a model can have at most 256 MiB, and this file has %ju bytes", path,
-                           (uintmax_t)info.st_size);
-        goto done;
-    }
-    size = (size_t)info.st_size;
-    buffer = malloc(size + 1);
-    if (!buffer) {
-        status = error_set(error, STATUS_NO_MEMORY, "out of memory while reading the model %s", path);
-        goto done;
-    }
-    while (done < size) {
-        ssize_t n = read(fd, buffer + done, size - done);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0) {
-            status = error_system(error, errno, "cannot read the model %s", path);
-            goto done;
-        }
-        if (n == 0)
-            break; /* the file became shorter; the checks of the bytes will report it */
-        done += (size_t)n;
-    }
-done:
+    enum status status = read_bytes(fd, path, &read, n_byte, error);
     close(fd);
-    if (status == STATUS_OK) {
-        *bytes = buffer;
-        *n_byte = done;
-    } else {
-        free(buffer);
-    }
+    if (status)
+        free(read);
+    else
+        *bytes = read;
     return status;
 }
 
@@ -206,43 +195,27 @@ static bool some_parameter_enters(const struct stiffit_model *abi, unsigned bit)
 uint32_t model_missing_derivatives(const struct model *model)
 {
     const struct stiffit_model *abi = &model->abi;
+#define LACKS(derivative, bit) (!abi->derivative && some_parameter_enters(abi, STIFFIT_USE_##bit))
     uint32_t missing = 0;
-    if (abi->n_state > 0) {
-        if (!abi->jacobian && !abi->jacobian_sparse)
-            missing |= NOTE_difference_jacobian;
-        if (!abi->rhs_parameter && some_parameter_enters(abi, STIFFIT_USE_RHS))
-            missing |= NOTE_difference_rhs_parameter;
-        if (!abi->initial_parameter && some_parameter_enters(abi, STIFFIT_USE_INITIAL))
-            missing |= NOTE_difference_initial;
-    }
-    if ((!abi->observe_state && abi->n_state > 0) ||
-        (!abi->observe_parameter && some_parameter_enters(abi, STIFFIT_USE_OBSERVE)))
+    bool has_states = abi->n_state > 0;
+    if (has_states && !abi->jacobian && !abi->jacobian_sparse)
+        missing |= NOTE_difference_jacobian;
+    if (has_states && LACKS(rhs_parameter, RHS))
+        missing |= NOTE_difference_rhs_parameter;
+    if (has_states && LACKS(initial_parameter, INITIAL))
+        missing |= NOTE_difference_initial;
+    if ((has_states && !abi->observe_state) || LACKS(observe_parameter, OBSERVE))
         missing |= NOTE_difference_observe;
-    if (abi->noise && ((!abi->noise_state && abi->n_state > 0) ||
-                       (!abi->noise_parameter && some_parameter_enters(abi, STIFFIT_USE_NOISE))))
+    if (abi->noise && ((has_states && !abi->noise_state) || LACKS(noise_parameter, NOISE)))
         missing |= NOTE_difference_noise;
+#undef LACKS
     return missing;
 }
 
-static int find_name(const char *const *names, size_t n, const char *name)
+int model_find(const char *const *names, size_t n, const char *name)
 {
     for (size_t i = 0; i < n; i++)
         if (strcmp(names[i], name) == 0)
             return (int)i;
     return -1;
-}
-
-int model_find_parameter(const struct model *model, const char *name)
-{
-    return find_name(model->abi.parameter_name, model->abi.n_parameter, name);
-}
-
-int model_find_observable(const struct model *model, const char *name)
-{
-    return find_name(model->abi.observable_name, model->abi.n_observable, name);
-}
-
-int model_find_covariate(const struct model *model, const char *name)
-{
-    return find_name(model->abi.covariate_name, model->abi.n_covariate, name);
 }

@@ -22,11 +22,11 @@ struct model {
     char *compiler;   /* the compiler that built the text, for the provenance; or NULL */
 };
 
-/* Loads the model at `path`: a plugin, or model text (model/kind.h), which is compiled for this CPU unless it is in the cache.
- * Reads the bytes, hashes them, and loads exactly those bytes (from a private copy, so that nobody can exchange the file in
- * between). Fails with STATUS_BAD_MODEL or STATUS_SYSTEM and a message that says what is wrong (not a shared object, no
- * descriptor, another ABI, a required function missing, names not unique, faults in the text, ...). `expected_sha256` may be
- * NULL; otherwise it must match. */
+/* Loads the model at `path`: a plugin, or model text (model/build/kind.h), which is compiled for this CPU unless the cache
+ * has it. Reads the bytes, hashes them, and loads exactly those bytes (a plugin is copied to a private place first, so
+ * that nobody can exchange the file in between). Fails with STATUS_BAD_MODEL or STATUS_SYSTEM and a message that says
+ * what is wrong (not a shared object, no descriptor, another ABI, a required function missing, names not unique, faults
+ * in the text, ...). `expected_sha256` may be NULL; otherwise it must match. */
 enum status model_load(struct model *model, const char *path, const char *expected_sha256, struct error *error);
 /* The same with options for compiling text; `options` may be NULL. */
 enum status model_load_with(struct model *model, const char *path, const char *expected_sha256,
@@ -55,8 +55,9 @@ enum status descriptor_check(const struct stiffit_model *abi, const char *origin
 /* The bits of enum note (base/outcome.h) for the derivatives that this model lacks. */
 uint32_t model_missing_derivatives(const struct model *model);
 /* Index of a name, or -1. */
-int model_find_parameter(const struct model *model, const char *name);
-int model_find_observable(const struct model *model, const char *name);
-int model_find_covariate(const struct model *model, const char *name);
+int model_find(const char *const *names, size_t n, const char *name);
+#define model_find_parameter(model, name) model_find((model)->abi.parameter_name, (model)->abi.n_parameter, name)
+#define model_find_observable(model, name) model_find((model)->abi.observable_name, (model)->abi.n_observable, name)
+#define model_find_covariate(model, name) model_find((model)->abi.covariate_name, (model)->abi.n_covariate, name)
 
 #endif

@@ -97,17 +97,8 @@ static int anonymous_file(void)
 #endif
 }
 
-static void seal(int fd)
-{
-#ifdef F_ADD_SEALS
-    (void)fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL);
-#else
-    (void)fd;
-#endif
-}
-
-/* glibc identifies objects by name: a descriptor's number must not be reused while an object with that name is loaded, so the
- * file stays open as long as the object lives. *unusable: this does not work on this system. */
+/* glibc tells objects apart by name first: a descriptor's number must not be used again while an object of that name is
+ * loaded. So the file stays open as long as the object lives. *unusable: this way does not work on this system. */
 static enum status open_anonymous(struct shared_object *object, const void *bytes, size_t n_byte, const char *origin,
                                   bool *unusable, struct error *error)
 {
@@ -121,7 +112,9 @@ static enum status open_anonymous(struct shared_object *object, const void *byte
     enum status status = write_all(object->fd, bytes, n_byte, error);
     if (status != STATUS_OK)
         return status;
-    seal(object->fd);
+#ifdef F_ADD_SEALS
+    (void)fcntl(object->fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL);
+#endif
     object->handle = load(object->name);
     if (object->handle) {
         *unusable = false;
@@ -135,8 +128,6 @@ static enum status open_anonymous(struct shared_object *object, const void *byte
 static enum status open_in_directory(struct shared_object *object, const void *bytes, size_t n_byte, const char *origin,
                                      struct error *error)
 {
-    enum status status;
-    int fd = -1;
     char directory[4000], path[4100];
     const char *parent = getenv("TMPDIR");
     if (!parent || !*parent)
@@ -146,18 +137,10 @@ static enum status open_in_directory(struct shared_object *object, const void *b
     if (!mkdtemp(directory))
         return error_system(error, errno, "cannot make a private directory for the model plugin: %s", directory);
     snprintf(path, sizeof path, "%s/model.so", directory);
-    fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0700);
-    if (fd < 0) {
-        status = error_system(error, errno, "cannot create %s", path);
-        goto done;
-    }
-    status = write_all(fd, bytes, n_byte, error);
-    if (status != STATUS_OK)
-        goto done;
-    object->handle = load(path);
-    if (!object->handle)
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0700);
+    enum status status = fd < 0 ? error_system(error, errno, "cannot create %s", path) : write_all(fd, bytes, n_byte, error);
+    if (!status && !(object->handle = load(path)))
         status = load_failed(origin, loader_message(path), error);
-done:
     if (fd >= 0)
         close(fd);
     unlink(path);

@@ -168,7 +168,7 @@ static char *listed_functions(const struct equations *e, const struct functions 
     listing_temporaries(listing, out);
     for (int f = 0; f < N_MODEL_FUNCTION; f++)
         for (size_t k = 0; k < functions->of[f].n_entry; k++) {
-            fprintf(out, "observe d_%s_%zu = ", model_function_name((enum model_function)f), k);
+            fprintf(out, "observe d_%s_%zu = ", model_functions[f].name, k);
             listing_expression(listing, functions->of[f].entry[k], out);
             fputc('\n', out);
         }

@@ -12,7 +12,7 @@
 
 #include "../graph_values.h"
 #include "base/random.h"
-#include "model/generate/listing.h"
+#include "model/generate/generate.h"
 #include "model/text/text.h"
 
 #include <stdlib.h>

@@ -15,7 +15,7 @@
 static stiffit_function *function_of(const struct stiffit_model *abi, enum model_function f)
 {
     switch (f) {
-#define X(name, rows, columns) case FUNCTION_##name: return abi->name;
+#define X(name, ...) case FUNCTION_##name: return abi->name;
         MODEL_FUNCTIONS(X)
 #undef X
     default: return NULL;
@@ -64,7 +64,7 @@ static void compare_at(const struct generate_case *c, const struct stiffit_point
                 double sparse = n_entry && is_entry ? out[n_out + 1 + k] : wanted;
                 k += is_entry;
                 if ((function && !is_close(got, wanted)) || !is_close(sparse, wanted))
-                    fail_msg("%s[%zu, %zu]: %.17g or %.17g is not %.17g\n%s", model_function_name(f), i, j, got, sparse,
+                    fail_msg("%s[%zu, %zu]: %.17g or %.17g is not %.17g\n%s", model_functions[f].name, i, j, got, sparse,
                              wanted, c->n_source < MANY ? c->source : "");
             }
         }

@@ -262,7 +262,7 @@ static void test_dependence(void **state)
     node mixed = B(ADD, B(MULTIPLY, self->p[0], self->t), C(2)), covariate = graph_leaf(self->graph, GRAPH_COVARIATE, 0);
     node above = B(MULTIPLY, U(SIN, self->y[0]), self->p[1]);
     uint8_t *depends = calloc(graph_n_node(self->graph), 1);
-    graph_dependence(self->graph, depends);
+    graph_dependence(self->graph, 0, depends);
     assert_int_equal(depends[mixed], 1u << GRAPH_PARAMETER | 1u << GRAPH_TIME | 1u << GRAPH_CONSTANT);
     assert_int_equal(depends[above], 1u << GRAPH_STATE | 1u << GRAPH_PARAMETER);
     assert_int_equal(depends[covariate], 1u << GRAPH_COVARIATE);

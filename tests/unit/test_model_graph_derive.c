@@ -360,7 +360,7 @@ static void test_functions(void **state)
     assert_memory_equal(functions.parameter_use, use, sizeof use);
     functions_fini(&functions);
     functions_fini(&functions);
-    assert_string_equal(model_function_name(FUNCTION_rhs_parameter), "rhs_parameter");
+    assert_string_equal(model_functions[FUNCTION_rhs_parameter].name, "rhs_parameter");
 }
 
 /* No states, no noise: observables of time alone. */

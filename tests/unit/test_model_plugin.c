@@ -3,7 +3,7 @@
 #include "model_case.h"
 
 #include "base/outcome.h"
-#include "model/kind.h"
+#include "model/build/kind.h"
 #include "model/plugin.h"
 
 #include <elf.h>

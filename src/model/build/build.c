@@ -6,7 +6,7 @@
 #include "base/version.h"
 #include "model/build/cache.h"
 #include "model/generate/generate.h"
-#include "model/kind.h"
+#include "model/build/kind.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -212,13 +212,4 @@ enum status build_source(const char *text, size_t n_byte, const char *origin, ch
     enum status status = generate(&making, source, &n_source, error);
     making_fini(&making);
     return status;
-}
-
-void build_cache_path(char path[PATH_MAX])
-{
-    struct cache cache;
-    struct build_wait silent = {.told = false};
-    cache_open(&cache, &silent);
-    cache_close(&cache);
-    memcpy(path, cache.path, PATH_MAX);
 }

@@ -7,7 +7,6 @@
 #include "model/build/compile.h"
 #include "model/text/text.h"
 
-#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -34,8 +33,5 @@ enum status build_model(const char *text, size_t n_byte, const char *origin, con
 /* Generates the C source of the text (NUL-terminated; free *source). Errors as above, without the compiler. */
 enum status build_source(const char *text, size_t n_byte, const char *origin, char **source, struct text_messages *messages,
                          struct error *error);
-
-/* The path of the compile cache, usable or not; "" if there is none. */
-void build_cache_path(char path[PATH_MAX]);
 
 #endif

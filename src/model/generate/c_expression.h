@@ -56,14 +56,11 @@ void c_use(const struct c_printer *printer, uint32_t step);
 uint64_t c_helpers_needed(const struct program *program);
 void c_helpers(uint64_t helpers, FILE *out);
 
-/* The meaning of a result's rows and columns, for comments. */
-enum c_axis { C_NOTHING, C_RATE, C_INITIAL, C_OBSERVABLE, C_NOISE, C_STATE, C_PARAMETER };
-
 struct c_function {
     const char *name;
-    size_t n_out;             /* numbers that the function writes */
-    enum c_axis row, column;
-    bool quotes;              /* with the model's lines in comments */
+    size_t n_out;             /* numbers that it writes */
+    enum function_axis row, column;
+    bool quotes;              /* the model's lines in comments */
 };
 
 enum status c_function(const struct c_printer *printer, const struct c_function *function, struct error *error);

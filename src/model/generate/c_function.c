@@ -38,18 +38,7 @@ static void cut(struct parts *parts, const struct program *program)
     parts->first[parts->n_part] = program->n_statement;
 }
 
-struct lives {
-    uint32_t *last;  /* per step: the last part that reads it */
-    uint32_t part;
-};
-
-static void note_use(void *context, uint32_t step)
-{
-    struct lives *lives = context;
-    lives->last[step] = lives->part;
-}
-
-/* A place is reused from the part that reads its value last: parts read first. */
+/* Places are used again from the part on that reads their value last: it reads first. */
 static void give_places(struct parts *parts, const struct program *program, const uint32_t *last, uint32_t *free_place,
                         uint32_t *next_ended, uint32_t *first_ended)
 {
@@ -86,11 +75,11 @@ static bool parts_init(struct parts *parts, const struct program *program, struc
     cut(parts, program);
     for (uint32_t s = 0; s < program->n_step; s++)
         parts->place[s] = STEP_NONE;
-    for (lives.part = 0; lives.part < parts->n_part; lives.part++) {
-        for (uint32_t i = parts->first[lives.part]; i < parts->first[lives.part + 1]; i++) {
+    for (lives.now = 0; lives.now < parts->n_part; lives.now++) {
+        for (uint32_t i = parts->first[lives.now]; i < parts->first[lives.now + 1]; i++) {
             if (!program->statement[i].is_store)
-                parts->defined[program->statement[i].which] = lives.part;
-            program_visit(program, &program->statement[i], note_use, &lives);
+                parts->defined[program->statement[i].which] = lives.now;
+            program_visit(program, &program->statement[i], program_note_read, &lives);
         }
     }
     give_places(parts, program, lives.last, scratch, scratch + n, first_ended);
@@ -122,25 +111,20 @@ static void quote(struct writer *w, uint32_t line)
     w->quoted = line;
 }
 
-static uint32_t row_line(const struct equations *equations, enum c_axis axis, uint32_t row)
+static uint32_t row_line(const struct equations *equations, enum function_axis axis, uint32_t row)
 {
     switch (axis) {
-    case C_RATE: return equations->state[row].rhs_line;
-    case C_INITIAL: return equations->state[row].initial_line;
-    case C_OBSERVABLE: case C_NOISE: return equations->observable[row].line;
+    case OF_RATE: return equations->state[row].rhs_line;
+    case OF_INITIAL: return equations->state[row].initial_line;
+    case OF_OBSERVABLE: case OF_NOISE: return equations->observable[row].line;
     default: return 0;
     }
 }
 
-static void put_row(FILE *out, const struct equations *equations, enum c_axis axis, uint32_t row)
+static void put_row(FILE *out, const struct equations *equations, enum function_axis axis, uint32_t row)
 {
-    switch (axis) {
-    case C_RATE: fprintf(out, "%s'", equations->state[row].name); break;
-    case C_INITIAL: fprintf(out, "%s(0)", equations->state[row].name); break;
-    case C_OBSERVABLE: fprintf(out, "%s", equations->observable[row].name); break;
-    case C_NOISE: fprintf(out, "sd of %s", equations->observable[row].name); break;
-    default: break;
-    }
+    const char *name = axis == OF_RATE || axis == OF_INITIAL ? equations->state[row].name : equations->observable[row].name;
+    fprintf(out, "%s%s%s", axis == OF_NOISE ? "sd of " : "", name, axis == OF_RATE ? "'" : axis == OF_INITIAL ? "(0)" : "");
 }
 
 /* Writes " / * d A' / d k1 * /" after a result. */
@@ -148,12 +132,12 @@ static void put_meaning(const struct writer *w, const struct program_output *out
 {
     const struct equations *equations = w->printer->values->equations;
     FILE *out = w->printer->out;
-    if (w->function->row == C_NOTHING)
+    if (w->function->row == OF_NOTHING)
         return;
-    fputs(w->function->column == C_NOTHING ? " /* " : " /* d ", out);
+    fputs(w->function->column == OF_NOTHING ? " /* " : " /* d ", out);
     put_row(out, equations, w->function->row, output->row);
-    if (w->function->column != C_NOTHING)
-        fprintf(out, " / d %s", w->function->column == C_STATE ? equations->state[output->column].name :
+    if (w->function->column != OF_NOTHING)
+        fprintf(out, " / d %s", w->function->column == OF_STATE ? equations->state[output->column].name :
                                                                  equations->parameter[output->column].name);
     fputs(" */", out);
 }

@@ -20,21 +20,7 @@ struct emitter {
     FILE *out;
 };
 
-static const struct {
-    enum c_axis row, column;
-    bool quotes;
-} shape[N_MODEL_FUNCTION] = {
-    [FUNCTION_initial] = {C_INITIAL, C_NOTHING, true}, [FUNCTION_rhs] = {C_RATE, C_NOTHING, true},
-    [FUNCTION_observe] = {C_OBSERVABLE, C_NOTHING, true}, [FUNCTION_noise] = {C_NOISE, C_NOTHING, true},
-    [FUNCTION_switching] = {C_NOTHING, C_NOTHING, false}, [FUNCTION_forcing] = {C_NOTHING, C_NOTHING, false},
-    [FUNCTION_jacobian] = {C_RATE, C_STATE, false}, [FUNCTION_rhs_parameter] = {C_RATE, C_PARAMETER, false},
-    [FUNCTION_initial_parameter] = {C_INITIAL, C_PARAMETER, false},
-    [FUNCTION_observe_state] = {C_OBSERVABLE, C_STATE, false},
-    [FUNCTION_observe_parameter] = {C_OBSERVABLE, C_PARAMETER, false},
-    [FUNCTION_noise_state] = {C_NOISE, C_STATE, false}, [FUNCTION_noise_parameter] = {C_NOISE, C_PARAMETER, false},
-};
-
-/* Without states there are no functions by state or of rates; without noise, none of the noise. */
+/* Functions by state or of the rates are not there without states, those of the noise not without noise. */
 static bool is_there(const struct emitter *e, enum model_function f)
 {
     const struct graph_matrix *matrix = &e->functions->of[f];
@@ -105,110 +91,93 @@ static void put_packed(const struct emitter *e, const char *table)
     fputs("\n};\n", e->out);
 }
 
+/* A table of texts, if it has any; `text` and `comment` speak of item i. */
+#define PUT_TEXTS(e, table, n, text, comment) \
+    do { \
+        fprintf((e)->out, (n) > 0 ? "static const char *const %s[] = {\n" : "", table); \
+        for (uint32_t i = 0; i < (n); i++) \
+            put_item_text(e, text, comment); \
+        fputs((n) > 0 ? "};\n" : "", (e)->out); \
+    } while (0)
+
+/* The same for numbers of parameters. */
+#define PUT_NUMBERS(e, table, number) \
+    do { \
+        fprintf((e)->out, "static const double parameter_%s[] = {\n", table); \
+        for (uint32_t i = 0; i < (e)->equations->n_parameter; i++) { \
+            fputs("    ", (e)->out); \
+            c_number((e)->out, number); \
+            fprintf((e)->out, ", /* %s */\n", (e)->equations->parameter[i].name); \
+        } \
+        fputs("};\n", (e)->out); \
+    } while (0)
+
 static void put_names(const struct emitter *e)
 {
-    const struct equations *equations = e->equations;
-    if (equations->n_state > 0)
-        fputs("static const char *const state_name[] = {\n", e->out);
-    for (uint32_t i = 0; i < equations->n_state; i++)
-        put_item_text(e, equations->state[i].name, equations->state[i].unit);
-    fputs(equations->n_state > 0 ? "};\n" : "", e->out);
-    if (equations->n_covariate > 0)
-        fputs("static const char *const covariate_name[] = {\n", e->out);
-    for (uint32_t i = 0; i < equations->n_covariate; i++)
-        put_item_text(e, equations->covariate[i].name, equations->covariate[i].unit);
-    fputs(equations->n_covariate > 0 ? "};\n" : "", e->out);
-    fputs("static const char *const observable_name[] = {\n", e->out);
-    for (uint32_t i = 0; i < equations->n_observable; i++)
-        put_item_text(e, equations->observable[i].name, equations->observable[i].unit);
-    fputs("};\nstatic const char *const parameter_name[] = {\n", e->out);
-    for (uint32_t i = 0; i < equations->n_parameter; i++)
-        put_item_text(e, equations->parameter[i].name, NULL);
-    fputs("};\n", e->out);
+    const struct equations *it = e->equations;
+    PUT_TEXTS(e, "state_name", it->n_state, it->state[i].name, it->state[i].unit);
+    PUT_TEXTS(e, "covariate_name", it->n_covariate, it->covariate[i].name, it->covariate[i].unit);
+    PUT_TEXTS(e, "observable_name", it->n_observable, it->observable[i].name, it->observable[i].unit);
+    PUT_TEXTS(e, "parameter_name", it->n_parameter, it->parameter[i].name, NULL);
     put_packed(e, "scale");
     put_packed(e, "unit");
 }
 
 static bool has_errors(const struct equations *equations)
 {
+    bool any = false;
     for (uint32_t i = 0; i < equations->n_observable; i++)
-        if (equations->observable[i].error)
-            return true;
-    return false;
-}
-
-static void put_errors(const struct emitter *e)
-{
-    if (!has_errors(e->equations))
-        return;
-    fputs("static const char *const observable_error[] = {\n", e->out);
-    for (uint32_t i = 0; i < e->equations->n_observable; i++) {
-        const struct equation_observable *it = &e->equations->observable[i];
-        put_item_text(e, it->error ? it->error : error_kind_default, it->name);
-    }
-    fputs("};\n", e->out);
+        any |= equations->observable[i].error != NULL;
+    return any;
 }
 
 static bool has_priors(const struct equations *equations)
 {
+    bool any = false;
     for (uint32_t i = 0; i < equations->n_parameter; i++)
-        if (equations->parameter[i].prior.kind)
-            return true;
-    return false;
+        any |= equations->parameter[i].prior.kind != NULL;
+    return any;
 }
 
-/* A table of the descriptor for each part of a prior; parts that a kind does not need are 0. */
-static void put_priors(const struct emitter *e)
+/* A number that priors of some kinds need, 0 for the others. */
+static double prior_number(const struct equation_prior *prior, bool uniform, bool second)
 {
-    static const char *const tables[] = {"location", "scale", "lower", "upper"};
-    const struct equations *equations = e->equations;
-    if (!has_priors(equations))
+    bool has_it = prior->kind && (strcmp(prior->kind, "uniform") == 0) == uniform;
+    return !has_it ? 0 : second ? prior->second : prior->first;
+}
+
+static void put_errors_and_priors(const struct emitter *e)
+{
+    const struct equations *it = e->equations;
+    if (has_errors(it))
+        PUT_TEXTS(e, "observable_error", it->n_observable,
+                  it->observable[i].error ? it->observable[i].error : error_kind_default, it->observable[i].name);
+    if (!has_priors(it))
         return;
-    fputs("static const char *const parameter_prior[] = {\n", e->out);
-    for (uint32_t i = 0; i < equations->n_parameter; i++)
-        put_item_text(e, equations->parameter[i].prior.kind ? equations->parameter[i].prior.kind : "none",
-                      equations->parameter[i].name);
-    fputs("};\nstatic const char *const parameter_prior_on[] = {\n", e->out);
-    for (uint32_t i = 0; i < equations->n_parameter; i++)
-        put_item_text(e, equations->parameter[i].prior.on_optimizer ? "optimizer" : "natural", equations->parameter[i].name);
-    fputs("};\n", e->out);
-    for (int k = 0; k < 4; k++) {
-        fprintf(e->out, "static const double parameter_prior_%s[] = {\n", tables[k]);
-        for (uint32_t i = 0; i < equations->n_parameter; i++) {
-            const struct equation_prior *prior = &equations->parameter[i].prior;
-            bool uniform = prior->kind && strcmp(prior->kind, "uniform") == 0;
-            fputs("    ", e->out);
-            c_number(e->out, !prior->kind || uniform != (k >= 2) ? 0 : k % 2 ? prior->second : prior->first);
-            fprintf(e->out, ", /* %s */\n", equations->parameter[i].name);
-        }
-        fputs("};\n", e->out);
-    }
+    PUT_TEXTS(e, "parameter_prior", it->n_parameter, it->parameter[i].prior.kind ? it->parameter[i].prior.kind : "none",
+              it->parameter[i].name);
+    PUT_TEXTS(e, "parameter_prior_on", it->n_parameter, it->parameter[i].prior.on_optimizer ? "optimizer" : "natural",
+              it->parameter[i].name);
+    PUT_NUMBERS(e, "prior_location", prior_number(&it->parameter[i].prior, false, false));
+    PUT_NUMBERS(e, "prior_scale", prior_number(&it->parameter[i].prior, false, true));
+    PUT_NUMBERS(e, "prior_lower", prior_number(&it->parameter[i].prior, true, false));
+    PUT_NUMBERS(e, "prior_upper", prior_number(&it->parameter[i].prior, true, true));
 }
 
 static void put_defaults(const struct emitter *e)
 {
-    static const char *const tables[] = {"start", "lower", "upper"};
+    static const char *const uses[] = {"RHS", "INITIAL", "OBSERVE", "NOISE"}; /* by bit */
     const struct equations *equations = e->equations;
-    for (int k = 0; k < 3; k++) {
-        fprintf(e->out, "static const double parameter_%s[] = {\n", tables[k]);
-        for (uint32_t i = 0; i < equations->n_parameter; i++) {
-            const struct equation_parameter *p = &equations->parameter[i];
-            fputs("    ", e->out);
-            c_number(e->out, k == 0 ? p->start : k == 1 ? p->lower : p->upper);
-            fprintf(e->out, ", /* %s */\n", p->name);
-        }
-        fputs("};\n", e->out);
-    }
-    static const struct { unsigned bit; const char *name; } uses[] = {
-        {STIFFIT_USE_RHS, "STIFFIT_USE_RHS"}, {STIFFIT_USE_INITIAL, "STIFFIT_USE_INITIAL"},
-        {STIFFIT_USE_OBSERVE, "STIFFIT_USE_OBSERVE"}, {STIFFIT_USE_NOISE, "STIFFIT_USE_NOISE"}};
+    PUT_NUMBERS(e, "start", equations->parameter[i].start);
+    PUT_NUMBERS(e, "lower", equations->parameter[i].lower);
+    PUT_NUMBERS(e, "upper", equations->parameter[i].upper);
     fputs("static const uint8_t parameter_use[] = {\n", e->out);
     for (uint32_t i = 0; i < equations->n_parameter; i++) {
         const char *between = "    ";
         unsigned use = e->functions->parameter_use[i];
         for (size_t k = 0; k < sizeof uses / sizeof *uses; k++) {
-            if (use & uses[k].bit) {
-                fprintf(e->out, "%s%s", between, uses[k].name);
+            if (use >> k & 1) {
+                fprintf(e->out, "%sSTIFFIT_USE_%s", between, uses[k]);
                 between = " | ";
             }
         }
@@ -271,9 +240,10 @@ static enum status put_functions(const struct emitter *e, struct error *error)
         bool sparse = f == FUNCTION_jacobian && e->programs.is_sparse;
         if (!is_there(e, f))
             continue;
-        struct c_function function = {.name = sparse ? "jacobian_sparse" : model_function_name(f),
+        const struct model_function_info *info = &model_functions[f];
+        struct c_function function = {.name = sparse ? "jacobian_sparse" : info->name, .row = info->row, .column = info->column,
                                       .n_out = sparse ? matrix->n_entry : matrix->n_row * matrix->n_column,
-                                      .row = shape[f].row, .column = shape[f].column, .quotes = shape[f].quotes};
+                                      .quotes = f < FUNCTION_switching};
         printer.program = &e->programs.of[f];
         if (sparse) {
             put_integers(e->out, "column_start", matrix->column_start, matrix->n_column + 1);
@@ -301,6 +271,15 @@ static void put_text(FILE *out, const char *field, const char *text)
     fputs(",\n", out);
 }
 
+/* Fields whose values are called as they are, if they are there. */
+static void put_fields(FILE *out, bool are_there, const char *names)
+{
+    for (int n; are_there && *names; names += n + (names[n] == ' ')) {
+        n = (int)strcspn(names, " ");
+        fprintf(out, "    .%.*s = %.*s,\n", n, names, n, names);
+    }
+}
+
 static void put_descriptor(const struct emitter *e)
 {
     const struct equations *equations = e->equations;
@@ -314,37 +293,26 @@ static void put_descriptor(const struct emitter *e)
     put_count(out, "n_observable", equations->n_observable);
     put_count(out, "n_covariate", equations->n_covariate);
     put_count(out, "n_work", e->programs.values.n_work);
-    if (equations->n_state > 0)
-        fputs("    .state_name = state_name,\n", out);
-    if (equations->n_covariate > 0)
-        fputs("    .covariate_name = covariate_name,\n", out);
-    fputs("    .observable_name = observable_name,\n    .parameter_name = parameter_name,\n"
-          "    .parameter_start = parameter_start,\n    .parameter_lower = parameter_lower,\n"
-          "    .parameter_upper = parameter_upper,\n    .parameter_scale = parameter_scale,\n"
-          "    .parameter_unit = parameter_unit,\n    .parameter_use = parameter_use,\n    .t0 = ", out);
+    put_fields(out, equations->n_state > 0, "state_name");
+    put_fields(out, equations->n_covariate > 0, "covariate_name");
+    put_fields(out, true, "observable_name parameter_name parameter_start parameter_lower parameter_upper parameter_scale "
+               "parameter_unit parameter_use");
+    fputs("    .t0 = ", out);
     c_number(out, equations->t0);
     fputs(",\n", out);
     put_text(out, "time_unit", equations->time_unit);
-    if (has_priors(equations))
-        fputs("    .parameter_prior = parameter_prior,\n    .parameter_prior_on = parameter_prior_on,\n"
-              "    .parameter_prior_location = parameter_prior_location,\n"
-              "    .parameter_prior_scale = parameter_prior_scale,\n    .parameter_prior_lower = parameter_prior_lower,\n"
-              "    .parameter_prior_upper = parameter_prior_upper,\n", out);
-    if (has_errors(equations))
-        fputs("    .observable_error = observable_error,\n", out);
-    if (e->programs.values.n_work > 0)
-        fputs("    .prepare = prepare,\n", out);
-    for (int f = 0; f < N_MODEL_FUNCTION; f++) {
-        if (is_there(e, f) && (f != FUNCTION_jacobian || !sparse || equations->n_state <= DENSE_UP_TO))
-            fprintf(out, "    .%s = %s,\n", model_function_name(f), model_function_name(f));
-    }
+    put_fields(out, has_priors(equations), "parameter_prior parameter_prior_on parameter_prior_location parameter_prior_scale "
+               "parameter_prior_lower parameter_prior_upper");
+    put_fields(out, has_errors(equations), "observable_error");
+    put_fields(out, e->programs.values.n_work > 0, "prepare");
+    for (int f = 0; f < N_MODEL_FUNCTION; f++)
+        put_fields(out, is_there(e, f) && (f != FUNCTION_jacobian || !sparse || equations->n_state <= DENSE_UP_TO),
+                   model_functions[f].name);
     put_count(out, "n_switching", e->functions->of[FUNCTION_switching].n_row);
     put_count(out, "n_forcing", e->functions->of[FUNCTION_forcing].n_row);
-    if (e->functions->of[FUNCTION_switching].n_row > 0)
-        fputs("    .switching_parameter = switching_parameter,\n", out);
-    if (sparse)
-        fprintf(out, "    .n_nonzero = %zu,\n    .column_start = column_start,\n    .row_index = row_index,\n"
-                     "    .jacobian_sparse = jacobian_sparse,\n", e->functions->of[FUNCTION_jacobian].n_entry);
+    put_fields(out, e->functions->of[FUNCTION_switching].n_row > 0, "switching_parameter");
+    put_count(out, "n_nonzero", sparse ? e->functions->of[FUNCTION_jacobian].n_entry : 0);
+    put_fields(out, sparse, "column_start row_index jacobian_sparse");
     fputs("};\n", out);
 }
 
@@ -357,8 +325,7 @@ enum status generate_c(const struct equations *equations, const struct functions
     if (status == STATUS_OK) {
         put_head(&e);
         put_names(&e);
-        put_errors(&e);
-        put_priors(&e);
+        put_errors_and_priors(&e);
         put_defaults(&e);
         put_movers(&e);
         status = put_functions(&e, error);
@@ -378,26 +345,15 @@ static void count_operation(enum graph_op op, struct function_cost *cost)
     ++*count[graph_operations[op].cost];
 }
 
-/* The temporaries alive after statement i: defined by then and read later. */
-struct lives {
-    uint32_t *last; /* per step: the last statement that reads it */
-    uint32_t i_statement;
-};
-
-static void note_use(void *context, uint32_t step)
-{
-    struct lives *lives = context;
-    lives->last[step] = lives->i_statement;
-}
-
+/* Temporaries are alive after statement i that are defined by then and read later. */
 static bool count_alive(const struct program *program, struct function_cost *cost)
 {
     struct arena arena = {0};
     struct lives lives = {.last = arena_calloc(&arena, (size_t)program->n_step + 1, sizeof(uint32_t))};
     size_t *n_ended = arena_calloc(&arena, (size_t)program->n_statement + 1, sizeof *n_ended), n_alive = 0;
     bool complete = lives.last && n_ended;
-    for (; complete && lives.i_statement < program->n_statement; lives.i_statement++)
-        program_visit(program, &program->statement[lives.i_statement], note_use, &lives);
+    for (; complete && lives.now < program->n_statement; lives.now++)
+        program_visit(program, &program->statement[lives.now], program_note_read, &lives);
     for (uint32_t i = 0; complete && i < program->n_statement; i++) {
         n_alive -= n_ended[i];
         if (program->statement[i].is_store)

@@ -1,4 +1,4 @@
-/* The back ends, which print a model's equations and their derivatives.
+/* The back ends: what is printed from the equations of a model and their derivatives, as C or for people.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef MODEL_GENERATE_GENERATE_H
 #define MODEL_GENERATE_GENERATE_H
@@ -24,5 +24,54 @@ struct function_cost {
 enum { COST_prepare = N_MODEL_FUNCTION, N_FUNCTION_COST };
 enum status generate_cost(const struct equations *equations, const struct functions *functions,
                           struct function_cost cost[N_FUNCTION_COST], struct error *error);
+
+/* Expressions and equations of a model for people: as model text or as LaTeX. Unlike generate_c the listing has formulas that
+ * can be read one by one, with the names of the model. An expression is printed with as few parentheses as it needs: model
+ * text that comes out gives the same node when it is read again (but for POWER_LOG, which the language has not, and numbers
+ * that are not finite). Where a node is an intermediate, its name stands for it. Temporaries (w1, w2, ...; another letter where
+ * the model has such names) stand for what would make formulas explode: large expressions that are used several times, and
+ * huge or deeply nested ones. */
+struct listing;
+
+enum notation { NOTATION_TEXT, NOTATION_LATEX };
+
+/* `functions` may be NULL: no derivatives then. Both must outlive the listing. NULL when memory is out. */
+struct listing *listing_new(const struct equations *equations, const struct functions *functions, enum notation notation);
+void listing_free(struct listing *listing); /* NULL is legal */
+
+/* Before what belongs to an equation: names of temporaries that only derivatives need do not appear in it. */
+void listing_begin_equations(struct listing *listing);
+void listing_begin_derivatives(struct listing *listing); /* so it begins */
+
+/* One expression; by its name if it has one. */
+void listing_expression(struct listing *listing, node which, FILE *out);
+/* What stands behind a name: the expression itself. */
+void listing_definition(struct listing *listing, node which, FILE *out);
+
+/* Statements, a line each: as model text they can be read again (parameters and covariates are not among them). With LaTeX
+ * they are rows of an align environment, which is there too. */
+void listing_intermediates(struct listing *listing, FILE *out);
+void listing_initial(struct listing *listing, FILE *out);
+void listing_rhs(struct listing *listing, FILE *out);
+void listing_observables(struct listing *listing, FILE *out);
+/* Entries of one derivative, column by column. Temporaries of all derivatives come with listing_temporaries. */
+void listing_derivative(struct listing *listing, enum model_function function, FILE *out);
+void listing_temporaries(struct listing *listing, FILE *out);
+
+/* All temporaries, those of the equations first: their nodes, which listing_expression names. */
+size_t listing_n_temporary(const struct listing *listing);
+node listing_temporary(const struct listing *listing, size_t i);
+
+/* The i-th name as it is printed: LaTeX names have their subscripts and Greek letters. */
+const char *listing_parameter(const struct listing *listing, uint32_t i);
+const char *listing_covariate(const struct listing *listing, uint32_t i);
+
+/* A number in the notation. */
+void listing_number(const struct listing *listing, double value, char text[80]);
+/* Text with what LaTeX would take for commands escaped; model text as it is. */
+void listing_label(const struct listing *listing, const char *text, FILE *out);
+
+/* Whether memory ran out while printing: what was printed is incomplete then. */
+bool listing_failed(const struct listing *listing);
 
 #endif

@@ -1,6 +1,8 @@
-/* The statements of a listing: equations and derivatives, one line or row of LaTeX each.
+/* The statements of a listing: equations and derivatives, a line or a row of LaTeX each; and which nodes have a name in them:
+ * intermediates and observables, and temporaries for what several formulas share and for what is too large or too deep to be
+ * read. Without them the text of n nodes could have 2^n letters.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "model/generate/listing.h"
+#include "model/generate/generate.h"
 
 #include "model/generate/listing_internal.h"
 
@@ -170,30 +172,22 @@ void listing_intermediates(struct listing *listing, FILE *out)
     end_rows(&rows);
 }
 
-void listing_initial(struct listing *listing, FILE *out)
+static void put_states(struct listing *listing, bool is_rhs, FILE *out)
 {
     struct rows rows = {listing, out, 0};
     listing_begin_equations(listing);
     for (uint32_t i = 0; i < listing->equations->n_state; i++) {
-        begin_row(&rows, listing->is_latex ? "%s(t_0)" : "%s(0)", name_of(listing, NAME_STATE, i));
-        put_right(&rows, listing->equations->state[i].initial, false);
-        put_unit(&rows, listing->equations->state[i].unit);
+        const struct equation_state *it = &listing->equations->state[i];
+        begin_row(&rows, is_rhs ? "%s'" : listing->is_latex ? "%s(t_0)" : "%s(0)", name_of(listing, NAME_STATE, i));
+        put_right(&rows, is_rhs ? it->rhs : it->initial, false);
+        put_unit(&rows, is_rhs ? NULL : it->unit);
         end_row(&rows);
     }
     end_rows(&rows);
 }
 
-void listing_rhs(struct listing *listing, FILE *out)
-{
-    struct rows rows = {listing, out, 0};
-    listing_begin_equations(listing);
-    for (uint32_t i = 0; i < listing->equations->n_state; i++) {
-        begin_row(&rows, "%s'", name_of(listing, NAME_STATE, i));
-        put_right(&rows, listing->equations->state[i].rhs, false);
-        end_row(&rows);
-    }
-    end_rows(&rows);
-}
+void listing_initial(struct listing *listing, FILE *out) { put_states(listing, false, out); }
+void listing_rhs(struct listing *listing, FILE *out) { put_states(listing, true, out); }
 
 /* Whether the observable is a state, parameter or covariate of the same name. */
 static bool is_leaf_of_its_name(const struct equations *equations, const struct equation_observable *observable)
@@ -240,36 +234,180 @@ void listing_temporaries(struct listing *listing, FILE *out)
     end_rows(&rows);
 }
 
-/* The name of a function's row: y', y(0), y, sd(y). */
-static void row_name(const struct listing *listing, enum model_function function, uint32_t row, char *text, size_t size)
+/* What a function's rows are called: y', y(0), y, sd(y). */
+static void row_name(const struct listing *listing, enum function_axis axis, uint32_t row, char *text, size_t size)
 {
-    bool latex = listing->is_latex, by_state = function == FUNCTION_jacobian || function == FUNCTION_rhs_parameter;
-    if (by_state)
-        snprintf(text, size, "%s'", name_of(listing, NAME_STATE, row));
-    else if (function == FUNCTION_initial_parameter)
-        snprintf(text, size, latex ? "%s(t_0)" : "%s(0)", name_of(listing, NAME_STATE, row));
-    else if (function == FUNCTION_observe_state || function == FUNCTION_observe_parameter)
-        snprintf(text, size, "%s", name_of(listing, NAME_OBSERVABLE, row));
-    else
-        snprintf(text, size, latex ? "\\operatorname{sd}(%s)" : "sd(%s)", name_of(listing, NAME_OBSERVABLE, row));
+    static const char *const plain[] = {[OF_RATE] = "'", [OF_INITIAL] = "(0)", [OF_OBSERVABLE] = "", [OF_NOISE] = ")"};
+    const char *begin = axis != OF_NOISE ? "" : listing->is_latex ? "\\operatorname{sd}(" : "sd(";
+    snprintf(text, size, "%s%s%s", begin, name_of(listing, axis <= OF_INITIAL ? NAME_STATE : NAME_OBSERVABLE, row),
+             axis == OF_INITIAL && listing->is_latex ? "(t_0)" : plain[axis]);
 }
 
 void listing_derivative(struct listing *listing, enum model_function function, FILE *out)
 {
     if (!listing->functions || function < FUNCTION_jacobian)
         return;
-    bool by_state = function == FUNCTION_jacobian || function == FUNCTION_observe_state || function == FUNCTION_noise_state;
+    const struct model_function_info *info = &model_functions[function];
     const struct graph_matrix *matrix = &listing->functions->of[function];
     struct rows rows = {listing, out, 0};
     char row[1600];
     listing_begin_derivatives(listing);
     for (size_t j = 0; j < matrix->n_column && matrix->n_entry > 0; j++)
         for (uint32_t k = matrix->column_start[j]; k < matrix->column_start[j + 1]; k++) {
-            row_name(listing, function, matrix->row[k], row, sizeof row);
+            row_name(listing, info->row, matrix->row[k], row, sizeof row);
             begin_row(&rows, listing->is_latex ? "\\frac{\\partial %s}{\\partial %s}" : "d %s/d %s", row,
-                      name_of(listing, by_state ? NAME_STATE : NAME_PARAMETER, j));
+                      name_of(listing, info->column == OF_STATE ? NAME_STATE : NAME_PARAMETER, j));
             put_right(&rows, matrix->entry[k], false);
             end_row(&rows);
         }
     end_rows(&rows);
+}
+
+/* Operations that a formula may have before a part of it that is used twice gets a name: equations should look as they were
+ * written, derivatives have much in common. LARGE and DEEP hold whatever the use (man 5: parentheses nest 1000 deep). */
+enum { SHARED_IN_EQUATIONS = 20, SHARED_IN_DERIVATIVES = 5, LARGE = 1000, LARGE_LATEX = 60, DEEP = 100 };
+
+/* Per node, while one part of the listing is looked at. */
+struct use {
+    uint32_t size;     /* operations that are printed */
+    uint16_t depth;    /* of parentheses, at the most */
+    uint8_t count;     /* 0, 1, 2 = several */
+    bool is_root;
+};
+
+static void count_use(struct use *use, node which)
+{
+    if (use[which].count < 2)
+        use[which].count++;
+}
+
+static bool add_temporary(struct listing *listing, node which)
+{
+    if (listing->n_temporary == listing->room_temporary) {
+        size_t room = listing->room_temporary ? 2 * listing->room_temporary : 64;
+        node *temporary = realloc(listing->temporary, room * sizeof *temporary);
+        if (!temporary)
+            return false;
+        listing->temporary = temporary;
+        listing->room_temporary = room;
+    }
+    listing->temporary[listing->n_temporary++] = which;
+    listing->label[which] = (uint32_t)(listing->n_name + listing->n_temporary);
+    return true;
+}
+
+/* What stands first in a sum or product, and what ends a row of choices, needs no parentheses. */
+static bool is_flat(const struct listing *listing, node which, int i)
+{
+    enum graph_op op = graph_node(listing->equations->graph, which)->op;
+    if (listing_is_swapped(listing, which))
+        return i == 1;
+    bool is_left = op == GRAPH_ADD || op == GRAPH_SUBTRACT || op == GRAPH_MULTIPLY || op == GRAPH_DIVIDE || op == GRAPH_AND ||
+                   op == GRAPH_OR;
+    return (is_left && i == 0) || (op == GRAPH_SELECT && i == 2);
+}
+
+static void measure(const struct listing *listing, struct use *use, node which)
+{
+    const struct graph *graph = listing->equations->graph;
+    const struct graph_node *it = graph_node(graph, which);
+    uint64_t size = 1;
+    unsigned depth = 0;
+    for (int i = 0; i < graph_n_argument(it->op); i++) {
+        node arg = it->arg[i];
+        if (listing->label[arg] || graph_n_argument(graph_node(graph, arg)->op) == 0)
+            continue;
+        size += use[arg].size;
+        unsigned inner = use[arg].depth + !is_flat(listing, which, i);
+        depth = inner > depth ? inner : depth;
+    }
+    use[which].size = size < UINT32_MAX ? (uint32_t)size : UINT32_MAX;
+    use[which].depth = (uint16_t)(depth < UINT16_MAX ? depth : UINT16_MAX);
+}
+
+/* Names what needs one below the roots, which are counted already. Nodes with a name are not looked into unless
+ * `through_names`. */
+static bool label_below(struct listing *listing, struct use *use, bool through_names, uint32_t shared)
+{
+    const struct graph *graph = listing->equations->graph;
+    size_t n = graph_n_node(graph);
+    for (size_t i = n; i-- > 0;) {
+        const struct graph_node *it = graph_node(graph, (node)i);
+        if (use[i].count == 0 || (listing->label[i] && !through_names))
+            continue;
+        for (int k = 0; k < graph_n_argument(it->op); k++)
+            count_use(use, it->arg[k]);
+    }
+    uint32_t large = listing->is_latex ? LARGE_LATEX : LARGE;
+    for (size_t i = 0; i < n; i++) {
+        if (use[i].count == 0 || graph_n_argument(graph_node(graph, (node)i)->op) == 0)
+            continue;
+        measure(listing, use, (node)i);
+        bool is_lone_root = use[i].is_root && use[i].count == 1;
+        bool wanted = (use[i].count > 1 && use[i].size >= shared) || use[i].size > large || use[i].depth > DEEP;
+        if (wanted && !is_lone_root && !listing->label[i] && !add_temporary(listing, (node)i))
+            return false;
+    }
+    return true;
+}
+
+static void add_root(struct use *use, node root)
+{
+    count_use(use, root);
+    use[root].is_root = true;
+}
+
+/* The first name of a node stands for it wherever it is used; leaves have their own. */
+static void label_named(struct listing *listing, node which, size_t i_name)
+{
+    const struct graph *graph = listing->equations->graph;
+    if (graph_n_argument(graph_node(graph, which)->op) > 0 && !listing->label[which])
+        listing->label[which] = (uint32_t)(i_name + 1);
+}
+
+bool listing_label_equations(struct listing *listing)
+{
+    const struct equations *equations = listing->equations;
+    size_t n = graph_n_node(equations->graph);
+    listing->label = calloc(n, sizeof *listing->label);
+    struct use *use = calloc(n, sizeof *use);
+    if (!listing->label || !use) {
+        free(use);
+        return false;
+    }
+    for (uint32_t i = 0; i < equations->n_intermediate; i++) {
+        label_named(listing, equations->intermediate[i].value, listing->first[NAME_INTERMEDIATE] + i);
+        add_root(use, equations->intermediate[i].value);
+    }
+    for (uint32_t i = 0; i < equations->n_observable; i++) {
+        label_named(listing, equations->observable[i].value, listing->first[NAME_OBSERVABLE] + i);
+        add_root(use, equations->observable[i].value);
+        if (equations->observable[i].noise != NODE_NONE)
+            add_root(use, equations->observable[i].noise);
+    }
+    for (uint32_t i = 0; i < equations->n_state; i++) {
+        add_root(use, equations->state[i].initial);
+        add_root(use, equations->state[i].rhs);
+    }
+    bool done = label_below(listing, use, true, SHARED_IN_EQUATIONS);
+    listing->n_equation_temporary = listing->n_temporary;
+    free(use);
+    return done;
+}
+
+bool listing_label_derivatives(struct listing *listing)
+{
+    if (!listing->functions)
+        return true;
+    struct use *use = calloc(graph_n_node(listing->equations->graph), sizeof *use);
+    if (!use)
+        return false;
+    for (int f = FUNCTION_jacobian; f < N_MODEL_FUNCTION; f++) {
+        const struct graph_matrix *matrix = &listing->functions->of[f];
+        for (size_t k = 0; k < matrix->n_entry; k++)
+            add_root(use, matrix->entry[k]);
+    }
+    bool done = label_below(listing, use, false, SHARED_IN_DERIVATIVES);
+    free(use);
+    return done;
 }

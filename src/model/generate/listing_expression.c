@@ -24,7 +24,12 @@ static void push(struct listing *listing, struct item item)
 
 static void push_text(struct listing *listing, const char *text) { push(listing, (struct item){.text = text}); }
 
-/* Items are pushed in reading order and popped in reverse; this reverses them. */
+static const char *parenthesis(const struct listing *listing, bool needed, bool opens)
+{
+    return !needed ? "" : listing->is_latex ? opens ? "\\left(" : "\\right)" : opens ? "(" : ")";
+}
+
+/* Items are pushed in the order of reading; the stack gives back the last one first. */
 static void reverse(struct listing *listing, size_t begin)
 {
     for (size_t i = begin, j = listing->n_stack; i + 1 < j; i++, j--) {
@@ -49,15 +54,6 @@ void listing_number(const struct listing *listing, double value, char text[80])
         listing_digits(value, text);
 }
 
-static void put_in_parentheses(struct listing *listing, bool needed, const char *text, FILE *out)
-{
-    if (needed)
-        put(listing, listing->is_latex ? "\\left(" : "(", out);
-    put(listing, text, out);
-    if (needed)
-        put(listing, listing->is_latex ? "\\right)" : ")", out);
-}
-
 static void print_leaf(struct listing *listing, const struct graph_node *leaf, const struct item *item, FILE *out)
 {
     char text[80];
@@ -67,20 +63,16 @@ static void print_leaf(struct listing *listing, const struct graph_node *leaf, c
     case GRAPH_CONSTANT:
         bind = listing->is_latex ? latex_number(leaf->value, text) : text_number(leaf->value, text);
         break;
-    case GRAPH_STATE:
-        name = listing->name[listing->first[NAME_STATE] + leaf->index];
-        break;
-    case GRAPH_PARAMETER:
-        name = listing->name[listing->first[NAME_PARAMETER] + leaf->index];
-        break;
-    case GRAPH_COVARIATE:
-        name = listing->name[listing->first[NAME_COVARIATE] + leaf->index];
-        break;
-    default:
-        name = "t";
+    case GRAPH_STATE: name = listing->name[listing->first[NAME_STATE] + leaf->index]; break;
+    case GRAPH_PARAMETER: name = listing->name[listing->first[NAME_PARAMETER] + leaf->index]; break;
+    case GRAPH_COVARIATE: name = listing->name[listing->first[NAME_COVARIATE] + leaf->index]; break;
+    default: name = "t";
     }
     bool sign = leaf->op == GRAPH_CONSTANT && leaf->value < 0;
-    put_in_parentheses(listing, bind < item->least || (item->plain && sign), name, out);
+    bool enclosed = bind < item->least || (item->plain && sign);
+    put(listing, parenthesis(listing, enclosed, true), out);
+    put(listing, name, out);
+    put(listing, parenthesis(listing, enclosed, false), out);
 }
 
 static struct item part(const struct item *whole, node which, uint8_t least)
@@ -191,12 +183,10 @@ static bool push_power(struct listing *listing, const struct item *item)
     if (n < 2 || n > 16)
         return false;
     bool enclosed = item->least > BIND_POWER;
-    if (enclosed)
-        push_text(listing, listing->is_latex ? "\\left(" : "(");
+    push_text(listing, parenthesis(listing, enclosed, true));
     push(listing, part(item, base, BIND_PRIMARY));
     push_text(listing, (listing->is_latex ? latex : text)[n]);
-    if (enclosed)
-        push_text(listing, listing->is_latex ? "\\right)" : ")");
+    push_text(listing, parenthesis(listing, enclosed, false));
     return true;
 }
 
@@ -237,8 +227,7 @@ static void push_operation(struct listing *listing, const struct graph_node *it,
     }
     if (it->op == GRAPH_NEGATE && is_of_numbers(listing, it->arg[0]))
         form.least[0] = BIND_PRIMARY;
-    if (enclosed)
-        push_text(listing, listing->is_latex ? "\\left(" : "(");
+    push_text(listing, parenthesis(listing, enclosed, true));
     for (int i = 0; i < n; i++) {
         bool times_number = listing->is_latex && it->op == GRAPH_MULTIPLY && i == 1 && begins_with_number(listing, arg[1]);
         push(listing, (struct item){.text = times_number ? " \\cdot " : form.piece[i], .may_break = may_break && i == 1});
@@ -251,8 +240,7 @@ static void push_operation(struct listing *listing, const struct graph_node *it,
         push(listing, next);
     }
     push_text(listing, form.piece[n]);
-    if (enclosed)
-        push_text(listing, listing->is_latex ? "\\right)" : ")");
+    push_text(listing, parenthesis(listing, enclosed, false));
 }
 
 static void print_node(struct listing *listing, const struct item *item, FILE *out)
@@ -274,11 +262,9 @@ static void print_node(struct listing *listing, const struct item *item, FILE *o
     size_t begin = listing->n_stack;
     if (it.op == GRAPH_SELECT) {
         bool enclosed = listing->is_latex && item->least > BIND_ANY;
-        if (enclosed)
-            push_text(listing, "\\left(");
+        push_text(listing, parenthesis(listing, enclosed, true));
         push_choices(listing, item->which, item);
-        if (enclosed)
-            push_text(listing, "\\right)");
+        push_text(listing, parenthesis(listing, enclosed, false));
     } else if (it.op != GRAPH_MULTIPLY || !push_power(listing, item)) {
         push_operation(listing, &it, item);
     }

@@ -3,7 +3,7 @@
 #ifndef MODEL_GENERATE_LISTING_INTERNAL_H
 #define MODEL_GENERATE_LISTING_INTERNAL_H
 
-#include "model/generate/listing.h"
+#include "model/generate/generate.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -55,7 +55,7 @@ static inline uint32_t listing_label_of(const struct listing *listing, node whic
     return listing->is_equation && label > listing->n_name + listing->n_equation_temporary ? 0 : label;
 }
 
-/* listing_share.c: the labels. */
+/* listing.c: the labels. */
 bool listing_label_equations(struct listing *listing);
 bool listing_label_derivatives(struct listing *listing);
 

@@ -25,24 +25,11 @@ static bool is_among(const char *const *words, const char *word, size_t n)
     return false;
 }
 
-static void put_letters(const char *word, size_t n, FILE *out)
+/* Greek as Greek, a word upright; digits, and a lone letter that is no subscript, as they are. */
+static void put_letters(const char *word, size_t n, bool is_subscript, FILE *out)
 {
-    if (is_among(greek, word, n))
-        fprintf(out, "\\%.*s", (int)n, word);
-    else
-        fprintf(out, n == 1 ? "%.*s" : "\\mathrm{%.*s}", (int)n, word);
-}
-
-/* A part of a subscript: digits as they are, a single letter or word upright, Greek letters as such. */
-static void put_subscript(const char *word, size_t n, FILE *out)
-{
-    size_t n_digit = strspn(word, "0123456789");
-    if (n_digit >= n)
-        fprintf(out, "%.*s", (int)n, word);
-    else if (is_among(greek, word, n))
-        fprintf(out, "\\%.*s", (int)n, word);
-    else
-        fprintf(out, "\\mathrm{%.*s}", (int)n, word);
+    bool plain = is_subscript ? strspn(word, "0123456789") >= n : n == 1;
+    fprintf(out, is_among(greek, word, n) ? "\\%.*s" : plain ? "%.*s" : "\\mathrm{%.*s}", (int)n, word);
 }
 
 static size_t count_letters(const char *word)
@@ -61,7 +48,7 @@ static void put_latex_name(const char *name, FILE *out)
                    ((n_letter == 2 && islower((unsigned char)name[1])) || is_among(suffixes, name + 1, n_letter - 1));
     if (is_rate)
         n_base = 1;
-    put_letters(name, n_base, out);
+    put_letters(name, n_base, false, out);
     bool begun = false;
     for (const char *rest = name + n_base; *rest;) {
         size_t n = strcspn(rest, "_");
@@ -69,7 +56,7 @@ static void put_latex_name(const char *name, FILE *out)
             n = n_letter - 1;
         if (n > 0) {
             fputs(begun ? "," : "_{", out);
-            put_subscript(rest, n, out);
+            put_letters(rest, n, true, out);
             begun = true;
         }
         rest += n;
@@ -168,16 +155,11 @@ static void choose_letter(struct listing *listing, const char *const *plain)
 static const char *plain_name(const struct equations *equations, int kind, size_t i)
 {
     switch (kind) {
-    case NAME_STATE:
-        return equations->state[i].name;
-    case NAME_PARAMETER:
-        return equations->parameter[i].name;
-    case NAME_COVARIATE:
-        return equations->covariate[i].name;
-    case NAME_OBSERVABLE:
-        return equations->observable[i].name;
-    default:
-        return equations->intermediate[i].name;
+    case NAME_STATE: return equations->state[i].name;
+    case NAME_PARAMETER: return equations->parameter[i].name;
+    case NAME_COVARIATE: return equations->covariate[i].name;
+    case NAME_OBSERVABLE: return equations->observable[i].name;
+    default: return equations->intermediate[i].name;
     }
 }
 

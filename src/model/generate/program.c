@@ -342,7 +342,13 @@ void program_visit(const struct program *program, const struct statement *statem
         visit_expression(program, step, visit, context);
 }
 
-/* The non-zero entries as results. */
+void program_note_read(void *context, uint32_t step)
+{
+    struct lives *lives = context;
+    lives->last[step] = lives->now;
+}
+
+/* The entries that are not zero as results. */
 static struct program_output *outputs_of(const struct graph *graph, const struct graph_matrix *matrix, bool by_entry,
                                          uint32_t *n_output)
 {

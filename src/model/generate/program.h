@@ -69,6 +69,12 @@ static inline int step_n_argument(const struct step *step)
 typedef void program_visit_function(void *context, uint32_t step);
 void program_visit(const struct program *program, const struct statement *statement, program_visit_function *visit,
                    void *context);
+/* Notes for each step that is read when that is: a visitor. */
+struct lives {
+    uint32_t *last; /* per step */
+    uint32_t now;
+};
+void program_note_read(void *context, uint32_t step);
 
 /* With fewer states, or a larger share of non-zero entries, a dense solver is faster than a sparse one (measured in
  * ode/linear.c), and there is no sparse Jacobian. */

@@ -47,7 +47,7 @@ static unsigned count_registers(const struct values *values, const struct graph_
 /* Arguments have smaller numbers, so one pass suffices. */
 static void fill_facts(struct values *values)
 {
-    graph_dependence(values->graph, values->depends);
+    graph_dependence(values->graph, 0, values->depends);
     for (uint32_t i = 0; i < values->n_node; i++) {
         const struct graph_node *n = graph_node(values->graph, i);
         int n_argument = graph_n_argument(n->op);

@@ -3,7 +3,7 @@
  * 1980, Zippel 1979). Other functions are treated as unknown: equal arguments give equal values. No rounding occurs, so
  * agreement is a proof; anything undecided counts as a jump.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "model/graph/changes.h"
+#include "model/graph/derive.h"
 
 #include <math.h>
 #include <stdlib.h>

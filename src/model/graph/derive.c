@@ -113,7 +113,7 @@ static enum status sweep_init(struct sweep *sweep, struct graph *graph, const no
     enum status status = STATUS_NO_MEMORY;
     if (!setup.depends || !setup.is_root || !setup.n_user || !setup.user || !setup.target)
         goto done;
-    graph_dependence(graph, setup.depends);
+    graph_dependence(graph, 0, setup.depends);
     for (size_t i = 0; i < n_root; i++)
         setup.is_root[root[i]] = 1;
     uint8_t leaf_bit = (uint8_t)(1u << leaf);

@@ -1,4 +1,6 @@
-/* Exact derivatives of nodes, as new nodes of the same graph.
+/* What the graph of a model tells of it: exact derivatives of nodes, as new nodes of the same graph; and what makes the rates
+ * change: conditions at which they may jump, unless it is proved that they do not, and inputs that move by themselves as time
+ * goes by.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef MODEL_GRAPH_DERIVE_H
 #define MODEL_GRAPH_DERIVE_H
@@ -23,5 +25,31 @@ void graph_matrix_fini(struct graph_matrix *matrix); /* all zero is legal */
  * precision of the values. Fails as graph_status does; *matrix is then empty. */
 enum status graph_jacobian(struct graph *graph, const node *root, size_t n_root, enum graph_op leaf, size_t n_leaf,
                            struct graph_matrix *matrix, struct error *error);
+
+/* Nodes, each once. Zero-initialise; free item. */
+struct node_list {
+    node *item;
+    size_t n, room;
+};
+
+/* Functions that are negative on one side of a condition and not on the other, for conditions on states, or on time and
+ * parameters, at which the roots are not proved to be continuous. May add nodes. False: out of memory. */
+bool changes_find_switches(struct graph *graph, const node *root, size_t n_root, struct node_list *list);
+/* The largest parts of the roots that depend on time and on no state, and where their inner functions turn: steps at the
+ * zeros of what is linear in time and inside of something steep, as (t - t_on)/width in exp(). May add nodes. */
+bool changes_find_forcing(struct graph *graph, const node *root, size_t n_root, struct node_list *list);
+
+/* Marks root and all below; needed: one entry per node, filled. */
+void changes_mark(const struct graph *graph, const node *root, size_t n_root, uint8_t *needed, size_t n_node);
+
+/* Whether values stay continuous where a condition changes: a proof, or nothing. */
+struct continuity;
+
+/* Of `root` (n_root nodes), which is kept. NULL: out of memory. */
+struct continuity *continuity_new(const struct graph *graph, const node *root, size_t n_root);
+void continuity_free(struct continuity *continuity);
+/* True: wherever a = b, all roots have the same limits from a < b and from a > b, as far as this surface is concerned and
+ * wherever they are defined. False: they may differ. */
+bool continuity_at(struct continuity *continuity, node a, node b);
 
 #endif

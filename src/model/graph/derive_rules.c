@@ -234,9 +234,7 @@ static node power_rule(struct graph *graph, node value, node a, node b, node da,
                          : graph_binary(graph, GRAPH_POWER_LOG, a, b);
         by_exponent = times(graph, slope, db);
     }
-    if (by_base == NODE_NONE || by_exponent == NODE_NONE)
-        return by_base == NODE_NONE ? by_exponent : by_base;
-    return add(graph, by_base, by_exponent);
+    return by_exponent == NODE_NONE ? by_base : by_base == NODE_NONE ? by_exponent : add(graph, by_base, by_exponent);
 }
 
 /* w = a^b log a: (b a^(b-1) log a + a^(b-1)) a' + w log(a) b'. At a = 0 < b both w and w log(a) have the limit 0. */
@@ -254,9 +252,7 @@ static node power_log_rule(struct graph *graph, node value, node a, node b, node
         slope = graph_select(graph, graph_binary(graph, GRAPH_EQUAL, a, 0), value, slope);
         by_exponent = times(graph, slope, db);
     }
-    if (by_base == NODE_NONE || by_exponent == NODE_NONE)
-        return by_base == NODE_NONE ? by_exponent : by_base;
-    return add(graph, by_base, by_exponent);
+    return by_exponent == NODE_NONE ? by_base : by_base == NODE_NONE ? by_exponent : add(graph, by_base, by_exponent);
 }
 
 /* The angle of (x, y), y first: (x y' - y x') / (x^2 + y^2). */

@@ -72,20 +72,29 @@ struct equations {
 
 void equations_free(struct equations *equations); /* NULL is legal */
 
-/* name as in struct stiffit_model, rows, columns */
+/* What the rows and columns of a function's result are. */
+enum function_axis { OF_NOTHING, OF_RATE, OF_INITIAL, OF_OBSERVABLE, OF_NOISE, OF_STATE, OF_PARAMETER };
+
+/* name as in struct stiffit_model, rows, columns, the function whose derivative it is (or itself) */
 #define MODEL_FUNCTIONS(X) \
-    X(initial, n_state, 1) X(rhs, n_state, 1) X(observe, n_observable, 1) X(noise, n_observable, 1) \
-    X(switching, n_switching, 1) X(forcing, n_forcing, 1) \
-    X(jacobian, n_state, n_state) X(rhs_parameter, n_state, n_parameter) X(initial_parameter, n_state, n_parameter) \
-    X(observe_state, n_observable, n_state) X(observe_parameter, n_observable, n_parameter) \
-    X(noise_state, n_observable, n_state) X(noise_parameter, n_observable, n_parameter)
+    X(initial, INITIAL, NOTHING, initial) X(rhs, RATE, NOTHING, rhs) X(observe, OBSERVABLE, NOTHING, observe) \
+    X(noise, NOISE, NOTHING, noise) X(switching, NOTHING, NOTHING, switching) X(forcing, NOTHING, NOTHING, forcing) \
+    X(jacobian, RATE, STATE, rhs) X(rhs_parameter, RATE, PARAMETER, rhs) X(initial_parameter, INITIAL, PARAMETER, initial) \
+    X(observe_state, OBSERVABLE, STATE, observe) X(observe_parameter, OBSERVABLE, PARAMETER, observe) \
+    X(noise_state, NOISE, STATE, noise) X(noise_parameter, NOISE, PARAMETER, noise)
 
 enum model_function {
-#define X(name, rows, columns) FUNCTION_##name,
+#define X(name, ...) FUNCTION_##name,
     MODEL_FUNCTIONS(X)
 #undef X
     N_MODEL_FUNCTION
 };
+
+extern const struct model_function_info {
+    const char *name;
+    enum function_axis row, column;
+    enum model_function value;
+} model_functions[N_MODEL_FUNCTION];
 
 struct functions {
     struct graph_matrix of[N_MODEL_FUNCTION]; /* values: one column with every row. noise and its derivatives: empty (0 x 0) if
@@ -100,7 +109,5 @@ struct functions {
  * empty. */
 enum status functions_derive(const struct equations *equations, struct functions *functions, struct error *error);
 void functions_fini(struct functions *functions);
-
-const char *model_function_name(enum model_function function);
 
 #endif

@@ -241,11 +241,10 @@ bool graph_is_constant(const struct graph *graph, node which, double value)
     return it->op == GRAPH_CONSTANT && it->value == value;
 }
 
-void graph_dependence(const struct graph *graph, uint8_t *depends)
+void graph_dependence(const struct graph *graph, size_t first, uint8_t *depends)
 {
-    size_t n_node = graph_n_node(graph);
-    for (size_t i = 0; i < n_node; i++) {
-        const struct graph_node *it = graph_node(graph, (node)i);
+    for (size_t i = first; i < graph->n_node; i++) {
+        const struct graph_node *it = &graph->nodes[i];
         int n = graph_n_argument(it->op);
         depends[i] = n ? 0 : (uint8_t)(1u << it->op);
         for (int k = 0; k < n; k++)

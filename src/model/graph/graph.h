@@ -104,8 +104,9 @@ bool graph_is_constant(const struct graph *graph, node which, double value);
 /* 0 for leaves */
 static inline int graph_n_argument(enum graph_op op) { return graph_operations[op].n_argument; }
 
-/* What a node depends on: a bit 1 << leaf for each kind of leaf below it. Fills `depends`, one entry per node. */
-void graph_dependence(const struct graph *graph, uint8_t *depends);
+/* What a node depends on: a bit 1 << leaf for each kind of leaf below it. depends: one entry per node, filled from
+ * `first` on. */
+void graph_dependence(const struct graph *graph, size_t first, uint8_t *depends);
 
 /* One operation on numbers. */
 double graph_apply(enum graph_op op, const double *argument);

@@ -64,22 +64,15 @@ static void push(struct machine *machine, node value)
  * enough. */
 static unsigned depends_on(struct machine *machine, node which)
 {
-    uint32_t n_node = (uint32_t)graph_n_node(machine->graph);
-    while (machine->depends.n < n_node) {
-        const struct graph_node *new = graph_node(machine->graph, machine->depends.n);
-        uint8_t depends = 0;
-        int n_argument = graph_n_argument(new->op);
-        if (n_argument == 0)
-            depends = (uint8_t)(1u << new->op);
-        for (int i = 0; i < n_argument; i++)
-            depends |= machine->depends.item[new->arg[i]];
-        uint8_t *place = list_add(machine->reading, &machine->depends, UINT32_MAX);
-        if (!place) {
-            machine->failed = true;
-            return 0;
-        }
-        *place = depends;
+    uint32_t known = machine->depends.n, n_node = (uint32_t)graph_n_node(machine->graph);
+    while (machine->depends.n < n_node && list_add(machine->reading, &machine->depends, UINT32_MAX))
+        ;
+    if (machine->depends.n < n_node) {
+        machine->depends.n = known;
+        machine->failed = true;
+        return 0;
     }
+    graph_dependence(machine->graph, known, machine->depends.item);
     return machine->depends.item[which];
 }
 
@@ -186,36 +179,24 @@ static void run(struct machine *machine, const struct instruction *code)
 {
     struct reading *reading = machine->reading;
     switch ((enum instruction_kind)code->kind) {
-    case CODE_NUMBER:
-        push(machine, graph_constant(machine->graph, code->value));
-        return;
-    case CODE_TIME:
-        push(machine, graph_leaf(machine->graph, GRAPH_TIME, 0));
-        return;
-    case CODE_NAME:
-        if (reading->symbols.item[code->symbol].failed)
-            machine->failed = true;
-        else
-            push(machine, reading->symbols.item[code->symbol].value);
-        return;
+    case CODE_NUMBER: push(machine, graph_constant(machine->graph, code->value)); return;
+    case CODE_TIME: push(machine, graph_leaf(machine->graph, GRAPH_TIME, 0)); return;
     case CODE_ARGUMENT:
         push(machine, machine->stack.item[machine->frames.item[machine->frames.n - 1].base + code->symbol]);
         return;
-    case CODE_OPERATION:
-        run_operation(machine, code);
-        return;
-    case CODE_FOLD:
-        run_fold(machine, code);
-        return;
-    case CODE_PIECEWISE:
-        run_piecewise(machine, code);
-        return;
-    case CODE_CALL:
-        if (reading->symbols.item[code->symbol].failed)
+    case CODE_OPERATION: run_operation(machine, code); return;
+    case CODE_FOLD: run_fold(machine, code); return;
+    case CODE_PIECEWISE: run_piecewise(machine, code); return;
+    case CODE_NAME: case CODE_CALL: {
+        const struct symbol *symbol = &reading->symbols.item[code->symbol];
+        if (symbol->failed)
             machine->failed = true;
+        else if (code->kind == CODE_NAME)
+            push(machine, symbol->value);
         else
-            begin_call(machine, reading->symbols.item[code->symbol].formula, code->n_argument);
+            begin_call(machine, symbol->formula, code->n_argument);
         return;
+    }
     }
 }
 

@@ -82,7 +82,7 @@ static void place(struct source *source, struct span at, struct text_message *me
         message->length = 1;
 }
 
-static void say(struct source *source, bool is_error, struct span at, const char *format, va_list arguments)
+void message_add(struct source *source, bool is_error, struct span at, const char *format, ...)
 {
     struct text_messages *messages = source->messages;
     messages->n_error += is_error;
@@ -94,7 +94,10 @@ static void say(struct source *source, bool is_error, struct span at, const char
         return;
     }
     char text[1500];
+    va_list arguments;
+    va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
     char *kept = message ? strdup(text) : NULL;
     if (!kept) {
         source->no_memory = true;
@@ -109,22 +112,6 @@ static void say(struct source *source, bool is_error, struct span at, const char
     *message = (struct text_message){.is_error = is_error, .text = kept, .length = 1};
     if (at.length)
         place(source, at, message);
-}
-
-void message_fault(struct source *source, struct span at, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    say(source, true, at, format, arguments);
-    va_end(arguments);
-}
-
-void message_warning(struct source *source, struct span at, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    say(source, false, at, format, arguments);
-    va_end(arguments);
 }
 
 static bool is_after(const struct text_message *a, const struct text_message *b)
@@ -242,8 +229,8 @@ void text_messages_print(const struct text_messages *messages, const char *text,
         if (message->line)
             quote(&lines, message, color, out);
     }
-    if (messages->n_dropped)
+    if (messages->n_dropped) {
         terminal_put_name(out, origin);
-    if (messages->n_dropped)
         fprintf(out, ": %zu more message%s\n", messages->n_dropped, messages->n_dropped > 1 ? "s" : "");
+    }
 }

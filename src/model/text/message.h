@@ -49,12 +49,12 @@ struct source {
     bool no_memory; /* an allocation failed: discard everything that was read */
 };
 
-/* Reports a fault; the span is underlined. */
-void message_fault(struct source *source, struct span at, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-void message_warning(struct source *source, struct span at, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-/* Whether one more fault would be kept; if not, callers need not compose it. */
+/* Where it is: the piece to underline. */
+#define message_fault(source, ...) message_add(source, true, __VA_ARGS__)
+#define message_warning(source, ...) message_add(source, false, __VA_ARGS__)
+void message_add(struct source *source, bool is_error, struct span at, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+/* Whether one more fault would be kept: else what it costs to compose it can be saved. */
 bool message_is_kept(const struct source *source);
 /* By line and column. */
 void message_sort(struct text_messages *messages);

@@ -324,21 +324,20 @@ static void finish_call(struct expression *e, const struct pending *call)
     uint32_t fewest, most;
     enum word word = call->function->word;
     token_arity(call->function, &fewest, &most);
-    if (word == WORD_PIECEWISE && (call->n_argument < fewest || call->n_argument % 2 == 0)) {
+    bool is_piecewise = word == WORD_PIECEWISE, fits = call->n_argument >= fewest && call->n_argument <= most;
+    if (!fits || (is_piecewise && call->n_argument % 2 == 0)) {
+        struct span at = message_token_at(&reading->source, call->offset);
         e->wrong = true;
-        message_fault(&reading->source, message_token_at(&reading->source, call->offset),
-                      "`piecewise` takes value, condition, ..., and a value for all other cases at the end: an odd "
-                      "number of arguments, at least 3, and these are %u", (unsigned)call->n_argument);
-        return;
+        if (is_piecewise)
+            message_fault(&reading->source, at, "`piecewise` takes value, condition, ..., and a value for all other cases at "
+                          "the end: an odd number of arguments, at least 3, and these are %u", (unsigned)call->n_argument);
+        else
+            message_fault(&reading->source, at, "`%s` takes %s%u argument%s, not %u", call->function->name,
+                          fewest == most ? "" : "at least ", (unsigned)fewest, fewest == 1 ? "" : "s",
+                          (unsigned)call->n_argument);
+        return; /* and go on reading: more may be wrong */
     }
-    if (call->n_argument < fewest || call->n_argument > most) {
-        e->wrong = true;
-        message_fault(&reading->source, message_token_at(&reading->source, call->offset),
-                      "`%s` takes %s%u argument%s, not %u", call->function->name, fewest == most ? "" : "at least ",
-                      (unsigned)fewest, fewest == 1 ? "" : "s", (unsigned)call->n_argument);
-        return; /* continue: there may be more faults */
-    }
-    enum instruction_kind kind = word == WORD_PIECEWISE ? CODE_PIECEWISE : word == WORD_FOLD ? CODE_FOLD : CODE_OPERATION;
+    enum instruction_kind kind = is_piecewise ? CODE_PIECEWISE : word == WORD_FOLD ? CODE_FOLD : CODE_OPERATION;
     struct instruction *code = emit(e, kind, call->offset);
     if (code) {
         code->op = (uint8_t)call->function->op;

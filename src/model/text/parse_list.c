@@ -204,11 +204,9 @@ static uint32_t define_next(struct parser *parser, enum symbol_kind kind, const 
     return symbol;
 }
 
-static void fail_symbol(struct parser *parser, uint32_t symbol, bool defined)
-{
-    if (defined)
-        parser->reading->symbols.item[symbol].failed = true;
-}
+/* Adds what was read to its list; false when memory is out. */
+#define KEEP(reading, list, read) \
+    (list_add(reading, list, READING_MAX_SYMBOL) && ((list)->item[(list)->n - 1] = (read), true))
 
 void parser_parameters(struct parser *parser)
 {
@@ -222,13 +220,8 @@ void parser_parameters(struct parser *parser)
         struct attributes attributes = {.unit = &read.unit, .scale = &read.scale, .lower = &read.lower,
                                         .upper = &read.upper, .prior = &read.prior};
         good = good && parser_attributes(parser, &attributes);
-        if (!defined)
-            continue;
-        struct stated_parameter *kept = list_add(reading, &reading->parameters, READING_MAX_SYMBOL);
-        if (!kept)
-            return;
-        *kept = read;
-        reading->symbols.item[read.symbol].index = reading->parameters.n - 1;
+        if (defined && KEEP(reading, &reading->parameters, read))
+            reading->symbols.item[read.symbol].index = reading->parameters.n - 1;
     } while (next_item(parser, good));
 }
 
@@ -240,10 +233,10 @@ void parser_constants(struct parser *parser)
         uint32_t symbol = define_next(parser, SYMBOL_CONSTANT, "the name of a constant", &defined);
         good = symbol != NONE && parser_equal(parser);
         good = good && read_formula(parser, ROLE_CONSTANT, &formula);
-        if (defined)
+        if (defined) {
             parser->reading->symbols.item[symbol].formula = formula;
-        if (!good)
-            fail_symbol(parser, symbol, defined);
+            parser->reading->symbols.item[symbol].failed |= !good;
+        }
     } while (next_item(parser, good));
 }
 
@@ -262,13 +255,8 @@ void parser_covariates(struct parser *parser)
         } else {
             good = read.symbol != NONE && parser_attributes(parser, &(struct attributes){.unit = &read.unit});
         }
-        if (!defined)
-            continue;
-        struct stated_covariate *kept = list_add(reading, &reading->covariates, READING_MAX_SYMBOL);
-        if (!kept)
-            return;
-        *kept = read;
-        reading->symbols.item[read.symbol].index = reading->covariates.n - 1;
+        if (defined && KEEP(reading, &reading->covariates, read))
+            reading->symbols.item[read.symbol].index = reading->covariates.n - 1;
     } while (next_item(parser, good));
 }
 
@@ -289,10 +277,7 @@ bool parser_initial_value(struct parser *parser, const struct token *name)
         return good;
     }
     symbol->initial = reading->initials.n;
-    struct stated_initial *kept = list_add(reading, &reading->initials, READING_MAX_SYMBOL);
-    if (kept)
-        *kept = read;
-    return good && kept;
+    return KEEP(reading, &reading->initials, read) && good;
 }
 
 void parser_initials(struct parser *parser)
@@ -328,9 +313,6 @@ void parser_observables(struct parser *parser)
         }
         good = good && parser_attributes(parser, &(struct attributes){.unit = &read.unit, .sd = &read.sd,
                                                                      .error = &read.error});
-        struct stated_observable *kept =
-            read.symbol != NONE ? list_add(reading, &reading->observables, READING_MAX_SYMBOL) : NULL;
-        if (kept)
-            *kept = read;
+        good = (read.symbol == NONE || KEEP(reading, &reading->observables, read)) && good;
     } while (next_item(parser, good));
 }

@@ -252,7 +252,7 @@ static void read_unknown(struct parser *parser)
     } else if (token.kind != TOKEN_NAME || token.reserved) {
         parser_unexpected(parser, "a statement");
     } else if (next.kind == TOKEN_NAME) {
-        struct name_text near = symbol_statement_word(reading, token.span);
+        struct name_text near = symbol_nearest(reading, token.span, SEEK_STATEMENT);
         message_fault(&reading->source, token.span, "`%.*s` begins no statement%s%s%s",
                       SPAN_ARGUMENTS(reading, token.span), near.text[0] ? "; did you mean `" : "",
                       near.text, near.text[0] ? "`?" : "");

@@ -10,7 +10,7 @@ static void unknown_name(struct reading *reading, struct symbol *symbol, struct 
     struct name_text near = {""};
     const char *hint = slip_name_hint(reading, symbol->name, as_function);
     if (!hint && message_is_kept(&reading->source))
-        near = symbol_nearest(reading, symbol->name, as_function);
+        near = symbol_nearest(reading, symbol->name, as_function ? SEEK_FUNCTION : SEEK_VALUE);
     if (hint)
         message_fault(&reading->source, at, "%s`%.*s` is not defined: %s", as_function ? "the function " : "",
                       SPAN_ARGUMENTS(reading, symbol->name), hint);

@@ -17,11 +17,10 @@ uint32_t symbol_find(const struct reading *reading, struct span name);
 const char *symbol_kind_name(enum symbol_kind kind); /* "a parameter" */
 /* The most likely intended name for the misspelt `name`, or "" (copied into text). */
 struct name_text { char text[READING_MAX_NAME + 1]; };
-struct name_text symbol_nearest(const struct reading *reading, struct span name, bool function);
-/* The replacement for a name of another language; NULL: unknown (slip.c). */
+enum sought { SEEK_VALUE, SEEK_FUNCTION, SEEK_STATEMENT }; /* the first word of a statement */
+struct name_text symbol_nearest(const struct reading *reading, struct span name, enum sought sought);
+/* What to write instead of an unknown name that other languages have; NULL if it is none (slip.c). */
 const char *slip_name_hint(const struct reading *reading, struct span name, bool as_function);
-/* The nearest first word of a statement. */
-struct name_text symbol_statement_word(const struct reading *reading, struct span name);
 
 /* Reports unknown names and wrong uses; marks their formulas as failed. */
 void resolve_names(struct reading *reading);

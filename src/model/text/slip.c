@@ -6,6 +6,19 @@
 
 #include <string.h>
 
+/* What to say about a word; of names also whether they are called. */
+struct hint { const char *word, *hint; bool is_function; };
+
+static const char *find_hint(const struct hint *hints, size_t n, const char *text, size_t length, bool as_function)
+{
+    for (size_t i = 0; i < n; i++)
+        if (hints[i].is_function == as_function && strlen(hints[i].word) == length && !strncmp(hints[i].word, text, length))
+            return hints[i].hint;
+    return NULL;
+}
+#define FIND_HINT(hints, reading, span, as_function) \
+    find_hint(hints, sizeof hints / sizeof *hints, (reading)->source.text + (span).offset, (span).length, as_function)
+
 /* Signs that other languages have. */
 static const char *sign_hint(const char *text, const struct token *token)
 {
@@ -52,23 +65,16 @@ static const char *operator_hint(struct parser *parser, const struct token *toke
 
 static const char *word_hint(struct parser *parser, const struct token *token)
 {
-    const char *name = parser->reading->source.text + token->offset;
-    static const struct { const char *word, *hint; } hints[] = {
-        {"elif", "write `else if`"}, {"elseif", "write `else if`"}, {"endif", "an `if` ends with its expression"},
-        {"end", "nothing needs an end here: leave it out"},
+    static const struct hint hints[] = {
+        {"elif", "write `else if`", false}, {"elseif", "write `else if`", false},
+        {"endif", "an `if` ends with its expression", false}, {"end", "nothing needs an end here: leave it out", false},
     };
-    for (size_t i = 0; i < sizeof hints / sizeof *hints; i++)
-        if (strlen(hints[i].word) == token->length && !strncmp(name, hints[i].word, token->length))
-            return hints[i].hint;
-    if (!token->reserved)
-        return NULL;
-    if (parser->position != AT_VALUE)
-        return NULL;
+    const char *found = FIND_HINT(hints, parser->reading, token->span, false);
+    if (found || !token->reserved || parser->position != AT_VALUE)
+        return found;
     if (token->reserved->word == WORD_INF)
         return "infinity may stand only in the bounds of a parameter";
-    if (token_is_function(token->reserved))
-        return "a function needs its arguments in parentheses";
-    return NULL;
+    return token_is_function(token->reserved) ? "a function needs its arguments in parentheses" : NULL;
 }
 
 static bool is_digit_at(const struct reading *reading, uint32_t at)
@@ -146,44 +152,35 @@ void parser_unexpected(struct parser *parser, const char *expected)
 /* First words of statements in other languages. */
 const char *slip_statement_hint(const struct reading *reading, const struct token *token)
 {
-    static const struct { const char *word, *hint; } hints[] = {
-        {"aux", "an auxiliary quantity is just `NAME = EXPR`; to compare it with measurements `observe NAME = EXPR`"},
-        {"done", "the text ends where it ends: leave it out"},
-        {"end", "nothing needs an end here: leave it out"},
-        {"p", "parameters are `parameter NAME = VALUE, ...`"},
-        {"param", "parameters are `parameter NAME = VALUE, ...`"},
-        {"number", "constants are `constant NAME = VALUE, ...`"},
-        {"var", "a name needs no declaration: `NAME = EXPR` defines it, `NAME' = EXPR` makes it a state"},
-        {"species", "a state is what has a derivative: `NAME' = EXPR` and `NAME(0) = EXPR`"},
-        {"compartment", "write a volume as a constant or a parameter"},
-        {"def", "a function is `function NAME(ARG, ...) = EXPR`"},
-        {"return", "a function is `function NAME(ARG, ...) = EXPR`"},
-        {"global", "events are not part of the language"},
-        {"at", "events are not part of the language"},
-        {"wiener", "random terms are not part of the language"},
-        {"import", "there is nothing to import: all functions are there"},
+    static const struct hint hints[] = {
+        {"aux", "an auxiliary quantity is just `NAME = EXPR`; to compare it with measurements `observe NAME = EXPR`", false},
+        {"done", "the text ends where it ends: leave it out", false},
+        {"end", "nothing needs an end here: leave it out", false},
+        {"p", "parameters are `parameter NAME = VALUE, ...`", false},
+        {"param", "parameters are `parameter NAME = VALUE, ...`", false},
+        {"number", "constants are `constant NAME = VALUE, ...`", false},
+        {"var", "a name needs no declaration: `NAME = EXPR` defines it, `NAME' = EXPR` makes it a state", false},
+        {"species", "a state is what has a derivative: `NAME' = EXPR` and `NAME(0) = EXPR`", false},
+        {"compartment", "write a volume as a constant or a parameter", false},
+        {"def", "a function is `function NAME(ARG, ...) = EXPR`", false},
+        {"return", "a function is `function NAME(ARG, ...) = EXPR`", false},
+        {"global", "events are not part of the language", false},
+        {"at", "events are not part of the language", false},
+        {"wiener", "random terms are not part of the language", false},
+        {"import", "there is nothing to import: all functions are there", false},
     };
-    const char *name = reading->source.text + token->offset;
-    for (size_t i = 0; i < sizeof hints / sizeof *hints; i++)
-        if (strlen(hints[i].word) == token->length && !strncmp(name, hints[i].word, token->length))
-            return hints[i].hint;
-    return NULL;
+    return FIND_HINT(hints, reading, token->span, false);
 }
 
 /* Names that other languages know. */
 const char *slip_name_hint(const struct reading *reading, struct span name, bool as_function)
 {
-    static const struct { const char *name; bool is_function; const char *hint; } hints[] = {
-        {"e", false, "Euler's number is `exp(1)`, and e^x is `exp(x)`"},
-        {"mod", true, "a remainder is `x - y*floor(x/y)`"},
-        {"fmod", true, "a remainder is `x - y*floor(x/y)`"},
-        {"round", true, "the nearest whole number is `floor(x + 0.5)`"},
-        {"delay", true, "delays are not part of the language"},
+    static const struct hint hints[] = {
+        {"e", "Euler's number is `exp(1)`, and e^x is `exp(x)`", false},
+        {"mod", "a remainder is `x - y*floor(x/y)`", true},
+        {"fmod", "a remainder is `x - y*floor(x/y)`", true},
+        {"round", "the nearest whole number is `floor(x + 0.5)`", true},
+        {"delay", "delays are not part of the language", true},
     };
-    const char *text = reading->source.text + name.offset;
-    for (size_t i = 0; i < sizeof hints / sizeof *hints; i++)
-        if (hints[i].is_function == as_function && strlen(hints[i].name) == name.length &&
-            !strncmp(hints[i].name, text, name.length))
-            return hints[i].hint;
-    return NULL;
+    return FIND_HINT(hints, reading, name, as_function);
 }

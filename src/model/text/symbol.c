@@ -129,18 +129,16 @@ void symbol_excuse(struct reading *reading, struct span name)
 bool symbol_define(struct reading *reading, uint32_t which, enum symbol_kind kind, struct span place, uint32_t line)
 {
     struct symbol *symbol = &reading->symbols.item[which];
-    int length = (int)(symbol->name.length < READING_MAX_NAME ? symbol->name.length : READING_MAX_NAME);
-    const char *name = reading->source.text + symbol->name.offset;
-    if (token_reserved(name, symbol->name.length)) {
+    if (token_reserved(reading->source.text + symbol->name.offset, symbol->name.length)) {
         symbol->failed = true;
         message_fault(&reading->source, place,
                       "`%.*s` is a word of the language and cannot be defined: take another name",
-                      length, name);
+                      SPAN_ARGUMENTS(reading, symbol->name));
         return false;
     }
     if (symbol->kind != SYMBOL_UNKNOWN) {
-        message_fault(&reading->source, place, "`%.*s` is defined twice: it is %s since line %u", length, name,
-                      symbol_kind_name(symbol->kind), (unsigned)symbol->line);
+        message_fault(&reading->source, place, "`%.*s` is defined twice: it is %s since line %u",
+                      SPAN_ARGUMENTS(reading, symbol->name), symbol_kind_name(symbol->kind), (unsigned)symbol->line);
         return false;
     }
     if (symbol->name.length > READING_MAX_NAME)
@@ -190,34 +188,22 @@ static void add_candidate(struct search *search, const char *name, uint32_t leng
         choose(search);
 }
 
-struct name_text symbol_nearest(const struct reading *reading, struct span name, bool function)
+struct name_text symbol_nearest(const struct reading *reading, struct span name, enum sought sought)
 {
     struct search search = {0};
+    bool function = sought == SEEK_FUNCTION, statement = sought == SEEK_STATEMENT;
+    const struct reserved *word;
     if (name.length > READING_MAX_NAME)
         return search.best;
     memcpy(search.name.text, reading->source.text + name.offset, name.length);
-    for (uint32_t i = 0; i < reading->symbols.n && search.n_work < MAX_WORK; i++) {
+    for (uint32_t i = 0; !statement && i < reading->symbols.n && search.n_work < MAX_WORK; i++) {
         const struct symbol *symbol = &reading->symbols.item[i];
         if (symbol->kind != SYMBOL_UNKNOWN && (symbol->kind == SYMBOL_FUNCTION) == function)
             add_candidate(&search, reading->source.text + symbol->name.offset, symbol->name.length);
     }
-    const struct reserved *word;
     for (size_t i = 0; (word = token_reserved_at(i)); i++)
-        if (function ? token_is_function(word) : word->word == WORD_PI || word->word == WORD_TIME_STATEMENT)
-            add_candidate(&search, word->name, (uint32_t)strlen(word->name));
-    choose(&search);
-    return search.best;
-}
-
-struct name_text symbol_statement_word(const struct reading *reading, struct span name)
-{
-    struct search search = {0};
-    if (name.length > READING_MAX_NAME)
-        return search.best;
-    memcpy(search.name.text, reading->source.text + name.offset, name.length);
-    const struct reserved *word;
-    for (size_t i = 0; (word = token_reserved_at(i)); i++)
-        if (word->word >= WORD_MODEL && word->word <= WORD_OBSERVE)
+        if (statement ? word->word >= WORD_MODEL && word->word <= WORD_OBSERVE
+            : function ? token_is_function(word) : word->word == WORD_PI || word->word == WORD_TIME_STATEMENT)
             add_candidate(&search, word->name, (uint32_t)strlen(word->name));
     choose(&search);
     return search.best;

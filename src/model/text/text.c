@@ -112,18 +112,11 @@ static void check_unused(struct reading *reading)
 /* A first error does not suppress later ones: later steps skip what failed. */
 static struct equations *read_all(struct reading *reading, const char *origin)
 {
+    static void (*const steps[])(struct reading *) = {parser_run, check_table_size, resolve_names, resolve_order, resolve_roles,
+                                                      resolve_use};
     struct source *source = &reading->source;
-    parser_run(reading);
-    if (!reading_is_over(reading))
-        check_table_size(reading);
-    if (!reading_is_over(reading))
-        resolve_names(reading);
-    if (!reading_is_over(reading))
-        resolve_order(reading);
-    if (!reading_is_over(reading))
-        resolve_roles(reading);
-    if (!reading_is_over(reading))
-        resolve_use(reading);
+    for (size_t i = 0; i < sizeof steps / sizeof *steps && !reading_is_over(reading); i++)
+        steps[i](reading);
     struct equations *equations = reading_is_over(reading) ? NULL : equate(reading, origin);
     if (!reading_is_over(reading))
         check_whole(reading);

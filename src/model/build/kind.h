@@ -1,8 +1,8 @@
 /* What a file given as a model contains: model text or native code. Bytes are checked before the loader sees them: the user
  * learns what a wrong file is, and a truncated object, which would crash the loader, is rejected.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef MODEL_KIND_H
-#define MODEL_KIND_H
+#ifndef MODEL_BUILD_KIND_H
+#define MODEL_BUILD_KIND_H
 
 #include "base/error.h"
 

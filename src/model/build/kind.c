@@ -1,6 +1,6 @@
 /* Recognises a file given as a model by its name, first words and headers, without loading it.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "model/kind.h"
+#include "model/build/kind.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -71,40 +71,31 @@ static bool starts_with(const void *bytes, size_t n_byte, const char *magic, siz
     return n_byte >= n_magic && memcmp(bytes, magic, n_magic) == 0;
 }
 
-static bool is_text(const unsigned char *bytes, size_t n_byte)
+static bool is_text(const void *bytes, size_t n_byte) { return !memchr(bytes, 0, n_byte < 512 ? n_byte : 512); }
+
+static enum status refuse(const char *origin, const char *what, struct error *error)
 {
-    size_t n = n_byte < 512 ? n_byte : 512;
-    for (size_t i = 0; i < n; i++)
-        if (bytes[i] == 0)
-            return false;
-    return true;
+    return error_set(error, STATUS_BAD_MODEL, "%s: this is %s", origin, what);
 }
 
 /* Describes anything but ELF. */
 static enum status describe_other(const void *bytes, size_t n_byte, const char *origin, struct error *error)
 {
     if (has_suffix(origin, ".ode"))
-        return error_set(error, STATUS_BAD_MODEL,
-                         "%s: this is model text, not a compiled plugin; give its path, or put it into a problem file as "
-                         "/model/source", origin);
+        return refuse(origin, "model text, not a compiled plugin; give its path, or put it into a problem file as "
+                      "/model/source", error);
     if (has_suffix(origin, ".c") || has_suffix(origin, ".cc") || has_suffix(origin, ".cpp"))
-        return error_set(error, STATUS_BAD_MODEL,
-                         "%s: this is source code, not a compiled plugin; compile it and give the .so: " COMPILE_LINE,
-                         origin);
+        return refuse(origin, "source code, not a compiled plugin; compile it and give the .so: " COMPILE_LINE, error);
     if (starts_with(bytes, n_byte, "\211HDF\r\n\032\n", 8))
-        return error_set(error, STATUS_BAD_MODEL, "%s: this is an HDF5 file, not a model (text, .ode, or a plugin, .so)",
-                         origin);
+        return refuse(origin, "an HDF5 file, not a model (text, .ode, or a plugin, .so)", error);
     if (starts_with(bytes, n_byte, "!<arch>\n", 8))
-        return error_set(error, STATUS_BAD_MODEL,
-                         "%s: this is a static library, not a shared object; link with -shared: " COMPILE_LINE, origin);
+        return refuse(origin, "a static library, not a shared object; link with -shared: " COMPILE_LINE, error);
     if (n_byte == 0)
-        return error_set(error, STATUS_BAD_MODEL, "%s: the file is empty; compile the model anew: " COMPILE_LINE,
-                         origin);
+        return error_set(error, STATUS_BAD_MODEL, "%s: the file is empty; compile the model anew: " COMPILE_LINE, origin);
     if (is_text(bytes, n_byte))
-        return error_set(error, STATUS_BAD_MODEL, "%s: this is a text file, not a shared object; if it is model text (man 5 "
-                         "stiffit-model), let its name end in .ode", origin);
-    return error_set(error, STATUS_BAD_MODEL, "%s: this is some other kind of file, not a shared object; compile the model: "
-                     COMPILE_LINE, origin);
+        return refuse(origin, "a text file, not a shared object; if it is model text (man 5 stiffit-model), let its name "
+                      "end in .ode", error);
+    return refuse(origin, "some other kind of file, not a shared object; compile the model: " COMPILE_LINE, error);
 }
 
 #ifdef HAVE_ELF
@@ -183,13 +174,9 @@ enum status elf_image_check(const void *bytes, size_t n_byte, const char *origin
                          machine_name(NATIVE_MACHINE));
     }
     if (header.e_type == ET_REL)
-        return error_set(error, STATUS_BAD_MODEL,
-                         "%s: this is an object file, not a shared object; link it with -shared: " COMPILE_LINE,
-                         origin);
+        return refuse(origin, "an object file, not a shared object; link it with -shared: " COMPILE_LINE, error);
     if (header.e_type != ET_DYN)
-        return error_set(error, STATUS_BAD_MODEL,
-                         "%s: this is an executable or a core file, not a shared object; compile the model: "
-                         COMPILE_LINE, origin);
+        return refuse(origin, "an executable or a core file, not a shared object; compile the model: " COMPILE_LINE, error);
     return check_segments(bytes, n_byte, &header, origin, error);
 }
 #else
