@@ -4,7 +4,7 @@
 #define RUN_SUMMARY_H
 
 #include "io/journal.h"
-#include "run/plan/place.h"
+#include "run/plan/run_options.h"
 #include "run/run.h"
 
 void summary_add(struct run_summary *summary, const char *id, const struct fit_record *record);
