@@ -9,9 +9,6 @@
 
 void summary_add(struct run_summary *summary, const char *id, const struct fit_record *record);
 
-/* Counts a row that was fitted again. */
-void summary_add_retried(struct run_summary *summary, const struct fit_record *record);
-
 /* Counts the results of a row's refits; n_replicate were requested. */
 void summary_add_refits(struct run_summary *summary, const struct fit_record *record, size_t n_parameter,
                         uint64_t n_replicate);

@@ -15,26 +15,28 @@
 #include <string.h>
 #include <sys/stat.h>
 
-char *shard_result_path(const char *problem, uint32_t k, uint32_t n)
+static struct place place_of(const char *problem, uint32_t k, uint32_t n)
 {
-    struct selection_request request = {.shard = {.k = k, .n = n}};
+    const struct selection_request request = {.shard = {.k = k, .n = n}};
     struct place place = {.problem = problem};
     struct error ignored;
-    char suffix[120];
-    selection_suffix(&request, suffix, sizeof suffix);
-    if (place_init(&place, NULL, suffix, &ignored))
+    if (place_init(&place, NULL, &request, &ignored))
         place_fini(&place);
+    return place;
+}
+
+char *shard_result_path(const char *problem, uint32_t k, uint32_t n)
+{
+    struct place place = place_of(problem, k, n);
     free(place.journal);
     return place.result;
 }
 
 char *shard_journal_path(const char *problem, uint32_t k, uint32_t n)
 {
-    char *path = shard_result_path(problem, k, n), *longer = path ? realloc(path, strlen(path) + sizeof ".journal") : NULL;
-    if (longer)
-        return strcat(longer, ".journal");
-    free(path);
-    return NULL;
+    struct place place = place_of(problem, k, n);
+    free(place.result);
+    return place.journal;
 }
 
 /* The n of a name "STEM.shard-k-of-n.result.h5" or "...result.h5.journal"; 0: it is something else. */
@@ -168,9 +170,10 @@ enum status shard_look(struct shard_progress *progress, const char *problem, uin
 {
     struct stat found;
     enum status status = STATUS_OK;
-    char *result = shard_result_path(problem, k, n), *journal = shard_journal_path(problem, k, n);
+    struct place place = place_of(problem, k, n);
+    const char *result = place.result, *journal = place.journal;
     *progress = (struct shard_progress){.state = SHARD_WAITING};
-    if (!result || !journal) {
+    if (!result) {
         status = error_set(error, STATUS_NO_MEMORY, "out of memory for the paths of shards");
     } else if (stat(journal, &found) == 0 && !spent_is(result, journal)) { /* also while another result is being replaced */
         progress->state = SHARD_BEGUN;
@@ -185,7 +188,6 @@ enum status shard_look(struct shard_progress *progress, const char *problem, uin
         *progress = (struct shard_progress){.state = SHARD_COMPLETE, .last = found.st_mtime};
         status = count_result(progress, result, error);
     }
-    free(result);
-    free(journal);
+    place_fini(&place);
     return status;
 }

@@ -252,13 +252,16 @@ char *run_options_words(const struct run_options *options, size_t *n_byte)
     return NULL;
 }
 
-enum status place_init(struct place *place, const char *output, const char *suffix, struct error *error)
+enum status place_init(struct place *place, const char *output, const struct selection_request *select,
+                       struct error *error)
 {
     const char *problem = place->problem, *left = output ? output : place->problem;
+    static const char ending[] = ".result.h5";
     char right[200];
     size_t n = strlen(left);
     bool is_named = place->in_place || output;
-    snprintf(right, sizeof right, "%s.result.h5", suffix);
+    selection_suffix(select, right, sizeof right - sizeof ending);
+    strcat(right, ending);
     if (!is_named && n > 3 && !strcmp(problem + n - 3, ".h5"))
         n -= 3;
     place->result = malloc(n + sizeof right);
@@ -279,11 +282,9 @@ void place_fini(struct place *place)
 
 enum status run_options_place(const struct run_options *options, struct place *place, struct error *error)
 {
-    char suffix[120];
-    selection_suffix(&options->select, suffix, sizeof suffix);
     *place = (struct place){.problem = options->problem, .in_place = options->in_place, .overwrite = options->overwrite,
                             .retry_failed = options->retry_failed};
-    enum status status = place_init(place, options->output, suffix, error);
+    enum status status = place_init(place, options->output, &options->select, error);
     const char *kept = options->trace ? run_trace_journal() : NULL; /* a trace resumes nothing */
     if (!status && kept) {
         free(place->journal);

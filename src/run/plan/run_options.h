@@ -63,8 +63,8 @@ enum status run_options_parse(struct run_options *options, int argc, char *const
  * of memory. */
 char *run_options_words(const struct run_options *options, size_t *n_byte);
 /* With problem and flags set: result and journal. `output` may be NULL: then the result is PROBLEM<suffix>.result.h5, PROBLEM
- * without .h5. place_fini is legal after a failure. */
-enum status place_init(struct place *place, const char *output, const char *suffix, struct error *error);
+ * without .h5 and the suffix of the selection. place_fini is legal after a failure. */
+enum status place_init(struct place *place, const char *output, const struct selection_request *select, struct error *error);
 void place_fini(struct place *place);
 /* The same, as the options say. */
 enum status run_options_place(const struct run_options *options, struct place *place, struct error *error);
