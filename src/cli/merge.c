@@ -5,7 +5,7 @@
 #include "cli/contained.h"
 #include "cli/run_report.h"
 #include "io/result.h"
-#include "run/finish/spent.h"
+#include "run/finish/skeleton.h"
 #include "run/merge/merge.h"
 #include "run/merge/shard_set.h"
 

@@ -6,9 +6,8 @@
 #include "cli/contained.h"
 #include "io/hdf5_file.h"
 #include "io/problem.h"
-#include "run/merge/shard_progress.h"
 #include "run/merge/shard_set.h"
-#include "run/plan/shard.h"
+#include "run/plan/selection.h"
 
 #include <inttypes.h>
 #include <stddef.h>

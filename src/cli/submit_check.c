@@ -102,7 +102,8 @@ static enum status check_merged(struct submission *plan, struct run_identity who
 {
     struct run_summary summary = {.result_path = NULL};
     struct place place = {.problem = plan->problem, .overwrite = plan->overwrite};
-    enum status status = place_init(&place, plan->result[0] ? plan->result : NULL, "", error);
+    const struct selection_request everything = {.only = NULL};
+    enum status status = place_init(&place, plan->result[0] ? plan->result : NULL, &everything, error);
     whole.selection[0] = '\0';
     if (!status)
         status = summary_look(&place, &whole, &summary, error);

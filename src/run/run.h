@@ -5,14 +5,13 @@
  * The folders are layers, too (scripts/lint-layers): supervise -> plan -> finish -> compute, merge. This header is below all
  * of them.
  *   supervise/  the processes: supervise, child (starting and watching one); board (memory that they share); suspects (which
- *               fit caused a death); stop (signals); stamp (files that others change meanwhile); expendable; trace_journal
- *   plan/       what there is to do: run_options; campaign* (data, model, identity); trust; selection*, shard, deal (which
- *               datasets); refit; pilot; best (of several starts)
- *   finish/     the result: skeleton (left by the compute process), finish*, summary; spent (journals to be removed)
- *   compute/    the compute process: compute* (set-up, passes over the datasets, one pass); schedule*, turn_length (the
- *               order of work); feed (data for the workers); fit_job (a fit as a coroutine); task (what it does);
- *               refit_start; replay; trace
- *   merge/      shards as files: shard_set, shard_progress, merge* */
+ *               fit caused a death); stop (signals); stamp (files that others change meanwhile)
+ *   plan/       what there is to do: run_options, recipe; run_plan; campaign* (data, model, identity); trust; selection*, shard
+ *               (which datasets); refit; pilot; best (of several starts)
+ *   finish/     the result: skeleton (left by the compute process; journals to be removed), finish*, summary
+ *   compute/    the compute process: compute* (set-up, passes over the datasets); schedule*, job, turn_length (the order of
+ *               work); feed (data for the workers); fit_job (a fit as a coroutine); task (what it does); replay; trace
+ *   merge/      shards as files: shard_set, merge* */
 #ifndef RUN_RUN_H
 #define RUN_RUN_H
 
@@ -84,6 +83,8 @@ struct run_request {
 /* The supervisor: starts the children and watches them. Returns the exit code of the command; the
  * children have said what was to be said, and `error` holds what the supervisor itself has to say (status OK: nothing). */
 int run_supervise(const struct run_request *request, struct error *error);
+/* Supervisor and children: the path of the journal of a run with --trace; NULL: there is none. */
+const char *run_trace_journal(void);
 
 /* The compute child: everything up to the last fit in the journal. summary->already_complete: no finisher is needed.
  * Options of the problem file that were not on the command line are put into `options`. */

@@ -5,8 +5,6 @@
 #include "base/sha256.h"
 #include "base/output.h"
 #include "run/plan/campaign.h"
-#include "run/plan/campaign_model.h"
-#include "run/plan/campaign_objective.h"
 
 #include <math.h>
 #include <stdio.h>

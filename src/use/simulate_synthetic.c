@@ -5,7 +5,7 @@
 #include "base/random.h"
 #include "fit/loss.h"
 #include "io/csv.h"
-#include "run/plan/campaign_objective.h"
+#include "run/plan/campaign.h"
 #include "use/plugin_reference.h"
 
 #include <stdlib.h>

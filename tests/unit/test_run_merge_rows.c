@@ -1,6 +1,5 @@
 /* Merging sorted rows in blocks of any size, and joining what shards say of themselves.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "run/merge/merge_facts.h"
 #include "run/merge/merge_rows.h"
 
 #include "base/random.h"

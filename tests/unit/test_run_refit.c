@@ -9,7 +9,7 @@
 #include "../journal_helpers.h"
 #include "run/plan/pilot.h"
 #include "run/plan/refit.h"
-#include "run/compute/refit_start.h"
+#include "run/plan/best.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,8 +1,7 @@
 /* --shard: k/K, SLURM's environment, names of results, and dealing by cost.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "run/plan/deal.h"
+#include "run/plan/selection_source.h"
 #include "run/plan/selection.h"
-#include "run/plan/shard.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,5 @@
-/* The state of the compute process, shared by its files: compute.c sets it up, compute_passes.c defines the passes over the
- * datasets, compute_pass.c runs one, compute_spot.c first checks a plugin's derivatives, and compute_judge.c handles the
- * death of an earlier process.
+/* The state of the compute process, shared by its files: compute.c sets it up, compute_pass.c runs the passes over the
+ * datasets, compute_spot.c first checks a plugin's derivatives, and compute_judge.c handles the death of an earlier process.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef RUN_COMPUTE_H
 #define RUN_COMPUTE_H
@@ -69,12 +68,6 @@ struct compute {
 
 /* All passes, in the order of their needs. *journal_gone, with an error: another process has removed the journal. */
 enum status compute_passes(struct compute *compute, bool *journal_gone, struct error *error);
-/* One pass through the pool. `prepare`: as in the feed. Also OK if it was stopped or aborted; see compute_is_complete. */
-enum status compute_pass(struct compute *compute, const struct stage *stage, feed_prepare *prepare, void *context,
-                         bool *journal_gone, struct error *error);
-/* Whether a fit of this dataset is a suspect; the context is the struct compute. */
-bool compute_has_suspects(const void *compute, uint64_t dataset);
-bool compute_is_complete(const struct compute *compute);
 /* Refuses a plugin whose derivatives are certainly wrong at the starts of some datasets. Call before there are other
  * threads. */
 enum status compute_spot_check(struct compute *compute, struct error *error);
@@ -90,7 +83,5 @@ enum status compute_journal_failure(struct compute *compute, uint64_t dataset, u
 
 /* A line for the user. */
 void compute_say(struct compute *compute, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Reports what the run will do, and every compromise that is known before it starts. */
-void compute_describe(struct compute *compute);
 
 #endif

@@ -59,19 +59,14 @@ static struct parts parts_of(const struct evaluation *evaluation)
     const struct evaluation_adjoint *adjoint = evaluation->adjoint;
     size_t n_row = evaluation->task->n_row, n_sens = evaluation->n_sens;
     bool has_matrix = n_sens && !adjoint;
-    struct parts parts = {.kind = (evaluation->noise ? HAS_NOISE : 0) | (adjoint ? IS_ADJOINT : 0) |
-                                  (has_matrix && evaluation->d_prediction ? HAS_D_PREDICTION : 0) |
-                                  (has_matrix && evaluation->d_noise ? HAS_D_NOISE : 0)};
-    parts.part[0].values = evaluation->prediction;
-    parts.part[0].n = n_row;
-    parts.part[1].values = evaluation->noise;
-    parts.part[1].n = parts.kind & HAS_NOISE ? n_row : 0;
-    parts.part[2].values = evaluation->d_prediction;
-    parts.part[2].n = parts.kind & HAS_D_PREDICTION ? n_row * n_sens : 0;
-    parts.part[3].values = evaluation->d_noise;
-    parts.part[3].n = parts.kind & HAS_D_NOISE ? n_row * n_sens : 0;
-    parts.part[4].values = adjoint ? adjoint->gradient : NULL;
-    parts.part[4].n = adjoint ? n_sens : 0;
+    uint32_t kind = (evaluation->noise ? HAS_NOISE : 0) | (adjoint ? IS_ADJOINT : 0) |
+                    (has_matrix && evaluation->d_prediction ? HAS_D_PREDICTION : 0) |
+                    (has_matrix && evaluation->d_noise ? HAS_D_NOISE : 0);
+    struct parts parts = {.kind = kind, .part = {{evaluation->prediction, n_row},
+                                                 {evaluation->noise, kind & HAS_NOISE ? n_row : 0},
+                                                 {evaluation->d_prediction, kind & HAS_D_PREDICTION ? n_row * n_sens : 0},
+                                                 {evaluation->d_noise, kind & HAS_D_NOISE ? n_row * n_sens : 0},
+                                                 {adjoint ? adjoint->gradient : NULL, adjoint ? n_sens : 0}}};
     for (int i = 0; i < 5; i++)
         parts.n_number += parts.part[i].n;
     return parts;

@@ -38,8 +38,6 @@ struct schedule {
     struct pool *pool;
 };
 
-static int64_t system_clock(void) { return clock_now_ns(); }
-
 struct schedule *schedule_new(const struct schedule_options *options, const struct schedule_client *client,
                               struct error *error)
 {
@@ -59,7 +57,7 @@ struct schedule *schedule_new(const struct schedule_options *options, const stru
     schedule->lane = lane;
     for (size_t i = 0; i < options->n_worker * options->n_lane; i++)
         lane[i].number = i;
-    schedule->now_ns = options->now_ns ? options->now_ns : system_clock;
+    schedule->now_ns = options->now_ns ? options->now_ns : clock_now_ns;
     schedule->abandon = NULL;
     schedule->pool = NULL;
     return schedule;

@@ -63,8 +63,10 @@ static enum status write_row(struct finish *finish, uint64_t dataset, const char
         return status;
     summary_add(summary, id, best);
     summary_add_refits(summary, best, n_parameter, finish->plan->refits.n_bootstrap);
-    if (finish->before)
-        summary_add_retried(summary, best);
+    if (finish->before) {
+        summary->n_retried++;
+        summary->n_retried_success += outcome_is_success((enum outcome)best->outcome);
+    }
     summary->fit_seconds += work.seconds - tally.seconds;
     summary->n_evaluation += (uint64_t)(work.n_evaluation - tally.n_evaluation);
     summary->n_step += (uint64_t)(work.n_step - tally.n_step);

@@ -65,12 +65,6 @@ void summary_add(struct run_summary *summary, const char *id, const struct fit_r
     summary->n_step += (uint64_t)record->n_step;
 }
 
-void summary_add_retried(struct run_summary *summary, const struct fit_record *record)
-{
-    summary->n_retried++;
-    summary->n_retried_success += outcome_is_success((enum outcome)record->outcome);
-}
-
 void summary_add_refits(struct run_summary *summary, const struct fit_record *record, size_t n_parameter,
                         uint64_t n_replicate)
 {

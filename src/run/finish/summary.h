@@ -4,13 +4,10 @@
 #define RUN_SUMMARY_H
 
 #include "io/journal.h"
-#include "run/plan/place.h"
+#include "run/plan/run_options.h"
 #include "run/run.h"
 
 void summary_add(struct run_summary *summary, const char *id, const struct fit_record *record);
-
-/* Counts a row that was fitted again. */
-void summary_add_retried(struct run_summary *summary, const struct fit_record *record);
 
 /* Counts the results of a row's refits; n_replicate were requested. */
 void summary_add_refits(struct run_summary *summary, const struct fit_record *record, size_t n_parameter,

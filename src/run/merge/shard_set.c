@@ -1,9 +1,11 @@
-/* The files of shards: names and numbers.
+/* The files of shards: names and numbers, and how many datasets are in them.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/merge/shard_set.h"
 
 #include "io/durable.h"
-#include "run/plan/place.h"
+#include "io/result.h"
+#include "run/finish/skeleton.h"
+#include "run/plan/run_options.h"
 #include "run/plan/selection.h"
 
 #include <dirent.h>
@@ -11,27 +13,30 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+
+static struct place place_of(const char *problem, uint32_t k, uint32_t n)
+{
+    const struct selection_request request = {.shard = {.k = k, .n = n}};
+    struct place place = {.problem = problem};
+    struct error ignored;
+    if (place_init(&place, NULL, &request, &ignored))
+        place_fini(&place);
+    return place;
+}
 
 char *shard_result_path(const char *problem, uint32_t k, uint32_t n)
 {
-    struct selection_request request = {.shard = {.k = k, .n = n}};
-    struct place place = {.problem = problem};
-    struct error ignored;
-    char suffix[120];
-    selection_suffix(&request, suffix, sizeof suffix);
-    if (place_init(&place, NULL, suffix, &ignored))
-        place_fini(&place);
+    struct place place = place_of(problem, k, n);
     free(place.journal);
     return place.result;
 }
 
 char *shard_journal_path(const char *problem, uint32_t k, uint32_t n)
 {
-    char *path = shard_result_path(problem, k, n), *longer = path ? realloc(path, strlen(path) + sizeof ".journal") : NULL;
-    if (longer)
-        return strcat(longer, ".journal");
-    free(path);
-    return NULL;
+    struct place place = place_of(problem, k, n);
+    free(place.result);
+    return place.journal;
 }
 
 /* The n of a name "STEM.shard-k-of-n.result.h5" or "...result.h5.journal"; 0: it is something else. */
@@ -69,5 +74,120 @@ enum status shard_set_find(const char *problem, uint32_t *n, struct error *error
             *n = found;
     }
     closedir(list);
+    return status;
+}
+
+enum { ROWS_AT_ONCE = 4096 };
+
+static enum status count_result(struct shard_progress *progress, const char *path, struct error *error)
+{
+    struct result *result = NULL;
+    struct result_block block = {0};
+    enum status status = result_open(&result, path, error);
+    if (!status)
+        result_read_only(result, FIT_COLUMN_STATUS, FIT_COLUMN_STATUS);
+    while (!status && result_next(result, &block, ROWS_AT_ONCE, &status, error))
+        for (size_t i = 0; i < block.n; i++)
+            progress->n_failed += !outcome_is_success((enum outcome)block.record[i].outcome);
+    if (!status) {
+        uint64_t n_row = result_info(result)->n_fit;
+        progress->is_known = true;
+        progress->n_dataset = progress->n_finished = n_row;
+        progress->n_fit = n_row * identity_n_task(&result_info(result)->identity);
+    }
+    result_block_fini(&block);
+    result_close(result);
+    return status;
+}
+
+/* Counts a dataset if all its starts exist and, if one of them succeeded, all its refits. */
+static enum status count_dataset(struct shard_progress *progress, struct journal_reader *journal, uint64_t dataset,
+                                 struct error *error)
+{
+    const struct run_identity *identity = journal_identity(journal);
+    uint64_t task = dataset * identity_n_task(identity);
+    struct fit_record record = {0};
+    bool success = false, complete = true;
+    error->status = STATUS_OK;
+    for (uint32_t i = 0; i < identity->n_start && complete; i++) {
+        complete = journal_get(journal, task + i, &record, error);
+        success = success || (complete && outcome_is_success((enum outcome)record.outcome));
+    }
+    for (uint32_t i = 0; i < identity->n_refit && success && complete; i++)
+        complete = journal_has(journal, task + identity->n_start + i);
+    progress->n_finished += complete;
+    progress->n_failed += complete && !success;
+    return error->status;
+}
+
+/* Reads the number of datasets from the description that the run has left. For a deal by costs no other source is available
+ * here. */
+static void read_number(struct shard_progress *progress, const char *journal_path)
+{
+    struct result *skeleton = NULL;
+    struct error ignored;
+    unsigned long long n;
+    if (skeleton_open(journal_path, &skeleton, &ignored))
+        return;
+    const char *selection = provenance_fact(&result_info(skeleton)->provenance, "selection");
+    if (selection && sscanf(selection, "%*[^:]: %llu of", &n) == 1) {
+        progress->is_known = true;
+        progress->n_dataset = n;
+    }
+    result_close(skeleton);
+}
+
+static enum status count_journal(struct shard_progress *progress, const char *path, uint32_t k, uint32_t n,
+                                 struct error *error)
+{
+    struct journal_reader *journal = NULL;
+    enum status status = journal_read(&journal, path, NULL, error);
+    const struct run_identity *identity = status ? NULL : journal_identity(journal);
+    if (identity) {
+        bool by_words = strstr(identity->selection, "cost-from=") || strstr(identity->selection, "retry=");
+        uint64_t first = by_words || !n ? 0 : k - 1, step = by_words || !n ? 1 : n; /* dealt in turn */
+        uint64_t n_task = identity_n_task(identity), fit = journal_next(journal, 0);
+        while (fit != UINT64_MAX && !status) { /* the number of datasets comes from the journal and may be wrong */
+            uint64_t d = fit / n_task;
+            if (d % step == first)
+                status = count_dataset(progress, journal, d, error);
+            fit = journal_next(journal, (d + 1) * n_task);
+        }
+        progress->n_fit = journal_n_record(journal);
+        if (by_words) {
+            read_number(progress, path);
+        } else {
+            progress->is_known = true;
+            progress->n_dataset = identity->n_dataset > first ? (identity->n_dataset - first - 1) / step + 1 : 0;
+        }
+    }
+    progress->last = (time_t)(spent_last_write_ns(path) / INT64_C(1000000000));
+    journal_reader_free(journal);
+    return status;
+}
+
+enum status shard_look(struct shard_progress *progress, const char *problem, uint32_t k, uint32_t n, struct error *error)
+{
+    struct stat found;
+    enum status status = STATUS_OK;
+    struct place place = place_of(problem, k, n);
+    const char *result = place.result, *journal = place.journal;
+    *progress = (struct shard_progress){.state = SHARD_WAITING};
+    if (!result) {
+        status = error_set(error, STATUS_NO_MEMORY, "out of memory for the paths of shards");
+    } else if (stat(journal, &found) == 0 && !spent_is(result, journal)) { /* also while another result is being replaced */
+        progress->state = SHARD_BEGUN;
+        status = count_journal(progress, journal, k, n, error);
+        /* The journal is removed once the result exists. */
+        if (!status && stat(journal, &found) != 0 && stat(result, &found) == 0)
+            progress->state = SHARD_COMPLETE;
+    } else if (stat(result, &found) == 0) {
+        progress->state = SHARD_COMPLETE;
+    }
+    if (!status && progress->state == SHARD_COMPLETE) {
+        *progress = (struct shard_progress){.state = SHARD_COMPLETE, .last = found.st_mtime};
+        status = count_result(progress, result, error);
+    }
+    place_fini(&place);
     return status;
 }

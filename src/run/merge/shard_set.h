@@ -1,11 +1,14 @@
-/* The shards of a problem as files beside it: their names and number. Separate because submit, status and merge all need it.
+/* The shards of a problem as files beside it: their names and number, and the progress of each, or of a whole run, counted from
+ * outside, during or after the run. Separate because submit, status and merge all need it.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef RUN_SHARD_SET_H
 #define RUN_SHARD_SET_H
 
 #include "base/error.h"
 
+#include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
 
 enum { SHARD_SET_MAX = 100000 };
 
@@ -16,5 +19,24 @@ char *shard_journal_path(const char *problem, uint32_t k, uint32_t n);
 /* The number of shards, from the results and journals beside the problem; *n = 0: there are none. Files that disagree about the
  * number are STATUS_USAGE, which names them. */
 enum status shard_set_find(const char *problem, uint32_t *n, struct error *error);
+
+enum shard_state {
+    SHARD_WAITING, /* it has no files */
+    SHARD_BEGUN,   /* it has a journal: it is running, or was stopped */
+    SHARD_COMPLETE /* it has a result */
+};
+
+struct shard_progress {
+    enum shard_state state;
+    bool is_known;       /* n_dataset */
+    uint64_t n_dataset;  /* of this shard */
+    uint64_t n_finished; /* of them with all starts and refits */
+    uint64_t n_failed;   /* of the finished */
+    uint64_t n_fit;      /* finished fits; starts and refits count one by one */
+    time_t last;         /* time of the last write; 0: never */
+};
+
+/* For shard k of n; n = 0: for the whole run. Reads HDF5 if there is a result. */
+enum status shard_look(struct shard_progress *progress, const char *problem, uint32_t k, uint32_t n, struct error *error);
 
 #endif

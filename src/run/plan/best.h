@@ -4,6 +4,7 @@
 #define RUN_BEST_H
 
 #include "io/journal.h"
+#include "io/problem.h"
 
 /* Summary of a dataset's starts. */
 struct starts_tally {
@@ -23,5 +24,22 @@ typedef enum status visit_start(void *context, const struct fit_record *record, 
 enum status best_of_starts(struct journal_reader *journal, const struct run_identity *identity, uint64_t dataset,
                            struct fit_record *best, struct fit_record *other, struct starts_tally *tally,
                            visit_start *visit, void *context, struct error *error);
+
+/* The starts of refits: a dataset's best fit replaces its starts. Zero-initialise before refit_starts_init; refit_starts_fini
+ * is legal after a failure. */
+struct refit_starts {
+    struct journal_reader *journal; /* the caller's; one thread */
+    const struct run_identity *identity;
+    struct fit_record best, other;
+    void *arrays;
+    bool incomplete; /* starts have disappeared from the journal */
+};
+
+enum status refit_starts_init(struct refit_starts *starts, struct journal_reader *journal,
+                              const struct run_identity *identity, struct error *error);
+void refit_starts_fini(struct refit_starts *starts);
+/* A feed_prepare. A dataset without a successful fit becomes faulty and has no refits. A dataset with missing starts is an
+ * error, because the best of only some starts may be a different fit. */
+enum status refit_starts_put(void *refit_starts, struct problem_block *block, struct error *error);
 
 #endif

@@ -4,8 +4,6 @@
 
 #include "base/sha256.h"
 #include "io/problem_adopt.h"
-#include "run/plan/campaign_model.h"
-#include "run/plan/campaign_objective.h"
 #include "run/run.h"
 
 #include <stdlib.h>

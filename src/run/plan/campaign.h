@@ -8,9 +8,9 @@
 #include "io/journal.h"
 #include "io/problem.h"
 #include "model/plugin.h"
-#include "run/supervise/board.h"
 #include "run/plan/pilot.h"
 #include "run/plan/run_plan.h"
+#include "run/supervise/board.h"
 
 struct run_hooks;
 
@@ -49,5 +49,34 @@ enum parameter_scale *campaign_scales(const char *const *names, size_t n);
 
 /* The names and sizes that a problem file for this model must have. The pointers point into the model. */
 struct problem_expectation campaign_expectation(const struct model *model);
+
+/* Which model to load: text is always allowed, native code only if the user named or trusts it. */
+struct model_choice {
+    const char *given; /* a path from the command line, which overrides all others and is trusted; or NULL */
+    bool trust;        /* native code that a data file names or embeds may run */
+    struct build_options build; /* for model text */
+};
+
+/* Loads the given model, or the one that the problem names or embeds. Untrusted native code is STATUS_BAD_MODEL, with the
+ * commands that would allow it. */
+enum status campaign_load_model(struct model *model, const struct problem *problem, const struct model_choice *choice,
+                                struct error *error);
+
+/* Loads the file `path`, which a data file names; expected_sha256 may be NULL. `who`: the beginning of the message of a refusal
+ * ("FILE: /model@plugin names native code (X.so)"); `trustee`: the argument of the `stiffit trust` that would allow it. */
+enum status campaign_load_named(struct model *model, const char *path, const char *expected_sha256,
+                                const struct model_choice *choice, const char *who, const char *trustee,
+                                struct error *error);
+
+/* The losses of n observables; free() them, also after a failure. NULL: out of memory. */
+struct fit_loss *campaign_losses(const enum error_kind *error, size_t n, double huber_k, double student_nu);
+/* The objective, after the problem has been checked: campaign->loss, mixes, prior, n_censored and objective_kind. */
+enum status campaign_objective_open(struct campaign *campaign, const struct recipe *recipe, struct error *error);
+/* Whether some observable has such errors. */
+bool campaign_has_error(const struct campaign *campaign, enum error_kind kind);
+enum { OBJECTIVE_TEXT = 800 };
+/* For people: "the negative log-likelihood of normal (A, B) and log-normal (C) errors, 12 measurements censored, with priors
+ * on 2 parameters". */
+void campaign_objective_text(const struct campaign *campaign, char text[OBJECTIVE_TEXT]);
 
 #endif

@@ -1,6 +1,6 @@
 /* Decides whether native code from a data file may run.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "run/plan/campaign_model.h"
+#include "run/plan/campaign.h"
 
 #include "model/build/kind.h"
 #include "run/plan/trust.h"

@@ -1,6 +1,6 @@
 /* The objective of a run, from its options, problem and model.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "run/plan/campaign_objective.h"
+#include "run/plan/campaign.h"
 
 #include "fit/objective.h"
 #include "io/problem_prior.h"

@@ -3,7 +3,6 @@
 #include "run/plan/run_options.h"
 
 #include "base/output.h"
-#include "run/supervise/trace_journal.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -253,14 +252,40 @@ char *run_options_words(const struct run_options *options, size_t *n_byte)
     return NULL;
 }
 
+enum status place_init(struct place *place, const char *output, const struct selection_request *select,
+                       struct error *error)
+{
+    const char *problem = place->problem, *left = output ? output : place->problem;
+    static const char ending[] = ".result.h5";
+    char right[200];
+    size_t n = strlen(left);
+    bool is_named = place->in_place || output;
+    selection_suffix(select, right, sizeof right - sizeof ending);
+    strcat(right, ending);
+    if (!is_named && n > 3 && !strcmp(problem + n - 3, ".h5"))
+        n -= 3;
+    place->result = malloc(n + sizeof right);
+    place->journal = malloc(n + sizeof right + sizeof ".journal");
+    if (!place->result || !place->journal)
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for the paths of the result");
+    sprintf(place->result, "%.*s%s", (int)n, left, is_named ? "" : right);
+    sprintf(place->journal, "%s.journal", place->result);
+    return STATUS_OK;
+}
+
+void place_fini(struct place *place)
+{
+    free(place->result);
+    free(place->journal);
+    place->result = place->journal = NULL;
+}
+
 enum status run_options_place(const struct run_options *options, struct place *place, struct error *error)
 {
-    char suffix[120];
-    selection_suffix(&options->select, suffix, sizeof suffix);
     *place = (struct place){.problem = options->problem, .in_place = options->in_place, .overwrite = options->overwrite,
                             .retry_failed = options->retry_failed};
-    enum status status = place_init(place, options->output, suffix, error);
-    const char *kept = options->trace ? trace_journal_path() : NULL; /* a trace resumes nothing */
+    enum status status = place_init(place, options->output, &options->select, error);
+    const char *kept = options->trace ? run_trace_journal() : NULL; /* a trace resumes nothing */
     if (!status && kept) {
         free(place->journal);
         if (!(place->journal = strdup(kept)))

@@ -3,7 +3,7 @@
 #ifndef RUN_RUN_OPTIONS_H
 #define RUN_RUN_OPTIONS_H
 
-#include "run/plan/place.h"
+#include "base/error.h"
 #include "run/plan/recipe.h"
 #include "run/plan/selection.h"
 #include "run/run.h"
@@ -21,6 +21,15 @@ enum run_effect {
     RUN_OBJECTIVE,  /* ... by what it minimises */
     RUN_FITS_LATER, /* a fit's result, too: options that came later, described only where they are not the default */
     RUN_REFITS      /* what is there beside the fits */
+};
+
+/* Where a run's result and its journal are, and what may become of a result that is there. */
+struct place {
+    const char *problem;
+    char *result, *journal; /* place_fini frees them */
+    bool in_place;          /* the result goes into the problem file */
+    bool overwrite;         /* a result that is there is replaced ... */
+    bool retry_failed;      /* ... or its failed rows are */
 };
 
 struct run_options {
@@ -53,7 +62,11 @@ enum status run_options_parse(struct run_options *options, int argc, char *const
 /* The options as words that run_options_parse takes, each with a NUL behind it; the problem is the first. free() it. NULL: out
  * of memory. */
 char *run_options_words(const struct run_options *options, size_t *n_byte);
-/* Where the result is to be. */
+/* With problem and flags set: result and journal. `output` may be NULL: then the result is PROBLEM<suffix>.result.h5, PROBLEM
+ * without .h5 and the suffix of the selection. place_fini is legal after a failure. */
+enum status place_init(struct place *place, const char *output, const struct selection_request *select, struct error *error);
+void place_fini(struct place *place);
+/* The same, as the options say. */
 enum status run_options_place(const struct run_options *options, struct place *place, struct error *error);
 /* Applies what /options of the file says and the command line does not. */
 enum status run_options_of_file(struct run_options *options, const struct problem *problem, struct error *error);

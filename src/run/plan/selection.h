@@ -11,10 +11,29 @@
 #ifndef RUN_SELECTION_H
 #define RUN_SELECTION_H
 
+#include "base/error.h"
 #include "io/journal.h"
 #include "io/problem.h"
 #include "io/result.h"
-#include "run/plan/shard.h"
+
+#include <stdint.h>
+
+enum { SHARD_ORIGIN = 120 };
+
+/* A part of the problem, given by --shard as k/K or by SLURM's environment. A problem is never sharded unless asked, and
+ * unclear requests are refused: a part taken for the whole would be the worst outcome. Part k of n, from 1; n = 0:
+ * everything. */
+struct shard {
+    uint32_t k, n;
+    char origin[SHARD_ORIGIN]; /* where `slurm` found it, for display; "" for k/K */
+};
+
+/* "k/K" or "slurm". STATUS_USAGE if it is neither, or if SLURM's environment is neither a step nor a complete array.
+ *
+ * slurm: a step of several tasks (SLURM_STEP_ID; task SLURM_PROCID of SLURM_STEP_NUM_TASKS or SLURM_NTASKS), or an array that
+ * starts at 0 or 1 and has no gaps (SLURM_ARRAY_TASK_ID, _MIN, _MAX, _COUNT, _STEP), perhaps with steps of one task in it. A
+ * batch script with -n4 is neither: it has SLURM_PROCID = 0, but no step. */
+enum status shard_parse(struct shard *shard, const char *text, struct error *error);
 
 /* What was asked for. */
 struct selection_request {

@@ -1,6 +1,6 @@
 /* Parses --shard and SLURM's environment (srun(1), sbatch(1): OUTPUT ENVIRONMENT VARIABLES).
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "run/plan/shard.h"
+#include "run/plan/selection.h"
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -5,15 +5,18 @@
 #include "run/run.h"
 
 #include "base/clock.h"
+#include "io/journal.h"
 #include "run/supervise/board.h"
 #include "run/supervise/child.h"
 #include "run/supervise/suspects.h"
-#include "run/supervise/trace_journal.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 /* How often another process may remove the journal; and how often the compute process may die while no fit is running, so
  * that no fit can be put off. */
@@ -178,6 +181,39 @@ static int run_all(struct supervisor *supervisor, struct error *error)
             return code == RUN_EXIT_AGAIN ? report_stop(supervisor, error) : code;
         supervisor->n_again++;
     }
+}
+
+static const char trace_variable[] = "STIFFIT_TRACE_JOURNAL", trace_name[] = "/journal";
+
+const char *run_trace_journal(void) { return getenv(trace_variable); }
+
+/* The journal of a traced run is in a temporary folder, whose name is passed to the children in the environment. A trace
+ * resumes nothing and leaves nothing behind, but its passes and crashes need a journal like those of any run. */
+static enum status trace_journal_make(struct error *error)
+{
+    const char *base = getenv("TMPDIR");
+    char path[4096];
+    int n = snprintf(path, sizeof path - sizeof trace_name, "%s/stiffit-trace-XXXXXX", base && *base ? base : "/tmp");
+    if (n >= (int)(sizeof path - sizeof trace_name))
+        return error_set(error, STATUS_SYSTEM, "the path of the folder for temporary files (TMPDIR) is too long");
+    if (!mkdtemp(path))
+        return error_system(error, errno, "cannot make a folder for temporary files, '%s' (TMPDIR names another place)", path);
+    strcat(path, trace_name);
+    if (setenv(trace_variable, path, 1))
+        return error_set(error, STATUS_NO_MEMORY, "out of memory");
+    return STATUS_OK;
+}
+
+static void trace_journal_remove(void)
+{
+    struct error ignored;
+    const char *journal = run_trace_journal();
+    if (!journal)
+        return;
+    char folder[4096];
+    snprintf(folder, sizeof folder, "%.*s", (int)(strlen(journal) - strlen(trace_name)), journal);
+    journal_remove(journal, &ignored);
+    rmdir(folder);
 }
 
 int run_supervise(const struct run_request *request, struct error *error)
