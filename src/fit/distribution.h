@@ -20,22 +20,22 @@ struct fit_interval {
     double lower, upper; /* NaN: there are too few replicates for the tails */
 };
 
-/* Below so many replicates a 2.5 % quantile is beyond the least of them. */
+/* With fewer replicates a 2.5 % quantile lies beyond the least of them. */
 enum { FIT_INTERVAL_REPLICATES = 39 };
 
-/* Order statistic (n + 1) p of n sorted numbers, linear between neighbours; NaN where p is outside of their range. */
+/* Order statistic (n + 1) p of n sorted numbers, linear between neighbours; NaN if p is outside their range. */
 double fit_interval_quantile(const double *sorted, size_t n, double p);
 
-/* Of the replicates' estimates (n of them; sorted here). Davison & Hinkley 1997, eq. 5.18. Tends to be too short. */
+/* From the replicates' n estimates, which are sorted here. Davison & Hinkley 1997, eq. 5.18. Tends to be too short. */
 struct fit_interval fit_interval_percentile(double *estimate, size_t n, double confidence);
 
-/* Bootstrap-t (Efron 1982; Davison & Hinkley 1997, eq. 2.10): of t = (estimate_b - estimate) / error_b. Replicates without a
- * standard error are left out; where they are more than a tenth, the interval is NaN. Needs the estimate's own standard
- * error. All on the same scale. `scratch`: n. */
+/* Bootstrap-t (Efron 1982; Davison & Hinkley 1997, eq. 2.10), from t = (estimate_b - estimate) / error_b. Replicates without
+ * a standard error are skipped; if these are more than a tenth, the interval is NaN. `error` is the estimate's standard
+ * error. All numbers are on the same scale. `scratch`: n. */
 struct fit_interval fit_interval_studentised(double estimate, double error, const double *estimates, const double *errors,
                                              size_t n, double confidence, double *scratch);
 
-/* With n - 1; NaN below two. */
+/* Standard deviation, with n - 1; NaN for n < 2. */
 double fit_interval_deviation(const double *numbers, size_t n);
 
 #endif

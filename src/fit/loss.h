@@ -54,31 +54,30 @@ struct censored_terms {
 };
 struct censored_terms fit_loss_censored(double z);
 
-/* The number x at which the distribution with the density exp(-rho(x)) / constant, for s = 1, is reached with probability u in
- * (0, 1). Of Laplace's the kink is not rounded. Symmetric: u and 1 - u give opposite numbers but for rounding. */
+/* The quantile at u in (0, 1) of the distribution with density exp(-rho(x)) / constant, for s = 1. Laplace's kink is not
+ * rounded. Symmetric: u and 1 - u give opposite numbers, up to rounding. */
 double fit_loss_quantile(const struct fit_loss *loss, double u);
-/* A deviate of it at the address (seed, stream, counter), as in base/random.h; for normal and log-normal errors
- * random_normal. */
+/* A deviate for (seed, stream, counter), as in base/random.h; for normal and log-normal errors random_normal. */
 double fit_loss_draw(const struct fit_loss *loss, uint64_t seed, uint64_t stream, uint64_t counter);
 
-/* A uniform prior is none here: it is bounds. */
+/* A uniform prior is PRIOR_NONE with tightened bounds. */
 enum fit_prior_kind { PRIOR_NONE, PRIOR_NORMAL, PRIOR_LOG_NORMAL, PRIOR_LAPLACE };
 
-/* What is known of a parameter before its data: a term of the objective, as a residual of its own. It is about x, the
- * parameter itself or, on_optimizer, what the optimiser sees of it. */
+/* The prior of one parameter: a term of the objective, with a residual and a row. It refers to x: the parameter or, if
+ * on_optimizer, its value on the optimiser's scale. */
 struct fit_prior {
     enum fit_prior_kind kind;
     bool on_optimizer;
     double location, scale; /* scale > 0; log-normal: mean and standard deviation of log x */
 };
 
-/* -log of the prior's density but for a constant, f; the row by theta_j and its right-hand side, row rhs = df/dtheta_j. The
- * density is x's, so that a log-normal one has its mode at exp(location - scale^2). With (x - location) / scale = r,
+/* f = -log of the prior's density, up to a constant; the row by theta_j and its right-hand side: row rhs = df/dtheta_j. The
+ * density is that of x, so a log-normal one has its mode at exp(location - scale^2). With r = (x - location) / scale,
  *   normal      r^2 / 2
  *   log-normal  log x + (log x - location)^2 / (2 scale^2) = (log x - location + scale^2)^2 / (2 scale^2) + a constant
  *   Laplace     |r|, its kink rounded as fit_loss_at does
- * Not finite where a log-normal x is not above 0. The row is the root of the curvature that is
- * asked for, as for the data (Laplace, expected: 1 / scale). */
+ * Not finite if a log-normal x is not positive. The row is the square root of the requested curvature, as for the data
+ * (Laplace, expected: 1 / scale). */
 struct prior_terms {
     double f, row, rhs;
 };

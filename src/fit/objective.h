@@ -86,31 +86,32 @@ double fit_objective_row_product(const struct fit_objective *objective, const st
  * and the integrator's relative errors. For normal errors, it is the objective if all predictions were zero. */
 double fit_objective_scale(const struct fit_objective *objective);
 
-/* The plain residual r of a row that is not censored, 1/s, and the value that it is about (log-normal: the logarithm). False:
- * the row is censored. */
+/* The standard deviation of row i: its own, the model's, or 1. */
+double fit_objective_sigma(const struct fit_objective *objective, const struct fit_answer *answer, size_t i);
+/* The plain residual r of an uncensored row, 1/s, and its value (log-normal: the logarithm of it). False: the row is
+ * censored. */
 bool fit_objective_plain(const struct fit_objective *objective, const struct fit_answer *answer, size_t i, double *r,
                          double *weight, double *value);
 
-/* What a fit amounts to as a whole: the numbers behind chi-square, AIC and R squared, for every loss. */
+/* Summary numbers of a fit, from which chi-square, AIC and R squared are computed, for every loss. */
 struct fit_criteria {
-    /* Sum of rho'(r) r over the rows that are not censored: r squared for normal and log-normal errors, |r| for Laplace's
-     * (whose share is `distances`), and with less weight for outliers for Huber's and Student's. Expected to be the number of
-     * rows for all of them, where sigma is right. */
+    /* The sum of rho'(r) r over uncensored rows: r squared for normal and log-normal errors, |r| for Laplace's (whose share
+     * is `distances`), and with less weight for outliers for Huber's and Student's. If sigma is right, its expectation is
+     * the number of rows for all losses. */
     double chi_square, distances;
-    /* -2 log likelihood of the data under the loss's own distribution (for log-normal errors of the values, not of their
-     * logarithms, so that it compares with the others), priors left out. The second: maximised over a common factor of all
-     * sigmas, which is what an unknown sigma is; there is a closed form where all errors are normal or log-normal, or all
-     * are Laplace's. */
+    /* -2 log likelihood of the data under the loss's own distribution, without priors (for log-normal errors that of the
+     * values, not of their logarithms, so that it compares with the others). deviance_scaled: maximised over a common factor
+     * of all sigmas, for an unknown sigma; in closed form if all errors are normal or log-normal, or all are Laplace's. */
     double deviance, deviance_scaled;
     /* Sums of squares of plain residuals, and of the data about the weighted mean of each observable (log-normal: of
-     * logarithms), censored rows left out. */
+     * logarithms), without censored rows. */
     double squares, total_squares;
 };
 
 /* After fit_objective_value. */
 struct fit_criteria fit_objective_criteria(const struct fit_objective *objective, const struct fit_answer *answer,
                                            uint32_t n_observable);
-/* The factor of all sigmas that makes chi_square what `count` rows are expected to give: the residual standard error, or
+/* The factor of all sigmas that makes chi_square equal to its expectation for `count` rows: the residual standard error, or
  * Laplace's scale. */
 double fit_objective_common_scale(const struct fit_criteria *criteria, double count);
 
