@@ -28,11 +28,9 @@ enum error_growth { GROWTH_SQUARE, GROWTH_LINEAR, GROWTH_OTHER };
 #define ERROR_IDENTIFIER(id, ...) ERROR_##id,
 enum error_kind { ERROR_LIST(ERROR_IDENTIFIER) N_ERROR };
 
-/* Literals of all words: normal, log-normal, ...; normal|log-normal|...; "normal", "log-normal", ... */
+/* Literals of all words: normal, log-normal, ...; "normal", "log-normal", ... */
 #define ERROR_COMMA(id, word, ...) ", " word
 #define ERROR_WORDS "normal" ERROR_LIST_OTHERS(ERROR_COMMA)
-#define ERROR_BAR(id, word, ...) "|" word
-#define ERROR_METAVAR "normal" ERROR_LIST_OTHERS(ERROR_BAR)
 #define ERROR_QUOTE(id, word, ...) ", \"" word "\""
 #define ERROR_QUOTED "\"normal\"" ERROR_LIST_OTHERS(ERROR_QUOTE)
 

@@ -80,17 +80,15 @@ double option_duration(const char *text)
     }
 }
 
-const char *option_metavar(const struct option *option)
+const char *option_metavar(const struct option *option, char text[OPTION_METAVAR])
 {
-    if (option->metavar || option->kind == OPTION_FLAG)
-        return option->metavar;
-    switch (option->kind) {
-    case OPTION_INTEGER: return "N";
-    case OPTION_COUNT_OR_PERCENT: return "N|N%";
-    case OPTION_DURATION: return "TIME";
-    case OPTION_CHOICE: return "WORD";
-    default: return "VALUE";
-    }
+    static const char *const of_kind[] = {[OPTION_FLAG] = "", [OPTION_INTEGER] = "N", [OPTION_COUNT_OR_PERCENT] = "N|N%",
+                                          [OPTION_DURATION] = "TIME", [OPTION_CHOICE] = "", [OPTION_NUMBER] = "VALUE",
+                                          [OPTION_STRING] = "VALUE", [OPTION_LIST] = "VALUE"};
+    size_t used = (size_t)snprintf(text, OPTION_METAVAR, "%s", option->metavar ? option->metavar : of_kind[option->kind]);
+    for (size_t k = 0; option->kind == OPTION_CHOICE && !option->metavar && option->choice[k] && used < OPTION_METAVAR; k++)
+        used += (size_t)snprintf(text + used, OPTION_METAVAR - used, "%s%s", k ? "|" : "", option->choice[k]);
+    return text;
 }
 
 void option_list_fini(struct option_list *list)
@@ -301,8 +299,10 @@ static bool is_joined(const struct option *option)
 static enum status take(struct parser *parser, const struct option *option, const char *value, struct error *error)
 {
     if (!value && option->kind != OPTION_FLAG) {
+        char metavar[OPTION_METAVAR];
         if (parser->i + 1 >= parser->argc)
-            return error_set(error, STATUS_USAGE, "--%s needs a value (%s)", option->name, option_metavar(option));
+            return error_set(error, STATUS_USAGE, "--%s needs a value (%s)", option->name,
+                             option_metavar(option, metavar));
         value = parser->argv[++parser->i];
     }
     if (parser->words->given >> (option - parser->table.option) & 1 && is_joined(option))

@@ -36,7 +36,7 @@ struct option {
     const char *name;    /* without the dashes */
     char letter;         /* 0: none */
     enum option_kind kind;
-    const char *metavar; /* NULL: VALUE, N, ... by kind */
+    const char *metavar; /* NULL: the words of a choice; VALUE, N, ... by kind */
     size_t offset;       /* of the field in the command's struct of options */
     double min, max;     /* of numbers, inclusive; of a share's count as well */
     bool above_min;      /* the minimum itself is not allowed */
@@ -54,7 +54,7 @@ struct option {
 /* The row of --color; the field is an enum when (terminal.h). */
 #define OPTION_COLOR(field_offset) \
     {.name = "color", .kind = OPTION_CHOICE, .offset = (field_offset), .choice = option_when_words, \
-     .metavar = "auto|always|never", .default_text = "auto", .help = "colours; overrides the environment's NO_COLOR"}
+     .default_text = "auto", .help = "colours; overrides the environment's NO_COLOR"}
 extern const char *const option_when_words[]; /* of enum when */
 
 struct option_table {
@@ -106,7 +106,9 @@ bool option_number(const char *text, double *value);
 bool option_integer(const char *text, int64_t *value);
 /* Seconds; negative: not a duration. */
 double option_duration(const char *text);
-/* The name of the option's value in help: its metavar, or a word for its kind; NULL for a flag. */
-const char *option_metavar(const struct option *option);
+/* The name of the option's value in help: its metavar, a choice's words with bars between, or a word for its kind; "" for a
+ * flag. Returns `text`, which holds it. */
+enum { OPTION_METAVAR = 160 };
+const char *option_metavar(const struct option *option, char text[OPTION_METAVAR]);
 
 #endif

@@ -121,8 +121,9 @@ static void print_zsh_option(FILE *file, const struct option *option)
         print_zsh_text(file, option->help);
         fputc(']', file);
         if (value) {
+            char metavar[OPTION_METAVAR];
             fputc(':', file);
-            print_zsh_text(file, option_metavar(option));
+            print_zsh_text(file, option_metavar(option, metavar));
             fputc(':', file);
         }
         if (option->kind == OPTION_CHOICE) {

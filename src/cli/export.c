@@ -17,7 +17,7 @@ static const char *const what_words[] = {"fits",   "predictions", "residuals", "
 
 static const struct option table[] = {
     {.name = "what", .letter = 'w', .kind = OPTION_CHOICE, .offset = FIELD(what),
-     .metavar = "fits|predictions|residuals|covariance|starts|profile|bootstrap", .choice = what_words, .default_text = "fits",
+     .choice = what_words, .default_text = "fits",
      .help = "fits: a row per dataset; predictions: at the measurements' times, at the best fit; residuals: these and the "
      "measurements; covariance: a row for each pair of parameters; starts, profile, bootstrap: the tables of --keep-starts, "
      "--keep-profile and --keep-bootstrap of the run, a row for each start, point or replicate"},

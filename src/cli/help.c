@@ -39,10 +39,10 @@ static void print_wrapped(FILE *file, const char *text, int column, int indent)
 
 static void print_option(FILE *file, const struct option *option)
 {
-    char head[120], text[600];
-    const char *metavar = option_metavar(option);
+    char head[240], text[600], metavar[OPTION_METAVAR];
+    const char *blank = option->kind == OPTION_FLAG ? "" : " ";
     int n = snprintf(head, sizeof head, "  %c%c%s --%s%s%s", option->letter ? '-' : ' ', option->letter ? option->letter : ' ',
-                     option->letter ? "," : " ", option->name, metavar ? " " : "", metavar ? metavar : "");
+                     option->letter ? "," : " ", option->name, blank, option_metavar(option, metavar));
     fputs(head, file);
     if (n >= INDENT - 1) {
         fputc('\n', file);
@@ -130,13 +130,13 @@ void help_mdoc(FILE *file, const struct command *command)
     fputs(".Bl -tag -width Ds\n", file);
     for (size_t i = 0; i < table.n; i++) {
         const struct option *option = &table.option[i];
-        const char *metavar = option_metavar(option);
+        char metavar[OPTION_METAVAR];
         fputs(".It ", file);
         if (option->letter)
             fprintf(file, "Fl %c , ", option->letter);
         fprintf(file, "Fl Fl %s", option->name);
-        if (metavar)
-            fprintf(file, " Ar %s", metavar);
+        if (option->kind != OPTION_FLAG)
+            fprintf(file, " Ar %s", option_metavar(option, metavar));
         fputc('\n', file);
         print_mdoc_text(file, option->help, true);
         fputs(".\n", file);

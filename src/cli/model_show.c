@@ -25,8 +25,7 @@ static const struct option table[] = {
     {.name = "latex", .kind = OPTION_FLAG, .offset = FIELD(latex),
      .help = "equations and derivatives as LaTeX (a part of a document that loads amsmath)"},
     {.name = "json", .kind = OPTION_FLAG, .offset = FIELD(json), .help = "print everything as JSON"},
-    {.name = "color", .kind = OPTION_CHOICE, .offset = FIELD(color), .choice = option_when_words,
-     .metavar = "auto|always|never", .default_text = "auto",
+    {.name = "color", .kind = OPTION_CHOICE, .offset = FIELD(color), .choice = option_when_words, .default_text = "auto",
      .help = "colours of messages; overrides the environment's NO_COLOR"},
 };
 

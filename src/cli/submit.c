@@ -26,6 +26,7 @@ struct submit_options {
 
 #define FIELD(name) offsetof(struct submit_options, name)
 
+/* What help shows: those of `run` have a page of their own. */
 static const struct option own[OWN] = {
     {.name = "shards", .kind = OPTION_INTEGER, .offset = FIELD(n_shard), .min = 1, .max = MAX_SHARD, .default_text = "8",
      .help = "number of shards, each a task of the job array"},
@@ -35,8 +36,7 @@ static const struct option own[OWN] = {
      .default_text = "PROBLEM.result.h5", .help = "the merged result"},
 };
 
-/* What help shows: those of `run` have a page of their own. */
-/* Our options, then those of `run`. */
+/* Ours, then those of `run`. */
 static struct option_table full_table(void)
 {
     static struct option all[MAX_OPTION];

@@ -29,9 +29,9 @@ double fit_interval_quantile(const double *sorted, size_t n, double p);
 /* From the replicates' n estimates, which are sorted here. Davison & Hinkley 1997, eq. 5.18. Tends to be too short. */
 struct fit_interval fit_interval_percentile(double *estimate, size_t n, double confidence);
 
-/* Bootstrap-t (Efron 1982; Davison & Hinkley 1997, eq. 2.10), from t = (estimate_b - estimate) / error_b. Replicates without a
- * standard error are skipped; if these are more than a tenth, the interval is NaN. `error` is the estimate's standard error.
- * All numbers are on the same scale. `scratch`: n. */
+/* Bootstrap-t (Efron 1982; Davison & Hinkley 1997, eq. 2.10), from t = (estimate_b - estimate) / error_b. Replicates without
+ * a standard error are skipped; if these are more than a tenth, the interval is NaN. `error` is the estimate's standard
+ * error. All numbers are on the same scale. `scratch`: n. */
 struct fit_interval fit_interval_studentised(double estimate, double error, const double *estimates, const double *errors,
                                              size_t n, double confidence, double *scratch);
 

@@ -63,7 +63,7 @@ double fit_loss_draw(const struct fit_loss *loss, uint64_t seed, uint64_t stream
 /* A uniform prior is PRIOR_NONE with tightened bounds. */
 enum fit_prior_kind { PRIOR_NONE, PRIOR_NORMAL, PRIOR_LOG_NORMAL, PRIOR_LAPLACE };
 
-/* The prior of one parameter: a term of the objective, with a residual of its own. It refers to x: the parameter or, if
+/* The prior of one parameter: a term of the objective, with a residual and a row. It refers to x: the parameter or, if
  * on_optimizer, its value on the optimiser's scale. */
 struct fit_prior {
     enum fit_prior_kind kind;
@@ -75,7 +75,7 @@ struct fit_prior {
  * density is that of x, so a log-normal one has its mode at exp(location - scale^2). With r = (x - location) / scale,
  *   normal      r^2 / 2
  *   log-normal  log x + (log x - location)^2 / (2 scale^2) = (log x - location + scale^2)^2 / (2 scale^2) + a constant
- *   Laplace     |r|, its kink rounded as in fit_loss_at
+ *   Laplace     |r|, its kink rounded as fit_loss_at does
  * Not finite if a log-normal x is not positive. The row is the square root of the requested curvature, as for the data
  * (Laplace, expected: 1 / scale). */
 struct prior_terms {

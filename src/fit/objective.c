@@ -19,8 +19,7 @@ static bool is_modelled(const struct fit_objective *objective, size_t i)
     return objective->has_noise && !(objective->measured.sigma && !isnan(objective->measured.sigma[i]));
 }
 
-/* The standard deviation of row i: its own, the model's, or 1. */
-static double sigma_of(const struct fit_objective *objective, const struct fit_answer *answer, size_t i)
+double fit_objective_sigma(const struct fit_objective *objective, const struct fit_answer *answer, size_t i)
 {
     double own = objective->measured.sigma ? objective->measured.sigma[i] : NAN;
     return !isnan(own) ? own : objective->has_noise ? answer->noise[i] : 1;
@@ -43,7 +42,7 @@ static struct row row_at(const struct fit_objective *objective, const struct fit
 {
     const struct fit_loss *loss = fit_objective_loss(objective, i);
     bool is_log = loss->is_log, modelled = is_modelled(objective, i);
-    double sigma = sigma_of(objective, answer, i), m = answer->prediction[i], y = objective->measured.value[i];
+    double sigma = fit_objective_sigma(objective, answer, i), m = answer->prediction[i], y = objective->measured.value[i];
     double slope = 1 / sigma, r = (m - y) * slope;
     if (is_log) {
         r = m > 0 ? log(m / y) * slope : NAN;
@@ -70,7 +69,7 @@ bool fit_objective_plain(const struct fit_objective *objective, const struct fit
 {
     bool is_log = fit_objective_loss(objective, i)->is_log;
     double y = objective->measured.value[i], m = answer->prediction[i];
-    *weight = 1 / sigma_of(objective, answer, i);
+    *weight = 1 / fit_objective_sigma(objective, answer, i);
     *r = (is_log ? log(m / y) : m - y) * *weight;
     *value = is_log ? log(y) : y;
     return !(objective->measured.censored && objective->measured.censored[i]);
@@ -309,7 +308,7 @@ static struct excess excess_at(const struct fit_objective *objective, const stru
     if (loss->has_kink)
         return (struct excess){0};
     bool modelled = is_modelled(objective, i);
-    double r, root, value, sigma = sigma_of(objective, answer, i);
+    double r, root, value, sigma = fit_objective_sigma(objective, answer, i);
     bool censored = !fit_objective_plain(objective, answer, i, &r, &root, &value);
     double slope = loss->is_log ? root / answer->prediction[i] : root;
     if (censored) { /* its row already has the second derivative by r */

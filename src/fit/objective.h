@@ -86,6 +86,8 @@ double fit_objective_row_product(const struct fit_objective *objective, const st
  * integrator's relative errors. For normal errors, it is the objective if all predictions were zero. */
 double fit_objective_scale(const struct fit_objective *objective);
 
+/* The standard deviation of row i: its own, the model's, or 1. */
+double fit_objective_sigma(const struct fit_objective *objective, const struct fit_answer *answer, size_t i);
 /* The plain residual r of an uncensored row, 1/s, and its value (log-normal: the logarithm of it). False: the row is
  * censored. */
 bool fit_objective_plain(const struct fit_objective *objective, const struct fit_answer *answer, size_t i, double *r,
@@ -93,13 +95,13 @@ bool fit_objective_plain(const struct fit_objective *objective, const struct fit
 
 /* Summary numbers of a fit, from which chi-square, AIC and R squared are computed, for every loss. */
 struct fit_criteria {
-    /* The sum of rho'(r) r over uncensored rows: r squared for normal and log-normal errors, |r| for Laplace's (whose share is
-     * `distances`), and with less weight for outliers for Huber's and Student's. If sigma is right, its expectation is the
-     * number of rows for all losses. */
+    /* The sum of rho'(r) r over uncensored rows: r squared for normal and log-normal errors, |r| for Laplace's (whose share
+     * is `distances`), and with less weight for outliers for Huber's and Student's. If sigma is right, its expectation is
+     * the number of rows for all losses. */
     double chi_square, distances;
     /* -2 log likelihood of the data under the loss's own distribution, without priors (for log-normal errors that of the
-     * values, not of their logarithms, so that it compares with the others). deviance_scaled: maximised over a common factor of
-     * all sigmas, for an unknown sigma; in closed form if all errors are normal or log-normal, or all are Laplace's. */
+     * values, not of their logarithms, so that it compares with the others). deviance_scaled: maximised over a common factor
+     * of all sigmas, for an unknown sigma; in closed form if all errors are normal or log-normal, or all are Laplace's. */
     double deviance, deviance_scaled;
     /* Sums of squares of plain residuals, and of the data about the weighted mean of each observable (log-normal: of
      * logarithms), without censored rows. */

@@ -53,7 +53,7 @@ extern const struct engine_table *const engine_in_use;
 struct engine_pool *engine_pool_new(const struct model *model, const struct ode_options *options, size_t n_workspace,
                                     size_t n_worker, struct error *error);
 void engine_pool_free(struct engine_pool *pool);
-/* "dense", "lapack" or "klu" */
+/* One of linear_solver_word. */
 const char *engine_pool_linear_solver(const struct engine_pool *pool);
 size_t engine_capacity(const struct engine_pool *pool);
 

@@ -86,8 +86,12 @@ struct ode_options {
     int linear_solver;      /* enum linear_solver_kind */
 };
 
-enum linear_solver_kind { LINEAR_AUTO, LINEAR_DENSE, LINEAR_LAPACK, LINEAR_KLU };
-extern const char *const linear_solver_word[]; /* "auto", "dense" ..., NULL: linear.c */
+/* X(identifier, word of --linear-solver, row of functions in ode/linear_solver.h). The first one takes every model; later ones
+ * are tried earlier. */
+#define LINEAR_SOLVER_LIST(X) X(DENSE, "dense", dense_solver) X(LAPACK, "lapack", lapack_solver) X(KLU, "klu", klu_solver)
+#define LINEAR_SOLVER_KIND(id, word, row) LINEAR_##id,
+enum linear_solver_kind { LINEAR_AUTO, LINEAR_SOLVER_LIST(LINEAR_SOLVER_KIND) N_LINEAR_SOLVER };
+extern const char *const linear_solver_word[N_LINEAR_SOLVER + 1]; /* "auto", "dense" ..., NULL */
 
 #define ODE_RTOL 1e-7
 #define ODE_OPTIONS_DEFAULT {.rtol = ODE_RTOL, .atol = 0, .linear_solver = LINEAR_AUTO}

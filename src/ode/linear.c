@@ -158,21 +158,19 @@ static void lapack_multiply(const struct linear *linear, const double *x, double
     lapack->dgemm("N", "N", &size, &columns, &size, &one, linear->jacobian, &size, x, &size, &zero, y, &size, 1, 1);
 }
 
-static const struct linear_solver own_solver = {
+const struct linear_solver dense_solver = {
     .new = dense_new, .factor = own_factor, .solve = own_solve, .solve_transposed = own_solve_transposed,
     .multiply = own_multiply, .multiply_transposed = own_multiply_transposed};
 
-static const struct linear_solver lapack_solver = {
+const struct linear_solver lapack_solver = {
     .suits = lapack_suits, .plan = lapack_plan, .plan_fini = lapack_plan_fini, .new = dense_new, .factor = lapack_factor,
     .solve = lapack_solve, .solve_transposed = lapack_solve_transposed, .multiply = lapack_multiply,
     .multiply_transposed = own_multiply_transposed};
 
-/* Solvers are tried from the last to the first; the first suits every model. */
-static const struct linear_solver *const solvers[] = {
-    [LINEAR_DENSE] = &own_solver, [LINEAR_LAPACK] = &lapack_solver, [LINEAR_KLU] = &klu_solver};
-
-const char *const linear_solver_word[] = {
-    [LINEAR_AUTO] = "auto", [LINEAR_DENSE] = "dense", [LINEAR_LAPACK] = "lapack", [LINEAR_KLU] = "klu", NULL};
+#define ROW(id, word, row) [LINEAR_##id] = &(row),
+#define WORD(id, word, row) [LINEAR_##id] = word,
+static const struct linear_solver *const solvers[N_LINEAR_SOLVER] = {LINEAR_SOLVER_LIST(ROW)};
+const char *const linear_solver_word[] = {[LINEAR_AUTO] = "auto", LINEAR_SOLVER_LIST(WORD) NULL};
 
 static void plan_reset(struct linear_plan *plan, int kind)
 {
@@ -186,7 +184,7 @@ static void plan_reset(struct linear_plan *plan, int kind)
 
 static enum status choose(struct linear_plan *plan, const struct stiffit_model *abi, int requested, struct error *error)
 {
-    for (int kind = sizeof solvers / sizeof *solvers - 1; plan->n > 0 && kind > LINEAR_DENSE; kind--) {
+    for (int kind = N_LINEAR_SOLVER - 1; plan->n > 0 && kind > LINEAR_DENSE; kind--) {
         const struct linear_solver *solver = solvers[kind];
         if (requested != LINEAR_AUTO ? requested != kind : !solver->suits(abi))
             continue;

@@ -1,5 +1,5 @@
-/* A linear solver as a row of functions; included only by files that define one. A new solver needs a file with its row, a line
- * in each of linear.c's two tables, and its kind in evaluation.h.
+/* A linear solver as a row of functions, for the files that have one. A new one is a file with its row, and
+ * a line of LINEAR_SOLVER_LIST (evaluation.h).
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef ODE_LINEAR_SOLVER_H
 #define ODE_LINEAR_SOLVER_H
@@ -40,6 +40,8 @@ struct linear_solver {
     void (*multiply_transposed)(const struct linear *linear, const double *x, double *y);
 };
 
-extern const struct linear_solver klu_solver; /* sparse.c: if the model has a sparse pattern */
+#define LINEAR_SOLVER_ROW(id, word, row) extern const struct linear_solver row;
+LINEAR_SOLVER_LIST(LINEAR_SOLVER_ROW)
+#undef LINEAR_SOLVER_ROW
 
 #endif

@@ -18,8 +18,8 @@ struct residual residual_of(const struct residual_kind *kind, const struct measu
     const struct fit_objective objective = {.n_row = 1, .measured = row, .has_noise = !isnan(noise),
                                             .likelihood = kind->likelihood, .loss = kind->loss};
     const struct fit_answer answer = {.prediction = &prediction, .noise = &noise, .weight = &weight, .residual = &right};
-    struct residual out = {.sigma = kind->unit > 0 ? 1 : !isnan(own) ? own : !isnan(noise) ? noise : 1, .residual = NAN,
-                           .weighted = NAN, .weight = NAN, .loss = NAN};
+    struct residual out = {.sigma = fit_objective_sigma(&objective, &answer, 0) / unit, .residual = NAN, .weighted = NAN,
+                           .weight = NAN, .loss = NAN};
     if (isnan(value) || isnan(prediction))
         return out;
     out.loss = fit_objective_value(&objective, &answer) * unit;

@@ -23,7 +23,7 @@ struct recipe {
     int64_t n_bootstrap;      /* --bootstrap N; 0 */
     int bootstrap_kind;       /* --bootstrap-kind auto|residual|parametric: enum bootstrap_kind */
     bool keep_starts, keep_profile, keep_bootstrap; /* --keep-starts, ... */
-    struct ode_options ode;   /* --rtol, --atol, --linear-solver auto|dense|lapack|klu */
+    struct ode_options ode;   /* --rtol, --atol, --linear-solver */
     struct fit_options fit;   /* --optimizer, --ftol, --gtol, --max-evaluations, --max-steps, --max-total-steps,
                                * --max-seconds */
     int error;                /* --error: enum error_kind of observables that nothing else says it of */

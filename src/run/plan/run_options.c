@@ -12,8 +12,6 @@
 #define FIELD(name) offsetof(struct run_options, name)
 #define NO_LIMIT ((double)INFINITY)
 
-static const char *const when_words[] = {"auto", "always", "never", NULL};
-
 static const char *const warm_words[] = {"none", "pilot", NULL};
 static const char *const bootstrap_words[] = {"auto", "residual", "parametric", NULL};
 static const char *const no_yes[] = {"no", "yes", NULL};
@@ -62,7 +60,7 @@ static const struct option table[] = {
      .default_text = "1", .in_file = true,
      .help = "seed of the random starts, which also depend on the dataset and the number of the start"},
     {.name = "warm-start", .effect = RUN_FITS_LATER, .kind = OPTION_CHOICE, .offset = FIELD(recipe.warm_start),
-     .choice = warm_words, .metavar = "none|pilot", .default_text = "none", .in_file = true,
+     .choice = warm_words, .default_text = "none", .in_file = true,
      .help = "pilot: fit up to 32 datasets first and begin the others at the median of their parameters; if that fails, at "
      "the given start"},
     {.name = "profile", .effect = RUN_REFITS, .kind = OPTION_STRING, .metavar = "NAME[,NAME...]",
@@ -72,7 +70,7 @@ static const struct option table[] = {
      .max = 1e6, .default_text = "0", .in_file = true,
      .help = "refit N replicates of each dataset for confidence intervals; 39 are needed, 1000 are good"},
     {.name = "bootstrap-kind", .effect = RUN_REFITS, .kind = OPTION_CHOICE, .offset = FIELD(recipe.bootstrap_kind),
-     .choice = bootstrap_words, .metavar = "auto|residual|parametric", .default_text = "auto", .in_file = true,
+     .choice = bootstrap_words, .default_text = "auto", .in_file = true,
      .help = "replicates from the fit's own residuals, or from normal errors; auto: parametric if every sigma is known"},
     {.name = "keep-starts", .effect = RUN_REFITS, .kind = OPTION_FLAG, .offset = FIELD(recipe.keep_starts), .in_file = true,
      .help = "write the end point of every start to /starts of the result"},
@@ -91,10 +89,10 @@ static const struct option table[] = {
      .help = "absolute tolerance of the integrator, in units of the states; auto: it follows each state's size, so that "
      "units do not matter"},
     {.name = "linear-solver", .effect = RUN_FITS, .kind = OPTION_CHOICE, .offset = FIELD(recipe.ode.linear_solver),
-     .choice = linear_solver_word, .metavar = "auto|dense|lapack|klu", .default_text = "auto", .in_file = true,
+     .choice = linear_solver_word, .default_text = "auto", .in_file = true,
      .help = "linear solver of the integrator; auto: by size and sparsity of the model"},
     {.name = "error", .effect = RUN_OBJECTIVE, .kind = OPTION_CHOICE, .offset = FIELD(recipe.error), .choice = error_kind_word,
-     .metavar = ERROR_METAVAR, .default_text = "normal", .in_file = true,
+     .default_text = "normal", .in_file = true,
      .help = "distribution of the measurement errors of every observable for which neither the problem file nor the model "
      "names one: normal (squares of residuals), log-normal (of logarithms), or one that is less sensitive to outliers"},
     {.name = "huber-k", .effect = RUN_OBJECTIVE, .kind = OPTION_NUMBER, .offset = FIELD(recipe.huber_k), .min = 0, .max = 1e6,
@@ -104,11 +102,11 @@ static const struct option table[] = {
      .max = 1e6, .above_min = true, .default_text = "4", .in_file = true,
      .help = "for student errors: the degrees of freedom"},
     {.name = "optimizer", .effect = RUN_FITS, .kind = OPTION_CHOICE, .offset = FIELD(recipe.fit.optimizer),
-     .choice = optimizer_words, .metavar = "auto|trf|lbfgs", .default_text = "auto", .in_file = true,
+     .choice = optimizer_words, .default_text = "auto", .in_file = true,
      .help = "trf: trust region on the derivatives of all residuals; lbfgs: gradients only; auto: lbfgs from 150 parameters "
      "on, if adjoint gradients are cheaper"},
     {.name = "gradient", .effect = RUN_FITS, .kind = OPTION_CHOICE, .offset = FIELD(recipe.fit.gradient),
-     .choice = gradient_words, .metavar = "auto|forward|adjoint|differences", .default_text = "auto", .in_file = true,
+     .choice = gradient_words, .default_text = "auto", .in_file = true,
      .help = "forward: sensitivities; adjoint: backward pass, for lbfgs with many parameters; differences: of whole "
      "evaluations, slow, for models whose derivatives are wrong; auto: by size; fits that meet a jump always use "
      "differences"},
@@ -148,11 +146,11 @@ static const struct option table[] = {
      .help = "print the summary as JSON on standard output"},
     {.name = "quiet", .letter = 'q', .effect = RUN_SHOWN, .kind = OPTION_FLAG, .offset = FIELD(shown.quiet),
      .help = "print only errors"},
-    {.name = "progress", .effect = RUN_SHOWN, .kind = OPTION_CHOICE, .offset = FIELD(shown.progress), .choice = when_words,
-     .metavar = "auto|always|never", .default_text = "auto",
+    {.name = "progress", .effect = RUN_SHOWN, .kind = OPTION_CHOICE, .offset = FIELD(shown.progress),
+     .choice = option_when_words, .default_text = "auto",
      .help = "show the progress: a redrawn line on a terminal, a new line every 30 s elsewhere; 'always' redraws everywhere"},
-    {.name = "color", .effect = RUN_SHOWN, .kind = OPTION_CHOICE, .offset = FIELD(shown.color), .choice = when_words,
-     .metavar = "auto|always|never", .default_text = "auto", .help = "colours; overrides the environment's NO_COLOR"},
+    {.name = "color", .effect = RUN_SHOWN, .kind = OPTION_CHOICE, .offset = FIELD(shown.color),
+     .choice = option_when_words, .default_text = "auto", .help = "colours; overrides the environment's NO_COLOR"},
 };
 _Static_assert(sizeof table / sizeof *table <= 64, "`given` has 64 bits");
 
