@@ -1,10 +1,9 @@
-"""The plan of a run in its journal's folder, from the process that computes to the one that writes: damaged, in the way, lost, or
-replaced by that of another run. And journals that version 0.1.0 has left.
+"""The plan of a run in its journal's folder, from the process that computes to the one that writes: damaged, in the way, lost,
+or replaced by that of another run. And journals that version 0.1.0 has left.
 
 SPDX-License-Identifier: BSD-3-Clause
 """
 import json
-import os
 import signal
 import struct
 import subprocess

@@ -1,6 +1,6 @@
 /* An engine of capacity four, for a program that the tests run: four CVODES engines side by side, of which now this, now that
- * one gets on for a look, so that evaluations finish in another order than they came. They share time evenly, not looks: one look
- * at a slow model takes seconds. With -DFAILS some evaluations fail; which depends on their parameters alone.
+ * one gets on for a look, so that evaluations finish in another order than they came. They share time evenly, not looks:
+ * a look at a slow model takes seconds. With -DFAILS some evaluations fail; which depends on their parameters alone.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/engine.h"
 
