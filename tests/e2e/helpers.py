@@ -21,6 +21,7 @@ import numpy as np
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = ROOT / os.environ.get("STIFFIT_BUILD", "build")
 STIFFIT = BUILD / os.environ.get("STIFFIT_PROGRAM", "stiffit")
+ONE_LANE = STIFFIT.name == "stiffit"  # else a worker is at several fits at once (tests/engine)
 SLOW = os.environ.get("STIFFIT_SLOW") == "1"
 SANITIZE = os.environ.get("STIFFIT_SANITIZE", "")
 SANITIZER_SPEED = 20 if SANITIZE else 1  # a sanitizer costs a factor of 2 to 20

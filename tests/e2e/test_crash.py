@@ -127,7 +127,11 @@ def test_crashing_on_everything_ends_the_run(tmp):
     path = problem(tmp / "p.h5", 30, {i: "segfault" for i in range(30)})
     for threads in (1, 2):
         done = stiffit("run", path, "--trust", f"-j{threads}", "--max-crashes", "5", "--restart", code=3)
-        assert "more than --max-crashes allows" in done.stderr and "signal 11" in done.stderr and START in done.stderr
+        assert "more than --max-crashes allows" in done.stderr and "signal 11" in done.stderr
+        if h.ONE_LANE:
+            assert START in done.stderr
+        else:  # any of those that a worker was at may be the cause
+            assert "or another of 4 at once: signal 11" in done.stderr, done.stderr
         assert not h.result_path(path).exists()
     done = stiffit("run", path, "--trust", "-j2", "--max-crashes", "100", "--json", code=1)
     assert "resuming: " in done.stderr
@@ -147,7 +151,8 @@ def test_restart_begins_anew_only_once(tmp):
     done = stiffit("run", path, "--trust", "-j1", "--restart", "--json", code=1)
     healthy = h.run(problem(tmp / "healthy.h5", 300, {}), "-q")
     assert h.summary(done)["failed"] == 1
-    assert done.stderr.count("the model crashed: ") == 1 and "process died" not in done.stderr, "it is not tried again"
+    assert done.stderr.count("the model crashed: ") == 1
+    assert done.stderr.count("process died") == (0 if h.ONE_LANE else 1), "alone on its worker, it is not tried again"
     assert_same_but(h.read_fits(h.result_path(path)), healthy, {250})
 
 

@@ -75,8 +75,11 @@ def test_same_bits_and_kills(tmp):
 
 
 def test_crashes_and_hangs(tmp):
-    """But for those whose point is that a fit was alone on its worker."""
-    existing("test_crash.py", "zoo_among", "starts", "hanging_on_everything")
+    existing("test_crash.py")
+
+
+def test_stops(tmp):
+    existing("test_stop.py")
 
 
 def test_replay_and_trace(tmp):

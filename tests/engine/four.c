@@ -1,14 +1,16 @@
 /* An engine of capacity four, for a program that the tests run: four CVODES engines side by side, of which now this, now that
- * one gets on for a look, so that evaluations finish in another order than they came. With -DFAILS some evaluations fail; which
- * depends on their parameters alone.
+ * one gets on for a look, so that evaluations finish in another order than they came. They share time evenly, not looks:
+ * a look at a slow model takes seconds. With -DFAILS some evaluations fail; which depends on their parameters alone.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/engine.h"
+
+#include "base/clock.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { FOUR = 4 };
+enum { FOUR = 4, UNFAIR_NS = 1000000 }; /* how much longer than the others one may have been at work */
 #ifdef FAILS
 static const bool fails = true;
 #else
@@ -26,6 +28,7 @@ struct four {
     struct four_pool *pool;
     struct engine *cvodes[FOUR];
     struct evaluation *held[FOUR]; /* NULL: there is room */
+    int64_t used_ns[FOUR];         /* the worker's time; one that comes in later is taken to have had as much as the others */
     uint64_t random;
 };
 
@@ -80,13 +83,25 @@ static struct engine *four_new(struct engine_pool *base, struct error *error)
     return &engine->base;
 }
 
+/* The least that an evaluation which is held has used. */
+static int64_t least_used_ns(const struct four *engine)
+{
+    int64_t least_ns = INT64_MAX;
+    for (int i = 0; i < FOUR; i++)
+        if (engine->held[i] && engine->used_ns[i] < least_ns)
+            least_ns = engine->used_ns[i];
+    return least_ns;
+}
+
 static void submit(struct engine *base, struct evaluation *evaluation)
 {
     struct four *engine = (struct four *)base;
+    int64_t least_ns = least_used_ns(engine);
     int i = 0;
     while (engine->held[i])
         if (++i == FOUR)
             abort();
+    engine->used_ns[i] = least_ns < INT64_MAX ? least_ns : 0;
     engine->held[i] = evaluation;
     engine_submit(engine->cvodes[i], evaluation);
 }
@@ -114,14 +129,17 @@ static struct evaluation *work(struct engine *base, const struct engine_turn *tu
     const struct engine_turn look = {.over = always, .heartbeat = turn ? turn->heartbeat : NULL};
     for (;;) {
         int n_held = 0, held[FOUR];
+        int64_t least_ns = least_used_ns(engine);
         for (int i = 0; i < FOUR; i++)
-            if (engine->held[i])
+            if (engine->held[i] && engine->used_ns[i] - least_ns <= UNFAIR_NS)
                 held[n_held++] = i;
         if (n_held == 0)
             return NULL;
         engine->random = engine->random * 6364136223846793005u + 1442695040888963407u; /* Knuth, MMIX */
         int i = held[(engine->random >> 33) % (unsigned)n_held];
+        int64_t began_ns = clock_now_ns();
         struct evaluation *done = engine_work(engine->cvodes[i], &look);
+        engine->used_ns[i] += clock_now_ns() - began_ns;
         if (done) {
             engine->held[i] = NULL;
             if (fails)

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static struct error error;
@@ -35,16 +36,20 @@ static void printed_options_are_parsed_again(void **state)
         {"--linear-solver=klu", "--error=huber"}, {"--huber-k=2", "--student-nu=5.5"}, {"--optimizer=lbfgs", NULL},
         {"--gradient=adjoint", "--ftol=0"}, {"--gtol=1e-7", "--certify=no"}, {"--max-evaluations=5", "--max-steps=6"},
         {"--max-total-steps=1e6", "--max-seconds=0.3"}, {"--time-limit=1-00:00:01", "--max-crashes=0"},
-        {"--trace=-", "--only=a"}, {"--json", "-q"}, {"--progress=never", "--color=always"}};
+        {"--trace=-", "--only=a"}, {"--json", "-q"}, {"--progress=never", "--color=always"},
+        {"--", "-p.h5"}};
     const struct option_table table = run_options_table();
     uint64_t seen = 0;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        const char *given[] = {"p.h5", words[i][0], words[i][1]};
+        const char *given[] = {words[i][0], words[i][1], "p.h5"};
+        bool has_dash = !strcmp(words[i][0], "--");
+        if (!words[i][1])
+            given[1] = "p.h5";
         struct run_options before, after;
         char *argv[8];
         size_t n_byte;
         int n = 0;
-        assert_int_equal(parse(&before, given, words[i][1] ? 3 : 2), STATUS_OK);
+        assert_int_equal(parse(&before, given, words[i][1] && !has_dash ? 3 : 2), STATUS_OK);
         char *printed = run_options_words(&before, &n_byte);
         assert_non_null(printed);
         for (size_t at = 0; at < n_byte; at += strlen(printed + at) + 1)
@@ -52,7 +57,7 @@ static void printed_options_are_parsed_again(void **state)
         assert_int_equal(parse(&after, (const char *const *)argv, n), STATUS_OK);
         for (size_t k = 0; k < table.n; k++)
             assert_true(option_is_same(&table.option[k], &before, &after));
-        assert_string_equal(after.problem, "p.h5");
+        assert_string_equal(after.problem, has_dash ? "-p.h5" : "p.h5");
         assert_int_equal(after.select.shard.k, before.select.shard.k);
         assert_int_equal(after.given & ~before.given, 0);
         seen |= after.given;
@@ -60,6 +65,33 @@ static void printed_options_are_parsed_again(void **state)
     }
     for (size_t k = 0; k < table.n; k++)
         assert_true(seen >> k & 1);
+}
+
+static unsigned char *read_bytes(const char *path, size_t *n)
+{
+    struct stat about;
+    assert_int_equal(stat(path, &about), 0);
+    *n = (size_t)about.st_size;
+    unsigned char *bytes = calloc(*n + 1, 1);
+    FILE *file = fopen(path, "rb");
+    assert_true(bytes && file && fread(bytes, *n, 1, file) == 1);
+    fclose(file);
+    return bytes;
+}
+
+static void write_bytes(const char *path, const unsigned char *bytes, size_t n)
+{
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_true(!n || fwrite(bytes, n, 1, file) == 1);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void assert_refused(const char *directory)
+{
+    struct run_plan plan;
+    assert_int_equal(run_plan_read(&plan, directory, &error), STATUS_SYSTEM);
+    run_plan_fini(&plan);
 }
 
 static void a_plan_comes_back(void **state)
@@ -88,12 +120,26 @@ static void a_plan_comes_back(void **state)
     assert_true(back.selection.n == 2 && selection_has(&back.selection, 4) && !selection_has(&back.selection, 0));
     run_plan_fini(&back);
     snprintf(path, sizeof path, "%s/" JOURNAL_PLAN, directory);
-    for (off_t n = 0; n < 1200; n += 300) { /* cut short */
-        assert_int_equal(run_plan_write(&plan, &options, &error), STATUS_OK);
-        assert_int_equal(truncate(path, n), 0);
-        assert_int_equal(run_plan_read(&back, directory, &error), STATUS_SYSTEM);
-        run_plan_fini(&back);
+    assert_int_equal(run_plan_write(&plan, &options, &error), STATUS_OK);
+    size_t size;
+    unsigned char *bytes = read_bytes(path, &size);
+    for (size_t n = 0; n < size; n++) { /* cut short; one bit changed; all bytes there, and one more */
+        write_bytes(path, bytes, n);
+        assert_refused(directory);
+        bytes[n] ^= 4;
+        write_bytes(path, bytes, size);
+        assert_refused(directory);
+        bytes[n] ^= 4;
     }
+    write_bytes(path, bytes, size + 1);
+    assert_refused(directory);
+    free(bytes);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(mkdir(path, 0700), 0);
+    assert_refused(directory);
+    assert_int_equal(run_plan_write(&plan, &options, &error), STATUS_SYSTEM);
+    assert_int_equal(rmdir(path), 0);
+    assert_int_equal(run_plan_write(&plan, &options, &error), STATUS_OK);
     assert_int_equal(journal_remove(directory, &error), STATUS_OK); /* the plan belongs to it */
     assert_int_equal(run_plan_read(&back, directory, &error), STATUS_SYSTEM);
     run_plan_fini(&back);

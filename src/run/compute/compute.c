@@ -108,6 +108,7 @@ static enum status open_journal(struct compute *compute, const struct run_option
     const struct run_plan *plan = &compute->campaign.plan;
     const struct place *place = &plan->place;
     enum status status = STATUS_OK;
+    compute->board->shown = options->shown;
     bool is_first = compute->board->n_process == 0; /* else the journal is this run's own */
     if (place->retry_failed && is_first)
         status = spent_drop_retried(place->result, place->journal, error);

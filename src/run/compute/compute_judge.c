@@ -104,8 +104,13 @@ enum status compute_judge(struct compute *compute, struct error *error)
         if (board->n_group_death <= MAX_TOLD)
             tell_suspects(compute, verdict);
         snprintf(reason, sizeof reason, "%s", verdict->how);
+        char name[NAME_SIZE];
         if (verdict->n_put_off)
-            name_fit(compute, verdict->put_off, example);
+            name_fit(compute, verdict->put_off, name);
+        if (verdict->n_put_off == 1)
+            snprintf(example, sizeof example, "%s", name);
+        else if (verdict->n_put_off)
+            snprintf(example, sizeof example, "%s or another of %zu at once", name, verdict->n_put_off);
     }
     if (!status && suspects_n_guilty(board) > n_allowed(compute, verdict) && example[0])
         status = too_many(compute, example, reason, error);

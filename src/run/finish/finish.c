@@ -246,6 +246,8 @@ enum status run_finish(const char *journal, struct run_plan *plan, const struct 
         return error_set(error, STATUS_STOPPED, "stopped: the supervisor has gone");
     struct finish finish = {.heartbeat = &board->heartbeat, .plan = plan};
     enum status status = run_plan_read(plan, journal, error);
+    if (board != &private_board)
+        plan->shown = board->shown;
     if (!status)
         status = finish_run(&finish, plan, board, summary, error);
     if (status && !skeleton_is_there(journal))

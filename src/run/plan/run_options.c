@@ -232,7 +232,6 @@ char *run_options_words(const struct run_options *options, size_t *n_byte)
     snprintf(shard, sizeof shard, "%u/%u", options->select.shard.k, options->select.shard.n); /* whatever SLURM says later */
     if (options->select.shard_text)
         resolved.select.shard_text = shard;
-    fprintf(out, "%s%c", options->problem, 0);
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         const struct option *option = &table[i];
         const char *const *text = (const char *const *)((const char *)&resolved + option->offset);
@@ -243,6 +242,7 @@ char *run_options_words(const struct run_options *options, size_t *n_byte)
             fprintf(out, "=%s", option->kind == OPTION_STRING ? *text : option_print(option, &resolved, value, sizeof value));
         fputc(0, out);
     }
+    fprintf(out, "--%c%s%c", 0, options->problem, 0); /* whose name may begin with a dash */
     bool failed = ferror(out);
     if (!fclose(out) && !failed)
         return words;

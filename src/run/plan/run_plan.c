@@ -1,7 +1,9 @@
-/* Plans as files: a header as the journal's files have it, the words of the options, an empty word, and a selection's bits.
+/* Plans as files: a header as the journal's files have it, the words of the options, an empty word, a selection's bits, and
+ * the SHA-256 of all this.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/plan/run_plan.h"
 
+#include "base/sha256.h"
 #include "io/durable.h"
 #include "io/journal_format.h"
 
@@ -31,26 +33,47 @@ static enum status path_of(const char *journal, char path[DURABLE_PATH], struct 
     return STATUS_OK;
 }
 
-enum status run_plan_write(const struct run_plan *plan, const struct run_options *options, struct error *error)
+/* The whole file's bytes; free. NULL: out of memory. */
+static char *encode(const struct run_plan *plan, const struct run_options *options, size_t *n_byte)
 {
-    unsigned char header[JOURNAL_HEADER_SIZE];
-    char path[DURABLE_PATH], *temporary = NULL;
+    unsigned char header[JOURNAL_HEADER_SIZE], digest[SHA256_BYTES];
+    char *bytes = NULL;
     size_t n_word = 0, n_bit = plan->selection.bit ? (size_t)(plan->selection.n_dataset / 8 + 1) : 0;
     char *words = run_options_words(options, &n_word);
-    if (!words)
+    FILE *out = words ? open_memstream(&bytes, n_byte) : NULL;
+    if (out) {
+        journal_encode_header(&plan->identity, header);
+        fwrite(header, sizeof header, 1, out);
+        fwrite(words, n_word, 1, out);
+        fputc(0, out);
+        if (n_bit)
+            fwrite(plan->selection.bit, n_bit, 1, out);
+        bool failed = fflush(out) != 0;
+        if (!failed)
+            sha256_of(bytes, *n_byte, digest);
+        fwrite(digest, sizeof digest, 1, out);
+        failed = failed || ferror(out);
+        if (fclose(out) || failed) {
+            free(bytes);
+            bytes = NULL;
+        }
+    }
+    free(words);
+    return bytes;
+}
+
+enum status run_plan_write(const struct run_plan *plan, const struct run_options *options, struct error *error)
+{
+    char path[DURABLE_PATH], *temporary = NULL;
+    size_t n_byte;
+    char *bytes = encode(plan, options, &n_byte);
+    if (!bytes)
         return error_set(error, STATUS_NO_MEMORY, "out of memory for the plan of the run");
     enum status status = path_of(plan->place.journal, path, error);
     if (!status)
         status = durable_temporary(path, &temporary, error);
-    if (status) {
-        free(words);
-        return status;
-    }
-    journal_encode_header(&plan->identity, header);
-    FILE *file = fopen(temporary, "wxe");
-    bool written = file && fwrite(header, sizeof header, 1, file) == 1 && fwrite(words, n_word, 1, file) == 1 &&
-                   fputc(0, file) != EOF && (!n_bit || fwrite(plan->selection.bit, n_bit, 1, file) == 1);
-    if (!written)
+    FILE *file = status ? NULL : fopen(temporary, "wxe");
+    if (!status && (!file || fwrite(bytes, n_byte, 1, file) != 1))
         status = error_system(error, errno, "cannot write '%s'", temporary);
     if (file && fclose(file) && !status)
         status = error_system(error, errno, "cannot write '%s'", temporary);
@@ -59,8 +82,19 @@ enum status run_plan_write(const struct run_plan *plan, const struct run_options
     if (status && file)
         unlink(temporary);
     free(temporary);
-    free(words);
+    free(bytes);
     return status;
+}
+
+/* Removes the digest from the end; false: it is not that of the bytes before it. */
+static bool check_digest(const char *text, size_t *n)
+{
+    unsigned char digest[SHA256_BYTES];
+    if (*n < JOURNAL_HEADER_SIZE + sizeof digest)
+        return false;
+    *n -= sizeof digest;
+    sha256_of(text, *n, digest);
+    return !memcmp(digest, text + *n, sizeof digest);
 }
 
 /* The whole file into plan->text, with a NUL behind it. */
@@ -71,7 +105,9 @@ static enum status read_text(struct run_plan *plan, const char *path, size_t *n,
     int file = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (file < 0 || fstat(file, &about) != 0)
         status = error_system(error, errno, "cannot read the plan of the run, '%s'", path);
-    else if (!S_ISREG(about.st_mode) || !(plan->text = malloc((size_t)about.st_size + 1)))
+    else if (!S_ISREG(about.st_mode))
+        status = error_set(error, STATUS_SYSTEM, "the plan of the run, '%s', is not a regular file", path);
+    else if (!(plan->text = malloc((size_t)about.st_size + 1)))
         status = error_set(error, STATUS_NO_MEMORY, "out of memory for '%s'", path);
     for (*n = 0; !status && *n < (size_t)about.st_size;) {
         ssize_t got = read(file, plan->text + *n, (size_t)about.st_size - *n);
@@ -116,7 +152,8 @@ enum status run_plan_read(struct run_plan *plan, const char *journal, struct err
         status = read_text(plan, path, &n, error);
     if (status)
         return status;
-    if (journal_decode_header((const unsigned char *)plan->text, n, &plan->identity) != JOURNAL_HEADER_GOOD)
+    if (!check_digest(plan->text, &n) ||
+        journal_decode_header((const unsigned char *)plan->text, n, &plan->identity) != JOURNAL_HEADER_GOOD)
         return error_set(error, STATUS_SYSTEM, "'%s' is damaged, or was written by another version of stiffit", path);
     for (; at < n && plan->text[at] && n_word < MAX_WORD; at += strlen(plan->text + at) + 1)
         word[n_word++] = plan->text + at;

@@ -6,6 +6,7 @@
 #define RUN_BOARD_H
 
 #include "par/monitor.h"
+#include "run/run.h"
 #include "run/supervise/stamp.h"
 
 #include <stddef.h>
@@ -33,7 +34,9 @@ struct board {
     bool died;                 /* the process before this one; until suspects_judge: */
     bool hung;                 /* it was killed because some slots (`hung`) were silent for hang_s */
     int wait_status, hang_s;
-    struct stamp problem, result; /* by the compute process, for the finisher: the files as they were when it began */
+    /* By the compute process, for the finisher. */
+    struct stamp problem, result; /* the files as they were when it began */
+    struct run_shown shown;       /* of this command: the plan may be that of another one, which is at the same fits */
     /* Left by a compute process for the next one; run/supervise/suspects.h. */
     uint64_t n_before;         /* fits done when the run began, at begun_ns */
     int64_t begun_ns;          /* 0: not yet */
