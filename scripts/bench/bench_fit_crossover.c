@@ -6,7 +6,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/random.h"
 #include "fit/fit.h"
-#include "model/shared_object.h"
+#include "model/build/shared_object.h"
 #include "ode/engine.h"
 
 #include "bench_ode_network.h"

@@ -5,7 +5,7 @@
 #include "bench_ode_stock.h"
 
 #include "bench_ode_pollu.h"
-#include "model/shared_object.h"
+#include "model/build/shared_object.h"
 #include "ode/engine.h"
 
 #include <math.h>

@@ -5,7 +5,8 @@
 #include "cli/model_text.h"
 #include "io/problem.h"
 #include "io/result.h"
-#include "model/build/kind.h"
+#include "model/build/shared_object.h"
+#include "model/text/text.h"
 #include "model/plugin.h"
 #include "run/plan/trust.h"
 

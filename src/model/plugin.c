@@ -4,8 +4,8 @@
 
 #include "base/outcome.h"
 #include "base/sha256.h"
-#include "model/build/kind.h"
-#include "model/shared_object.h"
+#include "model/build/shared_object.h"
+#include "model/text/text.h"
 
 #include <errno.h>
 #include <fcntl.h>

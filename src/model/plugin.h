@@ -22,7 +22,7 @@ struct model {
     char *compiler;   /* the compiler that built the text, for the provenance; or NULL */
 };
 
-/* Loads the model at `path`: a plugin, or model text (model/build/kind.h), which is compiled for this CPU unless the cache
+/* Loads the model at `path`: a plugin, or model text (model/text/text.h), which is compiled for this CPU unless the cache
  * has it. Reads the bytes, hashes them, and loads exactly those bytes (a plugin is copied to a private place first, so
  * that nobody can exchange the file in between). Fails with STATUS_BAD_MODEL or STATUS_SYSTEM and a message that says
  * what is wrong (not a shared object, no descriptor, another ABI, a required function missing, names not unique, faults

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/linear.h"
 
-#include "model/shared_object.h"
+#include "model/build/shared_object.h"
 #include "ode/dense.h"
 #include "ode/linear_solver.h"
 

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "use/plugin_reference.h"
 
-#include "model/build/kind.h"
+#include "model/text/text.h"
 
 #include <errno.h>
 #include <stdio.h>

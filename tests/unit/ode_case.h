@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "model/shared_object.h"
+#include "model/build/shared_object.h"
 #include "ode/engine.h"
 
 struct ode_case {

@@ -4,7 +4,7 @@
 
 #include "base/sha256.h"
 #include "model/build/cache.h"
-#include "model/build/kind.h"
+#include "model/text/text.h"
 #include "model/plugin.h"
 
 #include <dirent.h>

@@ -3,7 +3,6 @@
 #include "model_case.h"
 
 #include "base/outcome.h"
-#include "model/build/kind.h"
 #include "model/plugin.h"
 
 #include <elf.h>

@@ -6,7 +6,7 @@
 #include "base/version.h"
 #include "model/build/cache.h"
 #include "model/generate/generate.h"
-#include "model/build/kind.h"
+#include "model/text/text.h"
 
 #include <errno.h>
 #include <stdio.h>

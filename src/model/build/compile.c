@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/build/compile.h"
 
-#include "model/build/kind.h"
+#include "model/build/shared_object.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/plan/campaign.h"
 
-#include "model/build/kind.h"
+#include "model/text/text.h"
 #include "run/plan/trust.h"
 
 #include <stdio.h>

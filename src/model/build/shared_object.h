@@ -1,12 +1,16 @@
 /* Shared objects: the only place that calls dlopen. A plugin is loaded from bytes in memory, so that the bytes that were hashed
  * are those that run; optional libraries are loaded by name.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef MODEL_SHARED_OBJECT_H
-#define MODEL_SHARED_OBJECT_H
+#ifndef MODEL_BUILD_SHARED_OBJECT_H
+#define MODEL_BUILD_SHARED_OBJECT_H
 
 #include "base/error.h"
 
 #include <stddef.h>
+
+/* OK if the bytes look like a complete shared object for this machine (or, where <elf.h> is unknown, are no text);
+ * otherwise STATUS_BAD_MODEL with what they are instead and what to do. `origin` names them: a path, or any label. */
+enum status elf_image_check(const void *bytes, size_t n_byte, const char *origin, struct error *error);
 
 /* Loads a library by name or path (as dlopen finds it); its symbols stay private to the handle. NULL on failure, with
  * STATUS_SYSTEM and the loader's message in `error`. None of these functions is thread-safe. */
