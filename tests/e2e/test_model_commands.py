@@ -260,7 +260,7 @@ def test_show_of_other_files(tmp):
     bare = h.stiffit("model", "show", h.zoo("robertson_bare")).stdout
     assert "note: the model has no Jacobian" in bare
     assert json.loads(h.stiffit("model", "show", plugin, "--json").stdout)["states"] == ["y1", "y2", "y3"]
-    assert "contains no equations" in h.stiffit("model", "show", plugin, "--latex", code=3).stderr
+    assert "has no equations" in h.stiffit("model", "show", plugin, "--latex", code=3).stderr
     assert "contains no equations" in h.stiffit("model", "build", plugin, code=3).stderr
     h.decay_problem(tmp / "q.h5", 2)
     assert "contains no model text" in h.stiffit("model", "show", tmp / "q.h5", code=3).stderr
