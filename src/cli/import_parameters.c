@@ -180,7 +180,7 @@ static enum status take_row(const struct table *table, struct import_parameters 
         return csv_fault(table->reader, table->column[NAME], error, "the model has no parameter '%.100s'%s", name,
                          nearest_hint(hint, "; did you mean '", "'?", name, abi->parameter_name, abi->n_parameter));
     if (seen[i]++)
-        return csv_fault(table->reader, table->column[NAME], error, "parameter '%.100s' stands here a second time", name);
+        return csv_fault(table->reader, table->column[NAME], error, "parameter '%.100s' appears a second time", name);
     enum status status = take_number(table, START, &parameters->start[i], error);
     if (!status)
         status = take_number(table, LOWER, &parameters->lower[i], error);

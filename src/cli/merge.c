@@ -65,8 +65,8 @@ static void say_if_begun(struct merge_options *options, const char *problem, con
 {
     char line[200], *journal = shard_journal_path(problem, k, n);
     if (journal && access(journal, F_OK) == 0 && !spent_is(result, journal)) {
-        snprintf(line, sizeof line, "note: shard %u has begun to be fitted anew (it has a journal): what is merged is the "
-                 "result that is there", k);
+        snprintf(line, sizeof line, "note: shard %u is being fitted again (it has a journal): its existing result is "
+                 "merged", k);
         say(options, line);
     }
     free(journal);

@@ -124,7 +124,7 @@ static int show_plugin(const struct show_call *call)
     struct error error = {.status = STATUS_OK};
     struct model model = {.handle = NULL};
     bool wants_equations = call->equations || call->sparsity || call->derivatives || call->cost || call->latex;
-    enum status status = wants_equations ? error_set(&error, STATUS_BAD_MODEL, "%s: a compiled plugin: it holds no equations",
+    enum status status = wants_equations ? error_set(&error, STATUS_BAD_MODEL, "%s: a compiled plugin: it has no equations",
                                                      call->path)
                                          : model_load(&model, call->path, NULL, &error);
     if (!status)

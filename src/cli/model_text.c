@@ -70,7 +70,7 @@ static enum status read_problem(struct model_text *text, const char *path, struc
         if (!text->text || !text->origin)
             status = error_set(error, STATUS_NO_MEMORY, "%s: out of memory for its model", path);
     } else {
-        status = error_set(error, STATUS_BAD_MODEL, "%s: holds no model text%s%s", path,
+        status = error_set(error, STATUS_BAD_MODEL, "%s: contains no model text%s%s", path,
                            info->model_plugin ? "; its model is the plugin " : "",
                            info->model_plugin ? info->model_plugin : "");
     }
@@ -88,7 +88,7 @@ enum status model_text_read(struct model_text *text, const char *path, struct er
     if (!text->origin)
         return error_set(error, STATUS_NO_MEMORY, "out of memory");
     if (kind == MODEL_FILE_PLUGIN)
-        return error_set(error, STATUS_BAD_MODEL, "%s: a compiled plugin, not model text: it holds no equations", path);
+        return error_set(error, STATUS_BAD_MODEL, "%s: a compiled plugin, not model text: it contains no equations", path);
     if (kind == MODEL_FILE_HDF5)
         return read_problem(text, path, error);
     FILE *file = strcmp(path, "-") ? fopen(path, "rb") : stdin;

@@ -166,5 +166,5 @@ const struct command command_run = {
         "Fits the model to every dataset of PROBLEM.h5 and writes one row per dataset to PROBLEM.result.h5. A dataset that "
         "cannot be fitted becomes a row with a status and stops nobody else. Finished fits are kept in a journal beside "
         "the result: if the run is stopped or killed, the same command goes on where it was.\n"
-        "Options may also stand as attributes of /options in the problem file; the command line overrides them.",
+        "Options may also be given as attributes of /options in the problem file; the command line overrides them.",
     .run_table = run_options_table, .run = run};

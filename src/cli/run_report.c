@@ -55,7 +55,7 @@ static void print_text(const struct run_summary *summary, const struct run_shown
             summary->n_fit == 1 ? "fit" : "fits", (unsigned long long)(summary->n_fit - n_failed),
             (unsigned long long)n_failed);
     if (summary->n_retried)
-        fprintf(stderr, "  %llu of them fitted anew (--retry-failed): %llu converged, %llu failed\n",
+        fprintf(stderr, "  %llu of them fitted again (--retry-failed): %llu converged, %llu failed\n",
                 (unsigned long long)summary->n_retried, (unsigned long long)summary->n_retried_success,
                 (unsigned long long)(summary->n_retried - summary->n_retried_success));
     print_failures(summary, terminal_color(stderr, shown->color));

@@ -245,7 +245,7 @@ static void tell(const struct submission *plan)
         has_cpus = has_cpus || !strncmp(plan->sbatch_option[i], "-c", 2) || !strncmp(plan->sbatch_option[i], "--cpus", 6) ||
                    !strncmp(plan->sbatch_option[i], "--exclusive", 11);
     if (plan->is_complete && plan->n_wanted == 0) {
-        message_say("the merged result is there and complete: nothing is to run");
+        message_say("the merged result is complete: nothing to run");
         return;
     }
     if ((uint64_t)plan->n_shard > plan->n_dataset)
@@ -275,7 +275,7 @@ static enum status plan_words(struct submission *plan, const struct submit_optio
     for (int i = 0; i < plan->n_sbatch_option; i++) {
         const char *word = plan->sbatch_option[i];
         if (word[0] != '-' || strchr(word, '\n'))
-            return error_set(error, STATUS_USAGE, "'%.100s' is no option of sbatch: write --name=value behind the --", word);
+            return error_set(error, STATUS_USAGE, "'%.100s' is no option of sbatch: write --name=value after the --", word);
         if (!strncmp(word, "--array", 7) || !strncmp(word, "-a", 2))
             return error_set(error, STATUS_USAGE, "%.100s: the array is that of the shards: say --shards N before the --",
                              word);
@@ -317,7 +317,7 @@ static void hint_at_sbatch(struct error *error)
 {
     size_t n = strlen(error->message);
     if (!strncmp(error->message, "unknown option", strlen("unknown option")))
-        snprintf(error->message + n, sizeof error->message - n, "%cOptions of sbatch stand behind a lone --.",
+        snprintf(error->message + n, sizeof error->message - n, "%cOptions of sbatch go after a lone --.",
                  strchr(error->message, '\n') ? ' ' : '\n');
 }
 

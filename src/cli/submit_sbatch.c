@@ -72,9 +72,9 @@ enum status submit_sbatch(const char *const *arguments, int64_t *job, struct err
     while (waitpid(child, &how, 0) < 0 && errno == EINTR)
         ;
     if (!WIFEXITED(how) || WEXITSTATUS(how))
-        return error_set(error, STATUS_SYSTEM, "sbatch has refused (its own message stands above)");
+        return error_set(error, STATUS_SYSTEM, "sbatch failed (see its message above)");
     *job = strtoll(text, &end, 10); /* "1234" or "1234;cluster" */
     if (end == text || *job <= 0 || !strchr(";\n", *end))
-        return error_set(error, STATUS_SYSTEM, "sbatch says '%.60s' where a job's number should stand", text);
+        return error_set(error, STATUS_SYSTEM, "sbatch says '%.60s' instead of a job number", text);
     return STATUS_OK;
 }

@@ -250,7 +250,7 @@ static int run(int argc, char **argv)
         return code;
     call.what = words.n_positional > 0 ? words.positional[0] : NULL;
     if (call.list && (call.remove || call.what))
-        error_set(&error, STATUS_USAGE, "--list stands alone");
+        error_set(&error, STATUS_USAGE, "--list takes no other arguments");
     else if (!call.list && !call.what)
         error_set(&error, STATUS_USAGE, "which file is to be trusted%s? None was given", call.remove ? " no longer" : "");
     if (!error.status && call.list)

@@ -148,7 +148,7 @@ static enum status split_quoted(struct csv_reader *reader, char **p, struct erro
     in = skip_blanks(reader, in);
     if (!status && *in && *in != reader->delimiter)
         status = csv_fault(reader, reader->n_field - 1, error,
-                           "there is text behind the closing quote (a quote within a "
+                           "there is text after the closing quote (a quote within a "
                            "quoted field is written twice)");
     *out = '\0';
     *p = in;

@@ -197,7 +197,7 @@ def test_retried_shards(tmp):
     with h5py.File(helpers.result_path(problem)) as file:
         assert str(file["provenance"].attrs["retry_1_selection"]).count("retry=") == 3  # what each shard says
     done = stiffit("run", problem, "--trust", "--retry-failed", code=1)  # the merged result is one like any other
-    assert "of them fitted anew" in done.stderr, done.stderr
+    assert "of them fitted again" in done.stderr, done.stderr
 
 
 def values(column):
@@ -239,7 +239,7 @@ def test_files_that_are_no_shards(tmp):
     again = problem.with_name(files[0].name + ".journal")
     again.mkdir()
     (again / "host-1-1-0123456789abcdef.log").touch()
-    assert "note: shard 1 has begun to be fitted anew" in stiffit("merge", problem, code=4).stderr
+    assert "note: shard 1 is being fitted again" in stiffit("merge", problem, code=4).stderr
     helpers.shutil.rmtree(again)
     for size in (0, 100, len(before) // 2, len(before) - 1):  # cut short
         files[1].write_bytes(before[:size])

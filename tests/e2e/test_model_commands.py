@@ -260,10 +260,10 @@ def test_show_of_other_files(tmp):
     bare = h.stiffit("model", "show", h.zoo("robertson_bare")).stdout
     assert "note: the model has no Jacobian" in bare
     assert json.loads(h.stiffit("model", "show", plugin, "--json").stdout)["states"] == ["y1", "y2", "y3"]
-    assert "holds no equations" in h.stiffit("model", "show", plugin, "--latex", code=3).stderr
-    assert "holds no equations" in h.stiffit("model", "build", plugin, code=3).stderr
+    assert "has no equations" in h.stiffit("model", "show", plugin, "--latex", code=3).stderr
+    assert "contains no equations" in h.stiffit("model", "build", plugin, code=3).stderr
     h.decay_problem(tmp / "q.h5", 2)
-    assert "holds no model text" in h.stiffit("model", "show", tmp / "q.h5", code=3).stderr
+    assert "contains no model text" in h.stiffit("model", "show", tmp / "q.h5", code=3).stderr
     for command in ["show", "build", "check"]:
         h.stiffit("model", command, tmp / "missing.ode", code=4)
 
@@ -298,7 +298,7 @@ def test_commands_take_the_text_of_a_problem_file(tmp):
     assert (tmp / "p.so").exists() and not (tmp / "p.h5.so").exists()
     h.decay_problem(tmp / "q.h5", 2)
     for args in [["model", "check", tmp / "q.h5"], ["simulate", "--model", tmp / "q.h5", "--times", "0:1:1"]]:
-        assert "holds no model text" in h.stiffit(*args, code=3).stderr
+        assert "contains no model text" in h.stiffit(*args, code=3).stderr
 
 
 def test_a_text_without_a_name_keeps_its_files(tmp):

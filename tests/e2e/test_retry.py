@@ -69,7 +69,7 @@ def test_larger_budgets(tmp):
     assert 3 < len(failed) < 21, failed
     done = h.stiffit("run", tmp / "p.h5", "--trust", "--retry-failed", "--json", code=1)
     assert f"those that failed: {len(failed)} of 24 datasets" in done.stderr, done.stderr
-    assert f"{len(failed)} of them fitted anew" in done.stderr, done.stderr
+    assert f"{len(failed)} of them fitted again" in done.stderr, done.stderr
     assert h.summary(done)["retried"] == len(failed) and h.summary(done)["fits"] == 24
     assert h.summary(done)["failed"] == 1
     expect(result, tmp / "before.h5", tmp / "fresh.h5", failed, "larger budget")

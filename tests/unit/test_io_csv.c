@@ -129,7 +129,7 @@ static void faults_name_line_and_column(void **state)
     expect_fault("a,b\n1,2,3\n", ":2: there are 3 fields");
     expect_fault("a,b\n\"x\ny\",2\n\n1\n", ":5: there are 1");
     expect_fault("a,b\n1,\"open\n2,3\n", ":2: a quote that begins in this row is never closed");
-    expect_fault("a,b\n1,\"x\"y\n", ":2: column 'b': there is text behind the closing quote");
+    expect_fault("a,b\n1,\"x\"y\n", ":2: column 'b': there is text after the closing quote");
     expect_fault("a,b,a\n", "columns 1 and 3 have the same name, 'a'");
     expect_fault("a,,b\n", "column 2 has no name");
     expect_fault("", "is empty");

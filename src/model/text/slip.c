@@ -31,7 +31,7 @@ static const char *sign_hint(const char *text, const struct token *token)
     case '{': case '}': return "there are no blocks: one statement a line; a choice is `if C then A else B`";
     case '~': return "the standard deviation of a measurement is `observe NAME sd EXPR`";
     case '\\': return "a line goes on in the next one if `\\` is the last thing in it";
-    case '"': return "labels stand after `unit` or the model's name, in double quotes on one line";
+    case '"': return "labels go after `unit` or the model's name, in double quotes on one line";
     default:
         return (unsigned char)text[token->offset] < 0x80 ? NULL
                : "only comments and labels may hold characters beyond ASCII";
