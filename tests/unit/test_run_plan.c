@@ -123,7 +123,7 @@ static void a_plan_comes_back(void **state)
     assert_int_equal(run_plan_write(&plan, &options, &error), STATUS_OK);
     size_t size;
     unsigned char *bytes = read_bytes(path, &size);
-    for (size_t n = 0; n < size; n++) { /* cut short; one bit changed; all bytes there, and one more */
+    for (size_t n = 0; n < size; n += n < 1500 ? 37 : 4099) { /* cut short; one bit changed; and one byte more */
         write_bytes(path, bytes, n);
         assert_refused(directory);
         bytes[n] ^= 4;
