@@ -31,12 +31,11 @@ struct bench {
     struct engine *engine;
     struct arena arena;
     struct ode_task task;
-    double *truth, *start, *lower, *upper, *covariate, *time, *exact, *value, *sigma, *best;
+    double *truth, *start, *lower, *upper, *covariate, *time, *exact, *value, *sigma, *arrays;
     enum parameter_scale *scale;
     struct fit_prior *prior;
     uint32_t *to_model, *row_time, *row_observable;
     uint8_t *use, *fixed;
-    int8_t *at_bound;
     size_t n_state, n_parameter, n_time, n_row;
 };
 
@@ -143,12 +142,11 @@ static void set_problem(struct bench *b)
     b->start = new_array(n, sizeof(double));
     b->lower = new_array(n, sizeof(double));
     b->upper = new_array(n, sizeof(double));
-    b->best = new_array(n, sizeof(double));
+    b->arrays = new_array(fit_record_array_bytes(n), 1);
     b->scale = new_array(n, sizeof *b->scale);
     b->prior = new_array(n, sizeof *b->prior);
     b->to_model = new_array(n, sizeof(uint32_t));
     b->fixed = new_array(n, 1);
-    b->at_bound = new_array(n, 1);
     for (size_t j = 0; j < n; j++) {
         b->to_model[j] = (uint32_t)j;
         b->scale[j] = SCALE_LOG;
@@ -180,8 +178,8 @@ static void set_engine(struct bench *b)
 
 static void bench_fini(struct bench *b)
 {
-    void *arrays[] = {b->truth, b->start, b->lower, b->upper, b->covariate, b->time, b->exact, b->value, b->sigma, b->best,
-                      b->scale, b->prior, b->to_model, b->row_time, b->row_observable, b->use, b->fixed, b->at_bound};
+    void *arrays[] = {b->truth, b->start, b->lower, b->upper, b->covariate, b->time, b->exact, b->value, b->sigma, b->arrays,
+                      b->scale, b->prior, b->to_model, b->row_time, b->row_observable, b->use, b->fixed};
     engine_free(b->engine);
     engine_pool_free(b->pool);
     arena_fini(&b->arena);
@@ -219,13 +217,15 @@ static void draw(struct bench *b, uint64_t seed)
 static struct figures fit(struct bench *b, int way)
 {
     const struct fit_loss loss = fit_loss_of(ERROR_NORMAL, LOSS_HUBER_K, LOSS_STUDENT_NU);
-    struct fit_problem problem = {.loss = &loss, .model = &b->model, .task = &b->task, .value = b->value, .sigma = b->sigma,
+    struct fit_problem problem = {.loss = &loss, .model = &b->model, .task = &b->task,
+                                  .measured = {.value = b->value, .sigma = b->sigma, .observable = b->row_observable},
                                   .n_parameter = b->n_parameter, .to_model = b->to_model, .start = b->start,
                                   .lower = b->lower, .upper = b->upper, .scale = b->scale, .fixed = b->fixed, .n_start = 1,
                                   .prior = prior_width > 0 ? b->prior : NULL};
     struct fit_options options = FIT_OPTIONS_DEFAULT;
     struct fit_host host = {.ask = ask, .elapsed_ns = elapsed, .context = b};
-    struct fit_result result = {.parameter = b->best, .at_bound = b->at_bound};
+    struct fit_record result;
+    fit_record_set_arrays(&result, b->n_parameter, b->arrays);
     options.certify = false;
     options.optimizer = way ? OPTIMIZER_lbfgs : OPTIMIZER_trf;
     options.gradient = way ? GRADIENT_adjoint : GRADIENT_forward;

@@ -68,7 +68,7 @@ static double tell_board(const struct sizes *sizes)
     struct board *board = board_new();
     struct board_slots slots = {.memory = NULL};
     double *p = calloc(sizes->n_parameter + 1, sizeof *p);
-    check(board && p && board_slots_make(board, 2, sizes->n_parameter, &slots), "board");
+    check(board && p && board_slots_make(board, 2, 1, sizes->n_parameter, &slots), "board");
     struct board_slot *slot = board_slot(&slots, 1);
     double begun = cpu_s();
     for (uint64_t i = 0; i < sizes->n_fit; i++) {
@@ -76,7 +76,7 @@ static double tell_board(const struct sizes *sizes)
         counter_set(&slot->fit, 1 + i);
     }
     for (uint64_t i = 0; i < sizes->n_evaluation; i++)
-        board_slot_ask(slot, p, sizes->n_parameter);
+        board_slot_ask(slot, &board_heartbeat(&slots, 1)->heartbeat, p, sizes->n_parameter);
     for (uint64_t i = 0; i < sizes->n_step; i++)
         counter_set(&slot->heartbeat, counter_get(&slot->heartbeat) + 1);
     double seconds = cpu_s() - begun;
@@ -98,6 +98,7 @@ static double keep_answers(const struct sizes *sizes, const char *folder)
     check(numbers && sens && replays_init(&replays, folder, &identity), "replays_init");
     struct evaluation evaluation = {.task = &task, .p = numbers, .n_sens = n, .sens = sens, .prediction = numbers + n,
                                     .d_prediction = numbers + n + sizes->n_row, .outcome = EVALUATION_OK};
+    struct evaluation *const asked = &evaluation;
     double begun = cpu_s();
     uint64_t n_each = sizes->n_evaluation / (sizes->n_fit ? sizes->n_fit : 1) + 1;
     for (uint64_t i = 0; i < sizes->n_fit; i++) {
@@ -105,7 +106,7 @@ static double keep_answers(const struct sizes *sizes, const char *folder)
         for (uint64_t k = 0; k < n_each; k++) {
             int64_t elapsed_ns = 0;
             numbers[0] = (double)k;
-            replay_answer(&replay, &evaluation, &elapsed_ns);
+            replay_answer(&replay, &asked, 1, &elapsed_ns);
             replay_keep(&replay, &evaluation, 1000 * (int64_t)k);
         }
         replay_end(&replay);
