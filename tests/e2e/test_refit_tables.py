@@ -84,7 +84,7 @@ def test_rows_of_no_dataset_are_refused(tmp):
             f["bootstrap/dataset"][place] = before
     with h5py.File(result, "a") as f:
         f["bootstrap/status"][3] = 200
-    assert "/bootstrap/status holds 200" in h.stiffit("export", result, "--what", "bootstrap", code=3).stderr
+    assert "/bootstrap/status row 3 is 200" in h.stiffit("export", result, "--what", "bootstrap", code=3).stderr
 
 
 def test_what_was_not_kept_is_said(tmp):

@@ -79,7 +79,9 @@ def test_lint_layers(tmp):
              ("src/cli/a.c", "#include <dlfcn.h>\n", "belongs to src/model/"),
              ("models/m/m.c", "#include <stdio.h>\n", "a model includes nothing but"),
              ("src/base/b.c", "int x;\n" * 501, "the limit is 500"),
-             ("src/base/b.h", "int x;\n" * 121, "the limit is 120"))
+             ("src/base/b.h", "int x;\n" * 121, "the limit is 120"),
+             ("src/base/b.h", "int x;\n", "no file includes it"),
+             ("src/run/supervise/a.c", '#include "run/plan/plan.h"\n', "may not include"))
     for i, (name, text, words) in enumerate(cases):
         done = lint_layers(tmp / str(i), name, LICENCE + text)
         assert done.returncode == 1 and words in done.stderr, (name, done.stderr)
@@ -87,7 +89,7 @@ def test_lint_layers(tmp):
     assert done.returncode == 1 and "SPDX" in done.stderr
     (tmp / "circle/src/fit").mkdir(parents=True)
     (tmp / "circle/src/fit/a.h").write_text(LICENCE + '#include "fit/b.h"\n')
-    done = lint_layers(tmp / "circle", "src/fit/b.c", LICENCE + '#include "fit/b.h"\n')
+    done = lint_layers(tmp / "circle", "src/fit/c.c", LICENCE + '#include "fit/a.h"\n')
     assert done.returncode == 0, done.stderr
     done = lint_layers(tmp / "circle", "src/fit/b.c", LICENCE + '#include "fit/a.h"\n')
     assert done.returncode == 1 and "src/fit/a: a circle of includes: fit/a -> fit/b -> fit/a" in done.stderr
