@@ -78,12 +78,18 @@ def test_crashes_and_hangs(tmp):
     existing("test_crash.py")
 
 
+@h.slow
 def test_stops(tmp):
     existing("test_stop.py")
 
 
-def test_replay_and_trace(tmp):
-    existing("test_replay.py", "go_on", "damaged", "spent_before", "two_processes")
+def test_replay(tmp):
+    existing("test_replay.py", "two_processes")
+
+
+@h.slow
+def test_more_of_replay_and_trace(tmp):
+    existing("test_replay.py", "go_on", "damaged", "spent_before")
     existing("test_trace.py")
 
 
