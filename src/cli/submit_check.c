@@ -59,10 +59,10 @@ static enum status check_shard(const char *path, const char *journal, const stru
     enum status status = *is_there ? result_open(&result, path, error)
                                    : look_at_journal(journal, identity, &is_stale, difference, sizeof difference, error);
     if (!status && is_stale)
-        status = error_set(error, STATUS_SYSTEM, "%s: is the journal of another run (%s). Remove it, or fit all shards anew "
+        status = error_set(error, STATUS_SYSTEM, "%s: is the journal of another run (%s). Remove it, or fit all shards again "
                            "with --overwrite", journal, difference);
     if (!status && *is_there && !identity_equal(&result_info(result)->identity, identity))
-        status = error_set(error, STATUS_SYSTEM, "%s: holds the result of another run (%s). Remove it, or fit all shards anew "
+        status = error_set(error, STATUS_SYSTEM, "%s: holds the result of another run (%s). Remove it, or fit all shards again "
                            "with --overwrite", path,
                            identity_difference(&result_info(result)->identity, identity, difference, sizeof difference));
     result_close(result);

@@ -169,7 +169,7 @@ static enum status check_identity(struct journal_reader *reader, const struct ru
         return STATUS_OK;
     identity_difference(found, &reader->identity, difference, sizeof difference);
     return error_set(error, STATUS_SYSTEM,
-                     "the journal '%s' is of another run (%s): %s. Begin anew with --restart, which "
+                     "the journal '%s' is of another run (%s): %s. Start again with --restart, which "
                      "drops it, or name another result with -o", reader->directory, name, difference);
 }
 
@@ -234,7 +234,7 @@ static enum status scan_file(struct journal_reader *reader, size_t i, struct err
     case JOURNAL_HEADER_OTHER:
         status = error_set(error, STATUS_SYSTEM,
                            "'%s/%s' was written by another version of stiffit: finish that run with "
-                           "it, or begin anew with --restart", reader->directory, reader->name[i]);
+                           "it, or start again with --restart", reader->directory, reader->name[i]);
         goto done;
     case JOURNAL_HEADER_GOOD:
         break;

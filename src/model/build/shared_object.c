@@ -58,7 +58,7 @@ static enum status describe_other(const void *bytes, size_t n_byte, const char *
     if (starts_with(bytes, n_byte, "!<arch>\n", 8))
         return refuse(origin, "a static library, not a shared object; link with -shared: " COMPILE_LINE, error);
     if (n_byte == 0)
-        return error_set(error, STATUS_BAD_MODEL, "%s: the file is empty; compile the model anew: " COMPILE_LINE, origin);
+        return error_set(error, STATUS_BAD_MODEL, "%s: the file is empty; compile the model again: " COMPILE_LINE, origin);
     if (is_text(bytes, n_byte))
         return refuse(origin, "a text file, not a shared object; if it is model text (man 5 stiffit-model), let its name "
                       "end in .ode", error);

@@ -39,8 +39,8 @@ struct run_options {
     bool trust;               /* --trust: run native code that the problem file names or embeds */
     bool in_place;            /* --in-place */
     bool overwrite;           /* --overwrite */
-    bool restart;             /* --restart: begin anew, dropping an old journal */
-    bool retry_failed;        /* --retry-failed: fit anew what failed in the result that is there */
+    bool restart;             /* --restart: drop an unfinished run and start again */
+    bool retry_failed;        /* --retry-failed: repeat the failed fits of an existing result */
     struct selection_request select; /* --only, --shard, --cost-from */
     const char *trace;        /* --trace FILE, "-": standard output; NULL: none */
     struct run_shown shown;   /* --json, --quiet, --progress, --color, --accept-failed */
