@@ -308,7 +308,7 @@ def test_without_a_place_for_answers_the_run_goes_on(tmp):
     shutil.rmtree(answers, ignore_errors=True)
     answers.write_text("mine")
     said = finish(problem, tmp)
-    assert said.count("would begin anew") == 1, said
+    assert said.count("would start from the beginning") == 1, said
     assert fits_bytes(problem) == want
     assert answers.read_text() == "mine"
 

@@ -288,8 +288,8 @@ static enum status tend(struct compute *compute, bool *journal_gone, struct erro
             show_progress(compute);
             struct error trouble;
             if (replays_tell(&compute->replays, &trouble))
-                compute_say(compute, "warning: %s; the fits continue, but after an interruption a long one would start from the "
-                            "beginning", trouble.message);
+                compute_say(compute, "warning: %s; the fits continue, but after an interruption a long one would start from "
+                            "the beginning", trouble.message);
         }
         if (now - synced > sync_every_ns) {
             synced = now;
