@@ -71,6 +71,49 @@ typedef int stiffit_function(const struct stiffit_point *at, double *out);
  * initial state costs no sensitivity equation. */
 enum { STIFFIT_USE_RHS = 1, STIFFIT_USE_INITIAL = 2, STIFFIT_USE_OBSERVE = 4, STIFFIT_USE_NOISE = 8 };
 
+/* Lanes: the right-hand side and its derivatives for STIFFIT_LANES independent evaluations at once, one in each lane of the
+ * CPU's vector registers. Optional: a model without them is fitted one evaluation at a time.
+ *
+ * Number i of lane k is at [i*STIFFIT_LANES + k] of every array, and arrays begin at multiples of 64 bytes. Lanes have nothing
+ * to do with each other: the bits of a lane's results depend on the arguments of that lane alone, whatever the others hold,
+ * which may be numbers that are not finite. There is no return code: what cannot be computed in a lane is NaN or infinite in
+ * that lane. Everything else is as for the functions above, with which these must agree up to rounding. */
+enum { STIFFIT_LANES = 8 };
+
+struct stiffit_lanes_point {
+    const double *t;         /* 1 number (in each lane) */
+    const double *y;         /* n_state */
+    const double *p;         /* n_parameter, natural scale */
+    const double *covariate; /* n_covariate */
+    const double *work;      /* n_work, from `prepare` */
+    const double *direction; /* n_state + 1: a change of the states, then of time; for `curve` only */
+};
+
+typedef void stiffit_lanes_function(const struct stiffit_lanes_point *at, double *out);
+
+/* A sparse matrix, compressed by columns: column j has the entries start[j] <= k < start[j+1], in rows row[k], which increase
+ * within a column. */
+struct stiffit_pattern {
+    const int32_t *start; /* columns + 1 */
+    const int32_t *row;
+};
+
+struct stiffit_lanes {
+    uint32_t struct_size;            /* sizeof(struct stiffit_lanes); fields are only added at the end */
+    uint32_t n_lane;                 /* STIFFIT_LANES of the header that the plugin was built with */
+    stiffit_lanes_function *rhs;     /* out: n_state, dy/dt */
+    /* out: rhs (n_state numbers); then the entries of by_state, d rhs_i / d y_j, whose column n_state is d rhs_i / d t; then
+     * those of by_parameter, d rhs_i / d p_j, which include the effect through `work`. */
+    stiffit_lanes_function *derive;
+    /* The second derivatives in one direction. With g = (d rhs / d y) v + (d rhs / d t) w, where v and w are
+     * at->direction, out: the entries of curve_state, d g_i / d y_j; then those of curve_parameter, d g_i / d p_j. */
+    stiffit_lanes_function *curve;
+    struct stiffit_pattern by_state;        /* n_state + 1 columns */
+    struct stiffit_pattern by_parameter;    /* n_parameter columns */
+    struct stiffit_pattern curve_state;     /* n_state columns */
+    struct stiffit_pattern curve_parameter; /* n_parameter columns */
+};
+
 struct stiffit_model {
     uint32_t abi_version;  /* STIFFIT_ABI_VERSION */
     uint32_t struct_size;  /* sizeof(struct stiffit_model) of the header that the plugin was built with */
@@ -155,6 +198,8 @@ struct stiffit_model {
      * wherever one jumps. For a pulse that may be shorter than the gap between two of these times, add a step function
      * that is 0 before the middle of the pulse and 1 from there on. */
     stiffit_function *forcing;          /* out: n_forcing; at->y is NULL */
+
+    const struct stiffit_lanes *lanes;  /* NULL: none */
 };
 
 #define STIFFIT_MODEL_HEADER .abi_version = STIFFIT_ABI_VERSION, .struct_size = sizeof(struct stiffit_model)
