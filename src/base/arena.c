@@ -113,3 +113,18 @@ void arena_fini(struct arena *arena)
     }
     *arena = (struct arena){0};
 }
+
+bool array_grow(void *array, size_t n, size_t *room, size_t size)
+{
+    enum { FIRST = 64 };
+    void *items;
+    if (n < *room)
+        return true;
+    size_t wanted = *room ? 2 * *room : FIRST;
+    memcpy(&items, array, sizeof items); /* whatever they are, without breaking the rules of aliasing */
+    if (!(items = realloc(items, wanted * size)))
+        return false;
+    memcpy(array, &items, sizeof items);
+    *room = wanted;
+    return true;
+}

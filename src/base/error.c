@@ -6,11 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct { int exit_code; const char *meaning; } table[] = {
-#define X(name, exit_code, meaning) {exit_code, meaning},
-    STATUS_LIST(X)
-#undef X
-};
+#define STATUS_EXIT_CODE(name, exit_code, meaning) exit_code,
+static const int exit_codes[] = {STATUS_LIST(STATUS_EXIT_CODE)};
 
 enum status error_set(struct error *error, enum status status, const char *format, ...)
 {
@@ -53,5 +50,4 @@ enum status error_context(struct error *error, const char *format, ...)
     return error->status;
 }
 
-int status_exit_code(enum status status) { return table[status].exit_code; }
-const char *status_meaning(enum status status) { return table[status].meaning; }
+int status_exit_code(enum status status) { return exit_codes[status]; }

@@ -15,11 +15,8 @@
     X(INTERNAL, 5, "a bug in stiffit") \
     X(STOPPED, 75, "stopped early; the same command resumes")
 
-enum status {
-#define X(name, exit_code, meaning) STATUS_##name,
-    STATUS_LIST(X)
-#undef X
-};
+#define STATUS_NUMBER(name, exit_code, meaning) STATUS_##name,
+enum status { STATUS_LIST(STATUS_NUMBER) };
 
 /* Filled once, where a fault is found. A caller may prepend context; only cli/ prints it. */
 struct error {
@@ -36,6 +33,5 @@ enum status error_system(struct error *error, int errno_value, const char *forma
 enum status error_context(struct error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 int status_exit_code(enum status status);
-const char *status_meaning(enum status status);
 
 #endif

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/error_kind.h"
 
-#include "base/nearest.h"
+#include "base/words.h"
 
 #define ROW(id, word, text_word, name, growth, is_log, is_drawn, tuning, objective, objective_text) \
     [ERROR_##id] = {name, GROWTH_##growth, is_log, is_drawn, tuning, objective, objective_text},

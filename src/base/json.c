@@ -2,8 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/json.h"
 
-#include "base/number.h"
-#include "base/utf8.h"
+#include "base/words.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -133,4 +132,13 @@ void json_unsigned(struct json *json, const char *key, uint64_t value)
 {
     begin_item(json, key);
     fprintf(json->file, "%" PRIu64, value);
+}
+
+void json_counts(struct json *json, const char *key, const char *(*name)(int number), int first, int n, const uint64_t *count)
+{
+    json_object_begin(json, key);
+    for (int i = first; i < n; i++)
+        if (name(i))
+            json_unsigned(json, name(i), count[i]);
+    json_object_end(json);
 }

@@ -36,6 +36,8 @@ void json_strings(struct json *json, const char *key, const char *const *texts, 
 void json_number(struct json *json, const char *key, double value);
 void json_integer(struct json *json, const char *key, int64_t value);
 void json_unsigned(struct json *json, const char *key, uint64_t value);
+/* An object of counts: of the numbers from `first` to n - 1, by their names; those that have none are left out. */
+void json_counts(struct json *json, const char *key, const char *(*name)(int number), int first, int n, const uint64_t *count);
 void json_boolean(struct json *json, const char *key, bool value);
 void json_null(struct json *json, const char *key);
 

@@ -5,15 +5,12 @@
 #include <math.h>
 #include <string.h>
 
-const struct measurement_info measurement_columns[N_MEASUREMENT] = {
-#define X(name_, kind_, least_, most_, meaning_) \
+#define MEASUREMENT_COLUMNS_ROW(name_, kind_, least_, most_, meaning_) \
     [MEASUREMENT_##name_] = {.name = #name_, .path = "/measurements/" #name_, .meaning = meaning_, \
                              .kind = MEASUREMENT_##kind_, .size = sizeof(measurement_##kind_), \
                              .offset = offsetof(struct measurements, name_), \
                              .least = least_, .most = most_},
-    MEASUREMENT_LIST(X)
-#undef X
-};
+const struct measurement_info measurement_columns[N_MEASUREMENT] = {MEASUREMENT_LIST(MEASUREMENT_COLUMNS_ROW)};
 
 static const struct measurement_info *info_of(int column) { return &measurement_columns[column]; }
 

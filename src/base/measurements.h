@@ -24,12 +24,8 @@ typedef double measurement_DOUBLE;
 typedef uint32_t measurement_UINT32;
 typedef int8_t measurement_INT8;
 
-enum measurement_column {
-#define X(name, kind, least, most, meaning) MEASUREMENT_##name,
-    MEASUREMENT_LIST(X)
-#undef X
-    N_MEASUREMENT
-};
+#define MEASUREMENT_COLUMN_NUMBER(name, kind, least, most, meaning) MEASUREMENT_##name,
+enum measurement_column { MEASUREMENT_LIST(MEASUREMENT_COLUMN_NUMBER) N_MEASUREMENT };
 
 /* Sets of columns, a bit each. */
 #define MEASUREMENT_BIT(name) (1u << MEASUREMENT_##name)
@@ -37,11 +33,8 @@ enum measurement_column {
 #define MEASUREMENT_FITTED (MEASUREMENT_ALL & ~MEASUREMENT_BIT(line))
 
 /* An array per column; NULL: no row has a value. The number of rows is stored elsewhere. */
-struct measurements {
-#define X(name, kind, least, most, meaning) measurement_##kind *name;
-    MEASUREMENT_LIST(X)
-#undef X
-};
+#define MEASUREMENTS_FIELD(name, kind, least, most, meaning) measurement_##kind *name;
+struct measurements { MEASUREMENT_LIST(MEASUREMENTS_FIELD) };
 
 struct measurement_info {
     const char *name, *path, *meaning; /* path: in a problem file */

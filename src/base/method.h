@@ -13,12 +13,8 @@
     X(4, exact, "the residuals are zero to rounding") \
     X(5, noise, "what is left to gain cannot be told from the integrator's errors")
 
-enum stop_test {
-#define X(number, name, meaning) STOP_##name = number,
-    STOP_LIST(X)
-#undef X
-    N_STOP
-};
+#define STOP_TEST_NUMBER(number, name, meaning) STOP_##name = number,
+enum stop_test { STOP_LIST(STOP_TEST_NUMBER) N_STOP };
 
 /* The optimiser, and the source of the derivatives. */
 #define OPTIMIZER_LIST(X) \
@@ -31,19 +27,11 @@ enum stop_test {
     X(2, adjoint, "adjoint integration") \
     X(3, differences, "difference quotients")
 
-enum optimizer {
-#define X(number, name, meaning) OPTIMIZER_##name = number,
-    OPTIMIZER_LIST(X)
-#undef X
-    N_OPTIMIZER
-};
+#define OPTIMIZER_NUMBER(number, name, meaning) OPTIMIZER_##name = number,
+enum optimizer { OPTIMIZER_LIST(OPTIMIZER_NUMBER) N_OPTIMIZER };
 
-enum gradient_method {
-#define X(number, name, meaning) GRADIENT_##name = number,
-    GRADIENT_LIST(X)
-#undef X
-    N_GRADIENT
-};
+#define GRADIENT_METHOD_NUMBER(number, name, meaning) GRADIENT_##name = number,
+enum gradient_method { GRADIENT_LIST(GRADIENT_METHOD_NUMBER) N_GRADIENT };
 
 /* What became of one side of a profile. */
 #define LIMIT_LIST(X) \
@@ -57,12 +45,8 @@ enum gradient_method {
     X(7, no_fit, "there is no successful best fit to begin from") \
     X(8, freedom, "no degrees of freedom are left to estimate the measurement error from")
 
-enum limit {
-#define X(number, name, meaning) LIMIT_##name = number,
-    LIMIT_LIST(X)
-#undef X
-    N_LIMIT
-};
+#define LIMIT_NUMBER(number, name, meaning) LIMIT_##name = number,
+enum limit { LIMIT_LIST(LIMIT_NUMBER) N_LIMIT };
 
 /* NULL beyond the last one. */
 const char *stop_name(int number);

@@ -2,8 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/option.h"
 
-#include "base/nearest.h"
-#include "base/number.h"
+#include "base/words.h"
 
 #include <errno.h>
 #include <inttypes.h>

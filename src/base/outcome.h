@@ -23,14 +23,10 @@
     X(8, bad_data, false, "its data, start or bounds cannot be used as they are", NULL) \
     X(9, out_of_memory, false, "not enough memory for this fit", NULL)
 
-enum outcome {
-#define X(number, name, ...) OUTCOME_##name = number,
-    OUTCOME_LIST(X)
-#undef X
-    N_OUTCOME
-};
+#define OUTCOME_NUMBER(number, name, ...) OUTCOME_##name = number,
+enum outcome { OUTCOME_LIST(OUTCOME_NUMBER) N_OUTCOME };
 
-const char *outcome_name(enum outcome outcome);
+const char *outcome_name(int outcome); /* "unknown" beyond the last one */
 const char *outcome_meaning(enum outcome outcome);
 const char *outcome_advice(enum outcome outcome); /* NULL: there is none */
 bool outcome_is_success(enum outcome outcome);
@@ -61,11 +57,8 @@ bool outcome_is_success(enum outcome outcome);
     X(20, lower_start, "the lowest start did not converge: this row is that start's (raise --max-evaluations)") \
     X(21, one_sided, "only censored data bound some combination of parameters, and from one side: its optimum is at infinity")
 
-enum note {
-#define X(bit, name, meaning) NOTE_##name = 1 << (bit),
-    NOTE_LIST(X)
-#undef X
-};
+#define NOTE_NUMBER(bit, name, meaning) NOTE_##name = 1 << (bit),
+enum note { NOTE_LIST(NOTE_NUMBER) };
 
 /* Why a parameter has no standard error. */
 #define LACK_LIST(X) \
@@ -76,12 +69,8 @@ enum note {
     X(4, freedom, "no degrees of freedom are left to estimate the measurement error from") \
     X(5, not_run, "there is no best point, or nothing is known of its predictions' derivatives")
 
-enum lack {
-#define X(number, name, meaning) LACK_##name = number,
-    LACK_LIST(X)
-#undef X
-    N_LACK
-};
+#define LACK_NUMBER(number, name, meaning) LACK_##name = number,
+enum lack { LACK_LIST(LACK_NUMBER) N_LACK };
 
 /* NULL beyond the last one. */
 const char *lack_name(int number);

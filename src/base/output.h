@@ -8,7 +8,6 @@
 #include "base/error.h"
 #include "base/option.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 
 struct output {

@@ -1,21 +1,13 @@
-/* SHA-256 over nettle: feeding numbers and strings in one canonical form, files, and hexadecimal.
+/* SHA-256 over nettle: feeding numbers and strings in one canonical form, and hexadecimal.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/sha256.h"
 
 #include "base/bytes.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <string.h>
-#include <unistd.h>
 
-enum { FILE_PIECE = 65536 };
-
-void sha256_begin(struct sha256 *hash)
-{
-    nettle_sha256_init(&hash->context);
-}
+void sha256_begin(struct sha256 *hash) { nettle_sha256_init(&hash->context); }
 
 void sha256_add(struct sha256 *hash, const void *data, size_t n)
 {
@@ -58,33 +50,6 @@ void sha256_of(const void *data, size_t n, unsigned char digest[SHA256_BYTES])
     sha256_begin(&hash);
     sha256_add(&hash, data, n);
     sha256_end(&hash, digest);
-}
-
-enum status sha256_file(const char *path, unsigned char digest[SHA256_BYTES], struct error *error)
-{
-    enum status status = STATUS_OK;
-    unsigned char piece[FILE_PIECE];
-    struct sha256 hash;
-    sha256_begin(&hash);
-    int file = open(path, O_RDONLY | O_CLOEXEC);
-    if (file < 0)
-        return error_system(error, errno, "cannot read '%s'", path);
-    for (;;) {
-        ssize_t n = read(file, piece, sizeof piece);
-        if (n == 0)
-            break;
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0) {
-            status = error_system(error, errno, "cannot read '%s'", path);
-            goto done;
-        }
-        sha256_add(&hash, piece, (size_t)n);
-    }
-    sha256_end(&hash, digest);
-done:
-    close(file);
-    return status;
 }
 
 void sha256_hex(const unsigned char digest[SHA256_BYTES], char hex[SHA256_HEX])

@@ -3,8 +3,6 @@
 #ifndef BASE_SHA256_H
 #define BASE_SHA256_H
 
-#include "base/error.h"
-
 #include <nettle/sha2.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,8 +26,6 @@ void sha256_add_string(struct sha256 *hash, const char *text);
 void sha256_end(struct sha256 *hash, unsigned char digest[SHA256_BYTES]);
 
 void sha256_of(const void *data, size_t n, unsigned char digest[SHA256_BYTES]);
-/* The whole file in pieces of 64 KiB. */
-enum status sha256_file(const char *path, unsigned char digest[SHA256_BYTES], struct error *error);
 
 /* 64 lower-case digits and a NUL. */
 void sha256_hex(const unsigned char digest[SHA256_BYTES], char hex[SHA256_HEX]);

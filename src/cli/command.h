@@ -65,11 +65,24 @@ void shell_words(FILE *out, int n, char *const *words);
 /* A command and its words as a line to paste; free() it. NULL: out of memory. */
 char *shell_line(const char *command, int n, char *const *words);
 
+/* The report at the end of a run: text on standard error (unless --quiet), and with --json an object on standard output. */
+struct run_summary;
+struct run_shown;
+void run_report(const struct run_summary *summary, const struct run_shown *shown);
+
 /* cli/help.c, cli/completion.c */
 void help_overview(FILE *file);
 void help_command(FILE *file, const struct command *command);
 void help_mdoc(FILE *file, const struct command *command);
 void completion_bash(FILE *file);
 void completion_zsh(FILE *file);
+
+/* Calls function(context) in a child process and returns its exit code. If the child crashes, prints a message with `what` (the
+ * files it worked on) and returns 3. If no process can be made, calls the function in this one. Call it before starting
+ * threads, HDF5 or plugins: the child is a fork. */
+int contained_run(int (*function)(void *context), void *context, const char *what, enum when color);
+/* The same for a function that reads files and computes almost nothing: HDF5 loops for ever on some damaged files. A child that
+ * computes for a minute without reading or writing is killed, with a message; returns 3. Needs /proc. */
+int contained_read(int (*function)(void *context), void *context, const char *what, enum when color);
 
 #endif

@@ -2,7 +2,6 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/command.h"
 
-#include "cli/contained.h"
 #include "use/export.h"
 
 struct export_call {

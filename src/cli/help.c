@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/command.h"
 
-#include "base/nearest.h"
 #include "base/version.h"
+#include "base/words.h"
 #include "model/text/token.h"
 
 #include <ctype.h>

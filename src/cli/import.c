@@ -4,14 +4,12 @@
 
 #include "base/output.h"
 #include "cli/command.h"
-#include "cli/contained.h"
 #include "cli/model_text.h"
 #include "io/problem.h"
 #include "run/plan/campaign.h"
 #include "use/plugin_reference.h"
 #include "use/values.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/import.h"
 
-#include "base/nearest.h"
+#include "base/words.h"
 #include "cli/command.h"
 #include "io/csv.h"
 #include "io/problem_adopt.h"

@@ -1,9 +1,8 @@
-/* Reads the tables of `stiffit import`; faults are reported with file, line and column.
+/* Reads the tables of `stiffit import`, of measurements and of datasets; faults are reported with file, line and column.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "cli/import.h"
-
-#include "base/nearest.h"
+#include "base/words.h"
 #include "cli/command.h"
+#include "cli/import.h"
 #include "io/csv.h"
 
 #include <math.h>
@@ -16,12 +15,6 @@ static size_t find_id_column(const struct csv_reader *reader)
 {
     size_t column = csv_find_column(reader, "dataset");
     return column != CSV_NO_COLUMN ? column : csv_find_column(reader, "id");
-}
-
-static void say_unused(const struct csv_reader *reader, const char *path, size_t column, const char *near)
-{
-    message_say("note: %s: column '%.100s' is not used%s%s%s", path, csv_column_name(reader, column),
-                near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
 }
 
 /* Indices of the table's columns, or CSV_NO_COLUMN. */
@@ -45,6 +38,7 @@ static enum status need_value(const struct csv_reader *reader, const char *path,
 static enum status find_columns(const struct csv_reader *reader, const char *path, const struct model *model,
                                 struct measurement_columns *columns, struct error *error)
 {
+    char hint[NEAREST_HINT];
     const char *names[N_MEASUREMENT] = {"dataset"}; /* all but the line, which is not a column of tables */
     for (int c = 0; c < MEASUREMENT_line; c++) {
         names[c + 1] = measurement_columns[c].name;
@@ -67,7 +61,8 @@ static enum status find_columns(const struct csv_reader *reader, const char *pat
         for (int c = 0; c < N_MEASUREMENT; c++)
             is_used = is_used || j == columns->of[c];
         if (!is_used)
-            say_unused(reader, path, j, nearest_name(csv_column_name(reader, j), names, N_MEASUREMENT));
+            message_say("note: %s: column '%.100s' is not used%s", path, csv_column_name(reader, j),
+                        nearest_hint(hint, " (did you mean '", "'?)", csv_column_name(reader, j), names, N_MEASUREMENT));
     }
     return STATUS_OK;
 }
@@ -81,9 +76,9 @@ static enum status find_observable(const struct csv_reader *reader, size_t colum
         *observable = (uint32_t)found;
         return STATUS_OK;
     }
-    const char *near = nearest_name(name, model->abi.observable_name, model->abi.n_observable);
-    return csv_fault(reader, column, error, "the model has no observable '%.100s'%s%s%s", name,
-                     near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    char hint[NEAREST_HINT];
+    return csv_fault(reader, column, error, "the model has no observable '%.100s'%s", name,
+                     nearest_hint(hint, "; did you mean '", "'?", name, model->abi.observable_name, model->abi.n_observable));
 }
 
 /* Accepts 0, 1 and -1 as in Monolix's and nlmixr's CENS, or words; an empty cell is not censored. */
@@ -255,4 +250,177 @@ void import_rows_fini(struct import_rows *rows)
     free(rows->block);
     free(rows->dataset);
     memset(rows, 0, sizeof *rows);
+}
+
+/* What a column fills: its kind, and the covariate or parameter. */
+enum column_kind { COLUMN_ID, COLUMN_T0, COLUMN_COVARIATE, COLUMN_START, COLUMN_UNUSED };
+struct column {
+    enum column_kind kind;
+    size_t index;
+};
+
+static const char start_prefix[] = "start_";
+
+static bool has_start_prefix(const char *name) { return !strncmp(name, start_prefix, sizeof start_prefix - 1); }
+
+static struct column identify(const char *name, bool is_id, const struct model *model)
+{
+    struct column column = {COLUMN_UNUSED, 0};
+    int covariate = model_find_covariate(model, name);
+    int parameter = has_start_prefix(name) ? model_find_parameter(model, name + sizeof start_prefix - 1) : -1;
+    if (is_id)
+        column.kind = COLUMN_ID;
+    else if (covariate >= 0)
+        column = (struct column){COLUMN_COVARIATE, (size_t)covariate};
+    else if (parameter >= 0)
+        column = (struct column){COLUMN_START, (size_t)parameter};
+    else if (!strcmp(name, "t0") || !strcmp(name, "T0"))
+        column.kind = COLUMN_T0;
+    return column;
+}
+
+/* A table with starts must have them used: a misspelt parameter is an error, not a column to ignore. */
+static enum status no_such_start(const char *name, const char *path, const struct model *model, struct error *error)
+{
+    const char *parameter = name + sizeof start_prefix - 1;
+    char hint[NEAREST_HINT];
+    nearest_hint(hint, "; did you mean '", "'?", parameter, model->abi.parameter_name, model->abi.n_parameter);
+    return error_set(error, STATUS_BAD_PROBLEM, "%s: column '%.100s': the model has no parameter '%.100s'%s", path, name,
+                     parameter, hint);
+}
+
+static enum status find_subject_columns(const struct csv_reader *reader, const char *path, const struct model *model,
+                                struct import_subjects *subjects, struct column *columns, size_t *id_column,
+                                struct error *error)
+{
+    char hint[NEAREST_HINT];
+    *id_column = find_id_column(reader);
+    if (*id_column == CSV_NO_COLUMN)
+        return csv_need_column(reader, "dataset", id_column, error);
+    for (size_t j = 0; j < csv_n_column(reader); j++) {
+        columns[j] = identify(csv_column_name(reader, j), j == *id_column, model);
+        subjects->has_t0 = subjects->has_t0 || columns[j].kind == COLUMN_T0;
+        subjects->has_start = subjects->has_start || columns[j].kind == COLUMN_START;
+        if (columns[j].kind == COLUMN_UNUSED && has_start_prefix(csv_column_name(reader, j)))
+            return no_such_start(csv_column_name(reader, j), path, model, error);
+        if (columns[j].kind == COLUMN_UNUSED)
+            message_say("note: %s: column '%.100s' is not used%s", path, csv_column_name(reader, j),
+                        nearest_hint(hint, " (nearest: '", "')", csv_column_name(reader, j), model->abi.covariate_name,
+                                     model->abi.n_covariate));
+    }
+    for (size_t i = 0; i < model->abi.n_covariate; i++) {
+        bool found = false;
+        for (size_t j = 0; j < csv_n_column(reader); j++)
+            found = found || (columns[j].kind == COLUMN_COVARIATE && columns[j].index == i);
+        if (!found)
+            return error_set(error, STATUS_BAD_PROBLEM, "%s: a column '%s' is needed: it is a covariate of the model", path,
+                             model->abi.covariate_name[i]);
+    }
+    return STATUS_OK;
+}
+
+static enum status allocate(struct import_subjects *subjects, size_t n, const struct model *model, const double *start,
+                            struct error *error)
+{
+    subjects->n_covariate = model->abi.n_covariate;
+    subjects->n_parameter = model->abi.n_parameter;
+    subjects->t0 = malloc((n + 1) * sizeof(double));
+    subjects->covariate = calloc(n * subjects->n_covariate + 1, sizeof(double));
+    subjects->start = subjects->has_start ? malloc((n * subjects->n_parameter + 1) * sizeof(double)) : NULL;
+    if (!subjects->t0 || !subjects->covariate || (subjects->has_start && !subjects->start))
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu datasets", n);
+    for (size_t d = 0; d < n; d++) {
+        subjects->t0[d] = model->abi.t0;
+        if (subjects->has_start)
+            memcpy(subjects->start + d * subjects->n_parameter, start, subjects->n_parameter * sizeof *start);
+    }
+    return STATUS_OK;
+}
+
+static enum status read_subject(const struct csv_reader *reader, const struct column *columns, size_t dataset,
+                            struct import_subjects *subjects, struct error *error)
+{
+    for (size_t j = 0; j < csv_n_column(reader); j++) {
+        double number;
+        if (columns[j].kind == COLUMN_ID || columns[j].kind == COLUMN_UNUSED)
+            continue;
+        enum status status = csv_number(reader, j, &number, error);
+        if (status)
+            return status;
+        if (columns[j].kind == COLUMN_COVARIATE && !isfinite(number))
+            import_faults_add(&subjects->faults, reader, j, "a covariate must be a number");
+        if (columns[j].kind == COLUMN_COVARIATE)
+            subjects->covariate[dataset * subjects->n_covariate + columns[j].index] = number;
+        else if (columns[j].kind == COLUMN_START && !isnan(number))
+            subjects->start[dataset * subjects->n_parameter + columns[j].index] = number;
+        else if (columns[j].kind == COLUMN_T0 && !isnan(number))
+            subjects->t0[dataset] = number;
+    }
+    return STATUS_OK;
+}
+
+static enum status read_subjects(struct csv_reader *reader, const struct column *columns, size_t id_column,
+                             const struct id_table *datasets, unsigned char *seen, struct import_subjects *subjects,
+                             struct error *error)
+{
+    for (;;) {
+        bool more;
+        enum status status = csv_next(reader, &more, error);
+        if (status || !more)
+            return status;
+        const char *id = csv_field(reader, id_column);
+        uint32_t dataset = id_table_find(datasets, id);
+        if (dataset == ID_NONE) {
+            subjects->n_unused++;
+            continue;
+        }
+        if (seen[dataset])
+            return csv_fault(reader, id_column, error, "dataset '%.100s' appears a second time", id);
+        seen[dataset] = 1;
+        if ((status = read_subject(reader, columns, dataset, subjects, error)))
+            return status;
+    }
+}
+
+enum status import_subjects_read(struct import_subjects *subjects, const char *path, const struct id_table *datasets,
+                                 const struct model *model, const double *start, struct error *error)
+{
+    struct csv_reader *reader = NULL;
+    struct column *columns = NULL;
+    size_t id_column;
+    if (!path) {
+        if (model->abi.n_covariate > 0)
+            return error_set(error, STATUS_USAGE, "the model has covariates (%s%s): give a table of them with --datasets",
+                             model->abi.covariate_name[0], model->abi.n_covariate > 1 ? ", ..." : "");
+        return allocate(subjects, datasets->n, model, start, error);
+    }
+    unsigned char *seen = calloc((size_t)datasets->n + 1, 1);
+    enum status status = seen ? csv_open(&reader, path, error)
+                              : error_set(error, STATUS_NO_MEMORY, "out of memory for %u datasets", datasets->n);
+    if (!status && !(columns = calloc(csv_n_column(reader) + 1, sizeof *columns)))
+        status = error_set(error, STATUS_NO_MEMORY, "out of memory for the columns of %s", path);
+    if (!status)
+        status = find_subject_columns(reader, path, model, subjects, columns, &id_column, error);
+    if (!status)
+        status = allocate(subjects, datasets->n, model, start, error);
+    if (!status)
+        status = read_subjects(reader, columns, id_column, datasets, seen, subjects, error);
+    for (uint32_t d = 0; !status && d < datasets->n; d++)
+        if (!seen[d])
+            status = error_set(error, STATUS_BAD_PROBLEM, "%s: dataset '%.100s' has measurements but no row here: add one",
+                               path, datasets->id[d]);
+    if (!status)
+        import_say_encoding(reader, path);
+    csv_close(reader);
+    free(columns);
+    free(seen);
+    return status;
+}
+
+void import_subjects_fini(struct import_subjects *subjects)
+{
+    free(subjects->t0);
+    free(subjects->covariate);
+    free(subjects->start);
+    memset(subjects, 0, sizeof *subjects);
 }

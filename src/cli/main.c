@@ -2,12 +2,11 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/command.h"
 
-#include "base/nearest.h"
 #include "base/version.h"
+#include "base/words.h"
 #include "io/hdf5_file.h"
 #include "ode/library.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>

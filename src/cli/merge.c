@@ -2,14 +2,11 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/command.h"
 
-#include "cli/contained.h"
-#include "cli/run_report.h"
 #include "io/result.h"
 #include "run/finish/skeleton.h"
 #include "run/merge/merge.h"
 #include "run/merge/shard_set.h"
 
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -208,9 +208,8 @@ static int run(int argc, char **argv)
         int one = build_one(&call, words.positional[i], call.json ? &json : NULL);
         code = one > code ? one : code;
     }
-    if (call.json) {
+    if (call.json)
         json_end(&json);
-    }
     return command_close_output(code);
 }
 

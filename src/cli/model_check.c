@@ -4,7 +4,6 @@
 #include "base/outcome.h"
 #include "base/output.h"
 #include "cli/command.h"
-#include "cli/contained.h"
 #include "cli/model_text.h"
 #include "model/check.h"
 #include "par/pool.h"

@@ -1,10 +1,9 @@
 /* `stiffit model show`: a model's equations, their derivatives, sparsity and costs; a plugin's names and functions.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "cli/model_show.h"
+#include "cli/model_text.h"
 
 #include "base/outcome.h"
 #include "cli/command.h"
-#include "cli/contained.h"
 #include "model/plugin.h"
 
 #include <string.h>

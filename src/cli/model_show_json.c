@@ -1,6 +1,6 @@
 /* A model as JSON: sizes, parameters, equations as model text, the Jacobian's pattern, derivatives, costs.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "cli/model_show.h"
+#include "cli/model_text.h"
 
 #include <stdlib.h>
 #include <string.h>

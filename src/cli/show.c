@@ -3,7 +3,6 @@
 #include "cli/show.h"
 
 #include "cli/command.h"
-#include "cli/contained.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -80,14 +80,8 @@ static void put_counts(struct json *json, const struct show_summary *summary)
 {
     json_unsigned(json, "fits", summary->n_fit);
     json_unsigned(json, "converged", summary->n_success);
-    json_object_begin(json, "status");
-    for (int i = 0; i < N_OUTCOME; i++)
-        json_unsigned(json, outcome_name((enum outcome)i), summary->by_outcome[i]);
-    json_object_end(json);
-    json_object_begin(json, "stopping_test");
-    for (int i = 1; i < N_STOP; i++)
-        json_unsigned(json, stop_name(i), summary->by_stop[i]);
-    json_object_end(json);
+    json_counts(json, "status", outcome_name, 0, N_OUTCOME, summary->by_outcome);
+    json_counts(json, "stopping_test", stop_name, 1, N_STOP, summary->by_stop);
     json_object_begin(json, "notes");
     for (int bit = 0; bit < 32; bit++)
         if (note_name(bit))
@@ -117,10 +111,7 @@ static void put_parameters(struct json *json, const struct result_info *info, co
         json_unsigned(json, "at_lower", summary->parameter[j].n_at_lower);
         json_unsigned(json, "at_upper", summary->parameter[j].n_at_upper);
         json_number(json, "relative_error", summary->parameter[j].error);
-        json_object_begin(json, "error_missing");
-        for (int k = 1; k < N_LACK; k++)
-            json_unsigned(json, lack_name(k), summary->parameter[j].n_lack[k]);
-        json_object_end(json);
+        json_counts(json, "error_missing", lack_name, 1, N_LACK, summary->parameter[j].n_lack);
         json_object_end(json);
     }
     json_array_end(json);
@@ -139,12 +130,8 @@ static void put_profiles(struct json *json, const struct result_info *info, cons
     json_object_begin(json, "profiles");
     for (size_t j = 0; j < info->n_parameter; j++) {
         json_object_begin(json, info->parameter_name[j]);
-        for (int side = 0; side < 2; side++) {
-            json_object_begin(json, side_name[side]);
-            for (int k = LIMIT_none + 1; k < N_LIMIT; k++)
-                json_unsigned(json, limit_name(k), summary->parameter[j].n_limit[side][k]);
-            json_object_end(json);
-        }
+        for (int side = 0; side < 2; side++)
+            json_counts(json, side_name[side], limit_name, LIMIT_none + 1, N_LIMIT, summary->parameter[j].n_limit[side]);
         json_object_end(json);
     }
     json_object_end(json);

@@ -1,7 +1,6 @@
 /* `stiffit simulate`: chooses the kind of simulation.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/command.h"
-#include "cli/contained.h"
 #include "cli/model_text.h"
 #include "use/simulate.h"
 

@@ -3,14 +3,12 @@
 #include "cli/command.h"
 
 #include "base/json.h"
-#include "cli/contained.h"
 #include "io/hdf5_file.h"
 #include "io/problem.h"
 #include "run/merge/shard_set.h"
 #include "run/plan/selection.h"
 
 #include <inttypes.h>
-#include <stddef.h>
 
 struct status_options {
     const char *problem;
@@ -169,9 +167,8 @@ static enum status show_json(struct overview *all, const struct status_options *
     json_array_end(&json);
     if (!status && !options->shard.n)
         status = shard_look(&whole, options->problem, 0, 0, error);
-    if (!status && !options->shard.n) {
+    if (!status && !options->shard.n)
         print_json(&json, "whole", 0, &whole);
-    }
     json_end(&json);
     return status;
 }

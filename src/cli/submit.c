@@ -3,13 +3,11 @@
 #include "cli/submit.h"
 
 #include "cli/command.h"
-#include "cli/contained.h"
 #include "io/journal.h"
-#include "run/plan/run_options.h"
 #include "run/merge/shard_set.h"
+#include "run/plan/run_options.h"
 
 #include <errno.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

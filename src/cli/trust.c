@@ -1,13 +1,12 @@
 /* `stiffit trust`: the list of native code that may run although only a data file names it.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/command.h"
-#include "cli/contained.h"
 #include "cli/model_text.h"
 #include "io/problem.h"
 #include "io/result.h"
 #include "model/build/shared_object.h"
-#include "model/text/text.h"
 #include "model/plugin.h"
+#include "model/text/text.h"
 #include "run/plan/trust.h"
 
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/fit.h"
 
-#include "base/number.h"
+#include "base/words.h"
 #include "fit/certificate.h"
 #include "fit/point.h"
 #include "fit/search.h"

@@ -6,7 +6,6 @@
 #include "fit/matrix.h"
 
 #include <math.h>
-#include <stdbool.h>
 #include <string.h>
 
 /* A parameter with a smaller share than this of a flat direction is not part of it. The share must also exceed the uncertainty

@@ -8,8 +8,6 @@
 #include "base/outcome.h"
 #include "fit/types.h"
 
-#include <stdbool.h>
-
 struct fit_map {
     size_t n_model;         /* length of p */
     size_t n_free;          /* length of theta */

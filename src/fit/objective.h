@@ -7,10 +7,6 @@
 #include "base/measurements.h"
 #include "fit/loss.h"
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 /* The prior of a free parameter, with its indices. */
 struct fit_prior_term {
     struct fit_prior prior;

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/answers.h"
 
+#include "base/arena.h"
 #include "base/bytes.h"
 #include "base/sha256.h"
 #include "io/journal_format.h"
@@ -66,12 +67,7 @@ static bool list_files(struct answers_folder *folder)
         if (!read_name(entry->d_name, &dataset, &task) || task >= folder->n_task ||
             dataset > UINT64_MAX / folder->n_task - 1)
             continue;
-        if (folder->n == capacity) {
-            capacity = capacity ? 2 * capacity : 64;
-            uint64_t *more = realloc(folder->fit, capacity * sizeof *more);
-            good = more != NULL;
-            folder->fit = more ? more : folder->fit;
-        }
+        good = array_grow(&folder->fit, folder->n, &capacity, sizeof *folder->fit);
         if (good)
             folder->fit[folder->n++] = dataset * folder->n_task + task;
     }

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/csv.h"
 
-#include "base/number.h"
-#include "base/utf8.h"
+#include "base/arena.h"
+#include "base/words.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -57,14 +57,8 @@ static enum status keep_byte(struct csv_reader *reader, int c, struct error *err
                          "CSV file?", CSV_MAX_ROW);
     if (c == 0)
         return csv_fault(reader, CSV_NO_COLUMN, error, "there is a zero byte: this is no CSV file in UTF-8");
-    if (reader->n_row + 2 > reader->capacity) {
-        size_t capacity = reader->capacity ? 2 * reader->capacity : 256;
-        char *longer = realloc(reader->row, capacity);
-        if (!longer)
-            return no_memory(reader, error);
-        reader->row = longer;
-        reader->capacity = capacity;
-    }
+    if (!array_grow(&reader->row, reader->n_row + 1, &reader->capacity, 1))
+        return no_memory(reader, error);
     reader->row[reader->n_row++] = (char)c;
     reader->row[reader->n_row] = '\0';
     return STATUS_OK;
@@ -116,14 +110,8 @@ static enum status read_raw(struct csv_reader *reader, bool *more, struct error 
 
 static enum status add_field(struct csv_reader *reader, char *field, struct error *error)
 {
-    if (reader->n_field == reader->field_capacity) {
-        size_t capacity = reader->field_capacity ? 2 * reader->field_capacity : 16;
-        char **more = realloc(reader->field, capacity * sizeof *more);
-        if (!more)
-            return no_memory(reader, error);
-        reader->field = more;
-        reader->field_capacity = capacity;
-    }
+    if (!array_grow(&reader->field, reader->n_field, &reader->field_capacity, sizeof *reader->field))
+        return no_memory(reader, error);
     reader->field[reader->n_field++] = field;
     return STATUS_OK;
 }

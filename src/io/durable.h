@@ -1,9 +1,13 @@
-/* Makes files that appear whole or not at all and survive a power failure, by temporary names, fsync and rename.
+/* Makes files that appear whole or not at all and survive a power failure, by temporary names, fsync and rename; and detects
+ * that a file was changed or replaced.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef IO_DURABLE_H
 #define IO_DURABLE_H
 
 #include "base/error.h"
+
+#include <stdbool.h>
+#include <stdint.h>
 
 enum { DURABLE_PATH = 4096 };
 
@@ -17,5 +21,17 @@ enum status durable_sync_directory(const char *directory, struct error *error);
 enum status durable_temporary(const char *path, char **temporary, struct error *error);
 /* Syncs the closed file `temporary`, renames it to `path` (replacing any file there), and syncs the directory. */
 enum status durable_replace(const char *temporary, const char *path, struct error *error);
+
+/* For a file that a run reads at its beginning and reads again or replaces at its end, and that other processes may change
+ * meanwhile. Device, inode, size and time of change instead of the bytes: enough against accidents, at no cost. */
+struct stamp {
+    bool is_taken, is_there; /* all zero: not taken */
+    uint64_t device, inode, size;
+    int64_t changed_s, changed_ns;
+};
+
+void stamp_take(struct stamp *stamp, const char *path);
+/* Also true if no stamp was taken. */
+bool stamp_holds(const struct stamp *stamp, const char *path);
 
 #endif

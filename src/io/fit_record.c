@@ -5,27 +5,18 @@
 #include <math.h>
 #include <string.h>
 
-const struct fit_column_info fit_columns[N_RESULT_COLUMN] = {
-#define X(name, path_, kind_, shape_, field, unit_, description_) \
+#define FIT_COLUMNS_ROW(name, path_, kind_, shape_, field, unit_, description_) \
     [FIT_COLUMN_##name] = {.path = path_, .unit = unit_, .description = description_, .kind = FIT_##kind_, \
                            .shape = shape_, .offset = offsetof(struct fit_record, field)},
-    FIT_ALL_COLUMN_LIST(X)
-#undef X
-};
+const struct fit_column_info fit_columns[N_RESULT_COLUMN] = {FIT_ALL_COLUMN_LIST(FIT_COLUMNS_ROW)};
 
 static const char *outcome_name_or_null(int number)
 {
     return number >= 0 && number < N_OUTCOME ? outcome_name((enum outcome)number) : NULL;
 }
 
-static const struct {
-    size_t size;
-    const char *(*names)(int number);
-} kinds[N_FIT_KIND] = {
-#define X(kind, type, names) [FIT_##kind] = {sizeof(type), names},
-    FIT_KIND_LIST(X)
-#undef X
-};
+#define KINDS_ROW(kind, type, names) [FIT_##kind] = {sizeof(type), names},
+static const struct { size_t size; const char *(*names)(int number); } kinds[N_FIT_KIND] = {FIT_KIND_LIST(KINDS_ROW)};
 
 size_t fit_kind_size(enum fit_kind kind) { return kinds[kind].size; }
 

@@ -8,7 +8,6 @@
 #include "base/outcome.h"
 #include "io/fit_column_list.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,12 +16,8 @@
     X(DOUBLE, double, NULL) X(INT64, int64_t, NULL) X(UINT32, uint32_t, NULL) X(INT8, int8_t, NULL) \
     X(OUTCOME, uint8_t, outcome_name_or_null) X(STOP, uint8_t, stop_name) X(LACK, uint8_t, lack_name) \
     X(OPTIMIZER, uint8_t, optimizer_name) X(GRADIENT, uint8_t, gradient_name) X(LIMIT, uint8_t, limit_name)
-enum fit_kind {
-#define X(kind, type, names) FIT_##kind,
-    FIT_KIND_LIST(X)
-#undef X
-    N_FIT_KIND
-};
+#define FIT_KIND_NUMBER(kind, type, names) FIT_##kind,
+enum fit_kind { FIT_KIND_LIST(FIT_KIND_NUMBER) N_FIT_KIND };
 enum fit_shape { PER_FIT, PER_PARAMETER, PER_PAIR };
 
 /* The type of a field of each kind and shape in struct fit_record. */

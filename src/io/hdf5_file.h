@@ -9,8 +9,6 @@
 #include "base/error.h"
 
 #include <hdf5.h>
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 struct hdf5_file {

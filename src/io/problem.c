@@ -2,14 +2,12 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/problem_internal.h"
 
-#include "base/nearest.h"
+#include "base/sha256.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
 
 /* An attribute, stored in the arena. */
 static enum status open_attribute(struct problem *problem, const char *group, const char *name, const char **kept,
@@ -77,11 +75,11 @@ char *problem_source_origin(const struct problem *problem)
 static enum status open_model(struct problem *problem, struct error *error)
 {
     struct problem_info *info = &problem->info;
-    enum status status = open_attribute(problem, "/model", "plugin", &info->model_plugin, error);
-    if (!status)
-        status = open_attribute(problem, "/model", "sha256", &info->model_sha256, error);
-    if (!status)
-        status = open_attribute(problem, "/model", "name", &info->model_name, error);
+    const struct { const char *name, **kept; } attributes[] = {
+        {"plugin", &info->model_plugin}, {"sha256", &info->model_sha256}, {"name", &info->model_name}};
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < sizeof attributes / sizeof *attributes && !status; i++)
+        status = open_attribute(problem, "/model", attributes[i].name, attributes[i].kept, error);
     if (!status)
         status = read_plugin_bytes(problem, error);
     if (status)
@@ -91,10 +89,8 @@ static enum status open_model(struct problem *problem, struct error *error)
         faults_add(&problem->faults, "/model: has more than one of @plugin, plugin and source; keep the one that is "
                    "meant");
     if (info->model_sha256) {
-        size_t n = 0;
-        while (isxdigit((unsigned char)info->model_sha256[n]))
-            n++;
-        if (n != 64 || info->model_sha256[n])
+        unsigned char digest[SHA256_BYTES];
+        if (!sha256_from_hex(info->model_sha256, digest))
             faults_add(&problem->faults, "/model @sha256: must be 64 hexadecimal digits");
     }
     return STATUS_OK;
@@ -225,19 +221,12 @@ static enum status open_measurements(struct problem *problem, struct error *erro
 
 static enum status read_contents(struct problem *problem, struct error *error)
 {
-    enum status status = problem_check_kind(problem, error);
-    if (!status)
-        status = problem_check_names(problem, error);
-    if (!status)
-        status = open_model(problem, error);
-    if (!status)
-        status = open_parameters(problem, error);
-    if (!status)
-        status = open_datasets(problem, error);
-    if (!status)
-        status = open_measurements(problem, error);
-    if (!status)
-        status = problem_read_options(problem, error);
+    static enum status (*const parts[])(struct problem *problem, struct error *error) = {
+        problem_check_kind, problem_check_names, open_model, open_parameters, open_datasets, open_measurements,
+        problem_read_options};
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts && !status; i++)
+        status = parts[i](problem, error);
     if (!status && problem->info.parameter_name)
         status = problem_settle_tables(problem, problem->info.n_parameter, error);
     return status ? status : faults_report(&problem->faults, problem->file.path, error);

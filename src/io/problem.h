@@ -7,10 +7,6 @@
 #include "base/error_kind.h"
 #include "base/measurements.h"
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 struct problem; /* an open file; holds HDF5 handles and the small tables, never the datasets */
 
 /* The small tables, valid while the problem is open. NULL: the file has no such part. */

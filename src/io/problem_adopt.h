@@ -6,7 +6,6 @@
 #include "base/error.h"
 
 #include <stdbool.h>
-#include <stdint.h>
 
 /* Columns of /parameters/from_model: the number of the model at the import, or NaN if the import chose another. A scale is 0
  * (lin), 1 (log) or 2 (log10). A number of the file that differs from its column was edited after the import, and is kept. */

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/problem_error.h"
 
-#include "base/nearest.h"
 #include "base/sha256.h"
+#include "base/words.h"
 #include "io/problem_internal.h"
 
 #include <inttypes.h>

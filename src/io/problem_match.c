@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/problem_internal.h"
 
-#include "base/nearest.h"
+#include "base/words.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -116,12 +116,12 @@ static enum status match_tables(struct problem *problem, const struct problem_ex
     if (!table[TABLE_START].column.dataset && !expectation->parameter_start)
         return error_set(error, STATUS_BAD_PROBLEM, "%s: /parameters/start is missing, and the model %s has no starts "
                          "of its own", problem->file.path, expectation->model_name);
-    status = fill_default(problem, TABLE_START, expectation->parameter_start, NAN, error);
-    if (!status)
-        status = fill_default(problem, TABLE_LOWER, expectation->parameter_lower, -INFINITY, error);
-    if (!status)
-        status = fill_default(problem, TABLE_UPPER, expectation->parameter_upper, INFINITY, error);
-    return status ? status : fill_default(problem, TABLE_FIXED, NULL, 0, error);
+    const struct { const double *model; double fallback; } values[N_TABLE] = {
+        [TABLE_START] = {expectation->parameter_start, NAN}, [TABLE_LOWER] = {expectation->parameter_lower, -INFINITY},
+        [TABLE_UPPER] = {expectation->parameter_upper, INFINITY}};
+    for (int k = 0; k < N_TABLE && !status; k++)
+        status = fill_default(problem, k, values[k].model, values[k].fallback, error);
+    return status;
 }
 
 /* The bound after problem_tighten_bounds; NaN if each dataset has its own. */
@@ -240,21 +240,15 @@ static void check_sigma(struct problem *problem, const struct problem_expectatio
 enum status problem_match(struct problem *problem, const struct problem_expectation *expectation, struct error *error)
 {
     problem->has_noise = expectation->has_noise;
-    enum status status = match_parameters(problem, expectation, error);
-    if (!status)
-        status = match_scales(problem, expectation, error);
-    if (!status)
-        status = problem_match_priors(problem, expectation, error);
-    if (!status)
-        status = match_tables(problem, expectation, error);
-    if (!status)
-        status = match_covariates(problem, expectation, error);
-    if (!status)
-        status = match_observables(problem, expectation, error);
-    if (!status)
-        status = problem_match_errors(problem, expectation, error);
-    if (status)
-        return status;
+    static enum status (*const parts[])(struct problem *problem, const struct problem_expectation *expectation,
+                                        struct error *error) = {
+        match_parameters, match_scales, problem_match_priors, match_tables, match_covariates, match_observables,
+        problem_match_errors};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        enum status status = parts[i](problem, expectation, error);
+        if (status)
+            return status;
+    }
     check_common_values(problem);
     check_sigma(problem, expectation);
     problem->default_t0 = expectation->t0;

@@ -3,8 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/problem_internal.h"
 
-#include "base/nearest.h"
 #include "base/sha256.h"
+#include "base/words.h"
 
 #include <inttypes.h>
 #include <math.h>

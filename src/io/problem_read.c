@@ -9,11 +9,6 @@
 
 enum { FIRST_ROWS = 1024 };
 
-static enum status no_memory(const struct problem *problem, struct error *error)
-{
-    return error_set(error, STATUS_NO_MEMORY, "%s: out of memory", problem->file.path);
-}
-
 enum status problem_read_ids(struct problem *problem, uint64_t first, size_t n, struct arena *arena, char **ids,
                              struct error *error)
 {
@@ -25,7 +20,7 @@ enum status problem_read_ids(struct problem *problem, uint64_t first, size_t n, 
 static enum status allocate(const struct problem *problem, struct problem_block *block, size_t n, struct error *error)
 {
     if (!block->arena && !(block->arena = calloc(1, sizeof *block->arena)))
-        return no_memory(problem, error);
+        return problem_no_memory(problem, error);
     struct arena *arena = block->arena;
     size_t p = problem->n_parameter, rows = block->capacity ? block->capacity : FIRST_ROWS;
     arena_reset(arena);
@@ -44,7 +39,7 @@ static enum status allocate(const struct problem *problem, struct problem_block 
     block->first_row = arena_calloc(arena, n, sizeof *block->first_row);
     if (!block->dataset || !block->id || !block->fault || !block->t0 || !block->covariate || !block->start || !block->lower
         || !block->upper || !block->fixed || !block->rtol || !block->row || !block->first_row)
-        return no_memory(problem, error);
+        return problem_no_memory(problem, error);
     return problem_reserve_rows(problem, block, 0, rows, error);
 }
 
@@ -79,20 +74,14 @@ static enum status read_parameters(struct problem *problem, struct problem_block
                                    struct error *error)
 {
     size_t n = (size_t)(block->end - block->first);
-    enum status status = problem_read_table(problem, TABLE_START, block->first, n, block->start, error);
-    if (!status)
-        status = problem_read_table(problem, TABLE_LOWER, block->first, n, block->lower, error);
-    if (!status)
-        status = problem_read_table(problem, TABLE_UPPER, block->first, n, block->upper, error);
+    double *const out[N_TABLE] = {block->start, block->lower, block->upper, scratch}; /* start, lower, upper, fixed */
+    enum status status = STATUS_OK;
+    for (int k = 0; k < N_TABLE && !status; k++)
+        status = problem_read_table(problem, k, block->first, n, out[k], error);
     for (size_t d = 0; d < n && !status; d++)
         problem_tighten_bounds(problem, block->lower + d * problem->n_parameter, block->upper + d * problem->n_parameter);
-    if (!status)
-        status = problem_read_table(problem, TABLE_FIXED, block->first, n, scratch, error);
-    for (size_t i = 0; i < n * problem->n_parameter && !status; i++) {
-        block->fixed[i] = scratch[i] != 0;
-        if (isnan(scratch[i]))
-            block->fixed[i] = PROBLEM_FIXED_NAN;
-    }
+    for (size_t i = 0; i < n * problem->n_parameter && !status; i++)
+        block->fixed[i] = isnan(scratch[i]) ? PROBLEM_FIXED_NAN : scratch[i] != 0;
     return status;
 }
 
@@ -109,7 +98,7 @@ static enum status read_tables(struct problem *problem, struct problem_block *bl
     size_t width = problem->n_parameter > problem->info.n_covariate ? problem->n_parameter : problem->info.n_covariate;
     double *scratch = arena_alloc(block->arena, n * width * sizeof *scratch);
     if (!scratch)
-        return no_memory(problem, error);
+        return problem_no_memory(problem, error);
     enum status status = problem_read_ids(problem, block->first, n, block->arena, block->id, error);
     if (!status)
         status = read_t0(problem, block, error);
@@ -137,7 +126,7 @@ static enum status find_faults(struct problem *problem, struct problem_block *bl
             continue;
         size_t size = strlen(text) + 1;
         if (!(block->fault[d] = arena_alloc(block->arena, size)))
-            return no_memory(problem, error);
+            return problem_no_memory(problem, error);
         memcpy(block->fault[d], text, size);
     }
     return STATUS_OK;

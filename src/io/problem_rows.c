@@ -10,11 +10,6 @@
 static char too_many[] = "has more than 16777216 measurements";
 _Static_assert(PROBLEM_MAX_DATASET_ROW == 16777216, "the message names the number");
 
-static enum status no_memory(const struct problem *problem, struct error *error)
-{
-    return error_set(error, STATUS_NO_MEMORY, "%s: out of memory", problem->file.path);
-}
-
 enum status problem_window_init(struct problem *problem, struct error *error)
 {
     struct problem_window *window = &problem->window;
@@ -30,7 +25,7 @@ enum status problem_window_init(struct problem *problem, struct error *error)
         else
             got_all = (cells->whole = arena_alloc(arena, n * sizeof *cells->whole)) != NULL && got_all;
     }
-    return got_all ? STATUS_OK : no_memory(problem, error);
+    return got_all ? STATUS_OK : problem_no_memory(problem, error);
 }
 
 /* " (dataset "id")" for a message; nothing if there is no such dataset. */
@@ -166,7 +161,7 @@ enum status problem_reserve_rows(const struct problem *problem, struct problem_b
         capacity *= 2;
     void *rows = arena_alloc(block->arena, measurements_bytes(MEASUREMENT_FITTED, capacity));
     if (!rows)
-        return no_memory(problem, error);
+        return problem_no_memory(problem, error);
     struct measurements wider = measurements_place(MEASUREMENT_FITTED, capacity, rows);
     measurements_copy(&wider, 0, &block->measured, 0, used);
     block->measured = wider;

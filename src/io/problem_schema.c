@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/problem_internal.h"
 
-#include "base/nearest.h"
+#include "base/words.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/problem_internal.h"
 
-#include "base/utf8.h"
+#include "base/words.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -47,92 +47,71 @@ static bool allocate(struct problem_writer *writer)
            && writer->waiting_start;
 }
 
-static enum status write_model(const struct hdf5_file *file, const struct problem_header *header, struct error *error)
-{
-    if (!header->model_plugin && !header->model_bytes && !header->model_source && !header->model_sha256)
-        return STATUS_OK;
-    enum status status = hdf5_make_group(file, "/model", error);
-    if (!status && header->model_plugin)
-        status = hdf5_put_text(file, "/model", "plugin", header->model_plugin, error);
-    if (!status && header->model_sha256)
-        status = hdf5_put_text(file, "/model", "sha256", header->model_sha256, error);
-    if (!status && header->model_name)
-        status = hdf5_put_text(file, "/model", "name", header->model_name, error);
-    if (!status && header->model_source)
-        status = hdf5_write_strings(file, "/model/source", 1, &header->model_source, error);
-    if (!status && header->model_bytes)
-        status = hdf5_write_table(file, "/model/plugin", H5T_NATIVE_UINT8, header->n_model_byte, 0,
-                                  header->model_bytes, error);
-    return status;
-}
+/* A group, an attribute of a group, or a small table; data NULL: the file does without it. */
+struct part {
+    const char *path, *attribute; /* attribute: a text of the group `path` */
+    const void *data;
+    hid_t type;                   /* of a table of numbers; otherwise IS_GROUP, or 0 for strings */
+    size_t n, width;
+};
+enum { IS_GROUP = -1 };
 
-static enum status write_priors(const struct hdf5_file *file, const struct problem_header *header, struct error *error)
+static enum status write_part(const struct hdf5_file *file, const struct part *part, struct error *error)
 {
-    static const char *const path[] = {"/parameters/prior_location", "/parameters/prior_scale", "/parameters/prior_lower",
-                                       "/parameters/prior_upper"};
-    size_t n = header->n_parameter;
-    enum status status = hdf5_write_strings(file, "/parameters/prior", n, header->prior, error);
-    if (!status)
-        status = hdf5_write_strings(file, "/parameters/prior_on", n, header->prior_on, error);
-    for (size_t k = 0; k < sizeof path / sizeof *path && !status; k++)
-        status = hdf5_write_table(file, path[k], H5T_NATIVE_DOUBLE, n, 0, header->prior_number[k], error);
-    return status;
-}
-
-static enum status write_parameters(const struct hdf5_file *file, const struct problem_header *header,
-                                    struct error *error)
-{
-    size_t n = header->n_parameter;
-    if (n == 0)
+    if (!part->data)
         return STATUS_OK;
-    enum status status = hdf5_make_group(file, "/parameters", error);
-    if (!status)
-        status = hdf5_write_strings(file, "/parameters/name", n, header->parameter_name, error);
-    if (!status && header->start)
-        status = hdf5_write_table(file, "/parameters/start", H5T_NATIVE_DOUBLE, n, 0, header->start, error);
-    if (!status && header->lower)
-        status = hdf5_write_table(file, "/parameters/lower", H5T_NATIVE_DOUBLE, n, 0, header->lower, error);
-    if (!status && header->upper)
-        status = hdf5_write_table(file, "/parameters/upper", H5T_NATIVE_DOUBLE, n, 0, header->upper, error);
-    if (!status && header->scale)
-        status = hdf5_write_strings(file, "/parameters/scale", n, header->scale, error);
-    if (!status && header->fixed)
-        status = hdf5_write_table(file, "/parameters/fixed", H5T_NATIVE_UINT8, n, 0, header->fixed, error);
-    if (!status && header->from_model)
-        status = hdf5_write_table(file, "/parameters/from_model", H5T_NATIVE_DOUBLE, n, N_FROM_MODEL, header->from_model,
-                                  error);
-    if (!status && header->prior)
-        status = write_priors(file, header, error);
-    return status;
+    if (part->type == IS_GROUP)
+        return hdf5_make_group(file, part->path, error);
+    if (part->attribute)
+        return hdf5_put_text(file, part->path, part->attribute, part->data, error);
+    return part->type ? hdf5_write_table(file, part->path, part->type, part->n, part->width, part->data, error)
+                      : hdf5_write_strings(file, part->path, part->n, part->data, error);
 }
 
 static enum status write_small_tables(const struct hdf5_file *file, const struct problem_header *header,
                                       struct error *error)
 {
+    static const char group[] = "";
+    const hid_t real = H5T_NATIVE_DOUBLE, byte = H5T_NATIVE_UINT8;
+    const char *source = header->model_source;
+    bool has_model = header->model_plugin || header->model_bytes || source || header->model_sha256;
+    size_t p = header->n_parameter;
+    const double *const *prior = header->prior_number;
+    const struct part parts[] = {
+        {"/model", NULL, has_model ? group : NULL, IS_GROUP, 0, 0},
+        {"/model", "plugin", header->model_plugin, 0, 0, 0},
+        {"/model", "sha256", header->model_sha256, 0, 0, 0},
+        {"/model", "name", has_model ? header->model_name : NULL, 0, 0, 0},
+        {"/model/source", NULL, source ? &source : NULL, 0, 1, 0},
+        {"/model/plugin", NULL, header->model_bytes, byte, header->n_model_byte, 0},
+        {"/parameters", NULL, p ? group : NULL, IS_GROUP, 0, 0},
+        {"/parameters/name", NULL, p ? header->parameter_name : NULL, 0, p, 0},
+        {"/parameters/start", NULL, p ? header->start : NULL, real, p, 0},
+        {"/parameters/lower", NULL, p ? header->lower : NULL, real, p, 0},
+        {"/parameters/upper", NULL, p ? header->upper : NULL, real, p, 0},
+        {"/parameters/scale", NULL, p ? header->scale : NULL, 0, p, 0},
+        {"/parameters/fixed", NULL, p ? header->fixed : NULL, byte, p, 0},
+        {"/parameters/from_model", NULL, p ? header->from_model : NULL, real, p, N_FROM_MODEL},
+        {"/parameters/prior", NULL, p ? header->prior : NULL, 0, p, 0},
+        {"/parameters/prior_on", NULL, p && header->prior ? header->prior_on : NULL, 0, p, 0},
+        {"/parameters/prior_location", NULL, p && header->prior ? prior[0] : NULL, real, p, 0},
+        {"/parameters/prior_scale", NULL, p && header->prior ? prior[1] : NULL, real, p, 0},
+        {"/parameters/prior_lower", NULL, p && header->prior ? prior[2] : NULL, real, p, 0},
+        {"/parameters/prior_upper", NULL, p && header->prior ? prior[3] : NULL, real, p, 0},
+        {"/datasets", NULL, group, IS_GROUP, 0, 0},
+        {"/datasets/covariate_names", NULL, header->n_covariate ? header->covariate_name : NULL, 0, header->n_covariate, 0},
+        {"/measurements", NULL, group, IS_GROUP, 0, 0},
+        {"/measurements/observable_names", NULL, header->n_observable ? header->observable_name : NULL, 0,
+         header->n_observable, 0},
+        {"/measurements/observable_error", NULL, header->observable_error, 0, header->n_observable, 0},
+        {"/measurements", "csv", header->line_file, 0, 0, 0},
+        {"/options", NULL, header->n_option ? group : NULL, IS_GROUP, 0, 0},
+    };
     enum status status = hdf5_put_text(file, "/", "stiffit_file", "problem", error);
     if (!status)
         status = hdf5_put_number(file, "/", "format", H5T_NATIVE_INT32, &(int32_t){1}, error);
-    if (!status)
-        status = write_model(file, header, error);
-    if (!status)
-        status = write_parameters(file, header, error);
-    if (!status)
-        status = hdf5_make_group(file, "/datasets", error);
-    if (!status && header->n_covariate)
-        status = hdf5_write_strings(file, "/datasets/covariate_names", header->n_covariate, header->covariate_name,
-                                    error);
-    if (!status)
-        status = hdf5_make_group(file, "/measurements", error);
-    if (!status && header->n_observable)
-        status = hdf5_write_strings(file, "/measurements/observable_names", header->n_observable,
-                                    header->observable_name, error);
-    if (!status && header->observable_error)
-        status = hdf5_write_strings(file, "/measurements/observable_error", header->n_observable, header->observable_error,
-                                    error);
-    if (!status && header->line_file)
-        status = hdf5_put_text(file, "/measurements", "csv", header->line_file, error);
-    if (!status && header->n_option)
-        status = hdf5_make_group(file, "/options", error);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts && !status; i++)
+        status = write_part(file, &parts[i], error);
     for (size_t i = 0; i < header->n_option && !status; i++)
         status = hdf5_put_text(file, "/options", header->option_name[i], header->option_value[i], error);
     return status;

@@ -6,10 +6,6 @@
 #include "base/error.h"
 #include "base/measurements.h"
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 struct problem_header {
     const char *model_plugin;         /* written as /model@plugin, or NULL */
     const char *model_source;         /* written as /model/source, or NULL */

@@ -5,10 +5,8 @@
 #include "base/sha256.h"
 #include "io/journal_format.h"
 #include "io/result_columns.h"
-#include "io/result_table.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

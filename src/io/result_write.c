@@ -6,7 +6,6 @@
 #include "io/durable.h"
 #include "io/journal_format.h"
 #include "io/result_columns.h"
-#include "io/result_table.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -8,10 +8,6 @@
 #include "base/error.h"
 #include "model/plugin.h"
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 /* name, what it returns: rows, or rows x columns as the derivative of the function `base`; whether it is given t (and y but for
  * forcing) */
 #define CHECK_FUNCTIONS(X) \
@@ -26,12 +22,8 @@
     X(NOISE_STATE, noise_state, OBSERVABLE, STATE, NOISE, true) \
     X(NOISE_PARAMETER, noise_parameter, OBSERVABLE, PARAMETER, NOISE, true)
 
-enum check_function {
-#define X(name, ...) CHECK_##name,
-    CHECK_FUNCTIONS(X)
-#undef X
-    N_CHECK_FUNCTION
-};
+#define CHECK_FUNCTION_NUMBER(name, ...) CHECK_##name,
+enum check_function { CHECK_FUNCTIONS(CHECK_FUNCTION_NUMBER) N_CHECK_FUNCTION };
 
 /* The name of the descriptor's field, for example "jacobian_sparse". */
 const char *check_function_name(enum check_function function);

@@ -6,11 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct check_shape shapes[N_CHECK_FUNCTION] = {
-#define X(name, field, row, column, base, at_time) {#field, AXIS_##row, AXIS_##column, CHECK_##base, at_time},
-    CHECK_FUNCTIONS(X)
-#undef X
-};
+#define SHAPES_ROW(name, field, row, column, base, at_time) {#field, AXIS_##row, AXIS_##column, CHECK_##base, at_time},
+static const struct check_shape shapes[N_CHECK_FUNCTION] = {CHECK_FUNCTIONS(SHAPES_ROW)};
 
 const struct check_shape *check_shape(enum check_function function) { return &shapes[function]; }
 const char *check_function_name(enum check_function function) { return shapes[function].name; }

@@ -6,9 +6,6 @@
 #include "base/error.h"
 #include "model/build/build.h"
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stiffit/model.h>
 
 /* Immutable once loaded; shared by all threads. `abi` is our own full-size copy: fields unknown to the plugin's header are

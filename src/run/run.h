@@ -20,9 +20,6 @@
 #include "base/option.h"
 #include "base/outcome.h"
 
-#include <stdbool.h>
-#include <stdint.h>
-
 struct text_messages;
 struct run_options;
 struct run_plan;

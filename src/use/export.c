@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "use/export.h"
 
-#include "io/result_kept.h"
+#include "io/result_columns.h"
 #include "use/fit_columns.h"
 
 #include <math.h>

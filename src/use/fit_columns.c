@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "use/fit_columns.h"
 
-#include "base/nearest.h"
+#include "base/words.h"
 
 #include <math.h>
 #include <stdio.h>

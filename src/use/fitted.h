@@ -3,12 +3,11 @@
 #ifndef USE_FITTED_H
 #define USE_FITTED_H
 
-#include "use/predictor.h"
-#include "use/residual.h"
 #include "io/problem.h"
 #include "io/result.h"
 #include "model/build/compile.h"
 #include "run/plan/recipe.h"
+#include "use/predictor.h"
 
 struct fitted_options {
     const char *result;

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "use/predictor.h"
 
+#include "fit/objective.h"
 #include "ode/task.h"
 
 #include <math.h>
@@ -70,4 +71,29 @@ bool predictor_run(struct predictor *predictor, const struct predictor_rows *row
     }
     snprintf(reason, 160, "no observable can be computed at any of the times");
     return n_lost < rows->n || rows->n == 0;
+}
+
+struct residual residual_of(const struct residual_kind *kind, const struct measurements *measured, size_t i, double prediction,
+                            double noise)
+{
+    struct measurements row = measurements_from(measured, i);
+    double value = *row.value, own = *row.sigma, weight, right, unit = kind->unit > 0 ? kind->unit : 1;
+    const struct fit_loss *loss = &kind->loss[*row.observable];
+    if (kind->unit > 0)
+        own = unit;
+    row.sigma = &own;
+    const struct fit_objective objective = {.n_row = 1, .measured = row, .has_noise = !isnan(noise),
+                                            .likelihood = kind->likelihood, .loss = kind->loss};
+    const struct fit_answer answer = {.prediction = &prediction, .noise = &noise, .weight = &weight, .residual = &right};
+    struct residual out = {.sigma = fit_objective_sigma(&objective, &answer, 0) / unit, .residual = NAN, .weighted = NAN,
+                           .weight = NAN, .loss = NAN};
+    if (isnan(value) || isnan(prediction))
+        return out;
+    out.loss = fit_objective_value(&objective, &answer) * unit;
+    if (*row.censored)
+        return out;
+    out.residual = loss->is_log ? log(value / prediction) : value - prediction;
+    out.weighted = out.residual / out.sigma;
+    out.weight = fit_loss_at(loss, out.weighted / unit).weight / unit;
+    return out;
 }

@@ -1,4 +1,5 @@
-/* Predictions of one model, one evaluation at a time, for commands that show or make data.
+/* Predictions of one model, one evaluation at a time, for commands that show or make data; residuals, weights and losses of
+ * single measurements under the fitted objective.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef USE_PREDICTOR_H
 #define USE_PREDICTOR_H
@@ -6,6 +7,7 @@
 #include "base/arena.h"
 #include "base/error_kind.h"
 #include "base/measurements.h"
+#include "fit/loss.h"
 #include "ode/engine.h"
 
 struct predictor {
@@ -39,5 +41,21 @@ struct predictor_rows {
  * why. */
 bool predictor_run(struct predictor *predictor, const struct predictor_rows *rows, const double *p, double *prediction,
                     double *noise, char *reason);
+
+struct residual_kind {
+    struct fit_loss *loss; /* one for each observable of the model */
+    bool likelihood;       /* as in struct fit_objective */
+    double unit;           /* of Laplace's errors without any sigma (fit/unit.h); 0: none */
+};
+
+/* sigma: the measurement's, else the model's noise, else 1. residual: value - prediction, for log-normal errors of their
+ * logarithms; weighted: divided by sigma. weight: the residual's weight relative to least squares (1 for normal errors). loss:
+ * its part of the objective. A missing value has only sigma, a censored one only sigma and loss; the others are NaN. */
+struct residual {
+    double sigma, residual, weighted, weight, loss;
+};
+/* Of row i; noise: the model's, NaN where there is none. */
+struct residual residual_of(const struct residual_kind *kind, const struct measurements *measured, size_t i, double prediction,
+                            double noise);
 
 #endif

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "use/simulate.h"
 
-#include "base/number.h"
 #include "base/random.h"
+#include "base/words.h"
 #include "fit/bootstrap.h"
 #include "io/problem_prior.h"
 #include "use/fitted.h"

@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "use/values.h"
 
-#include "base/nearest.h"
+#include "base/arena.h"
+#include "base/words.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -60,14 +61,8 @@ struct growing {
 
 static bool append(struct growing *list, double number)
 {
-    if (list->n == list->capacity) {
-        size_t capacity = list->capacity ? 2 * list->capacity : 64;
-        double *longer = realloc(list->number, capacity * sizeof *longer);
-        if (!longer)
-            return false;
-        list->number = longer;
-        list->capacity = capacity;
-    }
+    if (!array_grow(&list->number, list->n, &list->capacity, sizeof number))
+        return false;
     list->number[list->n++] = number;
     return true;
 }

@@ -74,10 +74,8 @@ static void exit_codes_are_those_of_the_manual(void **state)
     const struct { enum status status; int code; } promised[] = {
         {STATUS_OK, 0}, {STATUS_FITS_FAILED, 1}, {STATUS_USAGE, 2}, {STATUS_BAD_PROBLEM, 3}, {STATUS_BAD_MODEL, 3},
         {STATUS_SYSTEM, 4}, {STATUS_NO_MEMORY, 4}, {STATUS_INTERNAL, 5}, {STATUS_STOPPED, 75}};
-    for (size_t i = 0; i < sizeof promised / sizeof *promised; i++) {
+    for (size_t i = 0; i < sizeof promised / sizeof *promised; i++)
         assert_int_equal(status_exit_code(promised[i].status), promised[i].code);
-        assert_true(strlen(status_meaning(promised[i].status)) > 0);
-    }
 }
 
 /* Numbers in result files never change their meaning. */

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "base/nearest.h"
 #include "base/option.h"
+#include "base/words.h"
 
 #include <locale.h>
 #include <math.h>

@@ -36,30 +36,6 @@ static void agrees_with_the_standard(void **state)
     assert_string_equal(hex, million_a);
 }
 
-static void reads_files(void **state)
-{
-    (void)state;
-    char path[] = "/tmp/test-sha256-XXXXXX";
-    unsigned char digest[SHA256_BYTES];
-    char hex[SHA256_HEX];
-    struct error error;
-    int file = mkstemp(path);
-    assert_true(file >= 0);
-    for (int i = 0; i < 1000; i++) {
-        char piece[1000];
-        memset(piece, 'a', sizeof piece);
-        assert_int_equal(write(file, piece, sizeof piece), sizeof piece);
-    }
-    close(file);
-    assert_int_equal(sha256_file(path, digest, &error), STATUS_OK);
-    sha256_hex(digest, hex);
-    assert_string_equal(hex, million_a);
-    unlink(path);
-    assert_int_equal(sha256_file(path, digest, &error), STATUS_SYSTEM);
-    assert_non_null(strstr(error.message, path));
-    assert_int_equal(sha256_file("/", digest, &error), STATUS_SYSTEM);
-}
-
 static void hex_is_read_back(void **state)
 {
     (void)state;
@@ -126,7 +102,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(agrees_with_the_standard),
-        cmocka_unit_test(reads_files),
         cmocka_unit_test(hex_is_read_back),
         cmocka_unit_test(feeding_is_canonical),
     };

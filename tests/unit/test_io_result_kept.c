@@ -7,8 +7,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "io/result_kept.h"
 #include "../journal_helpers.h"
+#include "io/result_columns.h"
 
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /* Merging sorted rows in blocks of any size, and joining what shards say of themselves.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "run/merge/merge_rows.h"
+#include "run/merge/merge_shards.h"
 
 #include "base/random.h"
 

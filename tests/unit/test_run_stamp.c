@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "run/supervise/stamp.h"
+#include "io/durable.h"
 
 #include <fcntl.h>
 #include <stdio.h>

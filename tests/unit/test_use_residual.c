@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "use/residual.h"
+#include "use/predictor.h"
 
 static const double value = 3.7, prediction = 2.9, sigma = 0.4; /* two standard deviations apart */
 

@@ -8,7 +8,6 @@
 #include "model/generate/generate.h"
 #include "model/text/text.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <stiffit/model.h>

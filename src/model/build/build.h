@@ -7,9 +7,6 @@
 #include "model/build/compile.h"
 #include "model/text/text.h"
 
-#include <stdbool.h>
-#include <stddef.h>
-
 /* Receives all messages about a text that has errors; `context` is the listener's. */
 typedef void build_show(void *context, const struct text_messages *messages, const char *text, size_t n_byte,
                         const char *origin);

@@ -10,8 +10,6 @@
 #include <ftw.h>
 #include <limits.h>
 #include <spawn.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

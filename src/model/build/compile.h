@@ -9,9 +9,6 @@
 #include "base/sha256.h"
 
 #include <signal.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 enum { COMPILER_MAX_WORD = 32 };
 

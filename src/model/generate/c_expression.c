@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/generate/c_expression.h"
 
-#include "base/number.h"
+#include "base/words.h"
 
 #include <assert.h>
 #include <math.h>

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/generate/generate.h"
 
+#include "base/arena.h"
 #include "model/generate/listing_internal.h"
 
 #include <stdarg.h>
@@ -283,14 +284,8 @@ static void count_use(struct use *use, node which)
 
 static bool add_temporary(struct listing *listing, node which)
 {
-    if (listing->n_temporary == listing->room_temporary) {
-        size_t room = listing->room_temporary ? 2 * listing->room_temporary : 64;
-        node *temporary = realloc(listing->temporary, room * sizeof *temporary);
-        if (!temporary)
-            return false;
-        listing->temporary = temporary;
-        listing->room_temporary = room;
-    }
+    if (!array_grow(&listing->temporary, listing->n_temporary, &listing->room_temporary, sizeof *listing->temporary))
+        return false;
     listing->temporary[listing->n_temporary++] = which;
     listing->label[which] = (uint32_t)(listing->n_name + listing->n_temporary);
     return true;

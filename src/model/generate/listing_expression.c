@@ -3,23 +3,18 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/generate/listing_internal.h"
 
+#include "base/arena.h"
+
 #include <stdlib.h>
 
-enum { FIRST_STACK = 64, LATEX_WIDTH = 90 };
+enum { LATEX_WIDTH = 90 };
 
 static void push(struct listing *listing, struct item item)
 {
-    if (listing->n_stack == listing->room_stack) {
-        size_t room = listing->room_stack ? 2 * listing->room_stack : FIRST_STACK;
-        struct item *stack = realloc(listing->stack, room * sizeof *stack);
-        if (!stack) {
-            listing->failed = true;
-            return;
-        }
-        listing->stack = stack;
-        listing->room_stack = room;
-    }
-    listing->stack[listing->n_stack++] = item;
+    if (array_grow(&listing->stack, listing->n_stack, &listing->room_stack, sizeof item))
+        listing->stack[listing->n_stack++] = item;
+    else
+        listing->failed = true;
 }
 
 static void push_text(struct listing *listing, const char *text) { push(listing, (struct item){.text = text}); }

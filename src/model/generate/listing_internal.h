@@ -5,9 +5,6 @@
 
 #include "model/generate/generate.h"
 
-#include <stdbool.h>
-#include <stdint.h>
-
 /* An item yet to be printed: a text, or a node (text NULL). */
 struct item {
     const char *text;

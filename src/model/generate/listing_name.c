@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/generate/listing_internal.h"
 
-#include "base/number.h"
+#include "base/words.h"
 
 #include <ctype.h>
 #include <math.h>

@@ -9,7 +9,6 @@
 #include "model/generate/generate.h"
 #include "model/graph/intern.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* In additions, roughly. */

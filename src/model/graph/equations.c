@@ -18,11 +18,8 @@ void equations_free(struct equations *equations)
     free(equations);
 }
 
-const struct model_function_info model_functions[] = {
-#define X(name, row, column, value) {#name, OF_##row, OF_##column, FUNCTION_##value},
-    MODEL_FUNCTIONS(X)
-#undef X
-};
+#define MODEL_FUNCTIONS_ROW(name, row, column, value) {#name, OF_##row, OF_##column, FUNCTION_##value},
+const struct model_function_info model_functions[] = {MODEL_FUNCTIONS(MODEL_FUNCTIONS_ROW)};
 
 static const struct { enum model_function value; uint8_t use; } uses[] = {
     {FUNCTION_rhs, STIFFIT_USE_RHS},
@@ -223,14 +220,8 @@ static bool survey_init(struct survey *survey, struct graph *graph, const node *
 
 static bool add(struct node_list *list, node which)
 {
-    if (list->n == list->room) {
-        size_t room = list->room ? 2 * list->room : 8;
-        node *item = realloc(list->item, room * sizeof *item);
-        if (!item)
-            return false;
-        list->item = item;
-        list->room = room;
-    }
+    if (!array_grow(&list->item, list->n, &list->room, sizeof *list->item))
+        return false;
     list->item[list->n++] = which;
     return true;
 }

@@ -83,12 +83,8 @@ enum function_axis { OF_NOTHING, OF_RATE, OF_INITIAL, OF_OBSERVABLE, OF_NOISE, O
     X(observe_state, OBSERVABLE, STATE, observe) X(observe_parameter, OBSERVABLE, PARAMETER, observe) \
     X(noise_state, NOISE, STATE, noise) X(noise_parameter, NOISE, PARAMETER, noise)
 
-enum model_function {
-#define X(name, ...) FUNCTION_##name,
-    MODEL_FUNCTIONS(X)
-#undef X
-    N_MODEL_FUNCTION
-};
+#define MODEL_FUNCTION_NUMBER(name, ...) FUNCTION_##name,
+enum model_function { MODEL_FUNCTIONS(MODEL_FUNCTION_NUMBER) N_MODEL_FUNCTION };
 
 extern const struct model_function_info {
     const char *name;

@@ -4,7 +4,7 @@
 #include "model/text/parser.h"
 
 #include "base/error_kind.h"
-#include "base/nearest.h"
+#include "base/words.h"
 
 #include <string.h>
 

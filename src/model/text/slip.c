@@ -1,7 +1,7 @@
 /* Hints for tokens that make no sense where they are. Most of these slips are habits from other languages, so the hint says how
  * to write the same thing here.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "base/nearest.h"
+#include "base/words.h"
 #include "model/text/parser.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Names of a model text: a hash table of symbols, their kinds, and guesses for misspelt names.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "base/nearest.h"
 #include "base/random.h"
+#include "base/words.h"
 #include "model/text/resolve.h"
 
 #include <stdlib.h>

@@ -10,7 +10,7 @@
 #include "run/finish/skeleton.h"
 #include "run/finish/summary.h"
 #include "run/plan/campaign.h"
-#include "run/supervise/stop.h"
+#include "run/supervise/child.h"
 
 #include <stdarg.h>
 #include <stdio.h>

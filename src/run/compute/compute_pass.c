@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "run/plan/best.h"
-#include "run/supervise/stop.h"
+#include "run/supervise/child.h"
 #include "run/supervise/suspects.h"
 
 #include <stdio.h>

@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "model/check.h"
-#include "run/supervise/stop.h"
+#include "run/supervise/child.h"
 
 #include <errno.h>
 #include <fcntl.h>

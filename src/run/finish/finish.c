@@ -5,12 +5,12 @@
 #include "base/arena.h"
 #include "io/problem.h"
 #include "io/result.h"
-#include "run/supervise/board.h"
-#include "run/plan/campaign.h"
 #include "run/finish/finish_refits.h"
 #include "run/finish/skeleton.h"
-#include "run/supervise/stop.h"
 #include "run/finish/summary.h"
+#include "run/plan/campaign.h"
+#include "run/supervise/board.h"
+#include "run/supervise/child.h"
 
 #include <stdio.h>
 #include <stdlib.h>

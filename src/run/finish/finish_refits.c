@@ -4,7 +4,7 @@
 
 #include "fit/distribution.h"
 #include "fit/map.h"
-#include "io/result_kept.h"
+#include "io/result_columns.h"
 
 #include <math.h>
 #include <stdlib.h>

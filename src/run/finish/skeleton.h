@@ -8,9 +8,6 @@
 #include "io/result.h"
 #include "run/plan/campaign.h"
 
-#include <stdbool.h>
-#include <stdint.h>
-
 /* Writes (or replaces) it. */
 enum status skeleton_write(const struct campaign *campaign, const char *command_line, bool is_model_given,
                            struct error *error);

@@ -5,7 +5,6 @@
 
 #include "base/output.h"
 #include "run/finish/summary.h"
-#include "run/merge/merge_rows.h"
 #include "run/merge/merge_shards.h"
 
 #include <inttypes.h>

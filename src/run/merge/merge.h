@@ -6,8 +6,6 @@
 
 #include "run/run.h"
 
-#include <stddef.h>
-
 struct merge_request {
     const char *const *path; /* n results, in any order */
     size_t n;

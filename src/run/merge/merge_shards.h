@@ -1,13 +1,13 @@
 /* The shards of a merge: checks that they belong together, and reads them one at a time, so that neither memory nor open
- * files grow with their number. Separate from merge.c, which copies rows.
+ * files grow with their number, and merges their rows by dataset. Separate from merge.c, which copies rows of each table.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef RUN_MERGE_SHARDS_H
 #define RUN_MERGE_SHARDS_H
 
+#include "io/durable.h"
 #include "io/result.h"
-#include "io/result_kept.h"
+#include "io/result_columns.h"
 #include "run/merge/merge.h"
-#include "run/supervise/stamp.h"
 
 enum { MERGE_MAX_FACT = 128 };
 
@@ -53,5 +53,22 @@ enum status merge_shards_check(struct merge_shards *shards, const struct merge_r
 void merge_shards_fini(struct merge_shards *shards);
 /* Opens shard i (from 0) again; the caller closes it. STATUS_SYSTEM: the file has changed. */
 enum status merge_shards_open(const struct merge_shards *shards, size_t i, struct result **result, struct error *error);
+
+enum { MERGE_MEMORY = 64 << 20, MERGE_MIN_ROWS = 4 }; /* bytes of rows in memory at once, over all shards */
+
+/* A table to be merged. Shards are numbered from 0. */
+struct merge_kind {
+    const char *column; /* the column with the dataset, for messages */
+    /* Reads rows of a shard into memory, from `first` on; *n of them, 0: there are no more. */
+    enum status (*load)(void *context, size_t shard, uint64_t first, size_t *n, struct error *error);
+    /* Row `at` of those: returns its dataset; takes it as the next row. */
+    uint64_t (*dataset)(const void *context, size_t shard, size_t at);
+    enum status (*take)(void *context, size_t shard, size_t at, struct error *error);
+};
+
+/* STATUS_BAD_PROBLEM: a shard's datasets decrease or are not in the problem. */
+enum status merge_rows(const struct merge_shards *shards, const struct merge_kind *kind, void *context, struct error *error);
+/* How many rows of `row_bytes` each shard may have in memory. */
+size_t merge_rows_at_once(const struct merge_shards *shards, size_t row_bytes);
 
 #endif

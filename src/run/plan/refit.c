@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/plan/refit.h"
 
-#include "base/nearest.h"
 #include "base/sha256.h"
+#include "base/words.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -7,10 +7,6 @@
 #include "fit/bootstrap.h"
 #include "run/plan/recipe.h"
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 /* Constant during a run. A dataset's refits are numbered: below and above for each profiled parameter, then the replicates. */
 struct refit_plan {
     uint32_t n_profile, n_bootstrap;

@@ -1,10 +1,11 @@
-/* Selections, with one bit per dataset.
+/* Selections, with one bit per dataset; by name in one pass over the problem's ids, which need not fit in memory.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/plan/selection.h"
 
-#include "run/plan/selection_source.h"
-
+#include "base/arena.h"
 #include "base/sha256.h"
+#include "base/words.h"
+#include "run/plan/selection_source.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -126,4 +127,221 @@ void selection_suffix(const struct selection_request *request, char *text, size_
         name_only(request->only, text, size);
     else if (request->shard.n)
         snprintf(text, size, ".shard-%u-of-%u", request->shard.k, request->shard.n);
+}
+
+enum { IDS_AT_ONCE = 4096 };
+
+static int compare(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+
+bool selection_split(struct selection_names *names, const char *list)
+{
+    size_t n = 1, kept = 0;
+    for (const char *c = list; *c; c++)
+        n += *c == ',';
+    *names = (struct selection_names){.copy = strdup(list), .name = calloc(n, sizeof *names->name)};
+    if (!names->copy || !names->name)
+        return false;
+    char *rest = names->copy;
+    for (char *name; (name = strsep(&rest, ","));)
+        names->name[names->n++] = name;
+    qsort(names->name, names->n, sizeof *names->name, compare);
+    for (size_t i = 0; i < names->n; i++)
+        if (i == 0 || strcmp(names->name[i], names->name[i - 1]))
+            names->name[kept++] = names->name[i];
+    names->n = kept;
+    return true;
+}
+
+void selection_names_fini(struct selection_names *names)
+{
+    free(names->copy);
+    free(names->name);
+    *names = (struct selection_names){.n = 0};
+}
+
+struct search {
+    struct selection_names names;
+    bool *found;          /* of the names */
+    const char *whole;    /* the list itself may be a name */
+    int64_t i_whole;      /* its row; -1: it is not a name */
+    struct selection *selection;
+};
+
+static void look_at(struct search *search, uint64_t dataset, const char *id)
+{
+    char *const *hit = bsearch(&id, search->names.name, search->names.n, sizeof *search->names.name, compare);
+    if (!strcmp(id, search->whole))
+        search->i_whole = (int64_t)dataset;
+    if (!hit)
+        return;
+    search->found[hit - search->names.name] = true;
+    selection_set(search->selection->bit, dataset);
+}
+
+static enum status look_at_all(struct search *search, struct problem *problem, struct error *error)
+{
+    struct arena arena = {0};
+    enum status status = STATUS_OK;
+    for (uint64_t first = 0, n_dataset = search->selection->n_dataset; !status && first < n_dataset; first += IDS_AT_ONCE) {
+        size_t n = n_dataset - first < IDS_AT_ONCE ? (size_t)(n_dataset - first) : IDS_AT_ONCE;
+        arena_reset(&arena);
+        char **id = arena_calloc(&arena, n, sizeof *id);
+        status = id ? problem_read_ids(problem, first, n, &arena, id, error)
+                    : error_set(error, STATUS_NO_MEMORY, "out of memory for %zu ids", n);
+        for (size_t i = 0; !status && i < n; i++)
+            look_at(search, first + i, id[i]);
+    }
+    arena_fini(&arena);
+    return status;
+}
+
+static enum status not_there(const char *name, struct problem *problem, struct error *error)
+{
+    uint64_t n_dataset = problem_info(problem)->n_dataset;
+    size_t n = n_dataset < IDS_AT_ONCE ? (size_t)n_dataset : IDS_AT_ONCE;
+    struct arena arena = {0};
+    struct error ignored;
+    char **id = arena_calloc(&arena, n + 1, sizeof *id);
+    bool read = id && !problem_read_ids(problem, 0, n, &arena, id, &ignored);
+    const char *near = read ? nearest_name(name, (const char *const *)id, n) : NULL;
+    error_set(error, STATUS_USAGE, "--only: %s has no dataset '%.200s'%s%.200s%s", problem_info(problem)->path, name,
+              near ? "\nDid you mean '" : "", near ? near : "", near ? "'?" : "");
+    arena_fini(&arena);
+    return error->status;
+}
+
+static void describe(struct selection *selection)
+{
+    struct sha256 hash;
+    unsigned char digest[SHA256_BYTES];
+    char hex[SHA256_HEX];
+    uint64_t n = 0;
+    sha256_begin(&hash);
+    for (uint64_t d = 0; d < selection->n_dataset; d++)
+        if (selection_has(selection, d)) {
+            sha256_add_uint64(&hash, d);
+            n++;
+        }
+    sha256_end(&hash, digest);
+    sha256_hex(digest, hex);
+    snprintf(selection->text, sizeof selection->text, "only=%llu:%.32s", (unsigned long long)n, hex);
+}
+
+enum status selection_by_ids(struct selection *selection, const char *list, struct problem *problem, struct error *error)
+{
+    struct search search = {.whole = list, .i_whole = -1, .selection = selection};
+    enum status status = STATUS_NO_MEMORY;
+    if (!selection_split(&search.names, list) || !(search.found = calloc(search.names.n, sizeof *search.found)))
+        error_set(error, status, "out of memory for --only");
+    else
+        status = look_at_all(&search, problem, error);
+    if (!status && search.i_whole >= 0) {
+        memset(selection->bit, 0, (size_t)(selection->n_dataset / 8 + 1));
+        selection_set(selection->bit, (uint64_t)search.i_whole);
+    }
+    for (size_t i = 0; !status && search.i_whole < 0 && i < search.names.n; i++)
+        if (!search.found[i])
+            status = not_there(search.names.name[i], problem, error);
+    if (!status)
+        describe(selection);
+    free(search.found);
+    selection_names_fini(&search.names);
+    return status;
+}
+
+enum { MAX_SHARD = 1000000 };
+
+/* Reads decimal digits; returns the position after them, or NULL if there are none or the number is too large. */
+static const char *read_number(const char *text, uint32_t *number)
+{
+    uint64_t value = 0;
+    const char *p = text;
+    for (; *p >= '0' && *p <= '9'; p++)
+        if ((value = 10 * value + (uint64_t)(*p - '0')) > UINT32_MAX)
+            return NULL;
+    *number = (uint32_t)value;
+    return p > text ? p : NULL;
+}
+
+static bool from_environment(const char *name, uint32_t *number)
+{
+    const char *text = getenv(name), *end = text ? read_number(text, number) : NULL;
+    return end && !*end;
+}
+
+/* Pseudo steps (batch script, external, interactive) have the largest numbers. */
+static bool is_step(uint32_t *id)
+{
+    return from_environment("SLURM_STEP_ID", id) && *id < 0xfffffff0u;
+}
+
+static enum status from_step(struct shard *shard, uint32_t step, uint32_t n, struct error *error)
+{
+    uint32_t task, job = 0;
+    if (!from_environment("SLURM_PROCID", &task) || task >= n)
+        return error_set(error, STATUS_USAGE, "--shard slurm: this is a step of %u tasks, but SLURM_PROCID does not say which "
+                         "of them this is", n);
+    from_environment("SLURM_JOB_ID", &job);
+    shard->k = task + 1;
+    shard->n = n;
+    snprintf(shard->origin, sizeof shard->origin, "task %u of step %u.%u", task, job, step);
+    return STATUS_OK;
+}
+
+static enum status from_array(struct shard *shard, struct error *error)
+{
+    uint32_t id, first, last, count, stride = 1, job = 0;
+    if (!from_environment("SLURM_ARRAY_TASK_ID", &id) || !from_environment("SLURM_ARRAY_TASK_MIN", &first) ||
+        !from_environment("SLURM_ARRAY_TASK_MAX", &last) || !from_environment("SLURM_ARRAY_TASK_COUNT", &count))
+        return error_set(error, STATUS_USAGE, "--shard slurm: the environment of this array task is not complete "
+                         "(SLURM_ARRAY_TASK_ID, _MIN, _MAX, _COUNT); say --shard k/K");
+    from_environment("SLURM_ARRAY_TASK_STEP", &stride);
+    from_environment("SLURM_ARRAY_JOB_ID", &job);
+    bool whole = first <= 1 && stride == 1 && last >= first && count == last - first + 1 && id >= first && id <= last;
+    if (!whole)
+        return error_set(error, STATUS_USAGE, "--shard slurm: task %u of an array of %u from %u to %u is not a part of a "
+                         "whole: it takes an array from 0 or 1 without gaps; for a part of an array say --shard k/K", id,
+                         count, first, last);
+    shard->k = id - first + 1;
+    shard->n = count;
+    snprintf(shard->origin, sizeof shard->origin, "task %u of array %u, which is %u-%u", id, job, first, last);
+    return STATUS_OK;
+}
+
+static enum status from_slurm(struct shard *shard, struct error *error)
+{
+    uint32_t step = 0, n_task = 0;
+    bool in_step = is_step(&step), in_array = getenv("SLURM_ARRAY_TASK_ID") != NULL;
+    if (in_step && !from_environment("SLURM_STEP_NUM_TASKS", &n_task) && !from_environment("SLURM_NTASKS", &n_task))
+        return error_set(error, STATUS_USAGE, "--shard slurm: this is a step, but SLURM_NTASKS does not say of how many tasks");
+    if (in_step && in_array && n_task > 1)
+        return error_set(error, STATUS_USAGE, "--shard slurm: this is a step of %u tasks within an array: both could be meant; "
+                         "say --shard k/K", n_task);
+    if (in_array)
+        return from_array(shard, error);
+    if (in_step)
+        return from_step(shard, step, n_task, error);
+    return error_set(error, STATUS_USAGE, getenv("SLURM_JOB_ID")
+                     ? "--shard slurm: this is neither a step nor an array: start it with srun, or submit an array "
+                       "(sbatch --array=1-8)"
+                     : "--shard slurm: this is no job of SLURM");
+}
+
+enum status shard_parse(struct shard *shard, const char *text, struct error *error)
+{
+    *shard = (struct shard){.k = 0};
+    enum status status = STATUS_OK;
+    if (!strcmp(text, "slurm")) {
+        status = from_slurm(shard, error);
+    } else {
+        const char *p = read_number(text, &shard->k);
+        if (!p || *p != '/' || !(p = read_number(p + 1, &shard->n)) || *p)
+            return error_set(error, STATUS_USAGE, "--shard: '%s' is neither k/K (such as 3/8) nor slurm", text);
+    }
+    if (!status && (shard->n == 0 || shard->n > MAX_SHARD))
+        return error_set(error, STATUS_USAGE, "--shard: there must be at least 1 part and at most %d", MAX_SHARD);
+    if (!status && (shard->k == 0 || shard->k > shard->n))
+        return error_set(error, STATUS_USAGE, "--shard: part %u of %u does not exist: they count from 1 to %u", shard->k,
+                         shard->n, shard->n);
+    return status;
 }

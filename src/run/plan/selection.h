@@ -16,8 +16,6 @@
 #include "io/problem.h"
 #include "io/result.h"
 
-#include <stdint.h>
-
 enum { SHARD_ORIGIN = 120 };
 
 /* A part of the problem, given by --shard as k/K or by SLURM's environment. A problem is never sharded unless asked, and

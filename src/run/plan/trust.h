@@ -8,8 +8,6 @@
 #include "base/sha256.h"
 
 #include <limits.h>
-#include <stdbool.h>
-#include <stddef.h>
 
 struct trust_entry {
     char sha256[SHA256_HEX];

@@ -5,11 +5,9 @@
 #ifndef RUN_BOARD_H
 #define RUN_BOARD_H
 
+#include "io/durable.h"
 #include "par/monitor.h"
 #include "run/run.h"
-#include "run/supervise/stamp.h"
-
-#include <stddef.h>
 
 /* PREPARING is not watched, because it may read a long journal. */
 enum board_phase {

@@ -1,4 +1,5 @@
-/* A child of the supervisor: started by exec of this program, watched for signs of life, and stopped with the run.
+/* A child of the supervisor: started by exec of this program, watched for signs of life, and stopped with the run; and the
+ * signals that ask supervisor and children to stop.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef RUN_CHILD_H
 #define RUN_CHILD_H
@@ -34,5 +35,13 @@ void watch_init(struct watch *watch, struct board *board);
 pid_t child_start(const char *command, int argc, char **argv, struct error *error);
 /* Returns when the child has ended. */
 struct ending child_watch(pid_t child, struct watch *watch);
+
+/* Adds the stop signals that are not ignored. Ignored ones stay so: nohup ignores SIGHUP, and background jobs ignore SIGINT. */
+void stop_signals(sigset_t *set);
+/* From now on a stop signal only makes stop_is_requested true. */
+void stop_catch(void);
+bool stop_is_requested(void);
+/* For a child that is nearly done: ignores stop signals. (The supervisor kills it if it takes too long.) */
+void stop_ignore(void);
 
 #endif

@@ -1,7 +1,8 @@
-/* The nearest match of a mistyped name, for messages.
+/* Words and numbers as text: the nearest match of a mistyped name, numbers in the fewest digits that read back to the same
+ * bits, UTF-8 and Latin-1, which old programs wrote.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BASE_NEAREST_H
-#define BASE_NEAREST_H
+#ifndef BASE_WORDS_H
+#define BASE_WORDS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,5 +19,19 @@ const char *nearest_hint(char hint[NEAREST_HINT], const char *before, const char
 
 /* Whether two words are the same but for their hyphens: "log-normal" and "lognormal". */
 bool nearest_is_same(const char *word, const char *other);
+
+enum { NUMBER_SIZE = 32 };
+
+/* 0.1 is "0.1", not "0.10000000000000001"; a point in every locale. Not finite: "nan", "inf", "-inf". Returns text. */
+char *number_text(char text[NUMBER_SIZE], double value);
+
+/* Rounded to 15 digits: 1e-9 if binary division gave 9.999999999999999e-10. */
+double number_decimal(double value);
+
+/* Length of the well-formed UTF-8 sequence at `s`, 0 if there is none (Unicode standard, table 3-7). A NUL ends it. */
+int utf8_length(const unsigned char *s);
+bool utf8_is_valid(const char *text);
+/* Writes text of Latin-1 as UTF-8: at most 2 strlen(text) + 1 bytes. */
+void utf8_from_latin1(const char *text, char *out);
 
 #endif

@@ -1,9 +1,12 @@
-/* Edit distance in the restricted form of Damerau (1964): insertions, deletions, exchanges and swapped neighbours.
+/* The nearest match is by edit distance in the restricted form of Damerau (1964): insertions, deletions, exchanges and swapped
+ * neighbours.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "base/nearest.h"
+#include "base/words.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { MAX_LENGTH = 63 };
@@ -70,4 +73,64 @@ bool nearest_is_same(const char *word, const char *other)
         if (*word != *other || !*word)
             return *word == *other;
     }
+}
+
+char *number_text(char text[NUMBER_SIZE], double value)
+{
+    /* A double holds any decimal of 15 digits, and 17 digits identify any double: only 15 to 17 are worth trying. */
+    for (int digits = 15; digits <= 17; digits++) {
+        snprintf(text, NUMBER_SIZE, "%.*g", digits, value);
+        if (!isfinite(value) || strtod(text, NULL) == value)
+            break;
+    }
+    char *comma = strchr(text, ',');
+    if (comma)
+        *comma = '.';
+    return text;
+}
+
+double number_decimal(double value)
+{
+    char text[NUMBER_SIZE];
+    snprintf(text, sizeof text, "%.15g", value);
+    return strtod(text, NULL);
+}
+
+int utf8_length(const unsigned char *s)
+{
+    if (s[0] < 0x80)
+        return 1;
+    if (s[0] < 0xc2 || s[0] > 0xf4)
+        return 0;
+    int n = s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
+    unsigned low = s[0] == 0xe0 ? 0xa0 : s[0] == 0xf0 ? 0x90 : 0x80;
+    unsigned high = s[0] == 0xed ? 0x9f : s[0] == 0xf4 ? 0x8f : 0xbf;
+    if (s[1] < low || s[1] > high)
+        return 0;
+    for (int i = 2; i < n; i++)
+        if ((s[i] & 0xc0) != 0x80)
+            return 0;
+    return n;
+}
+
+bool utf8_is_valid(const char *text)
+{
+    for (const unsigned char *s = (const unsigned char *)text; *s;) {
+        int n = utf8_length(s);
+        if (n == 0)
+            return false;
+        s += n;
+    }
+    return true;
+}
+
+/* The first 256 characters of Unicode are those of Latin-1. */
+void utf8_from_latin1(const char *text, char *out)
+{
+    for (const unsigned char *s = (const unsigned char *)text; *s; s++) {
+        if (*s >= 0x80)
+            *out++ = (char)(0xc0 | *s >> 6);
+        *out++ = (char)(*s < 0x80 ? *s : 0x80 | (*s & 0x3f));
+    }
+    *out = '\0';
 }
