@@ -61,6 +61,20 @@ void sha256_hex(const unsigned char digest[SHA256_BYTES], char hex[SHA256_HEX])
     hex[SHA256_HEX - 1] = '\0';
 }
 
+void sha256_end_hex(struct sha256 *hash, char hex[SHA256_HEX])
+{
+    unsigned char digest[SHA256_BYTES];
+    sha256_end(hash, digest);
+    sha256_hex(digest, hex);
+}
+
+void sha256_hex_of(const void *data, size_t n, char hex[SHA256_HEX])
+{
+    unsigned char digest[SHA256_BYTES];
+    sha256_of(data, n, digest);
+    sha256_hex(digest, hex);
+}
+
 static int hex_value(char digit)
 {
     if (digit >= '0' && digit <= '9')

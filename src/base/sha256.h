@@ -27,8 +27,10 @@ void sha256_end(struct sha256 *hash, unsigned char digest[SHA256_BYTES]);
 
 void sha256_of(const void *data, size_t n, unsigned char digest[SHA256_BYTES]);
 
-/* 64 lower-case digits and a NUL. */
+/* 64 lower-case digits and a NUL: of a digest; of the hash, which ends; of n bytes. */
 void sha256_hex(const unsigned char digest[SHA256_BYTES], char hex[SHA256_HEX]);
+void sha256_end_hex(struct sha256 *hash, char hex[SHA256_HEX]);
+void sha256_hex_of(const void *data, size_t n, char hex[SHA256_HEX]);
 /* The inverse, upper case allowed; false if `hex` is anything but 64 digits. */
 bool sha256_from_hex(const char *hex, unsigned char digest[SHA256_BYTES]);
 

@@ -45,7 +45,6 @@ static void code_fini(struct code *code)
 
 static enum status take(struct code *code, char *bytes, size_t n_byte, char *origin, const char *expected, struct error *error)
 {
-    unsigned char digest[SHA256_BYTES];
     code->found = true;
     code->bytes = bytes;
     code->n_byte = n_byte;
@@ -56,8 +55,7 @@ static enum status take(struct code *code, char *bytes, size_t n_byte, char *ori
         code->text = code->origin;
         return STATUS_OK;
     }
-    sha256_of(bytes, n_byte, digest);
-    sha256_hex(digest, code->sha256);
+    sha256_hex_of(bytes, n_byte, code->sha256);
     if (expected && strcasecmp(expected, code->sha256))
         return error_set(error, STATUS_BAD_MODEL, "%s: this is not the plugin that was meant: its SHA-256 is %s and should "
                          "be %s", origin, code->sha256, expected);

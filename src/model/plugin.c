@@ -84,13 +84,11 @@ enum status model_load_with(struct model *model, const char *path, const char *e
 static enum status identify(struct model *model, const void *bytes, size_t n_byte, const char *origin,
                             const char *expected_sha256, struct error *error)
 {
-    unsigned char digest[SHA256_BYTES];
     *model = (struct model){0};
     model->path = strdup(origin);
     if (!model->path)
         return error_set(error, STATUS_NO_MEMORY, "out of memory while loading the model %s", origin);
-    sha256_of(bytes, n_byte, digest);
-    sha256_hex(digest, model->sha256);
+    sha256_hex_of(bytes, n_byte, model->sha256);
     if (expected_sha256 && *expected_sha256 && strcasecmp(expected_sha256, model->sha256) != 0)
         return error_set(error, STATUS_BAD_MODEL,
                          "%s: this is not the model that was meant: its SHA-256 is %s and should be %s; give back "

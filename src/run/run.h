@@ -4,9 +4,9 @@
  *
  * The folders are layers, too (scripts/lint-layers): supervise -> plan -> finish -> compute, merge. This header is below all
  * of them.
- *   supervise/  the processes: supervise, child (starting and watching one); board (memory that they share); suspects (which
- *               fit caused a death); stop (signals); stamp (files that others change meanwhile)
- *   plan/       what there is to do: run_options, recipe; run_plan; campaign* (data, model, identity); trust; selection*, shard
+ *   supervise/  the processes: supervise, child (starting, watching and stopping one); board (memory that they share);
+ *               suspects (which fit caused a death)
+ *   plan/       what there is to do: run_options, recipe; run_plan; campaign* (data, model, identity); trust; selection*
  *               (which datasets); refit; pilot; best (of several starts)
  *   finish/     the result: skeleton (left by the compute process; journals to be removed), finish*, summary
  *   compute/    the compute process: compute* (set-up, passes over the datasets); schedule*, job, turn_length (the order of

@@ -117,7 +117,7 @@ static enum status export_pairs(struct sheet *sheet, struct error *error)
     return status ? status : put_fits(sheet, NULL, error);
 }
 
-/* Profiles, starts and replicates: the tables of io/result_kept.h. */
+/* Profiles, starts and replicates: the tables of io/result_columns.h. */
 static void put_kept_head(struct sheet *sheet, const struct result_table_shape *shape)
 {
     csv_put_text(&sheet->csv, "id");

@@ -13,14 +13,12 @@
 enum status plugin_reference_embed(struct plugin_reference *reference, const unsigned char *bytes, size_t n_byte,
                                    struct error *error)
 {
-    unsigned char digest[SHA256_BYTES];
     reference->bytes = malloc(n_byte + 1);
     if (!reference->bytes)
         return error_set(error, STATUS_NO_MEMORY, "out of memory for a plugin of %zu bytes", n_byte);
     memcpy(reference->bytes, bytes, n_byte);
     reference->n_byte = n_byte;
-    sha256_of(reference->bytes, n_byte, digest);
-    sha256_hex(digest, reference->sha256);
+    sha256_hex_of(reference->bytes, n_byte, reference->sha256);
     return STATUS_OK;
 }
 

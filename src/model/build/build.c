@@ -111,7 +111,6 @@ static const char *last_part(const char *origin)
 
 static void make_key(const struct making *making, const struct compiler *compiler, char key[SHA256_HEX])
 {
-    unsigned char digest[SHA256_BYTES];
     struct sha256 hash;
     sha256_begin(&hash);
     sha256_add_string(&hash, STIFFIT_VERSION);
@@ -123,8 +122,7 @@ static void make_key(const struct making *making, const struct compiler *compile
     sha256_add(&hash, making->text, making->n_byte);
     compiler_hash(compiler, &hash);
     machine_hash(!making->options->portable, &hash);
-    sha256_end(&hash, digest);
-    sha256_hex(digest, key);
+    sha256_end_hex(&hash, key);
 }
 
 static enum status compile(struct making *making, const struct compiler *compiler, struct built *built, struct error *error)

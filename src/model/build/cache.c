@@ -83,7 +83,6 @@ void cache_close(struct cache *cache)
 static void hash_entry(const char *key, const void *plugin, size_t n_plugin, const char *words, size_t n_word,
                        char hex[SHA256_HEX])
 {
-    unsigned char digest[SHA256_BYTES];
     struct sha256 hash;
     sha256_begin(&hash);
     sha256_add_string(&hash, key);
@@ -91,8 +90,7 @@ static void hash_entry(const char *key, const void *plugin, size_t n_plugin, con
     sha256_add(&hash, plugin, n_plugin);
     sha256_add_uint64(&hash, n_word);
     sha256_add(&hash, words, n_word);
-    sha256_end(&hash, digest);
-    sha256_hex(digest, hex);
+    sha256_end_hex(&hash, hex);
 }
 
 /* Splits the bytes of a whole file, which then belong to `built`. */

@@ -38,7 +38,7 @@ enum { NAME_STATE, NAME_PARAMETER, NAME_COVARIATE, NAME_OBSERVABLE, NAME_INTERME
 /* listing_name.c: name[] in the notation, the letter of temporaries, numbers. */
 bool listing_make_names(struct listing *listing);
 void listing_print_temporary(const struct listing *listing, size_t i, FILE *out);
-/* A number as text, and how tightly it binds; digits: NUMBER_SIZE of base/number.h. */
+/* A number as text, and how tightly it binds; digits: NUMBER_SIZE of base/words.h. */
 enum binding text_number(double value, char text[80]);
 enum binding latex_number(double value, char text[80]);
 void listing_digits(double value, char *digits);

@@ -4,6 +4,7 @@
 #include "model/text/message.h"
 
 #include "base/terminal.h"
+#include "base/words.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -11,22 +12,12 @@
 
 size_t message_character(const char *p, const char *end)
 {
-    unsigned char first = (unsigned char)*p;
-    if (first < 0x80)
-        return (first >= 0x20 && first != 0x7f) || first == '\t';
-    size_t n = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-    if (first < 0xc2 || first > 0xf4 || (size_t)(end - p) < n)
+    const unsigned char *s = (const unsigned char *)p;
+    size_t n = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : s[0] >= 0x80 ? 2 : 1;
+    if ((size_t)(end - p) < n) /* the text may end without a NUL */
         return 0;
-    uint32_t code = first & (0xffu >> (n + 1));
-    for (size_t i = 1; i < n; i++) {
-        unsigned char next = (unsigned char)p[i];
-        if ((next & 0xc0) != 0x80)
-            return 0;
-        code = code << 6 | (next & 0x3f);
-    }
-    bool too_long = (n == 3 && code < 0x800) || (n == 4 && code < 0x10000);
-    bool no_character = code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff) || code < 0xa0;
-    return too_long || no_character ? 0 : n;
+    bool is_control = n == 1 ? (s[0] < 0x20 && s[0] != '\t') || s[0] == 0x7f : s[0] == 0xc2 && s[1] < 0xa0;
+    return is_control ? 0 : (size_t)utf8_length(s);
 }
 
 /* Characters in a piece of the text; each byte of invalid UTF-8 counts as one. */

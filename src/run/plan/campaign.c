@@ -218,14 +218,12 @@ void campaign_fini(struct campaign *campaign)
 static enum status admit(const void *bytes, size_t n_byte, const struct model_choice *choice, const char *who,
                          const char *trustee, struct error *error)
 {
-    unsigned char digest[SHA256_BYTES];
     char sha256[SHA256_HEX];
     struct trust_list list = {.n = 0};
     struct error reason = {.message = ""};
     if (choice->trust)
         return STATUS_OK;
-    sha256_of(bytes, n_byte, digest);
-    sha256_hex(digest, sha256);
+    sha256_hex_of(bytes, n_byte, sha256);
     enum status status = trust_read(&list, &reason);
     bool trusted = !status && trust_has(&list, sha256);
     trust_fini(&list);

@@ -23,9 +23,9 @@ static enum status mark_name(const char *name, size_t n, const char *const *name
         memset(wanted, true, n_parameter);
         return STATUS_OK;
     }
-    const char *near = nearest_name(text, names, n_parameter);
-    return error_set(error, STATUS_USAGE, near ? "--profile: there is no parameter '%s'\nDid you mean '%s'?"
-                                               : "--profile: there is no parameter '%s'", text, near);
+    char hint[NEAREST_HINT];
+    return error_set(error, STATUS_USAGE, "--profile: there is no parameter '%s'%s", text,
+                     nearest_hint(hint, "\nDid you mean '", "'?", text, names, n_parameter));
 }
 
 static enum status mark_profiles(const char *list, const char *const *names, size_t n_parameter, bool *wanted,

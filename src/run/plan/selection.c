@@ -104,7 +104,6 @@ static void name_only(const char *list, char *text, size_t size)
     static const char plain[] = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_-";
     struct selection_names names = {0};
     struct sha256 hash;
-    unsigned char digest[SHA256_BYTES];
     char hex[SHA256_HEX];
     if (strlen(list) <= 64 && strspn(list, plain) == strlen(list)) {
         snprintf(text, size, ".only-%s", list);
@@ -114,8 +113,7 @@ static void name_only(const char *list, char *text, size_t size)
     if (selection_split(&names, list))
         for (size_t i = 0; i < names.n; i++)
             sha256_add_string(&hash, names.name[i]);
-    sha256_end(&hash, digest);
-    sha256_hex(digest, hex);
+    sha256_end_hex(&hash, hex);
     snprintf(text, size, ".only-%.12s", hex);
     selection_names_fini(&names);
 }
@@ -213,7 +211,6 @@ static enum status not_there(const char *name, struct problem *problem, struct e
 static void describe(struct selection *selection)
 {
     struct sha256 hash;
-    unsigned char digest[SHA256_BYTES];
     char hex[SHA256_HEX];
     uint64_t n = 0;
     sha256_begin(&hash);
@@ -222,8 +219,7 @@ static void describe(struct selection *selection)
             sha256_add_uint64(&hash, d);
             n++;
         }
-    sha256_end(&hash, digest);
-    sha256_hex(digest, hex);
+    sha256_end_hex(&hash, hex);
     snprintf(selection->text, sizeof selection->text, "only=%llu:%.32s", (unsigned long long)n, hex);
 }
 

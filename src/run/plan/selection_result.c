@@ -146,13 +146,11 @@ static void fill_gaps(struct costs *costs)
 static void describe(struct selection *selection, const struct shard *shard, const struct costs *costs)
 {
     struct sha256 hash;
-    unsigned char digest[SHA256_BYTES];
     char hex[SHA256_HEX];
     sha256_begin(&hash);
     for (uint64_t d = 0; d < costs->n; d++)
         sha256_add_uint64(&hash, costs->cost[d]);
-    sha256_end(&hash, digest);
-    sha256_hex(digest, hex);
+    sha256_end_hex(&hash, hex);
     snprintf(selection->text, sizeof selection->text, "shard=%u/%u cost-from=%.32s", shard->k, shard->n, hex);
 }
 
@@ -248,7 +246,7 @@ enum status selection_by_failure(struct selection *selection, const char *result
 {
     struct result *result = NULL;
     struct sha256 hash;
-    unsigned char digest[SHA256_BYTES], *bit = NULL;
+    unsigned char *bit = NULL;
     char hex[SHA256_HEX], words[80];
     uint64_t n_failed = 0;
     enum status status = result_open(&result, result_path, error);
@@ -266,8 +264,7 @@ enum status selection_by_failure(struct selection *selection, const char *result
     if (!status)
         status = find_failed(result, selection->n_dataset, bit, &hash, &n_failed, error);
     if (!status) {
-        sha256_end(&hash, digest);
-        sha256_hex(digest, hex);
+        sha256_end_hex(&hash, hex);
         snprintf(words, sizeof words, "retry=%llu:%.32s", (unsigned long long)n_failed, hex);
         selection_narrow(selection, bit, words);
         bit = NULL;
