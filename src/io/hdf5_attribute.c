@@ -123,8 +123,8 @@ enum status hdf5_attribute_text(const struct hdf5_file *file, const char *object
     return status;
 }
 
-static enum status read_number(const struct hdf5_file *file, const char *object, const char *name, hid_t type,
-                               bool *present, void *value, struct error *error)
+enum status hdf5_attribute_number(const struct hdf5_file *file, const char *object, const char *name, hid_t type,
+                                  bool *present, void *value, struct error *error)
 {
     struct attribute attribute;
     *present = false;
@@ -140,20 +140,8 @@ static enum status read_number(const struct hdf5_file *file, const char *object,
     return status;
 }
 
-enum status hdf5_attribute_number(const struct hdf5_file *file, const char *object, const char *name, bool *present,
-                                  double *value, struct error *error)
-{
-    return read_number(file, object, name, H5T_NATIVE_DOUBLE, present, value, error);
-}
-
-enum status hdf5_attribute_uint64(const struct hdf5_file *file, const char *object, const char *name, bool *present,
-                                  uint64_t *value, struct error *error)
-{
-    return read_number(file, object, name, H5T_NATIVE_UINT64, present, value, error);
-}
-
-static enum status put_value(const struct hdf5_file *file, const char *object, const char *name, hid_t type,
-                             const void *value, struct error *error)
+enum status hdf5_put_number(const struct hdf5_file *file, const char *object, const char *name, hid_t type,
+                            const void *value, struct error *error)
 {
     hid_t space = H5Screate(H5S_SCALAR), id = -1;
     if (type > 0 && space > 0)
@@ -174,13 +162,7 @@ enum status hdf5_put_text(const struct hdf5_file *file, const char *object, cons
         H5Tset_size(type, strlen(text) + 1);
         H5Tset_cset(type, H5T_CSET_UTF8);
     }
-    enum status status = put_value(file, object, name, type, text, error);
+    enum status status = hdf5_put_number(file, object, name, type, text, error); /* one value of any type */
     hdf5_release(&type);
     return status;
-}
-
-enum status hdf5_put_number(const struct hdf5_file *file, const char *object, const char *name, hid_t type,
-                            const void *value, struct error *error)
-{
-    return put_value(file, object, name, type, value, error);
 }

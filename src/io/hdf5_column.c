@@ -212,60 +212,53 @@ static enum status too_long(const struct hdf5_column *column, uint64_t row, size
                      column->path, row, max_length);
 }
 
-static size_t fixed_length(const char *text, size_t size, H5T_str_t padding)
+/* Strings as they were read: an array of pointers, or fields of `size` bytes with their padding. */
+struct strings {
+    char *const *given; /* NULL: fields */
+    const char *fields;
+    size_t size;
+    bool is_space_padded;
+};
+
+static const char *string_at(const struct strings *strings, size_t i, size_t *length)
 {
-    size_t length = strnlen(text, size);
-    while (padding == H5T_STR_SPACEPAD && length > 0 && text[length - 1] == ' ')
-        length--;
-    return length;
+    const char *text = strings->given ? strings->given[i] : strings->fields + i * strings->size;
+    *length = !text ? 0 : strings->given ? strlen(text) : strnlen(text, strings->size);
+    while (strings->is_space_padded && *length > 0 && text[*length - 1] == ' ')
+        --*length;
+    return text;
+}
+
+static enum status copy_strings(const struct hdf5_column *column, uint64_t first, size_t n, size_t max_length,
+                                struct arena *arena, char **out, const struct strings *strings, struct error *error)
+{
+    size_t total = 0, length;
+    for (size_t i = 0; i < n; i++) {
+        string_at(strings, i, &length);
+        if (length > max_length)
+            return too_long(column, first + i, max_length, error);
+        total += length + 1;
+    }
+    char *slab = arena_alloc(arena, total);
+    if (!slab)
+        return error_set(error, STATUS_NO_MEMORY, "%s: out of memory", column->file->path);
+    for (size_t i = 0; i < n; i++) {
+        const char *text = string_at(strings, i, &length);
+        out[i] = slab;
+        slab = (char *)mempcpy(slab, text ? text : "", length) + 1;
+        slab[-1] = '\0';
+    }
+    return STATUS_OK;
 }
 
 /* The same type in file and memory: no conversion; the padding is cut here. */
 static enum status read_fixed(const struct hdf5_column *column, uint64_t first, size_t n, size_t max_length,
                               struct arena *arena, char **out, char *buffer, struct error *error)
 {
-    size_t size = H5Tget_size(column->type), total = 0;
-    H5T_str_t padding = H5Tget_strpad(column->type);
+    const struct strings strings = {.fields = buffer, .size = H5Tget_size(column->type),
+                                    .is_space_padded = H5Tget_strpad(column->type) == H5T_STR_SPACEPAD};
     enum status status = read_rows(column, first, n, column->type, buffer, error);
-    if (status)
-        return status;
-    for (size_t i = 0; i < n; i++) {
-        size_t length = fixed_length(buffer + i * size, size, padding);
-        if (length > max_length)
-            return too_long(column, first + i, max_length, error);
-        total += length + 1;
-    }
-    char *slab = arena_alloc(arena, total);
-    if (!slab)
-        return error_set(error, STATUS_NO_MEMORY, "%s: out of memory", column->file->path);
-    for (size_t i = 0; i < n; i++) {
-        size_t length = fixed_length(buffer + i * size, size, padding);
-        memcpy(slab, buffer + i * size, length);
-        slab[length] = '\0';
-        out[i] = slab;
-        slab += length + 1;
-    }
-    return STATUS_OK;
-}
-
-static enum status copy_variable(const struct hdf5_column *column, uint64_t first, size_t n, size_t max_length,
-                                 struct arena *arena, char **out, char *const *given, struct error *error)
-{
-    size_t total = 0;
-    for (size_t i = 0; i < n; i++) {
-        size_t length = given[i] ? strlen(given[i]) : 0;
-        if (length > max_length)
-            return too_long(column, first + i, max_length, error);
-        total += length + 1;
-    }
-    char *slab = arena_alloc(arena, total);
-    if (!slab)
-        return error_set(error, STATUS_NO_MEMORY, "%s: out of memory", column->file->path);
-    for (size_t i = 0; i < n; i++) {
-        out[i] = slab;
-        slab = stpcpy(slab, given[i] ? given[i] : "") + 1;
-    }
-    return STATUS_OK;
+    return status ? status : copy_strings(column, first, n, max_length, arena, out, &strings, error);
 }
 
 static enum status read_variable(const struct hdf5_column *column, uint64_t first, size_t n, size_t max_length,
@@ -281,7 +274,7 @@ static enum status read_variable(const struct hdf5_column *column, uint64_t firs
     if (!status)
         status = read_rows(column, first, n, type, given, error);
     if (!status)
-        status = copy_variable(column, first, n, max_length, arena, out, given, error);
+        status = copy_strings(column, first, n, max_length, arena, out, &(struct strings){.given = given}, error);
     if (type > 0 && space > 0)
         H5Dvlen_reclaim(type, space, H5P_DEFAULT, given);
     hdf5_release(&space);

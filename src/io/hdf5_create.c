@@ -84,30 +84,16 @@ enum status hdf5_column_append(struct hdf5_column *column, hid_t memory_type, si
     return STATUS_OK;
 }
 
-static enum status create_strings(struct hdf5_column *column, const struct hdf5_file *file, const char *path,
-                                  size_t string_size, bool compress, struct error *error)
-{
-    hid_t type = string_type(string_size);
-    enum status status;
-    if (type > 0)
-        status = hdf5_column_create(column, file, path, type, 0, 0, compress, error);
-    else
-        status = cannot_write(file, path, error);
-    column->string_size = string_size;
-    hdf5_release(&type);
-    return status;
-}
-
-static size_t rounded(size_t size)
-{
-    size = size ? (size + 7) / 8 * 8 : 8;
-    return size <= LONGEST_FIXED ? size : 0;
-}
-
 enum status hdf5_column_create_strings(struct hdf5_column *column, const struct hdf5_file *file, const char *path,
                                        size_t string_size, bool compress, struct error *error)
 {
-    return create_strings(column, file, path, rounded(string_size), compress, error);
+    size_t rounded = string_size ? (string_size + 7) / 8 * 8 : 8, size = rounded <= LONGEST_FIXED ? rounded : 0;
+    hid_t type = string_type(size);
+    enum status status = type > 0 ? hdf5_column_create(column, file, path, type, 0, 0, compress, error)
+                                  : cannot_write(file, path, error);
+    column->string_size = size;
+    hdf5_release(&type);
+    return status;
 }
 
 /* n strings of at most string_size bytes each, as stored in the file. */
@@ -169,7 +155,7 @@ static enum status widen(struct hdf5_column *column, size_t needed, struct error
     if (!status)
         status = hdf5_column_open(&old, file, path, error);
     if (!status)
-        status = create_strings(&wide, file, wide_path, rounded(needed), compress, error);
+        status = hdf5_column_create_strings(&wide, file, wide_path, needed, compress, error);
     if (!status)
         status = copy_strings(&old, &wide, error);
     hdf5_column_close(&old);

@@ -50,10 +50,9 @@ enum status hdf5_delete(const struct hdf5_file *file, const char *path, struct e
  * attribute or object; numbers become text (integers in full, others %.17g). Text is never read as a number. */
 enum status hdf5_attribute_text(const struct hdf5_file *file, const char *object, const char *name, char **text,
                                 struct error *error);
-enum status hdf5_attribute_number(const struct hdf5_file *file, const char *object, const char *name, bool *present,
-                                  double *value, struct error *error);
-enum status hdf5_attribute_uint64(const struct hdf5_file *file, const char *object, const char *name, bool *present,
-                                  uint64_t *value, struct error *error);
+/* type: of *value in memory, as H5T_NATIVE_DOUBLE. */
+enum status hdf5_attribute_number(const struct hdf5_file *file, const char *object, const char *name, hid_t type,
+                                  bool *present, void *value, struct error *error);
 enum status hdf5_put_text(const struct hdf5_file *file, const char *object, const char *name, const char *text,
                           struct error *error);
 /* type: H5T_NATIVE_DOUBLE, H5T_NATIVE_UINT64, ...: of *value in memory and of the attribute in the file. */

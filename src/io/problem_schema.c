@@ -135,7 +135,7 @@ enum status problem_check_kind(struct problem *problem, struct error *error)
                            kind);
     free(kind);
     if (!status)
-        status = hdf5_attribute_number(&problem->file, "/", "format", &has_format, &format, error);
+        status = hdf5_attribute_number(&problem->file, "/", "format", H5T_NATIVE_DOUBLE, &has_format, &format, error);
     if (!status && !has_format)
         status = error_set(error, STATUS_BAD_PROBLEM, "%s: has no attribute @format; set it to 1 (h5py: "
                            "f.attrs['format'] = 1)", path);

@@ -35,7 +35,7 @@ static enum status check_kind(struct result *result, struct error *error)
     uint64_t format;
     enum status status = hdf5_attribute_text(&result->file, "/", "stiffit_file", &kind, error);
     if (!status)
-        status = hdf5_attribute_uint64(&result->file, "/", "format", &has_format, &format, error);
+        status = hdf5_attribute_number(&result->file, "/", "format", H5T_NATIVE_UINT64, &has_format, &format, error);
     if (status)
         goto done;
     bool is_problem = kind && !strcmp(kind, "problem"), is_result = kind && !strcmp(kind, "result");
@@ -117,7 +117,7 @@ static enum status read_count(struct result *result, const char *name, uint64_t 
                               struct error *error)
 {
     bool present;
-    enum status status = hdf5_attribute_uint64(&result->file, "/provenance", name, &present, value, error);
+    enum status status = hdf5_attribute_number(&result->file, "/provenance", name, H5T_NATIVE_UINT64, &present, value, error);
     return !status && (!present || *value > most) ? bad_identity(result, name, error) : status;
 }
 
@@ -139,7 +139,8 @@ static enum status read_identity(struct result *result, struct error *error)
     for (size_t i = 0; i < sizeof counts / sizeof *counts && !status; i++)
         status = read_count(result, counts[i].name, counts[i].most, counts[i].value, error);
     if (!status) /* results of the first version lack it */
-        status = hdf5_attribute_uint64(&result->file, "/provenance", "identity_n_refit", &has_refits, &n_refit, error);
+        status = hdf5_attribute_number(&result->file, "/provenance", "identity_n_refit", H5T_NATIVE_UINT64, &has_refits, &n_refit,
+                                       error);
     if (!status && n_refit > UINT32_MAX)
         status = bad_identity(result, "identity_n_refit", error);
     if (!status)
