@@ -84,9 +84,9 @@ const char *option_metavar(const struct option *option, char text[OPTION_METAVAR
     static const char *const of_kind[] = {[OPTION_FLAG] = "", [OPTION_INTEGER] = "N", [OPTION_COUNT_OR_PERCENT] = "N|N%",
                                           [OPTION_DURATION] = "TIME", [OPTION_CHOICE] = "", [OPTION_NUMBER] = "VALUE",
                                           [OPTION_STRING] = "VALUE", [OPTION_LIST] = "VALUE"};
-    size_t used = (size_t)snprintf(text, OPTION_METAVAR, "%s", option->metavar ? option->metavar : of_kind[option->kind]);
-    for (size_t k = 0; option->kind == OPTION_CHOICE && !option->metavar && option->choice[k] && used < OPTION_METAVAR; k++)
-        used += (size_t)snprintf(text + used, OPTION_METAVAR - used, "%s%s", k ? "|" : "", option->choice[k]);
+    snprintf(text, OPTION_METAVAR, "%s", option->metavar ? option->metavar : of_kind[option->kind]);
+    for (size_t k = 0; option->kind == OPTION_CHOICE && !option->metavar && option->choice[k]; k++)
+        words_add(text, OPTION_METAVAR, "%s%s", k ? "|" : "", option->choice[k]);
     return text;
 }
 
@@ -133,8 +133,7 @@ static enum status set_choice(const struct option *option, void *field, const ch
             memcpy(field, &chosen, sizeof chosen);
             return STATUS_OK;
         }
-        size_t used = strlen(words);
-        snprintf(words + used, sizeof words - used, "%s%s", n ? ", " : "", option->choice[n]);
+        words_add(words, sizeof words, "%s%s", n ? ", " : "", option->choice[n]);
     }
     char hint[NEAREST_HINT];
     return error_set(error, STATUS_USAGE, "--%s: '%s' is not one of %s%s", option->name, value, words,

@@ -5,6 +5,7 @@
 
 #include <ctype.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,6 +64,15 @@ const char *nearest_hint(char hint[NEAREST_HINT], const char *before, const char
     const char *near = nearest_name(name, candidates, n_candidate);
     snprintf(hint, NEAREST_HINT, "%s%s%s", near ? before : "", near ? near : "", near ? behind : "");
     return hint;
+}
+
+void words_add(char *text, size_t size, const char *format, ...)
+{
+    size_t used = size ? strlen(text) : 0;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text + used, size - used, format, arguments);
+    va_end(arguments);
 }
 
 bool nearest_is_same(const char *word, const char *other)

@@ -17,6 +17,9 @@ enum { NEAREST_HINT = 100 };
 const char *nearest_hint(char hint[NEAREST_HINT], const char *before, const char *behind, const char *name,
                          const char *const *candidates, size_t n_candidate);
 
+/* Appends to a text as far as it has room, `size` bytes in all. */
+void words_add(char *text, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
 /* Whether two words are the same but for their hyphens: "log-normal" and "lognormal". */
 bool nearest_is_same(const char *word, const char *other);
 

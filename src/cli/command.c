@@ -49,8 +49,8 @@ static int no_child(const struct command *group, const char *word)
     size_t n = 0;
     for (const struct command *const *child = group->child; *child && n < MOST; child++) {
         names[n] = (*child)->name + strlen(group->name) + 1;
-        strncat(list, n ? ", " : "", sizeof list - strlen(list) - 1);
-        strncat(list, names[n++], sizeof list - strlen(list) - 1);
+        words_add(list, sizeof list, "%s%s", n ? ", " : "", names[n]);
+        n++;
     }
     const char *near = word ? nearest_name(word, names, n) : NULL;
     if (!word)

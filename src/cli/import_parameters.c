@@ -137,7 +137,7 @@ static enum status take_word(const struct table *table, int which, const char *c
         return STATUS_OK;
     char list[100] = "";
     for (size_t i = 0; i < n; i++)
-        snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", i ? ", " : "", words[i]);
+        words_add(list, sizeof list, "%s%s", i ? ", " : "", words[i]);
     return csv_fault(table->reader, column, error, "'%.40s' is not one of %s", field, list);
 }
 

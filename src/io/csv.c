@@ -320,12 +320,11 @@ size_t csv_find_column(const struct csv_reader *reader, const char *name)
 enum status csv_need_column(const struct csv_reader *reader, const char *name, size_t *column, struct error *error)
 {
     char names[600] = "";
-    size_t used = 0;
     *column = csv_find_column(reader, name);
     if (*column != CSV_NO_COLUMN)
         return STATUS_OK;
-    for (size_t i = 0; i < reader->n_column && used < sizeof names; i++)
-        used += (size_t)snprintf(names + used, sizeof names - used, "%s%.100s", i ? ", " : "", reader->name[i]);
+    for (size_t i = 0; i < reader->n_column && strlen(names) < sizeof names - 1; i++)
+        words_add(names, sizeof names, "%s%.100s", i ? ", " : "", reader->name[i]);
     return error_set(error, STATUS_BAD_PROBLEM, "%s: there is no column '%s'; the first line has: %s", reader->path,
                      name, names);
 }

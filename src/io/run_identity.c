@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/run_identity.h"
 
+#include "base/words.h"
+
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 bool identity_equal(const struct run_identity *a, const struct run_identity *b)
@@ -15,29 +15,17 @@ bool identity_equal(const struct run_identity *a, const struct run_identity *b)
            !strcmp(a->selection, b->selection);
 }
 
+/* The text so far, and its size. */
 struct text {
     char *out;
-    size_t n, used;
+    size_t n;
 };
 
-static void say(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-static void say(struct text *text, const char *format, ...)
-{
-    va_list arguments;
-    if (text->used >= text->n)
-        return;
-    va_start(arguments, format);
-    int n = vsnprintf(text->out + text->used, text->n - text->used, format, arguments);
-    va_end(arguments);
-    if (n > 0)
-        text->used += (size_t)n;
-}
-
+/* The next difference begins. */
 static void say_item(struct text *text)
 {
-    if (text->used)
-        say(text, "; ");
+    if (text->n && text->out[0])
+        words_add(text->out, text->n, "; ");
 }
 
 static const char *const separators = " \t\n,;";
@@ -60,7 +48,7 @@ static size_t say_words(struct text *text, const char *mine, const char *other)
     for (const char *p = mine + strspn(mine, separators); *p; p += strspn(p, separators)) {
         size_t n = strcspn(p, separators);
         if (!has_word(other, p, n))
-            say(text, "%s%.*s", n_word++ ? " " : "", (int)n, p);
+            words_add(text->out, text->n, "%s%.*s", n_word++ ? " " : "", (int)n, p);
         p += n;
     }
     return n_word;
@@ -71,40 +59,40 @@ static void say_count(struct text *text, const char *what, uint64_t before, uint
     if (before == now)
         return;
     say_item(text);
-    say(text, "%s: %" PRIu64 " there, %" PRIu64 " now", what, before, now);
+    words_add(text->out, text->n, "%s: %" PRIu64 " there, %" PRIu64 " now", what, before, now);
 }
 
 const char *identity_difference(const struct run_identity *before, const struct run_identity *now, char *out, size_t n)
 {
-    struct text text = {out, n, 0};
+    struct text text = {out, n};
     if (n)
         out[0] = '\0';
     say_count(&text, "number of datasets", before->n_dataset, now->n_dataset);
     say_count(&text, "number of parameters", before->n_parameter, now->n_parameter);
     if (memcmp(before->problem, now->problem, 32)) {
         say_item(&text);
-        say(&text, "the problem's data have changed");
+        words_add(out, n, "the problem's data have changed");
     }
     if (memcmp(before->model, now->model, 32)) {
         say_item(&text);
-        say(&text, "the model is not the same");
+        words_add(out, n, "the model is not the same");
     }
     say_count(&text, "seed", before->seed, now->seed);
     say_count(&text, "starts per dataset", before->n_start, now->n_start);
     say_count(&text, "refits per dataset", before->n_refit, now->n_refit);
     if (strcmp(before->selection, now->selection)) {
         say_item(&text);
-        say(&text, "datasets there: %s, now: %s", before->selection[0] ? before->selection : "all",
+        words_add(out, n, "datasets there: %s, now: %s", before->selection[0] ? before->selection : "all",
             now->selection[0] ? now->selection : "all");
     }
     if (memcmp(before->options, now->options, 32)) {
         say_item(&text);
-        say(&text, "options there: ");
+        words_add(out, n, "options there: ");
         if (!say_words(&text, before->description, now->description))
-            say(&text, "others");
-        say(&text, ", now: ");
+            words_add(out, n, "others");
+        words_add(out, n, ", now: ");
         if (!say_words(&text, now->description, before->description))
-            say(&text, "without them");
+            words_add(out, n, "without them");
     }
     return out;
 }

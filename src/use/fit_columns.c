@@ -82,21 +82,19 @@ enum status fit_columns_choose(struct fit_columns *columns, const struct result 
 /* "k1:lower k3:upper"; cut if it is too long. */
 static void bounds_text(const struct result_info *info, const struct fit_record *record, char *text, size_t size)
 {
-    size_t used = 0;
     text[0] = '\0';
-    for (size_t j = 0; j < info->n_parameter && used < size; j++)
+    for (size_t j = 0; j < info->n_parameter; j++)
         if (record->at_bound[j])
-            used += (size_t)snprintf(text + used, size - used, "%s%s:%s", used ? " " : "", info->parameter_name[j],
-                                     record->at_bound[j] < 0 ? "lower" : "upper");
+            words_add(text, size, "%s%s:%s", text[0] ? " " : "", info->parameter_name[j],
+                      record->at_bound[j] < 0 ? "lower" : "upper");
 }
 
 static void notes_text(uint32_t notes, char *text, size_t size)
 {
-    size_t used = 0;
     text[0] = '\0';
-    for (int bit = 0; bit < 32 && used < size; bit++)
+    for (int bit = 0; bit < 32; bit++)
         if (notes >> bit & 1 && note_name(bit))
-            used += (size_t)snprintf(text + used, size - used, "%s%s", used ? " " : "", note_name(bit));
+            words_add(text, size, "%s%s", text[0] ? " " : "", note_name(bit));
 }
 
 struct fit_cell fit_cell(enum fit_kind kind, const void *value)
