@@ -1,7 +1,6 @@
 /* A bump allocator: scratch memory that is allocated piece by piece and released all at once. And arrays that grow.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BASE_ARENA_H
-#define BASE_ARENA_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,5 +36,3 @@ void arena_fini(struct arena *arena);
 /* Room for item n (from 0) of a growing array of items of `size` bytes: doubles *room if necessary, with realloc. `array`
  * points to the pointer to the items. False: out of memory; nothing has changed. */
 bool array_grow(void *array, size_t n, size_t *room, size_t size);
-
-#endif

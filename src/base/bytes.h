@@ -1,7 +1,6 @@
 /* Integers as little-endian bytes of files, whatever the machine's order.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BASE_BYTES_H
-#define BASE_BYTES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -40,5 +39,3 @@ static inline uint64_t bytes_take_64(const unsigned char **in)
     *in += 8;
     return bytes_get_64(*in - 8);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* The monotonic clock, with which the program measures all durations.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BASE_CLOCK_H
-#define BASE_CLOCK_H
+#pragma once
 
 #include <stdint.h>
 #include <time.h>
@@ -13,5 +12,3 @@ static inline int64_t clock_now_ns(void)
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
-
-#endif

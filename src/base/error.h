@@ -1,7 +1,6 @@
 /* Status codes and struct error: how every fallible function reports a failure.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BASE_ERROR_H
-#define BASE_ERROR_H
+#pragma once
 
 /* name, exit code of the command, meaning */
 #define STATUS_LIST(X) \
@@ -33,5 +32,3 @@ enum status error_system(struct error *error, int errno_value, const char *forma
 enum status error_context(struct error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 int status_exit_code(enum status status);
-
-#endif

@@ -1,8 +1,7 @@
 /* The distributions that an observable's measurement errors may have, one row for each: all that is said of them outside of
  * fit/loss.c, which has a row of functions for each.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BASE_ERROR_KIND_H
-#define BASE_ERROR_KIND_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -53,5 +52,3 @@ bool error_kind_is_square(enum error_kind kind);
 /* Whether two of n kinds have losses of different shapes. Their sum then depends on every sigma, so the objective must be a
  * likelihood. */
 bool error_kinds_mix(const enum error_kind *kind, size_t n);
-
-#endif

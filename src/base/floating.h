@@ -1,8 +1,7 @@
 /* The thread's floating-point environment. Foreign code may change the rounding mode or flush small numbers to zero, which
  * would change all later results of this thread.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BASE_FLOATING_H
-#define BASE_FLOATING_H
+#pragma once
 
 #include <fenv.h>
 #include <stdbool.h>
@@ -21,5 +20,3 @@ static inline bool floating_is_default(void)
 }
 
 static inline void floating_reset(void) { fesetenv(FE_DFL_ENV); }
-
-#endif

@@ -1,7 +1,6 @@
 /* A JSON writer that streams to a FILE: commas, escapes and numbers in one place, without a copy in memory.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BASE_JSON_H
-#define BASE_JSON_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -40,5 +39,3 @@ void json_unsigned(struct json *json, const char *key, uint64_t value);
 void json_counts(struct json *json, const char *key, const char *(*name)(int number), int first, int n, const uint64_t *count);
 void json_boolean(struct json *json, const char *key, bool value);
 void json_null(struct json *json, const char *key);
-
-#endif

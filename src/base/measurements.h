@@ -1,8 +1,7 @@
 /* The columns of measurements, listed once: CSV tables, problem files, blocks of datasets, fits and their objective use this
  * struct. A new column needs a line in the list, and code where it has an effect.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BASE_MEASUREMENTS_H
-#define BASE_MEASUREMENTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -58,5 +57,3 @@ struct measurements measurements_place(unsigned columns, size_t n, void *block);
 void measurements_copy(const struct measurements *to, size_t at, const struct measurements *from, size_t first, size_t n);
 /* Copies row order[i] of `from` to row i of `to`. */
 void measurements_pick(const struct measurements *to, const struct measurements *from, const size_t *order, size_t n);
-
-#endif

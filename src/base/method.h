@@ -1,8 +1,7 @@
 /* How a fit was made, which test ended it, and what confidence limits from profiles are: the numbers that /fits holds. They
  * never change.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BASE_METHOD_H
-#define BASE_METHOD_H
+#pragma once
 
 /* Which stopping test was met. */
 #define STOP_LIST(X) \
@@ -57,5 +56,3 @@ const char *gradient_name(int number);
 const char *gradient_meaning(int number);
 const char *limit_name(int number);
 const char *limit_meaning(int number);
-
-#endif

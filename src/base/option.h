@@ -1,8 +1,7 @@
 /* Command-line options as tables: the same table drives parsing, help, completions, the manual and the options in a
  * problem file. Separate from the commands so that it can be tested without them. Prints nothing.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BASE_OPTION_H
-#define BASE_OPTION_H
+#pragma once
 
 #include "base/error.h"
 
@@ -110,5 +109,3 @@ double option_duration(const char *text);
  * flag. Returns `text`, which holds it. */
 enum { OPTION_METAVAR = 160 };
 const char *option_metavar(const struct option *option, char text[OPTION_METAVAR]);
-
-#endif

@@ -1,7 +1,6 @@
 /* How a fit ended: the numbers in /fits/status and the bits in /fits/notes. They never change.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BASE_OUTCOME_H
-#define BASE_OUTCOME_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -78,5 +77,3 @@ const char *lack_meaning(int number);
 
 const char *note_meaning(int bit);
 const char *note_name(int bit);
-
-#endif

@@ -2,8 +2,7 @@
  * reads: a file to be written must not be one of its inputs, by whatever name or link. And standard output is for data alone:
  * while foreign code runs, what it prints there goes to standard error.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BASE_OUTPUT_H
-#define BASE_OUTPUT_H
+#pragma once
 
 #include "base/error.h"
 #include "base/option.h"
@@ -38,5 +37,3 @@ enum status spare_file(const char *output, const char *input, struct error *erro
  * word names. */
 enum status spare_files(struct option_table table, const void *options, const struct option_words *words,
                         struct error *error);
-
-#endif

@@ -1,7 +1,6 @@
 /* The progress display of a run: one line redrawn on a terminal, occasional plain lines elsewhere.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BASE_PROGRESS_H
-#define BASE_PROGRESS_H
+#pragma once
 
 #include "base/terminal.h"
 
@@ -28,5 +27,3 @@ void progress_update(struct progress *progress, uint64_t done, uint64_t failed, 
 void progress_clear(struct progress *progress);
 /* The final line, as of the latest update. */
 void progress_end(struct progress *progress);
-
-#endif

@@ -1,8 +1,7 @@
 /* Random numbers as pure functions of (seed, stream, counter), so that a result never depends on the order of the draws.
  * Good enough for sampling, not for cryptography.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BASE_RANDOM_H
-#define BASE_RANDOM_H
+#pragma once
 
 #include <stdint.h>
 
@@ -18,5 +17,3 @@ double random_normal(uint64_t seed, uint64_t stream, uint64_t counter);
 uint64_t random_below(uint64_t seed, uint64_t stream, uint64_t counter, uint64_t n);
 /* The image of `index` under a random permutation of 0 .. n-1, without a table. n <= 2^62, index < n. */
 uint64_t random_permute(uint64_t seed, uint64_t stream, uint64_t n, uint64_t index);
-
-#endif

@@ -1,7 +1,6 @@
 /* SHA-256, for the identities of problem, model and options. A thin layer over nettle, whose names are used only here.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BASE_SHA256_H
-#define BASE_SHA256_H
+#pragma once
 
 #include <nettle/sha2.h>
 #include <stdbool.h>
@@ -33,5 +32,3 @@ void sha256_end_hex(struct sha256 *hash, char hex[SHA256_HEX]);
 void sha256_hex_of(const void *data, size_t n, char hex[SHA256_HEX]);
 /* The inverse, upper case allowed; false if `hex` is anything but 64 digits. */
 bool sha256_from_hex(const char *hex, unsigned char digest[SHA256_BYTES]);
-
-#endif

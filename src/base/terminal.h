@@ -1,7 +1,6 @@
 /* When to use colour and when to redraw lines: one policy for all text output.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BASE_TERMINAL_H
-#define BASE_TERMINAL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -20,5 +19,3 @@ int terminal_width(FILE *file);
 void terminal_put(FILE *file, const char *text, size_t n);
 /* The same for a name; line breaks become '?', too. */
 void terminal_put_name(FILE *file, const char *name);
-
-#endif

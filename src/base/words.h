@@ -1,8 +1,7 @@
 /* Words and numbers as text: the nearest match of a mistyped name, numbers in the fewest digits that read back to the same
  * bits, UTF-8 and Latin-1, which old programs wrote.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BASE_WORDS_H
-#define BASE_WORDS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -36,5 +35,3 @@ int utf8_length(const unsigned char *s);
 bool utf8_is_valid(const char *text);
 /* Writes text of Latin-1 as UTF-8: at most 2 strlen(text) + 1 bytes. */
 void utf8_from_latin1(const char *text, char *out);
-
-#endif

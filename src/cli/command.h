@@ -1,8 +1,7 @@
 /* The commands: each is one constant, defined in its own file and listed in command.c. Common to all: parsing, and messages on
  * standard error. Help, completions and the manual are made from these constants and the tables of options.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef CLI_COMMAND_H
-#define CLI_COMMAND_H
+#pragma once
 
 #include "base/option.h"
 #include "base/terminal.h"
@@ -84,5 +83,3 @@ int contained_run(int (*function)(void *context), void *context, const char *wha
 /* The same for a function that reads files and computes almost nothing: HDF5 loops for ever on some damaged files. A child that
  * computes for a minute without reading or writing is killed, with a message; returns 3. Needs /proc. */
 int contained_read(int (*function)(void *context), void *context, const char *what, enum when color);
-
-#endif

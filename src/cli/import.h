@@ -1,7 +1,6 @@
 /* The tables that `stiffit import` reads, in memory, and its options.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef CLI_IMPORT_H
-#define CLI_IMPORT_H
+#pragma once
 
 #include "base/measurements.h"
 #include "base/option.h"
@@ -74,5 +73,3 @@ struct import_subjects {
 enum status import_subjects_read(struct import_subjects *subjects, const char *path, const struct id_table *datasets,
                                  const struct model *model, const double *start, struct error *error);
 void import_subjects_fini(struct import_subjects *subjects);
-
-#endif

@@ -1,7 +1,6 @@
 /* Model text for the commands: reads it, and reports what is wrong with it; and the parts of `stiffit model show`.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef CLI_MODEL_TEXT_H
-#define CLI_MODEL_TEXT_H
+#pragma once
 
 #include "base/json.h"
 #include "base/terminal.h"
@@ -64,5 +63,3 @@ void model_show_json(const struct shown_model *model, FILE *out);
 
 /* The pattern of a square matrix: one letter per entry or, if it is large, per block of entries. state: its rows. */
 void model_show_pattern(const struct graph_matrix *matrix, const struct equation_state *state, FILE *out);
-
-#endif

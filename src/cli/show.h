@@ -1,7 +1,6 @@
 /* The two ways to show a file: text and JSON.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef CLI_SHOW_H
-#define CLI_SHOW_H
+#pragma once
 
 #include "io/problem.h"
 #include "use/show.h"
@@ -22,5 +21,3 @@ const char *show_label(const struct result_info *info, size_t j, char *text, siz
 int show_label_width(const struct result_info *info);
 /* The kind of the objective in words. */
 const char *show_objective_text(const char *kind);
-
-#endif

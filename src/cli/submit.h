@@ -1,7 +1,6 @@
 /* Common to the parts of `stiffit submit`: the plan of a submission, and the scripts made from it.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef CLI_SUBMIT_H
-#define CLI_SUBMIT_H
+#pragma once
 
 #include "base/error.h"
 
@@ -40,5 +39,3 @@ void submit_array(FILE *out, const struct submission *submission);
 
 /* Runs `sbatch --parsable` with `arguments` (NULL-terminated, at most 8) and returns the job number that it prints in *job. */
 enum status submit_sbatch(const char *const *arguments, int64_t *job, struct error *error);
-
-#endif

@@ -1,8 +1,7 @@
 /* Bootstrap replicates of a dataset: data as they might have been measured if the best fit were true. Used by runs and by
  * `simulate`.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef FIT_BOOTSTRAP_H
-#define FIT_BOOTSTRAP_H
+#pragma once
 
 #include "fit/types.h"
 
@@ -49,5 +48,3 @@ enum outcome fit_bootstrap_replicate(const struct fit_problem *problem, const st
                                      const struct fit_host *host, struct arena *arena, enum bootstrap_kind kind,
                                      uint32_t replicate, double *value, int64_t *n_evaluation, int64_t *n_step,
                                      char *reason);
-
-#endif

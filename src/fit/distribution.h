@@ -2,8 +2,7 @@
  * - 1e-6 and 1 to 1e6 degrees of freedom; and confidence intervals from bootstrap replicates, one parameter at a time. Pure
  * functions.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef FIT_DISTRIBUTION_H
-#define FIT_DISTRIBUTION_H
+#pragma once
 
 #include <stddef.h>
 
@@ -37,5 +36,3 @@ struct fit_interval fit_interval_studentised(double estimate, double error, cons
 
 /* Standard deviation, with n - 1; NaN for n < 2. */
 double fit_interval_deviation(const double *numbers, size_t n);
-
-#endif

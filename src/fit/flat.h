@@ -1,8 +1,7 @@
 /* Flat directions, which the data do not determine: the parameters in them, and groups of directions with parameters in common.
  * Separate from the statistics, which cover everything else.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef FIT_FLAT_H
-#define FIT_FLAT_H
+#pragma once
 
 #include "fit/spectrum.h"
 
@@ -36,5 +35,3 @@ void fit_flat_group(struct fit_flat *flat);
 /* After that, if n_flat > 0: the sum of one direction of each group, all of equal length and with their largest entry positive.
  * The sum has length 1 on the optimiser's scale. n each. */
 void fit_flat_direction(const struct fit_flat *flat, double *direction, double *scratch);
-
-#endif

@@ -1,8 +1,7 @@
 /* libLBFGS in a linearly transformed subspace. The client sees every trial before libLBFGS gets its value, may stop at any
  * trial, and never relies on the return value of libLBFGS. The only user of lbfgs.h.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef FIT_LBFGS_H
-#define FIT_LBFGS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,5 +27,3 @@ enum lbfgs_end { LBFGS_STOPPED, LBFGS_GAVE_UP, LBFGS_NO_MEMORY };
 size_t lbfgs_scratch(size_t n);
 /* Runs until the client stops it or libLBFGS finds no further point. Memory of libLBFGS is freed on return. */
 enum lbfgs_end lbfgs_search_run(const struct lbfgs_search *search);
-
-#endif

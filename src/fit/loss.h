@@ -2,8 +2,7 @@
  * drawn. Separate from the objective, which adds up rows: everything here concerns a single number, r = (prediction - value) /
  * s.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef FIT_LOSS_H
-#define FIT_LOSS_H
+#pragma once
 
 #include "base/error_kind.h"
 
@@ -83,5 +82,3 @@ struct prior_terms {
 };
 struct prior_terms fit_prior_at(const struct fit_prior *prior, double theta, double p, double chain,
                                 enum fit_curvature curvature);
-
-#endif

@@ -1,8 +1,7 @@
 /* The mapping between fit parameters theta and model parameters p. theta: only the free ones, on the optimiser's scale, in the
  * model's order. p: all of them, on the natural scale, in the model's order.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef FIT_MAP_H
-#define FIT_MAP_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/outcome.h"
@@ -47,5 +46,3 @@ double fit_scale_to_natural(enum parameter_scale scale, double value);
  * the model. */
 void fit_start_theta(const struct fit_map *map, uint64_t seed, uint64_t dataset, uint32_t start_number,
                      uint32_t n_start, double *theta);
-
-#endif

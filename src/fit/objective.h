@@ -1,8 +1,7 @@
 /* Computes the objective from predictions: a loss for every measurement (fit/loss.h), the probability of the known side for
  * censored ones, and priors. Everything else uses its value, gradient and rows.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef FIT_OBJECTIVE_H
-#define FIT_OBJECTIVE_H
+#pragma once
 
 #include "base/measurements.h"
 #include "fit/loss.h"
@@ -110,5 +109,3 @@ struct fit_criteria fit_objective_criteria(const struct fit_objective *objective
 /* The factor of all sigmas that makes chi_square equal to its expectation for `count` rows: the residual standard error, or
  * Laplace's scale. */
 double fit_objective_common_scale(const struct fit_criteria *criteria, double count);
-
-#endif

@@ -7,8 +7,7 @@
  * Murray & Wright 1981, section 8.6), and small enough for a Gauss-Newton step only with tighter tolerances than usual. All
  * evaluations of such a fit use these tolerances, also those without quotients, so that values remain comparable.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef FIT_POINT_H
-#define FIT_POINT_H
+#pragma once
 
 #include "fit/asker.h"
 
@@ -51,5 +50,3 @@ struct fit_quotient {
 
 /* After the asker's map and objective. False: out of memory. */
 bool fit_quotient_init(struct fit_quotient *quotient, const struct fit_asker *asker, struct arena *arena);
-
-#endif

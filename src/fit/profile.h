@@ -1,8 +1,7 @@
 /* Profile likelihood: one parameter is moved away from the best fit, and all others are fitted again at each place, until the
  * objective has risen to the threshold of a confidence limit.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef FIT_PROFILE_H
-#define FIT_PROFILE_H
+#pragma once
 
 #include "base/method.h"
 #include "fit/types.h"
@@ -31,5 +30,3 @@ struct fit_profile {
 void fit_profile_run(const struct fit_problem *problem, const struct fit_options *options, const struct fit_host *host,
                      struct arena *arena, struct arena *scratch, const struct fit_profile_request *request,
                      struct fit_record *record, struct fit_profile *profile);
-
-#endif

@@ -1,7 +1,6 @@
 /* The minimisation of one fit within its bounds, by either of two methods.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef FIT_SEARCH_H
-#define FIT_SEARCH_H
+#pragma once
 
 #include "fit/point.h"
 
@@ -21,5 +20,3 @@ void trust_region_search(struct fit_asker *asker, struct arena *arena, const dou
 /* With values and gradients alone, for objectives whose gradient comes from an adjoint integration, and for those that are not
  * a sum of squares: */
 void descent_search(struct fit_asker *asker, struct arena *arena, const double *theta, struct search_end *end);
-
-#endif

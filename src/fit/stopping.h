@@ -1,8 +1,7 @@
 /* Stopping tests: compares progress with the tolerances, and distinguishes the integrator's noise from failure. Separate
  * from the search, because it concerns the accuracy of evaluations, not the choice of points.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef FIT_STOPPING_H
-#define FIT_STOPPING_H
+#pragma once
 
 #include "fit/trust_model.h"
 
@@ -50,5 +49,3 @@ double stopping_least_promise(const struct stopping *stopping, const struct fit_
 bool stopping_is_noise(const struct stopping *stopping, double promise, double f);
 /* The largest change of the objective due to the integrator's errors: residuals times errors, and the errors' squares. */
 double stopping_noise_ceiling(const struct stopping *stopping, double f);
-
-#endif

@@ -1,7 +1,6 @@
 /* Input and output of a fit: the types common to all of fit/.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef FIT_TYPES_H
-#define FIT_TYPES_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/measurements.h"
@@ -68,5 +67,3 @@ struct fit_host {
     void (*judged)(void *context, double objective, double gradient_norm);
     void *context;
 };
-
-#endif

@@ -2,8 +2,7 @@
  * integrator's errors are compared with sigma, so the size of the residuals must replace an unknown sigma. Separate from the
  * fit, which it calls.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef FIT_UNIT_H
-#define FIT_UNIT_H
+#pragma once
 
 #include "fit/types.h"
 
@@ -17,5 +16,3 @@ bool fit_unit_is_open(const struct fit_problem *problem);
  * sigma 1. `run` finds the unit in problem->unit. False: out of memory, and nothing was run. */
 bool fit_unit_find(const struct fit_problem *problem, const struct fit_options *options, const struct fit_host *host,
                    struct arena *arena, struct fit_record *record, fit_unit_run *run);
-
-#endif

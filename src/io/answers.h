@@ -11,8 +11,7 @@
  * pure, but for the order of those that are asked for at once. Readers take the first frame of each number and pass over the
  * others.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef IO_ANSWERS_H
-#define IO_ANSWERS_H
+#pragma once
 
 #include "base/error.h"
 #include "io/run_identity.h"
@@ -59,5 +58,3 @@ enum status answers_flush(struct answers *answers, struct error *error);
 /* Turns recording off for this fit and deletes its answers and file. */
 void answers_drop(struct answers *answers);
 void answers_fini(struct answers *answers); /* the file stays */
-
-#endif

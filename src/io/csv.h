@@ -1,7 +1,6 @@
 /* CSV tables: reads them row by row, reporting faults with file, line and column, and writes them.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef IO_CSV_H
-#define IO_CSV_H
+#pragma once
 
 #include "base/error.h"
 
@@ -56,5 +55,3 @@ void csv_put_text(struct csv_writer *writer, const char *text);
 void csv_put_number(struct csv_writer *writer, double value); /* reads back to the same bits; NaN, Inf, -Inf */
 void csv_put_integer(struct csv_writer *writer, int64_t value);
 void csv_end_row(struct csv_writer *writer);
-
-#endif

@@ -1,8 +1,7 @@
 /* Makes files that appear whole or not at all and survive a power failure, by temporary names, fsync and rename; and detects
  * that a file was changed or replaced.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef IO_DURABLE_H
-#define IO_DURABLE_H
+#pragma once
 
 #include "base/error.h"
 
@@ -33,5 +32,3 @@ struct stamp {
 void stamp_take(struct stamp *stamp, const char *path);
 /* Also true if no stamp was taken. */
 bool stamp_holds(const struct stamp *stamp, const char *path);
-
-#endif

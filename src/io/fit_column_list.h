@@ -1,7 +1,6 @@
 /* The columns of /fits, as lists from which fit_record.h makes its table. Separate because they grow with every new number.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef IO_FIT_COLUMN_LIST_H
-#define IO_FIT_COLUMN_LIST_H
+#pragma once
 
 /* constant, path, kind, shape, field of struct fit_record, unit, description */
 #define FIT_COLUMN_LIST(X) \
@@ -89,5 +88,3 @@
 #define FIT_FIELD_COLUMN_LIST(X) \
     FIT_COLUMN_LIST(X) FIT_STARTS_COLUMN_LIST(X) FIT_PROFILE_COLUMN_LIST(X) FIT_BOOTSTRAP_COLUMN_LIST(X)
 #define FIT_ALL_COLUMN_LIST(X) FIT_FIELD_COLUMN_LIST(X) FIT_SELECTION_COLUMN_LIST(X)
-
-#endif

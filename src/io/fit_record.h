@@ -1,8 +1,7 @@
 /* The record of one fit: the fit fills its fields, the journal and the result file store them. Writing, reading and showing use
  * the table of its columns. A new number per fit needs a line in io/fit_column_list.h.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef IO_FIT_RECORD_H
-#define IO_FIT_RECORD_H
+#pragma once
 
 #include "base/method.h"
 #include "base/outcome.h"
@@ -80,5 +79,3 @@ size_t fit_record_array_bytes(size_t n_parameter);
 void fit_record_set_arrays(struct fit_record *record, size_t n_parameter, void *block);
 /* Sets everything to the values for "missing": NaN, -1, 0. Fills arrays that are not NULL; keeps dataset and start. */
 void fit_record_clear(struct fit_record *record, size_t n_parameter);
-
-#endif

@@ -2,8 +2,7 @@
  * becomes a struct error; reads are bounded by the caller's limits; no other file is ever opened
  * through links, external storage or virtual datasets. One thread only.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef IO_HDF5_FILE_H
-#define IO_HDF5_FILE_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/error.h"
@@ -112,5 +111,3 @@ enum status hdf5_write_table(const struct hdf5_file *file, const char *path, hid
                              const void *data, struct error *error);
 enum status hdf5_write_strings(const struct hdf5_file *file, const char *path, size_t n, const char *const *strings,
                                struct error *error);
-
-#endif

@@ -1,7 +1,6 @@
 /* Problem files: opens and validates them, and reads them in blocks. One thread only (HDF5).
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef IO_PROBLEM_H
-#define IO_PROBLEM_H
+#pragma once
 
 #include "base/error.h"
 #include "base/error_kind.h"
@@ -111,5 +110,3 @@ uint64_t problem_n_censored(const struct problem *problem); /* measurements of t
 /* The error distribution of each observable of the MODEL: the file's word, otherwise the model's, otherwise the
  * expectation's. An observable that is not in the file has the distribution of the file's first one. */
 const enum error_kind *problem_errors(const struct problem *problem);
-
-#endif

@@ -1,7 +1,6 @@
 /* /parameters/from_model: replaces parameters of a problem file by those of the loaded model.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef IO_PROBLEM_ADOPT_H
-#define IO_PROBLEM_ADOPT_H
+#pragma once
 
 #include "base/error.h"
 
@@ -30,5 +29,3 @@ bool problem_has_other_parameters(const struct problem *problem);
 /* For the problem reader. */
 enum status problem_open_adopted(struct problem *problem, struct error *error);
 enum status problem_adopt(struct problem *problem, const struct problem_expectation *model, struct error *error);
-
-#endif

@@ -1,7 +1,6 @@
 /* Error distributions in problem files. Internal to the problem reader.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef IO_PROBLEM_ERROR_H
-#define IO_PROBLEM_ERROR_H
+#pragma once
 
 #include "io/problem.h"
 
@@ -21,5 +20,3 @@ enum status problem_match_errors(struct problem *problem, const struct problem_e
 void problem_hash_errors(const struct problem *problem, struct sha256 *hash);
 /* Adds a fault for each censored measurement of the block whose error distribution does not allow censoring. */
 void problem_check_censored(struct problem *problem, const struct problem_block *block);
-
-#endif

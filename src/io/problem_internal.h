@@ -1,8 +1,7 @@
 /* Shared by the files of the problem reader: an open problem, its tables, the window over its measurements, and the list of
  * faults, which is complete before anything is refused.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef IO_PROBLEM_INTERNAL_H
-#define IO_PROBLEM_INTERNAL_H
+#pragma once
 
 #include "base/arena.h"
 #include "io/hdf5_file.h"
@@ -112,5 +111,3 @@ int problem_find_name(const char *name, const char *const *names, size_t n);
 /* problem_check.c: writes the first fault of dataset d of a block into `text`; false if there is none. */
 bool problem_dataset_fault(const struct problem *problem, const struct problem_block *block, size_t d, char *text,
                            size_t size);
-
-#endif

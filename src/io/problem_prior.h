@@ -1,7 +1,6 @@
 /* Priors of a problem file, or of its model: reads and checks them, and applies them to bounds and to the problem's identity.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef IO_PROBLEM_PRIOR_H
-#define IO_PROBLEM_PRIOR_H
+#pragma once
 
 #include "base/error.h"
 
@@ -44,5 +43,3 @@ enum status problem_match_priors(struct problem *problem, const struct problem_e
 /* Uniform priors as bounds of one dataset, n_parameter each. */
 void problem_tighten_bounds(const struct problem *problem, double *lower, double *upper);
 void problem_hash_priors(const struct problem *problem, struct sha256 *hash);
-
-#endif

@@ -1,7 +1,6 @@
 /* A window that moves over /measurements. Internal to the problem reader.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef IO_PROBLEM_ROWS_H
-#define IO_PROBLEM_ROWS_H
+#pragma once
 
 #include "io/problem.h"
 
@@ -29,5 +28,3 @@ enum status problem_take_rows(struct problem *problem, struct problem_block *blo
                               bool *fits, struct error *error);
 /* Skips all rows of `dataset`. */
 enum status problem_skip_rows(struct problem *problem, uint64_t dataset, struct error *error);
-
-#endif

@@ -1,7 +1,6 @@
 /* Writes problem files, for import and simulate. One thread only (HDF5). Appends in blocks, so memory stays small.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef IO_PROBLEM_WRITE_H
-#define IO_PROBLEM_WRITE_H
+#pragma once
 
 #include "base/error.h"
 #include "base/measurements.h"
@@ -52,5 +51,3 @@ enum status problem_writer_add(struct problem_writer *writer, const struct probl
 enum status problem_writer_finish(struct problem_writer *writer, struct error *error);
 /* Without finish: removes the temporary file. NULL is legal. */
 void problem_writer_close(struct problem_writer *writer);
-
-#endif

@@ -1,7 +1,6 @@
 /* Result files: written in one pass from the journal, read by show, export and simulate. One thread only (HDF5).
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef IO_RESULT_H
-#define IO_RESULT_H
+#pragma once
 
 #include "base/error.h"
 #include "io/journal.h"
@@ -79,5 +78,3 @@ bool result_next(struct result *result, struct result_block *block, size_t n, en
 /* Reads only these two columns from now on. */
 void result_read_only(struct result *result, enum fit_column a, enum fit_column b);
 void result_block_fini(struct result_block *block);
-
-#endif

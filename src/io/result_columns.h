@@ -1,8 +1,7 @@
 /* Columns of /fits and of the other tables of a result (profile points, replicates, starts): numbers of the kinds of
  * fit_record.h, in HDF5 and in memory.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef IO_RESULT_COLUMNS_H
-#define IO_RESULT_COLUMNS_H
+#pragma once
 
 #include "io/fit_record.h"
 #include "io/hdf5_file.h"
@@ -111,5 +110,3 @@ enum status kept_pass(struct kept_sources *from, uint64_t dataset, struct kept_w
 /* Writes the rest; call before result_writer_finish. */
 enum status kept_writers_finish(struct kept_writers *writers, struct error *error);
 void kept_writers_close(struct kept_writers *writers); /* before result_writer_close */
-
-#endif

@@ -139,8 +139,8 @@ static enum status read_identity(struct result *result, struct error *error)
     for (size_t i = 0; i < sizeof counts / sizeof *counts && !status; i++)
         status = read_count(result, counts[i].name, counts[i].most, counts[i].value, error);
     if (!status) /* results of the first version lack it */
-        status = hdf5_attribute_number(&result->file, "/provenance", "identity_n_refit", H5T_NATIVE_UINT64, &has_refits, &n_refit,
-                                       error);
+        status = hdf5_attribute_number(&result->file, "/provenance", "identity_n_refit", H5T_NATIVE_UINT64, &has_refits,
+                                       &n_refit, error);
     if (!status && n_refit > UINT32_MAX)
         status = bad_identity(result, "identity_n_refit", error);
     if (!status)

@@ -1,7 +1,6 @@
 /* What a run is: two runs with the same identity do the same work. Journals and results keep it.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef IO_RUN_IDENTITY_H
-#define IO_RUN_IDENTITY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,5 +26,3 @@ bool identity_equal(const struct run_identity *a, const struct run_identity *b);
 /* Says in words what differs ("" if nothing does): data, model, numbers, and the words of the descriptions that only
  * one of them has. Returns `out`. */
 const char *identity_difference(const struct run_identity *before, const struct run_identity *now, char *out, size_t n);
-
-#endif

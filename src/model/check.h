@@ -2,8 +2,7 @@
  * each other. Calls the model on the calling thread and keeps no state, so a caller may run it on several threads and compare
  * the reports.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef MODEL_CHECK_H
-#define MODEL_CHECK_H
+#pragma once
 
 #include "base/error.h"
 #include "model/plugin.h"
@@ -90,5 +89,3 @@ const struct check_finding *check_report_certain(const struct check_report *repo
 /* Adds to `report` a finding for each function whose fingerprint in `other` (the same call on another thread) differs. Of
  * prepare, initial and rhs only the first is added, since the others depend on it. Returns the number of findings. */
 size_t check_report_compare(struct check_report *report, const struct check_report *other);
-
-#endif

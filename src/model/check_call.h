@@ -1,8 +1,7 @@
 /* Watched calls of a model's functions: guard zones, canaries, inputs compared afterwards, every call made twice; and
  * derivatives by differences with reliable error estimates, the reference of the model check. Private to it.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef MODEL_CHECK_CALL_H
-#define MODEL_CHECK_CALL_H
+#pragma once
 
 #include "base/arena.h"
 #include "model/check.h"
@@ -80,5 +79,3 @@ bool differences_column(struct differences *differences, struct caller *caller, 
  * scale is unknown. `terms` is the size of the terms inside the function. */
 bool differences_contradict(struct differences *differences, struct caller *caller, enum check_function base,
                             enum check_axis axis, size_t column, size_t row, double got, double terms);
-
-#endif

@@ -1,7 +1,6 @@
 /* A loaded and checked model: a plugin, given as such or built from model text.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef MODEL_PLUGIN_H
-#define MODEL_PLUGIN_H
+#pragma once
 
 #include "base/error.h"
 #include "model/build/build.h"
@@ -56,5 +55,3 @@ int model_find(const char *const *names, size_t n, const char *name);
 #define model_find_parameter(model, name) model_find((model)->abi.parameter_name, (model)->abi.n_parameter, name)
 #define model_find_observable(model, name) model_find((model)->abi.observable_name, (model)->abi.n_observable, name)
 #define model_find_covariate(model, name) model_find((model)->abi.covariate_name, (model)->abi.n_covariate, name)
-
-#endif

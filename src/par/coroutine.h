@@ -1,7 +1,6 @@
 /* Coroutines: functions with their own stack that can be suspended and resumed, also by another thread.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef PAR_COROUTINE_H
-#define PAR_COROUTINE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,5 +19,3 @@ void coroutine_prepare(struct coroutine *coroutine, void (*entry)(void *argument
 bool coroutine_resume(struct coroutine *coroutine);
 /* Called inside it: returns to coroutine_resume. Nothing thread-local may be held across this call. */
 void coroutine_suspend(struct coroutine *coroutine);
-
-#endif

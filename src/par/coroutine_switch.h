@@ -1,8 +1,7 @@
 /* The switch between two stacks, alone so that it can be replaced. It is hand-written for the processors whose ABI we know
  * (a few nanoseconds); elsewhere, and with -DSTIFFIT_UCONTEXT, it uses ucontext (two system calls for the signal mask).
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef PAR_COROUTINE_SWITCH_H
-#define PAR_COROUTINE_SWITCH_H
+#pragma once
 
 #include <stddef.h>
 
@@ -28,5 +27,3 @@ void coroutine_context_make(struct coroutine_context *context, void *stack, size
 /* Saves the current context in `from` and continues with `to`. Preserves what the ABI preserves across a call, and the
  * floating-point control modes. With the hand-written switch the signal mask belongs to the thread and does not change. */
 void coroutine_context_switch(struct coroutine_context *from, const struct coroutine_context *to);
-
-#endif

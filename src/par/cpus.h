@@ -1,7 +1,6 @@
 /* The number of CPUs that this process may use; on clusters and in containers the machine has more.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef PAR_CPUS_H
-#define PAR_CPUS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -22,5 +21,3 @@ double cpus_parse_v1(const char *quota_us, const char *period_us); /* of cpu.cfs
 size_t cpus_slurm(void);
 /* The number for a node, counted from 0, in a list such as "2(x3),1"; 0: it is missing or cannot be understood. */
 unsigned long cpus_slurm_tasks(const char *per_node, unsigned long node);
-
-#endif

@@ -1,7 +1,6 @@
 /* A mutex with a condition variable, and atomic counters: the only primitives that higher layers need from threads.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef PAR_MONITOR_H
-#define PAR_MONITOR_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -37,5 +36,3 @@ static inline uint64_t counter_get(const struct counter *counter)
 {
     return atomic_load_explicit(&((struct counter *)(uintptr_t)counter)->value, memory_order_acquire);
 }
-
-#endif

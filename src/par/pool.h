@@ -1,7 +1,6 @@
 /* Threads that start together and are joined together: names, stacks and signal masks in one place.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef PAR_POOL_H
-#define PAR_POOL_H
+#pragma once
 
 #include "base/error.h"
 
@@ -17,5 +16,3 @@ size_t pool_n_thread(const struct pool *pool);
 void pool_run(struct pool *pool, void (*work)(void *context, size_t thread), void *context);
 /* Waits until the threads have returned (or ends them if there was no pool_run) and frees the pool. NULL is legal. */
 void pool_join(struct pool *pool);
-
-#endif

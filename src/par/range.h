@@ -1,7 +1,6 @@
 /* A stealable range of work items [first, last): one atomic word whose value is its whole state.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef PAR_RANGE_H
-#define PAR_RANGE_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -18,5 +17,3 @@ bool range_steal(struct range *range, uint32_t *first, uint32_t *last);
 /* Owner: fills an empty range. */
 void range_set(struct range *range, uint32_t first, uint32_t last);
 uint32_t range_count(const struct range *range);
-
-#endif

@@ -12,8 +12,7 @@
  *   compute/    the compute process: compute* (set-up, passes over the datasets); schedule*, job, turn_length (the order of
  *               work); feed (data for the workers); fit_job (a fit as a coroutine); task (what it does); replay; trace
  *   merge/      shards as files: shard_set, merge* */
-#ifndef RUN_RUN_H
-#define RUN_RUN_H
+#pragma once
 
 #include "base/error.h"
 #include "base/method.h"
@@ -95,5 +94,3 @@ enum status run_finish(const char *journal, struct run_plan *plan, const struct 
 /* Exit codes of the children in addition to those of status_exit_code: the result existed before; another process has removed
  * the journal, so the supervisor must start again and see which fits remain; a new process must continue. */
 enum { RUN_EXIT_COMPLETE = 90, RUN_EXIT_COMPLETE_FAILED = 91, RUN_EXIT_AGAIN = 92, RUN_EXIT_FRESH = 93 };
-
-#endif

@@ -1,8 +1,7 @@
 /* What `stiffit export` writes: rows by fit, by pair of parameters, by measurement, or of a run's profiles, starts and
  * replicates.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef USE_EXPORT_H
-#define USE_EXPORT_H
+#pragma once
 
 #include "base/output.h"
 #include "use/fitted.h"
@@ -20,5 +19,3 @@ struct export_options {
 
 /* Opens the output when there is something to write; the caller finishes it. */
 enum status export_write(const struct export_options *options, struct output *output, struct error *error);
-
-#endif

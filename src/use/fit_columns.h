@@ -1,7 +1,6 @@
 /* Selects and writes the numbers of a fit, for export and show. Names are those of /fits in a result file.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef USE_FIT_COLUMNS_H
-#define USE_FIT_COLUMNS_H
+#pragma once
 
 #include "base/json.h"
 #include "io/csv.h"
@@ -44,5 +43,3 @@ void fit_columns_json(const struct fit_columns *columns, const struct result_inf
                       struct fit_record *record, struct json *json);
 /* n x n, as an array of arrays. */
 void fit_columns_json_matrix(struct json *json, const char *key, size_t n, const double *matrix);
-
-#endif

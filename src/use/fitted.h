@@ -1,7 +1,6 @@
 /* A result with its problem and model: all that is needed to predict at best fits.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef USE_FITTED_H
-#define USE_FITTED_H
+#pragma once
 
 #include "io/problem.h"
 #include "io/result.h"
@@ -52,5 +51,3 @@ void fitted_close(struct fitted *fitted);
 enum status fitted_next(struct fitted *fitted, struct fitted_dataset *dataset, bool *more, struct error *error);
 /* The dataset's measurements, as they are predicted in the fit. */
 struct predictor_rows fitted_rows(const struct fitted *fitted, const struct fitted_dataset *dataset);
-
-#endif

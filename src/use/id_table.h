@@ -1,7 +1,6 @@
 /* Dataset ids in order of first appearance, found by hashing.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef USE_ID_TABLE_H
-#define USE_ID_TABLE_H
+#pragma once
 
 #include "base/arena.h"
 
@@ -23,5 +22,3 @@ uint32_t id_table_add(struct id_table *table, const char *id);
 /* The number of this id, or ID_NONE. */
 uint32_t id_table_find(const struct id_table *table, const char *id);
 void id_table_fini(struct id_table *table);
-
-#endif

@@ -1,7 +1,6 @@
 /* How a problem file that we write refers to its model: the text, a plugin's absolute path, or the plugin itself.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef USE_PLUGIN_REFERENCE_H
-#define USE_PLUGIN_REFERENCE_H
+#pragma once
 
 #include "base/sha256.h"
 #include "io/problem_write.h"
@@ -25,5 +24,3 @@ enum status plugin_reference_embed(struct plugin_reference *reference, const uns
 /* Fills the model's fields of the header. */
 void plugin_reference_use(const struct plugin_reference *reference, struct problem_header *header);
 void plugin_reference_fini(struct plugin_reference *reference);
-
-#endif

@@ -1,8 +1,7 @@
 /* Predictions of one model, one evaluation at a time, for commands that show or make data; residuals, weights and losses of
  * single measurements under the fitted objective.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef USE_PREDICTOR_H
-#define USE_PREDICTOR_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/error_kind.h"
@@ -57,5 +56,3 @@ struct residual {
 /* Of row i; noise: the model's, NaN where there is none. */
 struct residual residual_of(const struct residual_kind *kind, const struct measurements *measured, size_t i, double prediction,
                             double noise);
-
-#endif

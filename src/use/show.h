@@ -1,7 +1,6 @@
 /* Summarises a result in one pass, to be shown as text or as JSON.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef USE_SHOW_H
-#define USE_SHOW_H
+#pragma once
 
 #include "base/error.h"
 #include "base/outcome.h"
@@ -103,5 +102,3 @@ bool show_correlation(const struct result_info *info, const struct fit_record *r
 double show_error_ratio(const struct show_spread *spread);
 /* The datasets that a partial result covers, in words; NULL: all. */
 const char *show_selection(const struct result_info *info);
-
-#endif

@@ -1,7 +1,6 @@
 /* Predictions of a model, or of a result's datasets at their best fits, and problem files made from them.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef USE_SIMULATE_H
-#define USE_SIMULATE_H
+#pragma once
 
 #include "base/option.h"
 #include "base/output.h"
@@ -67,5 +66,3 @@ enum status simulate_covariates_init(struct simulate_covariates *covariates, con
                                      const struct model *model, struct error *error);
 void simulate_covariates_fini(struct simulate_covariates *covariates);
 void simulate_covariates_take(const struct simulate_covariates *covariates, uint64_t dataset, double *out);
-
-#endif

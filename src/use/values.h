@@ -1,7 +1,6 @@
 /* Values on the command line: NAME=VALUE for parameters and covariates, and lists of times.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef USE_VALUES_H
-#define USE_VALUES_H
+#pragma once
 
 #include "base/option.h"
 
@@ -21,5 +20,3 @@ enum status values_name(const char *name, const char *option, const char *what, 
 enum status values_times(const char *text, double **times, size_t *n_time, struct error *error);
 /* "1,2,5" into numbers. free(*numbers). */
 enum status values_numbers(const char *text, const char *option, double **numbers, size_t *n, struct error *error);
-
-#endif

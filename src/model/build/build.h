@@ -1,7 +1,6 @@
 /* Builds a plugin from model text: parses, derives, generates and compiles, with the compile cache in between.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef MODEL_BUILD_BUILD_H
-#define MODEL_BUILD_BUILD_H
+#pragma once
 
 #include "base/error.h"
 #include "model/build/compile.h"
@@ -30,5 +29,3 @@ enum status build_model(const char *text, size_t n_byte, const char *origin, con
 /* Generates the C source of the text (NUL-terminated; free *source). Errors as above, without the compiler. */
 enum status build_source(const char *text, size_t n_byte, const char *origin, char **source, struct text_messages *messages,
                          struct error *error);
-
-#endif

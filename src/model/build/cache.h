@@ -5,8 +5,7 @@
  * native code that will be run, so a file that another user could have written is ignored. A lock is a file KEY.lock, which its
  * holder touches while it compiles. Locks only save work: entries are correct without them.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef MODEL_BUILD_CACHE_H
-#define MODEL_BUILD_CACHE_H
+#pragma once
 
 #include "model/build/compile.h"
 
@@ -48,5 +47,3 @@ enum cache_claim cache_claim(const struct cache *cache, const char key[SHA256_HE
 /* A sign of life; call this at least every few seconds. */
 void cache_touch(const struct cache_lock *lock);
 void cache_unlock(const struct cache *cache, struct cache_lock *lock);
-
-#endif

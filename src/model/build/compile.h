@@ -2,8 +2,7 @@
  * another process's: gives signs of life to watching processes, and notices signals that ask us to stop, which take effect only
  * after everything is cleaned up.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef MODEL_BUILD_COMPILE_H
-#define MODEL_BUILD_COMPILE_H
+#pragma once
 
 #include "base/error.h"
 #include "base/sha256.h"
@@ -83,5 +82,3 @@ enum status compile_plugin(const struct compiler *compiler, const struct compile
 
 /* The text of include/stiffit/model.h; the Makefile makes its file. */
 extern const char compile_model_header[];
-
-#endif

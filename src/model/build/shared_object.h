@@ -1,8 +1,7 @@
 /* Shared objects: the only place that calls dlopen. A plugin is loaded from bytes in memory, so that the bytes that were hashed
  * are those that run; optional libraries are loaded by name.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef MODEL_BUILD_SHARED_OBJECT_H
-#define MODEL_BUILD_SHARED_OBJECT_H
+#pragma once
 
 #include "base/error.h"
 
@@ -25,5 +24,3 @@ void *shared_object_open_bytes(const void *bytes, size_t n_byte, const char *ori
 void *shared_object_symbol(void *handle, const char *name);
 
 void shared_object_close(void *handle); /* NULL is legal */
-
-#endif

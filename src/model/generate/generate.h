@@ -1,7 +1,6 @@
 /* The back ends: what is printed from the equations of a model and their derivatives, as C or for people.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef MODEL_GENERATE_GENERATE_H
-#define MODEL_GENERATE_GENERATE_H
+#pragma once
 
 #include "model/graph/equations.h"
 
@@ -73,5 +72,3 @@ void listing_label(const struct listing *listing, const char *text, FILE *out);
 
 /* Whether memory ran out while printing: what was printed is incomplete then. */
 bool listing_failed(const struct listing *listing);
-
-#endif

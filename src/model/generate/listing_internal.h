@@ -1,7 +1,6 @@
 /* Shared by the files of the listing: names of nodes, forms of operations, and the state of printing.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef MODEL_GENERATE_LISTING_INTERNAL_H
-#define MODEL_GENERATE_LISTING_INTERNAL_H
+#pragma once
 
 #include "model/generate/generate.h"
 
@@ -60,5 +59,3 @@ bool listing_label_derivatives(struct listing *listing);
 void listing_print(struct listing *listing, struct item first, FILE *out);
 /* Whether the arguments of a sum or product are printed in reverse order. */
 bool listing_is_swapped(const struct listing *listing, node which);
-
-#endif

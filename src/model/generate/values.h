@@ -1,8 +1,7 @@
 /* Facts about every value of a model, common to all generated functions: its cost, its name, and whether `prepare` computes it
  * once per evaluation.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef MODEL_GENERATE_VALUES_H
-#define MODEL_GENERATE_VALUES_H
+#pragma once
 
 #include "base/arena.h"
 #include "model/graph/equations.h"
@@ -62,5 +61,3 @@ static inline bool values_is_fixed(const struct values *values, node which)
     unsigned of = values->depends[which] & ~(1u << GRAPH_CONSTANT);
     return of != 0 && (of & ~(1u << GRAPH_PARAMETER | 1u << GRAPH_COVARIATE)) == 0;
 }
-
-#endif

@@ -2,8 +2,7 @@
  * functions of the plugin interface as matrices of nodes: values from the equations, and their derivatives. Independent of how
  * the model was written, except for lines and names.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef MODEL_GRAPH_EQUATIONS_H
-#define MODEL_GRAPH_EQUATIONS_H
+#pragma once
 
 #include "base/arena.h"
 #include "model/graph/derive.h"
@@ -105,5 +104,3 @@ struct functions {
  * empty. */
 enum status functions_derive(const struct equations *equations, struct functions *functions, struct error *error);
 void functions_fini(struct functions *functions);
-
-#endif

@@ -5,8 +5,7 @@
  * a loop over numbers, never a recursion, however deep an expression is. A node never changes. Constructors simplify (see
  * simplify.c) and share, so the returned node may be an old one, or have another operation than requested.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef MODEL_GRAPH_GRAPH_H
-#define MODEL_GRAPH_GRAPH_H
+#pragma once
 
 #include "base/error.h"
 #include "model/graph/operations.h"
@@ -110,5 +109,3 @@ void graph_dependence(const struct graph *graph, size_t first, uint8_t *depends)
 
 /* One operation on numbers. */
 double graph_apply(enum graph_op op, const double *argument);
-
-#endif

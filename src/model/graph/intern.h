@@ -1,8 +1,7 @@
 /* Shared by the files of model/graph below the public constructors: finding and making nodes, the constructors' rules for
  * simplification, and the chain rule.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef MODEL_GRAPH_INTERN_H
-#define MODEL_GRAPH_INTERN_H
+#pragma once
 
 #include "model/graph/graph.h"
 
@@ -33,5 +32,3 @@ bool simplify_is_truth(const struct graph *graph, node a);
 /* derive_rules.c. The derivative of operation `which` (not ADD, SUBTRACT or NEGATE) from those of its arguments. NODE_NONE
  * means zero, in arguments and result. */
 node derive_operation(struct graph *graph, node which, const node derivative[3]);
-
-#endif

@@ -5,8 +5,7 @@
  * true, else b; both are evaluated. MIN and MAX are NaN if an argument is. SIGN is (a > 0) - (a < 0), HEAVISIDE is a >= 0, and
  * both are NaN if a is. POWER_LOG(a, b) is a^b log(a), and 0 for a = 0 and b > 0 (its limit).
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef MODEL_GRAPH_OPERATIONS_H
-#define MODEL_GRAPH_OPERATIONS_H
+#pragma once
 
 /* Operations that C lacks. power_log(x^a, log(x)) is computed from its factors, which are shared. */
 #define C_POWER_LOG \
@@ -100,5 +99,3 @@
       PREFIX("\\lnot ", NOT, PRIMARY, false), simplify_not(g, a), NODE_NONE) \
     X(SELECT, 3, a != 0 ? b : c, IS_CHOICE, CHOICE, C_CHOICE, "", NULL, NO_FORM, NO_FORM, simplify_select(g, a, b, c), \
       db == NODE_NONE && dc == NODE_NONE ? NODE_NONE : choose(g, a, db, dc))
-
-#endif

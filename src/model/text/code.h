@@ -1,7 +1,6 @@
 /* Formulas of a model text as postfix code, written by the parser and run by evaluate.c.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef MODEL_TEXT_CODE_H
-#define MODEL_TEXT_CODE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -39,5 +38,3 @@ struct formula {
     uint8_t role;
     bool failed; /* a fault in it has been reported */
 };
-
-#endif

@@ -1,7 +1,6 @@
 /* Reports faults in a model text: all parts of the reader use this, so that places, limits and lack of memory are handled once.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef MODEL_TEXT_MESSAGE_H
-#define MODEL_TEXT_MESSAGE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -61,5 +60,3 @@ void message_sort(struct text_messages *messages);
 
 /* Bytes of the UTF-8 character at p < end, 0 if it is none or a control character (tab is allowed). */
 size_t message_character(const char *p, const char *end);
-
-#endif

@@ -1,7 +1,6 @@
 /* The parser of model text: statements, lists of definitions, expressions. Shared by its files.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef MODEL_TEXT_PARSER_H
-#define MODEL_TEXT_PARSER_H
+#pragma once
 
 #include "model/text/resolve.h"
 
@@ -83,5 +82,3 @@ void parser_end(struct parser *parser, const char *expected);
 bool parser_equal(struct parser *parser);
 /* Reads a name to be defined; length 0, after a message: there is none. */
 struct token parser_name(struct parser *parser, const char *what);
-
-#endif

@@ -1,8 +1,7 @@
 /* The contents of a model text during reading: names, formulas as postfix code, and statements. The parser fills it, resolve.c
  * finds the order, evaluate.c makes nodes, equate.c makes equations.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef MODEL_TEXT_READING_H
-#define MODEL_TEXT_READING_H
+#pragma once
 
 #include "model/text/code.h"
 #include "model/text/token.h"
@@ -112,5 +111,3 @@ void reading_fini(struct reading *reading);
 /* For messages: precision and pointer of "%.*s". */
 #define SPAN_ARGUMENTS(reading, span) \
     (int)((span).length < READING_MAX_NAME ? (span).length : READING_MAX_NAME), (reading)->source.text + (span).offset
-
-#endif

@@ -1,8 +1,7 @@
 /* Names of a model text: finding, defining and excusing them, and guesses for misspelt ones; their meaning once all statements
  * are read, the order of evaluation, and their values as nodes.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef MODEL_TEXT_RESOLVE_H
-#define MODEL_TEXT_RESOLVE_H
+#pragma once
 
 #include "model/text/reading.h"
 
@@ -43,5 +42,3 @@ void machine_free(struct machine *machine);
 
 /* Makes the equations; NULL after a reported fault or when out of memory (see reading). */
 struct equations *equate(struct reading *reading, const char *origin);
-
-#endif

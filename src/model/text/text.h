@@ -1,7 +1,6 @@
 /* Model text: the front end that turns equations as people write them (man 5 stiffit-model) into struct equations.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef MODEL_TEXT_TEXT_H
-#define MODEL_TEXT_TEXT_H
+#pragma once
 
 #include "model/graph/equations.h"
 #include "model/text/message.h"
@@ -22,5 +21,3 @@ bool kind_is_model_text(const void *bytes, size_t n_byte, const char *name);
 
 /* Whether the text seems to give the model a name; else it is called after its file. */
 bool kind_text_is_named(const char *text, size_t n_byte);
-
-#endif

@@ -1,8 +1,7 @@
 /* Words of a model text: the tokeniser and the table of reserved words. Reads forward, one token at a time, and stores none, so
  * memory does not depend on the size of the text.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef MODEL_TEXT_TOKEN_H
-#define MODEL_TEXT_TOKEN_H
+#pragma once
 
 #include "model/graph/graph.h"
 #include "model/text/message.h"
@@ -69,5 +68,3 @@ bool token_is_name_byte(char c, bool first);
 
 /* The name, number or sign that begins at `offset`. */
 struct span message_token_at(const struct source *source, uint32_t offset);
-
-#endif

@@ -1,8 +1,7 @@
 /* The results of a dataset's starts and refits: columns of its row, and separate tables. Separate from finish.c, which
  * writes the rows.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef RUN_FINISH_REFITS_H
-#define RUN_FINISH_REFITS_H
+#pragma once
 
 #include "io/result.h"
 #include "run/plan/best.h"
@@ -35,5 +34,3 @@ enum status finish_refits_end(struct finish_refits *refits, struct error *error)
 enum status finish_refits_row(struct finish_refits *refits, uint64_t dataset, struct fit_record *best,
                               struct fit_record *other, struct starts_tally *tally, struct starts_tally *work,
                               struct error *error);
-
-#endif

@@ -1,8 +1,7 @@
 /* The skeleton: a result file without rows, left by the compute process in the journal's folder. From it the finisher gets
  * names, units, options and provenance without loading a model.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef RUN_SKELETON_H
-#define RUN_SKELETON_H
+#pragma once
 
 #include "io/journal.h"
 #include "io/result.h"
@@ -27,5 +26,3 @@ void spent_drop(const char *result_path, const char *journal_path, const struct 
 
 /* Removes a journal whose fits are all in this result: a retry's process was killed just before it could. Others are left. */
 enum status spent_drop_retried(const char *result_path, const char *journal_path, struct error *error);
-
-#endif

@@ -1,7 +1,6 @@
 /* Counting how a run went, fit by fit.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef RUN_SUMMARY_H
-#define RUN_SUMMARY_H
+#pragma once
 
 #include "io/journal.h"
 #include "run/plan/run_options.h"
@@ -18,5 +17,3 @@ void summary_add_refits(struct run_summary *summary, const struct fit_record *re
  * all, or what must never be overwritten (the problem itself): an error that says what to do. */
 enum status summary_look(const struct place *place, const struct run_identity *identity, struct run_summary *summary,
                          struct error *error);
-
-#endif

@@ -1,8 +1,7 @@
 /* Merging shards: their results, row by row in the problem's order, become the result of the whole run, with the same bits.
  * Memory holds one block of each shard, however many fits there are.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef RUN_MERGE_H
-#define RUN_MERGE_H
+#pragma once
 
 #include "run/run.h"
 
@@ -20,5 +19,3 @@ struct merge_request {
  * duplicate rows, and missing shards unless `partial`. The output appears whole or not at all. The summary counts all rows;
  * already_complete: the output existed and is this merge. */
 enum status run_merge(const struct merge_request *request, struct run_summary *summary, struct error *error);
-
-#endif

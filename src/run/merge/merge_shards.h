@@ -1,8 +1,7 @@
 /* The shards of a merge: checks that they belong together, and reads them one at a time, so that neither memory nor open
  * files grow with their number, and merges their rows by dataset. Separate from merge.c, which copies rows of each table.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef RUN_MERGE_SHARDS_H
-#define RUN_MERGE_SHARDS_H
+#pragma once
 
 #include "io/durable.h"
 #include "io/result.h"
@@ -70,5 +69,3 @@ struct merge_kind {
 enum status merge_rows(const struct merge_shards *shards, const struct merge_kind *kind, void *context, struct error *error);
 /* How many rows of `row_bytes` each shard may have in memory. */
 size_t merge_rows_at_once(const struct merge_shards *shards, size_t row_bytes);
-
-#endif

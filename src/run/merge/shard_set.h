@@ -1,8 +1,7 @@
 /* The shards of a problem as files beside it: their names and number, and the progress of each, or of a whole run, counted from
  * outside, during or after the run. Separate because submit, status and merge all need it.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef RUN_SHARD_SET_H
-#define RUN_SHARD_SET_H
+#pragma once
 
 #include "base/error.h"
 
@@ -38,5 +37,3 @@ struct shard_progress {
 
 /* For shard k of n; n = 0: for the whole run. Reads HDF5 if there is a result. */
 enum status shard_look(struct shard_progress *progress, const char *problem, uint32_t k, uint32_t n, struct error *error);
-
-#endif

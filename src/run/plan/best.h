@@ -1,7 +1,6 @@
 /* The best of a dataset's starts, read from the journal: for its row of the result, and as the start of its refits.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef RUN_BEST_H
-#define RUN_BEST_H
+#pragma once
 
 #include "io/journal.h"
 #include "io/problem.h"
@@ -41,5 +40,3 @@ void refit_starts_fini(struct refit_starts *starts);
 /* A feed_prepare. A dataset without a successful fit becomes faulty and has no refits. A dataset with missing starts is an
  * error, because the best of only some starts may be a different fit. */
 enum status refit_starts_put(void *refit_starts, struct problem_block *block, struct error *error);
-
-#endif

@@ -1,7 +1,6 @@
 /* The data that all fits of a run share, and the run's identity and paths.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef RUN_CAMPAIGN_H
-#define RUN_CAMPAIGN_H
+#pragma once
 
 #include "base/error.h"
 #include "fit/fit.h"
@@ -78,5 +77,3 @@ enum { OBJECTIVE_TEXT = 800 };
 /* For people: "the negative log-likelihood of normal (A, B) and log-normal (C) errors, 12 measurements censored, with priors
  * on 2 parameters". */
 void campaign_objective_text(const struct campaign *campaign, char text[OBJECTIVE_TEXT]);
-
-#endif

@@ -1,7 +1,6 @@
 /* Pilots: a few datasets, spread evenly, that are fitted first. The others start at the median of the pilots' parameters.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef RUN_PILOT_H
-#define RUN_PILOT_H
+#pragma once
 
 #include "fit/fit.h"
 #include "io/journal.h"
@@ -29,5 +28,3 @@ void pilot_start(const struct pilots *pilots, const struct fit_problem *problem,
 /* Whether a fit is as good as the pilots: its objective per measurement is at most the largest one of the pilots plus three
  * times its distance from their median. */
 bool pilot_is_like(const struct pilots *pilots, double objective, size_t n_row);
-
-#endif

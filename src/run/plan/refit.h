@@ -1,7 +1,6 @@
 /* Refits: the tasks of a dataset that begin at its best fit. Lists them and describes each.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef RUN_REFIT_H
-#define RUN_REFIT_H
+#pragma once
 
 #include "base/error.h"
 #include "fit/bootstrap.h"
@@ -34,5 +33,3 @@ struct refit refit_plan_get(const struct refit_plan *plan, uint32_t i);
 /* The profiled parameters as --profile, in the file's order, or a hash where they are many; NULL: there are none. */
 enum { REFIT_PROFILE_TEXT = 300 };
 const char *refit_plan_profile(const struct refit_plan *plan, const char *const *names, char text[REFIT_PROFILE_TEXT]);
-
-#endif

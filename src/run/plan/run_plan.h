@@ -3,8 +3,7 @@
  * supervisor cannot make it: identity and selection need HDF5 and the model. A later compute process makes it again, because
  * what it is made of may have changed meanwhile; then the journal refuses it.)
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef RUN_RUN_PLAN_H
-#define RUN_RUN_PLAN_H
+#pragma once
 
 #include "run/plan/refit.h"
 #include "run/plan/run_options.h"
@@ -26,5 +25,3 @@ void run_plan_fini(struct run_plan *plan);
 enum status run_plan_write(const struct run_plan *plan, const struct run_options *options, struct error *error);
 /* All but the refits, for which the names of the parameters are needed. */
 enum status run_plan_read(struct run_plan *plan, const char *journal, struct error *error);
-
-#endif

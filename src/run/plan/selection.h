@@ -8,8 +8,7 @@
  *   - everything else as in the whole run: shards belong together if all their other identity_* are equal.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef RUN_SELECTION_H
-#define RUN_SELECTION_H
+#pragma once
 
 #include "base/error.h"
 #include "io/journal.h"
@@ -77,5 +76,3 @@ const char *selection_describe(const struct selection *selection, char *text, si
 bool selection_is_shard(const char *text, uint32_t *k, uint32_t *n);
 /* What a result is called after the selection: ".shard-3-of-8", ".only-ID" (".only-HASH" for several or strange ones), "". */
 void selection_suffix(const struct selection_request *request, char *text, size_t size);
-
-#endif

@@ -1,7 +1,6 @@
 /* Selections by name and by costs of an earlier run. Used only by selection*.c.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef RUN_SELECTION_SOURCE_H
-#define RUN_SELECTION_SOURCE_H
+#pragma once
 
 #include "run/plan/selection.h"
 
@@ -33,5 +32,3 @@ static inline void selection_set(unsigned char *bit, uint64_t dataset)
 {
     bit[dataset / 8] |= (unsigned char)(1u << dataset % 8);
 }
-
-#endif

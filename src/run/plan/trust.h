@@ -1,8 +1,7 @@
 /* The user's list of native code that may run although only a data file names it. It has the SHA-256 of the code, so that it
  * applies to exactly these bytes.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef RUN_TRUST_H
-#define RUN_TRUST_H
+#pragma once
 
 #include "base/error.h"
 #include "base/sha256.h"
@@ -32,5 +31,3 @@ bool trust_has(const struct trust_list *list, const char *sha256);
 /* Each replaces the file in one step. `list` is the list as read; it does not change. */
 enum status trust_add(const struct trust_list *list, const char *sha256, const char *origin, struct error *error);
 enum status trust_remove(const struct trust_list *list, const char *sha256, struct error *error);
-
-#endif

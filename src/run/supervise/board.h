@@ -2,8 +2,7 @@
  * process records its progress and the current fit of each worker. When it dies, the supervisor records how, and the next
  * process finds the suspects there.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef RUN_BOARD_H
-#define RUN_BOARD_H
+#pragma once
 
 #include "io/durable.h"
 #include "par/monitor.h"
@@ -102,5 +101,3 @@ static inline void board_slot_enter(struct board_slot *slot, uint64_t fit)
 static inline void board_slot_leave(struct board_slot *slot) { counter_set(&slot->fit, 0); }
 /* Its evaluation at p (n_parameter of the slots) begins; the heartbeat is the worker's. */
 void board_slot_ask(struct board_slot *slot, struct counter *heartbeat, const double *p, size_t n_parameter);
-
-#endif

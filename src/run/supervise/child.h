@@ -1,8 +1,7 @@
 /* A child of the supervisor: started by exec of this program, watched for signs of life, and stopped with the run; and the
  * signals that ask supervisor and children to stop.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef RUN_CHILD_H
-#define RUN_CHILD_H
+#pragma once
 
 #include "base/error.h"
 #include "run/supervise/board.h"
@@ -43,5 +42,3 @@ void stop_catch(void);
 bool stop_is_requested(void);
 /* For a child that is nearly done: ignores stop signals. (The supervisor kills it if it takes too long.) */
 void stop_ignore(void);
-
-#endif

@@ -3,8 +3,7 @@
  * done and then tried alone. One who asks for more memory than there is gets a trial
  * alone too.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef RUN_SUSPECTS_H
-#define RUN_SUSPECTS_H
+#pragma once
 
 #include "base/outcome.h"
 #include "run/supervise/board.h"
@@ -40,5 +39,3 @@ void suspects_reason(const struct verdict *verdict, const struct board_slot *slo
 
 /* A lower bound of the number of fits that crashed a process or hung. */
 uint64_t suspects_n_guilty(const struct board *board);
-
-#endif
