@@ -66,6 +66,20 @@ const char *nearest_hint(char hint[NEAREST_HINT], const char *before, const char
     return hint;
 }
 
+int words_find(const char *name, const char *const *names, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!strcmp(name, names[i]))
+            return (int)i;
+    return -1;
+}
+
+const char *words_file(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
 void words_add(char *text, size_t size, const char *format, ...)
 {
     size_t used = size ? strlen(text) : 0;

@@ -16,6 +16,10 @@ enum { NEAREST_HINT = 100 };
 const char *nearest_hint(char hint[NEAREST_HINT], const char *before, const char *behind, const char *name,
                          const char *const *candidates, size_t n_candidate);
 
+/* The index of a name among n; -1: it is not one of them. */
+int words_find(const char *name, const char *const *names, size_t n);
+/* What is behind the last slash of a path. */
+const char *words_file(const char *path);
 /* Appends to a text as far as it has room, `size` bytes in all. */
 void words_add(char *text, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
 

@@ -3,6 +3,7 @@
 #include "cli/import.h"
 
 #include "base/output.h"
+#include "base/words.h"
 #include "cli/command.h"
 #include "cli/model_text.h"
 #include "io/problem.h"
@@ -104,7 +105,6 @@ static enum status write_problem(const struct import_options *options, const cha
                                  const struct import_subjects *subjects, struct error *error)
 {
     const struct stiffit_model *abi = &model->abi;
-    const char *slash = strrchr(options->measurements, '/');
     struct plugin_reference reference = {.path = NULL};
     struct problem_writer *writer = NULL;
     struct problem_header header = {
@@ -114,8 +114,8 @@ static enum status write_problem(const struct import_options *options, const cha
         .from_model = parameters->from_model,
         .n_covariate = abi->n_covariate, .covariate_name = abi->covariate_name, .n_observable = abi->n_observable,
         .observable_name = abi->observable_name, .observable_error = error_words,
-        .has_t0 = subjects->has_t0, .line_file = slash ? slash + 1 :
-        strcmp(options->measurements, "-") ? options->measurements : "standard input",
+        .has_t0 = subjects->has_t0,
+        .line_file = strcmp(options->measurements, "-") ? words_file(options->measurements) : "standard input",
         .prior = parameters->has_prior ? parameters->prior : NULL, .prior_on = parameters->prior_on,
         .prior_number = {parameters->prior_number[0], parameters->prior_number[1], parameters->prior_number[2],
                          parameters->prior_number[3]}};

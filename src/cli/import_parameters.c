@@ -173,10 +173,8 @@ static enum status take_row(const struct table *table, struct import_parameters 
     const char *name = csv_field(table->reader, table->column[NAME]);
     char hint[NEAREST_HINT];
     double fixed = 0;
-    size_t i = 0;
-    while (i < abi->n_parameter && strcmp(name, abi->parameter_name[i]))
-        i++;
-    if (i == abi->n_parameter)
+    int i = words_find(name, abi->parameter_name, abi->n_parameter);
+    if (i < 0)
         return csv_fault(table->reader, table->column[NAME], error, "the model has no parameter '%.100s'%s", name,
                          nearest_hint(hint, "; did you mean '", "'?", name, abi->parameter_name, abi->n_parameter));
     if (seen[i]++)
@@ -191,7 +189,7 @@ static enum status take_row(const struct table *table, struct import_parameters 
     if (!status)
         status = take_word(table, SCALE, scale_words, COUNT(scale_words), &parameters->scale[i], error);
     parameters->fixed[i] = fixed != 0;
-    return status ? status : take_prior(table, parameters, i, error);
+    return status ? status : take_prior(table, parameters, (size_t)i, error);
 }
 
 static enum status read_table(struct import_parameters *parameters, const char *path, const struct stiffit_model *abi,

@@ -1,5 +1,6 @@
 /* `stiffit model new`: a commented model to start from.
  * SPDX-License-Identifier: BSD-3-Clause */
+#include "base/words.h"
 #include "cli/command.h"
 
 #include "base/output.h"
@@ -65,7 +66,7 @@ static const char *const text =
 /* The last part of the path without .ode, made a name of the language. */
 static void model_name(const char *path, char name[101])
 {
-    const char *slash = strrchr(path, '/'), *from = slash ? slash + 1 : path;
+    const char *from = words_file(path);
     size_t length = strlen(from), n = 0;
     if (length > 4 && !strcmp(from + length - 4, ".ode"))
         length -= 4;

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/submit.h"
 
+#include "base/words.h"
 #include "cli/command.h"
 #include "io/journal.h"
 #include "run/merge/shard_set.h"
@@ -88,12 +89,6 @@ static char *join(const char *left, const char *right)
     return text;
 }
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 /* PROBLEM without its .h5. */
 static char *stem_of(const char *problem)
 {
@@ -128,7 +123,7 @@ static enum status make_plan(struct submission *plan, const struct submit_option
     plan->directory = getcwd(NULL, 0);
     plan->result = strdup(options->output ? options->output : "");
     plan->folder = stem ? join(stem, ".slurm") : NULL;
-    plan->name = stem ? base_name(plan->problem) : NULL;
+    plan->name = stem ? words_file(plan->problem) : NULL;
     free(stem);
     if (!plan->program || !plan->folder || !plan->directory || !plan->result)
         return error_set(error, STATUS_NO_MEMORY, "out of memory for the paths of scripts");

@@ -2,6 +2,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/durable.h"
 
+#include "base/words.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -81,7 +83,7 @@ enum status durable_temporary(const char *path, char **temporary, struct error *
         return error_system(error, errno, "cannot write '%s' into the directory '%s'", path, parent);
     if (stat(path, &found) == 0 && S_ISDIR(found.st_mode))
         return error_set(error, STATUS_SYSTEM, "cannot write '%s': it is a directory", path);
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const char *name = words_file(path);
     size_t size = strlen(parent) + KEPT_OF_NAME + 60;
     char *made = malloc(size);
     if (!made)

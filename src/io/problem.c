@@ -1,5 +1,6 @@
 /* Opens a problem file: its kind, names, shapes and small tables. Reads nothing whose length is the number of datasets.
  * SPDX-License-Identifier: BSD-3-Clause */
+#include "base/words.h"
 #include "io/problem_internal.h"
 
 #include "base/sha256.h"
@@ -110,7 +111,7 @@ static enum status open_parameters(struct problem *problem, struct error *error)
         return status;
     for (size_t i = 0; info->parameter_scale && i < n_scale; i++) {
         const char *scale = info->parameter_scale[i];
-        if (problem_find_name(scale, scales, 3) < 0)
+        if (words_find(scale, scales, 3) < 0)
             faults_add(&problem->faults, "/parameters/scale row %zu: \"%.40s\" is no scale; use lin, log or log10", i,
                        scale);
     }

@@ -2,6 +2,7 @@
  * defaults replace them, and the differences are listed for the user. Separate from problem_match.c, which knows only one
  * model.
  * SPDX-License-Identifier: BSD-3-Clause */
+#include "base/words.h"
 #include "io/problem_internal.h"
 
 #include <math.h>
@@ -81,7 +82,7 @@ static size_t list_parameters(struct problem *problem, const struct problem_expe
     const struct problem_info *info = &problem->info;
     size_t n = 0;
     for (size_t i = 0; i < info->n_parameter; i++) {
-        bool is_there = problem_find_name(info->parameter_name[i], model->parameter_name, model->n_parameter) >= 0;
+        bool is_there = words_find(info->parameter_name[i], model->parameter_name, model->n_parameter) >= 0;
         if (!is_there && is_all_from_model(problem, i)) {
             say_name(problem, "no parameter ", info->parameter_name[i]);
             continue;
@@ -90,7 +91,7 @@ static size_t list_parameters(struct problem *problem, const struct problem_expe
         name[n++] = info->parameter_name[i];
     }
     for (size_t j = 0; j < model->n_parameter; j++) {
-        if (problem_find_name(model->parameter_name[j], info->parameter_name, info->n_parameter) >= 0)
+        if (words_find(model->parameter_name[j], info->parameter_name, info->n_parameter) >= 0)
             continue;
         say_name(problem, "new parameter ", model->parameter_name[j]);
         from[n] = SIZE_MAX;
@@ -157,7 +158,7 @@ static enum status adopt_values(struct problem *problem, const struct problem_ex
         return problem_no_memory(problem, error);
     for (size_t i = 0; i < n; i++) {
         char text[160], *end = problem->adopted.changes + strlen(problem->adopted.changes);
-        int j = problem_find_name(problem->info.parameter_name[i], model->parameter_name, model->n_parameter);
+        int j = words_find(problem->info.parameter_name[i], model->parameter_name, model->n_parameter);
         double lower = j >= 0 && model->parameter_lower ? model->parameter_lower[j] : -(double)INFINITY;
         double upper = j >= 0 && model->parameter_upper ? model->parameter_upper[j] : (double)INFINITY;
         const char *of_model = j >= 0 && model->parameter_scale ? model->parameter_scale[j] : "lin";

@@ -107,7 +107,6 @@ enum status problem_read_table(struct problem *problem, int which, uint64_t firs
                                struct error *error);
 /* problem_match.c: the file against the model; faults are added to problem->faults. */
 enum status problem_match(struct problem *problem, const struct problem_expectation *expectation, struct error *error);
-int problem_find_name(const char *name, const char *const *names, size_t n);
 /* problem_check.c: writes the first fault of dataset d of a block into `text`; false if there is none. */
 bool problem_dataset_fault(const struct problem *problem, const struct problem_block *block, size_t d, char *text,
                            size_t size);

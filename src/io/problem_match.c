@@ -9,14 +9,6 @@
 #include <math.h>
 #include <string.h>
 
-int problem_find_name(const char *name, const char *const *names, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(name, names[i]) == 0)
-            return (int)i;
-    return -1;
-}
-
 static void add_unknown(struct problem *problem, const char *path, const char *what, const char *name,
                         const struct problem_expectation *expectation, const char *const *known, size_t n_known)
 {
@@ -53,14 +45,14 @@ static enum status match_parameters(struct problem *problem, const struct proble
         return problem_no_memory(problem, error);
     for (size_t i = 0; i < n; i++) {
         const char *name = problem->parameter_name[i];
-        int found = problem_find_name(name, expectation->parameter_name, expectation->n_parameter);
+        int found = words_find(name, expectation->parameter_name, expectation->n_parameter);
         if (found < 0)
             add_unknown(problem, "/parameters/name", "parameter", name, expectation,
                         expectation->parameter_name, expectation->n_parameter);
         problem->to_model[i] = found < 0 ? 0 : (uint32_t)found;
     }
     for (size_t j = 0; j < expectation->n_parameter; j++)
-        if (problem_find_name(expectation->parameter_name[j], problem->parameter_name, n) < 0)
+        if (words_find(expectation->parameter_name[j], problem->parameter_name, n) < 0)
             faults_add(&problem->faults, "/parameters/name: the model's parameter \"%.60s\" is missing",
                        expectation->parameter_name[j]);
     if (problem->file_scale && problem->n_scale != n)
@@ -184,7 +176,7 @@ static enum status match_covariates(struct problem *problem, const struct proble
         return problem_no_memory(problem, error);
     for (size_t i = 0; i < n; i++) {
         const char *name = expectation->covariate_name[i];
-        int found = problem_find_name(name, info->covariate_name, info->n_covariate);
+        int found = words_find(name, info->covariate_name, info->n_covariate);
         if (found < 0) {
             const char *near = nearest_name(name, info->covariate_name, info->n_covariate);
             faults_add(&problem->faults, "%s: the model %s needs the covariate \"%.60s\"%s%.60s%s",
@@ -219,7 +211,7 @@ static enum status match_observables(struct problem *problem, const struct probl
                    "observable_names each row measures", n);
     for (size_t i = 0; info->observable_name && i < n; i++) {
         const char *name = info->observable_name[i];
-        int found = problem_find_name(name, expectation->observable_name, expectation->n_observable);
+        int found = words_find(name, expectation->observable_name, expectation->n_observable);
         if (found < 0)
             add_unknown(problem, "/measurements/observable_names", "observable", name, expectation,
                         expectation->observable_name, expectation->n_observable);

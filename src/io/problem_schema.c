@@ -53,7 +53,7 @@ static bool visit_name(void *context, const char *name)
 {
     const struct search *search = context;
     const struct group *group = search->group;
-    if (problem_find_name(name, group->names, group->n) >= 0)
+    if (words_find(name, group->names, group->n) >= 0)
         return true;
     const char *separator = strcmp(group->path, "/") == 0 ? "" : "/";
     const char *near = strlen(name) < 64 ? nearest_name(name, group->names, group->n) : NULL;
@@ -71,8 +71,8 @@ static bool visit_model_attribute(void *context, const char *name)
     struct problem_faults *faults = context;
     size_t n = sizeof model_attributes / sizeof *model_attributes;
     size_t n_foreign = sizeof foreign_attributes / sizeof *foreign_attributes;
-    if (problem_find_name(name, model_attributes, n) >= 0
-        || problem_find_name(name, foreign_attributes, n_foreign) >= 0)
+    if (words_find(name, model_attributes, n) >= 0
+        || words_find(name, foreign_attributes, n_foreign) >= 0)
         return true;
     const char *near = strlen(name) < 64 ? nearest_name(name, model_attributes, n) : NULL;
     if (near)
@@ -163,7 +163,7 @@ static bool visit_option(void *context, const char *name)
 {
     struct option_list *list = context;
     size_t n_foreign = sizeof foreign_attributes / sizeof *foreign_attributes;
-    if (problem_find_name(name, foreign_attributes, n_foreign) >= 0)
+    if (words_find(name, foreign_attributes, n_foreign) >= 0)
         return true;
     list->full = list->n == MAX_OPTION;
     if (!list->full && strlen(name) < PROBLEM_MAX_NAME)

@@ -209,11 +209,3 @@ uint32_t model_missing_derivatives(const struct model *model)
 #undef LACKS
     return missing;
 }
-
-int model_find(const char *const *names, size_t n, const char *name)
-{
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(names[i], name) == 0)
-            return (int)i;
-    return -1;
-}

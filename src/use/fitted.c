@@ -4,6 +4,7 @@
 
 #include "base/sha256.h"
 #include "base/output.h"
+#include "base/words.h"
 #include "run/plan/campaign.h"
 
 #include <math.h>
@@ -40,9 +41,8 @@ static enum status open_problem(struct fitted *fitted, const struct fitted_optio
                          options->result);
     if (!problem_open(&fitted->problem, name, error))
         return STATUS_OK;
-    const char *last = strrchr(name, '/');
     struct error ignored;
-    char *path = beside(options->result, last ? last + 1 : name);
+    char *path = beside(options->result, words_file(name));
     enum status status = path ? problem_open(&fitted->problem, path, &ignored) : STATUS_NO_MEMORY;
     free(path);
     if (status)

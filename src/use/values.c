@@ -15,12 +15,11 @@ static const size_t max_time = 10000000;
 enum status values_name(const char *name, const char *option, const char *what, const char *const *names, size_t n,
                         size_t *index, struct error *error)
 {
-    for (size_t i = 0; i < n; i++)
-        if (!strcmp(names[i], name)) {
-            *index = i;
-            return STATUS_OK;
-        }
+    int found = words_find(name, names, n);
     char hint[NEAREST_HINT];
+    *index = (size_t)found;
+    if (found >= 0)
+        return STATUS_OK;
     return error_set(error, STATUS_USAGE, "--%s: the model has no %s '%.100s'%s", option, what, name,
                      nearest_hint(hint, "\nDid you mean ", "?", name, names, n));
 }

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/version.h"
+#include "base/words.h"
 #include "model/build/cache.h"
 #include "model/generate/generate.h"
 #include "model/text/text.h"
@@ -102,13 +103,6 @@ static enum status generate(struct making *making, char **source, size_t *n_sour
     return status;
 }
 
-/* The file's name without its folder, the default name of a model. */
-static const char *last_part(const char *origin)
-{
-    const char *slash = strrchr(origin, '/');
-    return slash ? slash + 1 : origin;
-}
-
 static void make_key(const struct making *making, const struct compiler *compiler, char key[SHA256_HEX])
 {
     struct sha256 hash;
@@ -117,7 +111,7 @@ static void make_key(const struct making *making, const struct compiler *compile
     sha256_add_uint64(&hash, STIFFIT_ABI_VERSION);
     sha256_add_string(&hash, compile_model_header);
     sha256_add_uint64(&hash, GENERATOR_VERSION);
-    sha256_add_string(&hash, kind_text_is_named(making->text, making->n_byte) ? NULL : last_part(making->origin));
+    sha256_add_string(&hash, kind_text_is_named(making->text, making->n_byte) ? NULL : words_file(making->origin));
     sha256_add_uint64(&hash, making->n_byte);
     sha256_add(&hash, making->text, making->n_byte);
     compiler_hash(compiler, &hash);

@@ -1,5 +1,6 @@
 /* Turns what was read into struct equations: values, checked numbers, copies of names.
  * SPDX-License-Identifier: BSD-3-Clause */
+#include "base/words.h"
 #include "model/text/resolve.h"
 
 #include "model/graph/equations.h"
@@ -245,7 +246,7 @@ static void add_intermediates(struct equating *self)
 /* The file's name, without folder and ending, made a name of the language. */
 static char *name_of_origin(struct equating *self, const char *origin)
 {
-    const char *slash = strrchr(origin, '/'), *base = slash ? slash + 1 : origin;
+    const char *base = words_file(origin);
     size_t n = strlen(base);
     if (n > 4 && !strcmp(base + n - 4, ".ode"))
         n -= 4;

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/merge/shard_set.h"
 
+#include "base/words.h"
 #include "io/durable.h"
 #include "io/result.h"
 #include "run/finish/skeleton.h"
@@ -53,7 +54,7 @@ static uint32_t shards_of_name(const char *name, const char *stem, size_t n_stem
 enum status shard_set_find(const char *problem, uint32_t *n, struct error *error)
 {
     char folder[DURABLE_PATH];
-    const char *slash = strrchr(problem, '/'), *stem = slash ? slash + 1 : problem;
+    const char *stem = words_file(problem);
     size_t n_stem = strlen(stem);
     if (n_stem > 3 && !strcmp(stem + n_stem - 3, ".h5"))
         n_stem -= 3;
