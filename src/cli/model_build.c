@@ -181,7 +181,7 @@ static enum status check_call(const struct build_call *call, const struct option
         return error_set(error, STATUS_USAGE, "%zu models cannot go into one file\nGive -o a folder that exists, without --c.",
                          words->n_positional);
     if (to_stdout && call->json)
-        return error_set(error, STATUS_USAGE, "--json and another thing on standard output");
+        return error_set(error, STATUS_USAGE, "--json and another output cannot both go to standard output");
     for (size_t i = 0; i < words->n_positional; i++)
         if (!strcmp(words->positional[i], "-") && (!call->output || !one_file) && !call->c_source)
             return error_set(error, STATUS_USAGE, "a model from standard input needs -o FILE");

@@ -36,7 +36,7 @@ void show_problem_text(FILE *file, const struct problem_info *info)
     if (info->model_bytes)
         fprintf(file, "model        embedded plugin of %zu bytes\n", info->n_model_byte);
     if (info->model_source)
-        fprintf(file, "model        model text of %zu bytes, compiled when it is needed; safe from anybody\n",
+        fprintf(file, "model        model text of %zu bytes, compiled when needed; safe to run, whoever wrote it\n",
                 strlen(info->model_source));
     if (!info->model_plugin && !info->model_bytes && !info->model_source)
         fputs("model        none: give one with --model\n", file);

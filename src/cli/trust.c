@@ -139,7 +139,7 @@ static enum status find_code(struct code *code, const char *path, struct error *
     if (status == STATUS_BAD_PROBLEM && result_is_there(path))
         status = take_from_result(code, path, error);
     if (!status && !code->found)
-        status = error_set(error, STATUS_BAD_PROBLEM, "%s: it names no model, so that there is nothing to be trusted", path);
+        status = error_set(error, STATUS_BAD_PROBLEM, "%s: it names no model: there is nothing to trust", path);
     return status;
 }
 
@@ -232,7 +232,7 @@ static int remove_it(void *context)
     if (!status)
         status = trust_remove(&list, entry->sha256, &error);
     if (!status)
-        printf("%s %s is not trusted any more\n", entry->sha256, entry->origin);
+        printf("%s %s is no longer trusted\n", entry->sha256, entry->origin);
     trust_fini(&list);
     return status ? message_usage("trust", &error, call->color) : command_close_output(0);
 }

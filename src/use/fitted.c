@@ -195,7 +195,7 @@ enum status fitted_next(struct fitted *fitted, struct fitted_dataset *dataset, b
         return status;
     *more = fitted->data.n > 0 && fitted->fits.n > 0;
     if (!*more && ((fitted->data.n > 0 && !is_part) || fitted->fits.n > 0))
-        return error_set(error, STATUS_BAD_PROBLEM, "%s and %s have not the same number of datasets",
+        return error_set(error, STATUS_BAD_PROBLEM, "%s and %s have different numbers of datasets",
                          problem_info(fitted->problem)->path, result_info(fitted->result)->path);
     if (!*more)
         return STATUS_OK;

@@ -281,7 +281,7 @@ static enum status compiler_failed(const struct job *job, int wait_status, const
 {
     char how[100];
     if (is_full(job->folder))
-        return error_set(error, STATUS_SYSTEM, "%s: the C compiler %s failed, and there is hardly any room left for its files "
+        return error_set(error, STATUS_SYSTEM, "%s: the C compiler %s failed, and almost no room is left for its files "
                          "beside %s: free some, or let TMPDIR name another place", job->request->origin,
                          job->compiler->word[0], job->folder);
     if (WIFSIGNALED(wait_status))
@@ -360,11 +360,11 @@ static enum status attempt(const struct job *job, int k, bool *again, struct bui
     }
     built->bytes = folder_read(job->folder, "model.so", MAX_COMPILED, &built->n_byte);
     if (!built->bytes || built->n_byte == 0)
-        return error_set(error, STATUS_BAD_MODEL, "%s: the C compiler %s said nothing, but left no plugin in %s",
+        return error_set(error, STATUS_BAD_MODEL, "%s: the C compiler %s reported no error, but wrote no plugin to %s",
                          job->request->origin, job->compiler->word[0], job->folder);
     status = elf_image_check(built->bytes, built->n_byte, "model.so", error); /* a full disk, a strange $CC */
     if (status)
-        return error_context(error, "%s: what the C compiler %s made is of no use", job->request->origin,
+        return error_context(error, "%s: the output of the C compiler %s cannot be used", job->request->origin,
                              job->compiler->word[0]);
     built->compiler = describe(job, own);
     return built->compiler ? STATUS_OK

@@ -263,7 +263,7 @@ static enum status load_path(struct model *model, const struct problem *problem,
     snprintf(who, sizeof who, "%.600s: /model@plugin names native code (%.600s)", info->path, info->model_plugin);
     enum status status = campaign_load_named(model, path, info->model_sha256, choice, who, info->path, error);
     if (status && access(path, R_OK))
-        error_context(error, "%.600s: its /model@plugin cannot be had; give a copy with --model, or have the file made with "
+        error_context(error, "%.600s: its /model@plugin cannot be read; give a copy with --model, or make the file with "
                       "`stiffit import --embed`", info->path);
     free(path);
     return status;
