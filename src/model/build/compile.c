@@ -29,7 +29,7 @@ static enum status folder_make(char folder[FOLDER_SIZE], struct error *error)
     if (!wanted || !*wanted)
         wanted = "/tmp";
     if (!realpath(wanted, parent))
-        return error_system(error, errno, "cannot use the directory for temporary files %s (TMPDIR names another)", wanted);
+        return error_system(error, errno, "cannot use the folder for temporary files %s (set TMPDIR to use another)", wanted);
     if (snprintf(folder, FOLDER_SIZE, "%s/stiffit-build-XXXXXX", parent) >= (int)FOLDER_SIZE) {
         folder[0] = '\0';
         return error_set(error, STATUS_SYSTEM, "the path in TMPDIR is too long");
@@ -38,7 +38,7 @@ static enum status folder_make(char folder[FOLDER_SIZE], struct error *error)
         return STATUS_OK;
     int number = errno;
     folder[0] = '\0';
-    return error_system(error, number, "cannot make a directory in %s for compiling a model (TMPDIR names another place)",
+    return error_system(error, number, "cannot make a folder in %s for compiling a model (set TMPDIR to use another)",
                         parent);
 }
 
@@ -73,7 +73,7 @@ static enum status folder_write(const char *folder, const char *name, const char
     bool written = file && fwrite(bytes, 1, n_byte, file) == n_byte;
     if (file && fclose(file) == 0 && written)
         return STATUS_OK;
-    return error_system(error, errno, "cannot write %s (TMPDIR names another place)", path);
+    return error_system(error, errno, "cannot write %s (set TMPDIR to use another folder)", path);
 }
 
 /* At most `max` bytes of a file in the folder and a NUL; free them. NULL: no such file, or no memory. */
@@ -290,8 +290,8 @@ static enum status compiler_failed(const struct job *job, int wait_status, const
     else
         snprintf(how, sizeof how, "exit code %d", WEXITSTATUS(wait_status));
     return error_set(error, STATUS_BAD_MODEL, "%s: the C compiler failed (%s: %s); is the C library's development package "
-                     "there (Debian: libc6-dev)? CC in the environment names another compiler.%s%s", job->request->origin,
-                     job->compiler->word[0], how, *words ? " Its words:\n" : "", words);
+                                              "installed (Debian: libc6-dev)? Set CC to use another compiler.%s%s",
+                     job->request->origin, job->compiler->word[0], how, *words ? " Its output:\n" : "", words);
 }
 
 static void append(char *text, const char *word) { strcat(strcat(text, *text ? " " : ""), word); }

@@ -57,7 +57,7 @@ static enum status read_text(struct trust_list *list, struct error *error)
     if (!status)
         status = check_owner(&about, list->path, error);
     if (!status && (!S_ISREG(about.st_mode) || about.st_size > MAX_LIST))
-        status = error_set(error, STATUS_SYSTEM, "%s: this is no list of trusted models", list->path);
+        status = error_set(error, STATUS_SYSTEM, "%s: this is not a list of trusted models", list->path);
     if (!status && !(list->text = malloc((size_t)about.st_size + 1)))
         status = error_set(error, STATUS_NO_MEMORY, "out of memory for %s", list->path);
     while (!status && done < (size_t)about.st_size) {
