@@ -62,6 +62,7 @@ static bool set_objective(struct fit_asker *asker, struct arena *arena)
                                         .likelihood = has_noise || problem->mixes ||
                                                       (problem->measured.censored && !lacks_sigma(problem)),
                                         .loss = problem->loss, .prior = terms};
+    objective->is_plain = fit_objective_is_plain(objective);
     for (size_t j = 0; terms && problem->prior && j < map->n_free; j++) {
         const struct fit_prior *prior = &problem->prior[map->file_index[j]];
         if (prior->kind != PRIOR_NONE)
@@ -75,7 +76,7 @@ static void write_best(const struct fit_asker *asker, const struct fit_point *be
     const struct fit_problem *problem = asker->problem;
     const struct fit_map *map = &asker->map;
     record->objective = best->f;
-    record->rtol = number_decimal(asker->options->accuracy / asker->tighter);
+    record->rtol = asker->tighter == 1 ? asker->options->accuracy : number_decimal(asker->options->accuracy / asker->tighter);
     record->gradient_norm = fit_point_gradient_norm(asker, best);
     for (size_t i = 0; i < problem->n_parameter; i++)
         record->parameter[i] = best->p[problem->to_model[i]];
@@ -236,6 +237,7 @@ static void confirm(struct fit_asker *asker, struct arena *arena, const struct f
     double tighter = asker->tighter;
     asker->tighter = fmax(tighter, LEAST_TIGHTER); /* if the search ended in the loose first steps: with the full tolerances */
     fit_certify(asker, best, objective, arena, certificate);
+    asker->spectrum = NULL; /* the fit's tolerances decide what is flat */
     asker->options = options;
     asker->tighter = tighter;
     memcpy(asker->reason, reason, sizeof reason);

@@ -13,8 +13,6 @@
 static const double FLAT = 30;
 /* Observed information below the square of this part of the expected information counts as none. */
 static const double LEAST_LEFT = 0.1;
-/* Triangles with singular values above this can be inverted without losing digits that matter. */
-static const double WELL_CONDITIONED = 1e-5;
 
 bool fit_spectrum_init(struct fit_spectrum *spectrum, const struct fit_asker *asker, struct arena *arena)
 {
@@ -26,22 +24,30 @@ bool fit_spectrum_init(struct fit_spectrum *spectrum, const struct fit_asker *as
                             {&spectrum->s, n, 1}, {&spectrum->beyond, n, 1});
 }
 
-static void find_loose(struct fit_spectrum *spectrum, const struct fit_map *map, const struct fit_point *point)
+static bool is_held(const struct fit_map *map, const struct fit_point *point, size_t j)
 {
-    spectrum->n = 0;
-    for (size_t j = 0; j < map->n_free; j++) {
-        double g = point->gradient[j], natural = point->p[map->model_index[j]];
-        bool held = (natural <= map->natural_lower[j] && g >= 0) || (natural >= map->natural_upper[j] && g <= 0);
-        if (!held)
-            spectrum->loose[spectrum->n++] = (uint32_t)j;
-    }
+    double g = point->gradient[j], natural = point->p[map->model_index[j]];
+    return (natural <= map->natural_lower[j] && g >= 0) || (natural >= map->natural_upper[j] && g <= 0);
 }
 
-/* Whether a change by the parameter's own size or its start's (a logarithm: by 1) moves the predictions by no more than their
- * error. The derivatives are then errors too, and `beyond` contains almost nothing else. */
-static bool has_no_influence(const struct fit_asker *asker, const struct fit_point *point, size_t j, double norm, double beyond)
+bool fit_spectrum_serves(const struct fit_spectrum *spectrum, const struct fit_asker *asker, const struct fit_point *point)
 {
-    double size = fit_point_size(asker, point), error = asker->prediction_error;
+    size_t count = 0;
+    bool serves = asker->objective.is_plain && asker->objective.n_prior == 0;
+    for (size_t j = 0; j < asker->map.n_free && serves; j++) {
+        bool was_held = !(count < spectrum->n && spectrum->loose[count] == j);
+        serves = is_held(&asker->map, point, j) == was_held;
+        count += !was_held;
+    }
+    return serves;
+}
+
+/* size: fit_point_size. Whether a change by the parameter's own size or its start's (a logarithm: by 1) moves the predictions by no more than their
+ * error. The derivatives are then errors too, and `beyond` contains almost nothing else. */
+static bool has_no_influence(const struct fit_asker *asker, const struct fit_point *point, double size, size_t j, double norm,
+                             double beyond)
+{
+    double error = asker->prediction_error;
     if (isnan(error)) /* not measured */
         error = fit_asker_rtol(asker) * size;
     if (asker->gradient == GRADIENT_differences)
@@ -54,22 +60,6 @@ static bool has_no_influence(const struct fit_asker *asker, const struct fit_poi
     return !(norm * change > fmax(error, FIT_QUOTIENT_ROUNDING * size)) && !(beyond * change > rounding);
 }
 
-/* Inverts the upper triangle u into x, also upper, column by column. */
-static void invert_triangle(size_t n, const double *u, double *x)
-{
-    memset(x, 0, n * n * sizeof *x);
-    for (size_t k = 0; k < n; k++) {
-        double *column = x + k * n;
-        column[k] = 1;
-        for (size_t j = k + 1; j-- > 0;) {
-            const double *by = u + j * n;
-            column[j] /= by[j];
-            for (size_t i = 0; i < j; i++)
-                column[i] -= column[j] * by[i];
-        }
-    }
-}
-
 /* Stores R with columns of length 1 (0 for a parameter without influence) in `to`. */
 static void take_columns(const struct fit_spectrum *spectrum, double *to)
 {
@@ -79,21 +69,11 @@ static void take_columns(const struct fit_spectrum *spectrum, double *to)
             to[i + c * n] = spectrum->scale[c] > 0 ? spectrum->triangle[i + c * n] / spectrum->scale[c] : 0;
 }
 
-/* True: all directions are known, and the basis is computed. 1 over the norm of the inverse is below the smallest singular
- * value. */
+/* True: all directions are known, and the basis is computed. */
 static bool is_all_known(struct fit_spectrum *spectrum)
 {
-    size_t n = spectrum->n;
-    double *columns = spectrum->v;
-    take_columns(spectrum, columns);
-    invert_triangle(n, columns, spectrum->basis);
-    double least = 1 / sqrt(matrix_squares(n * n, spectrum->basis));
-    if (!(least > fmax(spectrum->least, WELL_CONDITIONED))) /* also if there was a division by zero */
-        return false;
-    for (size_t k = 0; k < n; k++)
-        for (size_t c = 0; c < n; c++)
-            spectrum->basis[c + k * n] /= spectrum->scale[c];
-    return true;
+    double least = matrix_invert(spectrum->n, spectrum->triangle, spectrum->scale, spectrum->basis);
+    return spectrum->n_idle == 0 && least > fmax(spectrum->least, MATRIX_WELL_CONDITIONED);
 }
 
 /* q, unless NULL, becomes U'q. */
@@ -117,11 +97,12 @@ static void decompose(struct fit_spectrum *spectrum, const struct fit_asker *ask
                       bool is_triangle)
 {
     size_t n = spectrum->n;
+    double size = fit_point_size(asker, point);
     spectrum->least = FLAT * fit_asker_accuracy(asker);
     spectrum->n_idle = 0;
     for (size_t c = 0; c < n; c++) {
         double length = sqrt(matrix_squares(n, spectrum->triangle + c * n));
-        bool none = has_no_influence(asker, point, spectrum->loose[c], length, spectrum->beyond[c]);
+        bool none = has_no_influence(asker, point, size, spectrum->loose[c], length, spectrum->beyond[c]);
         spectrum->scale[c] = none ? 0 : length;
         spectrum->n_idle += none;
     }
@@ -143,7 +124,10 @@ void fit_spectrum_take(struct fit_spectrum *spectrum, const struct fit_asker *as
 {
     const struct fit_objective *objective = &asker->objective;
     struct fit_answer answer = fit_point_answer(asker, point);
-    find_loose(spectrum, &asker->map, point);
+    spectrum->n = 0;
+    for (size_t j = 0; j < asker->map.n_free; j++)
+        if (!is_held(&asker->map, point, j))
+            spectrum->loose[spectrum->n++] = (uint32_t)j;
     size_t n = spectrum->n, n_row = fit_objective_n_row(objective);
     fit_objective_rows(objective, &answer, information ? CURVATURE_EXPECTED : CURVATURE_ABOVE, spectrum->rows, spectrum->rhs);
     for (size_t c = 0; c < n; c++)
