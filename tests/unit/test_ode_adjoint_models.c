@@ -101,7 +101,7 @@ static struct setting setting_of(const char *name, const struct stiffit_model *m
 
 static const double tolerances[] = {1e-6, 1e-8, 1e-10};
 
-/* The sanitizers look at the code, not at the figures: one tolerance is enough for them, if the slow tests were not asked for. */
+/* The sanitizers look at the code, not at the figures: one tolerance is enough for them without STIFFIT_SLOW. */
 static size_t n_tolerance(void)
 {
 #ifdef __SANITIZE_ADDRESS__
