@@ -12,10 +12,7 @@ enum { MAX_TERM = 100000, MAX_NEWTON = 200 };
 
 static const double TINY = 1e-300;
 
-double distribution_normal(double x)
-{
-    return 0.5 * erfc(-x / sqrt(2.0));
-}
+double distribution_normal(double x) { return 0.5 * erfc(-x / sqrt(2.0)); }
 
 /* The continued fraction of the incomplete beta function (Abramowitz & Stegun 26.5.8), by Lentz's method (1976). */
 static double beta_fraction(double a, double b, double x)
@@ -122,10 +119,7 @@ double distribution_f(double x, double freedom, double freedom_below)
     return incomplete_beta(0.5 * freedom, 0.5 * freedom_below, above / sum, freedom_below / sum);
 }
 
-double distribution_chi_square(double x, double freedom)
-{
-    return incomplete_gamma(0.5 * freedom, 0.5 * x);
-}
+double distribution_chi_square(double x, double freedom) { return incomplete_gamma(0.5 * freedom, 0.5 * x); }
 
 /* A distribution function on x > 0, for the search below. */
 struct distribution {
