@@ -1,4 +1,4 @@
-"""Native code that a data file names or embeds: refused, trusted for good, and not trusted any more.
+"""Native code that a data file names or embeds: refused, trusted for good, and no longer trusted.
 
 SPDX-License-Identifier: BSD-3-Clause
 """
@@ -76,7 +76,7 @@ def test_trusted_code_runs_until_it_is_removed(tmp):
     other = small_problem(tmp / "q.h5", own_decay(tmp, "copy.so"))
     h.stiffit("run", other, env=env)
     h.stiffit("export", h.result_path(problem), "--what", "residuals", env=env)
-    assert "not trusted any more" in h.stiffit("trust", "--remove", sha256[:12], env=env).stdout
+    assert "no longer trusted" in h.stiffit("trust", "--remove", sha256[:12], env=env).stdout
     assert h.stiffit("trust", "--list", env=env).stdout == ""
     refused(tmp, "run", problem, "--overwrite")
     refused(tmp, "export", h.result_path(problem), "--what", "residuals")
