@@ -23,10 +23,7 @@ uint64_t random_bits(uint64_t seed, uint64_t stream, uint64_t counter)
     return absorb(absorb(mix(seed), stream), counter);
 }
 
-uint64_t random_stream(uint64_t a, uint64_t b)
-{
-    return absorb(mix(a), b);
-}
+uint64_t random_stream(uint64_t a, uint64_t b) { return absorb(mix(a), b); }
 
 double random_uniform(uint64_t seed, uint64_t stream, uint64_t counter)
 {

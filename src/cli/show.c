@@ -37,16 +37,12 @@ static enum status show_result(struct result *result, bool json, FILE *out, stru
 /* Finds the row of this id in the block; block.n: none. */
 static enum status find_fit(struct result *result, const char *id, struct result_block *block, size_t *row, struct error *error)
 {
-    const struct result_info *info = result_info(result);
-    for (uint64_t first = 0; first < info->n_fit; first += block->n) {
-        enum status status = result_read(result, block, first, ROWS_AT_ONCE, error);
-        if (status || block->n == 0)
-            return status;
+    enum status status = STATUS_OK;
+    while (result_next(result, block, ROWS_AT_ONCE, &status, error))
         for (*row = 0; *row < block->n; ++*row)
             if (!strcmp(block->id[*row], id))
                 return STATUS_OK;
-    }
-    return error_set(error, STATUS_USAGE, "%s: has no dataset '%s'", info->path, id);
+    return status ? status : error_set(error, STATUS_USAGE, "%s: has no dataset '%s'", result_info(result)->path, id);
 }
 
 static enum status show_fit(struct result *result, const struct show_options *options, FILE *out, struct error *error)
@@ -73,10 +69,7 @@ struct page {
     size_t n;
 };
 
-static FILE *page_open(struct page *page)
-{
-    return page->file = open_memstream(&page->text, &page->n);
-}
+static FILE *page_open(struct page *page) { return page->file = open_memstream(&page->text, &page->n); }
 
 static bool page_close(struct page *page)
 {

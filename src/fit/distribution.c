@@ -12,10 +12,7 @@ enum { MAX_TERM = 100000, MAX_NEWTON = 200 };
 
 static const double TINY = 1e-300;
 
-double distribution_normal(double x)
-{
-    return 0.5 * erfc(-x / sqrt(2.0));
-}
+double distribution_normal(double x) { return 0.5 * erfc(-x / sqrt(2.0)); }
 
 /* The continued fraction of the incomplete beta function (Abramowitz & Stegun 26.5.8), by Lentz's method (1976). */
 static double beta_fraction(double a, double b, double x)

@@ -21,15 +21,9 @@ struct run {
     bool begun, stopped;
 };
 
-static size_t padded(size_t n)
-{
-    return (n + LANE - 1) / LANE * LANE;
-}
+static size_t padded(size_t n) { return (n + LANE - 1) / LANE * LANE; }
 
-size_t lbfgs_scratch(size_t n)
-{
-    return 3 * padded(n);
-}
+size_t lbfgs_scratch(size_t n) { return 3 * padded(n); }
 
 /* Turns a gradient in x into one in z. */
 static void transform(struct run *run, double *gz, size_t n_given)

@@ -121,10 +121,7 @@ void stopping_note(struct stopping *stopping, const struct trust_model *model, c
     }
 }
 
-void stopping_give_up(struct stopping *stopping)
-{
-    stopping->n_rejected = MAX_REJECTED;
-}
+void stopping_give_up(struct stopping *stopping) { stopping->n_rejected = MAX_REJECTED; }
 
 /* The decrease predicted without a trust region; equal to that of the step if nothing restricts the step. */
 static double promise_free(struct trust_model *model, const struct fit_point *best)

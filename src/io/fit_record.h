@@ -20,17 +20,15 @@ enum fit_kind { FIT_KIND_LIST(FIT_KIND_NUMBER) N_FIT_KIND };
 enum fit_shape { PER_FIT, PER_PARAMETER, PER_PAIR };
 
 /* The type of a field of each kind and shape in struct fit_record. */
-#define X(kind, type, names) typedef type fit_type_##kind;
-FIT_KIND_LIST(X)
-#undef X
+#define FIT_KIND_TYPE(kind, type, names) typedef type fit_type_##kind;
+FIT_KIND_LIST(FIT_KIND_TYPE)
 #define FIT_POINTER_PER_FIT
 #define FIT_POINTER_PER_PARAMETER *
 #define FIT_POINTER_PER_PAIR *
 
+#define FIT_COLUMN_NUMBER(name, path, kind, shape, field, unit, description) FIT_COLUMN_##name,
 enum fit_column {
-#define X(name, path, kind, shape, field, unit, description) FIT_COLUMN_##name,
-    FIT_ALL_COLUMN_LIST(X)
-#undef X
+    FIT_ALL_COLUMN_LIST(FIT_COLUMN_NUMBER)
     N_RESULT_COLUMN,
     N_FIT_COLUMN = FIT_COLUMN_SAME_OPTIMUM /* the first ones, which are also in journals */
 };
@@ -47,9 +45,8 @@ enum { FIT_MAX_POINT = 100 };
  * wanted on reading. */
 struct fit_record {
     uint64_t dataset;
-#define X(name, path, kind, shape, field, unit, description) fit_type_##kind FIT_POINTER_##shape field;
-    FIT_FIELD_COLUMN_LIST(X)
-#undef X
+#define FIT_FIELD(name, path, kind, shape, field, unit, description) fit_type_##kind FIT_POINTER_##shape field;
+    FIT_FIELD_COLUMN_LIST(FIT_FIELD)
     uint8_t limit;   /* enum limit of a profile's side; only in journals, like its points: */
     uint8_t n_point; /* pairs of the parameter's value (natural scale) and the objective */
     double *point;   /* room for FIT_MAX_POINT pairs, or NULL; not among the arrays of fit_record_set_arrays */

@@ -25,12 +25,9 @@ static const char *const parameter_names[] = {"name", "start", "lower", "upper",
                                               "prior", "prior_on", "prior_location", "prior_scale", "prior_lower",
                                               "prior_upper", "from_model"};
 static const char *const dataset_names[] = {"id", "covariates", "covariate_names", "t0"};
-static const char *const measurement_names[] = {
-    "dataset", "observable_names", "observable_error",
-#define X(name, kind, least, most, meaning) #name,
-    MEASUREMENT_LIST(X)
-#undef X
-};
+#define MEASUREMENT_NAME(name, kind, least, most, meaning) #name,
+static const char *const measurement_names[] = {"dataset", "observable_names", "observable_error",
+                                                MEASUREMENT_LIST(MEASUREMENT_NAME)};
 
 /* Written by PyTables and rhdf5 on every group. */
 static const char *const foreign_attributes[] = {"CLASS", "TITLE", "VERSION", "rhdf5-NA.OK"};

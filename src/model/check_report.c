@@ -34,11 +34,8 @@ size_t check_size(const struct stiffit_model *abi, enum check_function function)
 
 stiffit_function *check_pointer(const struct stiffit_model *abi, enum check_function function)
 {
-    stiffit_function *const functions[] = {
-#define X(name, field, ...) abi->field,
-        CHECK_FUNCTIONS(X)
-#undef X
-    };
+#define POINTER(name, field, ...) abi->field,
+    stiffit_function *const functions[] = {CHECK_FUNCTIONS(POINTER)};
     bool is_empty = (function == CHECK_SWITCHING && !abi->n_switching) || (function == CHECK_FORCING && !abi->n_forcing);
     return is_empty ? NULL : functions[function];
 }

@@ -67,9 +67,7 @@ static enum status put_fits(struct sheet *sheet, const struct fit_columns *colum
 {
     struct result_block block = {0};
     enum status status = STATUS_OK;
-    for (uint64_t first = 0; first < sheet->info->n_fit && !output_failed(sheet->output); first += block.n) {
-        if ((status = result_read(sheet->result, &block, first, ROWS_AT_ONCE, error)) || block.n == 0)
-            break;
+    while (!output_failed(sheet->output) && result_next(sheet->result, &block, ROWS_AT_ONCE, &status, error))
         for (size_t i = 0; i < block.n; i++) {
             if (!columns) {
                 put_covariance(sheet, block.id[i], &block.record[i]);
@@ -81,7 +79,6 @@ static enum status put_fits(struct sheet *sheet, const struct fit_columns *colum
                 fit_columns_csv_row(columns, sheet->info, block.id[i], &block.record[i], &sheet->csv);
             }
         }
-    }
     result_block_fini(&block);
     return status;
 }
@@ -187,16 +184,10 @@ static enum status put_all_kept(struct sheet *sheet, const struct result_table_s
     enum status status = STATUS_OK;
     if (!sheet->options->json)
         put_kept_head(sheet, shape);
-    for (int i = 0; i < N_RESULT_COLUMN; i++)
-        if (i != FIT_COLUMN_DATASET)
-            result_ignore(sheet->result, (enum fit_column)i);
-    for (uint64_t first = 0; first < sheet->info->n_fit && !status; first += fits.n) {
-        status = result_read(sheet->result, &fits, first, ROWS_AT_ONCE, error);
+    result_read_only(sheet->result, FIT_COLUMN_DATASET, FIT_COLUMN_DATASET);
+    while (!output_failed(sheet->output) && result_next(sheet->result, &fits, ROWS_AT_ONCE, &status, error))
         for (size_t i = 0; i < fits.n && !status && !output_failed(sheet->output); i++)
             status = put_kept_of(sheet, shape, source, fits.id[i], fits.record[i].dataset, error);
-        if (output_failed(sheet->output))
-            break;
-    }
     result_block_fini(&fits);
     return status || output_failed(sheet->output) ? status : put_kept_of(sheet, shape, source, "", UINT64_MAX, error);
 }

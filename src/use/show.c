@@ -282,13 +282,10 @@ enum status show_summarise(struct result *result, struct show_summary *summary, 
         goto done;
     }
     result_ignore(result, FIT_COLUMN_COVARIANCE); /* by far the largest, and not shown */
-    for (uint64_t first = 0; first < info->n_fit; first += block.n) {
-        if ((status = result_read(result, &block, first, ROWS_AT_ONCE, error)) || block.n == 0)
-            break;
+    while (result_next(result, &block, ROWS_AT_ONCE, &status, error))
         for (size_t i = 0; i < block.n; i++)
-            add_fit(summary, &sample, info, first + i, block.id[i], block.reason[i], &block.record[i],
+            add_fit(summary, &sample, info, block.first + i, block.id[i], block.reason[i], &block.record[i],
                     summary->weights + SHOW_N_FLAT * n_parameter);
-    }
     sort_groups(summary);
     if (!status)
         fill_spreads(summary, &sample, info);

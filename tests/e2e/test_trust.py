@@ -1,4 +1,4 @@
-"""Native code that a data file names or embeds: refused, trusted for good, and not trusted any more.
+"""Native code that a data file names or embeds: refused, trusted for good, and no longer trusted.
 
 SPDX-License-Identifier: BSD-3-Clause
 """

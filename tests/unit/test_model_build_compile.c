@@ -174,7 +174,7 @@ static void faults_are_told(void **state)
 
     write_script(path, "#!/bin/sh\nexit 0\n");
     assert_int_equal(compile(source, false, NULL, &built, &error), STATUS_BAD_MODEL);
-    assert_non_null(strstr(error.message, "left no plugin"));
+    assert_non_null(strstr(error.message, "wrote no plugin"));
 
     write_script(path, "not a program\n"); /* no #! line: only a shell would run it */
     assert_int_equal(compile(source, false, NULL, &built, &error) == STATUS_OK, false);

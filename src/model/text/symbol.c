@@ -7,10 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool reading_is_over(const struct reading *reading)
-{
-    return reading->source.no_memory || reading->too_large;
-}
+bool reading_is_over(const struct reading *reading) { return reading->source.no_memory || reading->too_large; }
 
 void *reading_grow(struct reading *reading, void *item, uint32_t *capacity, size_t size, uint32_t most)
 {

@@ -49,15 +49,9 @@ const struct reserved *token_reserved(const char *name, size_t length)
     return NULL;
 }
 
-const struct reserved *token_reserved_at(size_t index)
-{
-    return index < N_WORD ? &table[index] : NULL;
-}
+const struct reserved *token_reserved_at(size_t index) { return index < N_WORD ? &table[index] : NULL; }
 
-bool token_is_function(const struct reserved *word)
-{
-    return word && word->word >= WORD_PIECEWISE;
-}
+bool token_is_function(const struct reserved *word) { return word && word->word >= WORD_PIECEWISE; }
 
 void token_arity(const struct reserved *function, uint32_t *fewest, uint32_t *most)
 {
@@ -105,10 +99,7 @@ static void pass_characters(struct lexer *lexer, char quote, const char *what)
     }
 }
 
-static bool begins_comment(const char *p)
-{
-    return *p == '#' || (*p == '/' && p[1] == '/');
-}
+static bool begins_comment(const char *p) { return *p == '#' || (*p == '/' && p[1] == '/'); }
 
 static const char *pass_blanks(const char *p)
 {

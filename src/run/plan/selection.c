@@ -266,10 +266,7 @@ static bool from_environment(const char *name, uint32_t *number)
 }
 
 /* Pseudo steps (batch script, external, interactive) have the largest numbers. */
-static bool is_step(uint32_t *id)
-{
-    return from_environment("SLURM_STEP_ID", id) && *id < 0xfffffff0u;
-}
+static bool is_step(uint32_t *id) { return from_environment("SLURM_STEP_ID", id) && *id < 0xfffffff0u; }
 
 static enum status from_step(struct shard *shard, uint32_t step, uint32_t n, struct error *error)
 {
