@@ -55,7 +55,7 @@ bool fit_bootstrap_begin(struct fit_bootstrap *bootstrap, char *reason)
     if (bootstrap->is_parametric && is_known)
         return true;
     if (n <= bootstrap->n_loose) {
-        snprintf(reason, REASON, "no degrees of freedom are left to know the measurement error by");
+        snprintf(reason, REASON, "no degrees of freedom are left to estimate the measurement error from");
         return false;
     }
     double n_left = (double)(n - bootstrap->n_loose), c = centred > 0 ? sqrt(squares / n_left * (double)n / centred) : 1;

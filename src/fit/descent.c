@@ -381,7 +381,7 @@ static enum outcome judge_barren(struct descent *descent)
         descent->met = STOP_noise;
         return OUTCOME_converged;
     }
-    fit_asker_end(asker, OUTCOME_stalled, "no further decrease of %.6g was found, and the gradient is still %.3g",
+    fit_asker_end(asker, OUTCOME_stalled, "no objective below %.6g was found, and the gradient is still %.3g",
                   descent->best->f, fit_point_gradient_norm(asker, descent->best));
     return OUTCOME_stalled;
 }

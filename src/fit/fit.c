@@ -280,8 +280,8 @@ static const struct fit_point *settle(struct fit_asker *asker, struct arena *are
     if (end->stop == STOP_noise && end->outcome == OUTCOME_converged && certificate.decrease > 0 && !certificate.is_certified) {
         end->outcome = OUTCOME_stalled;
         end->stop = STOP_none;
-        snprintf(asker->reason, sizeof asker->reason, "no further decrease was found although the gradient promises %.3g of "
-                 "%.6g, with tighter integrator tolerances, too", certificate.decrease, end->best->f);
+        snprintf(asker->reason, sizeof asker->reason, "no further decrease was found, not even with tighter integrator "
+                 "tolerances, although the gradient predicts %.3g of %.6g", certificate.decrease, end->best->f);
     }
     record->tight_change = certificate.change;
     record->tight_decrease = certificate.decrease;

@@ -58,7 +58,7 @@ static bool clip_start(const struct fit_problem *problem, size_t i, double *star
     if (problem->fixed && problem->fixed[i])
         return true;
     if (!(lower <= upper) || lower == INFINITY || upper == -INFINITY) {
-        snprintf(reason, REASON, "the bounds of parameter %s leave nothing: lower %g, upper %g", name, lower, upper);
+        snprintf(reason, REASON, "the bounds of parameter %s contain no value: lower %g, upper %g", name, lower, upper);
         return false;
     }
     double clipped = *start < lower ? lower : *start > upper ? upper : *start;

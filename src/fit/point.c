@@ -290,6 +290,6 @@ enum asked fit_ask(struct fit_asker *asker, struct fit_point *point, bool with_d
         return fit_asker_fail(asker, evaluation);
     asker->meets_jump = evaluation->crosses && evaluation->n_sens > 0;
     if (asker->meets_jump)
-        return fit_asker_end(asker, OUTCOME_stalled, "the right-hand side jumps on the way: sensitivities lack that");
+        return fit_asker_end(asker, OUTCOME_stalled, "the right-hand side jumps along the trajectory: sensitivities miss that");
     return judge_answer(asker, point, with_derivatives);
 }

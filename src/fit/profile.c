@@ -193,11 +193,11 @@ static bool look_at_best(struct walk *walk, double *width)
     walk->best = walk->inner.objective;
     walk->rise = rise_of(walk);
     if (!is_sigma_known(walk) && walk->inner.n_freedom < 1) {
-        fail(walk, LIMIT_freedom, OUTCOME_bad_data, "no degrees of freedom are left to know the measurement error by");
+        fail(walk, LIMIT_freedom, OUTCOME_bad_data, "no degrees of freedom are left to estimate the measurement error from");
         return false;
     }
     if (!(walk->rise > 0)) {
-        fail(walk, LIMIT_failed, OUTCOME_stalled, "the residuals are zero: there is no error to make a limit from");
+        fail(walk, LIMIT_failed, OUTCOME_stalled, "the residuals are zero: a limit cannot be computed from them");
         return false;
     }
     walk->start = fit_scale_from_natural(walk->scale, problem->start[walk->request->parameter]);

@@ -223,7 +223,7 @@ static enum outcome judge_stall(struct stopping *stopping, struct trust_model *m
         return OUTCOME_converged;
     }
     fit_asker_end(asker, OUTCOME_stalled,
-                  "no further decrease was found although the gradient promises %.3g of %.6g (noise %.2g)", promise, best->f,
+                  "no further decrease was found although the gradient predicts %.3g of %.6g (noise %.2g)", promise, best->f,
                   noise);
     return OUTCOME_stalled;
 }
