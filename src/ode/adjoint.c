@@ -145,7 +145,8 @@ bool adjoint_record(struct workspace *ws)
     if (!tape_step(tape, vector_data(ws->y)))
         return simulation_fail_memory(ws);
     if (tape->lost) {
-        simulation_stop(ws, EVALUATION_ODE_FAILED, "the integrator failed too often in one step to go back through it");
+        simulation_stop(ws, EVALUATION_ODE_FAILED, "the integrator failed too often in one step for the backward pass to "
+                                                   "repeat it");
         return false;
     }
     if (tape->n_step > adjoint->kept_steps || ws->factor_gamma != tape->gamma)
@@ -166,8 +167,8 @@ bool adjoint_close(struct workspace *ws)
 {
     struct adjoint *adjoint = ws->adjoint;
     if (ws->pass == PASS_REPLAY && adjoint->chunks[adjoint->i_chunk + 1].t != ws->t) {
-        simulation_stop(ws, EVALUATION_MODEL_FAILED, "the model is not a pure function: integrated again, it took "
-                                                     "another way; forward it got to the end");
+        simulation_stop(ws, EVALUATION_MODEL_FAILED, "the model is not a pure function: the integrator's steps could not be "
+                                                     "repeated for the backward pass; the forward pass succeeded");
         return false;
     }
     if (!tape_output(&adjoint->tape, ws->y, LAST_STATE)) {
@@ -282,8 +283,8 @@ static bool back_over_solve(struct workspace *ws, struct adjoint *adjoint, const
         return false;
     }
     if (result != LINEAR_OK || !all_finite(w, n)) {
-        simulation_stop(ws, EVALUATION_ODE_FAILED, "the backward pass met a singular matrix or an adjoint beyond what "
-                                                   "double precision holds; forward it got to the end");
+        simulation_stop(ws, EVALUATION_ODE_FAILED, "the backward pass met a singular matrix or an adjoint that overflows; the "
+                                                   "forward pass succeeded");
         return false;
     }
     add_rhs_parameter(ws, step->gamma, w, adjoint->gradient);
@@ -354,7 +355,7 @@ static bool finish_at_start(struct workspace *ws, struct adjoint *adjoint)
             adjoint->gradient[k] += dense_dot(ws->columns + j * n, adjoint->carry, n);
     }
     if (!all_finite(adjoint->gradient, evaluation->n_sens)) {
-        simulation_stop(ws, EVALUATION_ODE_FAILED, "the gradient is beyond what double precision holds");
+        simulation_stop(ws, EVALUATION_ODE_FAILED, "the gradient overflows");
         return false;
     }
     memcpy(evaluation->adjoint->gradient, adjoint->gradient, evaluation->n_sens * sizeof(double));

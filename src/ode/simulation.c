@@ -47,12 +47,12 @@ static bool finish_integrator_failed(struct workspace *ws, int flag)
     if (model && flag != CV_ERR_FAILURE)
         return simulation_fail_model(ws);
     if (flag == CV_ERR_FAILURE)
-        what = "the error tests failed again and again";
+        what = "the error tests failed repeatedly";
     else if (flag == CV_CONV_FAILURE)
         what = ws->trouble == TROUBLE_SINGULAR ? "the iteration matrix is singular"
                                                : "Newton's iteration did not converge with the smallest steps";
     else if (flag == CV_TOO_MUCH_ACC)
-        what = "rtol and atol ask for more than double precision has";
+        what = "rtol and atol demand more than double precision provides";
     snprintf(evaluation->reason, sizeof evaluation->reason, "%s at t = %.6g (CVODES %d)", what, evaluation->t_reached,
              flag);
     return simulation_finish(ws, EVALUATION_ODE_FAILED);
@@ -63,7 +63,7 @@ static bool finish_stuck(struct workspace *ws)
     struct evaluation *evaluation = ws->evaluation;
     if (ws->model_trouble_step >= 0 && evaluation->n_step - ws->model_trouble_step <= 2 * MAX_STUCK)
         return simulation_fail_model(ws);
-    snprintf(evaluation->reason, sizeof evaluation->reason, "the step size fell to rounding at t = %.6g",
+    snprintf(evaluation->reason, sizeof evaluation->reason, "the step size fell to rounding level at t = %.6g",
              evaluation->t_reached);
     return simulation_finish(ws, EVALUATION_ODE_FAILED);
 }
@@ -71,8 +71,8 @@ static bool finish_stuck(struct workspace *ws)
 static bool finish_fallen(struct workspace *ws, size_t state)
 {
     struct evaluation *evaluation = ws->evaluation;
-    snprintf(evaluation->reason, sizeof evaluation->reason, "%s falls through zero at t = %.6g, where its slope is not "
-             "negative: a pole there is too close to zero for rtol and atol",
+    snprintf(evaluation->reason, sizeof evaluation->reason, "%s crosses zero downwards at t = %.6g, where its slope is not "
+                                                            "negative: a pole there is too close to zero for rtol and atol",
              ws->abi->state_name[state], evaluation->t_reached);
     return simulation_finish(ws, EVALUATION_ODE_FAILED);
 }
