@@ -75,7 +75,7 @@ static void describe(struct compute *compute)
         if (missing >> bit & 1)
             compute_say(compute, "note: %s", note_meaning(bit));
     if (*problem_changes(campaign->problem))
-        compute_say(compute, "note: the problem was imported with another model; from this one come: %s",
+        compute_say(compute, "note: the problem was imported with another model; taken from this one: %s",
                     problem_changes(campaign->problem));
     if (campaign->n_start > 1)
         say_unbounded(compute);
@@ -86,7 +86,7 @@ static void describe(struct compute *compute)
         compute_say(compute, "resuming: %llu of %llu fits are in the journal%s",
             (unsigned long long)journal_n_record(compute->earlier),
             (unsigned long long)compute->n_fit,
-            journal_n_damaged(compute->earlier) ? " (a torn end was cut off)" : "");
+            journal_n_damaged(compute->earlier) ? " (an incomplete record at its end was dropped)" : "");
 }
 
 /* Reading may take any time, so the supervisor does not watch it. */
@@ -284,12 +284,12 @@ enum status run_compute(struct run_options *options, const struct run_hooks *hoo
         compute_fini(compute);
         standard_output_restore(compute->output);
         free(compute);
-        return error_set(error, STATUS_NO_MEMORY, "out of memory for what the supervisor watches");
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for the pages shared with the supervising process");
     }
     struct board *board = compute->board == &compute->private_board ? NULL : compute->board;
     enum status status = STATUS_OK;
     if (!board_die_with_supervisor(compute->board)) /* an orphan must not compute */
-        status = error_set(error, STATUS_STOPPED, "stopped: the supervisor has gone");
+        status = error_set(error, STATUS_STOPPED, "stopped: the supervising process has ended");
     if (board)
         board_make_expendable(board);
     if (!status && compute->board->n_process > 0)

@@ -41,7 +41,7 @@ static void tell_suspects(struct compute *compute, const struct verdict *verdict
 {
     char name[NAME_SIZE];
     if (verdict->n_put_off == 0) {
-        compute_say(compute, "the computing process died (%s) while no fit was under way; another one goes on", verdict->how);
+        compute_say(compute, "the computing process died (%s) while no fit was under way; a new one continues", verdict->how);
         return;
     }
     name_fit(compute, verdict->put_off, name);
@@ -54,7 +54,7 @@ static enum status too_many(struct compute *compute, const char *example, const 
 {
     return error_set(error, STATUS_BAD_MODEL, "%s: %llu fits have crashed the model or hung, more than --max-crashes allows. "
                      "The latest is %s: %s. Check the model with `stiffit model check`; with a larger --max-crashes the same "
-                     "command goes on", problem_info(compute->campaign.problem)->path,
+                     "command continues", problem_info(compute->campaign.problem)->path,
                      (unsigned long long)suspects_n_guilty(compute->board), example, reason);
 }
 
@@ -72,7 +72,8 @@ static enum status journal_guilty(struct compute *compute, const struct verdict 
         status = compute_journal_failure(compute, fit / campaign->n_task, (uint32_t)(fit % campaign->n_task),
                                          verdict->hung ? OUTCOME_timeout : OUTCOME_crashed, reason, error);
         if (n_told < MAX_TOLD)
-            compute_say(compute, "%s: %s: %s; the others go on", example, verdict->hung ? "hung" : "the model crashed", reason);
+            compute_say(compute, "%s: %s: %s; the others continue", example, verdict->hung ? "hung" : "the model crashed",
+                        reason);
         else if (n_told == MAX_TOLD)
             compute_say(compute, "more fits crash or hang: the summary will count them");
     }

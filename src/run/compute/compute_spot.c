@@ -125,14 +125,15 @@ static enum status check_apart(struct compute *compute, const struct problem_blo
     while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
         ;
     if (!in_time)
-        compute_say(compute, "note: the model's derivatives could not be checked in %d s: `stiffit model check` takes its time",
+        compute_say(compute, "note: the model's derivatives could not be checked within %d s: `stiffit model check` has no "
+                             "time limit",
                     MAX_MS / 1000);
     if (!found)
         return STATUS_OK;
     const char *path = campaign->model.path ? campaign->model.path : campaign->model.abi.name;
     return error_set(error, STATUS_BAD_MODEL, "%s: the model %s has wrong derivatives. Around the start of dataset '%.100s', "
                      "%.*s. Fits and standard errors would be wrong: correct the plugin (`stiffit model check %s` lists all), "
-                     "or take differences with --gradient differences", problem_info(campaign->problem)->path,
+                     "or use --gradient differences", problem_info(campaign->problem)->path,
                      campaign->model.abi.name, block->id[spot.row], (int)sizeof spot.finding, spot.finding, path);
 }
 

@@ -127,7 +127,7 @@ static enum status open_file(struct trace *trace, bool overwrite, FILE *output, 
         trace->writer.file = output;
     } else {
         if (is_first && !overwrite && stat(trace->path, &found) == 0 && S_ISREG(found.st_mode) && found.st_size > 0)
-            return error_set(error, STATUS_SYSTEM, "%s: is there already; name another file for --trace, or --overwrite",
+            return error_set(error, STATUS_SYSTEM, "%s: exists already; give --trace another file, or use --overwrite",
                              trace->path);
         trace->writer.file = fopen(trace->path, is_first ? "we" : "ae");
     }
