@@ -25,7 +25,7 @@ child=$!
 [ -z "$warned" ] || kill -USR1 "$child"
 while wait "$child"; code=$?; kill -0 "$child" 2>/dev/null; do :; done # a signal ends wait early
 if [ "$code" -gt 128 ] && [ "$(kill -l "$code")" = USR1 ]; then
-    code=75 # the word came before stiffit could listen
+    code=75 # the signal came before stiffit could handle it
 fi
 if [ "$code" = 75 ] && [ -n "$warned" ]; then
     exec scontrol requeue "$SLURM_JOB_ID"

@@ -7,10 +7,10 @@
 #define STATUS_LIST(X) \
     X(OK, 0, "success") \
     X(FITS_FAILED, 1, "the run finished and some fits did not converge") \
-    X(USAGE, 2, "wrong use of the command line") \
+    X(USAGE, 2, "a usage error") \
     X(BAD_PROBLEM, 3, "the problem file or its data cannot be used") \
     X(BAD_MODEL, 3, "the model cannot be used") \
-    X(SYSTEM, 4, "a file or the operating system") \
+    X(SYSTEM, 4, "an error of a file or of the operating system") \
     X(NO_MEMORY, 4, "out of memory") \
     X(INTERNAL, 5, "a bug in stiffit") \
     X(STOPPED, 75, "stopped early; the same command resumes")

@@ -8,10 +8,10 @@
 #define STOP_LIST(X) \
     X(0, none, "no test was met") \
     X(1, gradient, "the projected gradient is small") \
-    X(2, decrease, "what is left to gain is small") \
-    X(3, step, "the latest steps gained next to nothing") \
+    X(2, decrease, "the predicted decrease is small") \
+    X(3, step, "the latest iterations gained next to nothing") \
     X(4, exact, "the residuals are zero to rounding") \
-    X(5, noise, "what is left to gain cannot be told from the integrator's errors")
+    X(5, noise, "the predicted decrease cannot be distinguished from the integrator's errors")
 
 enum stop_test {
 #define X(number, name, meaning) STOP_##name = number,
@@ -22,11 +22,11 @@ enum stop_test {
 
 /* The optimiser, and the source of the derivatives. */
 #define OPTIMIZER_LIST(X) \
-    X(0, none, "nothing searched") \
-    X(1, trf, "a trust region on the derivatives of all residuals") \
-    X(2, lbfgs, "L-BFGS on gradients alone")
+    X(0, none, "no optimiser ran") \
+    X(1, trf, "a trust region, with the derivatives of all residuals") \
+    X(2, lbfgs, "L-BFGS, with gradients only")
 #define GRADIENT_LIST(X) \
-    X(0, none, "there were none") \
+    X(0, none, "no derivatives were used") \
     X(1, forward, "forward sensitivities") \
     X(2, adjoint, "adjoint integration") \
     X(3, differences, "difference quotients")
@@ -47,11 +47,11 @@ enum gradient_method {
 
 /* What became of one side of a profile. */
 #define LIMIT_LIST(X) \
-    X(0, none, "no profile was asked for") \
+    X(0, none, "no profile was requested") \
     X(1, found, "the profile crosses the threshold there") \
     X(2, bound, "the parameter's bound comes before the threshold: the limit is the bound") \
     X(3, infinite, "the profile stays below the threshold as far as it was followed: there is no limit on this side") \
-    X(4, better, "a better fit was found on the way: the best fit is none; try more starts") \
+    X(4, better, "a better fit was found on the way, so the best fit is not the optimum: try more starts") \
     X(5, failed, "the model could not be fitted on the way, or the budget was used up") \
     X(6, not_fitted, "the parameter is fixed") \
     X(7, no_fit, "there is no successful best fit to begin from") \

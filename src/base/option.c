@@ -197,7 +197,7 @@ static enum status set_value(const struct option *option, void *options, const c
     case OPTION_LIST:
         return list_add(field, value, error);
     }
-    return error_set(error, STATUS_INTERNAL, "option --%s is of no known kind", option->name);
+    return error_set(error, STATUS_INTERNAL, "option --%s has an unknown kind", option->name);
 }
 
 static const struct option *find_name(struct option_table table, const char *name, size_t n_name)

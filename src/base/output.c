@@ -147,7 +147,7 @@ enum status output_finish(struct output *output, struct error *error)
     if (failed)
         return error_system(error, number, "%s: cannot be written", output->path);
     if (output->temporary_path && rename(output->temporary_path, output->path))
-        return error_system(error, errno, "%s: cannot be put in its place", output->path);
+        return error_system(error, errno, "%s: its temporary file cannot be renamed", output->path);
     free(output->temporary_path);
     output->temporary_path = NULL;
     return STATUS_OK;

@@ -50,11 +50,11 @@ static int no_child(const struct command *group, const char *word)
     }
     const char *near = word ? nearest_name(word, names, n) : NULL;
     if (!word)
-        error_set(&error, STATUS_USAGE, "which command of 'stiffit %s'? None was given\nThere are %s.", group->name, list);
+        error_set(&error, STATUS_USAGE, "no command of 'stiffit %s' was given\nCommands: %s.", group->name, list);
     else if (near)
         error_set(&error, STATUS_USAGE, "unknown command '%s %.100s'\nDid you mean %s?", group->name, word, near);
     else
-        error_set(&error, STATUS_USAGE, "unknown command '%s %.100s'\nThere are %s.", group->name, word, list);
+        error_set(&error, STATUS_USAGE, "unknown command '%s %.100s'\nCommands: %s.", group->name, word, list);
     return message_usage(group->name, &error, WHEN_AUTO);
 }
 
@@ -96,7 +96,7 @@ int command_parse(const struct command *command, void *options, struct option_wo
         return message_usage(command->name, &error, WHEN_AUTO);
     if (!command->needs || words->n_positional > 0)
         return -1;
-    error_set(&error, STATUS_USAGE, "%s? None was given", command->needs);
+    error_set(&error, STATUS_USAGE, "no %s was given", command->needs);
     return message_usage(command->name, &error, color_of(command, options));
 }
 

@@ -62,9 +62,9 @@ static int run(int argc, char **argv)
     if (code >= 0)
         return code;
     if (options->json && options->what != EXPORT_FITS && options->what < EXPORT_STARTS)
-        error_set(&error, STATUS_USAGE, "--json goes with --what fits, starts, profile and bootstrap only");
+        error_set(&error, STATUS_USAGE, "--json works only with --what fits, starts, profile or bootstrap");
     else if (options->columns && options->what != EXPORT_FITS)
-        error_set(&error, STATUS_USAGE, "--columns goes with --what fits only");
+        error_set(&error, STATUS_USAGE, "--columns works only with --what fits");
     if (error.status)
         return message_usage("export", &error, call.color);
     options->files.result = words.positional[0];
@@ -77,8 +77,8 @@ const struct command command_export = {
     .example = "stiffit export wells.result.h5 -o fits.csv\n"
                "stiffit export wells.result.h5 --columns id,parameters,interval_lower,interval_upper\n"
                "stiffit export wells.result.h5 --what residuals",
-    .needs = "which result file",
+    .needs = "result file",
     .description =
         "Writes a result as a CSV table with one header line; numbers read back to the same bits.\n"
-        "Predictions and residuals need the problem and the model: the result knows where they are.",
+        "Predictions and residuals need the problem and the model: the result records where they are.",
     .table = COMMAND_TABLE(table), .run = run};

@@ -61,7 +61,7 @@ static void print_children(FILE *file, const struct command *group)
         fprintf(file, "  %-10s", (*child)->name + strlen(group->name) + 1);
         print_wrapped(file, (*child)->summary, 12, 12);
     }
-    fprintf(file, "\n`stiffit %s COMMAND --help` tells more.\n", group->name);
+    fprintf(file, "\n`stiffit %s COMMAND --help` shows the options of a command.\n", group->name);
 }
 
 void help_command(FILE *file, const struct command *command)
@@ -83,7 +83,7 @@ void help_command(FILE *file, const struct command *command)
     struct option_table table = command_table(command);
     for (size_t i = 0; i < table.n; i++)
         print_option(file, &table.option[i]);
-    static const struct option help = {.name = "help", .letter = 'h', .kind = OPTION_FLAG, .help = "this text"};
+    static const struct option help = {.name = "help", .letter = 'h', .kind = OPTION_FLAG, .help = "show this help"};
     print_option(file, &help);
 }
 
@@ -96,9 +96,9 @@ void help_overview(FILE *file)
         fprintf(file, "  %-10s", (*command)->name);
         print_wrapped(file, (*command)->summary, 12, 12);
     }
-    fputs("\n`stiffit COMMAND --help` tells more; `stiffit --version` names the program and its libraries.\n\n"
-          "Exit codes: 0 success; 1 some fits did not converge; 2 wrong use; 3 bad problem or model;\n"
-          "4 files or system; 5 a bug; 75 stopped early, the same command resumes.\n", file);
+    fputs("\n`stiffit COMMAND --help` shows the options of a command; `stiffit --version` shows all versions.\n\n"
+          "Exit codes: 0 success; 1 some fits did not converge; 2 usage error; 3 bad problem or model;\n"
+          "4 file or system error; 5 a bug; 75 stopped early, the same command resumes.\n", file);
 }
 
 /* Text for mdoc(7): backslashes escaped, no line begins with a dot or an apostrophe. */
@@ -215,7 +215,8 @@ static int run_help(int argc, char **argv)
     if (!command)
         return -1; /* main reports unknown commands */
     if (words.n_positional > 1 && !command->child) {
-        error_set(&error, STATUS_USAGE, "'stiffit %s' has no commands of its own, so no '%.100s'", name, words.positional[1]);
+        error_set(&error, STATUS_USAGE, "'stiffit %s' has no commands of its own: '%.100s' is unexpected", name,
+                  words.positional[1]);
         return message_usage(name, &error, WHEN_AUTO);
     }
     if (words.n_positional > 1) {

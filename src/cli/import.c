@@ -43,9 +43,9 @@ static const struct option table[] = {
     {.name = "fix", .kind = OPTION_LIST, .metavar = "NAME[=VALUE]", .offset = FIELD(fix),
      .help = "hold a parameter at its start, or at this value; may be repeated"},
     {.name = "error", .kind = OPTION_LIST, .metavar = "NAME=WORD", .offset = FIELD(error), .default_text = "the model's",
-     .help = "distribution of an observable's measurement errors: " ERROR_WORDS " or default (what the model says, "
-     "else the run's --error); may be repeated"},
-    {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .offset = FIELD(quiet), .help = "do not say what was written"},
+     .help = "distribution of an observable's measurement errors: " ERROR_WORDS " or default (the model's distribution, "
+         "otherwise the run's --error); may be repeated"},
+    {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .offset = FIELD(quiet), .help = "do not report what was written"},
     OPTION_COLOR(FIELD(color)),
 };
 
@@ -191,7 +191,7 @@ static enum status import_all(const struct import_options *options, const char *
     if (!status && !subjects.has_start)
         status = import_parameters_check(&parameters, &model.abi, false, error);
     if (!status && subjects.n_unused > 0 && !options->quiet)
-        message_say("note: %llu dataset%s of %.100s without measurements: left out", (unsigned long long)subjects.n_unused,
+        message_say("note: %llu dataset%s of %.100s without measurements left out", (unsigned long long)subjects.n_unused,
                     plural(subjects.n_unused), options->datasets);
     if (!status)
         status = write_problem(options, path, &model, &parameters, error_words, &rows, first, &subjects, error);
@@ -235,9 +235,9 @@ static int run(int argc, char **argv)
     if (code < 0) {
         options.measurements = words.positional[0];
         if (!options.model)
-            error_set(&error, STATUS_USAGE, "which model? Give one with --model");
+            error_set(&error, STATUS_USAGE, "no model: give one with --model");
         else if (!options.output && !strcmp(options.measurements, "-"))
-            error_set(&error, STATUS_USAGE, "--output is needed where the measurements come from standard input");
+            error_set(&error, STATUS_USAGE, "--output is needed when the measurements come from standard input");
         code = error.status ? message_usage("import", &error, options.color)
                             : contained_run(import, &options, options.model, options.color);
     }
@@ -252,12 +252,12 @@ const struct command command_import = {
     .name = "import", .synopsis = "MEASUREMENTS.csv", .summary = "make a problem file from CSV tables",
     .example = "stiffit import data/theophylline-measurements.csv --datasets data/theophylline-subjects.csv \\\n"
                "    --model models/theophylline/theophylline.ode -o theophylline.h5",
-    .needs = "which table of measurements",
+    .needs = "table of measurements",
     .description =
         "MEASUREMENTS.csv has a header line and a row per measurement, with the columns dataset, time, observable, value and "
-        "if wanted sigma and censored (1 or left: the measurement lies below its value; -1 or right: above it), in any "
-        "order. Rows of a dataset need not stand together; datasets are written in the order in which "
-        "they appear first. Without a column 'observable' the model must have one only; without 'dataset' all rows are one. "
+        "optionally sigma and censored (1 or left: the measurement lies below its value; -1 or right: above it), in any "
+        "order. Rows of a dataset need not be adjacent; datasets are written in order of their first row. Without a column "
+        "'observable' the model must have a single observable; without 'dataset' all rows form one dataset. "
         "An empty value, NA or NaN is a missing measurement. Names, starts, bounds, scales and priors of the parameters come "
-        "from the model, as the table of parameters and the options change them.",
+        "from the model, unless the table of parameters or an option overrides them.",
     .table = COMMAND_TABLE(table), .run = run};

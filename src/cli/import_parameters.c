@@ -85,7 +85,7 @@ enum status import_parameters_check(const struct import_parameters *parameters, 
         if (!isfinite(parameters->start[i]))
             return error_set(error, STATUS_USAGE, "parameter '%s' has no start: give it with --start %s=VALUE", name, name);
         if (strcmp(parameters->scale[i], "lin") && !(parameters->start[i] > 0) && !(parameters->lower[i] > 0))
-            return error_set(error, STATUS_USAGE, "parameter '%s': its start %.17g is not above 0, as scale %s needs", name,
+            return error_set(error, STATUS_USAGE, "parameter '%s': its start %.17g must be above 0 on scale %s", name,
                              parameters->start[i], parameters->scale[i]);
     }
     return STATUS_OK;
@@ -106,7 +106,7 @@ static enum status find_columns(struct table *table, const char *path, struct er
             used = used || table->column[k] == j;
         const char *near = used ? NULL : nearest_name(csv_column_name(reader, j), column_name, N_TABLE_COLUMN);
         if (near) /* a prior with a misspelt name must not be ignored */
-            return error_set(error, STATUS_BAD_PROBLEM, "%s: there is no use for a column '%.100s'; did you mean '%s'?", path,
+            return error_set(error, STATUS_BAD_PROBLEM, "%s: unknown column '%.100s'; did you mean '%s'?", path,
                              csv_column_name(reader, j), near);
         if (!used)
             message_say("note: %.200s: column '%.100s' is not used", path, csv_column_name(reader, j));
@@ -180,7 +180,7 @@ static enum status take_row(const struct table *table, struct import_parameters 
         return csv_fault(table->reader, table->column[NAME], error, "the model has no parameter '%.100s'%s", name,
                          nearest_hint(hint, "; did you mean '", "'?", name, abi->parameter_name, abi->n_parameter));
     if (seen[i]++)
-        return csv_fault(table->reader, table->column[NAME], error, "parameter '%.100s' appears a second time", name);
+        return csv_fault(table->reader, table->column[NAME], error, "parameter '%.100s' appears twice", name);
     enum status status = take_number(table, START, &parameters->start[i], error);
     if (!status)
         status = take_number(table, LOWER, &parameters->lower[i], error);
@@ -225,9 +225,9 @@ static enum status check_kept_priors(const struct import_parameters *parameters,
         const char *scale = abi->parameter_scale ? abi->parameter_scale[i] : "lin";
         bool is_kept = parameters->prior[i] == abi->parameter_prior[i];
         if (is_kept && !strcmp(parameters->prior_on[i], "optimizer") && strcmp(parameters->scale[i], scale))
-            return error_set(error, STATUS_USAGE, "parameter '%s': the model's prior is about its scale %s, and here it is %s: "
-                             "keep the scale, or give it a prior of its own", abi->parameter_name[i], scale,
-                             parameters->scale[i]);
+            return error_set(error, STATUS_USAGE, "parameter '%s': the model's prior refers to scale %s, but the scale here "
+                                                  "is %s: keep the scale, or give the parameter a new prior",
+                             abi->parameter_name[i], scale, parameters->scale[i]);
     }
     return STATUS_OK;
 }

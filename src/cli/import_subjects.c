@@ -137,7 +137,7 @@ static enum status read_rows(struct csv_reader *reader, const struct column *col
             continue;
         }
         if (seen[dataset])
-            return csv_fault(reader, id_column, error, "dataset '%.100s' appears a second time", id);
+            return csv_fault(reader, id_column, error, "dataset '%.100s' appears twice", id);
         seen[dataset] = 1;
         if ((status = read_row(reader, columns, dataset, subjects, error)))
             return status;

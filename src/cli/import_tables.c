@@ -36,9 +36,10 @@ static enum status need_value(const struct csv_reader *reader, const char *path,
     if (csv_find_column(reader, "value") == CSV_NO_COLUMN)
         for (uint32_t k = 0; k < model->abi.n_observable; k++)
             if (csv_find_column(reader, model->abi.observable_name[k]) != CSV_NO_COLUMN)
-                return error_set(error, STATUS_BAD_PROBLEM, "%s: there is no column 'value' but one named like the observable "
-                                 "'%s': long form is expected, a row per measurement with the columns dataset, time, "
-                                 "observable, value", path, model->abi.observable_name[k]);
+                return error_set(error, STATUS_BAD_PROBLEM, "%s: there is no column 'value', but a column named like the "
+                                                            "observable '%s': long form is expected, a row per measurement "
+                                                            "with the columns dataset, time, observable, value",
+                                 path, model->abi.observable_name[k]);
     return csv_need_column(reader, "value", column, error);
 }
 

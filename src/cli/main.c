@@ -68,7 +68,7 @@ int main(int argc, char **argv)
     if (argc < 1)
         return status_exit_code(STATUS_INTERNAL);
     if (argc < 2) {
-        error_set(&error, STATUS_USAGE, "which command? None was given");
+        error_set(&error, STATUS_USAGE, "no command was given");
         return message_usage(NULL, &error, WHEN_AUTO);
     }
     if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {

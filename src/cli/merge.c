@@ -29,7 +29,7 @@ static const struct option table[] = {
     {.name = "output", .letter = 'o', .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(output), .is_file = true,
      .default_text = "PROBLEM.result.h5", .help = "the merged result; needed if shards are named one by one"},
     {.name = "shards", .kind = OPTION_INTEGER, .offset = FIELD(n_shard), .min = 1, .max = SHARD_SET_MAX,
-     .default_text = "from the files beside the problem", .help = "number of shards of PROBLEM"},
+     .default_text = "from the files next to the problem", .help = "number of shards of PROBLEM"},
     {.name = "partial", .kind = OPTION_FLAG, .offset = FIELD(partial),
      .help = "merge the existing shards and report the missing ones"},
     {.name = "overwrite", .kind = OPTION_FLAG, .offset = FIELD(overwrite), .help = "replace an existing result"},
@@ -81,8 +81,8 @@ static enum status list_of_problem(struct shard_list *list, struct merge_options
     if (status)
         return status;
     if (n == 0)
-        return error_set(error, STATUS_SYSTEM, "%s: no results of shards are beside it: make them with "
-                         "`stiffit run %s --shard k/K`", problem, problem);
+        return error_set(error, STATUS_SYSTEM, "%s: there are no results of its shards in the same folder: make them with "
+                                               "`stiffit run %s --shard k/K`", problem, problem);
     list->path = calloc(n, sizeof *list->path);
     list->output = options->output ? NULL : shard_result_path(problem, 0, 0);
     if (!list->path || !(list->output || options->output))
@@ -99,8 +99,8 @@ static enum status list_of_problem(struct shard_list *list, struct merge_options
         say_if_begun(options, problem, path, k, n);
     }
     if (list->n == 0)
-        return error_set(error, STATUS_SYSTEM, "%s: none of its %u shards has a result yet; `stiffit status %s` tells how far "
-                         "they are", problem, n, problem);
+        return error_set(error, STATUS_SYSTEM, "%s: none of its %u shards has a result yet; `stiffit status %s` shows their "
+                                               "progress", problem, n, problem);
     return STATUS_OK;
 }
 
@@ -110,7 +110,7 @@ static enum status list_shards(struct shard_list *list, struct merge_options *op
     if (words->n_positional == 1 && (options->n_shard || !result_is_there(words->positional[0])))
         return list_of_problem(list, options, error);
     if (!options->output)
-        return error_set(error, STATUS_USAGE, "where to? Name the merged result with -o");
+        return error_set(error, STATUS_USAGE, "no output was given: name the merged result with -o");
     list->path = calloc(words->n_positional, sizeof *list->path);
     while (list->path && list->n < words->n_positional && (list->path[list->n] = strdup(words->positional[list->n])))
         list->n++;
@@ -166,12 +166,12 @@ static int run(int argc, char **argv)
 
 const struct command command_merge = {
     .name = "merge", .synopsis = "PROBLEM.h5 | SHARD.result.h5...",
-    .summary = "put the results of shards together",
+    .summary = "merge the results of shards",
     .example = "stiffit merge wells.h5\n"
                "stiffit merge wells.shard-*-of-8.result.h5 -o wells.result.h5",
-    .needs = "which problem, or which shards' results",
+    .needs = "problem, or results of shards,",
     .description =
         "Writes the rows of all shards in the problem's order: the result that one run of the whole problem would have given, "
-        "with the same bits (times aside). Shards that do not belong together, and missing ones, are refused.\n"
+        "with the same bits (except times). Shards that do not belong together, and missing ones, are refused.\n"
         "The exit code is that of a run: 0 if every fit has converged, 1 if not (see --accept-failed).",
     .table = COMMAND_TABLE(table), .run = run};

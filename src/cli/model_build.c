@@ -23,7 +23,7 @@ static const struct option table[] = {
      .is_output = true, .default_text = "MODEL.so",
      .help = "the plugin to write, or a folder for it; - is standard output"},
     {.name = "portable", .kind = OPTION_FLAG, .offset = FIELD(portable),
-     .help = "compile for any CPU of this kind, not only for this CPU"},
+     .help = "compile for any CPU of this architecture, not only for this CPU"},
     {.name = "c", .letter = 'c', .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(c_source), .is_file = true,
      .is_output = true,
      .help = "write the generated C source (- is standard output); without -o nothing is compiled"},
@@ -181,7 +181,7 @@ static enum status check_call(const struct build_call *call, const struct option
         return error_set(error, STATUS_USAGE, "%zu models cannot go into one file\nGive -o a folder that exists, without --c.",
                          words->n_positional);
     if (to_stdout && call->json)
-        return error_set(error, STATUS_USAGE, "--json and another thing on standard output");
+        return error_set(error, STATUS_USAGE, "--json and another output cannot both go to standard output");
     for (size_t i = 0; i < words->n_positional; i++)
         if (!strcmp(words->positional[i], "-") && (!call->output || !one_file) && !call->c_source)
             return error_set(error, STATUS_USAGE, "a model from standard input needs -o FILE");
@@ -217,9 +217,9 @@ static int run(int argc, char **argv)
 const struct command command_model_build = {
     .name = "model build", .synopsis = "MODEL.ode ...", .summary = "compile model text into a plugin, or into C",
     .example = "stiffit model build decay.ode\nstiffit model build decay.ode --c decay.c",
-    .needs = "which model",
+    .needs = "model",
     .description =
-        "Compiles MODEL.ode into MODEL.so beside it: equations and all their derivatives, by way of C and the system's "
-        "compiler ($CC, else cc). It is seldom needed: commands that take a plugin take the text, too, and keep what they "
-        "compiled. Errors in the text are shown with their lines, all at once.",
+        "Compiles MODEL.ode into MODEL.so next to it: the equations and all their derivatives, by way of C and the system's "
+        "compiler ($CC, otherwise cc). This is seldom needed: commands that take a plugin also take text, and cache what they "
+        "compile. All errors in the text are shown at once, with their lines.",
     .table = COMMAND_TABLE(table), .run = run};

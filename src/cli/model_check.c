@@ -30,12 +30,12 @@ static const struct option table[] = {
     {.name = "points", .letter = 'n', .kind = OPTION_INTEGER, .offset = FIELD(n_point), .min = 1, .max = 1e6,
      .default_text = "12", .help = "number of random points at which the model is checked"},
     {.name = "threads", .letter = 'j', .kind = OPTION_INTEGER, .offset = FIELD(n_thread), .min = 1, .max = 256,
-     .default_text = "4", .help = "threads that check the model at once: all must get the same bits"},
+     .default_text = "4", .help = "threads that check the model at the same time: all must get the same bits"},
     {.name = "seed", .kind = OPTION_INTEGER, .offset = FIELD(seed), .min = 0, .max = INFINITY, .default_text = "1",
      .help = "seed of the random points"},
     {.name = "span", .kind = OPTION_NUMBER, .metavar = "TIME", .offset = FIELD(t_span), .min = 0, .max = 1e300,
      .above_min = true, .default_text = "guessed from the right-hand side",
-     .help = "times lie between the initial one and this much later"},
+     .help = "check at times from the initial time to this much later"},
     {.name = "set", .letter = 's', .kind = OPTION_LIST, .metavar = "NAME=VALUE", .offset = FIELD(set),
      .default_text = "the model's starts, otherwise 1", .help = "value of a parameter around which to check; may be repeated"},
     {.name = "covariate", .kind = OPTION_LIST, .metavar = "NAME=VALUE", .offset = FIELD(covariate), .default_text = "1",
@@ -121,7 +121,7 @@ static void print_text(const struct check_call *call, const struct model *model,
         printf("and %zu more\n", report->n_dropped);
     if (call->quiet)
         return;
-    printf("%s: states %u, parameters %u, observables %u; looked at %zu points on each of %zu threads\n",
+    printf("%s: states %u, parameters %u, observables %u; checked at %zu points on each of %zu threads\n",
            model->abi.name, model->abi.n_state, model->abi.n_parameter, model->abi.n_observable, report->n_point, n_thread);
     print_functions(report);
     size_t n_prior = count_priors(&model->abi);
@@ -132,8 +132,8 @@ static void print_text(const struct check_call *call, const struct model *model,
         if (missing >> bit & 1 && note_meaning(bit))
             printf("  note: %s\n", note_meaning(bit));
     if (report->has_hidden_input)
-        puts("  note: the right-hand side depends on time, and the model has no function `forcing`: what is shorter than the "
-             "integrator's steps may be stepped over");
+        puts("  note: the right-hand side depends on time, and the model has no function `forcing`: the integrator may step "
+             "over short changes");
     printf("%s: %zu %s\n", call->plugin, report->n_finding + report->n_dropped,
            report->n_finding + report->n_dropped == 1 ? "fault" : "faults");
 }
@@ -277,9 +277,9 @@ static int run(int argc, char **argv)
 
 const struct command command_model_check = {
     .name = "model check", .synopsis = "MODEL.ode|PROBLEM.h5|PLUGIN.so",
-    .summary = "derivatives, purity, threads: what a model says against what it does",
+    .summary = "check a model's derivatives, purity and thread safety",
     .example = "stiffit model check build/models/robertson.so",
-    .needs = "which model",
+    .needs = "model",
     .description =
         "Compares every derivative that the model has with extrapolated differences at random points and times, its masks and "
         "its sparse pattern with what its functions do, and each function with itself, on several threads at once. Says "

@@ -19,7 +19,7 @@ static const struct option table[] = {
     {.name = "output", .letter = 'o', .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(output), .is_file = true,
      .default_text = "NAME.ode", .help = "write to this file; - is standard output"},
     {.name = "overwrite", .kind = OPTION_FLAG, .offset = FIELD(overwrite), .help = "replace an existing file"},
-    {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .offset = FIELD(quiet), .help = "do not print what to do next"},
+    {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .offset = FIELD(quiet), .help = "do not print the next steps"},
 };
 
 /* A model that runs: each construct of the language once, alternatives in comments. %1$s: the model's name. */
@@ -37,7 +37,7 @@ static const char *const text =
     "parameter V    = 30  in [1, 500]    scale log unit \"L\"      # volume\n"
     "parameter cv   = 0.1 in [0.001, 1]  scale log               # relative error of the measurements\n"
     "\n"
-    "# A number with a name, and what is known of each dataset: a column of the table of subjects.\n"
+    "# A named number, and a value known for each dataset: a column of the table of subjects.\n"
     "constant F = 0.8                          # share of the dose that arrives\n"
     "covariate dose unit \"mg\"\n"
     "\n"
@@ -52,14 +52,14 @@ static const char *const text =
     "gut'   = -uptake\n"
     "blood' = uptake - Vmax*saturation(c, Km)\n"
     "\n"
-    "# What is measured, with the standard deviation of its error. Without `sd`, the data bring a sigma,\n"
-    "# or all measurements count the same.\n"
+    "# What is measured, with the standard deviation of its error. Without `sd`, the sigma comes from the\n"
+    "# data; without that, all measurements have equal weights.\n"
     "observe conc = c sd 0.01 + cv*conc unit \"mg/L\"\n"
     "\n"
     "# Choices look like these:\n"
     "#   infusion = if t < 2 then 5 else 0\n"
     "#   infusion = piecewise(0, t < 1, 5, t < 3, 0)      # value, condition, ..., otherwise\n"
-    "# Jumps at a known time are found ahead; at a state's threshold, or at a fitted time, a smooth step is better:\n"
+    "# Jumps at a known time are located beforehand; at a state's threshold or a fitted time, prefer a smooth step:\n"
     "#   infusion = 5/(1 + exp((t - 2)/0.05))\n";
 
 /* The last part of the path without .ode, made a name of the language. */
@@ -123,7 +123,7 @@ static int run(int argc, char **argv)
 const struct command command_model_new = {
     .name = "model new", .synopsis = "NAME", .summary = "write a commented example to start from",
     .example = "stiffit model new wells",
-    .needs = "which name is the model to have",
+    .needs = "name for the model",
     .description =
         "Writes NAME.ode: a small model that can be run as it is, with a comment at each construct of the language. A file "
         "that exists is kept.",

@@ -163,9 +163,9 @@ const struct command command_model_show = {
     .name = "model show", .synopsis = "MODEL.ode|PROBLEM.h5|PLUGIN.so",
     .summary = "equations, derivatives, sparsity and cost of a model",
     .example = "stiffit model show decay.ode\nstiffit model show --latex decay.ode",
-    .needs = "which model",
+    .needs = "model",
     .description =
-        "Of model text: its parameters, its equations as they were understood, the pattern of the Jacobian, the derivatives, "
-        "and what each generated function costs in operations. Options choose among these. A problem file may carry the "
-        "text. Of a compiled plugin: its names, and which derivatives it has.",
+        "For model text: its parameters, its equations as stiffit reads them, the pattern of the Jacobian, the derivatives, "
+        "and the operations of each generated function; options select among these. A problem file that contains text may be "
+        "given instead. For a compiled plugin: its names, and the derivatives that it has.",
     .table = COMMAND_TABLE(table), .run = run};

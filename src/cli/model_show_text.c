@@ -131,7 +131,7 @@ static void print_derivatives(const struct shown_model *model, bool is_chosen, F
     for (int f = FUNCTION_jacobian; f < N_MODEL_FUNCTION; f++)
         listing_derivative(model->listing, (enum model_function)f, out);
     if (n == 0)
-        fputs("no derivative is there that is not 0\n", out);
+        fputs("all derivatives are 0\n", out);
 }
 
 static void print_cost(const struct shown_model *model, FILE *out)

@@ -110,8 +110,7 @@ static int end_child(struct teller *teller, const struct error *error, const str
 {
     on_end(teller);
     if (error->status && summary->journal_gone) {
-        on_say(teller, "another process has been at this run's journal, problem or result: looking again for what is "
-                       "left to do");
+        on_say(teller, "another process has changed this run's journal, problem or result: checking again which fits remain");
         return RUN_EXIT_AGAIN;
     }
     if (error->status)
@@ -164,7 +163,7 @@ const struct command command_run = {
     .example = "stiffit run wells.h5\nstiffit run wells.h5 --starts 10 --accept-failed 1%",
     .description =
         "Fits the model to every dataset of PROBLEM.h5 and writes one row per dataset to PROBLEM.result.h5. A dataset that "
-        "cannot be fitted becomes a row with a status and stops nobody else. Finished fits are kept in a journal beside "
-        "the result: if the run is stopped or killed, the same command goes on where it was.\n"
+        "cannot be fitted becomes a row with a status and does not stop the others. Finished fits are kept in a journal next "
+        "to the result: if the run is stopped or killed, the same command resumes it.\n"
         "Options may also be given as attributes of /options in the problem file; the command line overrides them.",
     .run_table = run_options_table, .run = run};

@@ -111,7 +111,7 @@ static int show(void *context)
             error = problem_error; /* it does not claim to be a result */
     } else if (options->id) {
         status = result ? show_fit(result, options, out, &error)
-                        : error_set(&error, STATUS_USAGE, "%s: is a problem file without results: --id looks into a result",
+                        : error_set(&error, STATUS_USAGE, "%s: is a problem file without results; --id needs a result",
                                     path);
     } else {
         if (problem && (!result || !options->json))
@@ -139,11 +139,11 @@ static int run(int argc, char **argv)
 }
 
 const struct command command_show = {
-    .name = "show", .synopsis = "FILE.h5", .summary = "what is in a problem or result file; how a run went",
+    .name = "show", .synopsis = "FILE.h5", .summary = "contents of a problem or result file; summary of a run",
     .example = "stiffit show wells.result.h5\nstiffit show wells.result.h5 --id A7",
-    .needs = "which file",
+    .needs = "file",
     .description =
-        "Of a problem: its model, datasets, parameters and options. Of a result: how many fits converged by which test, the "
+        "For a problem: its model, datasets, parameters and options. For a result: how many fits converged by which test, the "
         "others grouped by status and message with a few of their ids, the distribution of each parameter, what the data do "
-        "not know, the slowest datasets, and where the result comes from; or one dataset in detail.",
+        "not determine, the slowest datasets, and the provenance; or one dataset in detail.",
     .table = COMMAND_TABLE(table), .run = run};

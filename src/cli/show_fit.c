@@ -142,7 +142,7 @@ static void print_certificate(FILE *file, const struct result_info *info, const 
     struct recipe recipe = {.ode.rtol = NAN};
     if (isnan(record->tight_change)) {
         if (record->notes & NOTE_not_certified)
-            fputs("  certificate: none, as its evaluation failed or found the budget used up\n", file);
+            fputs("  certificate: none: its evaluation failed or exceeded the budget\n", file);
         return;
     }
     if (!(record->notes & NOTE_retried))
@@ -198,7 +198,7 @@ static void print_directions(FILE *file, const struct result_info *info, const s
                     show_combination_text(info, weight, text, sizeof text));
     fputc('\n', file);
     if (record->n_flat > 0)
-        fprintf(file, "  (%lld flat%s: to move along one changes no prediction that the data could tell)\n",
+        fprintf(file, "  (%lld flat%s: moving along one changes the predictions too little to notice)\n",
                 (long long)record->n_flat, record->n_flat > n_combination ? ", several among the same parameters" : "");
 }
 

@@ -36,7 +36,7 @@ void show_problem_text(FILE *file, const struct problem_info *info)
     if (info->model_bytes)
         fprintf(file, "model        embedded plugin of %zu bytes\n", info->n_model_byte);
     if (info->model_source)
-        fprintf(file, "model        model text of %zu bytes, compiled when it is needed; safe from anybody\n",
+        fprintf(file, "model        model text of %zu bytes, compiled when it is needed; safe to run from any source\n",
                 strlen(info->model_source));
     if (!info->model_plugin && !info->model_bytes && !info->model_source)
         fputs("model        none: give one with --model\n", file);
@@ -52,7 +52,7 @@ void show_problem_text(FILE *file, const struct problem_info *info)
         fprintf(file, "priors       on %zu parameter%s, instead of the model's\n", info->n_prior,
                 info->n_prior == 1 ? "" : "s");
     else if (info->parameter_prior)
-        fputs("priors       none, whatever the model says\n", file);
+        fputs("priors       none; the model's are switched off\n", file);
     if (info->n_covariate > 0)
         print_names(file, "covariates", info->covariate_name, info->n_covariate);
     if (info->n_observable > 0)
@@ -79,7 +79,7 @@ static void print_failures(FILE *file, const struct result_info *info, const str
         const struct show_group *group = &summary->group[i];
         fprintf(file, "  %-14s %10llu  %s%s\n%29s", outcome_name(group->outcome), count(group->fits.n),
                 group->message[0] ? group->message : outcome_meaning(group->outcome),
-                group->differs ? " (or another number)" : "", "");
+                group->differs ? " (numbers differ)" : "", "");
         print_examples(file, &group->fits);
     }
     if (summary->n_other)
@@ -173,7 +173,7 @@ static void print_remark(FILE *file, const struct result_info *info, size_t j, u
 {
     if (n == 0 || (*n_remark)++ >= SHOW_N_REMARK)
         return;
-    fprintf(file, "%s  %10llu  %s %s\n", *n_remark > 1 ? "" : "\nParameters that need a look\n", count(n),
+    fprintf(file, "%s  %10llu  %s %s\n", *n_remark > 1 ? "" : "\nParameters that need attention\n", count(n),
             info->parameter_name[j], what);
 }
 
@@ -184,7 +184,7 @@ static void print_remarks(FILE *file, const struct result_info *info, const stru
         const struct show_spread *spread = &summary->parameter[j];
         print_remark(file, info, j, spread->n_at_lower, "is at its lower bound", &n);
         print_remark(file, info, j, spread->n_at_upper, "is at its upper bound", &n);
-        print_remark(file, info, j, spread->n_lack[LACK_flat], "has no standard error: the data do not know it", &n);
+        print_remark(file, info, j, spread->n_lack[LACK_flat], "has no standard error: the data do not determine it", &n);
         print_remark(file, info, j, spread->n_lack[LACK_freedom], "has no standard error: too few measurements", &n);
     }
     if (n > SHOW_N_REMARK)
@@ -218,7 +218,7 @@ static void print_flat(FILE *file, const struct result_info *info, const struct 
     char text[400];
     if (summary->n_fit_flat == 0)
         return;
-    fputs("\nFlat directions: to move along one changes no prediction that the data could tell\n", file);
+    fputs("\nFlat directions: moving along one changes the predictions too little to notice\n", file);
     for (size_t i = 0; i < summary->n_flat; i++) {
         const struct show_flat *flat = &summary->flat[i];
         fprintf(file, "  %10llu  %s   ", count(flat->fits.n), show_combination_text(info, flat->weight, text, sizeof text));
@@ -262,8 +262,8 @@ static void print_refit_starts(FILE *file, const struct result_info *info, const
     fprintf(file, "\nStarts, %u for each dataset\n", (unsigned)info->identity.n_start);
     print_count(file, refits->n_same, "all successful starts reached the same objective (within 1e-6)");
     print_count(file, refits->n_some, "several starts reached the lowest objective (within 1e-6), others ended elsewhere");
-    print_example_count(file, &refits->alone, "one start alone reached the lowest objective: more starts may find a lower one");
-    print_example_count(file, &refits->only, "one start alone converged, the others failed");
+    print_example_count(file, &refits->alone, "a single start reached the lowest objective: more starts may find a lower one");
+    print_example_count(file, &refits->only, "a single start converged, the others failed");
 }
 
 /* "28 found, 2 infinite" */

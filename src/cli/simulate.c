@@ -52,9 +52,9 @@ static const struct option table[] = {
     {.name = "truth", .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(truth), .is_file = true,
      .is_output = true, .help = "write the true parameters of the synthetic datasets to this CSV file"},
     {.name = "bootstrap", .letter = 'b', .kind = OPTION_INTEGER, .offset = FIELD(n_bootstrap), .min = 0, .max = 4e9,
-     .help = "make a problem file of one dataset of RESULT.h5, unchanged, and N bootstrap replicas of it"},
+     .help = "make a problem file of one dataset of RESULT.h5, unchanged, and N bootstrap replicates of it"},
     {.name = "method", .kind = OPTION_CHOICE, .offset = FIELD(method), .choice = method_words, .default_text = "residual",
-     .help = "bootstrap replicas from the residuals, drawn within each observable, or from the fitted distribution"},
+     .help = "bootstrap replicates from the residuals, drawn within each observable, or from the fitted distribution"},
     {.name = "id", .kind = OPTION_STRING, .metavar = "ID", .offset = FIELD(id),
      .help = "the dataset of RESULT.h5; needed if there are several"},
     {.name = "problem", .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(files.problem), .is_file = true,
@@ -96,14 +96,14 @@ static enum status check_options(const struct simulate_call *call, bool syntheti
     if ((synthetic || bootstrap) && !files->output)
         return error_set(error, STATUS_USAGE, "--output is needed: the problem file to be written");
     if (!files->result && !files->model)
-        return error_set(error, STATUS_USAGE, "which model? Give one with --model, or a result file");
+        return error_set(error, STATUS_USAGE, "no model: give one with --model, or a result file");
     if (files->result && call->options.set.n > 0)
         return error_set(error, STATUS_USAGE, "--set and a result file exclude each other: its best fits are the parameters");
     for (size_t i = 0; !synthetic && i < sizeof synthetic_only / sizeof *synthetic_only; i++)
         if (is_given(call, synthetic_only[i]))
-            return error_set(error, STATUS_USAGE, "--%s goes with --datasets only", synthetic_only[i]);
+            return error_set(error, STATUS_USAGE, "--%s works only with --datasets", synthetic_only[i]);
     if (bootstrap && is_given(call, "times"))
-        return error_set(error, STATUS_USAGE, "--bootstrap takes no --times: its replicas have the dataset's own");
+        return error_set(error, STATUS_USAGE, "--bootstrap takes no --times: replicates have those of the dataset");
     return STATUS_OK;
 }
 
@@ -171,5 +171,5 @@ const struct command command_simulate = {
         "Prints predictions as CSV in long form (dataset, time, observable, value): of a model at given parameters, or with "
         "RESULT.h5 of its datasets at their best fits.\n"
         "With --datasets it makes a problem file of synthetic datasets instead, with --bootstrap one that holds a dataset of "
-        "RESULT.h5 as it is, followed by bootstrap replicas of it. The same seed gives the same numbers.",
+        "RESULT.h5 as it is, followed by bootstrap replicates of it. The same seed gives the same numbers.",
     .table = COMMAND_TABLE(table), .run = run};

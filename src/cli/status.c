@@ -25,7 +25,7 @@ struct status_options {
 
 static const struct option table[] = {
     {.name = "shards", .kind = OPTION_INTEGER, .offset = FIELD(n_shard), .min = 1, .max = SHARD_SET_MAX,
-     .default_text = "from the files beside the problem", .help = "number of shards"},
+     .default_text = "from the files next to the problem", .help = "number of shards"},
     {.name = "shard", .kind = OPTION_STRING, .metavar = "k/K|slurm", .offset = FIELD(shard_text), .help = "only this shard"},
     {.name = "fits", .kind = OPTION_FLAG, .offset = FIELD(fits),
      .help = "print only the number of finished fits, counting each start and refit"},
@@ -212,13 +212,13 @@ static int run(int argc, char **argv)
 }
 
 const struct command command_status = {
-    .name = "status", .synopsis = "PROBLEM.h5", .summary = "how far a run or its shards are",
+    .name = "status", .synopsis = "PROBLEM.h5", .summary = "progress of a run or of its shards",
     .example = "stiffit status wells.h5\nstiffit status wells.h5 --shard 3/8 --fits",
-    .needs = "which problem file",
+    .needs = "problem file",
     .description =
         "Counts finished datasets in the journals and results beside PROBLEM.h5: of all its shards, or of its run where there "
         "are none. A dataset is finished when all its starts and refits are. It reads only, so it may be called at any time, "
         "from any machine that sees the files.\n"
-        "'begun' means that there is a journal: the run goes on or was stopped; the last column says when it was last "
-        "written to.",
+        "'begun' means that there is a journal: the run continues or was stopped; the last column shows when the journal was "
+        "last written to.",
     .table = COMMAND_TABLE(table), .run = run};

@@ -139,7 +139,7 @@ static enum status make_plan(struct submission *plan, const struct submit_option
     snprintf(plan->accept_failed, sizeof plan->accept_failed, "%.17g%s", options->run.shown.accept_failed.value,
              options->run.shown.accept_failed.percent ? "%" : "");
     if (strpbrk(plan->folder, "\\\n") || strpbrk(plan->directory, "\n"))
-        return error_set(error, STATUS_USAGE, "%s: a backslash or a line break in a path is more than SLURM can do",
+        return error_set(error, STATUS_USAGE, "%s: SLURM does not support a backslash or line break in a path",
                          plan->problem);
     return STATUS_OK;
 }
@@ -255,8 +255,7 @@ static void tell(const struct submission *plan)
         message_say("%lld of %lld shards have their results already%s", (long long)(plan->n_shard - plan->n_wanted),
                     (long long)plan->n_shard, plan->n_wanted ? "; the others are to run" : ": only the merge is to run");
     if (plan->n_wanted && !has_cpus)
-        message_say("note: each shard gets as many CPUs as SLURM gives by itself, most often one; for more: "
-                    "-- --cpus-per-task=N");
+        message_say("note: each shard gets SLURM's default number of CPUs, usually one; for more, add -- --cpus-per-task=N");
 }
 
 /* Words before a lone "--" are ours and run's; the rest is sbatch's. */
@@ -275,9 +274,9 @@ static enum status plan_words(struct submission *plan, const struct submit_optio
     for (int i = 0; i < plan->n_sbatch_option; i++) {
         const char *word = plan->sbatch_option[i];
         if (word[0] != '-' || strchr(word, '\n'))
-            return error_set(error, STATUS_USAGE, "'%.100s' is no option of sbatch: write --name=value after the --", word);
+            return error_set(error, STATUS_USAGE, "'%.100s' is not an option of sbatch: write --name=value after the --", word);
         if (!strncmp(word, "--array", 7) || !strncmp(word, "-a", 2))
-            return error_set(error, STATUS_USAGE, "%.100s: the array is that of the shards: say --shards N before the --",
+            return error_set(error, STATUS_USAGE, "%.100s: the job array is that of the shards: use --shards N before the --",
                              word);
     }
     return STATUS_OK;
@@ -307,7 +306,7 @@ static int work(void *context)
     else
         status = submit(plan, &error);
     if (!status && !options->dry_run && !options->run.shown.quiet)
-        message_say("`stiffit status %s` says how far they are; what they say is in %s", plan->problem, plan->folder);
+        message_say("`stiffit status %s` shows their progress; their output is in %s", plan->problem, plan->folder);
     int code = command_close_output(0);
     return status ? message_error(&error, color) : code;
 }
@@ -337,7 +336,7 @@ static int run(int argc, char **argv)
         return command_close_output(0);
     }
     if (!status && words.n_positional < 1)
-        status = error_set(&error, STATUS_USAGE, "which problem file? None was given");
+        status = error_set(&error, STATUS_USAGE, "no problem file was given");
     if (status)
         hint_at_sbatch(&error);
     if (status)
@@ -363,8 +362,8 @@ const struct command command_submit = {
                "stiffit submit wells.h5 --shards 16 --dry-run",
     .description =
         "Writes two batch scripts into PROBLEM.slurm and submits them: a job array that fits one shard in each task, and a "
-        "job that merges their results when all have ended, however they have. Prints the numbers of both jobs. A shard "
-        "that its time limit stops goes back into the queue by itself and resumes.\n"
-        "Shards that have a result already are not run again: after a mishap the same command fits what is missing.\n"
+        "job that merges their results when all have ended, successfully or not. Prints the numbers of both jobs. A shard "
+        "that reaches its time limit requeues itself and resumes.\n"
+        "Shards that have a result already are not run again: after a failure the same command fits what is missing.\n"
         "All options of stiffit run that make sense for a shard may be given, too; what follows a lone -- goes to sbatch.",
     .table = COMMAND_TABLE(own), .run = run};

@@ -128,7 +128,7 @@ static enum status parse(const struct submission *plan, const char *shard, struc
     enum status status = run_options_parse(options, (int)n + 3, words, &help, error);
     free(words); /* what they point to stays */
     if (!status && options->output) /* -qo FILE */
-        status = error_set(error, STATUS_USAGE, "--output: write it by itself, not among other letters");
+        status = error_set(error, STATUS_USAGE, "-o: give it by itself, not combined with other letters");
     return status;
 }
 

@@ -85,7 +85,7 @@ static const char shards_body[] =
     "[ -z \"$warned\" ] || kill -USR1 \"$child\"\n"
     "while wait \"$child\"; code=$?; kill -0 \"$child\" 2>/dev/null; do :; done # a signal ends wait early\n"
     "if [ \"$code\" -gt 128 ] && [ \"$(kill -l \"$code\")\" = USR1 ]; then\n"
-    "    code=75 # the word came before stiffit could listen\n"
+    "    code=75 # the signal came before stiffit could handle it\n"
     "fi\n"
     "if [ \"$code\" != 75 ] || [ -z \"$warned\" ]; then\n"
     "    exit \"$code\"\n"
@@ -142,8 +142,8 @@ void submit_merge_script(FILE *out, const struct submission *submission)
 {
     common_head(out, submission, "merge.log");
     user_directives(out, submission); /* account and partition are needed here too */
-    fprintf(out, "# Puts the shards' results together. Written by `stiffit submit`; runs when the array has ended, "
-                 "however it has.\n\n");
+    fprintf(out, "# Merges the shards' results. Written by `stiffit submit`; runs when the array has ended, successfully or "
+                 "not.\n\n");
     assign(out, "stiffit", submission->program);
     assign(out, "problem", submission->problem);
     fprintf(out, "exec \"$stiffit\" merge \"$problem\" --shards %lld%s", (long long)submission->n_shard,

@@ -60,8 +60,8 @@ static enum status take(struct code *code, char *bytes, size_t n_byte, char *ori
     sha256_of(bytes, n_byte, digest);
     sha256_hex(digest, code->sha256);
     if (expected && strcasecmp(expected, code->sha256))
-        return error_set(error, STATUS_BAD_MODEL, "%s: this is not the plugin that was meant: its SHA-256 is %s and should "
-                         "be %s", origin, code->sha256, expected);
+        return error_set(error, STATUS_BAD_MODEL, "%s: this is not the expected plugin: its SHA-256 is %s and should be %s",
+                         origin, code->sha256, expected);
     return elf_image_check(bytes, n_byte, origin, error);
 }
 
@@ -142,7 +142,7 @@ static enum status find_code(struct code *code, const char *path, struct error *
     if (status == STATUS_BAD_PROBLEM && result_is_there(path))
         status = take_from_result(code, path, error);
     if (!status && !code->found)
-        status = error_set(error, STATUS_BAD_PROBLEM, "%s: it names no model, so that there is nothing to be trusted", path);
+        status = error_set(error, STATUS_BAD_PROBLEM, "%s: it names no model: there is nothing to trust", path);
     return status;
 }
 
@@ -165,7 +165,7 @@ static int add(void *context)
     struct error error = {.status = STATUS_OK};
     enum status status = find_code(&code, call->what, &error);
     if (!status && code.text) {
-        printf("%s holds model text, which can only ever become arithmetic: it needs no trust\n", call->what);
+        printf("%s holds model text, which can only become arithmetic: it needs no trust\n", call->what);
     } else if (!status) {
         print_code(&code, call->what);
         status = trust_read(&list, &error);
@@ -174,8 +174,8 @@ static int add(void *context)
         } else if (!status) {
             status = trust_add(&list, code.sha256, code.origin, &error);
             if (!status)
-                printf("is trusted from now on, these very bytes (%s); to undo it: stiffit trust --remove %.16s\n", list.path,
-                       code.sha256);
+                printf("is trusted from now on, exactly these bytes (%s); to undo this: stiffit trust --remove %.16s\n",
+                       list.path, code.sha256);
         }
     }
     trust_fini(&list);
@@ -208,7 +208,7 @@ static enum status find_entry(const struct trust_list *list, const char *what, c
     if (n_match == 1)
         return STATUS_OK;
     if (n_match > 1)
-        return error_set(error, STATUS_USAGE, "'%.200s' stands for %zu entries of %s: give the SHA-256 of one", what, n_match,
+        return error_set(error, STATUS_USAGE, "'%.200s' matches %zu entries of %s: give the SHA-256 of one", what, n_match,
                          list->path);
     if (!is_hash) {
         struct code code = {.found = false};
@@ -235,7 +235,7 @@ static int remove_it(void *context)
     if (!status)
         status = trust_remove(&list, entry->sha256, &error);
     if (!status)
-        printf("%s %s is not trusted any more\n", entry->sha256, entry->origin);
+        printf("%s %s is no longer trusted\n", entry->sha256, entry->origin);
     trust_fini(&list);
     return status ? message_usage("trust", &error, call->color) : command_close_output(0);
 }
@@ -252,7 +252,7 @@ static int run(int argc, char **argv)
     if (call.list && (call.remove || call.what))
         error_set(&error, STATUS_USAGE, "--list takes no other arguments");
     else if (!call.list && !call.what)
-        error_set(&error, STATUS_USAGE, "which file is to be trusted%s? None was given", call.remove ? " no longer" : "");
+        error_set(&error, STATUS_USAGE, "no file to %s was given", call.remove ? "remove from the list" : "trust");
     if (!error.status && call.list)
         return print_list(&error) ? message_error(&error, call.color) : command_close_output(0);
     if (error.status)
@@ -261,10 +261,10 @@ static int run(int argc, char **argv)
 }
 
 const struct command command_trust = {
-    .name = "trust", .synopsis = "FILE", .summary = "let a plugin run that data files name",
+    .name = "trust", .synopsis = "FILE", .summary = "allow a plugin that data files name to run",
     .example = "stiffit trust wells.h5\nstiffit trust --list",
     .description =
-        "A data file may name or embed a plugin, native code, and that runs only if you say so. FILE is such a problem or "
-        "result file, or a plugin. Shows what the code is and puts its SHA-256 into a list: from then on these very bytes "
-        "run, whichever file names them. Model text needs no trust.",
+        "A data file may name or embed a plugin, which is native code and runs only with your permission. FILE is such a "
+        "problem or result file, or a plugin. Shows what the code is and adds its SHA-256 to a list: from then on exactly "
+        "these bytes run, whichever file names them. Model text needs no trust.",
     .table = COMMAND_TABLE(table), .run = run};

@@ -151,7 +151,8 @@ enum status answers_remove(const char *journal, struct error *error)
     }
     closedir(list);
     if (!status && foreign[0])
-        status = error_set(error, STATUS_SYSTEM, "the directory '%s' is kept: '%s' in it is no file of ours", path, foreign);
+        status = error_set(error, STATUS_SYSTEM, "the directory '%s' is kept: '%s' in it was not written by stiffit", path,
+                           foreign);
     if (!status && rmdir(path) != 0 && errno != ENOENT)
         status = error_system(error, errno, "cannot remove the directory '%s'", path);
     return status;

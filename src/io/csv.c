@@ -53,10 +53,9 @@ static enum status keep_byte(struct csv_reader *reader, int c, struct error *err
 {
     if (reader->n_row == CSV_MAX_ROW)
         return csv_fault(reader, CSV_NO_COLUMN, error,
-                         "the row is longer than %d bytes: is a quote missing, or is this no "
-                         "CSV file?", CSV_MAX_ROW);
+                         "the row is longer than %d bytes: is a quote missing, or is this not a CSV file?", CSV_MAX_ROW);
     if (c == 0)
-        return csv_fault(reader, CSV_NO_COLUMN, error, "there is a zero byte: this is no CSV file in UTF-8");
+        return csv_fault(reader, CSV_NO_COLUMN, error, "there is a zero byte: this is not a CSV file in UTF-8");
     if (reader->n_row + 2 > reader->capacity) {
         size_t capacity = reader->capacity ? 2 * reader->capacity : 256;
         char *longer = realloc(reader->row, capacity);

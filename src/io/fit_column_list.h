@@ -7,9 +7,10 @@
 #define FIT_COLUMN_LIST(X) \
     X(PARAMETERS, "/fits/parameters", DOUBLE, PER_PARAMETER, parameter, NULL, \
       "best fit, natural scale; NaN where there is none") \
-    X(OBJECTIVE, "/fits/objective", DOUBLE, PER_FIT, objective, NULL, "value at the best fit; kind says of what") \
+    X(OBJECTIVE, "/fits/objective", DOUBLE, PER_FIT, objective, NULL, \
+      "value at the best fit; the attribute kind names the objective") \
     X(STATUS, "/fits/status", OUTCOME, PER_FIT, outcome, NULL, "how the fit ended") \
-    X(NOTES, "/fits/notes", UINT32, PER_FIT, notes, NULL, "compromises, a bit each; the attributes bit_0, ... name them") \
+    X(NOTES, "/fits/notes", UINT32, PER_FIT, notes, NULL, "compromises, one bit each; the attributes bit_0, ... name them") \
     X(START, "/fits/start", UINT32, PER_FIT, start, NULL, "number of the start that gave this fit, from 0") \
     X(STANDARD_ERRORS, "/fits/standard_error", DOUBLE, PER_PARAMETER, standard_error, NULL, \
       "standard error of each parameter, natural scale; NaN: error_missing says why") \
@@ -23,13 +24,14 @@
     X(EIGENVALUES, "/fits/information_eigenvalues", DOUBLE, PER_PARAMETER, eigenvalue, NULL, \
       "eigenvalues of the information matrix on the optimiser's scale, decreasing") \
     X(FLATTEST, "/fits/flattest_direction", DOUBLE, PER_PARAMETER, flattest, NULL, \
-      "what the data know least about: a direction on the optimiser's scale, of length 1") \
+      "the direction that the data determine least, on the optimiser's scale, of length 1") \
     X(N_FLAT, "/fits/flat_directions", INT64, PER_FIT, n_flat, NULL, \
-      "directions that the data do not know at all; -1: there is no best fit") \
+      "number of directions that the data do not determine; -1: there is no best fit") \
     X(FLAT_GROUP, "/fits/flat_group", INT8, PER_PARAMETER, flat_group, NULL, \
-      "parameters of such directions that have parameters in common share a number from 1; 0: part of none") \
+      "group of flat directions, from 1, to which each parameter belongs; 0: none") \
     X(CHI_SQUARE, "/fits/chi_square", DOUBLE, PER_FIT, chi_square, NULL, "weighted sum of squared residuals") \
-    X(FREEDOM, "/fits/degrees_of_freedom", INT64, PER_FIT, n_freedom, NULL, "measurements less fitted parameters") \
+    X(FREEDOM, "/fits/degrees_of_freedom", INT64, PER_FIT, n_freedom, NULL, \
+      "number of measurements minus that of fitted parameters") \
     X(RESIDUAL_ERROR, "/fits/residual_error", DOUBLE, PER_FIT, residual_error, NULL, \
       "residual standard error, sqrt(chi_square / degrees_of_freedom)") \
     X(AIC, "/fits/aic", DOUBLE, PER_FIT, aic, NULL, "Akaike's information criterion") \
@@ -37,21 +39,22 @@
     X(BIC, "/fits/bic", DOUBLE, PER_FIT, bic, NULL, "Schwarz's information criterion") \
     X(R_SQUARED, "/fits/r_squared", DOUBLE, PER_FIT, r_squared, NULL, "coefficient of determination") \
     X(GRADIENT_NORM, "/fits/gradient_norm", DOUBLE, PER_FIT, gradient_norm, NULL, \
-      "largest entry of the projected gradient in the optimiser's scale") \
+      "largest entry of the projected gradient, on the optimiser's scale") \
     X(TIGHT_CHANGE, "/fits/tight_objective_change", DOUBLE, PER_FIT, tight_change, NULL, \
       "certificate: objective at tighter integrator tolerances minus objective") \
     X(TIGHT_DECREASE, "/fits/tight_decrease", DOUBLE, PER_FIT, tight_decrease, NULL, \
-      "certificate: the decrease that a Gauss-Newton step promises at tighter integrator tolerances") \
+      "certificate: predicted decrease of a Gauss-Newton step at tighter integrator tolerances") \
     X(RTOL, "/fits/rtol", DOUBLE, PER_FIT, rtol, NULL, \
-      "relative integrator tolerance at the best fit: --rtol, or less where the data ask for it") \
+      "relative tolerance of the integrator at the best fit: --rtol, or less if the data need it") \
     X(STOP, "/fits/stopping_test", STOP, PER_FIT, stop, NULL, "which stopping test was met") \
-    X(OPTIMIZER, "/fits/optimizer", OPTIMIZER, PER_FIT, optimizer, NULL, "what searched") \
-    X(GRADIENT, "/fits/gradient", GRADIENT, PER_FIT, gradient, NULL, "where derivatives came from") \
+    X(OPTIMIZER, "/fits/optimizer", OPTIMIZER, PER_FIT, optimizer, NULL, "the optimiser") \
+    X(GRADIENT, "/fits/gradient", GRADIENT, PER_FIT, gradient, NULL, "the source of the derivatives") \
     X(ITERATIONS, "/fits/iterations", INT64, PER_FIT, n_iteration, NULL, "iterations of the optimiser") \
     X(EVALUATIONS, "/fits/evaluations", INT64, PER_FIT, n_evaluation, NULL, "evaluations of the model") \
     X(STEPS, "/fits/steps", INT64, PER_FIT, n_step, NULL, "steps of the integrator") \
     X(SECONDS, "/fits/seconds", DOUBLE, PER_FIT, seconds, "s", "computing time") \
-    X(AT_BOUND, "/fits/at_bound", INT8, PER_PARAMETER, at_bound, NULL, "-1 at the lower bound, 1 at the upper, else 0")
+    X(AT_BOUND, "/fits/at_bound", INT8, PER_PARAMETER, at_bound, NULL, \
+      "-1 at the lower bound, 1 at the upper bound, otherwise 0")
 
 /* Numbers known only when all tasks of a dataset are done. These columns are in results, not in journals, and only if
  * requested; the last one only if some datasets have no row. */
@@ -63,15 +66,16 @@
     X(OTHER_MOST, "/fits/other_optimum_upper", DOUBLE, PER_FIT, other_most, NULL, "their largest objective")
 #define FIT_PROFILE_COLUMN_LIST(X) \
     X(PROFILE_LOWER, "/fits/profile_lower", DOUBLE, PER_PARAMETER, profile_lower, NULL, \
-      "lower confidence limit from the profile; profile_lower_status says what it is") \
+      "lower confidence limit from the profile; profile_lower_status has its kind") \
     X(PROFILE_UPPER, "/fits/profile_upper", DOUBLE, PER_PARAMETER, profile_upper, NULL, \
-      "upper confidence limit from the profile; profile_upper_status says what it is") \
+      "upper confidence limit from the profile; profile_upper_status has its kind") \
     X(PROFILE_LOWER_STATUS, "/fits/profile_lower_status", LIMIT, PER_PARAMETER, profile_lower_status, NULL, \
-      "what became of the profile below the best fit") \
+      "kind of the lower limit") \
     X(PROFILE_UPPER_STATUS, "/fits/profile_upper_status", LIMIT, PER_PARAMETER, profile_upper_status, NULL, \
-      "what became of the profile above the best fit")
+      "kind of the upper limit")
 #define FIT_BOOTSTRAP_COLUMN_LIST(X) \
-    X(BOOTSTRAP_N, "/fits/bootstrap_n", INT64, PER_FIT, n_bootstrap, NULL, "replicates that were fitted with success") \
+    X(BOOTSTRAP_N, "/fits/bootstrap_n", INT64, PER_FIT, n_bootstrap, NULL, \
+      "number of replicates that were fitted successfully") \
     X(BOOTSTRAP_ERROR, "/fits/bootstrap_standard_error", DOUBLE, PER_PARAMETER, bootstrap_error, NULL, \
       "standard deviation over the replicates, natural scale") \
     X(BOOTSTRAP_LOWER, "/fits/bootstrap_lower", DOUBLE, PER_PARAMETER, bootstrap_lower, NULL, \

@@ -99,8 +99,8 @@ enum status hdf5_column_open(struct hdf5_column *column, const struct hdf5_file 
     case HDF5_GROUP:
         return error_set(error, STATUS_BAD_PROBLEM, "%s: %s: is a group; a dataset is expected", file->path, path);
     default:
-        return error_set(error, STATUS_BAD_PROBLEM, "%s: %s: is no dataset of this file (links to other files are not "
-                         "followed)", file->path, path);
+        return error_set(error, STATUS_BAD_PROBLEM, "%s: %s: is not a dataset of this file (links to other files are not "
+                                                    "followed)", file->path, path);
     }
     column->dataset = H5Dopen2(file->id, path, H5P_DEFAULT);
     hid_t space = 0;
@@ -146,7 +146,7 @@ static enum status read_rows(const struct hdf5_column *column, uint64_t first, s
     if (n == 0)
         return STATUS_OK;
     if (first > column->n_row || n > column->n_row - first)
-        return error_set(error, STATUS_INTERNAL, "%s: %s: rows beyond the end were asked for", column->file->path,
+        return error_set(error, STATUS_INTERNAL, "%s: %s: rows beyond the end were requested", column->file->path,
                          column->path);
     hsize_t start[2] = {0, 0}, count[2] = {1, 1}, total = (hsize_t)n * column->width;
     start[column->axis] = first;

@@ -48,7 +48,8 @@ static enum status make_directory(const char *directory, struct error *error)
         return error_system(error, errno, "cannot make the journal '%s': there is no directory '%s'", directory,
                             parent);
     if (mkdir(directory, 0777) != 0 && errno != EEXIST)
-        return error_system(error, errno, "cannot make the journal '%s' (may you write to '%s'?)", directory, parent);
+        return error_system(error, errno, "cannot make the journal '%s' (do you have permission to write to '%s'?)", directory,
+                            parent);
     return durable_sync_directory(parent, error);
 }
 
@@ -272,7 +273,7 @@ enum status journal_remove(const char *directory, struct error *error)
         }
     }
     if (foreign[0])
-        status = error_set(error, STATUS_SYSTEM, "the journal's directory '%s' is kept: '%s' in it is no journal file",
+        status = error_set(error, STATUS_SYSTEM, "the journal's directory '%s' is kept: '%s' in it is not a journal file",
                            directory, foreign);
     else if (rmdir(directory) != 0 && errno != ENOENT)
         status = error_system(error, errno, "cannot remove the journal's directory '%s'", directory);

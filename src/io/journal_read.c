@@ -123,7 +123,7 @@ static enum status open_file(struct journal_reader *reader, size_t i, struct err
     if (reader->file < 0 || fstat(reader->file, &found) != 0)
         return error_system(error, errno, "cannot read '%s'", path);
     if (!S_ISREG(found.st_mode))
-        return error_set(error, STATUS_SYSTEM, "cannot read '%s': it is no regular file", path);
+        return error_set(error, STATUS_SYSTEM, "cannot read '%s': it is not a regular file", path);
     return STATUS_OK;
 }
 
@@ -412,7 +412,7 @@ bool journal_get(struct journal_reader *reader, uint64_t fit, struct fit_record 
     if (!bytes)
         return false;
     if (!journal_check_record(bytes, n, &reader->identity, &found) || found != fit) {
-        error_set(error, STATUS_SYSTEM, "'%s/%s' has changed since it was read first: run the same command again",
+        error_set(error, STATUS_SYSTEM, "'%s/%s' has changed since it was first read: run the same command again",
                   reader->directory, reader->name[place >> OFFSET_BITS]);
         return false;
     }

@@ -115,7 +115,7 @@ static enum status open_parameters(struct problem *problem, struct error *error)
     for (size_t i = 0; info->parameter_scale && i < n_scale; i++) {
         const char *scale = info->parameter_scale[i];
         if (problem_find_name(scale, scales, 3) < 0)
-            faults_add(&problem->faults, "/parameters/scale row %zu: \"%.40s\" is no scale; use lin, log or log10", i,
+            faults_add(&problem->faults, "/parameters/scale row %zu: \"%.40s\" is not a scale; use lin, log or log10", i,
                        scale);
     }
     problem->n_scale = info->parameter_scale ? n_scale : 0;
@@ -175,7 +175,7 @@ static enum status open_datasets(struct problem *problem, struct error *error)
     }
     if (problem_open_column(problem, "/datasets/t0", t0)) {
         if (!hdf5_column_as_vector(t0) || (t0->n_row != 1 && t0->n_row != n))
-            faults_add(&problem->faults, "/datasets/t0: has %" PRIu64 " values; expected is one, or one for each of %"
+            faults_add(&problem->faults, "/datasets/t0: has %" PRIu64 " values; one is expected, or one for each of %"
                        PRIu64 " datasets", t0->n_row * t0->width, n);
         else if (t0->class != HDF5_INTEGER && t0->class != HDF5_FLOAT)
             faults_add(&problem->faults, "/datasets/t0: must be numbers");

@@ -107,8 +107,9 @@ void problem_check_censored(struct problem *problem, const struct problem_block 
             if (!measured->censored[i] || isnan(measured->value[i]) || error_kind_is_square(kind))
                 continue;
             char who[WHO];
-            faults_add(&problem->faults, "/measurements/censored row %" PRIu64 ": there is no probability for it with %s; use "
-                       "normal or log-normal errors, or leave it out (value NaN)", block->first_row[d] + (i - block->row[d]),
+            faults_add(&problem->faults, "/measurements/censored row %" PRIu64 ": censoring is not supported with %s; use "
+                "normal or log-normal errors, or leave the measurement out (value NaN)",
+                       block->first_row[d] + (i - block->row[d]),
                        who_says(problem, measured->observable[i], who));
         }
 }

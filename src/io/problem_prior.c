@@ -61,7 +61,7 @@ enum status problem_open_priors(struct problem *problem, struct error *error)
     for (int i = 0; i < N_PRIOR_NUMBER; i++)
         orphan = orphan || tables->number[i];
     if (!status && orphan && hdf5_kind(&problem->file, "/parameters/prior") == HDF5_ABSENT)
-        faults_add(&problem->faults, "/parameters/prior is missing: without it the other tables of priors mean nothing");
+        faults_add(&problem->faults, "/parameters/prior is missing: without it the other tables of priors have no meaning");
     return status;
 }
 
@@ -160,8 +160,8 @@ static void match_prior(struct problem *problem, const struct prior_source *sour
         return;
     }
     if (kind == PROBLEM_PRIOR_LOG_NORMAL && on == 1 && problem->is_log[i])
-        faults_add(&problem->faults, "%s row %zu (%.60s): is optimizer, where the parameter is a logarithm already; say "
-                   "natural, or a normal prior", source->on_path, i, name);
+        faults_add(&problem->faults, "%s row %zu (%.60s): is optimizer, where the parameter is already a logarithm; use "
+                                     "natural, or a normal prior", source->on_path, i, name);
     prior->location = need_number(problem, source, i, PRIOR_LOCATION, kinds[kind]);
     prior->scale = need_number(problem, source, i, PRIOR_SCALE, kinds[kind]);
     if (isinf(prior->location))
@@ -181,8 +181,8 @@ static void check_same_scale(struct problem *problem, const struct problem_expec
     bool is_on_optimizer = expectation->parameter_prior_on && strcmp(expectation->parameter_prior_on[k], "optimizer") == 0;
     if (strcmp(expectation->parameter_prior[k], "none") != 0 && is_on_optimizer &&
         strcmp(scale, problem->parameter_scale[i]) != 0)
-        faults_add(&problem->faults, "/parameters/scale row %zu (%.60s): is %s, but the model's prior is about the parameter "
-                   "on scale %s; keep that scale, or bring /parameters/prior along", i, problem->parameter_name[i],
+        faults_add(&problem->faults, "/parameters/scale row %zu (%.60s): is %s, but the model's prior refers to scale %s; "
+                                     "keep that scale, or add /parameters/prior", i, problem->parameter_name[i],
                    problem->parameter_scale[i], scale);
 }
 

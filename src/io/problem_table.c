@@ -51,7 +51,7 @@ static enum status check_unique(struct problem *problem, const char *path, size_
     qsort(sorted, n, sizeof *sorted, compare_names);
     for (size_t i = 0; i + 1 < n; i++)
         if (strcmp(sorted[i], sorted[i + 1]) == 0)
-            faults_add(&problem->faults, "%s: \"%.100s\" is there more than once", path, sorted[i]);
+            faults_add(&problem->faults, "%s: \"%.100s\" appears more than once", path, sorted[i]);
     for (size_t i = 0; i < n; i++)
         if (!*names[i])
             faults_add(&problem->faults, "%s row %zu: is empty", path, i);

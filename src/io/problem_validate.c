@@ -66,7 +66,7 @@ static enum status id_set_add(struct id_set *set, struct problem *problem, uint6
         if (status)
             return status;
         if (same) {
-            faults_add(&problem->faults, "/datasets/id row %" PRIu64 ": \"%.100s\" is there already in row %" PRIu64
+            faults_add(&problem->faults, "/datasets/id row %" PRIu64 ": \"%.100s\" already appears in row %" PRIu64
                        "; ids must be unique", row, id, other);
             return STATUS_OK;
         }

@@ -43,7 +43,7 @@ static enum status check_kind(struct result *result, struct error *error)
     bool is_problem = kind && !strcmp(kind, "problem"), is_result = kind && !strcmp(kind, "result");
     if (!is_problem && !is_result)
         status = error_set(error, STATUS_BAD_PROBLEM,
-                           "'%s' is no result of stiffit: it has no attribute stiffit_file = "
+                           "'%s' is not a result of stiffit: it has no attribute stiffit_file = "
                            "\"result\"", path);
     else if (is_problem && hdf5_kind(&result->file, "/fits") != HDF5_GROUP)
         status = error_set(error, STATUS_BAD_PROBLEM,
@@ -75,7 +75,7 @@ static enum status read_names(struct result *result, const char *group, const ch
     if (column.n_row > JOURNAL_MAX_PARAMETER || column.n_row != result->info.n_parameter) {
         status = error_set(error, STATUS_BAD_PROBLEM, "'%s': %s has %" PRIu64 " entries where %s", result->info.path,
                            path,
-                           column.n_row, required ? "100000 are the most" : "there is one for each parameter name");
+                           column.n_row, required ? "at most 100000 are supported" : "there is one for each parameter name");
         goto done;
     }
     char **text = arena_calloc(&result->arena, column.n_row ? column.n_row : 1, sizeof *text);

@@ -334,7 +334,7 @@ static enum status describe_strings(struct result_writer *writer, struct error *
                                        error);
     if (status)
         return status;
-    return hdf5_put_text(&writer->file, "/fits/message", "description", "why a fit is no success", error);
+    return hdf5_put_text(&writer->file, "/fits/message", "description", "why a fit failed", error);
 }
 
 enum status result_writer_finish(struct result_writer *writer, struct error *error)

@@ -111,8 +111,8 @@ static void write_text(struct check_finding *finding)
             snprintf(finding->text, size, "%s: %s at t = %.6g is %.9g, and a standard deviation must be above 0", name,
                      entry, t, finding->got);
         else
-            snprintf(finding->text, size, "%s: it returns %d, which is none of STIFFIT_OK, STIFFIT_RECOVERABLE and "
-                     "STIFFIT_FATAL", name, (int)finding->got);
+            snprintf(finding->text, size, "%s: it returns %d, which is not STIFFIT_OK, STIFFIT_RECOVERABLE or STIFFIT_FATAL",
+                     name, (int)finding->got);
         break;
     }
 }
@@ -148,7 +148,7 @@ static void add_thread_finding(struct check_report *report, enum check_function 
     check_add(report, &no_names, CHECK_IMPURE, function, CHECK_NO_INDEX, CHECK_NO_INDEX, NAN, NAN, NAN, 0);
     if (report->n_finding > before)
         snprintf(report->finding[before].text, sizeof report->finding[before].text,
-                 "%s: several threads at once got other bits than one; a function must keep no state",
+                 "%s: several threads at once got different bits than one thread; a function must keep no state",
                  shapes[function].name);
 }
 

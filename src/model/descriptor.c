@@ -120,7 +120,7 @@ static void check_functions(struct fault_list *list, const struct stiffit_model 
     if (!abi->observe)
         fault(list, "the required function observe is missing (NULL)");
     if ((abi->n_switching > 0 && !abi->switching) || (abi->n_forcing > 0 && !abi->forcing))
-        fault(list, "n_%s is there, but the function is missing (NULL)", abi->n_switching && !abi->switching ? "switching" :
+        fault(list, "n_%s is set, but the function is missing (NULL)", abi->n_switching && !abi->switching ? "switching" :
               "forcing");
     if (abi->n_work > 0 && !abi->prepare)
         fault(list, "n_work is %u, but the function prepare that should fill it is missing (NULL)",
@@ -133,7 +133,7 @@ static void check_pattern(struct fault_list *list, const struct stiffit_model *a
     if (!abi->jacobian_sparse)
         return;
     if (!abi->column_start || (abi->n_nonzero > 0 && !abi->row_index)) {
-        fault(list, "jacobian_sparse is there, but its pattern (column_start, row_index) is NULL");
+        fault(list, "jacobian_sparse is set, but its pattern (column_start, row_index) is NULL");
         return;
     }
     if (abi->column_start[0] != 0 || abi->column_start[abi->n_state] != (int32_t)abi->n_nonzero) {
@@ -283,6 +283,6 @@ enum status descriptor_check(const struct stiffit_model *abi, const char *origin
     char more[60] = "";
     if (list.n > MAX_FAULT)
         snprintf(more, sizeof more, "\n  and %zu more", list.n - MAX_FAULT);
-    return error_set(error, STATUS_BAD_MODEL, "%s: the model's descriptor is wrong; mend it and compile again:%s%s",
+    return error_set(error, STATUS_BAD_MODEL, "%s: the model's descriptor is wrong; correct it and compile again:%s%s",
                      origin, list.text, more);
 }

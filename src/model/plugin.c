@@ -26,7 +26,7 @@ static enum status read_bytes(int fd, const char *path, char **bytes, size_t *n_
         return error_system(error, errno, "cannot read the model %s", path);
     if (!S_ISREG(info.st_mode))
         return error_set(error, STATUS_BAD_MODEL, "%s: this is %s, not a model; give the path of a model text (.ode) or "
-                         "a plugin (.so)", path, S_ISDIR(info.st_mode) ? "a directory" : "no ordinary file");
+                         "a plugin (.so)", path, S_ISDIR(info.st_mode) ? "a directory" : "not a regular file");
     if ((uintmax_t)info.st_size > MAX_PLUGIN_BYTES)
         return error_set(error, STATUS_BAD_MODEL, "%s: a model can have at most 256 MiB, and this file has %ju bytes", path,
                          (uintmax_t)info.st_size);
@@ -93,8 +93,8 @@ static enum status identify(struct model *model, const void *bytes, size_t n_byt
     sha256_hex(digest, model->sha256);
     if (expected_sha256 && *expected_sha256 && strcasecmp(expected_sha256, model->sha256) != 0)
         return error_set(error, STATUS_BAD_MODEL,
-                         "%s: this is not the model that was meant: its SHA-256 is %s and should be %s; give back "
-                         "the old file, or correct or remove the attribute sha256", origin, model->sha256, expected_sha256);
+                         "%s: this is not the expected model: its SHA-256 is %s and should be %s; restore the old file, or "
+                         "correct or remove the attribute sha256", origin, model->sha256, expected_sha256);
     return STATUS_OK;
 }
 
@@ -111,7 +111,7 @@ static enum status load_native(struct model *model, const void *bytes, size_t n_
     descriptor = shared_object_symbol(model->handle, "stiffit_model");
     if (!descriptor)
         return error_set(error, STATUS_BAD_MODEL,
-                           "%s: this shared object is no stiffit model: it has no symbol stiffit_model; define "
+                           "%s: this shared object is not a stiffit model: it has no symbol stiffit_model; define "
                            "`STIFFIT_EXPORT const struct stiffit_model stiffit_model = {STIFFIT_MODEL_HEADER, ...}` "
                            "(man 3 stiffit-model)", origin);
     status = descriptor_copy(&model->abi, descriptor, origin, error);

@@ -111,7 +111,7 @@ static enum status export_pairs(struct sheet *sheet, struct error *error)
     static const char *const head[] = {"id", "parameter", "with", "covariance", "correlation"};
     if (fit_column_width(FIT_COLUMN_COVARIANCE, sheet->info->n_parameter) == 0 ||
         !result_has(sheet->result, FIT_COLUMN_COVARIANCE))
-        return error_set(error, STATUS_BAD_PROBLEM, "%s: holds no covariances (they are kept up to %d parameters)",
+        return error_set(error, STATUS_BAD_PROBLEM, "%s: holds no covariances (they are written for at most %d parameters)",
                          sheet->info->path, FIT_MAX_PAIR_PARAMETERS);
     enum status status = sheet_begin(sheet, head, sizeof head / sizeof *head, error);
     return status ? status : put_fits(sheet, NULL, error);
@@ -210,7 +210,7 @@ static enum status export_kept(struct sheet *sheet, struct error *error)
     struct result_table_source *source = NULL;
     enum status status = result_table_source_open(&source, sheet->result, &shape, KEPT_BYTES, error);
     if (!status && !source)
-        status = error_set(error, STATUS_BAD_PROBLEM, "%s: has no %s: `stiffit run` keeps it with %s", sheet->info->path,
+        status = error_set(error, STATUS_BAD_PROBLEM, "%s: has no %s: `stiffit run` writes it with %s", sheet->info->path,
                            shape.group, kept_options(table));
     if (!status)
         status = sheet_begin(sheet, NULL, 0, error);

@@ -46,7 +46,7 @@ static enum status open_problem(struct fitted *fitted, const struct fitted_optio
     enum status status = path ? problem_open(&fitted->problem, path, &ignored) : STATUS_NO_MEMORY;
     free(path);
     if (status)
-        return error_context(error, "the problem that %s was made from (give it with --problem)", options->result);
+        return error_context(error, "cannot open the problem that %s was made from (give it with --problem)", options->result);
     return STATUS_OK;
 }
 
@@ -124,7 +124,7 @@ enum status fitted_open(struct fitted *fitted, const struct fitted_options *opti
     sha256_of(fitted->model.sha256, strlen(fitted->model.sha256), model);
     if (memcmp(model, result_info(fitted->result)->identity.model, sizeof model) && options->listener.tell)
         options->listener.tell(options->listener.context,
-                               "note: this is not the very model that was fitted (its bytes differ)");
+                               "note: this is not exactly the model that was fitted (its bytes differ)");
     /* Always the same solver: a plot of the same fits has the same bits on every machine. */
     const struct ode_options ode = {.rtol = recipe->ode.rtol, .atol = recipe->ode.atol, .linear_solver = LINEAR_AUTO};
     return predictor_init(&fitted->predictor, &fitted->model, &ode, recipe->fit.max_steps, error);
@@ -195,7 +195,7 @@ enum status fitted_next(struct fitted *fitted, struct fitted_dataset *dataset, b
         return status;
     *more = fitted->data.n > 0 && fitted->fits.n > 0;
     if (!*more && ((fitted->data.n > 0 && !is_part) || fitted->fits.n > 0))
-        return error_set(error, STATUS_BAD_PROBLEM, "%s and %s have not the same number of datasets",
+        return error_set(error, STATUS_BAD_PROBLEM, "%s and %s do not have the same number of datasets",
                          problem_info(fitted->problem)->path, result_info(fitted->result)->path);
     if (!*more)
         return STATUS_OK;

@@ -40,7 +40,7 @@ static enum status read_bytes(struct plugin_reference *reference, const char *pa
     if (!bytes)
         status = error_set(error, STATUS_NO_MEMORY, "out of memory for %s (%zu bytes)", path, n);
     else if (fread(bytes, 1, n, file) != n)
-        status = error_set(error, STATUS_SYSTEM, "%s: cannot be read whole", path);
+        status = error_set(error, STATUS_SYSTEM, "%s: cannot be read completely", path);
     else
         status = plugin_reference_embed(reference, bytes, n, error);
     free(bytes);

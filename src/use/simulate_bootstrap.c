@@ -180,7 +180,7 @@ static enum status write_all(struct bootstrap *bootstrap, struct error *error)
     for (int64_t b = 1; !status && b <= bootstrap->options->n_bootstrap; b++) {
         if (!fit_bootstrap_draw(&bootstrap->draw, (uint64_t)bootstrap->options->seed,
                                 random_stream((uint64_t)b, PURPOSE_BOOTSTRAP), bootstrap->replica))
-            return error_set(error, STATUS_BAD_PROBLEM, "dataset '%s': a measurement of replica %lld is not a finite number",
+            return error_set(error, STATUS_BAD_PROBLEM, "dataset '%s': a measurement of replicate %lld is not a finite number",
                              bootstrap->data.id, (long long)b);
         snprintf(id, sizeof id, "%.500s/bootstrap-%0*lld", bootstrap->data.id, digits, (long long)b);
         dataset.id = id;
@@ -196,12 +196,12 @@ static enum status refuse_unknown(const struct bootstrap *bootstrap, struct erro
     const struct problem_block *block = bootstrap->data.block;
     size_t row = bootstrap->data.row;
     if (problem_prior(bootstrap->fitted.problem))
-        return error_set(error, STATUS_BAD_PROBLEM, "%s: there are priors, and the spread of replicas says nothing of what "
-                         "they know", bootstrap->options->files.result);
+        return error_set(error, STATUS_BAD_PROBLEM, "%s: there are priors, and the spread of replicates does not reflect "
+                                                    "them", bootstrap->options->files.result);
     for (size_t i = block->row[row]; i < block->row[row + 1]; i++)
         if (block->measured.censored[i])
-            return error_set(error, STATUS_BAD_PROBLEM, "dataset '%s': some measurements are censored, and it is not known at "
-                             "which values those of a replica would be", bootstrap->data.id);
+            return error_set(error, STATUS_BAD_PROBLEM, "dataset '%s': some measurements are censored, and it is not known "
+                                                        "which measurements of a replicate would be", bootstrap->data.id);
     return STATUS_OK;
 }
 

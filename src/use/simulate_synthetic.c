@@ -122,8 +122,8 @@ static enum status make_dataset(struct synthetic *synthetic, uint64_t dataset, i
         good = predictor_run(&synthetic->predictor, &rows, synthetic->p, synthetic->prediction, synthetic->noise, reason);
     }
     if (!good)
-        return error_set(error, STATUS_BAD_MODEL, "%s cannot be simulated, whatever parameters are drawn around the given "
-                         "ones: %s", id, reason);
+        return error_set(error, STATUS_BAD_MODEL, "%s cannot be simulated, with any of the parameters drawn around the given "
+                                                  "ones: %s", id, reason);
     add_noise(synthetic, dataset);
     print_truth(synthetic, id);
     const struct problem_dataset row = {

@@ -39,12 +39,12 @@ def test_version_names_program_and_libraries(tmp):
 
 
 def test_usage_errors_are_two_lines_with_the_nearest_match(tmp):
-    assert usage() == ["stiffit: error: which command? None was given", "See `stiffit help`."]
+    assert usage() == ["stiffit: error: no command was given", "See `stiffit help`."]
     assert usage("rnu") == ["stiffit: error: unknown command 'rnu'", "Did you mean run? See `stiffit help`."]
     assert usage("run", "x.h5", "--thread", "3") == ["stiffit: error: unknown option --thread",
                                                      "Did you mean --threads? See `stiffit run --help`."]
     assert usage("help", "modle")[1].startswith("Did you mean model?")
-    assert "None was given" in usage("run")[0]
+    assert "no problem file was given" in usage("run")[0]
     assert usage("run", "x.h5", "--linear-solver=densed")[1].startswith("Did you mean dense?")
     assert "exclude each other" in usage("run", "x.h5", "--in-place", "-o", "y.h5")[0]
     assert "'stiffit run' has no commands of its own" in usage("help", "run", "model")[0]

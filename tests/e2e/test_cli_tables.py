@@ -90,7 +90,7 @@ def test_import_faults_name_file_line_and_column(tmp):
     assert "covariates (dose" in fault(rows, name="theophylline", code=2)
     assert "'dose'" in fault(rows, name="theophylline", second="dataset,Dose_mg\ns1,4\n")
     assert "'s1' has measurements" in fault(rows, name="theophylline", second="dataset,dose\ns2,4\n")
-    assert "second time" in fault(rows, name="theophylline", second="dataset,dose\ns1,4\ns1,5\n")
+    assert "appears twice" in fault(rows, name="theophylline", second="dataset,dose\ns1,4\ns1,5\n")
     good = "dataset,time,value\na,1,2\n"
     assert "Did you mean" in fault(good, "--start", "a=1", name="decay", code=2)
     assert "lower bound" in fault(good, "--lower", "k=2", "--upper", "k=1", name="decay", code=2)

@@ -91,7 +91,7 @@ def test_shards_dealt_by_cost(tmp):
         mine = list(file["fits/dataset"][()])
     assert mine != list(range(1, N, 3))
     stiffit("run", problem, "--trust", "-q", "--shard", "2/3", "--overwrite")
-    assert "shards of different deals" in stiffit("merge", problem, "-o", tmp / "m.h5", code=4).stderr
+    assert "were dealt by different costs" in stiffit("merge", problem, "-o", tmp / "m.h5", code=4).stderr
 
 
 def test_more_shards_than_datasets(tmp):
@@ -137,7 +137,8 @@ def test_what_does_not_belong_together(tmp):
     shutil.copy(problem, tmp / "seed/p.h5")
     seeded = shards(tmp / "seed/p.h5", 2, "--seed", "7", "--starts", "2")
     assert "different runs" in stiffit("merge", files[0], seeded[1], "-o", tmp / "m.h5", code=4).stderr
-    assert "is no shard's result" in stiffit("merge", files[0], problem_result(problem), "-o", tmp / "m.h5", code=4).stderr
+    done = stiffit("merge", files[0], problem_result(problem), "-o", tmp / "m.h5", code=4)
+    assert "is not the result of a shard" in done.stderr
     three = shards(problem, 3)
     assert "a shard of 2" in stiffit("merge", files[0], three[1], "-o", tmp / "m.h5", code=4).stderr
     assert "of 2 shards and of 3" in stiffit("merge", problem, code=2).stderr
@@ -225,7 +226,8 @@ def test_files_that_are_no_shards(tmp):
     decay_problem(problem, N)
     files = shards(problem, 2)
     stiffit("run", problem, "--trust", "-q", "--only", "d1,d2", "-o", tmp / "only.h5")
-    assert "is no shard's result (only=" in stiffit("merge", files[0], tmp / "only.h5", "-o", tmp / "m.h5", code=4).stderr
+    done = stiffit("merge", files[0], tmp / "only.h5", "-o", tmp / "m.h5", code=4)
+    assert "is not the result of a shard (only=" in done.stderr
     assert "without results" in stiffit("merge", files[0], problem, "-o", tmp / "m.h5", code=3).stderr
     before = files[0].read_bytes()
     assert "is one of the shards" in stiffit("merge", *files, "-o", files[0], "--overwrite", code=2).stderr

@@ -295,7 +295,7 @@ def test_bad_input(tmp):
     done = h.stiffit("run", problem, "--bootstrap", "50", code=2)
     assert "those of B are laplace" in done.stderr, done.stderr
     for line, shown in (("observe A lognorm", "did you mean `lognormal`"),
-                        ("observe A normal sd 1 lognormal", "normal already")):
+                        ("observe A normal sd 1 lognormal", "already given as normal")):
         (tmp / "bad.ode").write_text(MODEL.split("observe")[0] + line + "\n")
         done = h.stiffit("model", "build", tmp / "bad.ode", "-o", tmp / "bad.so", code=3)
         assert shown in done.stderr and "bad.ode:7:" in done.stderr, done.stderr

@@ -67,7 +67,7 @@ def test_new_keeps_files_and_writes_where_it_is_told(tmp):
     assert "model _9_lives_2 " in (tmp / "x.ode").read_text()
     h.stiffit("model", "show", "x.ode", cwd=tmp)
     h.stiffit("model", "new", "folder/that/is/not/there", cwd=tmp, code=4)
-    assert "which name" in h.stiffit("model", "new", code=2).stderr
+    assert "no name for the model was given" in h.stiffit("model", "new", code=2).stderr
 
 
 def test_build_writes_a_plugin_beside_the_text(tmp):

@@ -116,7 +116,7 @@ def test_the_file_wins(tmp):
     other = h.run(write(tmp / "c.h5", model, y, source=True, tables=tables))
     np.testing.assert_allclose(other["parameters"][:, 1], 1.0, atol=1e-3)  # ten of its standard deviations
     assert "instead of the model's" in h.stiffit("show", tmp / "c.h5").stdout
-    assert "none, whatever the model says" in h.stiffit("show", tmp / "a.h5").stdout
+    assert "none; the model's are switched off" in h.stiffit("show", tmp / "a.h5").stdout
 
 
 def test_uniform_prior_is_a_bound(tmp):
@@ -132,7 +132,7 @@ def test_what_cannot_be_honoured_is_refused(tmp):
     model, y = text(tmp / "m.ode", PRIORS), data()
     other_scale = {"name": ["k", "A", "b"], "scale": ["lin"] * 3}
     done = h.stiffit("run", write(tmp / "s.h5", model, y, source=True, parameters=other_scale), code=3)
-    assert "the model's prior is about the parameter on scale log10" in done.stderr, done.stderr
+    assert "the model's prior refers to scale log10" in done.stderr, done.stderr
     # with priors of the file's own it is fine
     tables = {"prior": ["normal", "none", "none"], "prior_location": [0.3, 0, 0], "prior_scale": [0.1, 1, 1]}
     h.run(write(tmp / "t.h5", model, y, source=True, parameters=other_scale, tables=tables))
@@ -149,8 +149,8 @@ def test_faults_of_the_text(tmp):
             ("normal(1, 0)", "must be above 0"), ("laplace(1, -1)", "must be above 0"), ("uniform(2, 1)", "hold no value"),
             ("uniform(-5, -4)", "outside its bounds"),
             ("normal(A, 1)", "only numbers and constants"), ("normal(0/0, 1)", "not a finite number"),
-            ("normal(1, 1) on log", "`optimizer` or `natural`"), ("normal(inf, 1)", "infinity may stand only"),
-            ("lognormal(0, 1) on optimizer", "a logarithm already"), ("normal(1, 1) prior normal(1, 1)", "here twice")]:
+            ("normal(1, 1) on log", "`optimizer` or `natural`"), ("normal(inf, 1)", "infinity is allowed only"),
+            ("lognormal(0, 1) on optimizer", "a logarithm already"), ("normal(1, 1) prior normal(1, 1)", "appears twice")]:
         path = text(tmp / "m.ode", {"k": f" prior {prior}"})
         done = h.stiffit("model", "show", path, code=3)
         assert message in done.stderr and "m.ode:2:" in done.stderr, (prior, done.stderr)
@@ -233,9 +233,9 @@ def test_table_of_parameters(tmp):
                            ("parameter,prior\nk,gauss\n", "is not one of none"),
                            ("parameter,prior_scale\nk,1\n", "needs a kind"),
                            ("parameter,priors\nk,none\n", "did you mean 'prior'?"),
-                           ("parameter,scale\nk,ln\n", "is not one of lin, log, log10"), ("parameter\nk\nk\n", "a second time"),
+                           ("parameter,scale\nk,ln\n", "is not one of lin, log, log10"), ("parameter\nk\nk\n", "appears twice"),
                            ("start\n1\n", "parameter"), ("parameter,prior\nk,normal\n", "prior_location row 0"),
-                           ("parameter,scale,prior\nk,lin,\n", "the model's prior is about its scale log10")]:
+                           ("parameter,scale,prior\nk,lin,\n", "the model's prior refers to scale log10")]:
         assert message in run("bad", table, "--overwrite", code=(2, 3)), (table, message)
 
 

@@ -433,7 +433,7 @@ def test_refused_priors(tmp):
             ({"prior_location": np.ones((2, 2))}, ("/parameters/prior_location: is 2 x 2", "one number per parameter")),
             ({"prior": ["norml", "none"]}, ("/parameters/prior row 0 (k)", '"norml"', 'did you mean "normal"')),
             ({"prior": ["log-normal", "none"], "prior_on": ["optimizer", "natural"]},
-             ("/parameters/prior_on row 0 (k)", "logarithm already")),
+             ("/parameters/prior_on row 0 (k)", "already a logarithm")),
             ({"prior": ["uniform", "none"]}, ("/parameters/prior_lower is missing", "uniform prior of k")),
             ({"prior": ["uniform", "none"], "prior_lower": [2.0, nan], "prior_upper": [1.0, nan]},
              ("/parameters/prior_lower row 0 (k)", "not below the upper end 1")),

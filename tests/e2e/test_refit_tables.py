@@ -65,8 +65,8 @@ def test_rows_of_a_part_of_the_datasets(tmp):
     assert [row["id"] for row in part] == ["d2"] * N_START + ["d7"] * N_START
     assert all(row == whole[row["id"] + "/" + row["start"]] for row in part)
     shown = json.loads(h.stiffit("show", tmp / "part.h5", "--json").stdout)
-    assert (shown["fits"], shown["datasets"], shown["selection"]) == (2, N, f"a choice by name: 2 of {N} datasets")
-    assert f"  a part of the problem: a choice by name: 2 of {N}" in h.stiffit("show", tmp / "part.h5").stdout
+    assert (shown["fits"], shown["datasets"], shown["selection"]) == (2, N, f"datasets chosen with --only: 2 of {N} datasets")
+    assert f"  a part of the problem: datasets chosen with --only: 2 of {N}" in h.stiffit("show", tmp / "part.h5").stdout
     assert json.loads(h.stiffit("show", h.result_path(tmp / "p.h5"), "--json").stdout)["selection"] is None
     assert "a part of" not in h.stiffit("show", h.result_path(tmp / "p.h5")).stdout
     assert [row["dataset"] for row in table(tmp / "part.h5", "--columns", "id,dataset")] == ["2", "7"]
@@ -91,7 +91,7 @@ def test_what_was_not_kept_is_said(tmp):
     result = make(tmp)
     for what, option in (("starts", "--keep-starts"), ("profile", "--keep-profile"), ("bootstrap", "--keep-bootstrap")):
         assert option in h.stiffit("export", result, "--what", what, code=3).stderr
-    assert "--json goes with" in h.stiffit("export", result, "--what", "predictions", "--json", code=2).stderr
+    assert "--json works only with" in h.stiffit("export", result, "--what", "predictions", "--json", code=2).stderr
     page = h.stiffit("show", result).stdout
     assert not any(word in page for word in ("Starts", "profile", "Bootstrap")), page
     shown = json.loads(h.stiffit("show", result, "--json").stdout)

@@ -84,9 +84,9 @@ def test_shards_are_parts(tmp):
     done = h.stiffit("run", tmp / "p.h5", "--trust", "--shard", "3/3", *options, code=1)
     assert "already complete: 4 fits" in done.stderr
     done = h.stiffit("run", tmp / "p.h5", "--trust", "--shard", "1/2", *options, "-o", shard_name(tmp / "p.h5", 1, 3), code=4)
-    assert "datasets there: shard=1/3, now: shard=1/2" in done.stderr, done.stderr
+    assert "datasets there: shard=1/3, here: shard=1/2" in done.stderr, done.stderr
     done = h.stiffit("run", tmp / "p.h5", "--trust", *options, "-o", shard_name(tmp / "p.h5", 1, 3), code=4)
-    assert "datasets there: shard=1/3, now: all" in done.stderr, done.stderr
+    assert "datasets there: shard=1/3, here: all" in done.stderr, done.stderr
 
 
 def test_more_shards_than_datasets(tmp):
@@ -137,7 +137,7 @@ def test_only(tmp):
     h.stiffit("run", tmp / "p.h5", "--trust", "--starts", 2, "--only", ids[4])
     assert_part_of(tmp / f"p.only-{ids[4]}.result.h5", h.result_path(tmp / "p.h5"), [4])
     done = h.stiffit("run", tmp / "p.h5", "--trust", "--starts", 2, "--only", f"{ids[9]},{ids[2]},{ids[9]}", "-o", tmp / "a.h5")
-    assert "a choice by name: 2 of 13 datasets" in done.stderr
+    assert "datasets chosen with --only: 2 of 13 datasets" in done.stderr
     assert_part_of(tmp / "a.h5", h.result_path(tmp / "p.h5"), [2, 9])
     # The order of the names does not matter, neither to the run nor to its name.
     done = h.stiffit("run", tmp / "p.h5", "--trust", "--starts", 2, "--only", ",".join([ids[2], ids[9]]), "-o", tmp / "a.h5")
@@ -211,11 +211,11 @@ def test_dealt_by_cost(tmp):
 def test_refusals(tmp):
     h.decay_problem(tmp / "p.h5", 3)
     for options, words in (
-            (("--shard", "0/8"), "count from 1"), (("--shard", "9/8"), "count from 1"), (("--shard", "3"), "k/K"),
+            (("--shard", "0/8"), "numbered from 1"), (("--shard", "9/8"), "numbered from 1"), (("--shard", "3"), "k/K"),
             (("--shard", "1/0"), "at least 1"), (("--shard", "-1/3"), "k/K"), (("--shard", "1/8x"), "k/K"),
-            (("--shard", "slurm"), "no job of SLURM"), (("--only", "d1", "--shard", "1/2"), "exclude"),
+            (("--shard", "slurm"), "not a SLURM job"), (("--only", "d1", "--shard", "1/2"), "exclude"),
             (("--only", "d9"), "no dataset 'd9'"), (("--only", "d1,,d2"), "no dataset ''"), (("--only", ""), "names no"),
-            (("--cost-from", "x.h5"), "without --shard"), (("--in-place", "--shard", "1/2"), "in-place"),
+            (("--cost-from", "x.h5"), "needs --shard"), (("--in-place", "--shard", "1/2"), "in-place"),
             (("--in-place", "--only", "d1"), "in-place")):
         done = h.stiffit("run", tmp / "p.h5", "--trust", *options, code=2)
         assert words in done.stderr, (options, done.stderr)
@@ -247,7 +247,7 @@ def test_slurm(tmp):
                    {"ARRAY_TASK_MIN": 3, "ARRAY_TASK_MAX": 4, "ARRAY_TASK_COUNT": 2, "ARRAY_TASK_ID": 4},  # resubmitted
                    {"ARRAY_TASK_MAX": 8, "ARRAY_TASK_STEP": 2, "ARRAY_TASK_ID": 2},
                    {"ARRAY_TASK_COUNT": 4, "ARRAY_TASK_ID": 2}, {"ARRAY_TASK_ID": 9}):
-        assert "not a part of a whole" in slurm(tmp, 2, **{**array, **change}), change
+        assert "not part of a complete array" in slurm(tmp, 2, **{**array, **change}), change
     assert "not complete" in slurm(tmp, 2, JOB_ID=7, ARRAY_TASK_ID=1)
     assert "both could be meant" in slurm(tmp, 2, STEP_ID=0, PROCID=1, NTASKS=2, ARRAY_TASK_ID=1, **array)
     assert "SLURM_PROCID" in slurm(tmp, 2, JOB_ID=7, STEP_ID=0, PROCID=4, NTASKS=4)

@@ -80,7 +80,7 @@ def test_hostile_names(tmp):
         assert {entry.name for entry in folder.iterdir()} >= {"m $x.h5", name} and not (folder / "x").exists()
     for name in ("back\\slash.h5", "line\nbreak.h5"):
         decay_problem(tmp / name, 1)
-        assert "more than SLURM can do" in stiffit("submit", tmp / name, "--trust", "--dry-run", code=2).stderr
+        assert "SLURM does not support" in stiffit("submit", tmp / name, "--trust", "--dry-run", code=2).stderr
 
 
 def run_script(script, env, k, **variables):
@@ -144,7 +144,8 @@ def test_wrong_options_are_refused_before_anything_is_submitted(tmp):
             (["--model", "none.so"], (3, 4), "none.so")):
         done = submission(problem, *options, env=env, code=code)
         assert words in done.stderr, (options, done.stderr)
-    for sbatch, words in ((["--array=1-2"], "say --shards N"), (["-a", "1"], "say --shards N"), (["x"], "no option of sbatch")):
+    for sbatch, words in ((["--array=1-2"], "use --shards N"), (["-a", "1"], "use --shards N"),
+                          (["x"], "not an option of sbatch")):
         assert words in submission(problem, env=env, sbatch=sbatch, code=2).stderr
     problem.write_bytes(b"no problem")
     assert "is not an HDF5 file" in submission(problem, env=env, code=3).stderr

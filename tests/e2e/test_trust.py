@@ -76,7 +76,7 @@ def test_trusted_code_runs_until_it_is_removed(tmp):
     other = small_problem(tmp / "q.h5", own_decay(tmp, "copy.so"))
     h.stiffit("run", other, env=env)
     h.stiffit("export", h.result_path(problem), "--what", "residuals", env=env)
-    assert "not trusted any more" in h.stiffit("trust", "--remove", sha256[:12], env=env).stdout
+    assert "no longer trusted" in h.stiffit("trust", "--remove", sha256[:12], env=env).stdout
     assert h.stiffit("trust", "--list", env=env).stdout == ""
     refused(tmp, "run", problem, "--overwrite")
     refused(tmp, "export", h.result_path(problem), "--what", "residuals")
@@ -105,7 +105,7 @@ def test_embedded_code(tmp):
     h.stiffit("run", problem, env=private(tmp))
     with h5py.File(problem, "a") as f:
         f["model"].attrs["sha256"] = "0" * 64
-    assert "not the plugin that was meant" in h.stiffit("trust", problem, code=3, env=private(tmp)).stderr
+    assert "not the expected plugin" in h.stiffit("trust", problem, code=3, env=private(tmp)).stderr
 
 
 def test_a_result_whose_plugin_was_given(tmp):
@@ -121,7 +121,7 @@ def test_a_result_whose_plugin_was_given(tmp):
     h.stiffit("export", result, "--what", "residuals", env=private(tmp))
     with open(plugin, "ab") as file:
         file.write(b"\0")
-    assert "not the plugin that was meant" in h.stiffit("trust", result, code=3, env=private(tmp)).stderr
+    assert "not the expected plugin" in h.stiffit("trust", result, code=3, env=private(tmp)).stderr
 
 
 def test_text_needs_no_trust(tmp):
@@ -159,8 +159,8 @@ def test_the_list_is_private(tmp):
     for path, mode in ((list_file(tmp), 0o620), (list_file(tmp), 0o602), (list_file(tmp).parent, 0o770)):
         before = stat.S_IMODE(path.stat().st_mode)
         path.chmod(mode)
-        assert "others could have written it" in refused(tmp, "run", problem, "--overwrite").stderr
-        assert "others could have written it" in h.stiffit("trust", "--list", code=4, env=env).stderr
+        assert "other users can write to it" in refused(tmp, "run", problem, "--overwrite").stderr
+        assert "other users can write to it" in h.stiffit("trust", "--list", code=4, env=env).stderr
         h.stiffit("trust", plugin, code=4, env=env)
         path.chmod(before)
     h.stiffit("run", problem, "--overwrite", env=env)

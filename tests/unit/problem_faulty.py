@@ -124,12 +124,12 @@ def too_many_bounds(f):
     put(f, "parameters/upper", [1, 2, 3])
 
 
-@case("open", '/parameters/name: "k" is there more than once')
+@case("open", '/parameters/name: "k" appears more than once')
 def parameter_twice(f):
     put(f, "parameters/name", ["k", "k"])
 
 
-@case("open", '/parameters/scale row 1: "ln" is no scale; use lin, log or log10')
+@case("open", '/parameters/scale row 1: "ln" is not a scale; use lin, log or log10')
 def unknown_scale(f):
     put(f, "parameters/scale", ["lin", "ln"])
 
@@ -154,7 +154,7 @@ def option_list(f):
     f.create_group("options").attrs["list"] = [1, 2]
 
 
-@case("open", "/datasets/id: is no dataset of this file (links to other files are not followed)")
+@case("open", "/datasets/id: is not a dataset of this file (links to other files are not followed)")
 def external_link(f):
     del f["datasets/id"]
     f["datasets/id"] = h5py.ExternalLink("base.h5", "/datasets/id")
@@ -166,7 +166,7 @@ def external_group(f):
     f["datasets"] = h5py.ExternalLink("base.h5", "/datasets")
 
 
-@case("open", "/datasets/id: is no dataset of this file")
+@case("open", "/datasets/id: is not a dataset of this file")
 def soft_link_through_external(f):
     del f["datasets/id"]
     f["user/elsewhere"] = h5py.ExternalLink("base.h5", "/datasets")
@@ -279,7 +279,7 @@ def fractional_dataset(f):
     put(f, "measurements/dataset", [0, 0, 1.5, 2, 2, 2])
 
 
-@case("validate", '/datasets/id row 2: "a" is there already in row 0')
+@case("validate", '/datasets/id row 2: "a" already appears in row 0')
 def id_twice(f):
     put(f, "datasets/id", ["a", "b", "a"])
 

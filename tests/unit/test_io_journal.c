@@ -298,25 +298,25 @@ static void another_run_is_refused_in_words(void **state)
     struct run_identity now = before;
     now.options[3]++;
     snprintf(now.description, sizeof now.description, "rtol=1e-8 atol=1e-10 max-steps=5");
-    expect_refusal(directory, &now, (const char *[]){"options there: rtol=1e-6, now: rtol=1e-8 max-steps=5.",
+    expect_refusal(directory, &now, (const char *[]){"options there: rtol=1e-6, here: rtol=1e-8 max-steps=5.",
                                                      "--restart", directory, NULL});
     now = before;
     now.problem[31]++;
     expect_refusal(directory, &now, (const char *[]){"the problem's data have changed", NULL});
     now = before;
     now.model[0]++;
-    expect_refusal(directory, &now, (const char *[]){"the model is not the same", NULL});
+    expect_refusal(directory, &now, (const char *[]){"the model has changed", NULL});
     now = before;
     now.seed = 99;
     now.n_start = 4;
     now.n_parameter = 5;
     now.n_dataset = 6;
-    expect_refusal(directory, &now, (const char *[]){"seed: 1 there, 99 now", "starts per dataset: 2 there, 4 now",
-                                                     "number of parameters: 3 there, 5 now",
-                                                     "number of datasets: 1000000 there, 6 now", NULL});
+    expect_refusal(directory, &now, (const char *[]){"seed: 1 there, 99 here", "starts per dataset: 2 there, 4 here",
+                                                     "number of parameters: 3 there, 5 here",
+                                                     "number of datasets: 1000000 there, 6 here", NULL});
     now = before;
     snprintf(now.selection, sizeof now.selection, "shard=2/8");
-    expect_refusal(directory, &now, (const char *[]){"datasets there: all, now: shard=2/8", NULL});
+    expect_refusal(directory, &now, (const char *[]){"datasets there: all, here: shard=2/8", NULL});
     now = before;
     snprintf(now.description, sizeof now.description, "other words, same hashes");
     assert_true(identity_equal(&before, &now));

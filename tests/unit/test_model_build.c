@@ -112,7 +112,7 @@ static void text_becomes_a_model(void **state)
     }
     hex[0] = hex[0] == '0' ? '1' : '0';
     assert_int_equal(model_load(&model, place->model, hex, &error), STATUS_BAD_MODEL);
-    assert_non_null(strstr(error.message, "not the model that was meant"));
+    assert_non_null(strstr(error.message, "not the expected model"));
     assert_int_equal(model_load_text(&model, "par k = 1\nobserve z\n", 20, "m.ode", NULL, &options, &error), STATUS_BAD_MODEL);
     assert_non_null(strstr(error.message, "m.ode:2:9"));
     assert_null(model.source);

@@ -146,12 +146,12 @@ static void test_chains(void **state)
     put(&w, "%sobserve x = a0\n", frame);
     for (int i = 0; i <= N; i++)
         put(&w, "a%d = a%d + 1\n", i, i < N ? i + 1 : 0);
-    expect(&w, 1, "100003:11+2: error: a definition in a circle: `a0` needs `a1` needs");
+    expect(&w, 1, "100003:11+2: error: a circular definition: `a0` needs `a1` needs");
     put(&w, "%s", frame); /* a hundred thousand circles through a0: one is told */
     for (int i = 0; i < N; i++)
         put(&w, "a%d = a%d + a0 + a%d\n", i, i + 1, i / 2);
     put(&w, "a%d = k\n", N);
-    expect(&w, 1, "100001:20+2: error: a definition in a circle: `a0` needs `a1` needs");
+    expect(&w, 1, "100001:20+2: error: a circular definition: `a0` needs `a1` needs");
     put(&w, "%sobserve x = f0(k)\n", frame);
     for (int i = 0; i < N; i++)
         put(&w, "f%d(a) = f%d(a + 1)\n", i, i + 1);
@@ -272,12 +272,12 @@ static void test_print(void **state)
                 "a.ode:3:7: error: `kk` is not defined; did you mean `k`?\n"
                 "     y = -kk*k # \xc3\xa9?\n"
                 "          ^~\n"
-                "a.ode:3:15: error: the byte 0xff in this comment is no printable character in UTF-8: save the file as "
+                "a.ode:3:15: error: the byte 0xff in this comment is not a printable character in UTF-8: save the file as "
                 "UTF-8\n"
                 "     y = -kk*k # \xc3\xa9?\n"
                 "                  ^\n");
     check_print("\xef\xbb\xbfmodel \xc3\xa9", true,
-                "a.ode:1:7: \033[1;31merror:\033[0m unexpected `\xc3\xa9`: only comments and labels may hold characters "
+                "a.ode:1:7: \033[1;31merror:\033[0m unexpected `\xc3\xa9`: only comments and labels may contain characters "
                 "beyond ASCII\n"
                 "    model \xc3\xa9\n"
                 "          \033[1;32m^\033[0m\n");

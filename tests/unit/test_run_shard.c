@@ -81,15 +81,15 @@ static void slurm_arrays(void **state)
     set_array("8", "1", "8", "8", NULL);
     expect_shard("slurm", 8, 8);
     set_array("3", "3", "7", "2", "1"); /* --array=3,7 */
-    expect_usage("slurm", "not a part of a whole");
+    expect_usage("slurm", "not part of a complete array");
     set_array("3", "3", "4", "2", "1"); /* two tasks of 0-7, submitted once more */
-    expect_usage("slurm", "not a part of a whole");
+    expect_usage("slurm", "not part of a complete array");
     set_array("2", "0", "8", "5", "2");
-    expect_usage("slurm", "not a part of a whole");
+    expect_usage("slurm", "not part of a complete array");
     set_array("2", "0", "8", "8", "1"); /* a gap */
-    expect_usage("slurm", "not a part of a whole");
+    expect_usage("slurm", "not part of a complete array");
     set_array("9", "0", "7", "8", "1");
-    expect_usage("slurm", "not a part of a whole");
+    expect_usage("slurm", "not part of a complete array");
     set_array("x", "0", "7", "8", "1");
     expect_usage("slurm", "not complete");
     clear_slurm();
@@ -99,7 +99,7 @@ static void slurm_steps(void **state)
 {
     (void)state;
     clear_slurm();
-    expect_usage("slurm", "no job of SLURM");
+    expect_usage("slurm", "not a SLURM job");
     setenv("SLURM_JOB_ID", "9", 1);
     setenv("SLURM_PROCID", "0", 1);
     setenv("SLURM_NTASKS", "4", 1);

@@ -69,8 +69,8 @@ void cache_open(struct cache *cache, const struct build_wait *wait)
         return;
     }
     close(folder);
-    wait_tell(wait, "note: %s is not used as compile cache: others than you could have written to it (to be mended by "
-              "chmod 700, or by XDG_CACHE_HOME naming another place)", cache->path);
+    wait_tell(wait, "note: %s is not used as compile cache: other users can write to it (use chmod 700, or set XDG_CACHE_HOME "
+                    "to another folder)", cache->path);
 }
 
 void cache_close(struct cache *cache)

@@ -31,7 +31,7 @@ static enum status folder_make(char folder[FOLDER_SIZE], struct error *error)
     if (!wanted || !*wanted)
         wanted = "/tmp";
     if (!realpath(wanted, parent))
-        return error_system(error, errno, "cannot use the directory for temporary files %s (TMPDIR names another)", wanted);
+        return error_system(error, errno, "cannot use the folder for temporary files %s (set TMPDIR to use another)", wanted);
     if (snprintf(folder, FOLDER_SIZE, "%s/stiffit-build-XXXXXX", parent) >= (int)FOLDER_SIZE) {
         folder[0] = '\0';
         return error_set(error, STATUS_SYSTEM, "the path in TMPDIR is too long");
@@ -40,7 +40,7 @@ static enum status folder_make(char folder[FOLDER_SIZE], struct error *error)
         return STATUS_OK;
     int number = errno;
     folder[0] = '\0';
-    return error_system(error, number, "cannot make a directory in %s for compiling a model (TMPDIR names another place)",
+    return error_system(error, number, "cannot make a folder in %s for compiling a model (set TMPDIR to use another)",
                         parent);
 }
 
@@ -75,7 +75,7 @@ static enum status folder_write(const char *folder, const char *name, const char
     bool written = file && fwrite(bytes, 1, n_byte, file) == n_byte;
     if (file && fclose(file) == 0 && written)
         return STATUS_OK;
-    return error_system(error, errno, "cannot write %s (TMPDIR names another place)", path);
+    return error_system(error, errno, "cannot write %s (set TMPDIR to use another folder)", path);
 }
 
 /* At most `max` bytes of a file in the folder and a NUL; free them. NULL: no such file, or no memory. */
@@ -283,17 +283,17 @@ static enum status compiler_failed(const struct job *job, int wait_status, const
 {
     char how[100];
     if (is_full(job->folder))
-        return error_set(error, STATUS_SYSTEM, "%s: the C compiler %s failed, and there is hardly any room left for its files "
-                         "beside %s: free some, or let TMPDIR name another place", job->request->origin,
-                         job->compiler->word[0], job->folder);
+        return error_set(error, STATUS_SYSTEM, "%s: the C compiler %s failed, and there is hardly any space left for its "
+                                               "files next to %s: free some, or set TMPDIR to use another folder",
+                         job->request->origin, job->compiler->word[0], job->folder);
     if (WIFSIGNALED(wait_status))
         snprintf(how, sizeof how, "signal %d (%s)%s", WTERMSIG(wait_status), strsignal(WTERMSIG(wait_status)),
                  WTERMSIG(wait_status) == SIGKILL ? ", perhaps sent because memory was short" : "");
     else
         snprintf(how, sizeof how, "exit code %d", WEXITSTATUS(wait_status));
     return error_set(error, STATUS_BAD_MODEL, "%s: the C compiler failed (%s: %s); is the C library's development package "
-                     "there (Debian: libc6-dev)? CC in the environment names another compiler.%s%s", job->request->origin,
-                     job->compiler->word[0], how, *words ? " Its words:\n" : "", words);
+                                              "installed (Debian: libc6-dev)? Set CC to use another compiler.%s%s",
+                     job->request->origin, job->compiler->word[0], how, *words ? " Its output:\n" : "", words);
 }
 
 static void append(char *text, const char *word) { strcat(strcat(text, *text ? " " : ""), word); }
@@ -362,11 +362,11 @@ static enum status attempt(const struct job *job, int k, bool *again, struct bui
     }
     built->bytes = folder_read(job->folder, "model.so", MAX_COMPILED, &built->n_byte);
     if (!built->bytes || built->n_byte == 0)
-        return error_set(error, STATUS_BAD_MODEL, "%s: the C compiler %s said nothing, but left no plugin in %s",
+        return error_set(error, STATUS_BAD_MODEL, "%s: the C compiler %s reported no error, but left no plugin in %s",
                          job->request->origin, job->compiler->word[0], job->folder);
     status = elf_image_check(built->bytes, built->n_byte, "model.so", error); /* a full disk, a strange $CC */
     if (status)
-        return error_context(error, "%s: what the C compiler %s made is of no use", job->request->origin,
+        return error_context(error, "%s: the C compiler %s made an unusable plugin", job->request->origin,
                              job->compiler->word[0]);
     built->compiler = describe(job, own);
     return built->compiler ? STATUS_OK

@@ -60,8 +60,8 @@ static enum status describe_other(const void *bytes, size_t n_byte, const char *
     if (n_byte == 0)
         return error_set(error, STATUS_BAD_MODEL, "%s: the file is empty; compile the model again: " COMPILE_LINE, origin);
     if (is_text(bytes, n_byte))
-        return refuse(origin, "a text file, not a shared object; if it is model text (man 5 stiffit-model), let its name "
-                      "end in .ode", error);
+        return refuse(origin, "a text file, not a shared object; if it is model text (man 5 stiffit-model), give it a name "
+                              "that ends in .ode", error);
     return refuse(origin, "some other kind of file, not a shared object; compile the model: " COMPILE_LINE, error);
 }
 
@@ -105,8 +105,8 @@ static const char *machine_name(int machine)
 static enum status truncated(size_t n_byte, const char *origin, struct error *error)
 {
     return error_set(error, STATUS_BAD_MODEL,
-                     "%s: the shared object is truncated or damaged (%zu bytes are there and its headers speak of "
-                     "more); compile or copy it again", origin, n_byte);
+                     "%s: the shared object is truncated or damaged (it has %zu bytes, and its headers describe more); "
+                     "compile or copy it again", origin, n_byte);
 }
 
 static enum status check_segments(const unsigned char *bytes, size_t n_byte, const file_header *header,

@@ -184,8 +184,8 @@ static void read_not(struct expression *e, const struct token *token)
 {
     const struct pending *before = top_of(e);
     if (before && before->kind == PENDING_OPERATOR && before->precedence > NOT_PRECEDENCE)
-        refuse(e, token->span, "`not` binds less tightly than what stands before it: put it in parentheses with "
-               "what it denies, `(not ...)`");
+        refuse(e, token->span, "`not` binds less tightly than the operator before it: put `not` and its operand in "
+                               "parentheses, `(not ...)`");
     else
         push_operator(e, (struct infix){GRAPH_NOT, NOT_PRECEDENCE, false}, token->offset);
 }
@@ -354,8 +354,8 @@ static void complain_open(struct expression *e, const struct pending *pending)
             e->parser->position = AT_ANYTHING;
         expect(e, "`then`");
     } else {
-        refuse(e, at, pending->kind == PENDING_THEN ? "this `if` has no `else`: say what the value is where the condition "
-                                                      "does not hold" : "the bracket that opens here is never closed");
+        refuse(e, at, pending->kind == PENDING_THEN ? "this `if` has no `else`: give the value for when the condition is "
+                                                      "false" : "the bracket that opens here is never closed");
     }
 }
 

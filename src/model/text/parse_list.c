@@ -119,9 +119,10 @@ static bool accept_error(struct parser *parser, const struct attributes *into, b
     const char *near = nearest_name(name, error_kind_text_word, N_ERROR);
     *failed = near != NULL;
     if (near && *into->error)
-        message_fault(&parser->reading->source, token.span, "the errors are said to be %s already", *into->error);
+        message_fault(&parser->reading->source, token.span, "the distribution of the errors is already given as %s",
+                      *into->error);
     else if (near)
-        message_fault(&parser->reading->source, token.span, "`%s` is no distribution of errors; did you mean `%s`?", name,
+        message_fault(&parser->reading->source, token.span, "`%s` is not an error distribution; did you mean `%s`?", name,
                       near);
     return false;
 }
@@ -161,7 +162,7 @@ bool parser_attributes(struct parser *parser, const struct attributes *into)
         bool fits = target[word];
         if (!fits || seen & 1u << word) {
             message_fault(&parser->reading->source, token.span,
-                          fits ? "`%s` is here twice" : "`%s` does not belong here",
+                          fits ? "`%s` appears twice" : "`%s` does not belong here",
                           token.reserved->name);
             return false;
         }
@@ -249,8 +250,8 @@ void parser_covariates(struct parser *parser)
         read.symbol = define_next(parser, SYMBOL_COVARIATE, "the name of a covariate", &defined);
         const struct token next = *parser_peek(parser, 0);
         if (defined && next.kind == TOKEN_EQUAL) {
-            message_fault(&reading->source, next.span, "a covariate has no value here: each dataset brings its own; a number "
-                          "for all of them is `constant NAME = VALUE`");
+            message_fault(&reading->source, next.span, "a covariate has no value here: each dataset has its own; for a number "
+                                                       "common to all, write `constant NAME = VALUE`");
             good = false;
         } else {
             good = read.symbol != NONE && parser_attributes(parser, &(struct attributes){.unit = &read.unit});

@@ -233,7 +233,7 @@ static void read_leibniz(struct parser *parser, const struct token *d)
         name.offset++;
         name.length--;
         if (!token_is_name_byte(parser->reading->source.text[name.offset], true)) {
-            message_fault(&parser->reading->source, d->span, "this is no derivative of anything with a name");
+            message_fault(&parser->reading->source, d->span, "this is not the derivative of a name");
             parser_skip(parser, false);
             return;
         }
@@ -261,7 +261,7 @@ static void read_unknown(struct parser *parser)
         symbol_excuse(reading, token.span);
         if (next.kind == TOKEN_MINUS && parser_peek(parser, 1)->kind == TOKEN_GREATER)
             message_fault(&reading->source, (struct span){next.offset, 2},
-                          "reactions are not read: write the rate of change of each state, `NAME' = ...`");
+                          "reactions are not supported: write the rate of change of each state, `NAME' = ...`");
         else
             parser_unexpected(parser, "`=`, `'` or `(0)` after the name");
     }

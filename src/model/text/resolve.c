@@ -119,7 +119,7 @@ static void report_cycle(struct reading *reading, const struct visits *visits, u
     if (n > MAX_TOLD)
         snprintf(text + used, sizeof text - used, "... (%u more) needs ", (unsigned)(n - MAX_TOLD));
     message_fault(&reading->source, at, "%s: %s`%.*s`",
-                  symbol->kind == SYMBOL_FUNCTION ? "a function may not call itself" : "a definition in a circle",
+                  symbol->kind == SYMBOL_FUNCTION ? "a function may not call itself" : "a circular definition",
                   text, SPAN_ARGUMENTS(reading, symbol->name));
 }
 
@@ -213,7 +213,7 @@ static void check_constant_name(struct reading *reading, struct formula *formula
     if (symbol && symbol->kind == SYMBOL_INTERMEDIATE)
         hint = symbol->is_constant ? ": make it a constant, `constant NAME = ...`" : "";
     struct span at = message_token_at(&reading->source, code->offset);
-    message_fault(&reading->source, at, "`%.*s` is %s: only numbers and constants may stand here%s",
+    message_fault(&reading->source, at, "`%.*s` is %s: only numbers and constants are allowed here%s",
                   SPAN_ARGUMENTS(reading, at), symbol ? symbol_kind_name(symbol->kind) : "the time", hint);
     formula->failed = true;
 }
@@ -226,11 +226,11 @@ static void check_initial_name(struct reading *reading, struct formula *formula,
         return;
     if (symbol->kind == SYMBOL_STATE)
         message_fault(&reading->source, at,
-                      "`%.*s` is a state: an initial value may hold parameters, covariates, constants and time",
+                      "`%.*s` is a state: an initial value may depend on parameters, covariates, constants and time only",
                       SPAN_ARGUMENTS(reading, at));
     else
-        message_fault(&reading->source, at, "`%.*s` depends on the state `%.*s`: an initial value may hold parameters, "
-                      "covariates, constants and time", SPAN_ARGUMENTS(reading, at),
+        message_fault(&reading->source, at, "`%.*s` depends on the state `%.*s`: an initial value may depend on parameters, "
+                                            "covariates, constants and time only", SPAN_ARGUMENTS(reading, at),
                       SPAN_ARGUMENTS(reading, reading->symbols.item[symbol->state].name));
     formula->failed = true;
 }

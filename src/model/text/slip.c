@@ -28,13 +28,13 @@ static const char *sign_hint(const char *text, const struct token *token)
     case '?': return "write `if C then A else B`";
     case '%': return "a remainder is `x - y*floor(x/y)`; a comment begins with `#`";
     case '@': return "options of the integrator belong to the command line (`stiffit run --help`)";
-    case '{': case '}': return "there are no blocks: one statement a line; a choice is `if C then A else B`";
+    case '{': case '}': return "there are no blocks: write one statement per line; a choice is `if C then A else B`";
     case '~': return "the standard deviation of a measurement is `observe NAME sd EXPR`";
-    case '\\': return "a line goes on in the next one if `\\` is the last thing in it";
+    case '\\': return "a line continues on the next one if `\\` is its last character";
     case '"': return "labels go after `unit` or the model's name, in double quotes on one line";
     default:
         return (unsigned char)text[token->offset] < 0x80 ? NULL
-               : "only comments and labels may hold characters beyond ASCII";
+               : "only comments and labels may contain characters beyond ASCII";
     }
 }
 
@@ -58,7 +58,7 @@ static const char *operator_hint(struct parser *parser, const struct token *toke
     case TOKEN_COLON_EQUAL: return "a statement has one `=`, after the name that it defines";
     case TOKEN_PRIME:
         return "a derivative cannot be used in an expression: give its right-hand side a name and use that";
-    case TOKEN_CLOSE: return parser->n_open == 0 ? "no bracket is open that it could close" : NULL;
+    case TOKEN_CLOSE: return parser->n_open == 0 ? "there is no open bracket for it to close" : NULL;
     default: return NULL;
     }
 }
@@ -73,7 +73,7 @@ static const char *word_hint(struct parser *parser, const struct token *token)
     if (found || !token->reserved || parser->position != AT_VALUE)
         return found;
     if (token->reserved->word == WORD_INF)
-        return "infinity may stand only in the bounds of a parameter";
+        return "infinity is allowed only in the bounds of a parameter";
     return token_is_function(token->reserved) ? "a function needs its arguments in parentheses" : NULL;
 }
 
@@ -132,7 +132,7 @@ void parser_unexpected(struct parser *parser, const char *expected)
         hint = "bounds need `in`: `parameter k = 1 in [0, 10]`";
     if (!hint && ((token.kind == TOKEN_OPEN_BRACKET && parser->position != AT_ANYTHING) ||
                   (token.kind == TOKEN_CLOSE_BRACKET && parser->position == AT_OPERATOR)))
-        hint = "there are no arrays: write x1 for x[1]; expressions take round brackets";
+        hint = "there are no arrays: write x1 for x[1]; use round brackets in expressions";
     if (!hint && parser->position == AT_OPERATOR)
         hint = operator_hint(parser, &token);
     if (is_decimal_comma(reading, &token))
@@ -154,20 +154,20 @@ const char *slip_statement_hint(const struct reading *reading, const struct toke
 {
     static const struct hint hints[] = {
         {"aux", "an auxiliary quantity is just `NAME = EXPR`; to compare it with measurements `observe NAME = EXPR`", false},
-        {"done", "the text ends where it ends: leave it out", false},
+        {"done", "the text needs no end: leave it out", false},
         {"end", "nothing needs an end here: leave it out", false},
         {"p", "parameters are `parameter NAME = VALUE, ...`", false},
         {"param", "parameters are `parameter NAME = VALUE, ...`", false},
         {"number", "constants are `constant NAME = VALUE, ...`", false},
         {"var", "a name needs no declaration: `NAME = EXPR` defines it, `NAME' = EXPR` makes it a state", false},
-        {"species", "a state is what has a derivative: `NAME' = EXPR` and `NAME(0) = EXPR`", false},
+        {"species", "a state is declared by its derivative and initial value: `NAME' = EXPR` and `NAME(0) = EXPR`", false},
         {"compartment", "write a volume as a constant or a parameter", false},
         {"def", "a function is `function NAME(ARG, ...) = EXPR`", false},
         {"return", "a function is `function NAME(ARG, ...) = EXPR`", false},
         {"global", "events are not part of the language", false},
         {"at", "events are not part of the language", false},
         {"wiener", "random terms are not part of the language", false},
-        {"import", "there is nothing to import: all functions are there", false},
+        {"import", "nothing needs to be imported: all functions are built in", false},
     };
     return FIND_HINT(hints, reading, token->span, false);
 }

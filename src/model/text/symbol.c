@@ -132,7 +132,7 @@ bool symbol_define(struct reading *reading, uint32_t which, enum symbol_kind kin
     if (token_reserved(reading->source.text + symbol->name.offset, symbol->name.length)) {
         symbol->failed = true;
         message_fault(&reading->source, place,
-                      "`%.*s` is a word of the language and cannot be defined: take another name",
+                      "`%.*s` is a word of the language and cannot be defined: choose another name",
                       SPAN_ARGUMENTS(reading, symbol->name));
         return false;
     }

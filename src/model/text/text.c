@@ -56,8 +56,8 @@ static void check_noise(struct reading *reading)
         const struct stated_observable *observable = &reading->observables.item[i];
         if (observable->sd == NONE)
             message_warning(&reading->source, observable->place,
-                            "`%.*s` has no `sd`, while others have one: measurements without a sigma of their own "
-                            "count with sd 1 there", SPAN_ARGUMENTS(reading, observable->place));
+                            "`%.*s` has no `sd`, while others have one: its measurements that have no sigma count with sd 1",
+                            SPAN_ARGUMENTS(reading, observable->place));
     }
 }
 
@@ -83,13 +83,13 @@ static void check_unused_function(struct reading *reading, const struct symbol *
     struct span state = state_argument(reading, function);
     if (state.length)
         message_warning(&reading->source, function->place,
-                        "`%.*s(%.*s) = ...` defines a function that nothing uses, and changes nothing about the state "
-                        "`%.*s`: there are no statements about lag times and bioavailability; make the fraction a factor of "
-                        "the initial value, the lag a smooth start of the rate (man 5 stiffit-model, COMING FROM OTHER TOOLS)",
+                        "`%.*s(%.*s) = ...` defines a function that nothing uses, and does not affect the state "
+                        "`%.*s`: there are no statements for lag times and bioavailability; make the fraction a factor of the "
+                        "initial value, and the lag a smooth start of the rate (man 5 stiffit-model, COMING FROM OTHER TOOLS)",
                         SPAN_ARGUMENTS(reading, function->name), SPAN_ARGUMENTS(reading, state),
                         SPAN_ARGUMENTS(reading, state));
     else
-        message_warning(&reading->source, function->place, "nothing that is computed needs `%.*s`, a function",
+        message_warning(&reading->source, function->place, "nothing that is computed uses `%.*s`, a function",
                         SPAN_ARGUMENTS(reading, function->name));
 }
 
@@ -103,7 +103,7 @@ static void check_unused(struct reading *reading)
         if (symbol->kind == SYMBOL_FUNCTION)
             check_unused_function(reading, symbol);
         else
-            message_warning(&reading->source, symbol->place, "nothing that is computed needs `%.*s`, %s%s",
+            message_warning(&reading->source, symbol->place, "nothing that is computed uses `%.*s`, %s%s",
                             SPAN_ARGUMENTS(reading, symbol->name), symbol_kind_name(symbol->kind),
                             symbol->kind == SYMBOL_PARAMETER ? ": it cannot be estimated" : "");
     }
@@ -152,7 +152,7 @@ enum status text_parse(const char *text, size_t n_byte, const char *origin, stru
 {
     *equations = NULL;
     if (n_byte > TEXT_MAX_BYTES)
-        return error_set(error, STATUS_BAD_MODEL, "%s: the model is too large: %zu bytes, and %zu can be read", origin,
+        return error_set(error, STATUS_BAD_MODEL, "%s: the model is too large: %zu bytes; at most %zu are supported", origin,
                          n_byte, TEXT_MAX_BYTES);
     char *source = malloc(n_byte + 1);
     if (!source)

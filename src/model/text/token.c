@@ -96,8 +96,8 @@ static void pass_characters(struct lexer *lexer, char quote, const char *what)
         size_t n = message_character(p, end);
         if (n == 0 && !told) {
             message_fault(lexer->report, (struct span){lexer->at, 1},
-                          (unsigned char)*p < 0x80 ? "the control character 0x%02x may not be in a %s"
-                          : "the byte 0x%02x in this %s is no printable character in UTF-8: save the file as UTF-8",
+                          (unsigned char)*p < 0x80 ? "the control character 0x%02x is not allowed in a %s"
+                          : "the byte 0x%02x in this %s is not a printable character in UTF-8: save the file as UTF-8",
                           (unsigned char)*p, what);
             told = true;
         }

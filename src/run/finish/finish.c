@@ -239,11 +239,12 @@ enum status run_finish(const char *journal, struct run_plan *plan, const struct 
 {
     struct board private_board = {0}, *board = board_attach(&private_board);
     if (!board)
-        return error_set(error, STATUS_NO_MEMORY, "out of memory for what the supervisor watches; every fit is in the journal");
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for the pages shared with the supervising process; every fit "
+                                                  "is in the journal");
     counter_set(&board->phase, BOARD_WRITING);
     stop_ignore(); /* finishing takes moments; if it takes longer, the supervisor kills this process */
     if (!board_die_with_supervisor(board))
-        return error_set(error, STATUS_STOPPED, "stopped: the supervisor has gone");
+        return error_set(error, STATUS_STOPPED, "stopped: the supervising process has ended");
     struct finish finish = {.heartbeat = &board->heartbeat, .plan = plan};
     enum status status = run_plan_read(plan, journal, error);
     if (board != &private_board)
@@ -253,7 +254,7 @@ enum status run_finish(const char *journal, struct run_plan *plan, const struct 
     if (status && !skeleton_is_there(journal))
         summary->journal_gone = true; /* a twin of this run was faster: then the result is there */
     if (status && !summary->journal_gone && finish.journal)
-        hooks->say(hooks->context, "every fit is in the journal: once this is mended, the same command writes the result");
+        hooks->say(hooks->context, "every fit is in the journal: once this is fixed, the same command writes the result");
     finish_refits_free(finish.refits);
     result_writer_close(finish.writer);
     journal_reader_free(finish.journal);

@@ -24,7 +24,8 @@ static void say_what_differs(const struct merge_shards *shards, const struct run
         const char *values = merge_facts_difference(&shards->facts, same_facts[i]);
         if (!values)
             continue;
-        snprintf(line, sizeof line, "note: shards differ in %s (%.300s): one machine might have found other last digits",
+        snprintf(line, sizeof line, "note: shards differ in %s (%.300s): last digits may differ from those of a run on one "
+                                    "machine",
                  same_facts[i], values);
         hooks->say(hooks->context, line);
     }
@@ -64,7 +65,7 @@ static enum status take_fit(void *context, size_t shard, size_t at, struct error
     struct fit_record *record = &fits->block[shard].record[at];
     const char *id = fits->block[shard].id[at];
     if (record->dataset < fits->expected)
-        return error_set(error, STATUS_SYSTEM, "%s: dataset %" PRIu64 " is there twice, or in another shard, too",
+        return error_set(error, STATUS_SYSTEM, "%s: dataset %" PRIu64 " appears twice, or in another shard, too",
                          fits->shards->shard[shard].path, record->dataset);
     if (record->dataset > fits->expected && !fits->partial)
         return error_set(error, STATUS_SYSTEM, "dataset %" PRIu64 " is in none of the shards", fits->expected);

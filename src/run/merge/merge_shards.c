@@ -142,8 +142,8 @@ static enum status check_same_run(const struct result_info *first, const struct 
         return error_set(error, STATUS_SYSTEM, "%s is a shard of %u, %s of %u: they do not belong together", first->path,
                          n_first, other->path, n_other);
     if (strcmp(deal_of(a.selection), deal_of(b.selection)))
-        return error_set(error, STATUS_SYSTEM, "%s and %s are shards of different deals (--cost-from): they do not belong "
-                         "together", first->path, other->path);
+        return error_set(error, STATUS_SYSTEM, "%s and %s were dealt by different costs (--cost-from): they do not belong "
+                                               "together", first->path, other->path);
     a.selection[0] = b.selection[0] = '\0';
     if (identity_equal(&a, &b))
         return STATUS_OK;
@@ -196,7 +196,7 @@ static enum status look_at(struct merge_shards *shards, const char *path, struct
     struct merge_shard *shard = &shards->shard[shards->n++];
     shard->path = path;
     if (!selection_is_shard(info->identity.selection, &shard->k, &shards->n_shard))
-        return error_set(error, STATUS_SYSTEM, "%s: is no shard's result (%s)", path,
+        return error_set(error, STATUS_SYSTEM, "%s: is not the result of a shard (%s)", path,
                          info->identity.selection[0] ? info->identity.selection : "it has all datasets");
     if (!result_has(result, FIT_COLUMN_DATASET))
         return error_set(error, STATUS_BAD_PROBLEM, "%s: /fits/dataset is missing", path);

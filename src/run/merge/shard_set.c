@@ -68,7 +68,7 @@ enum status shard_set_find(const char *problem, uint32_t *n, struct error *error
     while (!status && (entry = readdir(list))) {
         uint32_t found = shards_of_name(entry->d_name, stem, n_stem);
         if (found && *n && found != *n)
-            status = error_set(error, STATUS_USAGE, "%s: beside it are results of %u shards and of %u: say which with --shards",
+            status = error_set(error, STATUS_USAGE, "%s: its folder has results of %u shards and of %u: choose with --shards",
                                problem, *n < found ? *n : found, *n < found ? found : *n);
         else if (found)
             *n = found;

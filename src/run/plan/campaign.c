@@ -78,11 +78,10 @@ static enum status check_bootstrap(const struct campaign *campaign, struct error
                              "and those of %.60s are %s", campaign->model.abi.observable_name[k],
                              error_kind_word[campaign->loss[k].error]);
     if (campaign->n_censored)
-        return error_set(error, STATUS_USAGE, "--bootstrap: some measurements are censored, and it is not known at which "
-                         "values a replicate's would be; use --profile");
+        return error_set(error, STATUS_USAGE, "--bootstrap: some measurements are censored, and it is not known which "
+                                              "measurements of a replicate would be; use --profile");
     if (campaign->n_prior)
-        return error_set(error, STATUS_USAGE, "--bootstrap: the spread of replicates says nothing of what priors know; use "
-                         "--profile");
+        return error_set(error, STATUS_USAGE, "--bootstrap: the spread of replicates does not reflect priors; use --profile");
     return STATUS_OK;
 }
 
@@ -91,8 +90,8 @@ static enum status check_gradient(const struct campaign *campaign, struct error 
 {
     if (campaign->fit.optimizer != OPTIMIZER_trf || campaign->fit.gradient != GRADIENT_adjoint)
         return STATUS_OK;
-    return error_set(error, STATUS_USAGE, "--gradient adjoint: --optimizer trf needs the derivatives of all residuals; "
-                     "say --optimizer lbfgs, or --gradient forward");
+    return error_set(error, STATUS_USAGE, "--gradient adjoint: --optimizer trf needs the derivatives of all residuals; use "
+                                          "--optimizer lbfgs, or --gradient forward");
 }
 
 /* Refits, and how many tasks there are. */
@@ -170,7 +169,7 @@ enum status campaign_open(struct campaign *campaign, struct run_options *options
         return status;
     if (plan->place.in_place && problem_has_other_parameters(campaign->problem))
         return error_set(error, STATUS_USAGE, "--in-place: the model has other parameters than the file names: write the "
-                         "result beside it, or import the data with this model");
+                                              "result to a file of its own, or import the data with this model");
     campaign->ode = plan->recipe.ode;
     campaign->fit = plan->recipe.fit;
     campaign->fit.accuracy = plan->recipe.ode.rtol;

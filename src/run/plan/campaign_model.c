@@ -27,9 +27,10 @@ static enum status admit(const void *bytes, size_t n_byte, const struct model_ch
     trust_fini(&list);
     if (trusted)
         return STATUS_OK;
-    return error_set(error, STATUS_BAD_MODEL, "%s, which is run only if you say so: add --trust for this time, say "
-                     "`stiffit trust %s` to trust it from now on, or give your own copy with --model PLUGIN.so%s%s", who,
-                     trustee, status ? ". The list of trusted models is no help: " : "", reason.message);
+    return error_set(error, STATUS_BAD_MODEL, "%s, which runs only with your permission: add --trust for this run, use "
+                                              "`stiffit trust %s` to trust it from now on, or give your own copy with --model "
+                                              "PLUGIN.so%s%s", who,
+                     trustee, status ? ". The list of trusted models cannot be used: " : "", reason.message);
 }
 
 enum status campaign_load_named(struct model *model, const char *path, const char *expected_sha256,
@@ -61,8 +62,8 @@ static enum status load_path(struct model *model, const struct problem *problem,
     snprintf(who, sizeof who, "%.600s: /model@plugin names native code (%.600s)", info->path, info->model_plugin);
     enum status status = campaign_load_named(model, path, info->model_sha256, choice, who, info->path, error);
     if (status && access(path, R_OK))
-        error_context(error, "%.600s: its /model@plugin cannot be had; give a copy with --model, or have the file made with "
-                      "`stiffit import --embed`", info->path);
+        error_context(error, "%.600s: its /model@plugin is not available; give a copy with --model, or make the file with "
+                             "`stiffit import --embed`", info->path);
     free(path);
     return status;
 }

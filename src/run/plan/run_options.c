@@ -23,7 +23,7 @@ static const struct option table[] = {
      .offset = FIELD(output), .is_file = true, .is_output = true, .default_text = "PROBLEM.result.h5",
      .help = "write the result to this file"},
     {.name = "in-place", .effect = RUN_SHOWN, .no_shard = true, .kind = OPTION_FLAG, .offset = FIELD(in_place),
-     .help = "put the result into the problem file itself (a copy is written beside it, then renamed)"},
+     .help = "put the result into the problem file itself (a copy is written next to it, then renamed)"},
     {.name = "overwrite", .effect = RUN_SHOWN, .kind = OPTION_FLAG, .offset = FIELD(overwrite),
      .help = "replace an existing result of another run; without it, such a result is kept and the exit code is 4"},
     {.name = "restart", .effect = RUN_MACHINE, .no_shard = true, .kind = OPTION_FLAG, .offset = FIELD(restart),
@@ -45,7 +45,7 @@ static const struct option table[] = {
      .is_file = true, .default_text = "the model that the problem file names or contains",
      .help = "the model: text (.ode), which is compiled, or a plugin (.so), whose code is run"},
     {.name = "portable", .effect = RUN_FITS_LATER, .kind = OPTION_FLAG, .offset = FIELD(recipe.portable), .in_file = true,
-     .help = "compile model text for any CPU of this kind instead of for this CPU: the same bits on all of them"},
+     .help = "compile model text for any CPU of this architecture, not only for this CPU: the same bits on all of them"},
     {.name = "trust", .effect = RUN_MACHINE, .kind = OPTION_FLAG, .offset = FIELD(trust),
      .help = "run the native code that the problem file names or embeds (`stiffit trust` allows it permanently)"},
     {.name = "threads", .letter = 'j', .effect = RUN_MACHINE, .kind = OPTION_INTEGER, .offset = FIELD(n_thread), .min = 0,
@@ -68,7 +68,7 @@ static const struct option table[] = {
      .help = "confidence limits of these parameters (or of all) from profile likelihoods"},
     {.name = "bootstrap", .effect = RUN_REFITS, .kind = OPTION_INTEGER, .offset = FIELD(recipe.n_bootstrap), .min = 0,
      .max = 1e6, .default_text = "0", .in_file = true,
-     .help = "refit N replicates of each dataset for confidence intervals; 39 are needed, 1000 are good"},
+     .help = "refit N replicates of each dataset for confidence intervals; at least 39 are needed, 1000 are recommended"},
     {.name = "bootstrap-kind", .effect = RUN_REFITS, .kind = OPTION_CHOICE, .offset = FIELD(recipe.bootstrap_kind),
      .choice = bootstrap_words, .default_text = "auto", .in_file = true,
      .help = "replicates from the fit's own residuals, or from normal errors; auto: parametric if every sigma is known"},
@@ -175,12 +175,12 @@ static enum status check_selection(struct run_options *options, struct error *er
     if (options->select.only && !options->select.only[0])
         return error_set(error, STATUS_USAGE, "--only: names no dataset");
     if (options->select.cost_from && !options->select.shard_text)
-        return error_set(error, STATUS_USAGE, "--cost-from: nothing is dealt without --shard k/K");
+        return error_set(error, STATUS_USAGE, "--cost-from needs --shard k/K");
     if (options->in_place && (options->select.only || options->select.shard_text))
-        return error_set(error, STATUS_USAGE, "--in-place: a part of a result does not go into the problem file; write it "
-                         "beside the problem (stiffit merge puts shards together)");
+        return error_set(error, STATUS_USAGE, "--in-place is for the result of all datasets; write this one to a file of its "
+                                              "own (`stiffit merge` merges shards)");
     if (options->retry_failed && options->overwrite)
-        return error_set(error, STATUS_USAGE, "--retry-failed and --overwrite exclude each other: the first keeps rows");
+        return error_set(error, STATUS_USAGE, "--retry-failed and --overwrite exclude each other: --retry-failed keeps rows");
     return options->select.shard_text ? shard_parse(&options->select.shard, options->select.shard_text, error) : STATUS_OK;
 }
 
@@ -195,7 +195,7 @@ enum status run_options_parse(struct run_options *options, int argc, char *const
         return status;
     options->given = words.given;
     if (words.n_positional < 1)
-        return error_set(error, STATUS_USAGE, "which problem file? None was given");
+        return error_set(error, STATUS_USAGE, "no problem file was given");
     options->problem = words.positional[0];
     words.n_positional = 0; /* -o PROBLEM is checked where --in-place is known */
     if (spare_files(run_options_table(), options, &words, error) ||
@@ -206,11 +206,11 @@ enum status run_options_parse(struct run_options *options, int argc, char *const
     if (options->in_place && options->output)
         return error_set(error, STATUS_USAGE, "--in-place and --output exclude each other");
     if (options->trace && !options->select.only)
-        return error_set(error, STATUS_USAGE, "--trace: of which datasets? --only ID[,ID...] names them");
+        return error_set(error, STATUS_USAGE, "--trace needs --only ID[,ID...]: the datasets to trace");
     if (options->trace &&
         (options->output || options->in_place || options->retry_failed || options->restart || options->shown.json))
-        return error_set(error, STATUS_USAGE, "--trace writes a trace and no result: without --output, --in-place, --restart, "
-                         "--retry-failed and --json");
+        return error_set(error, STATUS_USAGE, "--trace writes no result: it excludes --output, --in-place, --restart, "
+                                              "--retry-failed and --json");
     if (options->output && !options->output[0])
         return error_set(error, STATUS_USAGE, "--output: the name of the file is empty");
     return STATUS_OK;

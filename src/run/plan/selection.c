@@ -89,7 +89,7 @@ const char *selection_describe(const struct selection *selection, char *text, si
     if (selection_is_shard(selection->text, &k, &n))
         snprintf(what, sizeof what, "shard %u of %u%s", k, n, strstr(selection->text, "cost-from=") ? ", dealt by cost" : "");
     else if (!strncmp(selection->text, "only=", 5))
-        snprintf(what, sizeof what, "a choice by name");
+        snprintf(what, sizeof what, "datasets chosen with --only");
     if (strstr(selection->text, "retry="))
         snprintf(what + strlen(what), sizeof what - strlen(what), "%sthose that failed", what[0] ? ", " : "");
     snprintf(text, size, "%s: %llu of %llu datasets", what, (unsigned long long)selection->n,

@@ -89,7 +89,7 @@ struct costs {
 static enum status other_problem(const struct result_block *rows, size_t i, const char *path, const struct problem *problem,
                                  struct error *error)
 {
-    return error_set(error, STATUS_BAD_PROBLEM, "--cost-from %s: row %" PRIu64 " is dataset '%.100s', which is not there in %s"
+    return error_set(error, STATUS_BAD_PROBLEM, "--cost-from %s: row %" PRIu64 " is dataset '%.100s', which is not in %s"
                      ": it is the result of another problem", path, rows->first + i, rows->id[i], problem_info(problem)->path);
 }
 
@@ -212,8 +212,8 @@ static enum status check_same(const struct result_info *info, const struct run_i
     objective_words(before->description, before_words);
     objective_words(now->description, now_words);
     if (strcmp(before_words, now_words))
-        return error_set(error, STATUS_SYSTEM, "--retry-failed: %s: what it minimised was another objective (%.100s there, "
-                         "%.100s now), so the rows could not be compared", info->path, before_words, now_words);
+        return error_set(error, STATUS_SYSTEM, "--retry-failed: %s: its objective was another (%.100s then, %.100s now), so "
+                                               "the rows could not be compared", info->path, before_words, now_words);
     return STATUS_OK;
 }
 
@@ -253,7 +253,7 @@ enum status selection_by_failure(struct selection *selection, const char *result
     uint64_t n_failed = 0;
     enum status status = result_open(&result, result_path, error);
     if (status) {
-        error_context(error, "--retry-failed: there must be a complete result: run the same command without it first");
+        error_context(error, "--retry-failed needs a complete result: run the same command without it first");
         return status;
     }
     const struct result_info *info = result_info(result);

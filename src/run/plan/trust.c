@@ -32,8 +32,9 @@ static enum status check_owner(const struct stat *about, const char *path, struc
 {
     if (about->st_uid == geteuid() && (about->st_mode & (S_IWGRP | S_IWOTH)) == 0)
         return STATUS_OK;
-    return error_set(error, STATUS_SYSTEM, "%s is not believed, because others could have written it: look through it, then "
-                     "chown it to yourself and chmod go-w it (--trust trusts for one run without it)", path);
+    return error_set(error, STATUS_SYSTEM, "%s is ignored, because other users can write to it: check it, then make it yours "
+                                           "(chown) and writable only by you (chmod go-w); --trust allows a single run "
+                                           "without it", path);
 }
 
 /* Reads the whole file into list->text; NULL if there is none. */
@@ -57,7 +58,7 @@ static enum status read_text(struct trust_list *list, struct error *error)
     if (!status)
         status = check_owner(&about, list->path, error);
     if (!status && (!S_ISREG(about.st_mode) || about.st_size > MAX_LIST))
-        status = error_set(error, STATUS_SYSTEM, "%s: this is no list of trusted models", list->path);
+        status = error_set(error, STATUS_SYSTEM, "%s: this is not a list of trusted models", list->path);
     if (!status && !(list->text = malloc((size_t)about.st_size + 1)))
         status = error_set(error, STATUS_NO_MEMORY, "out of memory for %s", list->path);
     while (!status && done < (size_t)about.st_size) {

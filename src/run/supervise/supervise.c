@@ -68,13 +68,13 @@ static int report_death(const struct supervisor *supervisor, const struct ending
     char how[SUSPECTS_HOW + 60];
     suspects_how(ending->wait_status, how);
     if (WIFEXITED(ending->wait_status) && phase == BOARD_OPENING)
-        snprintf(how, sizeof how, "exit code %d; is a limit (ulimit -a) too low for it to begin?",
+        snprintf(how, sizeof how, "exit code %d; is a limit (ulimit -a) too low for it to start?",
                  WEXITSTATUS(ending->wait_status));
     if (supervisor->watch.asked_to_stop)
         return report_stop(supervisor, error);
     if ((!board || counter_get(&board->n_finished) == 0) && phase != BOARD_WRITING) {
         if (ending->hung)
-            error_set(error, STATUS_BAD_MODEL, "%s: %s hung %s: no sign of life for %d s, so it was ended. %s", problem, what,
+            error_set(error, STATUS_BAD_MODEL, "%s: %s hung %s: no sign of life for %d s, so it was killed. %s", problem, what,
                       phase_text(phase), supervisor->watch.hang_s,
                       phase == BOARD_OPENING ? "The file may be damaged" : "Check the model with `stiffit model check`");
         else
@@ -84,7 +84,7 @@ static int report_death(const struct supervisor *supervisor, const struct ending
         return status_exit_code(STATUS_BAD_MODEL);
     }
     if (ending->hung)
-        snprintf(how, sizeof how, "it showed no sign of life for too long, so it was ended");
+        snprintf(how, sizeof how, "it showed no sign of life for too long, so it was killed");
     error_set(error, STATUS_SYSTEM, "%s: %s died %s: %s. Every finished fit is in the journal: the same command resumes",
               problem, what, phase_text(phase), how);
     return status_exit_code(STATUS_SYSTEM);
@@ -197,7 +197,7 @@ static enum status trace_journal_make(struct error *error)
     if (n >= (int)(sizeof path - sizeof trace_name))
         return error_set(error, STATUS_SYSTEM, "the path of the folder for temporary files (TMPDIR) is too long");
     if (!mkdtemp(path))
-        return error_system(error, errno, "cannot make a folder for temporary files, '%s' (TMPDIR names another place)", path);
+        return error_system(error, errno, "cannot make a folder for temporary files, '%s' (set TMPDIR to use another)", path);
     strcat(path, trace_name);
     if (setenv(trace_variable, path, 1))
         return error_set(error, STATUS_NO_MEMORY, "out of memory");
