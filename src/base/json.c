@@ -42,7 +42,7 @@ static void put_string(FILE *file, const char *text)
     putc('"', file);
 }
 
-/* What stands before a value: what separates it from the item before, its line's beginning, its key. */
+/* Writes what precedes a value: the comma after the previous item, the line break and indentation, and the key. */
 static void begin_item(struct json *json, const char *key)
 {
     bool in_object = json->depth && !(json->is_array & bit(json));

@@ -47,8 +47,8 @@ struct option {
     bool in_file;        /* allowed in /options of a problem file */
     bool is_file;        /* completions offer file names */
     bool is_output;      /* a file that is written (spare.h) */
-    bool no_shard;       /* of `run`: a shard of a job array cannot be asked for it */
-    int effect;          /* what changing it changes, in the command's own words; 0: nothing is said */
+    bool no_shard;       /* an option of `run` that is not allowed for the shards of a job array */
+    int effect;          /* what a change of the option affects: an enum of the command that has the table; 0: none */
 };
 
 /* The row of --color; the field is an enum when (terminal.h). */
@@ -64,7 +64,7 @@ struct option_table {
 
 #define OPTION_TABLE(array) ((struct option_table){(array), sizeof(array) / sizeof *(array)})
 
-/* The text of a macro that a default is written as, for default_text. */
+/* The value of a macro as text, for default_text. */
 #define OPTION_TEXT(macro) OPTION_QUOTE(macro)
 #define OPTION_QUOTE(text) #text
 
@@ -91,12 +91,12 @@ enum status option_parse(struct option_table table, void *options, struct option
 enum status option_apply(struct option_table table, void *options, uint64_t given, const char *name, const char *value,
                          struct error *error);
 
-/* The inverse: writes the option's value as option_parse reads it, but of a flag "yes" or "no"; "" for a string that is NULL,
- * and for lists. Returns `text`. */
+/* The inverse: writes the option's value as option_parse reads it; "yes" or "no" for a flag, "" for lists and for a string
+ * that is NULL. Returns `text`. */
 const char *option_print(const struct option *option, const void *options, char *text, size_t size);
-/* Whether both structs have the same value of it. */
+/* Whether the option has the same value in both structs. */
 bool option_is_same(const struct option *option, const void *a, const void *b);
-/* NULL: there is none of that name. */
+/* NULL if no option has that name. */
 const struct option *option_find(struct option_table table, const char *name);
 
 void option_list_fini(struct option_list *list);

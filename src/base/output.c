@@ -28,7 +28,7 @@ void standard_output_restore(FILE *kept)
     if (!kept)
         return;
     fflush(stdout);
-    clearerr(stdout); /* whatever has failed, it was none of our data */
+    clearerr(stdout); /* a failed write was not of our data */
     dup2(fileno(kept), STDOUT_FILENO);
     fclose(kept);
 }
@@ -134,7 +134,7 @@ enum status output_finish(struct output *output, struct error *error)
         return STATUS_OK;
     }
     errno = 0;
-    /* After a failed write another attempt tells the reason again. */
+    /* After a failed write, another attempt fails with the same errno. */
     bool failed = fflush(output->file) || ferror(output->file) || (output->temporary_path && fsync(fileno(output->file)));
     int number = errno;
     if (fclose(output->file) && !failed) {
@@ -142,7 +142,7 @@ enum status output_finish(struct output *output, struct error *error)
         number = errno;
     }
     output->file = NULL;
-    if (failed && !number) /* it was a write of much at once, and nothing of it is left to try */
+    if (failed && !number) /* a large write failed and left nothing in the buffer, so errno is lost */
         return error_set(error, STATUS_SYSTEM, "%s: cannot be written (is the disk full?)", output->path);
     if (failed)
         return error_system(error, number, "%s: cannot be written", output->path);

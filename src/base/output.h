@@ -1,6 +1,6 @@
 /* Where a data command writes text: standard output, or a file that appears whole or not at all. No command destroys what it
- * reads: a file to be written must not be one of its inputs, by whatever name or link. And standard output is for data alone:
- * while foreign code runs, what it prints there goes to standard error.
+ * reads: a file to be written must not be one of its inputs, by whatever name or link. Standard output is for data alone:
+ * what foreign code prints there goes to standard error.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef BASE_OUTPUT_H
 #define BASE_OUTPUT_H
@@ -14,7 +14,7 @@
 struct output {
     FILE *file;
     const char *path;     /* NULL: standard output */
-    FILE *kept;           /* standard output itself, which a model does not reach meanwhile; or NULL */
+    FILE *kept;           /* the real standard output while `stdout` leads to standard error; or NULL */
     char *temporary_path;
 };
 
@@ -22,15 +22,15 @@ struct output {
 enum status output_open(struct output *output, const char *path, bool overwrite, struct error *error);
 /* Whether writing has failed already, so that a long export may stop early. */
 bool output_failed(const struct output *output);
-/* Flushes, and renames the file to its name. On standard output command_close_output tells of faults. */
+/* Flushes, and renames the file to its name. On standard output command_close_output reports failures. */
 enum status output_finish(struct output *output, struct error *error);
 /* Without finish: removes the temporary file. Legal on a zeroed struct and after finish. */
 void output_close(struct output *output);
 
-/* From now on `stdout` leads to standard error, with what is still in its buffer; what is returned leads where it did. NULL:
- * nothing has changed (no descriptor is left). One thread, once at a time. */
+/* Redirects `stdout`, with what is still in its buffer, to standard error, and returns a stream to the real standard output.
+ * NULL: nothing has changed (no descriptor is left). One thread; not nested. */
 FILE *standard_output_keep(void);
-/* `stdout` is as it was before, and `kept` is closed. NULL is legal. */
+/* Undoes the redirection and closes `kept`. NULL is legal. */
 void standard_output_restore(FILE *kept);
 
 /* STATUS_USAGE if both are the same regular file. NULL and "-" are no files. */
