@@ -55,7 +55,7 @@ int message_error(const struct error *error, enum when color);
 int message_usage(const char *command, const struct error *error, enum when color);
 /* "stiffit: ..." */
 void message_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* message_say, as the `tell` of a struct build_listener. */
+/* message_say as the `tell` callback of a struct build_listener. */
 void message_hear(void *context, const char *line);
 
 /* Quotes words for a POSIX shell if needed, so that a printed command can be pasted and a script does what was meant. */

@@ -113,7 +113,7 @@ static void print_sparsity(const struct shown_model *model, FILE *out)
     model_show_pattern(jacobian, model->text.equations->state, out);
 }
 
-/* Prints derivatives, unless there are too many and nobody asked for them. */
+/* Prints derivatives, unless there are too many and they were not requested. */
 static bool too_many(const struct shown_model *model, bool is_chosen)
 {
     return !is_chosen && model_n_derivative(&model->functions) > SHOW_MOST_DERIVATIVES;
