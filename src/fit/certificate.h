@@ -9,7 +9,7 @@
 struct fit_certificate {
     double change;     /* objective with tighter tolerances minus objective; NaN: it could not be evaluated */
     double decrease;   /* predicted for a full Gauss-Newton step there, along the directions that the data determine; or NaN */
-    bool is_confirmed; /* the change, and so the objective's error, is small beside the variance of the measurement errors */
+    bool is_confirmed; /* the change, and so the objective's error, is small against the variance of the measurement errors */
     bool is_certified; /* so is the decrease: the point is an optimum */
     double factor;     /* if not: the divisor of the tolerances that would be needed; 0: tighter ones would not help */
 };

@@ -1,4 +1,4 @@
-/* The losses: elementary functions, each written so that it keeps its digits far out, and their table.
+/* The losses: elementary functions, each written to stay accurate in the tails, and their table.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/loss.h"
 
@@ -11,7 +11,8 @@ static const double HALF_LOG_2PI = 0.918938533204672741780;
 static const double ROOT_2PI = 2.506628274631000502416, ROOT_HALF = 0.707106781186547524401;
 static const double LOG_2 = 0.693147180559945309417, LOG_PI = 1.144729885849400174143;
 
-/* Below this the continued fraction of Mills' ratio is used, because erfc(z) would cancel; 60 terms give all digits there. */
+/* Below this the continued fraction of Mills' ratio is used, because z + hazard would cancel; 60 terms give full precision
+ * there. */
 static const double FAR = -4;
 enum { FRACTION_TERMS = 60 };
 

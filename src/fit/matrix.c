@@ -1,4 +1,4 @@
-/* QR by Householder's reflections, singular values of its triangle by Jacobi's rotations, and the Cholesky factor.
+/* QR by Householder reflections, singular values of its triangle by Jacobi rotations, and the Cholesky factor.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/matrix.h"
 

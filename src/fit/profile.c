@@ -1,6 +1,6 @@
-/* Follows one side of a profile. Everything is measured in r = sqrt((objective - best) / rise), which is a straight line if the
- * objective is quadratic: 0 at the best fit, 1 at the limit. The walk steps outward by about half a unit of r, closes in on r =
- * 1 between the last two places, and there fits the other parameters once more from the best fit.
+/* Follows one side of a profile. Everything is measured in r = sqrt((objective - best) / rise): 0 at the best fit, 1 at the
+ * limit, and linear in between if the objective is quadratic. The walk steps outward by about half a unit of r, closes in on
+ * r = 1 between the last two places, and there fits the other parameters once more from the best fit.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/profile.h"
 
@@ -20,8 +20,8 @@ static const double FIRST_STEP = 0.5;     /* of the half-width given by the cova
 static const double NEXT_RISE = 0.5;      /* of r, per step */
 static const double LAST_AIM = 1.02;      /* just beyond, so that the limit lies between two places */
 static const double BETTER = -0.01;       /* of the rise: an objective lower by this is a better fit */
-static const double TOGETHER = 1e-6;      /* of the distance from the best fit: places this close */
-static const double JUMP = 0.01;          /* with r this far apart form a jump */
+static const double TOGETHER = 1e-6;      /* of the distance from the best fit: two places closer than this ... */
+static const double JUMP = 0.01;          /* ... form a jump if their r differ by more than this */
 static const double AFTER_JUMP = 0.01;    /* of the distance from the best fit: the step after a jump */
 static const double AGREES = 1e-3;        /* of the rise: two fits of the other parameters at the limit */
 static const double DECADES = 6, THOUSAND = 1000, WIDTHS = 10;
@@ -328,8 +328,9 @@ static double crossing(const struct place *a, const struct place *b)
     return a->theta + (1 - a->r) * (b->theta - a->theta) / (b->r - a->r);
 }
 
-/* The places around the limit are close together, but r jumps between them: the outer fit may have ended in another valley,
- * which a fit from the inner one's parameters may not. True: it did not, and the walk continues from there. */
+/* The places around the limit are close together, but r jumps between them: the outer fit may have ended in another local
+ * minimum. Fits the outer place again from the inner one's parameters. True: that gave r < 1, and the walk continues from
+ * there. */
 static bool is_valley_left(struct walk *walk)
 {
     struct place *below = &walk->place[1], *above = &walk->place[2], *middle = &walk->place[0];
@@ -339,8 +340,9 @@ static bool is_valley_left(struct walk *walk)
     return true;
 }
 
-/* On the way to the limit the other parameters may have lost their influence for good, or missed a valley. Fits them at the
- * limit once more from the best fit. True: that was better, and the walk continues from there; otherwise the limit stays. */
+/* On the way to the limit the other parameters may have lost their influence for good, or missed a local minimum. Fits them
+ * at the limit once more from the best fit. True: that was better, and the walk continues from there; otherwise the limit
+ * stays. */
 static bool is_lower_from_best(struct walk *walk, double theta)
 {
     struct place *middle = &walk->place[0];
@@ -357,7 +359,7 @@ static bool is_lower_from_best(struct walk *walk, double theta)
     if (middle->r < 0 || middle->r * middle->r > 1 - AGREES)
         return false;
     swap(middle, &walk->place[1]);
-    walk->place[0].theta = walk->place[1].theta; /* no line through two valleys */
+    walk->place[0].theta = walk->place[1].theta; /* no line through two local minima */
     memcpy(walk->place[0].parameter, walk->place[1].parameter, walk->problem->n_parameter * sizeof(double));
     return true;
 }

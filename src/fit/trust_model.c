@@ -9,7 +9,7 @@
 #include <string.h>
 
 enum { MAX_DAMPING_ITERATION = 30, MAX_BOX_DAMPING = 12 };
-/* More (1978) keeps the largest column norm for ever. With a memory that fades, narrow curved valleys whose derivatives change
+/* More (1978) keeps the largest column norm forever. With a memory that fades, narrow curved valleys whose derivatives change
  * by decades (NIST's MGH10, Bennett5) take half the steps. */
 static const double SCALE_MEMORY = 0.5;
 /* A step whose length is within this part of the radius is accepted (More 1978). */
