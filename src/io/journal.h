@@ -35,7 +35,7 @@ const struct run_identity *journal_identity(const struct journal_reader *reader)
 uint64_t journal_n_record(const struct journal_reader *reader);  /* distinct fits */
 uint64_t journal_n_damaged(const struct journal_reader *reader); /* files with damage that was passed over */
 bool journal_has(const struct journal_reader *reader, uint64_t fit);
-/* The first fit that is there and not before this one; UINT64_MAX: there is none. */
+/* The first recorded fit whose number is at least `fit`; UINT64_MAX if there is none. */
 uint64_t journal_next(const struct journal_reader *reader, uint64_t fit);
 /* Fills the record and those of its arrays that are not NULL. False with error->status OK: the fit is not recorded; false
  * with another status: it cannot be read. If a fit is recorded twice, the first record by file name and position counts. One
@@ -43,11 +43,11 @@ uint64_t journal_next(const struct journal_reader *reader, uint64_t fit);
  * threads.) */
 bool journal_get(struct journal_reader *reader, uint64_t fit, struct fit_record *record, struct error *error);
 void journal_reader_free(struct journal_reader *reader);
-/* What describes the run lies beside the journal's files under these names; it belongs to the journal and goes with it. */
+/* Files in the journal's directory that describe the run; journal_remove deletes them, too. */
 #define JOURNAL_COMPANION "header.h5" /* by result_writer: run/finish/skeleton.h */
 #define JOURNAL_PLAN "plan"           /* run/plan/run_plan.h */
-/* Deletes the journal's files and the directory. Files that are no journal's are left, and then it is an error. A
- * directory that does not exist is none. */
+/* Deletes the journal's files and the directory. Other files are kept, and the presence of any is an error. A missing
+ * directory is not an error. */
 enum status journal_remove(const char *directory, struct error *error);
 
 #endif

@@ -20,7 +20,7 @@ struct problem_info {
     const unsigned char *model_bytes; /* /model/plugin */
     size_t n_model_byte;
     const char *model_source;       /* /model/source */
-    const char *model_name;         /* /model@name: what a text is called that has no name of its own */
+    const char *model_name;         /* /model@name: the name of a text that has no name of its own */
     const char *model_sha256;
     size_t n_parameter;             /* 0: no /parameters/name, the model's own parameters are meant */
     const char *const *parameter_name;
@@ -60,7 +60,7 @@ void problem_close(struct problem *problem);
 const struct problem_info *problem_info(const struct problem *problem);
 /* The plugin's path relative to the working directory; free() it. */
 char *problem_model_path(const struct problem *problem);
-/* The name of /model/source in messages; it ends with the file that model_name stands for. free() it; NULL: out of memory. */
+/* The name of /model/source in messages: it ends in "/NAME.ode" if there is a model_name. free() it; NULL: out of memory. */
 char *problem_source_origin(const struct problem *problem);
 
 /* Checks everything against the model, streaming through all datasets; must succeed before blocks are read. Faults of the file
@@ -109,7 +109,8 @@ size_t problem_n_parameter(const struct problem *problem);
 const char *const *problem_parameter_name(const struct problem *problem);
 const char *const *problem_parameter_scale(const struct problem *problem);
 const uint32_t *problem_to_model(const struct problem *problem); /* index of file's parameter in the model */
-/* Whether it is fixed, or has two finite bounds (on a log scale positive) or a uniform prior; or datasets differ. */
+/* Whether the parameter is fixed or has two finite bounds (positive on a log scale), perhaps those of a uniform prior; true
+ * if datasets differ in this. */
 bool problem_is_bounded(const struct problem *problem, size_t parameter);
 uint64_t problem_n_censored(const struct problem *problem); /* measurements of the whole file */
 /* The error distribution of each observable of the MODEL: the file's word, otherwise the model's, otherwise the

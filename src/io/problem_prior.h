@@ -16,8 +16,8 @@ enum problem_prior_kind {
     PROBLEM_PRIOR_NONE, PROBLEM_PRIOR_NORMAL, PROBLEM_PRIOR_LOG_NORMAL, PROBLEM_PRIOR_LAPLACE, PROBLEM_PRIOR_UNIFORM
 };
 
-/* The prior of one parameter. A uniform prior has already tightened the bounds of every block; lower and upper, natural
- * scale. */
+/* The prior of one parameter. A uniform prior (lower and upper, natural scale) has already tightened the bounds of every
+ * block. */
 struct problem_prior {
     enum problem_prior_kind kind;
     bool on_optimizer;       /* location and scale refer to the optimiser's scale */

@@ -32,14 +32,14 @@ struct problem_header {
     const char *const *observable_name;
     const char *const *observable_error; /* n_observable words; or NULL */
     bool has_t0;
-    unsigned columns;                 /* MEASUREMENT_BITs of those that not all files have */
+    unsigned columns;                 /* MEASUREMENT_BITs of the optional columns to write */
     const char *line_file;            /* the table to which lines refer, or NULL */
     size_t n_option;                  /* attributes of /options, as text */
     const char *const *option_name, *const *option_value;
 };
 
 struct problem_writer;
-/* Writes under a temporary name beside `path`; problem_writer_finish renames it. An existing file is refused unless
+/* Writes under a temporary name in the folder of `path`; problem_writer_finish renames it. An existing file is refused unless
  * `overwrite`. */
 enum status problem_writer_open(struct problem_writer **writer, const char *path, bool overwrite,
                                 const struct problem_header *header, struct error *error);

@@ -32,8 +32,8 @@ struct result_header {
 };
 
 struct result_writer;
-/* Writes under a temporary name beside `path`; result_writer_finish syncs and renames it, so it appears whole or not at all.
- * `in_place_of`: NULL, or a problem file that is copied first, with /fits and /provenance written into the copy. */
+/* Writes under a temporary name in the folder of `path`; result_writer_finish syncs and renames it, so it appears whole or
+ * not at all. `in_place_of`: NULL, or a problem file that is copied first, with /fits and /provenance written into the copy. */
 enum status result_writer_open(struct result_writer **writer, const char *path, const char *in_place_of,
                                const struct result_header *header, struct error *error);
 /* Rows in order. record->parameter and at_bound as in the header's order. The record and the id are copied. Equal
