@@ -74,10 +74,10 @@ enum { STIFFIT_USE_RHS = 1, STIFFIT_USE_INITIAL = 2, STIFFIT_USE_OBSERVE = 4, ST
 /* Lanes: the right-hand side and its derivatives for STIFFIT_LANES independent evaluations at once, one in each lane of the
  * CPU's vector registers. Optional: a model without them is fitted one evaluation at a time.
  *
- * Number i of lane k is at [i*STIFFIT_LANES + k] of every array, and arrays begin at multiples of 64 bytes. Lanes have nothing
- * to do with each other: the bits of a lane's results depend on the arguments of that lane alone, whatever the others hold,
- * which may be numbers that are not finite. There is no return code: what cannot be computed in a lane is NaN or infinite in
- * that lane. Everything else is as for the functions above, with which these must agree up to rounding. */
+ * Number i of lane k is at [i*STIFFIT_LANES + k] of every array, and arrays begin at multiples of 64 bytes. Lanes are
+ * independent: the bits of a lane's results depend on the arguments of that lane alone; those of other lanes may even be
+ * numbers that are not finite. There is no return code: what cannot be computed in a lane is NaN or infinite in that lane.
+ * Otherwise the rules of the functions above apply, and the results must agree with theirs up to rounding. */
 enum { STIFFIT_LANES = 8 };
 
 struct stiffit_lanes_point {

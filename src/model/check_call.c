@@ -120,7 +120,7 @@ bool caller_prepare(struct caller *caller)
     return true;
 }
 
-/* Copies all inputs, tells whether they still are what was copied, or makes them so again. */
+/* These copy all inputs, compare them with the copy, and restore them from it. */
 static void inputs_copy(struct caller *caller)
 {
     double *shadow = caller->shadow;

@@ -38,7 +38,7 @@ static enum status read_bytes(int fd, const char *path, char **bytes, size_t *n_
         if (n < 0 && errno != EINTR)
             return error_system(error, errno, "cannot read the model %s", path);
         if (n == 0)
-            break; /* it got shorter meanwhile; the checks of the bytes will tell */
+            break; /* the file was truncated while it was read; the checks of its bytes will fail */
         *n_byte += n > 0 ? (size_t)n : 0;
     }
     return STATUS_OK;

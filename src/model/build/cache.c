@@ -1,10 +1,10 @@
-/* Entries of the compile cache: where they are, who may have written them, and whether they are whole; and their locks: one of
- * many processes that want the same entry makes it; the others wait for it, but never for one that has died.
+/* Entries of the compile cache: where they are, who may have written them, and whether they are whole; and their locks: of
+ * the processes that want the same entry one makes it, and the others wait, but never for a process that has died.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * O_EXCL is what a network file system can be relied on for (NFS from version 3 on); its locks are not. A lock file is
- * taken over by renaming it away: of several that try, one succeeds; and one that has so taken a lock that was made
- * meanwhile sees that by what is written in it, and puts it back. At the very worst two compile the same thing. */
+ * O_EXCL is what a network file system can be relied on for (NFS from version 3 on); its locks are not. A stale lock file is
+ * taken over by renaming it away: of several processes that try, one succeeds. If the renamed file turns out to be a new
+ * lock, made in between, its content shows this and it is put back. At worst two processes compile the same model. */
 #include "model/build/cache.h"
 
 #include "base/clock.h"
@@ -211,7 +211,8 @@ bool cache_put(const struct cache *cache, const char key[SHA256_HEX], const stru
 
 enum { HOLDER_SIZE = 400, FIRST_POLL_MS = 10, LAST_POLL_MS = 250, MAX_VANISHED = 200 };
 
-/* Host, PID namespace, process and moment: what tells holders apart, and us whether one of this machine still lives. */
+/* Host, PID namespace, process and time: they identify the holder of a lock, and show whether a holder on this machine is
+ * alive. */
 static void describe_self(char holder[HOLDER_SIZE])
 {
     char host[200] = "", space[64] = "-";
@@ -223,7 +224,7 @@ static void describe_self(char holder[HOLDER_SIZE])
     snprintf(holder, HOLDER_SIZE, "%s %s %ld %lld\n", host[0] ? host : "-", space, (long)getpid(), (long long)clock_now_ns());
 }
 
-/* Dead, but its parent has not asked yet: so it may stay for ever where process 1 of a container is no real init. */
+/* A zombie: dead, but not waited for. It may stay one forever if process 1 of a container is not a real init. */
 static bool is_zombie(long process)
 {
     char path[40], line[200] = "";
@@ -304,7 +305,7 @@ static bool steal(const struct cache *cache, const char *name, const struct look
         return errno == ENOENT;
     if (look_at(cache, aside, &taken) && is_alive(stale, &taken)) {
         int put_back = linkat(cache->folder, aside, cache->folder, name, 0);
-        (void)put_back; /* somebody else has it by now: then that one goes first */
+        (void)put_back; /* fails if another process has made a lock by now; that one has precedence */
     }
     unlinkat(cache->folder, aside, 0);
     return true;

@@ -237,7 +237,7 @@ static int anonymous_file(void)
 #endif
 }
 
-/* glibc tells objects apart by name first: a descriptor's number must not be used again while an object of that name is
+/* glibc distinguishes objects by name first: a descriptor's number must not be used again while an object of that name is
  * loaded. So the file stays open as long as the object lives. *unusable: this way does not work on this system. */
 static enum status open_anonymous(struct shared_object *object, const void *bytes, size_t n_byte, const char *origin,
                                   bool *unusable, struct error *error)

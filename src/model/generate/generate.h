@@ -45,7 +45,7 @@ void listing_begin_derivatives(struct listing *listing); /* so it begins */
 
 /* One expression; by its name if it has one. */
 void listing_expression(struct listing *listing, node which, FILE *out);
-/* What stands behind a name: the expression itself. */
+/* The expression that a name stands for. */
 void listing_definition(struct listing *listing, node which, FILE *out);
 
 /* Statements, a line each: as model text they can be read again (parameters and covariates are not among them). With LaTeX

@@ -1,6 +1,5 @@
-/* What the graph of a model tells of it: exact derivatives of nodes, as new nodes of the same graph; and what makes the rates
- * change: conditions at which they may jump, unless it is proved that they do not, and inputs that move by themselves as time
- * goes by.
+/* What can be derived from a model's graph: exact derivatives of nodes, as new nodes of the same graph; conditions at which
+ * the rates may jump (unless it is proved that they do not); and inputs that depend on time alone.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef MODEL_GRAPH_DERIVE_H
 #define MODEL_GRAPH_DERIVE_H

@@ -196,7 +196,7 @@ static bool may_vanish(const struct graph *graph, node a)
 }
 
 /* `made`, which is slope * da with a slope by `a` that is infinite at a = 0. If `a` is 0 because of a factor, as in (dose/K)^h
- * or sqrt(k*t), it stays 0 whatever the other factors: there da = 0, and so is the product. */
+ * or sqrt(k*t), it stays 0 whatever the other factors: there da = 0, and the product is 0, too. */
 static node steep(struct graph *graph, node a, node da, node made)
 {
     enum graph_op op = graph_node(graph, a)->op;

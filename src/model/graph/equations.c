@@ -178,7 +178,7 @@ void functions_fini(struct functions *functions)
     *functions = (struct functions){0};
 }
 
-enum { AS_IT_IS = 2, AS_STEP = 4 }; /* beside 1: needed */
+enum { AS_IT_IS = 2, AS_STEP = 4 }; /* bits in addition to 1, which means: needed */
 enum { ON_TIME = 1 << GRAPH_TIME, ON_STATE = 1 << GRAPH_STATE, ON_PARAMETER = 1 << GRAPH_PARAMETER };
 #define PI 3.141592653589793238462643383280
 

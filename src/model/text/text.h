@@ -17,7 +17,7 @@ enum status text_parse(const char *text, size_t n_byte, const char *origin, stru
                        struct text_messages *messages, struct error *error);
 
 /* Whether the bytes are to be read as model text: their name ends in .ode, or they are text that declares parameters
- * and observables as model text does. Never for the bytes of an executable file, whatever their name. */
+ * and observables as model text does. Never for the bytes of an executable file, whatever its name. */
 bool kind_is_model_text(const void *bytes, size_t n_byte, const char *name);
 
 /* Whether the text seems to give the model a name; else it is called after its file. */
