@@ -62,9 +62,10 @@ void engine_free(struct engine *engine);
 
 /* Submits a new evaluation, or one that was withdrawn. At most engine_capacity at a time. */
 void engine_submit(struct engine *engine, struct evaluation *evaluation);
-/* Works until an evaluation is finished (returned; its answer is filled in), or the turn is over or there is none (NULL). turn
- * may be NULL. An engine that works on one evaluation after the other gives each the same time, not the same number of steps:
- * a step of a slow model takes seconds, and fast fits beside it would end no sooner than the slow one. */
+/* Works until an evaluation is finished (it is returned, with its answer filled in), or until the turn is over or no
+ * evaluation is left (NULL). turn may be NULL. An engine that works on one evaluation after the other gives each the same
+ * time, not the same number of steps: a step of a slow model takes seconds, and fast fits in the same engine would end no
+ * sooner than the slow one. */
 struct evaluation *engine_work(struct engine *engine, const struct engine_turn *turn);
 /* Sets an unfinished evaluation aside together with its workspace, so that this engine has room for another. False: too few
  * workspaces are left, or the evaluation is finished; it must then continue here. */
