@@ -30,7 +30,7 @@ struct stage {
     uint32_t first_task, n_task; /* of each dataset */
     bool (*wanted)(const void *context, uint64_t dataset); /* whether a dataset takes part; NULL: all do */
     const void *wanted_context;
-    bool apart;                  /* only tasks that were put off, one after another */
+    bool apart;                  /* only tasks that were set aside, one after another */
     uint64_t n_before;           /* tasks done before it begins, for the display */
     uint64_t n_wanted;
 };
@@ -58,7 +58,7 @@ struct compute {
     uint64_t n_fit;                          /* tasks of all stages, each once */
     struct stage stage;
     uint64_t *suspects, n_suspect;           /* of the board when the pass began, sorted */
-    struct counter n_done, n_put_off;        /* tasks of this pass; n_done includes those put off */
+    struct counter n_done, n_put_off;        /* tasks of this pass; n_done includes those set aside */
     struct counter n_short_of_memory;        /* fits that have failed for lack of memory in this process */
     struct counter broken;                   /* 1: the journal cannot be written */
     struct counter wants_fresh;              /* 1: a new process must do the rest */

@@ -321,7 +321,7 @@ static enum status run_pass(struct compute *compute, const struct stage *stage, 
     counter_set(&compute->n_put_off, 0);
     compute->board->is_apart = stage->apart;
     options.n_worker = stage->apart ? 1 : compute->n_worker;
-    options.n_lane = stage->apart ? 1 : compute->n_lane; /* no other fit may run meanwhile */
+    options.n_lane = stage->apart ? 1 : compute->n_lane; /* no other fit may run at the same time */
     options.engine = compute->engine;
     options.heartbeat = compute->heartbeat;
     if (!list_suspects(compute))
@@ -358,7 +358,7 @@ static bool is_complete(const struct compute *compute)
            counter_get(&compute->wants_fresh) == 0;
 }
 
-/* A pass, followed by one in which the fits that were put off are tried alone: suspects of a death, and fits that ran out of
+/* A pass, followed by one in which the fits that were set aside are tried alone: suspects of a death, and fits that ran out of
  * memory, each of which gets a new process. */
 static enum status stage_run(struct compute *compute, const struct stage *stage, feed_prepare *prepare, void *context,
                              bool *journal_gone, struct error *error)

@@ -1,6 +1,6 @@
-/* A ring of blocks between the reading thread and the workers. The items of slot s are numbered from s * block_size * n_item,
- * so a worker finds an item's data by arithmetic. A worker holds an item that has not begun, so the block is not overwritten
- * meanwhile.
+/* A ring of blocks between the reading thread and the workers. The items of slot s are numbered from s * block_size *
+ * n_item, so a worker finds an item's data by arithmetic. A worker holds an item that has not begun, so the block is not
+ * overwritten in the meantime.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/compute/feed.h"
 

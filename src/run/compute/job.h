@@ -51,7 +51,7 @@ enum job_step job_next(struct job *job, size_t lane, bool is_over, struct evalua
 void job_return(struct job *job, struct evaluation *evaluation, bool finished,
                 void (*end)(void *context, size_t lane, struct job *job, struct evaluation *evaluation, bool finished),
                 void *context, size_t lane);
-/* A further lane takes an evaluation of an open job; NULL: there is none. */
+/* An additional lane takes an evaluation of an open job; NULL: there is none. */
 struct evaluation *job_help(struct job *job);
 
 #endif

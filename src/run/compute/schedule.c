@@ -84,7 +84,7 @@ static void charge_all(struct worker *worker)
     worker->charged_ns = now_ns;
 }
 
-/* A job's keeper goes on until its turn is over, other lanes until there is something else to do. */
+/* A job's keeper continues until its turn is over, other lanes until there is something else to do. */
 static bool should_leave(struct worker *worker, const struct lane *lane)
 {
     struct policy *policy = &worker->schedule->policy;

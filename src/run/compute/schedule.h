@@ -1,6 +1,6 @@
-/* Who runs what when. Each worker keeps its engine full: with evaluations of jobs that it has begun or resumed, and if there
- * are no more of these, with those that other jobs have asked for and no lane has taken yet. The policy keeps long jobs from
- * holding up short ones. It knows nothing of fits, so that it can be tested with clocks alone.
+/* Decides which worker runs what, and when. Each worker keeps its engine full: with evaluations of jobs that it has begun or
+ * resumed, and if there are no more of these, with those that other jobs have asked for and no lane has taken yet. The
+ * policy keeps long jobs from holding up short ones. It knows nothing of fits, so that it can be tested with clocks alone.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef RUN_SCHEDULE_H
 #define RUN_SCHEDULE_H

@@ -8,7 +8,7 @@
 #include <string.h>
 
 enum { MOST_SUSPENDED = 1 << 20, MOST_LANES = 1 << 16 };
-/* A lane tells its samples to the others after so much work, so that short jobs need no lock. */
+/* A lane shares its samples with the others after this much work, so that short jobs need no lock. */
 static const int64_t SAMPLES_KEPT_NS = 500000;
 
 #define LOAD(field) atomic_load_explicit(&(field), memory_order_seq_cst)

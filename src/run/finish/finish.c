@@ -158,7 +158,7 @@ static enum status add_retry(struct finish *finish, struct provenance *provenanc
     return STATUS_OK;
 }
 
-/* As the skeleton has it; of a retry as it was, and what is new. */
+/* From the skeleton; for a retry, the earlier header and the retry's attributes. */
 static enum status make_header(struct finish *finish, struct result_header *header, struct error *error)
 {
     const struct result_info *info = result_info(finish->skeleton);

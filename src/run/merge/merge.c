@@ -1,5 +1,5 @@
-/* The result of a merge: its header, the rows of all shards in the problem's order, and the tables beside them, whose order
- * within each shard stays.
+/* The result of a merge: its header, the rows of all shards in the problem's order, and the other tables, whose order within
+ * each shard is kept.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/merge/merge.h"
 

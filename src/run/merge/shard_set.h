@@ -1,5 +1,5 @@
-/* The shards of a problem as files beside it: their names and number, and the progress of each, or of a whole run, counted from
- * outside, during or after the run. Separate because submit, status and merge all need it.
+/* The shards of a problem as files in its folder: their names and number, and the progress of each, or of a whole run,
+ * counted from outside, during or after the run. Separate because submit, status and merge all need it.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef RUN_SHARD_SET_H
 #define RUN_SHARD_SET_H
@@ -16,8 +16,8 @@ enum { SHARD_SET_MAX = 100000 };
 char *shard_result_path(const char *problem, uint32_t k, uint32_t n);
 char *shard_journal_path(const char *problem, uint32_t k, uint32_t n);
 
-/* The number of shards, from the results and journals beside the problem; *n = 0: there are none. Files that disagree about the
- * number are STATUS_USAGE, which names them. */
+/* The number of shards, from the results and journals in the problem's folder; *n = 0: there are none. Files that disagree
+ * about the number are STATUS_USAGE, which names them. */
 enum status shard_set_find(const char *problem, uint32_t *n, struct error *error);
 
 enum shard_state {

@@ -229,7 +229,7 @@ char *run_options_words(const struct run_options *options, size_t *n_byte)
     if (!out)
         return NULL;
     run_options_init(&defaults);
-    snprintf(shard, sizeof shard, "%u/%u", options->select.shard.k, options->select.shard.n); /* whatever SLURM says later */
+    snprintf(shard, sizeof shard, "%u/%u", options->select.shard.k, options->select.shard.n); /* not `slurm` */
     if (options->select.shard_text)
         resolved.select.shard_text = shard;
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {

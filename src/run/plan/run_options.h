@@ -11,16 +11,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What changing an option changes: the `effect` of its row. Those that change results are ordered as the description of a run
- * has them (recipe.h). */
+/* What changing an option changes: the `effect` of its row. Those that change results are in the order of the description of
+ * a run (recipe.h). */
 enum run_effect {
     RUN_SHOWN = 1,  /* what is shown or written, and where; which failures the exit code accepts */
-    RUN_MACHINE,    /* how this machine goes about it, and what becomes of files that are there */
-    RUN_INPUT,      /* what is to be fitted: the identity has it beside the description */
-    RUN_FITS,       /* every fit's result ... */
-    RUN_OBJECTIVE,  /* ... by what it minimises */
-    RUN_FITS_LATER, /* a fit's result, too: options that came later, described only where they are not the default */
-    RUN_REFITS      /* what is there beside the fits */
+    RUN_MACHINE,    /* how this machine computes, and what happens to existing files */
+    RUN_INPUT,      /* what is fitted: part of the identity apart from the description */
+    RUN_FITS,       /* the result of every fit ... */
+    RUN_OBJECTIVE,  /* ... through the objective */
+    RUN_FITS_LATER, /* the result of every fit, too: newer options, described only if they are not the default */
+    RUN_REFITS      /* what is computed in addition to the fits */
 };
 
 /* Where a run's result and its journal are, and what may become of a result that is there. */

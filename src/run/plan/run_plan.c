@@ -1,5 +1,5 @@
-/* Plans as files: a header as the journal's files have it, the words of the options, an empty word, a selection's bits, and
- * the SHA-256 of all this.
+/* Plans as files: the header of a journal file, the words of the options, an empty word, the bits of the selection, and the
+ * SHA-256 of all this.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/plan/run_plan.h"
 

@@ -1,7 +1,7 @@
-/* The plan of a run: what its fits and its result depend on, and where they go. The compute process makes it, once all that may
- * be refused has been looked at, and writes it into the journal's folder; the finisher reads it there and parses nothing. (The
+/* The plan of a run: what its fits and its result depend on, and where they go. The compute process makes it, once
+ * everything has been checked, and writes it into the journal's folder; the finisher reads it there and parses nothing. (The
  * supervisor cannot make it: identity and selection need HDF5 and the model. A later compute process makes it again, because
- * what it is made of may have changed meanwhile; then the journal refuses it.)
+ * its inputs may have changed; if they have, the journal refuses it.)
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef RUN_RUN_PLAN_H
 #define RUN_RUN_PLAN_H
@@ -22,7 +22,7 @@ struct run_plan {
 
 /* run_plan_fini is legal after a failure of any of them, and on a zeroed struct. */
 void run_plan_fini(struct run_plan *plan);
-/* Writes (or replaces) it beside the journal's files. `options`: with those of the file. */
+/* Writes (or replaces) it in the journal's folder. `options` include those of the file. */
 enum status run_plan_write(const struct run_plan *plan, const struct run_options *options, struct error *error);
 /* All but the refits, for which the names of the parameters are needed. */
 enum status run_plan_read(struct run_plan *plan, const char *journal, struct error *error);

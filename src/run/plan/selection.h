@@ -35,7 +35,7 @@ struct shard {
  * batch script with -n4 is neither: it has SLURM_PROCID = 0, but no step. */
 enum status shard_parse(struct shard *shard, const char *text, struct error *error);
 
-/* What was asked for. */
+/* The request. */
 struct selection_request {
     const char *only;         /* --only ID[,ID...]; NULL: all datasets */
     const char *shard_text;   /* --shard k/K or slurm; NULL: not sharded */
@@ -52,7 +52,7 @@ struct selection {
     char text[IDENTITY_SELECTION];
 };
 
-/* As asked for. selection_fini is legal after a failure and on a zeroed struct. */
+/* Makes the selection that is requested. selection_fini is legal after a failure and on a zeroed struct. */
 enum status selection_open(struct selection *selection, const struct selection_request *request, struct problem *problem,
                            struct error *error);
 void selection_fini(struct selection *selection);
@@ -65,7 +65,7 @@ bool selection_wants(const void *selection, uint64_t dataset);
  * run, whose options may differ; the problem, the model, the seed, what is minimised and the selection may not. */
 enum status selection_by_failure(struct selection *selection, const char *result_path, const struct run_identity *now,
                                  struct error *error);
-/* The words "retry=..." of such a text; "": it is none of a retry. */
+/* The words "retry=..." of such a text; "" if it has none. */
 const char *selection_retry_words(const char *text);
 /* How often rows of this result have been retried. */
 unsigned selection_n_retry(const struct result_info *info);

@@ -75,7 +75,7 @@ struct board *board_attach(struct board *private_board);
 /* Child: asks to be killed when its supervisor dies. False: the supervisor is dead already. */
 bool board_die_with_supervisor(const struct board *board);
 /* Compute process: when memory is short, the kernel should kill it, not its supervisor. If the model's code calls exit while
- * fits are running, the process ends at once, because cleaning up beside running workers could hang. */
+ * fits are running, the process ends at once, because cleaning up while workers run could hang. */
 void board_make_expendable(struct board *board);
 
 /* Child: makes empty slots, which replace those of an earlier process. They are private if the board has no memory for them.

@@ -1,5 +1,5 @@
-/* Detects that a file was changed or replaced: for files that a run reads at its beginning and reads again or replaces at its
- * end, and that other processes may change meanwhile.
+/* Detects that a file was changed or replaced: for files that a run reads at its beginning and reads again or replaces at
+ * its end, while other processes may change them.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef RUN_STAMP_H
 #define RUN_STAMP_H

@@ -18,8 +18,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* How often another process may remove the journal; and how often the compute process may die while no fit is running, so
- * that no fit can be put off. */
+/* How often another process may remove the journal; and how often the compute process may die while no fit is running, that
+ * is, with no fit to set aside. */
 enum { MAX_AGAIN = 3, MAX_UNEXPLAINED = 3 };
 
 struct supervisor {
@@ -90,7 +90,7 @@ static int report_death(const struct supervisor *supervisor, const struct ending
     return status_exit_code(STATUS_SYSTEM);
 }
 
-/* Whether another compute process may continue without the fits that killed this one; if so, the board tells it. */
+/* Whether another compute process may continue without the fits that killed this one; if so, the board tells it which. */
 static bool may_go_on(struct supervisor *supervisor, const struct ending *ending)
 {
     struct board *board = supervisor->watch.board;

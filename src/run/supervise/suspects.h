@@ -1,7 +1,6 @@
-/* Who is to blame when a compute process dies: the fits that had an evaluation in an engine. One that was alone in all of them
- * is guilty at once, and so is one that hangs alone in its worker's; several are suspects, who are put off until all others are
- * done and then tried alone. One who asks for more memory than there is gets a trial
- * alone too.
+/* Finds the fits that may have killed a compute process: those that had an evaluation in an engine. A single such fit is
+ * guilty at once, and so is a fit that hangs alone in its worker's engine. Several are suspects: they are set aside until
+ * all others are done, and then tried alone. A fit that runs out of memory is also tried alone.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef RUN_SUSPECTS_H
 #define RUN_SUSPECTS_H
@@ -27,7 +26,7 @@ void verdict_fini(struct verdict *verdict);
 void suspects_how(int wait_status, char how[SUSPECTS_HOW]);
 
 /* Processes the death of the earlier process, if the board records one: finds the guilty among the fits in the slots, adds
- * suspects to the board, and removes those that have ended meanwhile. `has`: whether a fit has ended. False: out of memory. */
+ * suspects to the board, and removes suspects that have ended since. `has`: whether a fit has ended. False: out of memory. */
 bool suspects_judge(struct board *board, const struct board_slots *slots, bool (*has)(const void *context, uint64_t fit),
                     const void *context, struct verdict *verdict);
 /* Adds a suspect. False: it is there already, or the board is full. Callers must serialise calls. */
