@@ -253,7 +253,7 @@ static void put_residual(struct csv_writer *writer, const struct residual_kind *
     csv_put_text(writer, censored == 0 ? "none" : censored > 0 ? "left" : "right");
 }
 
-/* As the fit has it: a measurement without a known scale leaves its dataset without a likelihood. */
+/* As in the fit: a measurement without a known scale leaves its dataset without a likelihood. */
 static struct residual_kind errors_of(const struct fitted *fitted, const struct fitted_dataset *dataset,
                                       const struct measurements *measured, size_t n)
 {
