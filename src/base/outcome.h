@@ -45,11 +45,11 @@ bool outcome_is_success(enum outcome outcome);
     X(5, start_moved, "the start lay outside the bounds and was moved onto them") \
     X(6, failed_evaluations, "some trial points could not be evaluated") \
     X(7, missing_values, "some measurements are missing (NaN) and were left out") \
-    X(8, no_model_sigma, "no sigma is known for some or all measurements: these have equal weights; standard errors come " \
-      "from the residuals' scatter") \
+    X(8, no_model_sigma, "some or all measurements have no sigma: these have equal weights; errors come from the residuals' " \
+      "scatter") \
     X(9, noise_floor, "the predicted decrease is below the integrator's accuracy: a smaller --rtol could find more") \
-    X(10, no_influence, "a free parameter has no influence at the best fit: the model does not use it, or the search went " \
-      "where it has no effect (try --starts)") \
+    X(10, no_influence, "a free parameter has no influence at the best fit: it is unused, or the search lost it (try " \
+      "--starts)") \
     X(11, not_certified, "tighter integrator tolerances did not confirm the optimum: try a smaller --rtol or a larger budget") \
     X(12, flat_direction, "the data do not determine some combination of parameters: a flat direction") \
     X(13, warm_start, "the start was the median of the pilots' parameters (--warm-start)") \
@@ -59,8 +59,7 @@ bool outcome_is_success(enum outcome outcome);
       "expected information") \
     X(17, retried, "this row is from --retry-failed, perhaps with other options: /provenance has them") \
     X(19, state_jump, "the right-hand side jumps at a condition, which sensitivities miss: difference quotients were used") \
-    X(20, lower_start, "this row is from the start with the lowest objective, which did not converge (raise " \
-      "--max-evaluations)") \
+    X(20, lower_start, "the start with the lowest objective did not converge: this row is from it (raise --max-evaluations)") \
     X(21, one_sided, "only censored data limit some combination of parameters, from one side only: its optimum is at infinity")
 
 enum note {

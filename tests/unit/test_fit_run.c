@@ -338,7 +338,7 @@ static void test_wrong_derivatives(void **state)
     (void)state;
     struct fit_case *self = decay_case(&wrong_model, 0.1);
     assert_int_equal(case_run(self)->outcome, OUTCOME_stalled);
-    assert_true(strstr(self->result.reason, "promises"));
+    assert_true(strstr(self->result.reason, "predicts"));
     case_free(self);
 }
 

@@ -212,8 +212,8 @@ static enum status check_same(const struct result_info *info, const struct run_i
     objective_words(before->description, before_words);
     objective_words(now->description, now_words);
     if (strcmp(before_words, now_words))
-        return error_set(error, STATUS_SYSTEM, "--retry-failed: %s: its objective was another (%.100s then, %.100s now), so "
-                                               "the rows could not be compared", info->path, before_words, now_words);
+        return error_set(error, STATUS_SYSTEM, "--retry-failed: %s: it minimised another objective (%.100s then, %.100s now), "
+                                               "so the rows could not be compared", info->path, before_words, now_words);
     return STATUS_OK;
 }
 
