@@ -96,7 +96,7 @@ void help_overview(FILE *file)
         fprintf(file, "  %-10s", (*command)->name);
         print_wrapped(file, (*command)->summary, 12, 12);
     }
-    fputs("\n`stiffit COMMAND --help` shows the options of a command; `stiffit --version` shows all versions.\n\n"
+    fputs("\n`stiffit COMMAND --help` shows the options of a command; `stiffit --version` shows its version.\n\n"
           "Exit codes: 0 success; 1 some fits did not converge; 2 usage error; 3 bad problem or model;\n"
           "4 file or system error; 5 a bug; 75 stopped early, the same command resumes.\n", file);
 }
@@ -232,6 +232,6 @@ static int run_help(int argc, char **argv)
 }
 
 const struct command command_help = {
-    .name = "help", .synopsis = "[COMMAND [COMMAND]]", .summary = "what the commands do, and their options",
+    .name = "help", .synopsis = "[COMMAND [COMMAND]]", .summary = "show the commands and their options",
     .example = "stiffit help run\nstiffit help --completion bash >~/.local/share/bash-completion/completions/stiffit",
     .description = "Shows the commands, or one command's options.", .table = COMMAND_TABLE(table), .run = run_help};

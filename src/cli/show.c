@@ -139,7 +139,7 @@ static int run(int argc, char **argv)
 }
 
 const struct command command_show = {
-    .name = "show", .synopsis = "FILE.h5", .summary = "contents of a problem or result file; summary of a run",
+    .name = "show", .synopsis = "FILE.h5", .summary = "show a problem or result file, or how a run went",
     .example = "stiffit show wells.result.h5\nstiffit show wells.result.h5 --id A7",
     .needs = "file",
     .description =

@@ -212,7 +212,7 @@ static int run(int argc, char **argv)
 }
 
 const struct command command_status = {
-    .name = "status", .synopsis = "PROBLEM.h5", .summary = "progress of a run or of its shards",
+    .name = "status", .synopsis = "PROBLEM.h5", .summary = "show the progress of a run or of its shards",
     .example = "stiffit status wells.h5\nstiffit status wells.h5 --shard 3/8 --fits",
     .needs = "problem file",
     .description =
