@@ -72,7 +72,7 @@ static int run(int argc, char **argv)
 }
 
 const struct command command_export = {
-    .name = "export", .synopsis = "RESULT.h5", .summary = "results as CSV or JSON: fits, predictions, residuals, covariances",
+    .name = "export", .synopsis = "RESULT.h5", .summary = "write results as CSV or JSON: fits, predictions, residuals, ...",
     .example = "stiffit export wells.result.h5 -o fits.csv\n"
                "stiffit export wells.result.h5 --columns id,parameters,interval_lower,interval_upper\n"
                "stiffit export wells.result.h5 --what residuals",

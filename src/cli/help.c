@@ -232,6 +232,6 @@ static int run_help(int argc, char **argv)
 }
 
 const struct command command_help = {
-    .name = "help", .synopsis = "[COMMAND [COMMAND]]", .summary = "what the commands do, and their options",
+    .name = "help", .synopsis = "[COMMAND [COMMAND]]", .summary = "show the commands and their options",
     .example = "stiffit help run\nstiffit help --completion bash >~/.local/share/bash-completion/completions/stiffit",
     .description = "Shows the commands, or one command's options.", .table = COMMAND_TABLE(table), .run = run_help};

@@ -162,7 +162,7 @@ static int run(int argc, char **argv)
 }
 
 const struct command command_simulate = {
-    .name = "simulate", .synopsis = "[RESULT.h5]", .summary = "predictions; synthetic and bootstrap problem files",
+    .name = "simulate", .synopsis = "[RESULT.h5]", .summary = "print predictions; make synthetic and bootstrap problem files",
     .example = "stiffit simulate --model decay.so --times 0:10:0.5 --set k=0.3\n"
                "stiffit simulate --model decay.so --times 1,2,5 --datasets 1000 --spread 0.3 --noise 0.05 -o synthetic.h5\n"
                "stiffit simulate --bootstrap 1000 wells.result.h5 --id A1 --trust -o bootstrap.h5",

@@ -36,7 +36,7 @@ enum { PURPOSE_PARAMETER = 1, PURPOSE_NOISE = 2, PURPOSE_BOOTSTRAP = 3 };
 enum status simulate_table(const struct simulate_options *options, const struct model *model, struct output *output,
                            struct simulate_made *made, struct error *error);
 enum status simulate_fitted_table(const struct simulate_options *options, struct output *output, struct error *error);
-/* Write problem files: synthetic datasets; one dataset of a result with replicas of it. `model` was loaded from
+/* Write problem files: synthetic datasets; one dataset of a result with replicates of it. `model` was loaded from
  * options->files.model. */
 enum status simulate_synthetic(const struct simulate_options *options, const struct model *model, struct simulate_made *made,
                                struct error *error);

@@ -1,4 +1,4 @@
-/* Bootstrap problem files: one dataset's measurements, then replicas drawn around its best fit.
+/* Bootstrap problem files: one dataset's measurements, then replicates drawn around its best fit.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "use/simulate.h"
 
@@ -19,7 +19,7 @@ struct bootstrap {
     struct plugin_reference reference;
     struct problem_writer *writer;
     struct predictor_rows rows; /* the dataset's measurements */
-    struct fit_bootstrap draw;  /* how replicas are drawn (fit/bootstrap.h) */
+    struct fit_bootstrap draw;  /* how replicates are drawn (fit/bootstrap.h) */
     double *prediction, *scale, *replica; /* n_row */
     const char **error_word;    /* n_observable: the errors of the fit */
 };

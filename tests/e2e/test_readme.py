@@ -53,7 +53,6 @@ def test_quick_start(tmp):
 
 def test_writing_a_model(tmp):
     prepare(tmp)
-    (tmp / "mymodel.c").write_text((h.ROOT / "models/decay/decay.c").read_text(encoding="utf-8"), encoding="utf-8")
     assert follow(tmp, "Writing a model") >= 1
 
 
