@@ -62,6 +62,7 @@ static bool set_objective(struct fit_asker *asker, struct arena *arena)
                                         .likelihood = has_noise || problem->mixes ||
                                                       (problem->measured.censored && !lacks_sigma(problem)),
                                         .loss = problem->loss, .prior = terms};
+    objective->is_plain = fit_objective_is_plain(objective);
     for (size_t j = 0; terms && problem->prior && j < map->n_free; j++) {
         const struct fit_prior *prior = &problem->prior[map->file_index[j]];
         if (prior->kind != PRIOR_NONE)

@@ -13,33 +13,14 @@ enum { MAX_SWEEP = 40 };
 
 /* Updated squared lengths lose digits if they shrink by more than this; they are then recomputed. */
 static const double SHRUNK = 0.1;
+/* Sums of squares in this range have lost nothing to underflow or overflow. */
+static const double SQUARE_LEAST = 1e-200, SQUARE_MOST = 1e200;
 
-double matrix_squares(size_t n, const double *x)
-{
-    double sum = 0;
-    for (size_t i = 0; i < n; i++)
-        sum += x[i] * x[i];
-    return sum;
-}
-
-/* Scaled against overflow and underflow. */
-static double norm(size_t n, const double *x)
-{
-    double largest = 0, sum = 0;
-    for (size_t i = 0; i < n; i++)
-        largest = fabs(x[i]) > largest ? fabs(x[i]) : largest;
-    if (!(largest > 0) || !isfinite(largest))
-        return largest;
-    for (size_t i = 0; i < n; i++)
-        sum += (x[i] / largest) * (x[i] / largest);
-    return largest * sqrt(sum);
-}
-
-/* For a few parameters a call costs more than the loop; both give the same bits. */
-enum { SHORT = 8 };
+/* The loops below are inlined into functions that are WIDE. */
+#define INLINE static inline __attribute__((always_inline))
 
 /* Eight sums side by side: the additions of a single one would wait for each other. */
-WIDE static double dot_long(size_t n, const double *x, const double *y)
+INLINE double dot(size_t n, const double *x, const double *y)
 {
     double sum[8] = {0};
     size_t i = 0;
@@ -48,34 +29,47 @@ WIDE static double dot_long(size_t n, const double *x, const double *y)
             sum[lane] += x[i + lane] * y[i + lane];
     for (; i < n; i++)
         sum[0] += x[i] * y[i];
+    return n < 8 ? sum[0] : ((sum[0] + sum[4]) + (sum[2] + sum[6])) + ((sum[1] + sum[5]) + (sum[3] + sum[7]));
+}
+
+WIDE double matrix_squares(size_t n, const double *x) { return dot(n, x, x); }
+
+WIDE double matrix_product(size_t n, const double *w, const double *x, const double *y)
+{
+    double sum[8] = {0};
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8)
+        for (size_t lane = 0; lane < 8; lane++)
+            sum[lane] += w[i + lane] * x[i + lane] * y[i + lane];
+    for (; i < n; i++)
+        sum[0] += w[i] * x[i] * y[i];
     return ((sum[0] + sum[4]) + (sum[2] + sum[6])) + ((sum[1] + sum[5]) + (sum[3] + sum[7]));
 }
 
-static double dot(size_t n, const double *x, const double *y)
+/* Scaled if the squares overflow or underflow. */
+INLINE double norm(size_t n, const double *x)
 {
-    if (n >= SHORT)
-        return dot_long(n, x, y);
-    double sum = 0;
+    double largest = 0, sum = dot(n, x, x);
+    if (sum > SQUARE_LEAST && sum < SQUARE_MOST)
+        return sqrt(sum);
     for (size_t i = 0; i < n; i++)
-        sum += x[i] * y[i];
-    return sum;
+        largest = fabs(x[i]) > largest ? fabs(x[i]) : largest;
+    if (!(largest > 0) || !isfinite(largest))
+        return largest;
+    sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += (x[i] / largest) * (x[i] / largest);
+    return largest * sqrt(sum);
 }
 
 /* x -= factor v */
-static inline void subtract_each(size_t n, double factor, const double *v, double *x)
+INLINE void subtract(size_t n, double factor, const double *v, double *x)
 {
     EACH (size_t i = 0; i < n; i++)
         x[i] -= factor * v[i];
 }
 
-WIDE static void subtract_long(size_t n, double factor, const double *v, double *x) { subtract_each(n, factor, v, x); }
-
-static void subtract(size_t n, double factor, const double *v, double *x)
-{
-    (n >= SHORT ? subtract_long : subtract_each)(n, factor, v, x);
-}
-
-static inline void rotate_each(size_t n, double c, double s, double *x, double *y)
+INLINE void rotate(size_t n, double c, double s, double *x, double *y)
 {
     EACH (size_t i = 0; i < n; i++) {
         double old = x[i];
@@ -84,36 +78,33 @@ static inline void rotate_each(size_t n, double c, double s, double *x, double *
     }
 }
 
-WIDE static void rotate_long(size_t n, double c, double s, double *x, double *y) { rotate_each(n, c, s, x, y); }
-
-static void rotate(size_t n, double c, double s, double *x, double *y)
-{
-    (n >= SHORT ? rotate_long : rotate_each)(n, c, s, x, y);
-}
-
-static void reflect(size_t n, const double *v, double factor, double *x)
+INLINE void reflect(size_t n, const double *v, double factor, double *x)
 {
     subtract(n, factor * dot(n, v, x), v, x);
 }
 
 /* The reflection that turns column v (n) into pivot times the first unit vector; returns the pivot. v becomes the reflection's
  * vector, *factor its weight: 0 for a column of zeros, which stays as it is. */
-static double take_reflection(size_t n, double *v, double *factor)
+INLINE double take_reflection(size_t n, double *v, double *factor)
 {
-    double length = norm(n, v), pivot = v[0] > 0 ? -length : length;
+    double length = norm(n, v), pivot = v[0] > 0 ? -length : length, scale = 1 / length;
     *factor = 0;
     if (!(length > 0))
         return 0;
     /* Scaled to a unit vector first: squares of tiny entries would underflow. */
-    for (size_t i = 0; i < n; i++)
-        v[i] /= length;
+    if (isfinite(scale))
+        for (size_t i = 0; i < n; i++)
+            v[i] *= scale;
+    else
+        for (size_t i = 0; i < n; i++)
+            v[i] /= length;
     double first = v[0];
-    v[0] -= pivot / length;
+    v[0] -= pivot > 0 ? 1 : -1;
     *factor = 1 / (1 + fabs(first)); /* |v|^2 = 2 (1 + |first|) */
     return pivot;
 }
 
-double matrix_triangle(size_t m, size_t n, double *a, double *b, double *r, double *q)
+WIDE double matrix_triangle(size_t m, size_t n, double *a, double *b, double *r, double *q)
 {
     memset(r, 0, n * n * sizeof *r);
     memset(q, 0, n * sizeof *q);
@@ -129,7 +120,24 @@ double matrix_triangle(size_t m, size_t n, double *a, double *b, double *r, doub
             r[j + k * n] = a[j + k * m];
         q[j] = b[j];
     }
-    return m > n ? matrix_squares(m - n, b + n) : 0;
+    return m > n ? dot(m - n, b + n, b + n) : 0;
+}
+
+double matrix_invert(size_t n, const double *r, const double *scale, double *x)
+{
+    double sum = 0;
+    memset(x, 0, n * n * sizeof *x);
+    for (size_t k = 0; k < n; k++) {
+        double *column = x + k * n;
+        for (size_t j = k + 1; j-- > 0;) {
+            const double *by = r + j * n;
+            column[j] = j == k ? 1 / by[j] : column[j] * x[j + j * n];
+            for (size_t i = 0; i < j; i++)
+                column[i] -= column[j] * by[i];
+            sum += scale[j] * column[j] * scale[j] * column[j];
+        }
+    }
+    return sum < INFINITY ? 1 / sqrt(sum) : 0;
 }
 
 static void swap_columns(size_t n, double *x, double *y)
@@ -142,7 +150,7 @@ static void swap_columns(size_t n, double *x, double *y)
 }
 
 /* QR that always takes the longest remaining column next; x receives the transpose of R, `place` the columns' numbers. */
-static void pivoted_triangle(size_t m, size_t n, double *a, double *b, double *x, double *place)
+WIDE static void pivoted_triangle(size_t m, size_t n, double *a, double *b, double *x, double *place)
 {
     double *left = x + (n - 1) * n; /* remaining lengths of the columns; x is not needed until the end */
     for (size_t j = 0; j < n; j++) {
@@ -175,13 +183,14 @@ static void pivoted_triangle(size_t m, size_t n, double *a, double *b, double *x
 }
 
 /* Makes columns i and j of x orthogonal; `square` has their squared lengths. True: they were not. Rotates b too. */
-static bool orthogonalise(size_t n, double *x, double *square, double *b, size_t i, size_t j)
+INLINE bool orthogonalise(size_t n, double *x, double *square, double *b, size_t i, size_t j)
 {
     double *p = x + i * n, *q = x + j * n, gamma = dot(n, p, q);
     if (!(fabs(gamma) > DBL_EPSILON * sqrt((double)n) * sqrt(square[i]) * sqrt(square[j]))) /* rounding of the sum */
         return false;
     double zeta = (square[j] - square[i]) / (2 * gamma);
-    double t = copysign(1, zeta) / (fabs(zeta) + hypot(1, zeta)), c = 1 / sqrt(1 + t * t), s = c * t;
+    double root = fabs(zeta) < 1e100 ? sqrt(1 + zeta * zeta) : fabs(zeta);
+    double t = copysign(1, zeta) / (fabs(zeta) + root), c = 1 / sqrt(1 + t * t), s = c * t;
     rotate(n, c, s, p, q);
     for (int side = 0; side < 2; side++) {
         double *of = &square[side ? j : i], now = *of + (side ? t : -t) * gamma;
@@ -232,7 +241,7 @@ static void complete(size_t n, double *x, size_t first)
 }
 
 /* Rotates until the columns of x are orthogonal; `length` receives their lengths. */
-static void rotate_columns(size_t n, double *x, double *length, double *b)
+WIDE static void rotate_columns(size_t n, double *x, double *length, double *b)
 {
     bool rotated = true;
     for (int sweep = 0; rotated && sweep < MAX_SWEEP; sweep++) {

@@ -8,13 +8,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The sum of squares of x (n). */
+/* The sum of squares of x (n), and of w x y. */
 double matrix_squares(size_t n, const double *x);
+double matrix_product(size_t n, const double *w, const double *x, const double *y);
 
 /* Householder's QR of a (m x n, destroyed) applied to b (m) too: R's upper triangle goes to r (n x n, zeros below), the first n
  * entries of Q'b to q (zeros beyond m). Returns the squared norm of the rest of Q'b: the residual of the linear least-squares
  * problem. */
 double matrix_triangle(size_t m, size_t n, double *a, double *b, double *r, double *q);
+
+/* x = R^-1 (n x n, zeros below) for an upper triangle r, as above. Returns a lower limit of the smallest singular value of
+ * R diag(1/scale), at most sqrt(n) times too small. 0: R is singular to rounding, and x is meaningless. */
+double matrix_invert(size_t n, const double *r, const double *scale, double *x);
+/* If that is above this and columns are scaled to one length, the inverse loses no digits that matter. */
+#define MATRIX_WELL_CONDITIONED 1e-5
 
 /* a (m x n, m >= n, destroyed) = U diag(s) V'; s decreases, v is n x n. b (m), unless NULL, becomes U'b in its first n entries
  * (the rest, and entries for s = 0, are meaningless). One-sided Jacobi (Hestenes 1958) on the transposed triangle of a QR with

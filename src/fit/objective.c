@@ -2,6 +2,9 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/objective.h"
 
+#include "fit/matrix.h"
+#include "ode/wide.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -80,10 +83,18 @@ const char *fit_objective_kind(enum error_kind error, bool likelihood)
     return likelihood ? "negative_log_likelihood" : error_row[error].objective;
 }
 
+bool fit_objective_is_plain(const struct fit_objective *objective)
+{
+    bool is_plain = !objective->has_noise && !objective->likelihood && !objective->measured.censored;
+    for (size_t i = 0; i < objective->n_row && is_plain; i++)
+        is_plain = fit_objective_loss(objective, i)->error == ERROR_NORMAL;
+    return is_plain;
+}
+
 bool fit_objective_has_kinks(const struct fit_objective *objective)
 {
     bool any = false;
-    for (size_t i = 0; i < objective->n_row && !any; i++)
+    for (size_t i = 0; i < objective->n_row && !any && !objective->is_plain; i++)
         any = fit_objective_loss(objective, i)->has_kink;
     for (size_t k = 0; k < objective->n_prior; k++)
         any = any || objective->prior[k].prior.kind == PRIOR_LAPLACE;
@@ -96,10 +107,25 @@ static struct prior_terms prior_at(const struct fit_prior_term *term, const stru
     return fit_prior_at(&term->prior, answer->theta[term->j], answer->p[term->i_model], chain, curvature);
 }
 
+/* weight and residual of a plain objective's rows */
+WIDE static void fill_plain(const struct fit_objective *objective, const struct fit_answer *answer)
+{
+    const double *m = answer->prediction, *y = objective->measured.value, *sigma = objective->measured.sigma;
+    double *weight = answer->weight, *residual = answer->residual;
+    EACH (size_t i = 0; i < objective->n_row; i++)
+        weight[i] = sigma && sigma[i] == sigma[i] ? 1 / sigma[i] : 1;
+    EACH (size_t i = 0; i < objective->n_row; i++)
+        residual[i] = (m[i] - y[i]) * weight[i];
+}
+
 double fit_objective_value(const struct fit_objective *objective, const struct fit_answer *answer)
 {
     double sum = 0;
-    for (size_t i = 0; i < objective->n_row; i++) {
+    if (objective->is_plain) {
+        fill_plain(objective, answer);
+        sum = 0.5 * matrix_squares(objective->n_row, answer->residual);
+    }
+    for (size_t i = 0; i < objective->n_row && !objective->is_plain; i++) {
         struct row row = row_at(objective, answer, i, CURVATURE_ABOVE);
         answer->weight[i] = row.weight;
         answer->residual[i] = row.residual;
@@ -132,14 +158,9 @@ void fit_objective_add_priors(const struct fit_objective *objective, const struc
 
 void fit_objective_gradient(const struct fit_objective *objective, const struct fit_answer *answer, double *gradient)
 {
-    const double *w = answer->weight, *r = answer->residual;
     size_t n_row = objective->n_row;
-    for (size_t j = 0; j < answer->n; j++) {
-        const double *dm = answer->d_prediction + j * n_row;
-        gradient[j] = 0;
-        for (size_t i = 0; i < n_row; i++)
-            gradient[j] += r[i] * (dm[i] * w[i]);
-    }
+    for (size_t j = 0; j < answer->n; j++)
+        gradient[j] = matrix_product(n_row, answer->weight, answer->d_prediction + j * n_row, answer->residual);
     for (size_t i = 0; objective->has_noise && i < n_row; i++) {
         struct row row = row_at(objective, answer, i, CURVATURE_ABOVE);
         double slope = row.cross * row.residual + row.noise_weight * row.noise_residual;
@@ -182,23 +203,23 @@ static void add_priors(const struct fit_objective *objective, const struct fit_a
     }
 }
 
+WIDE static void scale(size_t n, double factor, const double *weight, const double *x, double *to)
+{
+    EACH (size_t i = 0; i < n; i++)
+        to[i] = x[i] * weight[i] * factor;
+}
+
 void fit_objective_rows(const struct fit_objective *objective, const struct fit_answer *answer, enum fit_curvature curvature,
                         double *a, double *b)
 {
     size_t n_row = objective->n_row, stride = fit_objective_n_row(objective);
-    bool kept = curvature == CURVATURE_ABOVE;
-    for (size_t i = 0; i < n_row; i++)
-        b[i] = kept ? answer->weight[i] : row_at(objective, answer, i, curvature).weight;
-    for (size_t j = 0; j < answer->n; j++) {
-        double *column = a + j * stride, chain = answer->chain[j];
-        const double *dm = answer->d_prediction + j * n_row;
-        for (size_t i = 0; i < n_row; i++)
-            column[i] = dm[i] * b[i] * chain;
-    }
-    for (size_t i = 0; i < n_row; i++) {
-        b[i] = answer->residual[i];
-        if (kept && !objective->has_noise)
-            continue;
+    bool kept = curvature == CURVATURE_ABOVE || objective->is_plain;
+    for (size_t i = 0; i < n_row && !kept; i++)
+        b[i] = row_at(objective, answer, i, curvature).weight;
+    for (size_t j = 0; j < answer->n; j++)
+        scale(n_row, answer->chain[j], kept ? answer->weight : b, answer->d_prediction + j * n_row, a + j * stride);
+    memcpy(b, answer->residual, n_row * sizeof *b);
+    for (size_t i = 0; i < n_row && (!kept || objective->has_noise); i++) {
         struct row row = row_at(objective, answer, i, curvature);
         b[i] = row.residual;
         if (objective->has_noise)
@@ -210,11 +231,8 @@ void fit_objective_rows(const struct fit_objective *objective, const struct fit_
 double fit_objective_row_product(const struct fit_objective *objective, const struct fit_answer *answer, size_t j,
                                  const double *x)
 {
-    const double *dm = answer->d_prediction + j * objective->n_row;
-    double sum = 0;
-    for (size_t i = 0; i < objective->n_row; i++)
-        sum += dm[i] * answer->weight[i] * x[i];
-    return sum * answer->chain[j];
+    size_t n_row = objective->n_row;
+    return matrix_product(n_row, answer->weight, answer->d_prediction + j * n_row, x) * answer->chain[j];
 }
 
 double fit_objective_scale(const struct fit_objective *objective)

@@ -13,8 +13,6 @@
 static const double FLAT = 30;
 /* Observed information below the square of this part of the expected information counts as none. */
 static const double LEAST_LEFT = 0.1;
-/* Triangles with singular values above this can be inverted without losing digits that matter. */
-static const double WELL_CONDITIONED = 1e-5;
 
 bool fit_spectrum_init(struct fit_spectrum *spectrum, const struct fit_asker *asker, struct arena *arena)
 {
@@ -54,22 +52,6 @@ static bool has_no_influence(const struct fit_asker *asker, const struct fit_poi
     return !(norm * change > fmax(error, FIT_QUOTIENT_ROUNDING * size)) && !(beyond * change > rounding);
 }
 
-/* Inverts the upper triangle u into x, also upper, column by column. */
-static void invert_triangle(size_t n, const double *u, double *x)
-{
-    memset(x, 0, n * n * sizeof *x);
-    for (size_t k = 0; k < n; k++) {
-        double *column = x + k * n;
-        column[k] = 1;
-        for (size_t j = k + 1; j-- > 0;) {
-            const double *by = u + j * n;
-            column[j] /= by[j];
-            for (size_t i = 0; i < j; i++)
-                column[i] -= column[j] * by[i];
-        }
-    }
-}
-
 /* Stores R with columns of length 1 (0 for a parameter without influence) in `to`. */
 static void take_columns(const struct fit_spectrum *spectrum, double *to)
 {
@@ -79,21 +61,11 @@ static void take_columns(const struct fit_spectrum *spectrum, double *to)
             to[i + c * n] = spectrum->scale[c] > 0 ? spectrum->triangle[i + c * n] / spectrum->scale[c] : 0;
 }
 
-/* True: all directions are known, and the basis is computed. 1 over the norm of the inverse is below the smallest singular
- * value. */
+/* True: all directions are known, and the basis is computed. */
 static bool is_all_known(struct fit_spectrum *spectrum)
 {
-    size_t n = spectrum->n;
-    double *columns = spectrum->v;
-    take_columns(spectrum, columns);
-    invert_triangle(n, columns, spectrum->basis);
-    double least = 1 / sqrt(matrix_squares(n * n, spectrum->basis));
-    if (!(least > fmax(spectrum->least, WELL_CONDITIONED))) /* also if there was a division by zero */
-        return false;
-    for (size_t k = 0; k < n; k++)
-        for (size_t c = 0; c < n; c++)
-            spectrum->basis[c + k * n] /= spectrum->scale[c];
-    return true;
+    double least = matrix_invert(spectrum->n, spectrum->triangle, spectrum->scale, spectrum->basis);
+    return spectrum->n_idle == 0 && least > fmax(spectrum->least, MATRIX_WELL_CONDITIONED);
 }
 
 /* q, unless NULL, becomes U'q. */

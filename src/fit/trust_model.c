@@ -147,6 +147,7 @@ static void decompose(struct trust_model *model, const double *step)
         for (size_t i = 0; i < n; i++)
             model->u[i + c * n] = model->triangle[i + j * n] / model->scale[j];
     }
+    model->is_inverted = false;
     matrix_singular(n, k, model->u, right, model->s, model->v);
     for (size_t c = 0; c < k; c++)
         model->coefficient[c] = model->s[c] > 0 ? right[c] : 0;
@@ -308,9 +309,30 @@ static void adapt_damping(struct trust_model *model, const struct fit_point *poi
         step[j] *= radius / length;
 }
 
+/* The step that nothing restricts. False: there is none, or the triangle is badly conditioned. */
+static bool solve_free(struct trust_model *model, const struct fit_point *point, double radius, double *step)
+{
+    size_t n = model->n;
+    find_loose(model, point);
+    model->is_inverted = model->n_loose == n
+                         && matrix_invert(n, model->triangle, model->scale, model->v) > MATRIX_WELL_CONDITIONED;
+    memset(step, 0, n * sizeof *step);
+    for (size_t k = 0; model->is_inverted && k < n; k++)
+        for (size_t j = 0; j <= k; j++)
+            step[j] -= model->v[j + k * n] * model->rhs[k];
+    bool is_inside = model->is_inverted && trust_model_length(model, step) <= (1 + RADIUS_SLACK) * radius;
+    for (size_t j = 0; j < n; j++)
+        is_inside = is_inside && step[j] >= model->low[j] && step[j] <= model->high[j];
+    return is_inside;
+}
+
 /* Solves for the damping that the radius requires. */
 static void solve(struct trust_model *model, const struct fit_point *point, double radius, double *step)
 {
+    model->damping = 0;
+    model->is_restricted = false;
+    if (solve_free(model, point, radius, step))
+        return;
     begin_box(model, point, step);
     model->damping = find_damping(model, radius, model->scratch + 2 * model->n);
     model->is_restricted = model->damping > 0;
@@ -371,7 +393,13 @@ double trust_model_decrement(struct trust_model *model, const double *gradient)
 {
     size_t k = model->n_loose;
     double sum = 0;
-    for (size_t i = 0; i < k; i++) {
+    for (size_t i = 0; model->is_inverted && i < k; i++) {
+        double projection = 0;
+        for (size_t j = 0; j <= i; j++)
+            projection += model->v[j + i * k] * gradient[j];
+        sum += projection * projection;
+    }
+    for (size_t i = 0; !model->is_inverted && i < k; i++) {
         double projection = 0, s = model->s[i];
         for (size_t c = 0; c < k; c++)
             projection += model->v[c + i * k] * gradient[model->loose[c]] / model->scale[model->loose[c]];

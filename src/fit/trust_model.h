@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * Levenberg-Marquardt steps in the form of More (1978), by the singular values of R, so that flat directions cost no accuracy.
- * Bounds are handled by an active set, which fixes parameters that would leave the box and solves again. On request the step is
+ * A triangle without flat directions is inverted instead, which is many times cheaper, if nothing restricts the step. Bounds are handled by an active set, which fixes parameters that would leave the box and solves again. On request the step is
  * bent along the second derivative in its direction (geodesic acceleration: Transtrum & Sethna 2012). */
 #ifndef FIT_TRUST_MODEL_H
 #define FIT_TRUST_MODEL_H
@@ -24,6 +24,7 @@ struct trust_model {
     uint32_t *loose;                           /* n_loose parameters that no bound or limit holds */
     size_t n_loose;
     double *u, *v, *s, *coefficient, *scratch; /* of the loose columns; scratch: 4 n */
+    bool is_inverted;                          /* all are loose, and v is the triangle's inverse; s is not computed */
     double damping;                            /* the Levenberg-Marquardt lambda for the radius */
 };
 
