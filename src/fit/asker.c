@@ -13,6 +13,9 @@
  * than it is allowed. The evaluation is then repeated, at most this often. */
 enum { MAX_RETRY = 100 };
 
+/* Differences beyond this part change the bits of a natural parameter, unless both are on the same bound. */
+static const double SURELY = 1e-12;
+
 /* The present reason may be among the arguments, hence the copy. */
 static void put_reason(struct fit_asker *asker, const char *format, va_list arguments)
 {
@@ -149,6 +152,11 @@ bool fit_asker_is_same(const struct fit_asker *asker, const double *theta, const
 {
     const struct fit_map *map = &asker->map;
     double *p = asker->compared, *q = p + map->n_model;
+    for (size_t j = 0; j < map->n_free; j++) { /* most are: cheaper than their exponentials */
+        bool is_inside = theta[j] > map->lower[j] && theta[j] < map->upper[j];
+        if (is_inside && fabs(theta[j] - other[j]) > SURELY * fmax(1, fabs(theta[j])))
+            return false;
+    }
     return memcmp(theta, other, map->n_free * sizeof *theta) == 0
            || (fit_map_natural(map, theta, p) && fit_map_natural(map, other, q)
                && memcmp(p, q, map->n_model * sizeof *p) == 0);

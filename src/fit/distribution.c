@@ -68,33 +68,36 @@ static double log_inverse_beta(double a, double b)
     return ratio + stirling_rest(large + small) - stirling_rest(large) - log_gamma(small);
 }
 
-/* I_x(a, b); y = 1 - x without cancellation. */
-static double incomplete_beta(double a, double b, double x, double y)
+/* I_x(a, b); y = 1 - x without cancellation. *front: x y times its slope. */
+static double incomplete_beta(double a, double b, double x, double y, double *front)
 {
+    *front = 0;
     if (!(x > 0))
         return 0;
     if (!(y > 0))
         return 1;
     double log_x = x > y ? log1p(-y) : log(x), log_y = x > y ? log(y) : log1p(-x);
-    double front = exp(log_inverse_beta(a, b) + a * log_x + b * log_y);
+    *front = exp(log_inverse_beta(a, b) + a * log_x + b * log_y);
     if (x < (a + 1) / (a + b + 2))
-        return front * beta_fraction(a, b, x) / a;
-    return 1 - front * beta_fraction(b, a, y) / b;
+        return *front * beta_fraction(a, b, x) / a;
+    return 1 - *front * beta_fraction(b, a, y) / b;
 }
 
-/* P(a, x) of the incomplete gamma function: series below a + 1, continued fraction of the complement above. */
-static double incomplete_gamma(double a, double x)
+/* P(a, x) of the incomplete gamma function: series below a + 1, continued fraction of the complement above.
+ * *front: x times its slope. */
+static double incomplete_gamma(double a, double x, double *front)
 {
+    *front = 0;
     if (!(x > 0))
         return 0;
-    double front = exp(a * log(x) - x - log_gamma(a));
+    *front = exp(a * log(x) - x - log_gamma(a));
     if (x < a + 1) {
         double term = 1 / a, sum = term;
         for (int n = 1; n < MAX_TERM && fabs(term) > DBL_EPSILON * fabs(sum); n++) {
             term *= x / (a + n);
             sum += term;
         }
-        return front * sum;
+        return *front * sum;
     }
     double b = x + 1 - a, c = 1 / TINY, d = 1 / b, h = d;
     for (int n = 1; n < MAX_TERM; n++) {
@@ -106,40 +109,52 @@ static double incomplete_gamma(double a, double x)
         if (fabs(d * c - 1) < DBL_EPSILON)
             break;
     }
-    return 1 - front * h;
+    return 1 - *front * h;
+}
+
+/* P(|t| > x) / 2 */
+static double t_tail(double x, double freedom, double *front)
+{
+    double square = x * x, sum = freedom + square;
+    return 0.5 * incomplete_beta(0.5 * freedom, 0.5, freedom / sum, square / sum, front);
 }
 
 double distribution_t(double x, double freedom)
 {
-    double square = x * x, sum = freedom + square;
-    double tail = 0.5 * incomplete_beta(0.5 * freedom, 0.5, freedom / sum, square / sum);
+    double front, tail = t_tail(x, freedom, &front);
     return x > 0 ? 1 - tail : tail;
+}
+
+static double f_below(double x, double freedom, double freedom_below, double *front)
+{
+    double above = freedom * x, sum = above + freedom_below;
+    return incomplete_beta(0.5 * freedom, 0.5 * freedom_below, above / sum, freedom_below / sum, front);
 }
 
 double distribution_f(double x, double freedom, double freedom_below)
 {
-    double above = freedom * x, sum = above + freedom_below;
-    return incomplete_beta(0.5 * freedom, 0.5 * freedom_below, above / sum, freedom_below / sum);
+    double front;
+    return f_below(x, freedom, freedom_below, &front);
 }
 
 double distribution_chi_square(double x, double freedom)
 {
-    return incomplete_gamma(0.5 * freedom, 0.5 * x);
+    double front;
+    return incomplete_gamma(0.5 * freedom, 0.5 * x, &front);
 }
 
-/* A distribution function on x > 0, for the search below. */
+/* A distribution function on x > 0, for the search below; *slope: x times its slope. */
 struct distribution {
-    double (*value)(const struct distribution *self, double x); /* increasing */
+    double (*value)(const struct distribution *self, double x, double *slope); /* increasing */
     double a, b;
 };
 
-/* x > 0 with value(x) = target: Newton's method with a numerical slope, inside a bracket that only shrinks. */
+/* x > 0 with value(x) = target: Newton's method inside a bracket that only shrinks. */
 static double find(const struct distribution *self, double target, double guess)
 {
     double low = 0, high = INFINITY, x = guess;
     for (int i = 0; i < MAX_NEWTON; i++) {
-        double f = self->value(self, x) - target, h = 1e-5 * x;
-        double slope = (self->value(self, x + h) - self->value(self, x - h)) / (2 * h), next = x - f / slope;
+        double slope, f = self->value(self, x, &slope) - target, next = x - x * f / slope;
         if (f == 0 || fabs(next - x) <= 4 * DBL_EPSILON * x)
             return x;
         *(f > 0 ? &high : &low) = x;
@@ -151,20 +166,24 @@ static double find(const struct distribution *self, double target, double guess)
 }
 
 /* Minus the upper tails, so that small ones keep their digits. */
-static double normal_tail(const struct distribution *self, double x)
+static double above_normal(const struct distribution *self, double x, double *slope)
 {
     (void)self;
+    *slope = 0.398942280401432677940 * x * exp(-0.5 * x * x);
     return -0.5 * erfc(x / sqrt(2.0));
 }
 
-static double t_tail(const struct distribution *self, double x)
+static double above_t(const struct distribution *self, double x, double *slope) { return -t_tail(x, self->a, slope); }
+
+static double below_f(const struct distribution *self, double x, double *slope)
 {
-    double sum = self->a + x * x;
-    return -0.5 * incomplete_beta(0.5 * self->a, 0.5, self->a / sum, x * x / sum);
+    return f_below(x, self->a, self->b, slope);
 }
 
-static double f_below(const struct distribution *self, double x) { return distribution_f(x, self->a, self->b); }
-static double chi_below(const struct distribution *self, double x) { return distribution_chi_square(x, self->a); }
+static double below_chi(const struct distribution *self, double x, double *slope)
+{
+    return incomplete_gamma(0.5 * self->a, 0.5 * x, slope);
+}
 
 /* The limiting cases that all have in common. True: *answer is set. */
 static bool at_border(double p, double low, double *answer)
@@ -173,34 +192,44 @@ static bool at_border(double p, double low, double *answer)
     return !(p > 0 && p < 1);
 }
 
-static double symmetric(const struct distribution *self, double p)
+/* guess: of the quantile above a half */
+static double symmetric(const struct distribution *self, double p, double guess)
 {
     double answer;
     if (at_border(p, -INFINITY, &answer))
         return answer;
-    return p == 0.5 ? 0 : p < 0.5 ? -find(self, -p, 1) : find(self, -(1 - p), 1);
+    return p == 0.5 ? 0 : p < 0.5 ? -find(self, -p, guess) : find(self, -(1 - p), guess);
+}
+
+/* The normal quantile to 5e-4 (Abramowitz & Stegun 26.2.23). */
+static double guess_normal(double p)
+{
+    double t = sqrt(-2 * log(fmin(p, 1 - p)));
+    double x = t - (2.515517 + t * (0.802853 + t * 0.010328)) / (1 + t * (1.432788 + t * (0.189269 + t * 0.001308)));
+    return fmax(x, 1e-3);
 }
 
 double distribution_normal_quantile(double p)
 {
-    return symmetric(&(struct distribution){normal_tail, 0, 0}, p);
+    return symmetric(&(struct distribution){above_normal, 0, 0}, p, guess_normal(p));
 }
 
 double distribution_t_quantile(double p, double freedom)
 {
-    return symmetric(&(struct distribution){t_tail, freedom, 0}, p);
+    double z = guess_normal(p), guess = z + z * (z * z + 1) / (4 * freedom); /* Abramowitz & Stegun 26.7.5 */
+    return symmetric(&(struct distribution){above_t, freedom, 0}, p, guess);
 }
 
 double distribution_f_quantile(double p, double freedom, double freedom_below)
 {
     double answer;
-    return at_border(p, 0, &answer) ? answer : find(&(struct distribution){f_below, freedom, freedom_below}, p, 1);
+    return at_border(p, 0, &answer) ? answer : find(&(struct distribution){below_f, freedom, freedom_below}, p, 1);
 }
 
 double distribution_chi_square_quantile(double p, double freedom)
 {
     double answer;
-    return at_border(p, 0, &answer) ? answer : find(&(struct distribution){chi_below, freedom, 0}, p, freedom);
+    return at_border(p, 0, &answer) ? answer : find(&(struct distribution){below_chi, freedom, 0}, p, freedom);
 }
 
 /* If more than this part of the replicates have no standard error, the rest are no fair sample. */

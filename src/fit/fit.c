@@ -76,7 +76,7 @@ static void write_best(const struct fit_asker *asker, const struct fit_point *be
     const struct fit_problem *problem = asker->problem;
     const struct fit_map *map = &asker->map;
     record->objective = best->f;
-    record->rtol = number_decimal(asker->options->accuracy / asker->tighter);
+    record->rtol = asker->tighter == 1 ? asker->options->accuracy : number_decimal(asker->options->accuracy / asker->tighter);
     record->gradient_norm = fit_point_gradient_norm(asker, best);
     for (size_t i = 0; i < problem->n_parameter; i++)
         record->parameter[i] = best->p[problem->to_model[i]];
