@@ -84,23 +84,27 @@ void fit_record_set_arrays(struct fit_record *record, size_t n_parameter, void *
         }
 }
 
+/* Fills n cells with the value for "missing". */
+static void clear_cells(enum fit_kind kind, size_t n, void *cells)
+{
+    if (kind == FIT_DOUBLE)
+        for (size_t k = 0; k < n; k++)
+            ((double *)cells)[k] = NAN;
+    else if (kind == FIT_INT64)
+        for (size_t k = 0; k < n; k++)
+            ((int64_t *)cells)[k] = -1;
+    else
+        memset(cells, kind == FIT_LACK ? LACK_not_run : 0, n * fit_kind_size(kind));
+}
+
 void fit_record_clear(struct fit_record *record, size_t n_parameter)
 {
     uint32_t start = record->start;
     uint64_t dataset = record->dataset;
     for (int i = 0; i < N_RESULT_COLUMN; i++) {
-        char *values = fit_column_values((enum fit_column)i, record);
-        size_t width = fit_column_width((enum fit_column)i, n_parameter), size = fit_kind_size(fit_columns[i].kind);
-        const double number = NAN;
-        const int64_t integer = -1;
-        for (size_t k = 0; values && k < width; k++) {
-            if (fit_columns[i].kind == FIT_DOUBLE)
-                memcpy(values + k * size, &number, size);
-            else if (fit_columns[i].kind == FIT_INT64)
-                memcpy(values + k * size, &integer, size);
-            else
-                memset(values + k * size, fit_columns[i].kind == FIT_LACK ? LACK_not_run : 0, size);
-        }
+        void *cells = fit_column_values((enum fit_column)i, record);
+        if (cells)
+            clear_cells(fit_columns[i].kind, fit_column_width((enum fit_column)i, n_parameter), cells);
     }
     record->start = start;
     record->dataset = dataset;

@@ -176,9 +176,11 @@ static enum status make_column(struct result_writer *writer, enum fit_column i, 
     size_t width = writer->parts & fit_column_part(i) ? fit_column_width(i, writer->n_parameter) : 0;
     if (width == 0)
         return STATUS_OK;
+    /* Zlib would shorten real numbers by a sixth, at most of the cost of writing a result. */
+    bool compress = n_row >= COMPRESS_FROM && info->kind != FIT_DOUBLE;
     enum status status = result_column_create(&writer->column[i], &writer->file, info->path, info->kind,
                                               info->shape == PER_FIT ? 0 : width, info->description, n_row,
-                                              n_row >= COMPRESS_FROM, writer->max_row, error);
+                                              compress, writer->max_row, error);
     return !status && info->unit ? hdf5_put_text(&writer->file, info->path, "unit", info->unit, error) : status;
 }
 

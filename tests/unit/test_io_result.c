@@ -264,7 +264,8 @@ static const char h5py_check[] =
     "assert a['identity_problem'] in (bytes(range(32)).hex(), bytes(range(32)).hex().encode()), a['identity_problem']\n"
     "assert a['identity_seed'] == 2**64 - 6 and a['identity_n_start'] == 4 and a['identity_n_dataset'] == n\n"
     "assert a['command_line'] in (b'stiffit run x.h5', 'stiffit run x.h5') and 'identity_forged' not in a\n"
-    "assert fits['parameters'].chunks is not None and fits['parameters'].compression == 'gzip'\n";
+    "assert fits['parameters'].chunks is not None and fits['parameters'].compression is None\n"
+    "assert fits['status'].chunks is not None and fits['status'].compression == 'gzip'\n";
 
 /* The table of columns, for the script. */
 static void write_columns(const char *directory)
