@@ -15,6 +15,7 @@ enum asked {
 
 struct fit_point;
 struct fit_quotient;
+struct fit_spectrum;
 
 /* For difference quotients: the divisor of the integrator's tolerances, in addition to fit_asker.tighter. Measured on 288
  * trust-region fits of seven models, by the objective's distance from the best known: with forward sensitivities 15 fits were
@@ -37,6 +38,8 @@ struct fit_asker {
     double start_f, start_tighter; /* the objective at the start, and the accuracy of that evaluation; NaN: none yet */
     double prediction_error;       /* norm of the weighted predictions' errors at the best point, measured by the certificate;
                                     * NaN: not known */
+    const struct fit_spectrum *spectrum; /* the certificate's, with the derivatives of this point; NULL: there is none */
+    const struct fit_point *spectrum_point;
     enum gradient_method gradient;     /* adjoint: points have only the gradient; otherwise they also have d_prediction */
     bool meets_jump;        /* ASKED_END because sensitivities do not include the effect of a jump of the right-hand side */
     struct fit_quotient *quotient;     /* for differences */

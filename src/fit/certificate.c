@@ -72,10 +72,11 @@ enum asked fit_certify(struct fit_asker *asker, const struct fit_point *best, do
                        struct fit_certificate *certificate)
 {
     struct fit_point point;
-    struct fit_spectrum spectrum;
+    struct fit_spectrum *spectrum = arena_calloc(arena, 1, sizeof *spectrum);
+    asker->spectrum = NULL;
     *certificate = (struct fit_certificate){NAN, NAN, false, false, 0};
     bool is_exact = asker->problem->model->abi.n_state == 0;
-    if (!fit_spectrum_init(&spectrum, asker, arena) || !fit_point_init(&point, asker, arena)) {
+    if (!spectrum || !fit_spectrum_init(spectrum, asker, arena) || !fit_point_init(&point, asker, arena)) {
         asker->outcome = OUTCOME_out_of_memory;
         return ASKED_END;
     }
@@ -92,9 +93,11 @@ enum asked fit_certify(struct fit_asker *asker, const struct fit_point *best, do
         asker->prediction_error = error_of(asker, best, &point);
         take_derivatives(asker, best, &point);
     }
-    fit_spectrum_take(&spectrum, asker, is_exact ? best : &point, false);
+    fit_spectrum_take(spectrum, asker, is_exact ? best : &point, false);
+    asker->spectrum = spectrum;
+    asker->spectrum_point = best;
     certificate->change = is_exact ? 0 : point.f - objective;
-    certificate->decrease = fit_spectrum_decrease(&spectrum);
+    certificate->decrease = fit_spectrum_decrease(spectrum);
     judge(asker, best, certificate);
     if (is_exact)
         certificate->factor = 0;

@@ -237,6 +237,7 @@ static void confirm(struct fit_asker *asker, struct arena *arena, const struct f
     double tighter = asker->tighter;
     asker->tighter = fmax(tighter, LEAST_TIGHTER); /* if the search ended in the loose first steps: with the full tolerances */
     fit_certify(asker, best, objective, arena, certificate);
+    asker->spectrum = NULL; /* the fit's tolerances decide what is flat */
     asker->options = options;
     asker->tighter = tighter;
     memcpy(asker->reason, reason, sizeof reason);

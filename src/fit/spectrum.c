@@ -24,22 +24,30 @@ bool fit_spectrum_init(struct fit_spectrum *spectrum, const struct fit_asker *as
                             {&spectrum->s, n, 1}, {&spectrum->beyond, n, 1});
 }
 
-static void find_loose(struct fit_spectrum *spectrum, const struct fit_map *map, const struct fit_point *point)
+static bool is_held(const struct fit_map *map, const struct fit_point *point, size_t j)
 {
-    spectrum->n = 0;
-    for (size_t j = 0; j < map->n_free; j++) {
-        double g = point->gradient[j], natural = point->p[map->model_index[j]];
-        bool held = (natural <= map->natural_lower[j] && g >= 0) || (natural >= map->natural_upper[j] && g <= 0);
-        if (!held)
-            spectrum->loose[spectrum->n++] = (uint32_t)j;
-    }
+    double g = point->gradient[j], natural = point->p[map->model_index[j]];
+    return (natural <= map->natural_lower[j] && g >= 0) || (natural >= map->natural_upper[j] && g <= 0);
 }
 
-/* Whether a change by the parameter's own size or its start's (a logarithm: by 1) moves the predictions by no more than their
- * error. The derivatives are then errors too, and `beyond` contains almost nothing else. */
-static bool has_no_influence(const struct fit_asker *asker, const struct fit_point *point, size_t j, double norm, double beyond)
+bool fit_spectrum_serves(const struct fit_spectrum *spectrum, const struct fit_asker *asker, const struct fit_point *point)
 {
-    double size = fit_point_size(asker, point), error = asker->prediction_error;
+    size_t count = 0;
+    bool serves = asker->objective.is_plain && asker->objective.n_prior == 0;
+    for (size_t j = 0; j < asker->map.n_free && serves; j++) {
+        bool was_held = !(count < spectrum->n && spectrum->loose[count] == j);
+        serves = is_held(&asker->map, point, j) == was_held;
+        count += !was_held;
+    }
+    return serves;
+}
+
+/* size: fit_point_size. Whether a change by the parameter's own size or its start's (a logarithm: by 1) moves the predictions by no more than their
+ * error. The derivatives are then errors too, and `beyond` contains almost nothing else. */
+static bool has_no_influence(const struct fit_asker *asker, const struct fit_point *point, double size, size_t j, double norm,
+                             double beyond)
+{
+    double error = asker->prediction_error;
     if (isnan(error)) /* not measured */
         error = fit_asker_rtol(asker) * size;
     if (asker->gradient == GRADIENT_differences)
@@ -89,11 +97,12 @@ static void decompose(struct fit_spectrum *spectrum, const struct fit_asker *ask
                       bool is_triangle)
 {
     size_t n = spectrum->n;
+    double size = fit_point_size(asker, point);
     spectrum->least = FLAT * fit_asker_accuracy(asker);
     spectrum->n_idle = 0;
     for (size_t c = 0; c < n; c++) {
         double length = sqrt(matrix_squares(n, spectrum->triangle + c * n));
-        bool none = has_no_influence(asker, point, spectrum->loose[c], length, spectrum->beyond[c]);
+        bool none = has_no_influence(asker, point, size, spectrum->loose[c], length, spectrum->beyond[c]);
         spectrum->scale[c] = none ? 0 : length;
         spectrum->n_idle += none;
     }
@@ -115,7 +124,10 @@ void fit_spectrum_take(struct fit_spectrum *spectrum, const struct fit_asker *as
 {
     const struct fit_objective *objective = &asker->objective;
     struct fit_answer answer = fit_point_answer(asker, point);
-    find_loose(spectrum, &asker->map, point);
+    spectrum->n = 0;
+    for (size_t j = 0; j < asker->map.n_free; j++)
+        if (!is_held(&asker->map, point, j))
+            spectrum->loose[spectrum->n++] = (uint32_t)j;
     size_t n = spectrum->n, n_row = fit_objective_n_row(objective);
     fit_objective_rows(objective, &answer, information ? CURVATURE_EXPECTED : CURVATURE_ABOVE, spectrum->rows, spectrum->rhs);
     for (size_t c = 0; c < n; c++)

@@ -32,6 +32,8 @@ bool fit_spectrum_init(struct fit_spectrum *spectrum, const struct fit_asker *as
 /* At a point with derivatives. information: from the rows for standard errors (CURVATURE_EXPECTED); q is then meaningless. */
 void fit_spectrum_take(struct fit_spectrum *spectrum, const struct fit_asker *asker, const struct fit_point *point,
                        bool information);
+/* Whether a spectrum of the same derivatives with other residuals is also that of the information at this point. */
+bool fit_spectrum_serves(const struct fit_spectrum *spectrum, const struct fit_asker *asker, const struct fit_point *point);
 /* Computes singular values. They cost many times more than the test that all directions are known, so fit_spectrum_take
  * omits them if that test succeeds. Destroys basis. */
 void fit_spectrum_directions(struct fit_spectrum *spectrum);

@@ -23,7 +23,13 @@ static bool work_init(struct work *work, const struct fit_asker *asker, const st
 {
     size_t n = asker->map.n_free;
     *work = (struct work){.asker = asker, .point = point};
-    return fit_spectrum_init(&work->spectrum, asker, arena) && fit_flat_init(&work->flat, n, arena)
+    if (asker->spectrum && asker->spectrum_point == point && fit_spectrum_serves(asker->spectrum, asker, point))
+        work->spectrum = *asker->spectrum;
+    else if (fit_spectrum_init(&work->spectrum, asker, arena))
+        fit_spectrum_take(&work->spectrum, asker, point, true);
+    else
+        return false;
+    return fit_flat_init(&work->flat, n, arena)
            && ARENA_DOUBLES(arena, {&work->u, n, n}, {&work->v, n, n}, {&work->covariance, n, n}, {&work->s, n, 1});
 }
 
@@ -195,7 +201,6 @@ bool fit_statistics_compute(struct fit_record *record, const struct fit_asker *a
         return false;
     for (size_t j = 0; j < asker->map.n_free; j++)
         record->lack[asker->map.file_index[j]] = LACK_at_bound;
-    fit_spectrum_take(&work.spectrum, asker, point, true);
     if (!fit_spectrum_observe(&work.spectrum, asker, point, arena, &is_observed))
         return false;
     size_t n = work.spectrum.n;

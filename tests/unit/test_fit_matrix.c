@@ -214,11 +214,48 @@ static void test_rank(void **state)
     assert_true(s[0] == 0 && s[1] == 0 && v[0] == 1 && v[3] == 1);
 }
 
+/* R X = I, and the limit against the singular values of R with columns of length 1. Columns and rows may have any size. */
+static void test_inverse(void **state)
+{
+    enum { N = 6 };
+    (void)state;
+    for (uint64_t trial = 0; trial < 60; trial++) {
+        double r[N * N] = {0}, x[N * N], unit[N * N], scale[N], s[N], v[N * N];
+        double bend = pow(10, -(double)(trial % 6)); /* the last column is nearly one of the others */
+        for (size_t j = 0; j < N; j++)
+            for (size_t i = 0; i <= j; i++)
+                r[i + j * N] = j < N - 1 ? element(500 + 7 * trial + j, i) + (i == j ? 2 : 0) : i < N - 1 ? r[i + N] : bend;
+        for (size_t j = 0; j < N; j++) {
+            scale[j] = sqrt(dot(N, r + j * N, r + j * N));
+            double size = trial % 2 ? pow(1e50, (double)j - 3) : 1;
+            for (size_t i = 0; i < N; i++) {
+                unit[i + j * N] = r[i + j * N] / scale[j];
+                r[i + j * N] *= size;
+            }
+            scale[j] *= size;
+        }
+        double least = matrix_invert(N, r, scale, x);
+        matrix_singular(N, N, unit, NULL, s, v);
+        /* products of N terms of size 1 in units of the columns' lengths, divided by the least singular value */
+        for (size_t j = 0; j < N; j++)
+            for (size_t i = 0; i < N; i++) {
+                double sum = 0;
+                for (size_t k = 0; k < N; k++)
+                    sum += x[i + k * N] * scale[i] * (r[k + j * N] / scale[j]);
+                assert_true(fabs(sum - (i == j)) < 1e-14 / s[N - 1]);
+            }
+        assert_true(least <= s[N - 1] * (1 + 1e-9) && least >= s[N - 1] / sqrt(N) * (1 - 1e-9));
+        r[2 + 2 * N] = 0;
+        assert_true(matrix_invert(N, r, scale, x) == 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_triangle), cmocka_unit_test(test_triangle_scales), cmocka_unit_test(test_singular_values),
         cmocka_unit_test(test_relative_accuracy), cmocka_unit_test(test_rank),
+        cmocka_unit_test(test_inverse),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

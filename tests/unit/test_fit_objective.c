@@ -76,6 +76,7 @@ static void fill(struct sample *s, const double *x, struct form form)
                      .censored = form.censored ? s->censored : NULL},
         .likelihood = form.noise || form.censored || mixes(form), .loss = s->loss,
         .n_prior = form.priors ? N : 0, .prior = s->prior};
+    s->objective.is_plain = fit_objective_is_plain(&s->objective);
     s->answer = (struct fit_answer){
         .n = N, .prediction = s->prediction, .d_prediction = s->d_prediction, .noise = form.noise ? s->noise : NULL,
         .d_noise = form.noise ? s->d_noise : NULL, .chain = s->chain, .weight = s->weight, .residual = s->residual,

@@ -24,6 +24,7 @@ struct fit_job {
     struct ode_task task;
     struct fit_problem problem;
     struct fit_record record;
+    double *record_arrays, *covariance; /* the record's; a refit's covariance is not kept */
     struct evaluation *const *asked; /* NULL: nothing is asked */
     size_t n_asked;
     int64_t replayed_ns;             /* computing in earlier processes */
@@ -78,11 +79,15 @@ struct fit_job *fit_job_new(const struct campaign *campaign, struct replays *rep
     job->replays = replays;
     job->trace = trace;
     job->coroutine = coroutine_new(STACK_BYTES);
-    if (!job->coroutine || !job_init(&job->head)) {
+    job->record_arrays = malloc(fit_record_array_bytes(campaign->n_parameter));
+    if (!job->coroutine || !job->record_arrays || !job_init(&job->head)) {
         coroutine_free(job->coroutine);
+        free(job->record_arrays);
         free(job);
         return NULL;
     }
+    fit_record_set_arrays(&job->record, campaign->n_parameter, job->record_arrays);
+    job->covariance = job->record.covariance;
     return job;
 }
 
@@ -95,6 +100,7 @@ void fit_job_free(struct fit_job *job)
     replay_fini(&job->replay);
     arena_fini(&job->arena);
     arena_fini(&job->scratch);
+    free(job->record_arrays);
     free(job);
 }
 
@@ -159,16 +165,11 @@ bool fit_job_begin(struct fit_job *job, const struct problem_block *block, size_
     job->problem.dataset = block->dataset[row];
     job->problem.start_number = number < campaign->n_start ? number : 0;
     job->problem.n_start = campaign->n_start;
-    void *arrays = arena_alloc(arena, fit_record_array_bytes(n));
-    if (!job->problem.start || !job->problem.lower || !job->problem.upper || !job->problem.fixed || !arrays)
+    if (!job->problem.start || !job->problem.lower || !job->problem.upper || !job->problem.fixed)
         return false;
-    struct fit_record *record = &job->record;
-    fit_record_set_arrays(record, n, arrays);
-    if (number >= campaign->n_start)
-        record->covariance = NULL; /* a refit's is not kept */
-    record->dataset = block->dataset[row];
-    record->start = number;
-    fit_clear(record, n, 0);
+    job->record.covariance = number < campaign->n_start ? job->covariance : NULL;
+    job->record.dataset = block->dataset[row];
+    job->record.start = number;
     job->asked = NULL;
     job->replayed_ns = 0;
     job->cancelled = false;
