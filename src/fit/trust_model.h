@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * Levenberg-Marquardt steps in the form of More (1978), by the singular values of R, so that flat directions cost no accuracy.
- * A triangle without flat directions is inverted instead, which is many times cheaper, if nothing restricts the step. Bounds
+ * If nothing restricts the step, a triangle without flat directions is inverted instead, which is many times cheaper. Bounds
  * are handled by an active set, which fixes parameters that would leave the box and solves again. On request the step is bent
  * along the second derivative in its direction (geodesic acceleration: Transtrum & Sethna 2012). */
 #ifndef FIT_TRUST_MODEL_H
