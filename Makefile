@@ -226,11 +226,14 @@ check-thread:
 	$(SUBMAKE) SANITIZE=thread CC=clang CFLAGS="-O1 -g" tests
 	$(Q)STIFFIT_BUILD=build/thread STIFFIT_SANITIZE=thread PYTHON=$(PYTHON) $(PYTHON) tests/run --timeout 1800
 
-.PHONY: bench
-bench: ## measure against SciPy and stock CVODES; prints ratios and writes build/bench.json (some ten minutes)
+.PHONY: bench bench-million
+bench: ## measure against other tools; prints ratios and writes build/bench.json (some twenty minutes)
+bench-million: ## a million fits, into build/bench.json
+bench-million: BENCH_WORDS = whole-million
+bench bench-million:
 	$(Q)$(INSTALL_DEPS) check
 	$(SUBMAKE) all benches
-	$(Q)$(TEST_ENV) $(PYTHON) scripts/bench/bench.py
+	$(Q)$(TEST_ENV) $(PYTHON) scripts/bench/bench.py $(BENCH_WORDS)
 
 .PHONY: lint
 lint: ## check layers, file lengths, scripts and manual pages

@@ -25,19 +25,23 @@ class Case:
     """One model with its datasets: how Python integrates it, and the file that stiffit reads."""
 
     def __init__(self, name, rhs, y0, times, start, values, sigmas, weights, observables, names, jacobian=None):
-        self.name, self.rhs, self.y0, self.times, self.start = name, rhs, y0, times, np.asarray(start)
+        self.name, self.rhs, self.y0 = name, rhs, y0
+        self.times, self.start = times, np.asarray(start)  # the same for all datasets, or a row for each
         self.values, self.sigmas = values, sigmas  # datasets x times x observables
         self.weights, self.observables, self.names, self.jacobian = np.asarray(weights), observables, names, jacobian
+        self.plugin, self.is_long = h.model(name), None
 
     def write(self, path, n):
         """The problem file of the first n datasets (over again if there are fewer)."""
         pick = np.arange(n) % len(self.values)
         n_time, n_obs = self.values.shape[1:]
+        times = np.broadcast_to(self.times, self.values.shape[:2])[pick]
+        start = self.start if self.start.ndim == 1 else self.start[pick]
         rows = np.column_stack([
-            np.repeat(np.arange(n), n_time * n_obs), np.tile(np.repeat(self.times, n_obs), n),
+            np.repeat(np.arange(n), n_time * n_obs), np.repeat(times, n_obs),
             np.tile(np.arange(n_obs), n * n_time), self.values[pick].ravel(), self.sigmas[pick].ravel()])
-        h.write_problem(path, h.model(self.name), [f"{self.name}-{i}" for i in range(n)], rows,
-                        parameters={"name": self.names, "start": self.start, "scale": ["log"] * len(self.names),
+        h.write_problem(path, self.plugin, [f"{self.name}-{i}" for i in range(n)], rows,
+                        parameters={"name": self.names, "start": start, "scale": ["log"] * len(self.names),
                                     "lower": [0.0] * len(self.names), "upper": [np.inf] * len(self.names),
                                     "observables": self.observables})
 
