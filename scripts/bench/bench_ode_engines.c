@@ -230,7 +230,8 @@ int main(int argc, char **argv)
         runner_init(&lanes, &problem, ENGINE_LANES, lanes_rtol);
     double us[2][N_REPEAT] = {0}, ratio[N_REPEAT], began = cpu_now();
     size_t n = 0;
-    for (; n < N_REPEAT && (n < LEAST_REPEAT || cpu_now() - began < MOST_S); n++) { /* side by side: other load hits both alike */
+    /* Side by side: other load hits both alike. */
+    for (; n < N_REPEAT && (n < LEAST_REPEAT || cpu_now() - began < MOST_S); n++) {
         for (int k = 0; k < (lanes_rtol > 0 ? 2 : 1); k++) {
             double begin = cpu_now();
             runner_run(k ? &lanes : &cvodes);
