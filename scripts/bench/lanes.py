@@ -12,6 +12,7 @@ import numpy as np
 
 import helpers as h
 import rivals
+import tolerances
 
 # What CVODES is given: the default, and what the loops of others get.
 RTOLS = (1e-6, 1e-7)
@@ -78,7 +79,7 @@ def evaluations(tmp):
 
 def whole_fits(case, tmp, n, repeats):
     """Fits per CPU second by default over --engine cvodes, both with the default tolerances: medians of interleaved runs; and
-    the share of the fits whose objectives agree."""
+    the share of the fits whose objectives agree, evaluated by CVODES at tight tolerances."""
     path = tmp / f"engines-{case.name}.h5"
     case.write(path, n)
     cpu, fits = {"auto": [], "cvodes": []}, {}
@@ -86,7 +87,10 @@ def whole_fits(case, tmp, n, repeats):
         for engine, seconds in cpu.items():
             figures, fits[engine] = rivals.run_alone(path, tmp, "--engine", engine)
             seconds.append(figures["cpu"])
-    apart = np.abs(fits["auto"]["objective"] / fits["cvodes"]["objective"] - 1)
+    judge = tolerances.Case(case.name, "bench", path)
+    judge.tight_options = ("--engine", "cvodes")
+    tight = {engine: judge.tight_objective(tmp, found["parameters"]) for engine, found in fits.items()}
+    apart = np.abs(tight["auto"] / tight["cvodes"] - 1)
     return {"fits": n, "cpu_s": cpu, "ratio": float(np.median([b / a for a, b in zip(cpu["auto"], cpu["cvodes"])])),
             "us_per_fit": {engine: 1e6 * float(np.median(seconds)) / n for engine, seconds in cpu.items()},
             "same_objective": float(np.mean(apart <= rivals.AT_OPTIMUM))}

@@ -54,6 +54,7 @@ class Case:
     def __init__(self, name, kind, path):
         self.name, self.kind, self.path = name, kind, path
         self.atol = MODELS[name][1]
+        self.tight_options = ()  # more options of the evaluations at tight tolerances
         self.runs = {}  # (rtol, atol, ftol) -> fits
 
     def fit(self, tmp, *args, problem=None):
@@ -75,7 +76,7 @@ class Case:
             group["start"] = points
             if fixed:
                 group["fixed"] = np.ones(points.shape, np.uint8)
-        tight = ("--rtol", TIGHT_RTOL, "--atol", self.atol, "--ftol", TIGHT_FTOL)
+        tight = ("--rtol", TIGHT_RTOL, "--atol", self.atol, "--ftol", TIGHT_FTOL, *self.tight_options)
         return self.fit(tmp, *tight, problem=path)
 
     def tight_objective(self, tmp, points):
