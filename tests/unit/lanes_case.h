@@ -91,7 +91,8 @@ static inline void lanes_put(struct lanes_case *c, size_t k, struct lane_point *
         assert_int_equal(c->abi->prepare(&first, lane->w), STIFFIT_OK);
     c->t[k] = lane->at.t;
     const struct { double *to; const double *from; size_t n; } copies[] = {
-        {c->y, lane->y, c->n}, {c->p, lane->p, c->n_p}, {c->c, lane->c, c->n_c}, {c->w, lane->w, c->n_w}, {c->d, lane->d, c->n + 1}};
+        {c->y, lane->y, c->n}, {c->p, lane->p, c->n_p}, {c->c, lane->c, c->n_c}, {c->w, lane->w, c->n_w},
+        {c->d, lane->d, c->n + 1}};
     for (size_t a = 0; a < sizeof copies / sizeof *copies; a++)
         for (size_t i = 0; i < copies[a].n; i++)
             copies[a].to[i * W + k] = copies[a].from[i];

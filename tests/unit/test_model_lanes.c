@@ -85,12 +85,12 @@ static void compare_lane(const char *name, struct lanes_case *c, const struct la
         assert_near(c->rhs[i * W + k], rhs[i], size, 1e-12, name, "rhs", i, 0);
         assert_near(c->derive[i * W + k], rhs[i], size, 1e-12, name, "derive", i, 0);
         for (size_t j = 0; j < n; j++)
-            assert_near(lanes_entry(&lanes->by_state, c->derive, n, i, j, k), one[i + j * n], size_1, 1e-12, name, "by_state", i,
-                        j);
+            assert_near(lanes_entry(&lanes->by_state, c->derive, n, i, j, k), one[i + j * n], size_1, 1e-12, name,
+                        "by_state", i, j);
         size_t first = n + (size_t)lanes->by_state.start[n + 1];
         for (size_t j = 0; j < c->n_p; j++)
-            assert_near(lanes_entry(&lanes->by_parameter, c->derive, first, i, j, k), one[n_jacobian + i + j * n], size_1, 1e-12,
-                        name, "by_parameter", i, j);
+            assert_near(lanes_entry(&lanes->by_parameter, c->derive, first, i, j, k), one[n_jacobian + i + j * n], size_1,
+                        1e-12, name, "by_parameter", i, j);
     }
     free(rhs);
     free(one);
@@ -98,7 +98,8 @@ static void compare_lane(const char *name, struct lanes_case *c, const struct la
 
 /* How fast a model's rates change, and where its states are: as they are for most, with one exception, exp(17.7 y) and
  * sin(2e4 pi t). */
-static const struct place { const char *name; double step, size; } ring = {"ring-modulator.so", 2e-8, 0.02}, other = {"", 2e-3, 1};
+static const struct place { const char *name; double step, size; } ring = {"ring-modulator.so", 2e-8, 0.02},
+                                                                   other = {"", 2e-3, 1};
 
 static const struct place *place_of(const char *name) { return strcmp(name, ring.name) == 0 ? &ring : &other; }
 
@@ -143,8 +144,8 @@ static void compare_curve(const char *name, struct lanes_case *c, const struct l
             assert_near(lanes_entry(&lanes->curve_state, c->curve, 0, i, j, k), slope[i + j * n], size, 1e-8, name,
                         "curve_state", i, j);
         for (size_t j = 0; j < c->n_p; j++)
-            assert_near(lanes_entry(&lanes->curve_parameter, c->curve, first, i, j, k), slope[n_jacobian + i + j * n], size, 1e-8,
-                        name, "curve_parameter", i, j);
+            assert_near(lanes_entry(&lanes->curve_parameter, c->curve, first, i, j, k), slope[n_jacobian + i + j * n], size,
+                        1e-8, name, "curve_parameter", i, j);
     }
     lane_point_fini(&moved);
     free(slope);

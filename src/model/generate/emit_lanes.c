@@ -9,7 +9,7 @@
 
 /* What vectors of numbers need in C, where operators work on them, but ?: and ! do not (gcc 12, clang 14). */
 static const char prelude[] =
-    "/* Functions of lanes (struct stiffit_lanes): a register holds WIDTH numbers, from the lanes k on; d_ is the direction. */\n"
+    "/* Functions of lanes (struct stiffit_lanes): a register holds WIDTH numbers, from lane k on; d_ is the direction. */\n"
     "#if defined __GNUC__ && !defined __TINYC__\n"
     "#if defined __AVX512F__\n"
     "#define WIDTH 8\n"

@@ -1,6 +1,6 @@
 /* Second derivatives of the rates in one direction, for integrators that differentiate their own steps: with
- * g = (d rhs / d y) v + (d rhs / d t) w for a direction (v, w), d g / d y and d g / d p. They are made as the first ones are, from
- * g as a node; but they are a luxury, so there is a limit to their size.
+ * g = (d rhs / d y) v + (d rhs / d t) w for a direction (v, w), d g / d y and d g / d p. They are made from g as the first ones
+ * are from the rates. A model can do without them, so there is a limit to their size.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/graph/equations.h"
 #include "model/graph/intern.h"

@@ -96,12 +96,6 @@ extern const struct model_function_info {
     enum model_function value;
 } model_functions[N_MODEL_FUNCTION];
 
-/* What the functions of lanes compute beside values and rhs_parameter (struct stiffit_lanes). */
-struct lane_functions {
-    bool are_there; /* else the model is too large or has switches: the matrices are empty */
-    struct graph_matrix by_state, curve_state, curve_parameter;
-};
-
 struct functions {
     struct graph_matrix of[N_MODEL_FUNCTION]; /* values: one column with every row. noise and its derivatives: empty (0 x 0) if
                                                * no observable has noise; otherwise 1 for observables without; switching and
@@ -119,6 +113,5 @@ void functions_fini(struct functions *functions);
 
 /* The last step of functions_derive: second derivatives, for models for which lanes pay. Fails as graph_status does. */
 enum status lane_functions_derive(const struct equations *equations, struct functions *functions, struct error *error);
-void lane_functions_fini(struct lane_functions *lanes);
 
 #endif

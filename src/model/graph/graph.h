@@ -68,8 +68,8 @@ struct graph_operation {
     unsigned facts;
     enum graph_cost cost;
     enum c_kind c_kind;
-    const char *c;                   /* its name in C */
-    const char *c_helper[N_C_FORM];  /* its definition for a form of C, or NULL: the C library's function, in lanes one by one */
+    const char *c;                  /* its name in C */
+    const char *c_helper[N_C_FORM]; /* its definition, or NULL: the C library's function, in lanes called for each */
     struct form text, latex;
 };
 extern const struct graph_operation graph_operations[N_GRAPH_OP];
