@@ -145,7 +145,7 @@ void c_helpers(uint64_t helpers, enum c_form form, FILE *out)
         if (helpers >> op & 1 && s->c_helper[form])
             fputs(s->c_helper[form], out);
         else if (helpers >> op & 1)
-            fprintf(out, "EACH_%d(%s)\n", s->n_argument, s->c);
+            fprintf(out, "%s_%d(%s)\n", s->cost == COST_CALL ? "CALL" : "EACH", s->n_argument, s->c);
     }
     if (helpers)
         putc('\n', out);

@@ -29,7 +29,9 @@ static const char prelude[] =
     "LANES(choose)(mask which, lanes a, lanes b) { return (lanes)((which & (mask)a) | (~which & (mask)b)); }\n"
     "#define choose(which, a, b) lanes_choose((mask)(which), a, b)\n"
     "#define EACH_1(f) LANES(f)(lanes a) { for (int i = 0; i < WIDTH; i++) a[i] = f(a[i]); return a; }\n"
-    "#define EACH_2(f) LANES(f)(lanes a, lanes b) { for (int i = 0; i < WIDTH; i++) a[i] = f(a[i], b[i]); return a; }\n";
+    "#define CALL(name) static __attribute__((noinline)) lanes lanes_##name\n"
+    "#define CALL_1(f) CALL(f)(lanes a) { for (int i = 0; i < WIDTH; i++) a[i] = f(a[i]); return a; }\n"
+    "#define CALL_2(f) CALL(f)(lanes a, lanes b) { for (int i = 0; i < WIDTH; i++) a[i] = f(a[i], b[i]); return a; }\n";
 
 static const char *const names[N_LANES_FUNCTION] = {
     [LANES_rhs] = "lanes_rhs", [LANES_derive] = "lanes_derive", [LANES_curve] = "lanes_curve"};
