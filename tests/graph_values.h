@@ -8,6 +8,9 @@
 #include <math.h>
 #include <stiffit/model.h>
 
+/* The value of DIRECTION `index`, which has no place in a point. */
+static inline double graph_direction(uint32_t index) { return 0.875 - 0.375 * (index * 7 % 5); }
+
 static inline double graph_leaf_value(const struct graph_node *leaf, const struct stiffit_point *at)
 {
     switch (leaf->op) {
@@ -15,6 +18,7 @@ static inline double graph_leaf_value(const struct graph_node *leaf, const struc
     case GRAPH_TIME: return at->t;
     case GRAPH_STATE: return at->y ? at->y[leaf->index] : NAN;
     case GRAPH_PARAMETER: return at->p[leaf->index];
+    case GRAPH_DIRECTION: return graph_direction(leaf->index);
     default: return at->covariate ? at->covariate[leaf->index] : NAN;
     }
 }

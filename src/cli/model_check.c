@@ -140,7 +140,7 @@ static void print_text(const struct check_call *call, const struct model *model,
 static void put_findings(struct json *json, const struct check_report *report)
 {
     static const char *const kinds[] = {"derivative", "pattern", "mask", "impure", "unwritten", "overrun", "failed", "invalid",
-                                        "environment"};
+                                        "lanes", "environment"};
     json_array_begin(json, "findings");
     for (size_t i = 0; i < report->n_finding; i++) {
         const struct check_finding *finding = &report->finding[i];

@@ -89,12 +89,14 @@ static void print_plugin(const struct model *model)
     } has[] = {{"jacobian", abi->jacobian}, {"jacobian_sparse", abi->jacobian_sparse}, {"rhs_parameter", abi->rhs_parameter},
                {"initial_parameter", abi->initial_parameter}, {"observe_state", abi->observe_state},
                {"observe_parameter", abi->observe_parameter}, {"noise", abi->noise}, {"noise_state", abi->noise_state},
-               {"noise_parameter", abi->noise_parameter}, {"prepare", abi->prepare}};
+               {"noise_parameter", abi->noise_parameter}, {"prepare", abi->prepare}, {"lanes", abi->lanes}};
     fputs("has         ", stdout);
     for (size_t i = 0; i < sizeof has / sizeof *has; i++)
         if (has[i].there)
             printf(" %s", has[i].name);
     putchar('\n');
+    if (model->n_lane && !abi->lanes)
+        printf("note: its functions of %u lanes are not used: this program has %d\n", model->n_lane, STIFFIT_LANES);
     uint32_t missing = model_missing_derivatives(model);
     for (int bit = 0; bit < 32; bit++)
         if (missing >> bit & 1 && note_meaning(bit))
@@ -114,6 +116,7 @@ static void print_plugin_json(const struct model *model)
     json_strings(&json, "covariates", abi->covariate_name, abi->n_covariate);
     json_strings(&json, "observables", abi->observable_name, abi->n_observable);
     json_strings(&json, "observable_errors", abi->observable_error, abi->observable_error ? abi->n_observable : 0);
+    json_unsigned(&json, "lanes", abi->lanes ? STIFFIT_LANES : 0);
     json_unsigned(&json, "missing", model_missing_derivatives(model));
     json_end(&json);
 }

@@ -175,6 +175,7 @@ void model_show_json(const struct shown_model *model, FILE *out)
     json_string(&json, "description", equations->description);
     json_string(&json, "time_unit", equations->time_unit);
     json_number(&json, "t0", equations->t0);
+    json_unsigned(&json, "lanes", model->functions.lanes.are_there ? STIFFIT_LANES : 0);
     put_parameters(&json, model);
     put_states(&json, model);
     put_observables(&json, model);

@@ -27,16 +27,17 @@ const char *model_use_words(unsigned use, char words[64])
     return words[0] ? words : "nothing";
 }
 
-static void print_head(const struct equations *equations, FILE *out)
+static void print_head(const struct shown_model *model, FILE *out)
 {
+    const struct equations *equations = model->text.equations;
     fprintf(out, "%s%s%s\n", equations->name, equations->description ? ": " : "",
             equations->description ? equations->description : "");
     fprintf(out, "%u state%s, %u parameter%s, %u covariate%s, %u observable%s", equations->n_state,
             plural(equations->n_state), equations->n_parameter, plural(equations->n_parameter), equations->n_covariate,
             plural(equations->n_covariate), equations->n_observable, plural(equations->n_observable));
     char t0[NUMBER_SIZE];
-    fprintf(out, "; time from %s%s%s\n", number_text(t0, equations->t0), equations->time_unit ? " " : "",
-            equations->time_unit ? equations->time_unit : "");
+    fprintf(out, "; time from %s%s%s; %s\n", number_text(t0, equations->t0), equations->time_unit ? " " : "",
+            equations->time_unit ? equations->time_unit : "", model->functions.lanes.are_there ? "lanes" : "no lanes");
 }
 
 /* The prior as in the model text. */
@@ -152,7 +153,7 @@ static void print_cost(const struct shown_model *model, FILE *out)
 
 void model_show_text(const struct shown_model *model, unsigned parts, bool is_chosen, FILE *out)
 {
-    print_head(model->text.equations, out);
+    print_head(model, out);
     if (parts & SHOW_EQUATIONS)
         print_equations(model, out);
     if (parts & SHOW_SPARSITY)

@@ -12,7 +12,7 @@
 
 enum { DEFAULT_POINTS = 12, N_EULER = 24, N_TRY = 5, MAX_COLUMNS = 400 };
 /* Random streams by purpose. */
-enum { STREAM_PARAMETER = 1, STREAM_STATE, STREAM_TIME, STREAM_COLUMN };
+enum { STREAM_PARAMETER = 1, STREAM_STATE, STREAM_TIME, STREAM_COLUMN, STREAM_DIRECTION };
 
 struct check {
     const struct stiffit_model *abi;
@@ -26,6 +26,7 @@ struct check {
     double *matrix;         /* the derivative being compared */
     double *sum;            /* its rows: sum of |d f_i / d x_j| |x_j|, the size of the terms of f_i */
     double *scratch;        /* values of any base function */
+    double *change;         /* n_state: size of the terms of LANES_CHANGE */
     double span;
     struct arena arena;
 };
@@ -39,7 +40,7 @@ static enum status make_room(struct check *check)
         differences_init(&check->differences, n_row, &check->arena) != STATUS_OK ||
         !ARENA_DOUBLES(&check->arena, {&check->center, abi->n_parameter, 1}, {&check->typical, abi->n_state, 1},
                        {&check->rate, abi->n_state, 1}, {&check->sum, n_row, 1}, {&check->scratch, n_row, 1},
-                       {&check->matrix, check->caller.n_out, 1}))
+                       {&check->change, abi->n_state, 1}, {&check->matrix, check->caller.n_out, 1}))
         return STATUS_NO_MEMORY;
     for (size_t j = 0; j < abi->n_parameter; j++)
         check->center[j] = check->options->p ? check->options->p[j] :
@@ -172,15 +173,15 @@ static void watch_values(struct check *check)
 
 static double variable_value(const struct check *check, enum check_axis axis, size_t j)
 {
-    return axis == AXIS_STATE ? check->caller.y[j] : check->caller.p[j];
+    return axis == AXIS_TIME ? check->caller.t : axis == AXIS_STATE ? check->caller.y[j] : check->caller.p[j];
 }
 
 static double variable_scale(const struct check *check, enum check_axis axis, size_t j)
 {
-    double x = fabs(variable_value(check, axis, j));
+    double x = axis == AXIS_TIME ? check->span : fabs(variable_value(check, axis, j));
     if (x > 0)
         return x;
-    return axis == AXIS_PARAMETER ? 1 : check->typical[j] > 0 ? check->typical[j] : largest_state(check);
+    return axis != AXIS_STATE ? 1 : check->typical[j] > 0 ? check->typical[j] : largest_state(check);
 }
 
 /* Entry (i, j) of the matrix, and whether the sparse pattern has it. */
@@ -202,6 +203,8 @@ static void sum_terms(struct check *check, enum check_function function)
     const struct check_shape *shape = check_shape(function);
     size_t n_row = check_axis_size(check->abi, shape->row), n_column = check_axis_size(check->abi, shape->column);
     memset(check->sum, 0, n_row * sizeof *check->sum);
+    if (shape->base == CHECK_LANES_CHANGE)
+        memcpy(check->sum, check->change, n_row * sizeof *check->sum);
     for (size_t j = 0; j < n_column; j++) {
         double x = fabs(variable_value(check, shape->column, j));
         if (function == CHECK_JACOBIAN_SPARSE) {
@@ -236,7 +239,8 @@ static void compare_column(struct check *check, enum check_function function, si
         double error = 10 * differences->error[i] + 4096 * DBL_EPSILON * terms / scale;
         double largest = fmax(fabs(got), fabs(expected)), allowed = error + 1e-7 * largest;
         double off = fabs(got - expected);
-        if (off > allowed && check->options->only_certain &&
+        /* Time has no natural scale: differences of sin(2e4 pi t) at steps of 1/16 agree, and are wrong. */
+        if (off > allowed && (check->options->only_certain || shape->column == AXIS_TIME) &&
             !differences_contradict(&check->differences, &check->caller, shape->base, shape->column, j, i, got, terms)) {
             report->n_inconclusive[function]++;
             continue;
@@ -257,7 +261,7 @@ static void compare_column(struct check *check, enum check_function function, si
 static void compare_derivative(struct check *check, enum check_function function, size_t i_point)
 {
     const struct check_shape *shape = check_shape(function);
-    if (!check_pointer(check->abi, function) || check_axis_size(check->abi, shape->row) == 0 ||
+    if (!check_is_there(check->abi, function) || check_axis_size(check->abi, shape->row) == 0 ||
         check_axis_size(check->abi, shape->column) == 0 || !watch(check, function, check->matrix))
         return;
     /* At the start itself states are often 0, where a model may have a kink. */
@@ -271,6 +275,54 @@ static void compare_derivative(struct check *check, enum check_function function
         /* A certain fault must be found twice, so the same columns are compared at all points. */
         uint64_t stream = random_stream(STREAM_COLUMN, check->options->only_certain ? 0 : i_point);
         compare_column(check, function, n == n_used ? k : random_permute(check->options->seed, stream, n, k));
+    }
+}
+
+/* Lanes have the rates of `rhs`, up to rounding in terms that may be larger. */
+static void compare_rates(struct check *check, enum check_function function)
+{
+    if (!caller_value(&check->caller, CHECK_RHS, check->rate) || !watch(check, function, check->scratch))
+        return;
+    for (size_t i = 0; i < check->abi->n_state; i++) {
+        double got = check->scratch[i], expected = check->rate[i], allowed = 1e-11 * (check->sum[i] + fabs(expected));
+        if (!(fabs(got - expected) <= allowed))
+            check_add(check->report, check->abi, CHECK_LANES, function, (int64_t)i, CHECK_NO_INDEX, check->caller.t, got,
+                      expected, allowed);
+    }
+    check->report->n_compared[function] += check->abi->n_state;
+}
+
+/* Adds the terms of a change along directions first, first + 1, ... to their size; their derivatives are in the matrix. */
+static void add_change(struct check *check, size_t first, size_t n_direction)
+{
+    size_t n = check->abi->n_state;
+    for (size_t i = 0; first == 0 && i < n; i++)
+        check->change[i] = 0;
+    for (size_t j = 0; j < n_direction; j++)
+        for (size_t i = 0; i < n; i++)
+            check->change[i] += fabs(check->matrix[i + j * n] * check->caller.direction[first + j]);
+}
+
+/* Functions of lanes: by_state comes first, because it tells the size of the terms. */
+static void check_lanes(struct check *check, size_t i_point)
+{
+    const struct stiffit_model *abi = check->abi;
+    if (!abi->lanes)
+        return;
+    for (size_t j = 0; j <= abi->n_state; j++) {
+        double factor = random_normal(check->options->seed, STREAM_DIRECTION, i_point * (abi->n_state + 1u) + j);
+        enum check_axis axis = j < abi->n_state ? AXIS_STATE : AXIS_TIME;
+        check->caller.direction[j] = factor * variable_scale(check, axis, j);
+    }
+    for (int f = CHECK_LANES_BY_STATE; f < N_CHECK_FUNCTION; f++) {
+        compare_derivative(check, f, i_point);
+        if (f == CHECK_LANES_BY_STATE && i_point > 0) {
+            add_change(check, 0, abi->n_state);
+            compare_rates(check, CHECK_LANES_RHS);
+            compare_rates(check, CHECK_LANES_DERIVE);
+        } else if (f == CHECK_LANES_BY_TIME && i_point > 0) {
+            add_change(check, abi->n_state, 1);
+        }
     }
 }
 
@@ -348,8 +400,9 @@ enum status model_check(const struct model *model, const struct check_options *o
         report->n_point++;
         if (model->abi.n_state > 0 && model->abi.n_forcing == 0 && !model->source)
             report->has_hidden_input = report->has_hidden_input || moves_in_time(&check);
-        for (int f = CHECK_JACOBIAN; f < N_CHECK_FUNCTION; f++)
+        for (int f = CHECK_JACOBIAN; f < CHECK_LANES_BY_STATE; f++)
             compare_derivative(&check, f, i);
+        check_lanes(&check, i);
         check_masks(&check);
     }
 done:

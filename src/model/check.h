@@ -7,22 +7,29 @@
 #include "base/error.h"
 #include "model/plugin.h"
 
-/* name, what it returns: rows, or rows x columns as the derivative of the function `base`; whether it is given t (and y but for
- * forcing) */
-#define CHECK_FUNCTIONS(X) \
+/* X: fields of the descriptor; L: what the functions of lanes write, and LANES_CHANGE, the change g of the rates along a
+ * direction, computed from `derive`, whose derivatives `curve` writes. Name, what it returns: rows, or rows x columns as the
+ * derivative of the function `base`; whether it is given t (and y but for forcing) */
+#define CHECK_FUNCTIONS(X, L) \
     X(PREPARE, prepare, WORK, NONE, PREPARE, false) X(RHS, rhs, STATE, NONE, RHS, true) \
     X(INITIAL, initial, STATE, NONE, INITIAL, false) X(OBSERVE, observe, OBSERVABLE, NONE, OBSERVE, true) \
     X(NOISE, noise, OBSERVABLE, NONE, NOISE, true) X(SWITCHING, switching, SWITCHING, NONE, SWITCHING, true) \
-    X(FORCING, forcing, FORCING, NONE, FORCING, true) X(JACOBIAN, jacobian, STATE, STATE, RHS, true) \
+    X(FORCING, forcing, FORCING, NONE, FORCING, true) \
+    L(LANES_RHS, lanes_rhs, STATE, NONE, RHS, true) L(LANES_DERIVE, lanes_derive, STATE, NONE, RHS, true) \
+    L(LANES_CHANGE, lanes_change, STATE, NONE, LANES_CHANGE, true) X(JACOBIAN, jacobian, STATE, STATE, RHS, true) \
     X(JACOBIAN_SPARSE, jacobian_sparse, STATE, STATE, RHS, true) X(RHS_PARAMETER, rhs_parameter, STATE, PARAMETER, RHS, true) \
     X(INITIAL_PARAMETER, initial_parameter, STATE, PARAMETER, INITIAL, false) \
     X(OBSERVE_STATE, observe_state, OBSERVABLE, STATE, OBSERVE, true) \
     X(OBSERVE_PARAMETER, observe_parameter, OBSERVABLE, PARAMETER, OBSERVE, true) \
     X(NOISE_STATE, noise_state, OBSERVABLE, STATE, NOISE, true) \
-    X(NOISE_PARAMETER, noise_parameter, OBSERVABLE, PARAMETER, NOISE, true)
+    X(NOISE_PARAMETER, noise_parameter, OBSERVABLE, PARAMETER, NOISE, true) \
+    L(LANES_BY_STATE, lanes_by_state, STATE, STATE, RHS, true) L(LANES_BY_TIME, lanes_by_time, STATE, TIME, RHS, true) \
+    L(LANES_BY_PARAMETER, lanes_by_parameter, STATE, PARAMETER, RHS, true) \
+    L(LANES_CURVE_STATE, lanes_curve_state, STATE, STATE, LANES_CHANGE, true) \
+    L(LANES_CURVE_PARAMETER, lanes_curve_parameter, STATE, PARAMETER, LANES_CHANGE, true)
 
 #define CHECK_FUNCTION_NUMBER(name, ...) CHECK_##name,
-enum check_function { CHECK_FUNCTIONS(CHECK_FUNCTION_NUMBER) N_CHECK_FUNCTION };
+enum check_function { CHECK_FUNCTIONS(CHECK_FUNCTION_NUMBER, CHECK_FUNCTION_NUMBER) N_CHECK_FUNCTION };
 
 /* The name of the descriptor's field, for example "jacobian_sparse". */
 const char *check_function_name(enum check_function function);
@@ -47,6 +54,7 @@ enum check_kind {
     CHECK_OVERRUN,     /* memory outside `out`, or an input, was written */
     CHECK_FAILED,      /* an error code or non-finite numbers instead of a result */
     CHECK_INVALID,     /* a noise that is not above 0, or a return code that does not exist */
+    CHECK_LANES,       /* lanes give other rates than rhs */
     CHECK_ENVIRONMENT  /* the rounding mode, or another part of the floating-point environment, was changed */
 };
 

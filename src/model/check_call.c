@@ -56,7 +56,7 @@ enum status caller_init(struct caller *caller, const struct stiffit_model *abi, 
     *caller = (struct caller){.abi = abi, .report = report};
     size_t n_input = 0;
     for (int f = 0; f < N_CHECK_FUNCTION; f++)
-        if (check_pointer(abi, f) && check_size(abi, f) > caller->n_out)
+        if (check_is_there(abi, f) && check_size(abi, f) > caller->n_out)
             caller->n_out = check_size(abi, f);
     for (int i = 0; i < N_INPUT; i++)
         n_input += input_size(abi, i);
@@ -72,7 +72,7 @@ enum status caller_init(struct caller *caller, const struct stiffit_model *abi, 
     caller->out = next + GUARD;
     caller->second = caller->out + caller->n_out + GUARD;
     caller->shadow = caller->second + caller->n_out;
-    return STATUS_OK;
+    return abi->lanes ? check_lanes_init(caller, arena) : STATUS_OK;
 }
 
 static int call(struct caller *caller, enum check_function function, double *out)
@@ -86,7 +86,11 @@ static int call(struct caller *caller, enum check_function function, double *out
         .work = abi->n_work > 0 && function != CHECK_PREPARE ? caller->work : NULL,
     };
     caller->report->n_call[function]++;
-    int code = check_pointer(abi, function)(&at, out);
+    int code = STIFFIT_OK;
+    if (!check_is_of_lanes(function))
+        code = check_pointer(abi, function)(&at, out);
+    else if (!check_lanes_call(caller, function, &at, out[-1], out))
+        caller_add(caller, CHECK_OVERRUN, function, NAN, NAN);
     if (!floating_is_default()) {
         floating_reset();
         check_add(caller->report, abi, CHECK_ENVIRONMENT, function, CHECK_NO_INDEX, CHECK_NO_INDEX, at.t, NAN, NAN, 0);
@@ -242,7 +246,12 @@ static bool value_at(struct caller *caller, enum check_function base, enum check
                      double *value)
 {
     *variable = x;
-    return (axis == AXIS_STATE || caller_prepare(caller)) && caller_value(caller, base, value);
+    return (axis != AXIS_PARAMETER || caller_prepare(caller)) && caller_value(caller, base, value);
+}
+
+static double *variable_of(struct caller *caller, enum check_axis axis, size_t column)
+{
+    return axis == AXIS_TIME ? &caller->t : axis == AXIS_STATE ? &caller->y[column] : &caller->p[column];
 }
 
 /* Row by row: the next line of the table from the one before; keeps the entry whose neighbours agree best. Rounding in
@@ -293,7 +302,7 @@ static bool fill_table(struct differences *differences, struct caller *caller, e
 bool differences_column(struct differences *differences, struct caller *caller, enum check_function base,
                         enum check_axis axis, size_t column, double scale)
 {
-    double *variable = axis == AXIS_STATE ? &caller->y[column] : &caller->p[column];
+    double *variable = variable_of(caller, axis, column);
     double x = *variable, step = scale / 16;
     bool done = false;
     differences->n_row = check_axis_size(caller->abi, check_shape(base)->row);
@@ -310,7 +319,7 @@ bool differences_column(struct differences *differences, struct caller *caller, 
 bool differences_contradict(struct differences *differences, struct caller *caller, enum check_function base,
                             enum check_axis axis, size_t column, size_t row, double got, double terms)
 {
-    double *variable = axis == AXIS_STATE ? &caller->y[column] : &caller->p[column];
+    double *variable = variable_of(caller, axis, column);
     double x = *variable, at[5] = {x, x + ldexp(x, -10), x - ldexp(x, -10), x + ldexp(x, -20), x - ldexp(x, -20)}, f[5];
     bool known = x != 0;
     for (int i = 0; i < 5 && known; i++) {
@@ -318,7 +327,7 @@ bool differences_contradict(struct differences *differences, struct caller *call
         f[i] = differences->value[row];
     }
     *variable = x;
-    known = (axis == AXIS_STATE || caller_prepare(caller)) && known;
+    known = (axis != AXIS_PARAMETER || caller_prepare(caller)) && known;
     if (!known)
         return false;
     const double quotient[4] = {(f[1] - f[2]) / (at[1] - at[2]), (f[3] - f[4]) / (at[3] - at[4]),

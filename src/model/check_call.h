@@ -6,7 +6,7 @@
 #include "base/arena.h"
 #include "model/check.h"
 
-enum check_axis { AXIS_NONE, AXIS_WORK, AXIS_STATE, AXIS_PARAMETER, AXIS_OBSERVABLE, AXIS_SWITCHING, AXIS_FORCING };
+enum check_axis { AXIS_NONE, AXIS_TIME, AXIS_WORK, AXIS_STATE, AXIS_PARAMETER, AXIS_OBSERVABLE, AXIS_SWITCHING, AXIS_FORCING };
 
 /* The shape of a function's result: rows, or rows x columns for a derivative of `base`. */
 struct check_shape {
@@ -19,6 +19,9 @@ const struct check_shape *check_shape(enum check_function function);
 size_t check_axis_size(const struct stiffit_model *abi, enum check_axis axis);
 /* Number of doubles that a function writes. */
 size_t check_size(const struct stiffit_model *abi, enum check_function function);
+bool check_is_there(const struct stiffit_model *abi, enum check_function function);
+bool check_is_of_lanes(enum check_function function);
+/* NULL for those of lanes. */
 stiffit_function *check_pointer(const struct stiffit_model *abi, enum check_function function);
 
 enum { CHECK_NO_INDEX = -1 };
@@ -42,10 +45,19 @@ struct caller {
     double *second;                   /* the same result again */
     double *shadow;                   /* copies of the inputs */
     size_t n_out;
+    /* If the model has lanes: n_state + 1 numbers for `curve`, which may be written freely; arrays of a call. */
+    double *direction, *lane_input, *lane_out;
+    size_t n_lane_call;
 };
 
 enum status caller_init(struct caller *caller, const struct stiffit_model *abi, struct check_report *report,
                         struct arena *arena);
+/* check_lanes.c: room for calls of functions of lanes; and one call, each time in another lane and beside other neighbours.
+ * What is not written holds the bits of `unwritten`. False: something was written outside of the output. */
+enum status check_lanes_init(struct caller *caller, struct arena *arena);
+bool check_lanes_call(struct caller *caller, enum check_function function, const struct stiffit_point *at, double unwritten,
+                      double *out);
+
 /* Fills work for the present p; true if it could. Its numbers need not be finite: a model may not use them all. */
 bool caller_prepare(struct caller *caller);
 /* One plain call into `result`; true: it returned OK and finite numbers. */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define SHAPES_ROW(name, field, row, column, base, at_time) {#field, AXIS_##row, AXIS_##column, CHECK_##base, at_time},
-static const struct check_shape shapes[N_CHECK_FUNCTION] = {CHECK_FUNCTIONS(SHAPES_ROW)};
+static const struct check_shape shapes[N_CHECK_FUNCTION] = {CHECK_FUNCTIONS(SHAPES_ROW, SHAPES_ROW)};
 
 const struct check_shape *check_shape(enum check_function function) { return &shapes[function]; }
 const char *check_function_name(enum check_function function) { return shapes[function].name; }
@@ -35,15 +35,27 @@ size_t check_size(const struct stiffit_model *abi, enum check_function function)
 stiffit_function *check_pointer(const struct stiffit_model *abi, enum check_function function)
 {
 #define POINTER(name, field, ...) abi->field,
-    stiffit_function *const functions[] = {CHECK_FUNCTIONS(POINTER)};
+#define NO_POINTER(...) NULL,
+    stiffit_function *const functions[] = {CHECK_FUNCTIONS(POINTER, NO_POINTER)};
     bool is_empty = (function == CHECK_SWITCHING && !abi->n_switching) || (function == CHECK_FORCING && !abi->n_forcing);
     return is_empty ? NULL : functions[function];
 }
 
+bool check_is_of_lanes(enum check_function function)
+{
+    return (function >= CHECK_LANES_RHS && function <= CHECK_LANES_CHANGE) || function >= CHECK_LANES_BY_STATE;
+}
+
+bool check_is_there(const struct stiffit_model *abi, enum check_function function)
+{
+    return check_is_of_lanes(function) ? abi->lanes != NULL : check_pointer(abi, function) != NULL;
+}
+
 static const char *axis_name(const struct stiffit_model *abi, enum check_axis axis, int64_t index)
 {
+    static const char *const time[] = {"t"};
     const char *const *names = axis == AXIS_STATE ? abi->state_name : axis == AXIS_PARAMETER ? abi->parameter_name :
-                               axis == AXIS_OBSERVABLE ? abi->observable_name : NULL;
+                               axis == AXIS_OBSERVABLE ? abi->observable_name : axis == AXIS_TIME ? time : NULL;
     return names && index >= 0 ? names[index] : NULL;
 }
 
@@ -81,8 +93,13 @@ static void write_text(struct check_finding *finding)
                  "INITIAL" : finding->function == CHECK_OBSERVE ? "OBSERVE" : "NOISE");
         break;
     case CHECK_IMPURE:
-        snprintf(finding->text, size, "%s: %s at t = %.6g: the same inputs gave %.17g, then %.17g; a function must "
-                 "keep no state and read nothing but its inputs", name, entry, t, finding->expected, finding->got);
+        snprintf(finding->text, size, "%s: %s at t = %.6g: the same inputs gave %.17g, then %.17g%s; a function must "
+                 "keep no state and read nothing but its inputs", name, entry, t, finding->expected, finding->got,
+                 check_is_of_lanes(finding->function) ? " in another lane, beside others" : "");
+        break;
+    case CHECK_LANES:
+        snprintf(finding->text, size, "%s: %s at t = %.6g: lanes say %.17g, rhs says %.17g", name, entry, t, finding->got,
+                 finding->expected);
         break;
     case CHECK_UNWRITTEN:
         snprintf(finding->text, size, "%s: %s is not written; every entry must be, zeros too", name, entry);

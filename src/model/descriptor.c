@@ -36,8 +36,8 @@ static void fault(struct fault_list *list, const char *format, ...)
     va_end(arguments);
 }
 
-enum status descriptor_copy(struct stiffit_model *copy, const struct stiffit_model *descriptor, const char *origin,
-                            struct error *error)
+enum status descriptor_copy(struct stiffit_model *copy, uint32_t *n_lane, const struct stiffit_model *descriptor,
+                            const char *origin, struct error *error)
 {
     if (descriptor->abi_version != STIFFIT_ABI_VERSION)
         return error_set(error, STATUS_BAD_MODEL,
@@ -53,6 +53,12 @@ enum status descriptor_copy(struct stiffit_model *copy, const struct stiffit_mod
                          "with STIFFIT_MODEL_HEADER", origin, size, needed);
     *copy = (struct stiffit_model){0};
     memcpy(copy, descriptor, size < sizeof *copy ? size : sizeof *copy);
+    if (copy->lanes && copy->lanes->struct_size < sizeof *copy->lanes)
+        return error_set(error, STATUS_BAD_MODEL, "%s: struct_size of the plugin's lanes is %u, and it must be at least %zu",
+                         origin, (unsigned)copy->lanes->struct_size, sizeof *copy->lanes);
+    *n_lane = copy->lanes ? copy->lanes->n_lane : 0;
+    if (*n_lane != STIFFIT_LANES)
+        copy->lanes = NULL;
     return STATUS_OK;
 }
 
@@ -122,12 +128,62 @@ static void check_functions(struct fault_list *list, const struct stiffit_model 
     if ((abi->n_switching > 0 && !abi->switching) || (abi->n_forcing > 0 && !abi->forcing))
         fault(list, "n_%s is set, but the function is missing (NULL)", abi->n_switching && !abi->switching ? "switching" :
               "forcing");
+    if (abi->lanes && abi->n_state == 0)
+        fault(list, "lanes is there, but the model has no states");
+    else if (abi->lanes && (!abi->lanes->rhs || !abi->lanes->derive || !abi->lanes->curve))
+        fault(list, "lanes is there, but its function %s is missing (NULL)",
+              !abi->lanes->rhs ? "rhs" : !abi->lanes->derive ? "derive" : "curve");
     if (abi->n_work > 0 && !abi->prepare)
         fault(list, "n_work is %u, but the function prepare that should fill it is missing (NULL)",
               (unsigned)abi->n_work);
 }
 
-/* Columns in order, rows within range and increasing. Stops at the first fault, since others would follow from it. */
+/* Columns in order, rows of n_state within range and increasing. Stops at the first fault, since others would follow from it.
+ * The names are those of the arrays. */
+static void check_columns(struct fault_list *list, const struct stiffit_model *abi, const char *starts, const int32_t *start,
+                          const char *rows, const int32_t *row, size_t n_column)
+{
+    for (size_t j = 0; j < n_column; j++) {
+        int32_t first = start[j], end = start[j + 1];
+        if (end < first || end > start[n_column]) {
+            fault(list, "%s must not decrease: %s[%zu] = %d, %s[%zu] = %d", starts, starts, j, (int)first, starts, j + 1,
+                  (int)end);
+            return;
+        }
+        for (int32_t k = first; k < end; k++) {
+            if (row[k] < 0 || row[k] >= (int32_t)abi->n_state) {
+                fault(list, "%s[%d] = %d in column %zu is outside 0 ... n_state - 1 = %u", rows, (int)k, (int)row[k], j,
+                      (unsigned)(abi->n_state - 1));
+                return;
+            }
+            if (k > first && row[k] <= row[k - 1]) {
+                fault(list, "%s must increase within a column: %s[%d] = %d, %s[%d] = %d, column %zu", rows, rows, (int)(k - 1),
+                      (int)row[k - 1], rows, (int)k, (int)row[k], j);
+                return;
+            }
+        }
+    }
+}
+
+static void check_lanes(struct fault_list *list, const struct stiffit_model *abi)
+{
+    const struct { const char *starts, *rows; const struct stiffit_pattern *pattern; size_t n_column; } patterns[] = {
+        {"lanes->by_state.start", "lanes->by_state.row", &abi->lanes->by_state, abi->n_state + 1u},
+        {"lanes->by_parameter.start", "lanes->by_parameter.row", &abi->lanes->by_parameter, abi->n_parameter},
+        {"lanes->curve_state.start", "lanes->curve_state.row", &abi->lanes->curve_state, abi->n_state},
+        {"lanes->curve_parameter.start", "lanes->curve_parameter.row", &abi->lanes->curve_parameter, abi->n_parameter}};
+    for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++) {
+        const int32_t *start = patterns[i].pattern->start, *row = patterns[i].pattern->row;
+        size_t n = patterns[i].n_column;
+        if (!start || (start[n] > 0 && !row))
+            fault(list, "%s is NULL", !start ? patterns[i].starts : patterns[i].rows);
+        else if (start[0] != 0 || start[n] > MODEL_MAX_NONZERO)
+            fault(list, "%s must begin with 0 and end with at most %d", patterns[i].starts, MODEL_MAX_NONZERO);
+        else
+            check_columns(list, abi, patterns[i].starts, start, patterns[i].rows, row, n);
+    }
+}
+
 static void check_pattern(struct fault_list *list, const struct stiffit_model *abi)
 {
     if (!abi->jacobian_sparse)
@@ -141,26 +197,7 @@ static void check_pattern(struct fault_list *list, const struct stiffit_model *a
               (unsigned)abi->n_nonzero, (int)abi->column_start[0], (int)abi->column_start[abi->n_state]);
         return;
     }
-    for (size_t j = 0; j < abi->n_state; j++) {
-        int32_t first = abi->column_start[j], end = abi->column_start[j + 1];
-        if (end < first || end > (int32_t)abi->n_nonzero) {
-            fault(list, "column_start must not decrease: column_start[%zu] = %d, column_start[%zu] = %d", j, (int)first,
-                  j + 1, (int)end);
-            return;
-        }
-        for (int32_t k = first; k < end; k++) {
-            if (abi->row_index[k] < 0 || abi->row_index[k] >= (int32_t)abi->n_state) {
-                fault(list, "row_index[%d] = %d in column %zu is outside 0 ... n_state - 1 = %u", (int)k,
-                      (int)abi->row_index[k], j, (unsigned)(abi->n_state - 1));
-                return;
-            }
-            if (k > first && abi->row_index[k] <= abi->row_index[k - 1]) {
-                fault(list, "row_index must increase within a column: row_index[%d] = %d, row_index[%d] = %d, column "
-                      "%zu", (int)(k - 1), (int)abi->row_index[k - 1], (int)k, (int)abi->row_index[k], j);
-                return;
-            }
-        }
-    }
+    check_columns(list, abi, "column_start", abi->column_start, "row_index", abi->row_index, abi->n_state);
 }
 
 static bool is_among(const char *word, const char *const *words, size_t n)
@@ -270,6 +307,8 @@ enum status descriptor_check(const struct stiffit_model *abi, const char *origin
             if (check_names(&list, groups[i].field, groups[i].names, groups[i].n) != STATUS_OK)
                 return error_set(error, STATUS_NO_MEMORY, "out of memory while checking the model %s", origin);
         check_pattern(&list, abi);
+        if (abi->lanes)
+            check_lanes(&list, abi);
     }
     if (list.n == 0)
         for (size_t i = 0; i < abi->n_parameter; i++)

@@ -112,7 +112,7 @@ static enum status load_native(struct model *model, const void *bytes, size_t n_
                            "%s: this shared object is not a stiffit model: it has no symbol stiffit_model; define "
                            "`STIFFIT_EXPORT const struct stiffit_model stiffit_model = {STIFFIT_MODEL_HEADER, ...}` "
                            "(man 3 stiffit-model)", origin);
-    status = descriptor_copy(&model->abi, descriptor, origin, error);
+    status = descriptor_copy(&model->abi, &model->n_lane, descriptor, origin, error);
     return status ? status : descriptor_check(&model->abi, origin, error);
 }
 

@@ -15,6 +15,7 @@ struct model {
     char *path;       /* its origin, for messages */
     char sha256[65];  /* of the bytes that were loaded, or of the text; lower-case hexadecimal */
     void *handle;
+    uint32_t n_lane;  /* of the plugin's functions of lanes, 0: none; abi.lanes is NULL unless it is STIFFIT_LANES */
     char *source;     /* the model text; NULL: native code was given */
     char *compiler;   /* the compiler that built the text, for the provenance; or NULL */
 };
@@ -41,10 +42,11 @@ void model_unload(struct model *model);
 /* Checks of a descriptor (descriptor.c): everything that can be wrong without calling any of its functions. */
 enum { MODEL_MAX_COUNT = 100000, MODEL_MAX_WORK = 10000000, MODEL_MAX_NONZERO = 100000000, MODEL_MAX_NAME = 255 };
 
-/* Copies the part of the descriptor that the plugin's header knew into `copy`; the rest becomes zero. ABI version and size are
- * checked first. `origin` names the plugin in messages. */
-enum status descriptor_copy(struct stiffit_model *copy, const struct stiffit_model *descriptor, const char *origin,
-                            struct error *error);
+/* Copies the part of the descriptor that the plugin's header knew into `copy`; the rest becomes zero, and so do functions of
+ * another number of lanes than ours; *n_lane: their number. ABI version and sizes are checked first. `origin` names the plugin
+ * in messages. */
+enum status descriptor_copy(struct stiffit_model *copy, uint32_t *n_lane, const struct stiffit_model *descriptor,
+                            const char *origin, struct error *error);
 
 /* STATUS_BAD_MODEL with all faults (up to a dozen), one per line. Reads the plugin's arrays. */
 enum status descriptor_check(const struct stiffit_model *abi, const char *origin, struct error *error);

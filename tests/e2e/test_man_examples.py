@@ -41,9 +41,10 @@ def header_example():
 
 def test_examples_of_the_manual(tmp):
     models = [block for block in manual_blocks() if block.startswith("#include <stiffit/model.h>")]
-    assert len(models) == 2
+    assert len(models) == 3
     for i, text in enumerate(models):
-        h.stiffit("model", "check", compile_model(tmp, text, f"example{i}"), code=0)
+        checked = h.stiffit("model", "check", compile_model(tmp, text, f"example{i}"), code=0).stdout
+        assert ("lanes_curve_state" in checked) == (".lanes = " in text), checked
 
 
 def test_example_of_the_header(tmp):

@@ -148,7 +148,8 @@ def test_devices_and_pipes_are_not_replaced(tmp):
 def test_show_is_a_page_with_all_parts(tmp):
     source = write(tmp / "decay.ode", DECAY)
     page = h.stiffit("model", "show", source).stdout
-    assert page.startswith("decay: first-order decay\n1 state, 2 parameters, 0 covariates, 1 observable; time from 0 min\n")
+    assert page.startswith("decay: first-order decay\n"
+                           "1 state, 2 parameters, 0 covariates, 1 observable; time from 0 min; lanes\n")
     for line in ["y(0) = A", "y' = -k*y", "observe y sd 0.1",
                  "Jacobian: 1 of 1 entries (100 %); row: derivative of, column: by",
                  "  y  *", "d y'/d y = -k", "d y'/d k = -y", "d y(0)/d A = 1"]:

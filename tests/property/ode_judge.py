@@ -156,6 +156,9 @@ class Judge:
             self.complain(f"{name} returned {code} at {self.where}")
         for i, quantity in enumerate(exact):
             self.compare(f"{name}[{i}]", got[i], quantity.v, quantity.torn)
+        if name == "rhs" and self.plugin.lanes:
+            for i, (value, quantity) in enumerate(zip(self.in_lanes("rhs", point, len(rows)), exact)):
+                self.compare(f"rhs[{i}] in lanes", value, quantity.v, quantity.torn)
         self.spoilt = any(q.d is not None and not np.isfinite(q.d).all() for q in exact)
         differences = self.by_differences(rows, values, [leaf for _, leaf in by])
         for derivative, (function, kind) in DERIVATIVES.items():
@@ -168,6 +171,32 @@ class Judge:
                         what = f"{derivative}[{i},{column}]"
                         self.judge_entry(what, matrix[column][i], exact[i], j, differences[i][j])
                         self.note_use(name, i, by[j][1], exact[i], j, differences[i][j])
+
+    def in_lanes(self, name, point, n):
+        """What a function of lanes computes for a point: in each lane the same, whatever the others hold."""
+        point.direction = np.ones(len(self.states) + 1)
+        alike = self.plugin.call_lanes(name, [point] * 8, n)
+        for lane in range(8):
+            alone = self.plugin.call_lanes(name, [point if k == lane else None for k in range(8)], n)
+            if not np.array_equal(alike[lane].view(np.uint64), alone[lane].view(np.uint64)):
+                self.complain(f"lanes: {name} depends on the neighbours of lane {lane} at {self.where}")
+        if not np.array_equal(alike, alike[[0] * 8], equal_nan=True):
+            self.complain(f"lanes: {name} depends on the lane at {self.where}")
+        return alike[0]
+
+    def lanes_matrix(self, name, point, n_column):
+        """A derivative as functions of lanes compute it."""
+        lanes = self.plugin.lanes.contents
+        n = len(self.states)
+        by_state, by_parameter = lanes.by_state.entries(n + 1), lanes.by_parameter.entries(len(self.parameters))
+        entries = by_state if name == "jacobian" else by_parameter
+        first = n if name == "jacobian" else n + len(by_state)
+        got = self.in_lanes("derive", point, n + len(by_state) + len(by_parameter))
+        matrix = np.zeros((n_column + 1, n))
+        for (row, column), value in zip(entries, got[first:]):
+            matrix[column][row] = value
+        self.counts["lanes"] += 1
+        return matrix[:n_column]
 
     def matrices(self, name, point, n_row, n_column):
         """The derivative as lists of columns: one matrix, or two where a sparse one is there, too."""
@@ -183,6 +212,8 @@ class Judge:
                 matrix[column][row] = value
             found.append(matrix)
             self.counts["sparse"] += 1
+        if name in ("jacobian", "rhs_parameter") and self.plugin.lanes:
+            found.append(self.lanes_matrix(name, point, n_column))
         if not found:
             self.complain(f"{name} is not there")
         return found

@@ -17,6 +17,38 @@ class Point(ctypes.Structure):
 FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(Point), ctypes.c_void_p)
 
 
+class LanesPoint(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_void_p) for name in ("t", "y", "p", "covariate", "work", "direction")]
+
+
+N_LANE = 8
+LANES_FUNCTION = ctypes.CFUNCTYPE(None, ctypes.POINTER(LanesPoint), ctypes.c_void_p)
+
+
+class Pattern(ctypes.Structure):
+    _fields_ = [("start", ctypes.POINTER(ctypes.c_int32)), ("row", ctypes.POINTER(ctypes.c_int32))]
+
+    def entries(self, n_column):
+        """(row, column) of each entry, in order."""
+        return [(self.row[k], j) for j in range(n_column) for k in range(self.start[j], self.start[j + 1])]
+
+
+class Lanes(ctypes.Structure):
+    """struct stiffit_lanes"""
+    _fields_ = [("struct_size", ctypes.c_uint32), ("n_lane", ctypes.c_uint32),
+                *[(name, LANES_FUNCTION) for name in ("rhs", "derive", "curve")],
+                *[(name, Pattern) for name in ("by_state", "by_parameter", "curve_state", "curve_parameter")]]
+
+
+def lanes_of(columns):
+    """An array of len(columns[0]) numbers in 8 lanes, at a multiple of 64 bytes, from one sequence for each lane."""
+    n = len(columns[0]) * N_LANE
+    room = np.empty(n + 8)
+    numbers = room[-room.ctypes.data // 8 % 8:][:n]
+    numbers[:] = np.asarray(columns, float).T.ravel()
+    return numbers
+
+
 class Descriptor(ctypes.Structure):
     """struct stiffit_model of include/stiffit/model.h"""
     _fields_ = [("abi_version", ctypes.c_uint32), ("struct_size", ctypes.c_uint32), ("name", ctypes.c_char_p),
@@ -37,7 +69,8 @@ class Descriptor(ctypes.Structure):
                 *[(f"parameter_prior_{name}", DOUBLES) for name in ("location", "scale", "lower", "upper")],
                 ("observable_error", STRINGS),
                 ("n_switching", ctypes.c_uint32), ("n_forcing", ctypes.c_uint32), ("switching", FUNCTION),
-                ("switching_parameter", ctypes.POINTER(ctypes.c_uint8)), ("forcing", FUNCTION)]
+                ("switching_parameter", ctypes.POINTER(ctypes.c_uint8)), ("forcing", FUNCTION),
+                ("lanes", ctypes.POINTER(Lanes))]
 
 
 class Plugin:
@@ -93,6 +126,18 @@ class Plugin:
         start = Point(t, None, *addresses[1:], None, work.ctypes.data if self.n_work else None)
         point.kept = start.kept = [*kept, work]
         return point, start
+
+    def call_lanes(self, name, points, n):
+        """n numbers for each of 8 points, as `at` gives them (or None: NaN, infinity and 0), with a direction each."""
+        kept = next(point for point in points if point).kept
+        sizes = (1, self.n_state, self.n_parameter, self.n_covariate, self.n_work, self.n_state + 1)
+        strange = [np.array([np.nan, np.inf, 0.0] * (m + 1))[:m] for m in sizes]
+        arrays = [[[point.t], *point.kept, point.direction] if point else strange for point in points]
+        inputs = [lanes_of([array[i][:m] for array in arrays]) for i, m in enumerate(sizes)]
+        out = lanes_of([[1234.5] * (n + 1)] * N_LANE)
+        getattr(self.model.lanes.contents, name)(LanesPoint(*(values.ctypes.data for values in inputs)), out.ctypes.data)
+        assert (out[n * N_LANE:] == 1234.5).all() and kept, f"lanes: {name} wrote beyond its array"
+        return out[:n * N_LANE].reshape(n, N_LANE).T
 
     def call(self, name, point, n):
         """(return code, n values)"""

@@ -1,5 +1,6 @@
-/* Random expressions: the simplified graph and its derivatives against the same expressions evaluated as they were
- * asked for, operation by operation, with dual numbers in long double.
+/* Random expressions: the simplified graph and its first and second derivatives against the same expressions evaluated as
+ * they were asked for, operation by operation, with dual numbers in long double; for second derivatives the parts of a dual
+ * number are dual numbers, too.
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * What a tolerance may be depends on how an expression magnifies rounding, so it is measured: the reference is
@@ -9,7 +10,9 @@
 #include "../unit/graph_case.h"
 
 #include "base/random.h"
+#include "model/graph/equations.h"
 
+#include <complex.h>
 #include <string.h>
 
 enum { N_LEAF = 4, N_OPERATION = 25, N_EXPRESSION = 4000, N_TRIAL = 8, FIRST_OPERATION = 8 + N_LEAF };
@@ -17,9 +20,39 @@ enum { N_LEAF = 4, N_OPERATION = 25, N_EXPRESSION = 4000, N_TRIAL = 8, FIRST_OPE
 #define SEED UINT64_C(20261121)
 
 typedef long double real;
+/* A number and its change along the direction, times TINY: an imaginary part so small that its square is below any rounding
+ * (W. Squire and G. Trapp, 1998, Using complex variables to estimate derivatives of real functions). */
+typedef long double complex number;
+#define TINY 1e-1000L
 
 /* A value and its derivatives by the leaves. */
-struct dual { real value, by[N_LEAF]; };
+struct dual { number value, by[N_LEAF]; };
+
+/* f(a) from the value of f and its slope at the real part. */
+static number lift(number a, real f, real slope)
+{
+    real change = cimagl(a);
+    return f + (change != 0 ? slope * change : 0) * I;
+}
+
+/* For a constant exponent the logarithm plays no part. */
+static number power(number a, number b)
+{
+    real x = creall(a), n = creall(b), value = powl(x, n), change = 0;
+    if (cimagl(a) != 0 && n != 0)
+        change += n * powl(x, n - 1) * cimagl(a);
+    if (cimagl(b) != 0)
+        change += value * logl(x) * cimagl(b);
+    return value + change * I;
+}
+
+static number root(number a) { return lift(a, sqrtl(creall(a)), 0.5L / sqrtl(creall(a))); }
+static number logarithm(number a) { return lift(a, logl(creall(a)), 1 / creall(a)); }
+static number exponential(number a) { return lift(a, expl(creall(a)), expl(creall(a))); }
+static number sine(number a) { return lift(a, sinl(creall(a)), cosl(creall(a))); }
+static number cosine(number a) { return lift(a, cosl(creall(a)), -sinl(creall(a))); }
+static number sinus_hyperbolicus(number a) { return lift(a, sinhl(creall(a)), coshl(creall(a))); }
+static number cosinus_hyperbolicus(number a) { return lift(a, coshl(creall(a)), sinhl(creall(a))); }
 
 /* One operation of an expression as it was asked for: leaves and constants first, then operations on earlier steps. */
 struct step {
@@ -63,65 +96,72 @@ static void make(struct expression *it, uint64_t stream)
 }
 
 /* v and its slopes by a and b. *is_edge is set where the point is too near to a jump or kink to be compared. */
-static void apply(enum graph_op op, const struct dual *x, real *v, real slope[3], bool *is_edge)
+static void apply(enum graph_op op, const struct dual *argument, number *v, number slope[3], bool *is_edge)
 {
-    real a = x[0].value, b = x[1].value, c = x[2].value;
+    number x = argument[0].value, y = argument[1].value, z = argument[2].value;
+    real a = creall(x), b = creall(y);
     bool near_b = fabsl(a - b) <= 1e-9L * (fabsl(a) + fabsl(b)), near_0 = fabsl(a) <= 1e-12L;
     slope[0] = slope[1] = slope[2] = 0;
     if (op == GRAPH_ASIN || op == GRAPH_ACOS || op == GRAPH_ACOSH || op == GRAPH_ATANH)
         *is_edge |= fabsl(fabsl(a) - 1) < 1e-6L; /* the slope has a pole there */
+#define FUNCTION(name, value, of_slope) \
+    case GRAPH_##name: slope[0] = (of_slope); *v = lift(x, (value), creall(slope[0])); break
     switch (op) {
-    case GRAPH_ADD: *v = a + b; slope[0] = slope[1] = 1; break;
-    case GRAPH_SUBTRACT: *v = a - b; slope[0] = 1; slope[1] = -1; break;
-    case GRAPH_MULTIPLY: *v = a * b; slope[0] = b; slope[1] = a; break;
-    case GRAPH_DIVIDE: *v = a / b; slope[0] = 1 / b; slope[1] = -a / (b * b); break;
+    case GRAPH_ADD: *v = x + y; slope[0] = slope[1] = 1; break;
+    case GRAPH_SUBTRACT: *v = x - y; slope[0] = 1; slope[1] = -1; break;
+    case GRAPH_MULTIPLY: *v = x * y; slope[0] = y; slope[1] = x; break;
+    case GRAPH_DIVIDE:
+        slope[0] = power(y, -1);
+        *v = x * slope[0];
+        slope[1] = -*v * slope[0];
+        break;
     case GRAPH_POWER:
-        *v = powl(a, b);
-        slope[0] = b == 0 ? 0 : b * powl(a, b - 1);
-        slope[1] = powl(a, b) * logl(a);
+        *v = power(x, y);
+        slope[0] = b == 0 && cimagl(y) == 0 ? 0 : y * power(x, y - 1);
+        slope[1] = *v * logarithm(x);
         break;
     case GRAPH_POWER_LOG:
-        *v = powl(a, b) * logl(a);
-        slope[0] = powl(a, b - 1) * (b * logl(a) + 1);
-        slope[1] = powl(a, b) * logl(a) * logl(a);
+        *v = power(x, y) * logarithm(x);
+        slope[0] = power(x, y - 1) * (y * logarithm(x) + 1);
+        slope[1] = *v * logarithm(x);
         break;
-    case GRAPH_NEGATE: *v = -a; slope[0] = -1; break;
-    case GRAPH_RECIPROCAL: *v = 1 / a; slope[0] = -1 / (a * a); break;
-    case GRAPH_SQRT: *v = sqrtl(a); slope[0] = 0.5L / sqrtl(a); break;
-    case GRAPH_CBRT: *v = cbrtl(a); slope[0] = *v / (3 * a); break;
-    case GRAPH_EXP: *v = expl(a); slope[0] = expl(a); break;
-    case GRAPH_EXPM1: *v = expm1l(a); slope[0] = expl(a); break;
-    case GRAPH_LOG: *v = logl(a); slope[0] = 1 / a; break;
-    case GRAPH_LOG1P: *v = log1pl(a); slope[0] = 1 / (1 + a); break;
-    case GRAPH_LOG10: *v = log10l(a); slope[0] = 1 / (a * logl(10)); break;
-    case GRAPH_LOG2: *v = log2l(a); slope[0] = 1 / (a * logl(2)); break;
-    case GRAPH_SIN: *v = sinl(a); slope[0] = cosl(a); break;
-    case GRAPH_COS: *v = cosl(a); slope[0] = -sinl(a); break;
-    case GRAPH_TAN: *v = tanl(a); slope[0] = 1 / (cosl(a) * cosl(a)); break;
-    case GRAPH_ASIN: *v = asinl(a); slope[0] = 1 / sqrtl(1 - a * a); break;
-    case GRAPH_ACOS: *v = acosl(a); slope[0] = -1 / sqrtl(1 - a * a); break;
-    case GRAPH_ATAN: *v = atanl(a); slope[0] = 1 / (1 + a * a); break;
+    case GRAPH_NEGATE: *v = -x; slope[0] = -1; break;
+    case GRAPH_RECIPROCAL: *v = power(x, -1); slope[0] = -power(x, -2); break;
+    FUNCTION(SQRT, sqrtl(a), 0.5L * power(root(x), -1));
+    FUNCTION(CBRT, cbrtl(a), lift(x, cbrtl(a) / (3 * a), -2 * cbrtl(a) / (9 * a * a)));
+    FUNCTION(EXP, expl(a), exponential(x));
+    FUNCTION(EXPM1, expm1l(a), exponential(x));
+    FUNCTION(LOG, logl(a), power(x, -1));
+    FUNCTION(LOG1P, log1pl(a), power(1 + x, -1));
+    FUNCTION(LOG10, log10l(a), power(x * logl(10), -1));
+    FUNCTION(LOG2, log2l(a), power(x * logl(2), -1));
+    FUNCTION(SIN, sinl(a), cosine(x));
+    FUNCTION(COS, cosl(a), -sine(x));
+    FUNCTION(TAN, tanl(a), power(cosine(x), -2));
+    FUNCTION(ASIN, asinl(a), power(root(1 - x * x), -1));
+    FUNCTION(ACOS, acosl(a), -power(root(1 - x * x), -1));
+    FUNCTION(ATAN, atanl(a), power(1 + x * x, -1));
     case GRAPH_ATAN2:
-        *v = atan2l(a, b);
-        slope[0] = b / (a * a + b * b);
-        slope[1] = -a / (a * a + b * b);
+        slope[0] = y * power(x * x + y * y, -1);
+        slope[1] = -x * power(x * x + y * y, -1);
+        *v = atan2l(a, b) + (creall(slope[0]) * cimagl(x) + creall(slope[1]) * cimagl(y)) * I;
         *is_edge |= near_0; /* a jump where b < 0 */
         break;
-    case GRAPH_SINH: *v = sinhl(a); slope[0] = coshl(a); break;
-    case GRAPH_COSH: *v = coshl(a); slope[0] = sinhl(a); break;
-    case GRAPH_TANH: *v = tanhl(a); slope[0] = 1 / (coshl(a) * coshl(a)); break;
-    case GRAPH_ASINH: *v = asinhl(a); slope[0] = 1 / sqrtl(1 + a * a); break;
-    case GRAPH_ACOSH: *v = acoshl(a); slope[0] = 1 / (sqrtl(a - 1) * sqrtl(a + 1)); break;
-    case GRAPH_ATANH: *v = atanhl(a); slope[0] = 1 / (1 - a * a); break;
-    case GRAPH_ERF: *v = erfl(a); slope[0] = 2 / sqrtl(acosl(-1)) * expl(-a * a); break;
-    case GRAPH_ERFC: *v = erfcl(a); slope[0] = -2 / sqrtl(acosl(-1)) * expl(-a * a); break;
-    case GRAPH_ABS: *v = fabsl(a); slope[0] = a < 0 ? -1 : 1; *is_edge |= near_0; break;
+    FUNCTION(SINH, sinhl(a), cosinus_hyperbolicus(x));
+    FUNCTION(COSH, coshl(a), sinus_hyperbolicus(x));
+    FUNCTION(TANH, tanhl(a), power(cosinus_hyperbolicus(x), -2));
+    FUNCTION(ASINH, asinhl(a), power(root(1 + x * x), -1));
+    FUNCTION(ACOSH, acoshl(a), power(root(x - 1) * root(x + 1), -1));
+    FUNCTION(ATANH, atanhl(a), power(1 - x * x, -1));
+    FUNCTION(ERF, erfl(a), 2 / sqrtl(acosl(-1)) * exponential(-x * x));
+    FUNCTION(ERFC, erfcl(a), -2 / sqrtl(acosl(-1)) * exponential(-x * x));
+    case GRAPH_ABS: slope[0] = a < 0 ? -1 : 1; *v = slope[0] * x; *is_edge |= near_0; break;
     case GRAPH_SIGN: *v = isnan(a) ? a : (a > 0) - (a < 0); *is_edge |= near_0; break;
     case GRAPH_HEAVISIDE: *v = isnan(a) ? a : a >= 0; *is_edge |= near_0; break;
     case GRAPH_FLOOR: *v = floorl(a); *is_edge |= fabsl(a - roundl(a)) < 1e-9L * (1 + fabsl(a)); break;
     case GRAPH_CEIL: *v = ceill(a); *is_edge |= fabsl(a - roundl(a)) < 1e-9L * (1 + fabsl(a)); break;
-    case GRAPH_MIN: *v = b < a || isnan(b) ? b : a; slope[b < a] = 1; *is_edge |= near_b; break;
-    case GRAPH_MAX: *v = b > a || isnan(b) ? b : a; slope[b > a] = 1; *is_edge |= near_b; break;
+    case GRAPH_MIN: *v = b < a || isnan(b) ? y : x; slope[b < a] = 1; *is_edge |= near_b; break;
+    case GRAPH_MAX: *v = b > a || isnan(b) ? y : x; slope[b > a] = 1; *is_edge |= near_b; break;
     case GRAPH_LESS: *v = a < b; *is_edge |= near_b; break;
     case GRAPH_LESS_EQUAL: *v = a <= b; *is_edge |= near_b; break;
     case GRAPH_EQUAL: *v = a == b; *is_edge |= near_b; break;
@@ -129,14 +169,15 @@ static void apply(enum graph_op op, const struct dual *x, real *v, real slope[3]
     case GRAPH_AND: *v = a != 0 && b != 0; break;
     case GRAPH_OR: *v = a != 0 || b != 0; break;
     case GRAPH_NOT: *v = a == 0; break;
-    default: *v = a != 0 ? b : c; slope[a != 0 ? 1 : 2] = 1; break;
+    default: *v = a != 0 ? y : z; slope[a != 0 ? 1 : 2] = 1; break;
     }
+#undef FUNCTION
 }
 
 /* Truths are exact, and moving a 0 would make another condition of it. */
 static bool is_exact(enum graph_op op, const struct dual *it)
 {
-    return it->value == 0 || (op >= GRAPH_SIGN && op <= GRAPH_CEIL) || op >= GRAPH_LESS;
+    return creall(it->value) == 0 || (op >= GRAPH_SIGN && op <= GRAPH_CEIL) || op >= GRAPH_LESS;
 }
 
 static real noise(uint64_t stream, uint64_t counter)
@@ -144,8 +185,15 @@ static real noise(uint64_t stream, uint64_t counter)
     return 1 + NOISE * (2 * (real)random_uniform(SEED + 1, stream, counter) - 1);
 }
 
-static void evaluate(const struct expression *it, const double *at, uint64_t stream, uint64_t trial, struct dual *dual,
-                     bool *is_edge)
+static number shaken(number x, uint64_t stream, uint64_t *counter)
+{
+    real a = creall(x) * noise(stream, (*counter)++);
+    return a + cimagl(x) * noise(stream, (*counter)++) * I;
+}
+
+/* direction: of the leaves. */
+static void evaluate(const struct expression *it, const double *at, const double *direction, uint64_t stream,
+                     uint64_t trial, struct dual *dual, bool *is_edge)
 {
     uint64_t counter = trial << 32;
     for (int i = 0; i < it->n; i++) {
@@ -154,12 +202,12 @@ static void evaluate(const struct expression *it, const double *at, uint64_t str
         if (step->op == GRAPH_CONSTANT)
             continue;
         if (step->op == GRAPH_STATE) {
-            dual[i].value = at[step->arg[0]];
+            dual[i].value = at[step->arg[0]] + direction[step->arg[0]] * TINY * I;
             dual[i].by[step->arg[0]] = 1;
             continue;
         }
         struct dual argument[3];
-        real slope[3];
+        number slope[3];
         for (int k = 0; k < 3; k++)
             argument[k] = dual[step->arg[k]];
         apply(step->op, argument, &dual[i].value, slope, is_edge);
@@ -167,9 +215,17 @@ static void evaluate(const struct expression *it, const double *at, uint64_t str
         for (int k = 0; k < graph_n_argument(step->op); k++)
             for (int j = 0; j < N_LEAF; j++)
                 if (slope[k] != 0) /* a branch not taken may be anything */
-                    dual[i].by[j] += slope[k] * argument[k].by[j] * (is_moved ? noise(stream, counter++) : 1);
-        dual[i].value *= is_moved ? noise(stream, counter++) : 1;
+                    dual[i].by[j] += (is_moved ? shaken(slope[k], stream, &counter) : slope[k]) * argument[k].by[j];
+        if (is_moved)
+            dual[i].value = shaken(dual[i].value, stream, &counter);
     }
+}
+
+/* Leaves 0 and 1 are states, 2 is a parameter, 3 is time. */
+static node leaf(struct graph *graph, int which)
+{
+    return which < 2 ? graph_leaf(graph, GRAPH_STATE, (uint32_t)which)
+                     : graph_leaf(graph, which == 2 ? GRAPH_PARAMETER : GRAPH_TIME, 0);
 }
 
 static void build(struct graph *graph, const struct expression *it, node *made)
@@ -180,10 +236,12 @@ static void build(struct graph *graph, const struct expression *it, node *made)
         for (int k = 0; k < 3; k++)
             argument[k] = graph_n_argument(step->op) ? made[step->arg[k]] : 0;
         made[i] = step->op == GRAPH_CONSTANT ? graph_constant(graph, step->constant)
-                  : step->op == GRAPH_STATE  ? graph_leaf(graph, GRAPH_STATE, (uint32_t)step->arg[0])
+                  : step->op == GRAPH_STATE  ? leaf(graph, step->arg[0])
                                              : graph_operation(graph, step->op, argument);
     }
 }
+
+static bool is_moderate(number x) { return fabsl(creall(x)) < 1e100L && fabsl(cimagl(x)) < 1e100L * TINY; }
 
 /* Is everything that step i is made of ordinary? 0*x and x-x are 0 even where x is not; and 1 - tanh^2 keeps its
  * absolute precision only. */
@@ -191,14 +249,14 @@ static bool is_ordinary(const struct expression *it, const struct dual *dual, co
                         bool *ordinary)
 {
     const struct step *step = &it->step[i];
-    bool is = isfinite((double)dual[i].value) && fabsl(dual[i].value) < 1e100L &&
-    (dual[i].value == 0 || fabsl(dual[i].value) > 1e-100L);
+    real size = fabsl(creall(dual[i].value));
+    bool is = is_moderate(dual[i].value) && (size == 0 || size > 1e-100L);
     for (int j = 0; j < N_LEAF; j++)
-        is = is && isfinite((double)dual[i].by[j]) && fabsl(dual[i].by[j]) < 1e100L;
+        is = is && is_moderate(dual[i].by[j]);
     for (int k = 0; k < graph_n_argument(step->op); k++)
         is = is && ordinary[step->arg[k]];
-    is = is && spread[i].value <= 1e-6L * fabsl(dual[i].value); /* it is not rounding alone */
-    return ordinary[i] = is && !(step->op == GRAPH_TANH && fabsl(dual[i].value) > 0.99L);
+    is = is && creall(spread[i].value) <= 1e-6L * size; /* it is not rounding alone */
+    return ordinary[i] = is && !(step->op == GRAPH_TANH && size > 0.99L);
 }
 
 /* What step i is made of, for whoever has to find a fault. */
@@ -214,7 +272,8 @@ static void print_expression(const struct expression *it, const struct dual *dua
         if (needed[k])
             print_message("%2d = %s %d %d %d: %.17Lg; %Lg %Lg %Lg %Lg\n", k, graph_operations[it->step[k].op].name, arg[0],
                           arg[1],
-                          arg[2], dual[k].value, dual[k].by[0], dual[k].by[1], dual[k].by[2], dual[k].by[3]);
+                          arg[2], creall(dual[k].value), creall(dual[k].by[0]), creall(dual[k].by[1]), creall(dual[k].by[2]),
+                          creall(dual[k].by[3]));
     }
 }
 
@@ -231,53 +290,92 @@ static void compare(const struct expression *it, const struct dual *dual, const 
              expected, spread);
 }
 
+/* How far the trials move the parts of a number. */
+static void widen(number *spread, number moved, number exact)
+{
+    real a = fmaxl(creall(*spread), fabsl(creall(moved) - creall(exact)));
+    *spread = a + fmaxl(cimagl(*spread), fabsl(cimagl(moved) - cimagl(exact))) * I;
+}
+
+enum { N = FIRST_OPERATION + N_OPERATION };
+
+/* Fills what lane_functions_derive starts from: every step is the rate of a state. */
+static void derive(struct equations *equations, struct functions *functions, node *made)
+{
+    uint32_t row[N], start[2] = {0, N};
+    for (uint32_t i = 0; i < N; i++)
+        row[i] = i;
+    *functions = (struct functions){.of[FUNCTION_rhs] = {N, 1, N, start, row, made}};
+    struct graph *graph = equations->graph;
+    assert_int_equal(graph_jacobian(graph, made, N, GRAPH_STATE, N, &functions->of[FUNCTION_jacobian], NULL), STATUS_OK);
+    assert_int_equal(graph_jacobian(graph, made, N, GRAPH_PARAMETER, 1, &functions->of[FUNCTION_rhs_parameter], NULL),
+                     STATUS_OK);
+    assert_int_equal(lane_functions_derive(equations, functions, NULL), STATUS_OK);
+    assert_true(functions->lanes.are_there);
+    functions->of[FUNCTION_rhs] = (struct graph_matrix){0};
+}
+
+/* Columns of a matrix as derivatives by leaves `first` and following ones. */
+static void read_matrix(const struct graph_matrix *matrix, size_t first_column, size_t n_column, const double *value, int first,
+                        double derivative[N][N_LEAF])
+{
+    for (size_t j = 0; j < n_column; j++)
+        for (uint32_t k = matrix->column_start[first_column + j]; k < matrix->column_start[first_column + j + 1]; k++)
+            derivative[matrix->row[k]][first + (int)j] = value[matrix->entry[k]];
+}
+
 /* Compares all ordinary steps of one expression; returns how many there were. */
 static int check(uint64_t stream)
 {
     struct expression it;
-    enum { N = FIRST_OPERATION + N_OPERATION };
     node made[N];
     struct dual exact[N], moved[N], spread[N];
-    double at[N_LEAF];
+    double at[N_LEAF], direction[N_LEAF] = {graph_direction(0), graph_direction(1), 0, graph_direction(N)};
     bool is_edge = false, ordinary[N];
     make(&it, stream);
     for (int j = 0; j < N_LEAF; j++)
         at[j] = 3 * random_uniform(SEED + 2, stream, (uint64_t)j) - (j == 3 ? 1.5 : 0);
     memset(spread, 0, sizeof spread);
-    evaluate(&it, at, stream, 0, exact, &is_edge);
+    evaluate(&it, at, direction, stream, 0, exact, &is_edge);
     for (uint64_t trial = 1; trial <= N_TRIAL; trial++) {
-        evaluate(&it, at, stream, trial, moved, &is_edge);
+        evaluate(&it, at, direction, stream, trial, moved, &is_edge);
         for (int i = 0; i < it.n; i++) {
-            spread[i].value = fmaxl(spread[i].value, fabsl(moved[i].value - exact[i].value));
+            widen(&spread[i].value, moved[i].value, exact[i].value);
             for (int j = 0; j < N_LEAF; j++)
-                spread[i].by[j] = fmaxl(spread[i].by[j], fabsl(moved[i].by[j] - exact[i].by[j]));
+                widen(&spread[i].by[j], moved[i].by[j], exact[i].by[j]);
         }
     }
     if (is_edge)
         return 0;
-    struct graph *graph = graph_new();
-    struct graph_matrix matrix;
-    build(graph, &it, made);
-    assert_int_equal(graph_jacobian(graph, made, (size_t)it.n, GRAPH_STATE, N_LEAF, &matrix, NULL), STATUS_OK);
-    double *value = malloc(graph_n_node(graph) * sizeof *value);
-    struct stiffit_point point = {.y = at};
-    graph_evaluate(graph, &point, value);
+    struct equations equations = {.graph = graph_new(), .n_state = N, .n_parameter = 1};
+    struct functions functions;
+    build(equations.graph, &it, made);
+    derive(&equations, &functions, made);
+    double *value = malloc(graph_n_node(equations.graph) * sizeof *value);
+    struct stiffit_point point = {.y = at, .p = at + 2, .t = at[3]};
+    graph_evaluate(equations.graph, &point, value);
+    double first[N][N_LEAF] = {{0}}, second[N][N_LEAF] = {{0}};
+    read_matrix(&functions.lanes.by_state, 0, 2, value, 0, first);
+    read_matrix(&functions.lanes.by_state, N, 1, value, 3, first);
+    read_matrix(&functions.of[FUNCTION_rhs_parameter], 0, 1, value, 2, first);
+    read_matrix(&functions.lanes.curve_state, 0, 2, value, 0, second);
+    read_matrix(&functions.lanes.curve_parameter, 0, 1, value, 2, second);
     int n_checked = 0;
     for (int i = 0; i < it.n; i++)
         if (is_ordinary(&it, exact, spread, i, ordinary) && i >= FIRST_OPERATION) {
-            compare(&it, exact, "value", stream, i, 0, value[made[i]], exact[i].value, spread[i].value);
+            compare(&it, exact, "value", stream, i, 0, value[made[i]], creall(exact[i].value), creall(spread[i].value));
             n_checked++;
         }
-    double derivative[N][N_LEAF] = {{0}};
-    for (int j = 0; j < N_LEAF; j++)
-        for (uint32_t k = matrix.column_start[j]; k < matrix.column_start[j + 1]; k++)
-            derivative[matrix.row[k]][j] = value[matrix.entry[k]];
     for (int i = FIRST_OPERATION; i < it.n; i++)
-        for (int j = 0; ordinary[i] && j < N_LEAF; j++)
-            compare(&it, exact, "derivative", stream, i, j, derivative[i][j], exact[i].by[j], spread[i].by[j]);
-    graph_matrix_fini(&matrix);
+        for (int j = 0; ordinary[i] && j < N_LEAF; j++) {
+            compare(&it, exact, "derivative", stream, i, j, first[i][j], creall(exact[i].by[j]), creall(spread[i].by[j]));
+            if (j < 3) /* nothing needs the second derivative by time */
+                compare(&it, exact, "second derivative", stream, i, j, second[i][j], cimagl(exact[i].by[j]) / TINY,
+                        cimagl(spread[i].by[j]) / TINY);
+        }
+    functions_fini(&functions);
     free(value);
-    graph_free(graph);
+    graph_free(equations.graph);
     return n_checked;
 }
 

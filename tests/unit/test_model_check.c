@@ -67,6 +67,12 @@ static const struct {
     {"bad_noise", CHECK_INVALID, CHECK_NOISE, "noise[y] at t = 0 is -0.3"},
     {"recoverable_always", CHECK_FAILED, CHECK_RHS, "at t = 0 it returns STIFFIT_RECOVERABLE"},
     {"fatal_always", CHECK_FAILED, CHECK_RHS, "at t = 0 it returns STIFFIT_FATAL"},
+    {"lanes_wrong", CHECK_LANES, CHECK_LANES_RHS, "lanes_rhs[y] at t = "},
+    {"lanes_wrong", CHECK_DERIVATIVE, CHECK_LANES_BY_TIME, "d rhs[y] / d t at t = "},
+    {"lanes_wrong", CHECK_DERIVATIVE, CHECK_LANES_CURVE_PARAMETER, "d lanes_change[y] / d k at t = "},
+    {"lanes_neighbours", CHECK_IMPURE, CHECK_LANES_RHS, "in another lane, beside others"},
+    {"lanes_neighbours", CHECK_OVERRUN, CHECK_LANES_BY_STATE, "outside of its output"},
+    {"lanes_neighbours", CHECK_UNWRITTEN, CHECK_LANES_CURVE_PARAMETER, "d lanes_change[y] / d k is not written"},
 };
 
 static void faults_are_found(void **state)
@@ -92,7 +98,7 @@ static void models_that_refuse_some_points_pass(void **state)
 {
     (void)state;
     static const char *const names[] = {"nan_from_t1", "nan_some_parameters", "error_some_parameters",
-                                        "nan_in_prepare", "robertson_bare", "newer_struct"};
+                                        "nan_in_prepare", "robertson_bare", "newer_struct", "lanes_good"};
     char path[CASE_PATH];
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         struct check_report *report = check_file(case_zoo_path(path, names[i]), 3);

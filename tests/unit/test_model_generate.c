@@ -1,6 +1,7 @@
 /* Generated plugins compute what the graph's interpreter computes, whatever the operations, sizes and names.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "generate_case.h"
+#include "lanes_case.h"
 
 #include "model/check.h"
 
@@ -12,6 +13,52 @@
 #define DO1(op, a) graph_unary(g, GRAPH_##op, a)
 #define DO2(op, a, b) graph_binary(g, GRAPH_##op, a, b)
 
+enum { MANY = 200000 };
+
+/* The interpreter divides where the plugin may multiply with a reciprocal: some units in the last place of the largest
+ * number that is met. */
+static bool is_close(double got, double wanted)
+{
+    return got == wanted || fabs(got - wanted) <= 1e-13 * fabs(wanted) + 1e-14;
+}
+
+/* Functions of lanes at one point in lane `k`, beside others, against the interpreter's values. */
+static void compare_lanes(const struct generate_case *c, const struct stiffit_point *at, const double *value, size_t k)
+{
+    const struct stiffit_model *abi = &c->model.abi;
+    struct lanes_case lanes;
+    struct lane_point lane;
+    lanes_case_init(&lanes, abi);
+    lane_point_init(&lane, &lanes);
+    lane.at.t = at->t;
+    memcpy(lane.y, at->y, abi->n_state * sizeof(double));
+    memcpy(lane.p, at->p, abi->n_parameter * sizeof(double));
+    if (abi->n_covariate)
+        memcpy(lane.c, at->covariate, abi->n_covariate * sizeof(double));
+    for (uint32_t j = 0; j <= abi->n_state; j++)
+        lane.d[j] = graph_direction(j);
+    lanes_put(&lanes, k, &lane);
+    lanes_call(&lanes);
+    const struct lane_functions *f = &c->functions.lanes;
+    const struct { const char *name; const struct graph_matrix *of; const double *out; } parts[] = {
+        {"rhs", &c->functions.of[FUNCTION_rhs], lanes.rhs}, {"derive", &c->functions.of[FUNCTION_rhs], lanes.derive},
+        {"by_state", &f->by_state, lanes.derive}, {"by_parameter", &c->functions.of[FUNCTION_rhs_parameter], lanes.derive},
+        {"curve_state", &f->curve_state, lanes.curve}, {"curve_parameter", &f->curve_parameter, lanes.curve}};
+    size_t place = 0;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        if (i == 0 || parts[i].out != parts[i - 1].out)
+            place = 0;
+        for (size_t e = 0; e < parts[i].of->n_entry; e++, place++) {
+            double got = parts[i].out[place * W + k], wanted = value[parts[i].of->entry[e]];
+            if (!is_close(got, wanted) && !(isnan(got) && isnan(wanted)))
+                fail_msg("%s, entry %zu: %.17g is not %.17g\n%s", parts[i].name, e, got, wanted,
+                         c->n_source < MANY ? c->source : "");
+        }
+    }
+    lane_point_fini(&lane);
+    lanes_case_fini(&lanes);
+}
+
 static stiffit_function *function_of(const struct stiffit_model *abi, enum model_function f)
 {
     switch (f) {
@@ -20,15 +67,6 @@ static stiffit_function *function_of(const struct stiffit_model *abi, enum model
 #undef X
     default: return NULL;
     }
-}
-
-enum { MANY = 200000 };
-
-/* The interpreter divides where the plugin may multiply with a reciprocal: some units in the last place of the largest
- * number that is met. */
-static bool is_close(double got, double wanted)
-{
-    return got == wanted || fabs(got - wanted) <= 1e-13 * fabs(wanted) + 1e-14;
 }
 
 /* Compares all functions at one point with the interpreter. */
@@ -70,6 +108,9 @@ static void compare_at(const struct generate_case *c, const struct stiffit_point
         }
         free(out);
     }
+    assert_int_equal(abi->lanes != NULL, c->functions.lanes.are_there);
+    for (size_t k = 0; abi->lanes && k < W; k += 3)
+        compare_lanes(c, at, value, k);
     free(value);
     free(work);
 }
@@ -88,6 +129,47 @@ static void compare_at_points(const struct generate_case *c, size_t n_point)
                                               .covariate = input + abi->n_state + abi->n_parameter});
     }
     free(input);
+}
+
+/* The same for lanes, in rates that do not jump with the states. */
+static int some_operations_in_lanes(enum graph_op first_op, uint32_t n)
+{
+    struct equations *e = case_equations(n, 3, 1, 1);
+    struct graph *g = e->graph;
+    int n_smooth = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        int op = (int)(first_op + i);
+        node a = DO2(ADD, DO2(MULTIPLY, P(0), Y(i)), DO2(DIVIDE, T, C(0)));
+        node b = DO2(DIVIDE, DO2(SUBTRACT, DO2(MULTIPLY, P(1), Y((i + 1) % n)), N(0.3)), DO2(ADD, Y(0), P(2)));
+        node small = DO2(DIVIDE, a, DO2(ADD, N(1), DO2(MULTIPLY, N(8), a))), large = DO2(ADD, N(1.5), a);
+        /* what jumps, at a time that covariates tell */
+        bool jumps = graph_operations[op].facts & (IS_STEP | IS_POINT | IS_TRUTH) || op == GRAPH_ATAN2;
+        node first = op == GRAPH_SELECT ? DO2(LESS, b, a) : op == GRAPH_ACOSH ? large : small;
+        node arg[3] = {jumps ? DO2(SUBTRACT, T, C(0)) : first, jumps ? C(0) : b, a};
+        node whole = graph_operation(g, op, arg);
+        e->state[i].rhs = DO2(ADD, DO2(MULTIPLY, whole, P(2)), DO2(MULTIPLY, whole, DO2(MULTIPLY, a, a)));
+        e->state[i].initial = N(0.5);
+        n_smooth += !jumps;
+    }
+    e->observable[0].value = Y(0);
+    struct generate_case c;
+    case_generate(&c, e);
+    assert_true(c.functions.lanes.are_there);
+    case_compile(&c);
+    compare_at_points(&c, 20);
+    case_fini(&c);
+    return n_smooth;
+}
+
+/* In several models, because large ones have no lanes. */
+static void every_operation_in_lanes(void **state)
+{
+    (void)state;
+    enum { AT_ONCE = 12 };
+    int n = 0;
+    for (uint32_t op = GRAPH_ADD; op < N_GRAPH_OP; op += AT_ONCE)
+        n += some_operations_in_lanes((enum graph_op)op, op + AT_ONCE < N_GRAPH_OP ? AT_ONCE : N_GRAPH_OP - op);
+    assert_true(n > 30);
 }
 
 static void check_model(const struct generate_case *c)
@@ -350,7 +432,7 @@ static void the_same_bytes_every_time(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_operation), cmocka_unit_test(numbers_and_brackets),
+        cmocka_unit_test(every_operation), cmocka_unit_test(every_operation_in_lanes), cmocka_unit_test(numbers_and_brackets),
         cmocka_unit_test(fixed_values_are_prepared), cmocka_unit_test(prepared_values_may_be_nan),
         cmocka_unit_test(large_networks_come_in_parts), cmocka_unit_test(long_expressions_are_cut),
         cmocka_unit_test(hostile_text_stays_text), cmocka_unit_test(the_same_bytes_every_time)};

@@ -61,6 +61,10 @@ static const struct { const char *name, *words[3]; } broken[] = {
     {"bad_pattern", {"row_index[1] = 7"}},
     {"bad_defaults", {"\"ln\"", "-1 is not above 0"}},
     {"no_prepare", {"n_work is 3", "prepare"}},
+    {"lanes_short", {"lanes is 24"}},
+    {"lanes_bad", {"curve is missing"}},
+    {"lanes_pattern", {"by_state.start[0] = 0, lanes->by_state.start[1] = 2", "by_parameter.row[0] = 5",
+                       "curve_state.start is NULL"}},
 };
 
 static void broken_plugins_are_refused(void **state)
@@ -93,6 +97,7 @@ static void older_and_newer_structs_load(void **state)
     assert_null(model.abi.jacobian_sparse);
     assert_null(model.abi.rhs_parameter);
     assert_null(model.abi.noise);
+    assert_null(model.abi.lanes);
     assert_int_equal(model_missing_derivatives(&model), NOTE_difference_rhs_parameter | NOTE_difference_initial |
                                                         NOTE_difference_observe);
     model_unload(&model);
@@ -105,6 +110,22 @@ static void older_and_newer_structs_load(void **state)
     assert_int_equal(model_missing_derivatives(&model), NOTE_difference_jacobian | NOTE_difference_rhs_parameter |
                                                         NOTE_difference_initial | NOTE_difference_observe);
     model_unload(&model);
+}
+
+/* Those of another number of lanes count as absent, and the loaded model says so. */
+static void lanes_load(void **state)
+{
+    (void)state;
+    static const struct { const char *name; uint32_t n_lane; bool usable; } cases[] = {
+        {"lanes_good", STIFFIT_LANES, true}, {"lanes_of_four", 4, false}, {"robertson_bare", 0, false}};
+    char path[CASE_PATH];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct model model;
+        load_good(&model, case_zoo_path(path, cases[i].name));
+        assert_int_equal(model.n_lane, cases[i].n_lane);
+        assert_int_equal(model.abi.lanes != NULL, cases[i].usable);
+        model_unload(&model);
+    }
 }
 
 static void refuse_bytes(const void *bytes, size_t n_byte, const char *origin, const char *word)
@@ -269,6 +290,7 @@ int main(void)
         cmocka_unit_test(good_models_load),
         cmocka_unit_test(broken_plugins_are_refused),
         cmocka_unit_test(older_and_newer_structs_load),
+        cmocka_unit_test(lanes_load),
         cmocka_unit_test(other_files_are_named),
         cmocka_unit_test(truncated_plugins_are_refused),
         cmocka_unit_test(hash_is_that_of_the_file),

@@ -5,4 +5,5 @@
 
 STIFFIT_EXPORT const struct stiffit_model stiffit_model = {ZOO_MODEL("older_struct"),
     .struct_size = offsetof(struct stiffit_model, jacobian_sparse),
-    .jacobian_sparse = zoo_jacobian, .noise = zoo_observe};
+    .jacobian_sparse = zoo_jacobian, .noise = zoo_observe,
+    .lanes = (const struct stiffit_lanes *)8};

@@ -70,6 +70,37 @@ ZOO_UNUSED static int zoo_observe_parameter(const struct stiffit_point *at, doub
     return STIFFIT_OK;
 }
 
+/* Its functions of lanes: g = -k v. */
+enum { W = STIFFIT_LANES };
+static const int32_t zoo_one_start[] = {0, 1, 1}, zoo_one_row[] = {0}, zoo_none_start[] = {0, 0};
+
+ZOO_UNUSED static void zoo_lanes_rhs(const struct stiffit_lanes_point *at, double *out)
+{
+    for (int k = 0; k < W; k++)
+        out[k] = -at->p[k] * at->y[k];
+}
+
+ZOO_UNUSED static void zoo_lanes_derive(const struct stiffit_lanes_point *at, double *out)
+{
+    zoo_lanes_rhs(at, out);
+    for (int k = 0; k < W; k++) {
+        out[W + k] = -at->p[k];
+        out[2 * W + k] = -at->y[k];
+    }
+}
+
+ZOO_UNUSED static void zoo_lanes_curve(const struct stiffit_lanes_point *at, double *out)
+{
+    for (int k = 0; k < W; k++)
+        out[k] = -at->direction[k];
+}
+
+/* A table, which may be followed by fields that override it. */
+#define ZOO_LANES \
+    .struct_size = sizeof(struct stiffit_lanes), .n_lane = STIFFIT_LANES, .rhs = zoo_lanes_rhs, .derive = zoo_lanes_derive, \
+    .curve = zoo_lanes_curve, .by_state = {zoo_one_start, zoo_one_row}, .by_parameter = {zoo_one_start, zoo_one_row}, \
+    .curve_state = {zoo_none_start, 0}, .curve_parameter = {zoo_one_start, zoo_one_row}
+
 #define ZOO_MODEL(zoo_name) \
     STIFFIT_MODEL_HEADER, .name = zoo_name, .n_state = 1, .n_parameter = 2, .n_observable = 1, \
     .state_name = zoo_state, .parameter_name = zoo_parameter, .observable_name = zoo_state, \

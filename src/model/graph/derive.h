@@ -24,6 +24,17 @@ void graph_matrix_fini(struct graph_matrix *matrix); /* all zero is legal */
  * precision of the values. Fails as graph_status does; *matrix is then empty. */
 enum status graph_jacobian(struct graph *graph, const node *root, size_t n_root, enum graph_op leaf, size_t n_leaf,
                            struct graph_matrix *matrix, struct error *error);
+/* The same with an effort of at most `max_work` steps (a step makes a few nodes at most). If that does not suffice, *done is
+ * false and *matrix empty. */
+enum status graph_jacobian_within(struct graph *graph, const node *root, size_t n_root, enum graph_op leaf, size_t n_leaf,
+                                  uint64_t max_work, struct graph_matrix *matrix, bool *done, struct error *error);
+
+/* What the functions of lanes compute beside values and rhs_parameter (struct stiffit_lanes). */
+struct lane_functions {
+    bool are_there; /* else the model is too large or has switches: the matrices are empty */
+    struct graph_matrix by_state, curve_state, curve_parameter;
+};
+void lane_functions_fini(struct lane_functions *lanes);
 
 /* Nodes, each once. Zero-initialise; free item. */
 struct node_list {

@@ -98,9 +98,13 @@ struct functions {
     uint8_t *parameter_use;                   /* n_parameter, STIFFIT_USE_*: the functions that depend on it, even through
                                                * floor() alone */
     uint8_t *switching_parameter;             /* n_switching x n_parameter, as in struct stiffit_model */
+    struct lane_functions lanes;
 };
 
 /* Adds the derivatives to the equations' graph; the equations do not change. Fails as graph_status does; *functions is then
  * empty. */
 enum status functions_derive(const struct equations *equations, struct functions *functions, struct error *error);
 void functions_fini(struct functions *functions);
+
+/* The last step of functions_derive: second derivatives, for models for which lanes pay. Fails as graph_status does. */
+enum status lane_functions_derive(const struct equations *equations, struct functions *functions, struct error *error);

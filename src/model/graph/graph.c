@@ -32,7 +32,7 @@ struct graph {
 #define BRACES(left, right) left, right
 
 const struct graph_operation graph_operations[N_GRAPH_OP] = {
-#define X(name) [GRAPH_##name] = {#name, 0, 0, COST_SIGN, C_CALL, NULL, NULL, NO_FORM, NO_FORM},
+#define X(name) [GRAPH_##name] = {#name, 0, 0, COST_SIGN, C_CALL, NULL, {NULL, NULL}, NO_FORM, NO_FORM},
     GRAPH_LEAVES(X)
 #undef X
 #define X(name, n, value, facts, cost, kind, c, helper, text, latex, simplified, derivative) \

@@ -1,0 +1,10 @@
+/* A table of lanes with patterns that are out of order, out of range, or missing.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "zoo.h"
+
+static const int32_t bad_start[] = {0, 2, 1}, bad_row[] = {5};
+
+static const struct stiffit_lanes lanes = {ZOO_LANES, .by_state = {bad_start, zoo_one_row},
+    .by_parameter = {zoo_one_start, bad_row}, .curve_state = {0, 0}};
+
+STIFFIT_EXPORT const struct stiffit_model stiffit_model = {ZOO_MODEL("lanes_pattern"), .lanes = &lanes};
