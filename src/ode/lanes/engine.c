@@ -238,6 +238,7 @@ static void submit(struct engine *base, struct evaluation *evaluation)
     evaluation->reason[0] = '\0';
     evaluation->n_step = evaluation->n_rhs = evaluation->n_jacobian = evaluation->n_factor = 0;
     guest->o.evaluation = evaluation;
+    guest->o.n_factor = 0;
     begin(engine, k, false);
 }
 

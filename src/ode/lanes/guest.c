@@ -83,7 +83,6 @@ bool guest_begin(struct guest *guest, const struct lanes_method *method, bool is
     const struct ode_task *task = evaluation->task;
     observer_begin(ob, is_relative);
     observer_choose_blocks(ob);
-    ob->n_factor = 0;
     if (derivatives_begin(&ob->model, evaluation->p, task->covariate, task->t0, evaluation->n_sens, evaluation->sens) !=
             STIFFIT_OK ||
         observer_initial(ob, guest->y) != STIFFIT_OK)
