@@ -63,7 +63,7 @@ static struct engine_pool *pool_new(const struct model *model, const struct ode_
     pool->abi = abi;
     pool->kernel = lanes_kernel_choose(getenv("STIFFIT_LANES_KERNEL"));
     pool->follows_sizes = options->atol == 0;
-    pool->plan = lanes_plan_new(abi, &lanes_rodas4, &is_wrong);
+    pool->plan = lanes_plan_new(abi, &lanes_method, &is_wrong);
     if (!pool->plan || !engine_slots_init(&pool->slots, n, n - n_seat, n_worker))
         goto failed;
     for (size_t i = 0; i < n; i++) {

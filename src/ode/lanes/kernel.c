@@ -12,7 +12,7 @@
 #include <math.h>
 
 /* Known here, so that loops over stages are unrolled. */
-#define METHOD lanes_rodas4
+#define METHOD lanes_method
 
 /* The widest vector that is compiled well: a lanes' number is N_PART of them. Everything but the model's functions is done for
  * one part after the other: `h` is the part's number in all functions below. */
@@ -185,7 +185,7 @@ INLINE void combine_stage(const int i, const struct attempt *now, size_t n, cons
     }
 }
 
-#define STAGES(X) X(0) X(1) X(2) X(3) X(4) X(5)
+#define STAGES(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7)
 static void combine(int i, const struct attempt *now, size_t n, const lanes *x, lanes *const *stage, lanes *moved, lanes *right,
                     int h)
 {
@@ -508,7 +508,7 @@ static void interpolate(size_t n, size_t width, const lanes *at, const lanes *be
                 part inner = {0};
                 for (int k = METHOD.n_dense; k-- > 0;) {
                     part sum = {0};
-                    for (int j = 0; j < METHOD.n_stage - 1; j++)
+                    for (int j = 0; j < METHOD.n_stage; j++)
                         sum += METHOD.dense[k][j] * PART(stage[j], e);
                     inner = inner * s + sum;
                 }
