@@ -1,0 +1,238 @@
+/* The kernel of the lanes, step by step: orders of convergence of the states, their sensitivities and what is between steps; and
+ * that sensitivities are the exact derivatives of the steps taken.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "ode_case.h"
+#include "ode_lanes_case.h"
+
+#include "ode/lanes/room.h"
+
+/* y1' = p1 y1 (1 - y1), y2' = -p2 y2 cos t, y3' = p3 (cos t - y3) - sin t + p2 (y3 - cos t)^2 with p3 stiff or not: y3 = cos t */
+static void clock_rhs(const struct stiffit_lanes_point *at, double *out)
+{
+    const lane_vector *y = LANES(at->y), *p = LANES(at->p);
+    lane_vector *f = (lane_vector *)out, c, s;
+    for (int k = 0; k < STIFFIT_LANES; k++)
+        c[k] = cos(at->t[k]), s[k] = sin(at->t[k]);
+    f[0] = p[0] * y[0] * (1 - y[0]);
+    f[1] = -p[1] * y[1] * c;
+    f[2] = p[2] * (c - y[2]) - s + p[1] * (y[2] - c) * (y[2] - c);
+}
+static void clock_derive(const struct stiffit_lanes_point *at, double *out)
+{
+    const lane_vector *y = LANES(at->y), *p = LANES(at->p);
+    lane_vector *J = (lane_vector *)out + 3, c, s;
+    clock_rhs(at, out);
+    for (int k = 0; k < STIFFIT_LANES; k++)
+        c[k] = cos(at->t[k]), s[k] = sin(at->t[k]);
+    J[0] = p[0] * (1 - 2 * y[0]);
+    J[1] = -p[1] * c;
+    J[2] = -p[2] + 2 * p[1] * (y[2] - c);
+    J[3] = p[1] * y[1] * s; /* by time */
+    J[4] = -p[2] * s - c + 2 * p[1] * (y[2] - c) * s;
+    J[5] = y[0] * (1 - y[0]); /* by p1, p2, p2, p3 */
+    J[6] = -y[1] * c;
+    J[7] = (y[2] - c) * (y[2] - c);
+    J[8] = c - y[2];
+}
+static void clock_curve(const struct stiffit_lanes_point *at, double *out)
+{
+    const lane_vector *y = LANES(at->y), *p = LANES(at->p), *v = LANES(at->direction), w = v[3];
+    lane_vector *J = (lane_vector *)out, c, s;
+    for (int k = 0; k < STIFFIT_LANES; k++)
+        c[k] = cos(at->t[k]), s[k] = sin(at->t[k]);
+    /* g1 = p1 (1 - 2 y1) v1; g2 = -p2 c v2 + p2 y2 s w; g3 = (-p3 + 2 p2 (y3 - c)) v3 + (-p3 s - c + 2 p2 (y3 - c) s) w */
+    J[0] = -2 * p[0] * v[0];
+    J[1] = p[1] * s * w;
+    J[2] = 2 * p[1] * (v[2] + s * w);
+    J[3] = (1 - 2 * y[0]) * v[0];
+    J[4] = -c * v[1] + y[1] * s * w;
+    J[5] = 2 * (y[2] - c) * (v[2] + s * w);
+    J[6] = -v[2] - s * w;
+}
+static const struct stiffit_lanes clock_lanes = {
+    .struct_size = sizeof(struct stiffit_lanes), .n_lane = STIFFIT_LANES, .rhs = clock_rhs, .derive = clock_derive,
+    .curve = clock_curve,
+    .by_state = {(const int32_t[]){0, 1, 2, 3, 5}, (const int32_t[]){0, 1, 2, 1, 2}},
+    .by_parameter = {(const int32_t[]){0, 1, 3, 4}, (const int32_t[]){0, 1, 2, 2}},
+    .curve_state = {(const int32_t[]){0, 1, 2, 3}, (const int32_t[]){0, 1, 2}},
+    .curve_parameter = {(const int32_t[]){0, 1, 3, 4}, (const int32_t[]){0, 1, 2, 2}}};
+
+struct track {
+    struct stiffit_model abi;
+    struct lanes_plan *plan;
+    struct lanes_room room;
+    const struct lanes_kernel *kernel;
+};
+
+/* All lanes live, at rest at t = 0, with sensitivities of 0, and errors that do not matter. */
+static void track_init(struct track *track, const struct stiffit_lanes *functions, uint32_t n_state, uint32_t n_parameter)
+{
+    static const uint32_t columns[8] = {0, 1, 2, 3, 4, 5, 6, 7};
+    bool is_wrong;
+    *track = (struct track){.abi = {.n_state = n_state, .n_parameter = n_parameter, .lanes = functions}};
+    track->plan = lanes_plan_new(&track->abi, &lanes_method, &is_wrong);
+    assert_non_null(track->plan);
+    assert_true(lanes_room_init(&track->room, track->plan));
+    assert_true(lanes_room_set_columns(&track->room, n_parameter, columns));
+    track->kernel = lanes_kernel_choose(NULL);
+    for (int k = 0; k < N_LANE; k++) {
+        track->room.live[k] = -1;
+        track->room.rtol[k] = 1e100;
+        track->room.t_stop[k] = track->room.t_next[k] = 1e300;
+        track->room.log_h[k] = -INFINITY;
+        track->room.max_steps[k] = INT64_MAX;
+        for (uint32_t i = 0; i < n_state; i++)
+            track->room.beyond[i][k] = 1e100;
+        for (uint32_t j = 0; j < n_parameter; j++)
+            track->room.unit[j][k] = 1, track->room.active[j][k] = -1;
+    }
+}
+
+static void track_fini(struct track *track)
+{
+    lanes_room_fini(&track->room);
+    lanes_plan_free(track->plan);
+}
+
+static void advance(struct track *track, const double h[N_LANE])
+{
+    lanes_mask before = track->room.n_step;
+    for (int k = 0; k < N_LANE; k++)
+        track->room.h[k] = h[k];
+    track->kernel->attempt(&track->room);
+    for (int k = 0; k < N_LANE; k++)
+        assert_int_equal(track->room.n_step[k], before[k] + 1);
+}
+
+static double sens_of(const struct track *track, size_t i, size_t j, int k)
+{
+    const struct lanes_block *block = track->room.block; /* the only one */
+    return block->sens[i * block->width + j][k];
+}
+
+/* Lanes 0, 1, 2 take 16, 32, 64 steps from 0 to 1; errors at the end, and in the middle of the last step. */
+static void test_order(void **state)
+{
+    (void)state;
+    enum { N = 3, N_VALUE = 3 * 4 };
+    struct track track;
+    static lanes inside[N_VALUE];
+    double errors[2][N][N_VALUE]; /* [end or inside][lane][value] */
+    track_init(&track, &clock_lanes, 3, 3);
+    for (int k = 0; k < N_LANE; k++) {
+        track.room.p[0][k] = 2, track.room.p[1][k] = 1.5, track.room.p[2][k] = 3;
+        track.room.y[0][k] = 0.2, track.room.y[1][k] = 1, track.room.y[2][k] = 1;
+    }
+    for (int lane = 0; lane < N; lane++) {
+        double h[N_LANE];
+        int n_step = 16 << lane;
+        for (int k = 0; k < N_LANE; k++)
+            h[k] = 1.0 / n_step;
+        struct track now = track;
+        /* each from the beginning: lanes that are ahead do no harm */
+        for (int k = 0; k < N_LANE; k++) {
+            now.room.t[k] = 0;
+            now.room.y[0][k] = 0.2, now.room.y[1][k] = 1, now.room.y[2][k] = 1;
+            for (int e = 0; e < 9; e++)
+                now.room.block->sens[e][k] = 0;
+        }
+        for (int i = 0; i < n_step; i++)
+            advance(&now, h);
+        lanes s;
+        for (int where = 0; where < 2; where++) {
+            for (int k = 0; k < N_LANE; k++)
+                s[k] = where ? 0.4 : 1;
+            now.kernel->inside(&now.room, &s, inside);
+            double t = where ? 1 - 0.6 / n_step : 1, e = exp(-2 * t), y1 = 1 / (1 + 4 * e), y2 = exp(-1.5 * sin(t));
+            double exact[N_VALUE] = {y1, y2, cos(t), y1 * y1 * 4 * e * t, 0, 0, 0, -sin(t) * y2, 0, 0, 0, 0};
+            for (int i = 0; i < N_VALUE; i++)
+                errors[where][lane][i] = fabs(inside[i][0] - exact[i]);
+        }
+        track = now;
+    }
+    for (int where = 0; where < 2; where++)
+        for (int i = 0; i < N_VALUE; i++) {
+            double order = log2(errors[where][1][i] / errors[where][2][i]);
+            if (errors[where][2][i] > 1e-13) {
+                print_message("%s %d: error %.1e, order %.2f\n", where ? "inside" : "end", i, errors[where][2][i], order);
+                /* the dense output is of order 4, its error one of order 5 in a single step */
+                assert_true(order >= lanes_method.order - 0.3);
+            } else
+                assert_true(errors[where][2][i] < 1e-13);
+        }
+    track_fini(&track);
+}
+
+/* The same steps with other parameters: lane 0 at p, lanes 2j+1 and 2j+2 at p_j (1 +- D). */
+static void frozen(const struct stiffit_lanes *functions, uint32_t n, uint32_t n_parameter, const double *p, const double *y0,
+                   const double *steps, int n_step, double tolerance)
+{
+    static const double d = 1e-4;
+    enum { MOST = 5 * 6 };
+    static lanes inside[2][MOST];
+    double worst = 0;
+    for (uint32_t first = 0; first < n_parameter; first += 3) {
+        struct track track;
+        track_init(&track, functions, n, n_parameter);
+        for (int k = 0; k < N_LANE; k++) {
+            for (uint32_t i = 0; i < n; i++)
+                track.room.y[i][k] = y0[i];
+            for (uint32_t j = 0; j < n_parameter; j++) {
+                uint32_t side = (uint32_t)k - 1 - 2 * (j - first);
+                track.room.p[j][k] = p[j] * (k > 0 && j >= first && side < 2 ? 1 + (side ? -d : d) : 1);
+            }
+        }
+        for (int step = 0; step < n_step; step++) {
+            double h[N_LANE];
+            for (int k = 0; k < N_LANE; k++)
+                h[k] = steps[step];
+            advance(&track, h);
+            lanes s;
+            for (int where = 0; where < 2; where++) {
+                for (int k = 0; k < N_LANE; k++)
+                    s[k] = where ? 0.3 : 1;
+                track.kernel->inside(&track.room, &s, inside[where]);
+                for (uint32_t j = first; j < n_parameter && j < first + 3; j++)
+                    for (uint32_t i = 0; i < n; i++) {
+                        int k = 1 + 2 * (int)(j - first);
+                        double y = inside[where][i][0];
+                        double quotient = (inside[where][i][k] - inside[where][i][k + 1]) / (2 * d);
+                        double ours = inside[where][n * (1 + j) + i][0] * p[j];
+                        double size = fmax(fabs(y), fmax(fabs(ours), 1e-30));
+                        worst = fmax(worst, fabs(quotient - ours) / size);
+                        if (where == 0)
+                            assert_true(inside[0][n * (1 + j) + i][0] == sens_of(&track, i, j, 0));
+                    }
+            }
+        }
+        track_fini(&track);
+    }
+    print_message("off by %.1e\n", worst);
+    assert_true(worst < tolerance);
+}
+
+static void test_frozen(void **state)
+{
+    (void)state;
+    static const double robertson_p[] = {0.04, 1e4, 3e7}, robertson_y[] = {1, 0, 0};
+    static const double pinene_p[] = {5.84e-5, 2.65e-5, 1.63e-5, 2.777e-4, 4.61e-5}, pinene_y[] = {100, 0, 0, 0, 0};
+    static const double clock_p[] = {2, 1.5, 300}, clock_y[] = {0.2, 1, 1.5};
+    double steps[60], h = 1e-5;
+    /* far too long steps: what they make is no solution, but its derivatives must be those of what they make */
+    for (int i = 0; i < 60; i++, h *= 1.4)
+        steps[i] = h;
+    /* central differences with steps of 1e-4: truncation 1e-8 times third derivatives, rounding 1e-12 */
+    frozen(&robertson_lanes, 3, 3, robertson_p, robertson_y, steps, 50, 3e-7);
+    for (int i = 0; i < 30; i++)
+        steps[i] = 100 * (1 + i % 7);
+    frozen(&pinene_lanes, 5, 5, pinene_p, pinene_y, steps, 30, 1e-7);
+    for (int i = 0; i < 30; i++)
+        steps[i] = 0.02 * (1 + i % 5);
+    frozen(&clock_lanes, 3, 3, clock_p, clock_y, steps, 30, 3e-7);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_order), cmocka_unit_test(test_frozen)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
