@@ -1,6 +1,7 @@
 /* An engine of capacity four, for a program that the tests run: four CVODES engines side by side, of which now this, now that
  * one gets on for a look, so that evaluations finish in another order than they came. They share time evenly, not looks:
- * a look at a slow model takes seconds. With -DFAILS some evaluations fail; which depends on their parameters alone.
+ * a look at a slow model takes seconds. With -DFAILS some evaluations fail; which depends on their parameters alone. With
+ * -DLANES it stands in for lanes, with CVODES beside it; for any model whose right-hand side does not jump.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/engine.h"
 
@@ -10,7 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FOUR = 4, UNFAIR_NS = 1000000 }; /* how much longer than the others one may have been at work */
+#ifdef LANES
+enum { FOUR = STIFFIT_LANES };
+#else
+enum { FOUR = 4 };
+#endif
+enum { UNFAIR_NS = 1000000 }; /* how much longer than the others one may have been at work */
 #ifdef FAILS
 static const bool fails = true;
 #else
@@ -167,8 +173,18 @@ static void discard(struct engine_pool *base, struct evaluation *evaluation)
     engine_discard(((struct four_pool *)base)->cvodes, evaluation);
 }
 
+static const char *refusal(const struct stiffit_model *abi)
+{
+    return abi->n_switching ? "has switching functions" : NULL;
+}
+
 static const struct engine_table table = {
-    .name = "four", .capacity = FOUR, .pool_new = pool_new, .pool_free = pool_free, .linear_solver = linear_solver,
+    .name = "four", .capacity = FOUR, .refusal = refusal, .pool_new = pool_new, .pool_free = pool_free, .linear_solver = linear_solver,
     .engine_new = four_new, .engine_free = four_free, .submit = submit, .work = work, .withdraw = withdraw,
     .discard = discard};
-const struct engine_table *const engine_in_use = &table;
+const struct engine_table *const engine_in_use[N_ENGINE] =
+#ifdef LANES
+    {[ENGINE_CVODES] = &engine_cvodes, [ENGINE_LANES] = &table};
+#else
+    {[ENGINE_CVODES] = &table};
+#endif
