@@ -59,7 +59,10 @@ bool outcome_is_success(enum outcome outcome);
     X(17, retried, "this row is from --retry-failed: its options may be others, and /provenance has them") \
     X(19, state_jump, "the right-hand side jumps at a condition, which sensitivities lack: difference quotients were used") \
     X(20, lower_start, "the lowest start did not converge: this row is that start's (raise --max-evaluations)") \
-    X(21, one_sided, "only censored data bound some combination of parameters, and from one side: its optimum is at infinity")
+    X(21, one_sided, "only censored data bound some combination of parameters, and from one side: its optimum is at infinity") \
+    X(22, changed_engine, "an integration in lanes failed: the fit went on from its best point with CVODES") \
+    X(23, engines_differ, "CVODES does not confirm the optimum that was found in lanes: try --engine cvodes, or a smaller " \
+      "--rtol")
 
 enum note {
 #define X(bit, name, meaning) NOTE_##name = 1 << (bit),

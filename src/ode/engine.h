@@ -54,9 +54,9 @@ extern const struct engine_table *const engine_in_use[N_ENGINE]; /* NULL: this p
 /* Why an engine cannot take the model ("the model has ..."); NULL: it can. */
 const char *engine_refusal(enum engine_kind kind, const struct stiffit_model *abi);
 
-/* A pool of the engines in use, with lanes if options->engine asks for them: the workspaces (integrator memory, vectors, scratch), each allocated once and reused. Every
- * workspace beyond `n_worker` times the capacity lets one unfinished evaluation be set aside; there are at least
- * `n_workspace`. */
+/* A pool of the engines in use, with lanes if options->engine asks for them: the workspaces (integrator memory, vectors,
+ * scratch), each allocated once and reused. Every workspace beyond `n_worker` times the capacity lets one unfinished evaluation
+ * be set aside; there are at least `n_workspace`. */
 struct engine_pool *engine_pool_new(const struct model *model, const struct ode_options *options, size_t n_workspace,
                                     size_t n_worker, struct error *error);
 void engine_pool_free(struct engine_pool *pool);

@@ -1,6 +1,6 @@
-/* Lanes, with CVODES beside them for evaluations that are not for lanes: of fits that have changed to CVODES, and checks by the
- * other engine. A worker has lanes, and as many engines of CVODES as there are lanes, because all evaluations that it holds may be
- * for CVODES.
+/* Lanes, with CVODES beside them for evaluations that are not for lanes: of fits that have changed to CVODES, and checks by
+ * the other engine. A worker has lanes, and as many engines of CVODES as there are lanes, because all evaluations that it
+ * holds may be for CVODES.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/engine.h"
 

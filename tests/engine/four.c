@@ -179,9 +179,9 @@ static const char *refusal(const struct stiffit_model *abi)
 }
 
 static const struct engine_table table = {
-    .name = "four", .capacity = FOUR, .refusal = refusal, .pool_new = pool_new, .pool_free = pool_free, .linear_solver = linear_solver,
-    .engine_new = four_new, .engine_free = four_free, .submit = submit, .work = work, .withdraw = withdraw,
-    .discard = discard};
+    .name = "four", .capacity = FOUR, .refusal = refusal, .pool_new = pool_new, .pool_free = pool_free,
+    .linear_solver = linear_solver, .engine_new = four_new, .engine_free = four_free, .submit = submit, .work = work,
+    .withdraw = withdraw, .discard = discard};
 const struct engine_table *const engine_in_use[N_ENGINE] =
 #ifdef LANES
     {[ENGINE_CVODES] = &engine_cvodes, [ENGINE_LANES] = &table};

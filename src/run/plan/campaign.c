@@ -68,30 +68,32 @@ static bool is_begun(const struct campaign *campaign, const struct run_options *
     bool is = !place->overwrite && result_is_there(place->result) && !result_open(&result, place->result, &ignored) &&
               identity_equal(&result_info(result)->identity, identity);
     if (!is && !options->restart)
-        is = !journal_read(&journal, place->journal, identity, &ignored) && journal_identity(journal);
+        is = !journal_read(&journal, place->journal, NULL, &ignored) && journal_identity(journal) &&
+             identity_equal(journal_identity(journal), identity);
     result_close(result);
     journal_reader_free(journal);
     return is;
 }
 
 /* The engine, and with it the run's identity. `auto` depends on model and options only, except that it continues and
- * recognises what CVODES began, as every run of a program without lanes. */
-static enum status choose_engine(struct campaign *campaign, const struct run_options *options, const unsigned char problem[32],
-                                 struct error *error)
+ * recognises what CVODES began, such as a run of a program without lanes. */
+static enum status choose_engine(struct campaign *campaign, const struct run_options *options,
+                                 const unsigned char problem[32], struct error *error)
 {
     const struct recipe *recipe = &campaign->plan.recipe;
     const char *refusal = engine_refusal(ENGINE_LANES, &campaign->model.abi);
     enum gradient_method gradient = recipe->fit.gradient;
-    bool is_forward = gradient == GRADIENT_none || gradient == GRADIENT_forward;
+    bool is_given = recipe->engine == 1 + ENGINE_LANES;
+    bool is_chosen = recipe->engine == 0 && !refusal && recipe->ode.linear_solver == LINEAR_AUTO &&
+                     (gradient == GRADIENT_none || gradient == GRADIENT_forward);
     set_engine(campaign, ENGINE_CVODES, problem);
-    if (recipe->engine == 1 + ENGINE_LANES && refusal)
-        return error_set(error, STATUS_USAGE, "--engine lanes: the model %s %s; leave the choice to stiffit (--engine auto), or "
-                         "say --engine cvodes", campaign->model.abi.name, refusal);
-    if (recipe->engine == 1 + ENGINE_LANES && gradient == GRADIENT_adjoint)
+    if (is_given && refusal)
+        return error_set(error, STATUS_USAGE, "--engine lanes: the model %s %s; say --engine cvodes, or leave the option out",
+                         campaign->model.abi.name, refusal);
+    if (is_given && gradient == GRADIENT_adjoint)
         return error_set(error, STATUS_USAGE, "--engine lanes: lanes have no adjoint gradients; say --gradient forward, or "
                          "--engine cvodes");
-    bool is_chosen = recipe->engine == 0 && !refusal && is_forward && recipe->ode.linear_solver == LINEAR_AUTO;
-    if (recipe->engine == 1 + ENGINE_LANES || (is_chosen && !is_begun(campaign, options)))
+    if (is_given || (is_chosen && !is_begun(campaign, options)))
         set_engine(campaign, ENGINE_LANES, problem);
     return STATUS_OK;
 }
