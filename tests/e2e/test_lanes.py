@@ -1,6 +1,6 @@
 """--engine: which engine a run takes, what a fit does whose lanes fail, and how CVODES checks them. Programs whose lanes are a
-stand-in, CVODES engines side by side (tests/engine), show the choice and the promises for any model; one whose lanes fail now and
-then shows the change to CVODES, and one whose lanes are wrong that the check finds it.
+stand-in, CVODES engines side by side (tests/engine), show the choice and the promises for any model. One whose lanes fail now
+and then shows the change to CVODES, and one whose lanes are wrong that the check finds it.
 
 SPDX-License-Identifier: BSD-3-Clause
 test-timeout: 900
@@ -132,7 +132,7 @@ def test_lanes_that_are_cvodes_give_its_bits(tmp):
 
 
 def test_the_check_of_a_sample(tmp):
-    """Lanes that are wrong by a hundredth agree with themselves; CVODES finds it wherever it looks, and nothing else is noted."""
+    """Lanes that are wrong by a hundredth agree with themselves. CVODES finds it wherever it looks."""
     n = 640
     h.decay_problem(tmp / "p.h5", n, known_sigma=True)
     _, cvodes = fits(h.STIFFIT, tmp / "p.h5", tmp / "c.h5")
