@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { LINE_COLUMNS = 100 }; /* of tables */
+
 static char comment_character(unsigned char c, char last)
 {
     if (c == '\t')
@@ -107,23 +109,44 @@ void c_number(FILE *out, double number)
     }
 }
 
+void c_integers(FILE *out, const char *name, const uint32_t *number, size_t n)
+{
+    fprintf(out, "static const int32_t %s[] = {", name);
+    int column = 0;
+    for (size_t i = 0; i < n; i++) {
+        column += fprintf(out, "%s%u,", column == 0 ? "\n    " : " ", (unsigned)number[i]);
+        if (column > LINE_COLUMNS)
+            column = 0;
+    }
+    fputs(n ? "\n};\n\n" : "0};\n\n", out);
+}
+
 /* The levels of C's precedence in use. */
 enum { LEVEL_CHOICE, LEVEL_COMPARISON, LEVEL_SUM, LEVEL_PRODUCT, LEVEL_UNARY, LEVEL_PRIMARY };
 
-uint64_t c_helpers_needed(const struct program *program)
+_Static_assert(N_GRAPH_OP <= 64, "bits of operations");
+
+uint64_t c_helpers_needed(const struct program *program, enum c_form form)
 {
     uint64_t needed = 0;
-    for (uint32_t i = 0; i < program->n_step; i++)
-        if (step_n_argument(&program->step[i]) > 0 && graph_operations[program->step[i].op].c_helper)
-            needed |= UINT64_C(1) << program->step[i].op;
+    for (uint32_t i = 0; i < program->n_step; i++) {
+        const struct step *step = &program->step[i];
+        bool is_call = step_n_argument(step) > 0 && graph_operations[step->op].c_kind == C_CALL;
+        if (is_call && (form == C_LANES || graph_operations[step->op].c_helper[form]))
+            needed |= UINT64_C(1) << step->op;
+    }
     return needed;
 }
 
-void c_helpers(uint64_t helpers, FILE *out)
+void c_helpers(uint64_t helpers, enum c_form form, FILE *out)
 {
-    for (int op = 0; op < N_GRAPH_OP; op++)
-        if (helpers >> op & 1)
-            fputs(graph_operations[op].c_helper, out);
+    for (int op = 0; op < N_GRAPH_OP; op++) {
+        const struct graph_operation *s = &graph_operations[op];
+        if (helpers >> op & 1 && s->c_helper[form])
+            fputs(s->c_helper[form], out);
+        else if (helpers >> op & 1)
+            fprintf(out, "EACH_%d(%s)\n", s->n_argument, s->c);
+    }
     if (helpers)
         putc('\n', out);
 }
@@ -137,6 +160,9 @@ static const char *user_name(const struct values *values, const struct step *ste
     case GRAPH_STATE: *prefix = "y_"; return equations->state[step->index].name;
     case GRAPH_PARAMETER: *prefix = "p_"; return equations->parameter[step->index].name;
     case GRAPH_COVARIATE: *prefix = "c_"; return equations->covariate[step->index].name;
+    case GRAPH_DIRECTION:
+        *prefix = step->index < equations->n_state ? "d_" : "";
+        return step->index < equations->n_state ? equations->state[step->index].name : "dt";
     case PROGRAM_WORK: *prefix = "w_"; break;
     default: *prefix = step->label == VALUE_NONE ? "x" : "v_";
     }
@@ -157,7 +183,9 @@ void c_name(const struct c_printer *printer, uint32_t which)
     const struct step *step = &printer->program->step[which];
     const char *prefix, *name;
     if (step->op == GRAPH_CONSTANT) {
+        fputs(printer->form == C_LANES ? "all(" : "", printer->out);
         c_number(printer->out, step->constant);
+        fputs(printer->form == C_LANES ? ")" : "", printer->out);
         return;
     }
     name = user_name(printer->values, step, &prefix);
@@ -169,10 +197,13 @@ void c_name(const struct c_printer *printer, uint32_t which)
 
 void c_source(const struct c_printer *printer, const struct step *step)
 {
-    static const char *const arrays[] = {[GRAPH_STATE] = "at->y", [GRAPH_PARAMETER] = "at->p",
-                                         [GRAPH_COVARIATE] = "at->covariate", [PROGRAM_WORK] = "at->work"};
+    static const char *const arrays[] = {
+        [GRAPH_TIME] = "at->t", [GRAPH_STATE] = "at->y", [GRAPH_PARAMETER] = "at->p", [GRAPH_COVARIATE] = "at->covariate",
+        [GRAPH_DIRECTION] = "at->direction", [PROGRAM_WORK] = "at->work"};
     assert(step->op != GRAPH_CONSTANT);
-    if (step->op == GRAPH_TIME)
+    if (printer->form == C_LANES)
+        fprintf(printer->out, "get(%s, %u, k)", arrays[step->op], (unsigned)step->index);
+    else if (step->op == GRAPH_TIME)
         fputs("at->t", printer->out);
     else
         fprintf(printer->out, "%s[%u]", arrays[step->op], (unsigned)step->index);
@@ -225,13 +256,13 @@ static void put_truth(const struct c_printer *printer, const struct step *step)
     }
     if (step->op != GRAPH_NOT)
         put_condition(printer, step->arg[0]);
-    fputs(text, printer->out);
+    fputs(step->op == GRAPH_NOT && printer->form == C_LANES ? "~" : text, printer->out);
     put_condition(printer, step->arg[step->op != GRAPH_NOT]);
 }
 
 static void put_call(const struct c_printer *printer, const struct step *step)
 {
-    fprintf(printer->out, "%s(", graph_operations[step->op].c);
+    fprintf(printer->out, "%s%s(", printer->form == C_LANES ? "lanes_" : "", graph_operations[step->op].c);
     for (int k = 0; k < step_n_argument(step); k++) {
         if (k > 0)
             fputs(", ", printer->out);
@@ -250,7 +281,8 @@ static const int level_of[] = {
 static void put_operation(const struct c_printer *printer, const struct step *step, int level)
 {
     const struct graph_operation *s = &graph_operations[step->op];
-    int own = level_of[s->c_kind];
+    bool lanes = printer->form == C_LANES;
+    int own = lanes && s->c_kind >= C_CHOICE ? LEVEL_PRIMARY : level_of[s->c_kind];
     if (own < level)
         putc('(', printer->out);
     switch (s->c_kind) {
@@ -265,14 +297,16 @@ static void put_operation(const struct c_printer *printer, const struct step *st
         put_argument(printer, step->arg[0], s->c_kind == C_NEGATIVE ? LEVEL_PRIMARY : LEVEL_UNARY);
         break;
     case C_CHOICE:
+        fputs(lanes ? "choose(" : "", printer->out);
         put_condition(printer, step->arg[0]);
-        fputs(" ? ", printer->out);
+        fputs(lanes ? ", " : " ? ", printer->out);
         put_argument(printer, step->arg[1], LEVEL_SUM);
-        fputs(" : ", printer->out);
+        fputs(lanes ? ", " : " : ", printer->out);
         put_argument(printer, step->arg[2], LEVEL_SUM);
+        fputs(lanes ? ")" : "", printer->out);
         break;
     case C_COMPARISON: case C_LOGIC:
-        fputs("(double)(", printer->out);
+        fputs(lanes ? "truth(" : "(double)(", printer->out);
         put_truth(printer, step);
         putc(')', printer->out);
         break;

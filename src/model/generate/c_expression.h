@@ -33,11 +33,15 @@ void c_string(FILE *out, const char *text);
 /* A constant of type double that reads back as `number`; negative ones in brackets. */
 void c_number(FILE *out, double number);
 
+/* A table of n integers. */
+void c_integers(FILE *out, const char *name, const uint32_t *number, size_t n);
+
 struct c_printer {
     const struct values *values;
     const struct program *program;
     const struct c_lines *lines; /* of the model's text */
     FILE *out;
+    enum c_form form;
 };
 
 /* Width of c_name in columns. */
@@ -52,9 +56,9 @@ void c_definition(const struct c_printer *printer, uint32_t step);
 /* A step as an operand: its name or its expression. */
 void c_use(const struct c_printer *printer, uint32_t step);
 
-/* The operations of a program that C lacks, as bits; and definitions of a set of them. */
-uint64_t c_helpers_needed(const struct program *program);
-void c_helpers(uint64_t helpers, FILE *out);
+/* The operations of a program that need a definition, as bits; and definitions of a set of them. */
+uint64_t c_helpers_needed(const struct program *program, enum c_form form);
+void c_helpers(uint64_t helpers, enum c_form form, FILE *out);
 
 struct c_function {
     const char *name;
@@ -64,5 +68,9 @@ struct c_function {
 };
 
 enum status c_function(const struct c_printer *printer, const struct c_function *function, struct error *error);
+
+/* The functions of lanes, and their table (emit_lanes.c). After them, LANES_TABLE is the descriptor's pointer to it. */
+enum status c_lanes(const struct programs *programs, const struct functions *functions, const struct c_lines *lines,
+                    FILE *out, struct error *error);
 
 #endif

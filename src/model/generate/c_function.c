@@ -152,9 +152,9 @@ static void put_load(void *context, uint32_t which)
         (!is_leaf && w->parts->defined[which] == w->part))
         return;
     w->parts->loaded[which] = w->part + 1;
-    uint32_t width = 2 * c_width(w->printer->values, step) + 8;
+    uint32_t width = 2 * c_width(w->printer->values, step) + (w->printer->form == C_LANES ? 18 : 8);
     if (w->n_loaded++ == 0 || w->column + width > LINE_COLUMNS) {
-        fputs(w->n_loaded == 1 ? "    const double " : ",\n        ", out);
+        fputs(w->n_loaded > 1 ? ",\n        " : w->printer->form == C_LANES ? "    const lanes " : "    const double ", out);
         w->column = 8;
     } else {
         fputs(", ", out);
@@ -175,7 +175,7 @@ static void put_definition(struct writer *w, uint32_t which)
     FILE *out = w->printer->out;
     if (step->label != VALUE_NONE)
         quote(w, equations->intermediate[step->label].line);
-    fputs("    const double ", out);
+    fputs(w->printer->form == C_LANES ? "    const lanes " : "    const double ", out);
     c_name(w->printer, which);
     fputs(" = ", out);
     c_definition(w->printer, which);
@@ -192,9 +192,9 @@ static void put_store(struct writer *w, const struct program_output *output)
     const struct equations *equations = w->printer->values->equations;
     FILE *out = w->printer->out;
     quote(w, row_line(equations, w->function->row, output->row));
-    fprintf(out, "    out[%zu] = ", output->slot);
+    fprintf(out, w->printer->form == C_LANES ? "    put(out, %zu, k, " : "    out[%zu] = ", output->slot);
     c_use(w->printer, output->step);
-    putc(';', out);
+    fputs(w->printer->form == C_LANES ? ");" : ";", out);
     put_meaning(w, output);
     putc('\n', out);
 }
@@ -252,7 +252,13 @@ static void put_part(struct writer *w, uint32_t part)
 static void put_head(const struct writer *w, bool is_part)
 {
     FILE *out = w->printer->out;
-    if (is_part)
+    if (w->printer->form == C_LANES)
+        fprintf(out, is_part ? "static%s void %s_%u(const struct stiffit_lanes_point *at, double *restrict out,\n"
+                               "    lanes *restrict place, const int k)\n{\n    (void)at, (void)place;\n"
+                             : "static%s void %s(const struct stiffit_lanes_point *at, double *restrict out)\n{\n",
+                !is_part ? "" : w->parts->n_part > 1 ? " __attribute__((noinline))" : " inline", w->function->name,
+                (unsigned)w->part + 1);
+    else if (is_part)
         fprintf(out, "static __attribute__((noinline)) void %s_%u(const struct stiffit_point *at, double *restrict out,\n"
                      "    double *restrict place)\n{\n    (void)at, (void)out, (void)place;\n",
                 w->function->name, (unsigned)w->part + 1);
@@ -269,11 +275,16 @@ static void put_in_parts(struct writer *w)
         put_part(w, part);
         fputs("}\n\n", out);
     }
+    bool lanes = w->printer->form == C_LANES;
     put_head(w, false);
-    fprintf(out, "    double place[%u]; /* for what one part leaves for another */\n", (unsigned)w->parts->n_place + 1);
+    fprintf(out, "    %s place[%u]; /* for what one part leaves for another */\n", lanes ? "lanes" : "double",
+            (unsigned)w->parts->n_place + 1);
     put_zeros(w);
+    fputs(lanes ? "    for (int k = 0; k < STIFFIT_LANES; k += WIDTH) {\n" : "", out);
     for (uint32_t part = 0; part < w->parts->n_part; part++)
-        fprintf(out, "    %s_%u(at, out, place);\n", w->function->name, (unsigned)part + 1);
+        fprintf(out, lanes ? "        %s_%u(at, out, place, k);\n" : "    %s_%u(at, out, place);\n", w->function->name,
+                (unsigned)part + 1);
+    fputs(lanes ? "    }\n" : "", out);
 }
 
 enum status c_function(const struct c_printer *printer, const struct c_function *function, struct error *error)
@@ -282,13 +293,13 @@ enum status c_function(const struct c_printer *printer, const struct c_function 
     struct arena arena = {0};
     struct writer w = {.printer = printer, .function = function, .parts = &parts};
     bool complete = parts_init(&parts, printer->program, &arena);
-    if (complete && parts.n_part > 1) {
+    if (complete && (parts.n_part > 1 || printer->form == C_LANES)) {
         put_in_parts(&w);
     } else if (complete) {
         put_head(&w, false);
         put_part(&w, 0);
     }
-    fputs("    return STIFFIT_OK;\n}\n\n", printer->out);
+    fputs(printer->form == C_LANES ? "}\n\n" : "    return STIFFIT_OK;\n}\n\n", printer->out);
     arena_fini(&arena);
     return complete ? STATUS_OK : error_set(error, STATUS_NO_MEMORY, "out of memory while generating the model's code");
 }

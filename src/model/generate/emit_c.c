@@ -52,10 +52,10 @@ static void put_head(const struct emitter *e)
           " * computed once per evaluation, by prepare. A number in front of a comment is a line of the model. */\n"
           "#include <math.h>\n"
           "#include <stiffit/model.h>\n\n", e->out);
-    uint64_t helpers = c_helpers_needed(&e->programs.prepare);
+    uint64_t helpers = c_helpers_needed(&e->programs.prepare, C_SCALAR);
     for (int f = 0; f < N_MODEL_FUNCTION; f++)
-        helpers |= c_helpers_needed(&e->programs.of[f]);
-    c_helpers(helpers, e->out);
+        helpers |= c_helpers_needed(&e->programs.of[f], C_SCALAR);
+    c_helpers(helpers, C_SCALAR, e->out);
 }
 
 /* Tables have one line per item. */
@@ -202,18 +202,6 @@ static void put_movers(const struct emitter *e)
     fputs("};\n\n", e->out);
 }
 
-static void put_integers(FILE *out, const char *name, const uint32_t *number, size_t n)
-{
-    fprintf(out, "static const int32_t %s[] = {", name);
-    int column = 0;
-    for (size_t i = 0; i < n; i++) {
-        column += fprintf(out, "%s%u,", column == 0 ? "\n    " : " ", (unsigned)number[i]);
-        if (column > LINE_COLUMNS)
-            column = 0;
-    }
-    fputs("\n};\n\n", out);
-}
-
 /* The dense Jacobian: the sparse one's entries in their places. */
 static void put_spread(const struct emitter *e, size_t n_entry)
 {
@@ -246,8 +234,8 @@ static enum status put_functions(const struct emitter *e, struct error *error)
                                       .quotes = f < FUNCTION_switching};
         printer.program = &e->programs.of[f];
         if (sparse) {
-            put_integers(e->out, "column_start", matrix->column_start, matrix->n_column + 1);
-            put_integers(e->out, "row_index", matrix->row, matrix->n_entry);
+            c_integers(e->out, "column_start", matrix->column_start, matrix->n_column + 1);
+            c_integers(e->out, "row_index", matrix->row, matrix->n_entry);
         }
         status = c_function(&printer, &function, error);
         if (sparse && matrix->n_row <= DENSE_UP_TO)
@@ -313,6 +301,8 @@ static void put_descriptor(const struct emitter *e)
     put_fields(out, e->functions->of[FUNCTION_switching].n_row > 0, "switching_parameter");
     put_count(out, "n_nonzero", sparse ? e->functions->of[FUNCTION_jacobian].n_entry : 0);
     put_fields(out, sparse, "column_start row_index jacobian_sparse");
+    if (e->functions->lanes.are_there)
+        fputs("    .lanes = LANES_TABLE,\n", out);
     fputs("};\n", out);
 }
 
@@ -329,6 +319,8 @@ enum status generate_c(const struct equations *equations, const struct functions
         put_defaults(&e);
         put_movers(&e);
         status = put_functions(&e, error);
+        if (status == STATUS_OK && functions->lanes.are_there)
+            status = c_lanes(&e.programs, functions, &e.lines, out, error);
         put_descriptor(&e);
     }
     c_lines_fini(&e.lines);

@@ -12,7 +12,8 @@
 struct builder {
     const struct values *values;
     struct program *program;
-    bool uses_work;
+    uint32_t n_work;      /* values that are loaded from at->work */
+    bool is_prepare;
     uint32_t *step_of;    /* number + 1; 0: not yet */
     uint32_t *n_division; /* of divisors: how often each divides, at most 2 */
     node *lower;          /* of powers a^b: the power a^(b - 1) if it is needed too, otherwise 0 */
@@ -26,7 +27,7 @@ struct builder {
 
 static bool is_cut(const struct builder *b, value which)
 {
-    return b->uses_work && values_in_work(b->values, which);
+    return b->values->slot[which] < b->n_work;
 }
 
 /* Whether 1/c neither overflows nor underflows. */
@@ -44,7 +45,7 @@ static bool multiplies(const struct builder *b, const struct graph_node *divisio
     value reciprocal = b->values->reciprocal[divisor];
     if (is_cut(b, reciprocal) || b->n_division[divisor] > 1)
         return true;
-    return b->uses_work && has_plain_reciprocal(graph_node(b->values->graph, divisor));
+    return !b->is_prepare && has_plain_reciprocal(graph_node(b->values->graph, divisor));
 }
 
 /* A value's operation, with the arguments of a step. */
@@ -280,11 +281,13 @@ static bool list_statements(struct program *program)
     return true;
 }
 
-enum status program_build(const struct values *values, struct program_output *output, uint32_t n_output, bool uses_work,
-                          program_width_function *width, struct program *program, struct error *error)
+enum status program_build(const struct values *values, struct program_output *output, uint32_t n_output,
+                          enum program_kind kind, program_width_function *width, struct program *program,
+                          struct error *error)
 {
     size_t n = VALUE_FAMILIES * (size_t)values->n_node;
-    struct builder b = {.values = values, .program = program, .uses_work = uses_work};
+    const uint32_t n_work[] = {0, values->n_scalar_work, values->n_work};
+    struct builder b = {.values = values, .program = program, .n_work = n_work[kind], .is_prepare = kind == PROGRAM_PREPARE};
     struct arena scratch = {0};
     program->output = output;
     program->n_output = n_output;
@@ -294,7 +297,7 @@ enum status program_build(const struct values *values, struct program_output *ou
     b.seen = arena_calloc(&scratch, n, sizeof *b.seen);
     b.stack = arena_alloc(&scratch, n * sizeof *b.stack);
     bool complete = output && b.step_of && b.n_division && b.lower && b.seen && b.stack;
-    if (complete && uses_work)
+    if (complete && !b.is_prepare)
         survey(&b);
     for (uint32_t i = 0; complete && i < n_output; i++) {
         complete = append_value(&b, output[i].value);
@@ -348,21 +351,19 @@ void program_note_read(void *context, uint32_t step)
     lives->last[step] = lives->now;
 }
 
-/* The entries that are not zero as results. */
-static struct program_output *outputs_of(const struct graph *graph, const struct graph_matrix *matrix, bool by_entry,
-                                         uint32_t *n_output)
+/* Appends the entries of a matrix as results, in places from `first` on: all of them in their order, or, where out is the full
+ * matrix, those that are not zero. */
+static void append_outputs(const struct graph *graph, const struct graph_matrix *matrix, bool by_entry, size_t first,
+                           struct program_output *output, uint32_t *n_output)
 {
-    struct program_output *output = calloc(matrix->n_entry + 1, sizeof *output);
-    *n_output = 0;
-    for (size_t j = 0; output && j < matrix->n_column; j++) {
+    for (size_t j = 0; j < matrix->n_column; j++) {
         for (uint32_t k = matrix->column_start[j]; k < matrix->column_start[j + 1]; k++) {
-            size_t slot = by_entry ? k : matrix->row[k] + j * matrix->n_row;
+            size_t slot = first + (by_entry ? k : matrix->row[k] + j * matrix->n_row);
             if (by_entry || !graph_is_constant(graph, matrix->entry[k], 0))
                 output[(*n_output)++] = (struct program_output){.slot = slot, .row = matrix->row[k], .column = (uint32_t)j,
                                                                 .value = matrix->entry[k]};
         }
     }
-    return output;
 }
 
 static struct program_output *work_outputs(const struct values *values)
@@ -371,6 +372,28 @@ static struct program_output *work_outputs(const struct values *values)
     for (uint32_t i = 0; output && i < values->n_work; i++)
         output[i] = (struct program_output){.slot = i, .row = i, .value = values->work[i]};
     return output;
+}
+
+static enum status build_lanes(struct programs *programs, const struct functions *functions, program_width_function *width,
+                               struct error *error)
+{
+    const struct lane_functions *lanes = &functions->lanes;
+    const struct graph_matrix *const matrices[N_LANES_FUNCTION][4] = {
+        [LANES_rhs] = {&functions->of[FUNCTION_rhs]},
+        [LANES_derive] = {&functions->of[FUNCTION_rhs], &lanes->by_state, &functions->of[FUNCTION_rhs_parameter]},
+        [LANES_curve] = {&lanes->curve_state, &lanes->curve_parameter}};
+    enum status status = STATUS_OK;
+    for (int f = 0; f < N_LANES_FUNCTION && status == STATUS_OK; f++) {
+        size_t n = 0;
+        uint32_t n_output = 0;
+        for (const struct graph_matrix *const *matrix = matrices[f]; *matrix; matrix++)
+            n += (*matrix)->n_entry;
+        struct program_output *output = calloc(n + 1, sizeof *output);
+        for (const struct graph_matrix *const *matrix = matrices[f]; output && *matrix; matrix++)
+            append_outputs(programs->values.graph, *matrix, true, n_output, output, &n_output);
+        status = program_build(&programs->values, output, n_output, PROGRAM_LANES, width, &programs->lanes[f], error);
+    }
+    return status;
 }
 
 enum status programs_init(struct programs *programs, const struct equations *equations, const struct functions *functions,
@@ -382,13 +405,17 @@ enum status programs_init(struct programs *programs, const struct equations *equ
     programs->is_sparse = equations->n_state >= SPARSE_FROM && n_entry > 0 && n_entry <= SPARSE_FILL * n_all;
     enum status status = values_init(values, equations, functions, error);
     if (status == STATUS_OK)
-        status = program_build(values, work_outputs(values), values->n_work, false, width, &programs->prepare, error);
+        status = program_build(values, work_outputs(values), values->n_work, PROGRAM_PREPARE, width, &programs->prepare, error);
     for (int f = 0; f < N_MODEL_FUNCTION && status == STATUS_OK; f++) {
         bool by_entry = programs->is_sparse && f == FUNCTION_jacobian;
-        uint32_t n_output;
-        struct program_output *output = outputs_of(values->graph, &functions->of[f], by_entry, &n_output);
-        status = program_build(values, output, n_output, true, width, &programs->of[f], error);
+        uint32_t n_output = 0;
+        struct program_output *output = calloc(functions->of[f].n_entry + 1, sizeof *output);
+        if (output)
+            append_outputs(values->graph, &functions->of[f], by_entry, 0, output, &n_output);
+        status = program_build(values, output, n_output, PROGRAM_SCALAR, width, &programs->of[f], error);
     }
+    if (status == STATUS_OK && functions->lanes.are_there)
+        status = build_lanes(programs, functions, width, error);
     return status;
 }
 
@@ -398,5 +425,7 @@ void programs_fini(struct programs *programs)
     program_fini(&programs->prepare);
     for (int f = 0; f < N_MODEL_FUNCTION; f++)
         program_fini(&programs->of[f]);
+    for (int f = 0; f < N_LANES_FUNCTION; f++)
+        program_fini(&programs->lanes[f]);
     *programs = (struct programs){0};
 }

@@ -53,10 +53,14 @@ typedef uint32_t program_width_function(const struct values *values, const struc
 
 enum { PROGRAM_WIDTH = 88 }; /* width of an expression above which parts of it get names */
 
-/* Takes ownership of `output` (n_output, on the heap). uses_work: values in at->work are loaded from there (not in `prepare`
- * itself). Zero-initialise *program; after a failure only program_fini may be called. STATUS_NO_MEMORY. */
-enum status program_build(const struct values *values, struct program_output *output, uint32_t n_output, bool uses_work,
-                          program_width_function *width, struct program *program, struct error *error);
+/* Who runs a program: `prepare` fills at->work, the others load values from there. */
+enum program_kind { PROGRAM_PREPARE, PROGRAM_SCALAR, PROGRAM_LANES };
+
+/* Takes ownership of `output` (n_output, on the heap). Zero-initialise *program; after a failure only program_fini may be
+ * called. STATUS_NO_MEMORY. */
+enum status program_build(const struct values *values, struct program_output *output, uint32_t n_output,
+                          enum program_kind kind, program_width_function *width, struct program *program,
+                          struct error *error);
 void program_fini(struct program *program);
 
 /* Number of a step's arguments: 0 for leaves. */
@@ -81,10 +85,14 @@ void program_note_read(void *context, uint32_t step);
 enum { SPARSE_FROM = 10 };
 #define SPARSE_FILL 0.5
 
+/* The functions of struct stiffit_lanes. */
+enum { LANES_rhs, LANES_derive, LANES_curve, N_LANES_FUNCTION };
+
 struct programs {
     struct values values;
     struct program prepare;               /* out[slot of at->work] */
     struct program of[N_MODEL_FUNCTION];  /* out[row + column*n_row]; empty if all entries are zero */
+    struct program lanes[N_LANES_FUNCTION]; /* out[entry], one matrix after the other; empty if there are no lanes */
     bool is_sparse;                       /* the Jacobian's slots are the entries of the pattern, in order */
 };
 

@@ -152,6 +152,10 @@ enum status values_init(struct values *values, const struct equations *equations
         fill_facts(values);
         for (size_t f = 0; f < sizeof hot / sizeof *hot; f++)
             choose_work(values, &functions->of[hot[f]], &walk);
+        values->n_scalar_work = values->n_work;
+        choose_work(values, &functions->lanes.by_state, &walk);
+        choose_work(values, &functions->lanes.curve_state, &walk);
+        choose_work(values, &functions->lanes.curve_parameter, &walk);
     }
     return complete ? STATUS_OK : error_set(error, STATUS_NO_MEMORY, "out of memory while generating the model's code");
 }

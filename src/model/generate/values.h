@@ -26,7 +26,7 @@ struct values {
     value *logarithm;     /* n_node: the value log(b) */
     uint32_t *slot;       /* of all values: the value's place in at->work, or VALUE_NONE */
     value *work;          /* n_work: what `prepare` computes */
-    uint32_t n_work;
+    uint32_t n_work, n_scalar_work; /* functions other than those of lanes use only the first n_scalar_work */
     struct arena arena;
 };
 

@@ -31,6 +31,7 @@ struct sweep {
     node *visited;
     size_t n_visited;
     uint64_t work, max_work;
+    bool gave_up;         /* more than max_work */
     struct arena arena;
 };
 
@@ -100,11 +101,10 @@ static void list_steps(struct sweep *sweep, uint8_t leaf_bit, const struct setup
 }
 
 static enum status sweep_init(struct sweep *sweep, struct graph *graph, const node *root, size_t n_root,
-                              enum graph_op leaf)
+                              enum graph_op leaf, uint64_t max_work)
 {
     size_t n = graph_n_node(graph), n_word = n / 64 + 1, n_summary = n_word / 64 + 1;
-    *sweep = (struct sweep){.graph = graph, .n = n, .n_summary = n_summary,
-                            .max_work = (uint64_t)WORK_PER_NODE * graph_limit(graph)};
+    *sweep = (struct sweep){.graph = graph, .n = n, .n_summary = n_summary, .max_work = max_work};
     struct arena scratch = {0}, *arena = &sweep->arena;
     struct setup setup = {.depends = arena_alloc(&scratch, n), .is_root = arena_calloc(&scratch, n, 1),
                           .n_user = arena_calloc(&scratch, n, sizeof *setup.n_user),
@@ -195,9 +195,8 @@ static void sweep_run(struct sweep *sweep)
             *derivative = NODE_NONE;
         if (*derivative != NODE_NONE)
             hand_on(sweep, which, *derivative);
-        if (++sweep->work > sweep->max_work)
-            graph_fail(sweep->graph, STATUS_BAD_MODEL);
-        if (graph_status(sweep->graph, NULL) != STATUS_OK)
+        sweep->gave_up = ++sweep->work > sweep->max_work;
+        if (sweep->gave_up || graph_status(sweep->graph, NULL) != STATUS_OK)
             return;
     }
     sweep->work += at;
@@ -253,8 +252,8 @@ static bool append_column(struct graph_matrix *matrix, size_t *room, struct swee
     return true;
 }
 
-enum status graph_jacobian(struct graph *graph, const node *root, size_t n_root, enum graph_op leaf, size_t n_leaf,
-                           struct graph_matrix *matrix, struct error *error)
+enum status graph_jacobian_within(struct graph *graph, const node *root, size_t n_root, enum graph_op leaf, size_t n_leaf,
+                                  uint64_t max_work, struct graph_matrix *matrix, bool *done, struct error *error)
 {
     *matrix = (struct graph_matrix){.n_row = n_root, .n_column = n_leaf};
     struct sweep sweep = {0};
@@ -263,10 +262,10 @@ enum status graph_jacobian(struct graph *graph, const node *root, size_t n_root,
     if (status != STATUS_OK)
         goto done;
     matrix->column_start = calloc(n_leaf + 1, sizeof *matrix->column_start);
-    if (!matrix->column_start || sweep_init(&sweep, graph, root, n_root, leaf) != STATUS_OK)
+    if (!matrix->column_start || sweep_init(&sweep, graph, root, n_root, leaf, max_work) != STATUS_OK)
         graph_fail(graph, STATUS_NO_MEMORY);
     node one = graph_constant(graph, 1);
-    for (size_t j = 0; j < n_leaf && graph_status(graph, NULL) == STATUS_OK; j++) {
+    for (size_t j = 0; j < n_leaf && !sweep.gave_up && graph_status(graph, NULL) == STATUS_OK; j++) {
         sweep_seed(&sweep, leaf, j, one);
         sweep_run(&sweep);
         if (sweep.n_visited && !append_column(matrix, &room, &sweep, root))
@@ -277,7 +276,20 @@ enum status graph_jacobian(struct graph *graph, const node *root, size_t n_root,
     status = graph_status(graph, error);
 done:
     arena_fini(&sweep.arena);
-    if (status != STATUS_OK)
+    *done = status == STATUS_OK && !sweep.gave_up;
+    if (!*done)
         graph_matrix_fini(matrix);
     return status;
+}
+
+enum status graph_jacobian(struct graph *graph, const node *root, size_t n_root, enum graph_op leaf, size_t n_leaf,
+                           struct graph_matrix *matrix, struct error *error)
+{
+    bool done;
+    enum status status = graph_jacobian_within(graph, root, n_root, leaf, n_leaf, (uint64_t)WORK_PER_NODE * graph_limit(graph),
+                                               matrix, &done, error);
+    if (status != STATUS_OK || done)
+        return status;
+    graph_fail(graph, STATUS_BAD_MODEL);
+    return graph_status(graph, error);
 }

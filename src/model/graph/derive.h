@@ -25,6 +25,10 @@ void graph_matrix_fini(struct graph_matrix *matrix); /* all zero is legal */
  * precision of the values. Fails as graph_status does; *matrix is then empty. */
 enum status graph_jacobian(struct graph *graph, const node *root, size_t n_root, enum graph_op leaf, size_t n_leaf,
                            struct graph_matrix *matrix, struct error *error);
+/* The same with an effort of at most `max_work` steps (a step makes a few nodes at most). If that does not suffice, *done is
+ * false and *matrix empty. */
+enum status graph_jacobian_within(struct graph *graph, const node *root, size_t n_root, enum graph_op leaf, size_t n_leaf,
+                                  uint64_t max_work, struct graph_matrix *matrix, bool *done, struct error *error);
 
 /* Nodes, each once. Zero-initialise; free item. */
 struct node_list {

@@ -163,7 +163,7 @@ enum status functions_derive(const struct equations *equations, struct functions
     if (status == STATUS_OK && !find_changes(equations, functions))
         status = error_set(error, STATUS_NO_MEMORY, "out of memory while looking for switches and inputs");
     if (status == STATUS_OK)
-        status = graph_status(graph, error);
+        status = lane_functions_derive(equations, functions, error);
     if (status != STATUS_OK)
         functions_fini(functions);
     return status;
@@ -173,6 +173,7 @@ void functions_fini(struct functions *functions)
 {
     for (int i = 0; i < N_MODEL_FUNCTION; i++)
         graph_matrix_fini(&functions->of[i]);
+    lane_functions_fini(&functions->lanes);
     free(functions->parameter_use);
     free(functions->switching_parameter);
     *functions = (struct functions){0};

@@ -96,6 +96,12 @@ extern const struct model_function_info {
     enum model_function value;
 } model_functions[N_MODEL_FUNCTION];
 
+/* What the functions of lanes compute beside values and rhs_parameter (struct stiffit_lanes). */
+struct lane_functions {
+    bool are_there; /* else the model is too large or has switches: the matrices are empty */
+    struct graph_matrix by_state, curve_state, curve_parameter;
+};
+
 struct functions {
     struct graph_matrix of[N_MODEL_FUNCTION]; /* values: one column with every row. noise and its derivatives: empty (0 x 0) if
                                                * no observable has noise; otherwise 1 for observables without; switching and
@@ -103,11 +109,16 @@ struct functions {
     uint8_t *parameter_use;                   /* n_parameter, STIFFIT_USE_*: the functions that depend on it, even through
                                                * floor() alone */
     uint8_t *switching_parameter;             /* n_switching x n_parameter, as in struct stiffit_model */
+    struct lane_functions lanes;
 };
 
 /* Adds the derivatives to the equations' graph; the equations do not change. Fails as graph_status does; *functions is then
  * empty. */
 enum status functions_derive(const struct equations *equations, struct functions *functions, struct error *error);
 void functions_fini(struct functions *functions);
+
+/* The last step of functions_derive: second derivatives, for models for which lanes pay. Fails as graph_status does. */
+enum status lane_functions_derive(const struct equations *equations, struct functions *functions, struct error *error);
+void lane_functions_fini(struct lane_functions *lanes);
 
 #endif

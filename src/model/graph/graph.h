@@ -19,8 +19,9 @@ typedef uint32_t node; /* the number of a node */
 
 #define NODE_NONE UINT32_MAX
 
-/* Leaves: name. The index distinguishes leaves of a kind; TIME has index 0. */
-#define GRAPH_LEAVES(X) X(CONSTANT) X(TIME) X(STATE) X(PARAMETER) X(COVARIATE)
+/* Leaves: name. The index distinguishes leaves of a kind; TIME has index 0. DIRECTION is in no equation, only in second
+ * derivatives: a change of the states and then of time (struct stiffit_lanes). */
+#define GRAPH_LEAVES(X) X(CONSTANT) X(TIME) X(STATE) X(PARAMETER) X(COVARIATE) X(DIRECTION)
 
 enum graph_op {
 #define X(name) GRAPH_##name,
@@ -44,6 +45,9 @@ enum graph_cost { COST_SIGN, COST_ADD, COST_MULTIPLY, COST_DIVIDE, COST_ROOT, CO
 /* How C writes it: a function's name or an operator. The last two kinds are true or false in C. */
 enum c_kind { C_CALL, C_SUM, C_PRODUCT, C_NEGATIVE, C_RECIPROCAL, C_CHOICE, C_COMPARISON, C_LOGIC };
 
+/* Functions of numbers, and of lanes (struct stiffit_lanes). */
+enum c_form { C_SCALAR, C_LANES, N_C_FORM };
+
 /* How tightly operators bind, as in man 5 stiffit-model. */
 enum binding { BIND_ANY, BIND_OR = 2, BIND_AND, BIND_NOT, BIND_COMPARISON, BIND_SUM,
                BIND_QUOTIENT, /* LaTeX only: a / b next to a factor without a sign between them */
@@ -64,7 +68,8 @@ struct graph_operation {
     unsigned facts;
     enum graph_cost cost;
     enum c_kind c_kind;
-    const char *c, *c_helper; /* its name in C, and a definition if C lacks it, or NULL */
+    const char *c;                   /* its name in C */
+    const char *c_helper[N_C_FORM];  /* its definition for a form of C, or NULL: the C library's function, in lanes one by one */
     struct form text, latex;
 };
 extern const struct graph_operation graph_operations[N_GRAPH_OP];

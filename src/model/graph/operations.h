@@ -8,67 +8,79 @@
 #ifndef MODEL_GRAPH_OPERATIONS_H
 #define MODEL_GRAPH_OPERATIONS_H
 
-/* Operations that C lacks. power_log(x^a, log(x)) is computed from its factors, which are shared. */
+/* Definitions of operations: what C lacks for numbers, and what is better than calling it for each lane
+ * (generate/emit_lanes.c). power_log(x^a, log(x)) is computed from its factors, which are shared. */
 #define C_POWER_LOG \
-    "/* x^a log(x) from its factors: 0 where x^a is */\nstatic inline double power_log(double power, double logarithm)\n" \
-    "{\n    const double product = power*logarithm;\n    return power == 0 ? 0 : product;\n}\n"
-#define C_MINIMUM "static inline double minimum(double a, double b) { return b < a || b != b ? b : a; }\n"
-#define C_MAXIMUM "static inline double maximum(double a, double b) { return b > a || b != b ? b : a; }\n"
-#define C_SIGN "static inline double sign(double x) { return x == x ? (double)(x > 0) - (double)(x < 0) : x; }\n"
-#define C_HEAVISIDE "static inline double heaviside(double x) { return x == x ? (double)(x >= 0) : x; }\n"
+    {"/* x^a log(x) from its factors: 0 where x^a is */\nstatic inline double power_log(double power, double logarithm)\n" \
+     "{\n    const double product = power*logarithm;\n    return power == 0 ? 0 : product;\n}\n", \
+     "LANES(power_log)(lanes a, lanes b) { return choose(a == 0.0, all(0.0), a*b); }\n"}
+#define C_MINIMUM \
+    {"static inline double minimum(double a, double b) { return b < a || b != b ? b : a; }\n", \
+     "LANES(minimum)(lanes a, lanes b) { return choose((b < a) | (b != b), b, a); }\n"}
+#define C_MAXIMUM \
+    {"static inline double maximum(double a, double b) { return b > a || b != b ? b : a; }\n", \
+     "LANES(maximum)(lanes a, lanes b) { return choose((b > a) | (b != b), b, a); }\n"}
+#define C_SIGN \
+    {"static inline double sign(double x) { return x == x ? (double)(x > 0) - (double)(x < 0) : x; }\n", \
+     "LANES(sign)(lanes a) { return choose(a == a, truth(a > 0.0) - truth(a < 0.0), a); }\n"}
+#define C_HEAVISIDE \
+    {"static inline double heaviside(double x) { return x == x ? (double)(x >= 0) : x; }\n", \
+     "LANES(heaviside)(lanes a) { return choose(a == a, truth(a >= 0.0), a); }\n"}
+#define C_ABS {NULL, "LANES(fabs)(lanes a) { return (lanes)((mask)a & INT64_MAX); }\n"}
+#define C_PLAIN {NULL, NULL}
 
-/* X: operators. Name; arguments; value for a, b, c; facts; cost; kind and text in C, and a definition or NULL; model text;
+/* X: operators. Name; arguments; value for a, b, c; facts; cost; kind and text in C, and definitions; model text;
  * LaTeX; the node to which graph g simplifies it; its derivative from the value v and the arguments' derivatives da, db, dc.
  * NODE_NONE: none; derive.c handles sums itself. F: functions, which all notations call by a name. Name; arguments; word;
- * value; facts; cost; name in C; its definition or NULL; LaTeX; derivative. They are simplified by their facts. */
+ * value; facts; cost; name in C; definitions; LaTeX; derivative. They are simplified by their facts. */
 #define GRAPH_OPERATIONS(X, F) \
-    X(ADD, 2, a + b, IS_GENTLE, ADD, C_SUM, " + ", NULL, INFIX(" + ", SUM, SUM, PRODUCT, true), \
+    X(ADD, 2, a + b, IS_GENTLE, ADD, C_SUM, " + ", C_PLAIN, INFIX(" + ", SUM, SUM, PRODUCT, true), \
       INFIX(" + ", SUM, SUM, SUM, true), simplify_add(g, a, b), NODE_NONE) \
-    X(SUBTRACT, 2, a - b, IS_GENTLE, ADD, C_SUM, " - ", NULL, INFIX(" - ", SUM, SUM, PRODUCT, true), \
+    X(SUBTRACT, 2, a - b, IS_GENTLE, ADD, C_SUM, " - ", C_PLAIN, INFIX(" - ", SUM, SUM, PRODUCT, true), \
       INFIX(" - ", SUM, SUM, QUOTIENT, true), simplify_subtract(g, a, b), NODE_NONE) \
-    X(MULTIPLY, 2, a * b, 0, MULTIPLY, C_PRODUCT, "*", NULL, INFIX("*", PRODUCT, PRODUCT, SIGN, true), \
+    X(MULTIPLY, 2, a * b, 0, MULTIPLY, C_PRODUCT, "*", C_PLAIN, INFIX("*", PRODUCT, PRODUCT, SIGN, true), \
       INFIX(" \\, ", PRODUCT, PRODUCT, PRODUCT, true), simplify_multiply(g, a, b), product_rule(g, a, b, da, db)) \
-    X(DIVIDE, 2, a / b, IS_GENTLE, DIVIDE, C_PRODUCT, "/", NULL, INFIX("/", PRODUCT, PRODUCT, SIGN, true), \
+    X(DIVIDE, 2, a / b, IS_GENTLE, DIVIDE, C_PRODUCT, "/", C_PLAIN, INFIX("/", PRODUCT, PRODUCT, SIGN, true), \
       FORM("\\frac{", "}{", "}", NULL, POWER, ANY, ANY, false), simplify_divide(g, a, b), quotient_rule(g, v, b, da, db)) \
-    X(POWER, 2, pow(a, b), 0, CALL, C_CALL, "pow", NULL, INFIX("^", POWER, PRIMARY, SIGN, false), \
+    X(POWER, 2, pow(a, b), 0, CALL, C_CALL, "pow", C_PLAIN, INFIX("^", POWER, PRIMARY, SIGN, false), \
       FORM("", "^{", "}", NULL, POWER, PRIMARY, ANY, false), simplify_power(g, a, b), power_rule(g, v, a, b, da, db)) \
-    X(NEGATE, 1, -a, IS_GENTLE, SIGN, C_NEGATIVE, "-", NULL, PREFIX("-", PRODUCT, PRODUCT, true), \
+    X(NEGATE, 1, -a, IS_GENTLE, SIGN, C_NEGATIVE, "-", C_PLAIN, PREFIX("-", PRODUCT, PRODUCT, true), \
       PREFIX("-", PRODUCT, PRODUCT, true), simplify_negate(g, a), \
       NODE_NONE) /* the graph moves signs out of products: -a*b is -(a*b) */ \
-    X(RECIPROCAL, 1, 1 / a, IS_GENTLE, DIVIDE, C_RECIPROCAL, "1.0/", NULL, PREFIX("1/", PRODUCT, POWER, true), \
+    X(RECIPROCAL, 1, 1 / a, IS_GENTLE, DIVIDE, C_RECIPROCAL, "1.0/", C_PLAIN, PREFIX("1/", PRODUCT, POWER, true), \
       FORM("\\frac{1}{", "}", NULL, NULL, POWER, ANY, ANY, false), simplify_reciprocal(g, a), \
       quenched(g, v, a, negate(g, times(g, square(g, v), da)), 0)) \
-    F(SQRT, 1, "sqrt", sqrt(a), 0, ROOT, "sqrt", NULL, BRACES("\\sqrt{", "}"), \
+    F(SQRT, 1, "sqrt", sqrt(a), 0, ROOT, "sqrt", C_PLAIN, BRACES("\\sqrt{", "}"), \
       steep(g, a, da, times(g, graph_constant(g, 0.5), divided(g, da, v)))) \
-    F(CBRT, 1, "cbrt", cbrt(a), IS_ODD, CALL, "cbrt", NULL, BRACES("\\sqrt[3]{", "}"), \
+    F(CBRT, 1, "cbrt", cbrt(a), IS_ODD, CALL, "cbrt", C_PLAIN, BRACES("\\sqrt[3]{", "}"), \
       steep(g, a, da, times(g, over(g, 1.0 / 3, square(g, v)), da))) \
-    F(EXP, 1, "exp", exp(a), 0, CALL, "exp", NULL, NAME("\\exp"), times(g, v, da)) \
-    F(EXPM1, 1, "expm1", expm1(a), 0, CALL, "expm1", NULL, NAME("\\operatorname{expm1}"), \
+    F(EXP, 1, "exp", exp(a), 0, CALL, "exp", C_PLAIN, NAME("\\exp"), times(g, v, da)) \
+    F(EXPM1, 1, "expm1", expm1(a), 0, CALL, "expm1", C_PLAIN, NAME("\\operatorname{expm1}"), \
       times(g, graph_unary(g, GRAPH_EXP, a), da)) /* v + 1 cancels at small exp(a) */ \
-    F(LOG, 1, "log", log(a), 0, CALL, "log", NULL, NAME("\\ln"), divided(g, da, a)) \
-    F(LOG1P, 1, "log1p", log1p(a), 0, CALL, "log1p", NULL, NAME("\\operatorname{log1p}"), divided(g, da, add(g, one(g), a))) \
-    F(LOG10, 1, "log10", log10(a), 0, CALL, "log10", NULL, NAME("\\log_{10}"), times(g, over(g, 1 / LN_10, a), da)) \
-    F(LOG2, 1, "log2", log2(a), 0, CALL, "log2", NULL, NAME("\\log_{2}"), times(g, over(g, 1 / LN_2, a), da)) \
-    F(SIN, 1, "sin", sin(a), IS_ODD | IS_GENTLE, CALL, "sin", NULL, NAME("\\sin"), times(g, graph_unary(g, GRAPH_COS, a), da)) \
-    F(COS, 1, "cos", cos(a), IS_EVEN | IS_GENTLE, CALL, "cos", NULL, NAME("\\cos"), \
+    F(LOG, 1, "log", log(a), 0, CALL, "log", C_PLAIN, NAME("\\ln"), divided(g, da, a)) \
+    F(LOG1P, 1, "log1p", log1p(a), 0, CALL, "log1p", C_PLAIN, NAME("\\operatorname{log1p}"), divided(g, da, add(g, one(g), a))) \
+    F(LOG10, 1, "log10", log10(a), 0, CALL, "log10", C_PLAIN, NAME("\\log_{10}"), times(g, over(g, 1 / LN_10, a), da)) \
+    F(LOG2, 1, "log2", log2(a), 0, CALL, "log2", C_PLAIN, NAME("\\log_{2}"), times(g, over(g, 1 / LN_2, a), da)) \
+    F(SIN, 1, "sin", sin(a), IS_ODD | IS_GENTLE, CALL, "sin", C_PLAIN, NAME("\\sin"), times(g, graph_unary(g, GRAPH_COS, a), da)) \
+    F(COS, 1, "cos", cos(a), IS_EVEN | IS_GENTLE, CALL, "cos", C_PLAIN, NAME("\\cos"), \
       negate(g, times(g, graph_unary(g, GRAPH_SIN, a), da))) \
-    F(TAN, 1, "tan", tan(a), IS_ODD | IS_GENTLE, CALL, "tan", NULL, NAME("\\tan"), times(g, one_plus_square(g, v), da)) \
-    F(ASIN, 1, "asin", asin(a), IS_ODD, CALL, "asin", NULL, NAME("\\arcsin"), divided(g, da, root(g, within_one(g, a)))) \
-    F(ACOS, 1, "acos", acos(a), 0, CALL, "acos", NULL, NAME("\\arccos"), negate(g, divided(g, da, root(g, within_one(g, a))))) \
-    F(ATAN, 1, "atan", atan(a), IS_ODD, CALL, "atan", NULL, NAME("\\arctan"), divided(g, da, one_plus_square(g, a))) \
-    F(ATAN2, 2, "atan2", atan2(a, b), 0, CALL, "atan2", NULL, NAME("\\operatorname{atan2}"), angle_rule(g, a, b, da, db)) \
-    F(SINH, 1, "sinh", sinh(a), IS_ODD, CALL, "sinh", NULL, NAME("\\sinh"), times(g, graph_unary(g, GRAPH_COSH, a), da)) \
-    F(COSH, 1, "cosh", cosh(a), IS_EVEN, CALL, "cosh", NULL, NAME("\\cosh"), times(g, graph_unary(g, GRAPH_SINH, a), da)) \
-    F(TANH, 1, "tanh", tanh(a), IS_ODD, CALL, "tanh", NULL, NAME("\\tanh"), times(g, subtract(g, one(g), square(g, v)), da)) \
-    F(ASINH, 1, "asinh", asinh(a), IS_ODD, CALL, "asinh", NULL, NAME("\\operatorname{arsinh}"), \
+    F(TAN, 1, "tan", tan(a), IS_ODD | IS_GENTLE, CALL, "tan", C_PLAIN, NAME("\\tan"), times(g, one_plus_square(g, v), da)) \
+    F(ASIN, 1, "asin", asin(a), IS_ODD, CALL, "asin", C_PLAIN, NAME("\\arcsin"), divided(g, da, root(g, within_one(g, a)))) \
+    F(ACOS, 1, "acos", acos(a), 0, CALL, "acos", C_PLAIN, NAME("\\arccos"), negate(g, divided(g, da, root(g, within_one(g, a))))) \
+    F(ATAN, 1, "atan", atan(a), IS_ODD, CALL, "atan", C_PLAIN, NAME("\\arctan"), divided(g, da, one_plus_square(g, a))) \
+    F(ATAN2, 2, "atan2", atan2(a, b), 0, CALL, "atan2", C_PLAIN, NAME("\\operatorname{atan2}"), angle_rule(g, a, b, da, db)) \
+    F(SINH, 1, "sinh", sinh(a), IS_ODD, CALL, "sinh", C_PLAIN, NAME("\\sinh"), times(g, graph_unary(g, GRAPH_COSH, a), da)) \
+    F(COSH, 1, "cosh", cosh(a), IS_EVEN, CALL, "cosh", C_PLAIN, NAME("\\cosh"), times(g, graph_unary(g, GRAPH_SINH, a), da)) \
+    F(TANH, 1, "tanh", tanh(a), IS_ODD, CALL, "tanh", C_PLAIN, NAME("\\tanh"), times(g, subtract(g, one(g), square(g, v)), da)) \
+    F(ASINH, 1, "asinh", asinh(a), IS_ODD, CALL, "asinh", C_PLAIN, NAME("\\operatorname{arsinh}"), \
       divided(g, da, root(g, one_plus_square(g, a)))) \
-    F(ACOSH, 1, "acosh", acosh(a), 0, CALL, "acosh", NULL, NAME("\\operatorname{arcosh}"), \
+    F(ACOSH, 1, "acosh", acosh(a), 0, CALL, "acosh", C_PLAIN, NAME("\\operatorname{arcosh}"), \
       divided(g, da, root(g, beyond_one(g, a)))) \
-    F(ATANH, 1, "atanh", atanh(a), IS_ODD, CALL, "atanh", NULL, NAME("\\operatorname{artanh}"), \
+    F(ATANH, 1, "atanh", atanh(a), IS_ODD, CALL, "atanh", C_PLAIN, NAME("\\operatorname{artanh}"), \
       divided(g, da, within_one(g, a))) \
-    F(ERF, 1, "erf", erf(a), IS_ODD, CALL, "erf", NULL, NAME("\\operatorname{erf}"), times(g, bell(g, a), da)) \
-    F(ERFC, 1, "erfc", erfc(a), 0, CALL, "erfc", NULL, NAME("\\operatorname{erfc}"), negate(g, times(g, bell(g, a), da))) \
-    F(ABS, 1, "abs", fabs(a), IS_EVEN | HAS_KINK, CHOICE, "fabs", NULL, BRACES("\\left|", "\\right|"), \
+    F(ERF, 1, "erf", erf(a), IS_ODD, CALL, "erf", C_PLAIN, NAME("\\operatorname{erf}"), times(g, bell(g, a), da)) \
+    F(ERFC, 1, "erfc", erfc(a), 0, CALL, "erfc", C_PLAIN, NAME("\\operatorname{erfc}"), negate(g, times(g, bell(g, a), da))) \
+    F(ABS, 1, "abs", fabs(a), IS_EVEN | HAS_KINK, CHOICE, "fabs", C_ABS, BRACES("\\left|", "\\right|"), \
       choose(g, graph_binary(g, GRAPH_LESS, a, 0), negate(g, da), da)) \
     F(SIGN, 1, "sign", isnan(a) ? a : (a > 0) - (a < 0), IS_ODD | IS_STEP, CHOICE, "sign", C_SIGN, \
       NAME("\\operatorname{sign}"), NODE_NONE) \
@@ -78,27 +90,27 @@
       FORM("", "^", "*log(", ")", PRODUCT, PRIMARY, SIGN, false), \
       FORM("", "^{", "} \\, \\ln\\left(", "\\right)", PRODUCT, PRIMARY, ANY, false), simplify_power_log(g, a, b), \
       power_log_rule(g, v, a, b, da, db)) \
-    F(FLOOR, 1, "floor", floor(a), IS_STEP, CHOICE, "floor", NULL, BRACES("\\left\\lfloor ", "\\right\\rfloor "), NODE_NONE) \
-    F(CEIL, 1, "ceil", ceil(a), IS_STEP, CHOICE, "ceil", NULL, BRACES("\\left\\lceil ", "\\right\\rceil "), NODE_NONE) \
+    F(FLOOR, 1, "floor", floor(a), IS_STEP, CHOICE, "floor", C_PLAIN, BRACES("\\left\\lfloor ", "\\right\\rfloor "), NODE_NONE) \
+    F(CEIL, 1, "ceil", ceil(a), IS_STEP, CHOICE, "ceil", C_PLAIN, BRACES("\\left\\lceil ", "\\right\\rceil "), NODE_NONE) \
     F(MIN, 2, "min", b < a || isnan(b) ? b : a, HAS_KINK | IS_CHOICE, CHOICE, "minimum", C_MINIMUM, NAME("\\min"), \
       choose(g, graph_binary(g, GRAPH_LESS, b, a), db, da)) \
     F(MAX, 2, "max", b > a || isnan(b) ? b : a, HAS_KINK | IS_CHOICE, CHOICE, "maximum", C_MAXIMUM, NAME("\\max"), \
       choose(g, graph_binary(g, GRAPH_LESS, a, b), db, da)) \
-    X(LESS, 2, a < b, IS_TRUTH | IS_STEP, CHOICE, C_COMPARISON, " < ", NULL, COMPARISON(" < "), COMPARISON(" < "), \
+    X(LESS, 2, a < b, IS_TRUTH | IS_STEP, CHOICE, C_COMPARISON, " < ", C_PLAIN, COMPARISON(" < "), COMPARISON(" < "), \
       a == b ? 0 : NODE_NONE, NODE_NONE) \
-    X(LESS_EQUAL, 2, a <= b, IS_TRUTH | IS_STEP, CHOICE, C_COMPARISON, " <= ", NULL, COMPARISON(" <= "), COMPARISON(" \\le "), \
+    X(LESS_EQUAL, 2, a <= b, IS_TRUTH | IS_STEP, CHOICE, C_COMPARISON, " <= ", C_PLAIN, COMPARISON(" <= "), COMPARISON(" \\le "), \
       NODE_NONE, NODE_NONE) \
-    X(EQUAL, 2, a == b, IS_TRUTH | IS_POINT | COMMUTES, CHOICE, C_COMPARISON, " == ", NULL, COMPARISON(" == "), \
+    X(EQUAL, 2, a == b, IS_TRUTH | IS_POINT | COMMUTES, CHOICE, C_COMPARISON, " == ", C_PLAIN, COMPARISON(" == "), \
       COMPARISON(" = "), NODE_NONE, NODE_NONE) \
-    X(NOT_EQUAL, 2, a != b, IS_TRUTH | IS_POINT | COMMUTES, CHOICE, C_COMPARISON, " != ", NULL, COMPARISON(" != "), \
+    X(NOT_EQUAL, 2, a != b, IS_TRUTH | IS_POINT | COMMUTES, CHOICE, C_COMPARISON, " != ", C_PLAIN, COMPARISON(" != "), \
       COMPARISON(" \\ne "), NODE_NONE, NODE_NONE) \
-    X(AND, 2, a != 0 && b != 0, IS_TRUTH | COMMUTES, CHOICE, C_LOGIC, " & ", NULL, INFIX(" and ", AND, AND, NOT, false), \
+    X(AND, 2, a != 0 && b != 0, IS_TRUTH | COMMUTES, CHOICE, C_LOGIC, " & ", C_PLAIN, INFIX(" and ", AND, AND, NOT, false), \
       INFIX(" \\land ", AND, AND, NOT, false), simplify_logic(g, GRAPH_AND, a, b), NODE_NONE) \
-    X(OR, 2, a != 0 || b != 0, IS_TRUTH | COMMUTES, CHOICE, C_LOGIC, " | ", NULL, INFIX(" or ", OR, OR, AND, false), \
+    X(OR, 2, a != 0 || b != 0, IS_TRUTH | COMMUTES, CHOICE, C_LOGIC, " | ", C_PLAIN, INFIX(" or ", OR, OR, AND, false), \
       INFIX(" \\lor ", OR, OR, AND, false), simplify_logic(g, GRAPH_OR, a, b), NODE_NONE) \
-    X(NOT, 1, a == 0, IS_TRUTH, CHOICE, C_LOGIC, "!", NULL, PREFIX("not ", NOT, NOT, false), \
+    X(NOT, 1, a == 0, IS_TRUTH, CHOICE, C_LOGIC, "!", C_PLAIN, PREFIX("not ", NOT, NOT, false), \
       PREFIX("\\lnot ", NOT, PRIMARY, false), simplify_not(g, a), NODE_NONE) \
-    X(SELECT, 3, a != 0 ? b : c, IS_CHOICE, CHOICE, C_CHOICE, "", NULL, NO_FORM, NO_FORM, simplify_select(g, a, b, c), \
+    X(SELECT, 3, a != 0 ? b : c, IS_CHOICE, CHOICE, C_CHOICE, "", C_PLAIN, NO_FORM, NO_FORM, simplify_select(g, a, b, c), \
       db == NODE_NONE && dc == NODE_NONE ? NODE_NONE : choose(g, a, db, dc))
 
 #endif

@@ -1,0 +1,77 @@
+/* The functions of lanes in C: the programs of the model's functions printed with vectors in place of numbers, their sparse
+ * patterns, and their table.
+ *
+ * A vector is as wide as the registers of the CPU that the model is compiled for, and a function runs once for each register
+ * that the lanes fill: compilers make poor code for wider vectors, because they keep them in memory (gcc 12). Each operation is
+ * exact or rounded once, or a call of the C library for one lane, so the bits are those of any other width.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "model/generate/c_expression.h"
+
+/* What vectors of numbers need in C, where operators work on them, but ?: and ! do not (gcc 12, clang 14). */
+static const char prelude[] =
+    "/* Functions of lanes (struct stiffit_lanes): a register holds WIDTH numbers, from the lanes k on; d_ is the direction. */\n"
+    "#if defined __GNUC__ && !defined __TINYC__\n"
+    "#if defined __AVX512F__\n"
+    "#define WIDTH 8\n"
+    "#elif defined __AVX2__\n"
+    "#define WIDTH 4\n"
+    "#else\n"
+    "#define WIDTH 2\n"
+    "#endif\n"
+    "typedef double lanes __attribute__((vector_size(8*WIDTH)));\n"
+    "typedef double stored __attribute__((vector_size(8*WIDTH), may_alias));\n"
+    "typedef int64_t mask __attribute__((vector_size(8*WIDTH)));\n"
+    "#define get(from, i, k) (*(const stored *)((from) + (i)*STIFFIT_LANES + (k)))\n"
+    "#define put(to, i, k, value) (*(stored *)((to) + (i)*STIFFIT_LANES + (k)) = (value))\n"
+    "#define all(value) ((value) - (lanes){0})\n"
+    "#define truth(which) ((lanes)((mask)(which) & (mask)all(1.0)))\n"
+    "#define LANES(name) static inline __attribute__((always_inline, unused)) lanes lanes_##name\n"
+    "LANES(choose)(mask which, lanes a, lanes b) { return (lanes)((which & (mask)a) | (~which & (mask)b)); }\n"
+    "#define choose(which, a, b) lanes_choose((mask)(which), a, b)\n"
+    "#define EACH_1(f) LANES(f)(lanes a) { for (int i = 0; i < WIDTH; i++) a[i] = f(a[i]); return a; }\n"
+    "#define EACH_2(f) LANES(f)(lanes a, lanes b) { for (int i = 0; i < WIDTH; i++) a[i] = f(a[i], b[i]); return a; }\n";
+
+static const char *const names[N_LANES_FUNCTION] = {
+    [LANES_rhs] = "lanes_rhs", [LANES_derive] = "lanes_derive", [LANES_curve] = "lanes_curve"};
+
+enum status c_lanes(const struct programs *programs, const struct functions *functions, const struct c_lines *lines,
+                    FILE *out, struct error *error)
+{
+    const struct { const char *start, *row; const struct graph_matrix *matrix; } patterns[] = {
+        {"by_state_start", "by_state_row", &functions->lanes.by_state},
+        {"by_parameter_start", "by_parameter_row", &functions->of[FUNCTION_rhs_parameter]},
+        {"curve_state_start", "curve_state_row", &functions->lanes.curve_state},
+        {"curve_parameter_start", "curve_parameter_row", &functions->lanes.curve_parameter}};
+    struct c_printer printer = {.values = &programs->values, .lines = lines, .out = out, .form = C_LANES};
+    enum status status = STATUS_OK;
+    uint64_t helpers = 0;
+    fputs(prelude, out);
+    for (int f = 0; f < N_LANES_FUNCTION; f++)
+        helpers |= c_helpers_needed(&programs->lanes[f], C_LANES);
+    c_helpers(helpers, C_LANES, out);
+    for (int f = 0; f < N_LANES_FUNCTION && status == STATUS_OK; f++) {
+        printer.program = &programs->lanes[f];
+        const struct c_function function = {.name = names[f], .n_out = programs->lanes[f].n_output};
+        status = c_function(&printer, &function, error);
+    }
+    for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++) {
+        c_integers(out, patterns[i].start, patterns[i].matrix->column_start, patterns[i].matrix->n_column + 1);
+        c_integers(out, patterns[i].row, patterns[i].matrix->row, patterns[i].matrix->n_entry);
+    }
+    fputs("static const struct stiffit_lanes lanes_table = {\n"
+          "    .struct_size = sizeof(struct stiffit_lanes),\n"
+          "    .n_lane = STIFFIT_LANES,\n"
+          "    .rhs = lanes_rhs,\n"
+          "    .derive = lanes_derive,\n"
+          "    .curve = lanes_curve,\n"
+          "    .by_state = {by_state_start, by_state_row},\n"
+          "    .by_parameter = {by_parameter_start, by_parameter_row},\n"
+          "    .curve_state = {curve_state_start, curve_state_row},\n"
+          "    .curve_parameter = {curve_parameter_start, curve_parameter_row},\n"
+          "};\n"
+          "#define LANES_TABLE &lanes_table\n"
+          "#else\n"
+          "#define LANES_TABLE 0\n"
+          "#endif\n\n", out);
+    return status;
+}

@@ -1,0 +1,101 @@
+/* Second derivatives of the rates in one direction, for integrators that differentiate their own steps: with
+ * g = (d rhs / d y) v + (d rhs / d t) w for a direction (v, w), d g / d y and d g / d p. They are made as the first ones are, from
+ * g as a node; but they are a luxury, so there is a limit to their size.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "model/graph/equations.h"
+#include "model/graph/intern.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Models beyond these limits have no lanes. With more states a step of CVODES is as fast; MAX_WORK and MAX_NODE (in what the
+ * functions of lanes compute) keep the time of `model build` within twice of what it is without lanes. */
+enum { MAX_STATE = 64, MAX_GRAPH = 200 * 1000, MAX_WORK = 400 * 1000, MAX_NODE = 20 * 1000, NODES_PER_STEP = 16 };
+
+/* a with the only column of b after its last one; both have the same rows. */
+static bool append_column(const struct graph_matrix *a, const struct graph_matrix *b, struct graph_matrix *joined)
+{
+    size_t n = a->n_entry + b->n_entry;
+    *joined = (struct graph_matrix){.n_row = a->n_row, .n_column = a->n_column + 1, .n_entry = n};
+    joined->column_start = malloc((a->n_column + 2) * sizeof *joined->column_start);
+    joined->row = malloc((n + 1) * sizeof *joined->row);
+    joined->entry = malloc((n + 1) * sizeof *joined->entry);
+    if (!joined->column_start || !joined->row || !joined->entry)
+        return false;
+    memcpy(joined->column_start, a->column_start, (a->n_column + 1) * sizeof *a->column_start);
+    joined->column_start[a->n_column + 1] = (uint32_t)n;
+    const struct graph_matrix *const part[] = {a, b};
+    for (size_t i = 0, at = 0; i < 2; at += part[i++]->n_entry) {
+        if (part[i]->n_entry == 0)
+            continue;
+        memcpy(joined->row + at, part[i]->row, part[i]->n_entry * sizeof *joined->row);
+        memcpy(joined->entry + at, part[i]->entry, part[i]->n_entry * sizeof *joined->entry);
+    }
+    return true;
+}
+
+/* g, one node per row of the matrix; column j is multiplied with direction j. */
+static void fill_directional(struct graph *graph, const struct graph_matrix *matrix, node *g)
+{
+    for (size_t i = 0; i < matrix->n_row; i++)
+        g[i] = 0;
+    for (size_t j = 0; j < matrix->n_column; j++)
+        for (size_t k = matrix->column_start[j]; k < matrix->column_start[j + 1]; k++) {
+            node direction = graph_leaf(graph, GRAPH_DIRECTION, (uint32_t)j), *sum = &g[matrix->row[k]];
+            *sum = graph_binary(graph, GRAPH_ADD, *sum, graph_binary(graph, GRAPH_MULTIPLY, matrix->entry[k], direction));
+        }
+}
+
+static bool is_worth_it(const struct equations *equations, const struct functions *functions)
+{
+    size_t n_node = graph_n_node(equations->graph);
+    return equations->n_state > 0 && equations->n_state <= MAX_STATE && functions->of[FUNCTION_switching].n_row == 0 &&
+           n_node <= MAX_GRAPH && n_node + NODES_PER_STEP * MAX_WORK < graph_limit(equations->graph);
+}
+
+static enum status derive(const struct equations *equations, const struct functions *functions, struct lane_functions *lanes,
+                          node *g, struct error *error)
+{
+    const struct graph_matrix *rhs = &functions->of[FUNCTION_rhs];
+    struct graph *graph = equations->graph;
+    struct graph_matrix by_time;
+    size_t before = graph_n_node(graph);
+    bool done;
+    enum status status = graph_jacobian_within(graph, rhs->entry, rhs->n_row, GRAPH_TIME, 1, MAX_WORK, &by_time, &done, error);
+    if (status == STATUS_OK && done && !append_column(&functions->of[FUNCTION_jacobian], &by_time, &lanes->by_state))
+        status = error_set(error, STATUS_NO_MEMORY, "out of memory while deriving the model's functions");
+    graph_matrix_fini(&by_time);
+    if (status != STATUS_OK || !done)
+        return status;
+    fill_directional(graph, &lanes->by_state, g);
+    const struct { enum graph_op leaf; size_t n_leaf; struct graph_matrix *matrix; } part[] = {
+        {GRAPH_STATE, equations->n_state, &lanes->curve_state},
+        {GRAPH_PARAMETER, equations->n_parameter, &lanes->curve_parameter}};
+    for (size_t i = 0; i < 2 && status == STATUS_OK && done; i++)
+        status = graph_jacobian_within(graph, g, rhs->n_row, part[i].leaf, part[i].n_leaf, MAX_WORK, part[i].matrix, &done,
+                                       error);
+    lanes->are_there = done && graph_n_node(graph) - before <= MAX_NODE;
+    return status;
+}
+
+enum status lane_functions_derive(const struct equations *equations, struct functions *functions, struct error *error)
+{
+    struct lane_functions *lanes = &functions->lanes;
+    if (!is_worth_it(equations, functions))
+        return graph_status(equations->graph, error);
+    node *g = malloc(equations->n_state * sizeof *g);
+    enum status status = g ? derive(equations, functions, lanes, g, error)
+                           : error_set(error, STATUS_NO_MEMORY, "out of memory while deriving the model's functions");
+    free(g);
+    if (!lanes->are_there)
+        lane_functions_fini(lanes);
+    return status;
+}
+
+void lane_functions_fini(struct lane_functions *lanes)
+{
+    graph_matrix_fini(&lanes->by_state);
+    graph_matrix_fini(&lanes->curve_state);
+    graph_matrix_fini(&lanes->curve_parameter);
+    lanes->are_there = false;
+}
