@@ -160,7 +160,7 @@ static bool is_late(struct evaluation *evaluation)
 {
     if (evaluation->deadline_ns == INT64_MAX || clock_now_ns() < evaluation->deadline_ns)
         return false;
-    simulation_stop(evaluation->state, EVALUATION_TIMEOUT, "the time is used up");
+    observer_stop(evaluation->state, EVALUATION_TIMEOUT, "the time is used up");
     return true;
 }
 
@@ -173,8 +173,8 @@ static bool changed_rounding(struct evaluation *evaluation)
         return false;
     floating_reset();
     snprintf(why, sizeof why, "the model %.40s changes the floating-point environment (rounding mode, traps)",
-             workspace->model.abi->name);
-    simulation_stop(workspace, EVALUATION_MODEL_FAILED, why);
+             workspace->o.model.abi->name);
+    observer_stop(&workspace->o, EVALUATION_MODEL_FAILED, why);
     return true;
 }
 
