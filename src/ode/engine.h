@@ -44,7 +44,7 @@ struct engine {
     const struct engine_table *table;
 };
 
-extern const struct engine_table engine_cvodes;
+extern const struct engine_table engine_cvodes, engine_lanes;
 extern const struct engine_table *const engine_in_use;
 
 /* A pool of the engine in use: the workspaces (integrator memory, vectors, scratch), each allocated once and reused. Every

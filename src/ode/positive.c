@@ -79,8 +79,16 @@ size_t positive_look(struct observer *ob, const double *y)
         }
         if (p->side[i] == ABOVE)
             p->side[i] = BELOW;
-        if (p->side[i] == FALLEN && magnitude > FAR * (ob->rtol * p->size[i] + ob->atol))
+        if (p->side[i] == FALLEN && magnitude > FAR * (ob->rtol * fmax(p->size[i], ob->sizes[i]) + ob->atol))
             return i;
     }
     return ob->n_state;
+}
+
+bool positive_watches(const struct observer *ob)
+{
+    for (size_t i = 0; i < ob->n_state; i++)
+        if (ob->positive->side[i] == FALLEN)
+            return true;
+    return false;
 }

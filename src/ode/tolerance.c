@@ -101,8 +101,7 @@ void tolerance_begin(struct observer *ob, const double *y)
 /* fmax is a library call; this is inlined. */
 static inline double larger(double a, double b) { return a > b ? a : b; }
 
-/* Updates tolerance_beyond, the states' tolerances minus rtol |y|, after a step that ended at y. */
-static void follow_sizes(struct observer *ob, const double *y)
+void tolerance_follow(struct observer *ob, const double *y)
 {
     size_t n = ob->n_state;
     double *size = ob->sizes, *guess = size + n, *before = guess + n, *t = before + n, *beyond = ob->tolerance_beyond;
@@ -138,7 +137,7 @@ int tolerance_weights(N_Vector y_vector, N_Vector weight_vector, void *workspace
     const double *y = vector_data(y_vector), *state = y;
     double *weight = vector_data(weight_vector), *beyond = ob->tolerance_beyond, rtol = ob->rtol;
     if (ob->atol == 0)
-        follow_sizes(ob, y);
+        tolerance_follow(ob, y);
     for (size_t i = 0; i < n; i++)
         weight[i] = 1 / (rtol * fabs(y[i]) + beyond[i] + TINY);
     for (size_t k = 0; k < ob->n_block; k++) {
