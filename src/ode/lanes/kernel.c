@@ -11,6 +11,23 @@
 #include <float.h>
 #include <math.h>
 
+/* Known here, so that loops over stages are unrolled. */
+#define METHOD lanes_rodas4
+
+/* The widest vector that is compiled well: a lanes' number is N_PART of them. Everything but the model's functions is done for
+ * one part after the other: `h` is the part's number in all functions below. */
+#if defined(__AVX512F__)
+enum { N_PART = 1 };
+#elif defined(__AVX__)
+enum { N_PART = 2 };
+#else
+enum { N_PART = 4 };
+#endif
+typedef double part __attribute__((vector_size(8 * N_LANE / N_PART)));
+typedef int64_t part_mask __attribute__((vector_size(8 * N_LANE / N_PART)));
+#define PART(array, e) (((part *)(array))[(size_t)(e) * N_PART + (size_t)h])
+#define MASK(array, e) (((part_mask *)(array))[(size_t)(e) * N_PART + (size_t)h])
+
 #define INLINE static inline __attribute__((always_inline))
 
 /* A step grows at most and shrinks at most by these factors (as logarithms to base 2), and is a bit shorter than the error asks. */
@@ -29,81 +46,116 @@
 #define FLOOR_YOUNG 1e-6
 #define TINY (DBL_MIN / DBL_EPSILON)
 
-INLINE lanes spread(double x) { return x - (lanes){0}; }
-INLINE lanes select(lanes_mask where, lanes a, lanes b)
+INLINE part spread(double x) { return x - (part){0}; }
+INLINE part select(part_mask where, part a, part b)
 {
-    return (lanes)(((lanes_mask)a & where) | ((lanes_mask)b & ~where));
+    return (part)(((part_mask)a & where) | ((part_mask)b & ~where));
 }
-INLINE lanes magnitude(lanes x) { return (lanes)((lanes_mask)x & INT64_MAX); }
-INLINE lanes larger(lanes a, lanes b) { return select(a > b, a, b); }
-INLINE lanes smaller(lanes a, lanes b) { return select(a < b, a, b); }
+INLINE part magnitude(part x) { return (part)((part_mask)x & INT64_MAX); }
+INLINE part larger(part a, part b) { return select(a > b, a, b); }
+INLINE part smaller(part a, part b) { return select(a < b, a, b); }
 
-INLINE unsigned bits(lanes_mask where)
+INLINE unsigned bits(part_mask where)
 {
     unsigned set = 0;
-    for (int k = 0; k < N_LANE; k++)
+    for (int k = 0; k < N_LANE / N_PART; k++)
         set |= (unsigned)(where[k] & 1) << k;
     return set;
 }
 
-/* log2 of a positive normal number, off by less than 1e-5: enough for step sizes and tolerances. */
-INLINE lanes log2_of(lanes x)
+/* log2 of a positive normal number, off by less than 2e-5: enough for step sizes and tolerances. */
+INLINE part log2_of(part x)
 {
-    lanes_mask raw = (lanes_mask)x;
+    part_mask raw = (part_mask)x;
     /* the exponent, made a number by the bits of 2^52 + exponent */
-    lanes exponent = (lanes)(((raw >> 52) & 0x7ff) | 0x4330000000000000) - (0x1p52 + 1023);
-    lanes m = (lanes)((raw & 0xfffffffffffff) | 0x3ff0000000000000);
-    lanes_mask high = m > 1.4142135623730951;
-    m = select(high, m * 0.5, m);
-    exponent = select(high, exponent + 1, exponent);
-    /* log2 m = 2/ln 2 (z + z^3/3 + z^5/5 + z^7/7 ...), z = (m-1)/(m+1), |z| < 0.172 */
-    lanes z = (m - 1) / (m + 1), q = z * z;
-    return exponent + z * (2.8853900817779268 + q * (0.9617966939259756 + q * (0.5770780163555854 + q * 0.4121985831111324)));
+    part exponent = (part)(((raw >> 52) & 0x7ff) | 0x4330000000000000) - (0x1p52 + 1023);
+    part z = (part)((raw & 0xfffffffffffff) | 0x3ff0000000000000) - 1.5, q = z * z;
+    /* log2(1.5 + z), |z| <= 1/2: interpolated at Chebyshev's points */
+    part low = (0.5849627591044448 + 0.9617965401665187 * z) + q * (-0.3206318784567584 + 0.14250802403350074 * z);
+    part high = (-0.07059455402263097 + 0.03761046427796303 * z) + q * (-0.02511014095222291 + 0.01444035250150204 * z);
+    return exponent + (low + q * q * high);
+}
+
+/* 1/x for 0 < x < 1e300, off by less than 1e-4 of it: enough for error tests. */
+INLINE part reciprocal_of(part x)
+{
+    part r = (part)(0x7fde623822fc16e6 - (part_mask)x); /* off by 0.12 */
+    r *= 2 - x * r;
+    r *= 2 - x * r;
+    return r * (2 - x * r);
 }
 
 /* 2^x for |x| < 1000, off by less than 1e-6 of it. */
-INLINE lanes exp2_of(lanes x)
+INLINE part exp2_of(part x)
 {
-    lanes shifted = x + 0x1.8p52, f = x - (shifted - 0x1.8p52); /* |f| <= 1/2 */
-    lanes_mask power = ((lanes_mask)shifted + 1023) << 52;
+    part shifted = x + 0x1.8p52, f = x - (shifted - 0x1.8p52); /* |f| <= 1/2 */
+    part_mask power = ((part_mask)shifted + 1023) << 52;
     f *= 0.6931471805599453;
-    lanes series = 1 + f * (1 + f * (0.5 + f * (1.0 / 6 + f * (1.0 / 24 + f * (1.0 / 120 + f * (1.0 / 720))))));
-    return series * (lanes)power;
+    part series = 1 + f * (1 + f * (0.5 + f * (1.0 / 6 + f * (1.0 / 24 + f * (1.0 / 120 + f * (1.0 / 720))))));
+    return series * (part)power;
+}
+
+/* Numbers of one attempt that its parts share. */
+struct attempt {
+    part h, per_h, inverse; /* inverse: 1/(h gamma) */
+    part_mask reaches, cut; /* the step ends at t_stop; it is shorter than planned */
+    part c[METHOD_STAGES][METHOD_STAGES]; /* c_ij / h */
+    part worst;             /* the largest sum of squares of a block's errors over their tolerances */
+    part_mask good;         /* all is finite so far, and the factors are safe */
+};
+
+static void begin_attempt(struct lanes_room *room, struct attempt *now, int h)
+{
+    part step = PART(&room->h, 0), left = PART(&room->t_stop, 0) - PART(&room->t, 0);
+    part_mask live = MASK(&room->live, 0), reaches = (1.01 * step >= left) & live, halves = ~reaches & (2 * step > left) & live;
+    step = select(reaches, left, select(halves, 0.5 * left, step));
+    now->h = step;
+    now->per_h = 1 / step;
+    now->inverse = now->per_h * (1 / METHOD.gamma);
+    now->reaches = reaches;
+    now->cut = reaches | halves;
+    now->good = ~(part_mask){0};
+    now->worst = (part){0};
+    for (int i = 1; i < METHOD.n_stage; i++)
+        for (int j = 0; j < i; j++)
+            now->c[i][j] = METHOD.c[i][j] * now->per_h;
 }
 
 /* Factors I/(h gamma) - J. */
-static void factorize(struct lanes_room *room, lanes inverse)
+static void factorize(struct lanes_room *room, part inverse, int h)
 {
     const struct lanes_plan *plan = room->plan;
     size_t n = plan->n, n_jacobian = (size_t)plan->jacobian.start[n];
     lanes *factor = room->factor;
     const lanes *derived = room->derived[0];
     for (size_t k = 0; k < plan->n_factor; k++)
-        factor[k] = (lanes){0};
+        PART(factor, k) = (part){0};
     for (size_t k = 0; k < n_jacobian; k++)
-        factor[plan->place[k]] = -derived[plan->jacobian.term[k].value];
+        PART(factor, plan->place[k]) = -PART(derived, plan->jacobian.term[k].value);
     for (size_t i = 0; i < n; i++)
-        factor[plan->diagonal[i]] += inverse;
+        PART(factor, plan->diagonal[i]) += inverse;
     for (size_t k = 0; k < n; k++) {
-        lanes *diagonal = &factor[plan->diagonal[plan->order[k]]], reciprocal = 1 / *diagonal;
+        part *diagonal = &PART(factor, plan->diagonal[plan->order[k]]), reciprocal = 1 / *diagonal;
         *diagonal = reciprocal;
         for (int32_t s = plan->scale_start[k]; s < plan->scale_start[k + 1]; s++)
-            factor[plan->scale[s]] *= reciprocal;
-        for (int32_t u = plan->update_start[k]; u < plan->update_start[k + 1]; u++)
-            factor[plan->update[u].target] -= factor[plan->update[u].left] * factor[plan->update[u].right];
+            PART(factor, plan->scale[s]) *= reciprocal;
+        for (int32_t u = plan->update_start[k]; u < plan->update_start[k + 1]; u++) {
+            const struct lanes_update *update = &plan->update[u];
+            PART(factor, update->target) -= PART(factor, update->left) * PART(factor, update->right);
+        }
     }
 }
 
 /* Lanes in which x solves (inverse I - J) x = right only roughly. */
-static lanes_mask unsafe(const struct lanes_room *room, lanes inverse, const lanes *x, const lanes *right)
+static part_mask unsafe(const struct lanes_room *room, part inverse, const lanes *x, const lanes *right, int h)
 {
     const struct lanes_rows *rows = &room->plan->jacobian;
     const lanes *derived = room->derived[0];
-    lanes_mask bad = {0};
+    part_mask bad = {0};
     for (size_t i = 0; i < room->plan->n; i++) {
-        lanes product = inverse * x[i], off = right[i] - product, sum = magnitude(right[i]) + magnitude(product);
+        part product = inverse * PART(x, i), off = PART(right, i) - product, sum = magnitude(PART(right, i)) + magnitude(product);
         for (int32_t k = rows->start[i]; k < rows->start[i + 1]; k++) {
-            product = derived[rows->term[k].value] * x[rows->term[k].row];
+            product = PART(derived, rows->term[k].value) * PART(x, rows->term[k].row);
             off += product;
             sum += magnitude(product);
         }
@@ -112,236 +164,245 @@ static lanes_mask unsafe(const struct lanes_room *room, lanes inverse, const lan
     return bad;
 }
 
-/* Solves for `width` right-hand sides, rows of which are made by the caller: `row` of `x`, up to `width`, after its terms of L. */
-INLINE void solve_back(const struct lanes_room *room, size_t width, const lanes *x, lanes *out)
+/* For n numbers: the argument of stage i, x + sum a_ij u_j, into moved, which holds that of stage i - 1; sum c_ij/h u_j into
+ * right. i is a constant. */
+INLINE void combine_stage(const int i, const struct attempt *now, size_t n, const lanes *x, lanes *const *stage, lanes *moved,
+                          lanes *right, int h)
 {
-    const struct lanes_plan *plan = room->plan;
-    const lanes *factor = room->factor;
-    for (size_t k = plan->n; k-- > 0;) {
-        size_t i = (size_t)plan->order[k];
-        lanes sum[8];
-        for (size_t c = 0; c < width; c++)
-            sum[c] = x[i * width + c];
-        for (int32_t u = plan->upper.start[i]; u < plan->upper.start[i + 1]; u++) {
-            const lanes entry = factor[plan->upper.term[u].value], *from = out + (size_t)plan->upper.term[u].row * width;
-            for (size_t c = 0; c < width; c++)
-                sum[c] -= entry * from[c];
-        }
-        lanes diagonal = factor[plan->diagonal[i]];
-        for (size_t c = 0; c < width; c++)
-            out[i * width + c] = sum[c] * diagonal;
-    }
-}
-
-/* Numbers of one attempt that its parts share. */
-struct attempt {
-    lanes h, inverse;                /* inverse: 1/(h gamma) */
-    lanes c[METHOD_STAGES];          /* c_ij / h of the current stage */
-    struct stiffit_lanes_point at;   /* the beginning of the step */
-    lanes worst;                     /* the largest mean square of a block's errors over their tolerances */
-    lanes_mask good;                 /* all is finite so far */
-};
-
-INLINE void set_c(const struct lanes_method *method, int i, struct attempt *now)
-{
-    for (int j = 0; j < i; j++)
-        now->c[j] = method->c[i][j] / now->h;
-}
-
-/* The argument of stage i for x: into moved, which holds that of stage i - 1; returns where it is. */
-INLINE const lanes *argument_of(const struct lanes_method *method, int i, size_t n, const lanes *x, lanes *const *stage, lanes *moved)
-{
-    if (i == 0)
-        return x;
-    if (i >= method->chain) {
-        for (size_t e = 0; e < n; e++)
-            moved[e] += stage[i - 1][e];
-        return moved;
-    }
     for (size_t e = 0; e < n; e++) {
-        lanes sum = x[e];
-        for (int j = 0; j < i; j++)
-            sum += method->a[i][j] * stage[j][e];
-        moved[e] = sum;
+        part argument = PART(x, e), sum = {0};
+        for (int j = 0; j < i; j++) {
+            part u = PART(stage[j], e);
+            if (i < METHOD.chain)
+                argument += METHOD.a[i][j] * u;
+            else if (j == i - 1)
+                argument = PART(moved, e) + u;
+            sum += now->c[i][j] * u;
+        }
+        if (i > 0)
+            PART(moved, e) = argument;
+        PART(right, e) = sum;
     }
-    return moved;
 }
 
-/* Stage i of the states: u_i, and what the sensitivities need of it. */
-static void state_stage(struct lanes_room *room, struct attempt *now, int i)
+#define STAGES(X) X(0) X(1) X(2) X(3) X(4) X(5)
+static void combine(int i, const struct attempt *now, size_t n, const lanes *x, lanes *const *stage, lanes *moved, lanes *right,
+                    int h)
+{
+#define STAGE(i) \
+    case i: \
+        combine_stage(i, now, n, x, stage, moved, right, h); \
+        break;
+    switch (i) {
+        STAGES(STAGE)
+    }
+}
+
+/* sum[c] += sign * number * from[c] for the terms of a row. */
+INLINE void add_terms(const struct lanes_rows *rows, size_t row, const lanes *values, const lanes *operand, size_t width, bool minus,
+                      part *sum, int h)
+{
+    for (const struct lanes_term *term = rows->term + rows->start[row], *end = rows->term + rows->start[row + 1]; term < end; term++) {
+        part value = PART(values, term->value);
+        const lanes *from = operand + (size_t)term->row * width;
+        for (size_t c = 0; c < width; c++)
+            if (minus)
+                sum[c] -= value * PART(from, c);
+            else
+                sum[c] += value * PART(from, c);
+    }
+}
+
+/* Solves the factored equations for `width` right-hand sides, adding J moved + M sens to them if there are such. Overwrites
+ * right. */
+INLINE void solve(const struct lanes_room *room, int i, size_t width, const lanes *moved, const lanes *sens, lanes *right, lanes *out,
+                  int h)
 {
     const struct lanes_plan *plan = room->plan;
-    const struct lanes_method *method = plan->method;
-    size_t n = plan->n;
-    const lanes *y = argument_of(method, i, n, room->y, room->stage, room->argument), *slope = room->derived[i];
-    lanes t = room->t + method->alpha[i] * now->h, *right = room->right, *x = room->slope, *factor = room->factor;
-    struct stiffit_lanes_point at = now->at;
-    at.t = (const double *)&t;
-    at.y = (const double *)y;
-    if (i > 0 && room->n_column > 0)
-        plan->lanes->derive(&at, (double *)room->derived[i]);
-    else if (i > 0)
-        plan->lanes->rhs(&at, (double *)room->derived[i]);
-    set_c(method, i, now);
-    lanes direct = method->gamma_i[i] * now->h;
-    for (size_t k = 0; k < n; k++) {
-        lanes sum = slope[k] + direct * room->by_time[k];
-        for (int j = 0; j < i; j++)
-            sum += now->c[j] * room->stage[j][k];
-        right[k] = sum;
-    }
-    for (size_t k = 0; k < n; k++) {
+    const lanes *factor = room->factor, *derived = room->derived[i], *curved = room->curved[i];
+    for (size_t k = 0; k < plan->n; k++) {
         size_t r = (size_t)plan->order[k];
-        lanes sum = right[r];
-        for (int32_t l = plan->lower.start[r]; l < plan->lower.start[r + 1]; l++)
-            sum -= factor[plan->lower.term[l].value] * x[plan->lower.term[l].row];
-        x[r] = sum;
+        lanes *row = right + r * width;
+        part sum[8];
+        for (size_t c = 0; c < width; c++)
+            sum[c] = PART(row, c);
+        if (moved)
+            add_terms(&plan->jacobian, r, derived, moved, width, false, sum, h);
+        if (sens)
+            add_terms(&plan->curvature, r, curved, sens, width, false, sum, h);
+        add_terms(&plan->lower, r, factor, right, width, true, sum, h);
+        for (size_t c = 0; c < width; c++)
+            PART(row, c) = sum[c];
     }
-    solve_back(room, 1, x, room->stage[i]);
-    if (i == 0)
-        now->good &= ~unsafe(room, now->inverse, room->stage[0], right);
-    if (room->n_column == 0)
-        return;
-    lanes *direction = x;
-    for (size_t k = 0; k < n; k++)
-        direction[k] = room->stage[i][k];
-    direction[n] = direct;
-    at = now->at;
-    at.direction = (const double *)direction;
-    plan->lanes->curve(&at, (double *)room->curved[i]);
-    for (size_t k = 0; k < plan->n_entry; k++) {
-        const struct lanes_entry *entry = &plan->entry[k];
-        lanes value = room->derived[i][entry->value];
-        room->entry[i][k] = entry->curve < 0 ? value : value + room->curved[i][entry->curve];
+    for (size_t k = plan->n; k-- > 0;) {
+        size_t r = (size_t)plan->order[k];
+        const lanes *row = right + r * width;
+        lanes *to = out + r * width;
+        part sum[8], diagonal = PART(factor, plan->diagonal[r]);
+        for (size_t c = 0; c < width; c++)
+            sum[c] = PART(row, c);
+        add_terms(&plan->upper, r, factor, out, width, true, sum, h);
+        for (size_t c = 0; c < width; c++)
+            PART(to, c) = sum[c] * diagonal;
     }
 }
 
 /* Stage i of a block of sensitivities. */
-INLINE void block_stage(struct lanes_room *room, struct attempt *now, struct lanes_block *block, size_t width, int i)
+INLINE void block_stage(struct lanes_room *room, const struct attempt *now, const struct lanes_block *block, size_t width, int i, int h)
 {
-    const struct lanes_plan *plan = room->plan;
-    const struct lanes_method *method = plan->method;
-    size_t n = plan->n;
-    const lanes *sens = block->sens, *derived = room->derived[i], *curved = room->curved[i], *factor = room->factor;
-    const lanes *moved = argument_of(method, i, n * width, sens, block->stage, room->moved);
-    lanes *x = room->right;
-    set_c(method, i, now);
-    for (size_t k = 0; k < n; k++) {
-        size_t r = (size_t)plan->order[k];
-        lanes sum[8];
-        for (size_t c = 0; c < width; c++)
-            sum[c] = (lanes){0};
-        for (int j = 0; j < i; j++) {
-            lanes factor_j = now->c[j];
-            const lanes *from = block->stage[j] + r * width;
-            for (size_t c = 0; c < width; c++)
-                sum[c] += factor_j * from[c];
-        }
-        for (int32_t q = plan->jacobian.start[r]; q < plan->jacobian.start[r + 1]; q++) {
-            lanes entry = derived[plan->jacobian.term[q].value];
-            const lanes *from = moved + (size_t)plan->jacobian.term[q].row * width;
-            for (size_t c = 0; c < width; c++)
-                sum[c] += entry * from[c];
-        }
-        for (int32_t q = plan->curvature.start[r]; q < plan->curvature.start[r + 1]; q++) {
-            lanes entry = curved[plan->curvature.term[q].value];
-            const lanes *from = sens + (size_t)plan->curvature.term[q].row * width;
-            for (size_t c = 0; c < width; c++)
-                sum[c] += entry * from[c];
-        }
-        for (int32_t l = plan->lower.start[r]; l < plan->lower.start[r + 1]; l++) {
-            lanes entry = factor[plan->lower.term[l].value];
-            const lanes *from = x + (size_t)plan->lower.term[l].row * width;
-            for (size_t c = 0; c < width; c++)
-                sum[c] -= entry * from[c];
-        }
-        for (size_t c = 0; c < width; c++)
-            x[r * width + c] = sum[c];
-        for (int32_t q = block->entry_start[r]; q < block->entry_start[r + 1]; q++)
-            x[r * width + (size_t)block->entry[q].row] += room->entry[i][block->entry[q].value];
-    }
-    solve_back(room, width, x, block->stage[i]);
+    lanes *right = room->right, *moved = block->moved;
+    const lanes *entries = room->entry[i];
+    combine(i, now, room->plan->n * width, block->sens, block->stage, moved, right, h);
+    for (size_t q = 0; q < block->n_entry; q++)
+        PART(right, block->entry[q].row) += PART(entries, block->entry[q].value);
+    solve(room, i, width, i ? moved : block->sens, block->sens, right, block->stage[i], h);
 }
 
-/* All stages of a block, and its error. */
-INLINE void block_step(struct lanes_room *room, struct attempt *now, struct lanes_block *block, size_t width)
+/* The end of the step, and its error. */
+INLINE void block_end(struct lanes_room *room, struct attempt *now, const struct lanes_block *block, size_t width, int h)
 {
-    size_t n = room->plan->n;
-    int n_stage = room->plan->method->n_stage;
-    for (int i = 0; i < n_stage; i++)
-        block_stage(room, now, block, width, i);
-    const lanes *error = block->stage[n_stage - 1], *moved = room->moved, *unit = room->unit + block->first;
-    lanes sum[8];
+    const lanes *error = block->stage[METHOD.n_stage - 1], *moved = block->moved, *unit = room->unit + block->first;
+    const lanes *sens = block->sens, *base = room->base;
+    lanes *sens_new = block->sens_new;
+    part sum[8], rtol = PART(&room->rtol, 0);
     for (size_t c = 0; c < width; c++)
-        sum[c] = (lanes){0};
-    for (size_t r = 0; r < n; r++)
-        for (size_t c = 0; c < width; c++) {
-            size_t e = r * width + c;
-            lanes end = moved[e] + error[e];
-            lanes tolerance = room->rtol * magnitude(block->sens[e]) + unit[c] * room->base[r] + TINY;
-            lanes ratio = error[e] / tolerance;
-            block->sens_new[e] = end;
+        sum[c] = (part){0};
+    for (size_t r = 0, e = 0; r < room->plan->n; r++)
+        for (size_t c = 0; c < width; c++, e++) {
+            part off = PART(error, e), end = PART(moved, e) + off;
+            part tolerance = rtol * magnitude(PART(sens, e)) + PART(unit, c) * PART(base, r) + TINY;
+            part ratio = off * reciprocal_of(tolerance);
+            PART(sens_new, e) = end;
             sum[c] += ratio * ratio + 0 * end; /* NaN where the end is infinite */
         }
     for (size_t c = 0; c < width; c++) {
-        lanes_mask active = room->active[block->first + c];
+        part_mask active = MASK(room->active, block->first + c);
         now->good &= (sum[c] < INFINITY) | ~active;
         now->worst = select((sum[c] > now->worst) & active, sum[c], now->worst);
     }
 }
 
+/* i: a stage; n_stage: the end. */
 #define WIDTHS(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8)
-#define STEP(width) \
-    static void block_step_##width(struct lanes_room *room, struct attempt *now, struct lanes_block *block) \
+#define BLOCK(width) \
+    static void block_##width(struct lanes_room *room, struct attempt *now, const struct lanes_block *block, int i) \
     { \
-        block_step(room, now, block, width); \
+        for (int h = 0; h < N_PART; h++) \
+            if (i < METHOD.n_stage) \
+                block_stage(room, &now[h], block, width, i, h); \
+            else \
+                block_end(room, &now[h], block, width, h); \
     }
-WIDTHS(STEP)
-#define ROW(width) [width] = block_step_##width,
-static void (*const block_steps[])(struct lanes_room *, struct attempt *, struct lanes_block *) = {WIDTHS(ROW)};
+WIDTHS(BLOCK)
+#define ROW(width) [width] = block_##width,
+static void (*const block_do[])(struct lanes_room *, struct attempt *, const struct lanes_block *, int) = {WIDTHS(ROW)};
 
-/* The states' tolerances minus rtol |y| after a step of h; see follow_sizes in tolerance.c. */
-INLINE void follow_sizes(struct lanes_room *room, lanes h, lanes_mask moved)
+/* Stage i of the states: u_i, and what the sensitivities need of it. */
+static void state_stage(struct lanes_room *room, struct attempt *now, const struct stiffit_lanes_point *base, int i)
 {
-    lanes age = room->t - room->t0;
+    const struct lanes_plan *plan = room->plan;
+    const struct stiffit_lanes *model = plan->lanes;
+    size_t n = plan->n;
+    lanes t, *right = room->right, *direction = room->direction;
+    struct stiffit_lanes_point at = *base;
+    for (int h = 0; h < N_PART; h++) {
+        combine(i, &now[h], n, room->y, room->stage, room->argument, right, h);
+        PART(&t, 0) = PART(&room->t, 0) + METHOD.alpha[i] * now[h].h;
+    }
+    at.t = (const double *)&t;
+    at.y = (const double *)room->argument;
+    if (i > 0)
+        (room->n_column > 0 ? model->derive : model->rhs)(&at, (double *)room->derived[i]);
+    for (int h = 0; h < N_PART; h++) {
+        part direct = METHOD.gamma_i[i] * now[h].h;
+        for (size_t k = 0; k < n; k++)
+            PART(right, k) += PART(room->derived[i], k) + direct * PART(room->by_time, k);
+        if (i == 0)
+            for (size_t k = 0; k < n; k++)
+                PART(room->base, k) = PART(right, k);
+        solve(room, i, 1, NULL, NULL, right, room->stage[i], h);
+        if (i == 0)
+            now[h].good &= ~unsafe(room, now[h].inverse, room->stage[0], room->base, h);
+        for (size_t k = 0; k < n; k++)
+            PART(direction, k) = PART(room->stage[i], k);
+        PART(direction, n) = direct;
+    }
+    if (room->n_column == 0)
+        return;
+    at = *base;
+    at.direction = (const double *)direction;
+    model->curve(&at, (double *)room->curved[i]);
+    const lanes *derived = room->derived[i], *curved = room->curved[i];
+    lanes *entries = room->entry[i];
+    for (int h = 0; h < N_PART; h++)
+        for (size_t k = 0; k < plan->n_entry; k++) {
+            const struct lanes_entry *entry = &plan->entry[k];
+            part value = PART(derived, entry->value);
+            PART(entries, k) = entry->curve < 0 ? value : value + PART(curved, entry->curve);
+        }
+}
+
+static void state_end(struct lanes_room *room, struct attempt *now, int h)
+{
+    part rtol = PART(&room->rtol, 0), worst = {0};
     for (size_t i = 0; i < room->plan->n; i++) {
-        lanes now = magnitude(room->y[i]), size = larger(room->size[i], now), guess = room->guess[i];
-        lanes_mask grows = magnitude(room->y[i] - room->y_before[i]) * age >= YOUNG * h * now;
-        guess = select(grows | ~moved, guess, (lanes){0});
-        lanes_mask young = guess > 0;
-        lanes s = select(young & (guess > size), guess, size), part = select(young, spread(FLOOR_YOUNG), room->fraction);
-        lanes wanted = exp2_of(0.75 * log2_of(larger(now, spread(TINY))) + 0.25 * log2_of(larger(s, spread(TINY))));
-        wanted = select((now < s) & (young | ~room->is_relative), larger(wanted, now), now);
-        lanes beyond = room->rtol * (larger(wanted, part * s) - now);
-        beyond = select(size > 0, beyond, larger(beyond, room->at_rest * guess));
-        room->size[i] = size;
-        room->guess[i] = guess;
-        room->beyond[i] = select(moved, beyond, room->beyond[i]);
+        part error = PART(room->stage[METHOD.n_stage - 1], i), end = PART(room->argument, i) + error;
+        part size = magnitude(PART(room->y, i)), beyond = PART(room->beyond, i);
+        part ratio = error * reciprocal_of(rtol * size + beyond + TINY);
+        PART(room->y_before, i) = end;
+        PART(room->base, i) = EFFECT * rtol * size + beyond;
+        worst += ratio * ratio + 0 * end;
+    }
+    now->worst = worst;
+    now->good &= worst < INFINITY;
+}
+
+/* The states' tolerances minus rtol |y| after a step; see tolerance_follow. */
+static void follow_sizes(struct lanes_room *room, part step, part_mask moved, int h)
+{
+    part age = PART(&room->t, 0) - PART(&room->t0, 0), rtol = PART(&room->rtol, 0), fraction = PART(&room->fraction, 0);
+    part at_rest = PART(&room->at_rest, 0);
+    part_mask is_relative = MASK(&room->is_relative, 0);
+    for (size_t i = 0; i < room->plan->n; i++) {
+        part y = PART(room->y, i), now = magnitude(y), size = larger(PART(room->size, i), now), guess = PART(room->guess, i);
+        part_mask grows = magnitude(y - PART(room->y_before, i)) * age >= YOUNG * step * now;
+        guess = select(grows | ~moved, guess, (part){0});
+        part_mask young = guess > 0;
+        part s = select(young & (guess > size), guess, size), floor = select(young, spread(FLOOR_YOUNG), fraction) * s;
+        part wanted = exp2_of(0.75 * log2_of(larger(now, spread(TINY))) + 0.25 * log2_of(larger(s, spread(TINY))));
+        wanted = select((now < s) & (young | ~is_relative), larger(wanted, now), now);
+        part beyond = rtol * (larger(wanted, floor) - now);
+        beyond = select(size > 0, beyond, larger(beyond, at_rest * guess));
+        PART(room->size, i) = size;
+        PART(room->guess, i) = guess;
+        PART(room->beyond, i) = select(moved, beyond, PART(room->beyond, i));
     }
 }
 
 /* The next step's length: the smaller one of what the error asks for and of what its trend does (Gustafsson 1994). */
-INLINE void control(struct lanes_room *room, struct attempt *now, lanes h, lanes_mask accepted, lanes_mask stopped)
+static void control(struct lanes_room *room, const struct attempt *now, part_mask accepted, int h)
 {
-    double part = 1.0 / (room->plan->method->order_error + 1);
-    lanes worst = select(now->good, now->worst, spread(1e30));
+    double share = 1.0 / (METHOD.order_error + 1);
+    part worst = select(now->good, now->worst, spread(1e30));
     worst = larger(smaller(worst, spread(1e30)), spread(1e-30));
-    lanes log_error = 0.5 * log2_of(worst), log_h = log2_of(h);
-    lanes shrink = part * log_error + SAFETY;
-    lanes trend = room->log_h - log_h + part * (2 * log_error - room->log_error) + SAFETY;
-    shrink = select(accepted, larger(shrink, trend), shrink); /* log_h is -inf before the first step */
+    part log_error = 0.5 * log2_of(worst), log_h = log2_of(now->h), last_h = PART(&room->log_h, 0), planned = PART(&room->h, 0);
+    part_mask rejected = MASK(&room->rejected, 0), live = MASK(&room->live, 0);
+    part shrink = share * log_error + SAFETY;
+    part trend = last_h - log_h + share * (2 * log_error - PART(&room->log_error, 0)) + SAFETY;
+    shrink = select(accepted, larger(shrink, trend), shrink); /* last_h is -inf before the first step */
     shrink = larger(smaller(shrink, spread(SHRINK)), spread(-GROW));
-    shrink = select(accepted & room->rejected, larger(shrink, (lanes){0}), shrink);
-    shrink = select(~accepted, larger(shrink, spread(-SAFETY)), shrink);
-    shrink = select(~accepted & (room->log_h < -DBL_MAX) & ~room->rejected, spread(SHRINK_FIRST), shrink);
-    lanes next = h * exp2_of(-shrink);
+    shrink = select(accepted & rejected, larger(shrink, (part){0}), shrink);
+    shrink = select(~accepted & (last_h < -DBL_MAX) & ~rejected, spread(SHRINK_FIRST), shrink);
+    part next = now->h * exp2_of(-shrink);
     /* a step that was cut to end at a stop says nothing against the planned one */
-    next = select(accepted & stopped & (next < room->h), room->h, next);
-    room->h = select(room->live, next, room->h);
-    room->log_h = select(accepted, log_h, room->log_h);
-    room->log_error = select(accepted, larger(log_error, spread(LEAST_ERROR)), room->log_error);
-    room->rejected = ~accepted & room->live;
-    room->trouble = (room->trouble & now->good) | (room->n_attempt & ~now->good);
+    next = select(accepted & now->cut & (next < planned), planned, next);
+    PART(&room->h, 0) = select(live, next, planned);
+    PART(&room->log_h, 0) = select(accepted, log_h, last_h);
+    PART(&room->log_error, 0) = select(accepted, larger(log_error, spread(LEAST_ERROR)), PART(&room->log_error, 0));
+    MASK(&room->rejected, 0) = ~accepted & live;
+    MASK(&room->n_attempt, 0) -= live;
+    MASK(&room->n_step, 0) -= accepted;
+    MASK(&room->trouble, 0) = (MASK(&room->trouble, 0) & now->good) | (MASK(&room->n_attempt, 0) & ~now->good);
 }
 
 static void swap(lanes **a, lanes **b)
@@ -351,106 +412,118 @@ static void swap(lanes **a, lanes **b)
     *b = old;
 }
 
-/* Moves the lanes whose step is accepted. */
-INLINE void move(struct lanes_room *room, lanes_mask accepted)
+/* Moves the lanes whose step is accepted: the new numbers go where the old ones were, and the reverse. */
+static void move(struct lanes_room *room, const part_mask *accepted)
 {
-    size_t n = room->plan->n;
-    for (size_t i = 0; i < n; i++)
-        room->y_before[i] = select(accepted, room->y_before[i], room->y[i]);
+    bool all = true;
+    for (int h = 0; h < N_PART; h++) {
+        all = all && bits(accepted[h]) == (1u << (N_LANE / N_PART)) - 1;
+        for (size_t i = 0; i < room->plan->n; i++)
+            PART(room->y_before, i) = select(accepted[h], PART(room->y_before, i), PART(room->y, i));
+    }
     swap(&room->y, &room->y_before);
     for (size_t b = 0; b < room->n_block; b++) {
         struct lanes_block *block = &room->block[b];
-        size_t n_number = n * block->width;
-        if (bits(accepted) != (1u << N_LANE) - 1)
-            for (size_t e = 0; e < n_number; e++)
-                block->sens_new[e] = select(accepted, block->sens_new[e], block->sens[e]);
+        for (int h = 0; h < N_PART && !all; h++)
+            for (size_t e = 0; e < room->plan->n * block->width; e++)
+                PART(block->sens_new, e) = select(accepted[h], PART(block->sens_new, e), PART(block->sens, e));
         swap(&block->sens, &block->sens_new);
     }
+}
+
+/* What the caller must look at. */
+static void report(struct lanes_room *room, struct lanes_events *events, part_mask accepted, int h)
+{
+    part t = PART(&room->t, 0);
+    part_mask fell = MASK(&room->watched, 0), live = MASK(&room->live, 0);
+    int first = h * (N_LANE / N_PART);
+    for (size_t i = 0; i < room->plan->n; i++)
+        fell |= (PART(room->y, i) < 0) & ~(PART(room->y_before, i) < 0);
+    fell &= accepted;
+    part_mask measured = accepted & (t >= PART(&room->t_next, 0));
+    part_mask underflow = live & ~(PART(&room->h, 0) > 4 * DBL_EPSILON * magnitude(t) + DBL_MIN);
+    part_mask spent = live & (MASK(&room->n_step, 0) >= MASK(&room->max_steps, 0));
+    events->fell |= bits(fell) << first;
+    events->measured |= bits(measured) << first;
+    events->underflow |= bits(underflow) << first;
+    events->spent |= bits(spent) << first;
 }
 
 static struct lanes_events attempt(struct lanes_room *room)
 {
     const struct lanes_plan *plan = room->plan;
-    const struct lanes_method *method = plan->method;
-    size_t n = plan->n;
-    int last = method->n_stage - 1;
-    lanes left = room->t_stop - room->t, h = room->h;
-    lanes_mask reaches = 1.01 * h >= left, halves = ~reaches & (2 * h > left);
-    h = select(reaches, left, select(halves, 0.5 * left, h));
-    h = select(room->live, h, room->h);
-    struct attempt now = {.h = h, .inverse = 1 / (method->gamma * h), .good = ~(lanes_mask){0}};
-    now.at = (struct stiffit_lanes_point){.t = (const double *)&room->t, .y = (const double *)room->y,
-                                          .p = (const double *)room->p, .covariate = (const double *)room->covariate,
-                                          .work = (const double *)room->work};
-    plan->lanes->derive(&now.at, (double *)room->derived[0]);
-    for (size_t i = 0; i < n; i++)
-        room->by_time[i] = (lanes){0};
-    for (size_t k = 0; k < plan->n_time; k++)
-        room->by_time[plan->by_time[k].row] = room->derived[0][plan->by_time[k].value];
-    factorize(room, now.inverse);
-    for (int i = 0; i <= last; i++)
-        state_stage(room, &now, i);
-    for (size_t i = 0; i < n; i++) {
-        lanes error = room->stage[last][i], end = room->argument[i] + error, now_size = magnitude(room->y[i]);
-        lanes ratio = error / (room->rtol * now_size + room->beyond[i] + TINY);
-        room->y_before[i] = end;
-        room->base[i] = EFFECT * room->rtol * now_size + room->beyond[i];
-        now.worst += ratio * ratio + 0 * end;
+    struct attempt now[N_PART];
+    struct stiffit_lanes_point at = {.t = (const double *)&room->t, .y = (const double *)room->y, .p = (const double *)room->p,
+                                     .covariate = (const double *)room->covariate, .work = (const double *)room->work};
+    plan->lanes->derive(&at, (double *)room->derived[0]);
+    for (int h = 0; h < N_PART; h++) {
+        begin_attempt(room, &now[h], h);
+        for (size_t i = 0; i < plan->n; i++)
+            PART(room->by_time, i) = (part){0};
+        for (size_t k = 0; k < plan->n_time; k++)
+            PART(room->by_time, plan->by_time[k].row) = PART(room->derived[0], plan->by_time[k].value);
+        factorize(room, now[h].inverse, h);
     }
-    now.good &= now.worst < INFINITY;
+    /* With one block, its work fills the gaps that the states' dependencies leave; more blocks do not fit the cache together. */
+    bool together = room->n_block == 1;
+    for (int i = 0; i < METHOD.n_stage; i++) {
+        state_stage(room, now, &at, i);
+        if (together)
+            block_do[room->block->width](room, now, room->block, i);
+    }
+    for (int h = 0; h < N_PART; h++)
+        state_end(room, &now[h], h);
     for (size_t b = 0; b < room->n_block; b++)
-        block_steps[room->block[b].width](room, &now, &room->block[b]);
-    now.worst = now.worst / (double)n;
+        for (int i = together ? METHOD.n_stage : 0; i <= METHOD.n_stage; i++)
+            block_do[room->block[b].width](room, now, &room->block[b], i);
 
-    lanes_mask accepted = now.good & (now.worst <= 1) & room->live;
-    control(room, &now, h, accepted, reaches | halves);
-    room->t_before = room->t;
-    room->h_used = h;
-    room->t = select(accepted, select(reaches, room->t_stop, room->t + h), room->t);
+    struct lanes_events events = {0};
+    part_mask accepted[N_PART];
+    for (int h = 0; h < N_PART; h++) {
+        now[h].worst = now[h].worst / (double)plan->n;
+        accepted[h] = now[h].good & (now[h].worst <= 1) & MASK(&room->live, 0);
+        control(room, &now[h], accepted[h], h);
+        PART(&room->t_before, 0) = PART(&room->t, 0);
+        PART(&room->h_used, 0) = now[h].h;
+        part end = select(now[h].reaches, PART(&room->t_stop, 0), PART(&room->t, 0) + now[h].h);
+        PART(&room->t, 0) = select(accepted[h], end, PART(&room->t, 0));
+    }
     move(room, accepted);
-    if (room->follows_sizes)
-        follow_sizes(room, h, accepted);
-    room->n_attempt -= room->live;
-    room->n_step -= accepted;
-
-    struct lanes_events events = {.moved = bits(accepted)};
-    events.measured = bits(accepted & (room->t >= room->t_next));
-    lanes_mask fell = room->watched;
-    for (size_t i = 0; i < n; i++)
-        fell |= (room->y[i] < 0) & ~(room->y_before[i] < 0);
-    events.fell = bits(accepted & fell);
-    events.underflow = bits(room->live & ~(room->h > 4 * DBL_EPSILON * magnitude(room->t) + DBL_MIN));
-    events.spent = bits(room->live & (room->n_step >= room->max_steps));
+    for (int h = 0; h < N_PART; h++) {
+        if (room->follows_sizes)
+            follow_sizes(room, now[h].h, accepted[h], h);
+        report(room, &events, accepted[h], h);
+    }
     return events;
 }
 
 /* One matrix of rows of `width` at s; out: its columns, n numbers each. */
-INLINE void interpolate(const struct lanes_method *method, size_t n, size_t width, lanes s, const lanes *before, const lanes *after,
-                        lanes *const *stage, lanes *out)
+static void interpolate(size_t n, size_t width, const lanes *at, const lanes *before, const lanes *after, lanes *const *stage,
+                        lanes *out)
 {
-    lanes rest = 1 - s;
-    for (size_t r = 0; r < n; r++)
-        for (size_t c = 0; c < width; c++) {
-            size_t e = r * width + c;
-            lanes inner = {0};
-            for (int k = method->n_dense; k-- > 0;) {
-                lanes sum = {0};
-                for (int j = 0; j < method->n_stage; j++)
-                    sum += method->dense[k][j] * stage[j][e];
-                inner = inner * s + sum;
+    for (int h = 0; h < N_PART; h++) {
+        part s = PART(at, 0), rest = 1 - s;
+        for (size_t r = 0, e = 0; r < n; r++)
+            for (size_t c = 0; c < width; c++, e++) {
+                part inner = {0};
+                for (int k = METHOD.n_dense; k-- > 0;) {
+                    part sum = {0};
+                    for (int j = 0; j < METHOD.n_stage - 1; j++)
+                        sum += METHOD.dense[k][j] * PART(stage[j], e);
+                    inner = inner * s + sum;
+                }
+                PART(out, c * n + r) = rest * PART(before, e) + s * (PART(after, e) + rest * inner);
             }
-            out[c * n + r] = rest * before[e] + s * (after[e] + rest * inner);
-        }
+    }
 }
 
-static void inside(const struct lanes_room *room, const lanes *at, lanes *out)
+static void inside(const struct lanes_room *room, const lanes *s, lanes *out)
 {
-    const struct lanes_method *method = room->plan->method;
     size_t n = room->plan->n;
-    interpolate(method, n, 1, *at, room->y_before, room->y, room->stage, out);
+    interpolate(n, 1, s, room->y_before, room->y, room->stage, out);
     for (size_t b = 0; b < room->n_block; b++) {
         const struct lanes_block *block = &room->block[b];
-        interpolate(method, n, block->width, *at, block->sens_new, block->sens, block->stage, out + n * (1 + block->first));
+        interpolate(n, block->width, s, block->sens_new, block->sens, block->stage, out + n * (1 + block->first));
     }
 }
 

@@ -45,10 +45,10 @@ bool lanes_room_init(struct lanes_room *room, const struct lanes_plan *plan)
     } arrays[] = {{&room->p, n_parameter}, {&room->covariate, plan->abi->n_covariate}, {&room->work, plan->abi->n_work},
                   {&room->unit, n_parameter}, {(lanes **)&room->active, n_parameter}, {&room->y, n}, {&room->y_before, n},
                   {&room->size, n}, {&room->guess, n}, {&room->beyond, n}, {&room->factor, plan->n_factor}, {&room->by_time, n},
-                  {&room->argument, n}, {&room->slope, n + 1}, {&room->right, 8 * n}, {&room->moved, 8 * n}, {&room->base, n}};
+                  {&room->argument, n}, {&room->direction, n + 1}, {&room->right, 8 * n}, {&room->base, n}};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         good = (*arrays[i].place = new_lanes(arrays[i].n)) && good;
-    for (int i = 0; i < plan->method->n_stage; i++) {
+    for (int i = 0; i < METHOD_STAGES; i++) {
         room->derived[i] = new_lanes(plan->n_derive);
         room->curved[i] = new_lanes(plan->n_curve);
         room->entry[i] = new_lanes(plan->n_entry);
@@ -66,7 +66,7 @@ static void free_blocks(struct lanes_room *room)
         free(block->sens_new);
         for (int i = 0; i < METHOD_STAGES; i++)
             free(block->stage[i]);
-        free(block->entry_start);
+        free(block->moved);
         free(block->entry);
     }
     free(room->block);
@@ -78,8 +78,8 @@ void lanes_room_fini(struct lanes_room *room)
 {
     free_blocks(room);
     lanes *arrays[] = {room->p, room->covariate, room->work, room->unit, (lanes *)room->active, room->y, room->y_before,
-                       room->size, room->guess, room->beyond, room->factor, room->by_time, room->argument, room->slope,
-                       room->right, room->moved, room->base};
+                       room->size, room->guess, room->beyond, room->factor, room->by_time, room->argument, room->direction,
+                       room->right, room->base};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         free(arrays[i]);
     for (int i = 0; i < METHOD_STAGES; i++) {
@@ -92,23 +92,18 @@ void lanes_room_fini(struct lanes_room *room)
 
 static bool block_init(struct lanes_block *block, const struct lanes_plan *plan, const uint32_t *parameter)
 {
-    size_t n = plan->n;
-    bool good = (block->sens = new_lanes(n * block->width)) && (block->sens_new = new_lanes(n * block->width));
-    for (int i = 0; i < plan->method->n_stage; i++)
-        good = (block->stage[i] = new_lanes(n * block->width)) && good;
-    block->entry_start = calloc(n + 1, sizeof *block->entry_start);
-    block->entry = calloc(plan->n_entry + 1, sizeof *block->entry);
-    if (!good || !block->entry_start || !block->entry)
+    size_t n_number = plan->n * block->width;
+    bool good = (block->sens = new_lanes(n_number)) && (block->sens_new = new_lanes(n_number)) &&
+                (block->moved = new_lanes(n_number)) && (block->entry = calloc(plan->n_entry + 1, sizeof *block->entry));
+    for (int i = 0; i < METHOD_STAGES; i++)
+        good = (block->stage[i] = new_lanes(n_number)) && good;
+    if (!good)
         return false;
-    int32_t n_entry = 0;
-    for (size_t r = 0; r < n; r++) {
-        block->entry_start[r] = n_entry;
+    for (size_t k = 0; k < plan->n_entry; k++)
         for (size_t c = 0; c < block->width; c++)
-            for (size_t k = 0; k < plan->n_entry; k++)
-                if ((size_t)plan->entry[k].row == r && (uint32_t)plan->entry[k].parameter == parameter[block->first + c])
-                    block->entry[n_entry++] = (struct lanes_term){(int32_t)k, (int32_t)c};
-    }
-    block->entry_start[n] = n_entry;
+            if ((uint32_t)plan->entry[k].parameter == parameter[block->first + c])
+                block->entry[block->n_entry++] =
+                    (struct lanes_term){(int32_t)k, plan->entry[k].row * (int32_t)block->width + (int32_t)c};
     return true;
 }
 

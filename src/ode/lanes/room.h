@@ -19,8 +19,9 @@ struct lanes_block {
     size_t first, width;      /* columns first <= c < first + width of the room */
     lanes *sens, *sens_new;   /* matrices */
     lanes *stage[METHOD_STAGES];
-    int32_t *entry_start;     /* n_state + 1: entries of df/dp by row; */
-    struct lanes_term *entry; /* value: its number among the plan's entries; row: column within the block */
+    lanes *moved;             /* scratch: the same */
+    size_t n_entry;           /* of df/dp; */
+    struct lanes_term *entry; /* value: its number among the plan's entries; row: its place in the matrix */
 };
 
 struct lanes_room {
@@ -52,12 +53,11 @@ struct lanes_room {
 
     /* scratch */
     lanes *derived[METHOD_STAGES], *curved[METHOD_STAGES], *entry[METHOD_STAGES], *stage[METHOD_STAGES];
-    lanes *factor, *by_time, *argument, *slope, *right, *moved, *base;
+    lanes *factor, *by_time, *argument, *direction, *right, *base;
 };
 
 /* Reasons for which a lane needs the caller after an attempt: bits of attempt's result, N_LANE for each. */
 struct lanes_events {
-    unsigned moved;     /* the step was accepted */
     unsigned measured;  /* it reached t_next */
     unsigned fell;      /* a state went from above to below zero, or the lane is watched */
     unsigned underflow; /* the next step is too small to move t */
