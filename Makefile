@@ -98,6 +98,13 @@ $(B)/obj/%.o: %.c | $(B)/dependencies.found
 	@echo "  CC      $<"
 	$(Q)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
+# The kernel of the lanes is compiled for several widths of registers, all of which must give the same bits.
+X86 := $(filter x86_64%,$(shell $(CC) -dumpmachine 2>/dev/null))
+LANES := $(B)/obj/src/ode/lanes/kernel
+$(LANES).o $(LANES)_v3.o $(LANES)_v4.o: ALL_CFLAGS += -ffp-contract=off -fno-trapping-math -Wno-psabi
+$(LANES)_v3.o: ALL_CFLAGS += $(if $(X86),-march=x86-64-v3)
+$(LANES)_v4.o: ALL_CFLAGS += $(if $(X86),-march=x86-64-v4 -mprefer-vector-width=512)
+
 # The program carries the text of stiffit/model.h, for compiling models: a string with a line of it on each line.
 $(MODEL_HEADER).c: include/stiffit/model.h
 	@mkdir -p $(@D)

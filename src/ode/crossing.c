@@ -52,7 +52,7 @@ void crossing_free(struct crossing *c)
 static void take_signs(struct workspace *ws, double t, const double *y)
 {
     struct crossing *c = ws->crossing;
-    if (derivatives_switching(&ws->model, t, y, c->value) != STIFFIT_OK)
+    if (derivatives_switching(&ws->o.model, t, y, c->value) != STIFFIT_OK)
         return;
     for (size_t i = 0; i < c->n; i++)
         if (!isnan(c->value[i]))
@@ -62,18 +62,18 @@ static void take_signs(struct workspace *ws, double t, const double *y)
 void crossing_begin(struct workspace *ws, const double *y)
 {
     struct crossing *c = ws->crossing;
-    c->is_wanted = ws->evaluation->n_sens > 0;
+    c->is_wanted = ws->o.evaluation->n_sens > 0;
     memset(c->is_negative, 0, c->n * sizeof *c->is_negative);
     if (c->is_wanted)
-        take_signs(ws, ws->evaluation->task->t0, y);
+        take_signs(ws, ws->o.evaluation->task->t0, y);
 }
 
 /* Whether the time of the switch depends on a wanted parameter. */
 static bool is_moved(const struct workspace *ws, size_t i)
 {
-    const uint8_t *mask = ws->abi->switching_parameter;
-    for (size_t k = 0; k < ws->evaluation->n_sens; k++)
-        if (!mask || mask[i + (size_t)ws->evaluation->sens[k] * ws->crossing->n])
+    const uint8_t *mask = ws->o.abi->switching_parameter;
+    for (size_t k = 0; k < ws->o.evaluation->n_sens; k++)
+        if (!mask || mask[i + (size_t)ws->o.evaluation->sens[k] * ws->crossing->n])
             return true;
     return false;
 }
@@ -82,7 +82,7 @@ static bool is_moved(const struct workspace *ws, size_t i)
 static bool take_rate(struct workspace *ws, double t, size_t place)
 {
     return CVodeGetDky(ws->cvode, t, 0, ws->y) == CV_SUCCESS &&
-           derivatives_rhs(&ws->model, t, vector_data(ws->y), ws->crossing->rate + place * ws->n_state) == STIFFIT_OK;
+           derivatives_rhs(&ws->o.model, t, vector_data(ws->y), ws->crossing->rate + place * ws->o.n_state) == STIFFIT_OK;
 }
 
 /* Whether the rates jump where function i changes sign between two times of the last step. A point that cannot be computed
@@ -98,11 +98,11 @@ static bool jumps(struct workspace *ws, size_t i, double from, double to)
         double middle = from + 0.5 * (to - from);
         if (CVodeGetDky(ws->cvode, middle, 0, ws->y) != CV_SUCCESS)
             return true;
-        if (derivatives_switching(&ws->model, middle, vector_data(ws->y), c->value) != STIFFIT_OK || isnan(c->value[i]))
+        if (derivatives_switching(&ws->o.model, middle, vector_data(ws->y), c->value) != STIFFIT_OK || isnan(c->value[i]))
             return true;
         *((c->value[i] < 0) == before ? &from : &to) = middle;
     }
-    const struct ode_task *task = ws->evaluation->task;
+    const struct ode_task *task = ws->o.evaluation->task;
     if (from >= task->time[task->n_time - 1])
         return false;
     if (!take_rate(ws, from, 0) || !take_rate(ws, to, 1))
@@ -124,12 +124,12 @@ void crossing_look(struct workspace *ws)
     if (!c->is_wanted || CVodeGetLastStep(ws->cvode, &length) != CV_SUCCESS)
         return;
     memcpy(c->was_negative, c->is_negative, c->n * sizeof *c->is_negative);
-    take_signs(ws, ws->t, vector_data(ws->y));
+    take_signs(ws, ws->o.t, vector_data(ws->y));
     for (size_t i = 0; i < c->n && c->is_wanted; i++) {
         bool after = c->is_negative[i];
-        if (after == c->was_negative[i] || !is_moved(ws, i) || !jumps(ws, i, ws->t - length, ws->t))
+        if (after == c->was_negative[i] || !is_moved(ws, i) || !jumps(ws, i, ws->o.t - length, ws->o.t))
             continue;
-        ws->evaluation->crosses = true;
+        ws->o.evaluation->crosses = true;
         c->is_wanted = false;
     }
 }

@@ -46,7 +46,7 @@ struct engine {
     const struct engine_table *table;
 };
 
-extern const struct engine_table engine_cvodes;
+extern const struct engine_table engine_cvodes, engine_lanes;
 /* Lanes with CVODES beside them; each evaluation goes to the one that it is for. */
 extern const struct engine_table engine_both;
 extern const struct engine_table *const engine_in_use[N_ENGINE]; /* NULL: this program has none */

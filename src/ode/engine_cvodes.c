@@ -5,29 +5,20 @@
 
 #include "base/clock.h"
 #include "base/floating.h"
+#include "ode/engine_slots.h"
 #include "ode/workspace.h"
 
 #include <math.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 /* Integrator steps between two checks of the clock and the turn. */
 enum { STEPS_PER_LOOK = 16 };
 
-/* A workspace is free, held by an engine, or set aside with an unfinished evaluation. At most n_workspace - n_worker are set
- * aside at any moment, so a worker without a workspace always finds one. */
-struct slot {
-    _Alignas(64) atomic_bool taken; /* a cache line each: workers acquire and release all the time */
-    struct workspace *workspace;
-};
-
 struct cvodes_pool {
     struct engine_pool base;
-    size_t n_workspace, n_worker;
     struct linear_plan *plan;
-    struct slot *slots; /* n_workspace */
-    atomic_size_t n_aside, n_engine;
+    struct engine_slots slots; /* of workspaces */
 };
 
 struct cvodes_engine {
@@ -41,9 +32,9 @@ struct cvodes_engine {
 static void pool_free(struct engine_pool *base)
 {
     struct cvodes_pool *pool = (struct cvodes_pool *)base;
-    for (size_t i = 0; pool->slots && i < pool->n_workspace; i++)
-        workspace_free(pool->slots[i].workspace);
-    free(pool->slots);
+    for (size_t i = 0; pool->slots.slot && i < pool->slots.n; i++)
+        workspace_free(pool->slots.slot[i].content);
+    engine_slots_fini(&pool->slots);
     linear_plan_free(pool->plan);
     free(pool);
 }
@@ -54,24 +45,18 @@ static struct engine_pool *pool_new(const struct model *model, const struct ode_
     struct cvodes_pool *pool = calloc(1, sizeof *pool);
     if (!pool)
         goto out_of_memory;
-    pool->n_worker = n_worker;
-    pool->n_workspace = n_workspace > n_worker ? n_workspace : n_worker;
-    pool->slots = aligned_alloc(64, pool->n_workspace * sizeof *pool->slots);
-    if (!pool->slots)
+    size_t n = n_workspace > n_worker ? n_workspace : n_worker;
+    if (!engine_slots_init(&pool->slots, n, n - n_worker, n_worker))
         goto out_of_memory;
-    for (size_t i = 0; i < pool->n_workspace; i++) {
-        atomic_init(&pool->slots[i].taken, false);
-        pool->slots[i].workspace = NULL;
-    }
     pool->plan = linear_plan_new(&model->abi, options->linear_solver, error);
     if (!pool->plan)
         goto failed;
-    for (size_t i = 0; i < pool->n_workspace; i++) {
+    for (size_t i = 0; i < n; i++) {
         struct workspace *workspace = workspace_new(&model->abi, options, pool->plan);
         if (!workspace)
             goto out_of_memory;
         workspace->slot = i;
-        pool->slots[i].workspace = workspace;
+        pool->slots.slot[i].content = workspace;
     }
     return &pool->base;
 out_of_memory:
@@ -89,25 +74,10 @@ static const char *linear_solver(const struct engine_pool *pool)
     return linear_solver_word[linear_plan_kind(((const struct cvodes_pool *)pool)->plan)];
 }
 
-static bool take(struct cvodes_pool *pool, size_t i)
-{
-    bool expected = false;
-    return atomic_compare_exchange_strong(&pool->slots[i].taken, &expected, true);
-}
-
-/* A workspace is always free (see struct slot), but another worker may take the one tried here; hence the loop. */
-static size_t acquire(struct cvodes_pool *pool, size_t preferred)
-{
-    for (size_t i = preferred;; i = (i + 1) % pool->n_workspace)
-        if (take(pool, i))
-            return i;
-}
-
 static void release(struct cvodes_pool *pool, struct evaluation *evaluation)
 {
-    size_t slot = ((struct workspace *)evaluation->state)->slot;
+    engine_slots_give(&pool->slots, ((struct workspace *)evaluation->state)->slot);
     evaluation->state = NULL;
-    atomic_store(&pool->slots[slot].taken, false);
 }
 
 static struct engine *engine_make(struct engine_pool *base, struct error *error)
@@ -118,16 +88,11 @@ static struct engine *engine_make(struct engine_pool *base, struct error *error)
         error_set(error, STATUS_NO_MEMORY, "no memory for a worker's engine");
         return NULL;
     }
-    size_t number = atomic_fetch_add(&pool->n_engine, 1);
-    if (number >= pool->n_worker) {
-        atomic_fetch_sub(&pool->n_engine, 1);
+    if (!engine_slots_join(&pool->slots, &engine->preferred, error)) {
         free(engine);
-        error_set(error, STATUS_INTERNAL, "more engines than the %zu workers that the pool was made for",
-                  pool->n_worker);
         return NULL;
     }
     engine->pool = pool;
-    engine->preferred = number;
     return &engine->base;
 }
 
@@ -136,7 +101,7 @@ static void engine_end(struct engine *base)
     struct cvodes_engine *engine = (struct cvodes_engine *)base;
     if (engine->evaluation)
         release(engine->pool, engine->evaluation);
-    atomic_fetch_sub(&engine->pool->n_engine, 1);
+    engine_slots_leave(&engine->pool->slots);
     free(engine);
 }
 
@@ -147,11 +112,11 @@ static void submit(struct engine *base, struct evaluation *evaluation)
     engine->evaluation = evaluation;
     engine->finished = false;
     if (evaluation->state) {
-        atomic_fetch_sub(&pool->n_aside, 1);
+        engine_slots_resume(&pool->slots);
         return;
     }
-    engine->preferred = acquire(pool, engine->preferred);
-    evaluation->state = pool->slots[engine->preferred].workspace;
+    engine->preferred = engine_slots_take(&pool->slots, engine->preferred);
+    evaluation->state = pool->slots.slot[engine->preferred].content;
     evaluation->reason[0] = '\0';
     engine->finished = !simulation_begin(evaluation->state, evaluation);
 }
@@ -160,7 +125,7 @@ static bool is_late(struct evaluation *evaluation)
 {
     if (evaluation->deadline_ns == INT64_MAX || clock_now_ns() < evaluation->deadline_ns)
         return false;
-    simulation_stop(evaluation->state, EVALUATION_TIMEOUT, "the time is used up");
+    observer_stop(evaluation->state, EVALUATION_TIMEOUT, "the time is used up");
     return true;
 }
 
@@ -173,8 +138,8 @@ static bool changed_rounding(struct evaluation *evaluation)
         return false;
     floating_reset();
     snprintf(why, sizeof why, "the model %.40s changes the floating-point environment (rounding mode, traps)",
-             workspace->model.abi->name);
-    simulation_stop(workspace, EVALUATION_MODEL_FAILED, why);
+             workspace->o.model.abi->name);
+    observer_stop(&workspace->o, EVALUATION_MODEL_FAILED, why);
     return true;
 }
 
@@ -210,11 +175,8 @@ static bool withdraw(struct engine *base, struct evaluation *evaluation)
     struct cvodes_pool *pool = engine->pool;
     if (engine->evaluation != evaluation || engine->finished)
         return false;
-    size_t n_aside = atomic_load(&pool->n_aside);
-    do {
-        if (n_aside >= pool->n_workspace - pool->n_worker)
-            return false;
-    } while (!atomic_compare_exchange_weak(&pool->n_aside, &n_aside, n_aside + 1));
+    if (!engine_slots_set_aside(&pool->slots))
+        return false;
     engine->evaluation = NULL;
     return true;
 }
@@ -223,7 +185,7 @@ static void discard(struct engine_pool *base, struct evaluation *evaluation)
 {
     struct cvodes_pool *pool = (struct cvodes_pool *)base;
     release(pool, evaluation);
-    atomic_fetch_sub(&pool->n_aside, 1);
+    engine_slots_resume(&pool->slots);
 }
 
 const struct engine_table engine_cvodes = {

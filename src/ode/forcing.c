@@ -8,7 +8,6 @@
 #include "ode/forcing.h"
 
 #include "ode/tolerance.h"
-#include "ode/workspace.h"
 
 #include <float.h>
 #include <math.h>
@@ -81,9 +80,9 @@ void forcing_free(struct forcing *f)
 }
 
 /* Adds the sample at time t (stored at time[3]) and moves the window. A function that cannot be computed keeps its value. */
-static void sample(struct workspace *ws, double t)
+static void sample(struct observer *ob, double t)
 {
-    struct forcing *f = ws->forcing;
+    struct forcing *f = ob->forcing;
     double *oldest = f->value[0];
     for (int i = 0; i + 1 < WINDOW; i++) {
         f->time[i] = f->time[i + 1];
@@ -91,7 +90,7 @@ static void sample(struct workspace *ws, double t)
     }
     f->value[WINDOW - 1] = oldest;
     f->time[WINDOW - 1] = t;
-    if (derivatives_forcing(&ws->model, t, oldest) != STIFFIT_OK)
+    if (derivatives_forcing(&ob->model, t, oldest) != STIFFIT_OK)
         memcpy(oldest, f->value[WINDOW - 2], f->n * sizeof *oldest);
     for (size_t k = 0; k < f->n; k++) {
         if (!isfinite(oldest[k]))
@@ -101,10 +100,10 @@ static void sample(struct workspace *ws, double t)
 }
 
 /* The time of the next sample; after the last one, its time again. */
-static double next_time(struct workspace *ws)
+static double next_time(struct observer *ob)
 {
-    struct forcing *f = ws->forcing;
-    const struct ode_task *task = ws->evaluation->task;
+    struct forcing *f = ob->forcing;
+    const struct ode_task *task = ob->evaluation->task;
     while (f->i_gap < task->n_time && task->time[f->i_gap] <= f->gap_begin)
         f->i_gap++;
     if (f->i_gap == task->n_time) {
@@ -120,14 +119,14 @@ static double next_time(struct workspace *ws)
 }
 
 /* Encloses the largest change of function k between two times; returns the end of the enclosure. */
-static double enclose(struct workspace *ws, size_t k, double from, double to, double low, double high)
+static double enclose(struct observer *ob, size_t k, double from, double to, double low, double high)
 {
-    struct forcing *f = ws->forcing;
+    struct forcing *f = ob->forcing;
     double whole = fabs(high - low);
     int i = 0;
     for (; i < BISECTIONS && fabs(high - low) > 0.5 * whole; i++) {
         double middle = from + 0.5 * (to - from);
-        if (derivatives_forcing(&ws->model, middle, f->between) != STIFFIT_OK || !isfinite(f->between[k]))
+        if (derivatives_forcing(&ob->model, middle, f->between) != STIFFIT_OK || !isfinite(f->between[k]))
             break;
         if (fabs(f->between[k] - low) > fabs(high - f->between[k])) {
             to = middle;
@@ -150,9 +149,9 @@ static void add_stop(struct forcing *f, double t, double reach)
 }
 
 /* Finds the stops of the window's second cell. */
-static void look(struct workspace *ws)
+static void look(struct observer *ob)
 {
-    struct forcing *f = ws->forcing;
+    struct forcing *f = ob->forcing;
     f->n_stop = f->i_stop = 0;
     for (size_t k = 0; k < f->n; k++) {
         double before = f->value[1][k] - f->value[0][k], now = f->value[2][k] - f->value[1][k];
@@ -161,7 +160,7 @@ static void look(struct workspace *ws)
         if (!(fabs(now) > ROUNDING * f->size[k]))
             continue;
         if (fabs(now) > ABRUPT * fmax(fabs(before), fabs(after)))
-            add_stop(f, enclose(ws, k, f->time[1], f->time[2], f->value[1][k], f->value[2][k]), 0);
+            add_stop(f, enclose(ob, k, f->time[1], f->time[2], f->value[1][k], f->value[2][k]), 0);
         else if (f->direction[k] == -direction)
             add_stop(f, f->time[1], fmin(f->time[2] - f->time[1], f->time[1] - f->time[0]));
         f->direction[k] = direction;
@@ -169,25 +168,25 @@ static void look(struct workspace *ws)
 }
 
 /* The first stop after t; infinity if there is none. */
-static struct stop next_stop(struct workspace *ws, double t)
+static struct stop next_stop(struct observer *ob, double t)
 {
-    struct forcing *f = ws->forcing;
+    struct forcing *f = ob->forcing;
     for (;;) {
-        double least = t + CLOSEST * (fabs(ws->evaluation->task->t0) + fabs(ws->t_far));
+        double least = t + CLOSEST * (fabs(ob->evaluation->task->t0) + fabs(ob->t_far));
         for (; f->i_stop < f->n_stop; f->i_stop++)
             if (f->stop[f->i_stop].t > least)
                 return f->stop[f->i_stop];
         if (f->n_end > 1)
             return (struct stop){.t = INFINITY};
-        sample(ws, next_time(ws));
-        look(ws);
+        sample(ob, next_time(ob));
+        look(ob);
     }
 }
 
-void forcing_begin(struct workspace *ws)
+void forcing_begin(struct observer *ob)
 {
-    struct forcing *f = ws->forcing;
-    const struct ode_task *task = ws->evaluation->task;
+    struct forcing *f = ob->forcing;
+    const struct ode_task *task = ob->evaluation->task;
     size_t n_part = SAMPLES / task->n_time;
     f->n_part = n_part > SAMPLES_LEAST ? n_part : SAMPLES_LEAST;
     f->n_stop = f->i_stop = f->i_gap = f->i_part = 0;
@@ -200,29 +199,27 @@ void forcing_begin(struct workspace *ws)
         f->time[i] = task->t0;
         memset(f->value[i], 0, f->n * sizeof(double));
     }
-    sample(ws, task->t0); /* twice: nothing changes before the beginning */
-    sample(ws, task->t0);
-    sample(ws, next_time(ws));
-    /* a stop left by an earlier evaluation would end this one's steps */
-    CVodeSetStopTime(ws->cvode, DBL_MAX);
+    sample(ob, task->t0); /* twice: nothing changes before the beginning */
+    sample(ob, task->t0);
+    sample(ob, next_time(ob));
 }
 
-void forcing_bound(struct workspace *ws)
+double forcing_bound(struct observer *ob, double step)
 {
-    struct forcing *f = ws->forcing;
-    struct stop stop = next_stop(ws, ws->t);
-    double left = stop.t - ws->t, step = left;
+    struct forcing *f = ob->forcing;
+    struct stop stop = next_stop(ob, ob->t);
+    double left = stop.t - ob->t;
     if (left == INFINITY)
-        return;
-    if (!f->is_fresh)
-        CVodeGetCurrentStep(ws->cvode, &step);
+        return INFINITY;
+    if (f->is_fresh)
+        step = left;
     f->is_fresh = false;
     if (2 * step < stop.reach)
-        return;
+        return INFINITY;
     if (NEARLY * step >= left) {
-        CVodeSetStopTime(ws->cvode, stop.t);
-        tolerance_wake(ws, stop.t, WAKE * BEHIND * fabs(stop.t));
+        tolerance_wake(ob, stop.t, WAKE * BEHIND * fabs(stop.t));
+        return stop.t;
     }
-    else if (2 * step > left) /* two steps of similar length instead of a very short last one */
-        CVodeSetStopTime(ws->cvode, ws->t + 0.5 * left);
+    /* two steps of similar length instead of a very short last one */
+    return 2 * step > left ? ob->t + 0.5 * left : INFINITY;
 }

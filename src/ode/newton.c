@@ -38,7 +38,7 @@ static int trouble(struct workspace *ws, enum solve_trouble what)
 static int model_trouble(struct workspace *ws, int code)
 {
     ws->trouble = TROUBLE_MODEL;
-    ws->model_trouble_step = ws->evaluation->n_step;
+    ws->model_trouble_step = ws->o.evaluation->n_step;
     return code < 0 ? -1 : SUN_NLS_CONV_RECVR;
 }
 
@@ -51,13 +51,13 @@ int newton_jacobian(struct workspace *ws, double t, const double *y, const doubl
 {
     double *jacobian = linear_jacobian(ws->linear);
     if (ws->sparse)
-        return derivatives_jacobian_sparse(&ws->model, t, y, jacobian);
-    return derivatives_jacobian(&ws->model, t, y, f, rough, jacobian);
+        return derivatives_jacobian_sparse(&ws->o.model, t, y, jacobian);
+    return derivatives_jacobian(&ws->o.model, t, y, f, rough, jacobian);
 }
 
 static int factor(struct workspace *ws, const struct system *s)
 {
-    ws->n_factor++;
+    ws->o.n_factor++;
     ws->factor_gamma = 0;
     enum linear_result result = linear_factor(ws->linear, s->gamma);
     if (result != LINEAR_OK)
@@ -70,8 +70,8 @@ static int factor(struct workspace *ws, const struct system *s)
 /* One iteration: improves the state's correction by ws->delta. */
 static int iterate(struct workspace *ws, const struct system *s)
 {
-    size_t n = ws->n_state;
-    double *delta = ws->delta, *y = ws->y_now, *f = ws->f;
+    size_t n = ws->o.n_state;
+    double *delta = ws->delta, *y = ws->y_now, *f = ws->o.f;
     for (size_t i = 0; i < n; i++)
         delta[i] = s->gamma * f[i] - s->rl1 * s->zn1[i] - s->correction[i];
     enum linear_result result = linear_solve(ws->linear, delta, 1);
@@ -87,17 +87,17 @@ static int iterate(struct workspace *ws, const struct system *s)
     return all_finite(y, n) ? 0 : trouble(ws, TROUBLE_DIVERGED);
 }
 
-/* Newton's iteration from the prediction; ws->f is the right-hand side there. */
+/* Newton's iteration from the prediction; ws->o.f is the right-hand side there. */
 static int converge(struct workspace *ws, const struct system *s, const double *weights, double tolerance)
 {
     double rate = 1, last = 0;
     for (int m = 0; m < MAX_ITERATION; m++) {
-        int code = m > 0 ? derivatives_rhs(&ws->model, s->t, ws->y_now, ws->f) : STIFFIT_OK;
+        int code = m > 0 ? derivatives_rhs(&ws->o.model, s->t, ws->y_now, ws->o.f) : STIFFIT_OK;
         if (code != STIFFIT_OK)
             return model_trouble(ws, code);
         if ((code = iterate(ws, s)) != 0)
             return code;
-        double size = vector_block_norm(ws->delta, weights, ws->n_state);
+        double size = vector_block_norm(ws->delta, weights, ws->o.n_state);
         if (m > 0)
             rate = fmax(RATE_DECAY * rate, size / last);
         if (size * fmin(1, rate) <= tolerance)
@@ -117,22 +117,22 @@ static bool factors_will_do(const struct workspace *ws, const struct system *s)
 
 static int solve_state(struct workspace *ws, const struct system *s, const double *weights, double tolerance)
 {
-    size_t n = ws->n_state;
+    size_t n = ws->o.n_state;
     bool kept = factors_will_do(ws, s);
     memcpy(ws->y_now, s->predicted, n * sizeof(double));
-    int code = derivatives_rhs(&ws->model, s->t, ws->y_now, ws->f);
+    int code = derivatives_rhs(&ws->o.model, s->t, ws->y_now, ws->o.f);
     if (code != STIFFIT_OK)
         return model_trouble(ws, code);
     if (kept) {
         ws->factor_age++;
-        memcpy(ws->f_predicted, ws->f, n * sizeof(double));
+        memcpy(ws->f_predicted, ws->o.f, n * sizeof(double));
         if (converge(ws, s, weights, tolerance) == 0)
             return 0;
         memset(s->correction, 0, n * sizeof(double));
         memcpy(ws->y_now, s->predicted, n * sizeof(double));
-        memcpy(ws->f, ws->f_predicted, n * sizeof(double));
+        memcpy(ws->o.f, ws->f_predicted, n * sizeof(double));
     }
-    code = newton_jacobian(ws, s->t, ws->y_now, ws->f, true);
+    code = newton_jacobian(ws, s->t, ws->y_now, ws->o.f, true);
     if (code != STIFFIT_OK)
         return model_trouble(ws, code);
     code = factor(ws, s);
@@ -142,10 +142,10 @@ static int solve_state(struct workspace *ws, const struct system *s, const doubl
 /* df/dp for block k; f for the block of the pace. */
 static const double *rhs_column(struct workspace *ws, size_t k)
 {
-    if (ws->pace)
+    if (ws->o.pace)
         return ws->probe_column;
     if (!ws->probe)
-        return ws->rhs_parameter + ws->block_parameter[k] * ws->n_state;
+        return ws->rhs_parameter + ws->o.block_parameter[k] * ws->o.n_state;
     probe_combine(ws, ws->rhs_parameter, STIFFIT_USE_RHS, ws->probe_column);
     return ws->probe_column;
 }
@@ -154,32 +154,32 @@ static const double *rhs_column(struct workspace *ws, size_t k)
  * itself, which avoids the product J s_k. */
 static int solve_sensitivities(struct workspace *ws, const struct system *s)
 {
-    size_t n = ws->n_state;
-    int code = newton_jacobian(ws, s->t, ws->y_now, NULL, ws->pace);
-    if (code == STIFFIT_OK && !ws->pace)
-        code = derivatives_rhs_parameter(&ws->model, s->t, ws->y_now, ws->rhs_parameter);
-    for (size_t i = 0; i < n && ws->pace; i++) /* f, from the corrector's equation */
+    size_t n = ws->o.n_state;
+    int code = newton_jacobian(ws, s->t, ws->y_now, NULL, ws->o.pace);
+    if (code == STIFFIT_OK && !ws->o.pace)
+        code = derivatives_rhs_parameter(&ws->o.model, s->t, ws->y_now, ws->rhs_parameter);
+    for (size_t i = 0; i < n && ws->o.pace; i++) /* f, from the corrector's equation */
         ws->probe_column[i] = (s->correction[i] + s->rl1 * s->zn1[i]) / s->gamma;
     if (code != STIFFIT_OK)
         return model_trouble(ws, code);
     if ((code = factor(ws, s)) != 0)
         return code;
-    for (size_t k = 0; k < ws->n_block; k++) {
+    for (size_t k = 0; k < ws->o.n_block; k++) {
         const double *predicted = s->predicted + (k + 1) * n, *zn1 = s->zn1 + (k + 1) * n;
         const double *by_parameter = rhs_column(ws, k);
-        double *column = ws->columns + k * n, gamma = ws->block_rhs[k] ? s->gamma : 0;
+        double *column = ws->o.columns + k * n, gamma = ws->o.block_rhs[k] ? s->gamma : 0;
         for (size_t i = 0; i < n; i++)
             column[i] = predicted[i] - s->rl1 * zn1[i] + gamma * by_parameter[i];
     }
-    enum linear_result result = linear_solve(ws->linear, ws->columns, ws->n_block);
+    enum linear_result result = linear_solve(ws->linear, ws->o.columns, ws->o.n_block);
     if (result != LINEAR_OK)
         return linear_trouble(ws, result);
-    if (!all_finite(ws->columns, n * ws->n_block))
+    if (!all_finite(ws->o.columns, n * ws->o.n_block))
         return trouble(ws, TROUBLE_DIVERGED);
     const double *predicted = s->predicted + n;
     double *correction = s->correction + n;
-    for (size_t i = 0; i < n * ws->n_block; i++)
-        correction[i] = ws->columns[i] - predicted[i];
+    for (size_t i = 0; i < n * ws->o.n_block; i++)
+        correction[i] = ws->o.columns[i] - predicted[i];
     return 0;
 }
 
@@ -195,7 +195,7 @@ static int op_solve(SUNNonlinearSolver solver, N_Vector predicted, N_Vector corr
         return -1;
     s.zn1 = vector_data(zn1);
     int code = solve_state(ws, &s, vector_data(weights), tolerance);
-    if (code == 0 && ws->n_block)
+    if (code == 0 && ws->o.n_block)
         code = solve_sensitivities(ws, &s);
     if (code == 0)
         ws->trouble = TROUBLE_NONE;
@@ -239,21 +239,21 @@ SUNNonlinearSolver newton_new(struct workspace *ws)
 int newton_rhs(sunrealtype t, N_Vector y_vector, N_Vector ydot_vector, void *workspace)
 {
     struct workspace *ws = workspace;
-    size_t n = ws->n_state;
+    size_t n = ws->o.n_state;
     const double *y = vector_data(y_vector);
     double *ydot = vector_data(ydot_vector);
-    int code = derivatives_rhs(&ws->model, t, y, ydot);
-    if (code == STIFFIT_OK && ws->n_block) {
-        code = newton_jacobian(ws, t, y, ydot, ws->pace);
-        if (code == STIFFIT_OK && !ws->pace)
-            code = derivatives_rhs_parameter(&ws->model, t, y, ws->rhs_parameter);
-        if (ws->pace)
+    int code = derivatives_rhs(&ws->o.model, t, y, ydot);
+    if (code == STIFFIT_OK && ws->o.n_block) {
+        code = newton_jacobian(ws, t, y, ydot, ws->o.pace);
+        if (code == STIFFIT_OK && !ws->o.pace)
+            code = derivatives_rhs_parameter(&ws->o.model, t, y, ws->rhs_parameter);
+        if (ws->o.pace)
             memcpy(ws->probe_column, ydot, n * sizeof(double));
         if (code == STIFFIT_OK)
-            linear_multiply(ws->linear, y + n, ydot + n, ws->n_block);
-        for (size_t k = 0; k < ws->n_block && code == STIFFIT_OK; k++) {
+            linear_multiply(ws->linear, y + n, ydot + n, ws->o.n_block);
+        for (size_t k = 0; k < ws->o.n_block && code == STIFFIT_OK; k++) {
             const double *by_parameter = rhs_column(ws, k);
-            for (size_t i = 0; i < n && ws->block_rhs[k]; i++)
+            for (size_t i = 0; i < n && ws->o.block_rhs[k]; i++)
                 ydot[(k + 1) * n + i] += by_parameter[i];
         }
     }

@@ -10,29 +10,29 @@
  * observable has its own largest prediction. */
 static const double ERROR_OF_SIGMA = 0.01, ERROR_OF_LARGEST = 100;
 
-/* Total derivatives of all observables: dh/dp_j + dh/dy s_j, into ws->h_row (n_observable x n_sens). */
-static int differentiate(struct workspace *ws, bool noise, double t, const double *y)
+/* Total derivatives of all observables: dh/dp_j + dh/dy s_j, into ob->h_row (n_observable x n_sens). */
+static int differentiate(struct observer *ob, bool noise, double t, const double *y)
 {
-    size_t n = ws->n_state, n_observable = ws->abi->n_observable;
-    const struct evaluation *evaluation = ws->evaluation;
-    int code = derivatives_observe_parameter(&ws->model, noise, t, y, ws->h_parameter);
-    if (code == STIFFIT_OK && ws->n_block && !ws->pace)
-        code = derivatives_observe_state(&ws->model, noise, t, y, ws->h_state);
+    size_t n = ob->n_state, n_observable = ob->abi->n_observable;
+    const struct evaluation *evaluation = ob->evaluation;
+    int code = derivatives_observe_parameter(&ob->model, noise, t, y, ob->h_parameter);
+    if (code == STIFFIT_OK && ob->n_block && !ob->pace)
+        code = derivatives_observe_state(&ob->model, noise, t, y, ob->h_state);
     if (code != STIFFIT_OK)
         return code;
     unsigned use = noise ? STIFFIT_USE_NOISE : STIFFIT_USE_OBSERVE;
     for (size_t k = 0; k < evaluation->n_sens; k++) {
         uint32_t j = evaluation->sens[k];
-        double *row = ws->h_row + k * n_observable;
-        bool direct = derivatives_use(ws->abi, j) & use;
+        double *row = ob->h_row + k * n_observable;
+        bool direct = derivatives_use(ob->abi, j) & use;
         for (size_t o = 0; o < n_observable; o++)
-            row[o] = direct ? ws->h_parameter[o + j * n_observable] : 0;
-        if (ws->sens_block[k] < 0)
+            row[o] = direct ? ob->h_parameter[o + j * n_observable] : 0;
+        if (ob->sens_block[k] < 0)
             continue;
-        const double *s = y + ((size_t)ws->sens_block[k] + 1) * n;
+        const double *s = y + ((size_t)ob->sens_block[k] + 1) * n;
         for (size_t i = 0; i < n; i++)
             for (size_t o = 0; o < n_observable; o++)
-                row[o] += ws->h_state[o + i * n_observable] * s[i];
+                row[o] += ob->h_state[o + i * n_observable] * s[i];
     }
     return STIFFIT_OK;
 }
@@ -40,28 +40,28 @@ static int differentiate(struct workspace *ws, bool noise, double t, const doubl
 static bool has_sigma(const struct ode_task *task, size_t i) { return task->row_sigma && !isnan(task->row_sigma[i]); }
 
 /* Sets the observables that rows first..last-1 need. For noise, rows with a sigma of their own need none. */
-static void choose_wanted(struct workspace *ws, bool noise, size_t first, size_t last)
+static void choose_wanted(struct observer *ob, bool noise, size_t first, size_t last)
 {
-    const struct ode_task *task = ws->evaluation->task;
-    struct derivatives *d = &ws->model;
-    memset(ws->is_wanted, 0, ws->abi->n_observable * sizeof(bool));
+    const struct ode_task *task = ob->evaluation->task;
+    struct derivatives *d = &ob->model;
+    memset(ob->is_wanted, 0, ob->abi->n_observable * sizeof(bool));
     d->n_wanted = 0;
     for (size_t i = first; i < last; i++) {
         uint32_t o = task->row_observable[i];
-        if (ws->is_wanted[o] || (noise && has_sigma(task, i)))
+        if (ob->is_wanted[o] || (noise && has_sigma(task, i)))
             continue;
-        ws->is_wanted[o] = true;
+        ob->is_wanted[o] = true;
         d->wanted[d->n_wanted++] = o;
     }
 }
 
 /* Fills (prediction, d_prediction) or (noise, d_noise) for rows first..last-1. */
-static bool fill_values(struct workspace *ws, bool noise, size_t first, size_t last, double t, const double *y, double *value)
+static bool fill_values(struct observer *ob, bool noise, size_t first, size_t last, double t, const double *y, double *value)
 {
-    const struct evaluation *evaluation = ws->evaluation;
+    const struct evaluation *evaluation = ob->evaluation;
     const struct ode_task *task = evaluation->task;
-    struct derivatives *d = &ws->model;
-    bool good = d->n_wanted == 0 || derivatives_observe(d, noise, t, y, ws->h) == STIFFIT_OK;
+    struct derivatives *d = &ob->model;
+    bool good = d->n_wanted == 0 || derivatives_observe(d, noise, t, y, ob->h) == STIFFIT_OK;
     if (!good && !evaluation->lenient)
         return false;
     for (size_t i = first; i < last; i++) {
@@ -70,107 +70,107 @@ static bool fill_values(struct workspace *ws, bool noise, size_t first, size_t l
         if (!computed) { /* this row alone may be computable */
             d->n_wanted = 1;
             d->wanted[0] = o;
-            computed = derivatives_observe(d, noise, t, y, ws->h) == STIFFIT_OK;
+            computed = derivatives_observe(d, noise, t, y, ob->h) == STIFFIT_OK;
         }
-        value[i] = own ? task->row_sigma[i] : computed ? ws->h[o] : (double)NAN;
+        value[i] = own ? task->row_sigma[i] : computed ? ob->h[o] : (double)NAN;
     }
     return true;
 }
 
-static bool fill_derivatives(struct workspace *ws, bool noise, size_t first, size_t last, double t, const double *y,
+static bool fill_derivatives(struct observer *ob, bool noise, size_t first, size_t last, double t, const double *y,
                              double *derivative)
 {
-    const struct evaluation *evaluation = ws->evaluation;
+    const struct evaluation *evaluation = ob->evaluation;
     const struct ode_task *task = evaluation->task;
-    if (ws->model.n_wanted > 0 && differentiate(ws, noise, t, y) != STIFFIT_OK)
+    if (ob->model.n_wanted > 0 && differentiate(ob, noise, t, y) != STIFFIT_OK)
         return false;
     bool finite = true;
     for (size_t k = 0; k < evaluation->n_sens; k++)
         for (size_t i = first; i < last; i++) {
             bool own = noise && has_sigma(task, i);
-            double derived = own ? 0 : ws->h_row[task->row_observable[i] + k * ws->abi->n_observable];
+            double derived = own ? 0 : ob->h_row[task->row_observable[i] + k * ob->abi->n_observable];
             derivative[i + k * task->n_row] = derived;
             finite = finite && isfinite(derived);
         }
     if (!finite)
-        ws->model.failure = (struct model_failure){.where = "derivatives of the observables", .t = t,
+        ob->model.failure = (struct model_failure){.where = "derivatives of the observables", .t = t,
                                                    .not_finite = true};
     return finite;
 }
 
-static bool fill(struct workspace *ws, bool noise, size_t first, size_t last, double t, const double *y, double *value,
+static bool fill(struct observer *ob, bool noise, size_t first, size_t last, double t, const double *y, double *value,
                  double *derivative)
 {
-    const struct evaluation *evaluation = ws->evaluation;
-    choose_wanted(ws, noise, first, last);
-    if (!fill_values(ws, noise, first, last, t, y, value))
+    const struct evaluation *evaluation = ob->evaluation;
+    choose_wanted(ob, noise, first, last);
+    if (!fill_values(ob, noise, first, last, t, y, value))
         return false;
     return !derivative || evaluation->n_sens == 0 || evaluation->adjoint ||
-           fill_derivatives(ws, noise, first, last, t, y, derivative);
+           fill_derivatives(ob, noise, first, last, t, y, derivative);
 }
 
-bool observation_fill(struct workspace *ws, size_t i_time, const double *y)
+bool observation_fill(struct observer *ob, size_t i_time, const double *y)
 {
-    const struct evaluation *evaluation = ws->evaluation;
+    const struct evaluation *evaluation = ob->evaluation;
     const struct ode_task *task = evaluation->task;
-    size_t first = ws->i_row, last = first;
+    size_t first = ob->i_row, last = first;
     while (last < task->n_row && task->row_time[last] <= i_time)
         last++;
-    ws->i_row = last;
+    ob->i_row = last;
     if (first == last)
         return true;
     double t = task->time[i_time];
-    if (evaluation->noise && ws->abi->noise && !fill(ws, true, first, last, t, y, evaluation->noise, evaluation->d_noise))
+    if (evaluation->noise && ob->abi->noise && !fill(ob, true, first, last, t, y, evaluation->noise, evaluation->d_noise))
         return false;
-    return fill(ws, false, first, last, t, y, evaluation->prediction, evaluation->d_prediction);
+    return fill(ob, false, first, last, t, y, evaluation->prediction, evaluation->d_prediction);
 }
 
-/* The error of row i's prediction that is due to the integrator's absolute tolerances, from ws->h_state. States still close to
+/* The error of row i's prediction that is due to the integrator's absolute tolerances, from ob->h_state. States still close to
  * 0 at an early time, which will grow, do not count. */
-static double excess_of(const struct workspace *ws, size_t i)
+static double excess_of(const struct observer *ob, size_t i)
 {
-    size_t o = ws->evaluation->task->row_observable[i];
+    size_t o = ob->evaluation->task->row_observable[i];
     double sum = 0;
-    for (size_t j = 0; j < ws->n_state; j++)
-        if (ws->sizes[j + ws->n_state] == 0)
-            sum += fabs(ws->h_state[o + j * ws->abi->n_observable]) * ws->tolerance_beyond[j];
+    for (size_t j = 0; j < ob->n_state; j++)
+        if (ob->sizes[j + ob->n_state] == 0)
+            sum += fabs(ob->h_state[o + j * ob->abi->n_observable]) * ob->tolerance_beyond[j];
     return sum;
 }
 
-bool observation_asks_relative(struct workspace *ws, size_t i_time, const double *y)
+bool observation_asks_relative(struct observer *ob, size_t i_time, const double *y)
 {
-    const struct evaluation *evaluation = ws->evaluation;
+    const struct evaluation *evaluation = ob->evaluation;
     const struct ode_task *task = evaluation->task;
-    size_t last = ws->i_row, first = last;
+    size_t last = ob->i_row, first = last;
     while (first > 0 && task->row_time[first - 1] >= i_time)
         first--;
     if (first == last)
         return false;
-    choose_wanted(ws, false, first, last);
-    ws->model.is_relative = true;
-    bool known = derivatives_observe_state(&ws->model, false, task->time[i_time], y, ws->h_state) == STIFFIT_OK;
-    ws->model.is_relative = false;
+    choose_wanted(ob, false, first, last);
+    ob->model.is_relative = true;
+    bool known = derivatives_observe_state(&ob->model, false, task->time[i_time], y, ob->h_state) == STIFFIT_OK;
+    ob->model.is_relative = false;
     for (size_t i = first; i < last; i++) {
-        double *largest = &ws->h_largest[task->row_sigma ? 0 : task->row_observable[i]];
-        double sigma = evaluation->noise && ws->abi->noise ? evaluation->noise[i] : task->row_sigma ? task->row_sigma[i] : NAN;
+        double *largest = &ob->h_largest[task->row_sigma ? 0 : task->row_observable[i]];
+        double sigma = evaluation->noise && ob->abi->noise ? evaluation->noise[i] : task->row_sigma ? task->row_sigma[i] : NAN;
         *largest = fmax(*largest, fabs(evaluation->prediction[i]));
         if (task->row_is_log && task->row_is_log[i])
             sigma *= fabs(evaluation->prediction[i]);
-        double allowed = isnan(sigma) ? ERROR_OF_LARGEST * ws->rtol * *largest
-                                      : fmax(ERROR_OF_SIGMA, 10 * ERROR_OF_LARGEST * ws->rtol) * sigma;
-        if (isnan(evaluation->prediction[i]) || (known && excess_of(ws, i) > allowed))
+        double allowed = isnan(sigma) ? ERROR_OF_LARGEST * ob->rtol * *largest
+                                      : fmax(ERROR_OF_SIGMA, 10 * ERROR_OF_LARGEST * ob->rtol) * sigma;
+        if (isnan(evaluation->prediction[i]) || (known && excess_of(ob, i) > allowed))
             return true;
     }
     return false;
 }
 
 /* Adds the same rows' share of the gradient. */
-static bool weigh(struct workspace *ws, bool noise, size_t first, size_t last, double t, const double *y,
+static bool weigh(struct observer *ob, bool noise, size_t first, size_t last, double t, const double *y,
                   const double *weights, double *by_state, double *gradient)
 {
-    const struct evaluation *evaluation = ws->evaluation;
-    size_t n = ws->n_state, n_observable = ws->abi->n_observable;
-    double *weight = ws->h; /* by observable */
+    const struct evaluation *evaluation = ob->evaluation;
+    size_t n = ob->n_state, n_observable = ob->abi->n_observable;
+    double *weight = ob->h; /* by observable */
     bool any = false;
     memset(weight, 0, n_observable * sizeof(double));
     for (size_t i = first; i < last; i++) {
@@ -181,35 +181,35 @@ static bool weigh(struct workspace *ws, bool noise, size_t first, size_t last, d
     }
     if (!any)
         return true;
-    choose_wanted(ws, noise, first, last);
-    const struct derivatives *d = &ws->model;
-    if (derivatives_observe_parameter(&ws->model, noise, t, y, ws->h_parameter) != STIFFIT_OK ||
-        (ws->tape && derivatives_observe_state(&ws->model, noise, t, y, ws->h_state) != STIFFIT_OK))
+    choose_wanted(ob, noise, first, last);
+    const struct derivatives *d = &ob->model;
+    if (derivatives_observe_parameter(&ob->model, noise, t, y, ob->h_parameter) != STIFFIT_OK ||
+        (by_state && derivatives_observe_state(&ob->model, noise, t, y, ob->h_state) != STIFFIT_OK))
         return false;
     unsigned use = noise ? STIFFIT_USE_NOISE : STIFFIT_USE_OBSERVE;
     for (size_t k = 0; k < evaluation->n_sens; k++) {
         size_t j = evaluation->sens[k];
-        for (size_t w = 0; derivatives_use(ws->abi, j) & use && w < d->n_wanted; w++)
-            gradient[k] += weight[d->wanted[w]] * ws->h_parameter[d->wanted[w] + j * n_observable];
+        for (size_t w = 0; derivatives_use(ob->abi, j) & use && w < d->n_wanted; w++)
+            gradient[k] += weight[d->wanted[w]] * ob->h_parameter[d->wanted[w] + j * n_observable];
     }
-    for (size_t i = 0; ws->tape && i < n; i++)
+    for (size_t i = 0; by_state && i < n; i++)
         for (size_t w = 0; w < d->n_wanted; w++)
-            by_state[i] += weight[d->wanted[w]] * ws->h_state[d->wanted[w] + i * n_observable];
+            by_state[i] += weight[d->wanted[w]] * ob->h_state[d->wanted[w] + i * n_observable];
     return true;
 }
 
-bool observation_weigh(struct workspace *ws, size_t i_time, const double *y, double *by_state, double *gradient)
+bool observation_weigh(struct observer *ob, size_t i_time, const double *y, double *by_state, double *gradient)
 {
-    const struct evaluation *evaluation = ws->evaluation;
+    const struct evaluation *evaluation = ob->evaluation;
     const struct ode_task *task = evaluation->task;
-    size_t last = ws->i_row, first = last;
+    size_t last = ob->i_row, first = last;
     while (first > 0 && task->row_time[first - 1] >= i_time)
         first--;
-    ws->i_row = first;
+    ob->i_row = first;
     if (first == last || evaluation->n_sens == 0)
         return true;
     double t = task->time[i_time];
-    return weigh(ws, false, first, last, t, y, evaluation->adjoint->by_prediction, by_state, gradient) &&
-           (!evaluation->noise || !ws->abi->noise ||
-            weigh(ws, true, first, last, t, y, evaluation->adjoint->by_noise, by_state, gradient));
+    return weigh(ob, false, first, last, t, y, evaluation->adjoint->by_prediction, by_state, gradient) &&
+           (!evaluation->noise || !ob->abi->noise ||
+            weigh(ob, true, first, last, t, y, evaluation->adjoint->by_noise, by_state, gradient));
 }

@@ -3,16 +3,16 @@
 #ifndef ODE_OBSERVATION_H
 #define ODE_OBSERVATION_H
 
-#include "ode/workspace.h"
+#include "ode/observer.h"
 
 /* Predictions, noise and their derivatives for all rows of task time `i_time`, from the state and its sensitivities at that
- * time (contiguous blocks). False: the model failed. */
-bool observation_fill(struct workspace *workspace, size_t i_time, const double *y);
+ * time (contiguous blocks). NULL if there are no states. False: the model failed. */
+bool observation_fill(struct observer *observer, size_t i_time, const double *y);
 /* Call this after observation_fill, but not at the initial time. Whether these rows need more accurate states than the states'
  * sizes give: for example, the logarithm of a state that has decayed far. */
-bool observation_asks_relative(struct workspace *workspace, size_t i_time, const double *y);
+bool observation_asks_relative(struct observer *observer, size_t i_time, const double *y);
 /* For the backward pass, from the last time to the first: adds the derivatives of these rows, weighted as in
- * evaluation.adjoint: those by the state to by_state (n_state), the direct ones by parameter to gradient (n_sens). */
-bool observation_weigh(struct workspace *workspace, size_t i_time, const double *y, double *by_state, double *gradient);
+ * evaluation.adjoint: those by the state to by_state (n_state, or NULL if none is wanted), the direct ones by parameter to gradient (n_sens). */
+bool observation_weigh(struct observer *observer, size_t i_time, const double *y, double *by_state, double *gradient);
 
 #endif

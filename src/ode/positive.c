@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/positive.h"
 
-#include "ode/workspace.h"
+#include "ode/observer.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -32,39 +32,45 @@ struct positive *positive_new(size_t n_state)
 
 void positive_free(struct positive *p) { free(p); }
 
-void positive_begin(struct workspace *ws, const double *y)
+void positive_begin(struct observer *ob, const double *y)
 {
-    struct positive *p = ws->positive;
-    for (size_t i = 0; i < ws->n_state; i++) {
+    struct positive *p = ob->positive;
+    for (size_t i = 0; i < ob->n_state; i++) {
         p->size[i] = fabs(y[i]);
         p->side[i] = y[i] < 0 ? BELOW : ABOVE;
     }
 }
 
-/* Whether the slope of state i at time t of the last step would not be negative if the state were zero. */
-static bool cannot_fall(struct workspace *ws, size_t i, double t)
+bool positive_crosses(const struct observer *ob, const double *y)
 {
-    double *y = vector_data(ws->y);
-    if (CVodeGetDky(ws->cvode, t, 0, ws->y) != CV_SUCCESS)
-        return false;
-    y[i] = 0;
-    return derivatives_rhs(&ws->model, t, y, ws->f) == STIFFIT_OK && ws->f[i] >= 0;
+    const unsigned char *side = ob->positive->side;
+    for (size_t i = 0; i < ob->n_state; i++)
+        if (y[i] < 0 && side[i] == ABOVE)
+            return true;
+    return false;
 }
 
-static bool falls_through(struct workspace *ws, size_t i)
+/* Whether the slope of state i would not be negative if the state were zero. */
+static bool cannot_fall(struct observer *ob, size_t i, double t, const double *y)
 {
-    double length;
-    bool through = CVodeGetLastStep(ws->cvode, &length) == CV_SUCCESS && cannot_fall(ws, i, ws->t - length)
-                   && cannot_fall(ws, i, ws->t);
-    CVodeGetDky(ws->cvode, ws->t, 0, ws->y);
-    return through;
+    double *moved = ob->columns;
+    memcpy(moved, y, ob->n_state * sizeof(double));
+    moved[i] = 0;
+    return derivatives_rhs(&ob->model, t, moved, ob->f) == STIFFIT_OK && ob->f[i] >= 0;
 }
 
-size_t positive_look(struct workspace *ws)
+void positive_fall(struct observer *ob, double t_before, const double *before, const double *y)
 {
-    struct positive *p = ws->positive;
-    const double *y = vector_data(ws->y);
-    for (size_t i = 0; i < ws->n_state; i++) {
+    unsigned char *side = ob->positive->side;
+    for (size_t i = 0; i < ob->n_state; i++)
+        if (y[i] < 0 && side[i] == ABOVE && cannot_fall(ob, i, t_before, before) && cannot_fall(ob, i, ob->t, y))
+            side[i] = FALLEN;
+}
+
+size_t positive_look(struct observer *ob, const double *y)
+{
+    struct positive *p = ob->positive;
+    for (size_t i = 0; i < ob->n_state; i++) {
         double magnitude = fabs(y[i]);
         p->size[i] = magnitude > p->size[i] ? magnitude : p->size[i];
         if (y[i] >= 0) {
@@ -72,9 +78,17 @@ size_t positive_look(struct workspace *ws)
             continue;
         }
         if (p->side[i] == ABOVE)
-            p->side[i] = falls_through(ws, i) ? FALLEN : BELOW;
-        if (p->side[i] == FALLEN && magnitude > FAR * (ws->rtol * p->size[i] + ws->atol))
+            p->side[i] = BELOW;
+        if (p->side[i] == FALLEN && magnitude > FAR * (ob->rtol * fmax(p->size[i], ob->sizes[i]) + ob->atol))
             return i;
     }
-    return ws->n_state;
+    return ob->n_state;
+}
+
+bool positive_watches(const struct observer *ob)
+{
+    for (size_t i = 0; i < ob->n_state; i++)
+        if (ob->positive->side[i] == FALLEN)
+            return true;
+    return false;
 }

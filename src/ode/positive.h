@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct workspace;
+struct observer;
 struct positive;
 
 /* NULL: out of memory. */
@@ -14,8 +14,14 @@ struct positive *positive_new(size_t n_state);
 void positive_free(struct positive *positive); /* NULL is legal */
 
 /* Call this at the initial state y. */
-void positive_begin(struct workspace *ws, const double *y);
-/* Call this after a step, with its end in ws->y: returns a state that is impossibly far below zero, or n_state. */
-size_t positive_look(struct workspace *ws);
+void positive_begin(struct observer *observer, const double *y);
+/* After a step that ended at y: whether a state has fallen below zero in it. Then call positive_fall, too. */
+bool positive_crosses(const struct observer *observer, const double *y);
+/* Judges the states that fell in a step from (t_before, before) to (observer.t, y). Overwrites observer.columns. */
+void positive_fall(struct observer *observer, double t_before, const double *before, const double *y);
+/* After these: returns a state that is impossibly far below zero, or n_state. */
+size_t positive_look(struct observer *observer, const double *y);
+/* Whether positive_look must see each step; otherwise only those in which a state goes below zero, and the state before them. */
+bool positive_watches(const struct observer *observer);
 
 #endif

@@ -13,39 +13,18 @@
 /* After this many consecutive steps lost in rounding, the integrator makes no progress. */
 enum { MAX_STUCK = 50 };
 
-bool simulation_finish(struct workspace *ws, enum evaluation_outcome outcome)
-{
-    struct evaluation *evaluation = ws->evaluation;
-    evaluation->outcome = outcome;
-    evaluation->n_rhs = ws->model.n_rhs;
-    evaluation->n_jacobian = ws->model.n_jacobian;
-    evaluation->n_factor = ws->n_factor;
-    if (outcome == EVALUATION_OK)
-        evaluation->reason[0] = '\0';
-    return false;
-}
-
-bool simulation_fail_model(struct workspace *ws)
-{
-    const struct model_failure *failure = &ws->model.failure;
-    const char *what = failure->fatal ? "gave up" : failure->not_finite ? "gave numbers that are not finite" : "failed";
-    snprintf(ws->evaluation->reason, sizeof ws->evaluation->reason, "the model's %s %s at t = %.6g",
-             failure->where ? failure->where : "function", what, failure->t);
-    return simulation_finish(ws, EVALUATION_MODEL_FAILED);
-}
-
 static bool finish_integrator_failed(struct workspace *ws, int flag)
 {
-    struct evaluation *evaluation = ws->evaluation;
+    struct evaluation *evaluation = ws->o.evaluation;
     const char *what = "the integrator failed";
     if (ws->trouble == TROUBLE_NO_MEMORY) {
         snprintf(evaluation->reason, sizeof evaluation->reason, "no memory for the linear solver");
-        return simulation_finish(ws, EVALUATION_NO_MEMORY);
+        return observer_finish(&ws->o, EVALUATION_NO_MEMORY);
     }
     bool model = flag == CV_RHSFUNC_FAIL || flag == CV_FIRST_RHSFUNC_ERR || flag == CV_REPTD_RHSFUNC_ERR ||
                  flag == CV_UNREC_RHSFUNC_ERR || ws->trouble == TROUBLE_MODEL;
     if (model && flag != CV_ERR_FAILURE)
-        return simulation_fail_model(ws);
+        return observer_fail(&ws->o);
     if (flag == CV_ERR_FAILURE)
         what = "the error tests failed again and again";
     else if (flag == CV_CONV_FAILURE)
@@ -55,31 +34,22 @@ static bool finish_integrator_failed(struct workspace *ws, int flag)
         what = "rtol and atol ask for more than double precision has";
     snprintf(evaluation->reason, sizeof evaluation->reason, "%s at t = %.6g (CVODES %d)", what, evaluation->t_reached,
              flag);
-    return simulation_finish(ws, EVALUATION_ODE_FAILED);
+    return observer_finish(&ws->o, EVALUATION_ODE_FAILED);
 }
 
 static bool finish_stuck(struct workspace *ws)
 {
-    struct evaluation *evaluation = ws->evaluation;
+    struct evaluation *evaluation = ws->o.evaluation;
     if (ws->model_trouble_step >= 0 && evaluation->n_step - ws->model_trouble_step <= 2 * MAX_STUCK)
-        return simulation_fail_model(ws);
+        return observer_fail(&ws->o);
     snprintf(evaluation->reason, sizeof evaluation->reason, "the step size fell to rounding at t = %.6g",
              evaluation->t_reached);
-    return simulation_finish(ws, EVALUATION_ODE_FAILED);
-}
-
-static bool finish_fallen(struct workspace *ws, size_t state)
-{
-    struct evaluation *evaluation = ws->evaluation;
-    snprintf(evaluation->reason, sizeof evaluation->reason, "%s falls through zero at t = %.6g, where its slope is not "
-             "negative: a pole there is too close to zero for rtol and atol",
-             ws->abi->state_name[state], evaluation->t_reached);
-    return simulation_finish(ws, EVALUATION_ODE_FAILED);
+    return observer_finish(&ws->o, EVALUATION_ODE_FAILED);
 }
 
 static void set_blocks(struct workspace *ws, size_t n_block)
 {
-    ws->n_block = n_block;
+    ws->o.n_block = n_block;
     if (ws->bank) {
         vector_bank_set_blocks(ws->bank, 1 + n_block);
         vector_bank_trace(ws->bank, false);
@@ -89,151 +59,108 @@ static void set_blocks(struct workspace *ws, size_t n_block)
 /* Chooses the parameters that get a block of sensitivities. */
 static void choose_blocks(struct workspace *ws)
 {
-    const struct evaluation *evaluation = ws->evaluation;
-    size_t n_block = 0;
-    for (size_t k = 0; k < evaluation->n_sens && !evaluation->adjoint; k++) {
-        uint32_t j = evaluation->sens[k];
-        unsigned use = derivatives_use(ws->abi, j);
-        ws->sens_block[k] = -1;
-        if (ws->n_state == 0 || !(use & (STIFFIT_USE_RHS | STIFFIT_USE_INITIAL)))
-            continue;
-        double p = fabs(evaluation->p[j]);
-        ws->sens_block[k] = (int32_t)n_block;
-        ws->block_parameter[n_block] = j;
-        ws->block_rhs[n_block] = (use & STIFFIT_USE_RHS) != 0;
-        ws->block_unit[n_block] = p > 0 ? fmin(1 / p, DBL_MAX * DBL_EPSILON) : 1; /* finite for any p */
-        n_block++;
-    }
-    ws->n_block = n_block;
+    const struct evaluation *evaluation = ws->o.evaluation;
+    observer_choose_blocks(&ws->o);
     ws->probe = evaluation->adjoint && probe_begin(ws);
-    ws->pace = ws->n_block == 0 && ws->n_state > 0;
-    if (ws->pace)
+    ws->o.pace = ws->o.n_block == 0 && ws->o.n_state > 0;
+    if (ws->o.pace)
         pace_begin(ws);
-    set_blocks(ws, ws->n_block);
+    set_blocks(ws, ws->o.n_block);
 }
 
 bool simulation_fail_memory(struct workspace *ws)
 {
-    simulation_stop(ws, EVALUATION_NO_MEMORY, "no memory to keep the integrator's steps for the backward pass");
+    observer_stop(&ws->o, EVALUATION_NO_MEMORY, "no memory to keep the integrator's steps for the backward pass");
     return false;
 }
 
 static bool set_initial_state(struct workspace *ws)
 {
-    size_t n = ws->n_state;
+    size_t n = ws->o.n_state;
     double *y = vector_data(ws->y);
-    if (derivatives_initial(&ws->model, y) != STIFFIT_OK)
+    if (!ws->o.pace && !ws->probe)
+        return observer_initial(&ws->o, y) == STIFFIT_OK;
+    if (derivatives_initial(&ws->o.model, y) != STIFFIT_OK)
         return false;
-    if (ws->n_block == 0)
-        return true;
-    if (ws->pace) {
+    if (ws->o.pace) {
         memset(y + n, 0, n * sizeof(double));
         return true;
     }
-    if (derivatives_initial_parameter(&ws->model, ws->columns) != STIFFIT_OK)
+    if (derivatives_initial_parameter(&ws->o.model, ws->o.columns) != STIFFIT_OK)
         return false;
-    if (ws->probe) {
-        probe_combine(ws, ws->columns, STIFFIT_USE_INITIAL, y + n);
-        return true;
-    }
-    for (size_t k = 0; k < ws->n_block; k++) {
-        uint32_t j = ws->block_parameter[k];
-        if (derivatives_use(ws->abi, j) & STIFFIT_USE_INITIAL)
-            memcpy(y + (k + 1) * n, ws->columns + (size_t)j * n, n * sizeof(double));
-        else
-            memset(y + (k + 1) * n, 0, n * sizeof(double));
-    }
+    probe_combine(ws, ws->o.columns, STIFFIT_USE_INITIAL, y + n);
     return true;
-}
-
-void simulation_stop(struct workspace *ws, enum evaluation_outcome outcome, const char *why)
-{
-    struct evaluation *evaluation = ws->evaluation;
-    snprintf(evaluation->reason, sizeof evaluation->reason, "%s at t = %.6g", why, evaluation->t_reached);
-    simulation_finish(ws, outcome);
-}
-
-/* Answers the rows of task time i_time. False: they cannot be computed. */
-static bool answer(struct workspace *ws, bool initial)
-{
-    bool good = observation_fill(ws, ws->i_time, ws->n_state ? vector_data(ws->y) : NULL);
-    bool relative = initial || ws->atol > 0 || ws->is_relative;
-    ws->begins_anew = !relative && (!good || observation_asks_relative(ws, ws->i_time, vector_data(ws->y)));
-    return good || ws->begins_anew;
 }
 
 /* Answers the rows of all times up to t_now, from the state in ws->y or by interpolation. False: finished. */
 static bool answer_until(struct workspace *ws, double t_now, bool initial)
 {
-    const struct ode_task *task = ws->evaluation->task;
+    const struct ode_task *task = ws->o.evaluation->task;
     if (ws->crossing && !initial && ws->pass == PASS_FORWARD)
         crossing_look(ws);
-    while (ws->i_time < task->n_time && task->time[ws->i_time] <= t_now) {
+    while (ws->o.i_time < task->n_time && task->time[ws->o.i_time] <= t_now) {
         if (!initial) {
-            int flag = CVodeGetDky(ws->cvode, task->time[ws->i_time], 0, ws->y);
+            int flag = CVodeGetDky(ws->cvode, task->time[ws->o.i_time], 0, ws->y);
             if (flag != CV_SUCCESS)
                 return finish_integrator_failed(ws, flag);
         }
-        if (ws->evaluation->adjoint && !adjoint_keep(ws, ws->i_time, initial))
+        if (ws->o.evaluation->adjoint && !adjoint_keep(ws, ws->o.i_time, initial))
             return simulation_fail_memory(ws);
-        if (ws->pass == PASS_FORWARD && !answer(ws, initial))
-            return simulation_fail_model(ws);
-        if (ws->begins_anew)
+        if (ws->pass == PASS_FORWARD && !observer_answer(&ws->o, ws->o.n_state ? vector_data(ws->y) : NULL, initial))
+            return observer_fail(&ws->o);
+        if (ws->o.begins_anew)
             return true;
-        ws->i_time++;
+        ws->o.i_time++;
     }
-    if (ws->pass == PASS_REPLAY || ws->i_time < task->n_time)
+    if (ws->pass == PASS_REPLAY || ws->o.i_time < task->n_time)
         return true;
-    return ws->evaluation->adjoint ? adjoint_turn(ws) : simulation_finish(ws, EVALUATION_OK);
+    return ws->o.evaluation->adjoint ? adjoint_turn(ws) : observer_finish(&ws->o, EVALUATION_OK);
 }
 
 /* Starts the integrator on a segment, from the state in ws->y. */
 static bool begin_segment(struct workspace *ws, struct segment segment)
 {
-    const struct ode_task *task = ws->evaluation->task;
+    const struct ode_task *task = ws->o.evaluation->task;
     ws->segment = segment;
     double t = segment.t_begin, last = task->time[segment.end_time - 1];
     /* CVODES refuses to start if the end is within rounding of the beginning. */
     double closest = 8 * DBL_EPSILON * fmax(fabs(t), fabs(last));
-    ws->t_far = last - t > closest ? last : t + fmax(closest, DBL_MIN);
+    ws->o.t_far = last - t > closest ? last : t + fmax(closest, DBL_MIN);
     if (ws->tape && !adjoint_open(ws, t))
         return simulation_fail_memory(ws);
-    ws->t = t;
+    ws->o.t = t;
     int flag = CVodeReInit(ws->cvode, t, ws->y);
-    if (ws->forcing)
-        forcing_begin(ws);
+    if (ws->o.forcing) {
+        forcing_begin(&ws->o);
+        CVodeSetStopTime(ws->cvode, DBL_MAX); /* a stop left by an earlier evaluation would end this one's steps */
+    }
     return flag == CV_SUCCESS || finish_integrator_failed(ws, flag);
 }
 
 static bool begin(struct workspace *ws, bool is_relative)
 {
-    struct evaluation *evaluation = ws->evaluation;
+    struct evaluation *evaluation = ws->o.evaluation;
     const struct ode_task *task = evaluation->task;
-    ws->begins_anew = false;
-    ws->i_time = ws->i_row = 0;
-    memset(ws->h_largest, 0, ws->abi->n_observable * sizeof(double));
+    observer_begin(&ws->o, is_relative);
     ws->trouble = TROUBLE_NONE;
     ws->model_trouble_step = -1;
     ws->n_stuck = 0;
     ws->pass = PASS_FORWARD;
     ws->tape = NULL;
-    ws->t = evaluation->t_reached = task->t0;
-    evaluation->crosses = false;
-    tolerance_set(ws, is_relative);
     choose_blocks(ws);
     linear_begin(ws->linear);
     ws->factor_gamma = 0;
     if (evaluation->adjoint && !adjoint_begin(ws))
         return simulation_fail_memory(ws);
-    if (derivatives_begin(&ws->model, evaluation->p, task->covariate, task->t0, evaluation->n_sens,
+    if (derivatives_begin(&ws->o.model, evaluation->p, task->covariate, task->t0, evaluation->n_sens,
                           evaluation->sens) != STIFFIT_OK)
-        return simulation_fail_model(ws);
-    if (ws->n_state == 0)
+        return observer_fail(&ws->o);
+    if (ws->o.n_state == 0)
         return answer_until(ws, INFINITY, true);
     if (!set_initial_state(ws))
-        return simulation_fail_model(ws);
-    tolerance_begin(ws);
-    positive_begin(ws, vector_data(ws->y));
+        return observer_fail(&ws->o);
+    tolerance_begin(&ws->o, vector_data(ws->y));
+    positive_begin(&ws->o, vector_data(ws->y));
     if (ws->crossing)
         crossing_begin(ws, vector_data(ws->y));
     if (!answer_until(ws, task->t0, true))
@@ -245,8 +172,8 @@ static bool begin(struct workspace *ws, bool is_relative)
 
 bool simulation_begin(struct workspace *ws, struct evaluation *evaluation)
 {
-    ws->evaluation = evaluation;
-    ws->n_factor = 0;
+    ws->o.evaluation = evaluation;
+    ws->o.n_factor = 0;
     evaluation->n_step = evaluation->n_rhs = evaluation->n_jacobian = evaluation->n_factor = 0;
     return begin(ws, false);
 }
@@ -262,20 +189,20 @@ static bool begin_chunk(struct workspace *ws, double t)
 /* Continues without the companion, which may have caused the failure: the model's Jacobian may be wrong or not computable. */
 static bool drop_pace(struct workspace *ws)
 {
-    ws->pace = false;
+    ws->o.pace = false;
     set_blocks(ws, 0);
-    return begin_chunk(ws, ws->t);
+    return begin_chunk(ws, ws->o.t);
 }
 
 static bool end_chunk(struct workspace *ws)
 {
-    int flag = CVodeGetDky(ws->cvode, ws->t, 0, ws->y);
+    int flag = CVodeGetDky(ws->cvode, ws->o.t, 0, ws->y);
     if (flag != CV_SUCCESS)
         return finish_integrator_failed(ws, flag);
     if (!adjoint_close(ws))
         return false;
     if (ws->pass == PASS_FORWARD)
-        return begin_chunk(ws, ws->t);
+        return begin_chunk(ws, ws->o.t);
     ws->pass = PASS_BACKWARD;
     return true;
 }
@@ -293,7 +220,7 @@ static bool record(struct workspace *ws)
 {
     if (!adjoint_record(ws))
         return false;
-    if (!answer_until(ws, ws->t, false))
+    if (!answer_until(ws, ws->o.t, false))
         return false;
     if (ws->pass == PASS_BACKWARD)
         return true;
@@ -303,33 +230,58 @@ static bool record(struct workspace *ws)
     return true;
 }
 
+/* Makes the next step end where an input jumps or turns. */
+static void bound_step(struct workspace *ws)
+{
+    double step = 0;
+    CVodeGetCurrentStep(ws->cvode, &step);
+    double stop = forcing_bound(&ws->o, step);
+    if (stop < INFINITY)
+        CVodeSetStopTime(ws->cvode, stop);
+}
+
+static size_t look_for_fall(struct workspace *ws)
+{
+    const double *y = vector_data(ws->y);
+    double length;
+    if (!positive_crosses(&ws->o, y))
+        return positive_look(&ws->o, y);
+    if (CVodeGetLastStep(ws->cvode, &length) == CV_SUCCESS && CVodeGetDky(ws->cvode, ws->o.t - length, 0, ws->y) == CV_SUCCESS) {
+        memcpy(ws->delta, y, ws->o.n_state * sizeof(double));
+        CVodeGetDky(ws->cvode, ws->o.t, 0, ws->y);
+        positive_fall(&ws->o, ws->o.t - length, ws->delta, y);
+    }
+    CVodeGetDky(ws->cvode, ws->o.t, 0, ws->y);
+    return positive_look(&ws->o, y);
+}
+
 bool simulation_step(struct workspace *ws)
 {
-    struct evaluation *evaluation = ws->evaluation;
-    if (ws->begins_anew)
+    struct evaluation *evaluation = ws->o.evaluation;
+    if (ws->o.begins_anew)
         return begin(ws, true);
     if (ws->pass == PASS_BACKWARD)
         return step_backward(ws);
     if (evaluation->n_step >= evaluation->max_steps) {
-        simulation_stop(ws, EVALUATION_BUDGET, "the budget of integrator steps is used up");
+        observer_stop(&ws->o, EVALUATION_BUDGET, "the budget of integrator steps is used up");
         return false;
     }
-    double before = ws->t;
-    if (ws->forcing)
-        forcing_bound(ws);
-    int flag = CVode(ws->cvode, ws->t_far, ws->y, &ws->t, CV_ONE_STEP);
-    if (flag < 0) /* ws->y is then the state at ws->t, the end of the last good step */
-        return ws->pace ? drop_pace(ws) : finish_integrator_failed(ws, flag);
+    double before = ws->o.t;
+    if (ws->o.forcing)
+        bound_step(ws);
+    int flag = CVode(ws->cvode, ws->o.t_far, ws->y, &ws->o.t, CV_ONE_STEP);
+    if (flag < 0) /* ws->y is then the state at ws->o.t, the end of the last good step */
+        return ws->o.pace ? drop_pace(ws) : finish_integrator_failed(ws, flag);
     evaluation->n_step++;
     /* Near a pole, or where the model cannot be computed, steps shrink until t no longer moves. */
-    ws->n_stuck = fabs(ws->t - before) <= 2 * DBL_EPSILON * fabs(ws->t) ? ws->n_stuck + 1 : 0;
+    ws->n_stuck = fabs(ws->o.t - before) <= 2 * DBL_EPSILON * fabs(ws->o.t) ? ws->n_stuck + 1 : 0;
     if (ws->n_stuck >= MAX_STUCK)
         return finish_stuck(ws);
     if (ws->pass == PASS_FORWARD) {
-        evaluation->t_reached = ws->t;
-        size_t fallen = positive_look(ws);
-        if (fallen < ws->n_state)
-            return finish_fallen(ws, fallen);
+        evaluation->t_reached = ws->o.t;
+        size_t fallen = look_for_fall(ws);
+        if (fallen < ws->o.n_state)
+            return observer_fall(&ws->o, fallen);
     }
-    return ws->tape ? record(ws) : answer_until(ws, ws->t, false);
+    return ws->tape ? record(ws) : answer_until(ws, ws->o.t, false);
 }

@@ -11,6 +11,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/tolerance.h"
 
+#include "ode/workspace.h"
+
 #include <float.h>
 #include <math.h>
 
@@ -30,84 +32,82 @@
  * which they are computed, and steps would shrink to the fast scale. */
 #define EFFECT 0.01
 
-void tolerance_set(struct workspace *ws, bool is_relative)
+void tolerance_set(struct observer *ob, bool is_relative)
 {
-    const struct ode_options *options = &ws->options;
-    double by = ws->evaluation->tighter > 0 ? ws->evaluation->tighter : 1;
-    ws->rtol = fmax(options->rtol / by, fmin(options->rtol, 100 * DBL_EPSILON));
-    ws->atol = options->atol > 0 ? fmax(options->atol / by, fmin(options->atol, TINY)) : 0;
-    ws->is_relative = ws->model.is_relative = is_relative;
-    ws->model.floor = ws->atol / ws->rtol;
-    ws->fraction = is_relative ? FRACTION_RELATIVE : FRACTION / fmax(1, by * by);
+    const struct ode_options *options = &ob->options;
+    double by = ob->evaluation->tighter > 0 ? ob->evaluation->tighter : 1;
+    ob->rtol = fmax(options->rtol / by, fmin(options->rtol, 100 * DBL_EPSILON));
+    ob->atol = options->atol > 0 ? fmax(options->atol / by, fmin(options->atol, TINY)) : 0;
+    ob->is_relative = ob->model.is_relative = is_relative;
+    ob->model.floor = ob->atol / ob->rtol;
+    ob->fraction = is_relative ? FRACTION_RELATIVE : FRACTION / fmax(1, by * by);
 }
 
 /* Guesses the size of states that start at zero, from their slopes until the first measurement. The guess may be far too large,
  * which costs its fourth root in accuracy while the state is young. With slope zero it is that of the largest state. */
-static void guess_sizes(struct workspace *ws, const double *y)
+static void guess_sizes(struct observer *ob, const double *y)
 {
-    const struct ode_task *task = ws->evaluation->task;
-    size_t n = ws->n_state;
-    double *guess = ws->sizes + n, largest = 0, *f = ws->f;
+    const struct ode_task *task = ob->evaluation->task;
+    size_t n = ob->n_state;
+    double *guess = ob->sizes + n, largest = 0, *f = ob->f;
     for (size_t i = 0; i < n; i++)
         largest = fmax(largest, fabs(y[i]));
     size_t first = task->time[0] > task->t0 || task->n_time == 1 ? 0 : 1;
     double interval = task->time[first] - task->t0;
-    bool known = derivatives_rhs(&ws->model, task->t0, y, f) == STIFFIT_OK;
+    bool known = derivatives_rhs(&ob->model, task->t0, y, f) == STIFFIT_OK;
     for (size_t i = 0; i < n; i++)
         if (y[i] == 0)
             guess[i] = known && f[i] != 0 ? fmin(interval * fabs(f[i]), DBL_MAX * DBL_EPSILON) : largest > 0 ? largest : 1;
 }
 
-void tolerance_wake(struct workspace *ws, double t, double width)
+void tolerance_wake(struct observer *ob, double t, double width)
 {
-    const struct ode_task *task = ws->evaluation->task;
-    size_t n = ws->n_state, i_time = ws->i_time;
-    const double *y = ws->sizes + 2 * n; /* after the latest step */
-    double *f = ws->f;
+    const struct ode_task *task = ob->evaluation->task;
+    size_t n = ob->n_state, i_time = ob->i_time;
+    const double *y = ob->sizes + 2 * n; /* after the latest step */
+    double *f = ob->f;
     bool rests = false;
     for (size_t i = 0; i < n; i++)
-        rests = rests || (ws->sizes[i] == 0 && ws->sizes[i + n] > 0);
-    double soon = t + SOON * (ws->t_far - task->t0);
+        rests = rests || (ob->sizes[i] == 0 && ob->sizes[i + n] > 0);
+    double soon = t + SOON * (ob->t_far - task->t0);
     while (i_time + 1 < task->n_time && task->time[i_time] <= soon)
         i_time++;
     double interval = task->time[i_time] - t;
-    if (!rests || ws->atol > 0 || !(interval > 0) || derivatives_rhs(&ws->model, t, y, f) != STIFFIT_OK)
+    if (!rests || ob->atol > 0 || !(interval > 0) || derivatives_rhs(&ob->model, t, y, f) != STIFFIT_OK)
         return;
     for (size_t i = 0; i < n; i++)
-        if (ws->sizes[i] == 0 && ws->sizes[i + n] > 0 && f[i] != 0)
-            ws->sizes[i + n] = fmin(interval * fabs(f[i]), DBL_MAX * DBL_EPSILON);
-    ws->at_rest = width / interval;
+        if (ob->sizes[i] == 0 && ob->sizes[i + n] > 0 && f[i] != 0)
+            ob->sizes[i + n] = fmin(interval * fabs(f[i]), DBL_MAX * DBL_EPSILON);
+    ob->at_rest = width / interval;
 }
 
-void tolerance_begin(struct workspace *ws)
+void tolerance_begin(struct observer *ob, const double *y)
 {
-    size_t n = ws->n_state;
-    const double *y = vector_data(ws->y);
+    size_t n = ob->n_state;
     bool zero = false;
     for (size_t i = 0; i < n; i++) {
-        ws->sizes[i] = fabs(y[i]);
-        ws->sizes[i + n] = 0;
-        ws->sizes[i + 2 * n] = y[i];
-        ws->tolerance_beyond[i] = ws->atol;
+        ob->sizes[i] = fabs(y[i]);
+        ob->sizes[i + n] = 0;
+        ob->sizes[i + 2 * n] = y[i];
+        ob->tolerance_beyond[i] = ob->atol;
         zero = zero || y[i] == 0;
     }
-    ws->sizes[3 * n] = ws->evaluation->task->t0;
-    ws->at_rest = 0;
-    if (zero && ws->atol == 0)
-        guess_sizes(ws, y);
+    ob->sizes[3 * n] = ob->evaluation->task->t0;
+    ob->at_rest = 0;
+    if (zero && ob->atol == 0)
+        guess_sizes(ob, y);
 }
 
 /* fmax is a library call; this is inlined. */
 static inline double larger(double a, double b) { return a > b ? a : b; }
 
-/* Updates tolerance_beyond, the states' tolerances minus rtol |y|, after a step that ended at y. */
-static void follow_sizes(struct workspace *ws, const double *y)
+void tolerance_follow(struct observer *ob, const double *y)
 {
-    size_t n = ws->n_state;
-    double *size = ws->sizes, *guess = size + n, *before = guess + n, *t = before + n, *beyond = ws->tolerance_beyond;
-    double h = ws->t - *t, age = ws->t - ws->evaluation->task->t0, rtol = ws->rtol;
+    size_t n = ob->n_state;
+    double *size = ob->sizes, *guess = size + n, *before = guess + n, *t = before + n, *beyond = ob->tolerance_beyond;
+    double h = ob->t - *t, age = ob->t - ob->evaluation->task->t0, rtol = ob->rtol;
     for (size_t i = 0; i < n; i++) {
-        double magnitude = fabs(y[i]), part = ws->fraction;
+        double magnitude = fabs(y[i]), part = ob->fraction;
         size[i] = larger(size[i], magnitude);
         if (guess[i] > 0 && h > 0 && !(fabs(y[i] - before[i]) * age >= YOUNG * h * magnitude))
             guess[i] = 0;
@@ -119,29 +119,29 @@ static void follow_sizes(struct workspace *ws, const double *y)
             part = FRACTION;
         }
         double wanted = magnitude, root;
-        if (magnitude < s && (young || !ws->is_relative)) {
+        if (magnitude < s && (young || !ob->is_relative)) {
             root = sqrt(magnitude);
             wanted = root * sqrt(root * sqrt(s));
         }
         beyond[i] = rtol * (larger(wanted, part * s) - magnitude);
         if (size[i] == 0)
-            beyond[i] = larger(beyond[i], ws->at_rest * guess[i]);
+            beyond[i] = larger(beyond[i], ob->at_rest * guess[i]);
     }
-    *t = ws->t;
+    *t = ob->t;
 }
 
 int tolerance_weights(N_Vector y_vector, N_Vector weight_vector, void *workspace)
 {
-    struct workspace *ws = workspace;
-    size_t n = ws->n_state;
+    struct observer *ob = &((struct workspace *)workspace)->o;
+    size_t n = ob->n_state;
     const double *y = vector_data(y_vector), *state = y;
-    double *weight = vector_data(weight_vector), *beyond = ws->tolerance_beyond, rtol = ws->rtol;
-    if (ws->atol == 0)
-        follow_sizes(ws, y);
+    double *weight = vector_data(weight_vector), *beyond = ob->tolerance_beyond, rtol = ob->rtol;
+    if (ob->atol == 0)
+        tolerance_follow(ob, y);
     for (size_t i = 0; i < n; i++)
         weight[i] = 1 / (rtol * fabs(y[i]) + beyond[i] + TINY);
-    for (size_t k = 0; k < ws->n_block; k++) {
-        double per = ws->block_unit[k], part = EFFECT * rtol * per;
+    for (size_t k = 0; k < ob->n_block; k++) {
+        double per = ob->block_unit[k], part = EFFECT * rtol * per;
         y += n;
         weight += n;
         for (size_t i = 0; i < n; i++)

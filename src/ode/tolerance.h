@@ -3,17 +3,20 @@
 #ifndef ODE_TOLERANCE_H
 #define ODE_TOLERANCE_H
 
-#include "ode/workspace.h"
+#include "ode/observer.h"
+#include "ode/sundials_compat.h"
 
 /* Sets the tolerances of the current evaluation. is_relative: without atol, each state's tolerance is rtol times its present
  * value. */
-void tolerance_set(struct workspace *workspace, bool is_relative);
-/* Initialises sizes from the initial state, in workspace.y. */
-void tolerance_begin(struct workspace *workspace);
+void tolerance_set(struct observer *observer, bool is_relative);
+/* Initialises sizes from the initial state y. */
+void tolerance_begin(struct observer *observer, const double *y);
+/* Without atol: updates sizes and tolerance_beyond after a step that ended at (observer.t, y), or at the initial state. */
+void tolerance_follow(struct observer *observer, const double *y);
 /* An input jumps at most `width` before t, where the next step ends. States at rest at zero take their sizes from their slopes
  * there, and their change over the jump does not count as an error. */
-void tolerance_wake(struct workspace *workspace, double t, double width);
-/* The weights of the integrator's error test; a CVEwtFn. */
+void tolerance_wake(struct observer *observer, double t, double width);
+/* The weights of the integrator's error test; a CVEwtFn for struct workspace. */
 int tolerance_weights(N_Vector y, N_Vector weights, void *workspace);
 
 #endif

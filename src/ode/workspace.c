@@ -26,11 +26,11 @@ static size_t count_blocks(const struct stiffit_model *abi)
 
 static bool make_integrator(struct workspace *ws)
 {
-    size_t n_sensitivity = count_blocks(ws->abi), n_block = 1 + (n_sensitivity ? n_sensitivity : 1);
+    size_t n_sensitivity = count_blocks(ws->o.abi), n_block = 1 + (n_sensitivity ? n_sensitivity : 1);
     ws->context = sundials_context_new();
     if (!ws->context)
         return false;
-    ws->bank = vector_bank_new(ws->context, ws->n_state, n_block, N_VECTOR);
+    ws->bank = vector_bank_new(ws->context, ws->o.n_state, n_block, N_VECTOR);
     if (!ws->bank)
         return false;
     vector_bank_set_blocks(ws->bank, 1);
@@ -58,42 +58,18 @@ struct workspace *workspace_new(const struct stiffit_model *abi, const struct od
     struct workspace *ws = calloc(1, sizeof *ws);
     if (!ws)
         return NULL;
-    size_t n = abi->n_state, n_parameter = abi->n_parameter, n_observable = abi->n_observable;
-    ws->abi = abi;
-    ws->options = *options;
-    ws->n_state = n;
+    size_t n = abi->n_state, n_parameter = abi->n_parameter;
     ws->sparse = linear_plan_is_sparse(plan);
-    ws->block_parameter = calloc(n_parameter + 1, sizeof *ws->block_parameter);
-    ws->block_rhs = calloc(n_parameter + 1, sizeof *ws->block_rhs);
-    ws->sens_block = calloc(n_parameter + 1, sizeof *ws->sens_block);
-    ws->block_unit = new_array(n_parameter, 1);
-    ws->sizes = new_array(3 * n + 1, 1);
-    ws->tolerance_beyond = new_array(n, 1);
     ws->y_now = new_array(n, 1);
-    ws->f = new_array(n, 1);
     ws->f_predicted = new_array(n, 1);
     ws->delta = new_array(n, 1);
     ws->probe_factor = new_array(n_parameter, 1);
     ws->probe_column = new_array(n, 1);
     ws->rhs_parameter = new_array(n, n_parameter);
-    ws->columns = new_array(n, n_parameter);
-    ws->h = new_array(n_observable, 1);
-    ws->h_state = new_array(n_observable, n);
-    ws->h_parameter = new_array(n_observable, n_parameter);
-    ws->h_row = new_array(n_observable, n_parameter);
-    ws->is_wanted = calloc(n_observable + 1, sizeof *ws->is_wanted);
-    ws->h_largest = new_array(n_observable, 1);
     ws->linear = linear_new(plan);
-    ws->forcing = n && abi->n_forcing ? forcing_new(abi) : NULL;
     ws->crossing = n && abi->n_switching ? crossing_new(abi) : NULL;
-    ws->positive = positive_new(n);
-    bool complete = derivatives_init(&ws->model, abi) && ws->block_parameter && ws->block_rhs && ws->sens_block &&
-                    ws->block_unit && ws->sizes && ws->tolerance_beyond && ws->y_now && ws->f && ws->f_predicted && ws->delta &&
-                    ws->probe_factor && ws->probe_column && ws->rhs_parameter && ws->columns && ws->h && ws->h_state &&
-                    ws->h_parameter && ws->h_row && ws->is_wanted && ws->h_largest && ws->linear &&
-                    ws->positive &&
-                    (ws->forcing || !n || !abi->n_forcing) && (ws->crossing || !n || !abi->n_switching);
-    ws->model.sizes = ws->sizes;
+    bool complete = observer_init(&ws->o, abi, options) && ws->y_now && ws->f_predicted && ws->delta && ws->probe_factor &&
+                    ws->probe_column && ws->rhs_parameter && ws->linear && (ws->crossing || !n || !abi->n_switching);
     if (complete && (n == 0 || make_integrator(ws)))
         return ws;
     workspace_free(ws);
@@ -111,33 +87,17 @@ void workspace_free(struct workspace *ws)
     if (ws->y)
         N_VDestroy(ws->y);
     adjoint_free(ws->adjoint);
-    forcing_free(ws->forcing);
     crossing_free(ws->crossing);
-    positive_free(ws->positive);
     vector_bank_free(ws->bank);
     if (ws->context)
         SUNContext_Free(&ws->context);
     linear_free(ws->linear);
-    derivatives_fini(&ws->model);
-    free(ws->block_parameter);
-    free(ws->block_rhs);
-    free(ws->sens_block);
-    free(ws->block_unit);
-    free(ws->sizes);
-    free(ws->tolerance_beyond);
+    observer_fini(&ws->o);
     free(ws->y_now);
-    free(ws->f);
     free(ws->f_predicted);
     free(ws->delta);
     free(ws->probe_factor);
     free(ws->probe_column);
     free(ws->rhs_parameter);
-    free(ws->columns);
-    free(ws->h);
-    free(ws->h_state);
-    free(ws->h_parameter);
-    free(ws->h_row);
-    free(ws->is_wanted);
-    free(ws->h_largest);
     free(ws);
 }

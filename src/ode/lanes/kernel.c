@@ -1,0 +1,531 @@
+/* One attempt at a step in all lanes. Compiled once for each width of registers (kernel_*.c), always without fused
+ * multiply-adds, and in an order of operations that the source fixes, so that all widths give the same bits.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "ode/lanes/room.h"
+
+#ifndef KERNEL
+#define KERNEL lanes_kernel_plain
+#define KERNEL_NAME "plain"
+#endif
+
+#include <float.h>
+#include <math.h>
+
+/* Known here, so that loops over stages are unrolled. */
+#define METHOD lanes_rodas4
+
+/* The widest vector that is compiled well: a lanes' number is N_PART of them. Everything but the model's functions is done for
+ * one part after the other: `h` is the part's number in all functions below. */
+#if defined(__AVX512F__)
+enum { N_PART = 1 };
+#elif defined(__AVX__)
+enum { N_PART = 2 };
+#else
+enum { N_PART = 4 };
+#endif
+typedef double part __attribute__((vector_size(8 * N_LANE / N_PART)));
+typedef int64_t part_mask __attribute__((vector_size(8 * N_LANE / N_PART)));
+#define PART(array, e) (((part *)(array))[(size_t)(e) * N_PART + (size_t)h])
+#define MASK(array, e) (((part_mask *)(array))[(size_t)(e) * N_PART + (size_t)h])
+
+#define INLINE static inline __attribute__((always_inline))
+
+/* A step grows at most and shrinks at most by these factors (as logarithms to base 2), and is a bit shorter than the error asks. */
+#define GROW 2.584962500721156
+#define SHRINK 2.321928094887362
+#define SAFETY 0.15200309344504995
+/* Error by which the controller takes an earlier step's as a lower limit: log2 of 0.01. */
+#define LEAST_ERROR -6.643856189774724
+/* A first step that fails is far too long. */
+#define SHRINK_FIRST 3.321928094887362
+/* Elimination without pivoting is safe in a lane if the first stage solves its equations with this relative error. */
+#define UNSAFE 1e-9
+/* As in tolerance.c. */
+#define EFFECT 0.01
+#define YOUNG 0.5
+#define FLOOR_YOUNG 1e-6
+#define TINY (DBL_MIN / DBL_EPSILON)
+
+INLINE part spread(double x) { return x - (part){0}; }
+INLINE part select(part_mask where, part a, part b)
+{
+    return (part)(((part_mask)a & where) | ((part_mask)b & ~where));
+}
+INLINE part magnitude(part x) { return (part)((part_mask)x & INT64_MAX); }
+INLINE part larger(part a, part b) { return select(a > b, a, b); }
+INLINE part smaller(part a, part b) { return select(a < b, a, b); }
+
+INLINE unsigned bits(part_mask where)
+{
+    unsigned set = 0;
+    for (int k = 0; k < N_LANE / N_PART; k++)
+        set |= (unsigned)(where[k] & 1) << k;
+    return set;
+}
+
+/* log2 of a positive normal number, off by less than 2e-5: enough for step sizes and tolerances. */
+INLINE part log2_of(part x)
+{
+    part_mask raw = (part_mask)x;
+    /* the exponent, made a number by the bits of 2^52 + exponent */
+    part exponent = (part)(((raw >> 52) & 0x7ff) | 0x4330000000000000) - (0x1p52 + 1023);
+    part z = (part)((raw & 0xfffffffffffff) | 0x3ff0000000000000) - 1.5, q = z * z;
+    /* log2(1.5 + z), |z| <= 1/2: interpolated at Chebyshev's points */
+    part low = (0.5849627591044448 + 0.9617965401665187 * z) + q * (-0.3206318784567584 + 0.14250802403350074 * z);
+    part high = (-0.07059455402263097 + 0.03761046427796303 * z) + q * (-0.02511014095222291 + 0.01444035250150204 * z);
+    return exponent + (low + q * q * high);
+}
+
+/* 1/x for 0 < x < 1e300, off by less than 1e-4 of it: enough for error tests. */
+INLINE part reciprocal_of(part x)
+{
+    part r = (part)(0x7fde623822fc16e6 - (part_mask)x); /* off by 0.12 */
+    r *= 2 - x * r;
+    r *= 2 - x * r;
+    return r * (2 - x * r);
+}
+
+/* 2^x for |x| < 1000, off by less than 1e-6 of it. */
+INLINE part exp2_of(part x)
+{
+    part shifted = x + 0x1.8p52, f = x - (shifted - 0x1.8p52); /* |f| <= 1/2 */
+    part_mask power = ((part_mask)shifted + 1023) << 52;
+    f *= 0.6931471805599453;
+    part series = 1 + f * (1 + f * (0.5 + f * (1.0 / 6 + f * (1.0 / 24 + f * (1.0 / 120 + f * (1.0 / 720))))));
+    return series * (part)power;
+}
+
+/* Numbers of one attempt that its parts share. */
+struct attempt {
+    part h, per_h, inverse; /* inverse: 1/(h gamma) */
+    part_mask reaches, cut; /* the step ends at t_stop; it is shorter than planned */
+    part c[METHOD_STAGES][METHOD_STAGES]; /* c_ij / h */
+    part worst;             /* the largest sum of squares of a block's errors over their tolerances */
+    part_mask good;         /* all is finite so far, and the factors are safe */
+};
+
+static void begin_attempt(struct lanes_room *room, struct attempt *now, int h)
+{
+    part step = PART(&room->h, 0), left = PART(&room->t_stop, 0) - PART(&room->t, 0);
+    part_mask live = MASK(&room->live, 0), reaches = (1.01 * step >= left) & live, halves = ~reaches & (2 * step > left) & live;
+    step = select(reaches, left, select(halves, 0.5 * left, step));
+    now->h = step;
+    now->per_h = 1 / step;
+    now->inverse = now->per_h * (1 / METHOD.gamma);
+    now->reaches = reaches;
+    now->cut = reaches | halves;
+    now->good = ~(part_mask){0};
+    now->worst = (part){0};
+    for (int i = 1; i < METHOD.n_stage; i++)
+        for (int j = 0; j < i; j++)
+            now->c[i][j] = METHOD.c[i][j] * now->per_h;
+}
+
+/* Factors I/(h gamma) - J. */
+static void factorize(struct lanes_room *room, part inverse, int h)
+{
+    const struct lanes_plan *plan = room->plan;
+    size_t n = plan->n, n_jacobian = (size_t)plan->jacobian.start[n];
+    lanes *factor = room->factor;
+    const lanes *derived = room->derived[0];
+    for (size_t k = 0; k < plan->n_factor; k++)
+        PART(factor, k) = (part){0};
+    for (size_t k = 0; k < n_jacobian; k++)
+        PART(factor, plan->place[k]) = -PART(derived, plan->jacobian.term[k].value);
+    for (size_t i = 0; i < n; i++)
+        PART(factor, plan->diagonal[i]) += inverse;
+    for (size_t k = 0; k < n; k++) {
+        part *diagonal = &PART(factor, plan->diagonal[plan->order[k]]), reciprocal = 1 / *diagonal;
+        *diagonal = reciprocal;
+        for (int32_t s = plan->scale_start[k]; s < plan->scale_start[k + 1]; s++)
+            PART(factor, plan->scale[s]) *= reciprocal;
+        for (int32_t u = plan->update_start[k]; u < plan->update_start[k + 1]; u++) {
+            const struct lanes_update *update = &plan->update[u];
+            PART(factor, update->target) -= PART(factor, update->left) * PART(factor, update->right);
+        }
+    }
+}
+
+/* Lanes in which x solves (inverse I - J) x = right only roughly. */
+static part_mask unsafe(const struct lanes_room *room, part inverse, const lanes *x, const lanes *right, int h)
+{
+    const struct lanes_rows *rows = &room->plan->jacobian;
+    const lanes *derived = room->derived[0];
+    part_mask bad = {0};
+    for (size_t i = 0; i < room->plan->n; i++) {
+        part product = inverse * PART(x, i), off = PART(right, i) - product, sum = magnitude(PART(right, i)) + magnitude(product);
+        for (int32_t k = rows->start[i]; k < rows->start[i + 1]; k++) {
+            product = PART(derived, rows->term[k].value) * PART(x, rows->term[k].row);
+            off += product;
+            sum += magnitude(product);
+        }
+        bad |= ~(magnitude(off) <= UNSAFE * sum);
+    }
+    return bad;
+}
+
+/* For n numbers: the argument of stage i, x + sum a_ij u_j, into moved, which holds that of stage i - 1; sum c_ij/h u_j into
+ * right. i is a constant. */
+INLINE void combine_stage(const int i, const struct attempt *now, size_t n, const lanes *x, lanes *const *stage, lanes *moved,
+                          lanes *right, int h)
+{
+    for (size_t e = 0; e < n; e++) {
+        part argument = PART(x, e), sum = {0};
+        for (int j = 0; j < i; j++) {
+            part u = PART(stage[j], e);
+            if (i < METHOD.chain)
+                argument += METHOD.a[i][j] * u;
+            else if (j == i - 1)
+                argument = PART(moved, e) + u;
+            sum += now->c[i][j] * u;
+        }
+        if (i > 0)
+            PART(moved, e) = argument;
+        PART(right, e) = sum;
+    }
+}
+
+#define STAGES(X) X(0) X(1) X(2) X(3) X(4) X(5)
+static void combine(int i, const struct attempt *now, size_t n, const lanes *x, lanes *const *stage, lanes *moved, lanes *right,
+                    int h)
+{
+#define STAGE(i) \
+    case i: \
+        combine_stage(i, now, n, x, stage, moved, right, h); \
+        break;
+    switch (i) {
+        STAGES(STAGE)
+    }
+}
+
+/* sum[c] += sign * number * from[c] for the terms of a row. */
+INLINE void add_terms(const struct lanes_rows *rows, size_t row, const lanes *values, const lanes *operand, size_t width, bool minus,
+                      part *sum, int h)
+{
+    for (const struct lanes_term *term = rows->term + rows->start[row], *end = rows->term + rows->start[row + 1]; term < end; term++) {
+        part value = PART(values, term->value);
+        const lanes *from = operand + (size_t)term->row * width;
+        for (size_t c = 0; c < width; c++)
+            if (minus)
+                sum[c] -= value * PART(from, c);
+            else
+                sum[c] += value * PART(from, c);
+    }
+}
+
+/* Solves the factored equations for `width` right-hand sides, adding J moved + M sens to them if there are such. Overwrites
+ * right. */
+INLINE void solve(const struct lanes_room *room, int i, size_t width, const lanes *moved, const lanes *sens, lanes *right, lanes *out,
+                  int h)
+{
+    const struct lanes_plan *plan = room->plan;
+    const lanes *factor = room->factor, *derived = room->derived[i], *curved = room->curved[i];
+    for (size_t k = 0; k < plan->n; k++) {
+        size_t r = (size_t)plan->order[k];
+        lanes *row = right + r * width;
+        part sum[8];
+        for (size_t c = 0; c < width; c++)
+            sum[c] = PART(row, c);
+        if (moved)
+            add_terms(&plan->jacobian, r, derived, moved, width, false, sum, h);
+        if (sens)
+            add_terms(&plan->curvature, r, curved, sens, width, false, sum, h);
+        add_terms(&plan->lower, r, factor, right, width, true, sum, h);
+        for (size_t c = 0; c < width; c++)
+            PART(row, c) = sum[c];
+    }
+    for (size_t k = plan->n; k-- > 0;) {
+        size_t r = (size_t)plan->order[k];
+        const lanes *row = right + r * width;
+        lanes *to = out + r * width;
+        part sum[8], diagonal = PART(factor, plan->diagonal[r]);
+        for (size_t c = 0; c < width; c++)
+            sum[c] = PART(row, c);
+        add_terms(&plan->upper, r, factor, out, width, true, sum, h);
+        for (size_t c = 0; c < width; c++)
+            PART(to, c) = sum[c] * diagonal;
+    }
+}
+
+/* Stage i of a block of sensitivities. */
+INLINE void block_stage(struct lanes_room *room, const struct attempt *now, const struct lanes_block *block, size_t width, int i, int h)
+{
+    lanes *right = room->right, *moved = block->moved;
+    const lanes *entries = room->entry[i];
+    combine(i, now, room->plan->n * width, block->sens, block->stage, moved, right, h);
+    for (size_t q = 0; q < block->n_entry; q++)
+        PART(right, block->entry[q].row) += PART(entries, block->entry[q].value);
+    solve(room, i, width, i ? moved : block->sens, block->sens, right, block->stage[i], h);
+}
+
+/* The end of the step, and its error. */
+INLINE void block_end(struct lanes_room *room, struct attempt *now, const struct lanes_block *block, size_t width, int h)
+{
+    const lanes *error = block->stage[METHOD.n_stage - 1], *moved = block->moved, *unit = room->unit + block->first;
+    const lanes *sens = block->sens, *base = room->base;
+    lanes *sens_new = block->sens_new;
+    part sum[8], rtol = PART(&room->rtol, 0);
+    for (size_t c = 0; c < width; c++)
+        sum[c] = (part){0};
+    for (size_t r = 0, e = 0; r < room->plan->n; r++)
+        for (size_t c = 0; c < width; c++, e++) {
+            part off = PART(error, e), end = PART(moved, e) + off;
+            part tolerance = rtol * magnitude(PART(sens, e)) + PART(unit, c) * PART(base, r) + TINY;
+            part ratio = off * reciprocal_of(tolerance);
+            PART(sens_new, e) = end;
+            sum[c] += ratio * ratio + 0 * end; /* NaN where the end is infinite */
+        }
+    for (size_t c = 0; c < width; c++) {
+        part_mask active = MASK(room->active, block->first + c);
+        now->good &= (sum[c] < INFINITY) | ~active;
+        now->worst = select((sum[c] > now->worst) & active, sum[c], now->worst);
+    }
+}
+
+/* i: a stage; n_stage: the end. */
+#define WIDTHS(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8)
+#define BLOCK(width) \
+    static void block_##width(struct lanes_room *room, struct attempt *now, const struct lanes_block *block, int i) \
+    { \
+        for (int h = 0; h < N_PART; h++) \
+            if (i < METHOD.n_stage) \
+                block_stage(room, &now[h], block, width, i, h); \
+            else \
+                block_end(room, &now[h], block, width, h); \
+    }
+WIDTHS(BLOCK)
+#define ROW(width) [width] = block_##width,
+static void (*const block_do[])(struct lanes_room *, struct attempt *, const struct lanes_block *, int) = {WIDTHS(ROW)};
+
+/* Stage i of the states: u_i, and what the sensitivities need of it. */
+static void state_stage(struct lanes_room *room, struct attempt *now, const struct stiffit_lanes_point *base, int i)
+{
+    const struct lanes_plan *plan = room->plan;
+    const struct stiffit_lanes *model = plan->lanes;
+    size_t n = plan->n;
+    lanes t, *right = room->right, *direction = room->direction;
+    struct stiffit_lanes_point at = *base;
+    for (int h = 0; h < N_PART; h++) {
+        combine(i, &now[h], n, room->y, room->stage, room->argument, right, h);
+        PART(&t, 0) = PART(&room->t, 0) + METHOD.alpha[i] * now[h].h;
+    }
+    at.t = (const double *)&t;
+    at.y = (const double *)room->argument;
+    if (i > 0)
+        (room->n_column > 0 ? model->derive : model->rhs)(&at, (double *)room->derived[i]);
+    for (int h = 0; h < N_PART; h++) {
+        part direct = METHOD.gamma_i[i] * now[h].h;
+        for (size_t k = 0; k < n; k++)
+            PART(right, k) += PART(room->derived[i], k) + direct * PART(room->by_time, k);
+        if (i == 0)
+            for (size_t k = 0; k < n; k++)
+                PART(room->base, k) = PART(right, k);
+        solve(room, i, 1, NULL, NULL, right, room->stage[i], h);
+        if (i == 0)
+            now[h].good &= ~unsafe(room, now[h].inverse, room->stage[0], room->base, h);
+        for (size_t k = 0; k < n; k++)
+            PART(direction, k) = PART(room->stage[i], k);
+        PART(direction, n) = direct;
+    }
+    if (room->n_column == 0)
+        return;
+    at = *base;
+    at.direction = (const double *)direction;
+    model->curve(&at, (double *)room->curved[i]);
+    const lanes *derived = room->derived[i], *curved = room->curved[i];
+    lanes *entries = room->entry[i];
+    for (int h = 0; h < N_PART; h++)
+        for (size_t k = 0; k < plan->n_entry; k++) {
+            const struct lanes_entry *entry = &plan->entry[k];
+            part value = PART(derived, entry->value);
+            PART(entries, k) = entry->curve < 0 ? value : value + PART(curved, entry->curve);
+        }
+}
+
+static void state_end(struct lanes_room *room, struct attempt *now, int h)
+{
+    part rtol = PART(&room->rtol, 0), worst = {0};
+    for (size_t i = 0; i < room->plan->n; i++) {
+        part error = PART(room->stage[METHOD.n_stage - 1], i), end = PART(room->argument, i) + error;
+        part size = magnitude(PART(room->y, i)), beyond = PART(room->beyond, i);
+        part ratio = error * reciprocal_of(rtol * size + beyond + TINY);
+        PART(room->y_before, i) = end;
+        PART(room->base, i) = EFFECT * rtol * size + beyond;
+        worst += ratio * ratio + 0 * end;
+    }
+    now->worst = worst;
+    now->good &= worst < INFINITY;
+}
+
+/* The states' tolerances minus rtol |y| after a step; see tolerance_follow. */
+static void follow_sizes(struct lanes_room *room, part step, part_mask moved, int h)
+{
+    part age = PART(&room->t, 0) - PART(&room->t0, 0), rtol = PART(&room->rtol, 0), fraction = PART(&room->fraction, 0);
+    part at_rest = PART(&room->at_rest, 0);
+    part_mask is_relative = MASK(&room->is_relative, 0);
+    for (size_t i = 0; i < room->plan->n; i++) {
+        part y = PART(room->y, i), now = magnitude(y), size = larger(PART(room->size, i), now), guess = PART(room->guess, i);
+        part_mask grows = magnitude(y - PART(room->y_before, i)) * age >= YOUNG * step * now;
+        guess = select(grows | ~moved, guess, (part){0});
+        part_mask young = guess > 0;
+        part s = select(young & (guess > size), guess, size), floor = select(young, spread(FLOOR_YOUNG), fraction) * s;
+        part wanted = exp2_of(0.75 * log2_of(larger(now, spread(TINY))) + 0.25 * log2_of(larger(s, spread(TINY))));
+        wanted = select((now < s) & (young | ~is_relative), larger(wanted, now), now);
+        part beyond = rtol * (larger(wanted, floor) - now);
+        beyond = select(size > 0, beyond, larger(beyond, at_rest * guess));
+        PART(room->size, i) = size;
+        PART(room->guess, i) = guess;
+        PART(room->beyond, i) = select(moved, beyond, PART(room->beyond, i));
+    }
+}
+
+/* The next step's length: the smaller one of what the error asks for and of what its trend does (Gustafsson 1994). */
+static void control(struct lanes_room *room, const struct attempt *now, part_mask accepted, int h)
+{
+    double share = 1.0 / (METHOD.order_error + 1);
+    part worst = select(now->good, now->worst, spread(1e30));
+    worst = larger(smaller(worst, spread(1e30)), spread(1e-30));
+    part log_error = 0.5 * log2_of(worst), log_h = log2_of(now->h), last_h = PART(&room->log_h, 0), planned = PART(&room->h, 0);
+    part_mask rejected = MASK(&room->rejected, 0), live = MASK(&room->live, 0);
+    part shrink = share * log_error + SAFETY;
+    part trend = last_h - log_h + share * (2 * log_error - PART(&room->log_error, 0)) + SAFETY;
+    shrink = select(accepted, larger(shrink, trend), shrink); /* last_h is -inf before the first step */
+    shrink = larger(smaller(shrink, spread(SHRINK)), spread(-GROW));
+    shrink = select(accepted & rejected, larger(shrink, (part){0}), shrink);
+    shrink = select(~accepted & (last_h < -DBL_MAX) & ~rejected, spread(SHRINK_FIRST), shrink);
+    part next = now->h * exp2_of(-shrink);
+    /* a step that was cut to end at a stop says nothing against the planned one */
+    next = select(accepted & now->cut & (next < planned), planned, next);
+    PART(&room->h, 0) = select(live, next, planned);
+    PART(&room->log_h, 0) = select(accepted, log_h, last_h);
+    PART(&room->log_error, 0) = select(accepted, larger(log_error, spread(LEAST_ERROR)), PART(&room->log_error, 0));
+    MASK(&room->rejected, 0) = ~accepted & live;
+    MASK(&room->n_attempt, 0) -= live;
+    MASK(&room->n_step, 0) -= accepted;
+    MASK(&room->trouble, 0) = (MASK(&room->trouble, 0) & now->good) | (MASK(&room->n_attempt, 0) & ~now->good);
+}
+
+static void swap(lanes **a, lanes **b)
+{
+    lanes *old = *a;
+    *a = *b;
+    *b = old;
+}
+
+/* Moves the lanes whose step is accepted: the new numbers go where the old ones were, and the reverse. */
+static void move(struct lanes_room *room, const part_mask *accepted)
+{
+    bool all = true;
+    for (int h = 0; h < N_PART; h++) {
+        all = all && bits(accepted[h]) == (1u << (N_LANE / N_PART)) - 1;
+        for (size_t i = 0; i < room->plan->n; i++)
+            PART(room->y_before, i) = select(accepted[h], PART(room->y_before, i), PART(room->y, i));
+    }
+    swap(&room->y, &room->y_before);
+    for (size_t b = 0; b < room->n_block; b++) {
+        struct lanes_block *block = &room->block[b];
+        for (int h = 0; h < N_PART && !all; h++)
+            for (size_t e = 0; e < room->plan->n * block->width; e++)
+                PART(block->sens_new, e) = select(accepted[h], PART(block->sens_new, e), PART(block->sens, e));
+        swap(&block->sens, &block->sens_new);
+    }
+}
+
+/* What the caller must look at. */
+static void report(struct lanes_room *room, struct lanes_events *events, part_mask accepted, int h)
+{
+    part t = PART(&room->t, 0);
+    part_mask fell = MASK(&room->watched, 0), live = MASK(&room->live, 0);
+    int first = h * (N_LANE / N_PART);
+    for (size_t i = 0; i < room->plan->n; i++)
+        fell |= (PART(room->y, i) < 0) & ~(PART(room->y_before, i) < 0);
+    fell &= accepted;
+    part_mask measured = accepted & (t >= PART(&room->t_next, 0));
+    part_mask underflow = live & ~(PART(&room->h, 0) > 4 * DBL_EPSILON * magnitude(t) + DBL_MIN);
+    part_mask spent = live & (MASK(&room->n_step, 0) >= MASK(&room->max_steps, 0));
+    events->fell |= bits(fell) << first;
+    events->measured |= bits(measured) << first;
+    events->underflow |= bits(underflow) << first;
+    events->spent |= bits(spent) << first;
+}
+
+static struct lanes_events attempt(struct lanes_room *room)
+{
+    const struct lanes_plan *plan = room->plan;
+    struct attempt now[N_PART];
+    struct stiffit_lanes_point at = {.t = (const double *)&room->t, .y = (const double *)room->y, .p = (const double *)room->p,
+                                     .covariate = (const double *)room->covariate, .work = (const double *)room->work};
+    plan->lanes->derive(&at, (double *)room->derived[0]);
+    for (int h = 0; h < N_PART; h++) {
+        begin_attempt(room, &now[h], h);
+        for (size_t i = 0; i < plan->n; i++)
+            PART(room->by_time, i) = (part){0};
+        for (size_t k = 0; k < plan->n_time; k++)
+            PART(room->by_time, plan->by_time[k].row) = PART(room->derived[0], plan->by_time[k].value);
+        factorize(room, now[h].inverse, h);
+    }
+    /* With one block, its work fills the gaps that the states' dependencies leave; more blocks do not fit the cache together. */
+    bool together = room->n_block == 1;
+    for (int i = 0; i < METHOD.n_stage; i++) {
+        state_stage(room, now, &at, i);
+        if (together)
+            block_do[room->block->width](room, now, room->block, i);
+    }
+    for (int h = 0; h < N_PART; h++)
+        state_end(room, &now[h], h);
+    for (size_t b = 0; b < room->n_block; b++)
+        for (int i = together ? METHOD.n_stage : 0; i <= METHOD.n_stage; i++)
+            block_do[room->block[b].width](room, now, &room->block[b], i);
+
+    struct lanes_events events = {0};
+    part_mask accepted[N_PART];
+    for (int h = 0; h < N_PART; h++) {
+        now[h].worst = now[h].worst / (double)plan->n;
+        accepted[h] = now[h].good & (now[h].worst <= 1) & MASK(&room->live, 0);
+        control(room, &now[h], accepted[h], h);
+        PART(&room->t_before, 0) = PART(&room->t, 0);
+        PART(&room->h_used, 0) = now[h].h;
+        part end = select(now[h].reaches, PART(&room->t_stop, 0), PART(&room->t, 0) + now[h].h);
+        PART(&room->t, 0) = select(accepted[h], end, PART(&room->t, 0));
+    }
+    move(room, accepted);
+    for (int h = 0; h < N_PART; h++) {
+        if (room->follows_sizes)
+            follow_sizes(room, now[h].h, accepted[h], h);
+        report(room, &events, accepted[h], h);
+    }
+    return events;
+}
+
+/* One matrix of rows of `width` at s; out: its columns, n numbers each. */
+static void interpolate(size_t n, size_t width, const lanes *at, const lanes *before, const lanes *after, lanes *const *stage,
+                        lanes *out)
+{
+    for (int h = 0; h < N_PART; h++) {
+        part s = PART(at, 0), rest = 1 - s;
+        for (size_t r = 0, e = 0; r < n; r++)
+            for (size_t c = 0; c < width; c++, e++) {
+                part inner = {0};
+                for (int k = METHOD.n_dense; k-- > 0;) {
+                    part sum = {0};
+                    for (int j = 0; j < METHOD.n_stage - 1; j++)
+                        sum += METHOD.dense[k][j] * PART(stage[j], e);
+                    inner = inner * s + sum;
+                }
+                PART(out, c * n + r) = rest * PART(before, e) + s * (PART(after, e) + rest * inner);
+            }
+    }
+}
+
+static void inside(const struct lanes_room *room, const lanes *s, lanes *out)
+{
+    size_t n = room->plan->n;
+    interpolate(n, 1, s, room->y_before, room->y, room->stage, out);
+    for (size_t b = 0; b < room->n_block; b++) {
+        const struct lanes_block *block = &room->block[b];
+        interpolate(n, block->width, s, block->sens_new, block->sens, block->stage, out + n * (1 + block->first));
+    }
+}
+
+extern const struct lanes_kernel KERNEL;
+const struct lanes_kernel KERNEL = {KERNEL_NAME, attempt, inside};

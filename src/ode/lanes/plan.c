@@ -1,0 +1,230 @@
+/* Orders the pivots by Markowitz' rule on the diagonal (the fewest products next), without regard to values: the kernel notices
+ * in which lanes that is not safe, and makes their steps smaller, which lets the diagonal dominate.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "ode/lanes/plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_right(const struct stiffit_pattern *p, size_t n_column, size_t n_row)
+{
+    if (!p->start || p->start[0] != 0)
+        return false;
+    for (size_t j = 0; j < n_column; j++) {
+        if (p->start[j + 1] < p->start[j])
+            return false;
+        for (int32_t k = p->start[j]; k < p->start[j + 1]; k++)
+            if (p->row[k] < 0 || (size_t)p->row[k] >= n_row || (k > p->start[j] && p->row[k] <= p->row[k - 1]))
+                return false;
+    }
+    return true;
+}
+
+static bool rows_new(struct lanes_rows *rows, size_t n, size_t n_term)
+{
+    rows->start = calloc(n + 1, sizeof *rows->start);
+    rows->term = calloc(n_term + 1, sizeof *rows->term);
+    return rows->start && rows->term;
+}
+
+/* The entries of the first n columns by row; values are numbered from `first`. */
+static bool by_row(struct lanes_rows *rows, const struct stiffit_pattern *p, size_t n, size_t first)
+{
+    if (!rows_new(rows, n, (size_t)p->start[n]))
+        return false;
+    for (int32_t k = 0; k < p->start[n]; k++)
+        rows->start[p->row[k] + 1]++;
+    for (size_t i = 0; i < n; i++)
+        rows->start[i + 1] += rows->start[i];
+    for (size_t j = n; j-- > 0;)
+        for (int32_t k = p->start[j]; k < p->start[j + 1]; k++)
+            rows->term[--rows->start[p->row[k] + 1]] = (struct lanes_term){(int32_t)first + k, (int32_t)j};
+    /* start[r+1] is now where row r begins */
+    memmove(rows->start, rows->start + 1, n * sizeof *rows->start);
+    rows->start[n] = p->start[n];
+    return true;
+}
+
+/* Chooses order[k..n-1] and marks the fill in `filled` (n x n, row by row). */
+static void eliminate(struct lanes_plan *plan, bool *filled, bool *done)
+{
+    size_t n = plan->n;
+    for (size_t k = 0; k < n; k++) {
+        size_t best = n, best_cost = SIZE_MAX;
+        for (size_t i = 0; i < n; i++) {
+            size_t in_row = 0, in_column = 0;
+            for (size_t j = 0; j < n && !done[i]; j++)
+                if (!done[j] && j != i) {
+                    in_row += filled[i * n + j];
+                    in_column += filled[j * n + i];
+                }
+            if (!done[i] && in_row * in_column < best_cost) {
+                best = i;
+                best_cost = in_row * in_column;
+            }
+        }
+        plan->order[k] = (int32_t)best;
+        done[best] = true;
+        for (size_t i = 0; i < n; i++)
+            for (size_t j = 0; j < n && !done[i] && filled[i * n + best]; j++)
+                if (!done[j] && filled[best * n + j])
+                    filled[i * n + j] = true;
+    }
+}
+
+/* Numbers the factors; number[i * n + j] is that of entry (i, j), or -1. */
+static bool list_factors(struct lanes_plan *plan, const bool *filled, int32_t *number)
+{
+    size_t n = plan->n, n_lower = 0, n_upper = 0, n_update = 0;
+    for (size_t i = 0; i < n * n; i++)
+        number[i] = filled[i] ? (int32_t)plan->n_factor++ : -1;
+    if (!rows_new(&plan->lower, n, plan->n_factor) || !rows_new(&plan->upper, n, plan->n_factor))
+        return false;
+    int32_t *at = calloc(n + 1, sizeof *at); /* position of each row in the order */
+    plan->scale_start = calloc(n + 1, sizeof *plan->scale_start);
+    plan->scale = calloc(plan->n_factor + 1, sizeof *plan->scale);
+    plan->update_start = calloc(n + 1, sizeof *plan->update_start);
+    if (!at || !plan->scale_start || !plan->scale || !plan->update_start) {
+        free(at);
+        return false;
+    }
+    for (size_t k = 0; k < n; k++)
+        at[plan->order[k]] = (int32_t)k;
+    for (size_t i = 0; i < n; i++) {
+        plan->diagonal[i] = number[i * n + i];
+        plan->lower.start[i] = (int32_t)n_lower;
+        plan->upper.start[i] = (int32_t)n_upper;
+        for (size_t k = 0; k < n; k++) {
+            int32_t j = plan->order[k], entry = number[i * n + (size_t)j];
+            if (entry >= 0 && at[i] > (int32_t)k)
+                plan->lower.term[n_lower++] = (struct lanes_term){entry, j};
+            else if (entry >= 0 && at[i] < (int32_t)k)
+                plan->upper.term[n_upper++] = (struct lanes_term){entry, j};
+        }
+    }
+    plan->lower.start[n] = (int32_t)n_lower;
+    plan->upper.start[n] = (int32_t)n_upper;
+    free(at);
+    for (int pass = 0; pass < 2; pass++) { /* counts, then fills */
+        size_t n_scale = n_update = 0;
+        for (size_t k = 0; k < n; k++) {
+            size_t pivot = (size_t)plan->order[k];
+            plan->scale_start[k] = (int32_t)n_scale;
+            plan->update_start[k] = (int32_t)n_update;
+            for (size_t later = k + 1; later < n; later++) {
+                size_t i = (size_t)plan->order[later];
+                int32_t left = number[i * n + pivot];
+                if (left < 0)
+                    continue;
+                plan->scale[n_scale++] = left;
+                for (int32_t u = plan->upper.start[pivot]; u < plan->upper.start[pivot + 1]; u++) {
+                    const struct lanes_term *right = &plan->upper.term[u];
+                    if (pass == 1)
+                        plan->update[n_update] = (struct lanes_update){number[i * n + (size_t)right->row], left, right->value};
+                    n_update++;
+                }
+            }
+        }
+        plan->scale_start[n] = (int32_t)n_scale;
+        plan->update_start[n] = (int32_t)n_update;
+        if (pass == 0 && !(plan->update = calloc(n_update + 1, sizeof *plan->update)))
+            return false;
+    }
+    return true;
+}
+
+static bool plan_factors(struct lanes_plan *plan)
+{
+    size_t n = plan->n;
+    bool *filled = calloc(n * n + n + 1, sizeof *filled);
+    int32_t *number = calloc(n * n + 1, sizeof *number);
+    plan->order = calloc(n + 1, sizeof *plan->order);
+    plan->diagonal = calloc(n + 1, sizeof *plan->diagonal);
+    plan->place = calloc((size_t)plan->jacobian.start[n] + 1, sizeof *plan->place);
+    bool good = filled && number && plan->order && plan->diagonal && plan->place;
+    if (good) {
+        for (size_t i = 0; i < n; i++) {
+            filled[i * n + i] = true;
+            for (int32_t k = plan->jacobian.start[i]; k < plan->jacobian.start[i + 1]; k++)
+                filled[i * n + (size_t)plan->jacobian.term[k].row] = true;
+        }
+        eliminate(plan, filled, filled + n * n);
+        good = list_factors(plan, filled, number);
+    }
+    for (size_t i = 0; good && i < n; i++)
+        for (int32_t k = plan->jacobian.start[i]; k < plan->jacobian.start[i + 1]; k++)
+            plan->place[k] = number[i * n + (size_t)plan->jacobian.term[k].row];
+    free(filled);
+    free(number);
+    return good;
+}
+
+/* Entries of df/dp with those of the second derivatives. False: out of memory, or one of the latter is not among the former. */
+static bool list_entries(struct lanes_plan *plan, size_t n_state, size_t n_curve_state, bool *is_wrong)
+{
+    const struct stiffit_pattern *first = &plan->lanes->by_parameter, *second = &plan->lanes->curve_parameter;
+    size_t n_parameter = plan->abi->n_parameter;
+    plan->entry = calloc((size_t)first->start[n_parameter] + 1, sizeof *plan->entry);
+    if (!plan->entry)
+        return false;
+    for (size_t j = 0; j < n_parameter; j++) {
+        int32_t other = second->start[j], end = second->start[j + 1];
+        for (int32_t k = first->start[j]; k < first->start[j + 1]; k++) {
+            bool both = other < end && second->row[other] == first->row[k];
+            plan->entry[plan->n_entry++] = (struct lanes_entry){first->row[k], (int32_t)j, (int32_t)(plan->n + n_state) + k,
+                                                                both ? (int32_t)n_curve_state + other++ : -1};
+        }
+        *is_wrong = *is_wrong || other < end;
+    }
+    return !*is_wrong;
+}
+
+struct lanes_plan *lanes_plan_new(const struct stiffit_model *abi, const struct lanes_method *method, bool *is_wrong)
+{
+    const struct stiffit_lanes *lanes = abi->lanes;
+    struct lanes_plan *plan = calloc(1, sizeof *plan);
+    size_t n = abi->n_state, n_parameter = abi->n_parameter;
+    *is_wrong = !is_right(&lanes->by_state, n + 1, n) || !is_right(&lanes->by_parameter, n_parameter, n) ||
+                !is_right(&lanes->curve_state, n, n) || !is_right(&lanes->curve_parameter, n_parameter, n);
+    if (!plan || *is_wrong)
+        goto failed;
+    size_t n_state = (size_t)lanes->by_state.start[n + 1], n_curve_state = (size_t)lanes->curve_state.start[n];
+    *plan = (struct lanes_plan){.abi = abi, .lanes = lanes, .method = method, .n = n};
+    plan->n_derive = n + n_state + (size_t)lanes->by_parameter.start[n_parameter];
+    plan->n_curve = n_curve_state + (size_t)lanes->curve_parameter.start[n_parameter];
+    plan->n_time = n_state - (size_t)lanes->by_state.start[n];
+    plan->by_time = calloc(plan->n_time + 1, sizeof *plan->by_time);
+    if (!plan->by_time || !by_row(&plan->jacobian, &lanes->by_state, n, n) ||
+        !by_row(&plan->curvature, &lanes->curve_state, n, 0) || !plan_factors(plan) ||
+        !list_entries(plan, n_state, n_curve_state, is_wrong))
+        goto failed;
+    for (size_t k = 0; k < plan->n_time; k++) {
+        size_t from = (size_t)lanes->by_state.start[n] + k;
+        plan->by_time[k] = (struct lanes_term){(int32_t)(n + from), lanes->by_state.row[from]};
+    }
+    return plan;
+failed:
+    lanes_plan_free(plan);
+    return NULL;
+}
+
+void lanes_plan_free(struct lanes_plan *plan)
+{
+    if (!plan)
+        return;
+    struct lanes_rows *rows[] = {&plan->jacobian, &plan->curvature, &plan->lower, &plan->upper};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        free(rows[i]->start);
+        free(rows[i]->term);
+    }
+    free(plan->by_time);
+    free(plan->entry);
+    free(plan->order);
+    free(plan->diagonal);
+    free(plan->place);
+    free(plan->scale_start);
+    free(plan->scale);
+    free(plan->update_start);
+    free(plan->update);
+    free(plan);
+}

@@ -1,0 +1,59 @@
+/* What all lanes of a model share: the order of elimination of I/(h gamma) - J, its factors' pattern, and the lists of entries by
+ * row that the kernel walks through. Made once per pool; constant from then on.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef ODE_LANES_PLAN_H
+#define ODE_LANES_PLAN_H
+
+#include "ode/lanes/method.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stiffit/model.h>
+
+/* A factor of a sum over entries of a row: number `value` of a table times row `row` of the operand. */
+struct lanes_term {
+    int32_t value, row;
+};
+/* Terms of row r: start[r] <= k < start[r+1]. */
+struct lanes_rows {
+    int32_t *start;
+    struct lanes_term *term;
+};
+/* An entry of a matrix by parameter; `value` and `curve` are numbers in the outputs of derive and curve; curve -1: none. */
+struct lanes_entry {
+    int32_t row, parameter, value, curve;
+};
+/* factor[target] -= factor[left] * factor[right] */
+struct lanes_update {
+    int32_t target, left, right;
+};
+
+struct lanes_plan {
+    const struct stiffit_model *abi;
+    const struct stiffit_lanes *lanes;
+    const struct lanes_method *method;
+    size_t n;                     /* states */
+    size_t n_derive, n_curve;     /* lengths of the outputs of derive and curve */
+    struct lanes_rows jacobian;   /* values: numbers of derive's output */
+    struct lanes_rows curvature;  /* values: numbers of curve's output */
+    size_t n_time;                /* entries of df/dt: values of derive's output */
+    struct lanes_term *by_time;
+    size_t n_entry;               /* of df/dp, in any order */
+    struct lanes_entry *entry;
+
+    /* The factors, as n_factor numbers: L without its diagonal of ones, U, whose diagonal is inverted. */
+    size_t n_factor;
+    int32_t *order;               /* n: row (and column) order[k] is the k-th pivot */
+    int32_t *diagonal;            /* n, by row: its number among the factors */
+    int32_t *place;               /* by entry of jacobian.term: its number among the factors */
+    struct lanes_rows lower, upper;
+    int32_t *scale_start, *scale; /* n + 1: for pivot k, entries of column order[k] of L */
+    int32_t *update_start;        /* n + 1 */
+    struct lanes_update *update;
+};
+
+/* NULL: out of memory, or the patterns are wrong (*is_wrong). */
+struct lanes_plan *lanes_plan_new(const struct stiffit_model *abi, const struct lanes_method *method, bool *is_wrong);
+void lanes_plan_free(struct lanes_plan *plan); /* NULL is legal */
+
+#endif

@@ -1,0 +1,133 @@
+/* Allocates the lanes' numbers, divides the columns into blocks, and chooses the kernel for this CPU.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "ode/lanes/room.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+extern const struct lanes_kernel lanes_kernel_plain, lanes_kernel_v3, lanes_kernel_v4;
+
+const struct lanes_kernel *lanes_kernel_choose(const char *name)
+{
+    const struct lanes_kernel *kernel[3];
+    int n = 0;
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("x86-64-v4"))
+        kernel[n++] = &lanes_kernel_v4;
+    if (__builtin_cpu_supports("x86-64-v3"))
+        kernel[n++] = &lanes_kernel_v3;
+#endif
+    kernel[n++] = &lanes_kernel_plain;
+    for (int i = 0; i < n; i++)
+        if (!name || strcmp(name, kernel[i]->name) == 0)
+            return kernel[i];
+    return NULL;
+}
+
+static lanes *new_lanes(size_t n)
+{
+    lanes *x = aligned_alloc(sizeof *x, (n + 1) * sizeof *x);
+    if (x)
+        memset(x, 0, (n + 1) * sizeof *x);
+    return x;
+}
+
+bool lanes_room_init(struct lanes_room *room, const struct lanes_plan *plan)
+{
+    size_t n = plan->n, n_parameter = plan->abi->n_parameter;
+    bool good = true;
+    *room = (struct lanes_room){.plan = plan};
+    struct {
+        lanes **place;
+        size_t n;
+    } arrays[] = {{&room->p, n_parameter}, {&room->covariate, plan->abi->n_covariate}, {&room->work, plan->abi->n_work},
+                  {&room->unit, n_parameter}, {(lanes **)&room->active, n_parameter}, {&room->y, n}, {&room->y_before, n},
+                  {&room->size, n}, {&room->guess, n}, {&room->beyond, n}, {&room->factor, plan->n_factor}, {&room->by_time, n},
+                  {&room->argument, n}, {&room->direction, n + 1}, {&room->right, 8 * n}, {&room->base, n}};
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
+        good = (*arrays[i].place = new_lanes(arrays[i].n)) && good;
+    for (int i = 0; i < METHOD_STAGES; i++) {
+        room->derived[i] = new_lanes(plan->n_derive);
+        room->curved[i] = new_lanes(plan->n_curve);
+        room->entry[i] = new_lanes(plan->n_entry);
+        room->stage[i] = new_lanes(n);
+        good = good && room->derived[i] && room->curved[i] && room->entry[i] && room->stage[i];
+    }
+    return good;
+}
+
+static void free_blocks(struct lanes_room *room)
+{
+    for (size_t b = 0; b < room->n_block; b++) {
+        struct lanes_block *block = &room->block[b];
+        free(block->sens);
+        free(block->sens_new);
+        for (int i = 0; i < METHOD_STAGES; i++)
+            free(block->stage[i]);
+        free(block->moved);
+        free(block->entry);
+    }
+    free(room->block);
+    room->block = NULL;
+    room->n_block = room->n_column = 0;
+}
+
+void lanes_room_fini(struct lanes_room *room)
+{
+    free_blocks(room);
+    lanes *arrays[] = {room->p, room->covariate, room->work, room->unit, (lanes *)room->active, room->y, room->y_before,
+                       room->size, room->guess, room->beyond, room->factor, room->by_time, room->argument, room->direction,
+                       room->right, room->base};
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
+        free(arrays[i]);
+    for (int i = 0; i < METHOD_STAGES; i++) {
+        free(room->derived[i]);
+        free(room->curved[i]);
+        free(room->entry[i]);
+        free(room->stage[i]);
+    }
+}
+
+static bool block_init(struct lanes_block *block, const struct lanes_plan *plan, const uint32_t *parameter)
+{
+    size_t n_number = plan->n * block->width;
+    bool good = (block->sens = new_lanes(n_number)) && (block->sens_new = new_lanes(n_number)) &&
+                (block->moved = new_lanes(n_number)) && (block->entry = calloc(plan->n_entry + 1, sizeof *block->entry));
+    for (int i = 0; i < METHOD_STAGES; i++)
+        good = (block->stage[i] = new_lanes(n_number)) && good;
+    if (!good)
+        return false;
+    for (size_t k = 0; k < plan->n_entry; k++)
+        for (size_t c = 0; c < block->width; c++)
+            if ((uint32_t)plan->entry[k].parameter == parameter[block->first + c])
+                block->entry[block->n_entry++] =
+                    (struct lanes_term){(int32_t)k, plan->entry[k].row * (int32_t)block->width + (int32_t)c};
+    return true;
+}
+
+bool lanes_room_set_columns(struct lanes_room *room, size_t n_column, const uint32_t *parameter)
+{
+    enum { WIDEST = 8 };
+    size_t n_block = (n_column + WIDEST - 1) / WIDEST, first = 0;
+    free_blocks(room);
+    if (n_column == 0)
+        return true;
+    room->block = calloc(n_block, sizeof *room->block);
+    if (!room->block)
+        return false;
+    room->n_block = n_block;
+    for (size_t b = 0; b < n_block; b++) {
+        struct lanes_block *block = &room->block[b];
+        block->first = first;
+        block->width = (n_column - first) / (n_block - b);
+        first += block->width;
+        if (!block_init(block, room->plan, parameter)) {
+            free_blocks(room);
+            return false;
+        }
+    }
+    room->n_column = n_column;
+    return true;
+}

@@ -1,0 +1,83 @@
+/* The numbers of eight evaluations side by side, and the kernel that makes one attempt at a step in all of them. A lane's numbers
+ * depend on nothing in other lanes. The kernel is compiled for several widths of registers; all give the same bits.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef ODE_LANES_ROOM_H
+#define ODE_LANES_ROOM_H
+
+#include "ode/lanes/plan.h"
+
+#include <stdint.h>
+
+enum { N_LANE = STIFFIT_LANES };
+
+/* A number, or a truth value (0 or -1), or a count in each lane. */
+typedef double lanes __attribute__((vector_size(8 * N_LANE)));
+typedef int64_t lanes_mask __attribute__((vector_size(8 * N_LANE)));
+
+/* Sensitivities by some parameters; an n_state x width matrix is stored row by row. */
+struct lanes_block {
+    size_t first, width;      /* columns first <= c < first + width of the room */
+    lanes *sens, *sens_new;   /* matrices */
+    lanes *stage[METHOD_STAGES];
+    lanes *moved;             /* scratch: the same */
+    size_t n_entry;           /* of df/dp; */
+    struct lanes_term *entry; /* value: its number among the plan's entries; row: its place in the matrix */
+};
+
+struct lanes_room {
+    const struct lanes_plan *plan;
+    size_t n_column, n_block;
+    struct lanes_block *block;
+
+    /* the evaluations' arguments */
+    lanes *p, *covariate, *work;
+    lanes t0, rtol, fraction, at_rest; /* see tolerance.c */
+    lanes_mask is_relative;
+    lanes *unit;         /* by column: 1 / |p| */
+    lanes_mask *active;  /* by column: the evaluation wants it */
+    bool follows_sizes;  /* atol is 0 */
+
+    /* where they are */
+    lanes_mask live;     /* others are not moved */
+    lanes t, h;          /* h: planned */
+    lanes t_stop;        /* steps end there at the latest, exactly */
+    lanes t_next;        /* time of the next measurement */
+    lanes *y, *y_before; /* y_before: at the beginning of the latest step (lanes that did not move: equal to y) */
+    lanes t_before, h_used;
+    lanes *size, *guess, *beyond; /* of states, as in struct observer */
+    lanes log_h, log_error;       /* logarithms to base 2 of the latest step's h and error; log_h infinite: there is none */
+    lanes_mask rejected;          /* the latest attempt was rejected */
+    lanes_mask trouble;           /* n_attempt when something was not finite or the factors were not safe; or far below 0 */
+    lanes_mask watched;           /* the caller wants to see each of its steps */
+    lanes_mask n_attempt, n_step, max_steps;
+
+    /* scratch */
+    lanes *derived[METHOD_STAGES], *curved[METHOD_STAGES], *entry[METHOD_STAGES], *stage[METHOD_STAGES];
+    lanes *factor, *by_time, *argument, *direction, *right, *base;
+};
+
+/* Reasons for which a lane needs the caller after an attempt: bits of attempt's result, N_LANE for each. */
+struct lanes_events {
+    unsigned measured;  /* it reached t_next */
+    unsigned fell;      /* a state went from above to below zero, or the lane is watched */
+    unsigned underflow; /* the next step is too small to move t */
+    unsigned spent;     /* n_step has reached max_steps */
+};
+
+struct lanes_kernel {
+    const char *name;
+    struct lanes_events (*attempt)(struct lanes_room *room);
+    /* The states and sensitivities at t_before + s h_used: n_state rows of 1 + n_column numbers, column by column. */
+    void (*inside)(const struct lanes_room *room, const lanes *s, lanes *out);
+};
+
+/* The widest that this CPU has; `name`: that one (for tests), or NULL if this CPU does not have it. */
+const struct lanes_kernel *lanes_kernel_choose(const char *name);
+
+/* False: out of memory. lanes_room_fini is legal then, and for a room that is all zero. */
+bool lanes_room_init(struct lanes_room *room, const struct lanes_plan *plan);
+void lanes_room_fini(struct lanes_room *room);
+/* Sets the parameters that have columns. All sensitivities are zero then. False: out of memory; there are no columns then. */
+bool lanes_room_set_columns(struct lanes_room *room, size_t n_column, const uint32_t *parameter);
+
+#endif

@@ -1,0 +1,158 @@
+/* The part of an evaluation that does not depend on the integrator: where it begins, its answers and how it ends.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "ode/observer.h"
+
+#include "ode/observation.h"
+#include "ode/tolerance.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static double *new_array(size_t m, size_t n) { return calloc(m * n + 1, sizeof(double)); }
+
+bool observer_init(struct observer *ob, const struct stiffit_model *abi, const struct ode_options *options)
+{
+    size_t n = abi->n_state, n_parameter = abi->n_parameter, n_observable = abi->n_observable;
+    ob->abi = abi;
+    ob->options = *options;
+    ob->n_state = n;
+    ob->block_parameter = calloc(n_parameter + 1, sizeof *ob->block_parameter);
+    ob->block_rhs = calloc(n_parameter + 1, sizeof *ob->block_rhs);
+    ob->sens_block = calloc(n_parameter + 1, sizeof *ob->sens_block);
+    ob->block_unit = new_array(n_parameter, 1);
+    ob->sizes = new_array(3 * n + 1, 1);
+    ob->tolerance_beyond = new_array(n, 1);
+    ob->f = new_array(n, 1);
+    ob->columns = new_array(n, n_parameter);
+    ob->h = new_array(n_observable, 1);
+    ob->h_state = new_array(n_observable, n);
+    ob->h_parameter = new_array(n_observable, n_parameter);
+    ob->h_row = new_array(n_observable, n_parameter);
+    ob->is_wanted = calloc(n_observable + 1, sizeof *ob->is_wanted);
+    ob->h_largest = new_array(n_observable, 1);
+    ob->forcing = n && abi->n_forcing ? forcing_new(abi) : NULL;
+    ob->positive = positive_new(n);
+    bool complete = derivatives_init(&ob->model, abi) && ob->block_parameter && ob->block_rhs && ob->sens_block &&
+                    ob->block_unit && ob->sizes && ob->tolerance_beyond && ob->f && ob->columns && ob->h && ob->h_state &&
+                    ob->h_parameter && ob->h_row && ob->is_wanted && ob->h_largest && ob->positive &&
+                    (ob->forcing || !n || !abi->n_forcing);
+    ob->model.sizes = ob->sizes;
+    return complete;
+}
+
+void observer_fini(struct observer *ob)
+{
+    forcing_free(ob->forcing);
+    positive_free(ob->positive);
+    derivatives_fini(&ob->model);
+    free(ob->block_parameter);
+    free(ob->block_rhs);
+    free(ob->sens_block);
+    free(ob->block_unit);
+    free(ob->sizes);
+    free(ob->tolerance_beyond);
+    free(ob->f);
+    free(ob->columns);
+    free(ob->h);
+    free(ob->h_state);
+    free(ob->h_parameter);
+    free(ob->h_row);
+    free(ob->is_wanted);
+    free(ob->h_largest);
+}
+
+void observer_begin(struct observer *ob, bool is_relative)
+{
+    struct evaluation *evaluation = ob->evaluation;
+    ob->begins_anew = false;
+    ob->i_time = ob->i_row = 0;
+    memset(ob->h_largest, 0, ob->abi->n_observable * sizeof(double));
+    ob->t = evaluation->t_reached = evaluation->task->t0;
+    evaluation->crosses = false;
+    tolerance_set(ob, is_relative);
+}
+
+void observer_choose_blocks(struct observer *ob)
+{
+    const struct evaluation *evaluation = ob->evaluation;
+    size_t n_block = 0;
+    for (size_t k = 0; k < evaluation->n_sens && !evaluation->adjoint; k++) {
+        uint32_t j = evaluation->sens[k];
+        unsigned use = derivatives_use(ob->abi, j);
+        ob->sens_block[k] = -1;
+        if (ob->n_state == 0 || !(use & (STIFFIT_USE_RHS | STIFFIT_USE_INITIAL)))
+            continue;
+        double p = fabs(evaluation->p[j]);
+        ob->sens_block[k] = (int32_t)n_block;
+        ob->block_parameter[n_block] = j;
+        ob->block_rhs[n_block] = (use & STIFFIT_USE_RHS) != 0;
+        ob->block_unit[n_block] = p > 0 ? fmin(1 / p, DBL_MAX * DBL_EPSILON) : 1; /* finite for any p */
+        n_block++;
+    }
+    ob->n_block = n_block;
+}
+
+int observer_initial(struct observer *ob, double *y)
+{
+    size_t n = ob->n_state;
+    int code = derivatives_initial(&ob->model, y);
+    if (code != STIFFIT_OK || ob->n_block == 0)
+        return code;
+    code = derivatives_initial_parameter(&ob->model, ob->columns);
+    for (size_t k = 0; k < ob->n_block && code == STIFFIT_OK; k++) {
+        uint32_t j = ob->block_parameter[k];
+        if (derivatives_use(ob->abi, j) & STIFFIT_USE_INITIAL)
+            memcpy(y + (k + 1) * n, ob->columns + (size_t)j * n, n * sizeof(double));
+        else
+            memset(y + (k + 1) * n, 0, n * sizeof(double));
+    }
+    return code;
+}
+
+bool observer_answer(struct observer *ob, const double *y, bool initial)
+{
+    bool good = observation_fill(ob, ob->i_time, y);
+    bool relative = initial || ob->atol > 0 || ob->is_relative;
+    ob->begins_anew = !relative && (!good || observation_asks_relative(ob, ob->i_time, y));
+    return good || ob->begins_anew;
+}
+
+bool observer_finish(struct observer *ob, enum evaluation_outcome outcome)
+{
+    struct evaluation *evaluation = ob->evaluation;
+    evaluation->outcome = outcome;
+    evaluation->n_rhs = ob->model.n_rhs;
+    evaluation->n_jacobian = ob->model.n_jacobian;
+    evaluation->n_factor = ob->n_factor;
+    if (outcome == EVALUATION_OK)
+        evaluation->reason[0] = '\0';
+    return false;
+}
+
+bool observer_fail(struct observer *ob)
+{
+    const struct model_failure *failure = &ob->model.failure;
+    const char *what = failure->fatal ? "gave up" : failure->not_finite ? "gave numbers that are not finite" : "failed";
+    snprintf(ob->evaluation->reason, sizeof ob->evaluation->reason, "the model's %s %s at t = %.6g",
+             failure->where ? failure->where : "function", what, failure->t);
+    return observer_finish(ob, EVALUATION_MODEL_FAILED);
+}
+
+bool observer_stop(struct observer *ob, enum evaluation_outcome outcome, const char *why)
+{
+    struct evaluation *evaluation = ob->evaluation;
+    snprintf(evaluation->reason, sizeof evaluation->reason, "%s at t = %.6g", why, evaluation->t_reached);
+    return observer_finish(ob, outcome);
+}
+
+bool observer_fall(struct observer *ob, size_t state)
+{
+    struct evaluation *evaluation = ob->evaluation;
+    snprintf(evaluation->reason, sizeof evaluation->reason, "%s falls through zero at t = %.6g, where its slope is not "
+             "negative: a pole there is too close to zero for rtol and atol",
+             ob->abi->state_name[state], evaluation->t_reached);
+    return observer_finish(ob, EVALUATION_ODE_FAILED);
+}

@@ -1,0 +1,74 @@
+/* What every engine keeps for an evaluation, whatever its integrator: the model at this evaluation's parameters, tolerances and
+ * the sizes of states, which parameters have a block of sensitivities, the next measurement, and scratch for the observables.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef ODE_OBSERVER_H
+#define ODE_OBSERVER_H
+
+#include "ode/derivatives.h"
+#include "ode/evaluation.h"
+#include "ode/forcing.h"
+#include "ode/positive.h"
+
+struct observer {
+    const struct stiffit_model *abi;
+    struct ode_options options;
+    size_t n_state;
+    struct derivatives model;
+
+    double rtol, atol;          /* of the current evaluation; atol 0: from the states' sizes (tolerance.c) */
+    double fraction;            /* the floor of the magnitude used for a state's tolerance, as a part of the state's size */
+    bool is_relative;           /* each state's tolerance is rtol times its present value */
+    /* for each state: the largest |y| so far; the guessed size of a young state, else 0; y after the last step; then its t */
+    double *sizes;              /* 3 n_state + 1 */
+    double at_rest;             /* tolerance of states at zero, in their guessed sizes, while an input jumps */
+    double *tolerance_beyond;   /* n_state: tolerance minus rtol |y| */
+
+    /* blocks: the state, and one for each wanted parameter that enters the right-hand side or the initial state */
+    size_t n_block;             /* counts only the sensitivities */
+    uint32_t *block_parameter;  /* n_parameter places; the block's parameter */
+    bool *block_rhs;            /* whether it enters the right-hand side */
+    double *block_unit;         /* 1 / |p| of that parameter: turns tolerances of states into those of its block */
+    int32_t *sens_block;        /* block of each wanted parameter, or -1 */
+    bool pace;                  /* the one block is the dependence of the states on the unit of time (probe.c) */
+
+    /* scratch */
+    double *f;                         /* n_state */
+    double *columns;                   /* n_state x n_parameter */
+    double *h, *h_state, *h_parameter; /* n_observable x 1, n_state, n_parameter */
+    double *h_row;                     /* n_observable x n_parameter: total derivatives */
+    bool *is_wanted;                   /* n_observable */
+    double *h_largest;                 /* n_observable: the largest absolute prediction so far (of all: the first entry) */
+
+    /* the current evaluation */
+    struct evaluation *evaluation;
+    double t;                   /* the integrator's time */
+    double t_far;               /* the last time: gives the integrator direction and scale, but no stop time */
+    size_t i_time, i_row;       /* the next to be answered */
+    int64_t n_factor;
+    bool begins_anew;           /* restarts with relative tolerances, because an observable needs them */
+    struct forcing *forcing;    /* NULL: the model has none */
+    struct positive *positive;
+};
+
+/* False: out of memory. observer_fini is legal then, and for an observer that is all zero. */
+bool observer_init(struct observer *observer, const struct stiffit_model *abi, const struct ode_options *options);
+void observer_fini(struct observer *observer);
+
+/* Begins the current evaluation: the first measurement is the next one. */
+void observer_begin(struct observer *observer, bool is_relative);
+/* Chooses the parameters that get a block of sensitivities. */
+void observer_choose_blocks(struct observer *observer);
+/* The initial state and its sensitivities: 1 + n_block blocks. Returns a code as derivatives_initial does. */
+int observer_initial(struct observer *observer, double *y);
+/* Answers the rows of the next task time from the state and its sensitivities there (blocks; NULL if there are no states).
+ * False: they cannot be computed. If begins_anew is set, the evaluation must be begun again, is_relative. */
+bool observer_answer(struct observer *observer, const double *y, bool initial);
+
+/* Fill in the outcome; all return false. observer_fail reports the model's last failure. observer_stop appends the time to the
+ * reason. */
+bool observer_finish(struct observer *observer, enum evaluation_outcome outcome);
+bool observer_fail(struct observer *observer);
+bool observer_stop(struct observer *observer, enum evaluation_outcome outcome, const char *why);
+bool observer_fall(struct observer *observer, size_t state); /* see positive_look */
+
+#endif
