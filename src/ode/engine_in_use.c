@@ -3,4 +3,4 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/engine.h"
 
-const struct engine_table *const engine_in_use[N_ENGINE] = {[ENGINE_CVODES] = &engine_cvodes};
+const struct engine_table *const engine_in_use[N_ENGINE] = {[ENGINE_CVODES] = &engine_cvodes, [ENGINE_LANES] = &engine_lanes};
