@@ -175,6 +175,69 @@ def test_fits_whose_lanes_fail(tmp):
                 assert np.nanmax((np.abs(changed[name] - cvodes[name]) / width)[good]) < 0.04, name
 
 
+def synthetic(name, path, *words):
+    """Datasets of a model in text, some of them hopeless."""
+    h.stiffit("simulate", "-m", h.ROOT / f"models/{name}/{name}.ode", "--noise", 0.02, "-o", path, *words)
+    with h5py.File(path, "r+") as f:
+        dataset, value = f["measurements/dataset"][()], f["measurements/value"][()]
+        value[dataset == 5] = np.nan
+        value[np.flatnonzero(dataset == 7)[::2]] = np.nan
+        value[dataset == 9] *= 1e3
+        f["measurements/value"][...] = value
+        first = f["datasets/id"].asstr()[0]
+    run(h.STIFFIT, path, path.with_suffix(".x"), f"--only={first}")
+    if engine(path.with_suffix(".x")) != "lanes":
+        h.skip("this program has no lanes")
+
+
+REAL = (("robertson", ("--times", "1:40:4", "--datasets", 60)), ("alpha-pinene", ("--times", "1:40:8", "--datasets", 60)))
+
+
+def test_the_same_bits_in_lanes(tmp):
+    """Whatever runs beside a fit, and in whichever lane: with any number of workers, in shards, alone, and after a kill."""
+    for name, words in REAL:
+        p = tmp / f"{name}.h5"
+        synthetic(name, p, *words)
+        for way in ((), ("--starts", 3), ("--gradient", "differences", "--engine", "lanes")):
+            want, _ = fits(h.STIFFIT, p, tmp / "want.h5", "-j", 1, *way)
+            for threads in (2, 7):
+                got, _ = fits(h.STIFFIT, p, tmp / "got.h5", "-j", threads, *way)
+                test_same_bits.assert_same(want, got, f"{name} {way}: 1 and {threads} workers")
+        want, values = fits(h.STIFFIT, p, tmp / "want.h5")
+        for k in (1, 2, 3):
+            run(h.STIFFIT, p, tmp / f"{k}.h5", f"--shard={k}/3", "--overwrite")
+        h.stiffit("merge", *(tmp / f"{k}.h5" for k in (1, 2, 3)), "-o", tmp / f"m-{name}.h5", code=(0, 1))
+        test_same_bits.assert_same(want, test_same_bits.fits_bytes(tmp / f"m-{name}.h5"), f"{name}: shards")
+        _, alone = fits(h.STIFFIT, p, tmp / "alone.h5", f"--only={values['id'][8]}")
+        assert np.array_equal(alone["parameters"][0], values["parameters"][8]), name
+
+
+def test_killed_in_lanes(tmp):
+    synthetic("robertson", tmp / "p.h5", "--times", "1:40:1", "--datasets", 3000 if not h.SANITIZE else 300)
+    want, _ = fits(h.STIFFIT, tmp / "p.h5", tmp / "want.h5")
+    assert test_same_bits.kill_in_the_middle(tmp / "p.h5", tmp / "r.h5", 20)
+    assert "resuming" in run(h.STIFFIT, tmp / "p.h5", tmp / "r.h5").stderr
+    test_same_bits.assert_same(want, test_same_bits.fits_bytes(tmp / "r.h5"), "straight and killed")
+
+
+def test_lanes_agree_with_cvodes(tmp):
+    """Both optima are confirmed to 0.02 of a standard error and 0.001 of the variance of the errors, so that they differ by no
+    more than twice that."""
+    for name, words in REAL:
+        p = tmp / f"{name}.h5"
+        synthetic(name, p, *words)
+        _, lanes = fits(h.STIFFIT, p, tmp / "l.h5", "--engine=lanes")
+        _, cvodes = fits(h.STIFFIT, p, tmp / "c.h5", "--engine=cvodes")
+        assert np.array_equal(lanes["status"], cvodes["status"]), name
+        good = (cvodes["status"] == "converged") & ((cvodes["notes"] | lanes["notes"]) & NOT_CERTIFIED == 0)
+        assert good.sum() >= 55, good.sum()
+        for column in ("standard_error", "parameters"):
+            apart = np.abs(lanes[column] - cvodes[column]) / cvodes["standard_error"]
+            assert np.nanmax(apart[good]) < 0.04, (name, column, np.nanmax(apart[good]))
+        variance = np.maximum(1, cvodes["residual_error"] ** 2)  # sigmas are known
+        assert np.nanmax((np.abs(lanes["objective"] - cvodes["objective"]) / variance)[good]) < 2e-3, name
+
+
 def existing(script, *words):
     """Another script's tests (those with one of the words in their name), in lanes."""
     env = dict(os.environ, STIFFIT_PROGRAM="tests/engine/stiffit-lanes")
