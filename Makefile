@@ -78,7 +78,7 @@ TEXT_LIBS := $(patsubst %,$(B)/models/%.text.so,$(filter $(MODELS_C),$(MODELS_TE
 TESTS := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/unit/test_*.c tests/property/test_*.c tests/fault/test_*.c))
 ZOO := $(patsubst tests/zoo/%.c,$(B)/tests/zoo/%.so,$(wildcard tests/zoo/*.c))
 # What tests in Python run: a fuzz target as a plain program, a writer of many models' C sources, stiffit with other engines.
-ENGINES := $(B)/tests/engine/stiffit-four $(B)/tests/engine/stiffit-failing
+ENGINES := $(addprefix $(B)/tests/engine/stiffit-,four failing lanes failing-lanes wrong-lanes)
 TEST_TOOLS := $(B)/tests/fuzz/fuzz_text $(B)/tests/property/write_model_sources $(ENGINES)
 BENCHES := $(patsubst scripts/bench/%.c,$(B)/bench/%,$(wildcard scripts/bench/bench_*.c))
 
@@ -149,7 +149,9 @@ $(B)/tests/%: tests/%.c $(B)/libstiffit.a
 		$(B)/libstiffit.a -lcmocka $(LIBS)
 
 # The object that defines engine_in_use comes before the archive, which is then not asked for its own.
-$(B)/tests/engine/stiffit-failing: ALL_CPPFLAGS += -DFAILS
+$(filter %failing %failing-lanes,$(ENGINES)): ALL_CPPFLAGS += -DBAD=FAILS
+$(filter %wrong-lanes,$(ENGINES)): ALL_CPPFLAGS += -DBAD=WRONG
+$(filter %lanes,$(ENGINES)): ALL_CPPFLAGS += -DLANES
 $(ENGINES): tests/engine/four.c $(B)/obj/src/cli/main.o $(B)/libstiffit.a
 	@mkdir -p $(@D)
 	@echo "  TEST    $@"

@@ -84,6 +84,9 @@ static enum asked judge_end(struct fit_asker *asker, const struct evaluation *ev
         return fit_asker_end(asker, OUTCOME_timeout, "the time of this fit is used up within an evaluation");
     if (evaluation->outcome == EVALUATION_BUDGET && limited_by_total)
         return fit_asker_end(asker, OUTCOME_budget, "the integrator steps of this fit are used up within an evaluation");
+    asker->leaves_lanes = evaluation->outcome == EVALUATION_ODE_FAILED && evaluation->engine == ENGINE_LANES;
+    if (asker->leaves_lanes)
+        return fit_asker_end(asker, OUTCOME_stalled, "%s", evaluation->reason);
     return ASKED_OK;
 }
 
@@ -128,6 +131,7 @@ enum asked fit_ask_all(struct fit_asker *asker, struct evaluation **evaluations,
     if (asker->gradient == GRADIENT_differences && asker->problem->model->abi.n_state > 0)
         tighter *= FIT_QUOTIENT_TIGHTER;
     for (size_t k = 0; k < n; k++) {
+        evaluations[k]->engine = asker->engine;
         evaluations[k]->tighter = tighter;
         evaluations[k]->max_steps = limited_by_total ? left : asker->options->max_steps;
     }

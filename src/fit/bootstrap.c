@@ -94,13 +94,17 @@ static enum outcome predict(struct fit_bootstrap *bootstrap, const struct fit_pr
     bool has_noise = problem->model->abi.noise != NULL;
     for (size_t i = 0; i < problem->n_parameter; i++)
         p[problem->to_model[i]] = problem->start[i];
-    struct evaluation evaluation = {.task = problem->task, .p = p, .max_steps = options->max_steps,
-                                    .deadline_ns = INT64_MAX, .prediction = prediction, .noise = has_noise ? scale : NULL};
+    struct evaluation evaluation = {.task = problem->task, .p = p, .engine = options->engine,
+                                    .max_steps = options->max_steps, .deadline_ns = INT64_MAX, .prediction = prediction,
+                                    .noise = has_noise ? scale : NULL};
     struct evaluation *asked = &evaluation;
-    if (!host->ask(host->context, &asked, 1))
-        return OUTCOME_not_run;
-    *n_evaluation += 1;
-    *n_step += evaluation.n_step;
+    for (bool again = true; again; evaluation.engine = ENGINE_CVODES) {
+        if (!host->ask(host->context, &asked, 1))
+            return OUTCOME_not_run;
+        *n_evaluation += 1;
+        *n_step += evaluation.n_step;
+        again = evaluation.engine == ENGINE_LANES && evaluation.outcome == EVALUATION_ODE_FAILED;
+    }
     if (evaluation.outcome != EVALUATION_OK) {
         snprintf(reason, REASON, "no prediction at the best fit: %.120s", evaluation.reason);
         return evaluation.outcome == EVALUATION_MODEL_FAILED ? OUTCOME_model_failed : OUTCOME_ode_failed;

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/fit.h"
 
+#include "base/random.h"
 #include "base/words.h"
 #include "fit/certificate.h"
 #include "fit/point.h"
@@ -14,6 +15,9 @@
 #include <stdio.h>
 #include <string.h>
 
+/* One fit in so many is checked by the other engine; keeps the random numbers apart from those of other purposes. */
+enum { CHECKED = 64 };
+static const uint64_t PURPOSE_CHECK = 0x636865636b; /* "check" */
 /* The smallest tolerance; a tenth of it is the limit of double precision. */
 static const double LEAST_RTOL = 1e-12;
 /* A stalled search is repeated with tolerances this many times tighter. */
@@ -128,6 +132,7 @@ static void choose(struct fit_asker *asker, struct fit_record *record)
     else if (record->gradient == GRADIENT_none)
         record->gradient = pays ? GRADIENT_adjoint : GRADIENT_forward;
     asker->gradient = record->gradient;
+    asker->engine = record->gradient == GRADIENT_adjoint ? ENGINE_CVODES : options->engine;
 }
 
 static bool prepare_gradient(struct fit_asker *asker, struct arena *arena)
@@ -153,15 +158,38 @@ static const struct fit_point *look_forward(struct fit_asker *asker, const struc
     return fit_ask(asker, point, true) == ASKED_OK ? point : NULL;
 }
 
+static void look_back(struct fit_asker *asker, struct arena *arena, const double *start, struct fit_record *record,
+                      struct search_end *end, double doubt);
+static void search_from(struct fit_asker *asker, struct arena *arena, const double *theta, struct fit_record *record,
+                        struct search_end *end);
+
+/* The rest of a search that lanes could not finish, by CVODES. Values of lanes count no more: the best point is evaluated
+ * again, and so is the start, as the best point may be no better. */
+static void leave_lanes(struct fit_asker *asker, struct arena *arena, const double *start, struct fit_record *record,
+                        struct search_end *end)
+{
+    const struct fit_point *best = end->best;
+    asker->leaves_lanes = false;
+    asker->engine = ENGINE_CVODES;
+    asker->notes |= NOTE_changed_engine;
+    asker->start_f = asker->prediction_error = NAN;
+    search_from(asker, arena, best ? best->theta : start, record, end);
+    if (best && end->best && !fit_asker_is_same(asker, best->theta, start))
+        look_back(asker, arena, start, record, end, INFINITY);
+}
+
 /* If a trajectory meets a jump of the right-hand side, whose effect sensitivities do not include, restarts the search with
  * difference quotients, which are used from then on: values of the two kinds are never compared. */
 static void search_from(struct fit_asker *asker, struct arena *arena, const double *theta, struct fit_record *record,
                         struct search_end *end)
 {
     asker->gradient = record->gradient;
+    asker->leaves_lanes = false;
     asker->notes &= ~(uint32_t)NOTE_noise_floor;
     (record->optimizer == OPTIMIZER_lbfgs ? descent_search : trust_region_search)(asker, arena, theta, end);
     record->n_iteration += end->n_iteration;
+    if (asker->leaves_lanes)
+        leave_lanes(asker, arena, theta, record, end);
     if (!asker->meets_jump)
         return;
     asker->meets_jump = false;
@@ -205,6 +233,7 @@ static bool go_on(struct fit_asker *asker, struct arena *arena, const double *st
 {
     struct search_end next;
     double before = asker->tighter;
+    enum engine_kind engine = asker->engine;
     uint32_t notes = asker->notes;
     asker->tighter *= factor;
     asker->is_near = true;
@@ -218,6 +247,7 @@ static bool go_on(struct fit_asker *asker, struct arena *arena, const double *st
         end->outcome = next.outcome;
     asker->notes = notes;
     asker->tighter = before;
+    asker->engine = engine;
     return false;
 }
 
@@ -263,6 +293,33 @@ static struct fit_certificate certify(struct fit_asker *asker, struct arena *are
     return certificate;
 }
 
+/* Whether CVODES checks the certificate that lanes give this fit: one fit in 64. */
+static bool is_sample(const struct fit_problem *problem)
+{
+    return random_below(0, random_stream(PURPOSE_CHECK, problem->dataset), problem->start_number, CHECKED) == 0;
+}
+
+/* A second certificate, by CVODES, in place of one from lanes: for a sample, and where that one confirms nothing. */
+static void check_lanes(struct fit_asker *asker, struct arena *arena, const struct fit_point *point, struct search_end *end,
+                        struct fit_certificate *certificate)
+{
+    bool is_certified = certificate->is_certified;
+    if (asker->engine != ENGINE_LANES || !asker->options->certify || !point || !outcome_is_success(end->outcome)
+        || (is_certified && !is_sample(asker->problem)))
+        return;
+    struct fit_certificate other;
+    asker->engine = ENGINE_CVODES;
+    enum asked asked = fit_certify(asker, point, end->best->f, arena, &other);
+    asker->engine = ENGINE_LANES;
+    if (asked == ASKED_END && asker->outcome == OUTCOME_out_of_memory)
+        end->outcome = OUTCOME_out_of_memory;
+    if (asked == ASKED_END)
+        return;
+    *certificate = other;
+    if (is_certified && !other.is_certified)
+        asker->notes |= NOTE_engines_differ;
+}
+
 /* Searches until tighter integrator tolerances confirm the optimum; if they do not, continues the search with them. The point
  * returned has the derivatives of all residuals; NULL if there is none. */
 static const struct fit_point *settle(struct fit_asker *asker, struct arena *arena, const double *start,
@@ -277,6 +334,7 @@ static const struct fit_point *settle(struct fit_asker *asker, struct arena *are
     } while (end->best && !certificate.is_certified && certificate.factor > 0
              && fit_asker_rtol(asker) > 0.9 * LEAST_RTOL * certificate.factor /* powers of ten, rounded */
              && go_on(asker, arena, start, record, end, certificate.factor, certificate.change));
+    check_lanes(asker, arena, point, end, &certificate);
     if (point && isnan(certificate.change) && asker->options->certify && asker->problem->n_start > 1)
         confirm(asker, arena, point, end->best->f, &certificate);
     if (end->stop == STOP_noise && end->outcome == OUTCOME_converged && certificate.decrease > 0 && !certificate.is_certified) {

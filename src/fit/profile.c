@@ -95,11 +95,13 @@ static void fail(struct walk *walk, enum limit limit, enum outcome outcome, cons
     snprintf(walk->result->reason, sizeof walk->result->reason, "%s", reason);
 }
 
-/* Whether the last fit ended in a way that rules out further fits. */
+/* Whether the last fit ended in a way that rules out further fits; also if it changed to CVODES, whose objectives are not
+ * compared with those of lanes: the caller repeats the profile. */
 static bool is_over(const struct walk *walk)
 {
     enum outcome outcome = walk->inner.outcome;
-    return outcome == OUTCOME_not_run || outcome == OUTCOME_timeout || outcome == OUTCOME_out_of_memory ||
+    return walk->inner.notes & NOTE_changed_engine || outcome == OUTCOME_not_run || outcome == OUTCOME_timeout ||
+           outcome == OUTCOME_out_of_memory ||
            (outcome == OUTCOME_budget && walk->result->n_evaluation >= walk->options->max_evaluations);
 }
 

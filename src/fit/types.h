@@ -37,6 +37,7 @@ struct fit_problem {
 struct fit_options {
     enum optimizer optimizer;   /* none: chosen by the sizes */
     enum gradient_method gradient; /* likewise; trf has no adjoint gradients */
+    enum engine_kind engine;    /* the first one; adjoint gradients are for CVODES */
     /* Converged: the decrease that the Gauss-Newton model predicts within the bounds, or the decrease over the last few
      * iterations, is below f_tolerance * |f| (likelihood: max(1, |f|)); or the projected gradient's largest entry (optimiser's
      * scale) is below g_tolerance * max(1, |f|) (less for small data), and the predicted decrease is below 1000 times the first

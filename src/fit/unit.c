@@ -52,13 +52,15 @@ static void fit_round(const struct fit_problem *problem, const struct fit_option
 }
 
 /* The rest of the budgets. */
-static struct fit_options options_left(const struct fit_options *options, int64_t n_evaluation, int64_t n_step)
+static struct fit_options options_left(const struct fit_options *options, int64_t n_evaluation, int64_t n_step, uint32_t notes)
 {
     struct fit_options left = *options;
     left.statistics = true; /* its chi-square gives the next unit */
     left.max_evaluations -= n_evaluation;
     left.max_total_steps -= n_step;
     left.is_near = options->is_near || n_evaluation > 0;
+    if (notes & NOTE_changed_engine)
+        left.engine = ENGINE_CVODES;
     return left;
 }
 
@@ -73,14 +75,14 @@ static void find(const struct fit_problem *problem, const struct fit_options *op
     bool is_settled = false, is_last = false;
     now.unit = size_of(problem);
     for (int round = 0; !is_last; round++) {
-        struct fit_options left = options_left(options, n_evaluation, n_step);
+        struct fit_options left = options_left(options, n_evaluation, n_step, notes);
         is_last = is_settled || round == MAX_ROUND;
         left.certify = options->certify && is_last;
         fit_round(&now, &left, host, arena, sigma, record, run);
         n_evaluation += record->n_evaluation;
         n_step += record->n_step;
         n_iteration += record->n_iteration;
-        notes |= record->notes & (NOTE_failed_evaluations | NOTE_start_moved);
+        notes |= record->notes & (NOTE_failed_evaluations | NOTE_start_moved | NOTE_changed_engine);
         if (!isfinite(record->objective) && round > 0) { /* its start could not be evaluated */
             memcpy(record->parameter, start, n * sizeof *start);
             record->objective = best;

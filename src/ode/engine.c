@@ -1,8 +1,17 @@
-/* Code common to all engines, and the calls through the table of the engine in use.
+/* Code common to all engines, and the calls through their tables.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/engine.h"
 
 #include <math.h>
+
+#define ENGINE_WORD(id, word) word,
+const char *const engine_word[N_ENGINE] = {ENGINE_LIST(ENGINE_WORD)};
+
+const char *engine_refusal(enum engine_kind kind, const struct stiffit_model *abi)
+{
+    const struct engine_table *table = engine_in_use[kind];
+    return !table ? "cannot be simulated in lanes by this program" : table->refusal ? table->refusal(abi) : NULL;
+}
 
 static enum status check_options(const struct ode_options *options, struct error *error)
 {
@@ -17,7 +26,7 @@ static enum status check_options(const struct ode_options *options, struct error
 struct engine_pool *engine_pool_new(const struct model *model, const struct ode_options *options, size_t n_workspace,
                                     size_t n_worker, struct error *error)
 {
-    const struct engine_table *table = engine_in_use;
+    const struct engine_table *table = options->engine == ENGINE_LANES ? &engine_both : engine_in_use[ENGINE_CVODES];
     if (n_worker == 0)
         error_set(error, STATUS_INTERNAL, "an engine pool for no workers");
     if (n_worker == 0 || check_options(options, error))

@@ -1,6 +1,6 @@
 /* The engine computes evaluations. A worker submits as many as the engine holds, from any fits, lets it work until one is
  * finished, and passes the answers on in the order in which they finish. An engine is a table of functions; the data that it
- * keeps for an evaluation are opaque to others. The first engine is CVODES, of capacity 1.
+ * keeps for an evaluation are opaque to others. CVODES has capacity 1; lanes hold several and advance them together.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef ODE_ENGINE_H
 #define ODE_ENGINE_H
@@ -24,6 +24,8 @@ struct engine;      /* one worker's; not thread-safe. Evaluations may move betwe
 struct engine_table {
     const char *name;
     size_t capacity; /* evaluations that a worker's engine holds at once */
+    /* Why it cannot take the model, as in "the model ..."; NULL: it can. A NULL pointer: it takes all. */
+    const char *(*refusal)(const struct stiffit_model *abi);
     struct engine_pool *(*pool_new)(const struct model *model, const struct ode_options *options, size_t n_workspace,
                                     size_t n_worker, struct error *error);
     void (*pool_free)(struct engine_pool *pool);
@@ -45,11 +47,16 @@ struct engine {
 };
 
 extern const struct engine_table engine_cvodes, engine_lanes;
-extern const struct engine_table *const engine_in_use;
+/* Lanes with CVODES beside them; each evaluation goes to the one that it is for. */
+extern const struct engine_table engine_both;
+extern const struct engine_table *const engine_in_use[N_ENGINE]; /* NULL: this program has none */
 
-/* A pool of the engine in use: the workspaces (integrator memory, vectors, scratch), each allocated once and reused. Every
- * workspace beyond `n_worker` times the capacity lets one unfinished evaluation be set aside; there are at least
- * `n_workspace`. */
+/* Why an engine cannot take the model ("the model has ..."); NULL: it can. */
+const char *engine_refusal(enum engine_kind kind, const struct stiffit_model *abi);
+
+/* A pool of the engines in use, with lanes if options->engine asks for them: the workspaces (integrator memory, vectors,
+ * scratch), each allocated once and reused. Every workspace beyond `n_worker` times the capacity lets one unfinished evaluation
+ * be set aside; there are at least `n_workspace`. */
 struct engine_pool *engine_pool_new(const struct model *model, const struct ode_options *options, size_t n_workspace,
                                     size_t n_worker, struct error *error);
 void engine_pool_free(struct engine_pool *pool);

@@ -1,6 +1,6 @@
-/* The engine of this program. It has a file of its own so that a program linked with another definition has another engine, as
- * the tests do (tests/engine).
+/* The engines of this program. They have a file of their own so that a program linked with another definition has other
+ * engines, as the tests do (tests/engine).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/engine.h"
 
-const struct engine_table *const engine_in_use = &engine_cvodes;
+const struct engine_table *const engine_in_use[N_ENGINE] = {[ENGINE_CVODES] = &engine_cvodes, [ENGINE_LANES] = &engine_lanes};

@@ -31,6 +31,13 @@ enum evaluation_outcome {
     EVALUATION_NO_MEMORY
 };
 
+/* What carries an evaluation out. Their answers agree within the tolerances, not in their bits: never mix both in a search.
+ * X(identifier, word) */
+#define ENGINE_LIST(X) X(CVODES, "cvodes") X(LANES, "lanes")
+#define ENGINE_KIND(id, word) ENGINE_##id,
+enum engine_kind { ENGINE_LIST(ENGINE_KIND) N_ENGINE };
+extern const char *const engine_word[N_ENGINE];
+
 struct evaluation;
 
 /* The gradient of one number F that depends on predictions and noise, instead of the derivatives of each prediction. It costs
@@ -49,6 +56,7 @@ struct evaluation_adjoint {
 /* The caller owns everything pointed to. */
 struct evaluation {
     /* request */
+    enum engine_kind engine;   /* a pool without lanes ignores it; adjoints are for CVODES only */
     const struct ode_task *task;
     const double *p;           /* n_parameter of the model, natural scale, finite */
     size_t n_sens;             /* 0: predictions only; their bits differ from those with derivatives: never mix both in a
@@ -84,6 +92,7 @@ struct ode_options {
     double rtol, atol;      /* for states; atol 0: from the states' sizes. Sensitivities use rtol and atol / |p| (1 if p is
                              * 0) */
     int linear_solver;      /* enum linear_solver_kind */
+    enum engine_kind engine; /* ENGINE_LANES: evaluations may be for either engine; otherwise for CVODES only */
 };
 
 /* X(identifier, word of --linear-solver, row of functions in ode/linear_solver.h). The first one takes every model; later ones

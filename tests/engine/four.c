@@ -1,6 +1,8 @@
 /* An engine of capacity four, for a program that the tests run: four CVODES engines side by side, of which now this, now that
  * one gets on for a look, so that evaluations finish in another order than they came. They share time evenly, not looks:
- * a look at a slow model takes seconds. With -DFAILS some evaluations fail; which depends on their parameters alone.
+ * a look at a slow model takes seconds. With -DBAD=FAILS some evaluations fail; which depends on their parameters alone. With
+ * -DBAD=WRONG predictions are too large by a hundredth. With -DLANES it stands in for lanes, with CVODES beside it; for any
+ * model whose right-hand side does not jump.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/engine.h"
 
@@ -10,12 +12,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FOUR = 4, UNFAIR_NS = 1000000 }; /* how much longer than the others one may have been at work */
-#ifdef FAILS
-static const bool fails = true;
+#ifdef LANES
+enum { FOUR = STIFFIT_LANES };
 #else
-static const bool fails = false;
+enum { FOUR = 4 };
 #endif
+enum { UNFAIR_NS = 1000000 }; /* how much longer than the others one may have been at work */
+enum bad { GOOD, FAILS, WRONG };
+#ifndef BAD
+#define BAD GOOD
+#endif
+static const double TOO_LARGE = 1.01;
 
 struct four_pool {
     struct engine_pool base;
@@ -117,6 +124,15 @@ static void maybe_fail(const struct four_pool *pool, struct evaluation *evaluati
     snprintf(evaluation->reason, sizeof evaluation->reason, "this engine fails here");
 }
 
+static void enlarge(struct evaluation *evaluation)
+{
+    size_t n_row = evaluation->task->n_row, n = evaluation->d_prediction ? n_row * evaluation->n_sens : 0;
+    for (size_t i = 0; i < n_row; i++)
+        evaluation->prediction[i] *= TOO_LARGE;
+    for (size_t i = 0; i < n; i++)
+        evaluation->d_prediction[i] *= TOO_LARGE;
+}
+
 static bool always(void *context)
 {
     (void)context;
@@ -142,8 +158,10 @@ static struct evaluation *work(struct engine *base, const struct engine_turn *tu
         engine->used_ns[i] += clock_now_ns() - began_ns;
         if (done) {
             engine->held[i] = NULL;
-            if (fails)
+            if (BAD == FAILS)
                 maybe_fail(engine->pool, done);
+            if (BAD == WRONG && done->outcome == EVALUATION_OK)
+                enlarge(done);
             return done;
         }
         if (turn && turn->over(turn->context))
@@ -167,8 +185,18 @@ static void discard(struct engine_pool *base, struct evaluation *evaluation)
     engine_discard(((struct four_pool *)base)->cvodes, evaluation);
 }
 
+static const char *refusal(const struct stiffit_model *abi)
+{
+    return abi->n_switching ? "has switching functions" : NULL;
+}
+
 static const struct engine_table table = {
-    .name = "four", .capacity = FOUR, .pool_new = pool_new, .pool_free = pool_free, .linear_solver = linear_solver,
-    .engine_new = four_new, .engine_free = four_free, .submit = submit, .work = work, .withdraw = withdraw,
-    .discard = discard};
-const struct engine_table *const engine_in_use = &table;
+    .name = "four", .capacity = FOUR, .refusal = refusal, .pool_new = pool_new, .pool_free = pool_free,
+    .linear_solver = linear_solver, .engine_new = four_new, .engine_free = four_free, .submit = submit, .work = work,
+    .withdraw = withdraw, .discard = discard};
+const struct engine_table *const engine_in_use[N_ENGINE] =
+#ifdef LANES
+    {[ENGINE_CVODES] = &engine_cvodes, [ENGINE_LANES] = &table};
+#else
+    {[ENGINE_CVODES] = &table};
+#endif

@@ -34,7 +34,7 @@ static void bench_open(struct bench *bench, const char *name)
     const char *slash = strrchr(program, '/');
     snprintf(path, sizeof path, "%.*s/../../models/%s.so", slash ? (int)(slash - program) : 1,
              slash ? program : ".", name);
-    const struct ode_options options[2] = {{1e-7, 1e-10, LINEAR_AUTO}, {1e-10, 1e-14, LINEAR_AUTO}}; /* first: default */
+    const struct ode_options options[2] = {{.rtol = 1e-7, .atol = 1e-10}, {.rtol = 1e-10, .atol = 1e-14}}; /* first: default */
     if (model_load(&bench->model, path, NULL, &error) != STATUS_OK)
         fail_msg("%s", error.message);
     for (int k = 0; k < 2; k++) {

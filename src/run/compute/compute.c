@@ -52,11 +52,12 @@ static void describe(struct compute *compute)
     const struct campaign *campaign = &compute->campaign;
     const struct stiffit_model *model = &campaign->model.abi;
     compute_say(compute,
-        "model %s: %u state%s, %u parameter%s, %u observable%s; %llu dataset%s%s; %zu worker%s, %s linear solver",
+        "model %s: %u state%s, %u parameter%s, %u observable%s; %llu dataset%s%s; %zu worker%s, %s%s linear solver",
         model->name, model->n_state, model->n_state == 1 ? "" : "s", model->n_parameter, model->n_parameter == 1 ? "" : "s",
         model->n_observable, model->n_observable == 1 ? "" : "s", (unsigned long long)campaign->n_dataset,
         campaign->n_dataset == 1 ? "" : "s", campaign->n_start > 1 ? ", several starts each" : "", compute->n_worker,
-        compute->n_worker == 1 ? "" : "s", engine_pool_linear_solver(compute->pool));
+        compute->n_worker == 1 ? "" : "s", campaign->fit.engine == ENGINE_LANES ? "lanes; cvodes with " : "",
+        engine_pool_linear_solver(compute->pool));
     char objective[OBJECTIVE_TEXT], selection[200];
     if (*selection_describe(&campaign->plan.selection, selection, sizeof selection))
         compute_say(compute, "%s%s%s%s", selection, *compute->shard_origin ? " (" : "", compute->shard_origin,

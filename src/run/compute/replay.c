@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HAS_NOISE = 1, HAS_D_PREDICTION = 2, HAS_D_NOISE = 4, IS_ADJOINT = 8 };
+enum { HAS_NOISE = 1, HAS_D_PREDICTION = 2, HAS_D_NOISE = 4, IS_ADJOINT = 8, BY_LANES = 16 };
 enum { CROSSES = 1 << 16 }; /* in an answer's outcome */
 enum { REQUEST_HEAD = 4 * 4 + 2 * 8, ANSWER_HEAD = 2 * 4 + 6 * 8, N_REASON = sizeof((struct evaluation *)0)->reason };
 
@@ -60,6 +60,7 @@ static struct parts parts_of(const struct evaluation *evaluation)
     size_t n_row = evaluation->task->n_row, n_sens = evaluation->n_sens;
     bool has_matrix = n_sens && !adjoint;
     uint32_t kind = (evaluation->noise ? HAS_NOISE : 0) | (adjoint ? IS_ADJOINT : 0) |
+                    (evaluation->engine == ENGINE_LANES ? BY_LANES : 0) |
                     (has_matrix && evaluation->d_prediction ? HAS_D_PREDICTION : 0) |
                     (has_matrix && evaluation->d_noise ? HAS_D_NOISE : 0);
     struct parts parts = {.kind = kind, .part = {{evaluation->prediction, n_row},

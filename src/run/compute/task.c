@@ -38,6 +38,14 @@ static void run_replicate(const struct task *task, const struct refit *refit)
     task->record->n_step += n_step;
 }
 
+/* Adds the work of an earlier attempt to that of the last one. */
+static void add_work(struct fit_record *record, const struct fit_record *earlier)
+{
+    record->n_evaluation += earlier->n_evaluation;
+    record->n_step += earlier->n_step;
+    record->n_iteration += earlier->n_iteration;
+}
+
 static void run_profile(const struct task *task, const struct refit *refit)
 {
     const struct fit_profile_request request = {.parameter = refit->parameter, .side = refit->side};
@@ -51,18 +59,17 @@ static void run_profile(const struct task *task, const struct refit *refit)
         return;
     }
     fit_profile_run(task->problem, &options, task->host, task->arena, task->scratch, &request, task->record, &profile);
+    if (task->record->notes & NOTE_changed_engine) {
+        const struct fit_record first = *task->record;
+        options.engine = ENGINE_CVODES;
+        fit_profile_run(task->problem, &options, task->host, task->arena, task->scratch, &request, task->record, &profile);
+        task->record->notes |= NOTE_changed_engine;
+        add_work(task->record, &first);
+    }
     task->record->parameter[refit->parameter] = profile.value;
     task->record->limit = (uint8_t)profile.limit;
     task->record->n_point = (uint8_t)profile.n_point;
     task->record->point = profile.point;
-}
-
-/* Adds the work of an earlier attempt to that of the last one. */
-static void add_work(struct fit_record *record, const struct fit_record *earlier)
-{
-    record->n_evaluation += earlier->n_evaluation;
-    record->n_step += earlier->n_step;
-    record->n_iteration += earlier->n_iteration;
 }
 
 /* Starts at the pilots' median, and at the file's start if that gives no good fit. */

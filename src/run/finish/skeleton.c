@@ -87,6 +87,7 @@ static void gather(struct facts *facts, const struct campaign *campaign, const c
     add_fact(facts, "objective", objective);
     cpu_name(text, sizeof text);
     add_fact(facts, "cpu", text);
+    add_fact(facts, "engine", engine_word[campaign->fit.engine]);
     ode_library(text, sizeof text);
     add_fact(facts, "integrator", text);
     io_library(text, sizeof text);

@@ -7,7 +7,9 @@
 #include "fit/objective.h"
 #include "io/problem_adopt.h"
 #include "io/problem_prior.h"
+#include "io/result.h"
 #include "model/text/text.h"
+#include "ode/engine.h"
 #include "run/plan/trust.h"
 #include "run/run.h"
 
@@ -37,6 +39,8 @@ static void fill_identity(struct campaign *campaign, const unsigned char problem
     struct recipe recipe = campaign->plan.recipe;
     char profile[REFIT_PROFILE_TEXT];
     memset(identity, 0, sizeof *identity);
+    /* CVODES is not described: it was the engine of runs before there were others. */
+    recipe.engine = campaign->fit.engine == ENGINE_LANES ? 1 + ENGINE_LANES : 0;
     recipe.profile = refit_plan_profile(&campaign->plan.refits, problem_parameter_name(campaign->problem), profile);
     /* A plugin is what it is; how text was compiled changes bits. */
     const struct recipe_uses uses = {.portable = campaign->model.source, .bootstrap_kind = recipe.n_bootstrap > 0,
@@ -52,6 +56,53 @@ static void fill_identity(struct campaign *campaign, const unsigned char problem
     identity->n_parameter = (uint32_t)campaign->n_parameter;
     identity->n_refit = refit_plan_n(&campaign->plan.refits);
     memcpy(identity->selection, campaign->plan.selection.text, sizeof identity->selection); /* of a retry, before it narrows */
+}
+
+static void set_engine(struct campaign *campaign, enum engine_kind kind, const unsigned char problem[32])
+{
+    campaign->ode.engine = campaign->fit.engine = kind;
+    fill_identity(campaign, problem);
+}
+
+/* Whether a result or an unfinished run with this campaign's identity is there. */
+static bool is_begun(const struct campaign *campaign, const struct run_options *options)
+{
+    const struct place *place = &campaign->plan.place;
+    const struct run_identity *identity = &campaign->plan.identity;
+    struct result *result = NULL;
+    struct journal_reader *journal = NULL;
+    struct error ignored;
+    bool is = !place->overwrite && result_is_there(place->result) && !result_open(&result, place->result, &ignored) &&
+              identity_equal(&result_info(result)->identity, identity);
+    if (!is && !options->restart)
+        is = !journal_read(&journal, place->journal, NULL, &ignored) && journal_identity(journal) &&
+             identity_equal(journal_identity(journal), identity);
+    result_close(result);
+    journal_reader_free(journal);
+    return is;
+}
+
+/* The engine, and with it the run's identity. `auto` depends on model and options only, except that it continues and
+ * recognises what CVODES began, such as a run of a program without lanes. */
+static enum status choose_engine(struct campaign *campaign, const struct run_options *options,
+                                 const unsigned char problem[32], struct error *error)
+{
+    const struct recipe *recipe = &campaign->plan.recipe;
+    const char *refusal = engine_refusal(ENGINE_LANES, &campaign->model.abi);
+    enum gradient_method gradient = recipe->fit.gradient;
+    bool is_given = recipe->engine == 1 + ENGINE_LANES;
+    bool is_chosen = recipe->engine == 0 && !refusal && recipe->ode.linear_solver == LINEAR_AUTO &&
+                     (gradient == GRADIENT_none || gradient == GRADIENT_forward);
+    set_engine(campaign, ENGINE_CVODES, problem);
+    if (is_given && refusal)
+        return error_set(error, STATUS_USAGE, "--engine lanes: the model %s %s; say --engine cvodes, or leave the option out",
+                         campaign->model.abi.name, refusal);
+    if (is_given && gradient == GRADIENT_adjoint)
+        return error_set(error, STATUS_USAGE, "--engine lanes: lanes have no adjoint gradients; say --gradient forward, or "
+                         "--engine cvodes");
+    if (is_given || (is_chosen && !is_begun(campaign, options)))
+        set_engine(campaign, ENGINE_LANES, problem);
+    return STATUS_OK;
 }
 
 enum parameter_scale *campaign_scales(const char *const *names, size_t n)
@@ -189,7 +240,8 @@ enum status campaign_open(struct campaign *campaign, struct run_options *options
         return status;
     if ((status = plan_refits(campaign, error)))
         return status;
-    fill_identity(campaign, hash);
+    if ((status = choose_engine(campaign, options, hash, error)))
+        return status;
     if (plan->place.retry_failed)
         status = selection_by_failure(&plan->selection, plan->place.result, &plan->identity, error);
     memcpy(plan->identity.selection, plan->selection.text, sizeof plan->identity.selection);

@@ -16,6 +16,8 @@ static const char *const warm_words[] = {"none", "pilot", NULL};
 static const char *const bootstrap_words[] = {"auto", "residual", "parametric", NULL};
 static const char *const no_yes[] = {"no", "yes", NULL};
 static const char *const optimizer_words[] = {"auto", "trf", "lbfgs", NULL};
+#define WORD(id, word) word,
+static const char *const engine_words[] = {"auto", ENGINE_LIST(WORD) NULL};
 static const char *const gradient_words[] = {"auto", "forward", "adjoint", "differences", NULL};
 
 static const struct option table[] = {
@@ -91,6 +93,10 @@ static const struct option table[] = {
     {.name = "linear-solver", .effect = RUN_FITS, .kind = OPTION_CHOICE, .offset = FIELD(recipe.ode.linear_solver),
      .choice = linear_solver_word, .default_text = "auto", .in_file = true,
      .help = "linear solver of the integrator; auto: by size and sparsity of the model"},
+    {.name = "engine", .effect = RUN_FITS_LATER, .kind = OPTION_CHOICE, .offset = FIELD(recipe.engine),
+     .choice = engine_words, .default_text = "auto", .in_file = true,
+     .help = "integrator; lanes: several fits side by side in the vector registers; cvodes: one after the other; auto: lanes "
+     "if the model has them, unless --linear-solver is given or --gradient is not forward"},
     {.name = "error", .effect = RUN_OBJECTIVE, .kind = OPTION_CHOICE, .offset = FIELD(recipe.error), .choice = error_kind_word,
      .default_text = "normal", .in_file = true,
      .help = "distribution of the measurement errors of every observable for which neither the problem file nor the model "

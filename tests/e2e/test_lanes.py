@@ -1,0 +1,265 @@
+"""--engine: which engine a run takes, what a fit does whose lanes fail, and how CVODES checks them. Programs whose lanes are a
+stand-in, CVODES engines side by side (tests/engine), show the choice and the promises for any model. One whose lanes fail now
+and then shows the change to CVODES, and one whose lanes are wrong that the check finds it.
+
+SPDX-License-Identifier: BSD-3-Clause
+test-timeout: 900
+"""
+import os
+import subprocess
+import sys
+
+import h5py
+import numpy as np
+
+import helpers as h
+import test_same_bits
+from test_robertson import robertson_problem
+
+LANES, FAILING, WRONG = (h.BUILD / "tests/engine" / f"stiffit-{name}" for name in ("lanes", "failing-lanes", "wrong-lanes"))
+CHANGED, DIFFER, NOT_CERTIFIED = 1 << 22, 1 << 23, 1 << 11
+WAYS = ((), ("--gradient", "differences"), ("--starts", 3, "--profile", "p1"), ("--bootstrap", 5))
+JUMP = """parameter k = 1 in [0.01, 100] scale log10
+x(0) = 1
+x' = if x > 0.5 then -k*x else -2*k*x
+observe x
+"""
+
+
+def problem_of(path):
+    robertson_problem(path, 24 if not h.SANITIZE else 12, lower=[1e-4, 1e1, 1e4], upper=[1e2, 1e7, 1e10])
+
+
+def run(program, problem, output, *args, code=(0, 1)):
+    command = [program, "run", problem, "--trust", "-o", output, *args]
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, env=h.environment())
+    assert done.returncode in (code if isinstance(code, tuple) else (code,)), (command, done.returncode, done.stderr)
+    return done
+
+
+def fits(program, problem, output, *args):
+    """Columns as bytes, and with their values."""
+    run(program, problem, output, "--overwrite", *args)
+    return test_same_bits.fits_bytes(output), h.read_fits(output)
+
+
+def engine(result):
+    """What the result's identity and its provenance say."""
+    with h5py.File(result) as f:
+        facts = f["provenance"].attrs
+        text, name = (word.decode() if isinstance(word, bytes) else word
+                      for word in (facts["identity_description"], facts["engine"]))
+        assert ("engine=lanes" in text.split()) == (name == "lanes"), (text, name)
+        return name
+
+
+def test_auto_depends_on_model_and_options(tmp):
+    h.decay_problem(tmp / "p.h5", 3)
+    for words, want in (((), "lanes"), (("--engine=auto",), "lanes"), (("--engine=lanes",), "lanes"), (("-j", 1), "lanes"),
+                        (("--engine=cvodes",), "cvodes"), (("--linear-solver=dense",), "cvodes"),
+                        (("--gradient=forward",), "lanes"), (("--gradient=differences",), "cvodes"),
+                        (("--gradient=adjoint",), "cvodes"), (("--gradient=differences", "--engine=lanes"), "lanes")):
+        first = run(LANES, tmp / "p.h5", tmp / "r.h5", "--overwrite", *words).stderr.splitlines()[0]
+        assert engine(tmp / "r.h5") == want and (", lanes;" in first) == (want == "lanes"), (words, first)
+        shown = h.summary(h.stiffit("show", "--json", tmp / "r.h5"))
+        assert shown["provenance"]["engine"] == want
+
+
+def test_refused(tmp):
+    h.decay_problem(tmp / "p.h5", 3)
+    (tmp / "jump.ode").write_text(JUMP)
+    h.stiffit("simulate", "-m", tmp / "jump.ode", "--times", "0.5:4:0.5", "--datasets", 2, "-o", tmp / "jump.h5")
+    assert engine_of_default(LANES, tmp / "jump.h5", tmp / "r.h5") == "cvodes"
+    done = run(LANES, tmp / "jump.h5", tmp / "x.h5", "--engine=lanes", code=2)
+    assert "jump has switching functions" in done.stderr and "--engine cvodes" in done.stderr, done.stderr
+    done = run(LANES, tmp / "p.h5", tmp / "x.h5", "--engine=lanes", "--gradient=adjoint", code=2)
+    assert "adjoint" in done.stderr and "--gradient forward" in done.stderr, done.stderr
+    done = run(h.STIFFIT, tmp / "p.h5", tmp / "x.h5", "--engine=lanes", code=2)  # a plugin without functions for lanes
+    assert "decay" in done.stderr and "lanes" in done.stderr, done.stderr
+    assert not list(tmp.glob("x.h5*"))
+
+
+def engine_of_default(program, problem, output):
+    run(program, problem, output, "--overwrite")
+    return engine(output)
+
+
+def test_what_cvodes_began_goes_on(tmp):
+    """A result or a journal of a program without lanes is that of --engine cvodes, and the same command has nothing to do, or
+    the rest."""
+    h.decay_problem(tmp / "p.h5", 3)
+    run(h.STIFFIT, tmp / "p.h5", tmp / "r.h5")
+    before = (tmp / "r.h5").read_bytes()
+    for words in ((), ("--engine=cvodes",)):
+        assert "already complete" in run(LANES, tmp / "p.h5", tmp / "r.h5", *words, code=0).stderr
+    done = run(LANES, tmp / "p.h5", tmp / "r.h5", "--engine=lanes", code=4)
+    assert "engine=lanes" in done.stderr, done.stderr
+    assert (tmp / "r.h5").read_bytes() == before
+    run(LANES, tmp / "p.h5", tmp / "r.h5", "--overwrite")
+    assert engine(tmp / "r.h5") == "lanes"
+    assert "already complete" in run(LANES, tmp / "p.h5", tmp / "r.h5", code=0).stderr
+    assert "engine=lanes" in run(LANES, tmp / "p.h5", tmp / "r.h5", "--engine=cvodes", code=4).stderr
+
+
+def test_a_killed_run_goes_on(tmp):
+    """An unfinished run keeps its engine."""
+    robertson_problem(tmp / "p.h5", 400 if not h.SANITIZE else 30)
+    for began, words, want in ((h.STIFFIT, (), "cvodes"), (LANES, (), "lanes"), (LANES, ("--engine=cvodes",), "cvodes")):
+        h.STIFFIT, program = began, h.STIFFIT
+        try:
+            killed = test_same_bits.kill_in_the_middle(tmp / "p.h5", tmp / "r.h5", 10, words)
+        finally:
+            h.STIFFIT = program
+        assert killed
+        assert "resuming" in run(LANES, tmp / "p.h5", tmp / "r.h5", code=0).stderr
+        assert engine(tmp / "r.h5") == want
+        os.remove(tmp / "r.h5")
+
+
+def test_lanes_that_are_cvodes_give_its_bits(tmp):
+    """All paths through the two engines. Only the evaluations of the check by CVODES, of one fit in 64, come on top."""
+    problem_of(tmp / "p.h5")
+    for way in WAYS:
+        want, values = fits(h.STIFFIT, tmp / "p.h5", tmp / "want.h5", *way)
+        first = None
+        for threads in (1, 7):
+            got, more = fits(LANES, tmp / "p.h5", tmp / "got.h5", "--engine=lanes", "-j", threads, *way)
+            first = first or got
+            test_same_bits.assert_same(first, got, f"{way}: 1 and {threads} threads")
+        for name in want:
+            assert want[name] == got[name] or name in ("evaluations", "steps"), (way, name)
+        assert np.all(more["evaluations"] >= values["evaluations"]), way
+
+
+def test_the_check_of_a_sample(tmp):
+    """Lanes that are wrong by a hundredth agree with themselves. CVODES finds it wherever it looks."""
+    n = 640
+    h.decay_problem(tmp / "p.h5", n, known_sigma=True)
+    _, cvodes = fits(h.STIFFIT, tmp / "p.h5", tmp / "c.h5")
+    _, lanes = fits(LANES, tmp / "p.h5", tmp / "l.h5")
+    _, wrong = fits(WRONG, tmp / "p.h5", tmp / "w.h5")
+    sample = lanes["evaluations"] > cvodes["evaluations"]
+    assert 1 <= sample.sum() <= 30, sample.sum()  # 10 are expected; 5 standard deviations are 16
+    assert np.all(lanes["notes"] == cvodes["notes"]) and np.all(wrong["status"] == "converged")
+    certified = wrong["notes"] & NOT_CERTIFIED == 0
+    # A hundredth of the values is one sigma, at each of 8 times.
+    assert np.array_equal(wrong["notes"] & DIFFER != 0, sample) and np.array_equal(~certified, sample)
+    assert np.all(np.abs(wrong["tight_objective_change"][sample]) > 1e-3)
+    for k in (1, 2, 3):
+        run(WRONG, tmp / "p.h5", tmp / f"{k}.h5", f"--shard={k}/3")
+    h.stiffit("merge", *(tmp / f"{k}.h5" for k in (1, 2, 3)), "-o", tmp / "m.h5", code=(0, 1))
+    test_same_bits.assert_same(test_same_bits.fits_bytes(tmp / "w.h5"), test_same_bits.fits_bytes(tmp / "m.h5"), "shards")
+
+
+def test_fits_whose_lanes_fail(tmp):
+    """They go on with CVODES and end where it does: the certificate's limits are 0.02 of a standard error for a parameter and
+    0.001 of the variance for the objective, and both engines' optima have them."""
+    problem_of(tmp / "p.h5")
+    for way in WAYS:
+        want, cvodes = fits(h.STIFFIT, tmp / "p.h5", tmp / "want.h5", *way)
+        bits, changed = fits(FAILING, tmp / "p.h5", tmp / "got.h5", "--engine=lanes", "-j", 1, *way)
+        more, _ = fits(FAILING, tmp / "p.h5", tmp / "got.h5", "--engine=lanes", "-j", 5, *way)
+        test_same_bits.assert_same(bits, more, f"{way}: 1 and 5 threads")
+        noted = changed["notes"] & CHANGED != 0
+        assert noted.sum() >= 3 and np.array_equal(changed["status"], cvodes["status"]), (way, noted.sum())
+        good = changed["status"] == "converged"
+        np.testing.assert_allclose(changed["objective"][good], cvodes["objective"][good], atol=2e-3, err_msg=str(way))
+        with h5py.File(tmp / "p.h5") as f:
+            scale = f["parameters/scale"].asstr()[()]
+        assert set(scale) <= {"log", "log10"}, scale
+        apart = np.abs(changed["parameters"] - cvodes["parameters"]) / cvodes["standard_error"]
+        assert np.nanmax(apart[good]) < 0.04, (way, np.nanmax(apart[good]))
+        for name in ("profile_lower", "profile_upper"):
+            if "--profile" in way:  # known to 1e-4 of the rise, 2e-4 of the distance to the best fit; and that is known to 0.04
+                width = np.abs(cvodes[name] - cvodes["parameters"])
+                assert np.nanmax((np.abs(changed[name] - cvodes[name]) / width)[good]) < 0.04, name
+
+
+def synthetic(name, path, *words):
+    """Datasets of a model in text, some of them hopeless."""
+    h.stiffit("simulate", "-m", h.ROOT / f"models/{name}/{name}.ode", "--noise", 0.02, "-o", path, *words)
+    with h5py.File(path, "r+") as f:
+        dataset, value = f["measurements/dataset"][()], f["measurements/value"][()]
+        value[dataset == 5] = np.nan
+        value[np.flatnonzero(dataset == 7)[::2]] = np.nan
+        value[dataset == 9] *= 1e3
+        f["measurements/value"][...] = value
+        first = f["datasets/id"].asstr()[0]
+    run(h.STIFFIT, path, path.with_suffix(".x"), f"--only={first}")
+    if engine(path.with_suffix(".x")) != "lanes":
+        h.skip("this program has no lanes")
+
+
+REAL = (("robertson", ("--times", "1:40:4", "--datasets", 60)), ("alpha-pinene", ("--times", "1:40:8", "--datasets", 60)))
+
+
+def test_the_same_bits_in_lanes(tmp):
+    """Whatever runs beside a fit, and in whichever lane: with any number of workers, in shards, alone, and after a kill."""
+    for name, words in REAL:
+        p = tmp / f"{name}.h5"
+        synthetic(name, p, *words)
+        for way in ((), ("--starts", 3), ("--gradient", "differences", "--engine", "lanes")):
+            want, _ = fits(h.STIFFIT, p, tmp / "want.h5", "-j", 1, *way)
+            for threads in (2, 7):
+                got, _ = fits(h.STIFFIT, p, tmp / "got.h5", "-j", threads, *way)
+                test_same_bits.assert_same(want, got, f"{name} {way}: 1 and {threads} workers")
+        want, values = fits(h.STIFFIT, p, tmp / "want.h5")
+        for k in (1, 2, 3):
+            run(h.STIFFIT, p, tmp / f"{k}.h5", f"--shard={k}/3", "--overwrite")
+        h.stiffit("merge", *(tmp / f"{k}.h5" for k in (1, 2, 3)), "-o", tmp / f"m-{name}.h5", code=(0, 1))
+        test_same_bits.assert_same(want, test_same_bits.fits_bytes(tmp / f"m-{name}.h5"), f"{name}: shards")
+        _, alone = fits(h.STIFFIT, p, tmp / "alone.h5", f"--only={values['id'][8]}")
+        assert np.array_equal(alone["parameters"][0], values["parameters"][8]), name
+
+
+def test_killed_in_lanes(tmp):
+    synthetic("robertson", tmp / "p.h5", "--times", "1:40:1", "--datasets", 3000 if not h.SANITIZE else 300)
+    want, _ = fits(h.STIFFIT, tmp / "p.h5", tmp / "want.h5")
+    assert test_same_bits.kill_in_the_middle(tmp / "p.h5", tmp / "r.h5", 20)
+    assert "resuming" in run(h.STIFFIT, tmp / "p.h5", tmp / "r.h5").stderr
+    test_same_bits.assert_same(want, test_same_bits.fits_bytes(tmp / "r.h5"), "straight and killed")
+
+
+def test_lanes_agree_with_cvodes(tmp):
+    """Both optima are confirmed to 0.02 of a standard error and 0.001 of the variance of the errors, so that they differ by no
+    more than twice that."""
+    for name, words in REAL:
+        p = tmp / f"{name}.h5"
+        synthetic(name, p, *words)
+        _, lanes = fits(h.STIFFIT, p, tmp / "l.h5", "--engine=lanes")
+        _, cvodes = fits(h.STIFFIT, p, tmp / "c.h5", "--engine=cvodes")
+        assert np.array_equal(lanes["status"], cvodes["status"]), name
+        good = (cvodes["status"] == "converged") & ((cvodes["notes"] | lanes["notes"]) & NOT_CERTIFIED == 0)
+        assert good.sum() >= 55, good.sum()
+        for column in ("standard_error", "parameters"):
+            apart = np.abs(lanes[column] - cvodes[column]) / cvodes["standard_error"]
+            assert np.nanmax(apart[good]) < 0.04, (name, column, np.nanmax(apart[good]))
+        variance = np.maximum(1, cvodes["residual_error"] ** 2)  # sigmas are known
+        assert np.nanmax((np.abs(lanes["objective"] - cvodes["objective"]) / variance)[good]) < 2e-3, name
+
+
+def existing(script, *words):
+    """Another script's tests (those with one of the words in their name), in lanes."""
+    env = dict(os.environ, STIFFIT_PROGRAM="tests/engine/stiffit-lanes")
+    done = subprocess.run([sys.executable, str(h.ROOT / "tests/e2e" / script), *words], capture_output=True, text=True, env=env)
+    assert done.returncode == 0, f"{script} in lanes:\n{done.stdout}{done.stderr}"
+
+
+def test_kills_crashes_and_replay(tmp):
+    existing("test_same_bits.py", "killed")
+    existing("test_crash.py")
+    existing("test_replay.py", "two_processes")
+
+
+@h.slow
+def test_more_of_them(tmp):
+    existing("test_kills.py")
+    existing("test_stop.py")
+    existing("test_replay.py", "go_on", "damaged", "spent_before")
+    existing("test_trace.py")
+    existing("test_shards.py")
+    existing("test_retry.py")
+
+
+if __name__ == "__main__":
+    h.main()
