@@ -16,9 +16,8 @@ struct fit_objective {
     size_t n_row;
     struct measurements measured; /* n_row; sigma, observable (the first one) and censored (none) may be NULL */
     bool has_noise;         /* the model has a noise function */
-    bool is_plain;          /* fit_objective_is_plain: its sums are then computed without looking at each row's loss */
-    bool likelihood;        /* a negative log-likelihood with its constants; may be negative. Always true with a noise function,
-                             * censored rows or losses that mix */
+    bool is_plain;          /* fit_objective_is_plain; false is always right, and slower */
+    bool likelihood;        /* -log likelihood with its constants: always with noise, censored rows or losses that mix */
     const struct fit_loss *loss; /* one for each observable */
     size_t n_prior;
     const struct fit_prior_term *prior;
@@ -43,9 +42,9 @@ static inline const struct fit_loss *fit_objective_loss(const struct fit_objecti
  * Distributions that mix (base/error_kind.h) must be a likelihood. */
 const char *fit_objective_kind(enum error_kind error, bool likelihood);
 
-/* Whether it is half a sum of squares: normal errors, nothing censored or modelled. */
+/* Whether it is half a sum of squares: normal errors, nothing censored or modelled; whether it has kinks, so that slopes at two
+ * points say little about the values between them. */
 bool fit_objective_is_plain(const struct fit_objective *objective);
-/* Whether it has kinks, so that slopes at two points say little about the values between them. */
 bool fit_objective_has_kinks(const struct fit_objective *objective);
 
 /* The sum over rows of rho(r), where r = (prediction - value)/s, or log(prediction/value)/s for log-normal errors; for a
