@@ -172,9 +172,6 @@ $(B)/fuzz/%: tests/fuzz/%.c $(FUZZED) $(wildcard $(addsuffix *.h,$(sort $(dir $(
 	$(Q)clang $(ALL_CPPFLAGS) -std=c11 -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
 		-o $@ $< $(FUZZED) $(LIBS)
 
-# Its functions of lanes must be compiled as a model's are.
-$(B)/bench/bench_ode_lanes: ALL_CFLAGS += $(MODEL_CFLAGS)
-
 $(B)/bench/%: scripts/bench/%.c $(B)/libstiffit.a
 	@mkdir -p $(@D)
 	@echo "  BENCH   $@"

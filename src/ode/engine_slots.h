@@ -1,5 +1,5 @@
-/* A bounded pool of what engines need for each evaluation, shared by the engines of all workers. An evaluation that is set aside keeps its slot's content, and so few
- * are set aside that a worker's engine always finds a free slot.
+/* A bounded pool of what engines need for each evaluation, shared by the engines of all workers. An evaluation that is set
+ * aside keeps its slot's content, and so few are set aside that a worker's engine always finds a free slot.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef ODE_ENGINE_SLOTS_H
 #define ODE_ENGINE_SLOTS_H

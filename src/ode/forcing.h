@@ -16,8 +16,8 @@ void forcing_free(struct forcing *forcing); /* NULL is legal */
 
 /* Call this when the integrator has been started at observer.t; it may pass any later time of the task. */
 void forcing_begin(struct observer *observer);
-/* Call this before a step of about the length `step`: returns the time at which an input jumps or turns, or an earlier one, where
- * the step must end; INFINITY: none is near. */
+/* Call this before a step of about the length `step`: returns the time at which an input jumps or turns, or an earlier one,
+ * where the step must end; INFINITY: none is near. */
 double forcing_bound(struct observer *observer, double step);
 
 #endif

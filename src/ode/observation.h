@@ -12,7 +12,8 @@ bool observation_fill(struct observer *observer, size_t i_time, const double *y)
  * sizes give: for example, the logarithm of a state that has decayed far. */
 bool observation_asks_relative(struct observer *observer, size_t i_time, const double *y);
 /* For the backward pass, from the last time to the first: adds the derivatives of these rows, weighted as in
- * evaluation.adjoint: those by the state to by_state (n_state, or NULL if none is wanted), the direct ones by parameter to gradient (n_sens). */
+ * evaluation.adjoint: those by the state to by_state (n_state, or NULL if none is wanted), the direct ones by parameter to
+ * gradient (n_sens). */
 bool observation_weigh(struct observer *observer, size_t i_time, const double *y, double *by_state, double *gradient);
 
 #endif

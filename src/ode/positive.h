@@ -21,7 +21,8 @@ bool positive_crosses(const struct observer *observer, const double *y);
 void positive_fall(struct observer *observer, double t_before, const double *before, const double *y);
 /* After these: returns a state that is impossibly far below zero, or n_state. */
 size_t positive_look(struct observer *observer, const double *y);
-/* Whether positive_look must see each step; otherwise only those in which a state goes below zero, and the state before them. */
+/* Whether positive_look must see each step; otherwise only those in which a state goes below zero, and the state before them.
+ * */
 bool positive_watches(const struct observer *observer);
 
 #endif

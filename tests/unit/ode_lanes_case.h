@@ -1,4 +1,5 @@
-/* Functions of lanes written by hand, for tests and benches of the engine of lanes: Robertson's problem, alpha-pinene, and a decay.
+/* Functions of lanes written by hand, for tests and benches of the engine of lanes: Robertson's problem, alpha-pinene, and a
+ * decay.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TESTS_UNIT_LANES_CASE_H
 #define TESTS_UNIT_LANES_CASE_H

@@ -1,5 +1,5 @@
-/* The engine of lanes: answers against closed forms and against CVODES at tight tolerances; the same bits whatever is in the other
- * lanes, in any order, after withdrawing, and with each kernel; lanes that fail alone; budgets.
+/* The engine of lanes: answers against closed forms and against CVODES at tight tolerances; the same bits whatever is in the
+ * other lanes, in any order, after withdrawing, and with each kernel; lanes that fail alone; budgets.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model_case.h"
 #include "ode_case.h"

@@ -1,12 +1,13 @@
-/* The kernel of the lanes, step by step: orders of convergence of the states, their sensitivities and what is between steps; and
- * that sensitivities are the exact derivatives of the steps taken.
+/* The kernel of the lanes, step by step: orders of convergence of the states, their sensitivities and what is between steps;
+ * and that sensitivities are the exact derivatives of the steps taken.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode_case.h"
 #include "ode_lanes_case.h"
 
 #include "ode/lanes/room.h"
 
-/* y1' = p1 y1 (1 - y1), y2' = -p2 y2 cos t, y3' = p3 (cos t - y3) - sin t + p2 (y3 - cos t)^2 with p3 stiff or not: y3 = cos t */
+/* y1' = p1 y1 (1 - y1), y2' = -p2 y2 cos t, y3' = p3 (cos t - y3) - sin t + p2 (y3 - cos t)^2 with p3 stiff or not: y3 = cos t
+ * */
 static void clock_rhs(const struct stiffit_lanes_point *at, double *out)
 {
     const lane_vector *y = LANES(at->y), *p = LANES(at->p);

@@ -47,7 +47,8 @@ static double size_of(const struct observer *ob, const double *x, const double *
     return sqrt(sum / (double)ob->n_state);
 }
 
-/* The first step (Hairer, Norsett & Wanner, Solving Ordinary Differential Equations I, section II.4). False: the model failed. */
+/* The first step (Hairer, Norsett & Wanner, Solving Ordinary Differential Equations I, section II.4). False: the model failed.
+ * */
 static bool first_step(struct guest *guest, int order)
 {
     struct observer *ob = &guest->o;

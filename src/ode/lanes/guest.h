@@ -23,13 +23,13 @@ void guest_free(struct guest *guest);
 
 /* Begins o.evaluation, for no lane yet. False: it is finished. */
 bool guest_begin(struct guest *guest, const struct lanes_method *method, bool is_relative);
-/* Copies an evaluation into lane k of a room or out of it. column: of each parameter in the room, or -1. `live`: it moves there;
- * else it only fills the lane. */
+/* Copies an evaluation into lane k of a room or out of it. column: of each parameter in the room, or -1. `live`: it moves
+ * there; else it only fills the lane. */
 void guest_load(const struct guest *guest, struct lanes_room *room, int k, const int32_t *column, bool live);
 void guest_store(struct guest *guest, const struct lanes_room *room, int k, const int32_t *column);
 
-/* Calls for an evaluation in lane k after an attempt; false: it is finished. `inside`: the result of the kernel's function, at the
- * time of the next measurement. */
+/* Calls for an evaluation in lane k after an attempt; false: it is finished. `inside`: the result of the kernel's function, at
+ * the time of the next measurement. */
 bool guest_answer(struct guest *guest, struct lanes_room *room, int k, const int32_t *column, const lanes *inside);
 bool guest_look_for_fall(struct guest *guest, struct lanes_room *room, int k);
 void guest_fail_underflow(struct guest *guest, const struct lanes_room *room, int k);

@@ -27,8 +27,8 @@ struct lanes_method {
     double dense[METHOD_DENSE][METHOD_STAGES];
 };
 
-/* Rodas5P, order 5(4) with a dense output of order 4 (Steinebach, Construction of Rosenbrock-Wanner method Rodas5P and numerical
- * benchmarks within the Julia Differential Equations package, BIT Numerical Mathematics 63, 2023). */
+/* Rodas5P, order 5(4) with a dense output of order 4 (Steinebach, Construction of Rosenbrock-Wanner method Rodas5P and
+ * numerical benchmarks within the Julia Differential Equations package, BIT Numerical Mathematics 63, 2023). */
 static const struct lanes_method lanes_method = {
     .name = "Rodas5P", .n_stage = 8, .n_dense = 3, .chain = 6, .order = 5, .order_error = 4,
     .gamma = 0.21193756319429014,

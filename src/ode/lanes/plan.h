@@ -1,5 +1,5 @@
-/* What all lanes of a model share: the order of elimination of I/(h gamma) - J, its factors' pattern, and the lists of entries by
- * row that the kernel walks through. Made once per pool; constant from then on.
+/* What all lanes of a model share: the order of elimination of I/(h gamma) - J, its factors' pattern, and the lists of entries
+ * by row that the kernel walks through. Made once per pool; constant from then on.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef ODE_LANES_PLAN_H
 #define ODE_LANES_PLAN_H

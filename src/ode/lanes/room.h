@@ -1,5 +1,5 @@
-/* The numbers of eight evaluations side by side, and the kernel that makes one attempt at a step in all of them. A lane's numbers
- * depend on nothing in other lanes. The kernel is compiled for several widths of registers; all give the same bits.
+/* The numbers of eight evaluations side by side, and the kernel that makes one attempt at a step in all of them. A lane's
+ * numbers depend on nothing in other lanes. The kernel is compiled for several widths of registers; all give the same bits.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef ODE_LANES_ROOM_H
 #define ODE_LANES_ROOM_H
