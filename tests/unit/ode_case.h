@@ -57,19 +57,27 @@ static inline void ode_case_arrays(struct ode_case *c, const double *p, const do
 }
 
 /* All parameters are wanted at first: evaluation.n_sens and sens[] may be changed. */
-static inline void ode_case_init(struct ode_case *c, const struct stiffit_model *abi, const struct ode_options *options,
-                                 size_t n_workspace, const double *p, const double *covariate, double t0, size_t n_time,
-                                 const double *time)
+static inline void ode_case_init_engine(struct ode_case *c, const struct engine_table *table, const struct stiffit_model *abi,
+                                        const struct ode_options *options, size_t n_workspace, const double *p,
+                                        const double *covariate, double t0, size_t n_time, const double *time)
 {
     struct error error = {0};
     memset(c, 0, sizeof *c);
     c->model.abi = *abi;
-    c->pool = engine_pool_new(&c->model, options, n_workspace, 1, &error);
+    c->pool = table->pool_new(&c->model, options, n_workspace, 1, &error);
     if (!c->pool)
         fail_msg("%s", error.message);
+    c->pool->table = table;
     c->engine = engine_new(c->pool, &error);
     assert_non_null(c->engine);
     ode_case_arrays(c, p, covariate, t0, n_time, time);
+}
+
+static inline void ode_case_init(struct ode_case *c, const struct stiffit_model *abi, const struct ode_options *options,
+                                 size_t n_workspace, const double *p, const double *covariate, double t0, size_t n_time,
+                                 const double *time)
+{
+    ode_case_init_engine(c, engine_in_use, abi, options, n_workspace, p, covariate, t0, n_time, time);
 }
 
 static inline void ode_case_fini(struct ode_case *c)

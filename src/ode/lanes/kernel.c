@@ -38,8 +38,8 @@ typedef int64_t part_mask __attribute__((vector_size(8 * N_LANE / N_PART)));
 #define LEAST_ERROR -6.643856189774724
 /* A first step that fails is far too long. */
 #define SHRINK_FIRST 3.321928094887362
-/* Elimination without pivoting is safe in a lane if the first stage solves its equations with this relative error. */
-#define UNSAFE 1e-9
+/* Elimination without pivoting is safe in a lane if it makes an error of at most this part of the tolerances in the first stage. */
+#define UNSAFE 0.1
 /* As in tolerance.c. */
 #define EFFECT 0.01
 #define YOUNG 0.5
@@ -101,7 +101,8 @@ struct attempt {
     part_mask reaches, cut; /* the step ends at t_stop; it is shorter than planned */
     part c[METHOD_STAGES][METHOD_STAGES]; /* c_ij / h */
     part worst;             /* the largest sum of squares of a block's errors over their tolerances */
-    part_mask good;         /* all is finite so far, and the factors are safe */
+    part_mask good;         /* all is finite so far */
+    part_mask safe;         /* elimination without pivoting is accurate enough */
 };
 
 static void begin_attempt(struct lanes_room *room, struct attempt *now, int h)
@@ -114,7 +115,7 @@ static void begin_attempt(struct lanes_room *room, struct attempt *now, int h)
     now->inverse = now->per_h * (1 / METHOD.gamma);
     now->reaches = reaches;
     now->cut = reaches | halves;
-    now->good = ~(part_mask){0};
+    now->good = now->safe = ~(part_mask){0};
     now->worst = (part){0};
     for (int i = 1; i < METHOD.n_stage; i++)
         for (int j = 0; j < i; j++)
@@ -144,24 +145,6 @@ static void factorize(struct lanes_room *room, part inverse, int h)
             PART(factor, update->target) -= PART(factor, update->left) * PART(factor, update->right);
         }
     }
-}
-
-/* Lanes in which x solves (inverse I - J) x = right only roughly. */
-static part_mask unsafe(const struct lanes_room *room, part inverse, const lanes *x, const lanes *right, int h)
-{
-    const struct lanes_rows *rows = &room->plan->jacobian;
-    const lanes *derived = room->derived[0];
-    part_mask bad = {0};
-    for (size_t i = 0; i < room->plan->n; i++) {
-        part product = inverse * PART(x, i), off = PART(right, i) - product, sum = magnitude(PART(right, i)) + magnitude(product);
-        for (int32_t k = rows->start[i]; k < rows->start[i + 1]; k++) {
-            product = PART(derived, rows->term[k].value) * PART(x, rows->term[k].row);
-            off += product;
-            sum += magnitude(product);
-        }
-        bad |= ~(magnitude(off) <= UNSAFE * sum);
-    }
-    return bad;
 }
 
 /* For n numbers: the argument of stage i, x + sum a_ij u_j, into moved, which holds that of stage i - 1; sum c_ij/h u_j into
@@ -247,6 +230,22 @@ INLINE void solve(const struct lanes_room *room, int i, size_t width, const lane
     }
 }
 
+/* Lanes in which x, the first stage for `right`, is accurate: the solution for its residual is small. Overwrites right. */
+static part_mask is_safe(const struct lanes_room *room, part inverse, const lanes *x, lanes *right, int h)
+{
+    lanes *correction = room->direction;
+    part rtol = PART(&room->rtol, 0);
+    part_mask safe = ~(part_mask){0};
+    for (size_t i = 0; i < room->plan->n; i++)
+        PART(right, i) -= inverse * PART(x, i);
+    solve(room, 0, 1, x, NULL, right, correction, h);
+    for (size_t i = 0; i < room->plan->n; i++) {
+        part tolerance = rtol * magnitude(PART(room->y, i)) + PART(room->beyond, i) + TINY;
+        safe &= magnitude(PART(correction, i)) <= UNSAFE * tolerance;
+    }
+    return safe;
+}
+
 /* Stage i of a block of sensitivities. */
 INLINE void block_stage(struct lanes_room *room, const struct attempt *now, const struct lanes_block *block, size_t width, int i, int h)
 {
@@ -322,7 +321,7 @@ static void state_stage(struct lanes_room *room, struct attempt *now, const stru
                 PART(room->base, k) = PART(right, k);
         solve(room, i, 1, NULL, NULL, right, room->stage[i], h);
         if (i == 0)
-            now[h].good &= ~unsafe(room, now[h].inverse, room->stage[0], room->base, h);
+            now[h].safe = is_safe(room, now[h].inverse, room->stage[0], room->base, h);
         for (size_t k = 0; k < n; k++)
             PART(direction, k) = PART(room->stage[i], k);
         PART(direction, n) = direct;
@@ -383,7 +382,7 @@ static void follow_sizes(struct lanes_room *room, part step, part_mask moved, in
 static void control(struct lanes_room *room, const struct attempt *now, part_mask accepted, int h)
 {
     double share = 1.0 / (METHOD.order_error + 1);
-    part worst = select(now->good, now->worst, spread(1e30));
+    part worst = select(now->good & now->safe, now->worst, spread(1e30));
     worst = larger(smaller(worst, spread(1e30)), spread(1e-30));
     part log_error = 0.5 * log2_of(worst), log_h = log2_of(now->h), last_h = PART(&room->log_h, 0), planned = PART(&room->h, 0);
     part_mask rejected = MASK(&room->rejected, 0), live = MASK(&room->live, 0);
@@ -481,7 +480,7 @@ static struct lanes_events attempt(struct lanes_room *room)
     part_mask accepted[N_PART];
     for (int h = 0; h < N_PART; h++) {
         now[h].worst = now[h].worst / (double)plan->n;
-        accepted[h] = now[h].good & (now[h].worst <= 1) & MASK(&room->live, 0);
+        accepted[h] = now[h].good & now[h].safe & (now[h].worst <= 1) & MASK(&room->live, 0);
         control(room, &now[h], accepted[h], h);
         PART(&room->t_before, 0) = PART(&room->t, 0);
         PART(&room->h_used, 0) = now[h].h;

@@ -47,7 +47,7 @@ struct lanes_room {
     lanes *size, *guess, *beyond; /* of states, as in struct observer */
     lanes log_h, log_error;       /* logarithms to base 2 of the latest step's h and error; log_h infinite: there is none */
     lanes_mask rejected;          /* the latest attempt was rejected */
-    lanes_mask trouble;           /* n_attempt when something was not finite or the factors were not safe; or far below 0 */
+    lanes_mask trouble;           /* n_attempt when something was not finite; or far below 0 */
     lanes_mask watched;           /* the caller wants to see each of its steps */
     lanes_mask n_attempt, n_step, max_steps;
 
