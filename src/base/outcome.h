@@ -55,7 +55,8 @@ bool outcome_is_success(enum outcome outcome);
     X(17, retried, "this row is from --retry-failed, perhaps with other options: /provenance has them") \
     X(19, state_jump, "the right-hand side jumps at a condition, which sensitivities miss: difference quotients were used") \
     X(20, lower_start, "the start with the lowest objective did not converge: this row is from it (raise --max-evaluations)") \
-    X(21, one_sided, "only censored data limit some combination of parameters, from one side only: its optimum is at infinity") \
+    X(21, one_sided, "only censored data limit some combination of parameters, from one side only: its optimum is at " \
+      "infinity") \
     X(22, changed_engine, "an integration in lanes failed: the fit continued from its best point with CVODES") \
     X(23, engines_differ, "CVODES does not confirm the optimum that was found in lanes: try --engine cvodes, or a smaller " \
       "--rtol")

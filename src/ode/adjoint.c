@@ -235,7 +235,8 @@ static bool add_outputs(struct workspace *ws, struct adjoint *adjoint, const str
         const double *x = adjoint->carry;
         if (row != LAST_STATE) {
             memset(adjoint->scratch, 0, n * sizeof(double));
-            if (!observation_weigh(&ws->o, row, adjoint->at_time + row * n, ws->tape ? adjoint->scratch : NULL, adjoint->gradient))
+            if (!observation_weigh(&ws->o, row, adjoint->at_time + row * n, ws->tape ? adjoint->scratch : NULL,
+                                   adjoint->gradient))
                 return false;
             x = adjoint->scratch;
         }
@@ -283,8 +284,8 @@ static bool back_over_solve(struct workspace *ws, struct adjoint *adjoint, const
         return false;
     }
     if (result != LINEAR_OK || !all_finite(w, n)) {
-        observer_stop(&ws->o, EVALUATION_ODE_FAILED, "the backward pass met a singular matrix or an adjoint that overflows; the "
-                                                     "forward pass succeeded");
+        observer_stop(&ws->o, EVALUATION_ODE_FAILED, "the backward pass met a singular matrix or an adjoint that overflows; "
+                                                     "the forward pass succeeded");
         return false;
     }
     add_rhs_parameter(ws, step->gamma, w, adjoint->gradient);

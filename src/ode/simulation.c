@@ -246,7 +246,8 @@ static size_t look_for_fall(struct workspace *ws)
     double length;
     if (!positive_crosses(&ws->o, y))
         return positive_look(&ws->o, y);
-    if (CVodeGetLastStep(ws->cvode, &length) == CV_SUCCESS && CVodeGetDky(ws->cvode, ws->o.t - length, 0, ws->y) == CV_SUCCESS) {
+    if (CVodeGetLastStep(ws->cvode, &length) == CV_SUCCESS &&
+        CVodeGetDky(ws->cvode, ws->o.t - length, 0, ws->y) == CV_SUCCESS) {
         memcpy(ws->delta, y, ws->o.n_state * sizeof(double));
         CVodeGetDky(ws->cvode, ws->o.t, 0, ws->y);
         positive_fall(&ws->o, ws->o.t - length, ws->delta, y);

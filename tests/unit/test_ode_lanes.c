@@ -160,7 +160,8 @@ static void zoo_curve(const struct stiffit_lanes_point *at, double *out)
 }
 static const int32_t zero_one[] = {0, 1, 2}, zeros[] = {0, 0};
 static const struct stiffit_lanes zoo_lanes = {
-    .struct_size = sizeof(struct stiffit_lanes), .n_lane = STIFFIT_LANES, .rhs = zoo_rhs, .derive = zoo_derive, .curve = zoo_curve,
+    .struct_size = sizeof(struct stiffit_lanes), .n_lane = STIFFIT_LANES,
+    .rhs = zoo_rhs, .derive = zoo_derive, .curve = zoo_curve,
     .by_state = {zero_one, zeros}, .by_parameter = {zero_one, zeros}, .curve_state = {zero_one, zeros},
     .curve_parameter = {zero_one, zeros}};
 
@@ -287,8 +288,8 @@ static int load(void **state)
     return 0;
 }
 
-static void compare_with_cvodes(const struct stiffit_model *abi, const struct stiffit_lanes *functions, const double *p, size_t n_time,
-                                const double *times)
+static void compare_with_cvodes(const struct stiffit_model *abi, const struct stiffit_lanes *functions, const double *p,
+                                size_t n_time, const double *times)
 {
     static struct request ours, theirs;
     struct side lane, cvodes;
@@ -307,7 +308,8 @@ static void compare_with_cvodes(const struct stiffit_model *abi, const struct st
         for (size_t i = o; i < n_row; i += n) {
             worst = fmax(worst, fabs(ours.prediction[i] - theirs.prediction[i]) / size);
             for (size_t j = 0; j < abi->n_parameter; j++)
-                worst_d = fmax(worst_d, fabs(ours.d_prediction[i + j * n_row] - theirs.d_prediction[i + j * n_row]) * p[j] / size);
+                worst_d = fmax(worst_d,
+                               fabs(ours.d_prediction[i + j * n_row] - theirs.d_prediction[i + j * n_row]) * p[j] / size);
         }
     }
     print_message("%s: %lld steps, predictions %.1e, sensitivities %.1e\n", abi->name, (long long)ours.evaluation.n_step, worst,

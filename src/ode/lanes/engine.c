@@ -46,14 +46,20 @@ static void pool_free(struct engine_pool *base)
     free(pool);
 }
 
+static const char *refusal(const struct stiffit_model *abi)
+{
+    return !abi->lanes ? "has no functions of lanes" : abi->n_state == 0 ? "has no states"
+           : abi->n_switching ? "has a right-hand side that jumps" : NULL;
+}
+
 static struct engine_pool *pool_new(const struct model *model, const struct ode_options *options, size_t n_workspace,
                                     size_t n_worker, struct error *error)
 {
     const struct stiffit_model *abi = &model->abi;
     size_t n_seat = N_LANE * n_worker, n = n_workspace > n_seat ? n_workspace : n_seat;
-    if (!abi->lanes || abi->n_state == 0 || abi->n_switching > 0) {
-        error_set(error, STATUS_BAD_MODEL, "the model %s %s", abi->name,
-                  abi->lanes ? "has no states or jumps at conditions: lanes cannot take it" : "has no functions of lanes");
+    const char *why = refusal(abi);
+    if (why) {
+        error_set(error, STATUS_BAD_MODEL, "lanes: the model %s %s", abi->name, why);
         return NULL;
     }
     bool is_wrong = false;
@@ -389,6 +395,6 @@ static void discard(struct engine_pool *base, struct evaluation *evaluation)
 }
 
 const struct engine_table engine_lanes = {
-    .name = "lanes", .capacity = N_LANE, .pool_new = pool_new, .pool_free = pool_free, .linear_solver = linear_solver,
-    .engine_new = engine_make, .engine_free = engine_end, .submit = submit, .work = work, .withdraw = withdraw,
+    .name = "lanes", .capacity = N_LANE, .refusal = refusal, .pool_new = pool_new, .pool_free = pool_free,
+    .linear_solver = linear_solver, .engine_new = engine_make, .engine_free = engine_end, .submit = submit, .work = work, .withdraw = withdraw,
     .discard = discard};

@@ -1,6 +1,7 @@
 /* One attempt at a step in all lanes. Compiled once for each width of registers (kernel_*.c), always without fused
  * multiply-adds, and in an order of operations that the source fixes, so that all widths give the same bits.
  * SPDX-License-Identifier: BSD-3-Clause */
+#include "ode/lanes/part.h"
 #include "ode/lanes/room.h"
 
 #ifndef KERNEL
@@ -14,23 +15,8 @@
 /* Known here, so that loops over stages are unrolled. */
 #define METHOD lanes_method
 
-/* The widest vector that is compiled well: a lanes' number is N_PART of them. Everything but the model's functions is done for
- * one part after the other: `h` is the part's number in all functions below. */
-#if defined(__AVX512F__)
-enum { N_PART = 1 };
-#elif defined(__AVX__)
-enum { N_PART = 2 };
-#else
-enum { N_PART = 4 };
-#endif
-typedef double part __attribute__((vector_size(8 * N_LANE / N_PART)));
-typedef int64_t part_mask __attribute__((vector_size(8 * N_LANE / N_PART)));
-#define PART(array, e) (((part *)(array))[(size_t)(e) * N_PART + (size_t)h])
-#define MASK(array, e) (((part_mask *)(array))[(size_t)(e) * N_PART + (size_t)h])
-
-#define INLINE static inline __attribute__((always_inline))
-
-/* A step grows at most and shrinks at most by these factors (as logarithms to base 2), and is a bit shorter than the error asks. */
+/* A step grows at most and shrinks at most by these factors (as logarithms to base 2), and is a bit shorter than the error
+ * asks. */
 #define GROW 2.584962500721156
 #define SHRINK 2.321928094887362
 #define SAFETY 0.15200309344504995
@@ -38,62 +24,14 @@ typedef int64_t part_mask __attribute__((vector_size(8 * N_LANE / N_PART)));
 #define LEAST_ERROR -6.643856189774724
 /* A first step that fails is far too long. */
 #define SHRINK_FIRST 3.321928094887362
-/* Elimination without pivoting is safe in a lane if it makes an error of at most this part of the tolerances in the first stage. */
+/* Elimination without pivoting is safe in a lane if it makes an error of at most this part of the tolerances in the first
+ * stage. */
 #define UNSAFE 0.1
 /* As in tolerance.c. */
 #define EFFECT 0.01
 #define YOUNG 0.5
 #define FLOOR_YOUNG 1e-6
 #define TINY (DBL_MIN / DBL_EPSILON)
-
-INLINE part spread(double x) { return x - (part){0}; }
-INLINE part select(part_mask where, part a, part b)
-{
-    return (part)(((part_mask)a & where) | ((part_mask)b & ~where));
-}
-INLINE part magnitude(part x) { return (part)((part_mask)x & INT64_MAX); }
-INLINE part larger(part a, part b) { return select(a > b, a, b); }
-INLINE part smaller(part a, part b) { return select(a < b, a, b); }
-
-INLINE unsigned bits(part_mask where)
-{
-    unsigned set = 0;
-    for (int k = 0; k < N_LANE / N_PART; k++)
-        set |= (unsigned)(where[k] & 1) << k;
-    return set;
-}
-
-/* log2 of a positive normal number, off by less than 2e-5: enough for step sizes and tolerances. */
-INLINE part log2_of(part x)
-{
-    part_mask raw = (part_mask)x;
-    /* the exponent, made a number by the bits of 2^52 + exponent */
-    part exponent = (part)(((raw >> 52) & 0x7ff) | 0x4330000000000000) - (0x1p52 + 1023);
-    part z = (part)((raw & 0xfffffffffffff) | 0x3ff0000000000000) - 1.5, q = z * z;
-    /* log2(1.5 + z), |z| <= 1/2: interpolated at Chebyshev's points */
-    part low = (0.5849627591044448 + 0.9617965401665187 * z) + q * (-0.3206318784567584 + 0.14250802403350074 * z);
-    part high = (-0.07059455402263097 + 0.03761046427796303 * z) + q * (-0.02511014095222291 + 0.01444035250150204 * z);
-    return exponent + (low + q * q * high);
-}
-
-/* 1/x for 0 < x < 1e300, off by less than 1e-4 of it: enough for error tests. */
-INLINE part reciprocal_of(part x)
-{
-    part r = (part)(0x7fde623822fc16e6 - (part_mask)x); /* off by 0.12 */
-    r *= 2 - x * r;
-    r *= 2 - x * r;
-    return r * (2 - x * r);
-}
-
-/* 2^x for |x| < 1000, off by less than 1e-6 of it. */
-INLINE part exp2_of(part x)
-{
-    part shifted = x + 0x1.8p52, f = x - (shifted - 0x1.8p52); /* |f| <= 1/2 */
-    part_mask power = ((part_mask)shifted + 1023) << 52;
-    f *= 0.6931471805599453;
-    part series = 1 + f * (1 + f * (0.5 + f * (1.0 / 6 + f * (1.0 / 24 + f * (1.0 / 120 + f * (1.0 / 720))))));
-    return series * (part)power;
-}
 
 /* Numbers of one attempt that its parts share. */
 struct attempt {
@@ -182,10 +120,11 @@ static void combine(int i, const struct attempt *now, size_t n, const lanes *x, 
 }
 
 /* sum[c] += sign * number * from[c] for the terms of a row. */
-INLINE void add_terms(const struct lanes_rows *rows, size_t row, const lanes *values, const lanes *operand, size_t width, bool minus,
-                      part *sum, int h)
+INLINE void add_terms(const struct lanes_rows *rows, size_t row, const lanes *values, const lanes *operand, size_t width,
+                      bool minus, part *sum, int h)
 {
-    for (const struct lanes_term *term = rows->term + rows->start[row], *end = rows->term + rows->start[row + 1]; term < end; term++) {
+    const struct lanes_term *end = rows->term + rows->start[row + 1];
+    for (const struct lanes_term *term = rows->term + rows->start[row]; term < end; term++) {
         part value = PART(values, term->value);
         const lanes *from = operand + (size_t)term->row * width;
         for (size_t c = 0; c < width; c++)
@@ -198,8 +137,8 @@ INLINE void add_terms(const struct lanes_rows *rows, size_t row, const lanes *va
 
 /* Solves the factored equations for `width` right-hand sides, adding J moved + M sens to them if there are such. Overwrites
  * right. */
-INLINE void solve(const struct lanes_room *room, int i, size_t width, const lanes *moved, const lanes *sens, lanes *right, lanes *out,
-                  int h)
+INLINE void solve(const struct lanes_room *room, int i, size_t width, const lanes *moved, const lanes *sens, lanes *right,
+                  lanes *out, int h)
 {
     const struct lanes_plan *plan = room->plan;
     const lanes *factor = room->factor, *derived = room->derived[i], *curved = room->curved[i];
@@ -247,7 +186,8 @@ static part_mask is_safe(const struct lanes_room *room, part inverse, const lane
 }
 
 /* Stage i of a block of sensitivities. */
-INLINE void block_stage(struct lanes_room *room, const struct attempt *now, const struct lanes_block *block, size_t width, int i, int h)
+INLINE void block_stage(struct lanes_room *room, const struct attempt *now, const struct lanes_block *block, size_t width,
+                        int i, int h)
 {
     lanes *right = room->right, *moved = block->moved;
     const lanes *entries = room->entry[i];
@@ -310,8 +250,8 @@ static void state_stage(struct lanes_room *room, struct attempt *now, const stru
     }
     at.t = (const double *)&t;
     at.y = (const double *)room->argument;
-    if (i > 0)
-        (room->n_column > 0 ? model->derive : model->rhs)(&at, (double *)room->derived[i]);
+    if (i > 0) /* derive, not rhs, even without columns: their last bits differ, and other lanes may have columns */
+        model->derive(&at, (double *)room->derived[i]);
     for (int h = 0; h < N_PART; h++) {
         part direct = METHOD.gamma_i[i] * now[h].h;
         for (size_t k = 0; k < n; k++)
@@ -463,7 +403,8 @@ static struct lanes_events attempt(struct lanes_room *room)
             PART(room->by_time, plan->by_time[k].row) = PART(room->derived[0], plan->by_time[k].value);
         factorize(room, now[h].inverse, h);
     }
-    /* With one block, its work fills the gaps that the states' dependencies leave; more blocks do not fit the cache together. */
+    /* With one block, its work fills the gaps that the states' dependencies leave; more blocks do not fit the cache together.
+     * */
     bool together = room->n_block == 1;
     for (int i = 0; i < METHOD.n_stage; i++) {
         state_stage(room, now, &at, i);

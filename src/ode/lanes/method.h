@@ -1,6 +1,5 @@
 /* Rosenbrock methods as tables, in the form without products of matrix and vector (Hairer & Wanner, Solving Ordinary
-Differential
- * Equations II, section IV.7). For a step h of y' = f(t, y) with Jacobian J, each stage i solves
+ * Differential Equations II, section IV.7). For a step h of y' = f(t, y) with Jacobian J, each stage i solves
  *
  *     (I/(h gamma) - J) u_i = f(t + alpha_i h, y + sum_j a_ij u_j) + sum_j c_ij/h u_j + gamma_i h df/dt,    j < i;
  *
