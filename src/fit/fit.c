@@ -164,7 +164,7 @@ static void search_from(struct fit_asker *asker, struct arena *arena, const doub
                         struct search_end *end);
 
 /* The rest of a search that lanes could not finish, by CVODES. Values of lanes count no more: the best point is evaluated
- * again, and so is the start, as the best point may be no better. */
+ * again, and so is the start, as the best point may be no better. If that is impossible, the best point stays as it was. */
 static void leave_lanes(struct fit_asker *asker, struct arena *arena, const double *start, struct fit_record *record,
                         struct search_end *end)
 {
@@ -174,8 +174,13 @@ static void leave_lanes(struct fit_asker *asker, struct arena *arena, const doub
     asker->notes |= NOTE_changed_engine;
     asker->start_f = asker->prediction_error = NAN;
     search_from(asker, arena, best ? best->theta : start, record, end);
-    if (best && end->best && !fit_asker_is_same(asker, best->theta, start))
+    if (best && end->best && !fit_asker_is_same(asker, best->theta, start)) {
         look_back(asker, arena, start, record, end, INFINITY);
+    } else if (best && !end->best) {
+        end->best = best;
+        if (end->outcome == OUTCOME_ode_failed || end->outcome == OUTCOME_model_failed)
+            end->outcome = OUTCOME_stalled;
+    }
 }
 
 /* If a trajectory meets a jump of the right-hand side, whose effect sensitivities do not include, restarts the search with

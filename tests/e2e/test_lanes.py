@@ -175,6 +175,14 @@ def test_fits_whose_lanes_fail(tmp):
                 assert np.nanmax((np.abs(changed[name] - cvodes[name]) / width)[good]) < 0.04, name
 
 
+def test_a_budget_that_ends_with_the_change(tmp):
+    """The best point of the lanes is kept if there is no budget to evaluate it again."""
+    problem_of(tmp / "p.h5")
+    for most in (2, 3, 4, 6):
+        _, found = fits(FAILING, tmp / "p.h5", tmp / "r.h5", f"--max-evaluations={most}")
+        assert np.all(np.isfinite(found["objective"])) and np.all(found["evaluations"] <= most), most
+
+
 def synthetic(name, path, *words):
     """Datasets of a model in text, some of them hopeless."""
     h.stiffit("simulate", "-m", h.ROOT / f"models/{name}/{name}.ode", "--noise", 0.02, "-o", path, *words)
