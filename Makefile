@@ -149,9 +149,9 @@ $(B)/tests/%: tests/%.c $(B)/libstiffit.a
 		$(B)/libstiffit.a -lcmocka $(LIBS)
 
 # The object that defines engine_in_use comes before the archive, which is then not asked for its own.
-$(filter %failing %failing-lanes,$(ENGINES)): ALL_CPPFLAGS += -DBAD=FAILS
-$(filter %wrong-lanes,$(ENGINES)): ALL_CPPFLAGS += -DBAD=WRONG
-$(filter %lanes,$(ENGINES)): ALL_CPPFLAGS += -DLANES
+$(filter %failing %failing-lanes,$(ENGINES)): private ALL_CPPFLAGS += -DBAD=FAILS
+$(filter %wrong-lanes,$(ENGINES)): private ALL_CPPFLAGS += -DBAD=WRONG
+$(filter %lanes,$(ENGINES)): private ALL_CPPFLAGS += -DSTANDS_IN
 $(ENGINES): tests/engine/four.c $(B)/obj/src/cli/main.o $(B)/libstiffit.a
 	@mkdir -p $(@D)
 	@echo "  TEST    $@"

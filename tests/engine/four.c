@@ -1,7 +1,7 @@
 /* An engine of capacity four, for a program that the tests run: four CVODES engines side by side, of which now this, now that
  * one gets on for a look, so that evaluations finish in another order than they came. They share time evenly, not looks:
  * a look at a slow model takes seconds. With -DBAD=FAILS some evaluations fail; which depends on their parameters alone. With
- * -DBAD=WRONG predictions are too large by a hundredth. With -DLANES it stands in for lanes, with CVODES beside it; for any
+ * -DBAD=WRONG predictions are too large by a hundredth. With -DSTANDS_IN it stands in for lanes, with CVODES beside it; for any
  * model whose right-hand side does not jump.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/engine.h"
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#ifdef LANES
+#ifdef STANDS_IN
 enum { FOUR = STIFFIT_LANES };
 #else
 enum { FOUR = 4 };
@@ -195,7 +195,7 @@ static const struct engine_table table = {
     .linear_solver = linear_solver, .engine_new = four_new, .engine_free = four_free, .submit = submit, .work = work,
     .withdraw = withdraw, .discard = discard};
 const struct engine_table *const engine_in_use[N_ENGINE] =
-#ifdef LANES
+#ifdef STANDS_IN
     {[ENGINE_CVODES] = &engine_cvodes, [ENGINE_LANES] = &table};
 #else
     {[ENGINE_CVODES] = &table};
