@@ -126,7 +126,9 @@ enum status fitted_open(struct fitted *fitted, const struct fitted_options *opti
         options->listener.tell(options->listener.context,
                                "note: this is not exactly the model that was fitted (its bytes differ)");
     /* Always the same solver: a plot of the same fits has the same bits on every machine. */
-    const struct ode_options ode = {.rtol = recipe->ode.rtol, .atol = recipe->ode.atol, .linear_solver = LINEAR_AUTO};
+    bool in_lanes = recipe->engine == 1 + ENGINE_LANES && !engine_refusal(ENGINE_LANES, &fitted->model.abi);
+    const struct ode_options ode = {.rtol = recipe->ode.rtol, .atol = recipe->ode.atol, .linear_solver = LINEAR_AUTO,
+                                    .engine = in_lanes ? ENGINE_LANES : ENGINE_CVODES};
     return predictor_init(&fitted->predictor, &fitted->model, &ode, recipe->fit.max_steps, error);
 }
 
@@ -222,9 +224,10 @@ struct predictor_rows fitted_rows(const struct fitted *fitted, const struct fitt
 {
     const struct problem_block *block = dataset->block;
     size_t first = block->row[dataset->row];
+    bool by_cvodes = dataset->record->notes & NOTE_changed_engine || dataset->record->gradient == GRADIENT_adjoint;
     return (struct predictor_rows){
         .t0 = block->t0[dataset->row], .covariate = block->covariate + dataset->row * fitted->model.abi.n_covariate,
         .n = block->row[dataset->row + 1] - first, .measured = measurements_from(&block->measured, first),
         .error = problem_errors(fitted->problem), .rtol = dataset->record->rtol,
-        .n_sens = dataset->n_sens, .sens = dataset->sens};
+        .engine = by_cvodes ? ENGINE_CVODES : ENGINE_LANES, .n_sens = dataset->n_sens, .sens = dataset->sens};
 }

@@ -51,13 +51,17 @@ bool predictor_run(struct predictor *predictor, const struct predictor_rows *row
         snprintf(reason, 160, "out of memory for %zu rows", rows->n);
         return false;
     }
-    struct evaluation evaluation = {.task = &task, .p = p, .n_sens = rows->n_sens, .sens = rows->sens,
+    struct evaluation evaluation = {.engine = rows->engine, .task = &task, .p = p, .n_sens = rows->n_sens, .sens = rows->sens,
                                     .tighter = rows->rtol > 0 ? round(predictor->rtol / rows->rtol) : 1,
                                     .max_steps = predictor->max_steps, .deadline_ns = INT64_MAX,
                                     .lenient = true, .prediction = answer,
                                     .noise = predictor->model->abi.noise ? answer_noise : NULL};
     if (rows->n > 0)
         engine_evaluate(predictor->engine, &evaluation);
+    if (rows->n > 0 && evaluation.outcome == EVALUATION_ODE_FAILED && rows->engine == ENGINE_LANES) {
+        evaluation.engine = ENGINE_CVODES;
+        engine_evaluate(predictor->engine, &evaluation);
+    }
     if (rows->n > 0 && evaluation.outcome != EVALUATION_OK) {
         snprintf(reason, 160, "%s", evaluation.reason);
         return false;

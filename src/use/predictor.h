@@ -33,6 +33,7 @@ struct predictor_rows {
     const enum error_kind *error; /* with sigmas: of each observable */
     size_t n_sens;              /* parameters whose sensitivities are integrated but not used, so that steps, and hence */
     const uint32_t *sens;       /* bits, are the same as in a fit of these parameters */
+    enum engine_kind engine;    /* likewise; if lanes fail, CVODES is asked */
 };
 
 /* prediction[i] of row i at the parameters p (n_parameter of the model, natural scale), and noise[i] unless NULL (NaN if the
