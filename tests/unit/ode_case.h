@@ -77,7 +77,7 @@ static inline void ode_case_init(struct ode_case *c, const struct stiffit_model 
                                  size_t n_workspace, const double *p, const double *covariate, double t0, size_t n_time,
                                  const double *time)
 {
-    ode_case_init_engine(c, engine_in_use, abi, options, n_workspace, p, covariate, t0, n_time, time);
+    ode_case_init_engine(c, engine_in_use[ENGINE_CVODES], abi, options, n_workspace, p, covariate, t0, n_time, time);
 }
 
 static inline void ode_case_fini(struct ode_case *c)

@@ -396,5 +396,5 @@ static void discard(struct engine_pool *base, struct evaluation *evaluation)
 
 const struct engine_table engine_lanes = {
     .name = "lanes", .capacity = N_LANE, .refusal = refusal, .pool_new = pool_new, .pool_free = pool_free,
-    .linear_solver = linear_solver, .engine_new = engine_make, .engine_free = engine_end, .submit = submit, .work = work, .withdraw = withdraw,
-    .discard = discard};
+    .linear_solver = linear_solver, .engine_new = engine_make, .engine_free = engine_end, .submit = submit, .work = work,
+    .withdraw = withdraw, .discard = discard};
