@@ -49,7 +49,8 @@ static void pool_free(struct engine_pool *base)
 static const char *refusal(const struct stiffit_model *abi)
 {
     return !abi->lanes ? "has no functions of lanes" : abi->n_state == 0 ? "has no states"
-           : abi->n_switching ? "has a right-hand side that jumps" : NULL;
+           : abi->n_switching ? "has a right-hand side that jumps"
+           : abi->n_forcing ? "has inputs that may jump in time" : NULL;
 }
 
 static struct engine_pool *pool_new(const struct model *model, const struct ode_options *options, size_t n_workspace,
@@ -287,10 +288,6 @@ static unsigned answer(struct lanes_engine *engine, unsigned waiting)
 static void step(struct lanes_engine *engine)
 {
     struct lanes_room *room = &engine->room;
-    if (engine->pool->abi->n_forcing)
-        for (int k = 0; k < N_LANE; k++)
-            if (engine->live >> k & 1)
-                guest_bound(engine->guest[k], room, k);
     struct lanes_events events = engine->pool->kernel->attempt(room);
     for (int k = 0; events.fell && k < N_LANE; k++)
         if (events.fell >> k & 1 && !guest_look_for_fall(engine->guest[k], room, k))

@@ -105,8 +105,6 @@ bool guest_begin(struct guest *guest, const struct lanes_method *method, bool is
         return observer_stop(ob, EVALUATION_BUDGET, "the budget of integrator steps is used up");
     double last = task->time[task->n_time - 1];
     ob->t_far = fmax(last, task->t0 + 64 * DBL_EPSILON * fmax(fabs(task->t0), fabs(last)));
-    if (ob->forcing)
-        forcing_begin(ob);
     if (!first_step(guest, method->order_error))
         return observer_fail(ob);
     guest->log_h = -INFINITY;
@@ -289,19 +287,4 @@ void guest_fail_underflow(struct guest *guest, const struct lanes_room *room, in
     }
     find_failure(guest);
     observer_fail(ob);
-}
-
-void guest_bound(struct guest *guest, struct lanes_room *room, int k)
-{
-    struct observer *ob = &guest->o;
-    size_t n = ob->n_state;
-    ob->t = room->t[k];
-    fetch_sizes(ob, room, k);
-    for (size_t i = 0; i < n; i++)
-        ob->sizes[i + 2 * n] = room->y[i][k];
-    ob->at_rest = room->at_rest[k];
-    room->t_stop[k] = fmin(forcing_bound(ob, room->h[k]), ob->t_far);
-    room->at_rest[k] = ob->at_rest;
-    for (size_t i = 0; i < n; i++)
-        room->guess[i][k] = ob->sizes[i + n];
 }

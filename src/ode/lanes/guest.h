@@ -33,8 +33,6 @@ void guest_store(struct guest *guest, const struct lanes_room *room, int k, cons
 bool guest_answer(struct guest *guest, struct lanes_room *room, int k, const int32_t *column, const lanes *inside);
 bool guest_look_for_fall(struct guest *guest, struct lanes_room *room, int k);
 void guest_fail_underflow(struct guest *guest, const struct lanes_room *room, int k);
-/* Before an attempt, for models with forcing. */
-void guest_bound(struct guest *guest, struct lanes_room *room, int k);
 /* Fills in the counters from lane k; the caller then sets the outcome. */
 void guest_count(struct guest *guest, const struct lanes_room *room, int k);
 
