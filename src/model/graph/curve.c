@@ -51,7 +51,8 @@ static bool is_worth_it(const struct equations *equations, const struct function
 {
     size_t n_node = graph_n_node(equations->graph);
     return equations->n_state > 0 && equations->n_state <= MAX_STATE && functions->of[FUNCTION_switching].n_row == 0 &&
-           functions->of[FUNCTION_forcing].n_row == 0 && n_node <= MAX_GRAPH && n_node + NODES_PER_STEP * MAX_WORK < graph_limit(equations->graph);
+           functions->of[FUNCTION_forcing].n_row == 0 && n_node <= MAX_GRAPH &&
+           n_node + NODES_PER_STEP * MAX_WORK < graph_limit(equations->graph);
 }
 
 static enum status derive(const struct equations *equations, const struct functions *functions, struct lane_functions *lanes,
