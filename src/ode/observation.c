@@ -15,11 +15,14 @@ static int differentiate(struct observer *ob, bool noise, double t, const double
 {
     size_t n = ob->n_state, n_observable = ob->abi->n_observable;
     const struct evaluation *evaluation = ob->evaluation;
+    bool by_state = ob->n_block && !ob->pace;
     int code = derivatives_observe_parameter(&ob->model, noise, t, y, ob->h_parameter);
-    if (code == STIFFIT_OK && ob->n_block && !ob->pace)
+    if (code == STIFFIT_OK && by_state)
         code = derivatives_observe_state(&ob->model, noise, t, y, ob->h_state);
     if (code != STIFFIT_OK)
         return code;
+    ob->has_h_state = by_state && !noise && ob->abi->observe_state;
+    const struct derivatives *d = &ob->model;
     unsigned use = noise ? STIFFIT_USE_NOISE : STIFFIT_USE_OBSERVE;
     for (size_t k = 0; k < evaluation->n_sens; k++) {
         uint32_t j = evaluation->sens[k];
@@ -30,9 +33,13 @@ static int differentiate(struct observer *ob, bool noise, double t, const double
         if (ob->sens_block[k] < 0)
             continue;
         const double *s = y + ((size_t)ob->sens_block[k] + 1) * n;
-        for (size_t i = 0; i < n; i++)
-            for (size_t o = 0; o < n_observable; o++)
-                row[o] += ob->h_state[o + i * n_observable] * s[i];
+        for (size_t w = 0; w < d->n_wanted; w++) {
+            size_t o = d->wanted[w];
+            double sum = row[o];
+            for (size_t i = 0; i < n; i++)
+                sum += ob->h_state[o + i * n_observable] * s[i];
+            row[o] = sum;
+        }
     }
     return STIFFIT_OK;
 }
@@ -114,6 +121,7 @@ bool observation_fill(struct observer *ob, size_t i_time, const double *y)
     const struct evaluation *evaluation = ob->evaluation;
     const struct ode_task *task = evaluation->task;
     size_t first = ob->i_row, last = first;
+    ob->has_h_state = false;
     while (last < task->n_row && task->row_time[last] <= i_time)
         last++;
     ob->i_row = last;
@@ -148,7 +156,8 @@ bool observation_asks_relative(struct observer *ob, size_t i_time, const double 
         return false;
     choose_wanted(ob, false, first, last);
     ob->model.is_relative = true;
-    bool known = derivatives_observe_state(&ob->model, false, task->time[i_time], y, ob->h_state) == STIFFIT_OK;
+    bool known = ob->has_h_state ||
+                 derivatives_observe_state(&ob->model, false, task->time[i_time], y, ob->h_state) == STIFFIT_OK;
     ob->model.is_relative = false;
     for (size_t i = first; i < last; i++) {
         double *largest = &ob->h_largest[task->row_sigma ? 0 : task->row_observable[i]];

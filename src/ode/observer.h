@@ -35,6 +35,7 @@ struct observer {
     double *f;                         /* n_state */
     double *columns;                   /* n_state x n_parameter */
     double *h, *h_state, *h_parameter; /* n_observable x 1, n_state, n_parameter */
+    bool has_h_state;                  /* h_state is that of the latest rows, exact */
     double *h_row;                     /* n_observable x n_parameter: total derivatives */
     bool *is_wanted;                   /* n_observable */
     double *h_largest;                 /* n_observable: the largest absolute prediction so far (of all: the first entry) */

@@ -1,5 +1,5 @@
-/* The engine of lanes: answers against closed forms and against CVODES at tight tolerances; the same bits whatever is in the
- * other lanes, in any order, after withdrawing, and with each kernel; lanes that fail alone; budgets.
+/* The engine of lanes: answers against closed forms and against CVODES at tight tolerances; the same bits whatever is in other
+ * lanes, in any order, after withdrawing, and with each kernel; lanes that fail alone; budgets.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model_case.h"
 #include "ode_case.h"
@@ -160,9 +160,8 @@ static void zoo_curve(const struct stiffit_lanes_point *at, double *out)
 }
 static const int32_t zero_one[] = {0, 1, 2}, zeros[] = {0, 0};
 static const struct stiffit_lanes zoo_lanes = {
-    .struct_size = sizeof(struct stiffit_lanes), .n_lane = STIFFIT_LANES,
-    .rhs = zoo_rhs, .derive = zoo_derive, .curve = zoo_curve,
-    .by_state = {zero_one, zeros}, .by_parameter = {zero_one, zeros}, .curve_state = {zero_one, zeros},
+    .struct_size = sizeof(struct stiffit_lanes), .n_lane = STIFFIT_LANES, .rhs = zoo_rhs, .derive = zoo_derive,
+    .curve = zoo_curve, .by_state = {zero_one, zeros}, .by_parameter = {zero_one, zeros}, .curve_state = {zero_one, zeros},
     .curve_parameter = {zero_one, zeros}};
 
 static int scalar_rhs(const struct stiffit_point *at, double *f)
@@ -307,9 +306,10 @@ static void compare_with_cvodes(const struct stiffit_model *abi, const struct st
             size = fmax(size, fabs(theirs.prediction[i]));
         for (size_t i = o; i < n_row; i += n) {
             worst = fmax(worst, fabs(ours.prediction[i] - theirs.prediction[i]) / size);
-            for (size_t j = 0; j < abi->n_parameter; j++)
-                worst_d = fmax(worst_d,
-                               fabs(ours.d_prediction[i + j * n_row] - theirs.d_prediction[i + j * n_row]) * p[j] / size);
+            for (size_t j = 0; j < abi->n_parameter; j++) {
+                size_t d = i + j * n_row;
+                worst_d = fmax(worst_d, fabs(ours.d_prediction[d] - theirs.d_prediction[d]) * p[j] / size);
+            }
         }
     }
     print_message("%s: %lld steps, predictions %.1e, sensitivities %.1e\n", abi->name, (long long)ours.evaluation.n_step, worst,

@@ -6,8 +6,8 @@
 
 #include "ode/lanes/room.h"
 
-/* y1' = p1 y1 (1 - y1), y2' = -p2 y2 cos t, y3' = p3 (cos t - y3) - sin t + p2 (y3 - cos t)^2 with p3 stiff or not: y3 = cos t
- * */
+/* y1' = p1 y1 (1 - y1), y2' = -p2 y2 cos t, y3' = p3 (cos t - y3) - sin t + p2 (y3 - cos t)^2 with p3 stiff or not: y3 =
+ * cos t */
 static void clock_rhs(const struct stiffit_lanes_point *at, double *out)
 {
     const lane_vector *y = LANES(at->y), *p = LANES(at->p);

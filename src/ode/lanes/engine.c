@@ -149,23 +149,28 @@ static struct engine *engine_make(struct engine_pool *base, struct error *error)
     return NULL;
 }
 
-/* Gives a column to each parameter that an evaluation in a lane wants. False: out of memory. */
+/* Whether an evaluation in a lane, or the new one, wants the sensitivities to parameter j. */
+static bool is_wanted(const struct lanes_engine *engine, const struct guest *new, uint32_t j)
+{
+    for (int k = 0; k <= N_LANE; k++) {
+        const struct guest *guest = k == N_LANE ? new : (engine->live >> k & 1) ? engine->guest[k] : NULL;
+        for (size_t b = 0; guest && b < guest->o.n_block; b++)
+            if (guest->o.block_parameter[b] == j)
+                return true;
+    }
+    return false;
+}
+
+/* Gives a column to each parameter that is wanted. False: out of memory. */
 static bool arrange(struct lanes_engine *engine, const struct guest *new)
 {
     size_t n_parameter = engine->pool->abi->n_parameter, n_column = 0;
     bool same = true;
-    for (uint32_t j = 0; j < n_parameter; j++) {
-        bool wanted = false;
-        for (int k = 0; k <= N_LANE; k++) {
-            const struct guest *guest = k == N_LANE ? new : (engine->live >> k & 1) ? engine->guest[k] : NULL;
-            for (size_t b = 0; guest && b < guest->o.n_block; b++)
-                wanted = wanted || guest->o.block_parameter[b] == j;
-        }
-        if (wanted) {
+    for (uint32_t j = 0; j < n_parameter; j++)
+        if (is_wanted(engine, new, j)) {
             same = same && n_column < engine->room.n_column && engine->parameter[n_column] == j;
             n_column++;
         }
-    }
     if (same && n_column == engine->room.n_column)
         return true;
     for (int k = 0; k < N_LANE; k++)
@@ -173,12 +178,7 @@ static bool arrange(struct lanes_engine *engine, const struct guest *new)
             guest_store(engine->guest[k], &engine->room, k, engine->column);
     n_column = 0;
     for (uint32_t j = 0; j < n_parameter; j++) {
-        bool wanted = false;
-        for (int k = 0; k <= N_LANE; k++) {
-            const struct guest *guest = k == N_LANE ? new : (engine->live >> k & 1) ? engine->guest[k] : NULL;
-            for (size_t b = 0; guest && b < guest->o.n_block; b++)
-                wanted = wanted || guest->o.block_parameter[b] == j;
-        }
+        bool wanted = is_wanted(engine, new, j);
         engine->column[j] = wanted ? (int32_t)n_column : -1;
         if (wanted)
             engine->parameter[n_column++] = j;

@@ -1,16 +1,12 @@
 /* One attempt at a step in all lanes. Compiled once for each width of registers (kernel_*.c), always without fused
  * multiply-adds, and in an order of operations that the source fixes, so that all widths give the same bits.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "ode/lanes/part.h"
-#include "ode/lanes/room.h"
+#include "ode/lanes/kernel_numbers.h"
 
 #ifndef KERNEL
 #define KERNEL lanes_kernel_plain
 #define KERNEL_NAME "plain"
 #endif
-
-#include <float.h>
-#include <math.h>
 
 /* Known here, so that loops over stages are unrolled. */
 #define METHOD lanes_method
@@ -403,8 +399,8 @@ static struct lanes_events attempt(struct lanes_room *room)
             PART(room->by_time, plan->by_time[k].row) = PART(room->derived[0], plan->by_time[k].value);
         factorize(room, now[h].inverse, h);
     }
-    /* With one block, its work fills the gaps that the states' dependencies leave; more blocks do not fit the cache together.
-     * */
+    /* With one block, its work fills the gaps that the states' dependencies leave; more blocks do not fit the cache
+     * together. */
     bool together = room->n_block == 1;
     for (int i = 0; i < METHOD.n_stage; i++) {
         state_stage(room, now, &at, i);
@@ -437,33 +433,41 @@ static struct lanes_events attempt(struct lanes_room *room)
     return events;
 }
 
-/* One matrix of rows of `width` at s; out: its columns, n numbers each. */
-static void interpolate(size_t n, size_t width, const lanes *at, const lanes *before, const lanes *after, lanes *const *stage,
-                        lanes *out)
+/* Factors of the numbers before and after the step and of each stage in what is at s. */
+struct weights {
+    part before, after, stage[METHOD_STAGES];
+};
+
+/* One matrix of rows of `width`; out: its columns, n numbers each. */
+static void interpolate(const struct weights *weights, size_t n, size_t width, const lanes *before, const lanes *after,
+                        lanes *const *stage, lanes *out, int h)
 {
-    for (int h = 0; h < N_PART; h++) {
-        part s = PART(at, 0), rest = 1 - s;
-        for (size_t r = 0, e = 0; r < n; r++)
-            for (size_t c = 0; c < width; c++, e++) {
-                part inner = {0};
-                for (int k = METHOD.n_dense; k-- > 0;) {
-                    part sum = {0};
-                    for (int j = 0; j < METHOD.n_stage; j++)
-                        sum += METHOD.dense[k][j] * PART(stage[j], e);
-                    inner = inner * s + sum;
-                }
-                PART(out, c * n + r) = rest * PART(before, e) + s * (PART(after, e) + rest * inner);
-            }
-    }
+    for (size_t r = 0, e = 0; r < n; r++)
+        for (size_t c = 0; c < width; c++, e++) {
+            part sum = weights->before * PART(before, e) + weights->after * PART(after, e);
+            for (int j = 0; j < METHOD.n_stage; j++)
+                sum += weights->stage[j] * PART(stage[j], e);
+            PART(out, c * n + r) = sum;
+        }
 }
 
-static void inside(const struct lanes_room *room, const lanes *s, lanes *out)
+static void inside(const struct lanes_room *room, const lanes *at, lanes *out)
 {
     size_t n = room->plan->n;
-    interpolate(n, 1, s, room->y_before, room->y, room->stage, out);
-    for (size_t b = 0; b < room->n_block; b++) {
-        const struct lanes_block *block = &room->block[b];
-        interpolate(n, block->width, s, block->sens_new, block->sens, block->stage, out + n * (1 + block->first));
+    for (int h = 0; h < N_PART; h++) {
+        part s = PART(at, 0);
+        struct weights weights = {.before = 1 - s, .after = s};
+        for (int j = 0; j < METHOD.n_stage; j++) {
+            part inner = {0};
+            for (int k = METHOD.n_dense; k-- > 0;)
+                inner = inner * s + METHOD.dense[k][j];
+            weights.stage[j] = s * (1 - s) * inner;
+        }
+        interpolate(&weights, n, 1, room->y_before, room->y, room->stage, out, h);
+        for (size_t b = 0; b < room->n_block; b++) {
+            const struct lanes_block *block = &room->block[b];
+            interpolate(&weights, n, block->width, block->sens_new, block->sens, block->stage, out + n * (1 + block->first), h);
+        }
     }
 }
 
