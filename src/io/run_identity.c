@@ -59,7 +59,7 @@ static void say_count(struct text *text, const char *what, uint64_t before, uint
     if (before == now)
         return;
     say_item(text);
-    words_add(text->out, text->n, "%s: %" PRIu64 " there, %" PRIu64 " now", what, before, now);
+    words_add(text->out, text->n, "%s: %" PRIu64 " there, %" PRIu64 " here", what, before, now);
 }
 
 const char *identity_difference(const struct run_identity *before, const struct run_identity *now, char *out, size_t n)
@@ -75,24 +75,24 @@ const char *identity_difference(const struct run_identity *before, const struct 
     }
     if (memcmp(before->model, now->model, 32)) {
         say_item(&text);
-        words_add(out, n, "the model is not the same");
+        words_add(out, n, "the model has changed");
     }
     say_count(&text, "seed", before->seed, now->seed);
     say_count(&text, "starts per dataset", before->n_start, now->n_start);
     say_count(&text, "refits per dataset", before->n_refit, now->n_refit);
     if (strcmp(before->selection, now->selection)) {
         say_item(&text);
-        words_add(out, n, "datasets there: %s, now: %s", before->selection[0] ? before->selection : "all",
+        words_add(out, n, "datasets there: %s, here: %s", before->selection[0] ? before->selection : "all",
             now->selection[0] ? now->selection : "all");
     }
     if (memcmp(before->options, now->options, 32)) {
         say_item(&text);
         words_add(out, n, "options there: ");
         if (!say_words(&text, before->description, now->description))
-            words_add(out, n, "others");
-        words_add(out, n, ", now: ");
+            words_add(out, n, "not given");
+        words_add(out, n, ", here: ");
         if (!say_words(&text, now->description, before->description))
-            words_add(out, n, "without them");
+            words_add(out, n, "not given");
     }
     return out;
 }

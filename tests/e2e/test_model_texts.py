@@ -102,8 +102,9 @@ def test_trajectories_are_the_same(tmp):
 def test_fits_are_the_same(tmp):
     """The same noisy data fitted with either plugin, from the same starts and by the same engine. Mostly every bit is the
     same. Where rounding sends them on other paths they must still stop at points that no statistics could tell apart: 1e-4
-    of each parameter, whose standard errors are per cents, and 1e-6 of the objective, to which the integrator is asked for 1e-8: at the default
-    the values of one and the same point differ by up to 2e-6 where another compiler's rounding leads to other steps."""
+    of each parameter, whose standard errors are per cents, and 1e-6 of the objective, to which the integrator is asked for
+    1e-8: at the default the values of one and the same point differ by up to 2e-6 where another compiler's rounding leads
+    to other steps."""
     times = {"alpha-pinene": "1000:36000:5000", "decay": "0.25:8:0.5", "hare-lynx": "1900:1920:1", "robertson":
              "1e-3:4e3:log12", "theophylline": "0.25:24:1.5", "van-der-pol": "0.5:20:0.5"}
     for name in NAMES:
