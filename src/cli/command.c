@@ -330,14 +330,14 @@ static int contain(int (*function)(void *context), void *context, const char *wh
     close(ends[0]);
     struct error error;
     if (hung) {
-        error_set(&error, STATUS_BAD_MODEL, "%s: the process that read it hung: no sign of life for %d s, so it was ended. The "
-                  "file is damaged in a way that sends the HDF5 library round in circles", what, hang_s);
+        error_set(&error, STATUS_BAD_MODEL, "%s: the process that read it hung (no sign of life for %d s) and was killed. The "
+                                            "file is damaged in a way that makes the HDF5 library loop forever", what, hang_s);
         return message_error(&error, color);
     }
     if (is_ours && WIFEXITED(wait_status))
         return WEXITSTATUS(wait_status);
     if (WIFEXITED(wait_status)) {
-        error_set(&error, STATUS_BAD_MODEL, "%s: code of the model called exit(%d)", what, WEXITSTATUS(wait_status));
+        error_set(&error, STATUS_BAD_MODEL, "%s: the model's code called exit(%d)", what, WEXITSTATUS(wait_status));
         return message_error(&error, color);
     }
     int number = WTERMSIG(wait_status);

@@ -80,6 +80,6 @@ void completion_zsh(FILE *file);
  * files it worked on) and returns 3. If no process can be made, calls the function in this one. Call it before starting
  * threads, HDF5 or plugins: the child is a fork. */
 int contained_run(int (*function)(void *context), void *context, const char *what, enum when color);
-/* The same for a function that reads files and computes almost nothing: HDF5 loops for ever on some damaged files. A child that
+/* The same for a function that reads files and computes almost nothing: HDF5 loops forever on some damaged files. A child that
  * computes for a minute without reading or writing is killed, with a message; returns 3. Needs /proc. */
 int contained_read(int (*function)(void *context), void *context, const char *what, enum when color);

@@ -194,7 +194,7 @@ static void print_notes(const struct run_summary *summary)
     for (int bit = 0; bit < N_NOTE_BIT; bit++)
         if (summary->by_note[bit] && note_meaning(bit))
             fprintf(stderr, "  note: %s%s (%llu %s)\n", note_meaning(bit),
-                    1 << bit == NOTE_flat_direction ? ": `stiffit show` names it" : "",
+                    1 << bit == NOTE_flat_direction ? ": `stiffit show` names the dataset" : "",
                     (unsigned long long)summary->by_note[bit], summary->by_note[bit] == 1 ? "fit" : "fits");
 }
 

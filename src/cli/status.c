@@ -213,7 +213,7 @@ const struct command command_status = {
     .example = "stiffit status wells.h5\nstiffit status wells.h5 --shard 3/8 --fits",
     .needs = "problem file",
     .description =
-        "Counts finished datasets in the journals and results beside PROBLEM.h5: of all its shards, or of its run where there "
+        "Counts finished datasets in the journals and results next to PROBLEM.h5: of all its shards, or of its run if there "
         "are none. A dataset is finished when all its starts and refits are. It reads only, so it may be called at any time, "
         "from any machine that sees the files.\n"
         "'begun' means that there is a journal: the run continues or was stopped; the last column shows when the journal was "

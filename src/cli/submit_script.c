@@ -215,8 +215,8 @@ enum status submit_sbatch(const char *const *arguments, int64_t *job, struct err
     pid_t child;
     int failure = start(arguments, &from, &child);
     if (failure == ENOENT)
-        return error_set(error, STATUS_SYSTEM, "there is no sbatch here: submit where SLURM's commands are, or look at the "
-                         "scripts with --dry-run");
+        return error_set(error, STATUS_SYSTEM, "sbatch was not found: submit where SLURM's commands are installed, or print "
+                                               "the scripts with --dry-run");
     if (failure)
         return error_system(error, failure, "cannot start sbatch");
     read_all(from, text, sizeof text);
@@ -227,6 +227,6 @@ enum status submit_sbatch(const char *const *arguments, int64_t *job, struct err
         return error_set(error, STATUS_SYSTEM, "sbatch failed (see its message above)");
     *job = strtoll(text, &end, 10); /* "1234" or "1234;cluster" */
     if (end == text || *job <= 0 || !strchr(";\n", *end))
-        return error_set(error, STATUS_SYSTEM, "sbatch says '%.60s' instead of a job number", text);
+        return error_set(error, STATUS_SYSTEM, "sbatch printed '%.60s' instead of a job number", text);
     return STATUS_OK;
 }

@@ -55,7 +55,7 @@ static enum status keep_byte(struct csv_reader *reader, int c, struct error *err
         return csv_fault(reader, CSV_NO_COLUMN, error,
                          "the row is longer than %d bytes: is a quote missing, or is this not a CSV file?", CSV_MAX_ROW);
     if (c == 0)
-        return csv_fault(reader, CSV_NO_COLUMN, error, "there is a zero byte: this is no CSV file in UTF-8");
+        return csv_fault(reader, CSV_NO_COLUMN, error, "there is a zero byte: this is not a CSV file in UTF-8");
     if (!array_grow(&reader->row, reader->n_row + 1, &reader->capacity, 1))
         return no_memory(reader, error);
     reader->row[reader->n_row++] = (char)c;

@@ -112,7 +112,7 @@ static enum status open_parameters(struct problem *problem, struct error *error)
     for (size_t i = 0; info->parameter_scale && i < n_scale; i++) {
         const char *scale = info->parameter_scale[i];
         if (words_find(scale, scales, 3) < 0)
-            faults_add(&problem->faults, "/parameters/scale row %zu: \"%.40s\" is no scale; use lin, log or log10", i,
+            faults_add(&problem->faults, "/parameters/scale row %zu: \"%.40s\" is not a scale; use lin, log or log10", i,
                        scale);
     }
     problem->n_scale = info->parameter_scale ? n_scale : 0;

@@ -307,7 +307,7 @@ struct result_table_shape kept_shape(enum kept_table table, size_t n_parameter)
             "/profiles", 4,
             {{"dataset", dataset, FIT_INT64, 0}, {"parameter", "row of /parameters", FIT_UINT32, 0},
              {"value", "of that parameter, natural scale", FIT_DOUBLE, 0},
-             {"objective", "its least value there", FIT_DOUBLE, 0}}};
+             {"objective", "its smallest value there", FIT_DOUBLE, 0}}};
     default:
         return (struct result_table_shape){
             "/bootstrap", 4,

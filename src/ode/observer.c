@@ -151,8 +151,8 @@ bool observer_stop(struct observer *ob, enum evaluation_outcome outcome, const c
 bool observer_fall(struct observer *ob, size_t state)
 {
     struct evaluation *evaluation = ob->evaluation;
-    snprintf(evaluation->reason, sizeof evaluation->reason, "%s falls through zero at t = %.6g, where its slope is not "
-             "negative: a pole there is too close to zero for rtol and atol",
+    snprintf(evaluation->reason, sizeof evaluation->reason, "%s crosses zero downwards at t = %.6g, where its slope is not "
+                                                            "negative: a pole there is too close to zero for rtol and atol",
              ob->abi->state_name[state], evaluation->t_reached);
     return observer_finish(ob, EVALUATION_ODE_FAILED);
 }

@@ -280,9 +280,10 @@ static enum status admit(const void *bytes, size_t n_byte, const struct model_ch
     trust_fini(&list);
     if (trusted)
         return STATUS_OK;
-    return error_set(error, STATUS_BAD_MODEL, "%s, which is run only if you say so: add --trust for this time, say "
-                     "`stiffit trust %s` to trust it from now on, or give your own copy with --model PLUGIN.so%s%s", who,
-                     trustee, status ? ". The list of trusted models is no help: " : "", reason.message);
+    return error_set(error, STATUS_BAD_MODEL, "%s, which runs only with your permission: add --trust for this run, use "
+                                              "`stiffit trust %s` to trust it from now on, or give your own copy with --model "
+                                              "PLUGIN.so%s%s", who,
+                     trustee, status ? ". The list of trusted models cannot be used: " : "", reason.message);
 }
 
 enum status campaign_load_named(struct model *model, const char *path, const char *expected_sha256,

@@ -287,13 +287,14 @@ static enum status from_array(struct shard *shard, struct error *error)
     if (!from_environment("SLURM_ARRAY_TASK_ID", &id) || !from_environment("SLURM_ARRAY_TASK_MIN", &first) ||
         !from_environment("SLURM_ARRAY_TASK_MAX", &last) || !from_environment("SLURM_ARRAY_TASK_COUNT", &count))
         return error_set(error, STATUS_USAGE, "--shard slurm: the environment of this array task is not complete "
-                         "(SLURM_ARRAY_TASK_ID, _MIN, _MAX, _COUNT); say --shard k/K");
+                         "(SLURM_ARRAY_TASK_ID, _MIN, _MAX, _COUNT); use --shard k/K");
     from_environment("SLURM_ARRAY_TASK_STEP", &stride);
     from_environment("SLURM_ARRAY_JOB_ID", &job);
     bool whole = first <= 1 && stride == 1 && last >= first && count == last - first + 1 && id >= first && id <= last;
     if (!whole)
-        return error_set(error, STATUS_USAGE, "--shard slurm: task %u of an array of %u from %u to %u is not a part of a "
-                         "whole: it takes an array from 0 or 1 without gaps; for a part of an array say --shard k/K", id,
+        return error_set(error, STATUS_USAGE, "--shard slurm: task %u of an array of %u from %u to %u is not part of a "
+                                              "complete array, which starts at 0 or 1 and has no gaps; for part of an array "
+                                              "use --shard k/K", id,
                          count, first, last);
     shard->k = id - first + 1;
     shard->n = count;
@@ -308,8 +309,8 @@ static enum status from_slurm(struct shard *shard, struct error *error)
     if (in_step && !from_environment("SLURM_STEP_NUM_TASKS", &n_task) && !from_environment("SLURM_NTASKS", &n_task))
         return error_set(error, STATUS_USAGE, "--shard slurm: this is a step, but SLURM_NTASKS does not say of how many tasks");
     if (in_step && in_array && n_task > 1)
-        return error_set(error, STATUS_USAGE, "--shard slurm: this is a step of %u tasks within an array: both could be meant; "
-                         "say --shard k/K", n_task);
+        return error_set(error, STATUS_USAGE, "--shard slurm: this is a step of %u tasks within an array: both could be "
+                                              "meant; use --shard k/K", n_task);
     if (in_array)
         return from_array(shard, error);
     if (in_step)
@@ -317,7 +318,7 @@ static enum status from_slurm(struct shard *shard, struct error *error)
     return error_set(error, STATUS_USAGE, getenv("SLURM_JOB_ID")
                      ? "--shard slurm: this is neither a step nor an array: start it with srun, or submit an array "
                        "(sbatch --array=1-8)"
-                     : "--shard slurm: this is no job of SLURM");
+                     : "--shard slurm: this is not a SLURM job");
 }
 
 enum status shard_parse(struct shard *shard, const char *text, struct error *error)
@@ -334,7 +335,7 @@ enum status shard_parse(struct shard *shard, const char *text, struct error *err
     if (!status && (shard->n == 0 || shard->n > MAX_SHARD))
         return error_set(error, STATUS_USAGE, "--shard: there must be at least 1 part and at most %d", MAX_SHARD);
     if (!status && (shard->k == 0 || shard->k > shard->n))
-        return error_set(error, STATUS_USAGE, "--shard: part %u of %u does not exist: they count from 1 to %u", shard->k,
-                         shard->n, shard->n);
+        return error_set(error, STATUS_USAGE, "--shard: part %u of %u does not exist: parts are numbered from 1 to %u",
+                         shard->k, shard->n, shard->n);
     return status;
 }
