@@ -131,7 +131,7 @@ static void compare_at_points(const struct generate_case *c, size_t n_point)
     free(input);
 }
 
-/* The same for lanes, in rates that do not jump with the states. */
+/* The same for lanes, in rates that do not jump with the states or change with time by themselves. */
 static int some_operations_in_lanes(enum graph_op first_op, uint32_t n)
 {
     struct equations *e = case_equations(n, 3, 1, 1);
@@ -139,13 +139,13 @@ static int some_operations_in_lanes(enum graph_op first_op, uint32_t n)
     int n_smooth = 0;
     for (uint32_t i = 0; i < n; i++) {
         int op = (int)(first_op + i);
-        node a = DO2(ADD, DO2(MULTIPLY, P(0), Y(i)), DO2(DIVIDE, T, C(0)));
+        node a = DO2(ADD, DO2(MULTIPLY, P(0), Y(i)), DO2(DIVIDE, P(1), C(0)));
         node b = DO2(DIVIDE, DO2(SUBTRACT, DO2(MULTIPLY, P(1), Y((i + 1) % n)), N(0.3)), DO2(ADD, Y(0), P(2)));
         node small = DO2(DIVIDE, a, DO2(ADD, N(1), DO2(MULTIPLY, N(8), a))), large = DO2(ADD, N(1.5), a);
-        /* what jumps, at a time that covariates tell */
+        /* what jumps, at a parameter that covariates tell */
         bool jumps = graph_operations[op].facts & (IS_STEP | IS_POINT | IS_TRUTH) || op == GRAPH_ATAN2;
         node first = op == GRAPH_SELECT ? DO2(LESS, b, a) : op == GRAPH_ACOSH ? large : small;
-        node arg[3] = {jumps ? DO2(SUBTRACT, T, C(0)) : first, jumps ? C(0) : b, a};
+        node arg[3] = {jumps ? DO2(SUBTRACT, P(1), C(0)) : first, jumps ? C(0) : b, a};
         node whole = graph_operation(g, op, arg);
         e->state[i].rhs = DO2(ADD, DO2(MULTIPLY, whole, P(2)), DO2(MULTIPLY, whole, DO2(MULTIPLY, a, a)));
         e->state[i].initial = N(0.5);

@@ -73,6 +73,10 @@ static bool first_step(struct guest *guest, int order)
         double next = largest > 0 ? pow(0.01 / largest, 1.0 / (order + 1)) : 100 * h;
         h = fmin(100 * h, fmin(next, span));
     }
+    /* A step that only the span or the growth of steps limits would be the same for a certificate, which would confirm its
+     * error. */
+    if (ob->evaluation->tighter > 1)
+        h *= pow(ob->evaluation->tighter, -1.0 / order);
     guest->h = fmax(h, 64 * DBL_EPSILON * fabs(ob->t) + DBL_MIN / DBL_EPSILON);
     return true;
 }

@@ -32,7 +32,7 @@ static enum status check_owner(const struct stat *about, const char *path, struc
 {
     if (about->st_uid == geteuid() && (about->st_mode & (S_IWGRP | S_IWOTH)) == 0)
         return STATUS_OK;
-    return error_set(error, STATUS_SYSTEM, "%s is not used, because others could have written it: check it, then "
+    return error_set(error, STATUS_SYSTEM, "%s is not used, because other users can write to it: check it, then "
                      "chown it to yourself and chmod go-w it (--trust trusts for one run without it)", path);
 }
 
