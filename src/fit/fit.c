@@ -193,7 +193,8 @@ static void search_from(struct fit_asker *asker, struct arena *arena, const doub
     asker->notes &= ~(uint32_t)NOTE_noise_floor;
     (record->optimizer == OPTIMIZER_lbfgs ? descent_search : trust_region_search)(asker, arena, theta, end);
     record->n_iteration += end->n_iteration;
-    if (asker->leaves_lanes)
+    /* Lanes need second derivatives of the model, which may not be finite where all that CVODES needs is. */
+    if (asker->leaves_lanes || (asker->engine == ENGINE_LANES && !end->best && end->outcome == OUTCOME_model_failed))
         leave_lanes(asker, arena, theta, record, end);
     if (!asker->meets_jump)
         return;

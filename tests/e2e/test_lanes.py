@@ -246,6 +246,15 @@ def test_lanes_agree_with_cvodes(tmp):
         assert np.nanmax((np.abs(lanes["objective"] - cvodes["objective"]) / variance)[good]) < 2e-3, name
 
 
+def test_second_derivatives_that_are_infinite(tmp):
+    """At the initial state, where those of x^1.5 are, CVODES has all that it needs."""
+    (tmp / "m.ode").write_text("parameter k = 1, a = 1\nx(0) = 0\nx' = k - a*x^1.5\nobserve x\n")
+    h.stiffit("simulate", "-m", tmp / "m.ode", "--times", "0.25:4:0.25", "--datasets", 5, "--noise", 0.02, "-o", tmp / "p.h5")
+    for words in ((), ("--engine=cvodes",)):
+        _, found = fits(h.STIFFIT, tmp / "p.h5", tmp / "r.h5", *words)
+        assert np.all(found["status"] == "converged"), (words, found["message"])
+
+
 def existing(script, *words):
     """Another script's tests (those with one of the words in their name), in lanes."""
     env = dict(os.environ, STIFFIT_PROGRAM="tests/engine/stiffit-lanes")
