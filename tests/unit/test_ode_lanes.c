@@ -268,6 +268,7 @@ static const double pinene_p[5] = {5.84e-5, 2.65e-5, 1.63e-5, 2.777e-4, 4.61e-5}
 static const double pinene_times[] = {1230, 3060, 4920, 7800, 10680, 15030, 22620, 36420};
 
 static struct stiffit_model robertson, pinene;
+static void *handles[2];
 
 static int load(void **state)
 {
@@ -279,11 +280,19 @@ static int load(void **state)
     for (int i = 0; i < 2; i++) {
         char path[CASE_PATH];
         struct error error = {0};
-        void *handle = shared_object_open(case_model_path(path, models[i].name), &error); /* stays open */
-        if (!handle)
+        handles[i] = shared_object_open(case_model_path(path, models[i].name), &error);
+        if (!handles[i])
             fail_msg("%s", error.message);
-        *models[i].abi = *(const struct stiffit_model *)shared_object_symbol(handle, "stiffit_model");
+        *models[i].abi = *(const struct stiffit_model *)shared_object_symbol(handles[i], "stiffit_model");
     }
+    return 0;
+}
+
+static int unload(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++)
+        shared_object_close(handles[i]);
     return 0;
 }
 
@@ -486,5 +495,5 @@ int main(void)
                                        cmocka_unit_test(test_company),     cmocka_unit_test(test_cvodes),
                                        cmocka_unit_test(test_withdraw),    cmocka_unit_test(test_kernels),
                                        cmocka_unit_test(test_budgets),     cmocka_unit_test(test_refused)};
-    return cmocka_run_group_tests(tests, load, NULL);
+    return cmocka_run_group_tests(tests, load, unload);
 }

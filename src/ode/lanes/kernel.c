@@ -23,6 +23,8 @@
 /* Elimination without pivoting is safe in a lane if it makes an error of at most this part of the tolerances in the first
  * stage. */
 #define UNSAFE 0.1
+/* A step is accepted if its estimated error is at most this many tolerances. (The estimate is that of a method of lower order.) */
+#define ACCEPTED 1.0
 /* As in tolerance.c. */
 #define EFFECT 0.01
 #define YOUNG 0.5
@@ -416,7 +418,7 @@ static struct lanes_events attempt(struct lanes_room *room)
     struct lanes_events events = {0};
     part_mask accepted[N_PART];
     for (int h = 0; h < N_PART; h++) {
-        now[h].worst = now[h].worst / (double)plan->n;
+        now[h].worst = now[h].worst / (ACCEPTED * ACCEPTED * (double)plan->n);
         accepted[h] = now[h].good & now[h].safe & (now[h].worst <= 1) & MASK(&room->live, 0);
         control(room, &now[h], accepted[h], h);
         PART(&room->t_before, 0) = PART(&room->t, 0);
