@@ -23,7 +23,8 @@
 /* Elimination without pivoting is safe in a lane if it makes an error of at most this part of the tolerances in the first
  * stage. */
 #define UNSAFE 0.1
-/* A step is accepted if its estimated error is at most this many tolerances. (The estimate is that of a method of lower order.) */
+/* A step is accepted if its estimated error is at most this many tolerances. (The estimate is that of a method of lower
+ * order.) */
 #define ACCEPTED 1.0
 /* As in tolerance.c. */
 #define EFFECT 0.01
