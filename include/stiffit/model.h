@@ -58,18 +58,31 @@ enum { STIFFIT_OK = 0, STIFFIT_RECOVERABLE = 1, STIFFIT_FATAL = -1 };
  * the lengths given here, and are valid only during the call. */
 struct stiffit_point {
     double t;                 /* time, in the model's unit */
-    const double *y;          /* n_state values; NULL in `initial`, `initial_parameter`, `prepare`, `forcing` */
+    const double *y;          /* n_state values; NULL where only t, p and covariates count: `initial`, `initial_parameter`,
+                               * `prepare`, `forcing`, `lag`, `bioavailability`, `switching_time`, their derivatives, and
+                               * `event_when` of a timed event */
     const double *p;          /* n_parameter values, natural scale */
     const double *covariate;  /* n_covariate values of this dataset */
-    const double *input;      /* time-varying covariates: reserved, NULL */
+    const double *input;      /* n_input values at time t, on the side of a knot where the integrator is; NULL if n_input = 0,
+                               * and in `prepare` and `forcing` */
     const double *work;       /* n_work values filled by `prepare` for this p and covariate; NULL if n_work = 0 */
+    uint32_t event;           /* index of the event: in `event_assign` and its derivatives only */
 };
 
 typedef int stiffit_function(const struct stiffit_point *at, double *out);
 
 /* Bits of parameter_use: the functions that a parameter enters. A parameter that enters neither the right-hand side nor the
  * initial state costs no sensitivity equation. */
-enum { STIFFIT_USE_RHS = 1, STIFFIT_USE_INITIAL = 2, STIFFIT_USE_OBSERVE = 4, STIFFIT_USE_NOISE = 8 };
+enum { STIFFIT_USE_RHS = 1, STIFFIT_USE_INITIAL = 2, STIFFIT_USE_OBSERVE = 4, STIFFIT_USE_NOISE = 8,
+       STIFFIT_USE_EVENT = 16 /* lag, bioavailability, events and the times of switches */ };
+
+/* Bits of event_kind. */
+enum {
+    STIFFIT_EVENT_TIMED = 1,           /* `event_when` is its time, which depends on p and covariates only; else a trigger */
+    STIFFIT_EVENT_INITIALLY_FALSE = 2, /* a trigger that holds at t0 fires there; else it must become false first */
+    STIFFIT_EVENT_CAN_LAPSE = 4,       /* its execution is cancelled if the trigger becomes false during the delay */
+    STIFFIT_EVENT_EARLY_VALUES = 8     /* assigns values computed when it fires, before its delay; else when it is executed */
+};
 
 /* Lanes: the right-hand side and its derivatives for STIFFIT_LANES independent evaluations at once, one in each lane of the
  * CPU's vector registers. Optional: a model without them is fitted one evaluation at a time.
@@ -200,6 +213,44 @@ struct stiffit_model {
     stiffit_function *forcing;          /* out: n_forcing; at->y is NULL */
 
     const struct stiffit_lanes *lanes;  /* NULL: none */
+
+    /* What the integrator stops for, so that states and sensitivities jump together there. All of it may be absent.
+     *
+     * Switching functions that are NaN here have their times located along the trajectory. The others change their sign exactly
+     * once, at a time that depends on p and covariates only, as that of `t < lag` does; +infinity: never. */
+    stiffit_function *switching_time;            /* out: n_switching */
+    stiffit_function *switching_time_parameter;  /* out: n_switching x n_parameter. Else: differences */
+    stiffit_function *switching_state;           /* out: n_switching x (n_state + 1), by states, then time. Else: differences */
+    stiffit_function *switching_slope;           /* out: n_switching x n_parameter, by parameter. Else: differences */
+
+    /* Inputs: covariates that vary in time; their knots are in the problem file. Before the first knot an input has that
+     * knot's value, after the last one the last one's. */
+    uint32_t n_input;
+    uint32_t n_event;
+    const char *const *input_name;   /* n_input, unique, also among the covariates */
+    const uint8_t *input_linear;     /* n_input: 0: constant from each knot to the next; else linear in between. NULL: all 0 */
+
+    /* Doses into state i take effect lag[i] >= 0 after their time, and only the share bioavailability[i] of an amount arrives.
+     * NULL: 0, and 1. A dose at time t has the lag and bioavailability computed at that t. */
+    stiffit_function *lag;                       /* out: n_state */
+    stiffit_function *lag_parameter;             /* out: n_state x n_parameter. Else: differences */
+    stiffit_function *bioavailability;           /* out: n_state */
+    stiffit_function *bioavailability_parameter; /* out: n_state x n_parameter. Else: differences */
+
+    /* Events assign new values to states: a timed one at its time, another one whenever its trigger changes from negative
+     * (false) to not negative (true). An event is executed event_delay later. Of those executed at one time, the one with the
+     * highest priority comes first; among equal ones, that of the lower index. Each sees what the earlier ones assigned. */
+    const char *const *event_name;               /* n_event, unique */
+    const uint8_t *event_kind;                   /* n_event: STIFFIT_EVENT_* bits; NULL: all 0 */
+    stiffit_function *event_when;                /* out: n_event; times are used where `TIMED`, at t = t0 and y = NULL */
+    stiffit_function *event_when_state;          /* out: n_event x (n_state + 1), by states, then by time. Else: differences */
+    stiffit_function *event_when_parameter;      /* out: n_event x n_parameter. Else: differences */
+    stiffit_function *event_assign;              /* out: n_state, all of them after event at->event */
+    stiffit_function *event_assign_state;        /* out: n_state x (n_state + 1), by states, then by time. Else: differences */
+    stiffit_function *event_assign_parameter;    /* out: n_state x n_parameter. Else: differences */
+    stiffit_function *event_delay;               /* out: n_event, >= 0; NULL: 0. Computed when the event fires */
+    stiffit_function *event_delay_parameter;     /* out: n_event x n_parameter. Else: differences */
+    stiffit_function *event_priority;            /* out: n_event; NULL: all alike */
 };
 
 #define STIFFIT_MODEL_HEADER .abi_version = STIFFIT_ABI_VERSION, .struct_size = sizeof(struct stiffit_model)

@@ -4,16 +4,21 @@
 #ifndef ODE_EVALUATION_H
 #define ODE_EVALUATION_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "base/experiment.h"
 
-/* The dataset to simulate: constant during a fit, and owned by it. */
+#include <stdbool.h>
+
+/* The experiment to simulate: constant during a fit, and owned by it. */
 struct ode_task {
     double t0;
     const double *covariate;        /* n_covariate of the model */
+    size_t n_dose;
+    const struct dose *dose;        /* in order of their (first) times, none before t0 */
+    const struct input *input;      /* n_input of the model */
     size_t n_time;
-    const double *time;             /* n_time, strictly increasing, finite, the first >= t0 */
+    const double *time;             /* n_time, finite, the first >= t0; strictly increasing, or equal with increasing sides */
+    const int8_t *time_side;        /* n_time: -1: before all that happens at this time, 1: after it; 0: before doses and after
+                                     * everything else. NULL: all 0 */
     size_t n_row;                   /* measurements, in order of time */
     const uint32_t *row_time;       /* n_row, index into time, non-decreasing */
     const uint32_t *row_observable; /* n_row, index of the model's observable */
