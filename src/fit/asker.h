@@ -1,8 +1,7 @@
 /* Asks the host for evaluations on behalf of one fit. Keeps budgets and counters, and lets only finite numbers pass in either
  * direction.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef FIT_ASKER_H
-#define FIT_ASKER_H
+#pragma once
 
 #include "fit/map.h"
 #include "fit/objective.h"
@@ -69,5 +68,3 @@ enum asked fit_asker_fail(struct fit_asker *asker, const struct evaluation *eval
 double fit_asker_rtol(const struct fit_asker *asker);
 /* Whether two theta give the model the same bits of parameters, so that evaluating both would be a waste. */
 bool fit_asker_is_same(const struct fit_asker *asker, const double *theta, const double *other);
-
-#endif

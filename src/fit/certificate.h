@@ -1,8 +1,7 @@
 /* The certificate of a fit: evaluates its optimum again with tighter integrator tolerances. Separate from the statistics,
  * because it is about numerical accuracy and asks the host.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef FIT_CERTIFICATE_H
-#define FIT_CERTIFICATE_H
+#pragma once
 
 #include "fit/point.h"
 
@@ -20,5 +19,3 @@ struct fit_certificate {
  * counters include the evaluation. */
 enum asked fit_certify(struct fit_asker *asker, const struct fit_point *best, double objective, struct arena *arena,
                        struct fit_certificate *certificate);
-
-#endif

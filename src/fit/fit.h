@@ -1,8 +1,7 @@
 /* One fit: one dataset from one start, as plain sequential code that asks a host for evaluations. The host may be a
  * coroutine that suspends (run/) or simply an engine (tests).
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef FIT_FIT_H
-#define FIT_FIT_H
+#pragma once
 
 #include "fit/types.h"
 
@@ -13,5 +12,3 @@ void fit_clear(struct fit_record *record, size_t n_parameter, uint32_t notes);
  * and the C library: coroutine stacks are 64 KiB. */
 void fit_run(const struct fit_problem *problem, const struct fit_options *options, const struct fit_host *host,
              struct arena *arena, struct fit_record *record);
-
-#endif

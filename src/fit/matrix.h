@@ -1,8 +1,7 @@
 /* Dense linear algebra for the parameters of a fit: reduces the derivatives of thousands of residuals to a small triangle, and
  * that to directions that the data determine well or badly. Nothing here allocates. Matrices are column-major.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef FIT_MATRIX_H
-#define FIT_MATRIX_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,5 +34,3 @@ bool matrix_factor(size_t n, const double *matrix, size_t k, const uint32_t *ind
 /* x = L^-1 x and x = L^-T x. */
 void matrix_solve_lower(size_t k, const double *factor, double *x);
 void matrix_solve_upper(size_t k, const double *factor, double *x);
-
-#endif

@@ -3,8 +3,7 @@
  * metric costs as much as a few of them. It only affects the shape of the steps: all values and gradients that are compared
  * come from adjoint evaluations.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef FIT_METRIC_H
-#define FIT_METRIC_H
+#pragma once
 
 #include "fit/point.h"
 
@@ -30,5 +29,3 @@ bool fit_metric_factor(struct fit_metric *metric, const struct fit_asker *asker,
 /* The decrease predicted by the quadratic model of the latest factor for this gradient (n_free). */
 double fit_metric_promise(struct fit_metric *metric, size_t n_loose, const uint32_t *loose, const double *gradient,
                           const double *factor);
-
-#endif

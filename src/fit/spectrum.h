@@ -1,8 +1,7 @@
 /* The residuals' derivatives at a point, decomposed into directions that the data determine well, badly or not at all. Separate
  * from the statistics, because the certificate uses the same directions.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef FIT_SPECTRUM_H
-#define FIT_SPECTRUM_H
+#pragma once
 
 #include "fit/point.h"
 
@@ -44,5 +43,3 @@ bool fit_spectrum_observe(struct fit_spectrum *spectrum, const struct fit_asker 
                           struct arena *arena, bool *is_definite);
 /* The decrease of the objective predicted for a full Gauss-Newton step along the known directions. */
 double fit_spectrum_decrease(const struct fit_spectrum *spectrum);
-
-#endif

@@ -1,8 +1,7 @@
 /* Statistics of one fit: covariance, intervals, how well the data determine each direction, and the usual criteria. Separate
  * from the search: needs only the best point and its derivatives.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef FIT_STATISTICS_H
-#define FIT_STATISTICS_H
+#pragma once
 
 #include "fit/point.h"
 
@@ -17,5 +16,3 @@
  * of the noise only. Criteria are of the full normal likelihood; an unknown sigma counts as a parameter. */
 bool fit_statistics_compute(struct fit_record *record, const struct fit_asker *asker, const struct fit_point *point,
                             struct arena *arena);
-
-#endif

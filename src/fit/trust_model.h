@@ -6,8 +6,7 @@
  * If nothing restricts the step, a triangle without flat directions is inverted instead, which is many times cheaper. Bounds
  * are handled by an active set, which fixes parameters that would leave the box and solves again. On request the step is bent
  * along the second derivative in its direction (geodesic acceleration: Transtrum & Sethna 2012). */
-#ifndef FIT_TRUST_MODEL_H
-#define FIT_TRUST_MODEL_H
+#pragma once
 
 #include "fit/point.h"
 
@@ -62,5 +61,3 @@ bool trust_kinks_init(struct trust_kinks *kinks, const struct fit_asker *asker, 
 /* Replaces trust_model_step, with the same answers: minimises the objective within bounds and radius for linear predictions and
  * noise. The model must be current, and remains that of `best`. Evaluates nothing. */
 void trust_kinks_step(struct trust_kinks *kinks, struct trust_model *model, const struct fit_point *best);
-
-#endif

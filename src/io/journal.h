@@ -1,8 +1,7 @@
 /* The journal: every finished fit is appended to this process's own file in RESULT.journal/. A resumed run reads all files
  * there. No HDF5; appending is thread-safe and takes one write(2).
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef IO_JOURNAL_H
-#define IO_JOURNAL_H
+#pragma once
 
 #include "base/error.h"
 #include "io/fit_record.h"
@@ -49,5 +48,3 @@ void journal_reader_free(struct journal_reader *reader);
 /* Deletes the journal's files and the directory. Other files are kept, and the presence of any is an error. A missing
  * directory is not an error. */
 enum status journal_remove(const char *directory, struct error *error);
-
-#endif

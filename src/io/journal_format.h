@@ -9,8 +9,7 @@
  *           not for refits, 2 n_point doubles, reason[n_reason]
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef IO_JOURNAL_FORMAT_H
-#define IO_JOURNAL_FORMAT_H
+#pragma once
 
 #include "io/fit_record.h"
 #include "io/run_identity.h"
@@ -45,5 +44,3 @@ size_t journal_claimed_size(const unsigned char *bytes, size_t n, const struct r
 size_t journal_check_record(const unsigned char *bytes, size_t n, const struct run_identity *identity, uint64_t *fit);
 /* The bytes have been checked; the record's arrays have room, or are NULL. */
 void journal_decode_record(const unsigned char *bytes, size_t n_parameter, uint32_t n_start, struct fit_record *record);
-
-#endif

@@ -6,8 +6,7 @@
  * has no tolerances and no error of its own: the gradient is exactly that of the computed numbers for the given step sizes
  * (internal numerical differentiation, Bock 1981; Albersmeyer & Bock 2006), like forward sensitivities on the states' steps.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef ODE_ADJOINT_H
-#define ODE_ADJOINT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -46,5 +45,3 @@ bool adjoint_turn(struct workspace *workspace);
 /* One step backward, in PASS_BACKWARD. False: the evaluation is finished. If the pass is PASS_REPLAY on return, a chunk must be
  * integrated again, from *t with the state in workspace.y. */
 bool adjoint_step(struct workspace *workspace, double *t);
-
-#endif

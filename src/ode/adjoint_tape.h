@@ -6,8 +6,7 @@
  * given, only these combinations need to be differentiated. The tracers of our vectors (vector.h) give their coefficients,
  * for any order, change of order or failed attempt.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef ODE_ADJOINT_TAPE_H
-#define ODE_ADJOINT_TAPE_H
+#pragma once
 
 #include "ode/vector.h"
 
@@ -84,5 +83,3 @@ bool tape_output(struct tape *tape, N_Vector output, uint32_t row);
 void tape_next(struct tape *tape);
 
 static inline uint32_t tape_solve_column(const struct tape *tape) { return (uint32_t)tape->n_vector; }
-
-#endif

@@ -1,7 +1,6 @@
 /* Detects that a trajectory crosses a jump of the right-hand side. Sensitivities do not include the effect of such a jump.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef ODE_CROSSING_H
-#define ODE_CROSSING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stiffit/model.h>
@@ -17,5 +16,3 @@ void crossing_free(struct crossing *crossing); /* NULL is legal */
 void crossing_begin(struct workspace *ws, const double *y);
 /* Call this after a step, with its end in ws->y, which is overwritten. Sets evaluation.crosses. */
 void crossing_look(struct workspace *ws);
-
-#endif

@@ -1,8 +1,7 @@
 /* LU factorisation with partial pivoting for small dense matrices, column-major. For a dozen states a library call
  * costs more than the arithmetic; larger systems use LAPACK (linear.h).
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef ODE_DENSE_H
-#define ODE_DENSE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,5 +33,3 @@ void dense_solve_transposed(const double *a, size_t n, const int *pivot, double 
 void dense_multiply(const double *a, size_t n, const double *x, double *y, size_t n_column);
 /* y = a^T x, for any m x n matrix */
 void dense_multiply_transposed(const double *a, size_t m, size_t n, const double *x, double *y);
-
-#endif

@@ -6,8 +6,7 @@
  * one-sided if the model cannot be evaluated on the other side. The matrix of Newton's iteration, which only affects
  * convergence, uses forward quotients with a step of eps^(1/2).
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef ODE_DERIVATIVES_H
-#define ODE_DERIVATIVES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -96,5 +95,3 @@ static inline unsigned derivatives_use(const struct stiffit_model *abi, size_t i
 {
     return abi->parameter_use ? abi->parameter_use[i_parameter] : ~0u;
 }
-
-#endif

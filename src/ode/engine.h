@@ -2,8 +2,7 @@
  * finished, and passes the answers on in the order in which they finish. An engine is a table of functions; the data that it
  * keeps for an evaluation are opaque to others. CVODES has capacity 1; lanes hold several and advance them together.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef ODE_ENGINE_H
-#define ODE_ENGINE_H
+#pragma once
 
 #include "base/error.h"
 #include "model/plugin.h"
@@ -83,5 +82,3 @@ void engine_discard(struct engine_pool *pool, struct evaluation *evaluation);
 
 /* Submits an evaluation and works until it is finished: for tests, simulate and checks. */
 void engine_evaluate(struct engine *engine, struct evaluation *evaluation);
-
-#endif

@@ -1,8 +1,7 @@
 /* A bounded pool of what engines need for each evaluation, shared by the engines of all workers. An evaluation that is set
  * aside keeps its slot's content, and so few are set aside that a worker's engine always finds a free slot.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef ODE_ENGINE_SLOTS_H
-#define ODE_ENGINE_SLOTS_H
+#pragma once
 
 #include "base/error.h"
 
@@ -34,5 +33,3 @@ void engine_slots_resume(struct engine_slots *slots);
 /* Counts engines; *number: how many there were. False: there are as many as workers. */
 bool engine_slots_join(struct engine_slots *slots, size_t *number, struct error *error);
 void engine_slots_leave(struct engine_slots *slots);
-
-#endif

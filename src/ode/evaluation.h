@@ -1,8 +1,7 @@
 /* One evaluation: the simulation of one dataset at one parameter vector. Returns predictions at its measurements and, on
  * request, their derivatives. A pure function of the request: the same bits on any thread, in any order.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef ODE_EVALUATION_H
-#define ODE_EVALUATION_H
+#pragma once
 
 #include "base/experiment.h"
 
@@ -109,5 +108,3 @@ extern const char *const linear_solver_word[N_LINEAR_SOLVER + 1]; /* "auto", "de
 
 #define ODE_RTOL 1e-7
 #define ODE_OPTIONS_DEFAULT {.rtol = ODE_RTOL, .atol = 0, .linear_solver = LINEAR_AUTO}
-
-#endif

@@ -1,8 +1,7 @@
 /* Scans time-dependent inputs before the integration, so that the integrator does not step over a pulse between two evaluations
  * of the right-hand side.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef ODE_FORCING_H
-#define ODE_FORCING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stiffit/model.h>
@@ -19,5 +18,3 @@ void forcing_begin(struct observer *observer);
 /* Call this before a step of about the length `step`: returns the time at which an input jumps or turns, or an earlier one,
  * where the step must end; INFINITY: none is near. */
 double forcing_bound(struct observer *observer, double step);
-
-#endif

@@ -1,8 +1,7 @@
 /* Linear systems with M = I - gamma J: our LU, LAPACK or KLU behind one interface. The plan is made once per pool and shared; a
  * solver belongs to one workspace.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef ODE_LINEAR_H
-#define ODE_LINEAR_H
+#pragma once
 
 #include "base/error.h"
 #include "ode/evaluation.h"
@@ -51,5 +50,3 @@ enum linear_result linear_solve_transposed_kept(const struct linear *linear, con
 void linear_multiply(struct linear *linear, const double *x, double *y, size_t n_column);
 /* y = J^T x */
 void linear_multiply_transposed(struct linear *linear, const double *x, double *y);
-
-#endif

@@ -1,8 +1,7 @@
 /* A linear solver as a row of functions, for the files that have one. A new one is a file with its row, and
  * a line of LINEAR_SOLVER_LIST (evaluation.h).
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef ODE_LINEAR_SOLVER_H
-#define ODE_LINEAR_SOLVER_H
+#pragma once
 
 #include "ode/linear.h"
 
@@ -43,5 +42,3 @@ struct linear_solver {
 #define LINEAR_SOLVER_ROW(id, word, row) extern const struct linear_solver row;
 LINEAR_SOLVER_LIST(LINEAR_SOLVER_ROW)
 #undef LINEAR_SOLVER_ROW
-
-#endif

@@ -1,7 +1,6 @@
 /* Computes the rows of an evaluation from the state at their time.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef ODE_OBSERVATION_H
-#define ODE_OBSERVATION_H
+#pragma once
 
 #include "ode/observer.h"
 
@@ -15,5 +14,3 @@ bool observation_asks_relative(struct observer *observer, size_t i_time, const d
  * evaluation.adjoint: those by the state to by_state (n_state, or NULL if none is wanted), the direct ones by parameter to
  * gradient (n_sens). */
 bool observation_weigh(struct observer *observer, size_t i_time, const double *y, double *by_state, double *gradient);
-
-#endif

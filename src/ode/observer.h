@@ -1,8 +1,7 @@
 /* What every engine keeps for an evaluation, whatever its integrator: the model at this evaluation's parameters, tolerances and
  * the sizes of states, which parameters have a block of sensitivities, the next measurement, and scratch for the observables.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef ODE_OBSERVER_H
-#define ODE_OBSERVER_H
+#pragma once
 
 #include "ode/derivatives.h"
 #include "ode/evaluation.h"
@@ -71,5 +70,3 @@ bool observer_finish(struct observer *observer, enum evaluation_outcome outcome)
 bool observer_fail(struct observer *observer);
 bool observer_stop(struct observer *observer, enum evaluation_outcome outcome, const char *why);
 bool observer_fall(struct observer *observer, size_t state); /* see positive_look */
-
-#endif

@@ -1,7 +1,6 @@
 /* Detects states that fall below zero although the equations do not allow it.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef ODE_POSITIVE_H
-#define ODE_POSITIVE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,5 +23,3 @@ size_t positive_look(struct observer *observer, const double *y);
 /* Whether positive_look must see each step; otherwise only those in which a state goes below zero, and the state before them.
  * */
 bool positive_watches(const struct observer *observer);
-
-#endif

@@ -1,7 +1,6 @@
 /* The few names that differ between SUNDIALS 6.4 and 7.x. Everything else in ode/ is written against 7's names.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef ODE_SUNDIALS_COMPAT_H
-#define ODE_SUNDIALS_COMPAT_H
+#pragma once
 
 #include <cvodes/cvodes.h>
 #include <stddef.h>
@@ -69,5 +68,4 @@ static inline int sundials_silence(void *cvode_memory)
     return 0;
 }
 
-#endif
 #endif

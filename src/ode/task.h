@@ -1,7 +1,6 @@
 /* Turns measurements in any order into an evaluation's task. The only place that sorts them, so fits and predictions agree.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef ODE_TASK_H
-#define ODE_TASK_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/error_kind.h"
@@ -18,5 +17,3 @@ struct ode_rows {
  * with sigmas. Memory comes from the arena. False: out of memory. */
 bool ode_task_sort(struct ode_task *task, struct ode_rows *rows, const struct measurements *given, size_t n,
                    const enum error_kind *error, struct arena *arena);
-
-#endif

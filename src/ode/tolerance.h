@@ -1,7 +1,6 @@
 /* Tolerances of an evaluation, and the sizes of states that they follow if there is no atol.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef ODE_TOLERANCE_H
-#define ODE_TOLERANCE_H
+#pragma once
 
 #include "ode/observer.h"
 #include "ode/sundials_compat.h"
@@ -18,5 +17,3 @@ void tolerance_follow(struct observer *observer, const double *y);
 void tolerance_wake(struct observer *observer, double t, double width);
 /* The weights of the integrator's error test; a CVEwtFn for struct workspace. */
 int tolerance_weights(N_Vector y, N_Vector weights, void *workspace);
-
-#endif

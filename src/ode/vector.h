@@ -3,8 +3,7 @@
  * memory serves any number of sensitivities. They use memory allocated with the bank, because SUNDIALS crashes after a clone
  * that fails.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef ODE_VECTOR_H
-#define ODE_VECTOR_H
+#pragma once
 
 #include "ode/sundials_compat.h"
 
@@ -38,5 +37,3 @@ size_t vector_index(N_Vector v); /* its number in the bank */
 
 /* sqrt(sum (x_i w_i)^2 / n); the norm of a whole vector is the largest one of its blocks. */
 double vector_block_norm(const double *x, const double *w, size_t n);
-
-#endif

@@ -1,7 +1,6 @@
 /* Macros for the inner loops of ode/: compile for this CPU's registers, and declare elementwise loops independent.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef ODE_WIDE_H
-#define ODE_WIDE_H
+#pragma once
 
 /* On x86-64 a function marked WIDE is compiled with and without AVX2, and the loader chooses one. Neither version fuses
  * multiply-adds or reorders sums, so both give the same bits. */
@@ -18,6 +17,4 @@
 #define EACH _Pragma("GCC ivdep") for
 #else
 #define EACH for
-#endif
-
 #endif

@@ -1,7 +1,6 @@
 /* A workspace: the memory for one evaluation at a time (integrator, vectors, matrices, scratch), made once and reused.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef ODE_WORKSPACE_H
-#define ODE_WORKSPACE_H
+#pragma once
 
 #include "ode/adjoint.h"
 #include "ode/adjoint_tape.h"
@@ -75,5 +74,3 @@ SUNNonlinearSolver newton_new(struct workspace *workspace);
 /* Computes J at (t, y) into the linear solver; f and rough as in derivatives_jacobian. */
 int newton_jacobian(struct workspace *workspace, double t, const double *y, const double *f, bool rough);
 int newton_rhs(sunrealtype t, N_Vector y, N_Vector ydot, void *workspace);
-
-#endif

@@ -1,7 +1,6 @@
 /* Programs in C: the user's text as comments and string literals from which it cannot escape, numbers, expressions, functions.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef MODEL_GENERATE_C_EXPRESSION_H
-#define MODEL_GENERATE_C_EXPRESSION_H
+#pragma once
 
 #include "model/generate/program.h"
 
@@ -72,5 +71,3 @@ enum status c_function(const struct c_printer *printer, const struct c_function 
 /* The functions of lanes, and their table (emit_lanes.c). After them, LANES_TABLE is the descriptor's pointer to it. */
 enum status c_lanes(const struct programs *programs, const struct functions *functions, const struct c_lines *lines,
                     FILE *out, struct error *error);
-
-#endif

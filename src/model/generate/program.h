@@ -2,8 +2,7 @@
  * Independent of the printed language: another back end (say, the same function over W lanes) prints the same programs with its
  * own leaves and operations.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef MODEL_GENERATE_PROGRAM_H
-#define MODEL_GENERATE_PROGRAM_H
+#pragma once
 
 #include "model/generate/values.h"
 
@@ -100,5 +99,3 @@ struct programs {
 enum status programs_init(struct programs *programs, const struct equations *equations, const struct functions *functions,
                           program_width_function *width, struct error *error);
 void programs_fini(struct programs *programs);
-
-#endif

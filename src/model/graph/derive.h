@@ -1,8 +1,7 @@
 /* What can be derived from a model's graph: exact derivatives of nodes, as new nodes of the same graph; conditions at which
  * the rates may jump (unless it is proved that they do not); and inputs that depend on time alone.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef MODEL_GRAPH_DERIVE_H
-#define MODEL_GRAPH_DERIVE_H
+#pragma once
 
 #include "model/graph/graph.h"
 
@@ -61,5 +60,3 @@ void continuity_free(struct continuity *continuity);
 /* True: wherever a = b, all roots have the same limits from a < b and from a > b, as far as this surface is concerned and
  * wherever they are defined. False: they may differ. */
 bool continuity_at(struct continuity *continuity, node a, node b);
-
-#endif

@@ -1,7 +1,6 @@
 /* An evaluation in a lane, or set aside: its scalar part, and its numbers while it is in no lane.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef ODE_LANES_GUEST_H
-#define ODE_LANES_GUEST_H
+#pragma once
 
 #include "ode/lanes/room.h"
 #include "ode/observer.h"
@@ -35,5 +34,3 @@ bool guest_look_for_fall(struct guest *guest, struct lanes_room *room, int k);
 void guest_fail_underflow(struct guest *guest, const struct lanes_room *room, int k);
 /* Fills in the counters from lane k; the caller then sets the outcome. */
 void guest_count(struct guest *guest, const struct lanes_room *room, int k);
-
-#endif

@@ -1,8 +1,7 @@
 /* Numbers of the kernel: vectors as wide as the registers that it is compiled for, and functions of them that give the
  * same bits at any width.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef ODE_LANES_KERNEL_NUMBERS_H
-#define ODE_LANES_KERNEL_NUMBERS_H
+#pragma once
 
 #include "ode/lanes/room.h"
 
@@ -73,5 +72,3 @@ INLINE part exp2_of(part x)
     part series = 1 + f * (1 + f * (0.5 + f * (1.0 / 6 + f * (1.0 / 24 + f * (1.0 / 120 + f * (1.0 / 720))))));
     return series * (part)power;
 }
-
-#endif

@@ -10,8 +10,7 @@
  * The methods here are stiffly accurate with a chain of embedded ones: the last stages' arguments differ by a stage,
  * Y_i = Y_(i-1) + u_(i-1) for i >= chain (counted from 0), the step ends at Y_last + u_last, and u_last is the error.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef ODE_LANES_METHOD_H
-#define ODE_LANES_METHOD_H
+#pragma once
 
 enum { METHOD_STAGES = 8, METHOD_DENSE = 3 };
 
@@ -59,5 +58,3 @@ static const struct lanes_method lanes_method = {
                15.98066361424651, -6.789040303419874, -6.710236069923372},
               {11.419903575922262, 2.8879645146136994, 72.92137995996029, 80.12511834622643, -52.072871366152654,
                -59.78993625266729, -0.15582684282751913, 4.883087185713722}}};
-
-#endif

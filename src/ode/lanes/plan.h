@@ -1,8 +1,7 @@
 /* What all lanes of a model share: the order of elimination of I/(h gamma) - J, its factors' pattern, and the lists of entries
  * by row that the kernel walks through. Made once per pool; constant from then on.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef ODE_LANES_PLAN_H
-#define ODE_LANES_PLAN_H
+#pragma once
 
 #include "ode/lanes/method.h"
 
@@ -55,5 +54,3 @@ struct lanes_plan {
 /* NULL: out of memory, or the patterns are wrong (*is_wrong). */
 struct lanes_plan *lanes_plan_new(const struct stiffit_model *abi, const struct lanes_method *method, bool *is_wrong);
 void lanes_plan_free(struct lanes_plan *plan); /* NULL is legal */
-
-#endif

@@ -1,8 +1,7 @@
 /* The numbers of eight evaluations side by side, and the kernel that makes one attempt at a step in all of them. A lane's
  * numbers depend on nothing in other lanes. The kernel is compiled for several widths of registers; all give the same bits.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef ODE_LANES_ROOM_H
-#define ODE_LANES_ROOM_H
+#pragma once
 
 #include "ode/lanes/plan.h"
 
@@ -79,5 +78,3 @@ bool lanes_room_init(struct lanes_room *room, const struct lanes_plan *plan);
 void lanes_room_fini(struct lanes_room *room);
 /* Sets the parameters that have columns. All sensitivities are zero then. False: out of memory; there are no columns then. */
 bool lanes_room_set_columns(struct lanes_room *room, size_t n_column, const uint32_t *parameter);
-
-#endif

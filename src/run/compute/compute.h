@@ -1,8 +1,7 @@
 /* The state of the compute process, shared by its files: compute.c sets it up, compute_pass.c runs the passes over the
  * datasets, compute_spot.c first checks a plugin's derivatives, and compute_judge.c handles the death of an earlier process.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef RUN_COMPUTE_H
-#define RUN_COMPUTE_H
+#pragma once
 
 #include "io/journal.h"
 #include "ode/engine.h"
@@ -83,5 +82,3 @@ enum status compute_journal_failure(struct compute *compute, uint64_t dataset, u
 
 /* A line for the user. */
 void compute_say(struct compute *compute, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-#endif

@@ -2,8 +2,7 @@
  * task of a dataset; all datasets have the same number of tasks. Only datasets chosen by problem_select are fed. A block is
  * reused as soon as its last item has begun, so memory does not depend on the number of datasets.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef RUN_FEED_H
-#define RUN_FEED_H
+#pragma once
 
 #include "io/problem.h"
 #include "par/monitor.h"
@@ -53,5 +52,3 @@ bool feed_next(struct feed *feed, uint32_t *first, uint32_t *last);
 const struct problem_block *feed_block(struct feed *feed, uint32_t item, size_t *row, uint32_t *number);
 /* A worker: this item has begun (its data have been copied) or needs no data. */
 void feed_begun(struct feed *feed, uint32_t item);
-
-#endif

@@ -1,7 +1,6 @@
 /* A fit as a job of the scheduler: a coroutine with its data, which asks a worker's engine for evaluations. Jobs are reused.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef RUN_FIT_JOB_H
-#define RUN_FIT_JOB_H
+#pragma once
 
 #include "io/journal.h"
 #include "ode/engine.h"
@@ -39,5 +38,3 @@ const struct fit_record *fit_job_record(struct fit_job *job);
 
 /* Free jobs are kept in lists through this link. */
 struct fit_job **fit_job_link(struct fit_job *job);
-
-#endif

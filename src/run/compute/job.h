@@ -1,8 +1,7 @@
 /* A job as the scheduler sees it, and the evaluations that it has asked for. It is at rest, or lanes are at it: one runs its
  * code, or any number carry out evaluations. The last of them to finish resumes it.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef RUN_JOB_H
-#define RUN_JOB_H
+#pragma once
 
 #include "ode/evaluation.h"
 #include "par/monitor.h"
@@ -53,5 +52,3 @@ void job_return(struct job *job, struct evaluation *evaluation, bool finished,
                 void *context, size_t lane);
 /* An additional lane takes an evaluation of an open job; NULL: there is none. */
 struct evaluation *job_help(struct job *job);
-
-#endif

@@ -2,8 +2,7 @@
  * When the fit runs again and asks for the same evaluations, it gets the recorded answers. Evaluations are pure, so the fit
  * is the same.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef RUN_REPLAY_H
-#define RUN_REPLAY_H
+#pragma once
 
 #include "io/answers.h"
 #include "ode/evaluation.h"
@@ -54,5 +53,3 @@ void replay_leave(struct replay *replay, int64_t elapsed_ns);
 /* The fit has ended and its record is in the journal. */
 void replay_end(struct replay *replay);
 void replay_fini(struct replay *replay);
-
-#endif

@@ -2,8 +2,7 @@
  * resumed, and if there are no more of these, with those that other jobs have asked for and no lane has taken yet. The
  * policy keeps long jobs from holding up short ones. It knows nothing of fits, so that it can be tested with clocks alone.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef RUN_SCHEDULE_H
-#define RUN_SCHEDULE_H
+#pragma once
 
 #include "ode/engine.h"
 #include "run/compute/job.h"
@@ -59,5 +58,3 @@ void schedule_stop(struct schedule *schedule, void (*abandon)(void *context, str
 /* Any thread, any time (a progress display). */
 size_t schedule_n_worker(const struct schedule *schedule);
 size_t schedule_n_suspended(const struct schedule *schedule);
-
-#endif

@@ -2,8 +2,7 @@
  * virtual lanes of a simulation drive exactly this code. All functions may be called by several threads. A lane is a place for
  * an evaluation in a worker's engine; where an engine holds one, lanes are workers.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef RUN_SCHEDULE_POLICY_H
-#define RUN_SCHEDULE_POLICY_H
+#pragma once
 
 #include "par/monitor.h"
 #include "par/range.h"
@@ -82,5 +81,3 @@ bool policy_has_better(const struct policy *policy);
 void policy_stop(struct policy *policy);
 /* Removes a waiting job; NULL: none. For the end, when no worker is left. */
 struct job *policy_take_waiting(struct policy *policy);
-
-#endif

@@ -1,8 +1,7 @@
 /* The tasks of a dataset: a start, one side of a profile, a bootstrap replicate. Plain sequential code, which fit_job.h runs as
  * jobs.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef RUN_TASK_H
-#define RUN_TASK_H
+#pragma once
 
 #include "run/plan/campaign.h"
 
@@ -17,5 +16,3 @@ struct task {
 
 /* Always fills the record but for dataset, start and seconds. */
 void task_run(const struct task *task);
-
-#endif

@@ -1,8 +1,7 @@
 /* The trace: every evaluation of a few fits as a row of CSV, which shows why a fit went where it went. The parameters are
  * written before the evaluation begins, so that an evaluation that never returns is visible too.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef RUN_TRACE_H
-#define RUN_TRACE_H
+#pragma once
 
 #include "io/fit_record.h"
 #include "ode/evaluation.h"
@@ -31,5 +30,3 @@ void trace_answer(struct trace *trace, const struct evaluation *evaluation);
 void trace_judge(struct trace *trace, double objective, double gradient_norm);
 /* Writes the last row of a fit, from its record. */
 void trace_end(struct trace *trace, const struct fit_record *record);
-
-#endif

@@ -1,8 +1,7 @@
 /* The length of a turn: a multiple of the median cost of a job, estimated while jobs run. Separate from the policy because
  * it is statistics: for jobs that have not ended only a lower bound of the cost is known (censored).
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef RUN_TURN_LENGTH_H
-#define RUN_TURN_LENGTH_H
+#pragma once
 
 #include <stdint.h>
 
@@ -34,5 +33,3 @@ void turn_length_resolve(struct turn_length *length, uint64_t ticket, int64_t co
  * compromise. A constant turn would suspend job after job if all jobs are long. Growth by a constant factor would give ever
  * longer turns to a few long jobs that happen to come first, while many short ones wait. */
 int64_t turn_length_ns(struct turn_length *length);
-
-#endif

@@ -1,8 +1,7 @@
 /* What the result of a fit depends on besides data, model and dataset: the options of `stiffit run` that change results, and
  * their description, which is part of a run's identity.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef RUN_RECIPE_H
-#define RUN_RECIPE_H
+#pragma once
 
 #include "base/error_kind.h"
 #include "fit/fit.h"
@@ -47,5 +46,3 @@ void recipe_print_objective(const struct recipe *recipe, const struct recipe_use
 /* The inverse: what the text does not say, and words that are unknown, leave the default. `uses` (or NULL): what was described.
  * A profile is left out, as the text may hold its hash. */
 void recipe_read(struct recipe *recipe, struct recipe_uses *uses, const char *text);
-
-#endif

@@ -1,7 +1,6 @@
 /* The options of `stiffit run`: one table for parsing, help, completions, the manual and /options of a problem file.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef RUN_RUN_OPTIONS_H
-#define RUN_RUN_OPTIONS_H
+#pragma once
 
 #include "base/error.h"
 #include "run/plan/recipe.h"
@@ -73,5 +72,3 @@ enum status run_options_of_file(struct run_options *options, const struct proble
 /* Applies one attribute of /options unless the command line gave that option. The text must live as long as `options`.
  * STATUS_USAGE with the nearest match for an unknown name or a bad value. */
 enum status run_options_apply(struct run_options *options, const char *name, const char *value, struct error *error);
-
-#endif
