@@ -11,40 +11,33 @@
 #include <string.h>
 
 /* An attribute, stored in the arena. */
-static enum status open_attribute(struct problem *problem, const char *group, const char *name, const char **kept,
-                                  struct error *error)
+static void open_attribute(struct problem *problem, const char *group, const char *name, const char **kept)
 {
     char *text = NULL;
     struct error fault = {0};
     if (hdf5_attribute_text(&problem->file, group, name, &text, &fault))
         faults_add_error(&problem->faults, problem->file.path, &fault);
-    *kept = text ? arena_strdup(&problem->arena, text) : NULL;
-    enum status status = text && !*kept ? problem_no_memory(problem, error) : STATUS_OK;
+    *kept = text ? problem_strdup(problem, text) : NULL;
     free(text);
-    return status;
 }
 
-static enum status read_plugin_bytes(struct problem *problem, struct error *error)
+static void read_plugin_bytes(struct problem *problem)
 {
     struct hdf5_column column;
     struct error fault = {0};
     if (!problem_open_column(problem, "/model/plugin", &column))
-        return STATUS_OK;
-    enum status status = STATUS_OK;
+        return;
     if (!hdf5_column_as_vector(&column) || column.n_row == 0 || column.n_row > PROBLEM_MAX_PLUGIN) {
         faults_add(&problem->faults, "/model/plugin: must be one row of at least 1 and at most %d bytes",
                    PROBLEM_MAX_PLUGIN);
     } else {
-        unsigned char *bytes = arena_alloc(&problem->arena, column.n_row);
-        if (!bytes)
-            status = problem_no_memory(problem, error);
-        else if (hdf5_column_read_bytes(&column, 0, column.n_row, bytes, &fault))
+        unsigned char *bytes = problem_alloc(problem, column.n_row, 1);
+        if (bytes && hdf5_column_read_bytes(&column, 0, column.n_row, bytes, &fault))
             faults_add_error(&problem->faults, problem->file.path, &fault);
         problem->info.model_bytes = bytes;
         problem->info.n_model_byte = column.n_row;
     }
     hdf5_column_close(&column);
-    return status;
 }
 
 static void read_source(struct problem *problem)
@@ -73,18 +66,13 @@ char *problem_source_origin(const struct problem *problem)
     return origin;
 }
 
-static enum status open_model(struct problem *problem, struct error *error)
+static void open_model(struct problem *problem)
 {
     struct problem_info *info = &problem->info;
-    const struct { const char *name, **kept; } attributes[] = {
-        {"plugin", &info->model_plugin}, {"sha256", &info->model_sha256}, {"name", &info->model_name}};
-    enum status status = STATUS_OK;
-    for (size_t i = 0; i < sizeof attributes / sizeof *attributes && !status; i++)
-        status = open_attribute(problem, "/model", attributes[i].name, attributes[i].kept, error);
-    if (!status)
-        status = read_plugin_bytes(problem, error);
-    if (status)
-        return status;
+    open_attribute(problem, "/model", "plugin", &info->model_plugin);
+    open_attribute(problem, "/model", "sha256", &info->model_sha256);
+    open_attribute(problem, "/model", "name", &info->model_name);
+    read_plugin_bytes(problem);
     read_source(problem);
     if (!!info->model_plugin + !!info->model_bytes + !!info->model_source > 1)
         faults_add(&problem->faults, "/model: has more than one of @plugin, plugin and source; keep the one that is "
@@ -94,21 +82,15 @@ static enum status open_model(struct problem *problem, struct error *error)
         if (!sha256_from_hex(info->model_sha256, digest))
             faults_add(&problem->faults, "/model @sha256: must be 64 hexadecimal digits");
     }
-    return STATUS_OK;
 }
 
-static enum status open_parameters(struct problem *problem, struct error *error)
+static void open_parameters(struct problem *problem)
 {
     static const char *const scales[] = {"lin", "log", "log10"};
     struct problem_info *info = &problem->info;
     size_t n_scale;
-    enum status status = problem_read_names(problem, "/parameters/name", PROBLEM_MAX_PARAMETER, &info->n_parameter,
-                                            &info->parameter_name, error);
-    if (!status)
-        status = problem_read_values(problem, "/parameters/scale", PROBLEM_MAX_PARAMETER, &n_scale,
-                                     &info->parameter_scale, error);
-    if (status)
-        return status;
+    problem_read_names(problem, "/parameters/name", PROBLEM_MAX_PARAMETER, &info->n_parameter, &info->parameter_name);
+    problem_read_values(problem, "/parameters/scale", PROBLEM_MAX_PARAMETER, &n_scale, &info->parameter_scale);
     for (size_t i = 0; info->parameter_scale && i < n_scale; i++) {
         const char *scale = info->parameter_scale[i];
         if (words_find(scale, scales, 3) < 0)
@@ -117,15 +99,13 @@ static enum status open_parameters(struct problem *problem, struct error *error)
     }
     problem->n_scale = info->parameter_scale ? n_scale : 0;
     problem_open_tables(problem);
-    if ((status = problem_open_adopted(problem, error)))
-        return status;
-    status = problem_open_priors(problem, error);
+    problem_open_adopted(problem);
+    problem_open_priors(problem);
     if (info->parameter_name && info->n_parameter == 0)
         faults_add(&problem->faults, "/parameters/name: is empty");
     if (info->parameter_scale && info->parameter_name && n_scale != info->n_parameter)
         faults_add(&problem->faults, "/parameters/scale: has %zu entries for %zu parameters", n_scale,
                    info->n_parameter);
-    return status;
 }
 
 static void open_ids(struct problem *problem)
@@ -147,13 +127,11 @@ static void open_ids(struct problem *problem)
     problem->info.n_dataset = problem->id.n_row;
 }
 
-static enum status open_datasets(struct problem *problem, struct error *error)
+static void open_datasets(struct problem *problem)
 {
     struct problem_info *info = &problem->info;
-    enum status status = problem_read_names(problem, "/datasets/covariate_names", PROBLEM_MAX_PARAMETER,
-                                            &info->n_covariate, &info->covariate_name, error);
-    if (status)
-        return status;
+    problem_read_names(problem, "/datasets/covariate_names", PROBLEM_MAX_PARAMETER, &info->n_covariate,
+                       &info->covariate_name);
     open_ids(problem);
     struct hdf5_column *covariate = &problem->covariate, *t0 = &problem->t0;
     bool has_covariates = problem_open_column(problem, "/datasets/covariates", covariate);
@@ -177,7 +155,6 @@ static enum status open_datasets(struct problem *problem, struct error *error)
         else if (t0->class != HDF5_INTEGER && t0->class != HDF5_FLOAT)
             faults_add(&problem->faults, "/datasets/t0: must be numbers");
     }
-    return STATUS_OK;
 }
 
 /* `longest`: the first column that was opened, whose length the others must have. */
@@ -201,36 +178,36 @@ static void open_row_column(struct problem *problem, const char *path, bool is_n
         *longest = column;
 }
 
-static enum status open_measurements(struct problem *problem, struct error *error)
+static void open_measurements(struct problem *problem)
 {
     struct problem_info *info = &problem->info;
-    enum status status = problem_read_names(problem, "/measurements/observable_names", PROBLEM_MAX_PARAMETER,
-                                            &info->n_observable, &info->observable_name, error);
-    if (!status)
-        status = problem_read_values(problem, "/measurements/observable_error", PROBLEM_MAX_PARAMETER, &info->n_error,
-                                     &info->observable_error, error);
-    if (status)
-        return status;
+    problem_read_names(problem, "/measurements/observable_names", PROBLEM_MAX_PARAMETER, &info->n_observable,
+                       &info->observable_name);
+    problem_read_values(problem, "/measurements/observable_error", PROBLEM_MAX_PARAMETER, &info->n_error,
+                        &info->observable_error);
     const struct hdf5_column *longest = NULL;
     open_row_column(problem, "/measurements/dataset", true, &problem->row_dataset, &longest);
     for (int i = 0; i < N_MEASUREMENT; i++)
         open_row_column(problem, measurement_columns[i].path, i <= MEASUREMENT_value, &problem->row[i], &longest);
     info->n_measurement = longest ? longest->n_row : 0;
-    return problem->row[MEASUREMENT_line].dataset ? open_attribute(problem, "/measurements", "csv", &problem->line_file, error)
-                                          : STATUS_OK;
+    if (problem->row[MEASUREMENT_line].dataset)
+        open_attribute(problem, "/measurements", "csv", &problem->line_file);
 }
 
 static enum status read_contents(struct problem *problem, struct error *error)
 {
-    static enum status (*const parts[])(struct problem *problem, struct error *error) = {
-        problem_check_kind, problem_check_names, open_model, open_parameters, open_datasets, open_measurements,
-        problem_read_options};
-    enum status status = STATUS_OK;
-    for (size_t i = 0; i < sizeof parts / sizeof *parts && !status; i++)
-        status = parts[i](problem, error);
-    if (!status && problem->info.parameter_name)
-        status = problem_settle_tables(problem, problem->info.n_parameter, error);
-    return status ? status : faults_report(&problem->faults, problem->file.path, error);
+    enum status status = problem_check_kind(problem, error);
+    if (status)
+        return status;
+    problem_check_names(problem);
+    open_model(problem);
+    open_parameters(problem);
+    open_datasets(problem);
+    open_measurements(problem);
+    problem_read_options(problem);
+    if (problem->info.parameter_name)
+        problem_settle_tables(problem, problem->info.n_parameter);
+    return faults_report(&problem->faults, problem->file.path, error);
 }
 
 enum status problem_open(struct problem **opened, const char *path, struct error *error)

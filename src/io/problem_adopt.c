@@ -32,7 +32,7 @@ static bool is_all_from_model(const struct problem *problem, size_t i)
     return true;
 }
 
-enum status problem_open_adopted(struct problem *problem, struct error *error)
+void problem_open_adopted(struct problem *problem)
 {
     static const char path[] = "/parameters/from_model";
     struct hdf5_column column;
@@ -40,13 +40,9 @@ enum status problem_open_adopted(struct problem *problem, struct error *error)
     size_t n = problem->info.n_parameter;
     problem->file_scale = problem->info.parameter_scale;
     if (!problem->info.parameter_name || !problem_open_column(problem, path, &column))
-        return STATUS_OK;
-    double *from_model = arena_calloc(&problem->arena, n + 1, N_FROM_MODEL * sizeof *from_model);
-    if (!from_model) {
-        hdf5_column_close(&column);
-        return problem_no_memory(problem, error);
-    }
-    if (column.n_row == n && column.width == 1)
+        return;
+    double *from_model = problem_alloc(problem, n + 1, N_FROM_MODEL * sizeof *from_model);
+    if (!from_model || (column.n_row == n && column.width == 1))
         ; /* an earlier version stored the bits without the numbers: the file's own values are used */
     else if (column.n_row != n || column.width != N_FROM_MODEL)
         faults_add(&problem->faults, "%s: %zu x %d numbers are expected (parameters x start, lower, upper, scale)", path, n,
@@ -56,7 +52,6 @@ enum status problem_open_adopted(struct problem *problem, struct error *error)
     else
         problem->adopted.from_model = from_model;
     hdf5_column_close(&column);
-    return STATUS_OK;
 }
 
 static void say(struct problem *problem, const char *text)
@@ -101,17 +96,14 @@ static size_t list_parameters(struct problem *problem, const struct problem_expe
 }
 
 /* Extends the file's tables to the new list; new entries come from the model. */
-static enum status move_tables(struct problem *problem, size_t n, const char *const *name, const size_t *from,
-                               struct error *error)
+static void move_tables(struct problem *problem, size_t n, const char *const *name, const size_t *from)
 {
-    const char **scale = arena_calloc(&problem->arena, n + 1, sizeof *scale);
-    const char **copy = arena_calloc(&problem->arena, n + 1, sizeof *copy);
-    double *from_model = arena_calloc(&problem->arena, n + 1, N_FROM_MODEL * sizeof *from_model);
-    if (!scale || !copy || !from_model)
-        return problem_no_memory(problem, error);
+    const char **scale = problem_alloc(problem, n + 1, sizeof *scale), **copy = problem_alloc(problem, n + 1, sizeof *copy);
+    double *from_model = problem_alloc(problem, n + 1, N_FROM_MODEL * sizeof *from_model);
+    if (problem->faults.no_memory)
+        return;
     for (size_t i = 0; i < n; i++) {
-        if (!(copy[i] = arena_strdup(&problem->arena, name[i]))) /* the model may be closed first */
-            return problem_no_memory(problem, error);
+        copy[i] = problem_strdup(problem, name[i]); /* the model may be closed first */
         if (from[i] != SIZE_MAX) /* the zeros of a new one are replaced below */
             memcpy(from_model + i * N_FROM_MODEL, problem->adopted.from_model + from[i] * N_FROM_MODEL,
                    N_FROM_MODEL * sizeof *from_model);
@@ -122,8 +114,8 @@ static enum status move_tables(struct problem *problem, size_t n, const char *co
         double *old = table->vector;
         if (!old)
             continue;
-        if (!(table->vector = arena_calloc(&problem->arena, n + 1, sizeof *table->vector)))
-            return problem_no_memory(problem, error);
+        if (!(table->vector = problem_alloc(problem, n + 1, sizeof *table->vector)))
+            return;
         for (size_t i = 0; i < n; i++)
             table->vector[i] = from[i] == SIZE_MAX ? 0 : old[from[i]];
     }
@@ -135,7 +127,6 @@ static enum status move_tables(struct problem *problem, size_t n, const char *co
         problem->n_scale = n;
     }
     problem->adopted.has_other_parameters = true;
-    return STATUS_OK;
 }
 
 static void adopt_number(struct problem *problem, int which, size_t i, double value, const char *what)
@@ -149,13 +140,12 @@ static void adopt_number(struct problem *problem, int which, size_t i, double va
     say(problem, text);
 }
 
-static enum status adopt_values(struct problem *problem, const struct problem_expectation *model, size_t n_old,
-                                struct error *error)
+static void adopt_values(struct problem *problem, const struct problem_expectation *model, size_t n_old)
 {
     size_t n = problem->info.n_parameter;
-    const char **scale = arena_calloc(&problem->arena, n + 1, sizeof *scale);
-    if (!scale)
-        return problem_no_memory(problem, error);
+    const char **scale = problem_alloc(problem, n + 1, sizeof *scale);
+    if (problem->faults.no_memory)
+        return;
     for (size_t i = 0; i < n; i++) {
         char text[160], *end = problem->adopted.changes + strlen(problem->adopted.changes);
         int j = words_find(problem->info.parameter_name[i], model->parameter_name, model->n_parameter);
@@ -179,18 +169,17 @@ static enum status adopt_values(struct problem *problem, const struct problem_ex
     }
     if (problem->file_scale)
         problem->file_scale = scale;
-    return STATUS_OK;
 }
 
-enum status problem_adopt(struct problem *problem, const struct problem_expectation *model, struct error *error)
+void problem_adopt(struct problem *problem, const struct problem_expectation *model)
 {
     if (!problem->adopted.from_model || problem->matched)
-        return STATUS_OK;
+        return;
     size_t n_file = problem->info.n_parameter, most = n_file + model->n_parameter + 1, n_old = 0;
-    const char **name = arena_calloc(&problem->arena, most, sizeof *name);
-    size_t *from = arena_calloc(&problem->arena, most, sizeof *from);
-    if (!name || !from)
-        return problem_no_memory(problem, error);
+    const char **name = problem_alloc(problem, most, sizeof *name);
+    size_t *from = problem_alloc(problem, most, sizeof *from);
+    if (problem->faults.no_memory)
+        return;
     size_t n = list_parameters(problem, model, name, from);
     bool is_same = n == n_file;
     for (size_t i = 0; i < n; i++) {
@@ -203,8 +192,9 @@ enum status problem_adopt(struct problem *problem, const struct problem_expectat
         is_fixed_list = is_fixed_list || problem->table[k].per_dataset;
     if (!is_same && is_fixed_list)
         problem->adopted.changes[0] = '\0';
-    enum status status = is_same || is_fixed_list ? STATUS_OK : move_tables(problem, n, name, from, error);
-    return status ? status : adopt_values(problem, model, n_old, error);
+    if (!is_same && !is_fixed_list)
+        move_tables(problem, n, name, from);
+    adopt_values(problem, model, n_old);
 }
 
 const char *problem_changes(const struct problem *problem) { return problem->adopted.changes; }

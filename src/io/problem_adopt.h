@@ -27,5 +27,5 @@ const char *problem_changes(const struct problem *problem);
 bool problem_has_other_parameters(const struct problem *problem);
 
 /* For the problem reader. */
-enum status problem_open_adopted(struct problem *problem, struct error *error);
-enum status problem_adopt(struct problem *problem, const struct problem_expectation *model, struct error *error);
+void problem_open_adopted(struct problem *problem);
+void problem_adopt(struct problem *problem, const struct problem_expectation *model);

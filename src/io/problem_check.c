@@ -39,6 +39,7 @@ void faults_add_error(struct problem_faults *faults, const char *path, const str
 {
     const char *message = error->message;
     size_t length = strlen(path);
+    faults->no_memory = faults->no_memory || error->status == STATUS_NO_MEMORY;
     if (strncmp(message, path, length) == 0 && strncmp(message + length, ": ", 2) == 0)
         message += length + 2;
     faults_add(faults, "%s", message);
@@ -46,6 +47,8 @@ void faults_add_error(struct problem_faults *faults, const char *path, const str
 
 enum status faults_report(const struct problem_faults *faults, const char *path, struct error *error)
 {
+    if (faults->no_memory)
+        return error_set(error, STATUS_NO_MEMORY, "%s: out of memory", path);
     if (faults->n == 0)
         return STATUS_OK;
     if (faults->n == 1)

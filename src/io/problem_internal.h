@@ -22,12 +22,14 @@ enum { /* limits on memory that a file may make us use */
 };
 #define PROBLEM_MAX_DATASET ((uint64_t)UINT32_MAX - 1)
 
-/* All faults of a file are found before one error reports them. */
+/* All faults of a file are found before one error reports them. A part that cannot be read, or for which there is no memory,
+ * counts as absent until then. */
 enum { PROBLEM_MAX_FAULT = 20 /* listed; the others are counted */ };
 
 struct problem_faults {
     uint64_t n;
     size_t used;
+    bool no_memory;  /* reported instead of the faults */
     char text[1800]; /* a line each */
 };
 /* Adds one line; control characters in it become '?'. */
@@ -83,25 +85,25 @@ struct problem {
 };
 
 enum status problem_no_memory(const struct problem *problem, struct error *error);
-/* problem_schema.c: the file's kind, and names in our groups that are not ours. */
+/* problem_schema.c: the file's kind, names in our groups that are not ours, and the attributes of /options as text. */
 enum status problem_check_kind(struct problem *problem, struct error *error);
-enum status problem_check_names(struct problem *problem, struct error *error);
+void problem_check_names(struct problem *problem);
+void problem_read_options(struct problem *problem);
 
-/* problem_table.c: opens a column; false if the file does not have it, or if it has a fault (which is added). */
+/* problem_table.c: zeros, or a copy of a text, in the problem's arena; NULL if there is no memory, which is noted as a fault. */
+void *problem_alloc(struct problem *problem, size_t count, size_t size);
+char *problem_strdup(struct problem *problem, const char *text);
+/* Opens a column; false if the file does not have it, or if it has a fault (which is added). */
 bool problem_open_column(struct problem *problem, const char *path, struct hdf5_column *column);
-/* A column of at most `max` strings; *list stays NULL if it is absent or has a fault. STATUS_NO_MEMORY or OK. Names must be
- * distinct and not empty; values need not. */
-enum status problem_read_names(struct problem *problem, const char *path, size_t max, size_t *n,
-                               const char *const **list, struct error *error);
-enum status problem_read_values(struct problem *problem, const char *path, size_t max, size_t *n,
-                                const char *const **list, struct error *error);
-/* Converts strings that are not UTF-8 from Latin-1. */
-enum status problem_as_utf8(const struct problem *problem, struct arena *arena, size_t n, char **text, struct error *error);
-/* The attributes of /options as text. */
-enum status problem_read_options(struct problem *problem, struct error *error);
+/* A column of at most `max` strings; *list stays NULL if it is absent or has a fault. Names must be distinct and not empty;
+ * values need not. */
+void problem_read_names(struct problem *problem, const char *path, size_t max, size_t *n, const char *const **list);
+void problem_read_values(struct problem *problem, const char *path, size_t max, size_t *n, const char *const **list);
+/* Converts strings that are not UTF-8 from Latin-1; false: no memory. */
+bool problem_as_utf8(struct arena *arena, size_t n, char **text);
 void problem_open_tables(struct problem *problem);
 /* Decides which tables are per dataset and reads the others, once the number of parameters is known. */
-enum status problem_settle_tables(struct problem *problem, size_t n_parameter, struct error *error);
+void problem_settle_tables(struct problem *problem, size_t n_parameter);
 /* Rows [first, first + n) of a settled table into out[n * n_parameter]. */
 enum status problem_read_table(struct problem *problem, int which, uint64_t first, size_t n, double *out,
                                struct error *error);

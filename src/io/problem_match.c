@@ -22,10 +22,9 @@ static void add_unknown(struct problem *problem, const char *path, const char *w
 /* Copies names: the model may be closed before the problem. */
 static const char *const *copy_names(struct problem *problem, size_t n, const char *const *names)
 {
-    const char **copy = arena_calloc(&problem->arena, n + 1, sizeof *copy);
+    const char **copy = problem_alloc(problem, n + 1, sizeof *copy);
     for (size_t i = 0; copy && i < n; i++)
-        if (!(copy[i] = arena_strdup(&problem->arena, names[i])))
-            return NULL;
+        copy[i] = problem_strdup(problem, names[i]);
     return copy;
 }
 
@@ -33,15 +32,13 @@ static enum status match_parameters(struct problem *problem, const struct proble
                                     struct error *error)
 {
     const struct problem_info *info = &problem->info;
-    enum status status = problem_adopt(problem, expectation, error);
-    if (status)
-        return status;
+    problem_adopt(problem, expectation);
     size_t n = info->parameter_name ? info->n_parameter : expectation->n_parameter;
     problem->n_parameter = n;
     problem->parameter_name = info->parameter_name ? info->parameter_name
                                                    : copy_names(problem, n, expectation->parameter_name);
-    problem->to_model = arena_calloc(&problem->arena, n + 1, sizeof *problem->to_model);
-    if (!problem->parameter_name || !problem->to_model)
+    problem->to_model = problem_alloc(problem, n + 1, sizeof *problem->to_model);
+    if (problem->faults.no_memory)
         return problem_no_memory(problem, error);
     for (size_t i = 0; i < n; i++) {
         const char *name = problem->parameter_name[i];
@@ -64,9 +61,9 @@ static enum status match_scales(struct problem *problem, const struct problem_ex
                                 struct error *error)
 {
     size_t n = problem->n_parameter;
-    const char **scales = arena_calloc(&problem->arena, n + 1, sizeof *scales);
-    problem->is_log = arena_calloc(&problem->arena, n + 1, sizeof *problem->is_log);
-    if (!scales || !problem->is_log)
+    const char **scales = problem_alloc(problem, n + 1, sizeof *scales);
+    problem->is_log = problem_alloc(problem, n + 1, sizeof *problem->is_log);
+    if (problem->faults.no_memory)
         return problem_no_memory(problem, error);
     for (size_t i = 0; i < n; i++) {
         const char *scale = "lin";
@@ -82,27 +79,22 @@ static enum status match_scales(struct problem *problem, const struct problem_ex
 }
 
 /* Fills a table that the file lacks with the model's values, or `fallback`. */
-static enum status fill_default(struct problem *problem, int which, const double *model, double fallback,
-                                struct error *error)
+static void fill_default(struct problem *problem, int which, const double *model, double fallback)
 {
     struct problem_table *table = &problem->table[which];
     if (table->per_dataset || table->vector)
-        return STATUS_OK;
-    table->vector = arena_calloc(&problem->arena, problem->n_parameter + 1, sizeof *table->vector);
-    if (!table->vector)
-        return problem_no_memory(problem, error);
-    for (size_t i = 0; i < problem->n_parameter; i++)
+        return;
+    table->vector = problem_alloc(problem, problem->n_parameter + 1, sizeof *table->vector);
+    for (size_t i = 0; table->vector && i < problem->n_parameter; i++)
         table->vector[i] = model ? model[problem->to_model[i]] : fallback;
-    return STATUS_OK;
 }
 
 static enum status match_tables(struct problem *problem, const struct problem_expectation *expectation,
                                 struct error *error)
 {
     struct problem_table *table = problem->table;
-    enum status status = problem_settle_tables(problem, problem->n_parameter, error);
-    if (!status)
-        status = faults_report(&problem->faults, problem->file.path, error);
+    problem_settle_tables(problem, problem->n_parameter);
+    enum status status = faults_report(&problem->faults, problem->file.path, error);
     if (status)
         return status;
     if (!table[TABLE_START].column.dataset && !expectation->parameter_start)
@@ -111,9 +103,9 @@ static enum status match_tables(struct problem *problem, const struct problem_ex
     const struct { const double *model; double fallback; } values[N_TABLE] = {
         [TABLE_START] = {expectation->parameter_start, NAN}, [TABLE_LOWER] = {expectation->parameter_lower, -INFINITY},
         [TABLE_UPPER] = {expectation->parameter_upper, INFINITY}};
-    for (int k = 0; k < N_TABLE && !status; k++)
-        status = fill_default(problem, k, values[k].model, values[k].fallback, error);
-    return status;
+    for (int k = 0; k < N_TABLE; k++)
+        fill_default(problem, k, values[k].model, values[k].fallback);
+    return problem->faults.no_memory ? problem_no_memory(problem, error) : STATUS_OK;
 }
 
 /* The bound after problem_tighten_bounds; NaN if each dataset has its own. */
@@ -171,8 +163,8 @@ static enum status match_covariates(struct problem *problem, const struct proble
     size_t n = expectation->n_covariate;
     problem->n_model_covariate = n;
     problem->model_covariate_name = copy_names(problem, n, expectation->covariate_name);
-    problem->covariate_column = arena_calloc(&problem->arena, n + 1, sizeof *problem->covariate_column);
-    if (!problem->covariate_column || !problem->model_covariate_name)
+    problem->covariate_column = problem_alloc(problem, n + 1, sizeof *problem->covariate_column);
+    if (problem->faults.no_memory)
         return problem_no_memory(problem, error);
     for (size_t i = 0; i < n; i++) {
         const char *name = expectation->covariate_name[i];
@@ -197,9 +189,9 @@ static enum status match_observables(struct problem *problem, const struct probl
     bool has_index = problem->row[MEASUREMENT_observable].dataset != 0;
     problem->n_model_observable = expectation->n_observable;
     problem->n_observable_index = n;
-    problem->observable_model = arena_calloc(&problem->arena, n + 1, sizeof *problem->observable_model);
+    problem->observable_model = problem_alloc(problem, n + 1, sizeof *problem->observable_model);
     problem->errors.observable_name = copy_names(problem, expectation->n_observable, expectation->observable_name);
-    if (!problem->observable_model || !problem->errors.observable_name)
+    if (problem->faults.no_memory)
         return problem_no_memory(problem, error);
     if (info->n_dataset == 0 && !info->observable_name)
         return STATUS_OK;

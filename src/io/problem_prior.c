@@ -19,50 +19,43 @@ static const char *const kinds[] = {"none", "normal", "log-normal", "laplace", "
 static const char *const scales_of[] = {"natural", "optimizer"};
 enum { N_KIND = sizeof kinds / sizeof *kinds };
 
-static enum status read_numbers(struct problem *problem, int which, struct error *error)
+static void read_numbers(struct problem *problem, int which)
 {
     struct problem_prior_tables *tables = &problem->prior_tables;
     const char *path = number_path[which];
     struct hdf5_column column;
     struct error fault = {0};
-    enum status status = STATUS_OK;
     if (!problem_open_column(problem, path, &column))
-        return STATUS_OK;
+        return;
     uint64_t a = column.n_row, b = column.width;
     if (column.class != HDF5_INTEGER && column.class != HDF5_FLOAT) {
         faults_add(&problem->faults, "%s: must be numbers", path);
     } else if (!hdf5_column_as_vector(&column) || column.n_row > PROBLEM_MAX_PARAMETER) {
         faults_add(&problem->faults, "%s: is %" PRIu64 " x %" PRIu64 "; one number per parameter is expected, the same for "
                    "all datasets", path, a, b);
-    } else if (!(tables->number[which] = arena_calloc(&problem->arena, column.n_row + 1, sizeof(double)))) {
-        status = problem_no_memory(problem, error);
-    } else {
+    } else if ((tables->number[which] = problem_alloc(problem, column.n_row + 1, sizeof(double)))) {
         tables->n_number[which] = (size_t)column.n_row;
         if (hdf5_column_read_double(&column, 0, (size_t)column.n_row, tables->number[which], &fault))
             faults_add_error(&problem->faults, problem->file.path, &fault);
     }
     hdf5_column_close(&column);
-    return status;
 }
 
-enum status problem_open_priors(struct problem *problem, struct error *error)
+void problem_open_priors(struct problem *problem)
 {
     struct problem_prior_tables *tables = &problem->prior_tables;
-    enum status status = problem_read_values(problem, "/parameters/prior", PROBLEM_MAX_PARAMETER, &tables->n_kind,
-                                             &tables->kind, error);
-    if (!status)
-        status = problem_read_values(problem, "/parameters/prior_on", PROBLEM_MAX_PARAMETER, &tables->n_on, &tables->on, error);
-    for (int i = 0; i < N_PRIOR_NUMBER && !status; i++)
-        status = read_numbers(problem, i, error);
+    problem_read_values(problem, "/parameters/prior", PROBLEM_MAX_PARAMETER, &tables->n_kind, &tables->kind);
+    problem_read_values(problem, "/parameters/prior_on", PROBLEM_MAX_PARAMETER, &tables->n_on, &tables->on);
+    for (int i = 0; i < N_PRIOR_NUMBER; i++)
+        read_numbers(problem, i);
     problem->info.parameter_prior = tables->kind;
     for (size_t i = 0; tables->kind && i < tables->n_kind; i++)
         problem->info.n_prior += strcmp(tables->kind[i], "none") != 0;
     bool orphan = tables->on;
     for (int i = 0; i < N_PRIOR_NUMBER; i++)
         orphan = orphan || tables->number[i];
-    if (!status && orphan && hdf5_kind(&problem->file, "/parameters/prior") == HDF5_ABSENT)
+    if (orphan && hdf5_kind(&problem->file, "/parameters/prior") == HDF5_ABSENT)
         faults_add(&problem->faults, "/parameters/prior is missing: without it the other tables of priors have no meaning");
-    return status;
 }
 
 /* The tables in use, with rows in the file's order: the file's own, otherwise the model's. */

@@ -37,7 +37,7 @@ struct problem_prior_tables {
 };
 
 /* Called by problem_open; faults are added to the problem's list. */
-enum status problem_open_priors(struct problem *problem, struct error *error);
+void problem_open_priors(struct problem *problem);
 /* Once parameters and scales are known: sets the priors of the file or, if it has none, of the model. */
 enum status problem_match_priors(struct problem *problem, const struct problem_expectation *expectation, struct error *error);
 /* Uniform priors as bounds of one dataset, n_parameter each. */

@@ -13,7 +13,7 @@ enum status problem_read_ids(struct problem *problem, uint64_t first, size_t n, 
                              struct error *error)
 {
     enum status status = hdf5_column_read_strings(&problem->id, first, n, PROBLEM_MAX_NAME, arena, ids, error);
-    return status ? status : problem_as_utf8(problem, arena, n, ids, error);
+    return status || problem_as_utf8(arena, n, ids) ? status : problem_no_memory(problem, error);
 }
 
 /* Allocates everything except the rows, for n datasets. */

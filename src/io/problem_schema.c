@@ -85,9 +85,10 @@ static bool visit_option_link(void *context, const char *name)
     return false;
 }
 
-enum status problem_check_names(struct problem *problem, struct error *error)
+void problem_check_names(struct problem *problem)
 {
     const struct hdf5_file *file = &problem->file;
+    struct error fault = {0};
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {
         struct search search = {&problem->faults, &groups[i]};
         enum hdf5_kind kind = hdf5_kind(file, groups[i].path);
@@ -97,18 +98,15 @@ enum status problem_check_names(struct problem *problem, struct error *error)
             faults_add(&problem->faults, "%s: must be a group of this file", groups[i].path);
             continue;
         }
-        enum status status = hdf5_each_link(file, groups[i].path, visit_name, &search, error);
-        if (status)
-            return status;
+        if (hdf5_each_link(file, groups[i].path, visit_name, &search, &fault))
+            faults_add_error(&problem->faults, file->path, &fault);
     }
-    if (hdf5_kind(file, "/options") == HDF5_GROUP) {
-        enum status status = hdf5_each_link(file, "/options", visit_option_link, &problem->faults, error);
-        if (status)
-            return status;
-    }
-    if (hdf5_kind(file, "/model") != HDF5_GROUP)
-        return STATUS_OK;
-    return hdf5_each_attribute(file, "/model", visit_model_attribute, &problem->faults, error);
+    if (hdf5_kind(file, "/options") == HDF5_GROUP
+        && hdf5_each_link(file, "/options", visit_option_link, &problem->faults, &fault))
+        faults_add_error(&problem->faults, file->path, &fault);
+    if (hdf5_kind(file, "/model") == HDF5_GROUP
+        && hdf5_each_attribute(file, "/model", visit_model_attribute, &problem->faults, &fault))
+        faults_add_error(&problem->faults, file->path, &fault);
 }
 
 enum status problem_check_kind(struct problem *problem, struct error *error)
@@ -146,15 +144,8 @@ struct option_list {
     struct problem *problem;
     const char **names, **values;
     size_t n;
-    bool full, no_memory;
+    bool full;
 };
-
-static const char *keep(struct option_list *list, const char *text)
-{
-    const char *copy = arena_strdup(&list->problem->arena, text);
-    list->no_memory = list->no_memory || !copy;
-    return copy;
-}
 
 static bool visit_option(void *context, const char *name)
 {
@@ -164,40 +155,38 @@ static bool visit_option(void *context, const char *name)
         return true;
     list->full = list->n == MAX_OPTION;
     if (!list->full && strlen(name) < PROBLEM_MAX_NAME)
-        list->names[list->n++] = keep(list, name);
-    return !list->full && !list->no_memory;
+        list->names[list->n++] = problem_strdup(list->problem, name);
+    return !list->full && !list->problem->faults.no_memory;
 }
 
-enum status problem_read_options(struct problem *problem, struct error *error)
+void problem_read_options(struct problem *problem)
 {
     struct problem_info *info = &problem->info;
     enum hdf5_kind kind = hdf5_kind(&problem->file, "/options");
     if (kind == HDF5_ABSENT)
-        return STATUS_OK;
+        return;
+    struct error fault = {0};
     struct option_list list = {.problem = problem};
-    list.names = arena_calloc(&problem->arena, MAX_OPTION, sizeof *list.names);
-    list.values = arena_calloc(&problem->arena, MAX_OPTION, sizeof *list.values);
-    if (!list.names || !list.values)
-        return problem_no_memory(problem, error);
+    list.names = problem_alloc(problem, MAX_OPTION, sizeof *list.names);
+    list.values = problem_alloc(problem, MAX_OPTION, sizeof *list.values);
+    if (problem->faults.no_memory)
+        return;
     if (kind != HDF5_GROUP) {
         faults_add(&problem->faults, "/options: must be a group; options are its attributes");
-        return STATUS_OK;
+        return;
     }
-    enum status status = hdf5_each_attribute(&problem->file, "/options", visit_option, &list, error);
+    if (hdf5_each_attribute(&problem->file, "/options", visit_option, &list, &fault))
+        faults_add_error(&problem->faults, problem->file.path, &fault);
     if (list.full)
         faults_add(&problem->faults, "/options: has more than %d attributes", MAX_OPTION);
-    for (size_t i = 0; i < list.n && !status && !list.no_memory; i++) {
+    for (size_t i = 0; i < list.n && !problem->faults.no_memory; i++) {
         char *text = NULL;
-        struct error fault = {0};
         if (hdf5_attribute_text(&problem->file, "/options", list.names[i], &text, &fault))
             faults_add_error(&problem->faults, problem->file.path, &fault);
-        list.values[i] = keep(&list, text ? text : "");
+        list.values[i] = problem_strdup(problem, text ? text : "");
         free(text);
     }
-    if (list.no_memory)
-        return problem_no_memory(problem, error);
     info->n_option = list.n;
     info->option_name = list.names;
     info->option_value = list.values;
-    return status;
 }

@@ -22,18 +22,32 @@ bool problem_open_column(struct problem *problem, const char *path, struct hdf5_
     return false;
 }
 
-enum status problem_as_utf8(const struct problem *problem, struct arena *arena, size_t n, char **text, struct error *error)
+void *problem_alloc(struct problem *problem, size_t count, size_t size)
+{
+    void *memory = arena_calloc(&problem->arena, count, size);
+    problem->faults.no_memory = problem->faults.no_memory || !memory;
+    return memory;
+}
+
+char *problem_strdup(struct problem *problem, const char *text)
+{
+    char *copy = arena_strdup(&problem->arena, text);
+    problem->faults.no_memory = problem->faults.no_memory || !copy;
+    return copy;
+}
+
+bool problem_as_utf8(struct arena *arena, size_t n, char **text)
 {
     for (size_t i = 0; i < n; i++) {
         if (!text[i] || utf8_is_valid(text[i]))
             continue;
         char *converted = arena_alloc(arena, 2 * strlen(text[i]) + 1);
         if (!converted)
-            return problem_no_memory(problem, error);
+            return false;
         utf8_from_latin1(text[i], converted);
         text[i] = converted;
     }
-    return STATUS_OK;
+    return true;
 }
 
 static int compare_names(const void *a, const void *b)
@@ -41,12 +55,11 @@ static int compare_names(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static enum status check_unique(struct problem *problem, const char *path, size_t n, char *const *names,
-                                struct error *error)
+static void check_unique(struct problem *problem, const char *path, size_t n, const char *const *names)
 {
-    char **sorted = malloc((n ? n : 1) * sizeof *sorted);
+    const char **sorted = problem_alloc(problem, n + 1, sizeof *sorted);
     if (!sorted)
-        return problem_no_memory(problem, error);
+        return;
     memcpy(sorted, names, n * sizeof *sorted);
     qsort(sorted, n, sizeof *sorted, compare_names);
     for (size_t i = 0; i + 1 < n; i++)
@@ -55,19 +68,15 @@ static enum status check_unique(struct problem *problem, const char *path, size_
     for (size_t i = 0; i < n; i++)
         if (!*names[i])
             faults_add(&problem->faults, "%s row %zu: is empty", path, i);
-    free(sorted);
-    return STATUS_OK;
 }
 
-static enum status read_strings(struct problem *problem, const char *path, size_t max, bool unique, size_t *n,
-                                const char *const **list, struct error *error)
+void problem_read_values(struct problem *problem, const char *path, size_t max, size_t *n, const char *const **list)
 {
     struct hdf5_column column;
+    struct error fault = {0};
     *n = 0;
     if (!problem_open_column(problem, path, &column))
-        return STATUS_OK;
-    enum status status = STATUS_OK;
-    struct error fault = {0};
+        return;
     if (!hdf5_column_as_vector(&column)) {
         faults_add(&problem->faults, "%s: is %" PRIu64 " x %" PRIu64 "; one column is expected", path, column.n_row,
                    column.width);
@@ -75,32 +84,24 @@ static enum status read_strings(struct problem *problem, const char *path, size_
         faults_add(&problem->faults, "%s: has %" PRIu64 " entries; at most %zu are supported", path, column.n_row, max);
     } else {
         size_t count = (size_t)column.n_row;
-        char **names = arena_calloc(&problem->arena, count + 1, sizeof *names);
-        if (!names)
-            status = problem_no_memory(problem, error);
-        else if (hdf5_column_read_strings(&column, 0, count, PROBLEM_MAX_NAME, &problem->arena, names, &fault))
+        char **names = problem_alloc(problem, count + 1, sizeof *names);
+        if (names && hdf5_column_read_strings(&column, 0, count, PROBLEM_MAX_NAME, &problem->arena, names, &fault))
             faults_add_error(&problem->faults, problem->file.path, &fault);
-        else if ((status = problem_as_utf8(problem, &problem->arena, count, names, error)))
-            ;
-        else if (!unique || !(status = check_unique(problem, path, count, names, error))) {
+        else if (names && !problem_as_utf8(&problem->arena, count, names))
+            problem->faults.no_memory = true;
+        else if (names) {
             *n = count;
             *list = (const char *const *)names;
         }
     }
     hdf5_column_close(&column);
-    return status;
 }
 
-enum status problem_read_names(struct problem *problem, const char *path, size_t max, size_t *n,
-                               const char *const **list, struct error *error)
+void problem_read_names(struct problem *problem, const char *path, size_t max, size_t *n, const char *const **list)
 {
-    return read_strings(problem, path, max, true, n, list, error);
-}
-
-enum status problem_read_values(struct problem *problem, const char *path, size_t max, size_t *n,
-                                const char *const **list, struct error *error)
-{
-    return read_strings(problem, path, max, false, n, list, error);
+    problem_read_values(problem, path, max, n, list);
+    if (*n)
+        check_unique(problem, path, *n, *list);
 }
 
 void problem_open_tables(struct problem *problem)
@@ -141,7 +142,7 @@ static bool settle_shape(struct problem *problem, struct problem_table *table, s
     return false;
 }
 
-enum status problem_settle_tables(struct problem *problem, size_t n_parameter, struct error *error)
+void problem_settle_tables(struct problem *problem, size_t n_parameter)
 {
     for (int i = 0; i < N_TABLE; i++) {
         struct problem_table *table = &problem->table[i];
@@ -154,13 +155,10 @@ enum status problem_settle_tables(struct problem *problem, size_t n_parameter, s
         }
         if (table->per_dataset)
             continue;
-        table->vector = arena_calloc(&problem->arena, n_parameter, sizeof *table->vector);
-        if (!table->vector)
-            return problem_no_memory(problem, error);
-        if (hdf5_column_read_double(&table->column, 0, n_parameter, table->vector, &fault))
+        table->vector = problem_alloc(problem, n_parameter, sizeof *table->vector);
+        if (table->vector && hdf5_column_read_double(&table->column, 0, n_parameter, table->vector, &fault))
             faults_add_error(&problem->faults, problem->file.path, &fault);
     }
-    return STATUS_OK;
 }
 
 enum status problem_read_table(struct problem *problem, int which, uint64_t first, size_t n, double *out,
