@@ -90,7 +90,7 @@ enum status problem_check_kind(struct problem *problem, struct error *error);
 void problem_check_names(struct problem *problem);
 void problem_read_options(struct problem *problem);
 
-/* problem_table.c: zeros, or a copy of a text, in the problem's arena; NULL if there is no memory, which is noted as a fault. */
+/* problem_table.c: zeros, or a copy of a text, in the problem's arena; NULL if out of memory, which is noted as a fault. */
 void *problem_alloc(struct problem *problem, size_t count, size_t size);
 char *problem_strdup(struct problem *problem, const char *text);
 /* Opens a column; false if the file does not have it, or if it has a fault (which is added). */
