@@ -5,10 +5,8 @@
 #include "model/text/text.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 enum status plugin_reference_embed(struct plugin_reference *reference, const unsigned char *bytes, size_t n_byte,
                                    struct error *error)
@@ -20,30 +18,6 @@ enum status plugin_reference_embed(struct plugin_reference *reference, const uns
     reference->n_byte = n_byte;
     sha256_hex_of(reference->bytes, n_byte, reference->sha256);
     return STATUS_OK;
-}
-
-static enum status read_bytes(struct plugin_reference *reference, const char *path, struct error *error)
-{
-    struct stat about;
-    FILE *file = fopen(path, "rb");
-    if (!file || fstat(fileno(file), &about)) {
-        error_system(error, errno, "%s: cannot be read", path);
-        if (file)
-            fclose(file);
-        return STATUS_SYSTEM;
-    }
-    size_t n = (size_t)about.st_size;
-    unsigned char *bytes = malloc(n + 1);
-    enum status status = STATUS_OK;
-    if (!bytes)
-        status = error_set(error, STATUS_NO_MEMORY, "out of memory for %s (%zu bytes)", path, n);
-    else if (fread(bytes, 1, n, file) != n)
-        status = error_set(error, STATUS_SYSTEM, "%s: cannot be read completely", path);
-    else
-        status = plugin_reference_embed(reference, bytes, n, error);
-    free(bytes);
-    fclose(file);
-    return status;
 }
 
 enum status plugin_reference_init(struct plugin_reference *reference, const struct model *model, const char *path, bool embed,
@@ -58,8 +32,15 @@ enum status plugin_reference_init(struct plugin_reference *reference, const stru
             return error_set(error, STATUS_NO_MEMORY, "out of memory for the model's text");
         return STATUS_OK;
     }
-    if (embed)
-        return read_bytes(reference, path, error);
+    if (embed) {
+        char *bytes = NULL;
+        size_t n_byte;
+        enum status status = model_read(path, &bytes, &n_byte, error);
+        if (!status)
+            status = plugin_reference_embed(reference, (unsigned char *)bytes, n_byte, error);
+        free(bytes);
+        return status;
+    }
     reference->path = realpath(path, NULL);
     return reference->path ? STATUS_OK : error_system(error, errno, "%s: cannot be found", path);
 }
