@@ -101,22 +101,55 @@ enum status durable_temporary(const char *path, char **temporary, struct error *
     return status;
 }
 
-enum status durable_replace(const char *temporary, const char *path, struct error *error)
+enum status durable_replace(char **temporary, const char *path, struct error *error)
 {
     char parent[DURABLE_PATH];
     enum status status = durable_parent(path, parent, error);
     if (status)
         return status;
-    int file = open(temporary, O_RDONLY | O_CLOEXEC);
+    int file = open(*temporary, O_RDONLY | O_CLOEXEC);
     if (file < 0)
-        return error_system(error, errno, "cannot open '%s'", temporary);
-    status = durable_sync(file, temporary, error);
+        return error_system(error, errno, "cannot open '%s'", *temporary);
+    status = durable_sync(file, *temporary, error);
     close(file);
     if (status)
         return status;
-    if (rename(temporary, path) != 0)
-        return error_system(error, errno, "cannot rename '%s' to '%s'", temporary, path);
-    return durable_sync_directory(parent, error);
+    if (rename(*temporary, path) != 0)
+        return error_system(error, errno, "cannot rename '%s' to '%s'", *temporary, path);
+    status = durable_sync_directory(parent, error);
+    if (!status) {
+        free(*temporary);
+        *temporary = NULL;
+    }
+    return status;
+}
+
+void durable_drop(char **temporary)
+{
+    if (*temporary)
+        unlink(*temporary);
+    free(*temporary);
+    *temporary = NULL;
+}
+
+enum status durable_write(const char *path, mode_t mode, const void *bytes, size_t n_byte, struct error *error)
+{
+    char *temporary;
+    size_t done = 0;
+    enum status status = durable_temporary(path, &temporary, error);
+    if (status)
+        return status;
+    int file = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+    for (ssize_t n = 0; file >= 0 && done < n_byte && (n >= 0 || errno == EINTR); done += n > 0 ? (size_t)n : 0)
+        n = write(file, (const char *)bytes + done, n_byte - done);
+    if (file < 0 || done < n_byte)
+        status = error_system(error, errno, "cannot write '%s'", temporary);
+    if (file >= 0 && close(file) != 0 && !status)
+        status = error_system(error, errno, "cannot write '%s'", temporary);
+    if (!status)
+        status = durable_replace(&temporary, path, error);
+    durable_drop(&temporary);
+    return status;
 }
 
 void stamp_take(struct stamp *stamp, const char *path)

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 enum { DURABLE_PATH = 4096 };
 
@@ -18,8 +19,12 @@ enum status durable_sync_directory(const char *directory, struct error *error);
 /* An unused hidden name in the folder of `path`; free(*temporary). Creates nothing. STATUS_SYSTEM if the directory does not
  * exist or is not writable. */
 enum status durable_temporary(const char *path, char **temporary, struct error *error);
-/* Syncs the closed file `temporary`, renames it to `path` (replacing any file there), and syncs the directory. */
-enum status durable_replace(const char *temporary, const char *path, struct error *error);
+/* Syncs the closed file *temporary, renames it to `path` (replacing any file there), syncs the directory, and frees the name. */
+enum status durable_replace(char **temporary, const char *path, struct error *error);
+/* Removes the file *temporary, if there is one, and frees the name. *temporary may be NULL. */
+void durable_drop(char **temporary);
+/* All this for a file of these bytes. */
+enum status durable_write(const char *path, mode_t mode, const void *bytes, size_t n_byte, struct error *error);
 
 /* For a file that a run reads at its beginning and reads again or replaces at its end, and that other processes may change
  * meanwhile. Device, inode, size and time of change instead of the bytes: enough against accidents, at no cost. */

@@ -13,15 +13,23 @@
 
 enum { BLOCK_ROWS = 1 << 16, BLOCK_DATASETS = 4096 };
 
+/* A column of numbers, one row for each dataset; cells NULL: not in the file. */
+struct dataset_column {
+    const char *path;
+    size_t width;  /* 0: one dimension */
+    double *cells; /* of the waiting datasets */
+    struct hdf5_column column;
+};
+enum { COLUMN_T0, COLUMN_COVARIATES, COLUMN_START, N_DATASET_COLUMN };
+
 struct problem_writer {
     struct hdf5_file file;
     char *path, *temporary;
     bool overwrite;
-    size_t n_parameter, n_covariate, n_observable;
-    bool start_per_dataset, has_t0;
     unsigned columns;           /* MEASUREMENT_BITs of what the file has */
 
-    struct hdf5_column row_dataset, row[N_MEASUREMENT], id, t0, covariate, start;
+    struct hdf5_column row_dataset, row[N_MEASUREMENT], id;
+    struct dataset_column number[N_DATASET_COLUMN];
     uint64_t n_dataset;         /* added so far */
     size_t n_row, n_waiting;    /* in the buffers */
     uint32_t *dataset;          /* of each row */
@@ -29,22 +37,28 @@ struct problem_writer {
     void *rows;                 /* its arrays */
     struct arena ids;
     const char **waiting_id;
-    double *waiting_t0, *waiting_covariate, *waiting_start;
 };
 
-static bool allocate(struct problem_writer *writer)
+static bool allocate(struct problem_writer *writer, const struct problem_header *header)
 {
+    const struct { bool is_there; const char *path; size_t width; } numbers[N_DATASET_COLUMN] = {
+        [COLUMN_T0] = {header->has_t0, "/datasets/t0", 0},
+        [COLUMN_COVARIATES] = {header->n_covariate > 0, "/datasets/covariates", header->n_covariate},
+        [COLUMN_START] = {header->start_per_dataset, "/parameters/start", header->n_parameter}};
+    bool got_all = true;
+    for (int k = 0; k < N_DATASET_COLUMN; k++) {
+        struct dataset_column *number = &writer->number[k];
+        number->path = numbers[k].path;
+        number->width = numbers[k].width;
+        if (numbers[k].is_there && !(number->cells = calloc(BLOCK_DATASETS, (number->width + 1) * sizeof(double))))
+            got_all = false;
+    }
     writer->dataset = malloc(BLOCK_ROWS * sizeof *writer->dataset);
     writer->rows = malloc(measurements_bytes(writer->columns, BLOCK_ROWS));
     if (writer->rows)
         writer->measured = measurements_place(writer->columns, BLOCK_ROWS, writer->rows);
     writer->waiting_id = malloc(BLOCK_DATASETS * sizeof *writer->waiting_id);
-    writer->waiting_t0 = malloc(BLOCK_DATASETS * sizeof *writer->waiting_t0);
-    writer->waiting_covariate = calloc(writer->n_covariate + 1, BLOCK_DATASETS * sizeof(double));
-    writer->waiting_start = calloc(writer->start_per_dataset ? writer->n_parameter : 1,
-                                   BLOCK_DATASETS * sizeof(double));
-    return writer->dataset && writer->rows && writer->waiting_id && writer->waiting_t0 && writer->waiting_covariate
-           && writer->waiting_start;
+    return got_all && writer->dataset && writer->rows && writer->waiting_id;
 }
 
 /* A group, an attribute of a group, or a small table; data NULL: the file does without it. */
@@ -157,19 +171,14 @@ static enum status flush_rows(struct problem_writer *writer, struct error *error
 
 static enum status create_dataset_columns(struct problem_writer *writer, struct error *error)
 {
-    const struct hdf5_file *file = &writer->file;
     size_t longest = 0, n = writer->n_waiting;
     for (size_t i = 0; i < n; i++)
         longest = strlen(writer->waiting_id[i]) > longest ? strlen(writer->waiting_id[i]) : longest;
-    enum status status = hdf5_column_create_strings(&writer->id, file, "/datasets/id", longest, true, error);
-    if (!status && writer->has_t0)
-        status = hdf5_column_create(&writer->t0, file, "/datasets/t0", H5T_IEEE_F64LE, 0, n, false, error);
-    if (!status && writer->n_covariate)
-        status = hdf5_column_create(&writer->covariate, file, "/datasets/covariates", H5T_IEEE_F64LE,
-                                    writer->n_covariate, n, false, error);
-    if (!status && writer->start_per_dataset)
-        status = hdf5_column_create(&writer->start, file, "/parameters/start", H5T_IEEE_F64LE, writer->n_parameter, n,
-                                    false, error);
+    enum status status = hdf5_column_create_strings(&writer->id, &writer->file, "/datasets/id", longest, true, error);
+    for (struct dataset_column *number = writer->number; number < writer->number + N_DATASET_COLUMN && !status; number++)
+        if (number->cells)
+            status = hdf5_column_create(&number->column, &writer->file, number->path, H5T_IEEE_F64LE, number->width, n, false,
+                                        error);
     return status;
 }
 
@@ -179,12 +188,9 @@ static enum status flush_datasets(struct problem_writer *writer, struct error *e
     enum status status = writer->id.dataset ? STATUS_OK : create_dataset_columns(writer, error);
     if (!status)
         status = hdf5_column_append_strings(&writer->id, n, writer->waiting_id, error);
-    if (!status && writer->t0.dataset)
-        status = hdf5_column_append(&writer->t0, H5T_NATIVE_DOUBLE, n, writer->waiting_t0, error);
-    if (!status && writer->covariate.dataset)
-        status = hdf5_column_append(&writer->covariate, H5T_NATIVE_DOUBLE, n, writer->waiting_covariate, error);
-    if (!status && writer->start.dataset)
-        status = hdf5_column_append(&writer->start, H5T_NATIVE_DOUBLE, n, writer->waiting_start, error);
+    for (struct dataset_column *number = writer->number; number < writer->number + N_DATASET_COLUMN && !status; number++)
+        if (number->cells)
+            status = hdf5_column_append(&number->column, H5T_NATIVE_DOUBLE, n, number->cells, error);
     writer->n_waiting = 0;
     arena_reset(&writer->ids);
     return status;
@@ -200,17 +206,12 @@ enum status problem_writer_open(struct problem_writer **opened, const char *path
     if (!writer)
         return error_set(error, STATUS_NO_MEMORY, "%s: out of memory", path);
     writer->overwrite = overwrite;
-    writer->n_parameter = header->n_parameter;
-    writer->n_covariate = header->n_covariate;
-    writer->n_observable = header->n_observable;
-    writer->start_per_dataset = header->start_per_dataset;
-    writer->has_t0 = header->has_t0;
     writer->columns = header->columns | MEASUREMENT_BIT(time) | MEASUREMENT_BIT(value);
     writer->columns |= header->line_file ? MEASUREMENT_BIT(line) : 0;
     writer->columns = header->n_observable ? writer->columns | MEASUREMENT_BIT(observable)
                                            : writer->columns & ~MEASUREMENT_BIT(observable);
     enum status status = STATUS_OK;
-    if (!(writer->path = strdup(path)) || !allocate(writer))
+    if (!(writer->path = strdup(path)) || !allocate(writer, header))
         status = error_set(error, STATUS_NO_MEMORY, "%s: out of memory", path);
     if (!status)
         status = durable_temporary(path, &writer->temporary, error);
@@ -251,12 +252,12 @@ enum status problem_writer_add(struct problem_writer *writer, const struct probl
         return error_set(error, STATUS_BAD_PROBLEM, "%s: more than 2^32 - 2 datasets are not supported", writer->path);
     if (!(writer->waiting_id[n] = arena_strdup(&writer->ids, dataset->id)))
         return error_set(error, STATUS_NO_MEMORY, "%s: out of memory", writer->path);
-    writer->waiting_t0[n] = dataset->t0;
-    if (writer->n_covariate)
-        memcpy(writer->waiting_covariate + n * writer->n_covariate, dataset->covariate,
-               writer->n_covariate * sizeof(double));
-    if (writer->start_per_dataset)
-        memcpy(writer->waiting_start + n * writer->n_parameter, dataset->start, writer->n_parameter * sizeof(double));
+    const double *const given[N_DATASET_COLUMN] = {&dataset->t0, dataset->covariate, dataset->start};
+    for (int k = 0; k < N_DATASET_COLUMN; k++) {
+        size_t width = writer->number[k].width ? writer->number[k].width : 1;
+        if (writer->number[k].cells)
+            memcpy(writer->number[k].cells + n * width, given[k], width * sizeof(double));
+    }
     writer->n_waiting++;
     enum status status = add_rows(writer, dataset, error);
     writer->n_dataset++;
@@ -271,9 +272,8 @@ static void close_columns(struct problem_writer *writer)
         hdf5_column_close(&writer->row[i]);
     hdf5_column_close(&writer->row_dataset);
     hdf5_column_close(&writer->id);
-    hdf5_column_close(&writer->t0);
-    hdf5_column_close(&writer->covariate);
-    hdf5_column_close(&writer->start);
+    for (int k = 0; k < N_DATASET_COLUMN; k++)
+        hdf5_column_close(&writer->number[k].column);
 }
 
 enum status problem_writer_finish(struct problem_writer *writer, struct error *error)
@@ -289,13 +289,7 @@ enum status problem_writer_finish(struct problem_writer *writer, struct error *e
     if (!status && !writer->overwrite && access(writer->path, F_OK) == 0)
         status = error_set(error, STATUS_SYSTEM, "%s: appeared meanwhile; use --overwrite to replace it",
                            writer->path);
-    if (!status)
-        status = durable_replace(writer->temporary, writer->path, error);
-    if (!status) {
-        free(writer->temporary);
-        writer->temporary = NULL;
-    }
-    return status;
+    return status ? status : durable_replace(&writer->temporary, writer->path, error);
 }
 
 void problem_writer_close(struct problem_writer *writer)
@@ -304,16 +298,13 @@ void problem_writer_close(struct problem_writer *writer)
         return;
     close_columns(writer);
     hdf5_close(&writer->file);
-    if (writer->temporary)
-        unlink(writer->temporary);
-    free(writer->temporary);
+    durable_drop(&writer->temporary);
     free(writer->path);
     free(writer->dataset);
     free(writer->rows);
     free(writer->waiting_id);
-    free(writer->waiting_t0);
-    free(writer->waiting_covariate);
-    free(writer->waiting_start);
+    for (int k = 0; k < N_DATASET_COLUMN; k++)
+        free(writer->number[k].cells);
     arena_fini(&writer->ids);
     free(writer);
 }

@@ -351,13 +351,7 @@ enum status result_writer_finish(struct result_writer *writer, struct error *err
     status = hdf5_finish(&writer->file, error);
     if (!status && writer->in_place && chmod(writer->temporary, writer->mode) != 0)
         status = error_system(error, errno, "cannot set the permissions of '%s'", writer->temporary);
-    if (!status)
-        status = durable_replace(writer->temporary, writer->path, error);
-    if (!status) {
-        free(writer->temporary);
-        writer->temporary = NULL;
-    }
-    return status;
+    return status ? status : durable_replace(&writer->temporary, writer->path, error);
 }
 
 void result_writer_close(struct result_writer *writer)
@@ -366,12 +360,10 @@ void result_writer_close(struct result_writer *writer)
         return;
     close_columns(writer);
     hdf5_close(&writer->file);
-    if (writer->temporary)
-        unlink(writer->temporary);
+    durable_drop(&writer->temporary);
     free(writer->missing_arrays);
     free(writer->id_text);
     free(writer->message_text);
-    free(writer->temporary);
     free(writer->path);
     arena_fini(&writer->arena);
     free(writer);

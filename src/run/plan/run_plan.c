@@ -64,24 +64,14 @@ static char *encode(const struct run_plan *plan, const struct run_options *optio
 
 enum status run_plan_write(const struct run_plan *plan, const struct run_options *options, struct error *error)
 {
-    char path[DURABLE_PATH], *temporary = NULL;
+    char path[DURABLE_PATH];
     size_t n_byte;
     char *bytes = encode(plan, options, &n_byte);
     if (!bytes)
         return error_set(error, STATUS_NO_MEMORY, "out of memory for the plan of the run");
     enum status status = path_of(plan->place.journal, path, error);
     if (!status)
-        status = durable_temporary(path, &temporary, error);
-    FILE *file = status ? NULL : fopen(temporary, "wxe");
-    if (!status && (!file || fwrite(bytes, n_byte, 1, file) != 1))
-        status = error_system(error, errno, "cannot write '%s'", temporary);
-    if (file && fclose(file) && !status)
-        status = error_system(error, errno, "cannot write '%s'", temporary);
-    if (!status)
-        status = durable_replace(temporary, path, error);
-    if (status && file)
-        unlink(temporary);
-    free(temporary);
+        status = durable_write(path, 0666, bytes, n_byte, error);
     free(bytes);
     return status;
 }

@@ -168,38 +168,30 @@ static void print_entry(FILE *file, const char *sha256, const char *date, const 
 static enum status replace(const struct trust_list *list, const char *removed, const char *added, const char *origin,
                            struct error *error)
 {
-    char *temporary = NULL, date[32] = "-";
+    char *text = NULL, date[32] = "-";
+    size_t n_byte = 0;
     time_t now = time(NULL);
     struct tm utc;
-    bool written = false;
     if (!list->path[0])
         return error_set(error, STATUS_SYSTEM, "there is no place for a list of trusted models: neither HOME nor "
                          "XDG_CONFIG_HOME is set to an absolute path");
     if (gmtime_r(&now, &utc))
         strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", &utc);
     enum status status = make_folder(list->path, error);
-    if (!status)
-        status = durable_temporary(list->path, &temporary, error);
     if (status)
         return status;
-    int descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    FILE *file = descriptor >= 0 ? fdopen(descriptor, "w") : NULL;
+    FILE *file = open_memstream(&text, &n_byte);
     for (size_t i = 0; file && i < list->n; i++)
         if (!removed || strcasecmp(list->entry[i].sha256, removed))
             print_entry(file, list->entry[i].sha256, list->entry[i].date, list->entry[i].origin);
     if (file && added)
         print_entry(file, added, date, origin);
-    if (file) {
-        written = fflush(file) == 0 && !ferror(file);
-        written = fclose(file) == 0 && written;
-    } else if (descriptor >= 0) {
-        close(descriptor);
-    }
-    status = written ? durable_replace(temporary, list->path, error)
-                     : error_system(error, errno, "cannot write %s", temporary);
-    if (status && descriptor >= 0)
-        unlink(temporary);
-    free(temporary);
+    bool complete = file && fflush(file) == 0 && !ferror(file);
+    if (file)
+        fclose(file);
+    status = complete ? durable_write(list->path, 0600, text, n_byte, error)
+                      : error_set(error, STATUS_NO_MEMORY, "out of memory for the list of trusted models");
+    free(text);
     return status;
 }
 
