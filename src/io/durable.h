@@ -19,7 +19,7 @@ enum status durable_sync_directory(const char *directory, struct error *error);
 /* An unused hidden name in the folder of `path`; free(*temporary). Creates nothing. STATUS_SYSTEM if the directory does not
  * exist or is not writable. */
 enum status durable_temporary(const char *path, char **temporary, struct error *error);
-/* Syncs the closed file *temporary, renames it to `path` (replacing any file there), syncs the directory, and frees the name. */
+/* Syncs the closed file *temporary, renames it to `path` (replacing any file there), syncs the directory, frees the name. */
 enum status durable_replace(char **temporary, const char *path, struct error *error);
 /* Removes the file *temporary, if there is one, and frees the name. *temporary may be NULL. */
 void durable_drop(char **temporary);
