@@ -130,10 +130,9 @@ static int merge(void *context)
             .hooks = &hooks};
         status = run_merge(&request, &summary, &error);
     }
-    const enum when color = options->shown.color;
     int code;
     if (status) {
-        code = status == STATUS_USAGE ? message_usage("merge", &error, color) : message_error(&error, color);
+        code = message_usage("merge", &error, options->shown.color);
     } else {
         run_report(&summary, &options->shown);
         code = command_close_output(status_exit_code(run_summary_status(&summary, &options->shown)));

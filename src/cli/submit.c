@@ -289,7 +289,7 @@ static int work(void *context)
     struct error error;
     enum status status = submit_check(plan, &error);
     if (status)
-        return status == STATUS_USAGE ? message_usage("submit", &error, color) : message_error(&error, color);
+        return message_usage("submit", &error, color);
     if (!options->run.shown.quiet)
         tell(plan);
     if (plan->is_complete && plan->n_wanted == 0)
@@ -338,12 +338,9 @@ static int run(int argc, char **argv)
     status = plan_words(&plan, &options, argc, argv, &error);
     if (!status)
         status = make_plan(&plan, &options, &error);
-    int code;
-    if (status)
-        code = status == STATUS_USAGE ? message_usage("submit", &error, options.run.shown.color)
-                                      : message_error(&error, options.run.shown.color);
-    else
-        code = contained_run(work, &(struct work){&plan, &options}, options.run.problem, options.run.shown.color);
+    enum when color = options.run.shown.color;
+    int code = status ? message_usage("submit", &error, color)
+                      : contained_run(work, &(struct work){&plan, &options}, options.run.problem, color);
     plan_fini(&plan);
     return code;
 }
