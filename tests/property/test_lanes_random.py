@@ -1,0 +1,108 @@
+"""Random models in lanes: predictions and sensitivities against CVODES at 1e-10, gradients against differences, and the bits of
+an evaluation alone against those in company. A thousand models for which there are lanes; 20,000 in check-all.
+
+SPDX-License-Identifier: BSD-3-Clause
+test-timeout: 7200
+
+build/tests/property/judge_lanes judges the texts that ode_random writes. It interprets the graph of most models, as compiling all
+of them would take minutes; every EACH-th is compiled as for a user, but without optimisation.
+"""
+import collections
+import concurrent.futures
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "e2e")]
+
+import helpers  # noqa: E402
+from ode_random import RandomModel  # noqa: E402
+
+TOOLS = helpers.BUILD / "tests" / "property"
+FIRST_SEED = 30_000_000
+# One in three has lanes: no switches and no inputs that depend on time alone.
+N_WANTED = (20_000 if helpers.SLOW else 1000) // (20 if helpers.SANITIZE else 1)
+N_SEED = int(3.4 * N_WANTED)
+N_BATCH = 100
+EACH = 4 if helpers.SLOW else 30
+
+
+def compiled(folder, seed):
+    """The model as a library, or None where it has no lanes."""
+    source = folder / f"m{seed}.ode.c"
+    if "Functions of lanes" not in source.read_text():
+        return None
+    plugin = folder / f"m{seed}.so"
+    subprocess.run([*os.environ.get("CC", "cc").split(), "-O0", "-ffp-contract=off", "-std=c11", "-fPIC", "-shared", "-I",
+                    str(helpers.ROOT / "include"), "-o", str(plugin), str(source), "-lm"], check=True)
+    return plugin.name
+
+
+def run(tool, folder, *words):
+    done = subprocess.run([TOOLS / tool, *map(str, words)], cwd=folder, capture_output=True, text=True, errors="replace",
+                          check=False, timeout=3600)
+    helpers.assert_no_report(done, tool)
+    assert done.returncode == 0, (tool, done.returncode, done.stderr[-3000:])
+    return [line.split(": ", 2) for line in done.stdout.splitlines()]
+
+
+def judged(first, count, *options):
+    """[file, outcome, what was wrong (if anything)] of some seeds."""
+    with tempfile.TemporaryDirectory(prefix="stiffit-random-") as folder:
+        folder = pathlib.Path(folder)
+        files = []
+        for seed in range(first, first + count):
+            (folder / f"m{seed}.ode").write_bytes(RandomModel(seed).text.encode())
+            files.append(f"m{seed}.ode")
+        to_compile = [] if options else [name for i, name in enumerate(files) if i % EACH == 0]
+        if to_compile:
+            run("write_model_sources", folder, *to_compile)
+        for name in to_compile:
+            files[files.index(name)] = compiled(folder, int(name[1:-4])) or name
+        return run("judge_lanes", folder, first, *options, *files)
+
+
+def counted(lines):
+    counts = collections.Counter(line[1] for line in lines)
+    counts["compiled"] = sum(line[0].endswith(".so") and line[1].startswith("compared") for line in lines)
+    counts["all compared"] = sum(n for what, n in counts.items() if what.startswith("compared"))
+    return counts
+
+
+def test_random_models(_):
+    print(f"seeds {FIRST_SEED} to {FIRST_SEED + N_SEED - 1}")
+    starts = range(FIRST_SEED, FIRST_SEED + N_SEED, N_BATCH)
+    with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        lines = sum(pool.map(lambda first: judged(first, min(N_BATCH, FIRST_SEED + N_SEED - first)), starts), [])
+    counts = counted(lines)
+    said = [line for line in lines if len(line) > 2]
+    print(", ".join(f"{n} {what}" for what, n in sorted(counts.items())))
+    print("\n".join(": ".join(line) for line in said))
+    wrong = [line for line in said if line[2].startswith("fault")]
+    assert not wrong, "\n".join(map(": ".join, wrong[:20]))
+    n = counts["all compared"]
+    assert n >= N_WANTED and counts["compiled"] >= N_SEED / EACH / 5, counts
+    # That CVODES was sure of most, and that differences were good, is part of the test.
+    assert counts["compared roughly"] <= 0.03 * n and counts["compared, with good differences"] >= 0.9 * n, counts
+    # A fit goes on with CVODES where lanes fail. That must be rare.
+    assert counts["not by lanes"] <= 0.01 * n, counts
+    # Differences of what jumps (floor) may agree with each other and be wrong.
+    assert sum(line[2].startswith("differences") for line in said) <= 0.01 * n, counts
+
+
+def test_wrong_derivatives_are_found(_):
+    """With second derivatives that are wrong by 1 % many sensitivities do not reach the tolerance, or are wrong; with first ones,
+    most. What is found nowhere else: in linear models there are no second derivatives."""
+    for option, least in (("--wrong-derive", 0.5), ("--wrong-curve", 0.15)):
+        lines = judged(FIRST_SEED - 45, 45, option)
+        judgements = [line for line in lines if line[1].startswith(("compared", "not by lanes"))]
+        n_found = sum(line[1] == "not by lanes" or line[2:3] != [] and line[2].startswith("fault") for line in judgements)
+        print(f"{option}: {n_found} of {len(judgements)}")
+        assert len(judgements) >= 10 and n_found >= least * len(judgements), (option, n_found, len(judgements))
+
+
+if __name__ == "__main__":
+    helpers.main()
