@@ -11,6 +11,10 @@
 
 /* An underflow so many attempts after the model gave numbers that are not finite is the model's failure. */
 enum { LASTING = 100 };
+/* A step is accepted if its estimated error is at most so many tolerances; the estimate is that of a method of lower order, and
+ * far larger than the error. Without atol, this is the number for an rtol of 1e-3, and grows as rtol to the power -1/8: errors
+ * become about as large as those of CVODES (stiffit-internals(7)), which grow like that. */
+static const double ACCEPTED = 9, ACCEPTED_ATOL = 8;
 
 struct guest *guest_new(const struct stiffit_model *abi, const struct ode_options *options)
 {
@@ -111,6 +115,8 @@ bool guest_begin(struct guest *guest, const struct lanes_method *method, bool is
     ob->t_far = fmax(last, task->t0 + 64 * DBL_EPSILON * fmax(fabs(task->t0), fabs(last)));
     if (!first_step(guest, method->order_error))
         return observer_fail(ob);
+    double accepted = ob->atol > 0 ? ACCEPTED_ATOL : ACCEPTED * sqrt(sqrt(sqrt(1e-3 / ob->rtol)));
+    guest->by_accepted = 1 / (accepted * accepted);
     guest->log_h = -INFINITY;
     guest->log_error = 0;
     guest->n_attempt = 0;
@@ -154,6 +160,7 @@ void guest_load(const struct guest *guest, struct lanes_room *room, int k, const
     }
     room->t0[k] = ob->evaluation->task->t0;
     room->rtol[k] = ob->rtol;
+    room->by_accepted[k] = guest->by_accepted;
     room->fraction[k] = ob->fraction;
     room->at_rest[k] = ob->at_rest;
     room->is_relative[k] = -ob->is_relative;

@@ -11,6 +11,7 @@ struct guest {
     double *y;         /* n_state x (1 + n_parameter): the state and its sensitivities as blocks; scratch while in a lane */
     double *y_before;  /* n_state: scratch */
     /* while in no lane; t, sizes and tolerances are in `o`, n_step in the evaluation */
+    double by_accepted; /* as in struct lanes_room */
     double h, log_h, log_error;
     int64_t n_attempt, trouble;
     bool rejected, watched;

@@ -1,46 +1,20 @@
 /* One attempt at a step in all lanes. Compiled once for each width of registers (kernel_*.c), always without fused
  * multiply-adds, and in an order of operations that the source fixes, so that all widths give the same bits.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "ode/lanes/kernel_numbers.h"
+#include "ode/lanes/kernel_control.h"
 
 #ifndef KERNEL
 #define KERNEL lanes_kernel_plain
 #define KERNEL_NAME "plain"
 #endif
 
-/* Known here, so that loops over stages are unrolled. */
-#define METHOD lanes_method
-
-/* A step grows at most and shrinks at most by these factors (as logarithms to base 2), and is a bit shorter than the error
- * asks. */
-#define GROW 2.584962500721156
-#define SHRINK 2.321928094887362
-#define SAFETY 0.15200309344504995
-/* Error by which the controller takes an earlier step's as a lower limit: log2 of 0.01. */
-#define LEAST_ERROR -6.643856189774724
-/* A first step that fails is far too long. */
-#define SHRINK_FIRST 3.321928094887362
 /* Elimination without pivoting is safe in a lane if it makes an error of at most this part of the tolerances in the first
  * stage. */
 #define UNSAFE 0.1
-/* A step is accepted if its estimated error is at most this many tolerances. (The estimate is that of a method of lower
- * order.) */
-#define ACCEPTED 1.0
+/* How many tolerances the error of the dense output in the middle of a step may be. */
+#define ACCEPTED_INSIDE 1.0
 /* As in tolerance.c. */
 #define EFFECT 0.01
-#define YOUNG 0.5
-#define FLOOR_YOUNG 1e-6
-#define TINY (DBL_MIN / DBL_EPSILON)
-
-/* Numbers of one attempt that its parts share. */
-struct attempt {
-    part h, per_h, inverse; /* inverse: 1/(h gamma) */
-    part_mask reaches, cut; /* the step ends at t_stop; it is shorter than planned */
-    part c[METHOD_STAGES][METHOD_STAGES]; /* c_ij / h */
-    part worst;             /* the largest sum of squares of a block's errors over their tolerances */
-    part_mask good;         /* all is finite so far */
-    part_mask safe;         /* elimination without pivoting is accurate enough */
-};
 
 static void begin_attempt(struct lanes_room *room, struct attempt *now, int h)
 {
@@ -202,21 +176,21 @@ INLINE void block_end(struct lanes_room *room, struct attempt *now, const struct
     const lanes *error = block->stage[METHOD.n_stage - 1], *moved = block->moved, *unit = room->unit + block->first;
     const lanes *sens = block->sens, *base = room->base;
     lanes *sens_new = block->sens_new;
-    part sum[8], rtol = PART(&room->rtol, 0);
+    part most[8], finite[8], rtol = PART(&room->rtol, 0);
     for (size_t c = 0; c < width; c++)
-        sum[c] = (part){0};
+        most[c] = finite[c] = (part){0};
     for (size_t r = 0, e = 0; r < room->plan->n; r++)
         for (size_t c = 0; c < width; c++, e++) {
-            part off = PART(error, e), end = PART(moved, e) + off;
-            part tolerance = rtol * magnitude(PART(sens, e)) + PART(unit, c) * PART(base, r) + TINY;
-            part ratio = off * reciprocal_of(tolerance);
+            part off = PART(error, e), end = PART(moved, e) + off, size = larger(magnitude(PART(sens, e)), magnitude(end));
+            part ratio = off * reciprocal_of(rtol * size + PART(unit, c) * PART(base, r) + TINY);
             PART(sens_new, e) = end;
-            sum[c] += ratio * ratio + 0 * end; /* NaN where the end is infinite */
+            most[c] = larger(ratio * ratio, most[c]);
+            finite[c] += 0 * end; /* NaN where the end is infinite */
         }
     for (size_t c = 0; c < width; c++) {
         part_mask active = MASK(room->active, block->first + c);
-        now->good &= (sum[c] < INFINITY) | ~active;
-        now->worst = select((sum[c] > now->worst) & active, sum[c], now->worst);
+        now->good &= (finite[c] == 0) | ~active;
+        now->worst = select((most[c] > now->worst) & active, most[c], now->worst);
     }
 }
 
@@ -282,65 +256,69 @@ static void state_stage(struct lanes_room *room, struct attempt *now, const stru
 
 static void state_end(struct lanes_room *room, struct attempt *now, int h)
 {
-    part rtol = PART(&room->rtol, 0), worst = {0};
+    part rtol = PART(&room->rtol, 0), worst = {0}, finite = {0};
     for (size_t i = 0; i < room->plan->n; i++) {
         part error = PART(room->stage[METHOD.n_stage - 1], i), end = PART(room->argument, i) + error;
-        part size = magnitude(PART(room->y, i)), beyond = PART(room->beyond, i);
+        part size = larger(magnitude(PART(room->y, i)), magnitude(end)), beyond = PART(room->beyond, i);
         part ratio = error * reciprocal_of(rtol * size + beyond + TINY);
         PART(room->y_before, i) = end;
         PART(room->base, i) = EFFECT * rtol * size + beyond;
-        worst += ratio * ratio + 0 * end;
+        worst = larger(ratio * ratio, worst);
+        finite += 0 * end;
     }
     now->worst = worst;
-    now->good &= worst < INFINITY;
+    now->good &= finite == 0;
 }
 
-/* The states' tolerances minus rtol |y| after a step; see tolerance_follow. */
-static void follow_sizes(struct lanes_room *room, part step, part_mask moved, int h)
+/* The error test sees the end of a step only. Where a stiff state follows a slow one, its error is small there and large
+ * inside: in lanes with a measurement inside of a step that is acceptable otherwise, the error of the dense output in its
+ * middle is estimated from what it leaves of the differential equation, by the linear solver. */
+static void check_inside(struct lanes_room *room, struct attempt *now, const struct stiffit_lanes_point *base)
 {
-    part age = PART(&room->t, 0) - PART(&room->t0, 0), rtol = PART(&room->rtol, 0), fraction = PART(&room->fraction, 0);
-    part at_rest = PART(&room->at_rest, 0);
-    part_mask is_relative = MASK(&room->is_relative, 0);
-    for (size_t i = 0; i < room->plan->n; i++) {
-        part y = PART(room->y, i), now = magnitude(y), size = larger(PART(room->size, i), now), guess = PART(room->guess, i);
-        part_mask grows = magnitude(y - PART(room->y_before, i)) * age >= YOUNG * step * now;
-        guess = select(grows | ~moved, guess, (part){0});
-        part_mask young = guess > 0;
-        part s = select(young & (guess > size), guess, size), floor = select(young, spread(FLOOR_YOUNG), fraction) * s;
-        part wanted = exp2_of(0.75 * log2_of(larger(now, spread(TINY))) + 0.25 * log2_of(larger(s, spread(TINY))));
-        wanted = select((now < s) & (young | ~is_relative), larger(wanted, now), now);
-        part beyond = rtol * (larger(wanted, floor) - now);
-        beyond = select(size > 0, beyond, larger(beyond, at_rest * guess));
-        PART(room->size, i) = size;
-        PART(room->guess, i) = guess;
-        PART(room->beyond, i) = select(moved, beyond, PART(room->beyond, i));
+    part_mask inside[N_PART];
+    unsigned any = 0;
+    size_t n = room->plan->n;
+    lanes t, *slope = room->base, *f = room->direction, *argument = room->argument;
+    for (int h = 0; h < N_PART; h++) {
+        part next = PART(&room->t_next, 0), end = PART(&room->t, 0) + now[h].h;
+        inside[h] = now[h].good & now[h].safe & (now[h].worst <= 1) & (next < end) & MASK(&room->live, 0);
+        any |= bits(inside[h]);
     }
-}
-
-/* The next step's length: the smaller one of what the error asks for and of what its trend does (Gustafsson 1994). */
-static void control(struct lanes_room *room, const struct attempt *now, part_mask accepted, int h)
-{
-    double share = 1.0 / (METHOD.order_error + 1);
-    part worst = select(now->good & now->safe, now->worst, spread(1e30));
-    worst = larger(smaller(worst, spread(1e30)), spread(1e-30));
-    part log_error = 0.5 * log2_of(worst), log_h = log2_of(now->h), last_h = PART(&room->log_h, 0), planned = PART(&room->h, 0);
-    part_mask rejected = MASK(&room->rejected, 0), live = MASK(&room->live, 0);
-    part shrink = share * log_error + SAFETY;
-    part trend = last_h - log_h + share * (2 * log_error - PART(&room->log_error, 0)) + SAFETY;
-    shrink = select(accepted, larger(shrink, trend), shrink); /* last_h is -inf before the first step */
-    shrink = larger(smaller(shrink, spread(SHRINK)), spread(-GROW));
-    shrink = select(accepted & rejected, larger(shrink, (part){0}), shrink);
-    shrink = select(~accepted & (last_h < -DBL_MAX) & ~rejected, spread(SHRINK_FIRST), shrink);
-    part next = now->h * exp2_of(-shrink);
-    /* a step that was cut to end at a stop says nothing against the planned one */
-    next = select(accepted & now->cut & (next < planned), planned, next);
-    PART(&room->h, 0) = select(live, next, planned);
-    PART(&room->log_h, 0) = select(accepted, log_h, last_h);
-    PART(&room->log_error, 0) = select(accepted, larger(log_error, spread(LEAST_ERROR)), PART(&room->log_error, 0));
-    MASK(&room->rejected, 0) = ~accepted & live;
-    MASK(&room->n_attempt, 0) -= live;
-    MASK(&room->n_step, 0) -= accepted;
-    MASK(&room->trouble, 0) = (MASK(&room->trouble, 0) & now->good) | (MASK(&room->n_attempt, 0) & ~now->good);
+    if (!any)
+        return;
+    for (int h = 0; h < N_PART; h++) {
+        PART(&t, 0) = PART(&room->t, 0) + 0.5 * now[h].h;
+        for (size_t i = 0; i < n; i++) {
+            part before = PART(room->y, i), after = PART(room->y_before, i), inner = {0}, by_s = {0};
+            for (int k = METHOD.n_dense; k-- > 0;) {
+                part sum = {0};
+                for (int j = 0; j < METHOD.n_stage; j++)
+                    sum += METHOD.dense[k][j] * PART(room->stage[j], i);
+                by_s = 0.5 * by_s + inner;
+                inner = 0.5 * inner + sum;
+            }
+            PART(argument, i) = 0.5 * (before + after) + 0.25 * inner;
+            PART(slope, i) = (after - before + 0.25 * by_s) * now[h].per_h;
+        }
+    }
+    struct stiffit_lanes_point at = *base;
+    at.t = (const double *)&t;
+    at.y = (const double *)argument;
+    room->plan->lanes->rhs(&at, (double *)f);
+    for (int h = 0; h < N_PART; h++) {
+        part worst = {0}, finite = {0}, rtol = PART(&room->rtol, 0);
+        for (size_t i = 0; i < n; i++)
+            PART(room->right, i) = PART(f, i) - PART(slope, i);
+        solve(room, 0, 1, NULL, NULL, room->right, argument, h);
+        for (size_t i = 0; i < n; i++) {
+            part error = PART(argument, i), size = larger(magnitude(PART(room->y, i)), magnitude(PART(room->y_before, i)));
+            part ratio = error * reciprocal_of(rtol * size + PART(room->beyond, i) + TINY);
+            worst = larger(ratio * ratio, worst);
+            finite += 0 * error;
+        }
+        worst = select(finite == 0, worst * (1 / (ACCEPTED_INSIDE * ACCEPTED_INSIDE)), spread(1e30));
+        now[h].worst = select(inside[h], larger(now[h].worst, worst), now[h].worst);
+    }
 }
 
 static void swap(lanes **a, lanes **b)
@@ -367,24 +345,6 @@ static void move(struct lanes_room *room, const part_mask *accepted)
                 PART(block->sens_new, e) = select(accepted[h], PART(block->sens_new, e), PART(block->sens, e));
         swap(&block->sens, &block->sens_new);
     }
-}
-
-/* What the caller must look at. */
-static void report(struct lanes_room *room, struct lanes_events *events, part_mask accepted, int h)
-{
-    part t = PART(&room->t, 0);
-    part_mask fell = MASK(&room->watched, 0), live = MASK(&room->live, 0);
-    int first = h * (N_LANE / N_PART);
-    for (size_t i = 0; i < room->plan->n; i++)
-        fell |= (PART(room->y, i) < 0) & ~(PART(room->y_before, i) < 0);
-    fell &= accepted;
-    part_mask measured = accepted & (t >= PART(&room->t_next, 0));
-    part_mask underflow = live & ~(PART(&room->h, 0) > 4 * DBL_EPSILON * magnitude(t) + DBL_MIN);
-    part_mask spent = live & (MASK(&room->n_step, 0) >= MASK(&room->max_steps, 0));
-    events->fell |= bits(fell) << first;
-    events->measured |= bits(measured) << first;
-    events->underflow |= bits(underflow) << first;
-    events->spent |= bits(spent) << first;
 }
 
 static struct lanes_events attempt(struct lanes_room *room)
@@ -418,8 +378,10 @@ static struct lanes_events attempt(struct lanes_room *room)
 
     struct lanes_events events = {0};
     part_mask accepted[N_PART];
+    for (int h = 0; h < N_PART; h++)
+        now[h].worst *= PART(&room->by_accepted, 0);
+    check_inside(room, now, &at);
     for (int h = 0; h < N_PART; h++) {
-        now[h].worst = now[h].worst / (ACCEPTED * ACCEPTED * (double)plan->n);
         accepted[h] = now[h].good & now[h].safe & (now[h].worst <= 1) & MASK(&room->live, 0);
         control(room, &now[h], accepted[h], h);
         PART(&room->t_before, 0) = PART(&room->t, 0);

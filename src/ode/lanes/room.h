@@ -31,6 +31,7 @@ struct lanes_room {
     /* the evaluations' arguments */
     lanes *p, *covariate, *work;
     lanes t0, rtol, fraction, at_rest; /* see tolerance.c */
+    lanes by_accepted;   /* 1 / (how many tolerances a step's error may be)^2 */
     lanes_mask is_relative;
     lanes *unit;         /* by column: 1 / |p| */
     lanes_mask *active;  /* by column: the evaluation wants it */

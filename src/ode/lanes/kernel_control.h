@@ -1,0 +1,101 @@
+/* What follows an attempt: the next step's length, the states' tolerances there, and what the caller must look at.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef ODE_LANES_KERNEL_CONTROL_H
+#define ODE_LANES_KERNEL_CONTROL_H
+
+#include "ode/lanes/kernel_numbers.h"
+
+/* Known here, so that loops over stages are unrolled. */
+#define METHOD lanes_method
+
+/* A step grows at most and shrinks at most by these factors (as logarithms to base 2), and is a bit shorter than the error
+ * asks. */
+#define GROW 4.321928094887363
+#define SHRINK 3.321928094887362
+#define SAFETY 0.32192809488736235
+/* Error by which the controller takes an earlier step's as a lower limit: log2 of 0.01. */
+#define LEAST_ERROR -6.643856189774724
+/* A first step that fails is far too long. */
+#define SHRINK_FIRST 3.321928094887362
+/* As in tolerance.c. */
+#define YOUNG 0.5
+#define FLOOR_YOUNG 1e-6
+#define TINY (DBL_MIN / DBL_EPSILON)
+
+/* Numbers of one attempt that its parts share. */
+struct attempt {
+    part h, per_h, inverse; /* inverse: 1/(h gamma) */
+    part_mask reaches, cut; /* the step ends at t_stop; it is shorter than planned */
+    part c[METHOD_STAGES][METHOD_STAGES]; /* c_ij / h */
+    part worst;             /* the square of the largest error over its tolerance */
+    part_mask good;         /* all is finite so far */
+    part_mask safe;         /* elimination without pivoting is accurate enough */
+};
+
+/* The states' tolerances minus rtol |y| after a step; see tolerance_follow. */
+static void follow_sizes(struct lanes_room *room, part step, part_mask moved, int h)
+{
+    part age = PART(&room->t, 0) - PART(&room->t0, 0), rtol = PART(&room->rtol, 0), fraction = PART(&room->fraction, 0);
+    part at_rest = PART(&room->at_rest, 0);
+    part_mask is_relative = MASK(&room->is_relative, 0);
+    for (size_t i = 0; i < room->plan->n; i++) {
+        part y = PART(room->y, i), now = magnitude(y), size = larger(PART(room->size, i), now), guess = PART(room->guess, i);
+        part_mask grows = magnitude(y - PART(room->y_before, i)) * age >= YOUNG * step * now;
+        guess = select(grows | ~moved, guess, (part){0});
+        part_mask young = guess > 0;
+        part s = select(young & (guess > size), guess, size), floor = select(young, spread(FLOOR_YOUNG), fraction) * s;
+        part wanted = exp2_of(0.75 * log2_of(larger(now, spread(TINY))) + 0.25 * log2_of(larger(s, spread(TINY))));
+        wanted = select((now < s) & (young | ~is_relative), larger(wanted, now), now);
+        part beyond = rtol * (larger(wanted, floor) - now);
+        beyond = select(size > 0, beyond, larger(beyond, at_rest * guess));
+        PART(room->size, i) = size;
+        PART(room->guess, i) = guess;
+        PART(room->beyond, i) = select(moved, beyond, PART(room->beyond, i));
+    }
+}
+
+/* The next step's length: the smaller one of what the error asks for and of what its trend does (Gustafsson 1994). */
+static void control(struct lanes_room *room, const struct attempt *now, part_mask accepted, int h)
+{
+    double share = 1.0 / (METHOD.order_error + 1);
+    part worst = select(now->good & now->safe, now->worst, spread(1e30));
+    worst = larger(smaller(worst, spread(1e30)), spread(1e-30));
+    part log_error = 0.5 * log2_of(worst), log_h = log2_of(now->h), last_h = PART(&room->log_h, 0), planned = PART(&room->h, 0);
+    part_mask rejected = MASK(&room->rejected, 0), live = MASK(&room->live, 0);
+    part shrink = share * log_error + SAFETY;
+    part trend = last_h - log_h + share * (2 * log_error - PART(&room->log_error, 0)) + SAFETY;
+    shrink = select(accepted, larger(shrink, trend), shrink); /* last_h is -inf before the first step */
+    shrink = larger(smaller(shrink, spread(SHRINK)), spread(-GROW));
+    shrink = select(accepted & rejected, larger(shrink, (part){0}), shrink);
+    shrink = select(~accepted & (last_h < -DBL_MAX) & ~rejected, spread(SHRINK_FIRST), shrink);
+    part next = now->h * exp2_of(-shrink);
+    /* a step that was cut to end at a stop says nothing against the planned one */
+    next = select(accepted & now->cut & (next < planned), planned, next);
+    PART(&room->h, 0) = select(live, next, planned);
+    PART(&room->log_h, 0) = select(accepted, log_h, last_h);
+    PART(&room->log_error, 0) = select(accepted, larger(log_error, spread(LEAST_ERROR)), PART(&room->log_error, 0));
+    MASK(&room->rejected, 0) = ~accepted & live;
+    MASK(&room->n_attempt, 0) -= live;
+    MASK(&room->n_step, 0) -= accepted;
+    MASK(&room->trouble, 0) = (MASK(&room->trouble, 0) & now->good) | (MASK(&room->n_attempt, 0) & ~now->good);
+}
+
+/* What the caller must look at. */
+static void report(struct lanes_room *room, struct lanes_events *events, part_mask accepted, int h)
+{
+    part t = PART(&room->t, 0);
+    part_mask fell = MASK(&room->watched, 0), live = MASK(&room->live, 0);
+    int first = h * (N_LANE / N_PART);
+    for (size_t i = 0; i < room->plan->n; i++)
+        fell |= (PART(room->y, i) < 0) & ~(PART(room->y_before, i) < 0);
+    fell &= accepted;
+    part_mask measured = accepted & (t >= PART(&room->t_next, 0));
+    part_mask underflow = live & ~(PART(&room->h, 0) > 4 * DBL_EPSILON * magnitude(t) + DBL_MIN);
+    part_mask spent = live & (MASK(&room->n_step, 0) >= MASK(&room->max_steps, 0));
+    events->fell |= bits(fell) << first;
+    events->measured |= bits(measured) << first;
+    events->underflow |= bits(underflow) << first;
+    events->spent |= bits(spent) << first;
+}
+
+#endif
