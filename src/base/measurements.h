@@ -15,6 +15,7 @@
     X(sigma, DOUBLE, 0, 0, "its standard deviation; NaN: the model's noise, or 1") \
     X(observable, UINT32, 0, UINT32_MAX, "index of what was measured: the file's, in memory the model's") \
     X(censored, INT8, -1, 1, "0 (no), 1 (the measurement lies below its value) or -1 (above it)") \
+    X(side, INT8, -1, 1, "-1 (before all that happens at this time), 1 (after it) or 0 (before doses, after everything else)") \
     X(line, UINT32, 0, UINT32_MAX, "line of the table that it comes from, from 1; 0: none. Messages alone use it")
 
 /* Missing numbers are NaN, missing whole numbers 0. */

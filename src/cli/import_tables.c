@@ -97,6 +97,20 @@ static enum status find_censored(const struct csv_reader *reader, size_t column,
                      "value), -1 or right (above it)", field);
 }
 
+static enum status find_side(const struct csv_reader *reader, size_t column, int8_t *side, struct error *error)
+{
+    static const struct { const char *word; int8_t side; } words[] = {
+        {"", 0}, {"0", 0}, {"-1", -1}, {"before", -1}, {"1", 1}, {"after", 1}};
+    const char *field = csv_field(reader, column);
+    for (size_t k = 0; k < sizeof words / sizeof *words; k++)
+        if (!strcasecmp(field, words[k].word)) {
+            *side = words[k].side;
+            return STATUS_OK;
+        }
+    return csv_fault(reader, column, error, "'%.40s' is not one of -1 or before (all that happens at this time), 1 or after "
+                     "(it), 0 (before doses, after everything else)", field);
+}
+
 void import_say_encoding(const struct csv_reader *reader, const char *path)
 {
     if (csv_latin1_line(reader))
@@ -143,6 +157,8 @@ static enum status read_cell(const struct csv_reader *reader, size_t column, int
         return find_observable(reader, column, model, row->observable, error);
     if (which == MEASUREMENT_censored)
         return find_censored(reader, column, row->censored, error);
+    if (which == MEASUREMENT_side)
+        return find_side(reader, column, row->side, error);
     enum status status = which == MEASUREMENT_value ? check_value(reader, column, error) : STATUS_OK;
     return status ? status : csv_number(reader, column, measurements_cell(row, (enum measurement_column)which, 0), error);
 }

@@ -152,7 +152,7 @@ static bool row_fault(const struct problem *problem, const struct problem_block 
     const char *sigma_for = who_needs_sigma(problem, block, d);
     const struct measurements *measured = &block->measured;
     for (size_t i = block->row[d]; i < block->row[d + 1]; i++) {
-        uint64_t row = block->first_row[d] + (i - block->row[d]);
+        uint64_t row = block->room->first_row[d] + (i - block->row[d]);
         double time = measured->time[i], value = measured->value[i], sigma = measured->sigma[i];
         uint32_t observable = measured->observable[i];
         if (isnan(value))

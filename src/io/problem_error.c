@@ -109,7 +109,7 @@ void problem_check_censored(struct problem *problem, const struct problem_block 
             char who[WHO];
             faults_add(&problem->faults, "/measurements/censored row %" PRIu64 ": censoring is not supported with %s; use "
                 "normal or log-normal errors, or leave the measurement out (value NaN)",
-                       block->first_row[d] + (i - block->row[d]),
+                       block->room->first_row[d] + (i - block->row[d]),
                        who_says(problem, measured->observable[i], who));
         }
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 enum { FIRST_ROWS = 1024 };
+static char no_id[] = "";
 
 enum status problem_read_ids(struct problem *problem, uint64_t first, size_t n, struct arena *arena, char **ids,
                              struct error *error)
@@ -22,9 +23,10 @@ static enum status allocate(const struct problem *problem, struct problem_block 
     if (!block->arena && !(block->arena = calloc(1, sizeof *block->arena)))
         return problem_no_memory(problem, error);
     struct arena *arena = block->arena;
-    size_t p = problem->n_parameter, rows = block->capacity ? block->capacity : FIRST_ROWS;
+    size_t p = problem->n_parameter, rows = block->room ? block->room->row : FIRST_ROWS;
     arena_reset(arena);
-    block->capacity = 0;
+    if (!(block->room = arena_calloc(arena, 1, sizeof *block->room)))
+        return problem_no_memory(problem, error);
     block->dataset = arena_calloc(arena, n, sizeof *block->dataset);
     block->id = arena_calloc(arena, n, sizeof *block->id);
     block->fault = arena_calloc(arena, n, sizeof *block->fault);
@@ -36,9 +38,14 @@ static enum status allocate(const struct problem *problem, struct problem_block 
     block->fixed = arena_calloc(arena, n * p, sizeof *block->fixed);
     block->rtol = arena_calloc(arena, n, sizeof *block->rtol);
     block->row = arena_calloc(arena, n + 1, sizeof *block->row);
-    block->first_row = arena_calloc(arena, n, sizeof *block->first_row);
+    block->room->first_row = arena_calloc(arena, n, sizeof *block->room->first_row);
+    block->first_experiment = arena_calloc(arena, n + 1, sizeof *block->first_experiment);
+    block->experiment_id = arena_calloc(arena, n, sizeof *block->experiment_id);
+    block->first_dose = arena_calloc(arena, n + 1, sizeof *block->first_dose);
+    block->first_substitute = arena_calloc(arena, n + 1, sizeof *block->first_substitute);
     if (!block->dataset || !block->id || !block->fault || !block->t0 || !block->covariate || !block->start || !block->lower
-        || !block->upper || !block->fixed || !block->rtol || !block->row || !block->first_row)
+        || !block->upper || !block->fixed || !block->rtol || !block->row || !block->room->first_row || !block->first_experiment
+        || !block->experiment_id || !block->first_dose || !block->first_substitute)
         return problem_no_memory(problem, error);
     return problem_reserve_rows(problem, block, 0, rows, error);
 }
@@ -139,7 +146,7 @@ enum status problem_read(struct problem *problem, struct problem_block *block, s
         return error_set(error, STATUS_INTERNAL, "problem_read before problem_validate");
     uint64_t left = problem->info.n_dataset - problem->next;
     size_t n = left < max_dataset ? (size_t)left : max_dataset;
-    block->n = 0;
+    block->n = block->n_experiment = 0;
     block->first = block->end = problem->next;
     if (n == 0)
         return STATUS_OK;
@@ -152,7 +159,9 @@ enum status problem_read(struct problem *problem, struct problem_block *block, s
         status = problem_take_rows(problem, block, problem->next, max_row, &fits, error);
         if (status || !fits)
             break;
+        block->experiment_id[block->n] = no_id;
         block->dataset[block->n++] = problem->next;
+        block->first_experiment[block->n] = block->n_experiment = block->n;
     }
     block->end = problem->next;
     if (!status && block->n)
@@ -160,7 +169,7 @@ enum status problem_read(struct problem *problem, struct problem_block *block, s
     if (!status)
         status = find_faults(problem, block, error);
     if (status)
-        block->n = 0;
+        block->n = block->n_experiment = 0;
     return status;
 }
 

@@ -154,9 +154,9 @@ void problem_window_seek(struct problem *problem, uint64_t row)
 enum status problem_reserve_rows(const struct problem *problem, struct problem_block *block, size_t used, size_t more,
                                  struct error *error)
 {
-    if (used + more <= block->capacity)
+    if (used + more <= block->room->row)
         return STATUS_OK;
-    size_t capacity = block->capacity ? 2 * block->capacity : used + more;
+    size_t capacity = block->room->row ? 2 * block->room->row : used + more;
     while (capacity < used + more)
         capacity *= 2;
     void *rows = arena_alloc(block->arena, measurements_bytes(MEASUREMENT_FITTED, capacity));
@@ -165,7 +165,7 @@ enum status problem_reserve_rows(const struct problem *problem, struct problem_b
     struct measurements wider = measurements_place(MEASUREMENT_FITTED, capacity, rows);
     measurements_copy(&wider, 0, &block->measured, 0, used);
     block->measured = wider;
-    block->capacity = capacity;
+    block->room->row = capacity;
     return STATUS_OK;
 }
 
@@ -197,7 +197,7 @@ enum status problem_take_rows(struct problem *problem, struct problem_block *blo
     uint64_t begin = window->next;
     size_t used = block->row[block->n];
     *fits = true;
-    block->first_row[block->n] = begin;
+    block->room->first_row[block->n] = begin;
     while (window->next < problem->info.n_measurement) {
         if (window->next < window->first || window->next >= window->first + window->n) {
             enum status status = load(problem, error);
@@ -210,7 +210,7 @@ enum status problem_take_rows(struct problem *problem, struct problem_block *blo
             continue;
         }
         if (used == block->row[block->n])
-            block->first_row[block->n] = window->next;
+            block->room->first_row[block->n] = window->next;
         while (j < window->n && window->dataset[j] == (int64_t)dataset)
             j++;
         if (j == i)

@@ -16,6 +16,12 @@ struct problem_window {
     } cells[N_MEASUREMENT];
 };
 
+/* What is known of a block's rows beside the rows. */
+struct problem_room {
+    size_t row;          /* the number of measurements that fit */
+    uint64_t *first_row; /* row in the file of each dataset's first measurement */
+};
+
 enum status problem_window_init(struct problem *problem, struct error *error);
 /* Makes room for `more` rows after the `used` ones of the block. */
 enum status problem_reserve_rows(const struct problem *problem, struct problem_block *block, size_t used, size_t more,

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "../problem_helpers.h"
+#include "io/problem_rows.h"
 #include "io/problem_write.h"
 
 #include <sys/stat.h>
@@ -58,7 +59,7 @@ static void write_dataset(struct problem_writer *writer, uint64_t d)
     }
     struct problem_dataset dataset = {id, -(double)d, (const double[]){number(d, 0, 4)},
                                       (const double[]){number(d, 0, 5), number(d, 0, 6) + 1}, rows_of(d),
-                                      {time, value, sigma, observable, censored, NULL}};
+                                      {time, value, sigma, observable, censored, NULL, NULL}};
     if (problem_writer_add(writer, &dataset, &error))
         fail_msg("%s", error.message);
 }
@@ -89,7 +90,7 @@ static void check_dataset(const struct problem_block *block, size_t k, uint64_t 
     assert_int_equal(block->row[k + 1] - block->row[k], rows_of(d));
     assert_true((block->fault[k] != NULL) == (rows_of(d) == 0));
     if (rows_of(d))
-        assert_int_equal(block->first_row[k], *row);
+        assert_int_equal(block->room->first_row[k], *row);
     for (size_t i = 0; i < rows_of(d); i++) {
         size_t j = block->row[k] + i;
         if (block->measured.time[j] != number(d, i, 0) || block->measured.sigma[j] != number(d, i, 2) + 1
