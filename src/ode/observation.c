@@ -16,30 +16,32 @@ static int differentiate(struct observer *ob, bool noise, double t, const double
     size_t n = ob->n_state, n_observable = ob->abi->n_observable;
     const struct evaluation *evaluation = ob->evaluation;
     bool by_state = ob->n_block && !ob->pace;
-    int code = derivatives_observe_parameter(&ob->model, noise, t, y, ob->h_parameter);
+    unsigned use = noise ? STIFFIT_USE_NOISE : STIFFIT_USE_OBSERVE, used = 0;
+    for (size_t k = 0; k < evaluation->n_sens; k++)
+        used |= derivatives_use(ob->abi, evaluation->sens[k]) & use;
+    int code = used ? derivatives_observe_parameter(&ob->model, noise, t, y, ob->h_parameter) : STIFFIT_OK;
     if (code == STIFFIT_OK && by_state)
         code = derivatives_observe_state(&ob->model, noise, t, y, ob->h_state);
     if (code != STIFFIT_OK)
         return code;
     ob->has_h_state = by_state && !noise && ob->abi->observe_state;
     const struct derivatives *d = &ob->model;
-    unsigned use = noise ? STIFFIT_USE_NOISE : STIFFIT_USE_OBSERVE;
     for (size_t k = 0; k < evaluation->n_sens; k++) {
         uint32_t j = evaluation->sens[k];
-        double *row = ob->h_row + k * n_observable;
+        double *restrict row = ob->h_row + k * n_observable;
         bool direct = derivatives_use(ob->abi, j) & use;
         for (size_t o = 0; o < n_observable; o++)
             row[o] = direct ? ob->h_parameter[o + j * n_observable] : 0;
         if (ob->sens_block[k] < 0)
             continue;
-        const double *s = y + ((size_t)ob->sens_block[k] + 1) * n;
-        for (size_t w = 0; w < d->n_wanted; w++) {
-            size_t o = d->wanted[w];
-            double sum = row[o];
-            for (size_t i = 0; i < n; i++)
-                sum += ob->h_state[o + i * n_observable] * s[i];
-            row[o] = sum;
-        }
+        const double *s = y + ((size_t)ob->sens_block[k] + 1) * n, *column = ob->h_state;
+        for (size_t i = 0; i < n; i++, column += n_observable)
+            if (d->n_wanted == n_observable)
+                for (size_t o = 0; o < n_observable; o++)
+                    row[o] += column[o] * s[i];
+            else
+                for (size_t w = 0; w < d->n_wanted; w++)
+                    row[d->wanted[w]] += column[d->wanted[w]] * s[i];
     }
     return STIFFIT_OK;
 }
@@ -133,16 +135,16 @@ bool observation_fill(struct observer *ob, size_t i_time, const double *y)
     return fill(ob, false, first, last, t, y, evaluation->prediction, evaluation->d_prediction);
 }
 
-/* The error of row i's prediction that is due to the integrator's absolute tolerances, from ob->h_state. States still close to
- * 0 at an early time, which will grow, do not count. */
-static double excess_of(const struct observer *ob, size_t i)
+/* The errors of all observables that are due to the integrator's absolute tolerances, from ob->h_state. States still close to 0
+ * at an early time, which will grow, do not count. */
+static void excesses(const struct observer *ob, double *restrict excess)
 {
-    size_t o = ob->evaluation->task->row_observable[i];
-    double sum = 0;
-    for (size_t j = 0; j < ob->n_state; j++)
-        if (ob->sizes[j + ob->n_state] == 0)
-            sum += fabs(ob->h_state[o + j * ob->abi->n_observable]) * ob->tolerance_beyond[j];
-    return sum;
+    const double *column = ob->h_state;
+    size_t n_observable = ob->abi->n_observable;
+    memset(excess, 0, n_observable * sizeof *excess);
+    for (size_t j = 0; j < ob->n_state; j++, column += n_observable)
+        for (size_t o = 0; ob->sizes[j + ob->n_state] == 0 && o < n_observable; o++)
+            excess[o] += fabs(column[o]) * ob->tolerance_beyond[j];
 }
 
 bool observation_asks_relative(struct observer *ob, size_t i_time, const double *y)
@@ -154,11 +156,16 @@ bool observation_asks_relative(struct observer *ob, size_t i_time, const double 
         first--;
     if (first == last)
         return false;
-    choose_wanted(ob, false, first, last);
-    ob->model.is_relative = true;
-    bool known = ob->has_h_state ||
-                 derivatives_observe_state(&ob->model, false, task->time[i_time], y, ob->h_state) == STIFFIT_OK;
-    ob->model.is_relative = false;
+    bool known = ob->has_h_state;
+    if (!known) {
+        choose_wanted(ob, false, first, last);
+        ob->model.is_relative = true;
+        known = derivatives_observe_state(&ob->model, false, task->time[i_time], y, ob->h_state) == STIFFIT_OK;
+        ob->model.is_relative = false;
+    }
+    double *excess = ob->h;
+    if (known)
+        excesses(ob, excess);
     for (size_t i = first; i < last; i++) {
         double *largest = &ob->h_largest[task->row_sigma ? 0 : task->row_observable[i]];
         double sigma = evaluation->noise && ob->abi->noise ? evaluation->noise[i] : task->row_sigma ? task->row_sigma[i] : NAN;
@@ -167,7 +174,7 @@ bool observation_asks_relative(struct observer *ob, size_t i_time, const double 
             sigma *= fabs(evaluation->prediction[i]);
         double allowed = isnan(sigma) ? ERROR_OF_LARGEST * ob->rtol * *largest
                                       : fmax(ERROR_OF_SIGMA, 10 * ERROR_OF_LARGEST * ob->rtol) * sigma;
-        if (isnan(evaluation->prediction[i]) || (known && excess_of(ob, i) > allowed))
+        if (isnan(evaluation->prediction[i]) || (known && excess[task->row_observable[i]] > allowed))
             return true;
     }
     return false;
