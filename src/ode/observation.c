@@ -10,6 +10,20 @@
  * observable has its own largest prediction. */
 static const double ERROR_OF_SIGMA = 0.01, ERROR_OF_LARGEST = 100;
 
+/* The derivatives of the wanted observables by state. */
+static int differentiate_by_state(struct observer *ob, bool noise, double t, const double *y)
+{
+    const struct derivatives *d = &ob->model;
+    int code = derivatives_observe_state(&ob->model, noise, t, y, ob->h_state);
+    const double *column = ob->h_state;
+    ob->n_term = 0;
+    for (size_t i = 0; code == STIFFIT_OK && i < ob->n_state; i++, column += ob->abi->n_observable)
+        for (size_t w = 0; w < d->n_wanted; w++)
+            if (column[d->wanted[w]] != 0)
+                ob->term[ob->n_term++] = (struct observer_term){d->wanted[w], (uint32_t)i, column[d->wanted[w]]};
+    return code;
+}
+
 /* Total derivatives of all observables: dh/dp_j + dh/dy s_j, into ob->h_row (n_observable x n_sens). */
 static int differentiate(struct observer *ob, bool noise, double t, const double *y)
 {
@@ -21,27 +35,21 @@ static int differentiate(struct observer *ob, bool noise, double t, const double
         used |= derivatives_use(ob->abi, evaluation->sens[k]) & use;
     int code = used ? derivatives_observe_parameter(&ob->model, noise, t, y, ob->h_parameter) : STIFFIT_OK;
     if (code == STIFFIT_OK && by_state)
-        code = derivatives_observe_state(&ob->model, noise, t, y, ob->h_state);
+        code = differentiate_by_state(ob, noise, t, y);
     if (code != STIFFIT_OK)
         return code;
-    ob->has_h_state = by_state && !noise && ob->abi->observe_state;
-    const struct derivatives *d = &ob->model;
+    ob->has_terms = by_state && !noise && ob->abi->observe_state;
     for (size_t k = 0; k < evaluation->n_sens; k++) {
         uint32_t j = evaluation->sens[k];
-        double *restrict row = ob->h_row + k * n_observable;
+        double *row = ob->h_row + k * n_observable;
         bool direct = derivatives_use(ob->abi, j) & use;
         for (size_t o = 0; o < n_observable; o++)
             row[o] = direct ? ob->h_parameter[o + j * n_observable] : 0;
         if (ob->sens_block[k] < 0)
             continue;
-        const double *s = y + ((size_t)ob->sens_block[k] + 1) * n, *column = ob->h_state;
-        for (size_t i = 0; i < n; i++, column += n_observable)
-            if (d->n_wanted == n_observable)
-                for (size_t o = 0; o < n_observable; o++)
-                    row[o] += column[o] * s[i];
-            else
-                for (size_t w = 0; w < d->n_wanted; w++)
-                    row[d->wanted[w]] += column[d->wanted[w]] * s[i];
+        const double *s = y + ((size_t)ob->sens_block[k] + 1) * n;
+        for (const struct observer_term *term = ob->term; term < ob->term + ob->n_term; term++)
+            row[term->observable] += term->value * s[term->state];
     }
     return STIFFIT_OK;
 }
@@ -123,7 +131,7 @@ bool observation_fill(struct observer *ob, size_t i_time, const double *y)
     const struct evaluation *evaluation = ob->evaluation;
     const struct ode_task *task = evaluation->task;
     size_t first = ob->i_row, last = first;
-    ob->has_h_state = false;
+    ob->has_terms = false;
     while (last < task->n_row && task->row_time[last] <= i_time)
         last++;
     ob->i_row = last;
@@ -135,16 +143,14 @@ bool observation_fill(struct observer *ob, size_t i_time, const double *y)
     return fill(ob, false, first, last, t, y, evaluation->prediction, evaluation->d_prediction);
 }
 
-/* The errors of all observables that are due to the integrator's absolute tolerances, from ob->h_state. States still close to 0
- * at an early time, which will grow, do not count. */
-static void excesses(const struct observer *ob, double *restrict excess)
+/* The errors of all observables that are due to the integrator's absolute tolerances. States still close to 0 at an early time,
+ * which will grow, do not count. */
+static void excesses(const struct observer *ob, double *excess)
 {
-    const double *column = ob->h_state;
-    size_t n_observable = ob->abi->n_observable;
-    memset(excess, 0, n_observable * sizeof *excess);
-    for (size_t j = 0; j < ob->n_state; j++, column += n_observable)
-        for (size_t o = 0; ob->sizes[j + ob->n_state] == 0 && o < n_observable; o++)
-            excess[o] += fabs(column[o]) * ob->tolerance_beyond[j];
+    memset(excess, 0, ob->abi->n_observable * sizeof *excess);
+    for (const struct observer_term *term = ob->term; term < ob->term + ob->n_term; term++)
+        if (ob->sizes[term->state + ob->n_state] == 0)
+            excess[term->observable] += fabs(term->value) * ob->tolerance_beyond[term->state];
 }
 
 bool observation_asks_relative(struct observer *ob, size_t i_time, const double *y)
@@ -156,11 +162,11 @@ bool observation_asks_relative(struct observer *ob, size_t i_time, const double 
         first--;
     if (first == last)
         return false;
-    bool known = ob->has_h_state;
+    bool known = ob->has_terms;
     if (!known) {
         choose_wanted(ob, false, first, last);
         ob->model.is_relative = true;
-        known = derivatives_observe_state(&ob->model, false, task->time[i_time], y, ob->h_state) == STIFFIT_OK;
+        known = differentiate_by_state(ob, false, task->time[i_time], y) == STIFFIT_OK;
         ob->model.is_relative = false;
     }
     double *excess = ob->h;

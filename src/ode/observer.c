@@ -29,6 +29,7 @@ bool observer_init(struct observer *ob, const struct stiffit_model *abi, const s
     ob->columns = new_array(n, n_parameter);
     ob->h = new_array(n_observable, 1);
     ob->h_state = new_array(n_observable, n);
+    ob->term = calloc(n_observable * n + 1, sizeof *ob->term);
     ob->h_parameter = new_array(n_observable, n_parameter);
     ob->h_row = new_array(n_observable, n_parameter);
     ob->is_wanted = calloc(n_observable + 1, sizeof *ob->is_wanted);
@@ -36,7 +37,7 @@ bool observer_init(struct observer *ob, const struct stiffit_model *abi, const s
     ob->forcing = n && abi->n_forcing ? forcing_new(abi) : NULL;
     ob->positive = positive_new(n);
     bool complete = derivatives_init(&ob->model, abi) && ob->block_parameter && ob->block_rhs && ob->sens_block &&
-                    ob->block_unit && ob->sizes && ob->tolerance_beyond && ob->f && ob->columns && ob->h && ob->h_state &&
+                    ob->block_unit && ob->sizes && ob->tolerance_beyond && ob->f && ob->columns && ob->h && ob->h_state && ob->term &&
                     ob->h_parameter && ob->h_row && ob->is_wanted && ob->h_largest && ob->positive &&
                     (ob->forcing || !n || !abi->n_forcing);
     ob->model.sizes = ob->sizes;
@@ -58,6 +59,7 @@ void observer_fini(struct observer *ob)
     free(ob->columns);
     free(ob->h);
     free(ob->h_state);
+    free(ob->term);
     free(ob->h_parameter);
     free(ob->h_row);
     free(ob->is_wanted);

@@ -34,7 +34,12 @@ struct observer {
     double *f;                         /* n_state */
     double *columns;                   /* n_state x n_parameter */
     double *h, *h_state, *h_parameter; /* n_observable x 1, n_state, n_parameter */
-    bool has_h_state;                  /* h_state is that of the latest rows, exact */
+    size_t n_term;                     /* entries of h_state in use: of wanted observables, not 0, by state */
+    struct observer_term {
+        uint32_t observable, state;
+        double value;
+    } *term;
+    bool has_terms;                    /* they are those of the latest rows, exact */
     double *h_row;                     /* n_observable x n_parameter: total derivatives */
     bool *is_wanted;                   /* n_observable */
     double *h_largest;                 /* n_observable: the largest absolute prediction so far (of all: the first entry) */

@@ -73,8 +73,7 @@ INLINE void combine_stage(const int i, const struct attempt *now, size_t n, cons
                 argument = PART(moved, e) + u;
             sum += now->c[i][j] * u;
         }
-        if (i > 0)
-            PART(moved, e) = argument;
+        PART(moved, e) = argument;
         PART(right, e) = sum;
     }
 }
@@ -108,23 +107,20 @@ INLINE void add_terms(const struct lanes_rows *rows, size_t row, const lanes *va
     }
 }
 
-/* Solves the factored equations for `width` right-hand sides, adding J moved + M sens to them if there are such. Overwrites
- * right. */
-INLINE void solve(const struct lanes_room *room, int i, size_t width, const lanes *moved, const lanes *sens, lanes *right,
-                  lanes *out, int h)
+/* Solves the factored equations for `width` right-hand sides, to which it adds those of plan->forward for the matrices at
+ * `sens`, if there are such. Overwrites right. */
+INLINE void solve(const struct lanes_room *room, int i, size_t width, const lanes *sens, lanes *right, lanes *out, int h)
 {
     const struct lanes_plan *plan = room->plan;
-    const lanes *factor = room->factor, *derived = room->derived[i], *curved = room->curved[i];
+    const lanes *factor = room->factor;
     for (size_t k = 0; k < plan->n; k++) {
         size_t r = (size_t)plan->order[k];
         lanes *row = right + r * width;
         part sum[8];
         for (size_t c = 0; c < width; c++)
             sum[c] = PART(row, c);
-        if (moved)
-            add_terms(&plan->jacobian, r, derived, moved, width, false, sum, h);
         if (sens)
-            add_terms(&plan->curvature, r, curved, sens, width, false, sum, h);
+            add_terms(&plan->forward, r, room->derived[i], sens, width, false, sum, h);
         add_terms(&plan->lower, r, factor, right, width, true, sum, h);
         for (size_t c = 0; c < width; c++)
             PART(row, c) = sum[c];
@@ -148,9 +144,12 @@ static part_mask is_safe(const struct lanes_room *room, part inverse, const lane
     lanes *correction = room->direction;
     part rtol = PART(&room->rtol, 0);
     part_mask safe = ~(part_mask){0};
-    for (size_t i = 0; i < room->plan->n; i++)
-        PART(right, i) -= inverse * PART(x, i);
-    solve(room, 0, 1, x, NULL, right, correction, h);
+    for (size_t i = 0; i < room->plan->n; i++) {
+        part sum = PART(right, i) - inverse * PART(x, i);
+        add_terms(&room->plan->jacobian, i, room->derived[0], x, 1, false, &sum, h);
+        PART(right, i) = sum;
+    }
+    solve(room, 0, 1, NULL, right, correction, h);
     for (size_t i = 0; i < room->plan->n; i++) {
         part tolerance = rtol * magnitude(PART(room->y, i)) + PART(room->beyond, i) + TINY;
         safe &= magnitude(PART(correction, i)) <= UNSAFE * tolerance;
@@ -162,19 +161,20 @@ static part_mask is_safe(const struct lanes_room *room, part inverse, const lane
 INLINE void block_stage(struct lanes_room *room, const struct attempt *now, const struct lanes_block *block, size_t width,
                         int i, int h)
 {
-    lanes *right = room->right, *moved = block->moved;
+    size_t n_number = room->plan->n * width;
+    lanes *right = room->right;
     const lanes *entries = room->entry[i];
-    combine(i, now, room->plan->n * width, block->sens, block->stage, moved, right, h);
+    combine(i, now, n_number, block->sens, block->stage, block->sens + n_number, right, h);
     for (size_t q = 0; q < block->n_entry; q++)
         PART(right, block->entry[q].row) += PART(entries, block->entry[q].value);
-    solve(room, i, width, i ? moved : block->sens, block->sens, right, block->stage[i], h);
+    solve(room, i, width, block->sens, right, block->stage[i], h);
 }
 
 /* The end of the step, and its error. */
 INLINE void block_end(struct lanes_room *room, struct attempt *now, const struct lanes_block *block, size_t width, int h)
 {
-    const lanes *error = block->stage[METHOD.n_stage - 1], *moved = block->moved, *unit = room->unit + block->first;
-    const lanes *sens = block->sens, *base = room->base;
+    const lanes *error = block->stage[METHOD.n_stage - 1], *unit = room->unit + block->first;
+    const lanes *sens = block->sens, *moved = sens + room->plan->n * width, *base = room->base;
     lanes *sens_new = block->sens_new;
     part most[8], finite[8], rtol = PART(&room->rtol, 0);
     for (size_t c = 0; c < width; c++)
@@ -232,7 +232,7 @@ static void state_stage(struct lanes_room *room, struct attempt *now, const stru
         if (i == 0)
             for (size_t k = 0; k < n; k++)
                 PART(room->base, k) = PART(right, k);
-        solve(room, i, 1, NULL, NULL, right, room->stage[i], h);
+        solve(room, i, 1, NULL, right, room->stage[i], h);
         if (i == 0)
             now[h].safe = is_safe(room, now[h].inverse, room->stage[0], room->base, h);
         for (size_t k = 0; k < n; k++)
@@ -309,7 +309,7 @@ static void check_inside(struct lanes_room *room, struct attempt *now, const str
         part worst = {0}, finite = {0}, rtol = PART(&room->rtol, 0);
         for (size_t i = 0; i < n; i++)
             PART(room->right, i) = PART(f, i) - PART(slope, i);
-        solve(room, 0, 1, NULL, NULL, room->right, argument, h);
+        solve(room, 0, 1, NULL, room->right, argument, h);
         for (size_t i = 0; i < n; i++) {
             part error = PART(argument, i), size = larger(magnitude(PART(room->y, i)), magnitude(PART(room->y_before, i)));
             part ratio = error * reciprocal_of(rtol * size + PART(room->beyond, i) + TINY);

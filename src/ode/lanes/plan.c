@@ -27,6 +27,12 @@ static bool rows_new(struct lanes_rows *rows, size_t n, size_t n_term)
     return rows->start && rows->term;
 }
 
+static void rows_free(struct lanes_rows *rows)
+{
+    free(rows->start);
+    free(rows->term);
+}
+
 /* The entries of the first n columns by row; values are numbered from `first`. */
 static bool by_row(struct lanes_rows *rows, const struct stiffit_pattern *p, size_t n, size_t first)
 {
@@ -42,6 +48,25 @@ static bool by_row(struct lanes_rows *rows, const struct stiffit_pattern *p, siz
     /* start[r+1] is now where row r begins */
     memmove(rows->start, rows->start + 1, n * sizeof *rows->start);
     rows->start[n] = p->start[n];
+    return true;
+}
+
+/* Joins the terms of J and of the curvature. */
+static bool list_forward(struct lanes_plan *plan, const struct lanes_rows *curvature)
+{
+    const struct lanes_rows *jacobian = &plan->jacobian;
+    size_t n = plan->n;
+    int32_t at = 0;
+    if (!rows_new(&plan->forward, n, (size_t)(jacobian->start[n] + curvature->start[n])))
+        return false;
+    for (size_t r = 0; r < n; r++) {
+        for (int32_t k = jacobian->start[r]; k < jacobian->start[r + 1]; k++)
+            plan->forward.term[at++] = (struct lanes_term){jacobian->term[k].value, jacobian->term[k].row + (int32_t)n};
+        for (int32_t k = curvature->start[r]; k < curvature->start[r + 1]; k++)
+            plan->forward.term[at++] =
+                (struct lanes_term){curvature->term[k].value + (int32_t)plan->n_derive, curvature->term[k].row};
+        plan->forward.start[r + 1] = at;
+    }
     return true;
 }
 
@@ -194,9 +219,12 @@ struct lanes_plan *lanes_plan_new(const struct stiffit_model *abi, const struct 
     plan->n_curve = n_curve_state + (size_t)lanes->curve_parameter.start[n_parameter];
     plan->n_time = n_state - (size_t)lanes->by_state.start[n];
     plan->by_time = calloc(plan->n_time + 1, sizeof *plan->by_time);
-    if (!plan->by_time || !by_row(&plan->jacobian, &lanes->by_state, n, n) ||
-        !by_row(&plan->curvature, &lanes->curve_state, n, 0) || !plan_factors(plan) ||
-        !list_entries(plan, n_state, n_curve_state, is_wrong))
+    struct lanes_rows curvature = {0};
+    bool good = plan->by_time && by_row(&plan->jacobian, &lanes->by_state, n, n) &&
+                by_row(&curvature, &lanes->curve_state, n, 0) && list_forward(plan, &curvature) && plan_factors(plan) &&
+                list_entries(plan, n_state, n_curve_state, is_wrong);
+    rows_free(&curvature);
+    if (!good)
         goto failed;
     for (size_t k = 0; k < plan->n_time; k++) {
         size_t from = (size_t)lanes->by_state.start[n] + k;
@@ -212,11 +240,9 @@ void lanes_plan_free(struct lanes_plan *plan)
 {
     if (!plan)
         return;
-    struct lanes_rows *rows[] = {&plan->jacobian, &plan->curvature, &plan->lower, &plan->upper};
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        free(rows[i]->start);
-        free(rows[i]->term);
-    }
+    struct lanes_rows *rows[] = {&plan->jacobian, &plan->forward, &plan->lower, &plan->upper};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        rows_free(rows[i]);
     free(plan->by_time);
     free(plan->entry);
     free(plan->order);

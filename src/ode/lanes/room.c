@@ -49,11 +49,11 @@ bool lanes_room_init(struct lanes_room *room, const struct lanes_plan *plan)
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         good = (*arrays[i].place = new_lanes(arrays[i].n)) && good;
     for (int i = 0; i < METHOD_STAGES; i++) {
-        room->derived[i] = new_lanes(plan->n_derive);
-        room->curved[i] = new_lanes(plan->n_curve);
+        room->derived[i] = new_lanes(plan->n_derive + plan->n_curve);
+        room->curved[i] = room->derived[i] + plan->n_derive;
         room->entry[i] = new_lanes(plan->n_entry);
         room->stage[i] = new_lanes(n);
-        good = good && room->derived[i] && room->curved[i] && room->entry[i] && room->stage[i];
+        good = good && room->derived[i] && room->entry[i] && room->stage[i];
     }
     return good;
 }
@@ -66,7 +66,6 @@ static void free_blocks(struct lanes_room *room)
         free(block->sens_new);
         for (int i = 0; i < METHOD_STAGES; i++)
             free(block->stage[i]);
-        free(block->moved);
         free(block->entry);
     }
     free(room->block);
@@ -84,7 +83,6 @@ void lanes_room_fini(struct lanes_room *room)
         free(arrays[i]);
     for (int i = 0; i < METHOD_STAGES; i++) {
         free(room->derived[i]);
-        free(room->curved[i]);
         free(room->entry[i]);
         free(room->stage[i]);
     }
@@ -93,8 +91,8 @@ void lanes_room_fini(struct lanes_room *room)
 static bool block_init(struct lanes_block *block, const struct lanes_plan *plan, const uint32_t *parameter)
 {
     size_t n_number = plan->n * block->width;
-    bool good = (block->sens = new_lanes(n_number)) && (block->sens_new = new_lanes(n_number)) &&
-                (block->moved = new_lanes(n_number)) && (block->entry = calloc(plan->n_entry + 1, sizeof *block->entry));
+    bool good = (block->sens = new_lanes(2 * n_number)) && (block->sens_new = new_lanes(2 * n_number)) &&
+                (block->entry = calloc(plan->n_entry + 1, sizeof *block->entry));
     for (int i = 0; i < METHOD_STAGES; i++)
         good = (block->stage[i] = new_lanes(n_number)) && good;
     if (!good)

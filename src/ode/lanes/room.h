@@ -16,9 +16,8 @@ typedef int64_t lanes_mask __attribute__((vector_size(8 * N_LANE)));
 /* Sensitivities by some parameters; an n_state x width matrix is stored row by row. */
 struct lanes_block {
     size_t first, width;      /* columns first <= c < first + width of the room */
-    lanes *sens, *sens_new;   /* matrices */
+    lanes *sens, *sens_new;   /* matrices, each followed by another one, which is scratch for a stage's argument */
     lanes *stage[METHOD_STAGES];
-    lanes *moved;             /* scratch: the same */
     size_t n_entry;           /* of df/dp; */
     struct lanes_term *entry; /* value: its number among the plan's entries; row: its place in the matrix */
 };
@@ -52,7 +51,8 @@ struct lanes_room {
     lanes_mask n_attempt, n_step, max_steps;
 
     /* scratch */
-    lanes *derived[METHOD_STAGES], *curved[METHOD_STAGES], *entry[METHOD_STAGES], *stage[METHOD_STAGES];
+    lanes *derived[METHOD_STAGES], *curved[METHOD_STAGES]; /* curved follows derived */
+    lanes *entry[METHOD_STAGES], *stage[METHOD_STAGES];
     lanes *factor, *by_time, *argument, *direction, *right, *base;
 };
 
