@@ -211,6 +211,12 @@ check: ## install what is missing, build, and run lint and the tests (a few minu
 	$(SUBMAKE) SANITIZE=address,undefined CFLAGS="-O1 -g" tests
 	$(Q)$(TEST_ENV) $(PYTHON) tests/run --sanitized build/address-undefined
 
+.PHONY: check-engines
+check-engines: ## the end-to-end tests in lanes: taken by default, and asked for (half an hour)
+	$(SUBMAKE) tests
+	$(Q)$(TEST_ENV) $(PYTHON) tests/run --engine auto
+	$(Q)$(TEST_ENV) $(PYTHON) tests/run --engine lanes
+
 .PHONY: check-slurm
 check-slurm: ## shards on a real SLURM of four virtual nodes, brought up and down here (two minutes; root)
 	$(Q)$(INSTALL_DEPS) slurm || [ "$$(id -u)" -ne 0 ]
@@ -223,7 +229,7 @@ check-all: ## the slow tests too, and the sanitizers (some hours)
 	$(SUBMAKE) lint tests
 	$(SUBMAKE) SANITIZE=address,undefined CFLAGS="-O1 -g" tests
 	$(Q)$(TEST_ENV) STIFFIT_SLOW=1 $(PYTHON) tests/run --timeout 1800 --sanitized build/address-undefined
-	$(Q)$(MAKE) --no-print-directory check-sanitize
+	$(Q)$(MAKE) --no-print-directory check-engines check-sanitize
 
 # gcc's runtimes for address and undefined; clang's for thread, as gcc's has room for few coroutines only.
 .PHONY: check-sanitize check-address check-undefined check-thread

@@ -86,6 +86,8 @@ def test_start_on_a_plateau_is_told(tmp):
         "scale": ["log", "log"]})
     fits = h.run(tmp / "p.h5", code=(0, 1))
     no_influence = 1 << 10
+    if h.ENGINE:  # predictions by lanes are small there, not 0: what is found is not confirmed
+        no_influence |= 1 << 11
     assert fits["notes"][0] & no_influence and not fits["notes"][1] & no_influence, fits["notes"]
     assert fits["status"][1] == "converged" and abs(fits["parameters"][1][0] - 0.4) < 0.02, fits["parameters"]
 
