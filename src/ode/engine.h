@@ -43,6 +43,8 @@ struct engine_pool {
 };
 struct engine {
     const struct engine_table *table;
+    /* Attempts at steps by all lanes together, and how many lanes held an evaluation, summed over them; other engines: 0. */
+    uint64_t n_attempt, n_held;
 };
 
 extern const struct engine_table engine_cvodes, engine_lanes;

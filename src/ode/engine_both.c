@@ -150,6 +150,8 @@ static struct evaluation *work(struct engine *base, const struct engine_turn *tu
         else if (is_alone || (turn && turn->over(turn->context)))
             break;
     }
+    both->base.n_attempt = both->part[0].engine->n_attempt;
+    both->base.n_held = both->part[0].engine->n_held;
     return done;
 }
 

@@ -5,6 +5,8 @@ and then shows the change to CVODES, and one whose lanes are wrong that the chec
 SPDX-License-Identifier: BSD-3-Clause
 test-timeout: 900
 """
+import csv
+import io
 import os
 import subprocess
 import sys
@@ -218,6 +220,26 @@ def test_the_same_bits_in_lanes(tmp):
         test_same_bits.assert_same(want, test_same_bits.fits_bytes(tmp / f"m-{name}.h5"), f"{name}: shards")
         _, alone = fits(h.STIFFIT, p, tmp / "alone.h5", f"--only={values['id'][8]}")
         assert np.array_equal(alone["parameters"][0], values["parameters"][8]), name
+
+
+def test_the_use_of_lanes_is_told(tmp):
+    """Of 400 fits at once a worker's eight lanes are mostly full; of two, at most a quarter; CVODES has none. A trace names the
+    engine of each evaluation."""
+    synthetic("robertson", tmp / "p.h5", "--times", "1:40:4", "--datasets", 400)
+    with h5py.File(tmp / "p.h5") as f:
+        ids = f["datasets/id"].asstr()[:2]
+    share = {}
+    for name, words in (("all", ()), ("two", ("--only", ",".join(ids), "-o", tmp / "two.h5"))):
+        result = words[-1] if words else tmp / "r.h5"
+        run(h.STIFFIT, tmp / "p.h5", result, "-j", 1, *words[:2])
+        share[name] = float(h.summary(h.stiffit("show", result, "--json"))["provenance"]["lanes_in_use"])
+    assert 0.75 < share["all"] <= 1 and 0.125 <= share["two"] <= 0.25, share
+    run(h.STIFFIT, tmp / "p.h5", tmp / "c.h5", "--engine=cvodes")
+    assert "lanes_in_use" not in h.stiffit("show", tmp / "c.h5", "--json").stdout
+    for engine_name in ("lanes", "cvodes"):
+        done = h.stiffit("run", tmp / "p.h5", "--only", ids[0], "--trace", "-", f"--engine={engine_name}")
+        engines = [row["engine"] for row in csv.DictReader(io.StringIO(done.stdout)) if row["kind"] != "end"]
+        assert engines.count(engine_name) >= len(engines) - 1 > 3, engines  # a certificate may be CVODES'
 
 
 def test_killed_in_lanes(tmp):

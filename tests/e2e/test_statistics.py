@@ -16,7 +16,7 @@ import helpers as h
 import oracles as o
 
 # Of the fits whose tolerance is not good enough, by the errors of CVODES; lanes are more accurate at the same tolerance.
-AT_LEAST = 0.8 if h.ENGINE else 1
+AT_LEAST = 0.6 if h.ENGINE else 1
 
 
 def columns(result):
@@ -290,7 +290,7 @@ def test_loose_tolerances_are_mended(tmp):
         assert np.all(off(fits) < (5e-3 if h.ENGINE else 2e-3)), (rtol, off(fits))  # lanes: at 1e-2 errors fall unevenly
     fits = run("--rtol", 1e-2, "--certify", "no")
     assert np.all(np.isnan(fits["tight_objective_change"])) and not np.any(fits["notes"] & bit)
-    assert np.all(fits["rtol"] == 1e-2) and np.max(off(fits)) > 0.1
+    assert np.all(fits["rtol"] == 1e-2) and np.max(off(fits)) > (0.01 if h.ENGINE else 0.1)
     fits = run("--rtol", 1e-2, "--max-evaluations", 8)
     done = fits["status"] == 1
     assert np.any(fits["notes"][done] & bit) and np.all((fits["notes"][done] & bit != 0) | (off(fits)[done] < 2e-3))

@@ -16,7 +16,7 @@ import oracles as o
 
 h.let_models_crash()
 
-BEFORE = ["id", "task", "evaluation", "kind", "tighter"]
+BEFORE = ["id", "task", "evaluation", "kind", "engine", "tighter"]
 BEHIND = ["objective", "gradient_norm", "outcome", "steps", "seconds", "reason"]
 
 

@@ -92,12 +92,16 @@ static void interpret_lanes(int which, const struct stiffit_lanes_point *at, dou
 }
 
 #define FUNCTION(name, ...) \
-    static __attribute__((unused)) int interpret_##name(const struct stiffit_point *at, double *out) { return interpret(FUNCTION_##name, at, out); }
+    static __attribute__((unused)) int interpret_##name(const struct stiffit_point *at, double *out) \
+    { return interpret(FUNCTION_##name, at, out); }
 MODEL_FUNCTIONS(FUNCTION)
 #undef FUNCTION
-static void interpret_lanes_rhs(const struct stiffit_lanes_point *at, double *out) { interpret_lanes(LANES_RHS, at, out); }
-static void interpret_lanes_derive(const struct stiffit_lanes_point *at, double *out) { interpret_lanes(LANES_DERIVE, at, out); }
-static void interpret_lanes_curve(const struct stiffit_lanes_point *at, double *out) { interpret_lanes(LANES_CURVE, at, out); }
+#define FUNCTION(name, which) \
+    static void interpret_lanes_##name(const struct stiffit_lanes_point *at, double *out) { interpret_lanes(which, at, out); }
+FUNCTION(rhs, LANES_RHS)
+FUNCTION(derive, LANES_DERIVE)
+FUNCTION(curve, LANES_CURVE)
+#undef FUNCTION
 
 static struct stiffit_pattern interpreted_pattern(const struct graph_matrix *matrix)
 {
@@ -122,7 +126,8 @@ static void interpreted_close(void)
     *m = (struct interpreted){.wrong[LANES_DERIVE] = m->wrong[LANES_DERIVE], .wrong[LANES_CURVE] = m->wrong[LANES_CURVE]};
 }
 
-/* `interpreted` is closed, or all 0 but for `wrong`. Fills interpreted.abi; abi.lanes is NULL if the model compiler makes none. False: no model. */
+/* `interpreted` is closed, or all 0 but for `wrong`. Fills interpreted.abi; abi.lanes is NULL if the model compiler makes none.
+ * False: no model. */
 static bool interpreted_open(const char *text, size_t n_byte, const char *path)
 {
     struct interpreted *m = &interpreted;

@@ -127,7 +127,7 @@ static bool compare_differences(struct judge *j)
         double best = (RATIO * RATIO * near - far) / (RATIO * RATIO - 1), unsure = fabs(near - far);
         sharp = sharp && unsure <= 1e-3 * size;
         if (unsure <= 1e-3 * size && !(fabs(along - best) <= SHARP * size + 0.3 * unsure))
-            snprintf(j->fault, sizeof j->fault, "differences: the derivative of y[%zu] at %g is %.17g, they say %.17g and %.17g",
+            snprintf(j->fault, sizeof j->fault, "differences: d y[%zu] at %g is %.17g, they say %.17g and %.17g",
                      i % n_o, j->time[i / n_o], along, near, far);
     }
     return sharp;
@@ -255,7 +255,7 @@ static char *read_all(const char *path, size_t *n_byte)
 int main(int argc, char **argv)
 {
     for (int i = 2; i < argc; i++) {
-        if (strncmp(argv[i], "--wrong-", 8) == 0) {
+        if (!strncmp(argv[i], "--wrong-", 8)) {
             interpreted.wrong[strcmp(argv[i] + 8, "curve") == 0 ? LANES_CURVE : LANES_DERIVE] = 0.01;
             continue;
         }

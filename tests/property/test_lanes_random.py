@@ -4,8 +4,8 @@ an evaluation alone against those in company. A thousand models for which there 
 SPDX-License-Identifier: BSD-3-Clause
 test-timeout: 7200
 
-build/tests/property/judge_lanes judges the texts that ode_random writes. It interprets the graph of most models, as compiling all
-of them would take minutes; every EACH-th is compiled as for a user, but without optimisation.
+build/tests/property/judge_lanes judges the texts that ode_random writes. It interprets the graph of most models, as
+compiling all of them would take minutes; every EACH-th is compiled as for a user, but without optimisation.
 """
 import collections
 import concurrent.futures
@@ -94,8 +94,8 @@ def test_random_models(_):
 
 
 def test_wrong_derivatives_are_found(_):
-    """With second derivatives that are wrong by 1 % many sensitivities do not reach the tolerance, or are wrong; with first ones,
-    most. What is found nowhere else: in linear models there are no second derivatives."""
+    """With second derivatives that are wrong by 1 % many sensitivities do not reach the tolerance, or are wrong; with first
+    ones, most. Linear models have no second derivatives."""
     for option, least in (("--wrong-derive", 0.5), ("--wrong-curve", 0.15)):
         lines = judged(FIRST_SEED - 45, 45, option)
         judgements = [line for line in lines if line[1].startswith(("compared", "not by lanes"))]

@@ -288,6 +288,8 @@ static unsigned answer(struct lanes_engine *engine, unsigned waiting)
 static void step(struct lanes_engine *engine)
 {
     struct lanes_room *room = &engine->room;
+    engine->base.n_attempt++;
+    engine->base.n_held += (uint64_t)__builtin_popcount(engine->live);
     struct lanes_events events = engine->pool->kernel->attempt(room);
     for (int k = 0; events.fell && k < N_LANE; k++)
         if (events.fell >> k & 1 && !guest_look_for_fall(engine->guest[k], room, k))

@@ -203,8 +203,13 @@ static void compute_fini(struct compute *compute)
             fit_job_free(job);
         }
     }
-    for (size_t i = 0; compute->engine && i < compute->n_worker; i++)
+    for (size_t i = 0; compute->engine && i < compute->n_worker; i++) {
+        if (compute->engine[i]) {
+            compute->board->n_attempt += compute->engine[i]->n_attempt;
+            compute->board->n_held += compute->engine[i]->n_held;
+        }
         engine_free(compute->engine[i]);
+    }
     free(compute->lanes);
     free(compute->engine);
     free(compute->heartbeat);

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static const char *const column_before[] = {"id", "task", "evaluation", "kind", "tighter"};
+static const char *const column_before[] = {"id", "task", "evaluation", "kind", "engine", "tighter"};
 static const char *const column_behind[] = {"objective", "gradient_norm", "outcome", "steps", "seconds", "reason"};
 enum { N_BEFORE = sizeof column_before / sizeof *column_before, N_BEHIND = sizeof column_behind / sizeof *column_behind };
 
@@ -227,6 +227,7 @@ void trace_ask(struct trace *trace, const struct evaluation *evaluation)
 {
     char tighter[32];
     begin_row(trace, evaluation->adjoint ? "gradient" : evaluation->n_sens ? "derivatives" : "values", trace->n_evaluation++);
+    csv_put_text(&trace->writer, engine_word[evaluation->engine]);
     snprintf(tighter, sizeof tighter, "%.6g", evaluation->tighter > 0 ? evaluation->tighter : 1);
     csv_put_text(&trace->writer, tighter);
     for (size_t i = 0; i < trace->campaign->n_parameter; i++)
@@ -256,6 +257,7 @@ void trace_end(struct trace *trace, const struct fit_record *record)
 {
     trace_begin(trace, record->dataset, record->start);
     begin_row(trace, "end", record->n_evaluation);
+    csv_put_text(&trace->writer, "");
     csv_put_text(&trace->writer, "");
     for (size_t i = 0; i < trace->campaign->n_parameter; i++)
         put_number(trace, record->parameter[i]);

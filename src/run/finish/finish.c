@@ -28,8 +28,9 @@ struct finish {
     struct result *before;         /* --retry-failed: the rows that stay are its; else NULL */
     struct {
         const char **name, **value;
-        char own_name[N_RETRY_FACT][40];
-    } retry;                       /* what the result says of itself with this retry; the other texts are the two results' */
+        char text[N_RETRY_FACT][40];
+    } added;                       /* what the result says of itself with what is added here; other texts are the skeleton's and
+                                    * the earlier result's */
     struct finish_refits *refits;
     struct fit_record best, other; /* of a dataset's tasks */
     void *arrays;                  /* of both */
@@ -138,28 +139,47 @@ static enum status add_retry(struct finish *finish, struct provenance *provenanc
     static const char *const what[N_RETRY_FACT] = {"selection", "command_line", "options", "started"};
     const char *value[N_RETRY_FACT] = {selection_retry_words(now->identity.selection)};
     size_t n = before->provenance.n;
-    finish->retry.name = calloc(n + N_RETRY_FACT, sizeof *finish->retry.name);
-    finish->retry.value = calloc(n + N_RETRY_FACT, sizeof *finish->retry.value);
-    if (!finish->retry.name || !finish->retry.value)
+    finish->added.name = calloc(n + N_RETRY_FACT, sizeof *finish->added.name);
+    finish->added.value = calloc(n + N_RETRY_FACT, sizeof *finish->added.value);
+    if (!finish->added.name || !finish->added.value)
         return error_set(error, STATUS_NO_MEMORY, "out of memory for the provenance");
     for (size_t i = 0; i < n; i++) {
-        finish->retry.name[i] = before->provenance.name[i];
-        finish->retry.value[i] = before->provenance.value[i];
+        finish->added.name[i] = before->provenance.name[i];
+        finish->added.value[i] = before->provenance.value[i];
     }
     for (size_t i = 0; i < N_RETRY_FACT; i++) {
         if (i > 0)
             value[i] = provenance_fact(&now->provenance, what[i]);
-        char *name = finish->retry.own_name[i];
-        snprintf(name, sizeof finish->retry.own_name[i], "retry_%u_%s", selection_n_retry(before) + 1, what[i]);
-        finish->retry.name[n + i] = name;
-        finish->retry.value[n + i] = value[i] ? value[i] : "";
+        char *name = finish->added.text[i];
+        snprintf(name, sizeof finish->added.text[i], "retry_%u_%s", selection_n_retry(before) + 1, what[i]);
+        finish->added.name[n + i] = name;
+        finish->added.value[n + i] = value[i] ? value[i] : "";
     }
-    *provenance = (struct provenance){n + N_RETRY_FACT, finish->retry.name, finish->retry.value};
+    *provenance = (struct provenance){n + N_RETRY_FACT, finish->added.name, finish->added.value};
     return STATUS_OK;
 }
 
-/* From the skeleton; for a retry, the earlier header and the retry's attributes. */
-static enum status make_header(struct finish *finish, struct result_header *header, struct error *error)
+/* The share of the lanes that held an evaluation. */
+static enum status add_use(struct finish *finish, const struct board *board, struct provenance *provenance, struct error *error)
+{
+    size_t n = provenance->n;
+    finish->added.name = calloc(n + 1, sizeof *finish->added.name);
+    finish->added.value = calloc(n + 1, sizeof *finish->added.value);
+    if (!finish->added.name || !finish->added.value)
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for the provenance");
+    memcpy(finish->added.name, provenance->name, n * sizeof *finish->added.name);
+    memcpy(finish->added.value, provenance->value, n * sizeof *finish->added.value);
+    snprintf(finish->added.text[0], sizeof finish->added.text[0], "%.4f",
+             (double)board->n_held / (double)board->n_attempt / STIFFIT_LANES);
+    finish->added.name[n] = "lanes_in_use";
+    finish->added.value[n] = finish->added.text[0];
+    *provenance = (struct provenance){n + 1, finish->added.name, finish->added.value};
+    return STATUS_OK;
+}
+
+/* From the skeleton, with what only the end shows; for a retry, the earlier header and the retry's attributes. */
+static enum status make_header(struct finish *finish, const struct board *board, struct result_header *header,
+                               struct error *error)
 {
     const struct result_info *info = result_info(finish->skeleton);
     *header = (struct result_header){
@@ -169,7 +189,7 @@ static enum status make_header(struct finish *finish, struct result_header *head
         .parts = finish_refits_parts(&finish->plan->refits, info->identity.n_start) |
                  (finish->plan->selection.bit ? FIT_PART_SELECTION : 0)};
     if (!finish->before)
-        return STATUS_OK;
+        return board->n_attempt ? add_use(finish, board, &header->provenance, error) : STATUS_OK;
     const struct result_info *before = result_info(finish->before);
     header->identity = before->identity;
     header->n_row = before->n_fit;
@@ -201,7 +221,7 @@ static enum status finish_run(struct finish *finish, struct run_plan *plan, cons
     fit_record_set_arrays(&finish->best, info->n_parameter, finish->arrays);
     fit_record_set_arrays(&finish->other, info->n_parameter, (char *)finish->arrays + bytes);
     struct result_header header;
-    if ((status = make_header(finish, &header, error)))
+    if ((status = make_header(finish, board, &header, error)))
         return status;
     status = result_writer_open(&finish->writer, place->result, place->in_place ? place->problem : NULL, &header, error);
     const struct finish_source source = {finish->journal, info, &finish->plan->refits, finish->before};
@@ -260,8 +280,8 @@ enum status run_finish(const char *journal, struct run_plan *plan, const struct 
     journal_reader_free(finish.journal);
     if (!status)
         drop_journal(journal, hooks);
-    free(finish.retry.name);
-    free(finish.retry.value);
+    free(finish.added.name);
+    free(finish.added.value);
     result_close(finish.before);
     result_close(finish.skeleton);
     problem_close(finish.problem);
