@@ -1,5 +1,5 @@
-/* A plugin whose functions are the graph of a model text, interpreted: what engines are tested with where compiling thousands of
- * models would take too long. There is one at a time, as the functions of the plugin interface have no context.
+/* A plugin whose functions are the graph of a model text, interpreted: what engines are tested with where compiling thousands
+ * of models would take too long. There is one at a time, as the functions of the plugin interface have no context.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TESTS_PROPERTY_INTERPRETED_MODEL_H
 #define TESTS_PROPERTY_INTERPRETED_MODEL_H
