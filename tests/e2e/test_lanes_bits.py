@@ -1,5 +1,6 @@
-"""The bits of a fit in lanes depend on that fit alone: not on the width of the registers that kernel and model were compiled for,
-on the order of the datasets, or on what happens in the lanes beside it: numbers that are not finite, steps without end, a crash.
+"""The bits of a fit in lanes depend on that fit alone: not on the width of the registers that kernel and model were
+compiled for, on the order of the datasets, or on what happens in the lanes beside it: numbers that are not finite, steps
+without end, a crash.
 
 SPDX-License-Identifier: BSD-3-Clause
 test-timeout: 900
