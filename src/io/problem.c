@@ -108,90 +108,28 @@ static void open_parameters(struct problem *problem)
                    info->n_parameter);
 }
 
-static void open_ids(struct problem *problem)
-{
-    if (hdf5_kind(&problem->file, "/datasets/id") == HDF5_ABSENT) {
-        faults_add(&problem->faults, "/datasets/id is missing: one name for each dataset (as strings, all different)");
-        return;
-    }
-    if (!problem_open_column(problem, "/datasets/id", &problem->id))
-        return;
-    if (!hdf5_column_as_vector(&problem->id))
-        faults_add(&problem->faults, "/datasets/id: is %" PRIu64 " x %" PRIu64 "; one column is expected",
-                   problem->id.n_row, problem->id.width);
-    else if (problem->id.class != HDF5_STRING && problem->id.n_row > 0) /* h5py writes an empty list without a string type */
-        faults_add(&problem->faults, "/datasets/id: must be strings; write numbers as text (numpy: ids.astype('S'))");
-    else if (problem->id.n_row > PROBLEM_MAX_DATASET)
-        faults_add(&problem->faults, "/datasets/id: has %" PRIu64 " rows; at most 2^32 - 2 datasets are supported",
-                   problem->id.n_row);
-    problem->info.n_dataset = problem->id.n_row;
-}
-
-static void open_datasets(struct problem *problem)
+static void open_rows(struct problem *problem)
 {
     struct problem_info *info = &problem->info;
-    problem_read_names(problem, "/datasets/covariate_names", PROBLEM_MAX_PARAMETER, &info->n_covariate,
-                       &info->covariate_name);
-    open_ids(problem);
-    struct hdf5_column *covariate = &problem->covariate, *t0 = &problem->t0;
-    bool has_covariates = problem_open_column(problem, "/datasets/covariates", covariate);
-    uint64_t n = info->n_dataset, c = info->n_covariate;
-    if (has_covariates && !info->covariate_name) {
-        faults_add(&problem->faults, "/datasets/covariates: needs /datasets/covariate_names");
-    } else if (has_covariates && (covariate->n_row != n || covariate->width != c)) {
-        const char *hint = covariate->n_row == c && covariate->width == n
-                           ? "; it is transposed (R and MATLAB write the transpose of what they show)" : "";
-        faults_add(&problem->faults, "/datasets/covariates: is %" PRIu64 " x %" PRIu64 " where datasets x covariates = "
-                   "%" PRIu64 " x %" PRIu64 " is expected%s", covariate->n_row, covariate->width, n, c, hint);
-    } else if (!has_covariates && c > 0) {
-        faults_add(&problem->faults, "/datasets/covariates is missing, but /datasets/covariate_names is there");
-    } else if (has_covariates && covariate->class != HDF5_INTEGER && covariate->class != HDF5_FLOAT) {
-        faults_add(&problem->faults, "/datasets/covariates: must be numbers");
-    }
-    if (problem_open_column(problem, "/datasets/t0", t0)) {
-        if (!hdf5_column_as_vector(t0) || (t0->n_row != 1 && t0->n_row != n))
-            faults_add(&problem->faults, "/datasets/t0: has %" PRIu64 " values; one is expected, or one for each of %"
-                       PRIu64 " datasets", t0->n_row * t0->width, n);
-        else if (t0->class != HDF5_INTEGER && t0->class != HDF5_FLOAT)
-            faults_add(&problem->faults, "/datasets/t0: must be numbers");
-    }
-}
-
-/* `longest`: the first column that was opened, whose length the others must have. */
-static void open_row_column(struct problem *problem, const char *path, bool is_needed, struct hdf5_column *column,
-                            const struct hdf5_column **longest)
-{
-    struct problem_faults *faults = &problem->faults;
-    if (!problem_open_column(problem, path, column)) {
-        if (is_needed && problem->info.n_dataset > 0 && hdf5_kind(&problem->file, path) == HDF5_ABSENT)
-            faults_add(faults, "%s is missing", path);
-        return;
-    }
-    if (column->class != HDF5_INTEGER && column->class != HDF5_FLOAT)
-        faults_add(faults, "%s: must be numbers", path);
-    if (!hdf5_column_as_vector(column))
-        faults_add(faults, "%s: is %" PRIu64 " x %" PRIu64 "; one column is expected", path, column->n_row, column->width);
-    else if (*longest && column->n_row != (*longest)->n_row)
-        faults_add(faults, "%s: has %" PRIu64 " rows, but %s has %" PRIu64, path, column->n_row, (*longest)->path,
-                   (*longest)->n_row);
-    if (!*longest)
-        *longest = column;
-}
-
-static void open_measurements(struct problem *problem)
-{
-    struct problem_info *info = &problem->info;
-    problem_read_names(problem, "/measurements/observable_names", PROBLEM_MAX_PARAMETER, &info->n_observable,
-                       &info->observable_name);
+    struct problem_stream *stream = problem->stream;
+    problem_open_streams(problem);
     problem_read_values(problem, "/measurements/observable_error", PROBLEM_MAX_PARAMETER, &info->n_error,
                         &info->observable_error);
-    const struct hdf5_column *longest = NULL;
-    open_row_column(problem, "/measurements/dataset", true, &problem->row_dataset, &longest);
-    for (int i = 0; i < N_MEASUREMENT; i++)
-        open_row_column(problem, measurement_columns[i].path, i <= MEASUREMENT_value, &problem->row[i], &longest);
-    info->n_measurement = longest ? longest->n_row : 0;
-    if (problem->row[MEASUREMENT_line].dataset)
+    if (stream[GROUP_MEASUREMENTS].field[MEASUREMENT_line].column.dataset)
         open_attribute(problem, "/measurements", "csv", &problem->line_file);
+    info->n_dataset = problem->owners[0].n;
+    info->has_experiments = problem->has_experiments;
+    info->n_experiment = problem->has_experiments ? problem->owners[1].n : info->n_dataset;
+    info->n_measurement = stream[GROUP_MEASUREMENTS].n_row;
+    info->n_dose = stream[GROUP_DOSES].n_row;
+    info->n_knot = stream[GROUP_INPUTS].n_row;
+    info->n_substitute = stream[GROUP_SUBSTITUTES].n_row;
+    info->n_covariate = problem->owners[0].n_covariate;
+    info->covariate_name = problem->owners[0].covariate_name;
+    info->n_experiment_covariate = problem->owners[1].n_covariate;
+    info->experiment_covariate_name = problem->owners[1].covariate_name;
+    info->n_observable = stream[GROUP_MEASUREMENTS].field[MEASUREMENT_observable].n_name;
+    info->observable_name = stream[GROUP_MEASUREMENTS].field[MEASUREMENT_observable].name;
 }
 
 static enum status read_contents(struct problem *problem, struct error *error)
@@ -202,8 +140,7 @@ static enum status read_contents(struct problem *problem, struct error *error)
     problem_check_names(problem);
     open_model(problem);
     open_parameters(problem);
-    open_datasets(problem);
-    open_measurements(problem);
+    open_rows(problem);
     problem_read_options(problem);
     if (problem->info.parameter_name)
         problem_settle_tables(problem, problem->info.n_parameter);
@@ -234,12 +171,7 @@ void problem_close(struct problem *problem)
         return;
     for (int i = 0; i < N_TABLE; i++)
         hdf5_column_close(&problem->table[i].column);
-    for (int i = 0; i < N_MEASUREMENT; i++)
-        hdf5_column_close(&problem->row[i]);
-    hdf5_column_close(&problem->row_dataset);
-    hdf5_column_close(&problem->id);
-    hdf5_column_close(&problem->covariate);
-    hdf5_column_close(&problem->t0);
+    problem_close_streams(problem);
     hdf5_close(&problem->file);
     arena_fini(&problem->arena);
     free(problem);

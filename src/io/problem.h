@@ -4,8 +4,7 @@
 
 #include "base/error.h"
 #include "base/error_kind.h"
-#include "base/experiment.h"
-#include "base/measurements.h"
+#include "io/problem_block.h"
 
 struct problem; /* an open file; holds HDF5 handles and the small tables, never the datasets */
 
@@ -24,8 +23,10 @@ struct problem_info {
     const char *const *parameter_prior; /* /parameters/prior, not checked yet; or NULL */
     size_t n_prior;                     /* its rows that are not "none" */
     uint64_t n_dataset, n_measurement;
-    size_t n_covariate;
-    const char *const *covariate_name;
+    bool has_experiments;           /* otherwise each dataset is one experiment */
+    uint64_t n_experiment, n_dose, n_knot, n_substitute; /* rows of their groups; n_dataset experiments without /experiments */
+    size_t n_covariate, n_experiment_covariate; /* of datasets; of experiments */
+    const char *const *covariate_name, *const *experiment_covariate_name;
     size_t n_observable;            /* 0: the model has one */
     const char *const *observable_name;
     const char *const *observable_error; /* /measurements/observable_error, not checked yet; or NULL */
@@ -37,8 +38,8 @@ struct problem_info {
 /* The model's requirements, so that faults can be reported before any fit starts; and its defaults. */
 struct problem_expectation {
     const char *model_name;
-    size_t n_parameter, n_covariate, n_observable;
-    const char *const *parameter_name, *const *covariate_name, *const *observable_name;
+    size_t n_parameter, n_covariate, n_observable, n_state, n_input;
+    const char *const *parameter_name, *const *covariate_name, *const *observable_name, *const *state_name, *const *input_name;
     const double *parameter_start, *parameter_lower, *parameter_upper; /* NULL: no default */
     const char *const *parameter_scale;                                /* NULL: lin */
     const char *const *parameter_prior, *const *parameter_prior_on;    /* as in stiffit/model.h, checked; NULL: none */
@@ -68,36 +69,6 @@ enum status problem_validate(struct problem *problem, const struct problem_expec
                              unsigned char sha256[32], uint64_t *n_bad, struct error *error);
 /* Makes problem_validate call `beat` after each block, as a sign of life. */
 void problem_set_beat(struct problem *problem, void (*beat)(void *context), void *context);
-/* The n selected datasets among [first, end), and their experiments: those of dataset d of the block are [first_experiment[d],
- * first_experiment[d + 1]), in the file's order. A dataset of a file without /experiments is one experiment, so that t0[d] is
- * that of dataset d. Rows of experiment e are [row[e], row[e + 1]), in the file's order, those of doses and substitutes alike;
- * input i of the model has its knots in input[e * n_input + i]. Valid until the next read into the block. A dataset with a
- * fault may have any numbers, and no experiment. On a logarithmic scale lower <= 0 is no fault: it means no lower bound. */
-struct problem_block {
-    uint64_t first, end;
-    size_t n;
-    uint64_t *dataset;     /* the number of each in the file */
-    char **id;
-    char **fault;          /* why this dataset is bad, NULL if it is not */
-    double *start, *lower, *upper; /* n x n_parameter, row d at d * n_parameter */
-    uint8_t *fixed;
-    double *rtol;          /* n: zeros; for users that have an integrator tolerance for each start */
-    size_t *first_experiment;     /* n + 1 */
-
-    size_t n_experiment;
-    char **experiment_id;         /* n_experiment; "" in a file without /experiments */
-    double *t0;
-    double *covariate;            /* n_experiment x n_covariate of the MODEL, row e at e * n_covariate, in the model's order */
-    size_t *row;                  /* n_experiment + 1 */
-    struct measurements measured; /* all columns but the line; `observable` is the MODEL's index */
-    size_t *first_dose;           /* n_experiment + 1 */
-    struct dose *dose;            /* in order of time; `target` is the MODEL's index */
-    struct input *input;          /* n_experiment x n_input of the MODEL, each with a knot at least */
-    size_t *first_substitute;     /* n_experiment + 1 */
-    struct substitute *substitute;
-    struct problem_room *room;    /* the reader's own */
-    struct arena *arena;
-};
 /* After problem_validate: makes problem_read return only datasets for which `wanted` is true; NULL: all. */
 void problem_select(struct problem *problem, bool (*wanted)(const void *context, uint64_t dataset), const void *context);
 /* Reads the next block: max_dataset datasets, wanted or not, but at most max_row wanted rows unless one dataset has more.
@@ -115,7 +86,12 @@ void problem_block_fini(struct problem_block *block);
 size_t problem_n_parameter(const struct problem *problem);
 const char *const *problem_parameter_name(const struct problem *problem);
 const char *const *problem_parameter_scale(const struct problem *problem);
-const uint32_t *problem_to_model(const struct problem *problem); /* index of file's parameter in the model */
+/* Index of the file's parameter in the model; PROBLEM_NOT_OF_MODEL: substitutes alone use it. */
+const uint32_t *problem_to_model(const struct problem *problem);
+#define PROBLEM_NOT_OF_MODEL UINT32_MAX
+/* By parameters of the MODEL: the constant value of one that the file does not have, where no substitute replaces it; NaN: the
+ * file has it, or every experiment substitutes it. */
+const double *problem_constants(const struct problem *problem);
 /* Whether the parameter is fixed or has two finite bounds (positive on a log scale), perhaps those of a uniform prior; true
  * if datasets differ in this. */
 bool problem_is_bounded(const struct problem *problem, size_t parameter);

@@ -67,15 +67,8 @@ enum status problem_no_memory(const struct problem *problem, struct error *error
     return error_set(error, STATUS_NO_MEMORY, "%s: out of memory", problem->file.path);
 }
 
-struct message {
-    char *text;
-    size_t size;
-};
-
-#define FAULT(message, ...) (snprintf((message)->text, (message)->size, __VA_ARGS__), true)
-
 static bool parameter_fault(const struct problem *problem, const struct problem_block *block, size_t d,
-                            const struct message *message)
+                            const struct problem_message *message)
 {
     for (size_t i = 0; i < problem->n_parameter; i++) {
         size_t k = d * problem->n_parameter + i;
@@ -103,29 +96,29 @@ static bool parameter_fault(const struct problem *problem, const struct problem_
     return false;
 }
 
-static bool constant_fault(const struct problem *problem, const struct problem_block *block, size_t d,
-                           const struct message *message)
+static bool constant_fault(const struct problem *problem, const struct problem_block *block, size_t e,
+                           const struct problem_message *message)
 {
-    double t0 = block->t0[d];
+    double t0 = block->t0[e];
     if (t0 == INFINITY)
         return FAULT(message, "t0 is +inf, which is reserved for steady state");
     if (!isfinite(t0))
         return FAULT(message, "t0 is %g", t0);
     for (size_t i = 0; i < problem->n_model_covariate; i++) {
-        double covariate = block->covariate[d * problem->n_model_covariate + i];
+        double covariate = block->covariate[e * problem->n_model_covariate + i];
         if (!isfinite(covariate))
             return FAULT(message, "covariate %.60s is %g", problem->model_covariate_name[i], covariate);
     }
     return false;
 }
 
-/* What requires every standard deviation of a dataset; NULL: nothing, or a noise function provides them. */
-static const char *who_needs_sigma(const struct problem *problem, const struct problem_block *block, size_t d)
+/* What requires every standard deviation of a dataset with these rows; NULL: nothing, or a noise function provides them. */
+static const char *who_needs_sigma(const struct problem *problem, const struct problem_block *block, size_t first, size_t end)
 {
     if (problem->has_noise || problem->errors.sigma_for)
         return problem->has_noise ? NULL : problem->errors.sigma_for;
     const struct measurements *measured = &block->measured;
-    for (size_t i = block->row[d]; i < block->row[d + 1]; i++)
+    for (size_t i = first; i < end; i++)
         if (measured->censored[i] && !isnan(measured->value[i]))
             return "a censored measurement";
     return NULL;
@@ -136,7 +129,7 @@ static const char *place(const struct problem *problem, uint64_t row, char text[
 {
     int64_t line;
     struct error ignored;
-    const struct hdf5_column *lines = &problem->row[MEASUREMENT_line];
+    const struct hdf5_column *lines = &problem->stream[GROUP_MEASUREMENTS].field[MEASUREMENT_line].column;
     snprintf(text, 100, "row %" PRIu64, row);
     if (problem->line_file && lines->dataset && !hdf5_column_read_int64(lines, row, 1, &line, &ignored) && line > 0)
         snprintf(text, 100, "%.60s:%" PRId64, problem->line_file, line);
@@ -144,26 +137,24 @@ static const char *place(const struct problem *problem, uint64_t row, char text[
 }
 
 /* A row without a value counts as missing: its time and sigma may be anything. */
-static bool row_fault(const struct problem *problem, const struct problem_block *block, size_t d,
-                      const struct message *message)
+static bool row_fault(const struct problem *problem, const struct problem_block *block, size_t e, const char *sigma_for,
+                      bool *any, const struct problem_message *message)
 {
-    bool any = false;
     char at[100];
-    const char *sigma_for = who_needs_sigma(problem, block, d);
     const struct measurements *measured = &block->measured;
-    for (size_t i = block->row[d]; i < block->row[d + 1]; i++) {
-        uint64_t row = block->room->first_row[d] + (i - block->row[d]);
+    for (size_t i = block->row[e]; i < block->row[e + 1]; i++) {
+        uint64_t row = block->room->place[GROUP_MEASUREMENTS][e] + (i - block->row[e]);
         double time = measured->time[i], value = measured->value[i], sigma = measured->sigma[i];
         uint32_t observable = measured->observable[i];
         if (isnan(value))
             continue;
-        any = true;
+        *any = true;
         if (isinf(value))
             return FAULT(message, "%s: value is infinite", place(problem, row, at));
         if (!isfinite(time))
             return FAULT(message, "%s: time is %s", place(problem, row, at), isnan(time) ? "NaN" : "infinite");
-        if (time < block->t0[d])
-            return FAULT(message, "%s: time is %.17g, before t0 = %.17g", place(problem, row, at), time, block->t0[d]);
+        if (time < block->t0[e])
+            return FAULT(message, "%s: time is %.17g, before t0 = %.17g", place(problem, row, at), time, block->t0[e]);
         if (sigma <= 0 || isinf(sigma))
             return FAULT(message, "%s: sigma is %g; it must be > 0 and finite (NaN: not known)",
                          place(problem, row, at), sigma);
@@ -174,13 +165,25 @@ static bool row_fault(const struct problem *problem, const struct problem_block 
             return FAULT(message, "%s: value is %g; with the log-normal errors of %.60s it must be > 0",
                          place(problem, row, at), value, problem->errors.observable_name[observable]);
     }
-    return any ? false : FAULT(message, "no measurement");
+    return false;
 }
 
 bool problem_dataset_fault(const struct problem *problem, const struct problem_block *block, size_t d, char *text,
                            size_t size)
 {
-    struct message message = {text, size};
-    return parameter_fault(problem, block, d, &message) || constant_fault(problem, block, d, &message)
-           || row_fault(problem, block, d, &message);
+    size_t first = block->first_experiment[d], end = block->first_experiment[d + 1];
+    bool any = false;
+    if (parameter_fault(problem, block, d, &(struct problem_message){text, size}))
+        return true;
+    const char *sigma_for = who_needs_sigma(problem, block, block->row[first], block->row[end]);
+    for (size_t e = first; e < end; e++) {
+        size_t n = 0; /* of the experiment's name, which precedes its fault */
+        if (problem->has_experiments)
+            n = (size_t)snprintf(text, size, "experiment \"%.60s\": ", block->experiment_id[e]);
+        const struct problem_message message = {text + n, size - n};
+        if (constant_fault(problem, block, e, &message) || row_fault(problem, block, e, sigma_for, &any, &message)
+            || problem_experiment_fault(problem, block, e, &message))
+            return true;
+    }
+    return any ? false : FAULT((&(struct problem_message){text, size}), "no measurement");
 }

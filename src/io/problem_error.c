@@ -63,7 +63,8 @@ enum status problem_match_errors(struct problem *problem, const struct problem_e
 {
     const struct problem_info *info = &problem->info;
     struct problem_errors *errors = &problem->errors;
-    size_t n = problem->n_model_observable, n_file = problem->n_observable_index;
+    size_t n = problem->n_model_observable, n_file = problem->stream[GROUP_MEASUREMENTS].field[MEASUREMENT_observable].n_name;
+    const uint32_t *to_model = problem->stream[GROUP_MEASUREMENTS].field[MEASUREMENT_observable].to_model;
     errors->kind = arena_calloc(&problem->arena, n + 1, sizeof *errors->kind);
     errors->own = arena_calloc(&problem->arena, n + 1, sizeof *errors->own);
     bool *there = arena_calloc(&problem->arena, n + 1, sizeof *there);
@@ -75,11 +76,11 @@ enum status problem_match_errors(struct problem *problem, const struct problem_e
     for (size_t k = 0; k < n; k++)
         errors->own[k] = -1;
     for (size_t i = 0; info->observable_error && i < n_file && i < info->n_error; i++)
-        errors->own[problem->observable_model[i]] = file_error(problem, i);
+        errors->own[to_model[i]] = file_error(problem, i);
     for (size_t i = 0; i < n_file; i++)
-        there[problem->observable_model[i]] = true;
+        there[to_model[i]] = true;
     for (size_t k = 0; k < n; k++) {
-        size_t from = there[k] || n_file == 0 ? k : problem->observable_model[0];
+        size_t from = there[k] || n_file == 0 ? k : to_model[0];
         int model = expectation->observable_error ? error_kind_of(expectation->observable_error[from]) : -1;
         int own = errors->own[from];
         errors->kind[k] = own >= 0 ? (enum error_kind)own : model >= 0 ? (enum error_kind)model : expectation->error;
@@ -101,15 +102,15 @@ void problem_hash_errors(const struct problem *problem, struct sha256 *hash)
 void problem_check_censored(struct problem *problem, const struct problem_block *block)
 {
     const struct measurements *measured = &block->measured;
-    for (size_t d = 0; d < block->n; d++)
-        for (size_t i = block->row[d]; i < block->row[d + 1]; i++) {
+    for (size_t e = 0; e < block->n_experiment; e++)
+        for (size_t i = block->row[e]; i < block->row[e + 1]; i++) {
             enum error_kind kind = problem->errors.kind[measured->observable[i]];
             if (!measured->censored[i] || isnan(measured->value[i]) || error_kind_is_square(kind))
                 continue;
             char who[WHO];
             faults_add(&problem->faults, "/measurements/censored row %" PRIu64 ": censoring is not supported with %s; use "
                 "normal or log-normal errors, or leave the measurement out (value NaN)",
-                       block->room->first_row[d] + (i - block->row[d]),
+                       block->room->place[GROUP_MEASUREMENTS][e] + (i - block->row[e]),
                        who_says(problem, measured->observable[i], who));
         }
 }

@@ -7,9 +7,10 @@
 #include "io/hdf5_file.h"
 #include "io/problem.h"
 #include "io/problem_adopt.h"
+#include "io/problem_check.h"
 #include "io/problem_error.h"
 #include "io/problem_prior.h"
-#include "io/problem_rows.h"
+#include "io/problem_stream.h"
 
 enum { /* limits on memory that a file may make us use */
     PROBLEM_MAX_NAME = 4096,           /* bytes of a name or id */
@@ -21,23 +22,6 @@ enum { /* limits on memory that a file may make us use */
     PROBLEM_FIXED_NAN = 2              /* in block->fixed of a bad dataset */
 };
 #define PROBLEM_MAX_DATASET ((uint64_t)UINT32_MAX - 1)
-
-/* All faults of a file are found before one error reports them. A part that cannot be read, or for which there is no memory,
- * counts as absent until then. */
-enum { PROBLEM_MAX_FAULT = 20 /* listed; the others are counted */ };
-
-struct problem_faults {
-    uint64_t n;
-    size_t used;
-    bool no_memory;  /* reported instead of the faults */
-    char text[1800]; /* a line each */
-};
-/* Adds one line; control characters in it become '?'. */
-void faults_add(struct problem_faults *faults, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* The same for what another function reported about this file. */
-void faults_add_error(struct problem_faults *faults, const char *path, const struct error *error);
-/* STATUS_OK if there are none; otherwise the message that lists them. */
-enum status faults_report(const struct problem_faults *faults, const char *path, struct error *error);
 
 enum { TABLE_START, TABLE_LOWER, TABLE_UPPER, TABLE_FIXED, N_TABLE };
 
@@ -55,9 +39,10 @@ struct problem {
     struct arena arena; /* names and small tables */
     struct problem_faults faults;
     struct problem_table table[N_TABLE];
-    struct hdf5_column id, covariate, t0, row_dataset, row[N_MEASUREMENT]; /* dataset = 0: not in the file */
+    bool has_experiments;
+    struct problem_owners owners[2]; /* of datasets; of experiments */
+    struct problem_stream stream[N_GROUP];
     const char *line_file; /* the table to which /measurements/line refers */
-    struct problem_window window;
     uint64_t next; /* dataset that is read next */
     bool (*wanted)(const void *context, uint64_t dataset); /* NULL: all are */
     const void *wanted_context;
@@ -71,11 +56,15 @@ struct problem {
     const char *const *parameter_name, *const *parameter_scale;
     uint32_t *to_model;
     bool *is_log;
-    size_t n_model_covariate, n_model_observable;
+    size_t n_model_parameter, n_model_covariate, n_model_observable, n_model_input;
+    const char *const *model_parameter_name, *const *model_input_name;
     const char *const *model_covariate_name;
     size_t *covariate_column;     /* of each covariate of the model in the file */
-    uint32_t *observable_model;   /* of each observable of the file, the model's */
-    size_t n_observable_index;    /* valid indices are below this */
+    bool *covariate_of_experiment; /* it is in /experiments */
+    double *constant;             /* n_model_parameter: of those that the file does not have; NaN: the others */
+    bool *must_substitute;        /* n_model_parameter: neither in the file nor constant */
+    double *last_knot;            /* n_model_input: scratch */
+    uint8_t *seen;                /* n_model_parameter: scratch, zeros */
     double default_t0;
     struct problem_prior_tables prior_tables;
     struct problem_prior *prior;  /* n_parameter, or NULL */
@@ -107,8 +96,11 @@ void problem_settle_tables(struct problem *problem, size_t n_parameter);
 /* Rows [first, first + n) of a settled table into out[n * n_parameter]. */
 enum status problem_read_table(struct problem *problem, int which, uint64_t first, size_t n, double *out,
                                struct error *error);
-/* problem_match.c: the file against the model; faults are added to problem->faults. */
+/* The ids of datasets or experiments [first, first + n). */
+enum status problem_read_owner_ids(const struct problem *problem, const struct problem_owners *owners, uint64_t first, size_t n,
+                                   struct arena *arena, char **ids, struct error *error);
+/* problem_match.c: '... has no state "x"; did you mean "y"?'. */
+void problem_add_unknown(struct problem *problem, const char *path, const char *what, const char *name, const char *of,
+                         const char *const *known, size_t n_known);
+/* The file against the model; faults are added to problem->faults. */
 enum status problem_match(struct problem *problem, const struct problem_expectation *expectation, struct error *error);
-/* problem_check.c: writes the first fault of dataset d of a block into `text`; false if there is none. */
-bool problem_dataset_fault(const struct problem *problem, const struct problem_block *block, size_t d, char *text,
-                           size_t size);

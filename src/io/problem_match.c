@@ -7,16 +7,17 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
-static void add_unknown(struct problem *problem, const char *path, const char *what, const char *name,
-                        const struct problem_expectation *expectation, const char *const *known, size_t n_known)
+void problem_add_unknown(struct problem *problem, const char *path, const char *what, const char *name, const char *of,
+                         const char *const *known, size_t n_known)
 {
     /* The search for the nearest match takes time, so only for faults that are shown. */
     const char *near = problem->faults.n < PROBLEM_MAX_FAULT && strlen(name) < 64 ? nearest_name(name, known, n_known)
                                                                                     : NULL;
-    faults_add(&problem->faults, "%s: the model %s has no %s \"%.60s\"%s%s%s", path, expectation->model_name, what,
-               name, near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+    faults_add(&problem->faults, "%s: %s has no %s \"%.60s\"%s%s%s", path, of, what, name, near ? "; did you mean \"" : "",
+               near ? near : "", near ? "\"?" : "");
 }
 
 /* Copies names: the model may be closed before the problem. */
@@ -28,10 +29,35 @@ static const char *const *copy_names(struct problem *problem, size_t n, const ch
     return copy;
 }
 
+/* The model's parameters that /parameters does not have: those that /substitutes knows are substituted, or constant. */
+static void match_substituted(struct problem *problem, const struct problem_expectation *expectation)
+{
+    const struct problem_field *field = problem->stream[GROUP_SUBSTITUTES].field;
+    size_t n = expectation->n_parameter;
+    problem->n_model_parameter = n;
+    problem->model_parameter_name = copy_names(problem, n, expectation->parameter_name);
+    problem->constant = problem_alloc(problem, n + 1, sizeof *problem->constant);
+    problem->must_substitute = problem_alloc(problem, n + 1, sizeof *problem->must_substitute);
+    problem->seen = problem_alloc(problem, n + 1, sizeof *problem->seen);
+    for (size_t j = 0; j < n && !problem->faults.no_memory; j++) {
+        const char *name = expectation->parameter_name[j];
+        problem->constant[j] = NAN;
+        if (words_find(name, problem->parameter_name, problem->n_parameter) >= 0)
+            continue;
+        if (words_find(name, field[SUBSTITUTE_parameter].name, field[SUBSTITUTE_parameter].n_name) < 0)
+            faults_add(&problem->faults, "/parameters/name: the model's parameter \"%.60s\" is missing", name);
+        problem->constant[j] = expectation->parameter_start ? expectation->parameter_start[j] : (double)NAN;
+        problem->must_substitute[j] = !isfinite(problem->constant[j]);
+    }
+}
+
 static enum status match_parameters(struct problem *problem, const struct problem_expectation *expectation,
                                     struct error *error)
 {
     const struct problem_info *info = &problem->info;
+    const struct problem_field *by = &problem->stream[GROUP_SUBSTITUTES].field[SUBSTITUTE_by];
+    char of[100];
+    snprintf(of, sizeof of, "the model %.80s", expectation->model_name);
     problem_adopt(problem, expectation);
     size_t n = info->parameter_name ? info->n_parameter : expectation->n_parameter;
     problem->n_parameter = n;
@@ -43,15 +69,12 @@ static enum status match_parameters(struct problem *problem, const struct proble
     for (size_t i = 0; i < n; i++) {
         const char *name = problem->parameter_name[i];
         int found = words_find(name, expectation->parameter_name, expectation->n_parameter);
-        if (found < 0)
-            add_unknown(problem, "/parameters/name", "parameter", name, expectation,
-                        expectation->parameter_name, expectation->n_parameter);
-        problem->to_model[i] = found < 0 ? 0 : (uint32_t)found;
+        if (found < 0 && words_find(name, by->name, by->n_name) < 0)
+            problem_add_unknown(problem, "/parameters/name", "parameter", name, of, expectation->parameter_name,
+                                expectation->n_parameter);
+        problem->to_model[i] = found < 0 ? PROBLEM_NOT_OF_MODEL : (uint32_t)found;
     }
-    for (size_t j = 0; j < expectation->n_parameter; j++)
-        if (words_find(expectation->parameter_name[j], problem->parameter_name, n) < 0)
-            faults_add(&problem->faults, "/parameters/name: the model's parameter \"%.60s\" is missing",
-                       expectation->parameter_name[j]);
+    match_substituted(problem, expectation);
     if (problem->file_scale && problem->n_scale != n)
         faults_add(&problem->faults, "/parameters/scale: has %zu entries for %zu parameters", problem->n_scale, n);
     return faults_report(&problem->faults, problem->file.path, error);
@@ -69,7 +92,7 @@ static enum status match_scales(struct problem *problem, const struct problem_ex
         const char *scale = "lin";
         if (problem->file_scale)
             scale = problem->file_scale[i];
-        else if (expectation->parameter_scale)
+        else if (expectation->parameter_scale && problem->to_model[i] != PROBLEM_NOT_OF_MODEL)
             scale = expectation->parameter_scale[problem->to_model[i]];
         problem->is_log[i] = strncmp(scale, "log", 3) == 0;
         scales[i] = strcmp(scale, "log10") == 0 ? "log10" : problem->is_log[i] ? "log" : "lin";
@@ -86,7 +109,7 @@ static void fill_default(struct problem *problem, int which, const double *model
         return;
     table->vector = problem_alloc(problem, problem->n_parameter + 1, sizeof *table->vector);
     for (size_t i = 0; table->vector && i < problem->n_parameter; i++)
-        table->vector[i] = model ? model[problem->to_model[i]] : fallback;
+        table->vector[i] = model && problem->to_model[i] != PROBLEM_NOT_OF_MODEL ? model[problem->to_model[i]] : fallback;
 }
 
 static enum status match_tables(struct problem *problem, const struct problem_expectation *expectation,
@@ -159,64 +182,61 @@ static void check_common_values(struct problem *problem)
 static enum status match_covariates(struct problem *problem, const struct problem_expectation *expectation,
                                     struct error *error)
 {
-    const struct problem_info *info = &problem->info;
+    const struct problem_owners *of_datasets = &problem->owners[0], *of_experiments = &problem->owners[1];
     size_t n = expectation->n_covariate;
     problem->n_model_covariate = n;
     problem->model_covariate_name = copy_names(problem, n, expectation->covariate_name);
     problem->covariate_column = problem_alloc(problem, n + 1, sizeof *problem->covariate_column);
+    problem->covariate_of_experiment = problem_alloc(problem, n + 1, sizeof *problem->covariate_of_experiment);
     if (problem->faults.no_memory)
         return problem_no_memory(problem, error);
     for (size_t i = 0; i < n; i++) {
         const char *name = expectation->covariate_name[i];
-        int found = words_find(name, info->covariate_name, info->n_covariate);
+        int of_experiment = words_find(name, of_experiments->covariate_name, of_experiments->n_covariate);
+        int found = of_experiment < 0 ? words_find(name, of_datasets->covariate_name, of_datasets->n_covariate) : of_experiment;
         if (found < 0) {
-            const char *near = nearest_name(name, info->covariate_name, info->n_covariate);
-            faults_add(&problem->faults, "%s: the model %s needs the covariate \"%.60s\"%s%.60s%s",
-                       info->covariate_name ? "/datasets/covariate_names" :
-                       "/datasets/covariates and /datasets/covariate_names are missing", expectation->model_name,
-                       name, near ? "; is it \"" : "", near ? near : "", near ? "\"?" : "");
+            const struct problem_owners *owners = of_experiments->covariate_name ? of_experiments : of_datasets;
+            const char *near = nearest_name(name, owners->covariate_name, owners->n_covariate);
+            faults_add(&problem->faults, "%s%s: the model %s needs the covariate \"%.60s\"%s%.60s%s", owners->path,
+                       owners->covariate_name ? "/covariate_names" : "/covariates and /datasets/covariate_names are missing",
+                       expectation->model_name, name, near ? "; is it \"" : "", near ? near : "", near ? "\"?" : "");
         }
         problem->covariate_column[i] = found < 0 ? 0 : (size_t)found;
+        problem->covariate_of_experiment[i] = of_experiment >= 0;
     }
     return STATUS_OK;
 }
 
-static enum status match_observables(struct problem *problem, const struct problem_expectation *expectation,
-                                     struct error *error)
+static enum status match_groups(struct problem *problem, const struct problem_expectation *expectation, struct error *error)
 {
-    const struct problem_info *info = &problem->info;
-    size_t n = info->observable_name ? info->n_observable : 1;
-    bool has_index = problem->row[MEASUREMENT_observable].dataset != 0;
-    problem->n_model_observable = expectation->n_observable;
-    problem->n_observable_index = n;
-    problem->observable_model = problem_alloc(problem, n + 1, sizeof *problem->observable_model);
-    problem->errors.observable_name = copy_names(problem, expectation->n_observable, expectation->observable_name);
-    if (problem->faults.no_memory)
-        return problem_no_memory(problem, error);
-    if (info->n_dataset == 0 && !info->observable_name)
-        return STATUS_OK;
-    if (!info->observable_name && expectation->n_observable > 1)
-        faults_add(&problem->faults, "/measurements/observable_names is missing: the model %s has %zu observables",
-                   expectation->model_name, expectation->n_observable);
-    if (info->observable_name && n != 1 && !has_index && info->n_dataset > 0)
-        faults_add(&problem->faults, "/measurements/observable is missing: which of the %zu /measurements/"
-                   "observable_names each row measures", n);
-    for (size_t i = 0; info->observable_name && i < n; i++) {
-        const char *name = info->observable_name[i];
-        int found = words_find(name, expectation->observable_name, expectation->n_observable);
-        if (found < 0)
-            add_unknown(problem, "/measurements/observable_names", "observable", name, expectation,
-                        expectation->observable_name, expectation->n_observable);
-        problem->observable_model[i] = found < 0 ? 0 : (uint32_t)found;
+    char of[100];
+    snprintf(of, sizeof of, "the model %.80s", expectation->model_name);
+    for (int g = 0; g < N_GROUP; g++) {
+        const struct problem_stream *stream = &problem->stream[g];
+        if (stream->n_row > 0 && stream->n_owner == 0)
+            faults_add(&problem->faults, "%s: has %" PRIu64 " rows, but %s is empty", stream->path, stream->n_row,
+                       stream->of_experiments ? "/experiments/dataset" : "/datasets/id");
     }
-    return STATUS_OK;
+    problem->n_model_observable = expectation->n_observable;
+    problem->n_model_input = expectation->n_input;
+    problem->errors.observable_name = copy_names(problem, expectation->n_observable, expectation->observable_name);
+    problem->model_input_name = copy_names(problem, expectation->n_input, expectation->input_name);
+    problem->last_knot = problem_alloc(problem, expectation->n_input + 1, sizeof *problem->last_knot);
+    problem_match_index(problem, GROUP_MEASUREMENTS, MEASUREMENT_observable, of, expectation->n_observable,
+                        expectation->observable_name);
+    problem_match_index(problem, GROUP_DOSES, DOSE_target, of, expectation->n_state, expectation->state_name);
+    problem_match_index(problem, GROUP_INPUTS, KNOT_input, of, expectation->n_input, expectation->input_name);
+    problem_match_index(problem, GROUP_SUBSTITUTES, SUBSTITUTE_parameter, of, expectation->n_parameter,
+                        expectation->parameter_name);
+    problem_match_index(problem, GROUP_SUBSTITUTES, SUBSTITUTE_by, "the file", problem->n_parameter, problem->parameter_name);
+    return problem->faults.no_memory ? problem_no_memory(problem, error) : STATUS_OK;
 }
 
 /* One fault of the file if no row can have what is needed. */
 static void check_sigma(struct problem *problem, const struct problem_expectation *expectation)
 {
-    if (problem->errors.sigma_for && !problem->has_noise && !problem->row[MEASUREMENT_sigma].dataset &&
-        problem->info.n_measurement > 0)
+    const struct problem_field *sigma = &problem->stream[GROUP_MEASUREMENTS].field[MEASUREMENT_sigma];
+    if (problem->errors.sigma_for && !problem->has_noise && !sigma->column.dataset && problem->info.n_measurement > 0)
         faults_add(&problem->faults, "/measurements/sigma is missing, and the model %s has no noise: %s needs the standard "
                    "deviation of every measurement", expectation->model_name, problem->errors.sigma_for);
 }
@@ -226,7 +246,7 @@ enum status problem_match(struct problem *problem, const struct problem_expectat
     problem->has_noise = expectation->has_noise;
     static enum status (*const parts[])(struct problem *problem, const struct problem_expectation *expectation,
                                         struct error *error) = {
-        match_parameters, match_scales, problem_match_priors, match_tables, match_covariates, match_observables,
+        match_parameters, match_scales, problem_match_priors, match_tables, match_covariates, match_groups,
         problem_match_errors};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         enum status status = parts[i](problem, expectation, error);
@@ -244,3 +264,4 @@ size_t problem_n_parameter(const struct problem *problem) { return problem->n_pa
 const char *const *problem_parameter_name(const struct problem *problem) { return problem->parameter_name; }
 const char *const *problem_parameter_scale(const struct problem *problem) { return problem->parameter_scale; }
 const uint32_t *problem_to_model(const struct problem *problem) { return problem->to_model; }
+const double *problem_constants(const struct problem *problem) { return problem->constant; }

@@ -193,13 +193,15 @@ static bool take_from_model(struct problem *problem, const struct problem_expect
         tables->number[which] = numbers + (size_t)which * n;
     for (size_t i = 0; i < n; i++) {
         uint32_t k = problem->to_model[i];
-        words[i] = expectation->parameter_prior[k];
-        words[n + i] = expectation->parameter_prior_on ? expectation->parameter_prior_on[k] : scales_of[0];
+        bool is_own = k == PROBLEM_NOT_OF_MODEL;
+        words[i] = is_own ? "none" : expectation->parameter_prior[k];
+        words[n + i] = expectation->parameter_prior_on && !is_own ? expectation->parameter_prior_on[k] : scales_of[0];
         for (int which = 0; which < N_PRIOR_NUMBER; which++) {
             const double *number = expectation->parameter_prior_number[which];
-            tables->number[which][i] = number ? number[k] : (double)NAN;
+            tables->number[which][i] = number && !is_own ? number[k] : (double)NAN;
         }
-        check_same_scale(problem, expectation, i);
+        if (!is_own)
+            check_same_scale(problem, expectation, i);
     }
     return true;
 }

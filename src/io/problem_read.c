@@ -4,76 +4,147 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_ROWS = 1024 };
-static char no_id[] = "";
+enum { FIRST_ROWS = 1024, PIECE = 1 << 16 /* numbers read at once */ };
+
+enum status problem_read_owner_ids(const struct problem *problem, const struct problem_owners *owners, uint64_t first, size_t n,
+                                   struct arena *arena, char **ids, struct error *error)
+{
+    enum status status = hdf5_column_read_strings(&owners->id, first, n, PROBLEM_MAX_NAME, arena, ids, error);
+    return status || problem_as_utf8(arena, n, ids) ? status : problem_no_memory(problem, error);
+}
 
 enum status problem_read_ids(struct problem *problem, uint64_t first, size_t n, struct arena *arena, char **ids,
                              struct error *error)
 {
-    enum status status = hdf5_column_read_strings(&problem->id, first, n, PROBLEM_MAX_NAME, arena, ids, error);
-    return status || problem_as_utf8(arena, n, ids) ? status : problem_no_memory(problem, error);
+    return problem_read_owner_ids(problem, &problem->owners[0], first, n, arena, ids, error);
 }
 
-/* Allocates everything except the rows, for n datasets. */
+/* Allocates what n datasets have themselves, and room for as many rows as the block has had. */
 static enum status allocate(const struct problem *problem, struct problem_block *block, size_t n, struct error *error)
 {
+    size_t p = problem->n_parameter, capacity[N_GROUP] = {[GROUP_EXPERIMENTS] = n, [GROUP_MEASUREMENTS] = FIRST_ROWS};
     if (!block->arena && !(block->arena = calloc(1, sizeof *block->arena)))
         return problem_no_memory(problem, error);
+    for (int g = 0; block->room && g < N_GROUP; g++)
+        capacity[g] = capacity[g] > block->room->capacity[g] ? capacity[g] : block->room->capacity[g];
     struct arena *arena = block->arena;
-    size_t p = problem->n_parameter, rows = block->room ? block->room->row : FIRST_ROWS;
     arena_reset(arena);
-    if (!(block->room = arena_calloc(arena, 1, sizeof *block->room)))
-        return problem_no_memory(problem, error);
+    block->room = arena_calloc(arena, 1, sizeof *block->room);
     block->dataset = arena_calloc(arena, n, sizeof *block->dataset);
     block->id = arena_calloc(arena, n, sizeof *block->id);
     block->fault = arena_calloc(arena, n, sizeof *block->fault);
-    block->t0 = arena_calloc(arena, n, sizeof *block->t0);
-    block->covariate = arena_calloc(arena, n * problem->n_model_covariate + 1, sizeof *block->covariate);
     block->start = arena_calloc(arena, n * p, sizeof *block->start);
     block->lower = arena_calloc(arena, n * p, sizeof *block->lower);
     block->upper = arena_calloc(arena, n * p, sizeof *block->upper);
     block->fixed = arena_calloc(arena, n * p, sizeof *block->fixed);
     block->rtol = arena_calloc(arena, n, sizeof *block->rtol);
-    block->row = arena_calloc(arena, n + 1, sizeof *block->row);
-    block->room->first_row = arena_calloc(arena, n, sizeof *block->room->first_row);
     block->first_experiment = arena_calloc(arena, n + 1, sizeof *block->first_experiment);
-    block->experiment_id = arena_calloc(arena, n, sizeof *block->experiment_id);
-    block->first_dose = arena_calloc(arena, n + 1, sizeof *block->first_dose);
-    block->first_substitute = arena_calloc(arena, n + 1, sizeof *block->first_substitute);
-    if (!block->dataset || !block->id || !block->fault || !block->t0 || !block->covariate || !block->start || !block->lower
-        || !block->upper || !block->fixed || !block->rtol || !block->row || !block->room->first_row || !block->first_experiment
-        || !block->experiment_id || !block->first_dose || !block->first_substitute)
+    if (!block->room || !block->dataset || !block->id || !block->fault || !block->start || !block->lower || !block->upper
+        || !block->fixed || !block->rtol || !block->first_experiment)
         return problem_no_memory(problem, error);
-    return problem_reserve_rows(problem, block, 0, rows, error);
-}
-
-/* `scratch` has room for block->n * the widest table. */
-static enum status read_covariates(struct problem *problem, struct problem_block *block, double *scratch,
-                                   struct error *error)
-{
-    size_t n = problem->n_model_covariate, width = problem->info.n_covariate;
-    if (n == 0 || !problem->covariate.dataset) /* a missing table has been reported as a fault */
-        return STATUS_OK;
-    size_t n_read = (size_t)(block->end - block->first);
-    enum status status = hdf5_column_read_double(&problem->covariate, block->first, n_read, scratch, error);
-    for (size_t d = 0; d < n_read && !status; d++)
-        for (size_t i = 0; i < n; i++)
-            block->covariate[d * n + i] = scratch[d * width + problem->covariate_column[i]];
+    enum status status = STATUS_OK;
+    for (int g = 0; g < N_GROUP && !status; g++)
+        status = problem_reserve(problem, block, (enum problem_group)g, capacity[g], error);
     return status;
 }
 
-static enum status read_t0(struct problem *problem, struct problem_block *block, struct error *error)
+/* The row of a table of datasets, or of experiments, that each experiment of the block has. */
+static uint64_t *find_rows(const struct problem_block *block, bool of_experiments)
 {
-    const struct hdf5_column *t0 = &problem->t0;
-    if (t0->dataset && t0->n_row == problem->info.n_dataset)
-        return hdf5_column_read_double(t0, block->first, (size_t)(block->end - block->first), block->t0, error);
+    if (of_experiments)
+        return block->room->place[GROUP_EXPERIMENTS];
+    uint64_t *row = arena_alloc(block->arena, (block->n_experiment + 1) * sizeof *row);
+    for (size_t d = 0; row && d < block->n; d++)
+        for (size_t e = block->first_experiment[d]; e < block->first_experiment[d + 1]; e++)
+            row[e] = block->dataset[d];
+    return row;
+}
+
+/* Reads the row of each experiment into out, n_experiment x width of the column. */
+static enum status read_constants(const struct problem *problem, const struct problem_block *block,
+                                  const struct hdf5_column *column, bool of_experiments, double *out, struct error *error)
+{
+    size_t width = column->width, piece = 1 + PIECE / width;
+    const uint64_t *row = find_rows(block, of_experiments);
+    double *scratch = arena_alloc(block->arena, piece * width * sizeof *scratch);
+    if (!row || !scratch)
+        return problem_no_memory(problem, error);
+    enum status status = STATUS_OK;
+    for (size_t e = 0; e < block->n_experiment && !status;) {
+        uint64_t first = row[e], left = row[block->n_experiment - 1] + 1 - first;
+        size_t n = left < piece ? (size_t)left : piece;
+        status = hdf5_column_read_double(column, first, n, scratch, error);
+        for (; !status && e < block->n_experiment && row[e] < first + n; e++)
+            memcpy(out + e * width, scratch + (row[e] - first) * width, width * sizeof *out);
+    }
+    return status;
+}
+
+static enum status read_covariates(const struct problem *problem, struct problem_block *block, struct error *error)
+{
+    size_t n = problem->n_model_covariate;
+    block->covariate = arena_calloc(block->arena, block->n_experiment * n + 1, sizeof *block->covariate);
+    enum status status = block->covariate ? STATUS_OK : problem_no_memory(problem, error);
+    for (int k = 0; k < 2 && n > 0 && !status; k++) {
+        const struct problem_owners *owners = &problem->owners[k];
+        if (!owners->covariate.dataset || owners->n_covariate == 0)
+            continue;
+        double *given = arena_alloc(block->arena, (block->n_experiment + 1) * owners->n_covariate * sizeof *given);
+        status = given ? read_constants(problem, block, &owners->covariate, k == 1, given, error)
+                       : problem_no_memory(problem, error);
+        for (size_t e = 0; e < block->n_experiment && !status; e++)
+            for (size_t i = 0; i < n; i++)
+                if (problem->covariate_of_experiment[i] == (k == 1))
+                    block->covariate[e * n + i] = given[e * owners->n_covariate + problem->covariate_column[i]];
+    }
+    return status;
+}
+
+static enum status read_t0(const struct problem *problem, struct problem_block *block, struct error *error)
+{
+    bool of_experiments = problem->owners[1].t0.dataset;
+    const struct problem_owners *owners = &problem->owners[of_experiments];
+    const struct hdf5_column *t0 = &owners->t0;
+    if (!(block->t0 = arena_alloc(block->arena, (block->n_experiment + 1) * sizeof *block->t0)))
+        return problem_no_memory(problem, error);
+    if (t0->dataset && t0->n_row == owners->n)
+        return read_constants(problem, block, t0, of_experiments, block->t0, error);
     double common = problem->default_t0;
     enum status status = t0->dataset ? hdf5_column_read_double(t0, 0, 1, &common, error) : STATUS_OK;
-    for (size_t d = 0; d < block->end - block->first; d++)
-        block->t0[d] = common;
+    for (size_t e = 0; e < block->n_experiment; e++)
+        block->t0[e] = common;
+    return status;
+}
+
+static enum status read_experiment_ids(const struct problem *problem, struct problem_block *block, struct error *error)
+{
+    static char none[] = "";
+    const struct problem_owners *owners = &problem->owners[1];
+    const uint64_t *row = block->room->place[GROUP_EXPERIMENTS];
+    char **id = block->experiment_id = arena_calloc(block->arena, block->n_experiment + 1, sizeof *id);
+    char **given = arena_calloc(block->arena, PIECE, sizeof *given);
+    if (!id || !given)
+        return problem_no_memory(problem, error);
+    enum status status = STATUS_OK;
+    for (size_t e = 0; e < block->n_experiment && !status;) {
+        if (!problem->has_experiments || !owners->id.dataset) {
+            if (!(id[e] = problem->has_experiments ? arena_alloc(block->arena, 24) : none))
+                return problem_no_memory(problem, error);
+            if (problem->has_experiments)
+                snprintf(id[e], 24, "%" PRIu64, row[e]);
+            e++;
+            continue;
+        }
+        uint64_t first = row[e], left = row[block->n_experiment - 1] + 1 - first;
+        size_t n = left < PIECE ? (size_t)left : PIECE;
+        status = problem_read_owner_ids(problem, owners, first, n, block->arena, given, error);
+        for (; !status && e < block->n_experiment && row[e] < first + n; e++)
+            id[e] = given[row[e] - first];
+    }
     return status;
 }
 
@@ -102,22 +173,21 @@ static void keep_wanted(const struct problem_block *block, void *table, size_t r
 static enum status read_tables(struct problem *problem, struct problem_block *block, struct error *error)
 {
     size_t n = (size_t)(block->end - block->first), p = problem->n_parameter;
-    size_t width = problem->n_parameter > problem->info.n_covariate ? problem->n_parameter : problem->info.n_covariate;
-    double *scratch = arena_alloc(block->arena, n * width * sizeof *scratch);
+    double *scratch = arena_alloc(block->arena, n * p * sizeof *scratch);
     if (!scratch)
         return problem_no_memory(problem, error);
     enum status status = problem_read_ids(problem, block->first, n, block->arena, block->id, error);
     if (!status)
+        status = read_experiment_ids(problem, block, error);
+    if (!status)
         status = read_t0(problem, block, error);
     if (!status)
-        status = read_covariates(problem, block, scratch, error);
+        status = read_covariates(problem, block, error);
     if (!status)
         status = read_parameters(problem, block, scratch, error);
     if (status || block->n == n)
         return status;
     keep_wanted(block, block->id, sizeof *block->id);
-    keep_wanted(block, block->t0, sizeof *block->t0);
-    keep_wanted(block, block->covariate, problem->n_model_covariate * sizeof *block->covariate);
     keep_wanted(block, block->start, p * sizeof *block->start);
     keep_wanted(block, block->lower, p * sizeof *block->lower);
     keep_wanted(block, block->upper, p * sizeof *block->upper);
@@ -152,22 +222,20 @@ enum status problem_read(struct problem *problem, struct problem_block *block, s
         return STATUS_OK;
     enum status status = allocate(problem, block, n, error);
     for (bool fits = true; !status && problem->next < block->first + n; problem->next++) {
-        if (problem->wanted && !problem->wanted(problem->wanted_context, problem->next)) {
-            status = problem_skip_rows(problem, problem->next, error);
+        if (problem->wanted && !problem->wanted(problem->wanted_context, problem->next))
             continue;
-        }
-        status = problem_take_rows(problem, block, problem->next, max_row, &fits, error);
+        status = problem_take(problem, block, problem->next, max_row, &fits, error);
         if (status || !fits)
             break;
-        block->experiment_id[block->n] = no_id;
         block->dataset[block->n++] = problem->next;
-        block->first_experiment[block->n] = block->n_experiment = block->n;
     }
     block->end = problem->next;
     if (!status && block->n)
         status = read_tables(problem, block, error);
     if (!status)
         status = find_faults(problem, block, error);
+    if (!status)
+        status = problem_settle(problem, block, error);
     if (status)
         block->n = block->n_experiment = 0;
     return status;
@@ -183,9 +251,9 @@ enum status problem_rewind(struct problem *problem, struct error *error)
 {
     (void)error;
     problem->next = 0;
-    /* The window's rows were checked relative to the place where it was loaded. */
-    problem->window.n = 0;
-    problem->window.next = 0;
+    /* The windows' rows were checked relative to the place where they were loaded. */
+    for (int g = 0; g < N_GROUP; g++)
+        problem->stream[g].n = problem->stream[g].next = 0;
     return STATUS_OK;
 }
 

@@ -17,7 +17,8 @@ struct group {
 };
 
 /* A problem file may contain its own result (/fits and related groups). */
-static const char *const root_names[] = {"model", "parameters", "datasets", "measurements", "options", "user", "fits",
+static const char *const root_names[] = {"model", "parameters", "datasets", "experiments", "measurements",
+                                         "doses", "inputs", "substitutes", "options", "user", "fits",
                                          "provenance", "starts", "profiles", "bootstrap"};
 static const char *const model_names[] = {"plugin", "source"};
 static const char *const model_attributes[] = {"plugin", "sha256", "name"};
@@ -26,7 +27,13 @@ static const char *const parameter_names[] = {"name", "start", "lower", "upper",
                                               "prior_upper", "from_model"};
 static const char *const dataset_names[] = {"id", "covariates", "covariate_names", "t0"};
 #define MEASUREMENT_NAME(name, kind, least, most, meaning) #name,
-static const char *const measurement_names[] = {"dataset", "observable_names", "observable_error",
+static const char *const experiment_names[] = {"dataset", "id", "covariates", "covariate_names", "t0"};
+static const char *const dose_names[] = {"dataset", "experiment", "time", "amount", "target", "target_names", "duration",
+                                         "rate", "interval", "count"};
+static const char *const input_names[] = {"dataset", "experiment", "time", "value", "input", "input_names"};
+static const char *const substitute_names[] = {"dataset", "experiment", "parameter", "parameter_names", "by", "by_names",
+                                               "value"};
+static const char *const measurement_names[] = {"dataset", "experiment", "observable_names", "observable_error",
                                                 MEASUREMENT_LIST(MEASUREMENT_NAME)};
 
 /* Written by PyTables and rhdf5 on every group. */
@@ -38,7 +45,11 @@ static const struct group groups[] = {
     {"/model", LIST(model_names)},
     {"/parameters", LIST(parameter_names)},
     {"/datasets", LIST(dataset_names)},
+    {"/experiments", LIST(experiment_names)},
     {"/measurements", LIST(measurement_names)},
+    {"/doses", LIST(dose_names)},
+    {"/inputs", LIST(input_names)},
+    {"/substitutes", LIST(substitute_names)},
 };
 
 struct search {

@@ -88,6 +88,29 @@ static enum status check_ids(struct id_set *set, struct problem *problem, const 
     return status;
 }
 
+static int compare_texts(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+
+/* Ids of experiments must differ within a dataset. */
+static enum status check_experiment_ids(struct problem *problem, const struct problem_block *block, struct error *error)
+{
+    for (size_t d = 0; d < block->n && problem->owners[1].id.dataset; d++) {
+        size_t first = block->first_experiment[d], n = block->first_experiment[d + 1] - first;
+        if (n < 2)
+            continue;
+        char **sorted = malloc(n * sizeof *sorted);
+        if (!sorted)
+            return problem_no_memory(problem, error);
+        memcpy(sorted, block->experiment_id + first, n * sizeof *sorted);
+        qsort(sorted, n, sizeof *sorted, compare_texts);
+        for (size_t i = 1; i < n; i++)
+            if (strcmp(sorted[i - 1], sorted[i]) == 0)
+                faults_add(&problem->faults, "/experiments/id: \"%.100s\" appears more than once in dataset \"%.100s\"",
+                           sorted[i], block->id[d]);
+        free(sorted);
+    }
+    return STATUS_OK;
+}
+
 /* sha256_add_double for each value, in larger pieces to save calls. */
 static void hash_doubles(struct sha256 *hash, const double *values, size_t n)
 {
@@ -144,10 +167,10 @@ static void hash_parameters(struct sha256 *hash, const struct problem *problem, 
     hash_doubles(hash, last, 4 * n);
 }
 
-/* Columns behind the value are hashed only where a row of the dataset has one, so that an absent column is an empty one. */
-static void hash_rows(struct sha256 *hash, const struct problem_block *block, size_t d)
+/* Columns behind the value are hashed only where a row of the experiment has one, so that an absent column is an empty one. */
+static void hash_rows(struct sha256 *hash, const struct problem_block *block, size_t e)
 {
-    size_t first = block->row[d], n = block->row[d + 1] - first;
+    size_t first = block->row[e], n = block->row[e + 1] - first;
     const struct measurements rows = measurements_from(&block->measured, first);
     int has = 0;
     for (int c = MEASUREMENT_value + 1; c < MEASUREMENT_line; c++)
@@ -173,16 +196,56 @@ static void hash_rows(struct sha256 *hash, const struct problem_block *block, si
     }
 }
 
-static void hash_block(struct sha256 *hash, const struct problem *problem, const struct problem_block *block,
-                       double *last)
+/* Doses, inputs and substitutes of one experiment; false: it has none. */
+static bool hash_happenings(struct sha256 *hash, const struct problem *problem, const struct problem_block *block, size_t e)
 {
-    for (size_t d = 0; d < block->n; d++) {
-        sha256_add_string(hash, block->id[d]);
-        hash_doubles(hash, block->t0 + d, 1);
-        hash_doubles(hash, block->covariate + d * problem->n_model_covariate, problem->n_model_covariate);
-        hash_parameters(hash, problem, block, d, last);
-        hash_rows(hash, block, d);
+    const struct input *input = block->input + e * problem->n_model_input;
+    size_t n_dose = block->first_dose[e + 1] - block->first_dose[e], n_knot = 0;
+    size_t n_substitute = block->first_substitute[e + 1] - block->first_substitute[e];
+    for (size_t i = 0; i < problem->n_model_input; i++)
+        n_knot += input[i].n;
+    sha256_add_uint64(hash, n_dose);
+    for (size_t i = block->first_dose[e]; i < block->first_dose[e + 1]; i++) {
+        const struct dose *dose = &block->dose[i];
+        hash_doubles(hash, (const double[]){dose->time, dose->amount, dose->duration, dose->count > 1 ? dose->interval : 0}, 4);
+        sha256_add_uint64(hash, dose->count);
+        sha256_add_uint64(hash, dose->target);
     }
+    sha256_add_uint64(hash, n_knot);
+    for (size_t i = 0; i < problem->n_model_input && n_knot; i++) {
+        sha256_add_uint64(hash, input[i].n);
+        hash_doubles(hash, input[i].time, input[i].n);
+        hash_doubles(hash, input[i].value, input[i].n);
+    }
+    sha256_add_uint64(hash, n_substitute);
+    for (size_t i = block->first_substitute[e]; i < block->first_substitute[e + 1]; i++) {
+        const struct substitute *substitute = &block->substitute[i];
+        sha256_add_uint64(hash, substitute->parameter);
+        sha256_add_uint64(hash, substitute->by);
+        hash_doubles(hash, &substitute->value, substitute->by == EXPERIMENT_NUMBER);
+    }
+    return n_dose || n_knot || n_substitute;
+}
+
+/* `more` gets what files without experiments, doses, inputs and substitutes do not have; true: there is some. */
+static bool hash_block(struct sha256 *hash, struct sha256 *more, const struct problem *problem,
+                       const struct problem_block *block, double *last)
+{
+    bool has_more = problem->has_experiments;
+    for (size_t d = 0; d < block->n; d++) {
+        size_t first = block->first_experiment[d], end = block->first_experiment[d + 1];
+        sha256_add_string(hash, block->id[d]);
+        hash_doubles(hash, block->t0 + first, end - first);
+        hash_doubles(hash, block->covariate + first * problem->n_model_covariate, (end - first) * problem->n_model_covariate);
+        hash_parameters(hash, problem, block, d, last);
+        sha256_add_uint64(more, end - first);
+        for (size_t e = first; e < end; e++) {
+            hash_rows(hash, block, e);
+            sha256_add_string(more, problem->owners[1].id.dataset ? block->experiment_id[e] : "");
+            has_more = hash_happenings(more, problem, block, e) || has_more;
+        }
+    }
+    return has_more;
 }
 
 static void hash_names(struct sha256 *hash, const struct problem *problem)
@@ -202,7 +265,8 @@ static void hash_names(struct sha256 *hash, const struct problem *problem)
 struct pass {
     struct problem_block block;
     struct id_set ids;
-    struct sha256 hash;
+    struct sha256 hash, more;
+    bool has_more;
     double *last;
     uint64_t n_bad;
 };
@@ -211,25 +275,26 @@ static enum status run_pass(struct problem *problem, struct pass *pass, struct e
 {
     size_t max_dataset = BLOCK_DOUBLES / (problem->n_parameter + problem->info.n_covariate + 1);
     max_dataset = max_dataset > BLOCK_DATASETS ? BLOCK_DATASETS : max_dataset > 0 ? max_dataset : 1;
+    size_t n_wide = problem->info.n_experiment_covariate;
+    size_t max_row = n_wide < 8 ? BLOCK_ROWS : 1 + BLOCK_DOUBLES / n_wide; /* experiments count as rows */
     pass->last = calloc(4 * problem->n_parameter, sizeof *pass->last);
     if (!pass->last)
         return problem_no_memory(problem, error);
     enum status status = id_set_init(&pass->ids, problem, error);
     hash_names(&pass->hash, problem);
-    if (problem->info.n_dataset == 0 && problem->info.n_measurement > 0)
-        faults_add(&problem->faults, "/measurements: has %" PRIu64 " rows, but /datasets/id is empty",
-                   problem->info.n_measurement);
     while (!status && problem->faults.n < MAX_COUNTED) {
-        status = problem_read(problem, &pass->block, max_dataset, BLOCK_ROWS, error);
+        status = problem_read(problem, &pass->block, max_dataset, max_row, error);
         if (status || pass->block.n == 0)
             break;
         status = check_ids(&pass->ids, problem, &pass->block, error);
+        if (!status)
+            status = check_experiment_ids(problem, &pass->block, error);
         for (size_t d = 0; d < pass->block.n; d++)
             pass->n_bad += pass->block.fault[d] != NULL;
-        for (size_t i = 0; i < pass->block.row[pass->block.n]; i++)
+        for (size_t i = 0; i < pass->block.room->used[GROUP_MEASUREMENTS]; i++)
             problem->n_censored += pass->block.measured.censored[i] != 0 && !isnan(pass->block.measured.value[i]);
         problem_check_censored(problem, &pass->block);
-        hash_block(&pass->hash, problem, &pass->block, pass->last);
+        pass->has_more = hash_block(&pass->hash, &pass->more, problem, &pass->block, pass->last) || pass->has_more;
         if (problem->beat)
             problem->beat(problem->beat_context);
     }
@@ -248,10 +313,11 @@ enum status problem_validate(struct problem *problem, const struct problem_expec
     struct pass pass = {0};
     enum status status = problem_match(problem, expectation, error);
     if (!status)
-        status = problem_window_init(problem, error);
+        status = problem_init_windows(problem, error);
     if (status)
         return status;
     sha256_begin(&pass.hash);
+    sha256_begin(&pass.more);
     problem->checking = true;
     problem->n_censored = 0;
     status = run_pass(problem, &pass, error);
@@ -259,6 +325,10 @@ enum status problem_validate(struct problem *problem, const struct problem_expec
     if (!status)
         status = faults_report(&problem->faults, problem->file.path, error);
     if (!status) {
+        unsigned char digest[32];
+        sha256_end(&pass.more, digest);
+        if (pass.has_more)
+            sha256_add(&pass.hash, digest, sizeof digest);
         sha256_end(&pass.hash, sha256);
         *n_bad = pass.n_bad;
         status = problem_rewind(problem, error);

@@ -106,6 +106,8 @@ enum status fitted_open(struct fitted *fitted, const struct fitted_options *opti
     expectation.error = (enum error_kind)recipe->error;
     status = problem_validate(fitted->problem, &expectation, hash, &n_bad, error);
     if (!status)
+        status = campaign_refuse_experiments(fitted->problem, error);
+    if (!status)
         status = check_same(fitted, hash, error);
     if (status)
         return status;

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "../problem_helpers.h"
-#include "io/problem_rows.h"
+#include "io/problem_stream.h"
 
 #include <unistd.h>
 
@@ -40,7 +40,7 @@ static void check_base_values(const struct problem_block *block)
         assert_true(block->lower[2 * d] == 0.25 && block->lower[2 * d + 1] == -INFINITY);
         assert_true(block->upper[2 * d] == 8 && block->upper[2 * d + 1] == INFINITY);
         assert_true(block->fixed[2 * d] == 0 && block->fixed[2 * d + 1] == 1);
-        assert_int_equal(block->room->first_row[d], row[d]);
+        assert_int_equal(block->room->place[GROUP_MEASUREMENTS][d], row[d]);
     }
     assert_memory_equal(block->row, row, sizeof row);
     assert_memory_equal(block->measured.observable, observable, sizeof observable);

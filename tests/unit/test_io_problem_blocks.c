@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "../problem_helpers.h"
-#include "io/problem_rows.h"
+#include "io/problem_stream.h"
 #include "io/problem_write.h"
 
 #include <sys/stat.h>
@@ -90,7 +90,7 @@ static void check_dataset(const struct problem_block *block, size_t k, uint64_t 
     assert_int_equal(block->row[k + 1] - block->row[k], rows_of(d));
     assert_true((block->fault[k] != NULL) == (rows_of(d) == 0));
     if (rows_of(d))
-        assert_int_equal(block->room->first_row[k], *row);
+        assert_int_equal(block->room->place[GROUP_MEASUREMENTS][k], *row);
     for (size_t i = 0; i < rows_of(d); i++) {
         size_t j = block->row[k] + i;
         if (block->measured.time[j] != number(d, i, 0) || block->measured.sigma[j] != number(d, i, 2) + 1

@@ -24,13 +24,23 @@ struct problem_expectation campaign_expectation(const struct model *model)
     return (struct problem_expectation){
         .model_name = abi->name, .n_parameter = abi->n_parameter, .n_covariate = abi->n_covariate,
         .n_observable = abi->n_observable, .parameter_name = abi->parameter_name,
-        .covariate_name = abi->covariate_name, .observable_name = abi->observable_name,
+        .covariate_name = abi->covariate_name, .observable_name = abi->observable_name, .n_state = abi->n_state,
+        .state_name = abi->state_name, .n_input = abi->n_input, .input_name = abi->input_name,
         .parameter_start = abi->parameter_start, .parameter_lower = abi->parameter_lower,
         .parameter_upper = abi->parameter_upper, .parameter_scale = abi->parameter_scale, .t0 = abi->t0,
         .parameter_prior = abi->parameter_prior, .parameter_prior_on = abi->parameter_prior_on,
         .parameter_prior_number = {abi->parameter_prior_location, abi->parameter_prior_scale, abi->parameter_prior_lower,
                                    abi->parameter_prior_upper},
         .has_noise = abi->noise != NULL, .observable_error = abi->observable_error};
+}
+
+enum status campaign_refuse_experiments(const struct problem *problem, struct error *error)
+{
+    const struct problem_info *info = problem_info(problem);
+    if (!info->has_experiments && !info->n_dose && !info->n_knot && !info->n_substitute)
+        return STATUS_OK;
+    return error_set(error, STATUS_BAD_PROBLEM, "%s: experiments, doses, inputs and substitutes are not supported yet",
+                     info->path);
 }
 
 static void fill_identity(struct campaign *campaign, const unsigned char problem[32])
@@ -223,6 +233,8 @@ enum status campaign_open(struct campaign *campaign, struct run_options *options
     struct problem_expectation expectation = campaign_expectation(&campaign->model);
     expectation.error = (enum error_kind)plan->recipe.error;
     status = problem_validate(campaign->problem, &expectation, hash, &campaign->n_bad, error);
+    if (!status)
+        status = campaign_refuse_experiments(campaign->problem, error);
     if (status)
         return status;
     if (plan->place.in_place && problem_has_other_parameters(campaign->problem))

@@ -1,0 +1,91 @@
+/* Finds what is wrong with the doses, inputs and substitutes of one experiment.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "io/problem_internal.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static bool dose_fault(const struct problem_block *block, size_t e, const struct problem_message *message)
+{
+    for (size_t i = block->first_dose[e]; i < block->first_dose[e + 1]; i++) {
+        const struct dose *dose = &block->dose[i];
+        double rate = block->room->rate[i];
+        uint64_t row = block->room->place[GROUP_DOSES][e] + (i - block->first_dose[e]);
+        if (!isfinite(dose->time))
+            return FAULT(message, "dose in row %" PRIu64 ": time is %g", row, dose->time);
+        if (dose->time < block->t0[e])
+            return FAULT(message, "dose in row %" PRIu64 ": time is %.17g, before t0 = %.17g", row, dose->time, block->t0[e]);
+        if (!isfinite(dose->amount))
+            return FAULT(message, "dose in row %" PRIu64 ": amount is %g", row, dose->amount);
+        if (!(dose->duration >= 0 && dose->duration < INFINITY))
+            return FAULT(message, "dose in row %" PRIu64 ": duration is %g; it must be finite and >= 0", row, dose->duration);
+        if (!(rate >= 0 && rate < INFINITY))
+            return FAULT(message, "dose in row %" PRIu64 ": rate is %g; it must be finite and >= 0", row, rate);
+        if (rate > 0 && dose->duration > 0)
+            return FAULT(message, "dose in row %" PRIu64 ": has a rate and a duration; give one of them", row);
+        if (rate > 0 && !(dose->amount >= 0 && isfinite(dose->amount / rate)))
+            return FAULT(message, "dose in row %" PRIu64 ": amount is %g with rate %g; it must be >= 0", row, dose->amount,
+                         rate);
+        if (dose->count > 1 && !(dose->interval > 0 && isfinite(dose->time + (dose->count - 1.0) * dose->interval)))
+            return FAULT(message, "dose in row %" PRIu64 ": is repeated %" PRIu32 " times, but its interval is %g", row,
+                         dose->count, dose->interval);
+    }
+    return false;
+}
+
+static bool input_fault(const struct problem *problem, const struct problem_block *block, size_t e,
+                        const struct problem_message *message)
+{
+    const size_t *first = block->room->offset[GROUP_INPUTS];
+    for (size_t i = 0; i < problem->n_model_input; i++)
+        problem->last_knot[i] = NAN;
+    for (size_t k = first[e]; k < first[e + 1]; k++) {
+        const struct knot *knot = &block->room->knot[k];
+        const char *name = problem->model_input_name[knot->input];
+        double *last = &problem->last_knot[knot->input];
+        uint64_t row = block->room->place[GROUP_INPUTS][e] + (k - first[e]);
+        if (!isfinite(knot->time) || !isfinite(knot->value))
+            return FAULT(message, "input %.60s in row %" PRIu64 ": %s is %g", name, row,
+                         isfinite(knot->time) ? "value" : "time", isfinite(knot->time) ? knot->value : knot->time);
+        if (knot->time <= *last)
+            return FAULT(message, "input %.60s in row %" PRIu64 ": time is %.17g, %s %.17g; times must increase", name, row,
+                         knot->time, knot->time == *last ? "again" : "after", *last);
+        *last = knot->time;
+    }
+    for (size_t i = 0; i < problem->n_model_input && block->row[e + 1] > block->row[e]; i++)
+        if (isnan(problem->last_knot[i]))
+            return FAULT(message, "input %.60s has no value", problem->model_input_name[i]);
+    return false;
+}
+
+static bool substitute_fault(const struct problem *problem, const struct problem_block *block, size_t e,
+                             const struct problem_message *message)
+{
+    bool found = false;
+    size_t first = block->first_substitute[e], end = block->first_substitute[e + 1];
+    for (size_t i = first; i < end && !found; i++) {
+        const struct substitute *substitute = &block->substitute[i];
+        const char *name = problem->model_parameter_name[substitute->parameter];
+        uint64_t row = block->room->place[GROUP_SUBSTITUTES][e] + (i - first);
+        if (problem->seen[substitute->parameter]++)
+            found = FAULT(message, "substitute in row %" PRIu64 ": %.60s is substituted twice", row, name);
+        else if (substitute->by == EXPERIMENT_NUMBER && !isfinite(substitute->value))
+            found = FAULT(message, "substitute in row %" PRIu64 ": the value of %.60s is %g", row, name, substitute->value);
+    }
+    for (size_t j = 0; j < problem->n_model_parameter && !found; j++)
+        if (problem->must_substitute[j] && !problem->seen[j])
+            found = FAULT(message, "parameter %.60s has no value: it is neither in /parameters nor substituted",
+                          problem->model_parameter_name[j]);
+    for (size_t i = first; i < end; i++)
+        problem->seen[block->substitute[i].parameter] = 0;
+    return found;
+}
+
+bool problem_experiment_fault(const struct problem *problem, const struct problem_block *block, size_t e,
+                              const struct problem_message *message)
+{
+    return dose_fault(block, e, message) || input_fault(problem, block, e, message)
+           || substitute_fault(problem, block, e, message);
+}

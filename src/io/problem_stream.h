@@ -1,0 +1,98 @@
+/* The groups whose rows belong to datasets or experiments, in their order, such as /measurements. They may be far larger than
+ * memory, so each is read through a window. Internal to the problem reader.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+#include "io/hdf5_file.h"
+#include "io/problem.h"
+
+/* Groups of rows. Rows of /experiments belong to datasets; those of the others to experiments or, in a file without
+ * /experiments, to datasets. */
+enum problem_group { GROUP_EXPERIMENTS, GROUP_MEASUREMENTS, GROUP_DOSES, GROUP_INPUTS, GROUP_SUBSTITUTES, N_GROUP };
+
+enum { DOSE_time, DOSE_amount, DOSE_target, DOSE_duration, DOSE_rate, DOSE_interval, DOSE_count };
+enum { KNOT_time, KNOT_value, KNOT_input };
+enum { SUBSTITUTE_parameter, SUBSTITUTE_by, SUBSTITUTE_value };
+enum { MAX_FIELD = 8 };
+_Static_assert((int)N_MEASUREMENT <= (int)MAX_FIELD, "room for the columns of measurements");
+
+/* A column of a group. */
+struct problem_field_info {
+    const char *name;
+    bool is_real, is_needed;
+    int64_t least, most;    /* of whole numbers; an index is below the number of its names */
+    const char *meaning;
+    const char *names;      /* of an index: the path of its list of names; else NULL */
+    const char *what;       /* one of them */
+};
+
+struct problem_field {
+    struct hdf5_column column; /* dataset = 0: not in the file */
+    double *real;              /* the window's numbers; NULL: whole ones, not in the file, or not used */
+    int64_t *whole;
+    size_t n_name;             /* of an index; 1 if there is no list, which is enough for a model with one */
+    const char *const *name;
+    uint32_t *to_model;        /* n_name + 1: what each name is in the model; of by_names, in the file's parameters */
+};
+
+struct problem_stream {
+    const char *path;                 /* of the group */
+    const char *what;                 /* its rows, for messages */
+    size_t n_info;
+    const struct problem_field_info *info;
+    struct problem_field field[MAX_FIELD];
+    struct hdf5_column owner;         /* the column `dataset` or `experiment` */
+    bool of_experiments;              /* it is `experiment` */
+    uint64_t n_owner, n_row;
+    /* Rows [first, first + n) are in memory; `next` is the next one to be taken. */
+    uint64_t first, next;
+    size_t n;
+    uint64_t checked;                 /* rows before this one have been checked for faults of the file */
+    int64_t *key;                     /* the owner; -1: out of range or out of order; skipped */
+};
+
+/* What belongs to each dataset, or each experiment. */
+struct problem_owners {
+    const char *path;            /* of the group */
+    struct hdf5_column id, covariate, t0; /* dataset = 0: not in the file */
+    uint64_t n;
+    size_t n_covariate;
+    const char *const *covariate_name;
+};
+
+/* After /datasets/id: opens the columns of owners and groups. */
+void problem_open_streams(struct problem *problem);
+void problem_close_streams(struct problem *problem);
+/* Matches an index with n names; `of` has them, in messages. */
+void problem_match_index(struct problem *problem, enum problem_group group, int field, const char *of, size_t n,
+                         const char *const *names);
+enum status problem_init_windows(struct problem *problem, struct error *error);
+
+/* The next rows of one owner that are together in the window: *n rows from *i on; 0: there are no more. Skips bad rows and
+ * those of earlier owners. */
+enum status problem_next_rows(struct problem *problem, struct problem_stream *stream, uint64_t owner, size_t *i, size_t *n,
+                              struct error *error);
+void problem_seek(struct problem_stream *stream, uint64_t row);
+
+struct knot {
+    double time, value;
+    uint32_t input;
+};
+
+/* What the reader knows of a block beside its contents. Arrays have an entry per group: of /experiments, the experiments. */
+struct problem_room {
+    size_t capacity[N_GROUP], used[N_GROUP];
+    size_t *offset[N_GROUP];   /* n_experiment + 1: where the rows of each begin (row, first_dose, ...) */
+    uint64_t *place[N_GROUP];  /* row in the file of the first; of /experiments, its own */
+    struct knot *knot;         /* in the file's order */
+    double *rate;              /* of each dose; then `duration` is still the file's */
+};
+/* Appends a dataset with all its experiments to the block; false in *fits (and nothing appended) if there are then more than
+ * max_row rows and it is not the block's first. */
+enum status problem_take(struct problem *problem, struct problem_block *block, uint64_t dataset, size_t max_row, bool *fits,
+                         struct error *error);
+/* Makes room for n more rows of a group. */
+enum status problem_reserve(const struct problem *problem, struct problem_block *block, enum problem_group group, size_t n,
+                            struct error *error);
+/* Once all of a block is there and has been checked: rates become durations, doses get in order of time, knots into inputs. */
+enum status problem_settle(const struct problem *problem, struct problem_block *block, struct error *error);

@@ -1,0 +1,156 @@
+/* The window that moves over a group of rows, and the faults of the file that single rows have: owners out of order or out of
+ * range, and whole numbers that mean nothing.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "io/problem_internal.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum status problem_init_windows(struct problem *problem, struct error *error)
+{
+    for (int g = 0; g < N_GROUP; g++) {
+        struct problem_stream *stream = &problem->stream[g];
+        size_t n = stream->n_row < PROBLEM_WINDOW ? (size_t)stream->n_row + 1 : PROBLEM_WINDOW;
+        stream->key = problem_alloc(problem, n, sizeof *stream->key);
+        for (size_t f = 0; f < stream->n_info; f++) {
+            struct problem_field *field = &stream->field[f];
+            if (!field->column.dataset || (g == GROUP_MEASUREMENTS && !(MEASUREMENT_FITTED >> f & 1)))
+                continue;
+            if (stream->info[f].is_real)
+                field->real = problem_alloc(problem, n, sizeof *field->real);
+            else
+                field->whole = problem_alloc(problem, n, sizeof *field->whole);
+        }
+    }
+    return problem->faults.no_memory ? problem_no_memory(problem, error) : STATUS_OK;
+}
+
+/* ' (dataset "id")' for a message; nothing if there is no such one. */
+static const char *owner_text(struct problem *problem, const struct problem_stream *stream, int64_t owner, char text[120])
+{
+    struct arena arena = {0};
+    char *id = NULL;
+    text[0] = '\0';
+    if (owner < 0 || (uint64_t)owner >= stream->n_owner || problem->faults.n >= PROBLEM_MAX_FAULT)
+        return text;
+    const char *const what = stream->of_experiments ? "experiment" : "dataset";
+    const struct problem_owners *owners = &problem->owners[stream->of_experiments];
+    if (!owners->id.dataset)
+        snprintf(text, 120, " (%s %" PRId64 ")", what, owner);
+    else if (problem_read_owner_ids(problem, owners, (uint64_t)owner, 1, &arena, &id, NULL) == STATUS_OK)
+        snprintf(text, 120, " (%s \"%.100s\")", what, id);
+    arena_fini(&arena);
+    return text;
+}
+
+static void report_owner(struct problem *problem, const struct problem_stream *stream, uint64_t row, int64_t owner,
+                         int64_t previous)
+{
+    char text[120];
+    struct problem_faults *faults = &problem->faults;
+    const char *const path = stream->owner.path, *const what = stream->of_experiments ? "experiment" : "dataset";
+    if (owner == INT64_MIN)
+        faults_add(faults, "%s row %" PRIu64 ": is not a whole number", path, row);
+    else if (owner < 0 || (uint64_t)owner >= stream->n_owner)
+        faults_add(faults, "%s row %" PRIu64 ": is %" PRId64 ", but there are %" PRIu64 " %ss (row numbers of %s, counted "
+                   "from 0)", path, row, owner, stream->n_owner, what,
+                   stream->of_experiments ? "/experiments" : "/datasets/id");
+    else
+        faults_add(faults, "%s row %" PRIu64 ": is %" PRId64 "%s after %" PRId64 "; rows must be sorted by %s", path, row,
+                   owner, owner_text(problem, stream, owner, text), previous, what);
+}
+
+static void report_number(struct problem *problem, const struct problem_stream *stream, size_t f, size_t i, int64_t owner)
+{
+    char text[120], given[40] = "not a whole number";
+    const struct problem_field_info *info = &stream->info[f];
+    const struct problem_field *field = &stream->field[f];
+    if (field->whole[i] != INT64_MIN)
+        snprintf(given, sizeof given, "%" PRId64, field->whole[i]);
+    owner_text(problem, stream, owner, text);
+    if (info->names)
+        faults_add(&problem->faults, "%s row %" PRIu64 "%s: is %s, but there %s %zu %s%s (counted from 0)", field->column.path,
+                   stream->first + i, text, given, field->n_name == 1 ? "is" : "are", field->n_name, info->what,
+                   field->n_name == 1 ? "" : "s");
+    else
+        faults_add(&problem->faults, "%s row %" PRIu64 "%s: is %s; use %s", field->column.path, stream->first + i, text, given,
+                   info->meaning);
+}
+
+/* Marks rows without a valid owner. Faults are reported once, even if the window returns here. */
+static void check_rows(struct problem *problem, struct problem_stream *stream, int64_t previous)
+{
+    for (size_t i = 0; i < stream->n; i++) {
+        int64_t owner = stream->key[i];
+        bool report = stream->first + i >= stream->checked;
+        if (owner >= previous && (uint64_t)owner < stream->n_owner) {
+            previous = owner;
+        } else {
+            stream->key[i] = -1;
+            if (report)
+                report_owner(problem, stream, stream->first + i, owner, previous);
+        }
+        for (size_t f = 0; f < stream->n_info; f++) {
+            const struct problem_field_info *info = &stream->info[f];
+            const struct problem_field *field = &stream->field[f];
+            int64_t most = info->names ? (int64_t)field->n_name - 1 : info->most;
+            if (!field->whole || (field->whole[i] >= info->least && field->whole[i] <= most))
+                continue;
+            if (report)
+                report_number(problem, stream, f, i, owner);
+            field->whole[i] = 0;
+        }
+    }
+    if (stream->first + stream->n > stream->checked)
+        stream->checked = stream->first + stream->n;
+}
+
+static enum status load(struct problem *problem, struct problem_stream *stream, uint64_t owner, struct error *error)
+{
+    uint64_t left = stream->n_row - stream->next, first = stream->next;
+    size_t n = left < PROBLEM_WINDOW ? (size_t)left : PROBLEM_WINDOW;
+    stream->n = 0;
+    enum status status = hdf5_column_read_int64(&stream->owner, first, n, stream->key, error);
+    for (size_t f = 0; f < stream->n_info && !status; f++)
+        if (stream->field[f].real)
+            status = hdf5_column_read_double(&stream->field[f].column, first, n, stream->field[f].real, error);
+        else if (stream->field[f].whole)
+            status = hdf5_column_read_int64(&stream->field[f].column, first, n, stream->field[f].whole, error);
+    if (status)
+        return status;
+    stream->first = first;
+    stream->n = n;
+    check_rows(problem, stream, (int64_t)owner);
+    if (problem->faults.n && !problem->checking)
+        return faults_report(&problem->faults, problem->file.path, error);
+    return STATUS_OK;
+}
+
+void problem_seek(struct problem_stream *stream, uint64_t row)
+{
+    if (row < stream->first)
+        stream->n = 0;
+    stream->next = row;
+}
+
+enum status problem_next_rows(struct problem *problem, struct problem_stream *stream, uint64_t owner, size_t *i, size_t *n,
+                              struct error *error)
+{
+    for (*n = 0; stream->next < stream->n_row; stream->next++) {
+        if (stream->next < stream->first || stream->next >= stream->first + stream->n) {
+            enum status status = load(problem, stream, owner, error);
+            if (status)
+                return status;
+        }
+        size_t at = *i = (size_t)(stream->next - stream->first);
+        if (stream->key[at] < (int64_t)owner)
+            continue;
+        while (at < stream->n && stream->key[at] == (int64_t)owner)
+            at++;
+        *n = at - *i;
+        stream->next += *n;
+        break;
+    }
+    return STATUS_OK;
+}
