@@ -198,3 +198,11 @@ def a_prior(f):
     put(f, "parameters/prior", ["normal", "none"])
     put(f, "parameters/prior_location", np.array([[1.0, 0.0]], "f4"))
     put(f, "parameters/prior_scale", [0.5, 0.0])
+
+
+@case("same")
+def empty_groups(f):
+    for path in ("doses/dataset", "doses/time", "doses/amount", "inputs/dataset", "inputs/time", "inputs/value",
+                 "substitutes/dataset", "substitutes/value"):
+        f[path] = np.zeros(0)
+    f["measurements/side"] = np.zeros(6, dtype="i1")
