@@ -58,9 +58,8 @@ enum { STIFFIT_OK = 0, STIFFIT_RECOVERABLE = 1, STIFFIT_FATAL = -1 };
  * the lengths given here, and are valid only during the call. */
 struct stiffit_point {
     double t;                 /* time, in the model's unit */
-    const double *y;          /* n_state values; NULL where only t, p and covariates count: `initial`, `initial_parameter`,
-                               * `prepare`, `forcing`, `lag`, `bioavailability`, `switching_time`, their derivatives, and
-                               * `event_when` of a timed event */
+    const double *y;          /* n_state values; NULL where only t, p and covariates count: `initial`, `prepare`, `forcing`,
+                               * `lag`, `bioavailability`, `switching_time`, and their derivatives */
     const double *p;          /* n_parameter values, natural scale */
     const double *covariate;  /* n_covariate values of this dataset */
     const double *input;      /* n_input values at time t, on the side of a knot where the integrator is; NULL if n_input = 0,
@@ -80,7 +79,7 @@ enum { STIFFIT_USE_RHS = 1, STIFFIT_USE_INITIAL = 2, STIFFIT_USE_OBSERVE = 4, ST
 enum {
     STIFFIT_EVENT_TIMED = 1,           /* `event_when` is its time, which depends on p and covariates only; else a trigger */
     STIFFIT_EVENT_INITIALLY_FALSE = 2, /* a trigger that holds at t0 fires there; else it must become false first */
-    STIFFIT_EVENT_CAN_LAPSE = 4,       /* its execution is cancelled if the trigger becomes false during the delay */
+    STIFFIT_EVENT_CAN_LAPSE = 4,       /* its execution is cancelled if the trigger becomes false before it */
     STIFFIT_EVENT_EARLY_VALUES = 8     /* assigns values computed when it fires, before its delay; else when it is executed */
 };
 
@@ -199,8 +198,7 @@ struct stiffit_model {
      * absent; then sensitivities count as exact, and steps are as long as the error estimates allow.
      *
      * Switching functions: each changes its sign (negative or not) where a state, or time and a parameter, makes the
-     * right-hand side jump, as y[0] - 1 for `y[0] > 1 ? a : b`. Sensitivities lack the effect of the jump, so a fit
-     * whose trajectories cross one uses difference quotients of whole evaluations. */
+     * right-hand side jump, as y[0] - 1 for `y[0] > 1 ? a : b`. The integrator stops there. */
     uint32_t n_switching;
     uint32_t n_forcing;
     stiffit_function *switching;        /* out: n_switching */
@@ -237,12 +235,15 @@ struct stiffit_model {
     stiffit_function *bioavailability;           /* out: n_state */
     stiffit_function *bioavailability_parameter; /* out: n_state x n_parameter. Else: differences */
 
-    /* Events assign new values to states: a timed one at its time, another one whenever its trigger changes from negative
-     * (false) to not negative (true). An event is executed event_delay later. Of those executed at one time, the one with the
-     * highest priority comes first; among equal ones, that of the lower index. Each sees what the earlier ones assigned. */
+    /* Events assign new values to states: a timed one at its time unless that is before t0, another one whenever its trigger
+     * changes from negative (false) to not negative (true), by the integration or because another event or a dose changes a
+     * state. NaN leaves a trigger as it is. An event is executed event_delay after it fires. Of those executed at one time, the
+     * one with the highest priority comes first; among equal ones, that of the lower index. Each sees what the earlier ones
+     * assigned, and priorities and triggers are computed again after each. An event that is executed for ever fails the
+     * evaluation. */
     const char *const *event_name;               /* n_event, unique */
     const uint8_t *event_kind;                   /* n_event: STIFFIT_EVENT_* bits; NULL: all 0 */
-    stiffit_function *event_when;                /* out: n_event; times are used where `TIMED`, at t = t0 and y = NULL */
+    stiffit_function *event_when;                /* out: n_event; the times of timed ones are taken at t0 */
     stiffit_function *event_when_state;          /* out: n_event x (n_state + 1), by states, then by time. Else: differences */
     stiffit_function *event_when_parameter;      /* out: n_event x n_parameter. Else: differences */
     stiffit_function *event_assign;              /* out: n_state, all of them after event at->event */
@@ -251,6 +252,9 @@ struct stiffit_model {
     stiffit_function *event_delay;               /* out: n_event, >= 0; NULL: 0. Computed when the event fires */
     stiffit_function *event_delay_parameter;     /* out: n_event x n_parameter. Else: differences */
     stiffit_function *event_priority;            /* out: n_event; NULL: all alike */
+    stiffit_function *event_delay_state;         /* out: n_event x (n_state + 1), by states, then by time. Else: differences */
+    const uint8_t *event_assigned;               /* n_state x n_event: 0 where the event leaves the state alone, which matters
+                                                  * to EARLY_VALUES only; NULL: each assigns all states */
 };
 
 #define STIFFIT_MODEL_HEADER .abi_version = STIFFIT_ABI_VERSION, .struct_size = sizeof(struct stiffit_model)

@@ -277,7 +277,8 @@ static void check_default(struct fault_list *list, const struct stiffit_model *a
                   name, scale, lower, upper);
     }
     unsigned use = abi->parameter_use ? abi->parameter_use[i] : 0;
-    if (use & ~(unsigned)(STIFFIT_USE_RHS | STIFFIT_USE_INITIAL | STIFFIT_USE_OBSERVE | STIFFIT_USE_NOISE))
+    if (use & ~(unsigned)(STIFFIT_USE_RHS | STIFFIT_USE_INITIAL | STIFFIT_USE_OBSERVE | STIFFIT_USE_NOISE |
+                            STIFFIT_USE_EVENT))
         fault(list, "parameter %s: parameter_use is 0x%x, which has bits that this version does not know", name, use);
 }
 

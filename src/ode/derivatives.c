@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The results to check: all, or only the observables in d->wanted. */
-enum rows { ROWS_ALL, ROWS_WANTED };
+/* The results to check: all, only the observables in d->wanted, or none. */
+enum rows { ROWS_ALL, ROWS_WANTED, ROWS_NONE };
 
 static int fail(struct derivatives *d, const char *where, double t, bool not_finite, bool fatal)
 {
@@ -21,6 +21,8 @@ static bool column_finite(const struct derivatives *d, enum rows rows, const dou
 {
     if (rows == ROWS_ALL)
         return all_finite(column, n_row);
+    if (rows == ROWS_NONE)
+        return true;
     for (size_t i = 0; i < d->n_wanted; i++)
         if (!isfinite(column[d->wanted[i]]))
             return false;
@@ -55,10 +57,17 @@ static int call_by_parameter(struct derivatives *d, stiffit_function *function, 
     return STIFFIT_OK;
 }
 
+static void set_time(struct derivatives *d, double t)
+{
+    d->at.t = t;
+    for (size_t i = 0; i < d->abi->n_input; i++)
+        d->input[i] = d->piece[i].value + d->piece[i].slope * (t - d->piece[i].since);
+}
+
 /* Sets the point. False, and a failure, if the state is not finite. */
 static bool move_to(struct derivatives *d, const char *where, double t, const double *y)
 {
-    d->at.t = t;
+    set_time(d, t);
     d->at.y = y;
     if (all_finite(y, d->abi->n_state))
         return true;
@@ -66,16 +75,61 @@ static bool move_to(struct derivatives *d, const char *where, double t, const do
     return false;
 }
 
+/* The time at which the right-hand side is evaluated for t. */
+static double inside(const struct derivatives *d, double t) { return t < d->since ? d->since : t > d->until ? d->until : t; }
+
+/* The functions with derivatives by state and parameter, other than the right-hand side and the initial state. */
+static const struct row {
+    const char *name, *name_state, *name_parameter;
+    size_t value, by_state, by_parameter, n_row; /* offsets in struct stiffit_model; 0: there is none */
+    enum rows rows;
+    unsigned use;
+} row_of[N_POINT_FUNCTION] = {
+#define AT(field) offsetof(struct stiffit_model, field)
+#define ROW(field, n_row, rows, use) {#field, #field "_state", #field "_parameter", \
+                                      AT(field), AT(field##_state), AT(field##_parameter), AT(n_row), rows, use}
+#define ROW_OF_TIME(field, n_row) {#field, NULL, #field "_parameter", AT(field), 0, AT(field##_parameter), AT(n_row), ROWS_NONE, ~0u}
+    [MODEL_OBSERVE] = ROW(observe, n_observable, ROWS_WANTED, STIFFIT_USE_OBSERVE),
+    [MODEL_NOISE] = ROW(noise, n_observable, ROWS_WANTED, STIFFIT_USE_NOISE),
+    [MODEL_WHEN] = ROW(event_when, n_event, ROWS_NONE, ~0u),
+    [MODEL_ASSIGN] = ROW(event_assign, n_state, ROWS_ALL, ~0u),
+    [MODEL_DELAY] = ROW(event_delay, n_event, ROWS_NONE, ~0u),
+    [MODEL_LAG] = ROW_OF_TIME(lag, n_state),
+    [MODEL_BIOAVAILABILITY] = ROW_OF_TIME(bioavailability, n_state),
+    [MODEL_SWITCHING_TIME] = ROW_OF_TIME(switching_time, n_switching),
+    [MODEL_SWITCHING] = {"switching", "switching_state", "switching_slope", AT(switching), AT(switching_state),
+                         AT(switching_slope), AT(n_switching), ROWS_NONE, ~0u},
+    [MODEL_PRIORITY] = {"event_priority", NULL, NULL, AT(event_priority), 0, 0, AT(n_event), ROWS_NONE, 0},
+};
+
+static stiffit_function *function_at(const struct stiffit_model *abi, size_t offset)
+{
+    return offset ? *(stiffit_function *const *)((const char *)abi + offset) : NULL;
+}
+
+static size_t row_count(const struct stiffit_model *abi, enum point_function which)
+{
+    return *(const uint32_t *)((const char *)abi + row_of[which].n_row);
+}
+
+bool derivatives_is_there(const struct derivatives *d, enum point_function which)
+{
+    return row_count(d->abi, which) > 0 && function_at(d->abi, row_of[which].value) != NULL;
+}
+
 static bool lacks_parameter_derivative(const struct stiffit_model *abi)
 {
-    return (abi->n_state && (!abi->rhs_parameter || !abi->initial_parameter)) || !abi->observe_parameter ||
-           (abi->noise && !abi->noise_parameter);
+    for (int i = 0; i < N_POINT_FUNCTION; i++)
+        if (row_of[i].use && function_at(abi, row_of[i].value) && !function_at(abi, row_of[i].by_parameter))
+            return true;
+    return abi->n_state && (!abi->rhs_parameter || !abi->initial_parameter);
 }
 
 bool derivatives_init(struct derivatives *d, const struct stiffit_model *abi)
 {
     *d = (struct derivatives){.abi = abi};
     size_t n = abi->n_state, n_out = (n > abi->n_observable ? n : abi->n_observable) + 1;
+    n_out += (size_t)abi->n_switching + abi->n_event;
     size_t n_moved = lacks_parameter_derivative(abi) ? (size_t)abi->n_work * abi->n_parameter : 0;
     d->wanted = calloc(abi->n_observable + 1, sizeof(uint32_t));
     d->work = calloc(abi->n_work + 1, sizeof(double));
@@ -89,7 +143,8 @@ bool derivatives_init(struct derivatives *d, const struct stiffit_model *abi)
     d->down = calloc(n_out, sizeof(double));
     d->base = calloc(n_out, sizeof(double));
     d->jacobian_values = calloc((size_t)abi->n_nonzero + 1, sizeof(double));
-    return d->wanted && d->work && d->work_up && d->work_down && d->has_up && d->has_down && d->p_moved && d->y_moved &&
+    d->input = calloc((size_t)abi->n_input + 1, sizeof(double));
+    return d->input && d->wanted && d->work && d->work_up && d->work_down && d->has_up && d->has_down && d->p_moved && d->y_moved &&
            d->up && d->down && d->base && d->jacobian_values;
 }
 
@@ -107,6 +162,7 @@ void derivatives_fini(struct derivatives *d)
     free(d->down);
     free(d->base);
     free(d->jacobian_values);
+    free(d->input);
     *d = (struct derivatives){0};
 }
 
@@ -137,12 +193,17 @@ int derivatives_begin(struct derivatives *d, const double *p, const double *cova
     d->n_sens = n_sens;
     d->sens = sens;
     d->t0 = t0;
+    d->since = -INFINITY;
+    d->until = INFINITY;
+    d->is_infused = false;
     d->n_rhs = d->n_jacobian = 0;
     d->failure = (struct model_failure){0};
     if (!all_finite(p, abi->n_parameter) || !isfinite(t0))
         return fail(d, "parameters", t0, true, false);
-    if (!abi->prepare || abi->n_work == 0)
+    if (!abi->prepare || abi->n_work == 0) {
+        d->at.input = abi->n_input ? d->input : NULL;
         return STIFFIT_OK;
+    }
     /* Results of `prepare` may be infinite or NaN: a model may not use them. If it does, its own results fail the check. */
     int code = abi->prepare(&d->at, d->work);
     if (code != STIFFIT_OK)
@@ -154,6 +215,7 @@ int derivatives_begin(struct derivatives *d, const double *p, const double *cova
         d->has_down[sens[k]] = prepare_moved(d, sens[k], -step, d->work_down + offset);
     }
     d->at.work = d->work;
+    d->at.input = abi->n_input ? d->input : NULL;
     return STIFFIT_OK;
 }
 
@@ -288,15 +350,18 @@ static int by_parameter(struct derivatives *d, struct quotient q, unsigned use, 
 int derivatives_rhs(struct derivatives *d, double t, const double *y, double *ydot)
 {
     d->n_rhs++;
-    if (!move_to(d, "rhs", t, y))
+    if (!move_to(d, "rhs", inside(d, t), y))
         return STIFFIT_RECOVERABLE;
-    return call(d, d->abi->rhs, "rhs", ROWS_ALL, ydot, d->abi->n_state, 1);
+    int code = call(d, d->abi->rhs, "rhs", ROWS_ALL, ydot, d->abi->n_state, 1);
+    for (size_t i = 0; d->is_infused && i < d->abi->n_state; i++)
+        ydot[i] += d->rate[i];
+    return code;
 }
 
 int derivatives_jacobian_sparse(struct derivatives *d, double t, const double *y, double *values)
 {
     d->n_jacobian++;
-    if (!move_to(d, "jacobian_sparse", t, y))
+    if (!move_to(d, "jacobian_sparse", inside(d, t), y))
         return STIFFIT_RECOVERABLE;
     return call(d, d->abi->jacobian_sparse, "jacobian_sparse", ROWS_ALL, values, d->abi->n_nonzero, 1);
 }
@@ -308,7 +373,7 @@ int derivatives_jacobian(struct derivatives *d, double t, const double *y, const
     size_t n = abi->n_state;
     if (abi->jacobian) {
         d->n_jacobian++;
-        if (!move_to(d, "jacobian", t, y))
+        if (!move_to(d, "jacobian", inside(d, t), y))
             return STIFFIT_RECOVERABLE;
         return call(d, abi->jacobian, "jacobian", ROWS_ALL, jacobian, n * n, 1);
     }
@@ -324,23 +389,31 @@ int derivatives_jacobian(struct derivatives *d, double t, const double *y, const
     }
     d->n_jacobian++;
     d->n_rhs += (int64_t)(rough ? n : 2 * n);
-    return by_state(d, (struct quotient){abi->rhs, "rhs", n, ROWS_ALL, false}, t, y, f, rough, jacobian);
+    return by_state(d, (struct quotient){abi->rhs, "rhs", n, ROWS_ALL, false}, inside(d, t), y, d->is_infused ? NULL : f, rough,
+                    jacobian);
 }
 
 int derivatives_rhs_parameter(struct derivatives *d, double t, const double *y, double *out)
 {
     const struct stiffit_model *abi = d->abi;
-    if (!move_to(d, "rhs_parameter", t, y))
+    if (!move_to(d, "rhs_parameter", inside(d, t), y))
         return STIFFIT_RECOVERABLE;
-    if (abi->rhs_parameter)
-        return call_by_parameter(d, abi->rhs_parameter, "rhs_parameter", ROWS_ALL, out, abi->n_state);
-    d->n_rhs += 2 * (int64_t)d->n_sens;
-    return by_parameter(d, (struct quotient){abi->rhs, "rhs", abi->n_state, ROWS_ALL, false}, STIFFIT_USE_RHS, out);
+    int code;
+    if (abi->rhs_parameter) {
+        code = call_by_parameter(d, abi->rhs_parameter, "rhs_parameter", ROWS_ALL, out, abi->n_state);
+    } else {
+        d->n_rhs += 2 * (int64_t)d->n_sens;
+        code = by_parameter(d, (struct quotient){abi->rhs, "rhs", abi->n_state, ROWS_ALL, false}, STIFFIT_USE_RHS, out);
+    }
+    for (size_t k = 0; d->is_infused && k < d->n_sens; k++)
+        for (size_t i = 0, j = d->sens[k]; i < abi->n_state; i++)
+            out[i + j * abi->n_state] += d->rate_parameter[i + j * abi->n_state];
+    return code;
 }
 
 int derivatives_initial(struct derivatives *d, double *y)
 {
-    d->at.t = d->t0;
+    set_time(d, d->t0);
     d->at.y = NULL;
     return call(d, d->abi->initial, "initial", ROWS_ALL, y, d->abi->n_state, 1);
 }
@@ -348,61 +421,88 @@ int derivatives_initial(struct derivatives *d, double *y)
 int derivatives_initial_parameter(struct derivatives *d, double *out)
 {
     const struct stiffit_model *abi = d->abi;
-    d->at.t = d->t0;
+    set_time(d, d->t0);
     d->at.y = NULL;
     if (abi->initial_parameter)
         return call_by_parameter(d, abi->initial_parameter, "initial_parameter", ROWS_ALL, out, abi->n_state);
     return by_parameter(d, (struct quotient){abi->initial, "initial", abi->n_state, ROWS_ALL, false}, STIFFIT_USE_INITIAL, out);
 }
 
-int derivatives_switching(struct derivatives *d, double t, const double *y, double *out)
+int derivatives_fail(struct derivatives *d, const char *where, double t, bool not_finite)
 {
-    return move_to(d, "switching", t, y) ? d->abi->switching(&d->at, out) : STIFFIT_RECOVERABLE;
+    return fail(d, where, t, not_finite, false);
 }
 
-int derivatives_forcing(struct derivatives *d, double t, double *out)
+/* For difference quotients of a function. */
+static struct quotient quotient_of(const struct derivatives *d, enum point_function which)
 {
-    d->at.t = t;
+    const struct row *row = &row_of[which];
+    return (struct quotient){function_at(d->abi, row->value), row->name, row_count(d->abi, which), row->rows, false};
+}
+
+/* As move_to; y may be NULL for a function that takes none. */
+static bool move_anywhere(struct derivatives *d, const char *where, double t, const double *y)
+{
+    if (y || d->abi->n_state == 0)
+        return move_to(d, where, t, y);
+    set_time(d, t);
     d->at.y = NULL;
-    return d->abi->forcing(&d->at, out);
+    return true;
 }
 
-int derivatives_observe(struct derivatives *d, bool noise, double t, const double *y, double *out)
+int derivatives_value(struct derivatives *d, enum point_function which, double t, const double *y, double *out)
 {
-    const struct stiffit_model *abi = d->abi;
-    const char *where = noise ? "noise" : "observe";
-    if (!move_to(d, where, t, y))
+    struct quotient q = quotient_of(d, which);
+    if (!move_anywhere(d, q.where, t, y))
         return STIFFIT_RECOVERABLE;
-    int code = call(d, noise ? abi->noise : abi->observe, where, ROWS_WANTED, out, abi->n_observable, 1);
-    for (size_t i = 0; noise && code == STIFFIT_OK && i < d->n_wanted; i++)
+    int code = call(d, q.function, q.where, q.rows, out, q.n_out, 1);
+    for (size_t i = 0; which == MODEL_NOISE && code == STIFFIT_OK && i < d->n_wanted; i++)
         if (!(out[d->wanted[i]] > 0))
             return fail(d, "noise (it must be above 0)", t, false, false);
     return code;
 }
 
-int derivatives_observe_state(struct derivatives *d, bool noise, double t, const double *y, double *out)
+int derivatives_by_state(struct derivatives *d, enum point_function which, double t, const double *y, double *out)
 {
-    const struct stiffit_model *abi = d->abi;
-    stiffit_function *analytic = noise ? abi->noise_state : abi->observe_state;
-    const char *where = noise ? "noise_state" : "observe_state";
+    struct quotient q = quotient_of(d, which);
+    stiffit_function *analytic = function_at(d->abi, row_of[which].by_state);
     if (!analytic)
-        return by_state(d, (struct quotient){noise ? abi->noise : abi->observe, noise ? "noise" : "observe",
-                                             abi->n_observable, ROWS_WANTED, false}, t, y, NULL, false, out);
-    if (!move_to(d, where, t, y))
+        return by_state(d, q, t, y, NULL, false, out);
+    size_t n_column = d->abi->n_state + (q.rows == ROWS_WANTED ? 0 : 1);
+    if (!move_to(d, row_of[which].name_state, t, y))
         return STIFFIT_RECOVERABLE;
-    return call(d, analytic, where, ROWS_WANTED, out, abi->n_observable, abi->n_state);
+    return call(d, analytic, row_of[which].name_state, q.rows, out, q.n_out, n_column);
 }
 
-int derivatives_observe_parameter(struct derivatives *d, bool noise, double t, const double *y, double *out)
+int derivatives_by_state_and_time(struct derivatives *d, enum point_function which, double t, const double *y, double *out)
 {
-    const struct stiffit_model *abi = d->abi;
-    stiffit_function *analytic = noise ? abi->noise_parameter : abi->observe_parameter;
-    const char *where = noise ? "noise_parameter" : "observe_parameter";
-    if (!move_to(d, where, t, y))
+    int code = derivatives_by_state(d, which, t, y, out);
+    if (code != STIFFIT_OK || (function_at(d->abi, row_of[which].by_state) && d->abi->n_input == 0))
+        return code;
+    struct quotient q = quotient_of(d, which);
+    double size = fmax(fabs(t), d->span), h = cbrt(DBL_EPSILON) * (size > 0 ? size : 1);
+    set_time(d, t + h);
+    int up = call(d, q.function, q.where, q.rows, d->up, q.n_out, 1);
+    set_time(d, t - h);
+    int down = call(d, q.function, q.where, q.rows, d->down, q.n_out, 1);
+    set_time(d, t);
+    return combine(d, &q, up, down, exact_step(t, h), exact_step(t, -h), out + d->abi->n_state * q.n_out);
+}
+
+int derivatives_by_parameter(struct derivatives *d, enum point_function which, double t, const double *y, double *out)
+{
+    struct quotient q = quotient_of(d, which);
+    stiffit_function *analytic = function_at(d->abi, row_of[which].by_parameter);
+    if (!move_anywhere(d, row_of[which].name_parameter, t, y))
         return STIFFIT_RECOVERABLE;
-    if (analytic)
-        return call_by_parameter(d, analytic, where, ROWS_WANTED, out, abi->n_observable);
-    return by_parameter(d, (struct quotient){noise ? abi->noise : abi->observe, noise ? "noise" : "observe",
-                                             abi->n_observable, ROWS_WANTED, false},
-                        noise ? STIFFIT_USE_NOISE : STIFFIT_USE_OBSERVE, out);
+    return analytic ? call_by_parameter(d, analytic, row_of[which].name_parameter, q.rows, out, q.n_out)
+                    : by_parameter(d, q, row_of[which].use, out);
+}
+
+int derivatives_forcing(struct derivatives *d, double t, double *out)
+{
+    struct stiffit_point at = d->at;
+    at.t = t;
+    at.y = at.input = NULL;
+    return d->abi->forcing(&at, out);
 }

@@ -13,6 +13,18 @@
 #include <stdint.h>
 #include <stiffit/model.h>
 
+/* The functions with derivatives by state and parameter, other than the right-hand side and the initial state: the fields
+ * observe, noise, event_when, event_assign, event_delay, lag, bioavailability, switching_time, switching, event_priority. */
+enum point_function {
+    MODEL_OBSERVE, MODEL_NOISE, MODEL_WHEN, MODEL_ASSIGN, MODEL_DELAY, MODEL_LAG, MODEL_BIOAVAILABILITY, MODEL_SWITCHING_TIME,
+    MODEL_SWITCHING, MODEL_PRIORITY, N_POINT_FUNCTION
+};
+
+/* An input between two knots: value + slope (t - since). */
+struct input_piece {
+    double since, value, slope;
+};
+
 /* The latest failure. `where` is the name of the function in the plugin. */
 struct model_failure {
     const char *where; /* NULL: none yet */
@@ -33,6 +45,15 @@ struct derivatives {
     uint32_t *wanted;                /* filled by the caller: the wanted observables, at most n_observable. The others, */
     size_t n_wanted;                 /* and their derivatives and noise, may be anything */
     double t0;
+    double span;                     /* the caller's: a typical interval of time, for differences; 0: unknown */
+    struct input_piece *piece;       /* n_input, the caller's */
+    /* The caller's: the right-hand side and its derivatives are evaluated between these times only, that is, on one side of
+     * what happens at them. derivatives_begin sets them to infinity. */
+    double since, until;
+    /* The caller's: infusions. is_infused: `rate` (n_state) is part of the right-hand side, and the wanted columns of
+     * rate_parameter (n_state x n_parameter) of its derivative. */
+    bool is_infused;
+    double *rate, *rate_parameter;
     int64_t n_rhs, n_jacobian;       /* calls, including those for difference quotients */
     struct model_failure failure;
     /* scratch */
@@ -42,6 +63,7 @@ struct derivatives {
     double *p_moved;                 /* n_parameter */
     double *y_moved;                 /* n_state */
     double *up, *down, *base;        /* max(n_state, n_observable) each */
+    double *input;                   /* n_input */
     double *jacobian_values;         /* n_nonzero, if a dense Jacobian is made from a sparse one */
 };
 
@@ -67,14 +89,23 @@ int derivatives_rhs_parameter(struct derivatives *d, double t, const double *y, 
 int derivatives_initial(struct derivatives *d, double *y);
 int derivatives_initial_parameter(struct derivatives *d, double *by_parameter);
 
-/* n_switching and n_forcing values, which are not checked. */
-int derivatives_switching(struct derivatives *d, double t, const double *y, double *out);
+/* n_forcing values, which are not checked. */
 int derivatives_forcing(struct derivatives *d, double t, double *out);
 
-/* The observables, or with `noise` their standard deviations, which must be > 0. */
-int derivatives_observe(struct derivatives *d, bool noise, double t, const double *y, double *out);
-int derivatives_observe_state(struct derivatives *d, bool noise, double t, const double *y, double *by_state);
-int derivatives_observe_parameter(struct derivatives *d, bool noise, double t, const double *y, double *by_parameter);
+/* The functions above. Values of observables and noise are checked (noise must be > 0), and those of event_assign; the others
+ * are not. y may be NULL if the function takes none. By state, and by state and then time; the latter not for observables and
+ * noise. The derivative by time includes the slopes of inputs. */
+bool derivatives_is_there(const struct derivatives *d, enum point_function which);
+int derivatives_value(struct derivatives *d, enum point_function which, double t, const double *y, double *out);
+int derivatives_by_state(struct derivatives *d, enum point_function which, double t, const double *y, double *out);
+int derivatives_by_state_and_time(struct derivatives *d, enum point_function which, double t, const double *y, double *out);
+int derivatives_by_parameter(struct derivatives *d, enum point_function which, double t, const double *y, double *out);
+static inline int derivatives_observe(struct derivatives *d, bool noise, double t, const double *y, double *out)
+{
+    return derivatives_value(d, noise ? MODEL_NOISE : MODEL_OBSERVE, t, y, out);
+}
+/* Records a failure that the caller found. Returns STIFFIT_RECOVERABLE. */
+int derivatives_fail(struct derivatives *d, const char *where, double t, bool not_finite);
 
 /* Whether all n numbers are finite. */
 static inline bool all_finite(const double *x, size_t n)
@@ -94,4 +125,10 @@ static inline bool all_finite(const double *x, size_t n)
 static inline unsigned derivatives_use(const struct stiffit_model *abi, size_t i_parameter)
 {
     return abi->parameter_use ? abi->parameter_use[i_parameter] : ~0u;
+}
+
+/* Whether the states depend on the parameter. */
+static inline bool derivatives_has_block(const struct stiffit_model *abi, size_t i_parameter)
+{
+    return abi->n_state && derivatives_use(abi, i_parameter) & (STIFFIT_USE_RHS | STIFFIT_USE_INITIAL | STIFFIT_USE_EVENT);
 }

@@ -5,6 +5,7 @@
 #include "ode/engine.h"
 
 #include "base/clock.h"
+#include "ode/stops.h"
 
 #include <stdlib.h>
 
@@ -13,6 +14,7 @@ enum { CAPACITY = STIFFIT_LANES, N_PART = 1 + CAPACITY };
 
 struct both_pool {
     struct engine_pool base;
+    const struct stiffit_model *abi;
     struct engine_pool *of[N_ENGINE];
 };
 
@@ -25,6 +27,7 @@ struct part {
 
 struct both {
     struct engine base;
+    const struct both_pool *pool;
     size_t n;                      /* evaluations that all parts hold */
     struct part part[N_PART];
 };
@@ -41,6 +44,8 @@ static struct engine_pool *pool_new(const struct model *model, const struct ode_
                                     size_t n_worker, struct error *error)
 {
     struct both_pool *pool = calloc(1, sizeof *pool);
+    if (pool)
+        pool->abi = &model->abi;
     size_t n_held = CAPACITY * n_worker, n_aside = n_workspace > n_worker ? n_workspace - n_worker : 0;
     if (!pool) {
         error_set(error, STATUS_NO_MEMORY, "no memory for the engines of %zu workers", n_worker);
@@ -76,6 +81,8 @@ static struct engine *both_new(struct engine_pool *pool, struct error *error)
     struct both *both = calloc(1, sizeof *both);
     if (!both)
         error_set(error, STATUS_NO_MEMORY, "no memory for a worker's engines");
+    else
+        both->pool = (const struct both_pool *)pool;
     for (int i = 0; both && i < N_PART; i++) {
         both->part[i].engine = engine_new(((struct both_pool *)pool)->of[i ? ENGINE_CVODES : ENGINE_LANES], error);
         if (!both->part[i].engine) {
@@ -98,6 +105,12 @@ static struct part *next(struct both *both)
     return least;
 }
 
+/* The engine that takes an evaluation: lanes have no stops yet. Each evaluation of a task goes to the same one. */
+static enum engine_kind kind_of(const struct both_pool *pool, const struct evaluation *evaluation)
+{
+    return ode_has_stops(pool->abi, evaluation->task) ? ENGINE_CVODES : evaluation->engine;
+}
+
 /* The lanes, or the part of CVODES that holds `evaluation` (NULL: that holds none). */
 static struct part *part_for(struct both *both, enum engine_kind kind, const struct evaluation *evaluation)
 {
@@ -112,11 +125,12 @@ static struct part *part_for(struct both *both, enum engine_kind kind, const str
 static void submit(struct engine *base, struct evaluation *evaluation)
 {
     struct both *both = (struct both *)base;
-    struct part *least = next(both), *part = part_for(both, evaluation->engine, NULL);
+    enum engine_kind kind = kind_of(both->pool, evaluation);
+    struct part *least = next(both), *part = part_for(both, kind, NULL);
     if (part->n++ == 0)
         part->used_ns = least ? least->used_ns : 0;
     both->n++;
-    if (evaluation->engine != ENGINE_LANES)
+    if (kind != ENGINE_LANES)
         part->evaluation = evaluation;
     engine_submit(part->engine, evaluation);
 }
@@ -158,7 +172,7 @@ static struct evaluation *work(struct engine *base, const struct engine_turn *tu
 static bool withdraw(struct engine *base, struct evaluation *evaluation)
 {
     struct both *both = (struct both *)base;
-    struct part *part = part_for(both, evaluation->engine, evaluation);
+    struct part *part = part_for(both, kind_of(both->pool, evaluation), evaluation);
     bool is_out = engine_withdraw(part->engine, evaluation);
     if (is_out)
         leave(both, part);
@@ -167,7 +181,8 @@ static bool withdraw(struct engine *base, struct evaluation *evaluation)
 
 static void discard(struct engine_pool *base, struct evaluation *evaluation)
 {
-    engine_discard(((struct both_pool *)base)->of[evaluation->engine], evaluation);
+    struct both_pool *pool = (struct both_pool *)base;
+    engine_discard(pool->of[kind_of(pool, evaluation)], evaluation);
 }
 
 const struct engine_table engine_both = {

@@ -14,7 +14,7 @@ static const double ERROR_OF_SIGMA = 0.01, ERROR_OF_LARGEST = 100;
 static int differentiate_by_state(struct observer *ob, bool noise, double t, const double *y)
 {
     const struct derivatives *d = &ob->model;
-    int code = derivatives_observe_state(&ob->model, noise, t, y, ob->h_state);
+    int code = derivatives_by_state(&ob->model, noise ? MODEL_NOISE : MODEL_OBSERVE, t, y, ob->h_state);
     const double *column = ob->h_state;
     ob->n_term = 0;
     for (size_t i = 0; code == STIFFIT_OK && i < ob->n_state; i++, column += ob->abi->n_observable)
@@ -33,7 +33,7 @@ static int differentiate(struct observer *ob, bool noise, double t, const double
     unsigned use = noise ? STIFFIT_USE_NOISE : STIFFIT_USE_OBSERVE, used = 0;
     for (size_t k = 0; k < evaluation->n_sens; k++)
         used |= derivatives_use(ob->abi, evaluation->sens[k]) & use;
-    int code = used ? derivatives_observe_parameter(&ob->model, noise, t, y, ob->h_parameter) : STIFFIT_OK;
+    int code = used ? derivatives_by_parameter(&ob->model, noise ? MODEL_NOISE : MODEL_OBSERVE, t, y, ob->h_parameter) : STIFFIT_OK;
     if (code == STIFFIT_OK && by_state)
         code = differentiate_by_state(ob, noise, t, y);
     if (code != STIFFIT_OK)
@@ -205,8 +205,8 @@ static bool weigh(struct observer *ob, bool noise, size_t first, size_t last, do
         return true;
     choose_wanted(ob, noise, first, last);
     const struct derivatives *d = &ob->model;
-    if (derivatives_observe_parameter(&ob->model, noise, t, y, ob->h_parameter) != STIFFIT_OK ||
-        (by_state && derivatives_observe_state(&ob->model, noise, t, y, ob->h_state) != STIFFIT_OK))
+    if (derivatives_by_parameter(&ob->model, noise ? MODEL_NOISE : MODEL_OBSERVE, t, y, ob->h_parameter) != STIFFIT_OK ||
+        (by_state && derivatives_by_state(&ob->model, noise ? MODEL_NOISE : MODEL_OBSERVE, t, y, ob->h_state) != STIFFIT_OK))
         return false;
     unsigned use = noise ? STIFFIT_USE_NOISE : STIFFIT_USE_OBSERVE;
     for (size_t k = 0; k < evaluation->n_sens; k++) {

@@ -36,17 +36,21 @@ bool observer_init(struct observer *ob, const struct stiffit_model *abi, const s
     ob->h_largest = new_array(n_observable, 1);
     ob->forcing = n && abi->n_forcing ? forcing_new(abi) : NULL;
     ob->positive = positive_new(n);
+    ob->stops = stops_new(abi);
     bool complete = derivatives_init(&ob->model, abi) && ob->block_parameter && ob->block_rhs && ob->sens_block &&
-                    ob->block_unit && ob->sizes && ob->tolerance_beyond && ob->f && ob->columns && ob->h && ob->h_state && ob->term &&
-                    ob->h_parameter && ob->h_row && ob->is_wanted && ob->h_largest && ob->positive &&
+                    ob->block_unit && ob->sizes && ob->tolerance_beyond && ob->f && ob->columns && ob->h && ob->h_state &&
+                    ob->term && ob->h_parameter && ob->h_row && ob->is_wanted && ob->h_largest && ob->positive && ob->stops &&
                     (ob->forcing || !n || !abi->n_forcing);
     ob->model.sizes = ob->sizes;
-    return complete;
+    ob->model.piece = calloc((size_t)abi->n_input + 1, sizeof *ob->model.piece);
+    return complete && ob->model.piece;
 }
 
 void observer_fini(struct observer *ob)
 {
     forcing_free(ob->forcing);
+    stops_free(ob->stops);
+    free(ob->model.piece);
     positive_free(ob->positive);
     derivatives_fini(&ob->model);
     free(ob->block_parameter);
@@ -74,6 +78,7 @@ void observer_begin(struct observer *ob, bool is_relative)
     memset(ob->h_largest, 0, ob->abi->n_observable * sizeof(double));
     ob->t = evaluation->t_reached = evaluation->task->t0;
     evaluation->crosses = false;
+    ob->has_stops = ode_has_stops(ob->abi, evaluation->task);
     tolerance_set(ob, is_relative);
 }
 
@@ -85,12 +90,12 @@ void observer_choose_blocks(struct observer *ob)
         uint32_t j = evaluation->sens[k];
         unsigned use = derivatives_use(ob->abi, j);
         ob->sens_block[k] = -1;
-        if (ob->n_state == 0 || !(use & (STIFFIT_USE_RHS | STIFFIT_USE_INITIAL)))
+        if (!derivatives_has_block(ob->abi, j))
             continue;
         double p = fabs(evaluation->p[j]);
         ob->sens_block[k] = (int32_t)n_block;
         ob->block_parameter[n_block] = j;
-        ob->block_rhs[n_block] = (use & STIFFIT_USE_RHS) != 0;
+        ob->block_rhs[n_block] = (use & (STIFFIT_USE_RHS | STIFFIT_USE_EVENT)) != 0; /* with rates of infusions */
         ob->block_unit[n_block] = p > 0 ? fmin(1 / p, DBL_MAX * DBL_EPSILON) : 1; /* finite for any p */
         n_block++;
     }

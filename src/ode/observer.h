@@ -7,6 +7,7 @@
 #include "ode/evaluation.h"
 #include "ode/forcing.h"
 #include "ode/positive.h"
+#include "ode/stops.h"
 
 struct observer {
     const struct stiffit_model *abi;
@@ -53,6 +54,9 @@ struct observer {
     bool begins_anew;           /* restarts with relative tolerances, because an observable needs them */
     struct forcing *forcing;    /* NULL: the model has none */
     struct positive *positive;
+    bool has_stops;             /* of this evaluation */
+    struct stops *stops;
+    double t_woken;             /* when the sizes of young states were guessed */
 };
 
 /* False: out of memory. observer_fini is legal then, and for an observer that is all zero. */

@@ -41,6 +41,13 @@ void positive_begin(struct observer *ob, const double *y)
     }
 }
 
+void positive_jump(struct observer *ob, const double *y)
+{
+    for (size_t i = 0; i < ob->n_state; i++)
+        if (ob->positive->side[i] != FALLEN || y[i] >= 0)
+            ob->positive->side[i] = y[i] < 0 ? BELOW : ABOVE;
+}
+
 bool positive_crosses(const struct observer *ob, const double *y)
 {
     const unsigned char *side = ob->positive->side;

@@ -14,6 +14,8 @@ void positive_free(struct positive *positive); /* NULL is legal */
 
 /* Call this at the initial state y. */
 void positive_begin(struct observer *observer, const double *y);
+/* After a jump to y: only the integrator's steps may fall. */
+void positive_jump(struct observer *observer, const double *y);
 /* After a step that ended at y: whether a state has fallen below zero in it. Then call positive_fall, too. */
 bool positive_crosses(const struct observer *observer, const double *y);
 /* Judges the states that fell in a step from (t_before, before) to (observer.t, y). Overwrites observer.columns. */

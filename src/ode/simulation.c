@@ -92,15 +92,24 @@ static bool set_initial_state(struct workspace *ws)
     return true;
 }
 
-/* Answers the rows of all times up to t_now, from the state in ws->y or by interpolation. False: finished. */
-static bool answer_until(struct workspace *ws, double t_now, bool initial)
+/* Where the state of a measurement comes from. */
+enum source { FROM_STEP, FROM_STOP, FROM_START };
+
+/* Answers the rows of all times before t_now, and of those at t_now up to a side: from the state in ws->y or, from a step, by
+ * interpolation. False: finished. If begins_anew is set, the rest is not answered. */
+static bool answer_until(struct workspace *ws, double t_now, int side, enum source source)
 {
     const struct ode_task *task = ws->o.evaluation->task;
-    if (ws->crossing && !initial && ws->pass == PASS_FORWARD)
-        crossing_look(ws);
-    while (ws->o.i_time < task->n_time && task->time[ws->o.i_time] <= t_now) {
-        if (!initial) {
-            int flag = CVodeGetDky(ws->cvode, task->time[ws->o.i_time], 0, ws->y);
+    bool initial = source == FROM_START;
+    while (ws->o.i_time < task->n_time && !ws->o.begins_anew) {
+        double t = task->time[ws->o.i_time];
+        int own = task->time_side ? task->time_side[ws->o.i_time] : 0;
+        if (t > t_now || (t == t_now && own > side))
+            break;
+        if (ws->o.has_stops && ws->o.n_state == 0)
+            stops_set_inputs(&ws->o, t, own);
+        if (source == FROM_STEP) {
+            int flag = CVodeGetDky(ws->cvode, t, 0, ws->y);
             if (flag != CV_SUCCESS)
                 return finish_integrator_failed(ws, flag);
         }
@@ -108,11 +117,9 @@ static bool answer_until(struct workspace *ws, double t_now, bool initial)
             return simulation_fail_memory(ws);
         if (ws->pass == PASS_FORWARD && !observer_answer(&ws->o, ws->o.n_state ? vector_data(ws->y) : NULL, initial))
             return observer_fail(&ws->o);
-        if (ws->o.begins_anew)
-            return true;
-        ws->o.i_time++;
+        ws->o.i_time += !ws->o.begins_anew;
     }
-    if (ws->pass == PASS_REPLAY || ws->o.i_time < task->n_time)
+    if (ws->o.begins_anew || ws->pass == PASS_REPLAY || ws->o.i_time < task->n_time)
         return true;
     return ws->o.evaluation->adjoint ? adjoint_turn(ws) : observer_finish(&ws->o, EVALUATION_OK);
 }
@@ -130,11 +137,51 @@ static bool begin_segment(struct workspace *ws, struct segment segment)
         return simulation_fail_memory(ws);
     ws->o.t = t;
     int flag = CVodeReInit(ws->cvode, t, ws->y);
-    if (ws->o.forcing) {
+    if (ws->o.forcing)
         forcing_begin(&ws->o);
-        CVodeSetStopTime(ws->cvode, DBL_MAX); /* a stop left by an earlier evaluation would end this one's steps */
-    }
+    if (ws->may_have_stop) /* a stop left by an earlier evaluation would end this one's steps */
+        CVodeSetStopTime(ws->cvode, DBL_MAX);
     return flag == CV_SUCCESS || finish_integrator_failed(ws, flag);
+}
+
+/* Between two chunks of a recorded integration, and at stops: the second must not depend on the first one's factors. */
+static bool begin_chunk(struct workspace *ws, double t)
+{
+    linear_begin(ws->linear);
+    ws->factor_gamma = 0;
+    return begin_segment(ws, (struct segment){.t_begin = t, .end_time = ws->o.evaluation->task->n_time});
+}
+
+/* What happens at ws->o.t. Measurements see the state on their side of it. False: finished. */
+static bool happen(struct workspace *ws, enum source source)
+{
+    struct observer *ob = &ws->o;
+    double t = ob->t, *y = vector_data(ws->y);
+    if (source == FROM_STOP) {
+        if (!answer_until(ws, nextafter(t, -INFINITY), 1, FROM_STEP))
+            return false;
+        int flag = CVodeGetDky(ws->cvode, t, 0, ws->y);
+        if (flag != CV_SUCCESS)
+            return finish_integrator_failed(ws, flag);
+    }
+    if (!answer_until(ws, t, -1, source) || ob->begins_anew)
+        return ob->begins_anew;
+    if (!stops_before(ob, y) || !answer_until(ws, t, 0, source) || ob->begins_anew)
+        return ob->begins_anew;
+    if (!stops_after(ob, y) || !answer_until(ws, t, 1, source) || ob->begins_anew)
+        return ob->begins_anew;
+    if (!all_finite(y, (1 + ob->n_block) * ob->n_state)) {
+        derivatives_fail(&ob->model, "events", t, true);
+        return observer_fail(ob);
+    }
+    if (!stops_end(ob, y))
+        return false;
+    if (source == FROM_START || !ob->stops->restarts)
+        return true;
+    positive_jump(ob, y);
+    tolerance_jump(ob, y);
+    ws->n_stuck = 0;
+    return begin_chunk(ws, t);
 }
 
 static bool begin(struct workspace *ws, bool is_relative)
@@ -150,21 +197,33 @@ static bool begin(struct workspace *ws, bool is_relative)
     choose_blocks(ws);
     linear_begin(ws->linear);
     ws->factor_gamma = 0;
+    if (evaluation->adjoint && ws->o.has_stops) {
+        snprintf(evaluation->reason, sizeof evaluation->reason, "gradients by the adjoint method do not go through doses, inputs, "
+                 "events and jumps");
+        return observer_finish(&ws->o, EVALUATION_ODE_FAILED);
+    }
     if (evaluation->adjoint && !adjoint_begin(ws))
         return simulation_fail_memory(ws);
     if (derivatives_begin(&ws->o.model, evaluation->p, task->covariate, task->t0, evaluation->n_sens,
                           evaluation->sens) != STIFFIT_OK)
         return observer_fail(&ws->o);
+    if (ws->o.has_stops && !stops_begin(&ws->o))
+        return false;
     if (ws->o.n_state == 0)
-        return answer_until(ws, INFINITY, true);
+        return answer_until(ws, INFINITY, 1, FROM_START);
     if (!set_initial_state(ws))
         return observer_fail(&ws->o);
-    tolerance_begin(&ws->o, vector_data(ws->y));
-    positive_begin(&ws->o, vector_data(ws->y));
-    if (ws->crossing)
-        crossing_begin(ws, vector_data(ws->y));
-    if (!answer_until(ws, task->t0, true))
+    double *y = vector_data(ws->y);
+    tolerance_begin(&ws->o, y);
+    positive_begin(&ws->o, y);
+    if (ws->o.has_stops) {
+        if (!stops_begin_state(&ws->o, y) || !happen(ws, FROM_START))
+            return false;
+        tolerance_begin(&ws->o, y);
+        positive_begin(&ws->o, y);
+    } else if (!answer_until(ws, task->t0, 1, FROM_START)) {
         return false;
+    }
     if (ws->pass == PASS_BACKWARD)
         return true;
     return begin_segment(ws, (struct segment){.t_begin = task->t0, .end_time = task->n_time});
@@ -176,14 +235,6 @@ bool simulation_begin(struct workspace *ws, struct evaluation *evaluation)
     ws->o.n_factor = 0;
     evaluation->n_step = evaluation->n_rhs = evaluation->n_jacobian = evaluation->n_factor = 0;
     return begin(ws, false);
-}
-
-/* Between two chunks of a recorded integration: the second must not depend on the first one's factors. */
-static bool begin_chunk(struct workspace *ws, double t)
-{
-    linear_begin(ws->linear);
-    ws->factor_gamma = 0;
-    return begin_segment(ws, (struct segment){.t_begin = t, .end_time = ws->segment.end_time});
 }
 
 /* Continues without the companion, which may have caused the failure: the model's Jacobian may be wrong or not computable. */
@@ -220,7 +271,7 @@ static bool record(struct workspace *ws)
 {
     if (!adjoint_record(ws))
         return false;
-    if (!answer_until(ws, ws->o.t, false))
+    if (!answer_until(ws, ws->o.t, 1, FROM_STEP))
         return false;
     if (ws->pass == PASS_BACKWARD)
         return true;
@@ -230,27 +281,27 @@ static bool record(struct workspace *ws)
     return true;
 }
 
-/* Makes the next step end where an input jumps or turns. */
+/* Makes the next step end at the next stop, or where an input jumps or turns. */
 static void bound_step(struct workspace *ws)
 {
-    double step = 0;
+    double step = 0, stop = ws->o.has_stops ? ws->o.stops->next : INFINITY;
     CVodeGetCurrentStep(ws->cvode, &step);
-    double stop = forcing_bound(&ws->o, step);
+    if (ws->o.forcing)
+        stop = fmin(stop, forcing_bound(&ws->o, step));
     if (stop < INFINITY)
         CVodeSetStopTime(ws->cvode, stop);
+    ws->may_have_stop = true;
 }
 
-static size_t look_for_fall(struct workspace *ws)
+static size_t look_for_fall(struct workspace *ws, double before)
 {
     const double *y = vector_data(ws->y);
-    double length;
     if (!positive_crosses(&ws->o, y))
         return positive_look(&ws->o, y);
-    if (CVodeGetLastStep(ws->cvode, &length) == CV_SUCCESS &&
-        CVodeGetDky(ws->cvode, ws->o.t - length, 0, ws->y) == CV_SUCCESS) {
+    if (CVodeGetDky(ws->cvode, before, 0, ws->y) == CV_SUCCESS) {
         memcpy(ws->delta, y, ws->o.n_state * sizeof(double));
         CVodeGetDky(ws->cvode, ws->o.t, 0, ws->y);
-        positive_fall(&ws->o, ws->o.t - length, ws->delta, y);
+        positive_fall(&ws->o, before, ws->delta, y);
     }
     CVodeGetDky(ws->cvode, ws->o.t, 0, ws->y);
     return positive_look(&ws->o, y);
@@ -267,10 +318,12 @@ bool simulation_step(struct workspace *ws)
         observer_stop(&ws->o, EVALUATION_BUDGET, "the budget of integrator steps is used up");
         return false;
     }
-    double before = ws->o.t;
-    if (ws->o.forcing)
+    double before = ws->o.t, far = ws->o.t_far;
+    if (ws->o.forcing || ws->o.has_stops)
         bound_step(ws);
-    int flag = CVode(ws->cvode, ws->o.t_far, ws->y, &ws->o.t, CV_ONE_STEP);
+    if (ws->o.has_stops) /* the first step, which is estimated from `far`, must not see beyond the stop */
+        far = fmin(far, ws->o.stops->next);
+    int flag = CVode(ws->cvode, far, ws->y, &ws->o.t, CV_ONE_STEP);
     if (flag < 0) /* ws->y is then the state at ws->o.t, the end of the last good step */
         return ws->o.pace ? drop_pace(ws) : finish_integrator_failed(ws, flag);
     evaluation->n_step++;
@@ -278,11 +331,12 @@ bool simulation_step(struct workspace *ws)
     ws->n_stuck = fabs(ws->o.t - before) <= 2 * DBL_EPSILON * fabs(ws->o.t) ? ws->n_stuck + 1 : 0;
     if (ws->n_stuck >= MAX_STUCK)
         return finish_stuck(ws);
+    bool is_stop = ws->o.has_stops && (root_find(ws, before) || ws->o.t >= ws->o.stops->next);
     if (ws->pass == PASS_FORWARD) {
         evaluation->t_reached = ws->o.t;
-        size_t fallen = look_for_fall(ws);
+        size_t fallen = look_for_fall(ws, before);
         if (fallen < ws->o.n_state)
             return observer_fall(&ws->o, fallen);
     }
-    return ws->tape ? record(ws) : answer_until(ws, ws->o.t, false);
+    return is_stop ? happen(ws, FROM_STOP) : ws->tape ? record(ws) : answer_until(ws, ws->o.t, 1, FROM_STEP);
 }

@@ -43,7 +43,7 @@ void tolerance_set(struct observer *ob, bool is_relative)
     ob->fraction = is_relative ? FRACTION_RELATIVE : FRACTION / fmax(1, by * by);
 }
 
-/* Guesses the size of states that start at zero, from their slopes until the first measurement. The guess may be far too large,
+/* Guesses the size of states that start at zero, from their slopes until the next measurement. The guess may be far too large,
  * which costs its fourth root in accuracy while the state is young. With slope zero it is that of the largest state. */
 static void guess_sizes(struct observer *ob, const double *y)
 {
@@ -52,9 +52,11 @@ static void guess_sizes(struct observer *ob, const double *y)
     double *guess = ob->sizes + n, largest = 0, *f = ob->f;
     for (size_t i = 0; i < n; i++)
         largest = fmax(largest, fabs(y[i]));
-    size_t first = task->time[0] > task->t0 || task->n_time == 1 ? 0 : 1;
-    double interval = task->time[first] - task->t0;
-    bool known = derivatives_rhs(&ob->model, task->t0, y, f) == STIFFIT_OK;
+    size_t next = ob->i_time;
+    while (next + 1 < task->n_time && task->time[next] <= ob->t)
+        next++;
+    double interval = task->time[next] - ob->t;
+    bool known = derivatives_rhs(&ob->model, ob->t, y, f) == STIFFIT_OK;
     for (size_t i = 0; i < n; i++)
         if (y[i] == 0)
             guess[i] = known && f[i] != 0 ? fmin(interval * fabs(f[i]), DBL_MAX * DBL_EPSILON) : largest > 0 ? largest : 1;
@@ -81,6 +83,23 @@ void tolerance_wake(struct observer *ob, double t, double width)
     ob->at_rest = width / interval;
 }
 
+void tolerance_jump(struct observer *ob, const double *y)
+{
+    size_t n = ob->n_state;
+    bool rests = false;
+    for (size_t i = 0; i < n; i++) {
+        if (y[i] != 0 && ob->sizes[i] == 0)
+            ob->sizes[i + n] = 0;
+        ob->sizes[i] = fmax(ob->sizes[i], fabs(y[i]));
+        ob->sizes[i + 2 * n] = y[i];
+        rests = rests || ob->sizes[i] == 0;
+    }
+    ob->sizes[3 * n] = ob->t_woken = ob->t;
+    ob->at_rest = 0;
+    if (rests && ob->atol == 0)
+        guess_sizes(ob, y);
+}
+
 void tolerance_begin(struct observer *ob, const double *y)
 {
     size_t n = ob->n_state;
@@ -92,7 +111,7 @@ void tolerance_begin(struct observer *ob, const double *y)
         ob->tolerance_beyond[i] = ob->atol;
         zero = zero || y[i] == 0;
     }
-    ob->sizes[3 * n] = ob->evaluation->task->t0;
+    ob->sizes[3 * n] = ob->t_woken = ob->evaluation->task->t0;
     ob->at_rest = 0;
     if (zero && ob->atol == 0)
         guess_sizes(ob, y);
@@ -105,7 +124,7 @@ void tolerance_follow(struct observer *ob, const double *y)
 {
     size_t n = ob->n_state;
     double *size = ob->sizes, *guess = size + n, *before = guess + n, *t = before + n, *beyond = ob->tolerance_beyond;
-    double h = ob->t - *t, age = ob->t - ob->evaluation->task->t0, rtol = ob->rtol;
+    double h = ob->t - *t, age = ob->t - ob->t_woken, rtol = ob->rtol;
     for (size_t i = 0; i < n; i++) {
         double magnitude = fabs(y[i]), part = ob->fraction;
         size[i] = larger(size[i], magnitude);

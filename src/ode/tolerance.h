@@ -10,6 +10,8 @@
 void tolerance_set(struct observer *observer, bool is_relative);
 /* Initialises sizes from the initial state y. */
 void tolerance_begin(struct observer *observer, const double *y);
+/* Behind a jump to y at observer.t: states that were at rest at zero, or are far below what they will be, begin anew. */
+void tolerance_jump(struct observer *observer, const double *y);
 /* Without atol: updates sizes and tolerance_beyond after a step that ended at (observer.t, y), or at the initial state. */
 void tolerance_follow(struct observer *observer, const double *y);
 /* An input jumps at most `width` before t, where the next step ends. States at rest at zero take their sizes from their slopes

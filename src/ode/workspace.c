@@ -20,7 +20,7 @@ static size_t count_blocks(const struct stiffit_model *abi)
 {
     size_t n_block = 0;
     for (uint32_t j = 0; j < abi->n_parameter; j++)
-        n_block += (derivatives_use(abi, j) & (STIFFIT_USE_RHS | STIFFIT_USE_INITIAL)) != 0;
+        n_block += derivatives_has_block(abi, j);
     return n_block;
 }
 
@@ -36,6 +36,8 @@ static bool make_integrator(struct workspace *ws)
     vector_bank_set_blocks(ws->bank, 1);
     ws->y = vector_new(ws->bank);
     N_VConst(0, ws->y);
+    if (ws->o.abi->n_switching + ws->o.abi->n_event > 0)
+        ws->y_at = vector_new(ws->bank);
     ws->cvode = CVodeCreate(CV_BDF, ws->context);
     ws->solver = newton_new(ws);
     if (!ws->cvode || !ws->solver || sundials_silence(ws->cvode) != 0)
@@ -67,9 +69,8 @@ struct workspace *workspace_new(const struct stiffit_model *abi, const struct od
     ws->probe_column = new_array(n, 1);
     ws->rhs_parameter = new_array(n, n_parameter);
     ws->linear = linear_new(plan);
-    ws->crossing = n && abi->n_switching ? crossing_new(abi) : NULL;
     bool complete = observer_init(&ws->o, abi, options) && ws->y_now && ws->f_predicted && ws->delta && ws->probe_factor &&
-                    ws->probe_column && ws->rhs_parameter && ws->linear && (ws->crossing || !n || !abi->n_switching);
+                    ws->probe_column && ws->rhs_parameter && ws->linear;
     if (complete && (n == 0 || make_integrator(ws)))
         return ws;
     workspace_free(ws);
@@ -86,8 +87,9 @@ void workspace_free(struct workspace *ws)
         SUNNonlinSolFree(ws->solver);
     if (ws->y)
         N_VDestroy(ws->y);
+    if (ws->y_at)
+        N_VDestroy(ws->y_at);
     adjoint_free(ws->adjoint);
-    crossing_free(ws->crossing);
     vector_bank_free(ws->bank);
     if (ws->context)
         SUNContext_Free(&ws->context);

@@ -4,7 +4,6 @@
 
 #include "ode/adjoint.h"
 #include "ode/adjoint_tape.h"
-#include "ode/crossing.h"
 #include "ode/linear.h"
 #include "ode/observer.h"
 #include "ode/vector.h"
@@ -30,6 +29,8 @@ struct workspace {
     void *cvode;
     SUNNonlinearSolver solver;
     N_Vector y;                 /* the integrator's output vector, and the initial one */
+    N_Vector y_at;              /* scratch of root.c; NULL if it watches no functions of the model */
+    bool may_have_stop;         /* the integrator has been given stop times */
     struct linear *linear;
     bool sparse;                /* the linear solver takes the Jacobian in the model's sparse form */
 
@@ -49,7 +50,6 @@ struct workspace {
     int64_t model_trouble_step; /* the last step with a failure of the model, or -1 */
     int n_stuck;                /* consecutive steps that did not move t */
     struct adjoint *adjoint;    /* made by the first evaluation that needs it */
-    struct crossing *crossing;  /* NULL: the model has no switching functions */
     struct tape *tape;          /* the adjoint's, while steps are recorded; otherwise NULL */
 };
 

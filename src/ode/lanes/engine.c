@@ -50,7 +50,9 @@ static const char *refusal(const struct stiffit_model *abi)
 {
     return !abi->lanes ? "has no functions of lanes" : abi->n_state == 0 ? "has no states"
            : abi->n_switching ? "has a right-hand side that jumps"
-           : abi->n_forcing ? "has inputs that may jump in time" : NULL;
+           : abi->n_forcing || abi->n_input ? "has inputs that may jump in time"
+           : abi->n_event ? "has events"
+           : abi->lag || abi->bioavailability ? "has lags or bioavailabilities of doses" : NULL;
 }
 
 static struct engine_pool *pool_new(const struct model *model, const struct ode_options *options, size_t n_workspace,

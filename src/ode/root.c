@@ -1,0 +1,238 @@
+/* Times that depend on the trajectory: roots of switching functions and of events' triggers. Each step is examined at its middle
+ * and its end, and where the parabola through three values of a function has an extremum of another sign. The first change is
+ * enclosed by bisection on the integrator's polynomial.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "ode/stops.h"
+
+#include "ode/workspace.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+/* The smallest jump of the right-hand side at which the integrator stops, as a part of its rate. Where a switch turns the
+ * right-hand side without a jump, the error test suffices. */
+#define JUMP 1e-8
+/* A trajectory that goes beyond its root by less than this many tolerances may as well miss it. */
+#define GRAZE 50
+
+void root_evaluate(struct observer *ob, double t, const double *y, double *value)
+{
+    struct stops *s = ob->stops;
+    size_t n = s->abi->n_switching, n_event = s->abi->n_event;
+    if (n > 0 && derivatives_value(&ob->model, MODEL_SWITCHING, t, y, value) != STIFFIT_OK)
+        for (size_t i = 0; i < n; i++)
+            value[i] = NAN;
+    if (n_event > 0 && derivatives_value(&ob->model, MODEL_WHEN, t, y, value + n) != STIFFIT_OK)
+        for (size_t i = 0; i < n_event; i++)
+            value[n + i] = NAN;
+}
+
+bool root_differs(const struct stops *s, size_t i)
+{
+    return s->is_watched[i] && !isnan(s->value[i]) && (s->value[i] >= 0) != s->is_true[i];
+}
+
+void root_take(struct stops *s, size_t i)
+{
+    if (s->is_watched[i] && !isnan(s->value[i]))
+        s->is_true[i] = s->value[i] >= 0;
+}
+
+/* Whether a change of function i in s->value is a stop: a switch, an event that fires, or one whose execution is cancelled. */
+static bool matters(const struct stops *s, size_t i)
+{
+    if (!root_differs(s, i))
+        return false;
+    size_t event = i - s->abi->n_switching;
+    if (i < s->abi->n_switching || !s->is_true[i])
+        return true;
+    for (size_t k = 0; k < s->n_later; k++)
+        if (!s->later[k].is_end && s->later[k].index == event)
+            return s->abi->event_kind && s->abi->event_kind[event] & STIFFIT_EVENT_CAN_LAPSE;
+    return false;
+}
+
+static bool any_matters(const struct stops *s)
+{
+    for (size_t i = 0; i < s->n_function; i++)
+        if (matters(s, i))
+            return true;
+    return false;
+}
+
+static void take_all(struct stops *s)
+{
+    for (size_t i = 0; i < s->n_function; i++)
+        root_take(s, i);
+}
+
+/* The state (without sensitivities) at a time of the last step; NULL: it cannot be computed. */
+static const double *state_at(struct workspace *ws, double t)
+{
+    vector_bank_set_blocks(ws->bank, 1);
+    int flag = CVodeGetDky(ws->cvode, t, 0, ws->y_at);
+    vector_bank_set_blocks(ws->bank, 1 + ws->o.n_block);
+    return flag == CV_SUCCESS ? vector_data(ws->y_at) : NULL;
+}
+
+static void evaluate_at(struct workspace *ws, double t, double *value)
+{
+    const double *y = state_at(ws, t);
+    if (y)
+        root_evaluate(&ws->o, t, y, value);
+}
+
+static size_t add_point(double *point, size_t n, double t)
+{
+    size_t i = n;
+    for (; i > 0 && point[i - 1] > t; i--)
+        point[i] = point[i - 1];
+    point[i] = t;
+    return n + 1;
+}
+
+/* The times at which the step is examined. */
+static size_t choose_points(struct workspace *ws, double from, double to)
+{
+    struct stops *s = ws->o.stops;
+    double half = 0.5 * (to - from), *end = s->value, *point = s->point;
+    size_t n = add_point(point, add_point(point, 0, from + half), to);
+    evaluate_at(ws, from + half, s->middle);
+    evaluate_at(ws, to, end);
+    for (size_t i = 0; i < s->n_function; i++) {
+        double a = 0.5 * (s->last[i] + end[i]) - s->middle[i], b = 0.5 * (end[i] - s->last[i]), x = -b / (2 * a);
+        bool sign = end[i] >= 0, is_steady = (s->last[i] >= 0) == sign && (s->middle[i] >= 0) == sign;
+        if (s->is_watched[i] && is_steady && fabs(x) < 1 && (s->middle[i] + 0.5 * b * x >= 0) != sign)
+            n = add_point(point, n, from + half + x * half);
+    }
+    memcpy(s->last, end, s->n_function * sizeof(double));
+    return n;
+}
+
+/* Moves the ends of an interval together around its first change that matters; the signs become those at its beginning, the
+ * values those at its end. */
+static void enclose(struct workspace *ws, double *from, double *to)
+{
+    struct stops *s = ws->o.stops;
+    for (;;) {
+        double middle = *from + 0.5 * (*to - *from);
+        if (!(middle > *from && middle < *to))
+            break;
+        evaluate_at(ws, middle, s->value);
+        if (any_matters(s)) {
+            *to = middle;
+        } else {
+            take_all(s);
+            *from = middle;
+        }
+    }
+    evaluate_at(ws, *to, s->value);
+}
+
+/* Whether the right-hand side jumps between two times. */
+static bool jumps(struct workspace *ws, double from, double to)
+{
+    struct stops *s = ws->o.stops;
+    const double *y = state_at(ws, to);
+    double *left = s->f_left, *right = s->f, rate = 0, change = 0;
+    bool known = y && derivatives_rhs(&ws->o.model, to, y, right) == STIFFIT_OK;
+    y = state_at(ws, from);
+    known = y && derivatives_rhs(&ws->o.model, from, y, left) == STIFFIT_OK && known;
+    for (size_t j = 0; j < ws->o.n_state && known; j++) {
+        rate = fmax(fabs(left[j]), fabs(right[j]));
+        change = fmax(change, rate > 0 ? fabs(right[j] - left[j]) / rate : 0);
+    }
+    return !known || change > JUMP;
+}
+
+static bool has_root(struct workspace *ws, double from, double to)
+{
+    struct stops *s = ws->o.stops;
+    bool is_jump = jumps(ws, from, to), is_root = false;
+    for (size_t i = 0; i < s->n_function; i++)
+        is_root = is_root || (matters(s, i) && (is_jump || i >= s->abi->n_switching));
+    return is_root;
+}
+
+bool root_find(struct workspace *ws, double from)
+{
+    struct stops *s = ws->o.stops;
+    bool any = false;
+    s->is_root = false;
+    for (size_t i = 0; i < s->n_function; i++)
+        any = any || s->is_watched[i];
+    if (!any)
+        return false;
+    size_t n_point = choose_points(ws, from, ws->o.t);
+    for (size_t k = 0; k < n_point; from = s->point[k++]) {
+        evaluate_at(ws, s->point[k], s->value);
+        while (any_matters(s)) {
+            double to = s->point[k];
+            enclose(ws, &from, &to);
+            if (has_root(ws, from, to) && CVodeGetDky(ws->cvode, to, 0, ws->y) == CV_SUCCESS) {
+                ws->o.t = to;
+                s->is_root = true;
+                return true;
+            }
+            take_all(s);
+            from = to;
+            evaluate_at(ws, s->point[k], s->value);
+        }
+        take_all(s);
+    }
+    return false;
+}
+
+/* The second derivative of function i along the trajectory before its root, from its slope and a slope a little earlier, by
+ * the gradient at the root. */
+static double curvature(struct observer *ob, const double *y, const double *by_state, size_t n_row, const double *f, double slope)
+{
+    struct stops *s = ob->stops;
+    size_t n = ob->n_state;
+    double back = INFINITY, earlier = by_state[n * n_row];
+    for (size_t j = 0; j < n; j++)
+        back = fmin(back, 1e-7 * (fabs(y[j]) + ob->tolerance_beyond[j] / ob->rtol) / fabs(f[j]));
+    if (!(back > 0 && isfinite(back)))
+        return 0;
+    for (size_t j = 0; j < n; j++)
+        s->y_new[j] = y[j] - back * f[j];
+    if (derivatives_rhs(&ob->model, ob->t - back, s->y_new, s->f) != STIFFIT_OK)
+        return 0;
+    for (size_t j = 0; j < n; j++)
+        earlier += by_state[j * n_row] * s->f[j];
+    return (slope - earlier) / back;
+}
+
+bool root_differentiate(struct observer *ob, const double *y, size_t i, const double *f, double *dt, double *slope)
+{
+    struct stops *s = ob->stops;
+    size_t n = ob->n_state, n_switching = s->abi->n_switching;
+    enum point_function which = i < n_switching ? MODEL_SWITCHING : MODEL_WHEN;
+    size_t n_row = which == MODEL_WHEN ? s->abi->n_event : n_switching, row = which == MODEL_WHEN ? i - n_switching : i;
+    const double *by_state = s->by_state + row;
+    double tolerance = 0;
+    memset(dt, 0, ob->n_block * sizeof(double));
+    *slope = 0;
+    if (derivatives_by_state_and_time(&ob->model, which, ob->t, y, s->by_state) != STIFFIT_OK ||
+        (ob->n_block && !ob->pace && derivatives_by_parameter(&ob->model, which, ob->t, y, s->by_parameter) != STIFFIT_OK))
+        return observer_fail(ob);
+    *slope = by_state[n * n_row];
+    for (size_t j = 0; j < n; j++) {
+        *slope += by_state[j * n_row] * f[j];
+        tolerance += fabs(by_state[j * n_row]) * (ob->rtol * fabs(y[j]) + ob->tolerance_beyond[j]);
+    }
+    for (size_t k = 0; k < ob->n_block; k++) {
+        double sum = jump_by_block(ob, s->by_parameter, n_row, row, k);
+        for (size_t j = 0; j < n; j++)
+            sum += by_state[j * n_row] * y[(k + 1) * n + j];
+        dt[k] = -sum / *slope;
+    }
+    bool grazes = !all_finite(dt, ob->n_block);
+    if (grazes)
+        memset(dt, 0, ob->n_block * sizeof(double));
+    else if (ob->n_block && !ob->pace)
+        grazes = *slope * *slope <= 2 * GRAZE * tolerance * fabs(curvature(ob, y, by_state, n_row, f, *slope));
+    ob->evaluation->crosses = ob->evaluation->crosses || grazes;
+    return true;
+}

@@ -1,0 +1,176 @@
+/* The times of stops that do not depend on the trajectory, or not any more: doses, knots, timed events, times of switches, ends
+ * of infusions and delayed executions. Repeated doses stay compressed: each that has begun has one entry, its next repetition.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "ode/stops.h"
+
+#include "ode/observer.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+void schedule_begin(struct observer *ob)
+{
+    struct stops *s = ob->stops;
+    s->n_dose = s->i_dose = s->n_later = 0;
+    s->n_made = s->n_executed = s->n_here = 0;
+    memset(s->i_knot, 0, s->abi->n_input * sizeof *s->i_knot);
+    for (size_t i = 0; i < s->n_function; i++)
+        s->fixed[i] = INFINITY;
+    memset(s->rate, 0, s->abi->n_state * sizeof(double));
+}
+
+bool schedule_pass_knots(struct observer *ob, double limit)
+{
+    struct stops *s = ob->stops;
+    bool jumps = false;
+    for (size_t i = 0; i < s->abi->n_input; i++) {
+        const struct input *input = &ob->evaluation->task->input[i];
+        bool is_linear = s->abi->input_linear && s->abi->input_linear[i];
+        size_t *k = &s->i_knot[i], before = *k;
+        while (*k < input->n && input->time[*k] <= limit)
+            ++*k;
+        jumps = jumps || (*k != before && !is_linear);
+        size_t at = *k > 0 ? *k - 1 : 0;
+        struct input_piece *piece = &ob->model.piece[i];
+        *piece = (struct input_piece){.since = input->time[at], .value = input->value[at]};
+        if (is_linear && *k > 0 && *k < input->n)
+            piece->slope = (input->value[*k] - piece->value) / (input->time[*k] - piece->since);
+    }
+    return jumps;
+}
+
+static double next_knot(const struct observer *ob, size_t i)
+{
+    const struct input *input = &ob->evaluation->task->input[i];
+    bool is_linear = ob->abi->input_linear && ob->abi->input_linear[i];
+    size_t k = ob->stops->i_knot[i];
+    if (!is_linear && k == 0) /* before its first knot an input has that knot's value */
+        k = 1;
+    return k < input->n ? input->time[k] : INFINITY;
+}
+
+/* The time at which a repetition of a dose takes effect. */
+static bool find_effect(struct observer *ob, struct next_dose *next)
+{
+    const struct dose *dose = &ob->evaluation->task->dose[next->dose];
+    double t = dose->time + next->number * dose->interval, lag = 0;
+    if (next->number == 0)
+        t = dose->time;
+    if (derivatives_is_there(&ob->model, MODEL_LAG)) {
+        if (derivatives_value(&ob->model, MODEL_LAG, t, NULL, ob->stops->row) != STIFFIT_OK)
+            return observer_fail(ob);
+        lag = ob->stops->row[dose->target];
+        if (!(lag >= 0)) {
+            derivatives_fail(&ob->model, "lag (it must be 0 or above)", t, false);
+            return observer_fail(ob);
+        }
+    }
+    next->t = t + lag;
+    return true;
+}
+
+/* Makes room for one more element. */
+static void *grow(void *array, size_t n, size_t *most, size_t size)
+{
+    if (n < *most)
+        return array;
+    void *grown = realloc(array, (2 * n + 4) * size);
+    if (grown)
+        *most = 2 * n + 4;
+    return grown;
+}
+
+static bool no_memory(struct observer *ob)
+{
+    return observer_stop(ob, EVALUATION_NO_MEMORY, "no memory for doses and events");
+}
+
+static bool begin_dose(struct observer *ob)
+{
+    struct stops *s = ob->stops;
+    struct next_dose *grown = grow(s->dose, s->n_dose, &s->max_dose, sizeof *s->dose);
+    if (!grown)
+        return no_memory(ob);
+    s->dose = grown;
+    struct next_dose *next = &s->dose[s->n_dose];
+    *next = (struct next_dose){.dose = s->i_dose};
+    if (!find_effect(ob, next))
+        return false;
+    s->n_dose++;
+    s->i_dose++;
+    return true;
+}
+
+bool schedule_look(struct observer *ob)
+{
+    struct stops *s = ob->stops;
+    const struct ode_task *task = ob->evaluation->task;
+    double next = INFINITY;
+    for (size_t i = 0; i < s->n_function; i++)
+        next = fmin(next, s->fixed[i]);
+    for (size_t i = 0; i < s->abi->n_input; i++)
+        next = fmin(next, next_knot(ob, i));
+    for (size_t i = 0; i < s->n_later; i++)
+        next = fmin(next, s->later[i].t);
+    for (size_t i = 0; i < s->n_dose; i++)
+        next = fmin(next, s->dose[i].t);
+    /* A dose takes effect at its time or later. */
+    while (s->i_dose < task->n_dose && task->dose[s->i_dose].time <= fmax(next, s->limit)) {
+        if (!begin_dose(ob))
+            return false;
+        next = fmin(next, s->dose[s->n_dose - 1].t);
+    }
+    s->next = next;
+    return true;
+}
+
+size_t schedule_dose(const struct stops *s)
+{
+    size_t best = s->n_dose;
+    for (size_t i = 0; i < s->n_dose; i++)
+        if (s->dose[i].t <= s->limit && (best == s->n_dose || s->dose[i].t < s->dose[best].t))
+            best = i;
+    return best;
+}
+
+bool schedule_repeat(struct observer *ob, size_t i)
+{
+    struct stops *s = ob->stops;
+    if (++s->dose[i].number < ob->evaluation->task->dose[s->dose[i].dose].count)
+        return find_effect(ob, &s->dose[i]);
+    memmove(s->dose + i, s->dose + i + 1, (--s->n_dose - i) * sizeof *s->dose);
+    return true;
+}
+
+double *schedule_numbers(const struct stops *s, size_t i) { return s->later_number + i * s->stride; }
+
+double *schedule_add(struct observer *ob, struct later later)
+{
+    struct stops *s = ob->stops;
+    size_t most = s->max_later;
+    struct later *grown = grow(s->later, s->n_later, &most, sizeof *s->later);
+    if (grown)
+        s->later = grown;
+    double *numbers = grown && most > s->max_later ? realloc(s->later_number, most * s->stride * sizeof *numbers)
+                                                   : s->later_number;
+    if (!grown || !numbers) {
+        no_memory(ob);
+        return NULL;
+    }
+    s->later_number = numbers;
+    s->max_later = most;
+    later.order = s->n_made++;
+    s->later[s->n_later] = later;
+    numbers = schedule_numbers(s, s->n_later++);
+    memset(numbers, 0, s->stride * sizeof *numbers);
+    return numbers;
+}
+
+void schedule_remove(struct stops *s, size_t i)
+{
+    size_t last = --s->n_later;
+    s->later[i] = s->later[last];
+    if (i != last)
+        memcpy(schedule_numbers(s, i), schedule_numbers(s, last), s->stride * sizeof(double));
+}

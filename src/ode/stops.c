@@ -1,0 +1,373 @@
+/* The order of what happens at one time.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "ode/stops.h"
+
+#include "ode/observer.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Stops closer together than this, relative to their times, are one. On either side of a stop, the right-hand side is evaluated
+ * at times that are ASIDE away from it at least. */
+#define CLOSEST (16 * DBL_EPSILON)
+#define ASIDE (4 * DBL_EPSILON)
+/* So many executions of events, in all or at one time, never end. */
+enum { MOST_EXECUTIONS = 100000, MOST_HERE = 1000 };
+
+static size_t larger(size_t a, size_t b) { return a > b ? a : b; }
+
+struct stops *stops_new(const struct stiffit_model *abi)
+{
+    struct stops *s = calloc(1, sizeof *s);
+    if (!s)
+        return NULL;
+    size_t n = abi->n_state, n_function = (size_t)abi->n_switching + abi->n_event, n_row = larger(n, n_function);
+    size_t n_block = 1, n_early = 0;
+    for (uint32_t j = 0; j < abi->n_parameter; j++)
+        n_block += derivatives_has_block(abi, j);
+    for (uint32_t i = 0; i < abi->n_event && abi->event_kind; i++)
+        n_early = abi->event_kind[i] & STIFFIT_EVENT_EARLY_VALUES ? n * (1 + n_block) : n_early;
+    s->abi = abi;
+    s->n_function = n_function;
+    s->n_block = n_block;
+    s->stride = n_block + larger(n_block, n_early);
+    const struct { double **at; size_t n; } arrays[] = {
+        {&s->fixed, n_function}, {&s->value, n_function}, {&s->last, n_function}, {&s->middle, n_function},
+        {&s->point, n_function + 2}, {&s->f, n}, {&s->f_left, n}, {&s->y_new, n}, {&s->star, larger(n, n_block)},
+        {&s->all, n * (1 + n_block)}, {&s->row, n_row}, {&s->by_state, n_row * (n + 1)},
+        {&s->by_parameter, n_row * abi->n_parameter}, {&s->dt, n_block}, {&s->dt_cause, n_block}, {&s->rate, n},
+        {&s->rate_parameter, n * abi->n_parameter}};
+    bool complete = true;
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
+        complete = (*arrays[i].at = calloc(arrays[i].n + 1, sizeof(double))) && complete;
+    s->i_knot = calloc((size_t)abi->n_input + 1, sizeof *s->i_knot);
+    s->is_watched = calloc(n_function + 1, sizeof *s->is_watched);
+    s->is_true = calloc(n_function + 1, sizeof *s->is_true);
+    if (complete && s->i_knot && s->is_watched && s->is_true)
+        return s;
+    stops_free(s);
+    return NULL;
+}
+
+void stops_free(struct stops *s)
+{
+    if (!s)
+        return;
+    void *const arrays[] = {s->fixed, s->value, s->last, s->middle, s->point, s->f, s->f_left, s->y_new, s->star, s->all, s->row,
+                            s->by_state, s->by_parameter, s->dt, s->dt_cause, s->rate, s->rate_parameter, s->i_knot, s->is_watched,
+                            s->is_true, s->dose, s->later, s->later_number, s};
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
+        free(arrays[i]);
+}
+
+bool ode_has_stops(const struct stiffit_model *abi, const struct ode_task *task)
+{
+    return abi->n_input || (abi->n_state && (task->n_dose || abi->n_event || abi->n_switching));
+}
+
+static unsigned kind_of(const struct stops *s, size_t event) { return s->abi->event_kind ? s->abi->event_kind[event] : 0; }
+
+static void set_limit(struct observer *ob) { ob->stops->limit = ob->t + CLOSEST * fabs(ob->t); }
+
+/* The times after and before `t` at which the right-hand side is that of the next and the previous stretch. */
+static double behind(double t) { return t + fmax(ASIDE * fabs(t), DBL_MIN); }
+static double ahead(double t) { return t - fmax(ASIDE * fabs(t), DBL_MIN); }
+
+bool stops_begin(struct observer *ob)
+{
+    struct stops *s = ob->stops;
+    const struct ode_task *task = ob->evaluation->task;
+    schedule_begin(ob);
+    ob->model.rate = s->rate;
+    ob->model.rate_parameter = s->rate_parameter;
+    ob->model.span = task->n_time ? task->time[task->n_time - 1] - task->t0 : 0;
+    s->is_root = s->restarts = false;
+    set_limit(ob);
+    if (s->abi->n_input > 0)
+        (void)schedule_pass_knots(ob, s->limit);
+    return true;
+}
+
+/* Times of switches that do not depend on states; NaN: those of a watched one. */
+static bool take_switch_times(struct observer *ob)
+{
+    struct stops *s = ob->stops;
+    size_t n = s->abi->n_switching;
+    for (size_t i = 0; i < n; i++)
+        s->row[i] = NAN;
+    if (derivatives_is_there(&ob->model, MODEL_SWITCHING_TIME) &&
+        derivatives_value(&ob->model, MODEL_SWITCHING_TIME, ob->t, NULL, s->row) != STIFFIT_OK)
+        return observer_fail(ob);
+    for (size_t i = 0; i < n; i++) {
+        s->is_watched[i] = isnan(s->row[i]);
+        s->fixed[i] = s->row[i] > ob->t ? s->row[i] : INFINITY;
+    }
+    return true;
+}
+
+static bool take_event_times(struct observer *ob, const double *y)
+{
+    struct stops *s = ob->stops;
+    size_t n = s->abi->n_switching;
+    if (s->abi->n_event > 0 && derivatives_value(&ob->model, MODEL_WHEN, ob->t, y, s->row) != STIFFIT_OK)
+        return observer_fail(ob);
+    for (size_t i = 0; i < s->abi->n_event; i++) {
+        bool is_timed = kind_of(s, i) & STIFFIT_EVENT_TIMED;
+        s->is_watched[n + i] = !is_timed;
+        s->fixed[n + i] = is_timed && s->row[i] >= ob->t ? s->row[i] : INFINITY;
+        if (is_timed && isnan(s->row[i])) {
+            derivatives_fail(&ob->model, "event_when", ob->t, true);
+            return observer_fail(ob);
+        }
+    }
+    return true;
+}
+
+bool stops_begin_state(struct observer *ob, const double *y)
+{
+    struct stops *s = ob->stops;
+    set_limit(ob);
+    if (!take_switch_times(ob) || !take_event_times(ob, y))
+        return false;
+    root_evaluate(ob, ob->t, y, s->value);
+    memset(s->is_true, 0, s->n_function * sizeof *s->is_true);
+    for (size_t i = 0; i < s->n_function; i++)
+        if (i < s->abi->n_switching || !(kind_of(s, i - s->abi->n_switching) & STIFFIT_EVENT_INITIALLY_FALSE))
+            root_take(s, i);
+    return schedule_look(ob);
+}
+
+/* The execution that comes first of those that are due; n_later: none is. */
+static size_t choose_execution(struct observer *ob, const double *y)
+{
+    struct stops *s = ob->stops;
+    size_t best = s->n_later;
+    double best_priority = 0;
+    bool ranks = derivatives_is_there(&ob->model, MODEL_PRIORITY), known = false;
+    for (size_t i = 0; i < s->n_later; i++) {
+        const struct later *later = &s->later[i], *first = &s->later[best];
+        if (later->is_end || later->t > s->limit)
+            continue;
+        if (ranks && !known && derivatives_value(&ob->model, MODEL_PRIORITY, ob->t, y, s->row) != STIFFIT_OK)
+            return s->n_later + 1;
+        known = true;
+        double priority = ranks ? s->row[later->index] : 0;
+        bool is_first = best == s->n_later || priority > best_priority;
+        if (!is_first && !(priority < best_priority))
+            is_first = later->index < first->index || (later->index == first->index && later->order < first->order);
+        if (is_first) {
+            best = i;
+            best_priority = priority;
+        }
+    }
+    return best;
+}
+
+static void cancel(struct stops *s, size_t event)
+{
+    for (size_t i = s->n_later; i-- > 0;)
+        if (!s->later[i].is_end && s->later[i].index == event)
+            schedule_remove(s, i);
+}
+
+/* Fires the events whose triggers have become true by what has happened, at a time that moves by dt. */
+static bool look_at_triggers(struct observer *ob, double *y, const double *dt)
+{
+    struct stops *s = ob->stops;
+    size_t n = s->abi->n_switching;
+    if (s->n_function == 0)
+        return true;
+    root_evaluate(ob, ob->t, y, s->value);
+    for (size_t i = 0; i < s->n_function; i++) {
+        bool changes = root_differs(s, i);
+        root_take(s, i);
+        if (!changes || i < n)
+            continue;
+        if (!s->is_true[i] && kind_of(s, i - n) & STIFFIT_EVENT_CAN_LAPSE)
+            cancel(s, i - n);
+        if (s->is_true[i] && !jump_fire(ob, y, i - n, dt))
+            return false;
+    }
+    return true;
+}
+
+static bool is_endless(struct observer *ob, size_t event)
+{
+    struct stops *s = ob->stops;
+    char why[120];
+    if (++s->n_executed <= MOST_EXECUTIONS && ++s->n_here <= MOST_HERE)
+        return false;
+    snprintf(why, sizeof why, "the event %.60s is executed for ever", s->abi->event_name[event]);
+    observer_stop(ob, EVALUATION_MODEL_FAILED, why);
+    return true;
+}
+
+static bool execute(struct observer *ob, double *y)
+{
+    struct stops *s = ob->stops;
+    for (size_t i; (i = choose_execution(ob, y)) != s->n_later;) {
+        if (i > s->n_later)
+            return observer_fail(ob);
+        if (is_endless(ob, s->later[i].index) || !jump_execute(ob, y, i))
+            return false;
+        s->restarts = true;
+        memcpy(s->dt_cause, s->dt, ob->n_block * sizeof(double));
+        if (!look_at_triggers(ob, y, s->dt_cause))
+            return false;
+    }
+    return true;
+}
+
+/* Behind a switch whose right-hand side leads back to it, the trajectory slides along it and would meet it for ever: it is no
+ * longer watched, and the derivatives are not those of sliding. */
+static bool look_for_sliding(struct observer *ob, double *y, size_t i, double slope)
+{
+    struct stops *s = ob->stops;
+    size_t n = ob->n_state, n_row = s->abi->n_switching;
+    if (derivatives_rhs(&ob->model, ob->t, y, s->f) != STIFFIT_OK ||
+        derivatives_by_state_and_time(&ob->model, MODEL_SWITCHING, ob->t, y, s->by_state) != STIFFIT_OK)
+        return observer_fail(ob);
+    double after = s->by_state[i + n * n_row];
+    for (size_t j = 0; j < n; j++)
+        after += s->by_state[i + j * n_row] * s->f[j];
+    if (slope * after < 0) {
+        s->is_watched[i] = false;
+        ob->evaluation->crosses = true;
+    }
+    return true;
+}
+
+/* Goes to the other side of switches: of those whose time has come, and of those with a root. Two at one time are one if both
+ * move alike. */
+static bool pass_switches(struct observer *ob, double *y)
+{
+    struct stops *s = ob->stops;
+    size_t n = s->abi->n_switching, first = n;
+    double *dt = s->dt, *other = s->dt_cause, slope = 0;
+    for (size_t i = 0; i < n; i++) {
+        bool is_due = s->fixed[i] <= s->limit, is_root = s->is_root && root_differs(s, i);
+        if (!is_due && !is_root)
+            continue;
+        double *out = first == n ? dt : other;
+        memset(out, 0, ob->n_block * sizeof(double));
+        s->fixed[i] = is_due ? INFINITY : s->fixed[i];
+        root_take(s, i);
+        if (is_due && ob->n_block && !ob->pace) {
+            if (derivatives_by_parameter(&ob->model, MODEL_SWITCHING_TIME, ob->evaluation->task->t0, NULL, s->by_parameter) !=
+                STIFFIT_OK)
+                return observer_fail(ob);
+            for (size_t k = 0; k < ob->n_block; k++)
+                out[k] = jump_by_block(ob, s->by_parameter, n, i, k);
+        } else if (is_root && !root_differentiate(ob, y, i, s->f_left, out, &slope)) {
+            return false;
+        }
+        for (size_t k = 0; k < ob->n_block && first < n; k++)
+            if (fabs(out[k] - dt[k]) > 1e-9 * fmax(fabs(out[k]), fabs(dt[k])))
+                ob->evaluation->crosses = true;
+        first = first == n ? i : first;
+    }
+    if (first == n)
+        return true;
+    s->restarts = true;
+    if (!jump_travel(ob, y, s->is_root ? s->f_left : NULL, dt, 1))
+        return false;
+    ob->model.since = behind(ob->t);
+    ob->model.until = INFINITY;
+    return jump_travel(ob, y, NULL, dt, -1) && (!s->is_watched[first] || look_for_sliding(ob, y, first, slope));
+}
+
+/* Fires timed events that are due, and those whose triggers have a root. The derivatives of their times are those before any is
+ * executed. */
+static bool fire(struct observer *ob, double *y)
+{
+    struct stops *s = ob->stops;
+    size_t n = s->abi->n_switching;
+    double slope;
+    for (size_t i = n; i < s->n_function; i++) {
+        double *dt = s->dt_cause;
+        bool is_due = s->fixed[i] <= s->limit, is_root = s->is_root && root_differs(s, i);
+        if (!is_due && !is_root)
+            continue;
+        memset(dt, 0, ob->n_block * sizeof(double));
+        s->fixed[i] = is_due ? INFINITY : s->fixed[i];
+        root_take(s, i);
+        if (is_root && !s->is_true[i]) {
+            if (kind_of(s, i - n) & STIFFIT_EVENT_CAN_LAPSE)
+                cancel(s, i - n);
+            continue;
+        }
+        if (is_due && ob->n_block && !ob->pace) {
+            if (derivatives_by_parameter(&ob->model, MODEL_WHEN, ob->evaluation->task->t0, y, s->by_parameter) != STIFFIT_OK)
+                return observer_fail(ob);
+            for (size_t k = 0; k < ob->n_block; k++)
+                dt[k] = jump_by_block(ob, s->by_parameter, s->abi->n_event, i - n, k);
+        } else if (is_root) {
+            if (ob->n_block && derivatives_rhs(&ob->model, ob->t, y, s->f_left) != STIFFIT_OK)
+                return observer_fail(ob);
+            if (!root_differentiate(ob, y, i, s->f_left, dt, &slope))
+                return false;
+        }
+        if (!jump_fire(ob, y, i - n, dt))
+            return false;
+    }
+    return true;
+}
+
+bool stops_before(struct observer *ob, double *y)
+{
+    struct stops *s = ob->stops;
+    set_limit(ob);
+    s->n_here = 0;
+    s->restarts = false;
+    memset(s->dt_cause, 0, s->n_block * sizeof(double));
+    if (s->abi->n_input > 0)
+        s->restarts = schedule_pass_knots(ob, s->limit);
+    for (size_t i = s->n_later; i-- > 0;)
+        if (s->later[i].is_end && s->later[i].t <= s->limit) {
+            s->restarts = true;
+            if (!jump_end_infusion(ob, y, i))
+                return false;
+        }
+    if (!pass_switches(ob, y))
+        return false;
+    ob->model.since = behind(ob->t);
+    ob->model.until = INFINITY;
+    if (!fire(ob, y))
+        return false;
+    s->is_root = false;
+    memset(s->dt_cause, 0, s->n_block * sizeof(double));
+    return look_at_triggers(ob, y, s->dt_cause) && execute(ob, y);
+}
+
+bool stops_after(struct observer *ob, double *y)
+{
+    struct stops *s = ob->stops;
+    for (size_t i; (i = schedule_dose(s)) < s->n_dose;) {
+        s->restarts = true;
+        if (!jump_dose(ob, y, i) || !schedule_repeat(ob, i))
+            return false;
+        memcpy(s->dt_cause, s->dt, ob->n_block * sizeof(double));
+        if (!look_at_triggers(ob, y, s->dt_cause) || !execute(ob, y))
+            return false;
+    }
+    return true;
+}
+
+bool stops_end(struct observer *ob, const double *y)
+{
+    struct stops *s = ob->stops;
+    if (!schedule_look(ob))
+        return false;
+    root_evaluate(ob, ob->t, y, s->last);
+    ob->model.since = behind(ob->t);
+    ob->model.until = ahead(s->next);
+    return true;
+}
+
+void stops_set_inputs(struct observer *ob, double t, int side)
+{
+    (void)schedule_pass_knots(ob, side < 0 ? nextafter(t, -INFINITY) : t);
+}

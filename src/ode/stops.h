@@ -1,0 +1,132 @@
+/* What happens during an evaluation: doses, infusions, knots of inputs, events, and switches of the right-hand side. Each ends
+ * a step of the integrator at its time (a stop), maps the state and its sensitivities, and restarts the integrator.
+ *
+ * If the time of a stop depends on a parameter p, the sensitivities s = dy/dp at a fixed time turn into those at the stop,
+ * s + f dt/dp; the stop maps these together with the state; f behind the stop turns them back:
+ *
+ *     s+ = g_y (s- + f- dt/dp) + g_p + g_t dt/dp - f+ dt/dp
+ *
+ * At one time, in this order: measurements of side -1; knots; ends of infusions; switches; events; measurements of side 0; doses
+ * and the events that they cause; measurements of side 1.
+ *
+ * schedule.c knows the times, root.c finds those that depend on the states, jump.c has the maps, and stops.c the order.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stiffit/model.h>
+
+struct observer;
+struct ode_task;
+struct workspace;
+
+/* The next time at which a dose takes effect. */
+struct next_dose {
+    size_t dose;
+    uint32_t number; /* of its repetitions */
+    double t;
+};
+
+/* An execution of an event, or the end of an infusion, later on. Its numbers: dt/dp (n_block); then for an end, the derivatives
+ * of its rate (n_block); for an execution with early values, the state and its sensitivities. */
+struct later {
+    double t;
+    bool is_end;
+    uint32_t index;  /* event, or state */
+    double rate;
+    uint64_t order;  /* of creation */
+};
+
+struct stops {
+    const struct stiffit_model *abi;
+    size_t n_function;           /* switching functions, then events: what root.c watches */
+    size_t n_block;              /* most sensitivities */
+
+    /* schedule.c */
+    double next;                 /* time of the next stop; INFINITY: there is none */
+    double limit;                /* during a stop: what is due until this time happens now */
+    struct next_dose *dose;      /* those that have begun and are not over, in order */
+    size_t n_dose, max_dose, i_dose; /* i_dose: the first that has not begun */
+    size_t *i_knot;              /* n_input: the next */
+    double *fixed;               /* n_function: times of switches and timed events; INFINITY: none, or over */
+    struct later *later;
+    double *later_number;        /* max_later x stride */
+    size_t n_later, max_later, stride;
+    uint64_t n_made, n_executed, n_here; /* executions in all, and at this stop */
+
+    /* root.c */
+    bool *is_watched, *is_true;  /* n_function; true: not negative */
+    double *value, *last, *middle; /* n_function each: latest values; those at the end of the last step; scratch */
+    double *point;               /* n_function + 2: times */
+    bool is_root;                /* the stop is a root; the functions that have one have changed their sign in `value` */
+
+    /* jump.c */
+    double *f, *f_left;          /* n_state; f_left: on the left side of a root */
+    double *y_new;               /* n_state */
+    double *star;                /* max(n_state, n_block) */
+    double *all;                 /* n_state (1 + n_block) */
+    double *row;                 /* values of a function of the model */
+    double *by_state, *by_parameter; /* derivatives of one */
+    double *dt, *dt_cause;       /* n_block: the derivatives of the stop's time, and of what caused an event */
+    double *rate, *rate_parameter; /* of derivatives.h */
+    bool restarts;               /* the integrator must begin anew */
+};
+
+/* NULL: out of memory. */
+struct stops *stops_new(const struct stiffit_model *abi);
+void stops_free(struct stops *stops); /* NULL is legal */
+
+/* Whether an evaluation of this task may have stops. If not, the functions below are not called. */
+bool ode_has_stops(const struct stiffit_model *abi, const struct ode_task *task);
+
+/* stops.c. Those that return bool return false if the evaluation is finished. At time observer.t with the state and its
+ * sensitivities y (blocks). */
+/* Before and after the initial state is computed. */
+bool stops_begin(struct observer *observer);
+bool stops_begin_state(struct observer *observer, const double *y);
+/* What happens before the measurements of side 0, and after them. */
+bool stops_before(struct observer *observer, double *y);
+bool stops_after(struct observer *observer, double *y);
+/* Sets the next stop. */
+bool stops_end(struct observer *observer, const double *y);
+/* For models without states: sets the inputs at a time, on a side. */
+void stops_set_inputs(struct observer *observer, double t, int side);
+
+/* schedule.c */
+void schedule_begin(struct observer *observer);
+/* The next stop after `limit`. False: a lag cannot be computed, or no memory; the evaluation is finished. */
+bool schedule_look(struct observer *observer);
+/* Moves on to the knots until `limit`. Whether a constant input may have changed. */
+bool schedule_pass_knots(struct observer *observer, double limit);
+/* Adds an entry and returns its numbers, n of which are zero; NULL: no memory. */
+double *schedule_add(struct observer *observer, struct later later);
+void schedule_remove(struct stops *stops, size_t i);
+double *schedule_numbers(const struct stops *stops, size_t i);
+/* The first dose that is due; n_dose: none. schedule_repeat goes on to its next repetition. */
+size_t schedule_dose(const struct stops *stops);
+bool schedule_repeat(struct observer *observer, size_t i);
+
+/* root.c: root_find is called after a step from `from` to observer.t. True: the stop is a root, at observer.t, with the state
+ * there in workspace.y. */
+bool root_find(struct workspace *workspace, double from);
+/* Values and signs of all functions at (t, y). */
+void root_evaluate(struct observer *observer, double t, const double *y, double *value);
+/* A function whose value is a number of the other sign. */
+bool root_differs(const struct stops *stops, size_t i);
+void root_take(struct stops *stops, size_t i);
+/* The derivatives of the time at which function i has its root; f: the right-hand side before it. Sets *slope = d value / d t
+ * along the trajectory, and evaluation.crosses where the derivative does not exist. */
+bool root_differentiate(struct observer *observer, const double *y, size_t i, const double *f, double *dt, double *slope);
+
+/* jump.c. dt: n_block derivatives of the stop's time. */
+/* s += sign f dt, with f from the model (or the given one). */
+bool jump_travel(struct observer *observer, double *y, const double *f, const double *dt, double sign);
+/* Derivatives by parameter of one row, or by time, as numbers for block k; 0 for the pace. */
+double jump_by_block(const struct observer *observer, const double *matrix, size_t n_row, size_t row, size_t k);
+bool jump_dose(struct observer *observer, double *y, size_t i);
+bool jump_end_infusion(struct observer *observer, double *y, size_t i);
+/* An event fires: its execution is added. */
+bool jump_fire(struct observer *observer, double *y, size_t event, const double *dt);
+bool jump_execute(struct observer *observer, double *y, size_t i);
