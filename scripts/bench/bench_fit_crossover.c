@@ -217,7 +217,7 @@ static void draw(struct bench *b, uint64_t seed)
 static struct figures fit(struct bench *b, int way)
 {
     const struct fit_loss loss = fit_loss_of(ERROR_NORMAL, LOSS_HUBER_K, LOSS_STUDENT_NU);
-    struct fit_problem problem = {.loss = &loss, .model = &b->model, .task = &b->task,
+    struct fit_problem problem = {.loss = &loss, .model = &b->model, .n_experiment = 1, .task = &b->task,
                                   .measured = {.value = b->value, .sigma = b->sigma, .observable = b->row_observable},
                                   .n_parameter = b->n_parameter, .to_model = b->to_model, .start = b->start,
                                   .lower = b->lower, .upper = b->upper, .scale = b->scale, .fixed = b->fixed, .n_start = 1,

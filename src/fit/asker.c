@@ -62,17 +62,39 @@ static int64_t deadline_after(double seconds)
 }
 
 /* Checks for everything that can end the fit before the next evaluation. */
-static enum asked check_budgets(struct fit_asker *asker, size_t n)
+static enum asked check_budgets(struct fit_asker *asker, size_t n, int64_t most_steps)
 {
     const struct fit_options *options = asker->options;
     if (options->max_evaluations - asker->n_evaluation < (int64_t)n)
         return fit_asker_end(asker, OUTCOME_budget, "all %" PRId64 " evaluations are used up%s", options->max_evaluations,
                              n > 1 ? ": difference quotients take two for each parameter (--max-evaluations)" : "");
-    if (asker->n_step >= options->max_total_steps)
-        return fit_asker_end(asker, OUTCOME_budget, "all %" PRId64 " integrator steps are used up", options->max_total_steps);
+    if (asker->n_step >= most_steps)
+        return fit_asker_end(asker, OUTCOME_budget, "all %" PRId64 " integrator steps are used up", most_steps);
     if (!(seconds_left(asker) > 0))
         return fit_asker_end(asker, OUTCOME_timeout, "all %g s of computing are used up", options->max_seconds);
     return ASKED_OK;
+}
+
+bool fit_asker_prepare(struct fit_asker *asker, struct arena *arena)
+{
+    const struct fit_problem *problem = asker->problem;
+    const struct fit_map *map = &asker->map;
+    size_t n = problem->n_experiment;
+    asker->first_row = arena_calloc(arena, n + 1, sizeof *asker->first_row);
+    asker->evaluation = arena_calloc(arena, n, sizeof *asker->evaluation);
+    asker->asked = arena_calloc(arena, 2 * n, sizeof(struct evaluation *));
+    for (size_t e = 0; asker->first_row && e < n; e++)
+        asker->first_row[e + 1] = asker->first_row[e] + problem->task[e].n_row;
+    return asker->first_row && asker->evaluation && asker->asked &&
+           ARENA_DOUBLES(arena, {&asker->of_model, map->n_model, map->n_feed}, {&asker->compared, map->n_parameter, 2});
+}
+
+const char *fit_name_experiment(const struct fit_problem *problem, const struct ode_task *task, char name[FIT_NAME_SIZE])
+{
+    name[0] = '\0';
+    if (problem->n_experiment > 1 && problem->experiment_id)
+        snprintf(name, FIT_NAME_SIZE, "experiment %.60s: ", problem->experiment_id[task - problem->task]);
+    return name;
 }
 
 /* Decides whether a finished evaluation's failure ends the fit. */
@@ -94,13 +116,16 @@ enum asked fit_asker_fail(struct fit_asker *asker, const struct evaluation *eval
 {
     bool is_budget = evaluation->outcome == EVALUATION_BUDGET && !evaluation->reason[0];
     bool is_model = evaluation->outcome == EVALUATION_MODEL_FAILED;
-    return fit_asker_miss(asker, is_model ? OUTCOME_model_failed : OUTCOME_ode_failed, "%s",
+    char name[FIT_NAME_SIZE];
+    return fit_asker_miss(asker, is_model ? OUTCOME_model_failed : OUTCOME_ode_failed, "%s%s",
+                          fit_name_experiment(asker->problem, evaluation->task, name),
                           is_budget ? "one evaluation's integrator steps are used up" : evaluation->reason);
 }
 
-/* Asks for the first n of the list, and again for those that timed out while the fit has time left. */
-static bool ask_again(struct fit_asker *asker, struct evaluation **evaluations, size_t n)
+/* Asks for the evaluations, and again for those that timed out while the fit has time left. */
+static bool ask_again(struct fit_asker *asker, struct evaluation *const *all, struct evaluation **evaluations, size_t n)
 {
+    memcpy(evaluations, all, n * sizeof(struct evaluation *));
     for (int retry = 0; n > 0; retry++) {
         for (size_t k = 0; k < n; k++)
             evaluations[k]->deadline_ns = deadline_after(seconds_left(asker));
@@ -122,10 +147,13 @@ static bool ask_again(struct fit_asker *asker, struct evaluation **evaluations, 
 
 enum asked fit_ask_all(struct fit_asker *asker, struct evaluation **evaluations, size_t n)
 {
-    enum asked asked = check_budgets(asker, n);
+    size_t n_experiment = asker->problem->n_experiment;
+    int64_t most = asker->options->max_total_steps, most_steps = most > INT64_MAX / (int64_t)n_experiment
+                                                                     ? INT64_MAX : most * (int64_t)n_experiment;
+    enum asked asked = check_budgets(asker, n / n_experiment, most_steps);
     if (asked != ASKED_OK)
         return asked;
-    int64_t left = (asker->options->max_total_steps - asker->n_step) / (int64_t)(n ? n : 1);
+    int64_t left = (most_steps - asker->n_step) / (int64_t)(n ? n : 1);
     bool limited_by_total = left <= asker->options->max_steps;
     double tighter = asker->tighter;
     if (asker->gradient == GRADIENT_differences && asker->problem->model->abi.n_state > 0)
@@ -135,10 +163,10 @@ enum asked fit_ask_all(struct fit_asker *asker, struct evaluation **evaluations,
         evaluations[k]->tighter = tighter;
         evaluations[k]->max_steps = limited_by_total ? left : asker->options->max_steps;
     }
-    if (!ask_again(asker, evaluations, n))
+    if (!ask_again(asker, evaluations, evaluations + n, n))
         return fit_asker_end(asker, OUTCOME_not_run, "cancelled");
+    asker->n_evaluation += (int64_t)(n / n_experiment);
     for (size_t k = 0; k < n; k++) {
-        asker->n_evaluation++;
         asker->n_step += evaluations[k]->n_step;
         if (asked == ASKED_OK)
             asked = judge_end(asker, evaluations[k], limited_by_total);
@@ -155,7 +183,7 @@ double fit_asker_rtol(const struct fit_asker *asker)
 bool fit_asker_is_same(const struct fit_asker *asker, const double *theta, const double *other)
 {
     const struct fit_map *map = &asker->map;
-    double *p = asker->compared, *q = p + map->n_model;
+    double *p = asker->compared, *q = p + map->n_parameter;
     for (size_t j = 0; j < map->n_free; j++) { /* most are: cheaper than their exponentials */
         bool is_inside = theta[j] > map->lower[j] && theta[j] < map->upper[j];
         if (is_inside && fabs(theta[j] - other[j]) > SURELY * fmax(1, fabs(theta[j])))
@@ -163,5 +191,5 @@ bool fit_asker_is_same(const struct fit_asker *asker, const double *theta, const
     }
     return memcmp(theta, other, map->n_free * sizeof *theta) == 0
            || (fit_map_natural(map, theta, p) && fit_map_natural(map, other, q)
-               && memcmp(p, q, map->n_model * sizeof *p) == 0);
+               && memcmp(p, q, map->n_parameter * sizeof *p) == 0);
 }

@@ -31,8 +31,11 @@ struct fit_asker {
     struct fit_map map;
     struct fit_objective objective;
     bool is_sigma_known;    /* every row has a sigma, its own or the model's */
-    struct evaluation evaluation;
-    double *compared;       /* 2 n_model: scratch of fit_asker_is_same */
+    size_t *first_row;      /* n_experiment + 1: rows of experiment e are [first_row[e], first_row[e + 1]) */
+    struct evaluation *evaluation;     /* n_experiment: those of a point */
+    struct evaluation **asked;         /* 2 n_experiment */
+    double *of_model;                  /* n_model x n_feed: the point's parameters of the model */
+    double *compared;       /* 2 n_parameter: scratch of fit_asker_is_same */
     double tighter;         /* as in struct evaluation: the current accuracy. Below 1 for the first steps */
     double start_f, start_tighter; /* the objective at the start, and the accuracy of that evaluation; NaN: none yet */
     double prediction_error;       /* norm of the weighted predictions' errors at the best point, measured by the certificate;
@@ -45,8 +48,8 @@ struct fit_asker {
     bool leaves_lanes;      /* ASKED_END because an integration in lanes failed */
     struct fit_quotient *quotient;     /* for differences */
     double *by_prediction, *by_noise;  /* n_row; for adjoints */
-    struct evaluation_adjoint adjoint;
-    struct fit_point *asked;           /* the point whose adjoint evaluation is running */
+    struct evaluation_adjoint *adjoint; /* n_experiment; for adjoints, with room for the gradients */
+    struct fit_point *asked_point;     /* the point whose adjoint evaluations are running */
     bool is_near;           /* the start is near an optimum: no loose first steps */
     uint32_t notes;
     int64_t n_evaluation, n_step;
@@ -55,15 +58,21 @@ struct fit_asker {
     char reason[160];       /* of the latest failure */
 };
 
-/* Asks the host for n evaluations at once, which share the remaining budgets. The caller fills in task, p, n_sens, sens,
+/* After making the map: makes room for the evaluations of a point. False: out of memory. */
+bool fit_asker_prepare(struct fit_asker *asker, struct arena *arena);
+/* Asks the host for n evaluations at once, those of all experiments at one or more places, which share the remaining budgets;
+ * each place counts as one evaluation of the objective. The list has room for 2 n. The caller fills in task, p, n_sens, sens,
  * adjoint and the answer's arrays. ASKED_OK: all are finished, whatever their outcomes. */
 enum asked fit_ask_all(struct fit_asker *asker, struct evaluation **evaluations, size_t n);
-/* ASKED_END and ASKED_FAILED, with this reason or that of an evaluation. */
+/* ASKED_END and ASKED_FAILED, with this reason or that of an evaluation, which names its experiment if there are several. */
 enum asked fit_asker_end(struct fit_asker *asker, enum outcome outcome, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 enum asked fit_asker_miss(struct fit_asker *asker, enum outcome failure, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 enum asked fit_asker_fail(struct fit_asker *asker, const struct evaluation *evaluation);
+/* Before a reason: "experiment ID: ", or "" if there is one. */
+enum { FIT_NAME_SIZE = 80 };
+const char *fit_name_experiment(const struct fit_problem *problem, const struct ode_task *task, char name[FIT_NAME_SIZE]);
 /* Relative accuracy of predictions at the current tolerances: the integrator's, or rounding if nothing is integrated. */
 double fit_asker_rtol(const struct fit_asker *asker);
 /* Whether two theta give the model the same bits of parameters, so that evaluating both would be a waste. */

@@ -3,10 +3,12 @@
 #include "fit/bootstrap.h"
 
 #include "base/random.h"
+#include "fit/asker.h"
 #include "fit/loss.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 enum { REASON = 160 };
 /* Keeps these streams apart from those of other purposes. */
@@ -28,27 +30,38 @@ static double residual_of(const struct fit_bootstrap *bootstrap, size_t i)
     return (is_log ? log(value / prediction) : value - prediction) / bootstrap->scale[i];
 }
 
+/* Stores the residuals group by group. Returns their number. */
+static size_t sort_residuals(struct fit_bootstrap *bootstrap)
+{
+    size_t *end = bootstrap->first + 1; /* moves from the beginning of each group to its end */
+    memset(bootstrap->first, 0, (bootstrap->n_group + 2) * sizeof *end);
+    for (size_t i = 0; i < bootstrap->n_row; i++)
+        end[bootstrap->group[i] + 1] += !isnan(bootstrap->measured.value[i]);
+    for (size_t g = 0; g < bootstrap->n_group; g++)
+        end[g + 1] += end[g];
+    for (size_t i = 0; i < bootstrap->n_row; i++)
+        if (!isnan(bootstrap->measured.value[i]))
+            bootstrap->residual[end[bootstrap->group[i]]++] = residual_of(bootstrap, i);
+    return bootstrap->first[bootstrap->n_group];
+}
+
 bool fit_bootstrap_begin(struct fit_bootstrap *bootstrap, char *reason)
 {
-    size_t n = 0, *first = bootstrap->first;
     double squares = 0, distance = 0, centred = 0, *residual = bootstrap->residual;
-    for (size_t o = 0; o < bootstrap->n_observable; o++) {
+    const size_t *first = bootstrap->first;
+    size_t n = sort_residuals(bootstrap);
+    for (size_t g = 0; g < bootstrap->n_group; g++) {
         double sum = 0;
-        first[o] = n;
-        for (size_t i = 0; i < bootstrap->n_row; i++) {
-            if (bootstrap->measured.observable[i] != o || isnan(bootstrap->measured.value[i]))
-                continue;
-            double r = residual[n++] = residual_of(bootstrap, i);
-            sum += r;
-            squares += r * r;
-            distance += fabs(r);
+        for (size_t k = first[g]; k < first[g + 1]; k++) {
+            sum += residual[k];
+            squares += residual[k] * residual[k];
+            distance += fabs(residual[k]);
         }
-        for (size_t k = first[o]; k < n; k++) {
-            residual[k] -= sum / (double)(n - first[o]);
+        for (size_t k = first[g]; k < first[g + 1]; k++) {
+            residual[k] -= sum / (double)(first[g + 1] - first[g]);
             centred += residual[k] * residual[k];
         }
     }
-    first[bootstrap->n_observable] = n;
     bool is_known = bootstrap->is_sigma_known;
     bootstrap->is_parametric = bootstrap->kind == BOOTSTRAP_PARAMETRIC || (bootstrap->kind == BOOTSTRAP_AUTO && is_known);
     bootstrap->inflation = 1;
@@ -72,7 +85,7 @@ bool fit_bootstrap_draw(const struct fit_bootstrap *bootstrap, uint64_t seed, ui
     bool is_finite = true;
     for (size_t i = 0; i < bootstrap->n_row; i++) {
         const struct fit_loss *loss = &bootstrap->loss[bootstrap->measured.observable[i]];
-        const size_t *first = &bootstrap->first[bootstrap->measured.observable[i]];
+        const size_t *first = &bootstrap->first[bootstrap->group[i]];
         value[i] = bootstrap->measured.value[i];
         if (isnan(value[i]))
             continue;
@@ -86,28 +99,52 @@ bool fit_bootstrap_draw(const struct fit_bootstrap *bootstrap, uint64_t seed, ui
     return is_finite;
 }
 
+/* The evaluations of all experiments at the best fit, into these arrays. NULL: out of memory. */
+static struct evaluation **request(const struct fit_problem *problem, int64_t max_steps, double *prediction, double *noise,
+                                   struct arena *arena)
+{
+    size_t n = problem->n_experiment, n_model = problem->model->abi.n_parameter, row = 0;
+    struct evaluation *evaluation = arena_calloc(arena, n, sizeof *evaluation);
+    struct evaluation **asked = arena_calloc(arena, n, sizeof(struct evaluation *));
+    double *p = arena_calloc(arena, n, n_model * sizeof *p);
+    for (size_t e = 0; evaluation && asked && p && e < n; row += problem->task[e++].n_row, p += n_model) {
+        size_t first = problem->substitute ? problem->first_substitute[e] : 0;
+        size_t n_substitute = problem->substitute ? problem->first_substitute[e + 1] - first : 0;
+        fit_model_parameters(&problem->model->abi, problem->n_parameter, problem->to_model, problem->start, n_substitute,
+                             n_substitute ? problem->substitute + first : NULL, p);
+        evaluation[e] = (struct evaluation){.task = &problem->task[e], .p = p, .named = problem->start,
+                                            .max_steps = max_steps, .deadline_ns = INT64_MAX,
+                                            .prediction = prediction + row, .noise = noise ? noise + row : NULL};
+        asked[e] = &evaluation[e];
+    }
+    return evaluation && p ? asked : NULL;
+}
+
 /* Stores the predictions at the best fit, and s_i in `scale`. */
 static enum outcome predict(struct fit_bootstrap *bootstrap, const struct fit_problem *problem,
-                            const struct fit_options *options, const struct fit_host *host, double *p, double *prediction,
+                            const struct fit_options *options, const struct fit_host *host, struct evaluation *const *asked,
                             double *scale, int64_t *n_evaluation, int64_t *n_step, char *reason)
 {
-    bool has_noise = problem->model->abi.noise != NULL;
-    for (size_t i = 0; i < problem->n_parameter; i++)
-        p[problem->to_model[i]] = problem->start[i];
-    struct evaluation evaluation = {.task = problem->task, .p = p, .engine = options->engine,
-                                    .max_steps = options->max_steps, .deadline_ns = INT64_MAX, .prediction = prediction,
-                                    .noise = has_noise ? scale : NULL};
-    struct evaluation *asked = &evaluation;
-    for (bool again = true; again; evaluation.engine = ENGINE_CVODES) {
-        if (!host->ask(host->context, &asked, 1))
+    bool has_noise = problem->model->abi.noise != NULL, again = true;
+    for (enum engine_kind engine = options->engine; again; engine = ENGINE_CVODES) {
+        for (size_t e = 0; e < problem->n_experiment; e++)
+            asked[e]->engine = engine;
+        if (!host->ask(host->context, asked, problem->n_experiment))
             return OUTCOME_not_run;
         *n_evaluation += 1;
-        *n_step += evaluation.n_step;
-        again = evaluation.engine == ENGINE_LANES && evaluation.outcome == EVALUATION_ODE_FAILED;
+        again = false;
+        for (size_t e = 0; e < problem->n_experiment; e++) {
+            *n_step += asked[e]->n_step;
+            again = again || (engine == ENGINE_LANES && asked[e]->outcome == EVALUATION_ODE_FAILED);
+        }
     }
-    if (evaluation.outcome != EVALUATION_OK) {
-        snprintf(reason, REASON, "no prediction at the best fit: %.120s", evaluation.reason);
-        return evaluation.outcome == EVALUATION_MODEL_FAILED ? OUTCOME_model_failed : OUTCOME_ode_failed;
+    for (size_t e = 0; e < problem->n_experiment; e++) {
+        if (asked[e]->outcome == EVALUATION_OK)
+            continue;
+        char name[FIT_NAME_SIZE];
+        snprintf(reason, REASON, "no prediction at the best fit: %s%.120s",
+                 fit_name_experiment(problem, asked[e]->task, name), asked[e]->reason);
+        return asked[e]->outcome == EVALUATION_MODEL_FAILED ? OUTCOME_model_failed : OUTCOME_ode_failed;
     }
     bootstrap->is_sigma_known = true;
     for (size_t i = 0; i < bootstrap->n_row; i++) {
@@ -126,21 +163,26 @@ enum outcome fit_bootstrap_replicate(const struct fit_problem *problem, const st
                                      uint32_t replicate, double *value, int64_t *n_evaluation, int64_t *n_step, char *reason)
 {
     const struct stiffit_model *abi = &problem->model->abi;
-    size_t n = problem->task->n_row;
-    double *numbers = arena_calloc(arena, 3 * n + abi->n_parameter + 1, sizeof *numbers);
-    size_t *first = arena_calloc(arena, (size_t)abi->n_observable + 2, sizeof *first);
-    if (!numbers || !first) {
+    size_t n = fit_problem_n_row(problem), n_group = problem->n_experiment * abi->n_observable;
+    double *numbers = arena_calloc(arena, 3 * n + 1, sizeof *numbers);
+    size_t *first = arena_calloc(arena, n_group + 2, sizeof *first);
+    uint32_t *group = arena_calloc(arena, n + 1, sizeof *group);
+    struct evaluation **asked =
+        numbers ? request(problem, options->max_steps, numbers, abi->noise ? numbers + n : NULL, arena) : NULL;
+    if (!asked || !first || !group) {
         snprintf(reason, REASON, "no memory for a replicate");
         return OUTCOME_out_of_memory;
     }
     struct fit_bootstrap bootstrap = {
-        .n_row = n, .n_observable = abi->n_observable, .measured = problem->measured, .prediction = numbers,
+        .n_row = n, .n_group = n_group, .group = group, .measured = problem->measured, .prediction = numbers,
         .scale = numbers + n, .residual = numbers + 2 * n, .first = first, .kind = kind,
         .loss = problem->loss,
         .n_loose = fit_bootstrap_count_loose(problem->n_parameter, problem->start, problem->lower, problem->upper,
                                              problem->fixed)};
-    enum outcome outcome = predict(&bootstrap, problem, options, host, numbers + 3 * n, numbers, numbers + n, n_evaluation,
-                                   n_step, reason);
+    for (size_t e = 0, i = 0; e < problem->n_experiment; e++)
+        for (size_t k = 0; k < problem->task[e].n_row; k++, i++)
+            group[i] = (uint32_t)(e * abi->n_observable) + problem->task[e].row_observable[k];
+    enum outcome outcome = predict(&bootstrap, problem, options, host, asked, numbers + n, n_evaluation, n_step, reason);
     if (outcome != OUTCOME_converged)
         return outcome;
     if (!fit_bootstrap_begin(&bootstrap, reason))

@@ -11,8 +11,8 @@ enum bootstrap_kind { BOOTSTRAP_AUTO, BOOTSTRAP_RESIDUAL, BOOTSTRAP_PARAMETRIC }
 /* Let r_i = (value_i - prediction_i) / s_i, where s_i is sigma, otherwise the model's noise, otherwise 1 (for log-normal
  * errors with the logarithms of value and prediction), n the measurements, and p the parameters that are neither fixed nor
  * on a bound:
- * residual    value_i = prediction_i + s_i c r_k, with r centred within each observable and k drawn from the same observable
- *             (Freedman 1981); c gives them the variance sum r^2 / (n - p), because residuals are smaller than the errors.
+ * residual    value_i = prediction_i + s_i c r_k, with r centred within each group and k drawn from the same group: the
+ *             measurements of one observable in one experiment (Freedman 1981); c gives them the variance sum r^2 / (n - p), because residuals are smaller than the errors.
  * parametric  value_i = prediction_i + s_i u z, with z from the fitted distribution; u = 1 if every s_i is known, otherwise
  *             u^2 = sum r^2 / (n - p), or for Laplace's errors u = sum |r| / (n - p).
  * A parameter held by a bound takes no degree of freedom: the fit is the one without it (Meyer & Woodroofe 2000; the same
@@ -20,14 +20,15 @@ enum bootstrap_kind { BOOTSTRAP_AUTO, BOOTSTRAP_RESIDUAL, BOOTSTRAP_PARAMETRIC }
  * exist. */
 struct fit_bootstrap {
     /* set by the caller */
-    size_t n_row, n_observable, n_loose; /* n_loose: p */
+    size_t n_row, n_group, n_loose;      /* n_loose: p */
+    const uint32_t *group;               /* n_row, below n_group */
     struct measurements measured;        /* n_row; a missing value stays missing */
     const double *prediction, *scale;    /* n_row; scale: s_i */
-    const struct fit_loss *loss;         /* n_observable */
+    const struct fit_loss *loss;         /* one for each observable */
     enum bootstrap_kind kind;
     bool is_sigma_known;                 /* every s_i of a value is a sigma or the model's noise */
-    double *residual;                    /* room for n_row: centred and rescaled, observable by observable */
-    size_t *first;                       /* room for n_observable + 1: where each observable's residuals begin */
+    double *residual;                    /* room for n_row: centred and rescaled, group by group */
+    size_t *first;                       /* room for n_group + 2: where each group's residuals begin */
     /* set by fit_bootstrap_begin */
     bool is_parametric;
     double inflation;                    /* u */

@@ -48,7 +48,7 @@ static bool lacks_sigma(const struct fit_problem *problem)
         return false;
     if (problem->unit > 0)
         return true;
-    for (size_t i = 0; i < problem->task->n_row; i++)
+    for (size_t i = 0, n_row = fit_problem_n_row(problem); i < n_row; i++)
         if (!problem->measured.sigma || isnan(problem->measured.sigma[i]))
             return true;
     return false;
@@ -62,7 +62,8 @@ static bool set_objective(struct fit_asker *asker, struct arena *arena)
     struct fit_objective *objective = &asker->objective;
     struct fit_prior_term *terms = arena_calloc(arena, map->n_free + 1, sizeof *terms);
     bool has_noise = problem->model->abi.noise != NULL;
-    *objective = (struct fit_objective){.n_row = problem->task->n_row, .measured = problem->measured, .has_noise = has_noise,
+    *objective = (struct fit_objective){.n_row = fit_problem_n_row(problem), .measured = problem->measured,
+                                        .has_noise = has_noise,
                                         .likelihood = has_noise || problem->mixes ||
                                                       (problem->measured.censored && !lacks_sigma(problem)),
                                         .loss = problem->loss, .prior = terms};
@@ -70,7 +71,7 @@ static bool set_objective(struct fit_asker *asker, struct arena *arena)
     for (size_t j = 0; terms && problem->prior && j < map->n_free; j++) {
         const struct fit_prior *prior = &problem->prior[map->file_index[j]];
         if (prior->kind != PRIOR_NONE)
-            terms[objective->n_prior++] = (struct fit_prior_term){*prior, j, map->model_index[j]};
+            terms[objective->n_prior++] = (struct fit_prior_term){*prior, j, map->file_index[j]};
     }
     return terms != NULL;
 }
@@ -82,10 +83,9 @@ static void write_best(const struct fit_asker *asker, const struct fit_point *be
     record->objective = best->f;
     record->rtol = asker->tighter == 1 ? asker->options->accuracy : number_decimal(asker->options->accuracy / asker->tighter);
     record->gradient_norm = fit_point_gradient_norm(asker, best);
-    for (size_t i = 0; i < problem->n_parameter; i++)
-        record->parameter[i] = best->p[problem->to_model[i]];
+    memcpy(record->parameter, best->p, problem->n_parameter * sizeof *best->p);
     for (size_t j = 0; j < map->n_free; j++) {
-        double natural = best->p[map->model_index[j]];
+        double natural = best->p[map->file_index[j]];
         int8_t side = natural <= map->natural_lower[j] ? -1 : natural >= map->natural_upper[j] ? 1 : 0;
         record->at_bound[map->file_index[j]] = side;
     }
@@ -98,12 +98,17 @@ enum { MANY_PARAMETERS = 150, USE_ALL = STIFFIT_USE_RHS | STIFFIT_USE_INITIAL };
 static bool adjoint_pays(const struct fit_asker *asker)
 {
     const struct stiffit_model *abi = &asker->problem->model->abi;
-    size_t n_sens = 0;
-    for (size_t j = 0; j < asker->map.n_free; j++) {
-        uint8_t use = abi->parameter_use ? abi->parameter_use[asker->map.model_index[j]] : USE_ALL;
-        n_sens += (use & (STIFFIT_USE_RHS | STIFFIT_USE_INITIAL)) != 0;
+    size_t most = 0;
+    for (size_t f = 0; f < asker->map.n_feed; f++) {
+        const struct fit_feed *feed = &asker->map.feed[f];
+        size_t n_sens = 0;
+        for (size_t k = 0; k < feed->n_sens; k++) {
+            uint8_t use = abi->parameter_use ? abi->parameter_use[feed->sens[k]] : USE_ALL;
+            n_sens += (use & (STIFFIT_USE_RHS | STIFFIT_USE_INITIAL)) != 0;
+        }
+        most = n_sens > most ? n_sens : most;
     }
-    return adjoint_is_cheaper(abi->n_state, n_sens);
+    return adjoint_is_cheaper(abi->n_state, most);
 }
 
 /* A trust region takes about ten evaluations with the derivatives of all residuals, and a factorisation for each; L-BFGS about
@@ -144,8 +149,14 @@ static bool prepare_gradient(struct fit_asker *asker, struct arena *arena)
     }
     if (asker->gradient != GRADIENT_adjoint)
         return true;
-    size_t n_row = asker->objective.n_row;
-    return ARENA_DOUBLES(arena, {&asker->by_prediction, n_row, 1}, {&asker->by_noise, n_row, 1});
+    size_t n_row = asker->objective.n_row, n_experiment = asker->problem->n_experiment;
+    asker->adjoint = arena_calloc(arena, n_experiment, sizeof *asker->adjoint);
+    for (size_t e = 0; asker->adjoint && e < n_experiment; e++) {
+        asker->adjoint[e].gradient = arena_calloc(arena, fit_map_feed(&asker->map, e)->n_sens + 1, sizeof(double));
+        if (!asker->adjoint[e].gradient)
+            return false;
+    }
+    return asker->adjoint && ARENA_DOUBLES(arena, {&asker->by_prediction, n_row, 1}, {&asker->by_noise, n_row, 1});
 }
 
 /* Evaluates the best point again with the derivatives of all residuals, for the statistics. NULL: that failed. */
@@ -399,8 +410,8 @@ static void run(const struct fit_problem *problem, const struct fit_options *opt
         return;
     }
     double *theta;
-    bool has_room = set_objective(asker, arena)
-                    && ARENA_DOUBLES(arena, {&theta, asker->map.n_free, 1}, {&asker->compared, asker->map.n_model, 2});
+    bool has_room = set_objective(asker, arena) && fit_asker_prepare(asker, arena)
+                    && ARENA_DOUBLES(arena, {&theta, asker->map.n_free, 1});
     if (has_room)
         choose(asker, record);
     if (!has_room || !prepare_gradient(asker, arena)) {

@@ -32,17 +32,29 @@ double fit_scale_to_natural(enum parameter_scale scale, double value)
 static bool map_allocate(struct fit_map *map, struct arena *arena)
 {
     size_t n = map->n_free + 1; /* avoids allocating zero bytes */
+    map->feed = arena_calloc(arena, map->n_feed, sizeof *map->feed);
+    for (size_t f = 0; f < map->n_feed; f++) {
+        uint32_t *indices = arena_calloc(arena, 3 * map->n_model, sizeof *indices);
+        if (!map->feed || !indices || !ARENA_DOUBLES(arena, {&map->feed[f].number, map->n_model, 1}))
+            return false;
+        map->feed[f].from = indices;
+        map->feed[f].sens = indices + map->n_model;
+        map->feed[f].column = indices + 2 * map->n_model;
+    }
     map->model_index = arena_calloc(arena, n, sizeof *map->model_index);
     map->file_index = arena_calloc(arena, n, sizeof *map->file_index);
     map->scale = arena_calloc(arena, n, sizeof *map->scale);
     return map->model_index && map->file_index && map->scale
            && ARENA_DOUBLES(arena, {&map->start, n, 1}, {&map->lower, n, 1}, {&map->upper, n, 1}, {&map->natural_start, n, 1},
-                            {&map->natural_lower, n, 1}, {&map->natural_upper, n, 1}, {&map->base, map->n_model, 1});
+                            {&map->natural_lower, n, 1}, {&map->natural_upper, n, 1}, {&map->base, map->n_parameter, 1});
 }
 
 static const char *parameter_name(const struct fit_problem *problem, size_t i)
 {
-    return problem->model->abi.parameter_name ? problem->model->abi.parameter_name[problem->to_model[i]] : "?";
+    bool has_name = problem->model->abi.parameter_name && problem->to_model[i] != FIT_NO_MODEL;
+    return problem->parameter_name ? problem->parameter_name[i]
+           : has_name              ? problem->model->abi.parameter_name[problem->to_model[i]]
+                                   : "?";
 }
 
 /* Clips a start onto its bounds. False, with a reason: impossible. */
@@ -85,12 +97,59 @@ static void add_free(struct fit_map *map, const struct fit_problem *problem, siz
     map->model_index[j] = (uint32_t)i_model;
     map->file_index[j] = (uint32_t)i;
     map->scale[j] = scale;
-    map->natural_start[j] = map->base[i_model];
+    map->natural_start[j] = map->base[i];
     map->natural_lower[j] = problem->lower[i];
     map->natural_upper[j] = problem->upper[i];
     map->start[j] = fit_scale_from_natural(scale, map->natural_start[j]);
     map->lower[j] = fit_scale_from_natural(scale, problem->lower[i]);
     map->upper[j] = fit_scale_from_natural(scale, problem->upper[i]);
+}
+
+/* What each of the model's parameters is without substitutes. */
+static void fill_feed(const struct fit_problem *problem, struct fit_feed *feed)
+{
+    const struct stiffit_model *model = &problem->model->abi;
+    for (size_t k = 0; k < model->n_parameter; k++) {
+        feed->from[k] = EXPERIMENT_NUMBER;
+        feed->number[k] = model->parameter_start ? model->parameter_start[k] : (double)NAN;
+    }
+    for (size_t i = 0; i < problem->n_parameter; i++)
+        if (problem->to_model[i] != FIT_NO_MODEL)
+            feed->from[problem->to_model[i]] = (uint32_t)i;
+}
+
+/* theta_of: by index in p, the index in theta, or n_free. */
+static void finish_feed(const struct fit_map *map, const uint32_t *theta_of, struct fit_feed *feed)
+{
+    bool is_plain = true;
+    for (uint32_t k = 0; k < map->n_model; k++) {
+        uint32_t j = feed->from[k] == EXPERIMENT_NUMBER ? (uint32_t)map->n_free : theta_of[feed->from[k]];
+        if (j == map->n_free)
+            continue;
+        is_plain = is_plain && j == feed->n_sens;
+        feed->column[feed->n_sens] = j;
+        feed->sens[feed->n_sens++] = k;
+    }
+    if (is_plain && feed->n_sens == map->n_free)
+        feed->column = NULL;
+}
+
+static void fill_feeds(struct fit_map *map, const struct fit_problem *problem, uint32_t *theta_of)
+{
+    for (size_t i = 0; i < map->n_parameter; i++)
+        theta_of[i] = (uint32_t)map->n_free;
+    for (size_t j = 0; j < map->n_free; j++)
+        theta_of[map->file_index[j]] = (uint32_t)j;
+    for (size_t f = 0; f < map->n_feed; f++) {
+        struct fit_feed *feed = &map->feed[f];
+        fill_feed(problem, feed);
+        for (size_t s = problem->substitute ? problem->first_substitute[f] : 0;
+             problem->substitute && s < problem->first_substitute[f + 1]; s++) {
+            feed->from[problem->substitute[s].parameter] = problem->substitute[s].by;
+            feed->number[problem->substitute[s].parameter] = problem->substitute[s].value;
+        }
+        finish_feed(map, theta_of, feed);
+    }
 }
 
 enum outcome fit_map_init(struct fit_map *map, const struct fit_problem *problem, struct arena *arena, uint32_t *notes,
@@ -99,28 +158,53 @@ enum outcome fit_map_init(struct fit_map *map, const struct fit_problem *problem
     size_t n = problem->n_parameter;
     memset(map, 0, sizeof *map);
     map->n_model = problem->model->abi.n_parameter;
+    map->n_parameter = n;
+    map->n_feed = problem->substitute ? problem->n_experiment : 1;
     for (size_t i = 0; i < n; i++)
         map->n_free += is_free(problem, i);
-    uint32_t *from_model = arena_calloc(arena, map->n_model, sizeof *from_model);
-    if (!from_model || !map_allocate(map, arena)) {
+    uint32_t *order = arena_calloc(arena, map->n_model + 2 * n + 1, sizeof *order), *theta_of = order + map->n_model + n;
+    if (!order || !map_allocate(map, arena)) {
         snprintf(reason, REASON, "no memory for %zu parameters", n);
         return OUTCOME_out_of_memory;
     }
     for (size_t i = 0; i < n; i++) {
-        from_model[problem->to_model[i]] = (uint32_t)i;
-        if (!clip_start(problem, i, &map->base[problem->to_model[i]], notes, reason))
+        size_t place = problem->to_model[i] == FIT_NO_MODEL ? map->n_model + i : problem->to_model[i];
+        order[place] = 1 + (uint32_t)i;
+        if (!clip_start(problem, i, &map->base[i], notes, reason))
             return OUTCOME_bad_data;
     }
     map->n_free = 0;
-    for (size_t i_model = 0; i_model < map->n_model; i_model++)
-        if (is_free(problem, from_model[i_model]))
-            add_free(map, problem, from_model[i_model], i_model);
+    for (size_t place = 0; place < map->n_model + n; place++)
+        if (order[place] && is_free(problem, order[place] - 1))
+            add_free(map, problem, order[place] - 1, place);
+    fill_feeds(map, problem, theta_of);
     return OUTCOME_converged;
+}
+
+void fit_map_model(const struct fit_map *map, const double *p, double *of_model)
+{
+    for (size_t f = 0; f < map->n_feed; f++, of_model += map->n_model)
+        for (size_t k = 0; k < map->n_model; k++) {
+            uint32_t from = map->feed[f].from[k];
+            of_model[k] = from == EXPERIMENT_NUMBER ? map->feed[f].number[k] : p[from];
+        }
+}
+
+void fit_model_parameters(const struct stiffit_model *model, size_t n_parameter, const uint32_t *to_model, const double *p,
+                          size_t n_substitute, const struct substitute *substitute, double *of_model)
+{
+    for (size_t k = 0; k < model->n_parameter; k++)
+        of_model[k] = model->parameter_start ? model->parameter_start[k] : (double)NAN;
+    for (size_t i = 0; i < n_parameter; i++)
+        if (to_model[i] != FIT_NO_MODEL)
+            of_model[to_model[i]] = p[i];
+    for (size_t s = 0; s < n_substitute; s++)
+        of_model[substitute[s].parameter] = substitute[s].by == EXPERIMENT_NUMBER ? substitute[s].value : p[substitute[s].by];
 }
 
 bool fit_map_natural(const struct fit_map *map, const double *theta, double *p)
 {
-    memcpy(p, map->base, map->n_model * sizeof *p);
+    memcpy(p, map->base, map->n_parameter * sizeof *p);
     for (size_t j = 0; j < map->n_free; j++) {
         double natural;
         if (theta[j] == map->start[j])
@@ -137,7 +221,7 @@ bool fit_map_natural(const struct fit_map *map, const double *theta, double *p)
         }
         if (!isfinite(natural) || (map->scale[j] != SCALE_LIN && !(natural > 0)))
             return false;
-        p[map->model_index[j]] = natural;
+        p[map->file_index[j]] = natural;
     }
     return true;
 }
@@ -145,7 +229,7 @@ bool fit_map_natural(const struct fit_map *map, const double *theta, double *p)
 void fit_map_chain(const struct fit_map *map, const double *p, double *chain)
 {
     for (size_t j = 0; j < map->n_free; j++) {
-        double natural = p[map->model_index[j]];
+        double natural = p[map->file_index[j]];
         chain[j] = map->scale[j] == SCALE_LIN ? 1 : map->scale[j] == SCALE_LOG ? natural : LN10 * natural;
     }
 }

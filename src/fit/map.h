@@ -1,5 +1,6 @@
-/* The mapping between fit parameters theta and model parameters p. theta: only the free ones, on the optimiser's scale, in the
- * model's order. p: all of them, on the natural scale, in the model's order.
+/* The mapping from theta to fit parameters, and from these to the model's parameters in each experiment, with its chain rule.
+ * theta: the free ones, on the optimiser's scale, in the model's order; those without a parameter of the model of the same name
+ * come last. p: all fit parameters, on the natural scale, in the file's order.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -7,16 +8,32 @@
 #include "base/outcome.h"
 #include "fit/types.h"
 
+/* What the parameters of the model are in an experiment. */
+struct fit_feed {
+    uint32_t *from;         /* n_model: index in p; EXPERIMENT_NUMBER: a number */
+    double *number;         /* n_model */
+    size_t n_sens;
+    uint32_t *sens;         /* n_sens, increasing: the model's parameters that are free; evaluation.sens */
+    uint32_t *column;       /* n_sens: index in theta; NULL if sens[j] is theta[j] for all n_free */
+};
+
 struct fit_map {
-    size_t n_model;         /* length of p */
+    size_t n_model, n_parameter; /* parameters of the model; length of p */
     size_t n_free;          /* length of theta */
-    uint32_t *model_index;  /* n_free, increasing: evaluation.sens */
+    uint32_t *model_index;  /* n_free, increasing; n_model + file_index if the model has none of this name */
     uint32_t *file_index;   /* n_free */
+    size_t n_feed;          /* 1: the same in all experiments; or one for each */
+    struct fit_feed *feed;
     enum parameter_scale *scale;                  /* n_free */
     double *start, *lower, *upper;                /* n_free, optimiser's scale; the start lies within the bounds */
     double *natural_start, *natural_lower, *natural_upper; /* n_free, as given (the start clipped) */
-    double *base;           /* n_model: every parameter at its (clipped) start */
+    double *base;           /* n_parameter: every parameter at its (clipped) start */
 };
+
+static inline const struct fit_feed *fit_map_feed(const struct fit_map *map, size_t experiment)
+{
+    return &map->feed[map->n_feed > 1 ? experiment : 0];
+}
 
 /* Fills `map` with arrays from `arena`. A parameter is free unless it is fixed or its bounds coincide. Starts outside
  * the bounds are moved onto them and NOTE_start_moved is set in *notes. Returns OUTCOME_converged for success;
@@ -27,8 +44,13 @@ enum outcome fit_map_init(struct fit_map *map, const struct fit_problem *problem
 /* theta -> p. The start and the bounds map back to exactly the natural numbers from which they were computed, and p never
  * leaves its bounds. False if an entry is not finite, or is zero on a logarithmic scale. */
 bool fit_map_natural(const struct fit_map *map, const double *theta, double *p);
-/* chain[j] = d p[model_index[j]] / d theta[j]. */
+/* chain[j] = d p[file_index[j]] / d theta[j]. */
 void fit_map_chain(const struct fit_map *map, const double *p, double *chain);
+/* p -> the model's parameters by each feed: n_model x n_feed. */
+void fit_map_model(const struct fit_map *map, const double *p, double *of_model);
+/* The same for one experiment, without a map: n_model. */
+void fit_model_parameters(const struct stiffit_model *model, size_t n_parameter, const uint32_t *to_model, const double *p,
+                          size_t n_substitute, const struct substitute *substitute, double *of_model);
 
 /* A natural unit of parameter j around theta, on the optimiser's scale: a factor e for a logarithm, otherwise the larger of
  * |theta| and |start|, which may be 0. */

@@ -104,7 +104,7 @@ bool fit_objective_has_kinks(const struct fit_objective *objective)
 static struct prior_terms prior_at(const struct fit_prior_term *term, const struct fit_answer *answer, double chain,
                                    enum fit_curvature curvature)
 {
-    return fit_prior_at(&term->prior, answer->theta[term->j], answer->p[term->i_model], chain, curvature);
+    return fit_prior_at(&term->prior, answer->theta[term->j], answer->p[term->i], chain, curvature);
 }
 
 /* weight and residual of a plain objective's rows */

@@ -9,7 +9,7 @@
 /* The prior of a free parameter, with its indices. */
 struct fit_prior_term {
     struct fit_prior prior;
-    size_t j, i_model;      /* index in theta and in p */
+    size_t j, i;            /* index in theta and in p */
 };
 
 struct fit_objective {
@@ -30,7 +30,7 @@ struct fit_answer {
     const double *prediction, *d_prediction, *noise, *d_noise, *chain;
     double *weight, *residual; /* n_row each, written by fit_objective_value: the factor of the derivatives and the right-hand
                                 * side of the prediction's row; for normal errors 1/s and r */
-    const double *theta, *p;   /* n; all of the model's. Used only with priors */
+    const double *theta, *p;   /* n; all of the fit's (fit/map.h). Used only with priors */
 };
 
 static inline const struct fit_loss *fit_objective_loss(const struct fit_objective *objective, size_t i)

@@ -21,7 +21,7 @@ bool fit_point_init(struct fit_point *point, const struct fit_asker *asker, stru
     size_t n_column = asker->gradient != GRADIENT_adjoint ? n : 0;
     if (!ARENA_DOUBLES(arena, {&point->d_prediction, n_row, n_column}, {&point->d_noise, n_noise, n_column},
                        {&point->theta, n, 1}, {&point->gradient, n, 1}, {&point->chain, n, 1},
-                       {&point->p, asker->map.n_model, 1}, {&point->prediction, n_row, 1}, {&point->weight, n_row, 1},
+                       {&point->p, asker->map.n_parameter, 1}, {&point->prediction, n_row, 1}, {&point->weight, n_row, 1},
                        {&point->residual, n_row, 1}, {&point->noise, n_noise, 1}))
         return false;
     point->noise = n_noise ? point->noise : NULL;
@@ -90,12 +90,15 @@ double fit_asker_accuracy(const struct fit_asker *asker)
 
 bool fit_quotient_init(struct fit_quotient *quotient, const struct fit_asker *asker, struct arena *arena)
 {
-    size_t n = asker->map.n_free, n_row = asker->objective.n_row, n_noise = asker->objective.has_noise ? n_row : 0;
-    quotient->evaluation = arena_calloc(arena, 2 * n + 1, sizeof *quotient->evaluation);
-    quotient->asked = arena_calloc(arena, 2 * n + 1, sizeof *quotient->asked);
+    const struct fit_map *map = &asker->map;
+    size_t n = map->n_free, n_row = asker->objective.n_row, n_noise = asker->objective.has_noise ? n_row : 0;
+    size_t n_evaluation = 2 * n * asker->problem->n_experiment;
+    quotient->evaluation = arena_calloc(arena, n_evaluation + 1, sizeof *quotient->evaluation);
+    quotient->asked = arena_calloc(arena, 2 * n_evaluation + 1, sizeof *quotient->asked);
     return quotient->evaluation && quotient->asked
            && ARENA_DOUBLES(arena, {&quotient->prediction, n_row, n}, {&quotient->noise, n_noise, n},
-                            {&quotient->p, asker->map.n_model, 2 * n}, {&quotient->offset, n, 2}, {&quotient->theta, n, 1});
+                            {&quotient->p, map->n_parameter, 2 * n}, {&quotient->offset, n, 2}, {&quotient->theta, n, 1},
+                            {&quotient->of_model, map->n_model * map->n_feed, 2 * n});
 }
 
 /* Both places of parameter j, within its bounds, as offsets from theta. */
@@ -118,23 +121,45 @@ static void choose_places(const struct fit_quotient *quotient, const struct fit_
     }
 }
 
-/* The evaluation of one place; NULL if a parameter overflows. */
-static struct evaluation *request(struct fit_quotient *quotient, struct fit_asker *asker, struct fit_point *point, size_t j,
-                                  size_t place)
+/* The evaluations at p, into their rows of the answer's arrays. `of_model`: fit_map_model. */
+static void fill_evaluations(const struct fit_asker *asker, const double *p, const double *of_model, double *prediction,
+                             double *noise, struct evaluation *evaluation)
+{
+    const struct fit_map *map = &asker->map;
+    for (size_t e = 0; e < asker->problem->n_experiment; e++)
+        evaluation[e] = (struct evaluation){
+            .task = &asker->problem->task[e], .p = of_model + (map->n_feed > 1 ? e * map->n_model : 0), .named = p,
+            .outcome = EVALUATION_MODEL_FAILED, .prediction = prediction + asker->first_row[e],
+            .noise = noise ? noise + asker->first_row[e] : NULL};
+}
+
+/* The first evaluation that failed; NULL: none. */
+static const struct evaluation *find_failure(const struct fit_asker *asker, const struct evaluation *evaluation)
+{
+    for (size_t e = 0; e < asker->problem->n_experiment; e++)
+        if (evaluation[e].outcome != EVALUATION_OK)
+            return &evaluation[e];
+    return NULL;
+}
+
+/* The evaluations of one place. False: there are none, because a parameter overflows. */
+static bool request(struct fit_quotient *quotient, struct fit_asker *asker, struct fit_point *point, size_t j, size_t place)
 {
     const struct fit_map *map = &asker->map;
     size_t n_row = asker->objective.n_row, k = j + place * map->n_free;
-    struct evaluation *evaluation = &quotient->evaluation[k];
-    double *p = quotient->p + k * map->n_model, theta = point->theta[j] + quotient->offset[k];
+    double *p = quotient->p + k * map->n_parameter, *of_model = quotient->of_model + k * map->n_model * map->n_feed;
+    double theta = point->theta[j] + quotient->offset[k];
     theta = fmin(map->upper[j], fmax(map->lower[j], theta));
     quotient->offset[k] = theta - point->theta[j];
     memcpy(quotient->theta, point->theta, map->n_free * sizeof *quotient->theta);
     quotient->theta[j] = theta;
-    *evaluation = (struct evaluation){
-        .task = asker->problem->task, .p = p, .outcome = EVALUATION_MODEL_FAILED,
-        .prediction = (place ? quotient->prediction : point->d_prediction) + j * n_row,
-        .noise = point->noise ? (place ? quotient->noise : point->d_noise) + j * n_row : NULL};
-    return quotient->offset[k] != 0 && fit_map_natural(map, quotient->theta, p) ? evaluation : NULL;
+    fill_evaluations(asker, p, of_model, (place ? quotient->prediction : point->d_prediction) + j * n_row,
+                     point->noise ? (place ? quotient->noise : point->d_noise) + j * n_row : NULL,
+                     quotient->evaluation + k * asker->problem->n_experiment);
+    if (quotient->offset[k] == 0 || !fit_map_natural(map, quotient->theta, p))
+        return false;
+    fit_map_model(map, p, of_model);
+    return true;
 }
 
 /* Slopes of the parabolas through `value` and the values at distances a and b; if one of these is NULL, slopes of straight
@@ -155,9 +180,10 @@ static void take_slopes(size_t n_row, const double *value, const double *first, 
 
 static bool take_column(const struct fit_quotient *quotient, const struct fit_asker *asker, struct fit_point *point, size_t j)
 {
-    size_t n = asker->map.n_free, n_row = asker->objective.n_row;
-    const struct evaluation *first = &quotient->evaluation[j], *second = &quotient->evaluation[j + n];
-    bool has_first = first->outcome == EVALUATION_OK, has_second = second->outcome == EVALUATION_OK;
+    size_t n = asker->map.n_free, n_row = asker->objective.n_row, n_experiment = asker->problem->n_experiment;
+    const struct evaluation *first = &quotient->evaluation[j * n_experiment];
+    const struct evaluation *second = &quotient->evaluation[(j + n) * n_experiment];
+    bool has_first = !find_failure(asker, first), has_second = !find_failure(asker, second);
     double a = quotient->offset[j], b = quotient->offset[j + n], chain = point->chain[j];
     take_slopes(n_row, point->prediction, has_first ? first->prediction : NULL, a, has_second ? second->prediction : NULL, b,
                 chain, point->d_prediction + j * n_row);
@@ -167,60 +193,98 @@ static bool take_column(const struct fit_quotient *quotient, const struct fit_as
     return has_first || has_second;
 }
 
-/* Fills d_prediction (and d_noise) of a point that has predictions and chain. Asks for two evaluations for each free parameter,
- * all at once: at theta - h and theta + h or, if a bound is nearer than h, both on the side away from it. If one of the two
+/* Fills d_prediction (and d_noise) of a point that has predictions and chain. Asks for two places for each free parameter, all
+ * at once: at theta - h and theta + h or, if a bound is nearer than h, both on the side away from it. If one of the two
  * cannot be evaluated, only the other is used; if neither can, ASKED_FAILED. */
 static enum asked fill_quotients(struct fit_quotient *quotient, struct fit_asker *asker, struct fit_point *point)
 {
-    size_t n = asker->map.n_free, n_asked = 0;
+    size_t n = asker->map.n_free, n_asked = 0, n_experiment = asker->problem->n_experiment;
     quotient->step = step_of(asker);
     for (size_t j = 0; j < n; j++) {
         choose_places(quotient, &asker->map, point->theta, j, &quotient->offset[j], &quotient->offset[j + n]);
         for (size_t place = 0; place < 2; place++) {
-            struct evaluation *evaluation = request(quotient, asker, point, j, place);
-            if (evaluation)
-                quotient->asked[n_asked++] = evaluation;
+            bool is_asked = request(quotient, asker, point, j, place);
+            for (size_t e = 0; is_asked && e < n_experiment; e++)
+                quotient->asked[n_asked++] = &quotient->evaluation[(j + place * n) * n_experiment + e];
         }
     }
     if (fit_ask_all(asker, quotient->asked, n_asked) == ASKED_END)
         return ASKED_END;
     for (size_t j = 0; j < n; j++)
         if (!take_column(quotient, asker, point, j))
-            return fit_asker_fail(asker, &quotient->evaluation[j]);
+            return fit_asker_fail(asker, find_failure(asker, &quotient->evaluation[j * n_experiment]));
     return ASKED_OK;
 }
 
-/* For adjoints: the derivatives of the objective by the predictions. Called by the engine when it has all of them. */
+/* For adjoints: the derivatives of the objective by the predictions of one experiment. Called by the engine when it has all of
+ * them, perhaps while others evaluate other experiments. */
 static bool weigh(void *context, const struct evaluation *evaluation)
 {
     struct fit_asker *asker = context;
-    struct fit_answer answer = fit_point_answer(asker, asker->asked);
-    (void)evaluation;
-    if (!isfinite(fit_objective_value(&asker->objective, &answer)))
+    struct fit_answer answer = fit_point_answer(asker, asker->asked_point);
+    size_t first = asker->first_row[evaluation - asker->evaluation];
+    struct fit_objective objective = asker->objective;
+    objective.n_row = evaluation->task->n_row;
+    objective.measured = measurements_from(&asker->objective.measured, first);
+    objective.n_prior = 0;
+    answer.prediction += first;
+    answer.noise += answer.noise ? first : 0;
+    answer.weight += first;
+    answer.residual += first;
+    if (!isfinite(fit_objective_value(&objective, &answer)))
         return false;
-    fit_objective_slopes(&asker->objective, &answer, asker->by_prediction, asker->by_noise);
+    fit_objective_slopes(&objective, &answer, asker->by_prediction + first, asker->by_noise + first);
     return true;
+}
+
+/* Asks for the adjoint gradient of an experiment's share of the objective. */
+static void ask_adjoint(struct fit_asker *asker, size_t e)
+{
+    struct evaluation_adjoint *adjoint = &asker->adjoint[e];
+    adjoint->weigh = weigh;
+    adjoint->context = asker;
+    adjoint->by_prediction = asker->by_prediction + asker->first_row[e];
+    adjoint->by_noise = asker->by_noise + asker->first_row[e];
+    asker->evaluation[e].adjoint = adjoint;
+}
+
+/* Adds the experiments' gradients by the fit's parameters. */
+static void sum_gradients(const struct fit_asker *asker, double *gradient)
+{
+    memset(gradient, 0, asker->map.n_free * sizeof *gradient);
+    for (size_t e = 0; e < asker->problem->n_experiment; e++) {
+        const struct fit_feed *feed = fit_map_feed(&asker->map, e);
+        for (size_t k = 0; k < feed->n_sens; k++)
+            gradient[feed->column ? feed->column[k] : k] += asker->adjoint[e].gradient[k];
+    }
 }
 
 static void fill_request(struct fit_asker *asker, struct fit_point *point, bool with_derivatives)
 {
-    struct evaluation *evaluation = &asker->evaluation;
-    bool with_sens = with_derivatives && asker->gradient != GRADIENT_differences;
-    memset(evaluation, 0, sizeof *evaluation);
-    if (with_derivatives && asker->gradient == GRADIENT_adjoint) {
-        asker->asked = point;
-        asker->adjoint = (struct evaluation_adjoint){.weigh = weigh, .context = asker, .gradient = point->gradient,
-                                                     .by_prediction = asker->by_prediction, .by_noise = asker->by_noise};
-        evaluation->adjoint = &asker->adjoint;
+    const struct fit_map *map = &asker->map;
+    size_t n_row = asker->objective.n_row, n_noise = point->d_noise ? n_row : 0;
+    bool with_sens = with_derivatives && asker->gradient != GRADIENT_differences, is_plain = true;
+    fit_map_model(map, point->p, asker->of_model);
+    fill_evaluations(asker, point->p, asker->of_model, point->prediction, point->noise, asker->evaluation);
+    asker->asked_point = point;
+    for (size_t e = 0; e < asker->problem->n_experiment; e++) {
+        struct evaluation *evaluation = &asker->evaluation[e];
+        const struct fit_feed *feed = fit_map_feed(map, e);
+        asker->asked[e] = evaluation;
+        is_plain = is_plain && !feed->column;
+        evaluation->stride = n_row;
+        evaluation->column = feed->column;
+        evaluation->n_sens = with_sens ? feed->n_sens : 0;
+        evaluation->sens = feed->sens;
+        evaluation->d_prediction = point->d_prediction ? point->d_prediction + asker->first_row[e] : NULL;
+        evaluation->d_noise = point->d_noise ? point->d_noise + asker->first_row[e] : NULL;
+        if (with_derivatives && asker->gradient == GRADIENT_adjoint)
+            ask_adjoint(asker, e);
     }
-    evaluation->task = asker->problem->task;
-    evaluation->p = point->p;
-    evaluation->n_sens = with_sens ? asker->map.n_free : 0;
-    evaluation->sens = asker->map.model_index;
-    evaluation->prediction = point->prediction;
-    evaluation->d_prediction = point->d_prediction;
-    evaluation->noise = point->noise;
-    evaluation->d_noise = point->d_noise;
+    if (with_sens && !is_plain && point->d_prediction) { /* no evaluation fills columns of parameters without effect */
+        memset(point->d_prediction, 0, n_row * map->n_free * sizeof *point->d_prediction);
+        memset(point->d_noise, 0, n_noise * map->n_free * sizeof(double));
+    }
 }
 
 /* The unit of the objective (fit/unit.h). */
@@ -229,14 +293,20 @@ static double unit_of(const struct fit_asker *asker) { return asker->problem->un
 /* The reason of an objective that is not finite: the first prediction that log-normal errors do not allow, if any. */
 static enum asked fail_objective(struct fit_asker *asker, const struct fit_answer *answer)
 {
-    const struct ode_task *task = asker->problem->task;
-    for (size_t i = 0; i < asker->objective.n_row; i++) {
+    for (size_t i = 0, e = 0; i < asker->objective.n_row; i++) {
         double prediction = answer->prediction[i];
+        while (i == asker->first_row[e + 1])
+            e++;
         if (!fit_objective_loss(&asker->objective, i)->is_log || prediction > 0)
             continue;
-        const char *name = asker->problem->model->abi.observable_name[task->row_observable[i]];
-        return fit_asker_miss(asker, OUTCOME_model_failed, "the prediction of %.60s at t = %.6g is %.6g; with its log-normal "
-                              "errors it must be > 0", name, task->time[task->row_time[i]], prediction);
+        const struct ode_task *task = &asker->problem->task[e];
+        size_t row = i - asker->first_row[e];
+        struct evaluation evaluation = {.task = task};
+        snprintf(evaluation.reason, sizeof evaluation.reason, "the prediction of %.60s at t = %.6g is %.6g; with its "
+                 "log-normal errors it must be > 0", asker->problem->model->abi.observable_name[task->row_observable[row]],
+                 task->time[task->row_time[row]], prediction);
+        evaluation.outcome = EVALUATION_MODEL_FAILED;
+        return fit_asker_fail(asker, &evaluation);
     }
     return fit_asker_miss(asker, OUTCOME_model_failed, "the objective is not a finite number");
 }
@@ -264,6 +334,7 @@ static enum asked judge_answer(struct fit_asker *asker, struct fit_point *point,
             return asked;
     }
     if (asker->gradient == GRADIENT_adjoint) {
+        sum_gradients(asker, point->gradient);
         for (size_t j = 0; j < asker->map.n_free; j++)
             point->gradient[j] *= point->chain[j];
         fit_objective_add_priors(&asker->objective, &answer, point->gradient);
@@ -282,13 +353,16 @@ enum asked fit_ask(struct fit_asker *asker, struct fit_point *point, bool with_d
 {
     if (!fit_map_natural(&asker->map, point->theta, point->p))
         return fit_asker_miss(asker, OUTCOME_model_failed, "a parameter left the range of floating-point numbers");
-    struct evaluation *evaluation = &asker->evaluation;
+    size_t n_experiment = asker->problem->n_experiment;
     fill_request(asker, point, with_derivatives);
-    if (fit_ask_all(asker, &(struct evaluation *){evaluation}, 1) == ASKED_END)
+    if (fit_ask_all(asker, asker->asked, n_experiment) == ASKED_END)
         return ASKED_END;
-    if (evaluation->outcome != EVALUATION_OK)
-        return fit_asker_fail(asker, evaluation);
-    asker->meets_jump = evaluation->crosses && evaluation->n_sens > 0;
+    const struct evaluation *failed = find_failure(asker, asker->evaluation);
+    if (failed)
+        return fit_asker_fail(asker, failed);
+    asker->meets_jump = false;
+    for (size_t e = 0; e < n_experiment; e++)
+        asker->meets_jump = asker->meets_jump || (asker->evaluation[e].crosses && asker->evaluation[e].n_sens > 0);
     if (asker->meets_jump)
         return fit_asker_end(asker, OUTCOME_stalled, "the right-hand side jumps along the trajectory: sensitivities miss that");
     return judge_answer(asker, point, with_derivatives);

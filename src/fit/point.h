@@ -14,7 +14,7 @@
 /* A point with all results of its evaluation. */
 struct fit_point {
     double *theta, *gradient, *chain; /* n_free */
-    double *p;                        /* n_model */
+    double *p;                        /* n_parameter */
     double f;
     double *prediction, *d_prediction, *noise, *d_noise; /* as in struct evaluation */
     double *weight, *residual;                           /* as in struct fit_answer */
@@ -41,11 +41,11 @@ struct fit_quotient {
     double step;                      /* h for the current tolerances, for logarithms; on a linear scale relative to the
                                        * value */
     double *offset;                   /* 2 n_free: theta at the places minus theta of the point */
-    double *theta, *p;                /* n_free; 2 n_free x n_model */
+    double *theta, *p, *of_model;     /* n_free; by place: n_parameter; n_model x n_feed */
     double *prediction, *noise;       /* n_row x n_free each, at the second places; those of the first places are stored where
                                        * the derivatives will be */
-    struct evaluation *evaluation;    /* 2 n_free: the first places, then the second */
-    struct evaluation **asked;
+    struct evaluation *evaluation;    /* 2 n_free x n_experiment: the first places, then the second */
+    struct evaluation **asked;        /* twice as many */
 };
 
 /* After the asker's map and objective. False: out of memory. */

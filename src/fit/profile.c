@@ -154,7 +154,8 @@ static bool is_sigma_known(const struct walk *walk) { return !(walk->inner.notes
 static double rise_of(const struct walk *walk)
 {
     const struct fit_record *inner = &walk->inner;
-    double n = (double)walk->problem->task->n_row, freedom = (double)inner->n_freedom, confidence = walk->options->confidence;
+    double n = (double)fit_problem_n_row(walk->problem), freedom = (double)inner->n_freedom;
+    double confidence = walk->options->confidence;
     if (inner->n_noise > 0 && freedom + (double)inner->n_noise > 0) {
         freedom += (double)inner->n_noise;
         return 0.5 * n * log1p(distribution_f_quantile(confidence, 1, freedom) / freedom);
@@ -182,7 +183,7 @@ static bool look_at_best(struct walk *walk, double *width)
     once.statistics = true;
     bool ran = run_inner(walk, &unchanged, &once);
     for (int round = 0; ran && round < MAX_UNIT && fit_unit_is_open(problem); round++) {
-        double unit = walk->inner.chi_square / (double)problem->task->n_row;
+        double unit = walk->inner.chi_square / (double)fit_problem_n_row(problem);
         if (!(fabs(unit - unchanged.unit) > UNIT_SETTLED * unit))
             break;
         walk->fixed.unit = unchanged.unit = unit; /* for all fits of the profile */

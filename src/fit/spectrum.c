@@ -26,7 +26,7 @@ bool fit_spectrum_init(struct fit_spectrum *spectrum, const struct fit_asker *as
 
 static bool is_held(const struct fit_map *map, const struct fit_point *point, size_t j)
 {
-    double g = point->gradient[j], natural = point->p[map->model_index[j]];
+    double g = point->gradient[j], natural = point->p[map->file_index[j]];
     return (natural <= map->natural_lower[j] && g >= 0) || (natural >= map->natural_upper[j] && g <= 0);
 }
 

@@ -17,7 +17,7 @@ bool trust_kinks_init(struct trust_kinks *kinks, const struct fit_asker *asker, 
     size_t n = asker->map.n_free, n_row = asker->objective.n_row;
     return ARENA_DOUBLES(arena, {&kinks->theta, n, 1}, {&kinks->step, n, 1}, {&kinks->prediction, n_row, 1},
                          {&kinks->weight, n_row, 1}, {&kinks->residual, n_row, 1}, {&kinks->noise, n_row, 1},
-                         {&kinks->p, asker->map.n_model, 1});
+                         {&kinks->p, asker->map.n_parameter, 1});
 }
 
 /* to = from + slopes (n_row x n) times chain times step. */

@@ -52,7 +52,7 @@ double trust_model_decrement(struct trust_model *model, const double *gradient);
 /* Steps for objectives with kinks (trust_kinks.c). They minimise the objective itself with linear predictions instead of a
  * quadratic, because a sum of absolute values is least where some of them are zero, and a quadratic does not show which. */
 struct trust_kinks {
-    double *theta, *p, *step;                       /* n, n_model, n */
+    double *theta, *p, *step;                       /* n, n_parameter, n */
     double *prediction, *noise, *weight, *residual; /* n_row */
 };
 

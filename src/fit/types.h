@@ -12,15 +12,23 @@
 enum parameter_scale { SCALE_LIN, SCALE_LOG, SCALE_LOG10 };
 
 /* The problem. Everything is const and owned by the caller. Arrays of n_parameter are in the problem file's order, natural
- * scale; to_model[i] is the model's index of the file's parameter i (a permutation). */
+ * scale. to_model[i] is the model's index of the file's parameter i, FIT_NO_MODEL if the model has none of that name. A
+ * parameter of the model that the file does not have is a number: the model's start. In single experiments substitutes replace
+ * either. */
 struct fit_problem {
     const struct model *model;
-    const struct ode_task *task;
-    struct measurements measured; /* n_row of the task; values are finite (rows without a value are omitted). censored NULL: no
-                                   * row of the run is censored; if one is, every row of its dataset has a sigma or a noise */
+    size_t n_experiment;
+    const struct ode_task *task;  /* n_experiment, each with rows */
+    const char *const *experiment_id; /* n_experiment, for messages; NULL: there is one */
+    const size_t *first_substitute; /* n_experiment + 1: those of experiment e are [first_substitute[e], ...[e + 1]) */
+    const struct substitute *substitute; /* NULL: there are none */
+    struct measurements measured; /* rows of the first experiment's task, then the second's ...; values are finite (rows without
+                                   * a value are omitted). censored NULL: no row of the run is censored; if one is, every row
+                                   * of its dataset has a sigma or a noise */
     const struct fit_loss *loss; /* one for each observable of the model; with a log-normal one all values are > 0 */
     bool mixes;                 /* as in base/error_kind.h; then every row has a sigma or a noise */
     size_t n_parameter;
+    const char *const *parameter_name; /* n_parameter, for messages; NULL: the model's */
     const uint32_t *to_model;
     const double *start, *lower, *upper;
     const enum parameter_scale *scale;
@@ -33,6 +41,16 @@ struct fit_problem {
     uint32_t n_start;
     uint32_t notes;             /* bits of enum note known beforehand */
 };
+#define FIT_NO_MODEL UINT32_MAX
+
+/* Rows of all experiments. */
+static inline size_t fit_problem_n_row(const struct fit_problem *problem)
+{
+    size_t n_row = 0;
+    for (size_t e = 0; e < problem->n_experiment; e++)
+        n_row += problem->task[e].n_row;
+    return n_row;
+}
 
 struct fit_options {
     enum optimizer optimizer;   /* none: chosen by the sizes */
@@ -46,9 +64,9 @@ struct fit_options {
     int certify;                /* evaluate the optimum again with tighter integrator tolerances */
     bool statistics;            /* fill what fit/statistics.h computes at the best point */
     double confidence;          /* of its intervals and of profiles */
-    int64_t max_evaluations;    /* per fit */
-    int64_t max_steps;          /* integrator steps per evaluation */
-    int64_t max_total_steps;    /* integrator steps per fit */
+    int64_t max_evaluations;    /* of the objective, per fit; each evaluates all experiments */
+    int64_t max_steps;          /* integrator steps per evaluation of one experiment */
+    int64_t max_total_steps;    /* integrator steps per fit, for each of its experiments */
     double max_seconds;         /* of computing per fit; infinity = none */
     double accuracy;            /* relative, of the predictions: the integrator's rtol */
     bool is_near;               /* the start is near an optimum: the first steps have the full accuracy, too */

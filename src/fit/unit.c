@@ -13,7 +13,7 @@ static const double EXACT = 100;
 
 bool fit_unit_is_open(const struct fit_problem *problem)
 {
-    size_t n_row = problem->task->n_row;
+    size_t n_row = fit_problem_n_row(problem);
     bool is_open = n_row > 0 && !problem->model->abi.noise && !problem->mixes
                    && problem->loss[problem->task->row_observable[0]].has_kink;
     for (size_t i = 0; i < n_row && problem->measured.sigma; i++)
@@ -24,10 +24,11 @@ bool fit_unit_is_open(const struct fit_problem *problem)
 /* Root mean square of the data; 1 if all are zero. */
 static double size_of(const struct fit_problem *problem)
 {
-    double largest = 0, sum = 0, n = (double)problem->task->n_row;
-    for (size_t i = 0; i < problem->task->n_row; i++)
+    size_t n_row = fit_problem_n_row(problem);
+    double largest = 0, sum = 0, n = (double)n_row;
+    for (size_t i = 0; i < n_row; i++)
         largest = fmax(largest, fabs(problem->measured.value[i]));
-    for (size_t i = 0; i < problem->task->n_row && largest > 0; i++)
+    for (size_t i = 0; i < n_row && largest > 0; i++)
         sum += problem->measured.value[i] / largest * (problem->measured.value[i] / largest) / n;
     return largest > 0 ? largest * sqrt(sum) : 1;
 }
@@ -37,7 +38,7 @@ static void fit_round(const struct fit_problem *problem, const struct fit_option
 {
     struct fit_problem with = *problem;
     double unit = problem->unit;
-    for (size_t i = 0; i < problem->task->n_row; i++)
+    for (size_t i = 0, n_row = fit_problem_n_row(problem); i < n_row; i++)
         sigma[i] = unit;
     with.measured.sigma = sigma;
     run(&with, options, host, arena, record);
@@ -68,7 +69,7 @@ static void find(const struct fit_problem *problem, const struct fit_options *op
                  struct arena *arena, double *sigma, double *start, struct fit_record *record, fit_unit_run *run)
 {
     struct fit_problem now = *problem;
-    size_t n = problem->n_parameter, n_row = problem->task->n_row;
+    size_t n = problem->n_parameter, n_row = fit_problem_n_row(problem);
     double least = EXACT * options->accuracy * size_of(problem), best = NAN;
     int64_t n_evaluation = 0, n_step = 0, n_iteration = 0;
     uint32_t notes = 0;
@@ -108,7 +109,7 @@ static void find(const struct fit_problem *problem, const struct fit_options *op
 bool fit_unit_find(const struct fit_problem *problem, const struct fit_options *options, const struct fit_host *host,
                    struct arena *arena, struct fit_record *record, fit_unit_run *run)
 {
-    size_t n_row = problem->task->n_row;
+    size_t n_row = fit_problem_n_row(problem);
     double *sigma = arena_calloc(arena, n_row + problem->n_parameter + 1, sizeof *sigma);
     if (!sigma)
         return false;

@@ -66,6 +66,10 @@ struct evaluation {
     size_t n_sens;             /* 0: predictions only; their bits differ from those with derivatives: never mix both in a
                                 * search */
     const uint32_t *sens;      /* n_sens indices of model parameters, increasing */
+    /* For one experiment of several whose answers share matrices: */
+    size_t stride;             /* rows of the matrices d_prediction and d_noise; 0: n_row */
+    const uint32_t *column;    /* n_sens: the column of each wanted parameter; those of the same column are added up. NULL: its
+                                * position in sens */
     int64_t max_steps;         /* integrator steps, in total; with adjoint set, backward ones count too */
     double tighter;            /* divisor of the integrator's rtol and atol; 0: none. With atol 0, the floor of a state's
                                 * tolerance relative to rtol is divided by its square */
@@ -77,9 +81,10 @@ struct evaluation {
     /* answer; the arrays are valid only if the outcome is EVALUATION_OK, and are then finite (but see lenient). Observables and
      * noise that no row needs are not evaluated */
     double *prediction;        /* n_row */
-    double *d_prediction;      /* n_row x n_sens, column-major: d prediction_i / d p[sens_j] at i + j*n_row; or NULL */
+    double *d_prediction;      /* n_row x n_sens, column-major: d prediction_i / d p[sens_j] at i + column[j]*stride; other
+                                * columns are left alone; or NULL */
     double *noise;             /* n_row: the row's sigma, or the model's (> 0); NULL if the model has no noise */
-    double *d_noise;           /* n_row x n_sens; or NULL */
+    double *d_noise;           /* the same of the noise; or NULL */
     enum evaluation_outcome outcome;
     char reason[160];          /* "" if OK; otherwise what failed, and at which time */
     bool crosses;              /* a jump of the right-hand side moves with a wanted parameter; the derivatives do not include
@@ -87,6 +92,7 @@ struct evaluation {
     double t_reached;
     int64_t n_step, n_rhs, n_jacobian, n_factor;
 
+    const double *named;     /* the caller's: what messages about this evaluation show instead of p; or NULL */
     void *state;             /* the engine's: NULL unless begun and not finished */
     struct evaluation *next; /* the scheduler's, like is_finished */
     bool is_finished;

@@ -99,14 +99,22 @@ static bool fill_derivatives(struct observer *ob, bool noise, size_t first, size
 {
     const struct evaluation *evaluation = ob->evaluation;
     const struct ode_task *task = evaluation->task;
+    const uint32_t *column = evaluation->column;
+    size_t stride = evaluation->stride ? evaluation->stride : task->n_row;
     if (ob->model.n_wanted > 0 && differentiate(ob, noise, t, y) != STIFFIT_OK)
         return false;
     bool finite = true;
+    for (size_t k = 0; column && k < evaluation->n_sens; k++)
+        for (size_t i = first; i < last; i++)
+            derivative[i + column[k] * stride] = 0;
     for (size_t k = 0; k < evaluation->n_sens; k++)
         for (size_t i = first; i < last; i++) {
             bool own = noise && has_sigma(task, i);
             double derived = own ? 0 : ob->h_row[task->row_observable[i] + k * ob->abi->n_observable];
-            derivative[i + k * task->n_row] = derived;
+            if (column)
+                derivative[i + column[k] * stride] += derived;
+            else
+                derivative[i + k * stride] = derived;
             finite = finite && isfinite(derived);
         }
     if (!finite)

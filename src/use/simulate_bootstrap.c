@@ -59,7 +59,7 @@ static enum status allocate(struct bootstrap *bootstrap, struct error *error)
     bootstrap->scale = block + n;
     bootstrap->replica = block + 2 * n;
     bootstrap->draw.residual = block + 3 * n;
-    bootstrap->draw.first = calloc(n_observable + 1, sizeof(size_t));
+    bootstrap->draw.first = calloc(n_observable + 2, sizeof(size_t));
     bootstrap->error_word = calloc(n_observable, sizeof *bootstrap->error_word);
     if (block && bootstrap->draw.first && bootstrap->error_word)
         return STATUS_OK;
@@ -93,7 +93,8 @@ static enum status begin_draws(struct bootstrap *bootstrap, struct error *error)
     struct fit_bootstrap *draw = &bootstrap->draw;
     char reason[160];
     draw->n_row = bootstrap->rows.n;
-    draw->n_observable = bootstrap->fitted.model.abi.n_observable;
+    draw->n_group = bootstrap->fitted.model.abi.n_observable;
+    draw->group = bootstrap->rows.measured.observable;
     draw->n_loose = fit_bootstrap_count_loose(n_parameter, bootstrap->data.record->parameter, block->lower + first,
                                               block->upper + first, block->fixed + first);
     draw->prediction = bootstrap->prediction;

@@ -55,7 +55,14 @@ static void case_evaluate(struct fit_case *self, struct evaluation *evaluation)
 {
     const struct stiffit_model *abi = &self->model.abi;
     const struct ode_task *task = evaluation->task;
-    size_t n_row = task->n_row, n_obs = abi->n_observable;
+    size_t n_row = task->n_row, n_obs = abi->n_observable, stride = evaluation->stride ? evaluation->stride : n_row;
+    const uint32_t *column = evaluation->column;
+    for (size_t j = 0; column && j < evaluation->n_sens; j++)
+        for (size_t i = 0; i < n_row; i++) {
+            evaluation->d_prediction[i + column[j] * stride] = 0;
+            if (abi->noise)
+                evaluation->d_noise[i + column[j] * stride] = 0;
+        }
     double *out = malloc(n_obs * (abi->n_parameter + 1) * sizeof *out);
     evaluation->outcome = EVALUATION_OK;
     evaluation->n_step = self->steps_each;
@@ -69,7 +76,10 @@ static void case_evaluate(struct fit_case *self, struct evaluation *evaluation)
             case_point(abi, evaluation, i, abi->observe_parameter, out);
         for (size_t j = 0; evaluation->d_prediction && j < evaluation->n_sens; j++) {
             double d = out[observable + n_obs * evaluation->sens[j]];
-            evaluation->d_prediction[i + j * n_row] = d;
+            if (column)
+                evaluation->d_prediction[i + column[j] * stride] += d;
+            else
+                evaluation->d_prediction[i + j * stride] = d;
             if (!isfinite(d))
                 evaluation->outcome = EVALUATION_MODEL_FAILED;
         }
@@ -79,7 +89,10 @@ static void case_evaluate(struct fit_case *self, struct evaluation *evaluation)
         evaluation->noise[i] = out[observable];
         case_point(abi, evaluation, i, abi->noise_parameter, out);
         for (size_t j = 0; evaluation->d_noise && j < evaluation->n_sens; j++)
-            evaluation->d_noise[i + j * n_row] = out[observable + n_obs * evaluation->sens[j]];
+            if (column)
+                evaluation->d_noise[i + column[j] * stride] += out[observable + n_obs * evaluation->sens[j]];
+            else
+                evaluation->d_noise[i + j * stride] = out[observable + n_obs * evaluation->sens[j]];
     }
     if (evaluation->outcome != EVALUATION_OK)
         snprintf(evaluation->reason, sizeof evaluation->reason, "the test's model failed");
@@ -93,8 +106,10 @@ static bool case_ask(void *context, struct evaluation *const *evaluations, size_
     for (size_t e = 0; e < n; e++) {
         struct evaluation *evaluation = evaluations[e];
         for (size_t i = 0; i < self->problem.n_parameter; i++) {
-            double p = evaluation->p[self->to_model[i]];
+            double p = evaluation->named[i];
             assert_true(isfinite(p));
+            if (!self->problem.substitute && self->to_model[i] != FIT_NO_MODEL)
+                assert_true(evaluation->p[self->to_model[i]] == p);
             if (!self->fixed[i])
                 assert_true(p >= self->lower[i] && p <= self->upper[i]);
         }
@@ -145,7 +160,7 @@ static inline struct fit_case *case_new(const struct stiffit_model *abi, size_t 
     assert_true(abi->n_observable <= CASE_OBSERVABLES);
     for (uint32_t k = 0; k < CASE_OBSERVABLES; k++)
         self->loss[k] = fit_loss_of(ERROR_NORMAL, LOSS_HUBER_K, LOSS_STUDENT_NU);
-    self->problem = (struct fit_problem){.loss = self->loss, .model = &self->model, .task = &self->task,
+    self->problem = (struct fit_problem){.loss = self->loss, .model = &self->model, .n_experiment = 1, .task = &self->task,
         .measured = {.value = self->value, .sigma = self->sigma, .observable = self->row_observable},
         .n_parameter = abi->n_parameter, .to_model = self->to_model, .start = self->start,
         .lower = self->lower, .upper = self->upper, .scale = self->scale, .fixed = self->fixed, .seed = 1,

@@ -101,6 +101,7 @@ static enum asked evaluate(struct fit_case *self, struct fit_asker *asker, struc
                                               .likelihood = self->model.abi.noise != NULL,
                                               .loss = self->problem.loss};
     asker->quotient = arena_calloc(&self->arena, 1, sizeof *asker->quotient);
+    assert_true(fit_asker_prepare(asker, &self->arena));
     assert_true(fit_quotient_init(asker->quotient, asker, &self->arena));
     assert_true(fit_point_init(point, asker, &self->arena));
     for (size_t j = 0; j < asker->map.n_free; j++)

@@ -15,11 +15,13 @@
 enum { N_MODEL = 3, N_ROW = 4, N_SENS = 2, FIT = 5, N_NUMBER = 2 * N_ROW + 2 * N_ROW * N_SENS + N_SENS };
 static const int64_t tenth = REPLAY_WORTH_NS;
 
+/* The experiments of the fit; the last one has fewer rows. */
+static const struct ode_task tasks[] = {{.n_row = N_ROW}, {.n_row = N_ROW}, {.n_row = N_ROW - 1}};
+
 /* An evaluation with all the arrays that it may have. */
 struct asked {
     struct evaluation evaluation;
     struct evaluation_adjoint adjoint;
-    struct ode_task task;
     double p[N_MODEL], numbers[N_NUMBER];
     uint32_t sens[N_SENS];
 };
@@ -28,10 +30,10 @@ enum kind { VALUES, DERIVATIVES, ADJOINT, NOISY, NOISY_ADJOINT, TIGHTER, FAILED,
 
 static void ask(struct asked *asked, enum kind kind, int number)
 {
-    *asked = (struct asked){.task = {.n_row = N_ROW}, .p = {1.0 + number, -0.0, DBL_MIN / 3}, .sens = {0, 2}};
+    *asked = (struct asked){.p = {1.0 + number, -0.0, DBL_MIN / 3}, .sens = {0, 2}};
     bool adjoint = kind == ADJOINT || kind == NOISY_ADJOINT, noisy = kind == NOISY || kind == NOISY_ADJOINT;
     double *at = asked->numbers;
-    asked->evaluation = (struct evaluation){.task = &asked->task, .p = asked->p, .n_sens = kind == VALUES ? 0 : N_SENS,
+    asked->evaluation = (struct evaluation){.task = &tasks[0], .p = asked->p, .n_sens = kind == VALUES ? 0 : N_SENS,
                                             .sens = asked->sens, .max_steps = 1000, .tighter = kind == TIGHTER ? 10 : 0,
                                             .deadline_ns = INT64_MAX, .prediction = at};
     if (noisy)
@@ -82,14 +84,14 @@ static void place_init(struct place *place)
     place->identity = example_identity(N_MODEL, 1);
     snprintf(place->file, sizeof place->file, "%s/answers/%d-0.log", place->journal, FIT);
     assert_true(replays_init(&place->replays, place->journal, &place->identity));
-    replay_begin(&place->replay, &place->replays, FIT, N_MODEL, N_ROW);
+    replay_begin(&place->replay, &place->replays, FIT, N_MODEL, tasks, 3);
 }
 
 /* As in the next process. */
 static void again(struct place *place)
 {
     replays_look(&place->replays, place->journal, &place->identity);
-    replay_begin(&place->replay, &place->replays, FIT, N_MODEL, N_ROW);
+    replay_begin(&place->replay, &place->replays, FIT, N_MODEL, tasks, 3);
 }
 
 static void place_fini(struct place *place)
@@ -177,14 +179,15 @@ static void change(struct asked *asked, int what)
     case 9: evaluation->noise = asked->numbers + N_ROW; break;
     case 10: evaluation->d_prediction = NULL; break;
     case 11: evaluation->d_noise = asked->numbers; break;
-    default: asked->task.n_row = N_ROW - 1; break;
+    case 12: evaluation->task = &tasks[1]; break;
+    default: asked->evaluation.task = &tasks[2]; break;
     }
 }
 
 static void another_request_gets_no_answer_and_is_computed(void **state)
 {
     (void)state;
-    for (int what = 0; what < 13; what++) {
+    for (int what = 0; what < 14; what++) {
         struct place place;
         struct asked asked;
         int64_t elapsed;
@@ -257,7 +260,7 @@ static void keep_large(struct place *place, int n, int64_t each_ns)
     enum { N = 4096 };
     double *numbers = calloc(N, sizeof *numbers), p[N_MODEL] = {1, 2, 3};
     const struct ode_task task = {.n_row = N};
-    replay_begin(&place->replay, &place->replays, FIT, N_MODEL, N);
+    replay_begin(&place->replay, &place->replays, FIT, N_MODEL, &task, 1);
     for (int i = 0; i < n; i++) {
         const struct evaluation evaluation = {.task = &task, .p = p, .prediction = numbers};
         replay_keep(&place->replay, &evaluation, each_ns * (i + 1));
@@ -336,7 +339,7 @@ static void trouble_is_told_once_and_stops_nothing(void **state)
     assert_false(replays_tell(&place.replays, &error));
     for (int i = 0; i < 5; i++) {
         compute(&place, i, tenth * (i + 1));
-        replay_begin(&place.replay, &place.replays, FIT + 1 + (uint64_t)i, N_MODEL, N_ROW);
+        replay_begin(&place.replay, &place.replays, FIT + 1 + (uint64_t)i, N_MODEL, tasks, 3);
     }
     assert_true(replays_tell(&place.replays, &error));
     assert_non_null(strstr(error.message, path));
@@ -352,7 +355,7 @@ static void without_a_place_there_is_nothing(void **state)
     struct replay replay = {0};
     struct asked asked;
     int64_t elapsed;
-    replay_begin(&replay, NULL, FIT, N_MODEL, N_ROW);
+    replay_begin(&replay, NULL, FIT, N_MODEL, tasks, 3);
     ask(&asked, DERIVATIVES, 1);
     assert_false(replay_answer(&replay, &(struct evaluation *){&asked.evaluation}, 1, &elapsed));
     answer(&asked, DERIVATIVES, 1);

@@ -212,15 +212,14 @@ static void test_reasons(void **state)
 {
     (void)state;
     static const char *const names[] = {"k", "A"};
-    static const uint32_t to_model[] = {1, 0}; /* the file's k is the model's second */
-    const double p[] = {2.5, 0.125};
+    const double p[] = {0.125, 2.5};
     char reason[SUSPECTS_REASON];
     struct verdict verdict = {.how = "signal 6 (Aborted)"};
     struct board_slot *slot = board_slot(&slots, 0);
-    suspects_reason(&verdict, slot, names, to_model, 2, reason);
+    suspects_reason(&verdict, slot, names, 2, reason);
     assert_string_equal(reason, "signal 6 (Aborted)"); /* nothing had been asked yet */
     board_slot_ask(slot, &slot->heartbeat, p, 2);
-    suspects_reason(&verdict, slot, names, to_model, 2, reason);
+    suspects_reason(&verdict, slot, names, 2, reason);
     assert_string_equal(reason, "signal 6 (Aborted) at k = 0.125, A = 2.5");
 }
 
@@ -230,13 +229,11 @@ static void test_a_long_reason_ends_in_dots(void **state)
     (void)state;
     enum { MANY = 40 };
     const char *names[MANY];
-    uint32_t to_model[MANY];
     double p[MANY];
     struct board_slots wide = {.memory = NULL};
     struct verdict verdict = {.how = "signal 11 (Segmentation fault)"};
     for (uint32_t i = 0; i < MANY; i++) {
         names[i] = "parameter_name";
-        to_model[i] = i;
         p[i] = 1.23456789e-5;
     }
     for (size_t n = 1; n <= MANY; n++) {
@@ -244,7 +241,7 @@ static void test_a_long_reason_ends_in_dots(void **state)
         memset(reason, 'x', sizeof reason);
         assert_true(board_slots_make(board, 1, 1, n, &wide));
         board_slot_ask(board_slot(&wide, 0), &board_slot(&wide, 0)->heartbeat, p, n);
-        suspects_reason(&verdict, board_slot(&wide, 0), names, to_model, n, reason);
+        suspects_reason(&verdict, board_slot(&wide, 0), names, n, reason);
         assert_non_null(memchr(reason, '\0', sizeof reason));
         size_t n_named = 0;
         for (const char *at = reason; (at = strstr(at, "1.23456789e-05")); at++)

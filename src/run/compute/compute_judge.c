@@ -68,7 +68,7 @@ static enum status journal_guilty(struct compute *compute, const struct verdict 
         uint64_t fit = verdict->guilty[i];
         name_fit(compute, fit, example);
         suspects_reason(verdict, board_slot(slots, verdict->slot[i]), problem_parameter_name(campaign->problem),
-                        campaign->to_model, campaign->n_parameter, reason);
+                        campaign->n_parameter, reason);
         status = compute_journal_failure(compute, fit / campaign->n_task, (uint32_t)(fit % campaign->n_task),
                                          verdict->hung ? OUTCOME_timeout : OUTCOME_crashed, reason, error);
         if (n_told < MAX_TOLD)

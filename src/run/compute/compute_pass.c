@@ -242,7 +242,8 @@ static void client_begin(void *context, size_t lane, struct job *job, struct eva
     struct compute *compute = context;
     struct board_slot *slot = compute->lanes[lane].slot;
     board_slot_enter(slot, fit_job_number((struct fit_job *)job));
-    board_slot_ask(slot, compute->heartbeat[lane / compute->n_lane], evaluation->p, compute->campaign.n_parameter);
+    board_slot_ask(slot, compute->heartbeat[lane / compute->n_lane], evaluation->named,
+                   compute->campaign.n_parameter);
     fit_job_begin_evaluation((struct fit_job *)job, evaluation);
 }
 

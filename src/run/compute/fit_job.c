@@ -149,7 +149,9 @@ bool fit_job_begin(struct fit_job *job, const struct problem_block *block, size_
     if (!fill_measurements(job, block, row))
         return false;
     job->problem.model = &campaign->model;
+    job->problem.n_experiment = 1;
     job->problem.task = &job->task;
+    job->problem.parameter_name = problem_parameter_name(campaign->problem);
     job->problem.n_parameter = n;
     job->problem.to_model = campaign->to_model;
     job->problem.scale = campaign->scale;
@@ -175,7 +177,7 @@ bool fit_job_begin(struct fit_job *job, const struct problem_block *block, size_
     job->cancelled = false;
     job->is_traced = trace_wants(job->trace, job->problem.dataset);
     job->head.yields = job->is_traced ? YIELDS_NEVER : yields;
-    replay_begin(&job->replay, job->replays, fit_job_number(job), campaign->model.abi.n_parameter, job->task.n_row);
+    replay_begin(&job->replay, job->replays, fit_job_number(job), campaign->model.abi.n_parameter, &job->task, 1);
     coroutine_prepare(job->coroutine, job_main, job);
     return true;
 }

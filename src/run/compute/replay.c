@@ -1,9 +1,11 @@
 /* Encodes requests and answers, and decides when they are worth a file. The format of an answer:
  *
- *   request  u32 kind, n_model, n_sens, n_row; i64 max_steps; f64 tighter, p[n_model]; u32 sens[n_sens]
+ *   request  u32 kind and, above its 8 bits, the experiment, n_model, n_sens, n_row; i64 max_steps; f64 tighter, p[n_model];
+ *            u32 sens[n_sens]
  *   answer   u32 outcome (and a bit: it crosses a jump), n_reason; f64 t_reached;
  *            i64 n_step, n_rhs, n_jacobian, n_factor, elapsed_ns; reason[n_reason];
- *            if the outcome is OK the arrays, f64: prediction, noise, d_prediction, d_noise, gradient, as `kind` says
+ *            if the outcome is OK the arrays, f64: prediction, noise, d_prediction, d_noise, gradient, as `kind` says;
+ *            matrices with a column for each of sens
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/compute/replay.h"
@@ -14,6 +16,7 @@
 #include <string.h>
 
 enum { HAS_NOISE = 1, HAS_D_PREDICTION = 2, HAS_D_NOISE = 4, IS_ADJOINT = 8, BY_LANES = 16 };
+enum { EXPERIMENT_SHIFT = 8 };
 enum { CROSSES = 1 << 16 }; /* in an answer's outcome */
 enum { REQUEST_HEAD = 4 * 4 + 2 * 8, ANSWER_HEAD = 2 * 4 + 6 * 8, N_REASON = sizeof((struct evaluation *)0)->reason };
 
@@ -50,27 +53,36 @@ static void get_doubles(const unsigned char **in, double *values, size_t n)
 /* The arrays of a successful answer to this request. */
 struct parts {
     uint32_t kind;
-    struct { double *values; size_t n; } part[5];
+    struct { double *values; size_t n, n_column; } part[5];
     size_t n_number;
 };
 
-static struct parts parts_of(const struct evaluation *evaluation)
+static struct parts parts_of(const struct replay *replay, const struct evaluation *evaluation)
 {
     const struct evaluation_adjoint *adjoint = evaluation->adjoint;
     size_t n_row = evaluation->task->n_row, n_sens = evaluation->n_sens;
     bool has_matrix = n_sens && !adjoint;
-    uint32_t kind = (evaluation->noise ? HAS_NOISE : 0) | (adjoint ? IS_ADJOINT : 0) |
+    uint32_t experiment = (uint32_t)(evaluation->task - replay->task);
+    uint32_t kind = experiment << EXPERIMENT_SHIFT | (evaluation->noise ? HAS_NOISE : 0) | (adjoint ? IS_ADJOINT : 0) |
                     (evaluation->engine == ENGINE_LANES ? BY_LANES : 0) |
                     (has_matrix && evaluation->d_prediction ? HAS_D_PREDICTION : 0) |
                     (has_matrix && evaluation->d_noise ? HAS_D_NOISE : 0);
-    struct parts parts = {.kind = kind, .part = {{evaluation->prediction, n_row},
-                                                 {evaluation->noise, kind & HAS_NOISE ? n_row : 0},
-                                                 {evaluation->d_prediction, kind & HAS_D_PREDICTION ? n_row * n_sens : 0},
-                                                 {evaluation->d_noise, kind & HAS_D_NOISE ? n_row * n_sens : 0},
-                                                 {adjoint ? adjoint->gradient : NULL, adjoint ? n_sens : 0}}};
+    struct parts parts = {.kind = kind, .part = {{evaluation->prediction, n_row, 1},
+                                                 {evaluation->noise, n_row, kind & HAS_NOISE ? 1 : 0},
+                                                 {evaluation->d_prediction, n_row, kind & HAS_D_PREDICTION ? n_sens : 0},
+                                                 {evaluation->d_noise, n_row, kind & HAS_D_NOISE ? n_sens : 0},
+                                                 {adjoint ? adjoint->gradient : NULL, n_sens, adjoint ? 1 : 0}}};
     for (int i = 0; i < 5; i++)
-        parts.n_number += parts.part[i].n;
+        parts.n_number += parts.part[i].n * parts.part[i].n_column;
     return parts;
+}
+
+/* The numbers of column k of an array. */
+static double *column_of(const struct evaluation *evaluation, const struct parts *parts, int i, size_t k)
+{
+    size_t stride = evaluation->stride ? evaluation->stride : evaluation->task->n_row;
+    bool is_matrix = i == 2 || i == 3;
+    return parts->part[i].values + stride * (is_matrix && evaluation->column ? evaluation->column[k] : k);
 }
 
 static size_t request_size(const struct evaluation *evaluation, size_t n_model)
@@ -145,8 +157,12 @@ static void flush(struct replay *replay, int64_t elapsed_ns)
     monitor_leave(&replays->lock);
 }
 
-void replay_begin(struct replay *replay, struct replays *replays, uint64_t fit, size_t n_model, size_t n_row)
+void replay_begin(struct replay *replay, struct replays *replays, uint64_t fit, size_t n_model, const struct ode_task *task,
+                  size_t n_task)
 {
+    size_t n_row = 0;
+    for (size_t e = 0; e < n_task; e++)
+        n_row = task[e].n_row > n_row ? task[e].n_row : n_row;
     const struct answers_folder *folder = replays ? replays->folder : NULL;
     size_t most = REQUEST_HEAD + 20 * n_model + ANSWER_HEAD + N_REASON + 16 * n_row * (1 + n_model);
     if (folder && !answers_folder_n(folder) && counter_get(&replays->has_trouble))
@@ -154,6 +170,7 @@ void replay_begin(struct replay *replay, struct replays *replays, uint64_t fit, 
     replay->replays = replays;
     replay->written_ns = 0;
     replay->n_model = n_model;
+    replay->task = task;
     replay->payload = 0;
     answers_begin(&replay->answers, folder, fit, most);
 }
@@ -205,7 +222,8 @@ static bool take_answer(struct replay *replay, struct evaluation *evaluation, co
     evaluation->reason[n_reason] = '\0';
     in += n_reason;
     for (int i = 0; outcome == EVALUATION_OK && i < 5; i++)
-        get_doubles(&in, parts->part[i].values, parts->part[i].n);
+        for (size_t k = 0; k < parts->part[i].n_column; k++)
+            get_doubles(&in, column_of(evaluation, parts, i, k), parts->part[i].n);
     return true;
 }
 
@@ -215,7 +233,7 @@ bool replay_answer(struct replay *replay, struct evaluation *const *evaluations,
     const unsigned char *in = answers_next(&replay->answers, &n_byte);
     for (size_t k = 0; in && k < n; k++) {
         struct evaluation *evaluation = evaluations[k];
-        const struct parts parts = parts_of(evaluation);
+        const struct parts parts = parts_of(replay, evaluation);
         if (evaluation->is_finished || !is_same_request(replay, evaluation, parts.kind, in, n_byte))
             continue;
         if (!take_answer(replay, evaluation, &parts, in + request_size(evaluation, replay->n_model), in + n_byte, elapsed_ns))
@@ -246,7 +264,7 @@ void replay_keep(struct replay *replay, const struct evaluation *evaluation, int
 {
     if (!replay->answers.folder || evaluation->outcome == EVALUATION_NO_MEMORY) /* the next attempt may succeed */
         return;
-    struct parts parts = parts_of(evaluation);
+    struct parts parts = parts_of(replay, evaluation);
     size_t n_reason = strnlen(evaluation->reason, N_REASON - 1);
     bool is_good = evaluation->outcome == EVALUATION_OK;
     size_t size = request_size(evaluation, replay->n_model) + ANSWER_HEAD + n_reason + (is_good ? 8 * parts.n_number : 0);
@@ -265,7 +283,8 @@ void replay_keep(struct replay *replay, const struct evaluation *evaluation, int
     memcpy(out, evaluation->reason, n_reason);
     out += n_reason;
     for (int i = 0; is_good && i < 5; i++)
-        out = put_doubles(out, parts.part[i].values, parts.part[i].n);
+        for (size_t k = 0; k < parts.part[i].n_column; k++)
+            out = put_doubles(out, column_of(evaluation, &parts, i, k), parts.part[i].n);
     if (size > replay->payload)
         replay->payload = size;
     make_room(replay, elapsed_ns);

@@ -35,14 +35,16 @@ struct replay {
     struct answers answers;
     int64_t written_ns;      /* computing time of the fit when its file was last written */
     size_t n_model;
+    const struct ode_task *task;
     size_t payload;          /* of the longest answer so far */
     unsigned char *request;  /* scratch */
     size_t capacity;
 };
 
-/* Zero-initialise before the first call. `replays` NULL: nothing is recorded or replayed. n_model parameters, n_row
- * measurements. */
-void replay_begin(struct replay *replay, struct replays *replays, uint64_t fit, size_t n_model, size_t n_row);
+/* Zero-initialise before the first call. `replays` NULL: nothing is recorded or replayed. n_model parameters of the model; the
+ * tasks of all evaluations, one for each experiment. */
+void replay_begin(struct replay *replay, struct replays *replays, uint64_t fit, size_t n_model, const struct ode_task *task,
+                  size_t n_task);
 /* Fills in the next answer that is known to one of n evaluations that are not finished, which then is; and how long the fit had
  * been computing then. Evaluations that were asked for at once may have been answered in any order. */
 bool replay_answer(struct replay *replay, struct evaluation *const *evaluations, size_t n, int64_t *elapsed_ns);

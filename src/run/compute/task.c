@@ -23,7 +23,7 @@ static void run_replicate(const struct task *task, const struct refit *refit)
     struct fit_options options = campaign->fit;
     int64_t n_evaluation = 0, n_step = 0;
     char reason[160] = "";
-    double *value = arena_calloc(task->arena, problem.task->n_row + 1, sizeof *value);
+    double *value = arena_calloc(task->arena, fit_problem_n_row(&problem) + 1, sizeof *value);
     options.certify = false;
     problem.measured.value = value;
     enum outcome drawn = OUTCOME_out_of_memory;
@@ -88,7 +88,7 @@ static void run_warm(const struct task *task)
     warm.start = start;
     fit_run(&warm, &campaign->fit, task->host, task->arena, record);
     first = *record;
-    if (outcome_is_success(first.outcome) && pilot_is_like(campaign->pilots, first.objective, warm.task->n_row)) {
+    if (outcome_is_success(first.outcome) && pilot_is_like(campaign->pilots, first.objective, fit_problem_n_row(&warm))) {
         record->notes |= NOTE_warm_start;
         return;
     }

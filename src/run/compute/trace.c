@@ -231,7 +231,7 @@ void trace_ask(struct trace *trace, const struct evaluation *evaluation)
     snprintf(tighter, sizeof tighter, "%.6g", evaluation->tighter > 0 ? evaluation->tighter : 1);
     csv_put_text(&trace->writer, tighter);
     for (size_t i = 0; i < trace->campaign->n_parameter; i++)
-        csv_put_number(&trace->writer, evaluation->p[trace->campaign->to_model[i]]);
+        csv_put_number(&trace->writer, evaluation->named[i]);
     counter_set(&trace->board->trace_row, 1);
     flush(trace);
     trace->began_ns = clock_now_ns();

@@ -51,7 +51,7 @@ struct board_slot {
     struct counter heartbeat; /* in the worker's first slot: grows with every evaluation and every step of its engine */
     struct counter is_asked;  /* 0: no evaluation has begun since the fit was taken up */
     struct counter hung;      /* by the supervisor: no sign of life for too long */
-    double parameter[];       /* n_parameter: of the latest evaluation, natural scale, the model's order */
+    double parameter[];       /* n_parameter: of the latest evaluation, natural scale, the file's order */
 };
 
 /* A mapping of the slots of a board; zero-initialise. */

@@ -121,7 +121,7 @@ bool suspects_judge(struct board *board, const struct board_slots *slots, bool (
 }
 
 void suspects_reason(const struct verdict *verdict, const struct board_slot *slot, const char *const *names,
-                     const uint32_t *to_model, size_t n_parameter, char reason[SUSPECTS_REASON])
+                     size_t n_parameter, char reason[SUSPECTS_REASON])
 {
     static const char more[] = ", ...";
     int used = snprintf(reason, SUSPECTS_REASON, "%s", verdict->how);
@@ -129,7 +129,7 @@ void suspects_reason(const struct verdict *verdict, const struct board_slot *slo
         return;
     for (size_t i = 0; i < n_parameter; i++) {
         char entry[SUSPECTS_REASON];
-        int n = snprintf(entry, sizeof entry, "%s%s = %.9g", i ? ", " : " at ", names[i], slot->parameter[to_model[i]]);
+        int n = snprintf(entry, sizeof entry, "%s%s = %.9g", i ? ", " : " at ", names[i], slot->parameter[i]);
         bool is_last = i + 1 == n_parameter;
         if (n < 0 || (size_t)(used + n) + (is_last ? 0 : sizeof more) > SUSPECTS_REASON - 1) {
             snprintf(reason + used, SUSPECTS_REASON - (size_t)used, "%s", i ? more : "");

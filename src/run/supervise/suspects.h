@@ -31,10 +31,9 @@ bool suspects_judge(struct board *board, const struct board_slots *slots, bool (
 /* Adds a suspect. False: it is there already, or the board is full. Callers must serialise calls. */
 bool suspects_add(struct board *board, uint64_t fit);
 
-/* Why a guilty fit failed: how, and at which parameters, truncated to fit. `names` in the file's order, to_model as in
- * struct campaign. */
+/* Why a guilty fit failed: how, and at which parameters, truncated to fit. `names` in the file's order. */
 void suspects_reason(const struct verdict *verdict, const struct board_slot *slot, const char *const *names,
-                     const uint32_t *to_model, size_t n_parameter, char reason[SUSPECTS_REASON]);
+                     size_t n_parameter, char reason[SUSPECTS_REASON]);
 
 /* A lower bound of the number of fits that crashed a process or hung. */
 uint64_t suspects_n_guilty(const struct board *board);
