@@ -88,8 +88,8 @@ def stiffit(*args, code=0, cwd=None, env=None, timeout=600, stdin=None):
     ask_for = ["--engine=lanes"] if ENGINE == "lanes" and args[:1] == ("run",) and not any(
         word.startswith("--engine") for word in command) else []
     for words in ([ask_for, []] if ask_for else [[]]):
-        done = subprocess.run(command + words, capture_output=True, text=True, errors="replace", cwd=cwd, timeout=timeout,
-                              env=env or environment(), input=stdin, check=False)
+        done = subprocess.run(command[:2] + words + command[2:], capture_output=True, text=True, errors="replace", cwd=cwd,
+                              timeout=timeout, env=env or environment(), input=stdin, check=False)
         if "--engine lanes: " not in done.stderr:  # lanes are refused
             break
     shown = " ".join(command)

@@ -293,7 +293,8 @@ def test_loose_tolerances_are_mended(tmp):
     assert np.all(fits["rtol"] == 1e-2) and np.max(off(fits)) > (0.01 if h.ENGINE else 0.1)
     fits = run("--rtol", 1e-2, "--max-evaluations", 8)
     done = fits["status"] == 1
-    assert np.any(fits["notes"][done] & bit) and np.all((fits["notes"][done] & bit != 0) | (off(fits)[done] < 2e-3))
+    small = off(fits)[done] < (5e-3 if h.ENGINE else 2e-3)
+    assert np.any(fits["notes"][done] & bit) and np.all((fits["notes"][done] & bit != 0) | small)
 
 
 def test_a_certificate_for_which_no_evaluation_was_left(tmp):

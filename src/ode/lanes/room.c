@@ -13,11 +13,15 @@ const struct lanes_kernel *lanes_kernel_choose(const char *name)
     const struct lanes_kernel *kernel[3];
     int n = 0;
 #if defined(__x86_64__)
+    /* clang 14 has no names for the levels; CPUs with these have the rest of them, too. */
+#define HAS __builtin_cpu_supports
     __builtin_cpu_init();
-    if (__builtin_cpu_supports("x86-64-v4"))
+    bool v3 = HAS("avx2") && HAS("bmi") && HAS("bmi2") && HAS("fma");
+    if (v3 && HAS("avx512f") && HAS("avx512bw") && HAS("avx512cd") && HAS("avx512dq") && HAS("avx512vl"))
         kernel[n++] = &lanes_kernel_v4;
-    if (__builtin_cpu_supports("x86-64-v3"))
+    if (v3)
         kernel[n++] = &lanes_kernel_v3;
+#undef HAS
 #endif
     kernel[n++] = &lanes_kernel_plain;
     for (int i = 0; i < n; i++)
