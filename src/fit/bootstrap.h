@@ -12,7 +12,8 @@ enum bootstrap_kind { BOOTSTRAP_AUTO, BOOTSTRAP_RESIDUAL, BOOTSTRAP_PARAMETRIC }
  * errors with the logarithms of value and prediction), n the measurements, and p the parameters that are neither fixed nor
  * on a bound:
  * residual    value_i = prediction_i + s_i c r_k, with r centred within each group and k drawn from the same group: the
- *             measurements of one observable in one experiment (Freedman 1981); c gives them the variance sum r^2 / (n - p), because residuals are smaller than the errors.
+ *             measurements of one observable in one experiment (Freedman 1981); c gives them the variance sum r^2 / (n - p),
+ *             because residuals are smaller than the errors.
  * parametric  value_i = prediction_i + s_i u z, with z from the fitted distribution; u = 1 if every s_i is known, otherwise
  *             u^2 = sum r^2 / (n - p), or for Laplace's errors u = sum |r| / (n - p).
  * A parameter held by a bound takes no degree of freedom: the fit is the one without it (Meyer & Woodroofe 2000; the same

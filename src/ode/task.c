@@ -8,6 +8,7 @@
 struct timed {
     double time;
     size_t row;
+    int8_t side;
 };
 
 static int compare(const void *left, const void *right)
@@ -15,6 +16,8 @@ static int compare(const void *left, const void *right)
     const struct timed *a = left, *b = right;
     if (a->time != b->time)
         return a->time < b->time ? -1 : 1;
+    if (a->side != b->side)
+        return a->side - b->side;
     return (a->row > b->row) - (a->row < b->row);
 }
 
@@ -27,8 +30,8 @@ static struct timed *sort(const struct measurements *given, size_t n, size_t *n_
     for (size_t i = 0; rows && i < n; i++) {
         if (given->value && isnan(given->value[i]))
             continue;
-        rows[*n_row] = (struct timed){given->time[i], i};
-        is_sorted = is_sorted && (*n_row == 0 || rows[*n_row - 1].time <= given->time[i]);
+        rows[*n_row] = (struct timed){given->time[i], i, given->side ? given->side[i] : 0};
+        is_sorted = is_sorted && (*n_row == 0 || compare(&rows[*n_row - 1], &rows[*n_row]) < 0);
         ++*n_row;
     }
     if (!is_sorted)
@@ -54,14 +57,18 @@ bool ode_task_sort(struct ode_task *task, struct ode_rows *rows, const struct me
     size_t *number = arena_alloc(arena, (n_row + 1) * sizeof *number);
     double *time = arena_alloc(arena, (n_row + 1) * sizeof *time);
     uint32_t *row_time = arena_alloc(arena, (n_row + 1) * sizeof *row_time);
-    bool *is_log = arena_calloc(arena, n_row + 1, sizeof *is_log);
-    if (!sorted || !block || !number || !time || !row_time || !is_log)
+    bool *is_log = arena_calloc(arena, n_row + 1, sizeof *is_log), has_sides = false;
+    int8_t *side = arena_alloc(arena, n_row + 1);
+    if (!sorted || !block || !number || !time || !row_time || !is_log || !side)
         return false;
-    *rows = (struct ode_rows){measurements_place(columns, n_row, block), number};
+    *rows = (struct ode_rows){columns, measurements_place(columns, n_row, block), number};
     for (size_t i = 0; i < n_row; i++) {
         number[i] = sorted[i].row;
-        if (n_time == 0 || time[n_time - 1] < sorted[i].time)
+        has_sides = has_sides || sorted[i].side;
+        if (n_time == 0 || time[n_time - 1] < sorted[i].time || side[n_time - 1] < sorted[i].side) {
+            side[n_time] = sorted[i].side;
             time[n_time++] = sorted[i].time;
+        }
         row_time[i] = (uint32_t)(n_time - 1);
     }
     measurements_pick(&rows->measured, given, number, n_row);
@@ -69,6 +76,7 @@ bool ode_task_sort(struct ode_task *task, struct ode_rows *rows, const struct me
         is_log[i] = error_row[error[rows->measured.observable[i]]].is_log;
     task->n_time = n_time;
     task->time = time;
+    task->time_side = has_sides ? side : NULL;
     task->n_row = n_row;
     task->row_time = row_time;
     task->row_observable = rows->measured.observable;

@@ -7,9 +7,10 @@
 #include "base/measurements.h"
 #include "ode/evaluation.h"
 
-/* The rows that have a value (all n without a column `value`), in order of time, then of number. */
+/* The rows that have a value (all n without a column `value`), in order of time, then of side, then of number. */
 struct ode_rows {
-    struct measurements measured; /* task->n_row, of the given columns except the line */
+    unsigned columns;             /* the given ones except the line */
+    struct measurements measured; /* task->n_row of these columns */
     size_t *number;               /* task->n_row: index among the n rows */
 };
 

@@ -21,7 +21,7 @@ struct fit_job {
     const struct campaign *campaign;
     struct coroutine *coroutine;
     struct arena arena, scratch;
-    struct ode_task task;
+    struct ode_task *task;           /* one for each experiment of the problem */
     struct fit_problem problem;
     struct fit_record record;
     double *record_arrays, *covariance; /* the record's; a refit's covariance is not kept */
@@ -119,23 +119,92 @@ static void *copy(struct arena *arena, const void *source, size_t bytes)
     return target;
 }
 
-/* Fills the task, and the values of its rows. */
-static bool fill_measurements(struct fit_job *job, const struct problem_block *block, size_t row)
+/* The inputs of experiment e of the block, with their knots. */
+static const struct input *copy_inputs(const struct fit_job *job, const struct problem_block *block, size_t e,
+                                       struct arena *arena)
+{
+    size_t n_input = job->campaign->model.abi.n_input;
+    struct input *input = copy(arena, block->input + e * n_input, n_input * sizeof *input);
+    for (size_t i = 0; input && i < n_input; i++) {
+        input[i].time = copy(arena, input[i].time, input[i].n * sizeof(double));
+        input[i].value = copy(arena, input[i].value, input[i].n * sizeof(double));
+        if (!input[i].time || !input[i].value)
+            return NULL;
+    }
+    return input;
+}
+
+/* Fills the task of experiment e of the block, and the values of its rows. */
+static bool fill_task(const struct fit_job *job, const struct problem_block *block, size_t e, struct arena *arena,
+                      struct ode_task *task, struct ode_rows *rows)
 {
     const struct campaign *campaign = job->campaign;
-    size_t first = block->row[row], n = block->row[row + 1] - first, n_covariate = campaign->model.abi.n_covariate;
-    const struct measurements given = measurements_from(&block->measured, first);
-    struct ode_rows rows;
-    job->task = (struct ode_task){.t0 = block->t0[row], .covariate = copy(&job->arena, block->covariate + row * n_covariate,
-                                                                          n_covariate * sizeof(double))};
-    if (!job->task.covariate || !ode_task_sort(&job->task, &rows, &given, n, problem_errors(campaign->problem), &job->arena))
-        return false;
-    job->problem.measured = rows.measured;
-    if (!campaign->n_censored)
-        job->problem.measured.censored = NULL;
-    job->problem.notes = model_missing_derivatives(&campaign->model);
-    if (job->task.n_row < n)
-        job->problem.notes |= NOTE_missing_values;
+    size_t n_covariate = campaign->model.abi.n_covariate, first_dose = block->first_dose[e];
+    const struct measurements given = measurements_from(&block->measured, block->row[e]);
+    task->t0 = block->t0[e];
+    task->covariate = copy(arena, block->covariate + e * n_covariate, n_covariate * sizeof(double));
+    task->n_dose = block->first_dose[e + 1] - first_dose;
+    task->dose = copy(arena, block->dose + first_dose, task->n_dose * sizeof *task->dose);
+    task->input = copy_inputs(job, block, e, arena);
+    return task->covariate && task->dose && task->input &&
+           ode_task_sort(task, rows, &given, block->row[e + 1] - block->row[e], problem_errors(campaign->problem), arena);
+}
+
+/* Adds experiment e of the block to the problem, with its first row. */
+static bool add_experiment(struct fit_job *job, const struct problem_block *block, size_t e, const char **id,
+                           struct substitute *substitute, size_t *first_substitute)
+{
+    size_t first = block->first_substitute[e], n_substitute = block->first_substitute[e + 1] - first;
+    size_t k = job->problem.n_experiment++;
+    if (n_substitute)
+        memcpy(substitute + first_substitute[k], block->substitute + first, n_substitute * sizeof *substitute);
+    first_substitute[k + 1] = first_substitute[k] + n_substitute;
+    id[k] = arena_strdup(&job->arena, block->experiment_id[e]);
+    return id[k];
+}
+
+/* Fills the tasks of a dataset's experiments, but for those without rows, and the values of all rows, one experiment after the
+ * other. */
+static bool fill_experiments(struct fit_job *job, const struct problem_block *block, size_t row)
+{
+    struct arena *arena = &job->arena;
+    struct fit_problem *problem = &job->problem;
+    size_t first = block->first_experiment[row], end = block->first_experiment[row + 1], n = end - first, n_row = 0;
+    size_t n_given = block->row[end] - block->row[first];
+    size_t n_substitute = block->first_substitute[end] - block->first_substitute[first];
+    struct measurements all = {.time = NULL};
+    job->task = arena_calloc(arena, n, sizeof *job->task);
+    const char **id = arena_calloc(arena, n, sizeof(char *));
+    struct substitute *substitute = arena_alloc(arena, (n_substitute + 1) * sizeof *substitute);
+    size_t *first_substitute = arena_calloc(arena, n + 1, sizeof *first_substitute);
+    problem->n_experiment = 0;
+    for (size_t e = first; e < end; e++) {
+        struct ode_rows rows;
+        struct ode_task *task = &job->task[problem->n_experiment];
+        if (!job->task || !id || !substitute || !first_substitute || !fill_task(job, block, e, arena, task, &rows))
+            return false;
+        if (task->n_row == 0 && n > 1 && (n_row > 0 || e + 1 < end))
+            continue;
+        if (n == 1) {
+            all = rows.measured;
+        } else {
+            void *room = all.time ? NULL : arena_alloc(arena, measurements_bytes(rows.columns, n_given) + 1);
+            if (!all.time && !room)
+                return false;
+            if (room)
+                all = measurements_place(rows.columns, n_given, room);
+            measurements_copy(&all, n_row, &rows.measured, 0, task->n_row);
+        }
+        n_row += task->n_row;
+        if (!add_experiment(job, block, e, id, substitute, first_substitute))
+            return false;
+    }
+    problem->task = job->task;
+    problem->experiment_id = id;
+    problem->first_substitute = first_substitute;
+    problem->substitute = n_substitute ? substitute : NULL;
+    problem->measured = all;
+    problem->notes = n_row < n_given ? NOTE_missing_values : 0;
     return true;
 }
 
@@ -146,11 +215,12 @@ bool fit_job_begin(struct fit_job *job, const struct problem_block *block, size_
     size_t n = campaign->n_parameter, offset = row * n;
     struct arena *arena = &job->arena;
     arena_reset(arena);
-    if (!fill_measurements(job, block, row))
+    if (!fill_experiments(job, block, row))
         return false;
+    if (!campaign->n_censored)
+        job->problem.measured.censored = NULL;
+    job->problem.notes |= model_missing_derivatives(&campaign->model);
     job->problem.model = &campaign->model;
-    job->problem.n_experiment = 1;
-    job->problem.task = &job->task;
     job->problem.parameter_name = problem_parameter_name(campaign->problem);
     job->problem.n_parameter = n;
     job->problem.to_model = campaign->to_model;
@@ -177,7 +247,8 @@ bool fit_job_begin(struct fit_job *job, const struct problem_block *block, size_
     job->cancelled = false;
     job->is_traced = trace_wants(job->trace, job->problem.dataset);
     job->head.yields = job->is_traced ? YIELDS_NEVER : yields;
-    replay_begin(&job->replay, job->replays, fit_job_number(job), campaign->model.abi.n_parameter, &job->task, 1);
+    replay_begin(&job->replay, job->replays, fit_job_number(job), campaign->model.abi.n_parameter, job->task,
+                 job->problem.n_experiment);
     coroutine_prepare(job->coroutine, job_main, job);
     return true;
 }
