@@ -1,79 +1,11 @@
-/* Checked calls of the plugin's functions, and difference quotients in place of missing derivatives.
+/* The model's functions: the plugin's own, or difference quotients in place of missing derivatives.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "ode/derivatives.h"
+#include "ode/quotient.h"
 
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* The results to check: all, only the observables in d->wanted, or none. */
-enum rows { ROWS_ALL, ROWS_WANTED, ROWS_NONE };
-
-static int fail(struct derivatives *d, const char *where, double t, bool not_finite, bool fatal)
-{
-    d->failure = (struct model_failure){.where = where, .t = t, .not_finite = not_finite, .fatal = fatal};
-    return fatal ? STIFFIT_FATAL : STIFFIT_RECOVERABLE;
-}
-
-/* Whether the wanted numbers of a column are finite. */
-static bool column_finite(const struct derivatives *d, enum rows rows, const double *column, size_t n_row)
-{
-    if (rows == ROWS_ALL)
-        return all_finite(column, n_row);
-    if (rows == ROWS_NONE)
-        return true;
-    for (size_t i = 0; i < d->n_wanted; i++)
-        if (!isfinite(column[d->wanted[i]]))
-            return false;
-    return true;
-}
-
-/* Calls a function at the point d->at, which fills n_column columns. */
-static int call(struct derivatives *d, stiffit_function *function, const char *where, enum rows rows, double *out,
-                size_t n_row, size_t n_column)
-{
-    int code = function(&d->at, out);
-    if (code != STIFFIT_OK)
-        return fail(d, where, d->at.t, false, code < 0);
-    if (rows == ROWS_ALL) /* its columns are one piece */
-        n_row *= n_column, n_column = 1;
-    for (size_t j = 0; j < n_column; j++)
-        if (!column_finite(d, rows, out + j * n_row, n_row))
-            return fail(d, where, d->at.t, true, false);
-    return STIFFIT_OK;
-}
-
-/* Calls a function that fills a matrix by parameter. */
-static int call_by_parameter(struct derivatives *d, stiffit_function *function, const char *where, enum rows rows,
-                             double *out, size_t n_row)
-{
-    int code = function(&d->at, out);
-    if (code != STIFFIT_OK)
-        return fail(d, where, d->at.t, false, code < 0);
-    for (size_t k = 0; k < d->n_sens; k++)
-        if (!column_finite(d, rows, out + d->sens[k] * n_row, n_row))
-            return fail(d, where, d->at.t, true, false);
-    return STIFFIT_OK;
-}
-
-static void set_time(struct derivatives *d, double t)
-{
-    d->at.t = t;
-    for (size_t i = 0; i < d->abi->n_input; i++)
-        d->input[i] = d->piece[i].value + d->piece[i].slope * (t - d->piece[i].since);
-}
-
-/* Sets the point. False, and a failure, if the state is not finite. */
-static bool move_to(struct derivatives *d, const char *where, double t, const double *y)
-{
-    set_time(d, t);
-    d->at.y = y;
-    if (all_finite(y, d->abi->n_state))
-        return true;
-    fail(d, where, t, true, false);
-    return false;
-}
 
 /* The time at which the right-hand side is evaluated for t. */
 static double inside(const struct derivatives *d, double t) { return t < d->since ? d->since : t > d->until ? d->until : t; }
@@ -88,7 +20,8 @@ static const struct row {
 #define AT(field) offsetof(struct stiffit_model, field)
 #define ROW(field, n_row, rows, use) {#field, #field "_state", #field "_parameter", \
                                       AT(field), AT(field##_state), AT(field##_parameter), AT(n_row), rows, use}
-#define ROW_OF_TIME(field, n_row) {#field, NULL, #field "_parameter", AT(field), 0, AT(field##_parameter), AT(n_row), ROWS_NONE, ~0u}
+#define ROW_OF_TIME(field, n_row) {#field, NULL, #field "_parameter", AT(field), 0, AT(field##_parameter), AT(n_row), \
+                                   ROWS_NONE, ~0u}
     [MODEL_OBSERVE] = ROW(observe, n_observable, ROWS_WANTED, STIFFIT_USE_OBSERVE),
     [MODEL_NOISE] = ROW(noise, n_observable, ROWS_WANTED, STIFFIT_USE_NOISE),
     [MODEL_WHEN] = ROW(event_when, n_event, ROWS_NONE, ~0u),
@@ -144,8 +77,9 @@ bool derivatives_init(struct derivatives *d, const struct stiffit_model *abi)
     d->base = calloc(n_out, sizeof(double));
     d->jacobian_values = calloc((size_t)abi->n_nonzero + 1, sizeof(double));
     d->input = calloc((size_t)abi->n_input + 1, sizeof(double));
-    return d->input && d->wanted && d->work && d->work_up && d->work_down && d->has_up && d->has_down && d->p_moved && d->y_moved &&
-           d->up && d->down && d->base && d->jacobian_values;
+    d->signs = calloc(2 * (size_t)abi->n_switching + 1, sizeof(double));
+    return d->input && d->signs && d->wanted && d->work && d->work_up && d->work_down && d->has_up && d->has_down &&
+           d->p_moved && d->y_moved && d->up && d->down && d->base && d->jacobian_values;
 }
 
 void derivatives_fini(struct derivatives *d)
@@ -163,15 +97,8 @@ void derivatives_fini(struct derivatives *d)
     free(d->base);
     free(d->jacobian_values);
     free(d->input);
+    free(d->signs);
     *d = (struct derivatives){0};
-}
-
-static double parameter_step(const struct derivatives *d, uint32_t j)
-{
-    double size = fabs(d->at.p[j]);
-    if (size == 0 && d->abi->parameter_start && isfinite(d->abi->parameter_start[j]))
-        size = fabs(d->abi->parameter_start[j]);
-    return cbrt(DBL_EPSILON) * (size > 0 ? size : 1);
 }
 
 /* Calls `prepare` for p with parameter j moved by `step`. False: it failed. */
@@ -199,7 +126,7 @@ int derivatives_begin(struct derivatives *d, const double *p, const double *cova
     d->n_rhs = d->n_jacobian = 0;
     d->failure = (struct model_failure){0};
     if (!all_finite(p, abi->n_parameter) || !isfinite(t0))
-        return fail(d, "parameters", t0, true, false);
+        return model_fail(d, "parameters", t0, true, false);
     if (!abi->prepare || abi->n_work == 0) {
         d->at.input = abi->n_input ? d->input : NULL;
         return STIFFIT_OK;
@@ -207,9 +134,9 @@ int derivatives_begin(struct derivatives *d, const double *p, const double *cova
     /* Results of `prepare` may be infinite or NaN: a model may not use them. If it does, its own results fail the check. */
     int code = abi->prepare(&d->at, d->work);
     if (code != STIFFIT_OK)
-        return fail(d, "prepare", t0, false, code < 0);
+        return model_fail(d, "prepare", t0, false, code < 0);
     for (size_t k = 0; k < n_sens && lacks_parameter_derivative(abi); k++) {
-        double step = parameter_step(d, sens[k]);
+        double step = quotient_step(d, sens[k]);
         size_t offset = (size_t)sens[k] * abi->n_work;
         d->has_up[sens[k]] = prepare_moved(d, sens[k], step, d->work_up + offset);
         d->has_down[sens[k]] = prepare_moved(d, sens[k], -step, d->work_down + offset);
@@ -219,140 +146,17 @@ int derivatives_begin(struct derivatives *d, const double *p, const double *cova
     return STIFFIT_OK;
 }
 
-/* The step in a state is computed for at least this fraction of the state's largest value. */
-#define SIZE_PART 1e-3
-
-/* One difference quotient, from the values on both sides or on one. `base` is computed at most once per matrix, if have_base is
- * false. */
-struct quotient {
-    stiffit_function *function;
-    const char *where;
-    size_t n_out;
-    enum rows rows;
-    bool have_base;
-};
-
-static int base_value(struct derivatives *d, struct quotient *q)
+static struct quotient rhs_quotient(const struct derivatives *d)
 {
-    if (q->have_base)
-        return STIFFIT_OK;
-    int code = call(d, q->function, q->where, q->rows, d->base, q->n_out, 1);
-    q->have_base = code == STIFFIT_OK;
-    return code;
-}
-
-static int combine(struct derivatives *d, struct quotient *q, int up, int down, double h_up, double h_down,
-                   double *column)
-{
-    if (up == STIFFIT_FATAL || down == STIFFIT_FATAL)
-        return STIFFIT_FATAL;
-    if (up != STIFFIT_OK && down != STIFFIT_OK)
-        return STIFFIT_RECOVERABLE;
-    const double *high = d->up, *low = d->down;
-    if (up != STIFFIT_OK || down != STIFFIT_OK) {
-        int code = base_value(d, q);
-        if (code != STIFFIT_OK)
-            return code;
-        if (up != STIFFIT_OK)
-            high = d->base, h_up = 0;
-        else
-            low = d->base, h_down = 0;
-    }
-    double width = h_up + h_down;
-    for (size_t i = 0; i < q->n_out; i++)
-        column[i] = (high[i] - low[i]) / width;
-    return column_finite(d, q->rows, column, q->n_out) ? STIFFIT_OK : fail(d, q->where, d->at.t, true, false);
-}
-
-/* The step that is actually made, y + h - y in floating point; the compiler must not simplify it. */
-static double exact_step(double x, double h)
-{
-    volatile double moved = x + h;
-    return fabs(moved - x);
-}
-
-static int state_column(struct derivatives *d, struct quotient *q, const double *y, size_t j, bool rough,
-                        double *column)
-{
-    double floor = d->floor > 0 ? d->floor : SIZE_PART * fmax(d->sizes[j], d->sizes[j + d->abi->n_state]);
-    if (q->rows == ROWS_WANTED && d->is_relative && y[j] != 0)
-        floor = 0;
-    double size = fmax(fabs(y[j]), floor), original = d->y_moved[j];
-    double h = (rough ? sqrt(DBL_EPSILON) : cbrt(DBL_EPSILON)) * (size > 0 ? size : 1);
-    int down = STIFFIT_RECOVERABLE;
-    d->y_moved[j] = original + h;
-    int up = call(d, q->function, q->where, q->rows, d->up, q->n_out, 1);
-    if (!rough || up != STIFFIT_OK) {
-        d->y_moved[j] = original - h;
-        down = call(d, q->function, q->where, q->rows, d->down, q->n_out, 1);
-    }
-    d->y_moved[j] = original;
-    return combine(d, q, up, down, exact_step(original, h), exact_step(original, -h), column);
-}
-
-/* d function / d y by differences; `known` is the function's value at (t, y), or NULL. */
-static int by_state(struct derivatives *d, struct quotient q, double t, const double *y, const double *known,
-                    bool rough,
-                    double *out)
-{
-    size_t n = d->abi->n_state;
-    if (!move_to(d, q.where, t, y))
-        return STIFFIT_RECOVERABLE;
-    if (known) {
-        memcpy(d->base, known, q.n_out * sizeof(double));
-        q.have_base = true;
-    }
-    memcpy(d->y_moved, y, n * sizeof(double));
-    d->at.y = d->y_moved;
-    int code = STIFFIT_OK;
-    for (size_t j = 0; j < n && code == STIFFIT_OK; j++)
-        code = state_column(d, &q, y, j, rough, out + j * q.n_out);
-    d->at.y = y;
-    return code;
-}
-
-static int parameter_side(struct derivatives *d, struct quotient *q, uint32_t j, double h, bool up, double *out)
-{
-    const double *p = d->at.p, *own_work = d->at.work;
-    memcpy(d->p_moved, p, d->abi->n_parameter * sizeof(double));
-    d->p_moved[j] += h;
-    if (d->abi->n_work)
-        d->at.work = (up ? d->work_up : d->work_down) + (size_t)j * d->abi->n_work;
-    int code = STIFFIT_RECOVERABLE;
-    d->at.p = d->p_moved;
-    if (isfinite(d->p_moved[j]) && (d->abi->n_work == 0 || (up ? d->has_up : d->has_down)[j]))
-        code = call(d, q->function, q->where, q->rows, out, q->n_out, 1);
-    d->at.p = p;
-    d->at.work = own_work;
-    return code;
-}
-
-/* d function / d p by differences, for the wanted parameters that enter it; the other wanted columns are 0. */
-static int by_parameter(struct derivatives *d, struct quotient q, unsigned use, double *out)
-{
-    for (size_t k = 0; k < d->n_sens; k++) {
-        uint32_t j = d->sens[k];
-        double *column = out + (size_t)j * q.n_out;
-        if (!(derivatives_use(d->abi, j) & use)) {
-            memset(column, 0, q.n_out * sizeof(double));
-            continue;
-        }
-        double h = parameter_step(d, j);
-        int up = parameter_side(d, &q, j, h, true, d->up);
-        int down = parameter_side(d, &q, j, -h, false, d->down);
-        int code = combine(d, &q, up, down, exact_step(d->at.p[j], h), exact_step(d->at.p[j], -h), column);
-        if (code != STIFFIT_OK)
-            return code;
-    }
-    return STIFFIT_OK;
+    return (struct quotient){.function = d->abi->rhs, .where = "rhs", .n_out = d->abi->n_state, .rows = ROWS_ALL};
 }
 
 int derivatives_rhs(struct derivatives *d, double t, const double *y, double *ydot)
 {
     d->n_rhs++;
-    if (!move_to(d, "rhs", inside(d, t), y))
+    if (!model_move_to(d, "rhs", inside(d, t), y))
         return STIFFIT_RECOVERABLE;
-    int code = call(d, d->abi->rhs, "rhs", ROWS_ALL, ydot, d->abi->n_state, 1);
+    int code = model_call(d, d->abi->rhs, "rhs", ROWS_ALL, ydot, d->abi->n_state, 1);
     for (size_t i = 0; d->is_infused && i < d->abi->n_state; i++)
         ydot[i] += d->rate[i];
     return code;
@@ -361,9 +165,9 @@ int derivatives_rhs(struct derivatives *d, double t, const double *y, double *yd
 int derivatives_jacobian_sparse(struct derivatives *d, double t, const double *y, double *values)
 {
     d->n_jacobian++;
-    if (!move_to(d, "jacobian_sparse", inside(d, t), y))
+    if (!model_move_to(d, "jacobian_sparse", inside(d, t), y))
         return STIFFIT_RECOVERABLE;
-    return call(d, d->abi->jacobian_sparse, "jacobian_sparse", ROWS_ALL, values, d->abi->n_nonzero, 1);
+    return model_call(d, d->abi->jacobian_sparse, "jacobian_sparse", ROWS_ALL, values, d->abi->n_nonzero, 1);
 }
 
 int derivatives_jacobian(struct derivatives *d, double t, const double *y, const double *f, bool rough,
@@ -373,9 +177,9 @@ int derivatives_jacobian(struct derivatives *d, double t, const double *y, const
     size_t n = abi->n_state;
     if (abi->jacobian) {
         d->n_jacobian++;
-        if (!move_to(d, "jacobian", inside(d, t), y))
+        if (!model_move_to(d, "jacobian", inside(d, t), y))
             return STIFFIT_RECOVERABLE;
-        return call(d, abi->jacobian, "jacobian", ROWS_ALL, jacobian, n * n, 1);
+        return model_call(d, abi->jacobian, "jacobian", ROWS_ALL, jacobian, n * n, 1);
     }
     if (abi->jacobian_sparse) {
         int code = derivatives_jacobian_sparse(d, t, y, d->jacobian_values);
@@ -389,21 +193,20 @@ int derivatives_jacobian(struct derivatives *d, double t, const double *y, const
     }
     d->n_jacobian++;
     d->n_rhs += (int64_t)(rough ? n : 2 * n);
-    return by_state(d, (struct quotient){abi->rhs, "rhs", n, ROWS_ALL, false}, inside(d, t), y, d->is_infused ? NULL : f, rough,
-                    jacobian);
+    return quotient_by_state(d, rhs_quotient(d), inside(d, t), y, d->is_infused ? NULL : f, rough, jacobian);
 }
 
 int derivatives_rhs_parameter(struct derivatives *d, double t, const double *y, double *out)
 {
     const struct stiffit_model *abi = d->abi;
-    if (!move_to(d, "rhs_parameter", inside(d, t), y))
+    if (!model_move_to(d, "rhs_parameter", inside(d, t), y))
         return STIFFIT_RECOVERABLE;
     int code;
     if (abi->rhs_parameter) {
-        code = call_by_parameter(d, abi->rhs_parameter, "rhs_parameter", ROWS_ALL, out, abi->n_state);
+        code = model_call_by_parameter(d, abi->rhs_parameter, "rhs_parameter", ROWS_ALL, out, abi->n_state);
     } else {
         d->n_rhs += 2 * (int64_t)d->n_sens;
-        code = by_parameter(d, (struct quotient){abi->rhs, "rhs", abi->n_state, ROWS_ALL, false}, STIFFIT_USE_RHS, out);
+        code = quotient_by_parameter(d, rhs_quotient(d), STIFFIT_USE_RHS, out);
     }
     for (size_t k = 0; d->is_infused && k < d->n_sens; k++)
         for (size_t i = 0, j = d->sens[k]; i < abi->n_state; i++)
@@ -413,39 +216,41 @@ int derivatives_rhs_parameter(struct derivatives *d, double t, const double *y, 
 
 int derivatives_initial(struct derivatives *d, double *y)
 {
-    set_time(d, d->t0);
+    model_set_time(d, d->t0);
     d->at.y = NULL;
-    return call(d, d->abi->initial, "initial", ROWS_ALL, y, d->abi->n_state, 1);
+    return model_call(d, d->abi->initial, "initial", ROWS_ALL, y, d->abi->n_state, 1);
 }
 
 int derivatives_initial_parameter(struct derivatives *d, double *out)
 {
     const struct stiffit_model *abi = d->abi;
-    set_time(d, d->t0);
+    model_set_time(d, d->t0);
     d->at.y = NULL;
     if (abi->initial_parameter)
-        return call_by_parameter(d, abi->initial_parameter, "initial_parameter", ROWS_ALL, out, abi->n_state);
-    return by_parameter(d, (struct quotient){abi->initial, "initial", abi->n_state, ROWS_ALL, false}, STIFFIT_USE_INITIAL, out);
+        return model_call_by_parameter(d, abi->initial_parameter, "initial_parameter", ROWS_ALL, out, abi->n_state);
+    const struct quotient q = {.function = abi->initial, .where = "initial", .n_out = abi->n_state, .rows = ROWS_ALL};
+    return quotient_by_parameter(d, q, STIFFIT_USE_INITIAL, out);
 }
 
 int derivatives_fail(struct derivatives *d, const char *where, double t, bool not_finite)
 {
-    return fail(d, where, t, not_finite, false);
+    return model_fail(d, where, t, not_finite, false);
 }
 
 /* For difference quotients of a function. */
 static struct quotient quotient_of(const struct derivatives *d, enum point_function which)
 {
     const struct row *row = &row_of[which];
-    return (struct quotient){function_at(d->abi, row->value), row->name, row_count(d->abi, which), row->rows, false};
+    return (struct quotient){.function = function_at(d->abi, row->value), .where = row->name,
+                             .n_out = row_count(d->abi, which), .rows = row->rows};
 }
 
 /* As move_to; y may be NULL for a function that takes none. */
 static bool move_anywhere(struct derivatives *d, const char *where, double t, const double *y)
 {
     if (y || d->abi->n_state == 0)
-        return move_to(d, where, t, y);
-    set_time(d, t);
+        return model_move_to(d, where, t, y);
+    model_set_time(d, t);
     d->at.y = NULL;
     return true;
 }
@@ -455,10 +260,10 @@ int derivatives_value(struct derivatives *d, enum point_function which, double t
     struct quotient q = quotient_of(d, which);
     if (!move_anywhere(d, q.where, t, y))
         return STIFFIT_RECOVERABLE;
-    int code = call(d, q.function, q.where, q.rows, out, q.n_out, 1);
+    int code = model_call(d, q.function, q.where, q.rows, out, q.n_out, 1);
     for (size_t i = 0; which == MODEL_NOISE && code == STIFFIT_OK && i < d->n_wanted; i++)
         if (!(out[d->wanted[i]] > 0))
-            return fail(d, "noise (it must be above 0)", t, false, false);
+            return model_fail(d, "noise (it must be above 0)", t, false, false);
     return code;
 }
 
@@ -467,11 +272,11 @@ int derivatives_by_state(struct derivatives *d, enum point_function which, doubl
     struct quotient q = quotient_of(d, which);
     stiffit_function *analytic = function_at(d->abi, row_of[which].by_state);
     if (!analytic)
-        return by_state(d, q, t, y, NULL, false, out);
+        return quotient_by_state(d, q, t, y, NULL, false, out);
     size_t n_column = d->abi->n_state + (q.rows == ROWS_WANTED ? 0 : 1);
-    if (!move_to(d, row_of[which].name_state, t, y))
+    if (!model_move_to(d, row_of[which].name_state, t, y))
         return STIFFIT_RECOVERABLE;
-    return call(d, analytic, row_of[which].name_state, q.rows, out, q.n_out, n_column);
+    return model_call(d, analytic, row_of[which].name_state, q.rows, out, q.n_out, n_column);
 }
 
 int derivatives_by_state_and_time(struct derivatives *d, enum point_function which, double t, const double *y, double *out)
@@ -479,14 +284,7 @@ int derivatives_by_state_and_time(struct derivatives *d, enum point_function whi
     int code = derivatives_by_state(d, which, t, y, out);
     if (code != STIFFIT_OK || (function_at(d->abi, row_of[which].by_state) && d->abi->n_input == 0))
         return code;
-    struct quotient q = quotient_of(d, which);
-    double size = fmax(fabs(t), d->span), h = cbrt(DBL_EPSILON) * (size > 0 ? size : 1);
-    set_time(d, t + h);
-    int up = call(d, q.function, q.where, q.rows, d->up, q.n_out, 1);
-    set_time(d, t - h);
-    int down = call(d, q.function, q.where, q.rows, d->down, q.n_out, 1);
-    set_time(d, t);
-    return combine(d, &q, up, down, exact_step(t, h), exact_step(t, -h), out + d->abi->n_state * q.n_out);
+    return quotient_by_time(d, quotient_of(d, which), out + d->abi->n_state * row_count(d->abi, which));
 }
 
 int derivatives_by_parameter(struct derivatives *d, enum point_function which, double t, const double *y, double *out)
@@ -495,8 +293,8 @@ int derivatives_by_parameter(struct derivatives *d, enum point_function which, d
     stiffit_function *analytic = function_at(d->abi, row_of[which].by_parameter);
     if (!move_anywhere(d, row_of[which].name_parameter, t, y))
         return STIFFIT_RECOVERABLE;
-    return analytic ? call_by_parameter(d, analytic, row_of[which].name_parameter, q.rows, out, q.n_out)
-                    : by_parameter(d, q, row_of[which].use, out);
+    return analytic ? model_call_by_parameter(d, analytic, row_of[which].name_parameter, q.rows, out, q.n_out)
+                    : quotient_by_parameter(d, q, row_of[which].use, out);
 }
 
 int derivatives_forcing(struct derivatives *d, double t, double *out)

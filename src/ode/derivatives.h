@@ -3,8 +3,8 @@
  *
  * Difference quotients are central, with a step of eps^(1/3) times the variable's size. The size of a state is the largest
  * of |y|, atol/rtol and a thousandth of its largest |y|; that of a parameter is |p| (or |start|, or 1, if p = 0). They are
- * one-sided if the model cannot be evaluated on the other side. The matrix of Newton's iteration, which only affects
- * convergence, uses forward quotients with a step of eps^(1/2).
+ * one-sided if the model cannot be evaluated on the other side or, for the right-hand side, a switch lies there. The matrix of
+ * Newton's iteration, which only affects convergence, uses forward quotients with a step of eps^(1/2).
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -64,6 +64,7 @@ struct derivatives {
     double *y_moved;                 /* n_state */
     double *up, *down, *base;        /* max(n_state, n_observable) each */
     double *input;                   /* n_input */
+    double *signs;                   /* 2 n_switching */
     double *jacobian_values;         /* n_nonzero, if a dense Jacobian is made from a sparse one */
 };
 

@@ -25,6 +25,7 @@ bool observer_init(struct observer *ob, const struct stiffit_model *abi, const s
     ob->block_unit = new_array(n_parameter, 1);
     ob->sizes = new_array(3 * n + 1, 1);
     ob->tolerance_beyond = new_array(n, 1);
+    ob->born = new_array(n, 1);
     ob->f = new_array(n, 1);
     ob->columns = new_array(n, n_parameter);
     ob->h = new_array(n_observable, 1);
@@ -38,9 +39,9 @@ bool observer_init(struct observer *ob, const struct stiffit_model *abi, const s
     ob->positive = positive_new(n);
     ob->stops = stops_new(abi);
     bool complete = derivatives_init(&ob->model, abi) && ob->block_parameter && ob->block_rhs && ob->sens_block &&
-                    ob->block_unit && ob->sizes && ob->tolerance_beyond && ob->f && ob->columns && ob->h && ob->h_state &&
-                    ob->term && ob->h_parameter && ob->h_row && ob->is_wanted && ob->h_largest && ob->positive && ob->stops &&
-                    (ob->forcing || !n || !abi->n_forcing);
+                    ob->block_unit && ob->sizes && ob->tolerance_beyond && ob->born && ob->f && ob->columns && ob->h &&
+                    ob->h_state && ob->term && ob->h_parameter && ob->h_row && ob->is_wanted && ob->h_largest &&
+                    ob->positive && ob->stops && (ob->forcing || !n || !abi->n_forcing);
     ob->model.sizes = ob->sizes;
     ob->model.piece = calloc((size_t)abi->n_input + 1, sizeof *ob->model.piece);
     return complete && ob->model.piece;
@@ -59,6 +60,7 @@ void observer_fini(struct observer *ob)
     free(ob->block_unit);
     free(ob->sizes);
     free(ob->tolerance_beyond);
+    free(ob->born);
     free(ob->f);
     free(ob->columns);
     free(ob->h);

@@ -20,6 +20,7 @@ struct observer {
     bool is_relative;           /* each state's tolerance is rtol times its present value */
     /* for each state: the largest |y| so far; the guessed size of a young state, else 0; y after the last step; then its t */
     double *sizes;              /* 3 n_state + 1 */
+    double *born;               /* n_state: since when the state may be young */
     double at_rest;             /* tolerance of states at zero, in their guessed sizes, while an input jumps */
     double *tolerance_beyond;   /* n_state: tolerance minus rtol |y| */
 
@@ -56,7 +57,6 @@ struct observer {
     struct positive *positive;
     bool has_stops;             /* of this evaluation */
     struct stops *stops;
-    double t_woken;             /* when the sizes of young states were guessed */
 };
 
 /* False: out of memory. observer_fini is legal then, and for an observer that is all zero. */

@@ -1,5 +1,5 @@
-/* Times that depend on the trajectory: roots of switching functions and of events' triggers. Each step is examined at its middle
- * and its end, and where the parabola through three values of a function has an extremum of another sign. The first change is
+/* Times that depend on the trajectory: roots of switching functions and of events' triggers. Each step is examined at its
+ * quarters, and where the parabola through three values of a function has an extremum of another sign. The first change is
  * enclosed by bisection on the integrator's polynomial.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/stops.h"
@@ -79,6 +79,8 @@ static const double *state_at(struct workspace *ws, double t)
 static void evaluate_at(struct workspace *ws, double t, double *value)
 {
     const double *y = state_at(ws, t);
+    for (size_t i = 0; i < ws->o.stops->n_function; i++)
+        value[i] = NAN;
     if (y)
         root_evaluate(&ws->o, t, y, value);
 }
@@ -92,22 +94,28 @@ static size_t add_point(double *point, size_t n, double t)
     return n + 1;
 }
 
-/* The times at which the step is examined. */
+/* The times at which the step is examined: each quarter, and the extrema between. */
 static size_t choose_points(struct workspace *ws, double from, double to)
 {
     struct stops *s = ws->o.stops;
-    double half = 0.5 * (to - from), *end = s->value, *point = s->point;
-    size_t n = add_point(point, add_point(point, 0, from + half), to);
-    evaluate_at(ws, from + half, s->middle);
-    evaluate_at(ws, to, end);
-    for (size_t i = 0; i < s->n_function; i++) {
-        double a = 0.5 * (s->last[i] + end[i]) - s->middle[i], b = 0.5 * (end[i] - s->last[i]), x = -b / (2 * a);
-        bool sign = end[i] >= 0, is_steady = (s->last[i] >= 0) == sign && (s->middle[i] >= 0) == sign;
-        if (s->is_watched[i] && is_steady && fabs(x) < 1 && (s->middle[i] + 0.5 * b * x >= 0) != sign)
-            n = add_point(point, n, from + half + x * half);
+    size_t n = s->n_function, n_point = 0;
+    double part = (to - from) / STOPS_PARTS, *at[STOPS_PARTS + 1] = {s->last};
+    for (size_t k = 1; k <= STOPS_PARTS; k++) {
+        double t = k < STOPS_PARTS ? from + (double)k * part : to;
+        at[k] = s->sample + (k - 1) * n;
+        n_point = add_point(s->point, n_point, t);
+        evaluate_at(ws, t, at[k]);
     }
-    memcpy(s->last, end, s->n_function * sizeof(double));
-    return n;
+    for (size_t k = 1; k < STOPS_PARTS; k++)
+        for (size_t i = 0; i < n; i++) {
+            double low = at[k - 1][i], middle = at[k][i], high = at[k + 1][i];
+            double a = 0.5 * (low + high) - middle, b = 0.5 * (high - low), x = -b / (2 * a);
+            bool sign = middle >= 0, is_steady = (low >= 0) == sign && (high >= 0) == sign;
+            if (s->is_watched[i] && is_steady && fabs(x) < 1 && (middle + 0.5 * b * x >= 0) != sign)
+                n_point = add_point(s->point, n_point, from + ((double)k + x) * part);
+        }
+    memcpy(s->last, at[STOPS_PARTS], n * sizeof(double));
+    return n_point;
 }
 
 /* Moves the ends of an interval together around its first change that matters; the signs become those at its beginning, the
@@ -164,7 +172,8 @@ bool root_find(struct workspace *ws, double from)
         any = any || s->is_watched[i];
     if (!any)
         return false;
-    size_t n_point = choose_points(ws, from, ws->o.t);
+    const struct ode_task *task = ws->o.evaluation->task;
+    size_t n_point = choose_points(ws, from, fmin(ws->o.t, task->time[task->n_time - 1]));
     for (size_t k = 0; k < n_point; from = s->point[k++]) {
         evaluate_at(ws, s->point[k], s->value);
         while (any_matters(s)) {
@@ -186,7 +195,8 @@ bool root_find(struct workspace *ws, double from)
 
 /* The second derivative of function i along the trajectory before its root, from its slope and a slope a little earlier, by
  * the gradient at the root. */
-static double curvature(struct observer *ob, const double *y, const double *by_state, size_t n_row, const double *f, double slope)
+static double curvature(struct observer *ob, const double *y, const double *by_state, size_t n_row, const double *f,
+                        double slope)
 {
     struct stops *s = ob->stops;
     size_t n = ob->n_state;

@@ -198,8 +198,8 @@ static bool begin(struct workspace *ws, bool is_relative)
     linear_begin(ws->linear);
     ws->factor_gamma = 0;
     if (evaluation->adjoint && ws->o.has_stops) {
-        snprintf(evaluation->reason, sizeof evaluation->reason, "gradients by the adjoint method do not go through doses, inputs, "
-                 "events and jumps");
+        snprintf(evaluation->reason, sizeof evaluation->reason, "the adjoint method does not go through doses, inputs, events "
+                 "and jumps");
         return observer_finish(&ws->o, EVALUATION_ODE_FAILED);
     }
     if (evaluation->adjoint && !adjoint_begin(ws))

@@ -35,9 +35,9 @@ struct stops *stops_new(const struct stiffit_model *abi)
     s->n_block = n_block;
     s->stride = n_block + larger(n_block, n_early);
     const struct { double **at; size_t n; } arrays[] = {
-        {&s->fixed, n_function}, {&s->value, n_function}, {&s->last, n_function}, {&s->middle, n_function},
-        {&s->point, n_function + 2}, {&s->f, n}, {&s->f_left, n}, {&s->y_new, n}, {&s->star, larger(n, n_block)},
-        {&s->all, n * (1 + n_block)}, {&s->row, n_row}, {&s->by_state, n_row * (n + 1)},
+        {&s->fixed, n_function}, {&s->value, n_function}, {&s->last, n_function}, {&s->sample, STOPS_PARTS * n_function},
+        {&s->point, STOPS_PARTS * (1 + n_function)}, {&s->f, n}, {&s->f_left, n}, {&s->y_new, n},
+        {&s->star, larger(n, n_block)}, {&s->all, n * (1 + n_block)}, {&s->row, n_row}, {&s->by_state, n_row * (n + 1)},
         {&s->by_parameter, n_row * abi->n_parameter}, {&s->dt, n_block}, {&s->dt_cause, n_block}, {&s->rate, n},
         {&s->rate_parameter, n * abi->n_parameter}};
     bool complete = true;
@@ -56,9 +56,9 @@ void stops_free(struct stops *s)
 {
     if (!s)
         return;
-    void *const arrays[] = {s->fixed, s->value, s->last, s->middle, s->point, s->f, s->f_left, s->y_new, s->star, s->all, s->row,
-                            s->by_state, s->by_parameter, s->dt, s->dt_cause, s->rate, s->rate_parameter, s->i_knot, s->is_watched,
-                            s->is_true, s->dose, s->later, s->later_number, s};
+    void *const arrays[] = {s->fixed, s->value, s->last, s->sample, s->point, s->f, s->f_left, s->y_new, s->star, s->all,
+                            s->row, s->by_state, s->by_parameter, s->dt, s->dt_cause, s->rate, s->rate_parameter, s->i_knot,
+                            s->is_watched, s->is_true, s->dose, s->later, s->later_number, s};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         free(arrays[i]);
 }
@@ -321,10 +321,10 @@ bool stops_before(struct observer *ob, double *y)
     struct stops *s = ob->stops;
     set_limit(ob);
     s->n_here = 0;
-    s->restarts = false;
+    s->restarts = s->is_root; /* the integrator is behind it */
     memset(s->dt_cause, 0, s->n_block * sizeof(double));
-    if (s->abi->n_input > 0)
-        s->restarts = schedule_pass_knots(ob, s->limit);
+    if (s->abi->n_input > 0 && schedule_pass_knots(ob, s->limit))
+        s->restarts = true;
     for (size_t i = s->n_later; i-- > 0;)
         if (s->later[i].is_end && s->later[i].t <= s->limit) {
             s->restarts = true;

@@ -6,8 +6,8 @@
  *
  *     s+ = g_y (s- + f- dt/dp) + g_p + g_t dt/dp - f+ dt/dp
  *
- * At one time, in this order: measurements of side -1; knots; ends of infusions; switches; events; measurements of side 0; doses
- * and the events that they cause; measurements of side 1.
+ * At one time, in this order: measurements of side -1; knots; ends of infusions; switches; events; measurements of side 0;
+ * doses and the events that they cause; measurements of side 1.
  *
  * schedule.c knows the times, root.c finds those that depend on the states, jump.c has the maps, and stops.c the order.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -21,6 +21,8 @@
 struct observer;
 struct ode_task;
 struct workspace;
+
+enum { STOPS_PARTS = 4 };
 
 /* The next time at which a dose takes effect. */
 struct next_dose {
@@ -58,8 +60,8 @@ struct stops {
 
     /* root.c */
     bool *is_watched, *is_true;  /* n_function; true: not negative */
-    double *value, *last, *middle; /* n_function each: latest values; those at the end of the last step; scratch */
-    double *point;               /* n_function + 2: times */
+    double *value, *last;        /* n_function each: latest values; those at the end of the last step */
+    double *sample, *point;      /* at STOPS_PARTS times of the step; these and further times */
     bool is_root;                /* the stop is a root; the functions that have one have changed their sign in `value` */
 
     /* jump.c */

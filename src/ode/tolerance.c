@@ -58,8 +58,10 @@ static void guess_sizes(struct observer *ob, const double *y)
     double interval = task->time[next] - ob->t;
     bool known = derivatives_rhs(&ob->model, ob->t, y, f) == STIFFIT_OK;
     for (size_t i = 0; i < n; i++)
-        if (y[i] == 0)
+        if (ob->sizes[i] == 0) {
+            ob->born[i] = ob->t;
             guess[i] = known && f[i] != 0 ? fmin(interval * fabs(f[i]), DBL_MAX * DBL_EPSILON) : largest > 0 ? largest : 1;
+        }
 }
 
 void tolerance_wake(struct observer *ob, double t, double width)
@@ -94,7 +96,7 @@ void tolerance_jump(struct observer *ob, const double *y)
         ob->sizes[i + 2 * n] = y[i];
         rests = rests || ob->sizes[i] == 0;
     }
-    ob->sizes[3 * n] = ob->t_woken = ob->t;
+    ob->sizes[3 * n] = ob->t;
     ob->at_rest = 0;
     if (rests && ob->atol == 0)
         guess_sizes(ob, y);
@@ -111,7 +113,7 @@ void tolerance_begin(struct observer *ob, const double *y)
         ob->tolerance_beyond[i] = ob->atol;
         zero = zero || y[i] == 0;
     }
-    ob->sizes[3 * n] = ob->t_woken = ob->evaluation->task->t0;
+    ob->sizes[3 * n] = ob->evaluation->task->t0;
     ob->at_rest = 0;
     if (zero && ob->atol == 0)
         guess_sizes(ob, y);
@@ -124,11 +126,11 @@ void tolerance_follow(struct observer *ob, const double *y)
 {
     size_t n = ob->n_state;
     double *size = ob->sizes, *guess = size + n, *before = guess + n, *t = before + n, *beyond = ob->tolerance_beyond;
-    double h = ob->t - *t, age = ob->t - ob->t_woken, rtol = ob->rtol;
+    double h = ob->t - *t, rtol = ob->rtol;
     for (size_t i = 0; i < n; i++) {
         double magnitude = fabs(y[i]), part = ob->fraction;
         size[i] = larger(size[i], magnitude);
-        if (guess[i] > 0 && h > 0 && !(fabs(y[i] - before[i]) * age >= YOUNG * h * magnitude))
+        if (guess[i] > 0 && h > 0 && !(fabs(y[i] - before[i]) * (ob->t - ob->born[i]) >= YOUNG * h * magnitude))
             guess[i] = 0;
         before[i] = y[i];
         double s = size[i];

@@ -1,103 +1,6 @@
-/* What happens during an evaluation, against closed forms: the state and all its sensitivities, on each side of it.
+/* Doses, infusions and inputs during an evaluation, against closed forms.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "ode_case.h"
-
-enum { MOST = 64 };
-
-/* The observables at a time, on a side of what happens then. */
-typedef void closed_form(const double *p, double t, int side, double *out);
-
-struct story {
-    const struct stiffit_model *model;
-    const double *p;
-    closed_form *closed;
-    size_t n_dose, n_time;
-    const struct dose *dose;
-    const struct input *input;
-    const double *time;
-    const int8_t *side;
-    double tolerance; /* of values, and of sensitivities times the size of their parameter */
-};
-
-static const struct ode_options tight = {.rtol = 1e-10};
-
-static void begin(struct ode_case *c, const struct story *s, const struct ode_options *options)
-{
-    ode_case_init(c, s->model, options, 1, s->p, NULL, 0, s->n_time, s->time);
-    c->task.n_dose = s->n_dose;
-    c->task.dose = s->dose;
-    c->task.input = s->input;
-    c->task.time_side = s->side;
-}
-
-/* The derivative of the closed form: five points, whose error is a fourth power of 1e-3. */
-static void differentiate(const struct story *s, size_t j, double t, int side, double *out)
-{
-    size_t n = s->model->n_observable;
-    static const double weight[] = {1, -8, 8, -1}, place[] = {-2, -1, 1, 2};
-    double p[MOST], value[MOST], h = 1e-3 * (s->p[j] != 0 ? fabs(s->p[j]) : 1);
-    memset(out, 0, n * sizeof *out);
-    for (int k = 0; k < 4; k++) {
-        memcpy(p, s->p, s->model->n_parameter * sizeof *p);
-        p[j] += place[k] * h;
-        s->closed(p, t, side, value);
-        for (size_t i = 0; i < n; i++)
-            out[i] += weight[k] * value[i] / (12 * h);
-    }
-}
-
-static void compare(const struct story *s, const struct ode_case *c, bool with_derivatives)
-{
-    size_t n = s->model->n_observable;
-    double value[MOST], derivative[MOST];
-    for (size_t i = 0; i < s->n_time; i++) {
-        int side = s->side ? s->side[i] : 0;
-        s->closed(s->p, s->time[i], side, value);
-        for (size_t o = 0; o < n; o++)
-            assert_close(c->prediction[i * n + o], value[o], s->tolerance * (1 + fabs(value[o])), "value at time", i, o);
-        for (size_t j = 0; with_derivatives && j < s->model->n_parameter; j++) {
-            differentiate(s, j, s->time[i], side, derivative);
-            double unit = fmax(fabs(s->p[j]), 0.1);
-            for (size_t o = 0; o < n; o++)
-                assert_close(unit * c->d_prediction[i * n + o + j * c->n_row], unit * derivative[o],
-                             10 * s->tolerance * (1 + unit * fabs(derivative[o])), "derivative at row", i * n + o, j);
-        }
-    }
-}
-
-static void tell(const struct story *s)
-{
-    struct ode_case c;
-    begin(&c, s, &tight);
-    ode_case_run(&c);
-    compare(s, &c, true);
-    assert_false(c.evaluation.crosses);
-    /* The same bits again, and predictions alone. */
-    double *first = malloc(c.n_row * sizeof *first);
-    memcpy(first, c.prediction, c.n_row * sizeof *first);
-    ode_case_run(&c);
-    assert_memory_equal(first, c.prediction, c.n_row * sizeof *first);
-    free(first);
-    c.evaluation.n_sens = 0;
-    ode_case_run(&c);
-    compare(s, &c, false);
-    ode_case_fini(&c);
-}
-
-static int observe_states(const struct stiffit_point *at, double *h, size_t n)
-{
-    memcpy(h, at->y, n * sizeof *h);
-    return STIFFIT_OK;
-}
-static int observe_1(const struct stiffit_point *at, double *h) { return observe_states(at, h, 1); }
-static int observe_2(const struct stiffit_point *at, double *h) { return observe_states(at, h, 2); }
-
-static const char *const names[] = {"a", "b", "c", "d", "e", "f", "g"};
-#define MODEL(states, parameters, observables) \
-    STIFFIT_MODEL_HEADER, .name = "test", .n_state = states, .n_parameter = parameters, .n_observable = observables, \
-    .state_name = names, .parameter_name = names, .observable_name = names, .event_name = names, .input_name = names
-
-static bool is_past(double t, int side, double event) { return t > event || (t == event && side > 0); }
+#include "ode_stops_case.h"
 
 /* One compartment with absorption: p = ka, ke, tlag, F; both states are dosed. */
 
@@ -224,11 +127,6 @@ static int drip_initial(const struct stiffit_point *at, double *y)
     y[0] = 2;
     return STIFFIT_OK;
 }
-static int drip_lag(const struct stiffit_point *at, double *lag)
-{
-    lag[0] = at->p[1];
-    return STIFFIT_OK;
-}
 static int drip_share(const struct stiffit_point *at, double *share)
 {
     share[0] = at->p[2];
@@ -236,7 +134,7 @@ static int drip_share(const struct stiffit_point *at, double *share)
 }
 static const uint8_t drip_use[] = {STIFFIT_USE_RHS, STIFFIT_USE_EVENT, STIFFIT_USE_EVENT};
 static const struct stiffit_model drip = {
-    MODEL(1, 3, 1), .rhs = drip_rhs, .initial = drip_initial, .observe = observe_1, .lag = drip_lag,
+    MODEL(1, 3, 1), .rhs = drip_rhs, .initial = drip_initial, .observe = observe_1, .lag = lag_by_second,
     .bioavailability = drip_share, .parameter_use = drip_use};
 static const struct dose drip_doses[] = {{.time = 0, .amount = 10, .duration = 2, .count = 1},
                                          {.time = 1, .amount = 6, .duration = 3, .count = 1},
