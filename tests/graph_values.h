@@ -19,6 +19,7 @@ static inline double graph_leaf_value(const struct graph_node *leaf, const struc
     case GRAPH_STATE: return at->y ? at->y[leaf->index] : NAN;
     case GRAPH_PARAMETER: return at->p[leaf->index];
     case GRAPH_DIRECTION: return graph_direction(leaf->index);
+    case GRAPH_INPUT: return at->input ? at->input[leaf->index] : NAN;
     default: return at->covariate ? at->covariate[leaf->index] : NAN;
     }
 }

@@ -106,6 +106,55 @@ static void put_observables(struct json *json, const struct shown_model *model)
     json_array_end(json);
 }
 
+static void put_inputs(struct json *json, const struct equations *equations)
+{
+    json_array_begin(json, "inputs");
+    for (uint32_t i = 0; i < equations->n_input; i++) {
+        json_object_begin(json, NULL);
+        json_string(json, "name", equations->input[i].name);
+        json_string(json, "unit", equations->input[i].unit);
+        json_boolean(json, "linear", equations->input[i].is_linear);
+        json_object_end(json);
+    }
+    json_array_end(json);
+}
+
+static void put_event(struct json *json, const struct shown_model *model, const struct equation_event *it)
+{
+    json_object_begin(json, NULL);
+    json_string(json, "name", it->name);
+    put_expression(json, model, it->kind & STIFFIT_EVENT_TIMED ? "at" : "when", it->condition, true);
+    if (it->delay != NODE_NONE)
+        put_expression(json, model, "delay", it->delay, true);
+    if (it->priority != NODE_NONE)
+        put_expression(json, model, "priority", it->priority, true);
+    json_boolean(json, "initially_false", it->kind & STIFFIT_EVENT_INITIALLY_FALSE);
+    json_boolean(json, "can_lapse", it->kind & STIFFIT_EVENT_CAN_LAPSE);
+    json_boolean(json, "early_values", it->kind & STIFFIT_EVENT_EARLY_VALUES);
+    json_object_begin(json, "assigns");
+    for (uint32_t k = 0; k < it->n_assignment; k++)
+        put_expression(json, model, model->text.equations->state[it->assignment[k].state].name, it->assignment[k].value, true);
+    json_object_end(json);
+    json_object_end(json);
+}
+
+static void put_events(struct json *json, const struct shown_model *model)
+{
+    const struct equations *equations = model->text.equations;
+    listing_begin_equations(model->listing);
+    for (int is_lag = 1; is_lag >= 0; is_lag--) {
+        json_object_begin(json, is_lag ? "lag" : "bioavailability");
+        for (uint32_t i = 0; i < equations->n_dosing; i++)
+            if (equations->dosing[i].is_lag == is_lag)
+                put_expression(json, model, equations->state[equations->dosing[i].state].name, equations->dosing[i].value, true);
+        json_object_end(json);
+    }
+    json_array_begin(json, "events");
+    for (uint32_t i = 0; i < equations->n_event; i++)
+        put_event(json, model, &equations->event[i]);
+    json_array_end(json);
+}
+
 /* Entries of one function: row, column, formula. */
 static void put_entries(struct json *json, const struct shown_model *model, const struct graph_matrix *matrix)
 {
@@ -177,7 +226,9 @@ void model_show_json(const struct shown_model *model, FILE *out)
     json_number(&json, "t0", equations->t0);
     json_unsigned(&json, "lanes", model->functions.lanes.are_there ? STIFFIT_LANES : 0);
     put_parameters(&json, model);
+    put_inputs(&json, equations);
     put_states(&json, model);
+    put_events(&json, model);
     put_observables(&json, model);
     put_temporaries(&json, model);
     put_functions(&json, model);

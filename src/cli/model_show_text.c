@@ -17,9 +17,9 @@ size_t model_n_derivative(const struct functions *functions)
 
 const char *model_use_words(unsigned use, char words[64])
 {
-    static const char *const word[] = {"rhs", "initial", "observe", "noise"};
+    static const char *const word[] = {"rhs", "initial", "observe", "noise", "events"};
     words[0] = '\0';
-    for (int bit = 0; bit < 4; bit++)
+    for (int bit = 0; bit < 5; bit++)
         if (use >> bit & 1) {
             strcat(words, words[0] ? ", " : "");
             strcat(words, word[bit]);
@@ -83,6 +83,13 @@ static void print_parameters(const struct shown_model *model, FILE *out)
     }
     if (equations->n_covariate)
         fputc('\n', out);
+    for (uint32_t i = 0; i < equations->n_input; i++) {
+        const struct equation_input *it = &equations->input[i];
+        fprintf(out, "%s%s%s%s%s%s", i ? ", " : "\ninputs: ", it->name, it->is_linear ? " linear" : "", it->unit ? " [" : "",
+                it->unit ? it->unit : "", it->unit ? "]" : "");
+    }
+    if (equations->n_input)
+        fputc('\n', out);
 }
 
 static void print_equations(const struct shown_model *model, FILE *out)
@@ -98,6 +105,9 @@ static void print_equations(const struct shown_model *model, FILE *out)
         fputc('\n', out);
         listing_rhs(model->listing, out);
     }
+    if (equations->n_dosing + equations->n_event)
+        fputc('\n', out);
+    listing_events(model->listing, out);
     fputc('\n', out);
     listing_observables(model->listing, out);
 }
@@ -210,6 +220,10 @@ static void put_latex_parameters(const struct shown_model *model, FILE *out)
         fprintf(out, "%s$%s$", i ? ", " : "Covariates: ", listing_covariate(model->listing, i));
     if (equations->n_covariate)
         fputs("\n\n", out);
+    for (uint32_t i = 0; i < equations->n_input; i++)
+        fprintf(out, "%s$%s$", i ? ", " : "Inputs: ", listing_input(model->listing, i));
+    if (equations->n_input)
+        fputs("\n\n", out);
 }
 
 void model_show_latex(const struct shown_model *model, unsigned parts, bool is_chosen, FILE *out)
@@ -221,6 +235,7 @@ void model_show_latex(const struct shown_model *model, unsigned parts, bool is_c
         listing_intermediates(model->listing, out);
         listing_initial(model->listing, out);
         listing_rhs(model->listing, out);
+        listing_events(model->listing, out);
         fputs("\\paragraph{Observables}\n", out);
         listing_observables(model->listing, out);
     }

@@ -117,12 +117,26 @@ static uint32_t row_line(const struct equations *equations, enum function_axis a
     case OF_RATE: return equations->state[row].rhs_line;
     case OF_INITIAL: return equations->state[row].initial_line;
     case OF_OBSERVABLE: case OF_NOISE: return equations->observable[row].line;
+    case OF_EVENT: return equations->event[row].line;
     default: return 0;
     }
 }
 
+static const char *column_name(const struct equations *equations, enum function_axis axis, uint32_t column)
+{
+    bool is_time = axis == OF_STATE_TIME && column == equations->n_state;
+    return is_time ? "t" : axis == OF_PARAMETER ? equations->parameter[column].name : equations->state[column].name;
+}
+
 static void put_row(FILE *out, const struct equations *equations, enum function_axis axis, uint32_t row)
 {
+    if (axis >= OF_STATE) {
+        if (axis == OF_SWITCH)
+            fprintf(out, "switch %u", (unsigned)row);
+        else
+            fputs(axis == OF_EVENT ? equations->event[row].name : equations->state[row % equations->n_state].name, out);
+        return;
+    }
     const char *name = axis == OF_RATE || axis == OF_INITIAL ? equations->state[row].name : equations->observable[row].name;
     fprintf(out, "%s%s%s", axis == OF_NOISE ? "sd of " : "", name, axis == OF_RATE ? "'" : axis == OF_INITIAL ? "(0)" : "");
 }
@@ -137,8 +151,7 @@ static void put_meaning(const struct writer *w, const struct program_output *out
     fputs(w->function->column == OF_NOTHING ? " /* " : " /* d ", out);
     put_row(out, equations, w->function->row, output->row);
     if (w->function->column != OF_NOTHING)
-        fprintf(out, " / d %s", w->function->column == OF_STATE ? equations->state[output->column].name :
-                                                                 equations->parameter[output->column].name);
+        fprintf(out, " / d %s", column_name(equations, w->function->column, output->column));
     fputs(" */", out);
 }
 

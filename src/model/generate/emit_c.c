@@ -48,13 +48,15 @@ static void put_head(const struct emitter *e)
     put_comment(e->out, equations->origin ? last_part(equations->origin) : "equations");
     fprintf(e->out, " by stiffit's model compiler, generator %d. Change the model, not this file.\n", GENERATOR_VERSION);
     fputs(" *\n"
-          " * Names: y_ states, p_ parameters, c_ covariates, v_ intermediates, x other common parts, w_ values that are\n"
-          " * computed once per evaluation, by prepare. A number in front of a comment is a line of the model. */\n"
+          " * Names: y_ states, p_ parameters, c_ covariates, u_ inputs, v_ intermediates, x other common parts, w_ values\n"
+          " * that are computed once per evaluation, by prepare. A number in front of a comment is a line of the model. */\n"
           "#include <math.h>\n"
           "#include <stiffit/model.h>\n\n", e->out);
     uint64_t helpers = c_helpers_needed(&e->programs.prepare, C_SCALAR);
     for (int f = 0; f < N_MODEL_FUNCTION; f++)
         helpers |= c_helpers_needed(&e->programs.of[f], C_SCALAR);
+    for (size_t i = 0; i < e->programs.n_event * N_EVENT_FUNCTION; i++)
+        helpers |= c_helpers_needed(&e->programs.event[i], C_SCALAR);
     c_helpers(helpers, C_SCALAR, e->out);
 }
 
@@ -117,6 +119,8 @@ static void put_names(const struct emitter *e)
     const struct equations *it = e->equations;
     PUT_TEXTS(e, "state_name", it->n_state, it->state[i].name, it->state[i].unit);
     PUT_TEXTS(e, "covariate_name", it->n_covariate, it->covariate[i].name, it->covariate[i].unit);
+    PUT_TEXTS(e, "input_name", it->n_input, it->input[i].name, it->input[i].unit);
+    PUT_TEXTS(e, "event_name", it->n_event, it->event[i].name, NULL);
     PUT_TEXTS(e, "observable_name", it->n_observable, it->observable[i].name, it->observable[i].unit);
     PUT_TEXTS(e, "parameter_name", it->n_parameter, it->parameter[i].name, NULL);
     put_packed(e, "scale");
@@ -166,7 +170,7 @@ static void put_errors_and_priors(const struct emitter *e)
 
 static void put_defaults(const struct emitter *e)
 {
-    static const char *const uses[] = {"RHS", "INITIAL", "OBSERVE", "NOISE"}; /* by bit */
+    static const char *const uses[] = {"RHS", "INITIAL", "OBSERVE", "NOISE", "EVENT"}; /* by bit */
     const struct equations *equations = e->equations;
     PUT_NUMBERS(e, "start", equations->parameter[i].start);
     PUT_NUMBERS(e, "lower", equations->parameter[i].lower);
@@ -182,6 +186,40 @@ static void put_defaults(const struct emitter *e)
             }
         }
         fprintf(e->out, "%s, /* %s */\n", use ? "" : "    0", equations->parameter[i].name);
+    }
+    fputs("};\n\n", e->out);
+}
+
+/* A table of small numbers, a line per item. */
+#define PUT_BYTES(e, table, n, number, comment) \
+    do { \
+        fprintf((e)->out, (n) > 0 ? "static const uint8_t %s[] = {\n" : "", table); \
+        for (uint32_t i = 0; i < (n); i++) \
+            fprintf((e)->out, "    %u, /* %s */\n", (unsigned)(number), comment); \
+        fputs((n) > 0 ? "};\n\n" : "", (e)->out); \
+    } while (0)
+
+static bool is_assigned(const struct equation_event *event, uint32_t state)
+{
+    for (uint32_t i = 0; i < event->n_assignment; i++)
+        if (event->assignment[i].state == state)
+            return true;
+    return false;
+}
+
+static void put_kinds(const struct emitter *e)
+{
+    const struct equations *it = e->equations;
+    PUT_BYTES(e, "input_linear", it->n_input, it->input[i].is_linear, it->input[i].name);
+    PUT_BYTES(e, "event_kind", it->n_event, it->event[i].kind, it->event[i].name);
+    if (it->n_event == 0)
+        return;
+    fputs("static const uint8_t event_assigned[] = {\n", e->out);
+    for (uint32_t i = 0; i < it->n_event; i++) {
+        fputs("    ", e->out);
+        for (uint32_t k = 0; k < it->n_state; k++)
+            fprintf(e->out, "%d,", is_assigned(&it->event[i], k));
+        fprintf(e->out, " /* %s */\n", it->event[i].name);
     }
     fputs("};\n\n", e->out);
 }
@@ -215,6 +253,30 @@ static void put_spread(const struct emitter *e, size_t n_entry)
             n_entry, n * n, n, n);
 }
 
+/* A function of the plugin that calls that of the event which is meant; and those. */
+static enum status put_event_function(const struct emitter *e, int f, struct error *error)
+{
+    const struct model_function_info *info = &model_functions[event_functions[f]];
+    const struct graph_matrix *matrix = &e->functions->of[event_functions[f]];
+    size_t n_out = e->equations->n_state * matrix->n_column;
+    enum status status = STATUS_OK;
+    char name[80];
+    for (uint32_t i = 0; i < e->equations->n_event && status == STATUS_OK; i++) {
+        struct c_printer printer = {.values = &e->programs.values, .lines = &e->lines, .out = e->out,
+                                    .program = &e->programs.event[i * N_EVENT_FUNCTION + (size_t)f]};
+        snprintf(name, sizeof name, "%s_%u", info->name, (unsigned)i);
+        status = c_function(&printer, &(struct c_function){.name = name, .n_out = n_out, .row = info->row,
+                                                           .column = info->column}, error);
+    }
+    fprintf(e->out, "static int %s(const struct stiffit_point *at, double *restrict out)\n{\n    switch (at->event) {\n",
+            info->name);
+    for (uint32_t i = 0; i < e->equations->n_event; i++)
+        fprintf(e->out, "    case %u: return %s_%u(at, out); /* %s */\n", (unsigned)i, info->name, (unsigned)i,
+                e->equations->event[i].name);
+    fputs("    default: return STIFFIT_FATAL;\n    }\n}\n\n", e->out);
+    return status;
+}
+
 static enum status put_functions(const struct emitter *e, struct error *error)
 {
     struct c_printer printer = {.values = &e->programs.values, .lines = &e->lines, .out = e->out,
@@ -226,7 +288,7 @@ static enum status put_functions(const struct emitter *e, struct error *error)
     for (int f = 0; f < N_MODEL_FUNCTION && status == STATUS_OK; f++) {
         const struct graph_matrix *matrix = &e->functions->of[f];
         bool sparse = f == FUNCTION_jacobian && e->programs.is_sparse;
-        if (!is_there(e, f))
+        if (!is_there(e, f) || model_functions[f].row == OF_ASSIGNED)
             continue;
         const struct model_function_info *info = &model_functions[f];
         struct c_function function = {.name = sparse ? "jacobian_sparse" : info->name, .row = info->row, .column = info->column,
@@ -241,6 +303,9 @@ static enum status put_functions(const struct emitter *e, struct error *error)
         if (sparse && matrix->n_row <= DENSE_UP_TO)
             put_spread(e, matrix->n_entry);
     }
+    for (int f = 0; f < N_EVENT_FUNCTION && status == STATUS_OK; f++)
+        if (is_there(e, event_functions[f]))
+            status = put_event_function(e, f, error);
     return status;
 }
 
@@ -281,8 +346,12 @@ static void put_descriptor(const struct emitter *e)
     put_count(out, "n_observable", equations->n_observable);
     put_count(out, "n_covariate", equations->n_covariate);
     put_count(out, "n_work", e->programs.values.n_work);
+    put_count(out, "n_input", equations->n_input);
+    put_count(out, "n_event", equations->n_event);
     put_fields(out, equations->n_state > 0, "state_name");
     put_fields(out, equations->n_covariate > 0, "covariate_name");
+    put_fields(out, equations->n_input > 0, "input_name input_linear");
+    put_fields(out, equations->n_event > 0, "event_name event_kind event_assigned");
     put_fields(out, true, "observable_name parameter_name parameter_start parameter_lower parameter_upper parameter_scale "
                "parameter_unit parameter_use");
     fputs("    .t0 = ", out);
@@ -318,6 +387,7 @@ enum status generate_c(const struct equations *equations, const struct functions
         put_errors_and_priors(&e);
         put_defaults(&e);
         put_movers(&e);
+        put_kinds(&e);
         status = put_functions(&e, error);
         if (status == STATUS_OK && functions->lanes.are_there)
             status = c_lanes(&e.programs, functions, &e.lines, out, error);
@@ -359,25 +429,33 @@ static bool count_alive(const struct program *program, struct function_cost *cos
     return complete;
 }
 
+/* Adds a program's cost. */
+static bool count_program(const struct program *program, struct function_cost *cost)
+{
+    for (uint32_t i = 0; i < program->n_step; i++) {
+        const struct step *step = &program->step[i];
+        bool is_constant = step->op == GRAPH_RECIPROCAL && program->step[step->arg[0]].op == GRAPH_CONSTANT;
+        if (step_n_argument(step) > 0 && !is_constant) /* the compiler divides 1 by it */
+            count_operation((enum graph_op)step->op, cost);
+    }
+    cost->n_temporary += program->n_temporary;
+    cost->n_result += program->n_output;
+    return count_alive(program, cost);
+}
+
 enum status generate_cost(const struct equations *equations, const struct functions *functions,
                           struct function_cost cost[N_FUNCTION_COST], struct error *error)
 {
     struct programs programs = {0};
     enum status status = programs_init(&programs, equations, functions, c_width, error);
     memset(cost, 0, N_FUNCTION_COST * sizeof *cost);
-    for (int f = 0; f < N_FUNCTION_COST && status == STATUS_OK; f++) {
-        const struct program *program = f == COST_prepare ? &programs.prepare : &programs.of[f];
-        for (uint32_t i = 0; i < program->n_step; i++) {
-            const struct step *step = &program->step[i];
-            bool is_constant = step->op == GRAPH_RECIPROCAL && program->step[step->arg[0]].op == GRAPH_CONSTANT;
-            if (step_n_argument(step) > 0 && !is_constant) /* the compiler divides 1 by it */
-                count_operation((enum graph_op)step->op, &cost[f]);
-        }
-        cost[f].n_temporary = program->n_temporary;
-        cost[f].n_result = program->n_output;
-        if (!count_alive(program, &cost[f]))
-            status = error_set(error, STATUS_NO_MEMORY, "out of memory while counting the model's operations");
-    }
+    bool complete = status == STATUS_OK;
+    for (int f = 0; f < N_FUNCTION_COST && complete; f++)
+        complete = count_program(f == COST_prepare ? &programs.prepare : &programs.of[f], &cost[f]);
+    for (size_t i = 0; i < programs.n_event * N_EVENT_FUNCTION && complete; i++)
+        complete = count_program(&programs.event[i], &cost[event_functions[i % N_EVENT_FUNCTION]]);
+    if (status == STATUS_OK && !complete)
+        status = error_set(error, STATUS_NO_MEMORY, "out of memory while counting the model's operations");
     programs_fini(&programs);
     return status;
 }

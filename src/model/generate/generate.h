@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 /* Part of every key of the compile cache: increase it with each change of the generated code. */
-#define GENERATOR_VERSION 6
+#define GENERATOR_VERSION 7
 
 /* The C source of a plugin (include/stiffit/model.h): complete and readable; its bytes depend only on the arguments. Check
  * ferror(file) for write errors. STATUS_NO_MEMORY otherwise. */
@@ -53,6 +53,8 @@ void listing_intermediates(struct listing *listing, FILE *out);
 void listing_initial(struct listing *listing, FILE *out);
 void listing_rhs(struct listing *listing, FILE *out);
 void listing_observables(struct listing *listing, FILE *out);
+/* Lag times, bioavailabilities and events. */
+void listing_events(struct listing *listing, FILE *out);
 /* Entries of one derivative, column by column. Temporaries of all derivatives come with listing_temporaries. */
 void listing_derivative(struct listing *listing, enum model_function function, FILE *out);
 void listing_temporaries(struct listing *listing, FILE *out);
@@ -64,6 +66,7 @@ node listing_temporary(const struct listing *listing, size_t i);
 /* The i-th name as it is printed: LaTeX names have their subscripts and Greek letters. */
 const char *listing_parameter(const struct listing *listing, uint32_t i);
 const char *listing_covariate(const struct listing *listing, uint32_t i);
+const char *listing_input(const struct listing *listing, uint32_t i);
 
 /* A number in the notation. */
 void listing_number(const struct listing *listing, double value, char text[80]);

@@ -55,6 +55,7 @@ static const char *name_of(const struct listing *listing, int kind, size_t i)
 }
 
 const char *listing_parameter(const struct listing *listing, uint32_t i) { return name_of(listing, NAME_PARAMETER, i); }
+const char *listing_input(const struct listing *listing, uint32_t i) { return name_of(listing, NAME_INPUT, i); }
 const char *listing_covariate(const struct listing *listing, uint32_t i) { return name_of(listing, NAME_COVARIATE, i); }
 
 void listing_label(const struct listing *listing, const char *text, FILE *out)
@@ -196,6 +197,7 @@ static bool is_leaf_of_its_name(const struct equations *equations, const struct 
     const struct graph_node *it = graph_node(equations->graph, observable->value);
     return (it->op == GRAPH_STATE && !strcmp(equations->state[it->index].name, observable->name)) ||
            (it->op == GRAPH_PARAMETER && !strcmp(equations->parameter[it->index].name, observable->name)) ||
+           (it->op == GRAPH_INPUT && !strcmp(equations->input[it->index].name, observable->name)) ||
            (it->op == GRAPH_COVARIATE && !strcmp(equations->covariate[it->index].name, observable->name));
 }
 
@@ -226,6 +228,57 @@ void listing_observables(struct listing *listing, FILE *out)
     end_rows(&rows);
 }
 
+static void put_part(struct listing *listing, const char *word, node which, FILE *out)
+{
+    fputs(word, out);
+    listing_expression(listing, which, out);
+}
+
+static void put_event(struct listing *listing, const struct equation_event *it, const char *name, FILE *out)
+{
+    static const struct { unsigned kind; const char *text, *latex; } options[] = {
+        {STIFFIT_EVENT_INITIALLY_FALSE, " initially false", "\\text{, initially false}"},
+        {STIFFIT_EVENT_CAN_LAPSE, " can lapse", "\\text{, can lapse}"},
+        {STIFFIT_EVENT_EARLY_VALUES, " early values", "\\text{, early values}"}};
+    struct rows rows = {listing, out, 0};
+    bool latex = listing->is_latex, timed = it->kind & STIFFIT_EVENT_TIMED;
+    begin_row(&rows, latex ? "\\text{event } &%s " : "event %s", name);
+    put_part(listing, latex ? timed ? "\\text{ at } " : "\\text{ when } " : timed ? " at " : " when ", it->condition, out);
+    if (it->delay != NODE_NONE)
+        put_part(listing, latex ? "\\text{, delay } " : " delay ", it->delay, out);
+    if (it->priority != NODE_NONE)
+        put_part(listing, latex ? "\\text{, priority } " : " priority ", it->priority, out);
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        if (it->kind & options[i].kind)
+            fputs(latex ? options[i].latex : options[i].text, out);
+    for (uint32_t k = 0; k < it->n_assignment; k++) {
+        fprintf(out, "%s%s", k ? ", " : latex ? "\\text{: } " : ": ", name_of(listing, NAME_STATE, it->assignment[k].state));
+        put_part(listing, latex ? " \\leftarrow " : " = ", it->assignment[k].value, out);
+    }
+    end_row(&rows);
+    end_rows(&rows);
+}
+
+void listing_events(struct listing *listing, FILE *out)
+{
+    const struct equations *equations = listing->equations;
+    struct rows rows = {listing, out, 0};
+    listing_begin_equations(listing);
+    for (uint32_t i = 0; i < equations->n_dosing; i++) {
+        const struct equation_dosing *it = &equations->dosing[i];
+        const char *name = name_of(listing, NAME_STATE, it->state);
+        if (it->is_lag)
+            begin_row(&rows, listing->is_latex ? "\\operatorname{lag}(%s)" : "lag(%s)", name);
+        else
+            begin_row(&rows, listing->is_latex ? "\\operatorname{bioavailability}(%s)" : "bioavailability(%s)", name);
+        put_right(&rows, it->value, false);
+        end_row(&rows);
+    }
+    end_rows(&rows);
+    for (uint32_t i = 0; i < equations->n_event; i++)
+        put_event(listing, &equations->event[i], name_of(listing, NAME_EVENT, i), out);
+}
+
 void listing_temporaries(struct listing *listing, FILE *out)
 {
     struct rows rows = {listing, out, 0};
@@ -238,6 +291,20 @@ void listing_temporaries(struct listing *listing, FILE *out)
 /* What a function's rows are called: y', y(0), y, sd(y). */
 static void row_name(const struct listing *listing, enum function_axis axis, uint32_t row, char *text, size_t size)
 {
+    const struct equations *equations = listing->equations;
+    if (axis == OF_SWITCH) {
+        snprintf(text, size, listing->is_latex ? "\\text{switch %u}" : "switch %u", (unsigned)row);
+        return;
+    }
+    if (axis == OF_EVENT || axis == OF_STATE) {
+        snprintf(text, size, "%s", name_of(listing, axis == OF_EVENT ? NAME_EVENT : NAME_STATE, row));
+        return;
+    }
+    if (axis == OF_ASSIGNED) {
+        snprintf(text, size, listing->is_latex ? "%s \\text{ after } %s" : "%s after %s",
+                 name_of(listing, NAME_STATE, row % equations->n_state), name_of(listing, NAME_EVENT, row / equations->n_state));
+        return;
+    }
     static const char *const plain[] = {[OF_RATE] = "'", [OF_INITIAL] = "(0)", [OF_OBSERVABLE] = "", [OF_NOISE] = ")"};
     const char *begin = axis != OF_NOISE ? "" : listing->is_latex ? "\\operatorname{sd}(" : "sd(";
     snprintf(text, size, "%s%s%s", begin, name_of(listing, axis <= OF_INITIAL ? NAME_STATE : NAME_OBSERVABLE, row),
@@ -255,9 +322,13 @@ void listing_derivative(struct listing *listing, enum model_function function, F
     listing_begin_derivatives(listing);
     for (size_t j = 0; j < matrix->n_column && matrix->n_entry > 0; j++)
         for (uint32_t k = matrix->column_start[j]; k < matrix->column_start[j + 1]; k++) {
+            node value = listing->functions->of[info->value].entry[matrix->row[k]];
+            if (info->row == OF_ASSIGNED && graph_node(listing->equations->graph, value)->op == GRAPH_STATE)
+                continue; /* mostly states that the event leaves alone */
             row_name(listing, info->row, matrix->row[k], row, sizeof row);
+            bool is_time = info->column == OF_STATE_TIME && j == listing->equations->n_state;
             begin_row(&rows, listing->is_latex ? "\\frac{\\partial %s}{\\partial %s}" : "d %s/d %s", row,
-                      name_of(listing, info->column == OF_STATE ? NAME_STATE : NAME_PARAMETER, j));
+                      is_time ? "t" : name_of(listing, info->column == OF_PARAMETER ? NAME_PARAMETER : NAME_STATE, j));
             put_right(&rows, matrix->entry[k], false);
             end_row(&rows);
         }
@@ -383,6 +454,17 @@ bool listing_label_equations(struct listing *listing)
     for (uint32_t i = 0; i < equations->n_state; i++) {
         add_root(use, equations->state[i].initial);
         add_root(use, equations->state[i].rhs);
+    }
+    for (uint32_t i = 0; i < equations->n_dosing; i++)
+        add_root(use, equations->dosing[i].value);
+    for (uint32_t i = 0; i < equations->n_event; i++) {
+        const struct equation_event *event = &equations->event[i];
+        const node parts[] = {event->condition, event->delay, event->priority};
+        for (size_t k = 0; k < sizeof parts / sizeof *parts; k++)
+            if (parts[k] != NODE_NONE)
+                add_root(use, parts[k]);
+        for (uint32_t k = 0; k < event->n_assignment; k++)
+            add_root(use, event->assignment[k].value);
     }
     bool done = label_below(listing, use, true, SHARED_IN_EQUATIONS);
     listing->n_equation_temporary = listing->n_temporary;

@@ -61,6 +61,7 @@ static void print_leaf(struct listing *listing, const struct graph_node *leaf, c
     case GRAPH_STATE: name = listing->name[listing->first[NAME_STATE] + leaf->index]; break;
     case GRAPH_PARAMETER: name = listing->name[listing->first[NAME_PARAMETER] + leaf->index]; break;
     case GRAPH_COVARIATE: name = listing->name[listing->first[NAME_COVARIATE] + leaf->index]; break;
+    case GRAPH_INPUT: name = listing->name[listing->first[NAME_INPUT] + leaf->index]; break;
     default: name = "t";
     }
     bool sign = leaf->op == GRAPH_CONSTANT && leaf->value < 0;

@@ -19,9 +19,9 @@ struct listing {
     const struct equations *equations;
     const struct functions *functions;
     bool is_latex, failed;
-    /* All names as printed: states, parameters, covariates, observables, intermediates. */
+    /* All names as printed: states, parameters, covariates, observables, intermediates, inputs, events. */
     char **name;
-    size_t n_name, first[5];
+    size_t n_name, first[7 /* N_NAME_KIND */];
     uint32_t *label; /* per node: 0, or 1 + its name's number, or 1 + n_name + the number of its temporary */
     bool is_equation; /* temporaries of derivatives are not used */
     node *temporary; /* in the order of their numbers */
@@ -32,7 +32,7 @@ struct listing {
     size_t width; /* of the current LaTeX line, roughly in letters */
 };
 
-enum { NAME_STATE, NAME_PARAMETER, NAME_COVARIATE, NAME_OBSERVABLE, NAME_INTERMEDIATE };
+enum { NAME_STATE, NAME_PARAMETER, NAME_COVARIATE, NAME_OBSERVABLE, NAME_INTERMEDIATE, NAME_INPUT, NAME_EVENT, N_NAME_KIND };
 
 /* listing_name.c: name[] in the notation, the letter of temporaries, numbers. */
 bool listing_make_names(struct listing *listing);

@@ -159,6 +159,8 @@ static const char *plain_name(const struct equations *equations, int kind, size_
     case NAME_PARAMETER: return equations->parameter[i].name;
     case NAME_COVARIATE: return equations->covariate[i].name;
     case NAME_OBSERVABLE: return equations->observable[i].name;
+    case NAME_INPUT: return equations->input[i].name;
+    case NAME_EVENT: return equations->event[i].name;
     default: return equations->intermediate[i].name;
     }
 }
@@ -166,13 +168,16 @@ static const char *plain_name(const struct equations *equations, int kind, size_
 bool listing_make_names(struct listing *listing)
 {
     const struct equations *equations = listing->equations;
-    const size_t count[5] = {equations->n_state, equations->n_parameter, equations->n_covariate, equations->n_observable,
-                             equations->n_intermediate};
-    size_t n = count[0] + count[1] + count[2] + count[3] + count[4], at = 0;
+    const size_t count[N_NAME_KIND] = {equations->n_state, equations->n_parameter, equations->n_covariate,
+                                       equations->n_observable, equations->n_intermediate, equations->n_input,
+                                       equations->n_event};
+    size_t n = 0, at = 0;
+    for (int kind = 0; kind < N_NAME_KIND; kind++)
+        n += count[kind];
     listing->name = calloc(n + 1, sizeof *listing->name);
     const char **plain = malloc((n + 1) * sizeof *plain);
     bool done = listing->name && plain;
-    for (int kind = 0; done && kind < 5; kind++) {
+    for (int kind = 0; done && kind < N_NAME_KIND; kind++) {
         listing->first[kind] = at;
         for (size_t i = 0; done && i < count[kind]; i++, at++) {
             plain[at] = plain_name(equations, kind, i);

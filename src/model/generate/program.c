@@ -366,6 +366,40 @@ static void append_outputs(const struct graph *graph, const struct graph_matrix 
     }
 }
 
+/* The states that event i_event assigns, or their derivatives: rows of a matrix that has those of all events. */
+static enum status build_event(struct programs *programs, const struct functions *functions, size_t i_event, int f,
+                               program_width_function *width, struct error *error)
+{
+    const struct graph_matrix *matrix = &functions->of[event_functions[f]];
+    size_t n = programs->values.equations->n_state;
+    uint32_t n_output = 0;
+    struct program_output *output = calloc(matrix->n_entry + 1, sizeof *output);
+    for (size_t j = 0; output && j < matrix->n_column; j++)
+        for (uint32_t k = matrix->column_start[j]; k < matrix->column_start[j + 1]; k++)
+            if (matrix->row[k] / n == i_event && !graph_is_constant(programs->values.graph, matrix->entry[k], 0)) {
+                uint32_t row = (uint32_t)(matrix->row[k] % n);
+                output[n_output++] = (struct program_output){.slot = row + j * n, .row = row, .column = (uint32_t)j,
+                                                             .value = matrix->entry[k]};
+            }
+    struct program *program = &programs->event[i_event * N_EVENT_FUNCTION + (size_t)f];
+    return program_build(&programs->values, output, n_output, PROGRAM_SCALAR, width, program, error);
+}
+
+static enum status build_events(struct programs *programs, const struct functions *functions, program_width_function *width,
+                                struct error *error)
+{
+    size_t n = programs->values.equations->n_event;
+    enum status status = STATUS_OK;
+    programs->event = calloc(n * N_EVENT_FUNCTION + 1, sizeof *programs->event);
+    if (!programs->event)
+        return error_set(error, STATUS_NO_MEMORY, "out of memory while generating the model's code");
+    programs->n_event = n;
+    for (size_t i = 0; i < n; i++)
+        for (int f = 0; f < N_EVENT_FUNCTION && status == STATUS_OK; f++)
+            status = build_event(programs, functions, i, f, width, error);
+    return status;
+}
+
 static struct program_output *work_outputs(const struct values *values)
 {
     struct program_output *output = calloc((size_t)values->n_work + 1, sizeof *output);
@@ -409,11 +443,15 @@ enum status programs_init(struct programs *programs, const struct equations *equ
     for (int f = 0; f < N_MODEL_FUNCTION && status == STATUS_OK; f++) {
         bool by_entry = programs->is_sparse && f == FUNCTION_jacobian;
         uint32_t n_output = 0;
+        if (model_functions[f].row == OF_ASSIGNED)
+            continue;
         struct program_output *output = calloc(functions->of[f].n_entry + 1, sizeof *output);
         if (output)
             append_outputs(values->graph, &functions->of[f], by_entry, 0, output, &n_output);
         status = program_build(values, output, n_output, PROGRAM_SCALAR, width, &programs->of[f], error);
     }
+    if (status == STATUS_OK && equations->n_event > 0)
+        status = build_events(programs, functions, width, error);
     if (status == STATUS_OK && functions->lanes.are_there)
         status = build_lanes(programs, functions, width, error);
     return status;
@@ -427,5 +465,8 @@ void programs_fini(struct programs *programs)
         program_fini(&programs->of[f]);
     for (int f = 0; f < N_LANES_FUNCTION; f++)
         program_fini(&programs->lanes[f]);
+    for (size_t i = 0; i < programs->n_event * N_EVENT_FUNCTION; i++)
+        program_fini(&programs->event[i]);
+    free(programs->event);
     *programs = (struct programs){0};
 }

@@ -17,6 +17,7 @@ enum { COST_MOST = 255, COST_WORTH = 2 };
 static const enum model_function hot[] = {
     FUNCTION_rhs, FUNCTION_jacobian, FUNCTION_rhs_parameter, FUNCTION_observe, FUNCTION_noise, FUNCTION_observe_state,
     FUNCTION_observe_parameter, FUNCTION_noise_state, FUNCTION_noise_parameter, FUNCTION_switching, FUNCTION_forcing,
+    FUNCTION_event_when, FUNCTION_event_when_state,
 };
 
 static unsigned operation_cost(enum graph_op op)

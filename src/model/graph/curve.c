@@ -13,8 +13,7 @@
  * nodes (50 states: 1,600) than saturating terms and powers (5,600). */
 enum { MAX_STATE = 64, MAX_GRAPH = 200 * 1000, MAX_WORK = 400 * 1000, MAX_NODE = 5000, NODES_PER_STEP = 16 };
 
-/* a with the only column of b after its last one; both have the same rows. */
-static bool append_column(const struct graph_matrix *a, const struct graph_matrix *b, struct graph_matrix *joined)
+bool graph_matrix_append(const struct graph_matrix *a, const struct graph_matrix *b, struct graph_matrix *joined)
 {
     size_t n = a->n_entry + b->n_entry;
     *joined = (struct graph_matrix){.n_row = a->n_row, .n_column = a->n_column + 1, .n_entry = n};
@@ -50,7 +49,7 @@ static void fill_directional(struct graph *graph, const struct graph_matrix *mat
 static bool is_worth_it(const struct equations *equations, const struct functions *functions)
 {
     size_t n_node = graph_n_node(equations->graph);
-    return equations->n_state > 0 && equations->n_state <= MAX_STATE && functions->of[FUNCTION_switching].n_row == 0 &&
+    return equations->n_state > 0 && equations->n_state <= MAX_STATE && functions->of[FUNCTION_switching].n_row == 0 && equations->n_input == 0 && equations->n_event == 0 &&
            functions->of[FUNCTION_forcing].n_row == 0 && n_node <= MAX_GRAPH &&
            n_node + NODES_PER_STEP * MAX_WORK < graph_limit(equations->graph);
 }
@@ -64,7 +63,7 @@ static enum status derive(const struct equations *equations, const struct functi
     size_t before = graph_n_node(graph);
     bool done;
     enum status status = graph_jacobian_within(graph, rhs->entry, rhs->n_row, GRAPH_TIME, 1, MAX_WORK, &by_time, &done, error);
-    if (status == STATUS_OK && done && !append_column(&functions->of[FUNCTION_jacobian], &by_time, &lanes->by_state))
+    if (status == STATUS_OK && done && !graph_matrix_append(&functions->of[FUNCTION_jacobian], &by_time, &lanes->by_state))
         status = error_set(error, STATUS_NO_MEMORY, "out of memory while deriving the model's functions");
     graph_matrix_fini(&by_time);
     if (status != STATUS_OK || !done)

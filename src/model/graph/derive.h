@@ -16,6 +16,8 @@ struct graph_matrix {
 };
 
 void graph_matrix_fini(struct graph_matrix *matrix); /* all zero is legal */
+/* a with the only column of b after its last one; both have the same rows. False: out of memory. */
+bool graph_matrix_append(const struct graph_matrix *a, const struct graph_matrix *b, struct graph_matrix *joined);
 
 /* d root[i] / d leaf j for j < n_leaf of kind `leaf` (STATE, PARAMETER, COVARIATE or TIME): n_root x n_leaf. Other leaves are
  * constant. At a discontinuity the derivative is that of the branch taken, unaffected by the other one: that of sqrt(max(y, 0))
@@ -41,12 +43,22 @@ struct node_list {
     size_t n, room;
 };
 
-/* Functions that are negative on one side of a condition and not on the other, for conditions on states, or on time and
- * parameters, at which the roots are not proved to be continuous. May add nodes. False: out of memory. */
-bool changes_find_switches(struct graph *graph, const node *root, size_t n_root, struct node_list *list);
+/* Functions that are negative on one side of a condition and not on the other: for conditions on states, inputs, or time and
+ * parameters, at which the roots are not proved to be continuous; and for conditions linear in time, also those below
+ * `condition` (of events). `time` has the time of each that is linear in time, else NODE_NONE. May add nodes. False: out of
+ * memory. */
+bool changes_find_switches(struct graph *graph, const node *root, size_t n_root, const node *condition, size_t n_condition,
+                           struct node_list *list, struct node_list *time);
 /* The largest parts of the roots that depend on time and on no state, and where their inner functions turn: steps at the
  * zeros of what is linear in time and inside of something steep, as (t - t_on)/width in exp(). May add nodes. */
 bool changes_find_forcing(struct graph *graph, const node *root, size_t n_root, struct node_list *list);
+
+/* The times at which values that are linear in time are 0: expressions of parameters and covariates; NODE_NONE where a value
+ * is not linear in time, or depends on states or inputs. May add nodes. False: out of memory. */
+bool timing_solve(struct graph *graph, const node *g, size_t n_g, node *time);
+/* Numbers that are negative exactly where the conditions are false; NODE_NONE: nothing of the kind, as for a == b. May add
+ * nodes. False: out of memory. */
+bool timing_triggers(struct graph *graph, const node *condition, size_t n_condition, node *trigger);
 
 /* Marks root and all below; needed: one entry per node, filled. */
 void changes_mark(const struct graph *graph, const node *root, size_t n_root, uint8_t *needed, size_t n_node);

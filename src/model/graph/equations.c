@@ -5,6 +5,7 @@
 
 #include "base/arena.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,7 +27,17 @@ static const struct { enum model_function value; uint8_t use; } uses[] = {
     {FUNCTION_initial, STIFFIT_USE_INITIAL},
     {FUNCTION_observe, STIFFIT_USE_OBSERVE},
     {FUNCTION_noise, STIFFIT_USE_NOISE},
+    {FUNCTION_switching_time, STIFFIT_USE_EVENT},
+    {FUNCTION_lag, STIFFIT_USE_EVENT},
+    {FUNCTION_bioavailability, STIFFIT_USE_EVENT},
+    {FUNCTION_event_when, STIFFIT_USE_EVENT},
+    {FUNCTION_event_assign, STIFFIT_USE_EVENT},
+    {FUNCTION_event_delay, STIFFIT_USE_EVENT},
+    {FUNCTION_event_priority, STIFFIT_USE_EVENT},
 };
+
+const enum model_function event_functions[N_EVENT_FUNCTION] = {FUNCTION_event_assign, FUNCTION_event_assign_state,
+                                                               FUNCTION_event_assign_parameter};
 
 /* One full column. Rows are numbered, as a matrix wants them. */
 static bool column_init(struct graph_matrix *column, size_t n_row)
@@ -90,17 +101,84 @@ static bool find_movers(const struct equations *equations, struct functions *fun
     return good;
 }
 
+/* The times of switches: none, if no switch has one. */
+static bool column_of_times(struct graph *graph, struct graph_matrix *column, struct node_list *time)
+{
+    size_t n_time = 0;
+    for (size_t i = 0; i < time->n; i++) {
+        n_time += time->item[i] != NODE_NONE;
+        if (time->item[i] == NODE_NONE)
+            time->item[i] = graph_constant(graph, NAN);
+    }
+    return n_time == 0 || column_of_list(column, time);
+}
+
 static bool find_changes(const struct equations *equations, struct functions *functions)
 {
-    struct node_list switches = {0}, forcing = {0};
+    struct node_list switches = {0}, time = {0}, forcing = {0};
     const struct graph_matrix *rhs = &functions->of[FUNCTION_rhs];
-    bool good = changes_find_switches(equations->graph, rhs->entry, rhs->n_entry, &switches) &&
+    node *condition = malloc((equations->n_event + 1u) * sizeof *condition);
+    size_t n_condition = 0;
+    for (uint32_t i = 0; condition && i < equations->n_event; i++)
+        if (!(equations->event[i].kind & STIFFIT_EVENT_TIMED))
+            condition[n_condition++] = equations->event[i].condition;
+    bool good = condition && changes_find_switches(equations->graph, rhs->entry, rhs->n_entry, condition, n_condition, &switches,
+                                                   &time) &&
                 changes_find_forcing(equations->graph, rhs->entry, rhs->n_entry, &forcing) &&
                 column_of_list(&functions->of[FUNCTION_switching], &switches) &&
+                column_of_times(equations->graph, &functions->of[FUNCTION_switching_time], &time) &&
                 column_of_list(&functions->of[FUNCTION_forcing], &forcing) && find_movers(equations, functions);
+    free(condition);
     free(switches.item);
+    free(time.item);
     free(forcing.item);
     return good;
+}
+
+/* Lags are 0 and bioavailabilities 1 where nothing else is said. */
+static bool fill_dosing(const struct equations *equations, struct graph_matrix *of)
+{
+    for (uint32_t i = 0; i < equations->n_dosing; i++) {
+        const struct equation_dosing *dosing = &equations->dosing[i];
+        struct graph_matrix *column = &of[dosing->is_lag ? FUNCTION_lag : FUNCTION_bioavailability];
+        bool is_first = column->n_row == 0;
+        if (is_first && !column_init(column, equations->n_state))
+            return false;
+        for (uint32_t k = 0; is_first && k < equations->n_state; k++)
+            column->entry[k] = graph_constant(equations->graph, !dosing->is_lag);
+        column->entry[dosing->state] = dosing->value;
+    }
+    return true;
+}
+
+static bool fill_events(const struct equations *equations, struct graph_matrix *of)
+{
+    uint32_t n = equations->n_event, n_state = equations->n_state;
+    bool has_delay = false, has_priority = false;
+    for (uint32_t i = 0; i < n; i++) {
+        has_delay |= equations->event[i].delay != NODE_NONE;
+        has_priority |= equations->event[i].priority != NODE_NONE;
+    }
+    if (n == 0)
+        return true;
+    if (!column_init(&of[FUNCTION_event_when], n) || !column_init(&of[FUNCTION_event_assign], (size_t)n * n_state) ||
+        (has_delay && !column_init(&of[FUNCTION_event_delay], n)) ||
+        (has_priority && !column_init(&of[FUNCTION_event_priority], n)))
+        return false;
+    for (uint32_t i = 0; i < n; i++) {
+        const struct equation_event *event = &equations->event[i];
+        node *assigned = of[FUNCTION_event_assign].entry + (size_t)i * n_state;
+        of[FUNCTION_event_when].entry[i] = event->when;
+        if (has_delay)
+            of[FUNCTION_event_delay].entry[i] = event->delay != NODE_NONE ? event->delay : 0;
+        if (has_priority)
+            of[FUNCTION_event_priority].entry[i] = event->priority != NODE_NONE ? event->priority : 0;
+        for (uint32_t k = 0; k < n_state; k++)
+            assigned[k] = graph_leaf(equations->graph, GRAPH_STATE, k);
+        for (uint32_t k = 0; k < event->n_assignment; k++)
+            assigned[event->assignment[k].state] = event->assignment[k].value;
+    }
+    return true;
 }
 
 static bool fill_values(const struct equations *equations, struct graph_matrix *of)
@@ -139,6 +217,31 @@ static bool find_use(const struct equations *equations, struct functions *functi
     return is_done;
 }
 
+/* One derivative of a function whose values are there. */
+static enum status derive_function(const struct equations *equations, struct functions *functions, enum model_function f,
+                                   struct error *error)
+{
+    const struct graph_matrix *value = &functions->of[model_functions[f].value];
+    enum function_axis by = model_functions[f].column;
+    struct graph_matrix by_state, by_time = {0}, *out = by == OF_STATE_TIME ? &by_state : &functions->of[f];
+    /* Without states the rates have a Jacobian of no rows; functions that are not there have no derivatives. */
+    bool is_absent = value->n_row == 0 && model_functions[f].row >= OF_NOISE;
+    size_t n_leaf = is_absent ? 0 : by == OF_PARAMETER ? equations->n_parameter : equations->n_state;
+    enum status status = graph_jacobian(equations->graph, value->entry, value->n_row, by == OF_PARAMETER ? GRAPH_PARAMETER
+                                        : GRAPH_STATE, n_leaf, out, error);
+    if (status != STATUS_OK || by != OF_STATE_TIME || is_absent) {
+        if (by == OF_STATE_TIME)
+            graph_matrix_fini(&by_state);
+        return status;
+    }
+    status = graph_jacobian(equations->graph, value->entry, value->n_row, GRAPH_TIME, 1, &by_time, error);
+    if (status == STATUS_OK && !graph_matrix_append(&by_state, &by_time, &functions->of[f]))
+        status = error_set(error, STATUS_NO_MEMORY, "out of memory while deriving the model's functions");
+    graph_matrix_fini(&by_state);
+    graph_matrix_fini(&by_time);
+    return status;
+}
+
 enum status functions_derive(const struct equations *equations, struct functions *functions, struct error *error)
 {
     struct graph *graph = equations->graph;
@@ -146,19 +249,16 @@ enum status functions_derive(const struct equations *equations, struct functions
     enum status status = graph_status(graph, error);
     if (status != STATUS_OK)
         return status;
-    if (!fill_values(equations, functions->of) || !find_use(equations, functions)) {
-        functions_fini(functions);
-        return error_set(error, STATUS_NO_MEMORY, "out of memory while deriving the model's functions");
-    }
-    for (int f = FUNCTION_jacobian; f < N_MODEL_FUNCTION && status == STATUS_OK; f++) {
-        const struct graph_matrix *value = &functions->of[model_functions[f].value];
-        bool by_state = model_functions[f].column == OF_STATE, is_absent = model_functions[f].row == OF_NOISE && !value->n_row;
-        size_t n_leaf = is_absent ? 0 : by_state ? equations->n_state : equations->n_parameter;
-        status = graph_jacobian(graph, value->entry, value->n_row, by_state ? GRAPH_STATE : GRAPH_PARAMETER, n_leaf,
-                                &functions->of[f], error);
-    }
-    if (status == STATUS_OK && !find_changes(equations, functions))
+    if (!fill_values(equations, functions->of))
+        status = error_set(error, STATUS_NO_MEMORY, "out of memory while deriving the model's functions");
+    int f = FUNCTION_jacobian;
+    for (; f <= FUNCTION_noise_parameter && status == STATUS_OK; f++)
+        status = derive_function(equations, functions, (enum model_function)f, error);
+    if (status == STATUS_OK && (!find_changes(equations, functions) || !fill_dosing(equations, functions->of) ||
+                                !fill_events(equations, functions->of) || !find_use(equations, functions)))
         status = error_set(error, STATUS_NO_MEMORY, "out of memory while looking for switches and inputs");
+    for (; f < N_MODEL_FUNCTION && status == STATUS_OK; f++)
+        status = derive_function(equations, functions, (enum model_function)f, error);
     if (status == STATUS_OK)
         status = lane_functions_derive(equations, functions, error);
     if (status != STATUS_OK)
@@ -177,7 +277,7 @@ void functions_fini(struct functions *functions)
 }
 
 enum { AS_IT_IS = 2, AS_STEP = 4 }; /* bits in addition to 1, which means: needed */
-enum { ON_TIME = 1 << GRAPH_TIME, ON_STATE = 1 << GRAPH_STATE, ON_PARAMETER = 1 << GRAPH_PARAMETER };
+enum { ON_TIME = 1 << GRAPH_TIME, ON_MOVING = 1 << GRAPH_STATE | 1 << GRAPH_INPUT, ON_PARAMETER = 1 << GRAPH_PARAMETER };
 #define PI 3.141592653589793238462643383280
 
 /* Facts about the nodes that were there before any was added. */
@@ -227,6 +327,11 @@ static bool add(struct node_list *list, node which)
     return true;
 }
 
+static bool is_continuous(struct continuity *continuity, node a, node b)
+{
+    return continuity && continuity_at(continuity, a, b);
+}
+
 /* Something that changes its sign where the operation jumps; NODE_NONE: it does not jump, or nowhere but at single points,
  * as x == 0 does. a - b and b - a: a difference is negative exactly where a < b, and not where a <= b is false. */
 static node switch_of(struct survey *survey, struct continuity *continuity, const struct graph_node *it)
@@ -234,9 +339,9 @@ static node switch_of(struct survey *survey, struct continuity *continuity, cons
     struct graph *graph = survey->graph;
     node a = it->arg[0], b = it->arg[1];
     switch (it->op) {
-    case GRAPH_LESS: return continuity_at(continuity, a, b) ? NODE_NONE : graph_binary(graph, GRAPH_SUBTRACT, a, b);
-    case GRAPH_LESS_EQUAL: return continuity_at(continuity, a, b) ? NODE_NONE : graph_binary(graph, GRAPH_SUBTRACT, b, a);
-    case GRAPH_SIGN: case GRAPH_HEAVISIDE: return continuity_at(continuity, a, 0) ? NODE_NONE : a;
+    case GRAPH_LESS: return is_continuous(continuity, a, b) ? NODE_NONE : graph_binary(graph, GRAPH_SUBTRACT, a, b);
+    case GRAPH_LESS_EQUAL: return is_continuous(continuity, a, b) ? NODE_NONE : graph_binary(graph, GRAPH_SUBTRACT, b, a);
+    case GRAPH_SIGN: case GRAPH_HEAVISIDE: return is_continuous(continuity, a, 0) ? NODE_NONE : a;
     case GRAPH_FLOOR: case GRAPH_CEIL:
         return graph_unary(graph, GRAPH_SIN, graph_binary(graph, GRAPH_MULTIPLY, graph_constant(graph, PI), a));
     case GRAPH_ATAN2: /* from -pi to pi */
@@ -245,21 +350,54 @@ static node switch_of(struct survey *survey, struct continuity *continuity, cons
     }
 }
 
-bool changes_find_switches(struct graph *graph, const node *root, size_t n_root, struct node_list *list)
+/* The switches below the roots; continuity NULL: all that depend on time alone. */
+static bool list_switches(struct graph *graph, const node *root, size_t n_root, struct continuity *continuity,
+                          struct node_list *list)
 {
     struct survey survey;
-    struct continuity *continuity = continuity_new(graph, root, n_root);
-    bool good = survey_init(&survey, graph, root, n_root, list) && continuity;
+    bool good = survey_init(&survey, graph, root, n_root, list);
     for (size_t i = 0; good && i < survey.n_node; i++) {
         unsigned on = survey.depends[i];
-        if (!survey.needed[i] || !(on & ON_STATE || (on & ON_TIME && on & ON_PARAMETER)))
+        if (!survey.needed[i] || !(on & (ON_MOVING | ON_TIME)) || (!continuity && on & ON_MOVING))
             continue;
         struct graph_node it = *graph_node(graph, (node)i);
         node found = switch_of(&survey, continuity, &it);
         good = found == NODE_NONE || add(list, found);
     }
-    continuity_free(continuity);
     arena_fini(&survey.arena);
+    return good;
+}
+
+/* Keeps those whose time is known, and those of rates that depend on more than time: jumps at other times are forcing. */
+static void keep_switches(size_t n_of_rates, const uint8_t *depends, struct node_list *list, struct node_list *time)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < list->n; i++) {
+        if (time->item[i] == NODE_NONE && (i >= n_of_rates || !(depends[list->item[i]] & (ON_MOVING | ON_PARAMETER))))
+            continue;
+        list->item[n] = list->item[i];
+        time->item[n++] = time->item[i];
+    }
+    list->n = time->n = n;
+}
+
+bool changes_find_switches(struct graph *graph, const node *root, size_t n_root, const node *condition, size_t n_condition,
+                           struct node_list *list, struct node_list *time)
+{
+    struct continuity *continuity = continuity_new(graph, root, n_root);
+    bool good = continuity && list_switches(graph, root, n_root, continuity, list);
+    size_t n_of_rates = list->n;
+    good = good && list_switches(graph, condition, n_condition, NULL, list);
+    continuity_free(continuity);
+    time->item = malloc((list->n + 1) * sizeof *time->item);
+    good = good && time->item && timing_solve(graph, list->item, list->n, time->item);
+    uint8_t *depends = good ? malloc(graph_n_node(graph)) : NULL;
+    good = good && depends;
+    if (good) {
+        graph_dependence(graph, 0, depends);
+        keep_switches(n_of_rates, depends, list, time);
+    }
+    free(depends);
     return good;
 }
 
@@ -274,7 +412,7 @@ static bool add_marked(struct survey *survey, node of, uint8_t mark, node which)
 
 static bool is_input(const struct survey *survey, node which)
 {
-    return survey->depends[which] & ON_TIME && !(survey->depends[which] & ON_STATE);
+    return survey->depends[which] & ON_TIME && !(survey->depends[which] & ON_MOVING);
 }
 
 static enum course course_of(const struct survey *survey, node which)

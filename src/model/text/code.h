@@ -27,7 +27,7 @@ struct instruction {
 };
 
 enum formula_role {
-    ROLE_VALUE, ROLE_FUNCTION, ROLE_RHS, ROLE_INITIAL, ROLE_SD,
+    ROLE_VALUE, ROLE_FUNCTION, ROLE_RHS, ROLE_INITIAL, ROLE_SD, ROLE_DOSE, ROLE_EVENT,
     /* From ROLE_CONSTANT on, formulas may contain only constants. */
     ROLE_CONSTANT, ROLE_START, ROLE_LOWER, ROLE_UPPER, ROLE_PRIOR, ROLE_T0
 };

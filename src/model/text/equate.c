@@ -230,6 +230,144 @@ static void add_observables(struct equating *self)
     }
 }
 
+static void add_inputs(struct equating *self)
+{
+    struct reading *reading = self->reading;
+    struct equations *equations = self->equations;
+    equations->input = array(self, reading->inputs.n, sizeof *equations->input);
+    for (uint32_t i = 0; equations->input && i < reading->inputs.n; i++) {
+        const struct stated_covariate *stated = &reading->inputs.item[i];
+        const struct symbol *symbol = &reading->symbols.item[stated->symbol];
+        equations->n_input = i + 1;
+        equations->input[i] = (struct equation_input){copy(self, symbol->name), copy(self, stated->unit), stated->is_linear,
+                                                      symbol->line};
+    }
+}
+
+/* What a formula may not depend on: leaves. */
+enum { ON_STATE = 1 << GRAPH_STATE, ON_INPUT = 1 << GRAPH_INPUT, ON_TIME = 1 << GRAPH_TIME };
+
+/* The value of a formula; NODE_NONE, after a message, if it depends on what it must not. */
+static node value_free_of(struct equating *self, uint32_t which, unsigned leaves, const char *what)
+{
+    static const struct { unsigned leaf; const char *name; } names[] = {
+        {ON_STATE, "a state"}, {ON_INPUT, "an input"}, {ON_TIME, "time"}};
+    node value = evaluate_formula(self->machine, which, false);
+    unsigned found = value == NODE_NONE ? 0 : evaluate_dependence(self->machine, value) & leaves;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (found & names[i].leaf) {
+            message_fault(&self->reading->source,
+                          message_token_at(&self->reading->source, self->reading->formulas.item[which].offset),
+                          "this depends on %s: %s may depend on parameters, covariates and constants only%s", names[i].name, what,
+                          leaves & ON_TIME ? "" : ", inputs and time");
+            return NODE_NONE;
+        }
+    return value;
+}
+
+static void add_dosings(struct equating *self)
+{
+    struct reading *reading = self->reading;
+    struct equations *equations = self->equations;
+    uint32_t *seen = array(self, 2 * (size_t)reading->states.n, sizeof *seen); /* lines */
+    equations->dosing = array(self, reading->dosings.n, sizeof *equations->dosing);
+    for (uint32_t i = 0; seen && equations->dosing && i < reading->dosings.n; i++) {
+        const struct stated_dosing *stated = &reading->dosings.item[i];
+        const struct symbol *symbol = &reading->symbols.item[stated->symbol];
+        if (symbol->kind != SYMBOL_STATE)
+            continue;
+        uint32_t *line = &seen[2 * symbol->index + stated->is_lag];
+        if (*line)
+            message_fault(&reading->source, stated->place, "the %s of `%.*s` is given twice, first in line %u",
+                          stated->is_lag ? "lag time" : "bioavailability", SPAN_ARGUMENTS(reading, stated->place),
+                          (unsigned)*line);
+        *line = stated->line;
+        node value = value_free_of(self, stated->formula, ON_STATE, stated->is_lag ? "a lag time" : "a bioavailability");
+        equations->dosing[equations->n_dosing++] = (struct equation_dosing){symbol->index, stated->line, stated->is_lag, value};
+    }
+}
+
+/* `seen`: for each state 1 + the last event that assigns it. */
+static void add_assignments(struct equating *self, uint32_t i_event, const struct stated_event *stated, uint32_t *seen)
+{
+    struct reading *reading = self->reading;
+    struct equation_event *event = &self->equations->event[i_event];
+    event->assignment = array(self, stated->n, sizeof *event->assignment);
+    for (uint32_t k = stated->first; event->assignment && k < stated->first + stated->n; k++) {
+        const struct stated_assignment *read = &reading->assignments.item[k];
+        const struct symbol *symbol = &reading->symbols.item[read->symbol];
+        if (symbol->kind != SYMBOL_STATE)
+            continue;
+        if (seen[symbol->index] == i_event + 1)
+            message_fault(&reading->source, read->place, "the event assigns `%.*s` twice", SPAN_ARGUMENTS(reading, read->place));
+        seen[symbol->index] = i_event + 1;
+        node value = evaluate_formula(self->machine, read->formula, false);
+        event->assignment[event->n_assignment++] = (struct equation_assignment){symbol->index, read->line, value};
+    }
+}
+
+static bool is_truth(const struct equating *self, node value)
+{
+    return graph_operations[graph_node(self->equations->graph, value)->op].facts & IS_TRUTH;
+}
+
+/* `t > X` with an X that does not move: at that time. It is simpler, and happens at t0 too. */
+static void use_time(struct equating *self, struct equation_event *event)
+{
+    const struct graph_node *it = graph_node(self->equations->graph, event->condition);
+    bool is_later = it->op == GRAPH_LESS && graph_node(self->equations->graph, it->arg[1])->op == GRAPH_TIME;
+    if (!is_later || event->kind & (STIFFIT_EVENT_INITIALLY_FALSE | STIFFIT_EVENT_CAN_LAPSE) ||
+        evaluate_dependence(self->machine, it->arg[0]) & (ON_STATE | ON_INPUT | ON_TIME))
+        return;
+    event->kind |= STIFFIT_EVENT_TIMED;
+    event->condition = event->when = it->arg[0];
+}
+
+static void add_events(struct equating *self)
+{
+    struct reading *reading = self->reading;
+    struct equations *equations = self->equations;
+    uint32_t n = reading->events.n, *seen = array(self, reading->states.n, sizeof *seen);
+    node *trigger = array(self, n, sizeof *trigger), *condition = array(self, n, sizeof *condition);
+    equations->event = array(self, n, sizeof *equations->event);
+    for (uint32_t i = 0; seen && trigger && condition && equations->event && i < n; i++) {
+        const struct stated_event *stated = &reading->events.item[i];
+        const struct symbol *symbol = &reading->symbols.item[stated->symbol];
+        struct equation_event *event = &equations->event[i];
+        struct span at = message_token_at(&reading->source, reading->formulas.item[stated->when].offset);
+        bool is_timed = stated->kind & STIFFIT_EVENT_TIMED;
+        *event = (struct equation_event){.name = copy(self, symbol->name), .kind = stated->kind, .line = stated->line};
+        equations->n_event = i + 1;
+        node when = evaluate_formula(self->machine, stated->when, false);
+        if (when != NODE_NONE && is_timed && is_truth(self, when))
+            message_fault(&reading->source, at, "a time follows `at`; with a condition the event is `event %s when ...`",
+                          event->name);
+        else if (when != NODE_NONE && is_timed)
+            when = value_free_of(self, stated->when, ON_STATE | ON_INPUT | ON_TIME, "the time of an event");
+        event->condition = event->when = condition[i] = when != NODE_NONE ? when : 0;
+        event->delay = evaluate_formula(self->machine, stated->delay, false);
+        event->priority = evaluate_formula(self->machine, stated->priority, false);
+        add_assignments(self, i, stated, seen);
+        if (!is_timed && when != NODE_NONE)
+            use_time(self, event);
+    }
+    if (reading_is_over(reading) || reading->source.messages->n_error || !n)
+        return;
+    if (!timing_triggers(equations->graph, condition, n, trigger))
+        reading->source.no_memory = true;
+    for (uint32_t i = 0; i < n && !reading->source.no_memory; i++) {
+        struct span at = message_token_at(&reading->source, reading->formulas.item[reading->events.item[i].when].offset);
+        bool is_timed = equations->event[i].kind & STIFFIT_EVENT_TIMED;
+        if (!is_timed && graph_node(equations->graph, condition[i])->op == GRAPH_CONSTANT)
+            message_fault(&reading->source, at, "this condition never changes, so the event never happens; a time follows `at`");
+        else if (!is_timed && trigger[i] == NODE_NONE)
+            message_fault(&reading->source, at, "an event needs a condition that compares with `<`, `<=`, `>` or `>=`; these can "
+                          "be combined with `and`, `or` and `not`");
+        else if (!is_timed)
+            equations->event[i].when = trigger[i];
+    }
+}
+
 static void add_intermediates(struct equating *self)
 {
     struct reading *reading = self->reading;
@@ -289,8 +427,11 @@ struct equations *equate(struct reading *reading, const char *origin)
         add_parameters(&self);
         add_covariates(&self);
         add_states(&self);
+        add_inputs(&self);
         add_observables(&self);
         add_intermediates(&self);
+        add_dosings(&self);
+        add_events(&self);
     }
     machine_free(self.machine);
     return equations;

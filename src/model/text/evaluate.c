@@ -60,9 +60,8 @@ static void push(struct machine *machine, node value)
         machine->failed = true;
 }
 
-/* Bits 1 << GRAPH_TIME, ... of the leaves that a node depends on. Nodes use only older ones, so one pass over the new ones is
- * enough. */
-static unsigned depends_on(struct machine *machine, node which)
+/* Nodes use only older ones, so one pass over the new ones is enough. */
+unsigned evaluate_dependence(struct machine *machine, node which)
 {
     uint32_t known = machine->depends.n, n_node = (uint32_t)graph_n_node(machine->graph);
     while (machine->depends.n < n_node && list_add(machine->reading, &machine->depends, UINT32_MAX))
@@ -76,18 +75,17 @@ static unsigned depends_on(struct machine *machine, node which)
     return machine->depends.item[which];
 }
 
-enum corner { NO_CORNER, JUMP, KINK };
+enum corner { NO_CORNER, POINT, KINK };
 
+/* Jumps need no warning: the integrator stops there. But it steps over what holds at single points only. */
 static enum corner corner_of(struct machine *machine, enum graph_op op, const node *operand)
 {
     unsigned facts = graph_operations[op].facts;
     if (op == GRAPH_SELECT) /* conditions with comparisons have been reported */
-        return graph_operations[graph_node(machine->graph, operand[0])->op].facts & IS_TRUTH ? NO_CORNER : JUMP;
-    return facts & (IS_STEP | IS_POINT) ? JUMP : facts & HAS_KINK ? KINK : NO_CORNER;
+        return graph_operations[graph_node(machine->graph, operand[0])->op].facts & IS_TRUTH ? NO_CORNER : POINT;
+    return facts & IS_POINT ? POINT : facts & HAS_KINK ? KINK : NO_CORNER;
 }
 
-/* The integrator finds jumps and kinks of time alone in advance (ode/), also at a fitted time; but then derivatives by that
- * parameter lack the jump's part. */
 static void warn_of_corner(struct machine *machine, const struct instruction *code, enum graph_op op,
                            const node *operand)
 {
@@ -95,25 +93,18 @@ static void warn_of_corner(struct machine *machine, const struct instruction *co
     uint32_t formula = machine->frames.item[machine->frames.n - 1].formula;
     if (corner == NO_CORNER || machine->told.item[formula] & corner)
         return;
-    unsigned depends = depends_on(machine, operand[0]), both = 1u << GRAPH_TIME | 1u << GRAPH_PARAMETER;
+    unsigned depends = evaluate_dependence(machine, operand[0]);
     if (op != GRAPH_SELECT && graph_n_argument(op) == 2)
-        depends |= depends_on(machine, operand[1]);
-    bool of_state = depends & 1u << GRAPH_STATE;
-    if (!of_state && (corner == KINK || (depends & both) != both))
+        depends |= evaluate_dependence(machine, operand[1]);
+    if (!(depends & 1u << GRAPH_STATE))
         return;
     machine->told.item[formula] |= (uint8_t)corner;
     struct source *source = &machine->reading->source;
     struct span at = message_token_at(source, code->offset);
-    if (!of_state)
-        message_warning(source, at, "`%.*s` makes a derivative jump at a time that is fitted: such fits use difference "
-                        "quotients. A smooth switch such as `1/(1 + exp(-(t - t0)/width))` avoids them",
-                        SPAN_ARGUMENTS(machine->reading, at));
-    else if (corner == JUMP)
+    if (corner == POINT)
         message_warning(source, at,
-                        "`%.*s` makes a derivative jump as a state changes; the integrator does not foresee it "
-                        "and takes many small steps there, and a fit whose states cross it takes difference quotients. "
-                        "A smooth switch such as `1/(1 + exp(-(x - x0)/width))` avoids both",
-                        SPAN_ARGUMENTS(machine->reading, at));
+                        "`%.*s` changes a derivative where a state has exactly one value, which the integrator does not "
+                        "meet: compare with `<`, `<=`, `>` or `>=`", SPAN_ARGUMENTS(machine->reading, at));
     else
         message_warning(source, at,
                         "`%.*s` gives a derivative a kink as a state changes; the integrator does not know "
@@ -237,7 +228,8 @@ node evaluate_formula(struct machine *machine, uint32_t formula, bool in_derivat
 static node leaf(struct machine *machine, const struct symbol *symbol)
 {
     enum graph_op op = symbol->kind == SYMBOL_PARAMETER ? GRAPH_PARAMETER
-                       : symbol->kind == SYMBOL_COVARIATE ? GRAPH_COVARIATE : GRAPH_STATE;
+                       : symbol->kind == SYMBOL_COVARIATE ? GRAPH_COVARIATE
+                       : symbol->kind == SYMBOL_INPUT ? GRAPH_INPUT : GRAPH_STATE;
     return graph_leaf(machine->graph, op, symbol->index);
 }
 
@@ -246,7 +238,8 @@ void evaluate_symbols(struct machine *machine)
     struct reading *reading = machine->reading;
     for (uint32_t i = 0; i < reading->symbols.n; i++) {
         struct symbol *symbol = &reading->symbols.item[i];
-        if (symbol->kind == SYMBOL_PARAMETER || symbol->kind == SYMBOL_COVARIATE || symbol->kind == SYMBOL_STATE) {
+        if (symbol->kind == SYMBOL_PARAMETER || symbol->kind == SYMBOL_COVARIATE || symbol->kind == SYMBOL_STATE ||
+            symbol->kind == SYMBOL_INPUT) {
             symbol->value = leaf(machine, symbol);
             symbol->failed = false; /* its initial value may be wrong, but the state itself is known */
         }

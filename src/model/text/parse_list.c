@@ -241,23 +241,37 @@ void parser_constants(struct parser *parser)
     } while (next_item(parser, good));
 }
 
-void parser_covariates(struct parser *parser)
+/* `linear` or `constant`: how an input goes from one knot to the next. False: it is not said here. */
+static bool accept_course(struct parser *parser, bool *is_linear)
+{
+    *is_linear = parser_accept_name(parser, "linear");
+    bool is_constant = !*is_linear && parser_is_word(parser, 0, WORD_CONSTANT);
+    if (is_constant)
+        parser_take(parser);
+    return *is_linear || is_constant;
+}
+
+void parser_covariates(struct parser *parser, bool are_inputs)
 {
     struct reading *reading = parser->reading;
     bool good, defined;
     do {
-        struct stated_covariate read = {0};
-        read.symbol = define_next(parser, SYMBOL_COVARIATE, "the name of a covariate", &defined);
+        struct stated_covariate read = {.symbol = NONE};
+        read.symbol = define_next(parser, are_inputs ? SYMBOL_INPUT : SYMBOL_COVARIATE,
+                                  are_inputs ? "the name of an input" : "the name of a covariate", &defined);
         const struct token next = *parser_peek(parser, 0);
         if (defined && next.kind == TOKEN_EQUAL) {
-            message_fault(&reading->source, next.span, "a covariate has no value here: each dataset has its own; for a number "
-                                                       "common to all, write `constant NAME = VALUE`");
+            message_fault(&reading->source, next.span, "%s has no value here: each dataset has its own; for a number "
+                          "common to all, write `constant NAME = VALUE`", are_inputs ? "an input" : "a covariate");
             good = false;
         } else {
+            bool is_said = !are_inputs || accept_course(parser, &read.is_linear);
             good = read.symbol != NONE && parser_attributes(parser, &(struct attributes){.unit = &read.unit});
+            if (!is_said)
+                accept_course(parser, &read.is_linear);
         }
-        if (defined && KEEP(reading, &reading->covariates, read))
-            reading->symbols.item[read.symbol].index = reading->covariates.n - 1;
+        if (defined && (are_inputs ? KEEP(reading, &reading->inputs, read) : KEEP(reading, &reading->covariates, read)))
+            reading->symbols.item[read.symbol].index = (are_inputs ? reading->inputs.n : reading->covariates.n) - 1;
     } while (next_item(parser, good));
 }
 

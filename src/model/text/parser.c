@@ -45,9 +45,14 @@ static bool token_is(const struct parser *parser, const struct token *token, con
            !memcmp(parser->reading->source.text + token->offset, text, token->length);
 }
 
+bool parser_is_name(struct parser *parser, uint32_t k, const char *name)
+{
+    return token_is(parser, parser_peek(parser, k), name);
+}
+
 bool parser_accept_name(struct parser *parser, const char *name)
 {
-    if (!token_is(parser, parser_peek(parser, 0), name))
+    if (!parser_is_name(parser, 0, name))
         return false;
     parser_take(parser);
     return true;
@@ -262,6 +267,10 @@ static void read_unknown(struct parser *parser)
         if (next.kind == TOKEN_MINUS && parser_peek(parser, 1)->kind == TOKEN_GREATER)
             message_fault(&reading->source, (struct span){next.offset, 2},
                           "reactions are not supported: write the rate of change of each state, `NAME' = ...`");
+        else if (next.kind == TOKEN_COLON)
+            message_fault(&reading->source, token.span,
+                          "an event is `event NAME at TIME: STATE = EXPR, ...` or `event NAME when CONDITION: STATE = EXPR, ...`; "
+                          "a reaction is written as the rate of change of each state");
         else
             parser_unexpected(parser, "`=`, `'` or `(0)` after the name");
     }
@@ -279,6 +288,7 @@ static void read_by_name(struct parser *parser)
     struct token name = *parser_peek(parser, 0), second = *parser_peek(parser, 1);
     struct token third = *parser_peek(parser, 2), fourth = *parser_peek(parser, 3);
     const char *text = parser->reading->source.text;
+    bool is_other_event = token_is(parser, &name, "at") && fourth.kind != TOKEN_COMMA && fourth.kind != TOKEN_CLOSE;
     if (second.kind == TOKEN_SLASH && token_is(parser, &third, "dt") && text[name.offset] == 'd') {
         read_leibniz(parser, &name);
     } else if (second.kind == TOKEN_PRIME) {
@@ -292,7 +302,7 @@ static void read_by_name(struct parser *parser)
             parser_end(parser, "an operator, `unit` or the end of the statement");
         else
             parser_skip(parser, false);
-    } else if (second.kind == TOKEN_OPEN && third.kind == TOKEN_NAME) {
+    } else if (second.kind == TOKEN_OPEN && third.kind == TOKEN_NAME && !is_other_event) {
         parser_take(parser);
         read_function(parser, &name);
     } else if (second.kind == TOKEN_EQUAL || second.kind == TOKEN_COLON_EQUAL || second.kind == TOKEN_EQUAL_EQUAL ||
@@ -353,8 +363,27 @@ static void read_function_statement(struct parser *parser)
     parser_skip(parser, false);
 }
 
+/* Statements that begin with a word which is not reserved: models may use it as a name. */
+static bool read_by_free_word(struct parser *parser)
+{
+    bool has_name = parser_peek(parser, 1)->kind == TOKEN_NAME;
+    bool is_call = parser_peek(parser, 1)->kind == TOKEN_OPEN && parser_peek(parser, 2)->kind == TOKEN_NAME &&
+                   parser_peek(parser, 3)->kind == TOKEN_CLOSE;
+    if (has_name && parser_accept_name(parser, "input"))
+        parser_covariates(parser, true);
+    else if (has_name && parser_is_name(parser, 0, "event"))
+        parser_event(parser);
+    else if (is_call && (parser_is_name(parser, 0, "lag") || parser_is_name(parser, 0, "bioavailability")))
+        parser_dosing(parser);
+    else
+        return false;
+    return true;
+}
+
 static void read_statement(struct parser *parser)
 {
+    if (read_by_free_word(parser))
+        return;
     struct token first = *parser_peek(parser, 0);
     enum token_kind next = parser_peek(parser, 1)->kind;
     bool is_target = next == TOKEN_EQUAL || next == TOKEN_PRIME || next == TOKEN_COLON_EQUAL;
@@ -366,7 +395,7 @@ static void read_statement(struct parser *parser)
     case WORD_TIME_STATEMENT: read_time(parser, &first); break;
     case WORD_PARAMETER: parser_parameters(parser); break;
     case WORD_CONSTANT: parser_constants(parser); break;
-    case WORD_COVARIATE: parser_covariates(parser); break;
+    case WORD_COVARIATE: parser_covariates(parser, false); break;
     case WORD_INIT: parser_initials(parser); break;
     case WORD_OBSERVE: parser_observables(parser); break;
     case WORD_FUNCTION: read_function_statement(parser); break;

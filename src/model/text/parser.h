@@ -39,6 +39,7 @@ const struct token *parser_peek(struct parser *parser, uint32_t k); /* k < PARSE
 struct token parser_take(struct parser *parser);
 bool parser_accept(struct parser *parser, enum token_kind kind);
 bool parser_accept_name(struct parser *parser, const char *name); /* a word that is not reserved */
+bool parser_is_name(struct parser *parser, uint32_t k, const char *name); /* the same without taking it */
 bool parser_is_word(struct parser *parser, uint32_t k, enum word word);
 /* `log-normal`, which is three tokens. */
 bool parser_accept_log_normal(struct parser *parser);
@@ -62,9 +63,12 @@ void parser_run(struct reading *reading);
 /* Statements that are lists, after their first word. */
 void parser_parameters(struct parser *parser);
 void parser_constants(struct parser *parser);
-void parser_covariates(struct parser *parser);
+void parser_covariates(struct parser *parser, bool are_inputs);
 void parser_initials(struct parser *parser);
 void parser_observables(struct parser *parser);
+/* `lag(STATE) = ...` and `bioavailability(STATE) = ...`, an event: whole statements, of which no word is taken yet. */
+void parser_dosing(struct parser *parser);
+void parser_event(struct parser *parser);
 /* An initial value from its `=` on; false: a fault. */
 bool parser_initial_value(struct parser *parser, const struct token *name);
 /* Reads the attributes that follow: unit into *unit, scale into *scale, and so on; NULL: not allowed here. */

@@ -19,7 +19,7 @@ enum {
 
 enum symbol_kind {
     SYMBOL_UNKNOWN, SYMBOL_PARAMETER, SYMBOL_CONSTANT, SYMBOL_COVARIATE, SYMBOL_STATE, SYMBOL_INTERMEDIATE,
-    SYMBOL_FUNCTION
+    SYMBOL_FUNCTION, SYMBOL_INPUT, SYMBOL_EVENT
 };
 
 enum symbol_mark { MARK_NEW, MARK_OPEN, MARK_DONE };
@@ -61,9 +61,29 @@ struct stated_parameter {
     struct stated_prior prior;
 };
 
+/* Of inputs, too. */
 struct stated_covariate {
     uint32_t symbol;
     struct span unit;
+    bool is_linear;
+};
+
+/* A lag time or bioavailability. */
+struct stated_dosing {
+    uint32_t symbol, formula, line;
+    bool is_lag;
+    struct span place;
+};
+
+struct stated_assignment {
+    uint32_t symbol, formula, line;
+    struct span place;
+};
+
+/* kind: STIFFIT_EVENT_*; formulas or NONE; its assignments are [first, first + n). */
+struct stated_event {
+    uint32_t symbol, when, delay, priority, first, n, line;
+    uint8_t kind;
 };
 
 struct stated_observable {
@@ -86,7 +106,10 @@ struct reading {
     LIST(uint32_t) states; /* symbols, by the order of their derivatives */
     LIST(struct stated_initial) initials;
     LIST(struct stated_parameter) parameters;
-    LIST(struct stated_covariate) covariates;
+    LIST(struct stated_covariate) covariates, inputs;
+    LIST(struct stated_dosing) dosings;
+    LIST(struct stated_event) events;
+    LIST(struct stated_assignment) assignments;
     LIST(struct stated_observable) observables;
     LIST(uint32_t) order; /* constants, intermediates and functions, each after those that it uses */
     struct span name, description, time_unit;

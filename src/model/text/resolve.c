@@ -45,6 +45,10 @@ static bool check_name(struct reading *reading, const struct instruction *code)
                           SPAN_ARGUMENTS(reading, symbol->name), symbol_kind_name(symbol->kind));
         return false;
     }
+    if (!is_call && symbol->kind == SYMBOL_EVENT) {
+        message_fault(source, at, "`%.*s` is an event, which has no value", SPAN_ARGUMENTS(reading, symbol->name));
+        return false;
+    }
     if (!is_call && symbol->kind == SYMBOL_FUNCTION) {
         message_fault(source, at, "`%.*s` is a function: it needs its arguments in parentheses",
                       SPAN_ARGUMENTS(reading, symbol->name));
@@ -57,6 +61,30 @@ static bool check_name(struct reading *reading, const struct instruction *code)
         return false;
     }
     return true;
+}
+
+/* The name before a `=` that is to be a state. */
+static void check_target(struct reading *reading, uint32_t which, struct span place, const char *what)
+{
+    struct symbol *symbol = &reading->symbols.item[which];
+    if (symbol->failed || symbol->kind == SYMBOL_STATE)
+        return;
+    if (symbol->kind == SYMBOL_UNKNOWN)
+        unknown_name(reading, symbol, place, false);
+    else
+        message_fault(&reading->source, place, "`%.*s` is %s: only states have %s", SPAN_ARGUMENTS(reading, place),
+                      symbol_kind_name(symbol->kind), what);
+}
+
+static void check_targets(struct reading *reading)
+{
+    for (uint32_t i = 0; i < reading->dosings.n; i++) {
+        const struct stated_dosing *dosing = &reading->dosings.item[i];
+        check_target(reading, dosing->symbol, dosing->place, dosing->is_lag ? "a lag time" : "a bioavailability");
+    }
+    for (uint32_t i = 0; i < reading->assignments.n; i++)
+        check_target(reading, reading->assignments.item[i].symbol, reading->assignments.item[i].place,
+                     "values that an event can change");
 }
 
 void resolve_names(struct reading *reading)
@@ -79,7 +107,10 @@ void resolve_names(struct reading *reading)
         else if (symbol->kind == SYMBOL_FUNCTION)
             message_fault(&reading->source, observable->place,
                           "a function cannot be observed: write `observe NAME = EXPR`");
+        else if (symbol->kind == SYMBOL_EVENT)
+            message_fault(&reading->source, observable->place, "an event cannot be observed");
     }
+    check_targets(reading);
 }
 
 /* A symbol in progress, its next instruction, and the lowest depth to which something at or above it leads back. If that is its

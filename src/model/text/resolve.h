@@ -36,6 +36,8 @@ struct machine;
 void evaluate_symbols(struct machine *machine);
 /* The value of a formula; NODE_NONE if it has failed or is NONE. */
 node evaluate_formula(struct machine *machine, uint32_t formula, bool in_derivative);
+/* Bits 1 << GRAPH_TIME, ... of the leaves that a node depends on. */
+unsigned evaluate_dependence(struct machine *machine, node which);
 /* NULL: out of memory. The caller owns the graph. */
 struct machine *machine_new(struct reading *reading, struct graph *graph);
 void machine_free(struct machine *machine);

@@ -149,6 +149,8 @@ void parser_unexpected(struct parser *parser, const char *expected)
                   hint || !expected ? "" : ", found ", found, hint ? ": " : "", hint ? hint : "");
 }
 
+#define EVENT_HINT "an event is `event NAME at TIME: STATE = EXPR, ...` or `event NAME when CONDITION: STATE = EXPR, ...`"
+
 /* First words of statements in other languages. */
 const char *slip_statement_hint(const struct reading *reading, const struct token *token)
 {
@@ -164,8 +166,8 @@ const char *slip_statement_hint(const struct reading *reading, const struct toke
         {"compartment", "write a volume as a constant or a parameter", false},
         {"def", "a function is `function NAME(ARG, ...) = EXPR`", false},
         {"return", "a function is `function NAME(ARG, ...) = EXPR`", false},
-        {"global", "events are not part of the language", false},
-        {"at", "events are not part of the language", false},
+        {"global", EVENT_HINT, false}, {"at", EVENT_HINT, false}, {"when", EVENT_HINT, false}, {"events", EVENT_HINT, false},
+        {"inputs", "inputs are `input NAME, ...`", false},
         {"wiener", "random terms are not part of the language", false},
         {"import", "nothing needs to be imported: all functions are built in", false},
     };
@@ -180,7 +182,8 @@ const char *slip_name_hint(const struct reading *reading, struct span name, bool
         {"mod", "a remainder is `x - y*floor(x/y)`", true},
         {"fmod", "a remainder is `x - y*floor(x/y)`", true},
         {"round", "the nearest whole number is `floor(x + 0.5)`", true},
-        {"delay", "delays are not part of the language", true},
+        {"delay", "values of the past are not part of the language; an event can have a delay", true},
+        {"lag", "values of the past are not part of the language; the lag of doses is `lag(STATE) = EXPR`", true},
     };
     return FIND_HINT(hints, reading, name, as_function);
 }

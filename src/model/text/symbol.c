@@ -39,6 +39,10 @@ void reading_fini(struct reading *reading)
     free(reading->initials.item);
     free(reading->parameters.item);
     free(reading->covariates.item);
+    free(reading->inputs.item);
+    free(reading->dosings.item);
+    free(reading->events.item);
+    free(reading->assignments.item);
     free(reading->observables.item);
     free(reading->order.item);
 }
@@ -112,7 +116,7 @@ uint32_t symbol_of(struct reading *reading, struct span name)
 const char *symbol_kind_name(enum symbol_kind kind)
 {
     static const char *const names[] = {"unknown", "a parameter", "a constant", "a covariate", "a state",
-                                        "an intermediate", "a function"};
+                                        "an intermediate", "a function", "an input", "an event"};
     return names[kind];
 }
 
@@ -188,6 +192,7 @@ static void add_candidate(struct search *search, const char *name, uint32_t leng
 struct name_text symbol_nearest(const struct reading *reading, struct span name, enum sought sought)
 {
     struct search search = {0};
+    static const char *const free_words[] = {"input", "event"}; /* begin statements, but are not reserved */
     bool function = sought == SEEK_FUNCTION, statement = sought == SEEK_STATEMENT;
     const struct reserved *word;
     if (name.length > READING_MAX_NAME)
@@ -202,6 +207,8 @@ struct name_text symbol_nearest(const struct reading *reading, struct span name,
         if (statement ? word->word >= WORD_MODEL && word->word <= WORD_OBSERVE
             : function ? token_is_function(word) : word->word == WORD_PI || word->word == WORD_TIME_STATEMENT)
             add_candidate(&search, word->name, (uint32_t)strlen(word->name));
+    for (size_t i = 0; statement && i < sizeof free_words / sizeof *free_words; i++)
+        add_candidate(&search, free_words[i], (uint32_t)strlen(free_words[i]));
     choose(&search);
     return search.best;
 }

@@ -10,13 +10,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { MAX_ASSIGNED = 1000 * 1000 }; /* values that all events assign, with those that they leave alone */
+
 static void check_table_size(struct reading *reading)
 {
     reading->too_large = reading->parameters.n > READING_MAX_KIND || reading->states.n > READING_MAX_KIND ||
-                         reading->covariates.n > READING_MAX_KIND || reading->observables.n > READING_MAX_KIND;
-    if (reading->too_large)
+                         reading->covariates.n > READING_MAX_KIND || reading->observables.n > READING_MAX_KIND ||
+                         reading->inputs.n > READING_MAX_KIND || reading->events.n > READING_MAX_KIND;
+    if (!reading->too_large && (uint64_t)reading->events.n * reading->states.n > MAX_ASSIGNED) {
+        message_fault(&reading->source, (struct span){0, 0}, "the model is too large: its number of events times that of its "
+                      "states is more than %d", MAX_ASSIGNED);
+        reading->too_large = true;
+    } else if (reading->too_large)
         message_fault(&reading->source, (struct span){0, 0}, "the model is too large: at most %d states, parameters, "
-                      "covariates and observables each", READING_MAX_KIND);
+                      "covariates, observables, inputs and events each", READING_MAX_KIND);
 }
 
 static void check_whole(struct reading *reading)
@@ -77,17 +84,29 @@ static struct span state_argument(const struct reading *reading, const struct sy
     return (struct span){0, 0};
 }
 
-/* In languages of pharmacometrics `alag(depot) = tlag` sets a property of a state; here it defines a function. */
+/* How a property of a state is written that languages of pharmacometrics spell like a function of it: `alag(depot) = tlag`. */
+static const char *property_hint(const char *name, size_t length)
+{
+    static const struct { const char *word, *hint; } hints[] = {
+        {"alag", "a lag time is `lag(STATE) = ...`"}, {"ALAG", "a lag time is `lag(STATE) = ...`"},
+        {"tlag", "a lag time is `lag(STATE) = ...`"}, {"Tlag", "a lag time is `lag(STATE) = ...`"},
+        {"f", "a bioavailability is `bioavailability(STATE) = ...`"}, {"F", "a bioavailability is `bioavailability(STATE) = ...`"},
+        {"dur", "the duration of an infusion is given with the doses"},
+        {"rate", "the rate of an infusion is given with the doses"}};
+    for (size_t i = 0; i < sizeof hints / sizeof *hints; i++)
+        if (strlen(hints[i].word) == length && !memcmp(hints[i].word, name, length))
+            return hints[i].hint;
+    return "a lag time is `lag(STATE) = ...`, a bioavailability `bioavailability(STATE) = ...`";
+}
+
 static void check_unused_function(struct reading *reading, const struct symbol *function)
 {
     struct span state = state_argument(reading, function);
     if (state.length)
         message_warning(&reading->source, function->place,
-                        "`%.*s(%.*s) = ...` defines a function that nothing uses, and does not affect the state "
-                        "`%.*s`: there are no statements for lag times and bioavailability; make the fraction a factor of the "
-                        "initial value, and the lag a smooth start of the rate (man 5 stiffit-model, COMING FROM OTHER TOOLS)",
-                        SPAN_ARGUMENTS(reading, function->name), SPAN_ARGUMENTS(reading, state),
-                        SPAN_ARGUMENTS(reading, state));
+                        "`%.*s(%.*s) = ...` defines a function that nothing uses, and does not affect the state `%.*s`: %s",
+                        SPAN_ARGUMENTS(reading, function->name), SPAN_ARGUMENTS(reading, state), SPAN_ARGUMENTS(reading, state),
+                        property_hint(reading->source.text + function->name.offset, function->name.length));
     else
         message_warning(&reading->source, function->place, "nothing that is computed uses `%.*s`, a function",
                         SPAN_ARGUMENTS(reading, function->name));
@@ -98,7 +117,8 @@ static void check_unused(struct reading *reading)
     check_noise(reading);
     for (uint32_t i = 0; i < reading->symbols.n; i++) {
         const struct symbol *symbol = &reading->symbols.item[i];
-        if (symbol->used || symbol->kind == SYMBOL_UNKNOWN || symbol->kind == SYMBOL_STATE)
+        if (symbol->used || symbol->kind == SYMBOL_UNKNOWN || symbol->kind == SYMBOL_STATE ||
+            symbol->kind == SYMBOL_EVENT)
             continue;
         if (symbol->kind == SYMBOL_FUNCTION)
             check_unused_function(reading, symbol);

@@ -201,7 +201,7 @@ static enum token_kind sign(const char *p, uint32_t *length)
         {"+", TOKEN_PLUS}, {"-", TOKEN_MINUS}, {"*", TOKEN_STAR}, {"/", TOKEN_SLASH}, {"^", TOKEN_POWER},
         {"<", TOKEN_LESS}, {">", TOKEN_GREATER}, {"!", TOKEN_NOT}, {"=", TOKEN_EQUAL}, {"(", TOKEN_OPEN},
         {")", TOKEN_CLOSE}, {"[", TOKEN_OPEN_BRACKET}, {"]", TOKEN_CLOSE_BRACKET}, {",", TOKEN_COMMA},
-        {"'", TOKEN_PRIME},
+        {"'", TOKEN_PRIME}, {":", TOKEN_COLON},
     };
     for (size_t i = 0; i < sizeof signs / sizeof *signs; i++) {
         *length = (uint32_t)strlen(signs[i].text);
