@@ -117,6 +117,8 @@ int derivatives_begin(struct derivatives *d, const double *p, const double *cova
 {
     const struct stiffit_model *abi = d->abi;
     d->at = (struct stiffit_point){.t = t0, .p = p, .covariate = covariate};
+    while (n_sens > 0 && sens[n_sens - 1] >= abi->n_parameter) /* of what is no parameter */
+        n_sens--;
     d->n_sens = n_sens;
     d->sens = sens;
     d->t0 = t0;

@@ -125,7 +125,7 @@ static inline bool all_finite(const double *x, size_t n)
 
 static inline unsigned derivatives_use(const struct stiffit_model *abi, size_t i_parameter)
 {
-    return abi->parameter_use ? abi->parameter_use[i_parameter] : ~0u;
+    return i_parameter >= abi->n_parameter ? 0 : abi->parameter_use ? abi->parameter_use[i_parameter] : ~0u;
 }
 
 /* Whether the states depend on the parameter. */

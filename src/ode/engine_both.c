@@ -105,10 +105,12 @@ static struct part *next(struct both *both)
     return least;
 }
 
-/* The engine that takes an evaluation: lanes have no stops yet. Each evaluation of a task goes to the same one. */
+/* The engine that takes an evaluation: lanes have no stops, and begin as the model does. Each evaluation of a task goes to the
+ * same one. */
 static enum engine_kind kind_of(const struct both_pool *pool, const struct evaluation *evaluation)
 {
-    return ode_has_stops(pool->abi, evaluation->task) ? ENGINE_CVODES : evaluation->engine;
+    bool is_plain = !evaluation->begin && !evaluation->end && !ode_has_stops(pool->abi, evaluation->task);
+    return is_plain ? evaluation->engine : ENGINE_CVODES;
 }
 
 /* The lanes, or the part of CVODES that holds `evaluation` (NULL: that holds none). */

@@ -5,6 +5,7 @@
 
 #include "base/experiment.h"
 
+#include <float.h>
 #include <stdbool.h>
 
 /* The experiment to simulate: constant during a fit, and owned by it. */
@@ -15,7 +16,8 @@ struct ode_task {
     const struct dose *dose;        /* in order of their (first) times, none before t0 */
     const struct input *input;      /* n_input of the model */
     size_t n_time;
-    const double *time;             /* n_time, finite, the first >= t0; strictly increasing, or equal with increasing sides */
+    const double *time;             /* n_time, the first >= t0; strictly increasing, or equal with increasing sides. +infinity, the
+                                     * last, is the steady state that the trajectory approaches */
     const int8_t *time_side;        /* n_time: -1: before all that happens at this time, 1: after it; 0: before doses and after
                                      * everything else. NULL: all 0 */
     size_t n_row;                   /* measurements, in order of time */
@@ -25,6 +27,15 @@ struct ode_task {
                                      * NULL: these are not measurements */
     const bool *row_is_log;         /* n_row: sigma and noise are those of the prediction's logarithm; NULL: none are */
 };
+
+/* The last finite time, or t0. */
+static inline double ode_task_last(const struct ode_task *task)
+{
+    for (size_t i = task->n_time; i-- > 0;)
+        if (task->time[i] <= DBL_MAX)
+            return task->time[i];
+    return task->t0;
+}
 
 enum evaluation_outcome {
     EVALUATION_OK,
@@ -65,7 +76,12 @@ struct evaluation {
     const double *p;           /* n_parameter of the model, natural scale, finite */
     size_t n_sens;             /* 0: predictions only; their bits differ from those with derivatives: never mix both in a
                                 * search */
-    const uint32_t *sens;      /* n_sens indices of model parameters, increasing */
+    const uint32_t *sens;      /* n_sens indices of model parameters, increasing; then, with `begin`, any number of ODE_NONE:
+                                * columns of what only the state at t0 depends on */
+    /* NULL: the model's initial state. Otherwise the state at t0 and its derivatives: n_state x (1 + n_sens); but states with
+     * a non-zero begins_anew (n_state; NULL: all 0) begin as in the model */
+    const double *begin;
+    const uint8_t *begins_anew;
     /* For one experiment of several whose answers share matrices: */
     size_t stride;             /* rows of the matrices d_prediction and d_noise; 0: n_row */
     const uint32_t *column;    /* n_sens: the column of each wanted parameter; those of the same column are added up. NULL: its
@@ -85,6 +101,7 @@ struct evaluation {
                                 * columns are left alone; or NULL */
     double *noise;             /* n_row: the row's sigma, or the model's (> 0); NULL if the model has no noise */
     double *d_noise;           /* the same of the noise; or NULL */
+    double *end;               /* NULL, or the state at the last time and its derivatives: n_state x (1 + n_sens) */
     enum evaluation_outcome outcome;
     char reason[160];          /* "" if OK; otherwise what failed, and at which time */
     bool crosses;              /* a jump of the right-hand side moves with a wanted parameter; the derivatives do not include
@@ -98,11 +115,14 @@ struct evaluation {
     bool is_finished;
 };
 
+#define ODE_NONE UINT32_MAX
+
 struct ode_options {
     double rtol, atol;      /* for states; atol 0: from the states' sizes. Sensitivities use rtol and atol / |p| (1 if p is
                              * 0) */
     int linear_solver;      /* enum linear_solver_kind */
     enum engine_kind engine; /* ENGINE_LANES: evaluations may be for either engine; otherwise for CVODES only */
+    size_t n_none;          /* the largest number of ODE_NONE in an evaluation, at least 1 if any has `begin` */
 };
 
 /* X(identifier, word of --linear-solver, row of functions in ode/linear_solver.h). The first one takes every model; later ones

@@ -33,7 +33,7 @@ bool jump_travel(struct observer *ob, double *y, const double *f, const double *
 
 double jump_by_block(const struct observer *ob, const double *matrix, size_t n_row, size_t row, size_t k)
 {
-    return ob->pace ? 0 : matrix[row + ob->block_parameter[k] * n_row];
+    return ob->pace || ob->block_parameter[k] == ODE_NONE ? 0 : matrix[row + ob->block_parameter[k] * n_row];
 }
 
 /* Derivatives by parameter of a function that does not depend on the state; zeros if the model has no such function. */
@@ -60,8 +60,7 @@ static void sum_rates(struct observer *ob)
     size_t n = ob->n_state;
     ob->model.is_infused = false;
     memset(s->rate, 0, n * sizeof(double));
-    for (size_t k = 0; k < ob->evaluation->n_sens; k++)
-        memset(s->rate_parameter + ob->evaluation->sens[k] * n, 0, n * sizeof(double));
+    memset(s->rate_parameter, 0, n * s->abi->n_parameter * sizeof(double));
     for (size_t i = 0; i < s->n_later; i++) {
         const struct later *later = &s->later[i];
         if (!later->is_end)
@@ -69,7 +68,7 @@ static void sum_rates(struct observer *ob)
         ob->model.is_infused = true;
         s->rate[later->index] += later->rate;
         const double *by_block = schedule_numbers(s, i) + ob->n_block;
-        for (size_t k = 0; k < ob->n_block && !ob->pace; k++)
+        for (size_t k = 0; k < ob->n_block && !ob->pace && ob->block_parameter[k] != ODE_NONE; k++)
             s->rate_parameter[later->index + ob->block_parameter[k] * n] += by_block[k];
     }
 }

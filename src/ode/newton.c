@@ -139,13 +139,13 @@ static int solve_state(struct workspace *ws, const struct system *s, const doubl
     return code != 0 ? code : converge(ws, s, weights, tolerance);
 }
 
-/* df/dp for block k; f for the block of the pace. */
+/* df/dp for block k, NULL if it is 0; f for the block of the pace. */
 static const double *rhs_column(struct workspace *ws, size_t k)
 {
     if (ws->o.pace)
         return ws->probe_column;
     if (!ws->probe)
-        return ws->rhs_parameter + ws->o.block_parameter[k] * ws->o.n_state;
+        return ws->o.block_rhs[k] ? ws->rhs_parameter + ws->o.block_parameter[k] * ws->o.n_state : NULL;
     probe_combine(ws, ws->rhs_parameter, STIFFIT_USE_RHS, ws->probe_column);
     return ws->probe_column;
 }
@@ -167,9 +167,9 @@ static int solve_sensitivities(struct workspace *ws, const struct system *s)
     for (size_t k = 0; k < ws->o.n_block; k++) {
         const double *predicted = s->predicted + (k + 1) * n, *zn1 = s->zn1 + (k + 1) * n;
         const double *by_parameter = rhs_column(ws, k);
-        double *column = ws->o.columns + k * n, gamma = ws->o.block_rhs[k] ? s->gamma : 0;
+        double *column = ws->o.columns + k * n;
         for (size_t i = 0; i < n; i++)
-            column[i] = predicted[i] - s->rl1 * zn1[i] + gamma * by_parameter[i];
+            column[i] = predicted[i] - s->rl1 * zn1[i] + (by_parameter ? s->gamma * by_parameter[i] : 0);
     }
     enum linear_result result = linear_solve(ws->linear, ws->o.columns, ws->o.n_block);
     if (result != LINEAR_OK)
@@ -253,7 +253,7 @@ int newton_rhs(sunrealtype t, N_Vector y_vector, N_Vector ydot_vector, void *wor
             linear_multiply(ws->linear, y + n, ydot + n, ws->o.n_block);
         for (size_t k = 0; k < ws->o.n_block && code == STIFFIT_OK; k++) {
             const double *by_parameter = rhs_column(ws, k);
-            for (size_t i = 0; i < n && ws->o.block_rhs[k]; i++)
+            for (size_t i = 0; i < n && by_parameter; i++)
                 ydot[(k + 1) * n + i] += by_parameter[i];
         }
     }

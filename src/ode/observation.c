@@ -24,6 +24,13 @@ static int differentiate_by_state(struct observer *ob, bool noise, double t, con
     return code;
 }
 
+/* At +infinity the time at which the steady state was found. */
+static double time_of(const struct observer *ob, size_t i_time)
+{
+    double t = ob->evaluation->task->time[i_time];
+    return t == INFINITY ? ob->t : t;
+}
+
 /* Total derivatives of all observables: dh/dp_j + dh/dy s_j, into ob->h_row (n_observable x n_sens). */
 static int differentiate(struct observer *ob, bool noise, double t, const double *y)
 {
@@ -145,7 +152,7 @@ bool observation_fill(struct observer *ob, size_t i_time, const double *y)
     ob->i_row = last;
     if (first == last)
         return true;
-    double t = task->time[i_time];
+    double t = time_of(ob, i_time);
     if (evaluation->noise && ob->abi->noise && !fill(ob, true, first, last, t, y, evaluation->noise, evaluation->d_noise))
         return false;
     return fill(ob, false, first, last, t, y, evaluation->prediction, evaluation->d_prediction);
@@ -174,7 +181,7 @@ bool observation_asks_relative(struct observer *ob, size_t i_time, const double 
     if (!known) {
         choose_wanted(ob, false, first, last);
         ob->model.is_relative = true;
-        known = differentiate_by_state(ob, false, task->time[i_time], y) == STIFFIT_OK;
+        known = differentiate_by_state(ob, false, time_of(ob, i_time), y) == STIFFIT_OK;
         ob->model.is_relative = false;
     }
     double *excess = ob->h;
@@ -238,7 +245,7 @@ bool observation_weigh(struct observer *ob, size_t i_time, const double *y, doub
     ob->i_row = first;
     if (first == last || evaluation->n_sens == 0)
         return true;
-    double t = task->time[i_time];
+    double t = time_of(ob, i_time);
     return weigh(ob, false, first, last, t, y, evaluation->adjoint->by_prediction, by_state, gradient) &&
            (!evaluation->noise || !ob->abi->noise ||
             weigh(ob, true, first, last, t, y, evaluation->adjoint->by_noise, by_state, gradient));

@@ -13,9 +13,17 @@
 
 static double *new_array(size_t m, size_t n) { return calloc(m * n + 1, sizeof(double)); }
 
+size_t observer_most_blocks(const struct stiffit_model *abi, const struct ode_options *options)
+{
+    size_t n_block = options->n_none ? abi->n_parameter + options->n_none : 0;
+    for (uint32_t j = 0; j < abi->n_parameter && !options->n_none; j++)
+        n_block += derivatives_has_block(abi, j);
+    return n_block;
+}
+
 bool observer_init(struct observer *ob, const struct stiffit_model *abi, const struct ode_options *options)
 {
-    size_t n = abi->n_state, n_parameter = abi->n_parameter, n_observable = abi->n_observable;
+    size_t n = abi->n_state, n_parameter = abi->n_parameter + options->n_none, n_observable = abi->n_observable;
     ob->abi = abi;
     ob->options = *options;
     ob->n_state = n;
@@ -37,7 +45,7 @@ bool observer_init(struct observer *ob, const struct stiffit_model *abi, const s
     ob->h_largest = new_array(n_observable, 1);
     ob->forcing = n && abi->n_forcing ? forcing_new(abi) : NULL;
     ob->positive = positive_new(n);
-    ob->stops = stops_new(abi);
+    ob->stops = stops_new(abi, observer_most_blocks(abi, options));
     bool complete = derivatives_init(&ob->model, abi) && ob->block_parameter && ob->block_rhs && ob->sens_block &&
                     ob->block_unit && ob->sizes && ob->tolerance_beyond && ob->born && ob->f && ob->columns && ob->h &&
                     ob->h_state && ob->term && ob->h_parameter && ob->h_row && ob->is_wanted && ob->h_largest &&
@@ -84,6 +92,23 @@ void observer_begin(struct observer *ob, bool is_relative)
     tolerance_set(ob, is_relative);
 }
 
+/* 1 / |p|; of what has no p, its effect on the initial state relative to that. Finite. */
+static double unit_of_block(const struct observer *ob, size_t k)
+{
+    const struct evaluation *evaluation = ob->evaluation;
+    double p = 0, effect = 1;
+    if (evaluation->sens[k] != ODE_NONE) {
+        p = fabs(evaluation->p[evaluation->sens[k]]);
+    } else {
+        effect = 0;
+        for (size_t i = 0; i < ob->n_state; i++) {
+            p = fmax(p, fabs(evaluation->begin[i]));
+            effect = fmax(effect, fabs(evaluation->begin[i + (1 + k) * ob->n_state]));
+        }
+    }
+    return p > 0 && effect > 0 ? fmin(effect / p, DBL_MAX * DBL_EPSILON) : 1;
+}
+
 void observer_choose_blocks(struct observer *ob)
 {
     const struct evaluation *evaluation = ob->evaluation;
@@ -92,13 +117,12 @@ void observer_choose_blocks(struct observer *ob)
         uint32_t j = evaluation->sens[k];
         unsigned use = derivatives_use(ob->abi, j);
         ob->sens_block[k] = -1;
-        if (!derivatives_has_block(ob->abi, j))
+        if (ob->n_state == 0 || !(derivatives_has_block(ob->abi, j) || evaluation->begin))
             continue;
-        double p = fabs(evaluation->p[j]);
         ob->sens_block[k] = (int32_t)n_block;
         ob->block_parameter[n_block] = j;
         ob->block_rhs[n_block] = (use & (STIFFIT_USE_RHS | STIFFIT_USE_EVENT)) != 0; /* with rates of infusions */
-        ob->block_unit[n_block] = p > 0 ? fmin(1 / p, DBL_MAX * DBL_EPSILON) : 1; /* finite for any p */
+        ob->block_unit[n_block] = unit_of_block(ob, k);
         n_block++;
     }
     ob->n_block = n_block;
@@ -121,9 +145,39 @@ int observer_initial(struct observer *ob, double *y)
     return code;
 }
 
+void observer_begin_given(struct observer *ob, double *y)
+{
+    const struct evaluation *evaluation = ob->evaluation;
+    size_t n = ob->n_state;
+    for (size_t i = 0; evaluation->begin && i < n; i++) {
+        if (evaluation->begins_anew && evaluation->begins_anew[i])
+            continue;
+        y[i] = evaluation->begin[i];
+        for (size_t k = 0; k < evaluation->n_sens && !ob->pace; k++)
+            y[i + (size_t)(1 + ob->sens_block[k]) * n] = evaluation->begin[i + (1 + k) * n];
+    }
+}
+
+/* Gives back the state at the last time and its derivatives. */
+static void give_end(const struct observer *ob, const double *y)
+{
+    const struct evaluation *evaluation = ob->evaluation;
+    size_t n = ob->n_state;
+    memcpy(evaluation->end, y, n * sizeof *y);
+    for (size_t k = 0; k < evaluation->n_sens; k++) {
+        double *column = evaluation->end + (1 + k) * n;
+        if (ob->sens_block[k] < 0)
+            memset(column, 0, n * sizeof *y);
+        else
+            memcpy(column, y + (size_t)(1 + ob->sens_block[k]) * n, n * sizeof *y);
+    }
+}
+
 bool observer_answer(struct observer *ob, const double *y, bool initial)
 {
     bool good = observation_fill(ob, ob->i_time, y);
+    if (ob->evaluation->end && ob->n_state && ob->i_time + 1 == ob->evaluation->task->n_time)
+        give_end(ob, y);
     bool relative = initial || ob->atol > 0 || ob->is_relative;
     ob->begins_anew = !relative && (!good || observation_asks_relative(ob, ob->i_time, y));
     return good || ob->begins_anew;

@@ -26,7 +26,7 @@ struct observer {
 
     /* blocks: the state, and one for each wanted parameter that enters the right-hand side or the initial state */
     size_t n_block;             /* counts only the sensitivities */
-    uint32_t *block_parameter;  /* n_parameter places; the block's parameter */
+    uint32_t *block_parameter;  /* n_parameter + options.n_none places; its parameter or ODE_NONE */
     bool *block_rhs;            /* whether it enters the right-hand side */
     double *block_unit;         /* 1 / |p| of that parameter: turns tolerances of states into those of its block */
     int32_t *sens_block;        /* block of each wanted parameter, or -1 */
@@ -59,6 +59,8 @@ struct observer {
     struct stops *stops;
 };
 
+/* The most sensitivities that an evaluation has. */
+size_t observer_most_blocks(const struct stiffit_model *abi, const struct ode_options *options);
 /* False: out of memory. observer_fini is legal then, and for an observer that is all zero. */
 bool observer_init(struct observer *observer, const struct stiffit_model *abi, const struct ode_options *options);
 void observer_fini(struct observer *observer);
@@ -69,6 +71,8 @@ void observer_begin(struct observer *observer, bool is_relative);
 void observer_choose_blocks(struct observer *observer);
 /* The initial state and its sensitivities: 1 + n_block blocks. Returns a code as derivatives_initial does. */
 int observer_initial(struct observer *observer, double *y);
+/* Puts evaluation.begin, if any, in place of it. */
+void observer_begin_given(struct observer *observer, double *y);
 /* Answers the rows of the next task time from the state and its sensitivities there (blocks; NULL if there are no states).
  * False: they cannot be computed. If begins_anew is set, the evaluation must be begun again, is_relative. */
 bool observer_answer(struct observer *observer, const double *y, bool initial);

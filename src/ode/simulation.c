@@ -2,6 +2,7 @@
  * steps.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/observation.h"
+#include "ode/steady.h"
 #include "ode/tolerance.h"
 #include "ode/workspace.h"
 
@@ -74,7 +75,7 @@ bool simulation_fail_memory(struct workspace *ws)
     return false;
 }
 
-static bool set_initial_state(struct workspace *ws)
+static bool set_model_state(struct workspace *ws)
 {
     size_t n = ws->o.n_state;
     double *y = vector_data(ws->y);
@@ -89,6 +90,14 @@ static bool set_initial_state(struct workspace *ws)
     if (derivatives_initial_parameter(&ws->o.model, ws->o.columns) != STIFFIT_OK)
         return false;
     probe_combine(ws, ws->o.columns, STIFFIT_USE_INITIAL, y + n);
+    return true;
+}
+
+static bool set_initial_state(struct workspace *ws)
+{
+    if (!set_model_state(ws))
+        return false;
+    observer_begin_given(&ws->o, vector_data(ws->y));
     return true;
 }
 
@@ -129,13 +138,16 @@ static bool begin_segment(struct workspace *ws, struct segment segment)
 {
     const struct ode_task *task = ws->o.evaluation->task;
     ws->segment = segment;
-    double t = segment.t_begin, last = task->time[segment.end_time - 1];
+    double t = segment.t_begin, last = ode_task_last(task);
     /* CVODES refuses to start if the end is within rounding of the beginning. */
     double closest = 8 * DBL_EPSILON * fmax(fabs(t), fabs(last));
     ws->o.t_far = last - t > closest ? last : t + fmax(closest, DBL_MIN);
+    if (task->time[segment.end_time - 1] == INFINITY)
+        ws->o.t_far = fmax(last, t + fmax(1, t - task->t0)); /* gives the first step its scale; no end */
     if (ws->tape && !adjoint_open(ws, t))
         return simulation_fail_memory(ws);
     ws->o.t = t;
+    steady_begin(ws);
     int flag = CVodeReInit(ws->cvode, t, ws->y);
     if (ws->o.forcing)
         forcing_begin(&ws->o);
@@ -315,7 +327,9 @@ bool simulation_step(struct workspace *ws)
     if (ws->pass == PASS_BACKWARD)
         return step_backward(ws);
     if (evaluation->n_step >= evaluation->max_steps) {
-        observer_stop(&ws->o, EVALUATION_BUDGET, "the budget of integrator steps is used up");
+        bool waits = ws->o.i_time < evaluation->task->n_time && evaluation->task->time[ws->o.i_time] == INFINITY;
+        observer_stop(&ws->o, EVALUATION_BUDGET, waits ? "no steady state within the budget of integrator steps"
+                                                       : "the budget of integrator steps is used up");
         return false;
     }
     double before = ws->o.t, far = ws->o.t_far;
@@ -338,5 +352,9 @@ bool simulation_step(struct workspace *ws)
         if (fallen < ws->o.n_state)
             return observer_fall(&ws->o, fallen);
     }
-    return is_stop ? happen(ws, FROM_STOP) : ws->tape ? record(ws) : answer_until(ws, ws->o.t, 1, FROM_STEP);
+    if (is_stop)
+        return happen(ws, FROM_STOP);
+    if (ws->tape)
+        return record(ws);
+    return answer_until(ws, ws->o.t, 1, FROM_STEP) && (!steady_look(ws) || answer_until(ws, INFINITY, 1, FROM_STOP));
 }

@@ -19,15 +19,13 @@ enum { MOST_EXECUTIONS = 100000, MOST_HERE = 1000 };
 
 static size_t larger(size_t a, size_t b) { return a > b ? a : b; }
 
-struct stops *stops_new(const struct stiffit_model *abi)
+struct stops *stops_new(const struct stiffit_model *abi, size_t n_sensitivity)
 {
     struct stops *s = calloc(1, sizeof *s);
     if (!s)
         return NULL;
     size_t n = abi->n_state, n_function = (size_t)abi->n_switching + abi->n_event, n_row = larger(n, n_function);
-    size_t n_block = 1, n_early = 0;
-    for (uint32_t j = 0; j < abi->n_parameter; j++)
-        n_block += derivatives_has_block(abi, j);
+    size_t n_block = 1 + n_sensitivity, n_early = 0;
     for (uint32_t i = 0; i < abi->n_event && abi->event_kind; i++)
         n_early = abi->event_kind[i] & STIFFIT_EVENT_EARLY_VALUES ? n * (1 + n_block) : n_early;
     s->abi = abi;
@@ -65,7 +63,8 @@ void stops_free(struct stops *s)
 
 bool ode_has_stops(const struct stiffit_model *abi, const struct ode_task *task)
 {
-    return abi->n_input || (abi->n_state && (task->n_dose || abi->n_event || abi->n_switching));
+    bool is_endless = task->n_time && task->time[task->n_time - 1] == INFINITY;
+    return abi->n_input || (abi->n_state && (task->n_dose || abi->n_event || abi->n_switching || is_endless));
 }
 
 static unsigned kind_of(const struct stops *s, size_t event) { return s->abi->event_kind ? s->abi->event_kind[event] : 0; }
@@ -83,7 +82,7 @@ bool stops_begin(struct observer *ob)
     schedule_begin(ob);
     ob->model.rate = s->rate;
     ob->model.rate_parameter = s->rate_parameter;
-    ob->model.span = task->n_time ? task->time[task->n_time - 1] - task->t0 : 0;
+    ob->model.span = ode_task_last(task) - task->t0;
     s->is_root = s->restarts = false;
     set_limit(ob);
     if (s->abi->n_input > 0)

@@ -76,8 +76,8 @@ struct stops {
     bool restarts;               /* the integrator must begin anew */
 };
 
-/* NULL: out of memory. */
-struct stops *stops_new(const struct stiffit_model *abi);
+/* For at most so many sensitivities. NULL: out of memory. */
+struct stops *stops_new(const struct stiffit_model *abi, size_t n_sensitivity);
 void stops_free(struct stops *stops); /* NULL is legal */
 
 /* Whether an evaluation of this task may have stops. If not, the functions below are not called. */

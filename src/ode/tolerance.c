@@ -60,7 +60,7 @@ static void guess_sizes(struct observer *ob, const double *y)
     for (size_t i = 0; i < n; i++)
         if (ob->sizes[i] == 0) {
             ob->born[i] = ob->t;
-            guess[i] = known && f[i] != 0 ? fmin(interval * fabs(f[i]), DBL_MAX * DBL_EPSILON) : largest > 0 ? largest : 1;
+            guess[i] = known && f[i] != 0 && interval < INFINITY ? fmin(interval * fabs(f[i]), DBL_MAX * DBL_EPSILON) : largest > 0 ? largest : 1;
         }
 }
 
@@ -77,7 +77,7 @@ void tolerance_wake(struct observer *ob, double t, double width)
     while (i_time + 1 < task->n_time && task->time[i_time] <= soon)
         i_time++;
     double interval = task->time[i_time] - t;
-    if (!rests || ob->atol > 0 || !(interval > 0) || derivatives_rhs(&ob->model, t, y, f) != STIFFIT_OK)
+    if (!rests || ob->atol > 0 || !(interval > 0 && interval < INFINITY) || derivatives_rhs(&ob->model, t, y, f) != STIFFIT_OK)
         return;
     for (size_t i = 0; i < n; i++)
         if (ob->sizes[i] == 0 && ob->sizes[i + n] > 0 && f[i] != 0)

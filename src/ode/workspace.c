@@ -16,17 +16,9 @@ enum { N_VECTOR = 20 };
  * cost 1.9 times the error. */
 #define STEP_GROWTH 1.2
 
-static size_t count_blocks(const struct stiffit_model *abi)
-{
-    size_t n_block = 0;
-    for (uint32_t j = 0; j < abi->n_parameter; j++)
-        n_block += derivatives_has_block(abi, j);
-    return n_block;
-}
-
 static bool make_integrator(struct workspace *ws)
 {
-    size_t n_sensitivity = count_blocks(ws->o.abi), n_block = 1 + (n_sensitivity ? n_sensitivity : 1);
+    size_t n_sensitivity = observer_most_blocks(ws->o.abi, &ws->o.options), n_block = 1 + (n_sensitivity ? n_sensitivity : 1);
     ws->context = sundials_context_new();
     if (!ws->context)
         return false;
