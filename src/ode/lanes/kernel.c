@@ -141,7 +141,7 @@ INLINE void solve(const struct lanes_room *room, int i, size_t width, const lane
 /* Lanes in which x, the first stage for `right`, is accurate: the solution for its residual is small. Overwrites right. */
 static part_mask is_safe(const struct lanes_room *room, part inverse, const lanes *x, lanes *right, int h)
 {
-    lanes *correction = room->direction;
+    lanes *correction = room->argument;
     part rtol = PART(&room->rtol, 0);
     part_mask safe = ~(part_mask){0};
     for (size_t i = 0; i < room->plan->n; i++) {
@@ -215,7 +215,7 @@ static void state_stage(struct lanes_room *room, struct attempt *now, const stru
     const struct lanes_plan *plan = room->plan;
     const struct stiffit_lanes *model = plan->lanes;
     size_t n = plan->n;
-    lanes t, *right = room->right, *direction = room->direction;
+    lanes t, *right = room->right;
     struct stiffit_lanes_point at = *base;
     for (int h = 0; h < N_PART; h++) {
         combine(i, &now[h], n, room->y, room->stage, room->argument, right, h);
@@ -228,21 +228,21 @@ static void state_stage(struct lanes_room *room, struct attempt *now, const stru
     for (int h = 0; h < N_PART; h++) {
         part direct = METHOD.gamma_i[i] * now[h].h;
         for (size_t k = 0; k < n; k++)
-            PART(right, k) += PART(room->derived[i], k) + direct * PART(room->by_time, k);
+            PART(right, k) += PART(room->derived[i], k);
+        for (const struct lanes_term *term = plan->by_time; term < plan->by_time + plan->n_time; term++)
+            PART(right, term->row) += direct * PART(room->derived[0], term->value);
         if (i == 0)
             for (size_t k = 0; k < n; k++)
                 PART(room->base, k) = PART(right, k);
         solve(room, i, 1, NULL, right, room->stage[i], h);
         if (i == 0)
             now[h].safe = is_safe(room, now[h].inverse, room->stage[0], room->base, h);
-        for (size_t k = 0; k < n; k++)
-            PART(direction, k) = PART(room->stage[i], k);
-        PART(direction, n) = direct;
+        PART(room->stage[i], n) = direct;
     }
     if (room->n_column == 0)
         return;
     at = *base;
-    at.direction = (const double *)direction;
+    at.direction = (const double *)room->stage[i];
     model->curve(&at, (double *)room->curved[i]);
     const lanes *derived = room->derived[i], *curved = room->curved[i];
     lanes *entries = room->entry[i];
@@ -278,7 +278,7 @@ static void check_inside(struct lanes_room *room, struct attempt *now, const str
     part_mask inside[N_PART];
     unsigned any = 0;
     size_t n = room->plan->n;
-    lanes t, *slope = room->base, *f = room->direction, *argument = room->argument;
+    lanes t, *slope = room->base, *f = room->right, *argument = room->argument;
     for (int h = 0; h < N_PART; h++) {
         part next = PART(&room->t_next, 0), end = PART(&room->t, 0) + now[h].h;
         inside[h] = now[h].good & now[h].safe & (now[h].worst <= 1) & (next < end) & MASK(&room->live, 0);
@@ -308,8 +308,8 @@ static void check_inside(struct lanes_room *room, struct attempt *now, const str
     for (int h = 0; h < N_PART; h++) {
         part worst = {0}, finite = {0}, rtol = PART(&room->rtol, 0);
         for (size_t i = 0; i < n; i++)
-            PART(room->right, i) = PART(f, i) - PART(slope, i);
-        solve(room, 0, 1, NULL, room->right, argument, h);
+            PART(f, i) -= PART(slope, i);
+        solve(room, 0, 1, NULL, f, argument, h);
         for (size_t i = 0; i < n; i++) {
             part error = PART(argument, i), size = larger(magnitude(PART(room->y, i)), magnitude(PART(room->y_before, i)));
             part ratio = error * reciprocal_of(rtol * size + PART(room->beyond, i) + TINY);
@@ -356,10 +356,6 @@ static struct lanes_events attempt(struct lanes_room *room)
     plan->lanes->derive(&at, (double *)room->derived[0]);
     for (int h = 0; h < N_PART; h++) {
         begin_attempt(room, &now[h], h);
-        for (size_t i = 0; i < plan->n; i++)
-            PART(room->by_time, i) = (part){0};
-        for (size_t k = 0; k < plan->n_time; k++)
-            PART(room->by_time, plan->by_time[k].row) = PART(room->derived[0], plan->by_time[k].value);
         factorize(room, now[h].inverse, h);
     }
     /* With one block, its work fills the gaps that the states' dependencies leave; more blocks do not fit the cache

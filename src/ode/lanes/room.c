@@ -48,15 +48,15 @@ bool lanes_room_init(struct lanes_room *room, const struct lanes_plan *plan)
         size_t n;
     } arrays[] = {{&room->p, n_parameter}, {&room->covariate, plan->abi->n_covariate}, {&room->work, plan->abi->n_work},
                   {&room->unit, n_parameter}, {(lanes **)&room->active, n_parameter}, {&room->y, n}, {&room->y_before, n},
-                  {&room->size, n}, {&room->guess, n}, {&room->beyond, n}, {&room->factor, plan->n_factor}, {&room->by_time, n},
-                  {&room->argument, n}, {&room->direction, n + 1}, {&room->right, 8 * n}, {&room->base, n}};
+                  {&room->size, n}, {&room->guess, n}, {&room->beyond, n}, {&room->factor, plan->n_factor}, {&room->argument, n},
+                  {&room->right, 8 * n}, {&room->base, n}};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         good = (*arrays[i].place = new_lanes(arrays[i].n)) && good;
     for (int i = 0; i < METHOD_STAGES; i++) {
         room->derived[i] = new_lanes(plan->n_derive + plan->n_curve);
         room->curved[i] = room->derived[i] + plan->n_derive;
         room->entry[i] = new_lanes(plan->n_entry);
-        room->stage[i] = new_lanes(n);
+        room->stage[i] = new_lanes(n + 1);
         good = good && room->derived[i] && room->entry[i] && room->stage[i];
     }
     return good;
@@ -81,8 +81,7 @@ void lanes_room_fini(struct lanes_room *room)
 {
     free_blocks(room);
     lanes *arrays[] = {room->p, room->covariate, room->work, room->unit, (lanes *)room->active, room->y, room->y_before,
-                       room->size, room->guess, room->beyond, room->factor, room->by_time, room->argument, room->direction,
-                       room->right, room->base};
+                       room->size, room->guess, room->beyond, room->factor, room->argument, room->right, room->base};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         free(arrays[i]);
     for (int i = 0; i < METHOD_STAGES; i++) {

@@ -52,8 +52,8 @@ struct lanes_room {
 
     /* scratch */
     lanes *derived[METHOD_STAGES], *curved[METHOD_STAGES]; /* curved follows derived */
-    lanes *entry[METHOD_STAGES], *stage[METHOD_STAGES];
-    lanes *factor, *by_time, *argument, *direction, *right, *base;
+    lanes *entry[METHOD_STAGES], *stage[METHOD_STAGES]; /* stage: followed by gamma_i h */
+    lanes *factor, *argument, *right, *base;
 };
 
 /* Reasons for which a lane needs the caller after an attempt: bits of attempt's result, N_LANE for each. */
