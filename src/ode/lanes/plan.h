@@ -34,8 +34,8 @@ struct lanes_plan {
     size_t n;                     /* states */
     size_t n_derive, n_curve;     /* lengths of the outputs of derive and curve */
     struct lanes_rows jacobian;   /* values: numbers of derive's output */
-    /* d(J u)/dy S + J Y for the arguments Y of a stage, by row: values: numbers of derive's output, followed by those of curve's;
-     * rows: of S, followed by those of Y */
+    /* d(J u)/dy S + J Y for the arguments Y of a stage; values: numbers of derive's output, followed by those of curve's;
+     * rows: those of S, followed by those of Y */
     struct lanes_rows forward;
     size_t n_time;                /* entries of df/dt: values of derive's output */
     struct lanes_term *by_time;

@@ -48,8 +48,8 @@ bool lanes_room_init(struct lanes_room *room, const struct lanes_plan *plan)
         size_t n;
     } arrays[] = {{&room->p, n_parameter}, {&room->covariate, plan->abi->n_covariate}, {&room->work, plan->abi->n_work},
                   {&room->unit, n_parameter}, {(lanes **)&room->active, n_parameter}, {&room->y, n}, {&room->y_before, n},
-                  {&room->size, n}, {&room->guess, n}, {&room->beyond, n}, {&room->factor, plan->n_factor}, {&room->argument, n},
-                  {&room->right, 8 * n}, {&room->base, n}};
+                  {&room->size, n}, {&room->guess, n}, {&room->beyond, n}, {&room->factor, plan->n_factor},
+                  {&room->argument, n}, {&room->right, 8 * n}, {&room->base, n}};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         good = (*arrays[i].place = new_lanes(arrays[i].n)) && good;
     for (int i = 0; i < METHOD_STAGES; i++) {
