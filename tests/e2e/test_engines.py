@@ -69,17 +69,18 @@ def existing(script, *words):
     assert done.returncode == 0, f"{script} with four lanes:\n{done.stdout}{done.stderr}"
 
 
-def test_same_bits_and_kills(tmp):
-    existing("test_same_bits.py")
-    existing("test_kills.py")
+def test_same_bits(tmp):
+    existing("test_same_bits.py", "threads", "killed_and")
 
 
 def test_crashes_and_hangs(tmp):
-    existing("test_crash.py")
+    existing("test_crash.py", *(() if h.SLOW else ("among_the_healthy", "ends_the_run")))
 
 
 @h.slow
-def test_stops(tmp):
+def test_kills_and_stops(tmp):
+    existing("test_same_bits.py")
+    existing("test_kills.py")
     existing("test_stop.py")
 
 

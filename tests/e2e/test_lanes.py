@@ -284,14 +284,14 @@ def existing(script, *words):
     assert done.returncode == 0, f"{script} in lanes:\n{done.stdout}{done.stderr}"
 
 
-def test_kills_crashes_and_replay(tmp):
-    existing("test_same_bits.py", "killed")
-    existing("test_crash.py")
+def test_crashes_and_replay(tmp):
+    existing("test_crash.py", *(() if h.SLOW else ("bits", "anew", "starts_that")))
     existing("test_replay.py", "two_processes")
 
 
 @h.slow
 def test_more_of_them(tmp):
+    existing("test_same_bits.py", "killed")
     existing("test_kills.py")
     existing("test_stop.py")
     existing("test_replay.py", "go_on", "damaged", "spent_before")

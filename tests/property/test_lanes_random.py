@@ -84,7 +84,7 @@ def test_random_models(_):
     wrong = [line for line in said if line[2].startswith("fault")]
     assert not wrong, "\n".join(map(": ".join, wrong[:20]))
     n = counts["all compared"]
-    assert n >= N_WANTED and counts["compiled"] >= N_SEED / EACH / 5, counts
+    assert n >= N_WANTED and counts["compiled"] >= N_SEED // EACH // 5, counts
     # That CVODES was sure of most, and that differences were good, is part of the test.
     assert counts["compared roughly"] <= 0.03 * n and counts["compared, with good differences"] >= 0.9 * n, counts
     # A fit goes on with CVODES where lanes fail. That must be rare.

@@ -184,6 +184,11 @@ static void test_many_names(void **state)
     for (int i = 0; i < N; i++)
         put(&w, "parameter n%d = q%d\n", i, i);
     expect(&w, 1, "0:0+1: error: the model is too large: at most 100000 states");
+#ifdef __SANITIZE_ADDRESS__ /* ten million numbers and names take it ten seconds; the way out is the same */
+    const char *slow = getenv("STIFFIT_SLOW");
+    if (!slow || strcmp(slow, "1"))
+        return;
+#endif
     put(&w, "%s", frame);
     for (int i = 0; i < 600000; i++)
         put(&w, "a%d = b%d\n", i, i);
