@@ -6,60 +6,25 @@
 #include "io/durable.h"
 #include "io/hdf5_file.h"
 #include "io/problem_adopt.h"
+#include "io/write_rows.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 enum { BLOCK_ROWS = 1 << 16, BLOCK_DATASETS = 4096 };
-
-/* A column of numbers, one row for each dataset; cells NULL: not in the file. */
-struct dataset_column {
-    const char *path;
-    size_t width;  /* 0: one dimension */
-    double *cells; /* of the waiting datasets */
-    struct hdf5_column column;
-};
-enum { COLUMN_T0, COLUMN_COVARIATES, COLUMN_START, N_DATASET_COLUMN };
+enum { DATASETS, STARTS, EXPERIMENTS, MEASUREMENTS, DOSES, INPUTS, SUBSTITUTES, N_ROWS };
 
 struct problem_writer {
     struct hdf5_file file;
     char *path, *temporary;
     bool overwrite;
+    struct problem_header header; /* its arrays stay the caller's, who keeps them until the end */
     unsigned columns;           /* MEASUREMENT_BITs of what the file has */
-
-    struct hdf5_column row_dataset, row[N_MEASUREMENT], id;
-    struct dataset_column number[N_DATASET_COLUMN];
-    uint64_t n_dataset;         /* added so far */
-    size_t n_row, n_waiting;    /* in the buffers */
-    uint32_t *dataset;          /* of each row */
-    struct measurements measured;
-    void *rows;                 /* its arrays */
-    struct arena ids;
-    const char **waiting_id;
+    struct write_rows rows[N_ROWS];
+    uint64_t n_dataset, n_experiment; /* added so far */
 };
-
-static bool allocate(struct problem_writer *writer, const struct problem_header *header)
-{
-    const struct { bool is_there; const char *path; size_t width; } numbers[N_DATASET_COLUMN] = {
-        [COLUMN_T0] = {header->has_t0, "/datasets/t0", 0},
-        [COLUMN_COVARIATES] = {header->n_covariate > 0, "/datasets/covariates", header->n_covariate},
-        [COLUMN_START] = {header->start_per_dataset, "/parameters/start", header->n_parameter}};
-    bool got_all = true;
-    for (int k = 0; k < N_DATASET_COLUMN; k++) {
-        struct dataset_column *number = &writer->number[k];
-        number->path = numbers[k].path;
-        number->width = numbers[k].width;
-        if (numbers[k].is_there && !(number->cells = calloc(BLOCK_DATASETS, (number->width + 1) * sizeof(double))))
-            got_all = false;
-    }
-    writer->dataset = malloc(BLOCK_ROWS * sizeof *writer->dataset);
-    writer->rows = malloc(measurements_bytes(writer->columns, BLOCK_ROWS));
-    if (writer->rows)
-        writer->measured = measurements_place(writer->columns, BLOCK_ROWS, writer->rows);
-    writer->waiting_id = malloc(BLOCK_DATASETS * sizeof *writer->waiting_id);
-    return got_all && writer->dataset && writer->rows && writer->waiting_id;
-}
 
 /* A group, an attribute of a group, or a small table; data NULL: the file does without it. */
 struct part {
@@ -113,7 +78,9 @@ static enum status write_small_tables(const struct hdf5_file *file, const struct
         {"/parameters/prior_lower", NULL, p && header->prior ? prior[2] : NULL, real, p, 0},
         {"/parameters/prior_upper", NULL, p && header->prior ? prior[3] : NULL, real, p, 0},
         {"/datasets", NULL, group, IS_GROUP, 0, 0},
-        {"/datasets/covariate_names", NULL, header->n_covariate ? header->covariate_name : NULL, 0, header->n_covariate, 0},
+        {"/experiments", NULL, header->has_experiments ? group : NULL, IS_GROUP, 0, 0},
+        {header->has_experiments ? "/experiments/covariate_names" : "/datasets/covariate_names", NULL,
+         header->n_covariate ? header->covariate_name : NULL, 0, header->n_covariate, 0},
         {"/measurements", NULL, group, IS_GROUP, 0, 0},
         {"/measurements/observable_names", NULL, header->n_observable ? header->observable_name : NULL, 0,
          header->n_observable, 0},
@@ -131,69 +98,50 @@ static enum status write_small_tables(const struct hdf5_file *file, const struct
     return status;
 }
 
-/* Types of a kind of column in the file and in memory. */
-static hid_t stored_type(enum measurement_kind kind)
+static void plan_columns(struct problem_writer *writer)
 {
-    return kind == MEASUREMENT_DOUBLE ? H5T_IEEE_F64LE : kind == MEASUREMENT_UINT32 ? H5T_STD_U32LE : H5T_STD_I8LE;
-}
-
-static hid_t native_type(enum measurement_kind kind)
-{
-    return kind == MEASUREMENT_DOUBLE ? H5T_NATIVE_DOUBLE : kind == MEASUREMENT_UINT32 ? H5T_NATIVE_UINT32 : H5T_NATIVE_INT8;
-}
-
-/* Chunks are as large as the first block, which is everything in a small file. */
-static enum status create_row_columns(struct problem_writer *writer, struct error *error)
-{
-    enum status status = hdf5_column_create(&writer->row_dataset, &writer->file, "/measurements/dataset", H5T_STD_U32LE, 0,
-                                            writer->n_row, true, error);
-    for (int i = 0; i < N_MEASUREMENT && !status; i++) {
-        const struct measurement_info *info = &measurement_columns[i];
-        if (writer->columns >> i & 1)
-            status = hdf5_column_create(&writer->row[i], &writer->file, info->path, stored_type(info->kind), 0, writer->n_row,
-                                        info->kind != MEASUREMENT_DOUBLE, error);
+    struct write_rows *rows = writer->rows;
+    const struct problem_header *header = &writer->header;
+    const char *const owner = header->has_experiments ? "experiment" : "dataset";
+    static const char *const path[N_ROWS] = {"/datasets", "/parameters", "/experiments", "/measurements", "/doses", "/inputs",
+                                             "/substitutes"};
+    for (int g = 0; g < N_ROWS; g++)
+        rows[g] = (struct write_rows){.path = path[g], .is_optional = g >= DOSES};
+    write_add_column(&rows[DATASETS], "id", COLUMN_TEXT, 0);
+    if (header->start_per_dataset)
+        write_add_column(&rows[STARTS], "start", COLUMN_DOUBLE, header->n_parameter);
+    struct write_rows *constants = &rows[header->has_experiments ? EXPERIMENTS : DATASETS];
+    if (header->has_experiments) {
+        write_add_column(constants, "dataset", COLUMN_UINT32, 0);
+        write_add_column(constants, "id", COLUMN_TEXT, 0);
     }
-    return status;
-}
-
-static enum status flush_rows(struct problem_writer *writer, struct error *error)
-{
-    enum status status = writer->row_dataset.dataset ? STATUS_OK : create_row_columns(writer, error);
-    if (!status)
-        status = hdf5_column_append(&writer->row_dataset, H5T_NATIVE_UINT32, writer->n_row, writer->dataset, error);
-    for (int i = 0; i < N_MEASUREMENT && !status; i++)
-        if (writer->columns >> i & 1)
-            status = hdf5_column_append(&writer->row[i], native_type(measurement_columns[i].kind), writer->n_row,
-                                        measurements_cell(&writer->measured, (enum measurement_column)i, 0), error);
-    writer->n_row = 0;
-    return status;
-}
-
-static enum status create_dataset_columns(struct problem_writer *writer, struct error *error)
-{
-    size_t longest = 0, n = writer->n_waiting;
-    for (size_t i = 0; i < n; i++)
-        longest = strlen(writer->waiting_id[i]) > longest ? strlen(writer->waiting_id[i]) : longest;
-    enum status status = hdf5_column_create_strings(&writer->id, &writer->file, "/datasets/id", longest, true, error);
-    for (struct dataset_column *number = writer->number; number < writer->number + N_DATASET_COLUMN && !status; number++)
-        if (number->cells)
-            status = hdf5_column_create(&number->column, &writer->file, number->path, H5T_IEEE_F64LE, number->width, n, false,
-                                        error);
-    return status;
-}
-
-static enum status flush_datasets(struct problem_writer *writer, struct error *error)
-{
-    size_t n = writer->n_waiting;
-    enum status status = writer->id.dataset ? STATUS_OK : create_dataset_columns(writer, error);
-    if (!status)
-        status = hdf5_column_append_strings(&writer->id, n, writer->waiting_id, error);
-    for (struct dataset_column *number = writer->number; number < writer->number + N_DATASET_COLUMN && !status; number++)
-        if (number->cells)
-            status = hdf5_column_append(&number->column, H5T_NATIVE_DOUBLE, n, number->cells, error);
-    writer->n_waiting = 0;
-    arena_reset(&writer->ids);
-    return status;
+    if (header->has_t0)
+        write_add_column(constants, "t0", COLUMN_DOUBLE, 0);
+    if (header->n_covariate)
+        write_add_column(constants, "covariates", COLUMN_DOUBLE, header->n_covariate);
+    for (int g = MEASUREMENTS; g < N_ROWS; g++)
+        write_add_column(&rows[g], owner, COLUMN_UINT32, 0);
+    for (int c = 0; c < N_MEASUREMENT; c++)
+        if (writer->columns >> c & 1)
+            write_add_column(&rows[MEASUREMENTS], measurement_columns[c].name,
+                             (enum column_kind)measurement_columns[c].kind, 0);
+    static const struct { int group; const char *name; enum column_kind kind; } others[] = {
+        {DOSES, "time", COLUMN_DOUBLE}, {DOSES, "amount", COLUMN_DOUBLE}, {DOSES, "duration", COLUMN_DOUBLE},
+        {DOSES, "interval", COLUMN_DOUBLE}, {DOSES, "count", COLUMN_UINT32}, {DOSES, "target", COLUMN_UINT32},
+        {INPUTS, "time", COLUMN_DOUBLE}, {INPUTS, "value", COLUMN_DOUBLE}, {INPUTS, "input", COLUMN_UINT32},
+        {SUBSTITUTES, "parameter", COLUMN_UINT32}, {SUBSTITUTES, "by", COLUMN_INT64}, {SUBSTITUTES, "value", COLUMN_DOUBLE}};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        write_add_column(&rows[others[i].group], others[i].name, others[i].kind, 0);
+    const struct { int group, which; const char *path; size_t n; const char *const *list; } lists[] = {
+        {DOSES, 0, "/doses/target_names", header->n_target, header->target_name},
+        {INPUTS, 0, "/inputs/input_names", header->n_input, header->input_name},
+        {SUBSTITUTES, 0, "/substitutes/parameter_names", header->n_substituted, header->substituted_name},
+        {SUBSTITUTES, 1, "/substitutes/by_names", header->n_parameter, header->parameter_name}};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        rows[lists[i].group].list_path[lists[i].which] = lists[i].path;
+        rows[lists[i].group].n_list[lists[i].which] = lists[i].n;
+        rows[lists[i].group].list[lists[i].which] = lists[i].list;
+    }
 }
 
 enum status problem_writer_open(struct problem_writer **opened, const char *path, bool overwrite,
@@ -205,14 +153,17 @@ enum status problem_writer_open(struct problem_writer **opened, const char *path
     struct problem_writer *writer = calloc(1, sizeof *writer);
     if (!writer)
         return error_set(error, STATUS_NO_MEMORY, "%s: out of memory", path);
+    writer->header = *header;
     writer->overwrite = overwrite;
     writer->columns = header->columns | MEASUREMENT_BIT(time) | MEASUREMENT_BIT(value);
     writer->columns |= header->line_file ? MEASUREMENT_BIT(line) : 0;
     writer->columns = header->n_observable ? writer->columns | MEASUREMENT_BIT(observable)
                                            : writer->columns & ~MEASUREMENT_BIT(observable);
-    enum status status = STATUS_OK;
-    if (!(writer->path = strdup(path)) || !allocate(writer, header))
-        status = error_set(error, STATUS_NO_MEMORY, "%s: out of memory", path);
+    plan_columns(writer);
+    bool got_all = (writer->path = strdup(path)) != NULL;
+    for (int g = 0; g < N_ROWS; g++)
+        got_all = got_all && write_allocate(&writer->rows[g], g < MEASUREMENTS ? BLOCK_DATASETS : BLOCK_ROWS);
+    enum status status = got_all ? STATUS_OK : error_set(error, STATUS_NO_MEMORY, "%s: out of memory", path);
     if (!status)
         status = durable_temporary(path, &writer->temporary, error);
     if (!status)
@@ -227,60 +178,103 @@ enum status problem_writer_open(struct problem_writer **opened, const char *path
     return STATUS_OK;
 }
 
-static enum status add_rows(struct problem_writer *writer, const struct problem_dataset *dataset, struct error *error)
+/* A row of a group: the values of its columns, in order. */
+static enum status add_row(struct problem_writer *writer, int g, const void *const *value, struct error *error)
 {
-    for (size_t done = 0; done < dataset->n_row;) {
-        size_t n = dataset->n_row - done, at = writer->n_row;
-        n = n < BLOCK_ROWS - at ? n : BLOCK_ROWS - at;
-        measurements_copy(&writer->measured, at, &dataset->measured, done, n);
-        for (size_t i = 0; i < n; i++)
-            writer->dataset[at + i] = (uint32_t)writer->n_dataset;
-        done += n;
-        writer->n_row += n;
-        enum status status = writer->n_row == BLOCK_ROWS ? flush_rows(writer, error) : STATUS_OK;
-        if (status)
-            return status;
+    struct write_rows *rows = &writer->rows[g];
+    for (size_t c = 0; c < rows->n_column; c++)
+        if (!write_put(rows, c, value[c]))
+            return error_set(error, STATUS_NO_MEMORY, "%s: out of memory", writer->path);
+    return rows->n_column ? write_next(rows, &writer->file, error) : STATUS_OK;
+}
+
+static enum status add_measurements(struct problem_writer *writer, const struct problem_dataset *dataset, uint32_t owner,
+                                    struct error *error)
+{
+    static const char missing[sizeof(double)];
+    const double no_number = NAN;
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < dataset->n_row && !status; i++) {
+        const void *value[1 + N_MEASUREMENT] = {&owner};
+        size_t n = 1;
+        for (int c = 0; c < N_MEASUREMENT; c++) {
+            const void *cell = measurements_cell(&dataset->measured, (enum measurement_column)c, i);
+            const void *none = measurement_columns[c].kind == MEASUREMENT_DOUBLE ? (const void *)&no_number : missing;
+            if (writer->columns >> c & 1)
+                value[n++] = cell ? cell : none;
+        }
+        status = add_row(writer, MEASUREMENTS, value, error);
     }
-    return STATUS_OK;
+    return status;
+}
+
+/* Doses, knots of inputs and substitutes. */
+static enum status add_happenings(struct problem_writer *writer, const struct problem_dataset *dataset, uint32_t owner,
+                                  struct error *error)
+{
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < dataset->n_dose && !status; i++) {
+        const struct dose *dose = &dataset->dose[i];
+        status = add_row(writer, DOSES, (const void *const[]){&owner, &dose->time, &dose->amount, &dose->duration,
+                                                              &dose->interval, &dose->count, &dose->target}, error);
+    }
+    for (uint32_t k = 0; dataset->input && k < writer->header.n_input; k++)
+        for (size_t i = 0; i < dataset->input[k].n && !status; i++)
+            status = add_row(writer, INPUTS, (const void *const[]){&owner, &dataset->input[k].time[i],
+                                                                   &dataset->input[k].value[i], &k}, error);
+    for (size_t i = 0; i < dataset->n_substitute && !status; i++) {
+        const struct substitute *given = &dataset->substitute[i];
+        const int64_t by = given->by == EXPERIMENT_NUMBER ? -1 : (int64_t)given->by;
+        status = add_row(writer, SUBSTITUTES, (const void *const[]){&owner, &given->parameter, &by, &given->value}, error);
+    }
+    return status;
 }
 
 enum status problem_writer_add(struct problem_writer *writer, const struct problem_dataset *dataset,
                                struct error *error)
 {
-    size_t n = writer->n_waiting;
-    if (writer->n_dataset >= UINT32_MAX - 1)
-        return error_set(error, STATUS_BAD_PROBLEM, "%s: more than 2^32 - 2 datasets are not supported", writer->path);
-    if (!(writer->waiting_id[n] = arena_strdup(&writer->ids, dataset->id)))
-        return error_set(error, STATUS_NO_MEMORY, "%s: out of memory", writer->path);
-    const double *const given[N_DATASET_COLUMN] = {&dataset->t0, dataset->covariate, dataset->start};
-    for (int k = 0; k < N_DATASET_COLUMN; k++) {
-        size_t width = writer->number[k].width ? writer->number[k].width : 1;
-        if (writer->number[k].cells)
-            memcpy(writer->number[k].cells + n * width, given[k], width * sizeof(double));
+    const bool many = writer->header.has_experiments;
+    uint64_t n = many ? writer->n_experiment : writer->n_dataset;
+    if (writer->n_dataset >= UINT32_MAX - 1 || n >= UINT32_MAX - 1)
+        return error_set(error, STATUS_BAD_PROBLEM, "%s: more than 2^32 - 2 %s are not supported", writer->path,
+                         many ? "experiments" : "datasets");
+    uint32_t owner = (uint32_t)n, of;
+    const void *value[5] = {dataset->id};
+    size_t n_value = 1;
+    enum status status = STATUS_OK;
+    if (dataset->id) {
+        writer->n_dataset++;
+        status = add_row(writer, STARTS, (const void *const[]){dataset->start}, error);
     }
-    writer->n_waiting++;
-    enum status status = add_rows(writer, dataset, error);
-    writer->n_dataset++;
-    if (!status && writer->n_waiting == BLOCK_DATASETS)
-        status = flush_datasets(writer, error);
-    return status;
+    if (!status && many && dataset->id)
+        status = add_row(writer, DATASETS, value, error);
+    if (many) {
+        of = (uint32_t)writer->n_dataset - 1;
+        value[0] = &of;
+        value[n_value++] = dataset->experiment_id;
+    }
+    if (writer->header.has_t0)
+        value[n_value++] = &dataset->t0;
+    value[n_value] = dataset->covariate;
+    if (!status)
+        status = add_row(writer, many ? EXPERIMENTS : DATASETS, value, error);
+    writer->n_experiment++;
+    if (!status)
+        status = add_measurements(writer, dataset, owner, error);
+    return status ? status : add_happenings(writer, dataset, owner, error);
 }
 
 static void close_columns(struct problem_writer *writer)
 {
-    for (int i = 0; i < N_MEASUREMENT; i++)
-        hdf5_column_close(&writer->row[i]);
-    hdf5_column_close(&writer->row_dataset);
-    hdf5_column_close(&writer->id);
-    for (int k = 0; k < N_DATASET_COLUMN; k++)
-        hdf5_column_close(&writer->number[k].column);
+    for (int g = 0; g < N_ROWS; g++)
+        write_close(&writer->rows[g]);
 }
 
 enum status problem_writer_finish(struct problem_writer *writer, struct error *error)
 {
-    enum status status = flush_datasets(writer, error);
-    if (!status)
-        status = flush_rows(writer, error);
+    enum status status = STATUS_OK;
+    for (int g = 0; g < N_ROWS && !status; g++)
+        status = write_flush(&writer->rows[g], &writer->file, error);
     if (!status)
         status = hdf5_flush(&writer->file, error);
     close_columns(writer);
@@ -300,11 +294,7 @@ void problem_writer_close(struct problem_writer *writer)
     hdf5_close(&writer->file);
     durable_drop(&writer->temporary);
     free(writer->path);
-    free(writer->dataset);
-    free(writer->rows);
-    free(writer->waiting_id);
-    for (int k = 0; k < N_DATASET_COLUMN; k++)
-        free(writer->number[k].cells);
-    arena_fini(&writer->ids);
+    for (int g = 0; g < N_ROWS; g++)
+        write_fini(&writer->rows[g]);
     free(writer);
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/error.h"
+#include "base/experiment.h"
 #include "base/measurements.h"
 
 struct problem_header {
@@ -27,6 +28,9 @@ struct problem_header {
     const char *const *observable_name;
     const char *const *observable_error; /* n_observable words; or NULL */
     bool has_t0;
+    bool has_experiments;             /* then covariates and t0 are those of experiments */
+    size_t n_target, n_input, n_substituted; /* names of states, inputs and parameters of the model, by which rows mean them */
+    const char *const *target_name, *const *input_name, *const *substituted_name;
     unsigned columns;                 /* MEASUREMENT_BITs of the optional columns to write */
     const char *line_file;            /* the table to which lines refer, or NULL */
     size_t n_option;                  /* attributes of /options, as text */
@@ -35,9 +39,10 @@ struct problem_header {
 
 struct problem_writer;
 /* Writes under a temporary name in the folder of `path`; problem_writer_finish renames it. An existing file is refused unless
- * `overwrite`. */
+ * `overwrite`. The header's arrays must stay until the writer is closed. */
 enum status problem_writer_open(struct problem_writer **writer, const char *path, bool overwrite,
                                 const struct problem_header *header, struct error *error);
+/* A dataset or, with has_experiments, its first experiment; id NULL: another experiment of the dataset before. */
 struct problem_dataset {
     const char *id;
     double t0;
@@ -45,6 +50,11 @@ struct problem_dataset {
     const double *start;      /* n_parameter where start_per_dataset, else NULL */
     size_t n_row;
     struct measurements measured;
+    const char *experiment_id;
+    size_t n_dose, n_substitute;
+    const struct dose *dose;  /* `target` is an index of target_name */
+    const struct input *input; /* n_input, or NULL */
+    const struct substitute *substitute; /* `parameter` is an index of substituted_name, `by` of parameter_name */
 };
 enum status problem_writer_add(struct problem_writer *writer, const struct problem_dataset *dataset,
                                struct error *error);

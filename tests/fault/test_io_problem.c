@@ -223,7 +223,8 @@ static void write_example(void)
         snprintf(id, sizeof id, "id %d", d);
         const double one = 1, start[] = {1, 2};
         double time[] = {0, 1, 2}, value[] = {d, 1, 0}, sigma[] = {1, 1, 1};
-        struct problem_dataset dataset = {id, 0, &one, start, 3, {time, value, sigma, (uint32_t[]){0, 1, 0}, NULL, NULL, NULL}};
+        struct problem_dataset dataset = {.id = id, .covariate = &one, .start = start, .n_row = 3,
+                                          .measured = {time, value, sigma, (uint32_t[]){0, 1, 0}, NULL, NULL, NULL}};
         assert_int_equal(problem_writer_add(writer, &dataset, &error), STATUS_OK);
     }
     assert_int_equal(problem_writer_finish(writer, &error), STATUS_OK);

@@ -57,9 +57,9 @@ static void write_dataset(struct problem_writer *writer, uint64_t d)
         observable[i] = (uint32_t)((d + i) % 2);
         censored[i] = (int8_t)((int)((d + i) % 3) - 1);
     }
-    struct problem_dataset dataset = {id, -(double)d, (const double[]){number(d, 0, 4)},
-                                      (const double[]){number(d, 0, 5), number(d, 0, 6) + 1}, rows_of(d),
-                                      {time, value, sigma, observable, censored, NULL, NULL}};
+    struct problem_dataset dataset = {.id = id, .t0 = -(double)d, .covariate = (const double[]){number(d, 0, 4)},
+                                      .start = (const double[]){number(d, 0, 5), number(d, 0, 6) + 1}, .n_row = rows_of(d),
+                                      .measured = {time, value, sigma, observable, censored, NULL, NULL}};
     if (problem_writer_add(writer, &dataset, &error))
         fail_msg("%s", error.message);
 }
