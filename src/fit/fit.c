@@ -10,6 +10,7 @@
 #include "fit/statistics.h"
 #include "fit/unit.h"
 #include "ode/adjoint.h"
+#include "ode/stops.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -99,6 +100,9 @@ static bool adjoint_pays(const struct fit_asker *asker)
 {
     const struct stiffit_model *abi = &asker->problem->model->abi;
     size_t most = 0;
+    for (size_t e = 0; e < asker->problem->n_experiment; e++)
+        if (ode_has_stops(abi, &asker->problem->task[e]))
+            return false;
     for (size_t f = 0; f < asker->map.n_feed; f++) {
         const struct fit_feed *feed = &asker->map.feed[f];
         size_t n_sens = 0;

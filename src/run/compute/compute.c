@@ -136,7 +136,10 @@ static enum status make_pool(struct compute *compute, const struct run_options *
     const struct campaign *campaign = &compute->campaign;
     /* What a fit may ask for at once; by differences also where the right-hand side jumps. */
     bool takes_differences = campaign->fit.gradient == GRADIENT_differences || campaign->model.abi.n_switching > 0;
+    const struct problem_info *info = problem_info(campaign->problem);
     uint64_t most = compute->n_fit * (takes_differences ? 2 * campaign->n_parameter : 1);
+    if (info->has_experiments)
+        most *= info->n_experiment;
     compute->n_worker = options->trace ? 1 : options->n_thread > 0 ? (size_t)options->n_thread : cpus_available();
     if (compute->n_worker > most)
         compute->n_worker = most ? most : 1;

@@ -5,6 +5,7 @@
 #include "run/compute/compute.h"
 
 #include "base/clock.h"
+#include "fit/map.h"
 #include "model/check.h"
 #include "run/supervise/child.h"
 
@@ -49,11 +50,13 @@ static bool check_dataset(const struct campaign *campaign, const struct problem_
     struct check_report *report = malloc(sizeof *report);
     double *p = malloc(((size_t)abi->n_parameter + 1) * sizeof *p);
     const struct check_finding *finding = NULL;
-    for (size_t i = 0; p && i < campaign->n_parameter; i++)
-        p[campaign->to_model[i]] = block->start[spot->row * campaign->n_parameter + i];
+    size_t e = block->first_experiment[spot->row], first = block->first_substitute[e];
+    if (p)
+        fit_model_parameters(abi, campaign->n_parameter, campaign->to_model, block->start + spot->row * campaign->n_parameter,
+                             block->first_substitute[e + 1] - first, block->substitute + first, p);
     const struct check_options options = {.seed = spot->row, .n_point = N_POINT, .p = p, .max_column = MAX_COLUMN,
                                           .only_certain = true,
-                                          .covariate = block->covariate + spot->row * abi->n_covariate};
+                                          .covariate = block->covariate + e * abi->n_covariate};
     if (report && p && !model_check(&campaign->model, &options, report, &ignored))
         finding = check_report_certain(report);
     if (finding)

@@ -275,7 +275,7 @@ bool fit_job_resume(struct fit_job *job)
 void fit_job_begin_evaluation(struct fit_job *job, const struct evaluation *evaluation)
 {
     if (job->is_traced)
-        trace_ask(job->trace, evaluation);
+        trace_ask(job->trace, job->problem.experiment_id[evaluation->task - job->task], evaluation);
 }
 
 void fit_job_end_evaluation(struct fit_job *job, const struct evaluation *evaluation)

@@ -13,8 +13,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static const char *const column_before[] = {"id", "task", "evaluation", "kind", "engine", "tighter"};
+/* "experiment" only if the problem has /experiments. */
+static const char *const column_before[] = {"id", "task", "evaluation", "experiment", "kind", "engine", "tighter"};
 static const char *const column_behind[] = {"objective", "gradient_norm", "outcome", "steps", "seconds", "reason"};
+enum { EXPERIMENT_COLUMN = 3 };
 enum { N_BEFORE = sizeof column_before / sizeof *column_before, N_BEHIND = sizeof column_behind / sizeof *column_behind };
 
 struct trace {
@@ -82,7 +84,9 @@ static void end_row(struct trace *trace)
     counter_set(&trace->board->trace_row, 0);
 }
 
-static void begin_row(struct trace *trace, const char *kind, int64_t n_evaluation)
+static bool has_experiments(const struct trace *trace) { return problem_info(trace->campaign->problem)->has_experiments; }
+
+static void begin_row(struct trace *trace, const char *experiment, const char *kind, int64_t n_evaluation)
 {
     struct csv_writer *writer = &trace->writer;
     end_row(trace);
@@ -93,6 +97,8 @@ static void begin_row(struct trace *trace, const char *kind, int64_t n_evaluatio
     csv_put_text(writer, trace->fit_id);
     csv_put_text(writer, trace->task);
     csv_put_integer(writer, n_evaluation);
+    if (has_experiments(trace))
+        csv_put_text(writer, experiment);
     csv_put_text(writer, kind);
 }
 
@@ -100,7 +106,8 @@ static void write_header(struct trace *trace)
 {
     const char *const *name = problem_parameter_name(trace->campaign->problem);
     for (int i = 0; i < N_BEFORE; i++)
-        csv_put_text(&trace->writer, column_before[i]);
+        if (i != EXPERIMENT_COLUMN || has_experiments(trace))
+            csv_put_text(&trace->writer, column_before[i]);
     for (size_t i = 0; i < trace->campaign->n_parameter; i++)
         csv_put_text(&trace->writer, name[i]);
     for (int i = 0; i < N_BEHIND; i++)
@@ -223,10 +230,10 @@ void trace_begin(struct trace *trace, uint64_t dataset, uint32_t task)
         snprintf(trace->task, sizeof trace->task, "bootstrap %u", refit.replicate);
 }
 
-void trace_ask(struct trace *trace, const struct evaluation *evaluation)
+void trace_ask(struct trace *trace, const char *experiment, const struct evaluation *evaluation)
 {
     char tighter[32];
-    begin_row(trace, evaluation->adjoint ? "gradient" : evaluation->n_sens ? "derivatives" : "values", trace->n_evaluation++);
+    begin_row(trace, experiment, evaluation->adjoint ? "gradient" : evaluation->n_sens ? "derivatives" : "values", trace->n_evaluation++);
     csv_put_text(&trace->writer, engine_word[evaluation->engine]);
     snprintf(tighter, sizeof tighter, "%.6g", evaluation->tighter > 0 ? evaluation->tighter : 1);
     csv_put_text(&trace->writer, tighter);
@@ -256,7 +263,7 @@ void trace_judge(struct trace *trace, double objective, double gradient_norm)
 void trace_end(struct trace *trace, const struct fit_record *record)
 {
     trace_begin(trace, record->dataset, record->start);
-    begin_row(trace, "end", record->n_evaluation);
+    begin_row(trace, "", "end", record->n_evaluation);
     csv_put_text(&trace->writer, "");
     csv_put_text(&trace->writer, "");
     for (size_t i = 0; i < trace->campaign->n_parameter; i++)

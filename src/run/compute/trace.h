@@ -24,7 +24,7 @@ void trace_close(struct trace *trace);
 /* The rest: one fit at a time, by one thread. */
 bool trace_wants(const struct trace *trace, uint64_t dataset); /* false for NULL */
 void trace_begin(struct trace *trace, uint64_t dataset, uint32_t task);
-void trace_ask(struct trace *trace, const struct evaluation *evaluation);
+void trace_ask(struct trace *trace, const char *experiment, const struct evaluation *evaluation);
 void trace_answer(struct trace *trace, const struct evaluation *evaluation);
 /* The optimiser's numbers for the latest evaluation; NaN: none. */
 void trace_judge(struct trace *trace, double objective, double gradient_norm);

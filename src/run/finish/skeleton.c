@@ -113,7 +113,8 @@ enum status skeleton_write(const struct campaign *campaign, const char *command_
     }
     gather(&facts, campaign, command_line, is_model_given);
     for (size_t i = 0; i < campaign->n_parameter; i++) {
-        const char *own = model->parameter_unit ? model->parameter_unit[campaign->to_model[i]] : NULL;
+        uint32_t k = campaign->to_model[i];
+        const char *own = model->parameter_unit && k != PROBLEM_NOT_OF_MODEL ? model->parameter_unit[k] : NULL;
         unit[i] = own ? own : "";
     }
     const struct result_header header = {

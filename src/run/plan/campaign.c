@@ -233,8 +233,6 @@ enum status campaign_open(struct campaign *campaign, struct run_options *options
     struct problem_expectation expectation = campaign_expectation(&campaign->model);
     expectation.error = (enum error_kind)plan->recipe.error;
     status = problem_validate(campaign->problem, &expectation, hash, &campaign->n_bad, error);
-    if (!status)
-        status = campaign_refuse_experiments(campaign->problem, error);
     if (status)
         return status;
     if (plan->place.in_place && problem_has_other_parameters(campaign->problem))

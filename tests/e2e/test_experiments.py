@@ -1,0 +1,191 @@
+#!/usr/bin/env python3
+"""Fits over several experiments: their optimum against SciPy's, their bits, and every command that lists or simulates them.
+
+SPDX-License-Identifier: BSD-3-Clause
+"""
+import functools
+
+import h5py
+import numpy as np
+from scipy.integrate import solve_ivp
+from scipy.optimize import least_squares
+
+import helpers
+
+MODEL = """model saturated "an enzyme's substrate and product"
+parameter V = 1 in [0.01, 100] scale log
+parameter K = 2 in [0.01, 100] scale log
+parameter kd = 0.5 in [0.001, 100] scale log
+parameter back = 0.1 in [0, 10]
+covariate S0
+S(0) = S0
+P(0) = 0
+rate = V*S/(K + S) - back*P
+S' = -rate
+P' = rate - kd*P
+observe s = S
+observe p = P
+"""
+# The fit's parameters are K, V1, V2 and slow. The first experiment has V = V1 and back = 0; the second has V = V2 and
+# back = kd = slow; in the first, kd = slow too.
+NAMES = ["K", "V1", "V2", "slow"]
+TRUTH = np.array([1.5, 2.0, 0.8, 0.3])
+START = np.array([1.0, 1.0, 1.0, 1.0])
+IDS = ["high", "low"]
+S0 = [10.0, 3.0]
+TIMES = [np.array([0.5, 1, 2, 4, 6, 8.0]), np.array([0.0, 1, 3, 3, 5, 9.0, 12.0])]  # a dose comes at t = 3
+DOSE = (3.0, 4.0)
+SIGMA = 0.05
+N = 3
+
+
+def model_parameters(q):
+    """V, K, kd, back of each experiment."""
+    K, V1, V2, slow = q
+    return [(V1, K, slow, 0.0), (V2, K, slow, slow)]
+
+
+@functools.lru_cache(maxsize=None)
+def predicted(q, dosed):
+    """S and P at the experiments' times, one after the other; measurements at the dose's time come before it."""
+    found = []
+    for (V, K, kd, back), s0, times, is_dosed in zip(model_parameters(q), S0, TIMES, (False, dosed)):
+        def rhs(_, y, V=V, K=K, kd=kd, back=back):
+            rate = V*y[0]/(K + y[0]) - back*y[1]
+            return [-rate, rate - kd*y[1]]
+        y, t0, rows = np.array([s0, 0.0]), 0.0, []
+        ends = [DOSE[0], np.inf] if is_dosed else [np.inf]
+        for end in ends:
+            wanted = times[(times <= end) & ((times > t0) | (t0 == 0))]
+            stop = end if np.isfinite(end) else times[-1]
+            y_at = solve_ivp(rhs, (t0, stop), y, method="LSODA", rtol=1e-11, atol=1e-13, dense_output=True)
+            rows += [y_at.sol(t) for t in wanted]
+            y, t0 = y_at.y[:, -1] + [DOSE[1], 0], end
+        found.append(np.array(rows))
+    return found
+
+
+def flat(q, dosed):
+    return np.concatenate([rows.ravel() for rows in predicted(tuple(q), dosed)])
+
+
+def values(i, dosed):
+    """Of dataset i: time by time, s and p."""
+    rng = np.random.default_rng(100 + i)
+    exact = flat(TRUTH * np.exp(0.2 * rng.standard_normal(4)), dosed)
+    return exact + SIGMA * rng.standard_normal(exact.size)
+
+
+def write(path, *, n=N, dosed=True, sigma=SIGMA, model=MODEL, shuffle=False):
+    """n datasets of both experiments; those with an odd number have a third one, without measurements."""
+    def text(group, name, words):
+        group.create_dataset(name, data=list(words), dtype=h5py.string_dtype())
+    with h5py.File(path, "w") as f:
+        f.attrs["stiffit_file"], f.attrs["format"] = "problem", 1
+        f["model/source"] = model
+        text(f.create_group("parameters"), "name", NAMES)
+        f["parameters/start"] = START
+        f["parameters/lower"], f["parameters/upper"] = np.full(4, 1e-3), np.full(4, 1e3)
+        text(f["parameters"], "scale", ["log"] * 4)
+        text(f.create_group("datasets"), "id", [f"d{i}" for i in range(n)])
+        owner = [i for i in range(n) for _ in range(2 + i % 2)]
+        name = [which for i in range(n) for which in [*IDS, "empty"][:2 + i % 2]]
+        f["experiments/dataset"] = owner
+        text(f["experiments"], "id", name)
+        text(f["experiments"], "covariate_names", ["S0"])
+        f["experiments/covariates"] = [[dict(zip(IDS, S0)).get(which, 1.0)] for which in name]
+        rows = []
+        for e, (i, which) in enumerate(zip(owner, name)):
+            if which != "empty":
+                k = IDS.index(which)
+                first = 0 if k == 0 else 2 * TIMES[0].size
+                own = [(e, t, o, values(i, dosed)[first + 2 * j + o]) for j, t in enumerate(TIMES[k]) for o in range(2)]
+                rows += own[::-1] if shuffle else own
+        experiment, time, observable, value = map(np.array, zip(*rows))
+        f["measurements/experiment"], f["measurements/time"], f["measurements/value"] = experiment, time, value
+        f["measurements/observable"] = observable
+        text(f["measurements"], "observable_names", ["s", "p"])
+        if sigma:
+            f["measurements/sigma"] = np.full(len(rows), sigma)
+        swaps = []
+        for e, which in enumerate(name):
+            kd, slow, V, back = 0, 3, 1, 2
+            if which == "high":
+                swaps += [(e, V, 1, 0.0), (e, kd, slow, 0.0), (e, back, -1, 0.0)]
+            else:
+                swaps += [(e, V, 2, 0.0), (e, kd, slow, 0.0), (e, back, slow, 0.0)]
+        experiment, parameter, by, number = zip(*swaps)
+        f["substitutes/experiment"], f["substitutes/parameter"], f["substitutes/by"] = experiment, parameter, by
+        f["substitutes/value"] = number
+        text(f["substitutes"], "parameter_names", ["kd", "V", "back"])
+        text(f["substitutes"], "by_names", NAMES)
+        if dosed:
+            of = [e for e, which in enumerate(name) if which == "low"]
+            f["doses/experiment"], f["doses/time"] = of, np.full(len(of), DOSE[0])
+            f["doses/amount"] = np.full(len(of), DOSE[1])
+            text(f["doses"], "target_names", ["S"])
+    return path
+
+
+def scipy_fit(i, dosed):
+    """The optimum, half the sum of squares and the standard errors, on natural parameters."""
+    y = values(i, dosed)
+    found = least_squares(lambda x: (flat(np.exp(x), dosed) - y) / SIGMA, np.log(TRUTH), jac="3-point", xtol=1e-12, ftol=1e-13)
+    q = np.exp(found.x)
+    covariance = np.linalg.inv(found.jac.T @ found.jac)
+    return q, found.cost, q * np.sqrt(np.diag(covariance))
+
+
+def check_against_scipy(fits, dosed):
+    for i in range(N):
+        q, cost, error = scipy_fit(i, dosed)
+        assert fits["status"][i] == "converged", fits["status"]
+        assert np.all(np.abs(fits["parameters"][i] - q) < 1e-3 * error), (fits["parameters"][i], q, error)
+        np.testing.assert_allclose(fits["objective"][i], cost, rtol=1e-5)  # the certificate allows more
+        np.testing.assert_allclose(fits["standard_error"][i], error, rtol=1e-3)  # SciPy's derivatives are differences
+        assert fits["degrees_of_freedom"][i] == values(i, dosed).size - 4
+
+
+def test_optimum_as_scipy_finds_it(tmp):
+    """By sensitivities, in both engines, by differences and adjoints; with doses and without, with rows in another order."""
+    for dosed, options in ((True, ()), (True, ("--engine=cvodes",)), (True, ("--gradient=differences",)),
+                           (False, ()), (False, ("--engine=cvodes",)), (False, ("--gradient=adjoint",)),
+                           (False, ("--optimizer=lbfgs", "--engine=cvodes"))):
+        problem = write(tmp / "p.h5", dosed=dosed, shuffle=dosed)
+        check_against_scipy(helpers.run(problem, *options, "--overwrite"), dosed)
+
+
+def everything(path):
+    """Every column of a result but the times."""
+    with h5py.File(path) as f:
+        found = {}
+
+        def keep(name, item):
+            if isinstance(item, h5py.Dataset) and name.split("/")[0] in ("fits", "starts", "bootstrap", "profile") and (
+                    "seconds" not in name):
+                found[name] = item[()].tobytes()
+        f.visititems(keep)
+    return found
+
+
+def test_same_bits(tmp):
+    """Any number of workers, shards, each engine's own."""
+    problem = write(tmp / "p.h5", n=4)
+    more = ("--bootstrap=20", "--profile=all", "--starts=2", "--keep-bootstrap", "--keep-profile", "--keep-starts")
+    for engine in ("cvodes", "lanes"):
+        one = tmp / f"{engine}.h5"
+        helpers.run(problem, f"--engine={engine}", *more, "-j1", "-o", one)
+        wanted = everything(one)
+        assert "fits/parameters" in wanted and len(wanted) > 30, wanted.keys()
+        for threads in (2, 3):
+            helpers.run(problem, f"--engine={engine}", *more, f"-j{threads}", "-o", tmp / "n.h5", "--overwrite")
+            assert everything(tmp / "n.h5") == wanted, (engine, threads)
+        parts = [tmp / f"part{k}.h5" for k in range(2)]
+        for k, part in enumerate(parts):
+            helpers.run(problem, f"--engine={engine}", *more, "-j2", f"--shard={k + 1}/2", "-o", part, "--overwrite")
+        helpers.stiffit("merge", *parts, "-o", tmp / "merged.h5", "--overwrite")
+        assert everything(tmp / "merged.h5") == wanted, engine
+
+
+if __name__ == "__main__":
+    helpers.main()
