@@ -146,7 +146,8 @@ static void put_events(struct json *json, const struct shown_model *model)
         json_object_begin(json, is_lag ? "lag" : "bioavailability");
         for (uint32_t i = 0; i < equations->n_dosing; i++)
             if (equations->dosing[i].is_lag == is_lag)
-                put_expression(json, model, equations->state[equations->dosing[i].state].name, equations->dosing[i].value, true);
+                put_expression(json, model, equations->state[equations->dosing[i].state].name, equations->dosing[i].value,
+                               true);
         json_object_end(json);
     }
     json_array_begin(json, "events");

@@ -47,6 +47,8 @@ static enum status make_room(struct check *check)
                            abi->parameter_start ? abi->parameter_start[j] : 1;
     for (size_t j = 0; j < abi->n_covariate; j++)
         check->caller.covariate[j] = check->options->covariate ? check->options->covariate[j] : 1;
+    for (size_t j = 0; j < abi->n_input; j++)
+        check->caller.knot[j] = 1;
     return STATUS_OK;
 }
 

@@ -46,7 +46,7 @@ static void add_to_fingerprint(uint64_t *fingerprint, const void *bytes, size_t 
 
 static size_t input_size(const struct stiffit_model *abi, int input)
 {
-    const size_t sizes[N_INPUT] = {abi->n_state, abi->n_parameter, abi->n_covariate, abi->n_work};
+    const size_t sizes[N_INPUT] = {abi->n_state, abi->n_parameter, abi->n_covariate, abi->n_work, abi->n_input};
     return sizes[input];
 }
 
@@ -83,6 +83,7 @@ static int call(struct caller *caller, enum check_function function, double *out
         .y = check_shape(function)->at_time && function != CHECK_FORCING ? caller->y : NULL,
         .p = caller->p,
         .covariate = caller->covariate,
+        .input = abi->n_input > 0 && function != CHECK_PREPARE && function != CHECK_FORCING ? caller->knot : NULL,
         .work = abi->n_work > 0 && function != CHECK_PREPARE ? caller->work : NULL,
     };
     caller->report->n_call[function]++;

@@ -32,13 +32,13 @@ void check_add(struct check_report *report, const struct stiffit_model *abi, enu
 
 /* The point at which the model is called, and the buffers around it. y, p, covariate and work may be written freely
  * between calls; after a change of p, caller_prepare. Lives as long as its arena. */
-enum { N_CHECK_INPUT = 4 };
+enum { N_CHECK_INPUT = 5 };
 struct caller {
     const struct stiffit_model *abi;
     struct check_report *report;
     double t;
     union { /* with NaN around, so that a read beyond an end shows */
-        struct { double *y, *p, *covariate, *work; };
+        struct { double *y, *p, *covariate, *work, *knot; }; /* knot: the values of the model's inputs */
         double *input[N_CHECK_INPUT];
     };
     double *out;                      /* of the largest function, with guard zones around */

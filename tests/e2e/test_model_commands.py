@@ -109,7 +109,7 @@ def test_a_faulty_model_does_not_keep_others_from_being_built(tmp):
 
 
 def test_warnings_are_shown_and_do_no_harm(tmp):
-    source = write(tmp / "w.ode", DECAY.replace("-k*y", "-k*y*(y > 1)") + "idle = 2*k\n")
+    source = write(tmp / "w.ode", DECAY.replace("-k*y", "-k*abs(y)") + "idle = 2*k\n")
     done = h.stiffit("model", "build", source)
     assert done.stderr.count(": warning: ") == 2 and "`idle`" in done.stderr and (tmp / "w.so").exists()
     assert "warning" not in h.stiffit("model", "build", source, "-q").stderr

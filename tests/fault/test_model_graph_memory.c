@@ -4,7 +4,7 @@
 #include "../unit/graph_case.h"
 #include "replaces_malloc.h"
 
-#include "model/graph/equations.h"
+#include "model/graph/functions.h"
 
 #include <errno.h>
 

@@ -10,7 +10,7 @@
 #include "../unit/graph_case.h"
 
 #include "base/random.h"
-#include "model/graph/equations.h"
+#include "model/graph/functions.h"
 
 #include <complex.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* The functions of inputs, doses, switches and events that the compiler makes from text: values against formulas written here by
+/* The functions of inputs, doses, switches and events that the compiler makes from text: values against formulas written by
  * hand, derivatives against difference quotients of those values.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "generate_case.h"
@@ -86,7 +86,8 @@ static void test_values(const struct stiffit_model *abi)
     call(abi, abi->bioavailability, &x, out);
     expect("bioavailability", out, (double[]){1, p[F] / (1 + p[F] * t), 1}, 3);
     call(abi, abi->event_when, &x, out);
-    expect("event_when", out, (double[]){0.5, 2 * p[T1] + w * p[TLAG], fmax(y[1] - p[V] * t, fmin(t - 10, y[2] - p[KE] * y[1]))}, 3);
+    double full = fmax(y[1] - p[V] * t, fmin(t - 10, y[2] - p[KE] * y[1]));
+    expect("event_when", out, (double[]){0.5, 2 * p[T1] + w * p[TLAG], full}, 3);
     call(abi, abi->event_delay, &x, out);
     expect("event_delay", out, (double[]){0, 0, p[TLAG] * y[1] + t * t}, 3);
     call(abi, abi->event_priority, &x, out);
@@ -140,7 +141,8 @@ static void compare_differences(const char *what, const struct stiffit_model *ab
     double low[100], high[100], exact[200];
     call(abi, derivative, x, exact);
     for (size_t j = 0; j < (by_parameter ? N_PARAMETER : N_STATE + 1); j++) {
-        double *variable = by_parameter ? &x->p[j] : j == N_STATE ? &x->at.t : &x->y[j], at = *variable, h = 1e-6 * fmax(1, fabs(at));
+        double *variable = by_parameter ? &x->p[j] : j == N_STATE ? &x->at.t : &x->y[j];
+        double at = *variable, h = 1e-6 * fmax(1, fabs(at));
         *variable = at - h;
         call(abi, function, x, low);
         *variable = at + h;

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "graph_case.h"
 
-#include "model/graph/equations.h"
+#include "model/graph/functions.h"
 
 #include <string.h>
 

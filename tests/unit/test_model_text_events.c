@@ -8,7 +8,8 @@
 static const struct said cases[] = {
     /* good */
     {"input T\nobserve q = T", {}}, {"input T linear unit \"C\", D unit \"mg\" linear, E constant\nobserve q = T + D + E", {}},
-    {"lag(x) = k; bioavailability(x) = 2*k; lag(y) = t", {}}, {"event e at 3: x = 1", {}}, {"event e at 2*k: x = 1, y = x + y", {}},
+    {"lag(x) = k; bioavailability(x) = 2*k; lag(y) = t", {}}, {"event e at 3: x = 1", {}},
+    {"event e at 2*k: x = 1, y = x + y", {}},
     {"event e when x < 0.5 delay 2 priority -x initially false can lapse early values: x = 1", {}},
     {"event e when x + 1 > 2*y can lapse priority 1: x = x + 1", {}},
     {"event e when not (x < 1 and y > 2 or t >= 3): x = 1", {}}, {"event e when if x > 1 then y > 2 else y > 3: x = 1", {}},
@@ -27,16 +28,16 @@ static const struct said cases[] = {
     {"lag(z) = 1", {"3:5+1: error: `z` is not defined"}},
     {"lag(k) = 1", {"3:5+1: error: `k` is a parameter: only states have a lag time"}},
     {"bioavailability(k) = 1", {"3:17+1: error: `k` is a parameter: only states have a bioavailability"}},
-    {"lag(x) = y", {"3:10+1: error: this depends on a state: a lag time may depend on parameters, covariates and constants only, "
-                    "inputs and time"}},
+    {"lag(x) = y", {"3:10+1: error: this depends on a state: a lag time may depend on parameters, covariates, inputs, time and "
+                    "constants only"}},
     {"lag(x) = 1\nlag(x) = 2", {"4:5+1: error: the lag time of `x` is given twice, first in line 3"}},
-    {"alag(x) = k", {"3:1+4: warning: `alag(x) = ...` defines a function that nothing uses, and does not affect the state `x`: a "
-                     "lag time is `lag(STATE) = ...`"}},
+    {"alag(x) = k", {"3:1+4: warning: `alag(x) = ...` defines a function that nothing uses, and does not affect the state `x`: "
+                     "a lag time is `lag(STATE) = ...`"}},
     {"f(x) = k", {"3:1+1: warning: `f(x) = ...` defines a function that nothing uses, and does not affect the state `x`: a "
                   "bioavailability is `bioavailability(STATE) = ...`"}},
-    {"dur(x) = k", {"3:1+3: warning: `dur(x) = ...` defines a function that nothing uses, and does not affect the state `x`: "
-                    "the duration of an infusion is given with the doses"}},
-    {"observe q = lag(x)", {"3:13+3: error: the function `lag` is not defined: values of the past are not part of the language"}},
+    {"dur(x) = k", {"3:1+3: warning: `dur(x) = ...` defines a function that nothing uses, and does not affect the state `x`:"
+                    " the duration of an infusion is given with the doses"}},
+    {"observe q = lag(x)", {"3:13+3: error: the function `lag` is not defined: values of the past are not part of"}},
     /* events: their sentence */
     {"event e", {"3:7+1: error: expected `at TIME` or `when CONDITION`, but the statement ends here"}},
     {"event e after 3: x = 1", {"3:9+5: error: expected `at TIME` or `when CONDITION`, found `after`"}},
@@ -57,11 +58,11 @@ static const struct said cases[] = {
     /* events: their meaning */
     {"event e at x > 3: x = 1", {"3:12+1: error: a time follows `at`; with a condition the event is `event e when ...`"}},
     {"event e when 3: x = 1", {"3:14+1: error: this condition never changes, so the event never happens; a time follows `at`"}},
-    {"event e when x: x = 1", {"3:14+1: error: an event needs a condition that compares with `<`, `<=`, `>` or `>=`; these can"}},
+    {"event e when x: x = 1", {"3:14+1: error: an event needs a condition that compares with `<`, `<=`, `>` or `>=`; these"}},
     {"event e when x == 1: x = 1", {"3:14+1: error: an event needs a condition that compares"}},
     {"event e when x > 1 and y == 2: x = 1", {"3:14+1: error: an event needs a condition that compares"}},
-    {"event e at x: x = 1", {"3:12+1: error: this depends on a state: the time of an event may depend on parameters, covariates "
-                             "and constants only"}},
+    {"event e at x: x = 1", {"3:12+1: error: this depends on a state: the time of an event may depend on parameters, "
+                             "covariates and constants only"}},
     {"event e at t + 1: x = 1", {"3:12+1: error: this depends on time: the time of an event may"}},
     {"input T\nevent e at T: x = 1", {"4:12+1: error: this depends on an input: the time of an event may"}},
     {"event e at 3: k = 1", {"3:15+1: error: `k` is a parameter: only states have values that an event can change"}},
@@ -88,8 +89,10 @@ static void test_trigger_is_truth(void **state)
 {
     (void)state;
     static const char *const conditions[] = {
-        "x < y", "x <= y", "x > y", "x >= y", "not x < y", "not (x <= y)", "x < y and y < 2", "x < y or y < 2", "x <= y and y <= x",
-        "not (x < y or y < 2)", "if x < y then y > 1 else x > 3", "heaviside(x - y)", "x >= y and not (y <= 2 or x + y > 6)",
+        "x < y", "x <= y", "x > y", "x >= y", "not x < y", "not (x <= y)", "x < y and y < 2", "x < y or y < 2",
+        "x <= y and y <= x",
+        "not (x < y or y < 2)",
+        "if x < y then y > 1 else x > 3", "heaviside(x - y)", "x >= y and not (y <= 2 or x + y > 6)",
         "not not x < y", "x < y and x > 1 and y < 3", "(x > y) or (if y > 2 then x < 1 else not x < 2)",
     };
     static const double values[] = {0, 1, 2, 3, 1e-300, 4};
@@ -105,9 +108,9 @@ static void test_trigger_is_truth(void **state)
         for (size_t k = 0; k < N * N; k++) {
             double y[] = {values[k % N], values[k / N]};
             graph_evaluate(self.equations->graph, &(struct stiffit_point){.y = y, .p = text_p}, value);
-            if ((value[event->when] >= 0) != (value[event->condition] != 0))
-                fail_msg("%s at x = %g, y = %g is %g, and its trigger %g", conditions[i], y[0], y[1], value[event->condition],
-                         value[event->when]);
+            double truth = value[event->condition], trigger = value[event->when];
+            if ((trigger >= 0) != (truth != 0))
+                fail_msg("%s at x = %g, y = %g is %g, and its trigger %g", conditions[i], y[0], y[1], truth, trigger);
         }
         free(value);
         text_end(&self);
@@ -119,7 +122,8 @@ static void test_time_alone(void **state)
 {
     (void)state;
     static const struct { const char *event; bool is_timed; } is[] = {
-        {"when t > k", true}, {"when 2*k < t", true}, {"when t >= k", false}, {"when t > x", false}, {"when t > k and t < 3", false},
+        {"when t > k", true}, {"when 2*k < t", true}, {"when t >= k", false}, {"when t > x", false},
+        {"when t > k and t < 3", false},
         {"when t > k initially false", false}, {"when t < k", false}, {"at k", true}};
     for (size_t i = 0; i < sizeof is / sizeof *is; i++) {
         struct text_case self;

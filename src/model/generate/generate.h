@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-#include "model/graph/equations.h"
+#include "model/graph/functions.h"
 
 #include <stdio.h>
 

@@ -302,7 +302,8 @@ static void row_name(const struct listing *listing, enum function_axis axis, uin
     }
     if (axis == OF_ASSIGNED) {
         snprintf(text, size, listing->is_latex ? "%s \\text{ after } %s" : "%s after %s",
-                 name_of(listing, NAME_STATE, row % equations->n_state), name_of(listing, NAME_EVENT, row / equations->n_state));
+                 name_of(listing, NAME_STATE, row % equations->n_state),
+                 name_of(listing, NAME_EVENT, row / equations->n_state));
         return;
     }
     static const char *const plain[] = {[OF_RATE] = "'", [OF_INITIAL] = "(0)", [OF_OBSERVABLE] = "", [OF_NOISE] = ")"};

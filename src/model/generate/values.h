@@ -4,7 +4,7 @@
 #pragma once
 
 #include "base/arena.h"
-#include "model/graph/equations.h"
+#include "model/graph/functions.h"
 
 /* A node of the graph, or a value that is not in the graph but may be shared: n_node + b is 1/b, 2 n_node + b is log(b), and 3
  * n_node + b is the power for which node b is POWER_LOG. */

@@ -2,7 +2,7 @@
  * g = (d rhs / d y) v + (d rhs / d t) w for a direction (v, w), d g / d y and d g / d p. They are made from g as the first ones
  * are from the rates. A model can do without them, so there is a limit to their size.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "model/graph/equations.h"
+#include "model/graph/functions.h"
 #include "model/graph/intern.h"
 
 #include <stdlib.h>
@@ -49,8 +49,8 @@ static void fill_directional(struct graph *graph, const struct graph_matrix *mat
 static bool is_worth_it(const struct equations *equations, const struct functions *functions)
 {
     size_t n_node = graph_n_node(equations->graph);
-    return equations->n_state > 0 && equations->n_state <= MAX_STATE && functions->of[FUNCTION_switching].n_row == 0 && equations->n_input == 0 && equations->n_event == 0 &&
-           functions->of[FUNCTION_forcing].n_row == 0 && n_node <= MAX_GRAPH &&
+    return equations->n_state > 0 && equations->n_state <= MAX_STATE && equations->n_input == 0 && equations->n_event == 0 &&
+           functions->of[FUNCTION_switching].n_row == 0 && functions->of[FUNCTION_forcing].n_row == 0 && n_node <= MAX_GRAPH &&
            n_node + NODES_PER_STEP * MAX_WORK < graph_limit(equations->graph);
 }
 

@@ -1,7 +1,7 @@
 /* The life of a model's equations, and the functions of the plugin interface: which equations are their rows, and by which
  * leaves they are derived; switches and inputs are found by one pass each over what the right-hand sides need.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "model/graph/equations.h"
+#include "model/graph/functions.h"
 
 #include "base/arena.h"
 
@@ -122,8 +122,8 @@ static bool find_changes(const struct equations *equations, struct functions *fu
     for (uint32_t i = 0; condition && i < equations->n_event; i++)
         if (!(equations->event[i].kind & STIFFIT_EVENT_TIMED))
             condition[n_condition++] = equations->event[i].condition;
-    bool good = condition && changes_find_switches(equations->graph, rhs->entry, rhs->n_entry, condition, n_condition, &switches,
-                                                   &time) &&
+    bool good = condition && changes_find_switches(equations->graph, rhs->entry, rhs->n_entry, condition, n_condition,
+                                                   &switches, &time) &&
                 changes_find_forcing(equations->graph, rhs->entry, rhs->n_entry, &forcing) &&
                 column_of_list(&functions->of[FUNCTION_switching], &switches) &&
                 column_of_times(equations->graph, &functions->of[FUNCTION_switching_time], &time) &&

@@ -56,7 +56,9 @@ bool timing_solve(struct graph *graph, const node *g, size_t n_g, node *time)
     for (size_t i = 0; good && i < n_g; i++) {
         const struct line *it = &line[g[i]];
         bool is_solved = is_line(it) && it->slope != 0;
-        time[i] = is_solved ? graph_unary(graph, GRAPH_NEGATE, graph_binary(graph, GRAPH_DIVIDE, it->start, it->slope)) : NODE_NONE;
+        time[i] = NODE_NONE;
+        if (is_solved)
+            time[i] = graph_unary(graph, GRAPH_NEGATE, graph_binary(graph, GRAPH_DIVIDE, it->start, it->slope));
     }
     arena_fini(&arena);
     return good;
@@ -66,7 +68,8 @@ bool timing_solve(struct graph *graph, const node *g, size_t n_g, node *time)
 static node strictly(struct graph *graph, node x)
 {
     node is_low = graph_unary(graph, GRAPH_HEAVISIDE, graph_unary(graph, GRAPH_NEGATE, x));
-    return graph_binary(graph, GRAPH_ADD, x, graph_binary(graph, GRAPH_MULTIPLY, graph_constant(graph, BARELY_NEGATIVE), is_low));
+    node bit = graph_binary(graph, GRAPH_MULTIPLY, graph_constant(graph, BARELY_NEGATIVE), is_low);
+    return graph_binary(graph, GRAPH_ADD, x, bit);
 }
 
 static node negated(struct graph *graph, node trigger) { return strictly(graph, graph_unary(graph, GRAPH_NEGATE, trigger)); }
@@ -118,8 +121,10 @@ bool timing_triggers(struct graph *graph, const node *condition, size_t n_condit
         graph_dependence(graph, 0, depends);
         changes_mark(graph, condition, n_condition, needed, n);
     }
-    for (size_t i = 0; good && i < n; i++)
-        of[i] = needed[i] && graph_n_argument(graph_node(graph, (node)i)->op) ? trigger_of(graph, (node)i, depends, of) : NODE_NONE;
+    for (size_t i = 0; good && i < n; i++) {
+        bool is_operation = graph_n_argument(graph_node(graph, (node)i)->op) > 0;
+        of[i] = needed[i] && is_operation ? trigger_of(graph, (node)i, depends, of) : NODE_NONE;
+    }
     for (size_t i = 0; good && i < n_condition; i++)
         trigger[i] = of[condition[i]];
     arena_fini(&arena);

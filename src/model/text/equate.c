@@ -3,10 +3,12 @@
 #include "base/words.h"
 #include "model/text/resolve.h"
 
+#include "model/graph/derive.h"
 #include "model/graph/equations.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <stiffit/model.h>
 #include <string.h>
 
 struct equating {
@@ -258,8 +260,8 @@ static node value_free_of(struct equating *self, uint32_t which, unsigned leaves
         if (found & names[i].leaf) {
             message_fault(&self->reading->source,
                           message_token_at(&self->reading->source, self->reading->formulas.item[which].offset),
-                          "this depends on %s: %s may depend on parameters, covariates and constants only%s", names[i].name, what,
-                          leaves & ON_TIME ? "" : ", inputs and time");
+                          "this depends on %s: %s may depend on parameters, covariates%s constants only", names[i].name, what,
+                          leaves & ON_TIME ? " and" : ", inputs, time and");
             return NODE_NONE;
         }
     return value;
@@ -299,7 +301,8 @@ static void add_assignments(struct equating *self, uint32_t i_event, const struc
         if (symbol->kind != SYMBOL_STATE)
             continue;
         if (seen[symbol->index] == i_event + 1)
-            message_fault(&reading->source, read->place, "the event assigns `%.*s` twice", SPAN_ARGUMENTS(reading, read->place));
+            message_fault(&reading->source, read->place, "the event assigns `%.*s` twice",
+                          SPAN_ARGUMENTS(reading, read->place));
         seen[symbol->index] = i_event + 1;
         node value = evaluate_formula(self->machine, read->formula, false);
         event->assignment[event->n_assignment++] = (struct equation_assignment){symbol->index, read->line, value};
@@ -359,10 +362,11 @@ static void add_events(struct equating *self)
         struct span at = message_token_at(&reading->source, reading->formulas.item[reading->events.item[i].when].offset);
         bool is_timed = equations->event[i].kind & STIFFIT_EVENT_TIMED;
         if (!is_timed && graph_node(equations->graph, condition[i])->op == GRAPH_CONSTANT)
-            message_fault(&reading->source, at, "this condition never changes, so the event never happens; a time follows `at`");
+            message_fault(&reading->source, at,
+                          "this condition never changes, so the event never happens; a time follows `at`");
         else if (!is_timed && trigger[i] == NODE_NONE)
-            message_fault(&reading->source, at, "an event needs a condition that compares with `<`, `<=`, `>` or `>=`; these can "
-                          "be combined with `and`, `or` and `not`");
+            message_fault(&reading->source, at, "an event needs a condition that compares with `<`, `<=`, `>` or `>=`; these "
+                          "can be combined with `and`, `or` and `not`");
         else if (!is_timed)
             equations->event[i].when = trigger[i];
     }

@@ -105,8 +105,8 @@ static bool read_event(struct parser *parser, struct stated_event *event)
     if (!read_formula(parser, &event->when, ROLE_EVENT) || !read_options(parser, event))
         return false;
     if (!parser_accept(parser, TOKEN_COLON))
-        return stop(parser, parser_peek(parser, 0)->kind == TOKEN_COMMA ? "`:` (options are not separated by commas)"
-                            : "`:` before the assignments, `delay`, `priority`, `initially false`, `can lapse`, `early values`");
+        return stop(parser, parser_peek(parser, 0)->kind == TOKEN_COMMA ? "`:` (options are not separated by commas)" :
+                    "`:` before the assignments, `delay`, `priority`, `initially false`, `can lapse` or `early values`");
     do {
         if (!read_assignment(parser))
             return false;

@@ -269,8 +269,8 @@ static void read_unknown(struct parser *parser)
                           "reactions are not supported: write the rate of change of each state, `NAME' = ...`");
         else if (next.kind == TOKEN_COLON)
             message_fault(&reading->source, token.span,
-                          "an event is `event NAME at TIME: STATE = EXPR, ...` or `event NAME when CONDITION: STATE = EXPR, ...`; "
-                          "a reaction is written as the rate of change of each state");
+                          "an event is `event NAME at TIME: STATE = EXPR, ...` or `event NAME when CONDITION: STATE = EXPR, "
+                          "...`; a reaction is written as the rate of change of each state");
         else
             parser_unexpected(parser, "`=`, `'` or `(0)` after the name");
     }

@@ -90,7 +90,8 @@ static const char *property_hint(const char *name, size_t length)
     static const struct { const char *word, *hint; } hints[] = {
         {"alag", "a lag time is `lag(STATE) = ...`"}, {"ALAG", "a lag time is `lag(STATE) = ...`"},
         {"tlag", "a lag time is `lag(STATE) = ...`"}, {"Tlag", "a lag time is `lag(STATE) = ...`"},
-        {"f", "a bioavailability is `bioavailability(STATE) = ...`"}, {"F", "a bioavailability is `bioavailability(STATE) = ...`"},
+        {"f", "a bioavailability is `bioavailability(STATE) = ...`"},
+        {"F", "a bioavailability is `bioavailability(STATE) = ...`"},
         {"dur", "the duration of an infusion is given with the doses"},
         {"rate", "the rate of an infusion is given with the doses"}};
     for (size_t i = 0; i < sizeof hints / sizeof *hints; i++)
