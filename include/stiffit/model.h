@@ -255,6 +255,12 @@ struct stiffit_model {
     stiffit_function *event_delay_state;         /* out: n_event x (n_state + 1), by states, then by time. Else: differences */
     const uint8_t *event_assigned;               /* n_state x n_event: 0 where the event leaves the state alone, which matters
                                                   * to EARLY_VALUES only; NULL: each assigns all states */
+
+    /* Bounds of the forcing functions over the times from at->t to t_end, which the integrator halves until nothing can hide
+     * between its samples; NULL: it relies on the samples. out: n_forcing x 4, by function: a lower and an upper bound of the
+     * value, then of the derivative by time, infinite where the value may jump. Bounds may be wide over long times, but must
+     * shrink with them. */
+    int (*forcing_range)(const struct stiffit_point *at, double t_end, double *out);
 };
 
 #define STIFFIT_MODEL_HEADER .abi_version = STIFFIT_ABI_VERSION, .struct_size = sizeof(struct stiffit_model)

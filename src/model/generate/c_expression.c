@@ -5,6 +5,7 @@
 #include "base/words.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -184,9 +185,9 @@ void c_name(const struct c_printer *printer, uint32_t which)
     const struct step *step = &printer->program->step[which];
     const char *prefix, *name;
     if (step->op == GRAPH_CONSTANT) {
-        fputs(printer->form == C_LANES ? "all(" : "", printer->out);
+        fputs(printer->form == C_LANES ? "all(" : printer->form == C_RANGE ? "point(" : "", printer->out);
         c_number(printer->out, step->constant);
-        fputs(printer->form == C_LANES ? ")" : "", printer->out);
+        fputs(printer->form != C_SCALAR ? ")" : "", printer->out);
         return;
     }
     name = user_name(printer->values, step, &prefix);
@@ -205,7 +206,9 @@ void c_source(const struct c_printer *printer, const struct step *step)
     if (printer->form == C_LANES)
         fprintf(printer->out, "get(%s, %u, k)", arrays[step->op], (unsigned)step->index);
     else if (step->op == GRAPH_TIME)
-        fputs("at->t", printer->out);
+        fputs(printer->form == C_RANGE ? "span" : "at->t", printer->out);
+    else if (printer->form == C_RANGE)
+        fprintf(printer->out, "point(%s[%u])", arrays[step->op], (unsigned)step->index);
     else
         fprintf(printer->out, "%s[%u]", arrays[step->op], (unsigned)step->index);
 }
@@ -272,6 +275,20 @@ static void put_call(const struct c_printer *printer, const struct step *step)
     putc(')', printer->out);
 }
 
+/* Every operation is a call; of equal arguments the product is a square, which is never negative. */
+static void put_range(const struct c_printer *printer, const struct step *step)
+{
+    bool is_square = step->op == GRAPH_MULTIPLY && step->arg[0] == step->arg[1];
+    fputs(is_square ? "range_square" : "range_", printer->out);
+    for (const char *c = graph_operations[step->op].name; *c && !is_square; c++)
+        putc(*c == '_' ? '_' : tolower((unsigned char)*c), printer->out);
+    for (int k = 0; k < (is_square ? 1 : step_n_argument(step)); k++) {
+        fputs(k > 0 ? ", " : "(", printer->out);
+        put_argument(printer, step->arg[k], LEVEL_CHOICE);
+    }
+    putc(')', printer->out);
+}
+
 static const int level_of[] = {
     [C_CALL] = LEVEL_PRIMARY, [C_SUM] = LEVEL_SUM, [C_PRODUCT] = LEVEL_PRODUCT, [C_NEGATIVE] = LEVEL_UNARY,
     [C_RECIPROCAL] = LEVEL_PRODUCT, [C_CHOICE] = LEVEL_CHOICE, [C_COMPARISON] = LEVEL_UNARY,
@@ -283,6 +300,10 @@ static void put_operation(const struct c_printer *printer, const struct step *st
 {
     const struct graph_operation *s = &graph_operations[step->op];
     bool lanes = printer->form == C_LANES;
+    if (printer->form == C_RANGE) {
+        put_range(printer, step);
+        return;
+    }
     int own = lanes && s->c_kind >= C_CHOICE ? LEVEL_PRIMARY : level_of[s->c_kind];
     if (own < level)
         putc('(', printer->out);

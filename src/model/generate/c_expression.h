@@ -71,3 +71,7 @@ enum status c_function(const struct c_printer *printer, const struct c_function 
 /* The functions of lanes, and their table (emit_lanes.c). After them, LANES_TABLE is the descriptor's pointer to it. */
 enum status c_lanes(const struct programs *programs, const struct functions *functions, const struct c_lines *lines,
                     FILE *out, struct error *error);
+
+/* Bounds of the forcing functions (emit_range.c): forcing_range. */
+enum status c_ranges(const struct programs *programs, const struct functions *functions, const struct c_lines *lines, FILE *out,
+                     struct error *error);

@@ -86,6 +86,8 @@ static bool parts_init(struct parts *parts, const struct program *program, struc
     return true;
 }
 
+static const char *const types[] = {[C_SCALAR] = "double", [C_LANES] = "lanes", [C_RANGE] = "range"};
+
 /* Width of a line of short items. Up to this many zeros are written one by one; with more, clearing everything first is faster
  * (5 x 5 with 10 entries: 2.3 against 2.9 ns). */
 enum { LINE_COLUMNS = 96, MOST_ZEROS = 8 };
@@ -167,7 +169,7 @@ static void put_load(void *context, uint32_t which)
     w->parts->loaded[which] = w->part + 1;
     uint32_t width = 2 * c_width(w->printer->values, step) + (w->printer->form == C_LANES ? 18 : 8);
     if (w->n_loaded++ == 0 || w->column + width > LINE_COLUMNS) {
-        fputs(w->n_loaded > 1 ? ",\n        " : w->printer->form == C_LANES ? "    const lanes " : "    const double ", out);
+        fprintf(out, w->n_loaded > 1 ? ",\n        " : "    const %s ", types[w->printer->form]);
         w->column = 8;
     } else {
         fputs(", ", out);
@@ -188,7 +190,7 @@ static void put_definition(struct writer *w, uint32_t which)
     FILE *out = w->printer->out;
     if (step->label != VALUE_NONE)
         quote(w, equations->intermediate[step->label].line);
-    fputs(w->printer->form == C_LANES ? "    const lanes " : "    const double ", out);
+    fprintf(out, "    const %s ", types[w->printer->form]);
     c_name(w->printer, which);
     fputs(" = ", out);
     c_definition(w->printer, which);
@@ -271,6 +273,13 @@ static void put_head(const struct writer *w, bool is_part)
                              : "static%s void %s(const struct stiffit_lanes_point *at, double *restrict out)\n{\n",
                 !is_part ? "" : w->parts->n_part > 1 ? " __attribute__((noinline))" : " inline", w->function->name,
                 (unsigned)w->part + 1);
+    else if (w->printer->form == C_RANGE && is_part)
+        fprintf(out, "static __attribute__((noinline)) void %s_%u(const struct stiffit_point *at, const range span,\n"
+                     "    range *restrict out, range *restrict place)\n{\n    (void)at, (void)span, (void)out, (void)place;\n",
+                w->function->name, (unsigned)w->part + 1);
+    else if (w->printer->form == C_RANGE)
+        fprintf(out, "static void %s(const struct stiffit_point *at, const range span, range *restrict out)\n{\n"
+                     "    (void)at;\n", w->function->name);
     else if (is_part)
         fprintf(out, "static __attribute__((noinline)) void %s_%u(const struct stiffit_point *at, double *restrict out,\n"
                      "    double *restrict place)\n{\n    (void)at, (void)out, (void)place;\n",
@@ -290,13 +299,13 @@ static void put_in_parts(struct writer *w)
     }
     bool lanes = w->printer->form == C_LANES;
     put_head(w, false);
-    fprintf(out, "    %s place[%u]; /* for what one part leaves for another */\n", lanes ? "lanes" : "double",
+    fprintf(out, "    %s place[%u]; /* for what one part leaves for another */\n", types[w->printer->form],
             (unsigned)w->parts->n_place + 1);
     put_zeros(w);
     fputs(lanes ? "    for (int k = 0; k < STIFFIT_LANES; k += WIDTH) {\n" : "", out);
     for (uint32_t part = 0; part < w->parts->n_part; part++)
-        fprintf(out, lanes ? "        %s_%u(at, out, place, k);\n" : "    %s_%u(at, out, place);\n", w->function->name,
-                (unsigned)part + 1);
+        fprintf(out, lanes ? "        %s_%u(at, out, place, k);\n" : "    %s_%u(at, %sout, place);\n", w->function->name,
+                (unsigned)part + 1, w->printer->form == C_RANGE ? "span, " : "");
     fputs(lanes ? "    }\n" : "", out);
 }
 
@@ -312,7 +321,7 @@ enum status c_function(const struct c_printer *printer, const struct c_function 
         put_head(&w, false);
         put_part(&w, 0);
     }
-    fputs(printer->form == C_LANES ? "}\n\n" : "    return STIFFIT_OK;\n}\n\n", printer->out);
+    fputs(printer->form != C_SCALAR ? "}\n\n" : "    return STIFFIT_OK;\n}\n\n", printer->out);
     arena_fini(&arena);
     return complete ? STATUS_OK : error_set(error, STATUS_NO_MEMORY, "out of memory while generating the model's code");
 }

@@ -306,6 +306,8 @@ static enum status put_functions(const struct emitter *e, struct error *error)
     for (int f = 0; f < N_EVENT_FUNCTION && status == STATUS_OK; f++)
         if (is_there(e, event_functions[f]))
             status = put_event_function(e, f, error);
+    if (status == STATUS_OK && is_there(e, FUNCTION_forcing))
+        status = c_ranges(&e->programs, e->functions, &e->lines, e->out, error);
     return status;
 }
 
@@ -368,6 +370,7 @@ static void put_descriptor(const struct emitter *e)
     put_count(out, "n_switching", e->functions->of[FUNCTION_switching].n_row);
     put_count(out, "n_forcing", e->functions->of[FUNCTION_forcing].n_row);
     put_fields(out, e->functions->of[FUNCTION_switching].n_row > 0, "switching_parameter");
+    put_fields(out, e->functions->of[FUNCTION_forcing].n_row > 0, "forcing_range");
     put_count(out, "n_nonzero", sparse ? e->functions->of[FUNCTION_jacobian].n_entry : 0);
     put_fields(out, sparse, "column_start row_index jacobian_sparse");
     if (e->functions->lanes.are_there)

@@ -450,6 +450,16 @@ enum status programs_init(struct programs *programs, const struct equations *equ
             append_outputs(values->graph, &functions->of[f], by_entry, 0, output, &n_output);
         status = program_build(values, output, n_output, PROGRAM_SCALAR, width, &programs->of[f], error);
     }
+    if (status == STATUS_OK && functions->of[FUNCTION_forcing].n_row > 0) {
+        const struct graph_matrix *forcing = &functions->of[FUNCTION_forcing], *slope = &functions->forcing_slope;
+        uint32_t n_output = 0;
+        struct program_output *output = calloc(forcing->n_entry + slope->n_entry + 1, sizeof *output);
+        if (output) {
+            append_outputs(values->graph, forcing, false, 0, output, &n_output);
+            append_outputs(values->graph, slope, false, forcing->n_row, output, &n_output);
+        }
+        status = program_build(values, output, n_output, PROGRAM_SCALAR, width, &programs->range, error);
+    }
     if (status == STATUS_OK && equations->n_event > 0)
         status = build_events(programs, functions, width, error);
     if (status == STATUS_OK && functions->lanes.are_there)
@@ -465,6 +475,7 @@ void programs_fini(struct programs *programs)
         program_fini(&programs->of[f]);
     for (int f = 0; f < N_LANES_FUNCTION; f++)
         program_fini(&programs->lanes[f]);
+    program_fini(&programs->range);
     for (size_t i = 0; i < programs->n_event * N_EVENT_FUNCTION; i++)
         program_fini(&programs->event[i]);
     free(programs->event);

@@ -92,6 +92,7 @@ struct programs {
     struct program prepare;               /* out[slot of at->work] */
     struct program of[N_MODEL_FUNCTION];  /* out[row + column*n_row]; empty if all entries are zero */
     struct program *event;                /* n_event x N_EVENT_FUNCTION, by event; of[] of these functions is empty */
+    struct program range;                 /* out[row] of forcing, then of its derivatives by time */
     struct program lanes[N_LANES_FUNCTION]; /* out[entry], one matrix after the other; empty if there are no lanes */
     size_t n_event;
     bool is_sparse;                       /* the Jacobian's slots are the entries of the pattern, in order */

@@ -152,6 +152,7 @@ enum status values_init(struct values *values, const struct equations *equations
         fill_facts(values);
         for (size_t f = 0; f < sizeof hot / sizeof *hot; f++)
             choose_work(values, &functions->of[hot[f]], &walk);
+        choose_work(values, &functions->forcing_slope, &walk);
         values->n_scalar_work = values->n_work;
         choose_work(values, &functions->lanes.by_state, &walk);
         choose_work(values, &functions->lanes.curve_state, &walk);

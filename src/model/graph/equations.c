@@ -259,6 +259,9 @@ enum status functions_derive(const struct equations *equations, struct functions
         status = error_set(error, STATUS_NO_MEMORY, "out of memory while looking for switches and inputs");
     for (; f < N_MODEL_FUNCTION && status == STATUS_OK; f++)
         status = derive_function(equations, functions, (enum model_function)f, error);
+    const struct graph_matrix *forcing = &functions->of[FUNCTION_forcing];
+    if (status == STATUS_OK && forcing->n_row > 0)
+        status = graph_jacobian(graph, forcing->entry, forcing->n_row, GRAPH_TIME, 1, &functions->forcing_slope, error);
     if (status == STATUS_OK)
         status = lane_functions_derive(equations, functions, error);
     if (status != STATUS_OK)
@@ -270,6 +273,7 @@ void functions_fini(struct functions *functions)
 {
     for (int i = 0; i < N_MODEL_FUNCTION; i++)
         graph_matrix_fini(&functions->of[i]);
+    graph_matrix_fini(&functions->forcing_slope);
     lane_functions_fini(&functions->lanes);
     free(functions->parameter_use);
     free(functions->switching_parameter);

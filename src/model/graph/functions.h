@@ -51,6 +51,7 @@ struct functions {
     uint8_t *parameter_use;                   /* n_parameter, STIFFIT_USE_*: the functions that depend on it, even through
                                                * floor() alone */
     uint8_t *switching_parameter;             /* n_switching x n_parameter, as in struct stiffit_model */
+    struct graph_matrix forcing_slope;        /* d forcing / d t */
     struct lane_functions lanes;
 };
 

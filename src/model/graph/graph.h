@@ -44,8 +44,8 @@ enum graph_cost { COST_SIGN, COST_ADD, COST_MULTIPLY, COST_DIVIDE, COST_ROOT, CO
 /* How C writes it: a function's name or an operator. The last two kinds are true or false in C. */
 enum c_kind { C_CALL, C_SUM, C_PRODUCT, C_NEGATIVE, C_RECIPROCAL, C_CHOICE, C_COMPARISON, C_LOGIC };
 
-/* Functions of numbers, and of lanes (struct stiffit_lanes). */
-enum c_form { C_SCALAR, C_LANES, N_C_FORM };
+/* Functions of numbers, of lanes (struct stiffit_lanes), and of ranges of numbers, which need no c_helper. */
+enum c_form { C_SCALAR, C_LANES, N_C_FORM, C_RANGE = N_C_FORM };
 
 /* How tightly operators bind, as in man 5 stiffit-model. */
 enum binding { BIND_ANY, BIND_OR = 2, BIND_AND, BIND_NOT, BIND_COMPARISON, BIND_SUM,
