@@ -4,6 +4,7 @@
 #ifndef TESTS_PROPERTY_INTERPRETED_MODEL_H
 #define TESTS_PROPERTY_INTERPRETED_MODEL_H
 
+#include "model/graph/functions.h"
 #include "model/text/text.h"
 
 #include <math.h>
