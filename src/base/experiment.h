@@ -27,3 +27,6 @@ struct substitute {
     double value;
 };
 #define EXPERIMENT_NUMBER UINT32_MAX
+
+/* No experiment: where the index of one at whose steady state another begins may stand. */
+#define EXPERIMENT_NONE UINT32_MAX

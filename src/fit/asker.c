@@ -2,6 +2,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/asker.h"
 
+#include "fit/rest.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
@@ -123,8 +125,10 @@ enum asked fit_asker_fail(struct fit_asker *asker, const struct evaluation *eval
 }
 
 /* Asks for the evaluations, and again for those that timed out while the fit has time left. */
-static bool ask_again(struct fit_asker *asker, struct evaluation *const *all, struct evaluation **evaluations, size_t n)
+static bool ask_again(void *context, struct evaluation *const *all, size_t n)
 {
+    struct fit_asker *asker = context;
+    struct evaluation **evaluations = asker->again;
     memcpy(evaluations, all, n * sizeof(struct evaluation *));
     for (int retry = 0; n > 0; retry++) {
         for (size_t k = 0; k < n; k++)
@@ -163,7 +167,8 @@ enum asked fit_ask_all(struct fit_asker *asker, struct evaluation **evaluations,
         evaluations[k]->tighter = tighter;
         evaluations[k]->max_steps = limited_by_total ? left : asker->options->max_steps;
     }
-    if (!ask_again(asker, evaluations, evaluations + n, n))
+    asker->again = evaluations + n;
+    if (!fit_rest_ask(asker->problem, &asker->map, evaluations, n, ask_again, asker))
         return fit_asker_end(asker, OUTCOME_not_run, "cancelled");
     asker->n_evaluation += (int64_t)(n / n_experiment);
     for (size_t k = 0; k < n; k++) {

@@ -34,6 +34,7 @@ struct fit_asker {
     size_t *first_row;      /* n_experiment + 1: rows of experiment e are [first_row[e], first_row[e + 1]) */
     struct evaluation *evaluation;     /* n_experiment: those of a point */
     struct evaluation **asked;         /* 2 n_experiment */
+    struct evaluation **again;         /* those that an ask waits for */
     double *of_model;                  /* n_model x n_feed: the point's parameters of the model */
     double *compared;       /* 2 n_parameter: scratch of fit_asker_is_same */
     double tighter;         /* as in struct evaluation: the current accuracy. Below 1 for the first steps */

@@ -5,6 +5,7 @@
 #include "base/random.h"
 #include "fit/asker.h"
 #include "fit/loss.h"
+#include "fit/rest.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -129,7 +130,7 @@ static enum outcome predict(struct fit_bootstrap *bootstrap, const struct fit_pr
     for (enum engine_kind engine = options->engine; again; engine = ENGINE_CVODES) {
         for (size_t e = 0; e < problem->n_experiment; e++)
             asked[e]->engine = engine;
-        if (!host->ask(host->context, asked, problem->n_experiment))
+        if (!fit_rest_ask(problem, NULL, asked, problem->n_experiment, host->ask, host->context))
             return OUTCOME_not_run;
         *n_evaluation += 1;
         again = false;

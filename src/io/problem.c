@@ -119,6 +119,7 @@ static void open_rows(struct problem *problem)
         open_attribute(problem, "/measurements", "csv", &problem->line_file);
     info->n_dataset = problem->owners[0].n;
     info->has_experiments = problem->has_experiments;
+    info->has_steady = problem->steady.dataset;
     info->n_experiment = problem->has_experiments ? problem->owners[1].n : info->n_dataset;
     info->n_measurement = stream[GROUP_MEASUREMENTS].n_row;
     info->n_dose = stream[GROUP_DOSES].n_row;

@@ -22,6 +22,7 @@ struct problem_info {
     const char *const *parameter_scale; /* n_parameter, or NULL */
     const char *const *parameter_prior; /* /parameters/prior, not checked yet; or NULL */
     size_t n_prior;                     /* its rows that are not "none" */
+    bool has_steady;                /* some experiments begin at steady states */
     uint64_t n_dataset, n_measurement;
     bool has_experiments;           /* otherwise each dataset is one experiment */
     uint64_t n_experiment, n_dose, n_knot, n_substitute; /* rows of their groups; n_dataset experiments without /experiments */

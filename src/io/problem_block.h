@@ -23,6 +23,8 @@ struct problem_block {
 
     size_t n_experiment;
     char **experiment_id;         /* n_experiment; "" in a file without /experiments */
+    uint32_t *steady;             /* n_experiment: index in the block of the one at whose steady state it begins, or
+                                   * EXPERIMENT_NONE. NULL: none does */
     double *t0;
     double *covariate;            /* n_experiment x n_covariate of the MODEL, row e at e * n_covariate, in the model's order */
     size_t *row;                  /* n_experiment + 1 */

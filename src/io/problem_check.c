@@ -151,8 +151,8 @@ static bool row_fault(const struct problem *problem, const struct problem_block 
         *any = true;
         if (isinf(value))
             return FAULT(message, "%s: value is infinite", place(problem, row, at));
-        if (!isfinite(time))
-            return FAULT(message, "%s: time is %s", place(problem, row, at), isnan(time) ? "NaN" : "infinite");
+        if (isnan(time) || time == -INFINITY)
+            return FAULT(message, "%s: time is %s", place(problem, row, at), isnan(time) ? "NaN" : "infinite, before t0");
         if (time < block->t0[e])
             return FAULT(message, "%s: time is %.17g, before t0 = %.17g", place(problem, row, at), time, block->t0[e]);
         if (sigma <= 0 || isinf(sigma))
@@ -165,6 +165,20 @@ static bool row_fault(const struct problem *problem, const struct problem_block 
             return FAULT(message, "%s: value is %g; with the log-normal errors of %.60s it must be > 0",
                          place(problem, row, at), value, problem->errors.observable_name[observable]);
     }
+    return false;
+}
+
+/* Of the experiment at whose steady state it begins. */
+static bool steady_fault(const struct problem_block *block, size_t e, const struct problem_message *message)
+{
+    uint32_t source = block->steady ? block->steady[e] : EXPERIMENT_NONE;
+    if (source == EXPERIMENT_NONE)
+        return false;
+    if (source == e)
+        return FAULT(message, "/experiments/steady must be the row number of another experiment of its dataset, or -1");
+    if (block->steady[source] != EXPERIMENT_NONE)
+        return FAULT(message, "/experiments/steady is experiment \"%.60s\", which itself begins at a steady state",
+                     block->experiment_id[source]);
     return false;
 }
 
@@ -182,7 +196,7 @@ bool problem_dataset_fault(const struct problem *problem, const struct problem_b
             n = (size_t)snprintf(text, size, "experiment \"%.60s\": ", block->experiment_id[e]);
         const struct problem_message message = {text + n, size - n};
         if (constant_fault(problem, block, e, &message) || row_fault(problem, block, e, sigma_for, &any, &message)
-            || problem_experiment_fault(problem, block, e, &message))
+            || problem_experiment_fault(problem, block, e, &message) || steady_fault(block, e, &message))
             return true;
     }
     return any ? false : FAULT((&(struct problem_message){text, size}), "no measurement");

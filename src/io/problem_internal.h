@@ -41,6 +41,7 @@ struct problem {
     struct problem_table table[N_TABLE];
     bool has_experiments;
     struct problem_owners owners[2]; /* of datasets; of experiments */
+    struct hdf5_column steady;       /* of experiments */
     struct problem_stream stream[N_GROUP];
     const char *line_file; /* the table to which /measurements/line refers */
     uint64_t next; /* dataset that is read next */

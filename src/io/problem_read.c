@@ -120,6 +120,28 @@ static enum status read_t0(const struct problem *problem, struct problem_block *
     return status;
 }
 
+/* Row numbers of other experiments of the same dataset; what is none of them becomes the experiment itself, a fault. */
+static enum status read_steady(const struct problem *problem, struct problem_block *block, struct error *error)
+{
+    const uint64_t *row = block->room->place[GROUP_EXPERIMENTS];
+    block->steady = NULL;
+    if (!problem->steady.dataset)
+        return STATUS_OK;
+    double *given = arena_alloc(block->arena, (block->n_experiment + 1) * sizeof *given);
+    block->steady = arena_alloc(block->arena, (block->n_experiment + 1) * sizeof *block->steady);
+    if (!given || !block->steady)
+        return problem_no_memory(problem, error);
+    enum status status = read_constants(problem, block, &problem->steady, true, given, error);
+    for (size_t d = 0; d < block->n && !status; d++)
+        for (size_t e = block->first_experiment[d]; e < block->first_experiment[d + 1]; e++) {
+            block->steady[e] = given[e] == -1 ? EXPERIMENT_NONE : (uint32_t)e;
+            for (size_t s = block->first_experiment[d]; s < block->first_experiment[d + 1]; s++)
+                if (given[e] == (double)row[s])
+                    block->steady[e] = (uint32_t)s;
+        }
+    return status;
+}
+
 static enum status read_experiment_ids(const struct problem *problem, struct problem_block *block, struct error *error)
 {
     static char none[] = "";
@@ -183,6 +205,8 @@ static enum status read_tables(struct problem *problem, struct problem_block *bl
         status = read_t0(problem, block, error);
     if (!status)
         status = read_covariates(problem, block, error);
+    if (!status)
+        status = read_steady(problem, block, error);
     if (!status)
         status = read_parameters(problem, block, scratch, error);
     if (status || block->n == n)

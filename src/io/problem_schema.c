@@ -27,7 +27,7 @@ static const char *const parameter_names[] = {"name", "start", "lower", "upper",
                                               "prior_upper", "from_model"};
 static const char *const dataset_names[] = {"id", "covariates", "covariate_names", "t0"};
 #define MEASUREMENT_NAME(name, kind, least, most, meaning) #name,
-static const char *const experiment_names[] = {"dataset", "id", "covariates", "covariate_names", "t0"};
+static const char *const experiment_names[] = {"dataset", "id", "covariates", "covariate_names", "t0", "steady"};
 static const char *const dose_names[] = {"dataset", "experiment", "time", "amount", "target", "target_names", "duration",
                                          "rate", "interval", "count"};
 static const char *const input_names[] = {"dataset", "experiment", "time", "value", "input", "input_names"};

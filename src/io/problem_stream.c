@@ -112,6 +112,21 @@ static void open_owners(struct problem *problem, struct problem_owners *owners)
         faults_add(faults, "%s: must be numbers", path);
 }
 
+/* The experiments at whose steady states others begin. */
+static void open_steady(struct problem *problem)
+{
+    static const char path[] = "/experiments/steady";
+    struct hdf5_column *steady = &problem->steady;
+    uint64_t n = problem->owners[1].n;
+    if (!problem_open_column(problem, path, steady))
+        return;
+    if (!hdf5_column_as_vector(steady) || steady->n_row != n)
+        faults_add(&problem->faults, "%s: has %" PRIu64 " values; one is expected for each of %" PRIu64 " experiments", path,
+                   steady->n_row * steady->width, n);
+    else if (!is_number(steady))
+        faults_add(&problem->faults, "%s: must be row numbers of /experiments, or -1", path);
+}
+
 /* `longest`: the first column that was opened, whose length the others must have. */
 static void open_row_column(struct problem *problem, const char *path, bool is_needed, struct hdf5_column *column,
                             const struct hdf5_column **longest)
@@ -188,6 +203,7 @@ void problem_open_streams(struct problem *problem)
             faults_add(&problem->faults, "/experiments: has %" PRIu64 " rows; at most 2^32 - 2 are supported", experiments->n);
         open_ids(problem, experiments, false);
         open_owners(problem, experiments);
+        open_steady(problem);
         check_covariates(problem);
     }
 }

@@ -242,7 +242,9 @@ static bool hash_block(struct sha256 *hash, struct sha256 *more, const struct pr
         for (size_t e = first; e < end; e++) {
             hash_rows(hash, block, e);
             sha256_add_string(more, problem->owners[1].id.dataset ? block->experiment_id[e] : "");
-            has_more = hash_happenings(more, problem, block, e) || has_more;
+            has_more = hash_happenings(more, problem, block, e) || block->steady || has_more;
+            if (block->steady)
+                sha256_add_uint64(more, block->steady[e] == EXPERIMENT_NONE ? 0 : 1 + block->steady[e] - first);
         }
     }
     return has_more;

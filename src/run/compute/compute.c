@@ -143,7 +143,9 @@ static enum status make_pool(struct compute *compute, const struct run_options *
     compute->n_worker = options->trace ? 1 : options->n_thread > 0 ? (size_t)options->n_thread : cpus_available();
     if (compute->n_worker > most)
         compute->n_worker = most ? most : 1;
-    compute->pool = engine_pool_new(&campaign->model, &campaign->ode, 2 * compute->n_worker, compute->n_worker, error);
+    struct ode_options ode = campaign->ode;
+    ode.n_none = info->has_steady ? campaign->n_parameter : 0;
+    compute->pool = engine_pool_new(&campaign->model, &ode, 2 * compute->n_worker, compute->n_worker, error);
     compute->n_lane = compute->pool && !options->trace ? engine_capacity(compute->pool) : 1; /* rows of a trace are in order */
     return compute->pool ? STATUS_OK : error->status;
 }

@@ -7,6 +7,7 @@
 #include "par/coroutine.h"
 #include "run/compute/task.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -163,6 +164,57 @@ static bool add_experiment(struct fit_job *job, const struct problem_block *bloc
     return id[k];
 }
 
+/* Makes the task go on to a steady state. */
+static bool add_steady_state(struct ode_task *task, struct arena *arena)
+{
+    size_t n = task->n_time;
+    if (n > 0 && task->time[n - 1] == INFINITY)
+        return true;
+    double *time = arena_alloc(arena, (n + 1) * sizeof *time);
+    int8_t *side = task->time_side ? arena_calloc(arena, n + 1, sizeof *side) : NULL;
+    if (!time || (task->time_side && !side))
+        return false;
+    if (n)
+        memcpy(time, task->time, n * sizeof *time);
+    if (n && side)
+        memcpy(side, task->time_side, n * sizeof *side);
+    time[n] = INFINITY;
+    task->time = time;
+    task->time_side = side;
+    task->n_time = n + 1;
+    return true;
+}
+
+/* Sets the experiments at whose steady states others begin; place: index of each experiment of the dataset among the tasks. */
+static bool set_rest(struct fit_job *job, const struct problem_block *block, size_t first, size_t end, const uint32_t *place)
+{
+    uint32_t *rest = block->steady ? arena_alloc(&job->arena, (job->problem.n_experiment + 1) * sizeof *rest) : NULL;
+    bool any = false;
+    job->problem.rest = NULL;
+    if (block->steady && !rest)
+        return false;
+    for (size_t e = first; rest && e < end; e++) {
+        uint32_t source = block->steady[e];
+        if (place[e - first] == EXPERIMENT_NONE)
+            continue;
+        rest[place[e - first]] = source == EXPERIMENT_NONE ? EXPERIMENT_NONE : place[source - first];
+        any = any || source != EXPERIMENT_NONE;
+        if (source != EXPERIMENT_NONE && !add_steady_state(&job->task[place[source - first]], &job->arena))
+            return false;
+    }
+    job->problem.rest = any ? rest : NULL;
+    return true;
+}
+
+/* Whether others with rows begin at its steady state. */
+static bool is_wanted(const struct problem_block *block, size_t first, size_t end, size_t source)
+{
+    for (size_t e = first; block->steady && e < end; e++)
+        if (block->steady[e] == source && block->row[e + 1] > block->row[e])
+            return true;
+    return false;
+}
+
 /* Fills the tasks of a dataset's experiments, but for those without rows, and the values of all rows, one experiment after the
  * other. */
 static bool fill_experiments(struct fit_job *job, const struct problem_block *block, size_t row)
@@ -177,14 +229,19 @@ static bool fill_experiments(struct fit_job *job, const struct problem_block *bl
     const char **id = arena_calloc(arena, n, sizeof(char *));
     struct substitute *substitute = arena_alloc(arena, (n_substitute + 1) * sizeof *substitute);
     size_t *first_substitute = arena_calloc(arena, n + 1, sizeof *first_substitute);
+    uint32_t *place = arena_alloc(arena, (n + 1) * sizeof *place);
+    if (!place)
+        return false;
     problem->n_experiment = 0;
     for (size_t e = first; e < end; e++) {
         struct ode_rows rows;
         struct ode_task *task = &job->task[problem->n_experiment];
         if (!job->task || !id || !substitute || !first_substitute || !fill_task(job, block, e, arena, task, &rows))
             return false;
-        if (task->n_row == 0 && n > 1 && (n_row > 0 || e + 1 < end))
+        place[e - first] = EXPERIMENT_NONE;
+        if (task->n_row == 0 && n > 1 && (n_row > 0 || e + 1 < end) && !is_wanted(block, first, end, e))
             continue;
+        place[e - first] = (uint32_t)problem->n_experiment;
         if (n == 1) {
             all = rows.measured;
         } else {
@@ -205,7 +262,7 @@ static bool fill_experiments(struct fit_job *job, const struct problem_block *bl
     problem->substitute = n_substitute ? substitute : NULL;
     problem->measured = all;
     problem->notes = n_row < n_given ? NOTE_missing_values : 0;
-    return true;
+    return set_rest(job, block, first, end, place);
 }
 
 bool fit_job_begin(struct fit_job *job, const struct problem_block *block, size_t row, uint32_t number,

@@ -234,7 +234,7 @@ bool replay_answer(struct replay *replay, struct evaluation *const *evaluations,
     for (size_t k = 0; in && k < n; k++) {
         struct evaluation *evaluation = evaluations[k];
         const struct parts parts = parts_of(replay, evaluation);
-        if (evaluation->is_finished || !is_same_request(replay, evaluation, parts.kind, in, n_byte))
+        if (evaluation->is_finished || evaluation->end || !is_same_request(replay, evaluation, parts.kind, in, n_byte))
             continue;
         if (!take_answer(replay, evaluation, &parts, in + request_size(evaluation, replay->n_model), in + n_byte, elapsed_ns))
             break;
@@ -262,7 +262,8 @@ static void make_room(struct replay *replay, int64_t elapsed_ns)
 
 void replay_keep(struct replay *replay, const struct evaluation *evaluation, int64_t elapsed_ns)
 {
-    if (!replay->answers.folder || evaluation->outcome == EVALUATION_NO_MEMORY) /* the next attempt may succeed */
+    if (!replay->answers.folder || evaluation->end /* not kept */
+        || evaluation->outcome == EVALUATION_NO_MEMORY) /* the next attempt may succeed */
         return;
     struct parts parts = parts_of(replay, evaluation);
     size_t n_reason = strnlen(evaluation->reason, N_REASON - 1);

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "fit/rest.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What one ask needs. */
+struct rest {
+    const struct fit_problem *problem;
+    const struct fit_map *map;
+    struct evaluation *const *all;
+    size_t n;
+    struct evaluation **asked;
+    double *number;    /* states and their derivatives: the ends, then the beginnings */
+    uint32_t *index;   /* sens and column of those that begin at rest */
+};
+
+static size_t experiment_of(const struct rest *rest, size_t k) { return k % rest->problem->n_experiment; }
+
+/* The evaluation at whose end evaluation k begins; NULL: as the model does. */
+static struct evaluation *source_of(const struct rest *rest, size_t k)
+{
+    size_t e = experiment_of(rest, k);
+    uint32_t source = rest->problem->rest[e];
+    return source == EXPERIMENT_NONE ? NULL : rest->all[k - e + source];
+}
+
+/* The most columns that evaluation k may get. */
+static size_t most_columns(const struct rest *rest, size_t k)
+{
+    const struct evaluation *evaluation = rest->all[k];
+    return 1 + (evaluation->n_sens ? evaluation->n_sens + rest->map->n_free : 0);
+}
+
+/* Index in theta of wanted parameter k. */
+static uint32_t column_of(const struct evaluation *evaluation, size_t k)
+{
+    return evaluation->column ? evaluation->column[k] : (uint32_t)k;
+}
+
+/* Makes evaluation k begin at the end of its source. */
+static void begin_at_rest(const struct rest *rest, size_t k, double *begin, uint32_t *sens, uint32_t *column)
+{
+    struct evaluation *evaluation = rest->all[k];
+    const struct evaluation *source = source_of(rest, k);
+    size_t n = rest->problem->model->abi.n_state, n_own = evaluation->n_sens, n_sens = n_own;
+    for (size_t j = 0; j < n_own; j++) {
+        sens[j] = evaluation->sens[j];
+        column[j] = column_of(evaluation, j);
+    }
+    memcpy(begin, source->end, n * sizeof *begin);
+    memset(begin + n, 0, n_own * n * sizeof *begin);
+    for (size_t s = 0; n_own && s < source->n_sens; s++) {
+        size_t j = 0;
+        while (j < n_sens && column[j] != column_of(source, s))
+            j++;
+        if (j == n_sens) { /* only the state at the beginning depends on it */
+            sens[n_sens] = ODE_NONE;
+            column[n_sens++] = column_of(source, s);
+            memset(begin + (1 + j) * n, 0, n * sizeof *begin);
+        }
+        for (size_t i = 0; i < n; i++)
+            begin[i + (1 + j) * n] += source->end[i + (1 + s) * n];
+    }
+    evaluation->begin = begin;
+    evaluation->n_sens = n_sens;
+    evaluation->sens = sens;
+    evaluation->column = column;
+}
+
+static bool ask_sources(const struct rest *rest, bool (*ask)(void *, struct evaluation *const *, size_t), void *context)
+{
+    size_t n_state = rest->problem->model->abi.n_state, n_asked = 0;
+    double *number = rest->number;
+    for (size_t k = 0; k < rest->n; k++) {
+        struct evaluation *source = source_of(rest, k);
+        if (!source || source->end)
+            continue;
+        source->end = number;
+        number += n_state * (1 + source->n_sens);
+        rest->asked[n_asked++] = source;
+    }
+    return ask(context, rest->asked, n_asked);
+}
+
+static bool ask_others(const struct rest *rest, bool (*ask)(void *, struct evaluation *const *, size_t), void *context)
+{
+    size_t n_state = rest->problem->model->abi.n_state, n_asked = 0;
+    double *number = rest->number;
+    uint32_t *index = rest->index;
+    for (size_t k = 0; k < rest->n; k++)
+        if (rest->all[k]->end)
+            number += n_state * (1 + rest->all[k]->n_sens);
+    for (size_t k = 0; k < rest->n; k++) {
+        struct evaluation *evaluation = rest->all[k];
+        const struct evaluation *source = source_of(rest, k);
+        size_t most = most_columns(rest, k);
+        if (evaluation->end)
+            continue;
+        if (source && source->outcome != EVALUATION_OK) {
+            evaluation->outcome = source->outcome;
+            memcpy(evaluation->reason, source->reason, sizeof evaluation->reason);
+            continue;
+        }
+        if (source)
+            begin_at_rest(rest, k, number, index, index + most);
+        number += n_state * most;
+        index += 2 * most;
+        rest->asked[n_asked++] = evaluation;
+    }
+    return n_asked == 0 || ask(context, rest->asked, n_asked);
+}
+
+bool fit_rest_ask(const struct fit_problem *problem, const struct fit_map *map, struct evaluation *const *evaluations, size_t n,
+                  bool (*ask)(void *, struct evaluation *const *, size_t), void *context)
+{
+    if (!problem->rest)
+        return ask(context, evaluations, n);
+    struct rest rest = {.problem = problem, .map = map, .all = evaluations, .n = n};
+    size_t n_column = 0;
+    for (size_t k = 0; k < n; k++)
+        n_column += most_columns(&rest, k);
+    rest.asked = calloc(n, sizeof(struct evaluation *));
+    rest.number = malloc(2 * n_column * problem->model->abi.n_state * sizeof *rest.number + 1);
+    rest.index = malloc(2 * n_column * sizeof *rest.index);
+    for (size_t k = 0; k < n; k++) {
+        evaluations[k]->end = NULL;
+        evaluations[k]->begin = NULL;
+    }
+    bool good = rest.asked && rest.number && rest.index && ask_sources(&rest, ask, context) && ask_others(&rest, ask, context);
+    for (size_t k = 0; k < n; k++) {
+        evaluations[k]->end = NULL;
+        evaluations[k]->begin = NULL;
+        if (rest.problem->rest[experiment_of(&rest, k)] != EXPERIMENT_NONE) /* those were in memory that goes */
+            evaluations[k]->sens = evaluations[k]->column = NULL;
+    }
+    free(rest.asked);
+    free(rest.number);
+    free(rest.index);
+    return good;
+}

@@ -1,0 +1,13 @@
+/* Experiments that begin at the steady state of another one: both are evaluated, one after the other, and the derivatives of the
+ * steady state by the fit's parameters go on in the second.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+#include "fit/map.h"
+
+/* Asks for evaluations: of all experiments at one or more places, place after place, with `ask`, which waits for those of a
+ * list. First those at whose steady states others begin, then the others, whose n_sens, sens, column, begin it changes. If a
+ * steady state is not reached, the evaluations that would begin there fail like it. map: NULL if there are no derivatives.
+ * False: `ask` returned false, or no memory. */
+bool fit_rest_ask(const struct fit_problem *problem, const struct fit_map *map, struct evaluation *const *evaluations, size_t n,
+                  bool (*ask)(void *context, struct evaluation *const *evaluations, size_t n), void *context);
