@@ -69,7 +69,7 @@ def existing(script, *words):
     assert done.returncode == 0, f"{script} with four lanes:\n{done.stdout}{done.stderr}"
 
 
-def test_same_bits(tmp):
+def test_threads_and_a_kill(tmp):
     existing("test_same_bits.py", "threads", "killed_and")
 
 

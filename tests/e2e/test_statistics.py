@@ -17,6 +17,8 @@ import oracles as o
 
 # Of the fits whose tolerance is not good enough, by the errors of CVODES; lanes are more accurate at the same tolerance.
 AT_LEAST = 0.6 if h.ENGINE else 1
+# What the certificate lets pass, of a tenth of the tolerances, and as much again. Errors of lanes do not fall evenly with rtol.
+SMALL = 1.5e-2 if h.ENGINE else 2e-3
 
 
 def columns(result):
@@ -287,13 +289,13 @@ def test_loose_tolerances_are_mended(tmp):
         assert np.all(fits["status"] == 1) and not np.any(fits["notes"] & bit), (rtol, fits["status"], fits["notes"])
         assert np.mean(fits["rtol"] < 0.9 * rtol) >= least * AT_LEAST and np.all(fits["rtol"] <= rtol), (rtol, fits["rtol"])
         # 1e-3 is what the certificate lets pass, of what errors a tenth as large leave
-        assert np.all(off(fits) < (5e-3 if h.ENGINE else 2e-3)), (rtol, off(fits))  # lanes: at 1e-2 errors fall unevenly
+        assert np.all(off(fits) < SMALL), (rtol, off(fits))
     fits = run("--rtol", 1e-2, "--certify", "no")
     assert np.all(np.isnan(fits["tight_objective_change"])) and not np.any(fits["notes"] & bit)
     assert np.all(fits["rtol"] == 1e-2) and np.max(off(fits)) > (0.01 if h.ENGINE else 0.1)
     fits = run("--rtol", 1e-2, "--max-evaluations", 8)
     done = fits["status"] == 1
-    small = off(fits)[done] < (5e-3 if h.ENGINE else 2e-3)
+    small = off(fits)[done] < SMALL
     assert np.any(fits["notes"][done] & bit) and np.all((fits["notes"][done] & bit != 0) | small)
 
 
@@ -391,8 +393,8 @@ def test_the_tolerance_that_a_fit_needed_is_a_decimal_number(tmp):
         for i, rtol in enumerate(fits["rtol"]):
             assert float(rtol) in (1e-7, 1e-8, 1e-9, 1e-10, 1e-11, 1e-12), rtol
         text = h.stiffit("show", h.result_path(tmp / "p.h5"), "--id", fits["id"][i]).stdout
-        assert (f"certificate, at rtol {rtol:g} (tightened from 1e-07): with" in text) == tightened, text
-        assert ("  certificate: with" in text) != tightened, text
+        assert (f"certificate, at rtol {rtol:g} (tightened from 1e-07): with" in text) == (rtol < 1e-7), text
+        assert ("  certificate: with" in text) == (rtol >= 1e-7), text
 
 
 def test_results_of_the_first_version(tmp):
