@@ -1,6 +1,6 @@
 /* `stiffit import`: a problem file from CSV tables and a model.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "cli/import.h"
+#include "cli/import_tables.h"
 
 #include "base/output.h"
 #include "base/words.h"
@@ -22,6 +22,21 @@ static const struct option table[] = {
     {.name = "datasets", .letter = 'd', .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(datasets), .is_file = true,
      .help = "a second CSV table with one row per dataset: its id in a column 'dataset', a column for each covariate of the "
      "model, and optionally 't0' (initial time) and 'start_NAME' (start of parameter NAME)"},
+    {.name = "experiments", .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(experiments), .is_file = true,
+     .help = "a CSV table with one row per experiment, if datasets have several: columns 'dataset' and 'experiment' (as the "
+     "measurements then have), and covariates and 't0' as with --datasets"},
+    {.name = "doses", .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(doses), .is_file = true,
+     .help = "a CSV table with one row per dose: columns 'dataset' (and 'experiment'), 'time', 'amount', 'target' (the state; not "
+     "needed if there is one), and optionally 'duration' or 'rate', 'interval' and 'count'"},
+    {.name = "inputs", .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(inputs), .is_file = true,
+     .help = "a CSV table of inputs, covariates that vary in time: columns 'dataset' (and 'experiment'), 'time', 'value' and "
+     "'input' (its name; not needed if there is one)"},
+    {.name = "nonmem", .kind = OPTION_FLAG, .offset = FIELD(nonmem),
+     .help = "the table is in NONMEM's style: rows of doses and measurements by ID and TIME"},
+    {.name = "cmt", .kind = OPTION_LIST, .metavar = "NUMBER=STATE", .offset = FIELD(cmt), .default_text = "the order of states",
+     .help = "with --nonmem: the state that CMT means by a number; may be repeated"},
+    {.name = "locf", .kind = OPTION_FLAG, .offset = FIELD(locf),
+     .help = "with --nonmem: an input keeps each value until the next one, instead of taking the next one backward"},
     {.name = "parameters", .letter = 'p', .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(parameters),
      .is_file = true,
      .help = "a CSV table with a row per parameter: its name in a column 'parameter', and optionally start, lower, upper, "
@@ -48,17 +63,39 @@ static const struct option table[] = {
     OPTION_COLOR(FIELD(color)),
 };
 
-static enum status add_datasets(struct problem_writer *writer, const struct import_rows *rows, const size_t *first,
-                                const struct import_subjects *subjects, struct error *error)
+/* All that the new file gets. */
+struct contents {
+    struct import_rows rows;
+    struct import_subjects subjects;
+    struct import_happenings happenings;
+    size_t *first; /* row of each experiment */
+};
+
+static enum status add_datasets(struct problem_writer *writer, const struct contents *contents, const struct model *model,
+                                struct error *error)
 {
-    enum status status = STATUS_OK;
-    for (uint32_t d = 0; !status && d < rows->datasets.n; d++) {
-        const struct problem_dataset dataset = {
-            .id = rows->datasets.id[d], .t0 = subjects->t0[d], .covariate = subjects->covariate + d * subjects->n_covariate,
-            .start = subjects->has_start ? subjects->start + d * subjects->n_parameter : NULL,
-            .n_row = first[d + 1] - first[d], .measured = measurements_from(&rows->measured, first[d])};
-        status = problem_writer_add(writer, &dataset, error);
-    }
+    const struct import_rows *rows = &contents->rows;
+    const struct import_owners *owners = &rows->owners;
+    const struct import_subjects *subjects = &contents->subjects;
+    const struct import_happenings *happenings = &contents->happenings;
+    uint32_t *order = NULL, *first = NULL;
+    enum status status = import_owners_order(owners, &order, &first, error);
+    for (uint32_t d = 0; !status && d < owners->dataset.n; d++)
+        for (uint32_t k = first[d]; !status && k < first[d + 1]; k++) {
+            uint32_t e = order[k];
+            const struct problem_dataset dataset = {
+                .id = k == first[d] ? owners->dataset.id[d] : NULL, .experiment_id = import_experiment_id(owners, e),
+                .t0 = subjects->t0[e], .covariate = subjects->covariate + e * subjects->n_covariate,
+                .start = subjects->has_start ? subjects->start + d * subjects->n_parameter : NULL,
+                .n_row = contents->first[e + 1] - contents->first[e],
+                .measured = measurements_from(&rows->measured, contents->first[e]),
+                .n_dose = happenings->first_dose[e + 1] - happenings->first_dose[e],
+                .dose = happenings->sorted + happenings->first_dose[e],
+                .input = happenings->input + e * model->abi.n_input};
+            status = problem_writer_add(writer, &dataset, error);
+        }
+    free(order);
+    free(first);
     return status;
 }
 
@@ -101,10 +138,11 @@ static enum status choose_errors(const struct import_options *options, const str
 
 static enum status write_problem(const struct import_options *options, const char *path, const struct model *model,
                                  const struct import_parameters *parameters, const char *const *error_words,
-                                 const struct import_rows *rows, const size_t *first,
-                                 const struct import_subjects *subjects, struct error *error)
+                                 const struct contents *contents, struct error *error)
 {
     const struct stiffit_model *abi = &model->abi;
+    const struct import_rows *rows = &contents->rows;
+    const struct import_subjects *subjects = &contents->subjects;
     struct plugin_reference reference = {.path = NULL};
     struct problem_writer *writer = NULL;
     struct problem_header header = {
@@ -114,7 +152,8 @@ static enum status write_problem(const struct import_options *options, const cha
         .from_model = parameters->from_model,
         .n_covariate = abi->n_covariate, .covariate_name = abi->covariate_name, .n_observable = abi->n_observable,
         .observable_name = abi->observable_name, .observable_error = error_words,
-        .has_t0 = subjects->has_t0,
+        .has_t0 = subjects->has_t0, .has_experiments = rows->owners.has_experiments,
+        .n_target = abi->n_state, .target_name = abi->state_name, .n_input = abi->n_input, .input_name = abi->input_name,
         .line_file = strcmp(options->measurements, "-") ? words_file(options->measurements) : "standard input",
         .prior = parameters->has_prior ? parameters->prior : NULL, .prior_on = parameters->prior_on,
         .prior_number = {parameters->prior_number[0], parameters->prior_number[1], parameters->prior_number[2],
@@ -127,7 +166,7 @@ static enum status write_problem(const struct import_options *options, const cha
         status = problem_writer_open(&writer, path, options->overwrite, &header, error);
     }
     if (!status)
-        status = add_datasets(writer, rows, first, subjects, error);
+        status = add_datasets(writer, contents, model, error);
     if (!status)
         status = problem_writer_finish(writer, error);
     problem_writer_close(writer);
@@ -147,8 +186,15 @@ static enum status check_written(const char *path, const struct model *model, bo
         status = problem_validate(problem, &expectation, hash, &n_bad, error);
     if (!status && !quiet) {
         const struct problem_info *info = problem_info(problem);
-        message_say("%.300s: %llu dataset%s, %llu measurement%s, %u parameter%s", path, (unsigned long long)info->n_dataset,
-                    plural(info->n_dataset), (unsigned long long)info->n_measurement, plural(info->n_measurement),
+        const struct { uint64_t n; const char *what; } counts[] = {
+            {info->has_experiments ? info->n_experiment : 0, "experiment"}, {info->n_dose, "dose"},
+            {info->n_knot, "input value"}};
+        char more[120] = "";
+        for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+            if (counts[i].n)
+                words_add(more, sizeof more, ", %llu %s%s", (unsigned long long)counts[i].n, counts[i].what, plural(counts[i].n));
+        message_say("%.300s: %llu dataset%s%s, %llu measurement%s, %u parameter%s", path, (unsigned long long)info->n_dataset,
+                    plural(info->n_dataset), more, (unsigned long long)info->n_measurement, plural(info->n_measurement),
                     model->abi.n_parameter, plural(model->abi.n_parameter));
         if (n_bad)
             message_say("note: %llu dataset%s cannot be fitted as %s: bad_data in the result, with the reason",
@@ -166,13 +212,48 @@ static void say_faults(const struct import_faults *faults)
         message_say("note: %s (the first of %llu such fields)", faults->first.message, (unsigned long long)faults->n);
 }
 
+static void say_unused(uint64_t n, const char *what, const char *path)
+{
+    if (n > 0)
+        message_say("note: %llu %s%s of %.100s without measurements left out", (unsigned long long)n, what, plural(n), path);
+}
+
+/* Reads the tables, or the one of NONMEM's style, and sorts what they hold. */
+static enum status read_contents(struct contents *contents, const struct import_options *options, const struct model *model,
+                                 const double *start, struct error *error)
+{
+    struct import_rows *rows = &contents->rows;
+    struct import_happenings *happenings = &contents->happenings;
+    enum status status = STATUS_OK;
+    if (options->nonmem)
+        status = import_nonmem(rows, &contents->subjects, happenings, options, model, start, error);
+    else
+        status = import_measurements(rows, options->measurements, model, options->experiments != NULL, error);
+    if (!status)
+        status = import_sort(rows, &contents->first, error);
+    if (!status && !options->nonmem)
+        status = import_subjects_read(&contents->subjects, options, &rows->owners, model, start, error);
+    if (!status && options->doses)
+        status = import_doses(happenings, options->doses, &rows->owners, model, error);
+    if (!status && options->inputs)
+        status = import_inputs(happenings, options->inputs, &rows->owners, model, error);
+    if (!status)
+        status = import_happenings_sort(happenings, rows->owners.experiment.n, model->abi.n_input, error);
+    if (!status && !options->quiet) {
+        say_unused(contents->subjects.n_unused[0], "dataset", options->datasets);
+        say_unused(contents->subjects.n_unused[1], "experiment", options->experiments);
+        say_unused(happenings->n_unused, "row", options->doses ? options->doses : options->inputs);
+        say_faults(&rows->faults);
+        say_faults(&contents->subjects.faults);
+    }
+    return status;
+}
+
 static enum status import_all(const struct import_options *options, const char *path, struct error *error)
 {
     struct model model = {.handle = NULL};
     struct import_parameters parameters = {.start = NULL};
-    struct import_rows rows = {.n = 0};
-    struct import_subjects subjects = {.n_covariate = 0};
-    size_t *first = NULL;
+    struct contents contents = {.first = NULL};
     const char **error_words = NULL;
     enum status status = model_text_load(&model, options->model, true, options->quiet, options->color, error);
     if (status)
@@ -181,25 +262,15 @@ static enum status import_all(const struct import_options *options, const char *
     if (!status)
         status = choose_errors(options, &model.abi, &error_words, error);
     if (!status)
-        status = import_measurements(&rows, options->measurements, &model, error);
-    if (!status)
-        status = import_sort(&rows, &first, error);
-    if (!status)
-        status = import_subjects_read(&subjects, options->datasets, &rows.datasets, &model, parameters.start, error);
-    if (!status && !subjects.has_start)
+        status = read_contents(&contents, options, &model, parameters.start, error);
+    if (!status && !contents.subjects.has_start)
         status = import_parameters_check(&parameters, &model.abi, false, error);
-    if (!status && subjects.n_unused > 0 && !options->quiet)
-        message_say("note: %llu dataset%s of %.100s without measurements left out", (unsigned long long)subjects.n_unused,
-                    plural(subjects.n_unused), options->datasets);
     if (!status)
-        status = write_problem(options, path, &model, &parameters, error_words, &rows, first, &subjects, error);
-    if (!status && !options->quiet) {
-        say_faults(&rows.faults);
-        say_faults(&subjects.faults);
-    }
-    import_subjects_fini(&subjects);
-    import_rows_fini(&rows);
-    free(first);
+        status = write_problem(options, path, &model, &parameters, error_words, &contents, error);
+    import_happenings_fini(&contents.happenings);
+    import_subjects_fini(&contents.subjects);
+    import_rows_fini(&contents.rows);
+    free(contents.first);
     free(error_words);
     if (!status)
         status = check_written(path, &model, options->quiet, error);
@@ -213,7 +284,8 @@ static int import(void *context)
     const struct import_options *options = context;
     struct error error = {.status = STATUS_OK};
     char *path = options->output ? strdup(options->output) : default_output(options->measurements);
-    const char *const input[] = {options->measurements, options->datasets, options->parameters, options->model};
+    const char *const input[] = {options->measurements, options->datasets, options->experiments, options->doses,
+                                 options->inputs, options->parameters, options->model};
     for (size_t i = 0; i < sizeof input / sizeof *input; i++)
         if (spare_file(path, input[i], &error)) { /* the default output, too */
             free(path);
@@ -234,13 +306,18 @@ static int run(int argc, char **argv)
         options.measurements = words.positional[0];
         if (!options.model)
             error_set(&error, STATUS_USAGE, "no model: give one with --model");
+        else if (options.nonmem && (options.datasets || options.experiments || options.doses || options.inputs))
+            error_set(&error, STATUS_USAGE, "--nonmem: the one table has it all; leave out --%s",
+                      options.datasets ? "datasets" : options.experiments ? "experiments" : options.doses ? "doses" : "inputs");
+        else if (!options.nonmem && (options.cmt.n || options.locf))
+            error_set(&error, STATUS_USAGE, "--%s: is for --nonmem", options.locf ? "locf" : "cmt");
         else if (!options.output && !strcmp(options.measurements, "-"))
             error_set(&error, STATUS_USAGE, "--output is needed when the measurements come from standard input");
         code = error.status ? message_usage("import", &error, options.color)
                             : contained_run(import, &options, options.model, options.color);
     }
     struct option_list *const lists[] = {&options.fix, &options.start, &options.lower, &options.upper, &options.scale,
-                                         &options.error};
+                                         &options.error, &options.cmt};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         option_list_fini(lists[i]);
     return code;

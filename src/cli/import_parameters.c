@@ -1,6 +1,7 @@
 /* The parameters of a new problem file: the model's, changed by a table of parameters and by single options.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/import.h"
+#include "io/csv.h"
 
 #include "base/words.h"
 #include "cli/command.h"

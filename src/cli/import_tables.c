@@ -1,25 +1,18 @@
-/* Reads the tables of `stiffit import`, of measurements and of datasets; faults are reported with file, line and column.
+/* Reads the table of measurements of `stiffit import`; faults are reported with file, line and column.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/words.h"
 #include "cli/command.h"
-#include "cli/import.h"
-#include "io/csv.h"
+#include "cli/import_tables.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-/* The column of dataset ids, under either name. */
-static size_t find_id_column(const struct csv_reader *reader)
-{
-    size_t column = csv_find_column(reader, "dataset");
-    return column != CSV_NO_COLUMN ? column : csv_find_column(reader, "id");
-}
-
 /* Indices of the table's columns, or CSV_NO_COLUMN. */
 struct measurement_columns {
-    size_t dataset, of[N_MEASUREMENT];
+    struct import_owner_columns owner;
+    size_t of[N_MEASUREMENT];
 };
 
 /* Tables with one column per observable are common, so the message says what is expected instead. */
@@ -40,9 +33,9 @@ static enum status find_columns(const struct csv_reader *reader, const char *pat
                                 struct measurement_columns *columns, struct error *error)
 {
     char hint[NEAREST_HINT];
-    const char *names[N_MEASUREMENT] = {"dataset"}; /* all but the line, which is not a column of tables */
+    const char *names[N_MEASUREMENT + 1] = {"dataset", "experiment"}; /* all but the line, which is not a column of tables */
     for (int c = 0; c < MEASUREMENT_line; c++) {
-        names[c + 1] = measurement_columns[c].name;
+        names[c + 2] = measurement_columns[c].name;
         columns->of[c] = csv_find_column(reader, measurement_columns[c].name);
     }
     columns->of[MEASUREMENT_line] = CSV_NO_COLUMN;
@@ -51,19 +44,22 @@ static enum status find_columns(const struct csv_reader *reader, const char *pat
         status = need_value(reader, path, model, &columns->of[MEASUREMENT_value], error);
     if (status)
         return status;
-    columns->dataset = find_id_column(reader);
-    if (columns->dataset == CSV_NO_COLUMN)
+    columns->owner.dataset = csv_find_column(reader, "dataset");
+    if (columns->owner.dataset == CSV_NO_COLUMN)
+        columns->owner.dataset = csv_find_column(reader, "id");
+    columns->owner.experiment = csv_find_column(reader, "experiment");
+    if (columns->owner.dataset == CSV_NO_COLUMN)
         message_say("note: there is no column 'dataset': all rows are one dataset, 'data'");
     if (columns->of[MEASUREMENT_observable] == CSV_NO_COLUMN && model->abi.n_observable > 1)
         return error_set(error, STATUS_BAD_PROBLEM, "%s: a column 'observable' is needed: the model has %u of them", path,
                          model->abi.n_observable);
     for (size_t j = 0; j < csv_n_column(reader); j++) {
-        bool is_used = j == columns->dataset;
+        bool is_used = j == columns->owner.dataset || j == columns->owner.experiment;
         for (int c = 0; c < N_MEASUREMENT; c++)
             is_used = is_used || j == columns->of[c];
         if (!is_used)
             message_say("note: %s: column '%.100s' is not used%s", path, csv_column_name(reader, j),
-                        nearest_hint(hint, " (did you mean '", "'?)", csv_column_name(reader, j), names, N_MEASUREMENT));
+                        nearest_hint(hint, " (did you mean '", "'?)", csv_column_name(reader, j), names, N_MEASUREMENT + 1));
     }
     return STATUS_OK;
 }
@@ -168,9 +164,9 @@ static enum status widen(struct import_rows *rows, struct error *error)
 {
     size_t capacity = rows->capacity ? 2 * rows->capacity : 1024;
     void *block = malloc(measurements_bytes(MEASUREMENT_ALL, capacity));
-    uint32_t *dataset = realloc(rows->dataset, capacity * sizeof *dataset);
-    rows->dataset = dataset ? dataset : rows->dataset;
-    if (!block || !dataset) {
+    uint32_t *owner = realloc(rows->owner, capacity * sizeof *owner);
+    rows->owner = owner ? owner : rows->owner;
+    if (!block || !owner) {
         free(block);
         return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu measurements", capacity);
     }
@@ -183,17 +179,33 @@ static enum status widen(struct import_rows *rows, struct error *error)
     return STATUS_OK;
 }
 
+enum status import_rows_begin(struct import_rows *rows, struct measurements *row, struct error *error)
+{
+    enum status status = rows->n == rows->capacity ? widen(rows, error) : STATUS_OK;
+    const struct measurements none = {0};
+    if (status)
+        return status;
+    *row = measurements_from(&rows->measured, rows->n);
+    measurements_copy(row, 0, &none, 0, 1);
+    return STATUS_OK;
+}
+
+void import_rows_end(struct import_rows *rows, uint32_t owner) { rows->owner[rows->n++] = owner; }
+
 static enum status read_row(const struct csv_reader *reader, const struct measurement_columns *columns,
                             const struct model *model, struct import_rows *rows, struct error *error)
 {
-    const char *id = columns->dataset == CSV_NO_COLUMN ? "data" : csv_field(reader, columns->dataset);
+    const struct import_owner_columns *of = &columns->owner;
+    const char *id = of->dataset == CSV_NO_COLUMN ? "data" : csv_field(reader, of->dataset);
+    const char *experiment = of->experiment == CSV_NO_COLUMN ? "" : csv_field(reader, of->experiment);
     if (!*id)
-        return csv_fault(reader, columns->dataset, error, "the dataset's id is missing");
-    enum status status = rows->n == rows->capacity ? widen(rows, error) : STATUS_OK;
+        return csv_fault(reader, of->dataset, error, "the dataset's id is missing");
+    if (!*experiment && of->experiment != CSV_NO_COLUMN)
+        return csv_fault(reader, of->experiment, error, "the experiment's id is missing");
+    struct measurements row;
+    enum status status = import_rows_begin(rows, &row, error);
     if (status)
         return status;
-    const struct measurements row = measurements_from(&rows->measured, rows->n), none = {0};
-    measurements_copy(&row, 0, &none, 0, 1);
     *row.line = (uint32_t)csv_line(reader);
     for (int c = 0; c < N_MEASUREMENT && !status; c++)
         if (columns->of[c] != CSV_NO_COLUMN)
@@ -201,14 +213,14 @@ static enum status read_row(const struct csv_reader *reader, const struct measur
     if (status)
         return status;
     check_row(reader, columns, &row, &rows->faults);
-    uint32_t dataset = id_table_add(&rows->datasets, id);
-    if (dataset == ID_NO_MEMORY)
-        return error_set(error, STATUS_NO_MEMORY, "out of memory for %u datasets", rows->datasets.n);
-    rows->dataset[rows->n++] = dataset;
+    uint32_t owner = import_owner_add(&rows->owners, id, experiment);
+    if (owner == ID_NO_MEMORY)
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for %u datasets", rows->owners.dataset.n);
+    import_rows_end(rows, owner);
     return STATUS_OK;
 }
 
-enum status import_measurements(struct import_rows *rows, const char *path, const struct model *model,
+enum status import_measurements(struct import_rows *rows, const char *path, const struct model *model, bool needs_experiment,
                                 struct error *error)
 {
     struct csv_reader *reader = NULL;
@@ -217,6 +229,9 @@ enum status import_measurements(struct import_rows *rows, const char *path, cons
     enum status status = csv_open(&reader, path, error);
     if (!status)
         status = find_columns(reader, path, model, &columns, error);
+    if (!status && needs_experiment)
+        status = csv_need_column(reader, "experiment", &columns.owner.experiment, error);
+    rows->owners.has_experiments = !status && columns.owner.experiment != CSV_NO_COLUMN;
     while (!status) {
         status = csv_next(reader, &more, error);
         if (status || !more)
@@ -233,8 +248,8 @@ enum status import_measurements(struct import_rows *rows, const char *path, cons
 
 enum status import_sort(struct import_rows *rows, size_t **first, struct error *error)
 {
-    size_t n_dataset = rows->datasets.n;
-    size_t *start = calloc(n_dataset + 2, sizeof *start);
+    size_t n_owner = rows->owners.experiment.n;
+    size_t *start = calloc(n_owner + 2, sizeof *start);
     size_t *order = malloc((rows->n + 1) * sizeof *order);
     void *block = malloc(measurements_bytes(MEASUREMENT_ALL, rows->n));
     if (!start || !order || !block) {
@@ -243,13 +258,13 @@ enum status import_sort(struct import_rows *rows, size_t **first, struct error *
         free(block);
         return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu measurements", rows->n);
     }
-    /* start[d + 1] is first a count, then the place of dataset d's next row, finally the first row of dataset d + 1. */
+    /* start[e + 1] is first a count, then the place of experiment e's next row, finally the first row of experiment e + 1. */
     for (size_t i = 0; i < rows->n; i++)
-        start[rows->dataset[i] + 2]++;
-    for (size_t d = 2; d < n_dataset + 2; d++)
-        start[d] += start[d - 1];
+        start[rows->owner[i] + 2]++;
+    for (size_t e = 2; e < n_owner + 2; e++)
+        start[e] += start[e - 1];
     for (size_t i = 0; i < rows->n; i++)
-        order[start[rows->dataset[i] + 1]++] = i;
+        order[start[rows->owner[i] + 1]++] = i;
     struct measurements sorted = measurements_place(MEASUREMENT_ALL, rows->n, block);
     measurements_pick(&sorted, &rows->measured, order, rows->n);
     free(order);
@@ -263,181 +278,8 @@ enum status import_sort(struct import_rows *rows, size_t **first, struct error *
 
 void import_rows_fini(struct import_rows *rows)
 {
-    id_table_fini(&rows->datasets);
+    import_owners_fini(&rows->owners);
     free(rows->block);
-    free(rows->dataset);
+    free(rows->owner);
     memset(rows, 0, sizeof *rows);
-}
-
-/* What a column fills: its kind, and the covariate or parameter. */
-enum column_kind { COLUMN_ID, COLUMN_T0, COLUMN_COVARIATE, COLUMN_START, COLUMN_UNUSED };
-struct column {
-    enum column_kind kind;
-    size_t index;
-};
-
-static const char start_prefix[] = "start_";
-
-static bool has_start_prefix(const char *name) { return !strncmp(name, start_prefix, sizeof start_prefix - 1); }
-
-static struct column identify(const char *name, bool is_id, const struct model *model)
-{
-    struct column column = {COLUMN_UNUSED, 0};
-    int covariate = model_find_covariate(model, name);
-    int parameter = has_start_prefix(name) ? model_find_parameter(model, name + sizeof start_prefix - 1) : -1;
-    if (is_id)
-        column.kind = COLUMN_ID;
-    else if (covariate >= 0)
-        column = (struct column){COLUMN_COVARIATE, (size_t)covariate};
-    else if (parameter >= 0)
-        column = (struct column){COLUMN_START, (size_t)parameter};
-    else if (!strcmp(name, "t0") || !strcmp(name, "T0"))
-        column.kind = COLUMN_T0;
-    return column;
-}
-
-/* A table with starts must have them used: a misspelt parameter is an error, not a column to ignore. */
-static enum status no_such_start(const char *name, const char *path, const struct model *model, struct error *error)
-{
-    const char *parameter = name + sizeof start_prefix - 1;
-    char hint[NEAREST_HINT];
-    nearest_hint(hint, "; did you mean '", "'?", parameter, model->abi.parameter_name, model->abi.n_parameter);
-    return error_set(error, STATUS_BAD_PROBLEM, "%s: column '%.100s': the model has no parameter '%.100s'%s", path, name,
-                     parameter, hint);
-}
-
-static enum status find_subject_columns(const struct csv_reader *reader, const char *path, const struct model *model,
-                                struct import_subjects *subjects, struct column *columns, size_t *id_column,
-                                struct error *error)
-{
-    char hint[NEAREST_HINT];
-    *id_column = find_id_column(reader);
-    if (*id_column == CSV_NO_COLUMN)
-        return csv_need_column(reader, "dataset", id_column, error);
-    for (size_t j = 0; j < csv_n_column(reader); j++) {
-        columns[j] = identify(csv_column_name(reader, j), j == *id_column, model);
-        subjects->has_t0 = subjects->has_t0 || columns[j].kind == COLUMN_T0;
-        subjects->has_start = subjects->has_start || columns[j].kind == COLUMN_START;
-        if (columns[j].kind == COLUMN_UNUSED && has_start_prefix(csv_column_name(reader, j)))
-            return no_such_start(csv_column_name(reader, j), path, model, error);
-        if (columns[j].kind == COLUMN_UNUSED)
-            message_say("note: %s: column '%.100s' is not used%s", path, csv_column_name(reader, j),
-                        nearest_hint(hint, " (nearest: '", "')", csv_column_name(reader, j), model->abi.covariate_name,
-                                     model->abi.n_covariate));
-    }
-    for (size_t i = 0; i < model->abi.n_covariate; i++) {
-        bool found = false;
-        for (size_t j = 0; j < csv_n_column(reader); j++)
-            found = found || (columns[j].kind == COLUMN_COVARIATE && columns[j].index == i);
-        if (!found)
-            return error_set(error, STATUS_BAD_PROBLEM, "%s: a column '%s' is needed: it is a covariate of the model", path,
-                             model->abi.covariate_name[i]);
-    }
-    return STATUS_OK;
-}
-
-static enum status allocate(struct import_subjects *subjects, size_t n, const struct model *model, const double *start,
-                            struct error *error)
-{
-    subjects->n_covariate = model->abi.n_covariate;
-    subjects->n_parameter = model->abi.n_parameter;
-    subjects->t0 = malloc((n + 1) * sizeof(double));
-    subjects->covariate = calloc(n * subjects->n_covariate + 1, sizeof(double));
-    subjects->start = subjects->has_start ? malloc((n * subjects->n_parameter + 1) * sizeof(double)) : NULL;
-    if (!subjects->t0 || !subjects->covariate || (subjects->has_start && !subjects->start))
-        return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu datasets", n);
-    for (size_t d = 0; d < n; d++) {
-        subjects->t0[d] = model->abi.t0;
-        if (subjects->has_start)
-            memcpy(subjects->start + d * subjects->n_parameter, start, subjects->n_parameter * sizeof *start);
-    }
-    return STATUS_OK;
-}
-
-static enum status read_subject(const struct csv_reader *reader, const struct column *columns, size_t dataset,
-                            struct import_subjects *subjects, struct error *error)
-{
-    for (size_t j = 0; j < csv_n_column(reader); j++) {
-        double number;
-        if (columns[j].kind == COLUMN_ID || columns[j].kind == COLUMN_UNUSED)
-            continue;
-        enum status status = csv_number(reader, j, &number, error);
-        if (status)
-            return status;
-        if (columns[j].kind == COLUMN_COVARIATE && !isfinite(number))
-            import_faults_add(&subjects->faults, reader, j, "a covariate must be a number");
-        if (columns[j].kind == COLUMN_COVARIATE)
-            subjects->covariate[dataset * subjects->n_covariate + columns[j].index] = number;
-        else if (columns[j].kind == COLUMN_START && !isnan(number))
-            subjects->start[dataset * subjects->n_parameter + columns[j].index] = number;
-        else if (columns[j].kind == COLUMN_T0 && !isnan(number))
-            subjects->t0[dataset] = number;
-    }
-    return STATUS_OK;
-}
-
-static enum status read_subjects(struct csv_reader *reader, const struct column *columns, size_t id_column,
-                             const struct id_table *datasets, unsigned char *seen, struct import_subjects *subjects,
-                             struct error *error)
-{
-    for (;;) {
-        bool more;
-        enum status status = csv_next(reader, &more, error);
-        if (status || !more)
-            return status;
-        const char *id = csv_field(reader, id_column);
-        uint32_t dataset = id_table_find(datasets, id);
-        if (dataset == ID_NONE) {
-            subjects->n_unused++;
-            continue;
-        }
-        if (seen[dataset])
-            return csv_fault(reader, id_column, error, "dataset '%.100s' appears twice", id);
-        seen[dataset] = 1;
-        if ((status = read_subject(reader, columns, dataset, subjects, error)))
-            return status;
-    }
-}
-
-enum status import_subjects_read(struct import_subjects *subjects, const char *path, const struct id_table *datasets,
-                                 const struct model *model, const double *start, struct error *error)
-{
-    struct csv_reader *reader = NULL;
-    struct column *columns = NULL;
-    size_t id_column;
-    if (!path) {
-        if (model->abi.n_covariate > 0)
-            return error_set(error, STATUS_USAGE, "the model has covariates (%s%s): give a table of them with --datasets",
-                             model->abi.covariate_name[0], model->abi.n_covariate > 1 ? ", ..." : "");
-        return allocate(subjects, datasets->n, model, start, error);
-    }
-    unsigned char *seen = calloc((size_t)datasets->n + 1, 1);
-    enum status status = seen ? csv_open(&reader, path, error)
-                              : error_set(error, STATUS_NO_MEMORY, "out of memory for %u datasets", datasets->n);
-    if (!status && !(columns = calloc(csv_n_column(reader) + 1, sizeof *columns)))
-        status = error_set(error, STATUS_NO_MEMORY, "out of memory for the columns of %s", path);
-    if (!status)
-        status = find_subject_columns(reader, path, model, subjects, columns, &id_column, error);
-    if (!status)
-        status = allocate(subjects, datasets->n, model, start, error);
-    if (!status)
-        status = read_subjects(reader, columns, id_column, datasets, seen, subjects, error);
-    for (uint32_t d = 0; !status && d < datasets->n; d++)
-        if (!seen[d])
-            status = error_set(error, STATUS_BAD_PROBLEM, "%s: dataset '%.100s' has measurements but no row here: add one",
-                               path, datasets->id[d]);
-    if (!status)
-        import_say_encoding(reader, path);
-    csv_close(reader);
-    free(columns);
-    free(seen);
-    return status;
-}
-
-void import_subjects_fini(struct import_subjects *subjects)
-{
-    free(subjects->t0);
-    free(subjects->covariate);
-    free(subjects->start);
-    memset(subjects, 0, sizeof *subjects);
 }

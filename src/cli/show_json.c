@@ -22,10 +22,15 @@ void show_problem_json(FILE *file, const struct problem_info *info)
     json_string(&json, "sha256", info->model_sha256);
     json_object_end(&json);
     json_unsigned(&json, "datasets", info->n_dataset);
+    json_unsigned(&json, "experiments", info->n_experiment);
     json_unsigned(&json, "measurements", info->n_measurement);
+    json_unsigned(&json, "doses", info->n_dose);
+    json_unsigned(&json, "input_values", info->n_knot);
+    json_unsigned(&json, "substitutes", info->n_substitute);
     json_strings(&json, "parameters", info->parameter_name, info->n_parameter);
     json_strings(&json, "priors", info->parameter_prior, info->parameter_prior ? info->n_parameter : 0);
     json_strings(&json, "covariates", info->covariate_name, info->n_covariate);
+    json_strings(&json, "experiment_covariates", info->experiment_covariate_name, info->n_experiment_covariate);
     json_strings(&json, "observables", info->observable_name, info->n_observable);
     json_strings(&json, "observable_errors", info->observable_error, info->n_error);
     json_object_begin(&json, "options");

@@ -42,8 +42,13 @@ void show_problem_text(FILE *file, const struct problem_info *info)
         fputs("model        none: give one with --model\n", file);
     if (info->model_sha256)
         fprintf(file, "sha256       %s\n", info->model_sha256);
-    fprintf(file, "datasets     %llu\nmeasurements %llu\n", (unsigned long long)info->n_dataset,
-            (unsigned long long)info->n_measurement);
+    const struct { const char *what; uint64_t n; bool always; } counts[] = {
+        {"datasets", info->n_dataset, true}, {"experiments", info->has_experiments ? info->n_experiment : 0, false},
+        {"measurements", info->n_measurement, true}, {"doses", info->n_dose, false}, {"input values", info->n_knot, false},
+        {"substitutes", info->n_substitute, false}};
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        if (counts[i].n > 0 || counts[i].always)
+            fprintf(file, "%-12s %llu\n", counts[i].what, (unsigned long long)counts[i].n);
     if (info->n_parameter > 0)
         print_names(file, "parameters", info->parameter_name, info->n_parameter);
     else
@@ -55,6 +60,8 @@ void show_problem_text(FILE *file, const struct problem_info *info)
         fputs("priors       none; the model's are switched off\n", file);
     if (info->n_covariate > 0)
         print_names(file, "covariates", info->covariate_name, info->n_covariate);
+    if (info->n_experiment_covariate > 0)
+        print_names(file, "covariates", info->experiment_covariate_name, info->n_experiment_covariate);
     if (info->n_observable > 0)
         print_names(file, "observables", info->observable_name, info->n_observable);
     if (info->observable_error)

@@ -25,7 +25,7 @@ struct problem_info {
     bool has_steady;                /* some experiments begin at steady states */
     uint64_t n_dataset, n_measurement;
     bool has_experiments;           /* otherwise each dataset is one experiment */
-    uint64_t n_experiment, n_dose, n_knot, n_substitute; /* rows of their groups; n_dataset experiments without /experiments */
+    uint64_t n_experiment, n_dose, n_knot, n_substitute; /* rows of their groups; without /experiments n_dataset experiments */
     size_t n_covariate, n_experiment_covariate; /* of datasets; of experiments */
     const char *const *covariate_name, *const *experiment_covariate_name;
     size_t n_observable;            /* 0: the model has one */

@@ -1,0 +1,338 @@
+/* The experiments of an import, and the tables of doses and inputs; faults are reported with file, line and column.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "base/words.h"
+#include "cli/command.h"
+#include "cli/import_tables.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Between the ids of dataset and experiment: the unit separator, which no table has. */
+enum { SEPARATOR = 0x1f };
+
+static char *join(const char *dataset, const char *experiment)
+{
+    size_t n = strlen(dataset), m = strlen(experiment);
+    char *key = malloc(n + m + 2);
+    if (key)
+        sprintf(key, "%s%c%s", dataset, SEPARATOR, experiment);
+    return key;
+}
+
+uint32_t import_owner_add(struct import_owners *owners, const char *dataset, const char *experiment)
+{
+    char *key = join(dataset, experiment);
+    uint32_t d = id_table_add(&owners->dataset, dataset), n = owners->experiment.n;
+    uint32_t e = key && d != ID_NO_MEMORY ? id_table_add(&owners->experiment, key) : ID_NO_MEMORY;
+    free(key);
+    if (e == ID_NO_MEMORY || !array_grow(&owners->dataset_of, n, &owners->room, sizeof *owners->dataset_of))
+        return ID_NO_MEMORY;
+    owners->dataset_of[e] = d;
+    return e;
+}
+
+uint32_t import_owner_find(const struct import_owners *owners, const char *dataset, const char *experiment)
+{
+    char *key = join(dataset, experiment);
+    uint32_t e = key ? id_table_find(&owners->experiment, key) : ID_NONE;
+    free(key);
+    return e;
+}
+
+const char *import_experiment_id(const struct import_owners *owners, uint32_t experiment)
+{
+    return strrchr(owners->experiment.id[experiment], SEPARATOR) + 1;
+}
+
+enum status import_owners_order(const struct import_owners *owners, uint32_t **order, uint32_t **first, struct error *error)
+{
+    uint32_t n_dataset = owners->dataset.n, n = owners->experiment.n;
+    uint32_t *at = calloc((size_t)n_dataset + 2, sizeof *at), *sorted = malloc(((size_t)n + 1) * sizeof *sorted);
+    *order = sorted;
+    *first = at;
+    if (!at || !sorted)
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for %u experiments", n);
+    for (uint32_t e = 0; e < n; e++)
+        at[owners->dataset_of[e] + 1]++;
+    for (uint32_t d = 0; d < n_dataset; d++)
+        at[d + 1] += at[d];
+    for (uint32_t e = 0; e < n; e++) /* at[d] becomes the end of dataset d */
+        sorted[at[owners->dataset_of[e]]++] = e;
+    memmove(at + 1, at, n_dataset * sizeof *at);
+    at[0] = 0;
+    return STATUS_OK;
+}
+
+void import_owners_fini(struct import_owners *owners)
+{
+    id_table_fini(&owners->dataset);
+    id_table_fini(&owners->experiment);
+    free(owners->dataset_of);
+    memset(owners, 0, sizeof *owners);
+}
+
+enum status import_find_owner(const struct csv_reader *reader, const char *path, const struct import_owners *owners,
+                              struct import_owner_columns *columns, struct error *error)
+{
+    enum status status = STATUS_OK;
+    columns->dataset = csv_find_column(reader, "dataset");
+    if (columns->dataset == CSV_NO_COLUMN)
+        columns->dataset = csv_find_column(reader, "id");
+    columns->experiment = csv_find_column(reader, "experiment");
+    if (columns->dataset == CSV_NO_COLUMN && owners->dataset.n > 1)
+        status = csv_need_column(reader, "dataset", &columns->dataset, error);
+    if (!status && columns->experiment == CSV_NO_COLUMN && owners->has_experiments)
+        status = csv_need_column(reader, "experiment", &columns->experiment, error);
+    if (!status && columns->experiment != CSV_NO_COLUMN && !owners->has_experiments)
+        status = error_set(error, STATUS_BAD_PROBLEM, "%s: has a column 'experiment', but the measurements have none", path);
+    return status;
+}
+
+uint32_t import_row_owner(const struct csv_reader *reader, const struct import_owners *owners,
+                          const struct import_owner_columns *columns)
+{
+    return import_owner_find(owners, columns->dataset == CSV_NO_COLUMN ? owners->dataset.id[0]
+                                                                       : csv_field(reader, columns->dataset),
+                             columns->experiment == CSV_NO_COLUMN ? "" : csv_field(reader, columns->experiment));
+}
+
+enum status import_add_dose(struct import_happenings *happenings, uint32_t owner, struct dose dose, struct error *error)
+{
+    if (!array_grow(&happenings->dose, happenings->n_dose, &happenings->room_dose, sizeof *happenings->dose))
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu doses", happenings->n_dose);
+    happenings->dose[happenings->n_dose++] = (struct import_dose){owner, dose};
+    return STATUS_OK;
+}
+
+enum status import_add_knot(struct import_happenings *happenings, struct import_knot knot, struct error *error)
+{
+    if (!array_grow(&happenings->knot, happenings->n_knot, &happenings->room_knot, sizeof *happenings->knot))
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu values of inputs", happenings->n_knot);
+    happenings->knot[happenings->n_knot++] = knot;
+    return STATUS_OK;
+}
+
+/* A table of doses or inputs. */
+enum { MAX_COLUMN = 8 };
+enum { DOSE_TIME, DOSE_AMOUNT, DOSE_TARGET, DOSE_DURATION, DOSE_RATE, DOSE_INTERVAL, DOSE_COUNT };
+enum { KNOT_TIME, KNOT_VALUE, KNOT_INPUT };
+static const char *const dose_columns[] = {"time", "amount", "target", "duration", "rate", "interval", "count", NULL};
+static const char *const knot_columns[] = {"time", "value", "input", NULL};
+
+struct table {
+    const char *path;
+    struct csv_reader *reader;
+    const struct import_owners *owners;
+    struct import_owner_columns owner;
+    size_t column[MAX_COLUMN];
+};
+
+static enum status open_table(struct table *table, const char *const *names, struct error *error)
+{
+    enum status status = csv_open(&table->reader, table->path, error);
+    if (!status)
+        status = import_find_owner(table->reader, table->path, table->owners, &table->owner, error);
+    const char *known[MAX_COLUMN + 2] = {"dataset", "experiment"};
+    size_t n = 2;
+    for (size_t i = 0; names[i] && !status; i++) {
+        known[n++] = names[i];
+        table->column[i] = csv_find_column(table->reader, names[i]);
+        if (i < 2)
+            status = csv_need_column(table->reader, names[i], &table->column[i], error);
+    }
+    for (size_t j = 0; !status && j < csv_n_column(table->reader); j++) {
+        const char *name = csv_column_name(table->reader, j);
+        bool is_used = j == table->owner.dataset || j == table->owner.experiment;
+        for (size_t i = 0; names[i]; i++)
+            is_used = is_used || j == table->column[i];
+        const char *near = is_used ? NULL : nearest_name(name, known, n);
+        if (near) /* a rate with a misspelt name must not be ignored */
+            status = error_set(error, STATUS_BAD_PROBLEM, "%s: unknown column '%.100s'; did you mean '%s'?", table->path, name,
+                               near);
+        else if (!is_used)
+            message_say("note: %.200s: column '%.100s' is not used", table->path, name);
+    }
+    return status;
+}
+
+/* An empty or missing cell leaves *value as it is. */
+static enum status read_number(const struct table *table, int which, double *value, struct error *error)
+{
+    double number = NAN;
+    size_t column = table->column[which];
+    enum status status = column == CSV_NO_COLUMN ? STATUS_OK : csv_number(table->reader, column, &number, error);
+    if (!status && !isnan(number))
+        *value = number;
+    return status;
+}
+
+/* The index of a name, which may be missing if there is one only. */
+static enum status read_name(const struct table *table, int which, const char *what, const char *const *names, size_t n,
+                             uint32_t *index, struct error *error)
+{
+    char hint[NEAREST_HINT];
+    size_t column = table->column[which];
+    const char *name = column == CSV_NO_COLUMN ? "" : csv_field(table->reader, column);
+    if (!*name && n == 1) {
+        *index = 0;
+        return STATUS_OK;
+    }
+    if (column == CSV_NO_COLUMN)
+        return error_set(error, STATUS_BAD_PROBLEM, "%s: a column '%s' is needed: the model has %zu %ss", table->path,
+                         which == DOSE_TARGET ? "target" : "input", n, what);
+    int found = words_find(name, names, n);
+    *index = (uint32_t)found;
+    return found >= 0 ? STATUS_OK : csv_fault(table->reader, column, error, "the model has no %s '%.100s'%s", what, name,
+                                              nearest_hint(hint, "; did you mean '", "'?", name, names, n));
+}
+
+static enum status check_dose(const struct table *table, const struct dose *dose, double rate, double count,
+                              struct error *error)
+{
+    const struct csv_reader *reader = table->reader;
+    const size_t *column = table->column;
+    if (!isfinite(dose->time))
+        return csv_fault(reader, column[DOSE_TIME], error, "the time is missing or infinite");
+    if (!isfinite(dose->amount))
+        return csv_fault(reader, column[DOSE_AMOUNT], error, "the amount is missing or infinite");
+    if (!(dose->duration >= 0 && dose->duration < INFINITY))
+        return csv_fault(reader, column[DOSE_DURATION], error, "the duration must be finite and at least 0");
+    if (!(rate >= 0 && rate < INFINITY))
+        return csv_fault(reader, column[DOSE_RATE], error, "the rate must be finite and at least 0");
+    if (rate > 0 && dose->duration > 0)
+        return csv_fault(reader, column[DOSE_RATE], error, "a dose has a rate or a duration, not both");
+    if (rate > 0 && dose->amount < 0)
+        return csv_fault(reader, column[DOSE_AMOUNT], error, "an amount with a rate must be at least 0");
+    if (!(count >= 1 && count <= UINT32_MAX && count == floor(count)))
+        return csv_fault(reader, column[DOSE_COUNT], error, "the count must be a whole number, at least 1");
+    if (count > 1 && !(dose->interval > 0 && dose->interval < INFINITY))
+        return csv_fault(reader, column[DOSE_INTERVAL], error, "the interval of repeated doses must be above 0");
+    return STATUS_OK;
+}
+
+static enum status read_dose(const struct table *table, const struct model *model, struct import_happenings *happenings,
+                             struct error *error)
+{
+    struct dose dose = {.time = NAN, .amount = NAN};
+    double rate = 0, count = 1;
+    double *const value[] = {[DOSE_TIME] = &dose.time, [DOSE_AMOUNT] = &dose.amount, [DOSE_TARGET] = NULL,
+                             [DOSE_DURATION] = &dose.duration, [DOSE_RATE] = &rate, [DOSE_INTERVAL] = &dose.interval,
+                             [DOSE_COUNT] = &count};
+    uint32_t owner = import_row_owner(table->reader, table->owners, &table->owner);
+    enum status status = read_name(table, DOSE_TARGET, "state", model->abi.state_name, model->abi.n_state, &dose.target, error);
+    for (int i = 0; i <= DOSE_COUNT && !status; i++)
+        status = value[i] ? read_number(table, i, value[i], error) : STATUS_OK;
+    if (!status)
+        status = check_dose(table, &dose, rate, count, error);
+    if (status || owner == ID_NONE) {
+        happenings->n_unused += owner == ID_NONE;
+        return status;
+    }
+    dose.count = (uint32_t)count;
+    dose.duration = rate > 0 ? dose.amount / rate : dose.duration;
+    return import_add_dose(happenings, owner, dose, error);
+}
+
+static enum status read_knot(const struct table *table, const struct model *model, struct import_happenings *happenings,
+                             struct error *error)
+{
+    struct import_knot knot = {.owner = import_row_owner(table->reader, table->owners, &table->owner), .time = NAN, .value = NAN};
+    enum status status = read_name(table, KNOT_INPUT, "input", model->abi.input_name, model->abi.n_input, &knot.input, error);
+    if (!status)
+        status = read_number(table, KNOT_TIME, &knot.time, error);
+    if (!status)
+        status = read_number(table, KNOT_VALUE, &knot.value, error);
+    if (!status && !isfinite(knot.time))
+        status = csv_fault(table->reader, table->column[KNOT_TIME], error, "the time is missing or infinite");
+    if (!status && !isfinite(knot.value))
+        status = csv_fault(table->reader, table->column[KNOT_VALUE], error, "the value is missing or infinite");
+    if (status || knot.owner == ID_NONE) {
+        happenings->n_unused += knot.owner == ID_NONE;
+        return status;
+    }
+    return import_add_knot(happenings, knot, error);
+}
+
+static enum status read_table(const char *path, const char *const *names, const struct import_owners *owners,
+                              const struct model *model, struct import_happenings *happenings, struct error *error)
+{
+    struct table table = {.path = path, .owners = owners};
+    bool more = true;
+    enum status status = open_table(&table, names, error);
+    while (!status && !(status = csv_next(table.reader, &more, error)) && more)
+        status = names == dose_columns ? read_dose(&table, model, happenings, error)
+                                       : read_knot(&table, model, happenings, error);
+    if (!status)
+        import_say_encoding(table.reader, path);
+    csv_close(table.reader);
+    return status;
+}
+
+enum status import_doses(struct import_happenings *happenings, const char *path, const struct import_owners *owners,
+                         const struct model *model, struct error *error)
+{
+    return read_table(path, dose_columns, owners, model, happenings, error);
+}
+
+enum status import_inputs(struct import_happenings *happenings, const char *path, const struct import_owners *owners,
+                          const struct model *model, struct error *error)
+{
+    if (model->abi.n_input == 0)
+        return error_set(error, STATUS_USAGE, "--inputs: the model has no inputs");
+    return read_table(path, knot_columns, owners, model, happenings, error);
+}
+
+static int compare_knots(const void *a, const void *b)
+{
+    const struct import_knot *left = a, *right = b;
+    if (left->owner != right->owner)
+        return left->owner < right->owner ? -1 : 1;
+    if (left->input != right->input)
+        return left->input < right->input ? -1 : 1;
+    return left->time < right->time ? -1 : left->time > right->time;
+}
+
+enum status import_happenings_sort(struct import_happenings *happenings, size_t n_experiment, size_t n_input,
+                                   struct error *error)
+{
+    size_t n = happenings->n_dose, m = happenings->n_knot;
+    size_t *first = happenings->first_dose = calloc(n_experiment + 2, sizeof *first);
+    happenings->sorted = malloc((n + 1) * sizeof *happenings->sorted);
+    happenings->input = calloc(n_experiment * n_input + 1, sizeof *happenings->input);
+    happenings->time = malloc((m + 1) * sizeof(double));
+    happenings->value = malloc((m + 1) * sizeof(double));
+    if (!first || !happenings->sorted || !happenings->input || !happenings->time || !happenings->value)
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu doses and %zu values of inputs", n, m);
+    for (size_t i = 0; i < n; i++)
+        first[happenings->dose[i].owner + 1]++;
+    for (size_t e = 0; e < n_experiment; e++)
+        first[e + 1] += first[e];
+    for (size_t i = 0; i < n; i++) /* first[e] becomes the end of experiment e */
+        happenings->sorted[first[happenings->dose[i].owner]++] = happenings->dose[i].dose;
+    memmove(first + 1, first, n_experiment * sizeof *first);
+    first[0] = 0;
+    if (m)
+        qsort(happenings->knot, m, sizeof *happenings->knot, compare_knots);
+    for (size_t k = 0; k < m; k++) {
+        struct input *input = &happenings->input[happenings->knot[k].owner * n_input + happenings->knot[k].input];
+        happenings->time[k] = happenings->knot[k].time;
+        happenings->value[k] = happenings->knot[k].value;
+        if (input->n++ == 0)
+            *input = (struct input){1, happenings->time + k, happenings->value + k};
+    }
+    return STATUS_OK;
+}
+
+void import_happenings_fini(struct import_happenings *happenings)
+{
+    free(happenings->dose);
+    free(happenings->knot);
+    free(happenings->sorted);
+    free(happenings->first_dose);
+    free(happenings->input);
+    free(happenings->time);
+    free(happenings->value);
+    memset(happenings, 0, sizeof *happenings);
+}
