@@ -79,5 +79,115 @@ def test_faults_name_the_line(tmp):
         assert not (tmp / "m.h5").exists()
 
 
+NONMEM = """parameter k = 0.3, V = 5 scale log
+covariate WT
+input TEMP, LIGHT linear
+depot(0) = 0
+central(0) = 0
+depot' = -depot*TEMP
+central' = depot*TEMP - k*central*WT - LIGHT
+observe c = central/V
+observe d = depot
+"""
+
+
+def nonmem(tmp, rows, *options, code=0, text=NONMEM):
+    """One record a line; the columns are as in the header below."""
+    (tmp / "n.ode").write_text(text)
+    (tmp / "n.csv").write_text("ID,TIME,AMT,RATE,DUR,DV,EVID,MDV,CMT,ADDL,II,SS,CENS,LIMIT,DVID,WT,TEMP,LIGHT\n" + rows)
+    return stiffit("import", "n.csv", "--nonmem", "-m", "n.ode", "-o", "n.h5", "--overwrite", *options, cwd=tmp, code=code)
+
+
+def test_nonmem_records(tmp):
+    """Every EVID, targets, repetition, infusions, censoring; covariates and inputs; a reset begins another experiment."""
+    rows = ("1,1,10,.,.,.,1,1,1,2,12,.,.,.,.,70,20,1\n"     # three doses into the depot, t0 = 1
+            "1,1,.,.,.,3,0,0,.,.,.,.,.,.,d,70,20,1\n"        # after the dose of the same time
+            "1,2,.,.,.,4,0,.,2,.,.,0,1,.,1,70,21,2\n"        # below 4
+            "1,2,6,3,.,.,1,1,2,.,.,.,.,.,.,70,22,2\n"        # an infusion of 2, after that measurement
+            "1,3,.,.,.,.,2,1,.,.,.,.,.,.,.,70,23,3\n"        # only covariates
+            "1,5,.,.,.,9,0,1,.,.,.,.,.,.,1,70,23,3\n"        # missing
+            "1,9,.,.,.,5,0,0,.,.,.,.,.,.,2,.,24,4\n"
+            "1,9,.,.,.,.,3,1,.,.,.,.,.,.,.,71,24,4\n"        # reset
+            "1,10,.,.,.,6,0,0,.,.,.,.,.,.,1,71,25,4\n"
+            "1,11,7,.,4,.,4,1,central,.,.,.,.,.,.,72,26,4\n" # reset and a dose by name
+            "1,11,.,.,.,7,0,0,.,.,.,.,.,.,1,72,26,4\n"
+            "2,0,.,.,.,8,0,0,.,.,.,.,.,.,1,80,20,1\n")
+    done = nonmem(tmp, rows)
+    assert "2 datasets, 4 experiments, 3 doses" in done.stderr and "6 measurements" in done.stderr, done.stderr
+    with h5py.File(tmp / "n.h5") as f:
+        assert strings(f["datasets/id"]) == ["1", "2"] and list(f["experiments/dataset"]) == [0, 0, 0, 1]
+        assert strings(f["experiments/id"]) == ["1", "2", "3", "1"] and list(f["experiments/t0"]) == [1, 9, 11, 0]
+        assert list(f["experiments/covariates"][:, 0]) == [70, 71, 72, 80]
+        m = f["measurements"]
+        assert list(m["experiment"]) == [0, 0, 0, 1, 2, 3] and list(m["time"]) == [1, 2, 9, 10, 11, 0]
+        assert list(m["value"]) == [3, 4, 5, 6, 7, 8] and list(m["observable"]) == [1, 0, 1, 0, 0, 0]
+        assert list(m["side"]) == [1, -1, -1, -1, 1, -1] and list(m["censored"]) == [0, 1, 0, 0, 0, 0]
+        assert list(m["line"]) == [3, 4, 8, 10, 12, 13]
+        d = f["doses"]
+        assert list(d["experiment"]) == [0, 0, 2] and list(d["time"]) == [1, 2, 11] and list(d["amount"]) == [10, 6, 7]
+        assert list(d["target"]) == [0, 1, 1] and list(d["duration"]) == [0, 2, 4] and list(d["count"]) == [3, 1, 1]
+        assert d["interval"][0] == 12
+        knots = np.array([f["inputs"][name] for name in ("experiment", "input", "time", "value")]).T.tolist()
+        # TEMP backward: until 2 the 21 of the first record there, until 3 23, until 9 24; 22 is never seen
+        assert [row[2:] for row in knots if row[:2] == [0, 0]] == [[1, 21], [2, 23], [5, 24]], knots
+        assert [row[2:] for row in knots if row[:2] == [0, 1]] == [[1, 1], [2, 2], [3, 3], [5, 3], [9, 4]], knots
+        assert [row[2:] for row in knots if row[:2] == [1, 0]] == [[9, 25]]
+    nonmem(tmp, rows, "--locf", "--cmt", "1=central")
+    with h5py.File(tmp / "n.h5") as f:
+        knots = np.array([f["inputs"][name] for name in ("experiment", "input", "time", "value")]).T.tolist()
+        assert [row[2:] for row in knots if row[:2] == [0, 0]] == [[1, 20], [2, 22], [3, 23], [9, 24]], knots
+        assert list(f["doses/target"]) == [1, 1, 1] and list(f["measurements/side"]) == [1, 0, 0, 0, 1, 0]
+
+
+def test_nonmem_refuses_with_the_line(tmp):
+    first = "1,0,10,.,.,.,1,1,1,.,.,.,.,.,.,70,20,1\n"
+    for row, text in (("1,1,10,-1,.,.,1,1,1,.,.,.,.,.,.,70,20,1\n", "column 'RATE': modelled rates are not supported"),
+                      ("1,1,10,-2,.,.,1,1,1,.,.,.,.,.,.,70,20,1\n", "column 'RATE': modelled durations are not supported"),
+                      ("1,1,10,.,.,.,1,1,1,.,12,1,.,.,.,70,20,1\n", "column 'SS': doses at steady state"),
+                      ("1,1,.,.,.,3,0,0,.,.,.,.,1,2,1,70,20,1\n", "column 'LIMIT': censoring to an interval"),
+                      ("1,1,.,.,.,.,2,1,-1,.,.,.,.,.,.,70,20,1\n", "column 'CMT': must be the number or the name"),
+                      ("1,1,10,.,.,.,1,1,3,.,.,.,.,.,.,70,20,1\n", "column 'CMT': is not the number of a state"),
+                      ("1,1,10,.,.,.,5,1,1,.,.,.,.,.,.,70,20,1\n", "column 'EVID': must be 0, 1, 2, 3 or 4"),
+                      ("1,1,10,.,.,.,0,1,1,.,.,.,.,.,.,70,20,1\n", "column 'AMT': a record with this EVID gives no dose"),
+                      ("1,1,10,.,.,.,1,1,1,2,.,.,.,.,.,70,20,1\n", "column 'II': must be above 0 where ADDL is"),
+                      ("1,1,.,.,.,3,0,0,.,.,.,.,.,.,3,70,20,1\n", "column 'DVID': must be the number"),
+                      ("1,1,.,.,.,3,0,0,.,.,.,.,.,.,1,75,20,1\n", "column 'WT': the covariate was 70 before"),
+                      ("1,-1,.,.,.,3,0,0,.,.,.,.,.,.,1,70,20,1\n", "column 'TIME': is before that of"),
+                      ("1,.,.,.,.,3,0,0,.,.,.,.,.,.,1,70,20,1\n", "column 'TIME': the time is missing"),
+                      (".,1,.,.,.,3,0,0,.,.,.,.,.,.,1,70,.,1\n", "the first value of an input must be there"),
+                      ("1,0,.,.,.,3,0,0,.,.,.,.,.,.,1,70,20,1\n1,0,5,.,.,.,1,1,1,.,.,.,.,.,.,70,20,1\n", "n.csv:4: column 'TIME': "
+                       "a second dose at one time"),
+                      ("2,0,.,.,.,3,0,0,.,.,.,.,.,.,1,70,20,1\n1,3,.,.,.,3,0,0,.,.,.,.,.,.,1,70,20,1\n", "n.csv:4: column 'ID': the "
+                       "individual's records must follow one another")):
+        done = nonmem(tmp, first + row, code=3)
+        assert text in done.stderr and ("n.csv:4" if "n.csv:4" in text else "n.csv:3") in done.stderr, done.stderr
+        assert not (tmp / "n.h5").exists()
+
+
+def oral(t, ka, k, volume, doses):
+    """One compartment with first-order absorption; (time, amount) superposed."""
+    since = [(np.maximum(t - time, 0), amount) for time, amount in doses]
+    return sum(amount*ka/(volume*(ka - k))*(np.exp(-k*s) - np.exp(-ka*s)) for s, amount in since)
+
+
+def test_nonmem_doses_superpose(tmp):
+    """A repeated dose is the sum of single ones: both files give back what the closed form was made with."""
+    text = ("parameter ka = 1, k = 0.1, V = 10 scale log\ndepot(0) = 0\ncentral(0) = 0\ndepot' = -ka*depot\n"
+            "central' = ka*depot - k*central\nobserve c = central/V\n")
+    (tmp / "o.ode").write_text(text)
+    t = np.array([1, 2, 5, 11, 13, 14, 20, 24.5, 26, 30, 40])
+    c = oral(t, 1.7, 0.15, 20, [(0, 100), (12, 100), (24, 100), (25, 50)])
+    measured = [f"1,{time:.17g},.,{value:.17g},0,0,.,.\n" for time, value in zip(t, c)]
+    doses = {"addl": ["1,0,100,.,1,1,2,12\n", "1,25,50,.,1,1,.,.\n"],
+             "single": [f"1,{time},100,.,1,1,.,.\n" for time in (0, 12, 24)] + ["1,25,50,.,1,1,.,.\n"]}
+    for name, rows in doses.items():
+        records = sorted(measured + rows, key=lambda row: float(row.split(",")[1]))
+        (tmp / "o.csv").write_text("ID,TIME,AMT,DV,EVID,MDV,ADDL,II\n" + "".join(records))
+        stiffit("import", "o.csv", "--nonmem", "-m", "o.ode", "-o", name + ".h5", cwd=tmp)
+        stiffit("run", name + ".h5", "-q", cwd=tmp)
+        with h5py.File(tmp / (name + ".result.h5")) as f:
+            np.testing.assert_allclose(f["fits/parameters"][0], [1.7, 0.15, 20], rtol=1e-5)
+
+
 if __name__ == "__main__":
     helpers.main()
