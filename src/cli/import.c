@@ -26,8 +26,8 @@ static const struct option table[] = {
      .help = "a CSV table with one row per experiment, if datasets have several: columns 'dataset' and 'experiment' (as the "
      "measurements then have), and covariates and 't0' as with --datasets"},
     {.name = "doses", .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(doses), .is_file = true,
-     .help = "a CSV table with one row per dose: columns 'dataset' (and 'experiment'), 'time', 'amount', 'target' (the state; not "
-     "needed if there is one), and optionally 'duration' or 'rate', 'interval' and 'count'"},
+     .help = "a CSV table with one row per dose: columns 'dataset' (and 'experiment'), 'time', 'amount', 'target' (the state; "
+     "not needed if there is one), and optionally 'duration' or 'rate', 'interval' and 'count'"},
     {.name = "inputs", .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(inputs), .is_file = true,
      .help = "a CSV table of inputs, covariates that vary in time: columns 'dataset' (and 'experiment'), 'time', 'value' and "
      "'input' (its name; not needed if there is one)"},
@@ -192,7 +192,8 @@ static enum status check_written(const char *path, const struct model *model, bo
         char more[120] = "";
         for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
             if (counts[i].n)
-                words_add(more, sizeof more, ", %llu %s%s", (unsigned long long)counts[i].n, counts[i].what, plural(counts[i].n));
+                words_add(more, sizeof more, ", %llu %s%s", (unsigned long long)counts[i].n, counts[i].what,
+                          plural(counts[i].n));
         message_say("%.300s: %llu dataset%s%s, %llu measurement%s, %u parameter%s", path, (unsigned long long)info->n_dataset,
                     plural(info->n_dataset), more, (unsigned long long)info->n_measurement, plural(info->n_measurement),
                     model->abi.n_parameter, plural(model->abi.n_parameter));

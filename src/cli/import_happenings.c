@@ -238,7 +238,8 @@ static enum status read_dose(const struct table *table, const struct model *mode
 static enum status read_knot(const struct table *table, const struct model *model, struct import_happenings *happenings,
                              struct error *error)
 {
-    struct import_knot knot = {.owner = import_row_owner(table->reader, table->owners, &table->owner), .time = NAN, .value = NAN};
+    struct import_knot knot = {.owner = import_row_owner(table->reader, table->owners, &table->owner)};
+    knot.time = knot.value = NAN;
     enum status status = read_name(table, KNOT_INPUT, "input", model->abi.input_name, model->abi.n_input, &knot.input, error);
     if (!status)
         status = read_number(table, KNOT_TIME, &knot.time, error);

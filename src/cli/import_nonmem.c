@@ -1,5 +1,5 @@
-/* Reads a table in NONMEM's style: one row per record of an individual, doses and measurements together. A record that cannot be
- * honoured is refused with its line.
+/* Reads a table in NONMEM's style: one row per record of an individual, doses and measurements together. A record that cannot
+ * be honoured is refused with its line.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/words.h"
 #include "cli/command.h"
@@ -236,8 +236,8 @@ static enum status check_covariates(struct nonmem *nonmem, bool is_first, struct
     return STATUS_OK;
 }
 
-/* Knots of an input: from a record's time on, its own value if linear or carried forward; carried backward, the value of the first
- * record at the next time, which is put there when that record comes. */
+/* Knots of an input: from a record's time on, its own value if linear or carried forward; carried backward, the value of the
+ * first record at the next time, which is put there when that record comes. */
 static enum status add_knots(struct nonmem *nonmem, double time, bool is_first, struct error *error)
 {
     const struct stiffit_model *abi = &nonmem->model->abi;
@@ -365,7 +365,8 @@ enum status import_nonmem(struct import_rows *rows, struct import_subjects *subj
     nonmem.covariate = calloc(model->abi.n_covariate + 1, sizeof *nonmem.covariate);
     nonmem.input = calloc(model->abi.n_input + 1, sizeof *nonmem.input);
     nonmem.last_knot = calloc(model->abi.n_input + 1, sizeof *nonmem.last_knot);
-    enum status status = nonmem.covariate && nonmem.input && nonmem.last_knot ? csv_open(&nonmem.reader, nonmem.path, error) : no_memory(error);
+    enum status status = nonmem.covariate && nonmem.input && nonmem.last_knot
+                             ? csv_open(&nonmem.reader, nonmem.path, error) : no_memory(error);
     if (!status)
         status = find_columns(&nonmem, error);
     if (!status)

@@ -105,8 +105,8 @@ enum status import_subjects_allocate(struct import_subjects *subjects, const str
 }
 
 /* Puts a row's numbers to the experiments order[first] to order[end - 1], and to the dataset. */
-static enum status read_subject(const struct table *table, uint32_t dataset, const uint32_t *order, uint32_t first, uint32_t end,
-                                struct import_subjects *subjects, struct error *error)
+static enum status read_subject(const struct table *table, uint32_t dataset, const uint32_t *order, uint32_t first,
+                                uint32_t end, struct import_subjects *subjects, struct error *error)
 {
     const struct csv_reader *reader = table->reader;
     for (size_t j = 0; j < csv_n_column(reader); j++) {
@@ -137,8 +137,9 @@ static enum status read_rows(struct table *table, const struct import_owners *ow
     bool more = true;
     enum status status = import_owners_order(owners, &order, &first, error);
     while (!status && !(status = csv_next(table->reader, &more, error)) && more) {
-        uint32_t owner = table->of_experiments ? import_row_owner(table->reader, owners, &table->owner)
-                                               : id_table_find(&owners->dataset, csv_field(table->reader, table->owner.dataset));
+        uint32_t owner = table->of_experiments
+                             ? import_row_owner(table->reader, owners, &table->owner)
+                             : id_table_find(&owners->dataset, csv_field(table->reader, table->owner.dataset));
         if (owner == ID_NONE) {
             subjects->n_unused[table->of_experiments]++;
         } else if (table->seen[owner]++) {
@@ -161,8 +162,8 @@ static enum status check_complete(const struct table *table, const struct import
     const struct id_table *ids = table->of_experiments ? &owners->experiment : &owners->dataset;
     for (uint32_t k = 0; k < ids->n; k++)
         if (!table->seen[k])
-            return error_set(error, STATUS_BAD_PROBLEM, "%s: %s '%.100s' has measurements but no row here: add one", table->path,
-                             table->of_experiments ? "experiment" : "dataset",
+            return error_set(error, STATUS_BAD_PROBLEM, "%s: %s '%.100s' has measurements but no row here: add one",
+                             table->path, table->of_experiments ? "experiment" : "dataset",
                              table->of_experiments ? import_experiment_id(owners, k) : ids->id[k]);
     return STATUS_OK;
 }

@@ -30,7 +30,8 @@ uint32_t import_owner_add(struct import_owners *owners, const char *dataset, con
 /* The experiment's number, or ID_NONE. */
 uint32_t import_owner_find(const struct import_owners *owners, const char *dataset, const char *experiment);
 const char *import_experiment_id(const struct import_owners *owners, uint32_t experiment);
-/* The experiments of one dataset after another: those of dataset d are order[first[d]] to order[first[d + 1] - 1]. free both. */
+/* The experiments of one dataset after another: those of dataset d are order[first[d]] to order[first[d + 1] - 1]. free
+ * both. */
 enum status import_owners_order(const struct import_owners *owners, uint32_t **order, uint32_t **first, struct error *error);
 void import_owners_fini(struct import_owners *owners);
 /* Columns of a table that name a row's owner; CSV_NO_COLUMN: there is none. */

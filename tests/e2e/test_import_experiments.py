@@ -33,7 +33,8 @@ def test_experiments_and_doses(tmp):
     write(tmp, m="dataset,experiment,time,value,side\nb,low,1,1,\na,low,2,2,after\nb,high,1,3,before\na,low,1,4,0\n",
           e="dataset,experiment,weight,t0\na,low,70,-1\nb,high,81,\nb,low,80,0\nz,low,1,1\n",
           d="experiment,dataset,time,amount,target,rate,interval,count,duration\n"
-            "low,b,3,10,central,5,,,\nhigh,b,0,20,depot,,12,3,\nlow,a,0,30,central,,,,2\nlow,b,1,40,depot,,,,\nno,b,1,1,depot,,,,\n")
+            "low,b,3,10,central,5,,,\nhigh,b,0,20,depot,,12,3,\nlow,a,0,30,central,,,,2\n"
+            "low,b,1,40,depot,,,,\nno,b,1,1,depot,,,,\n")
     done = stiffit("import", "m.csv", "--experiments", "e.csv", "--doses", "d.csv", "-m", "m.ode", cwd=tmp)
     assert "2 datasets, 3 experiments, 4 doses, 4 measurements" in done.stderr
     assert "1 experiment of e.csv without measurements" in done.stderr and "1 row of d.csv" in done.stderr
@@ -63,10 +64,10 @@ def test_doses_of_datasets(tmp):
 
 def test_faults_name_the_line(tmp):
     write(tmp, m="dataset,time,value\na,1,1\nb,1,2\n", s="dataset,weight\na,70\nb,80\n")
-    for row, text in (("dataset,time,amount,target\na,0,5,depott\n", "d.csv:2: column 'target': the model has no state 'depott'; "
-                       "did you mean 'depot'?"),
+    for row, text in (("dataset,time,amount,target\na,0,5,depott\n", "d.csv:2: column 'target': the model has no state "
+                       "'depott'; did you mean 'depot'?"),
                       ("dataset,time,amount,target,rate\na,0,5,depot,-2\n", "d.csv:2: column 'rate': the rate must be finite"),
-                      ("dataset,time,amount,target,count\na,0,5,depot,2.5\n", "d.csv:2: column 'count': the count must be a whole"),
+                      ("dataset,time,amount,target,count\na,0,5,depot,2.5\n", "d.csv:2: column 'count': the count must be"),
                       ("dataset,time,amount,target,count\na,0,5,depot,2\n", "the interval of repeated doses must be above 0"),
                       ("dataset,time,amount,target,rate,duration\na,0,5,depot,1,2\n", "a rate or a duration, not both"),
                       ("dataset,time,amount,target,ratee\na,0,5,depot,1\n", "unknown column 'ratee'; did you mean 'rate'?"),
@@ -155,10 +156,10 @@ def test_nonmem_refuses_with_the_line(tmp):
                       ("1,-1,.,.,.,3,0,0,.,.,.,.,.,.,1,70,20,1\n", "column 'TIME': is before that of"),
                       ("1,.,.,.,.,3,0,0,.,.,.,.,.,.,1,70,20,1\n", "column 'TIME': the time is missing"),
                       (".,1,.,.,.,3,0,0,.,.,.,.,.,.,1,70,.,1\n", "the first value of an input must be there"),
-                      ("1,0,.,.,.,3,0,0,.,.,.,.,.,.,1,70,20,1\n1,0,5,.,.,.,1,1,1,.,.,.,.,.,.,70,20,1\n", "n.csv:4: column 'TIME': "
-                       "a second dose at one time"),
-                      ("2,0,.,.,.,3,0,0,.,.,.,.,.,.,1,70,20,1\n1,3,.,.,.,3,0,0,.,.,.,.,.,.,1,70,20,1\n", "n.csv:4: column 'ID': the "
-                       "individual's records must follow one another")):
+                      ("1,0,.,.,.,3,0,0,.,.,.,.,.,.,1,70,20,1\n1,0,5,.,.,.,1,1,1,.,.,.,.,.,.,70,20,1\n",
+                       "n.csv:4: column 'TIME': a second dose at one time"),
+                      ("2,0,.,.,.,3,0,0,.,.,.,.,.,.,1,70,20,1\n1,3,.,.,.,3,0,0,.,.,.,.,.,.,1,70,20,1\n",
+                       "n.csv:4: column 'ID': the individual's records must follow one another")):
         done = nonmem(tmp, first + row, code=3)
         assert text in done.stderr and ("n.csv:4" if "n.csv:4" in text else "n.csv:3") in done.stderr, done.stderr
         assert not (tmp / "n.h5").exists()
