@@ -35,9 +35,12 @@ static enum status read_everything(struct error *error)
     struct problem_block block = {0};
     unsigned char hash[32];
     uint64_t n_bad;
+    struct problem_expectation more = expectation; /* the observables' names serve for states and inputs, too */
+    more.n_state = more.n_input = 1;
+    more.state_name = more.input_name = model_observables;
     enum status status = problem_open(&problem, path, error);
     if (!status)
-        status = problem_validate(problem, &expectation, hash, &n_bad, error);
+        status = problem_validate(problem, &more, hash, &n_bad, error);
     while (!status) {
         status = problem_read(problem, &block, 16, 100, error);
         if (block.n == 0)
@@ -213,17 +216,23 @@ static void write_example(void)
     static const struct problem_header header = {
         .model_plugin = "m.so", .n_parameter = 2, .parameter_name = model_parameters, .start_per_dataset = true,
         .n_covariate = 1, .covariate_name = model_covariates, .n_observable = 2, .observable_name = model_observables,
-        .has_t0 = true, .columns = MEASUREMENT_BIT(sigma)};
+        .has_t0 = true, .columns = MEASUREMENT_BIT(sigma), .has_experiments = true, .n_target = 1,
+        .target_name = model_observables, .n_input = 1, .input_name = model_observables, .n_substituted = 2,
+        .substituted_name = model_parameters};
+    const struct dose dose = {.time = 1, .amount = 2, .duration = 1, .interval = 3, .count = 4};
+    const struct input input = {2, (const double[]){0, 1}, (const double[]){5, 6}};
+    const struct substitute substitute = {.parameter = 1, .by = 0};
     struct problem_writer *writer;
     struct error error;
     if (problem_writer_open(&writer, path, true, &header, &error))
         fail_msg("%s", error.message);
-    for (int d = 0; d < 40; d++) {
+    for (int d = 0; d < 40; d++) { /* experiments: two for each dataset */
         char id[20];
         snprintf(id, sizeof id, "id %d", d);
         const double one = 1, start[] = {1, 2};
         double time[] = {0, 1, 2}, value[] = {d, 1, 0}, sigma[] = {1, 1, 1};
-        struct problem_dataset dataset = {.id = id, .covariate = &one, .start = start, .n_row = 3,
+        struct problem_dataset dataset = {.id = d % 2 ? NULL : id, .experiment_id = id, .n_dose = 1, .dose = &dose,
+                                          .input = &input, .n_substitute = 1, .substitute = &substitute, .covariate = &one, .start = start, .n_row = 3,
                                           .measured = {time, value, sigma, (uint32_t[]){0, 1, 0}, NULL, NULL, NULL}};
         assert_int_equal(problem_writer_add(writer, &dataset, &error), STATUS_OK);
     }
