@@ -264,12 +264,16 @@ static void put_measurements(struct csv_writer *writer, const struct fitted *fit
                      const struct buffer *buffer, bool residuals)
 {
     const struct problem_block *block = dataset->block;
-    size_t first = block->row[dataset->row], n = block->row[dataset->row + 1] - first;
+    size_t first = block->row[dataset->first], n = block->row[dataset->end] - first, e = dataset->first;
     const struct measurements measured = measurements_from(&block->measured, first);
     struct residual_kind errors = errors_of(fitted, dataset, &measured, n);
     for (size_t i = 0; i < n; i++) {
         uint32_t observable = measured.observable[i];
+        while (block->row[e + 1] <= first + i)
+            e++;
         csv_put_text(writer, dataset->id);
+        if (problem_info(fitted->problem)->has_experiments)
+            csv_put_text(writer, block->experiment_id[e]);
         csv_put_number(writer, measured.time[i]);
         csv_put_text(writer, observable < fitted->model.abi.n_observable ? fitted->model.abi.observable_name[observable] : "");
         csv_put_number(writer, buffer->prediction[i]);
@@ -282,22 +286,29 @@ static void put_measurements(struct csv_writer *writer, const struct fitted *fit
 static enum status predict(struct fitted *fitted, const struct fitted_dataset *dataset, struct buffer *buffer,
                            bool *predicted, struct error *error)
 {
-    const struct predictor_rows rows = fitted_rows(fitted, dataset);
+    const size_t *row = dataset->block->row;
+    size_t first = row[dataset->first], n = row[dataset->end] - first;
     char reason[160];
-    enum status status = reserve(buffer, rows.n + 1, error);
+    enum status status = reserve(buffer, n + 1, error);
     if (status)
         return status;
-    *predicted = dataset->p && !dataset->fault &&
-                 predictor_run(&fitted->predictor, &rows, dataset->p, buffer->prediction, buffer->noise, reason);
-    for (size_t i = 0; !*predicted && i < rows.n; i++)
+    *predicted = dataset->p && !dataset->fault;
+    for (size_t e = dataset->first; *predicted && e < dataset->end; e++) {
+        const struct predictor_rows rows = fitted_rows(fitted, dataset, e);
+        *predicted = predictor_run(&fitted->predictor, &rows, buffer->prediction + row[e] - first,
+                                   buffer->noise + row[e] - first, reason);
+    }
+    for (size_t i = 0; !*predicted && i < n; i++)
         buffer->prediction[i] = buffer->noise[i] = NAN;
     return STATUS_OK;
 }
 
 static enum status export_measurements(struct sheet *sheet, struct error *error)
 {
-    static const char *const head[] = {"dataset", "time", "observable", "prediction", "value", "sigma", "residual",
-                                       "weighted_residual", "weight", "loss", "censored"};
+    static const char *const head[] = {"dataset", "experiment", "time", "observable", "prediction", "value", "sigma",
+                                       "residual", "weighted_residual", "weight", "loss", "censored"};
+    const char *wanted[sizeof head / sizeof *head];
+    size_t n_head = 0;
     const struct export_options *options = sheet->options;
     struct fitted fitted;
     struct fitted_dataset dataset;
@@ -305,8 +316,11 @@ static enum status export_measurements(struct sheet *sheet, struct error *error)
     bool residuals = options->what == EXPORT_RESIDUALS, more = true, predicted;
     uint64_t n_without = 0;
     enum status status = fitted_open(&fitted, &options->files, error);
+    for (size_t k = 0; !status && k < (residuals ? sizeof head / sizeof *head : 5); k++)
+        if (k != 1 || problem_info(fitted.problem)->has_experiments)
+            wanted[n_head++] = head[k];
     if (!status)
-        status = sheet_begin(sheet, head, residuals ? sizeof head / sizeof *head : 4, error);
+        status = sheet_begin(sheet, wanted, n_head, error);
     while (!status && !output_failed(sheet->output)) {
         status = fitted_next(&fitted, &dataset, &more, error);
         if (status || !more)

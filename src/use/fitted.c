@@ -5,6 +5,7 @@
 #include "base/sha256.h"
 #include "base/output.h"
 #include "base/words.h"
+#include "fit/map.h"
 #include "run/plan/campaign.h"
 
 #include <math.h>
@@ -106,8 +107,6 @@ enum status fitted_open(struct fitted *fitted, const struct fitted_options *opti
     expectation.error = (enum error_kind)recipe->error;
     status = problem_validate(fitted->problem, &expectation, hash, &n_bad, error);
     if (!status)
-        status = campaign_refuse_experiments(fitted->problem, error);
-    if (!status)
         status = check_same(fitted, hash, error);
     if (status)
         return status;
@@ -118,11 +117,8 @@ enum status fitted_open(struct fitted *fitted, const struct fitted_options *opti
     fitted->errors.loss = campaign_losses(kind, n_observable, recipe->huber_k, recipe->student_nu);
     fitted->p = calloc(fitted->model.abi.n_parameter, sizeof *fitted->p);
     fitted->sens = calloc(fitted->model.abi.n_parameter, sizeof *fitted->sens);
-    fitted->from_model = calloc(fitted->model.abi.n_parameter, sizeof *fitted->from_model);
-    if (!fitted->errors.loss || !fitted->p || !fitted->sens || !fitted->from_model)
+    if (!fitted->errors.loss || !fitted->p || !fitted->sens)
         return error_set(error, STATUS_NO_MEMORY, "out of memory for %u parameters", fitted->model.abi.n_parameter);
-    for (uint32_t i = 0; i < problem_n_parameter(fitted->problem); i++)
-        fitted->from_model[problem_to_model(fitted->problem)[i]] = i;
     sha256_of(fitted->model.sha256, strlen(fitted->model.sha256), model);
     if (memcmp(model, result_info(fitted->result)->identity.model, sizeof model) && options->listener.tell)
         options->listener.tell(options->listener.context,
@@ -145,7 +141,6 @@ void fitted_close(struct fitted *fitted)
     free(fitted->errors.loss);
     free(fitted->p);
     free(fitted->sens);
-    free(fitted->from_model);
     memset(fitted, 0, sizeof *fitted);
 }
 
@@ -163,18 +158,6 @@ static enum status fill(struct fitted *fitted, struct error *error)
         status = result_read(fitted->result, &fitted->fits, next, DATASETS_AT_ONCE, error);
     }
     return status;
-}
-
-/* Finds the parameters that were free in this fit, as in its evaluations. */
-static size_t find_free(struct fitted *fitted)
-{
-    size_t n_free = 0, first = fitted->i_data * problem_n_parameter(fitted->problem);
-    for (uint32_t k = 0; k < fitted->model.abi.n_parameter; k++) {
-        size_t i = first + fitted->from_model[k];
-        if (!fitted->data.fixed[i] && fitted->data.lower[i] < fitted->data.upper[i])
-            fitted->sens[n_free++] = k;
-    }
-    return n_free;
 }
 
 /* Skips datasets for which a partial result (--shard, --only) has no row. */
@@ -205,31 +188,54 @@ enum status fitted_next(struct fitted *fitted, struct fitted_dataset *dataset, b
         return STATUS_OK;
     *dataset = (struct fitted_dataset){
         .id = fitted->data.id[fitted->i_data], .fault = fitted->data.fault[fitted->i_data],
-        .record = &fitted->fits.record[fitted->i_fit], .block = &fitted->data, .row = fitted->i_data, .p = fitted->p,
-        .n_sens = find_free(fitted), .sens = fitted->sens};
+        .record = &fitted->fits.record[fitted->i_fit], .block = &fitted->data, .row = fitted->i_data,
+        .first = fitted->data.first_experiment[fitted->i_data], .end = fitted->data.first_experiment[fitted->i_data + 1],
+        .p = fitted->fits.record[fitted->i_fit].parameter};
     if (strcmp(dataset->id, fitted->fits.id[fitted->i_fit]))
         return error_set(error, STATUS_BAD_PROBLEM, "%s: row %llu is dataset '%s', but '%s' in the problem",
                          result_info(fitted->result)->path, (unsigned long long)(fitted->fits.first + fitted->i_fit),
                          fitted->fits.id[fitted->i_fit], dataset->id);
-    const uint32_t *to_model = problem_to_model(fitted->problem);
-    for (size_t i = 0; i < problem_n_parameter(fitted->problem); i++) {
-        fitted->p[to_model[i]] = dataset->record->parameter[i];
+    for (size_t i = 0; i < problem_n_parameter(fitted->problem); i++)
         if (!isfinite(dataset->record->parameter[i]))
             dataset->p = NULL;
-    }
     fitted->i_data++;
     fitted->i_fit++;
     return STATUS_OK;
 }
 
-struct predictor_rows fitted_rows(const struct fitted *fitted, const struct fitted_dataset *dataset)
+/* Fills the model's parameters in experiment e, and finds those that were free, as in the fit's evaluations. */
+static size_t fill_parameters(const struct fitted *fitted, const struct fitted_dataset *dataset, size_t e)
 {
     const struct problem_block *block = dataset->block;
-    size_t first = block->row[dataset->row];
+    const struct stiffit_model *abi = &fitted->model.abi;
+    const uint32_t *to_model = problem_to_model(fitted->problem);
+    size_t n = problem_n_parameter(fitted->problem), first = block->first_substitute[e], n_free = 0;
+    fit_model_parameters(abi, n, to_model, dataset->record->parameter, block->first_substitute[e + 1] - first,
+                         block->substitute + first, fitted->p);
+    for (uint32_t k = 0; k < abi->n_parameter; k++) {
+        uint32_t from = EXPERIMENT_NUMBER;
+        for (uint32_t i = 0; i < n; i++)
+            from = to_model[i] == k ? i : from;
+        for (size_t s = first; s < block->first_substitute[e + 1]; s++)
+            from = block->substitute[s].parameter == k ? block->substitute[s].by : from;
+        size_t i = dataset->row * n + from;
+        if (from != EXPERIMENT_NUMBER && !block->fixed[i] && block->lower[i] < block->upper[i])
+            fitted->sens[n_free++] = k;
+    }
+    return n_free;
+}
+
+struct predictor_rows fitted_rows(const struct fitted *fitted, const struct fitted_dataset *dataset, size_t e)
+{
+    const struct problem_block *block = dataset->block;
+    size_t first = block->row[e];
     bool by_cvodes = dataset->record->notes & NOTE_changed_engine || dataset->record->gradient == GRADIENT_adjoint;
     return (struct predictor_rows){
-        .t0 = block->t0[dataset->row], .covariate = block->covariate + dataset->row * fitted->model.abi.n_covariate,
-        .n = block->row[dataset->row + 1] - first, .measured = measurements_from(&block->measured, first),
+        .t0 = block->t0[e], .p = fitted->p, .covariate = block->covariate + e * fitted->model.abi.n_covariate,
+        .n_dose = block->first_dose[e + 1] - block->first_dose[e], .dose = block->dose + block->first_dose[e],
+        .input = block->input + e * fitted->model.abi.n_input,
+        .n = block->row[e + 1] - first, .measured = measurements_from(&block->measured, first),
         .error = problem_errors(fitted->problem), .rtol = dataset->record->rtol,
-        .engine = by_cvodes ? ENGINE_CVODES : ENGINE_LANES, .n_sens = dataset->n_sens, .sens = dataset->sens};
+        .engine = by_cvodes ? ENGINE_CVODES : ENGINE_LANES, .n_sens = fill_parameters(fitted, dataset, e),
+        .sens = fitted->sens};
 }

@@ -29,7 +29,6 @@ struct fitted {
     uint64_t i_data, i_fit; /* next rows within the blocks */
     double *p;              /* n_parameter of the model */
     uint32_t *sens;         /* n_parameter of the model */
-    uint32_t *from_model;   /* index in the file of each of the model's parameters */
 };
 
 /* One dataset with its fit; valid until the next call. */
@@ -38,9 +37,8 @@ struct fitted_dataset {
     const struct fit_record *record; /* parameters in the file's order */
     const struct problem_block *block;
     size_t row;                     /* of the dataset within the block */
-    const double *p;                /* the model's order; NULL: the dataset has no best fit */
-    size_t n_sens;                  /* the free parameters, as indices in the model, increasing */
-    const uint32_t *sens;
+    size_t first, end;              /* its experiments within the block */
+    const double *p;                /* the file's order; NULL: the dataset has no best fit */
 };
 
 /* Checks that the problem contains the data that were fitted. Informs the listener if the model is not the one that was fitted.
@@ -49,5 +47,5 @@ enum status fitted_open(struct fitted *fitted, const struct fitted_options *opti
 void fitted_close(struct fitted *fitted);
 /* The next dataset in the file's order; *more is false at the end. */
 enum status fitted_next(struct fitted *fitted, struct fitted_dataset *dataset, bool *more, struct error *error);
-/* The dataset's measurements, as they are predicted in the fit. */
-struct predictor_rows fitted_rows(const struct fitted *fitted, const struct fitted_dataset *dataset);
+/* The measurements of experiment e of the block, as they are predicted in the fit. Valid until the next call. */
+struct predictor_rows fitted_rows(const struct fitted *fitted, const struct fitted_dataset *dataset, size_t e);

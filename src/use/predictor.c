@@ -34,11 +34,12 @@ void predictor_fini(struct predictor *predictor)
     predictor->pool = NULL;
 }
 
-bool predictor_run(struct predictor *predictor, const struct predictor_rows *rows, const double *p, double *prediction,
-                    double *noise, char *reason)
+bool predictor_run(struct predictor *predictor, const struct predictor_rows *rows, double *prediction, double *noise,
+                   char *reason)
 {
     struct arena *arena = &predictor->arena;
-    struct ode_task task = {.t0 = rows->t0, .covariate = rows->covariate};
+    struct ode_task task = {.t0 = rows->t0, .covariate = rows->covariate, .n_dose = rows->n_dose, .dose = rows->dose,
+                            .input = rows->input};
     struct measurements given = rows->measured;
     struct ode_rows sorted;
     bool has_noise = noise && predictor->model->abi.noise;
@@ -51,7 +52,8 @@ bool predictor_run(struct predictor *predictor, const struct predictor_rows *row
         snprintf(reason, 160, "out of memory for %zu rows", rows->n);
         return false;
     }
-    struct evaluation evaluation = {.engine = rows->engine, .task = &task, .p = p, .n_sens = rows->n_sens, .sens = rows->sens,
+    struct evaluation evaluation = {.engine = rows->engine, .task = &task, .p = rows->p, .n_sens = rows->n_sens,
+                                    .sens = rows->sens,
                                     .tighter = rows->rtol > 0 ? round(predictor->rtol / rows->rtol) : 1,
                                     .max_steps = predictor->max_steps, .deadline_ns = INT64_MAX,
                                     .lenient = true, .prediction = answer,

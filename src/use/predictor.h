@@ -23,10 +23,14 @@ enum status predictor_init(struct predictor *predictor, const struct model *mode
                             int64_t max_steps, struct error *error);
 void predictor_fini(struct predictor *predictor);
 
-/* The rows to predict, in any order; equal times are allowed. */
+/* The rows of an experiment to predict, in any order; equal times are allowed. */
 struct predictor_rows {
     double t0;
+    const double *p;            /* n_parameter of the model, natural scale */
     const double *covariate;    /* n_covariate of the model */
+    size_t n_dose;
+    const struct dose *dose;    /* as in struct ode_task */
+    const struct input *input;  /* n_input of the model */
     size_t n;
     struct measurements measured; /* times finite, none before t0; values are ignored, and sigma may be NULL */
     double rtol;                /* that of the fit, if it is below the predictor's; otherwise it may be 0 or NaN */
@@ -36,11 +40,10 @@ struct predictor_rows {
     enum engine_kind engine;    /* likewise; if lanes fail, CVODES is asked */
 };
 
-/* prediction[i] of row i at the parameters p (n_parameter of the model, natural scale), and noise[i] unless NULL (NaN if the
- * model has no noise); NaN if the model cannot compute them. False: the simulation failed; `reason` (160 characters) says
- * why. */
-bool predictor_run(struct predictor *predictor, const struct predictor_rows *rows, const double *p, double *prediction,
-                    double *noise, char *reason);
+/* prediction[i] of row i, and noise[i] unless NULL (NaN if the model has no noise); NaN if the model cannot compute them.
+ * False: the simulation failed; `reason` (160 characters) says why. */
+bool predictor_run(struct predictor *predictor, const struct predictor_rows *rows, double *prediction, double *noise,
+                   char *reason);
 
 struct residual_kind {
     struct fit_loss *loss; /* one for each observable of the model */

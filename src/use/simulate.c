@@ -133,14 +133,20 @@ void simulate_covariates_take(const struct simulate_covariates *covariates, uint
         out[i] = covariates->value[i][dataset % covariates->n_value[i]];
 }
 
-static void put_head(FILE *file) { fputs("dataset,time,observable,value\n", file); }
+static void put_head(FILE *file, bool has_experiments)
+{
+    fprintf(file, "dataset,%stime,observable,value\n", has_experiments ? "experiment," : "");
+}
 
-static void put_rows(FILE *file, const char *id, const struct model *model, const struct simulate_grid *grid,
-                     const double *prediction)
+/* experiment NULL: there are none. */
+static void put_rows(FILE *file, const char *id, const char *experiment, const struct model *model,
+                     const struct simulate_grid *grid, const double *prediction)
 {
     struct csv_writer writer = {.file = file};
     for (size_t i = 0; i < grid->n; i++) {
         csv_put_text(&writer, id);
+        if (experiment)
+            csv_put_text(&writer, experiment);
         csv_put_number(&writer, grid->time[i]);
         csv_put_text(&writer, model->abi.observable_name[grid->observable[i]]);
         csv_put_number(&writer, prediction[i]);
@@ -171,17 +177,17 @@ enum status simulate_table(const struct simulate_options *options, const struct 
         status = output_open(output, options->files.output, options->overwrite, error);
     if (!status) {
         simulate_covariates_take(&covariates, 0, covariate);
-        const struct predictor_rows rows = {.t0 = grid.t0, .covariate = covariate, .n = grid.n,
+        const struct predictor_rows rows = {.t0 = grid.t0, .p = p, .covariate = covariate, .n = grid.n,
                                             .measured = {.time = grid.time, .observable = grid.observable}};
-        if (!predictor_run(&predictor, &rows, p, prediction, NULL, reason))
+        if (!predictor_run(&predictor, &rows, prediction, NULL, reason))
             status = error_set(error, STATUS_BAD_MODEL, "the model cannot be simulated at these parameters: %s", reason);
     }
     if (!status) {
         *made = (struct simulate_made){.n_dataset = 1, .n_row = grid.n};
         for (size_t i = 0; i < grid.n; i++)
             made->n_lost += isnan(prediction[i]);
-        put_head(output->file);
-        put_rows(output->file, "simulated", model, &grid, prediction);
+        put_head(output->file, false);
+        put_rows(output->file, "simulated", NULL, model, &grid, prediction);
     }
     predictor_fini(&predictor);
     simulate_grid_fini(&grid);
@@ -191,13 +197,29 @@ enum status simulate_table(const struct simulate_options *options, const struct 
     return status;
 }
 
+/* Predicts the grid in experiment e of a dataset; NaN where that is impossible. */
+static void predict_grid(struct fitted *fitted, const struct fitted_dataset *dataset, size_t e, double t0,
+                         const struct simulate_grid *grid, double *prediction)
+{
+    char reason[160];
+    struct predictor_rows rows = fitted_rows(fitted, dataset, e);
+    rows.t0 = isnan(t0) ? rows.t0 : t0;
+    rows.n = grid->n;
+    rows.measured = (struct measurements){.time = grid->time, .observable = grid->observable};
+    bool good = dataset->p && !dataset->fault && isfinite(rows.t0);
+    for (size_t i = 0; i < grid->n; i++)
+        good = good && grid->time[i] >= rows.t0;
+    if (!good || !predictor_run(&fitted->predictor, &rows, prediction, NULL, reason))
+        for (size_t i = 0; i < grid->n; i++)
+            prediction[i] = NAN;
+}
+
 /* Writes the wanted rows of all datasets, or of one, at their best fits. */
 static enum status put_fitted(struct fitted *fitted, const struct simulate_options *options, const struct simulate_grid *grid,
                               double *prediction, FILE *file, struct error *error)
 {
     struct fitted_dataset dataset;
-    bool more, found = false;
-    char reason[160];
+    bool more, found = false, has_experiments = problem_info(fitted->problem)->has_experiments;
     for (;;) {
         enum status status = fitted_next(fitted, &dataset, &more, error);
         if (status || !more)
@@ -206,19 +228,13 @@ static enum status put_fitted(struct fitted *fitted, const struct simulate_optio
         if ((options->id && strcmp(options->id, dataset.id)) || ferror(file))
             continue;
         if (!found)
-            put_head(file);
+            put_head(file, has_experiments);
         found = true;
-        struct predictor_rows rows = fitted_rows(fitted, &dataset);
-        rows.t0 = isnan(options->t0) ? rows.t0 : options->t0;
-        rows.n = grid->n;
-        rows.measured = (struct measurements){.time = grid->time, .observable = grid->observable};
-        bool good = dataset.p && !dataset.fault && isfinite(rows.t0);
-        for (size_t i = 0; i < grid->n; i++)
-            good = good && grid->time[i] >= rows.t0;
-        if (!good || !predictor_run(&fitted->predictor, &rows, dataset.p, prediction, NULL, reason))
-            for (size_t i = 0; i < grid->n; i++)
-                prediction[i] = NAN;
-        put_rows(file, dataset.id, &fitted->model, grid, prediction);
+        for (size_t e = dataset.first; e < dataset.end; e++) {
+            predict_grid(fitted, &dataset, e, options->t0, grid, prediction);
+            put_rows(file, dataset.id, has_experiments ? dataset.block->experiment_id[e] : NULL, &fitted->model, grid,
+                     prediction);
+        }
     }
 }
 

@@ -18,9 +18,11 @@ struct bootstrap {
     struct fitted_dataset data;
     struct plugin_reference reference;
     struct problem_writer *writer;
-    struct predictor_rows rows; /* the dataset's measurements */
+    struct measurements measured; /* of all experiments of the dataset, n_row */
+    size_t n_row;
     struct fit_bootstrap draw;  /* how replicates are drawn (fit/bootstrap.h) */
     double *prediction, *scale, *replica; /* n_row */
+    uint32_t *group;            /* n_row */
     const char **error_word;    /* n_observable: the errors of the fit */
 };
 
@@ -53,29 +55,36 @@ static enum status find_dataset(struct bootstrap *bootstrap, struct error *error
 
 static enum status allocate(struct bootstrap *bootstrap, struct error *error)
 {
-    size_t n = bootstrap->rows.n + 1, n_observable = bootstrap->fitted.model.abi.n_observable;
+    const struct fitted_dataset *data = &bootstrap->data;
+    size_t n = bootstrap->n_row + 1, n_observable = bootstrap->fitted.model.abi.n_observable;
     double *block = calloc(4 * n, sizeof *block);
     bootstrap->prediction = block; /* and the others */
     bootstrap->scale = block + n;
     bootstrap->replica = block + 2 * n;
     bootstrap->draw.residual = block + 3 * n;
-    bootstrap->draw.first = calloc(n_observable + 2, sizeof(size_t));
+    bootstrap->draw.first = calloc((data->end - data->first) * n_observable + 2, sizeof(size_t));
+    bootstrap->group = calloc(n, sizeof *bootstrap->group);
     bootstrap->error_word = calloc(n_observable, sizeof *bootstrap->error_word);
-    if (block && bootstrap->draw.first && bootstrap->error_word)
+    if (block && bootstrap->draw.first && bootstrap->group && bootstrap->error_word)
         return STATUS_OK;
-    return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu measurements", bootstrap->rows.n);
+    return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu measurements", bootstrap->n_row);
 }
 
 static enum status predict(struct bootstrap *bootstrap, struct error *error)
 {
     char reason[160];
-    if (!predictor_run(&bootstrap->fitted.predictor, &bootstrap->rows, bootstrap->data.p, bootstrap->prediction,
-                       bootstrap->scale, reason))
-        return error_set(error, STATUS_BAD_MODEL, "dataset '%s' cannot be simulated at its best fit: %s", bootstrap->data.id,
-                         reason);
-    const struct measurements *measured = &bootstrap->rows.measured;
+    const size_t *row = bootstrap->data.block->row, first = bootstrap->data.first;
+    const struct measurements *measured = &bootstrap->measured;
+    for (size_t e = first, i = 0; e < bootstrap->data.end; e++) {
+        const struct predictor_rows rows = fitted_rows(&bootstrap->fitted, &bootstrap->data, e);
+        if (!predictor_run(&bootstrap->fitted.predictor, &rows, bootstrap->prediction + i, bootstrap->scale + i, reason))
+            return error_set(error, STATUS_BAD_MODEL, "dataset '%s' cannot be simulated at its best fit: %s",
+                             bootstrap->data.id, reason);
+        for (; i < row[e + 1] - row[first]; i++)
+            bootstrap->group[i] = (uint32_t)(e - first) * bootstrap->fitted.model.abi.n_observable + measured->observable[i];
+    }
     bootstrap->draw.is_sigma_known = true;
-    for (size_t i = 0; i < bootstrap->rows.n; i++) {
+    for (size_t i = 0; i < bootstrap->n_row; i++) {
         if (isfinite(measured->sigma[i]))
             bootstrap->scale[i] = measured->sigma[i];
         if (isnan(bootstrap->scale[i])) {
@@ -92,9 +101,9 @@ static enum status begin_draws(struct bootstrap *bootstrap, struct error *error)
     size_t n_parameter = problem_n_parameter(bootstrap->fitted.problem), first = bootstrap->data.row * n_parameter;
     struct fit_bootstrap *draw = &bootstrap->draw;
     char reason[160];
-    draw->n_row = bootstrap->rows.n;
-    draw->n_group = bootstrap->fitted.model.abi.n_observable;
-    draw->group = bootstrap->rows.measured.observable;
+    draw->n_row = bootstrap->n_row;
+    draw->n_group = (bootstrap->data.end - bootstrap->data.first) * bootstrap->fitted.model.abi.n_observable;
+    draw->group = bootstrap->group;
     draw->n_loose = fit_bootstrap_count_loose(n_parameter, bootstrap->data.record->parameter, block->lower + first,
                                               block->upper + first, block->fixed + first);
     draw->prediction = bootstrap->prediction;
@@ -137,6 +146,16 @@ static void say_errors(struct bootstrap *bootstrap, struct said_errors *said)
         say_error(said, "student_nu", number_text(said->number[1], recipe->student_nu));
 }
 
+/* The optional columns that measurements have. */
+static unsigned columns_of(const struct bootstrap *bootstrap)
+{
+    static const enum measurement_column optional[] = {MEASUREMENT_sigma, MEASUREMENT_side};
+    unsigned columns = 0;
+    for (size_t k = 0; k < sizeof optional / sizeof *optional; k++)
+        columns |= (unsigned)measurements_have(&bootstrap->measured, optional[k], 0, bootstrap->n_row) << optional[k];
+    return columns;
+}
+
 static enum status open_writer(struct bootstrap *bootstrap, struct error *error)
 {
     const struct simulate_options *options = bootstrap->options;
@@ -158,8 +177,9 @@ static enum status open_writer(struct bootstrap *bootstrap, struct error *error)
         .scale = problem_parameter_scale(bootstrap->fitted.problem), .fixed = block->fixed + first,
         .n_covariate = abi->n_covariate, .covariate_name = abi->covariate_name, .n_observable = abi->n_observable,
         .observable_name = abi->observable_name, .has_t0 = true,
-        .columns = (unsigned)measurements_have(&bootstrap->rows.measured, MEASUREMENT_sigma, 0, bootstrap->rows.n)
-                   << MEASUREMENT_sigma};
+        .has_experiments = info->has_experiments, .n_target = abi->n_state, .target_name = abi->state_name,
+        .n_input = abi->n_input, .input_name = abi->input_name, .n_substituted = abi->n_parameter,
+        .substituted_name = abi->parameter_name, .columns = columns_of(bootstrap)};
     plugin_reference_use(&bootstrap->reference, &header);
     struct said_errors said = {.n = 0};
     say_errors(bootstrap, &said);
@@ -170,23 +190,38 @@ static enum status open_writer(struct bootstrap *bootstrap, struct error *error)
     return problem_writer_open(&bootstrap->writer, options->files.output, options->overwrite, &header, error);
 }
 
+/* Writes the dataset with these values, experiment by experiment. */
+static enum status write_dataset(struct bootstrap *bootstrap, const char *id, double *value, struct error *error)
+{
+    const struct problem_block *block = bootstrap->data.block;
+    const struct stiffit_model *abi = &bootstrap->fitted.model.abi;
+    enum status status = STATUS_OK;
+    for (size_t e = bootstrap->data.first; !status && e < bootstrap->data.end; e++) {
+        size_t first_dose = block->first_dose[e], first = block->first_substitute[e], row = block->row[e];
+        struct problem_dataset dataset = {
+            .id = e == bootstrap->data.first ? id : NULL, .t0 = block->t0[e], .covariate = block->covariate + e * abi->n_covariate,
+            .n_row = block->row[e + 1] - row, .measured = measurements_from(&block->measured, row),
+            .experiment_id = block->experiment_id[e], .n_dose = block->first_dose[e + 1] - first_dose,
+            .dose = block->dose + first_dose, .input = abi->n_input ? block->input + e * abi->n_input : NULL,
+            .n_substitute = block->first_substitute[e + 1] - first, .substitute = block->substitute + first};
+        dataset.measured.value = value + row - block->row[bootstrap->data.first];
+        status = problem_writer_add(bootstrap->writer, &dataset, error);
+    }
+    return status;
+}
+
 static enum status write_all(struct bootstrap *bootstrap, struct error *error)
 {
-    const struct predictor_rows *rows = &bootstrap->rows;
-    struct problem_dataset dataset = {.id = bootstrap->data.id, .t0 = rows->t0, .covariate = rows->covariate,
-                                      .n_row = rows->n, .measured = rows->measured};
     int digits = snprintf(NULL, 0, "%lld", (long long)bootstrap->options->n_bootstrap);
     char id[600];
-    enum status status = problem_writer_add(bootstrap->writer, &dataset, error);
+    enum status status = write_dataset(bootstrap, bootstrap->data.id, bootstrap->measured.value, error);
     for (int64_t b = 1; !status && b <= bootstrap->options->n_bootstrap; b++) {
         if (!fit_bootstrap_draw(&bootstrap->draw, (uint64_t)bootstrap->options->seed,
                                 random_stream((uint64_t)b, PURPOSE_BOOTSTRAP), bootstrap->replica))
             return error_set(error, STATUS_BAD_PROBLEM, "dataset '%s': a measurement of replicate %lld is not a finite number",
                              bootstrap->data.id, (long long)b);
         snprintf(id, sizeof id, "%.500s/bootstrap-%0*lld", bootstrap->data.id, digits, (long long)b);
-        dataset.id = id;
-        dataset.measured.value = bootstrap->replica;
-        status = problem_writer_add(bootstrap->writer, &dataset, error);
+        status = write_dataset(bootstrap, id, bootstrap->replica, error);
     }
     return status ? status : problem_writer_finish(bootstrap->writer, error);
 }
@@ -194,13 +229,11 @@ static enum status write_all(struct bootstrap *bootstrap, struct error *error)
 /* As in a run's own bootstrap. */
 static enum status refuse_unknown(const struct bootstrap *bootstrap, struct error *error)
 {
-    const struct problem_block *block = bootstrap->data.block;
-    size_t row = bootstrap->data.row;
     if (problem_prior(bootstrap->fitted.problem))
         return error_set(error, STATUS_BAD_PROBLEM, "%s: there are priors, and the spread of replicates does not reflect "
                                                     "them", bootstrap->options->files.result);
-    for (size_t i = block->row[row]; i < block->row[row + 1]; i++)
-        if (block->measured.censored[i])
+    for (size_t i = 0; i < bootstrap->n_row; i++)
+        if (bootstrap->measured.censored[i])
             return error_set(error, STATUS_BAD_PROBLEM, "dataset '%s': some measurements are censored, and it is not known "
                                                         "which measurements of a replicate would be", bootstrap->data.id);
     return STATUS_OK;
@@ -212,13 +245,15 @@ enum status simulate_bootstrap(const struct simulate_options *options, struct si
     enum status status = fitted_open(&bootstrap.fitted, &options->files, error);
     if (!status)
         status = find_dataset(&bootstrap, error);
-    if (!status)
-        status = refuse_unknown(&bootstrap, error);
     if (!status) {
-        bootstrap.rows = fitted_rows(&bootstrap.fitted, &bootstrap.data);
-        bootstrap.draw.measured = bootstrap.rows.measured;
-        status = allocate(&bootstrap, error);
+        const struct fitted_dataset *data = &bootstrap.data;
+        bootstrap.n_row = data->block->row[data->end] - data->block->row[data->first];
+        bootstrap.measured = measurements_from(&data->block->measured, data->block->row[data->first]);
+        bootstrap.draw.measured = bootstrap.measured;
+        status = refuse_unknown(&bootstrap, error);
     }
+    if (!status)
+        status = allocate(&bootstrap, error);
     if (!status)
         status = predict(&bootstrap, error);
     if (!status)
@@ -227,11 +262,12 @@ enum status simulate_bootstrap(const struct simulate_options *options, struct si
         status = open_writer(&bootstrap, error);
     if (!status)
         status = write_all(&bootstrap, error);
-    *made = (struct simulate_made){.n_dataset = (uint64_t)options->n_bootstrap + 1, .n_row = bootstrap.rows.n};
+    *made = (struct simulate_made){.n_dataset = (uint64_t)options->n_bootstrap + 1, .n_row = bootstrap.n_row};
     problem_writer_close(bootstrap.writer);
     plugin_reference_fini(&bootstrap.reference);
     free(bootstrap.prediction);
     free(bootstrap.draw.first);
+    free(bootstrap.group);
     free(bootstrap.error_word);
     fitted_close(&bootstrap.fitted);
     return status;

@@ -114,12 +114,12 @@ static enum status make_dataset(struct synthetic *synthetic, uint64_t dataset, i
     char id[48], reason[160];
     snprintf(id, sizeof id, "synthetic-%0*llu", digits, (unsigned long long)(dataset + 1));
     simulate_covariates_take(&synthetic->covariates, dataset, synthetic->covariate);
-    const struct predictor_rows rows = {.t0 = grid->t0, .covariate = synthetic->covariate, .n = grid->n,
+    const struct predictor_rows rows = {.t0 = grid->t0, .p = synthetic->p, .covariate = synthetic->covariate, .n = grid->n,
                                         .measured = {.time = grid->time, .observable = grid->observable}};
     bool good = false;
     for (uint64_t draw = 0; draw < MAX_DRAW && !good; draw++) {
         draw_parameters(synthetic, dataset, draw);
-        good = predictor_run(&synthetic->predictor, &rows, synthetic->p, synthetic->prediction, synthetic->noise, reason);
+        good = predictor_run(&synthetic->predictor, &rows, synthetic->prediction, synthetic->noise, reason);
     }
     if (!good)
         return error_set(error, STATUS_BAD_MODEL, "%s cannot be simulated, with any of the parameters drawn around the given "

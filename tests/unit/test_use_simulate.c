@@ -21,7 +21,7 @@ static void rows_in_any_order(void **state)
     const double p[] = {0.7, 2.5};
     double time[] = {3, 0.5, 3, -1, 2, 0};
     uint32_t observable[6] = {0};
-    const struct predictor_rows rows = {.t0 = -1, .n = 6, .measured = {.time = time, .observable = observable}};
+    const struct predictor_rows rows = {.t0 = -1, .p = p, .n = 6, .measured = {.time = time, .observable = observable}};
     const struct ode_options options = {.rtol = 1e-9};
     struct predictor predictor;
     struct error error;
@@ -30,7 +30,7 @@ static void rows_in_any_order(void **state)
     (void)state;
     load();
     assert_int_equal(predictor_init(&predictor, &decay, &options, 100000, &error), STATUS_OK);
-    assert_true(predictor_run(&predictor, &rows, p, prediction, noise, reason));
+    assert_true(predictor_run(&predictor, &rows, prediction, noise, reason));
     for (int i = 0; i < 6; i++) { /* CVODES' global error: some hundred times the tolerance of a step */
         double exact = p[1] * exp(-p[0] * (time[i] + 1));
         if (!(fabs(prediction[i] - exact) <= 1e-7 * exact))
