@@ -3,6 +3,7 @@
 
 SPDX-License-Identifier: BSD-3-Clause
 """
+import csv
 import functools
 
 import h5py
@@ -185,6 +186,101 @@ def test_same_bits(tmp):
             helpers.run(problem, f"--engine={engine}", *more, "-j2", f"--shard={k + 1}/2", "-o", part, "--overwrite")
         helpers.stiffit("merge", *parts, "-o", tmp / "merged.h5", "--overwrite")
         assert everything(tmp / "merged.h5") == wanted, engine
+
+
+def table(text):
+    rows = list(csv.DictReader(text.splitlines()))
+    return {name: np.array([row[name] for row in rows]) for name in rows[0]}
+
+
+def test_predictions_and_residuals(tmp):
+    """In the file's order, with the experiment's id; SciPy's at the fitted parameters, and their losses are the objective."""
+    problem = write(tmp / "p.h5", shuffle=True)
+    fits = helpers.run(problem)
+    done = helpers.stiffit("export", helpers.result_path(problem), "--what", "residuals", "--trust")
+    rows = table(done.stdout)
+    assert list(rows)[:5] == ["dataset", "experiment", "time", "observable", "prediction"], list(rows)
+    with h5py.File(problem) as f:
+        np.testing.assert_array_equal(rows["value"].astype(float), f["measurements/value"])
+        owner = f["experiments/id"].asstr()[()][f["measurements/experiment"]]
+        np.testing.assert_array_equal(rows["experiment"], owner)
+    for i in range(N):
+        mine = rows["dataset"] == f"d{i}"
+        np.testing.assert_allclose(rows["loss"][mine].astype(float).sum(), fits["objective"][i], rtol=1e-12)
+        for k, found in enumerate(predicted(tuple(fits["parameters"][i]), True)):
+            for o, name in enumerate("sp"):
+                here = mine & (rows["experiment"] == IDS[k]) & (rows["observable"] == name)
+                np.testing.assert_allclose(rows["prediction"][here].astype(float)[np.argsort(
+                    rows["time"][here].astype(float), kind="stable")], found[:, o], rtol=1e-5, atol=1e-6)
+    head = helpers.stiffit("export", helpers.result_path(problem), "--what", "predictions", "--trust").stdout.split("\n")[0]
+    assert head == "dataset,experiment,time,observable,prediction", head
+
+
+def test_simulate_at_best_fits(tmp):
+    problem = write(tmp / "p.h5")
+    fits = helpers.run(problem)
+    done = helpers.stiffit("simulate", helpers.result_path(problem), "--times", "1,6", "--trust")
+    rows = table(done.stdout)
+    assert list(rows) == ["dataset", "experiment", "time", "observable", "value"]
+    assert list(rows["experiment"][:8]) == ["high"] * 4 + ["low"] * 4
+    found = predicted(tuple(fits["parameters"][1]), True)
+    mine = (rows["dataset"] == "d1") & (rows["observable"] == "s")
+    for k, name in enumerate(IDS):
+        here = mine & (rows["experiment"] == name) & (rows["time"].astype(float) == 1)
+        np.testing.assert_allclose(rows["value"][here].astype(float), found[k][TIMES[k] == 1, 0], rtol=1e-5)
+
+
+def test_replicates_as_a_problem_file(tmp):
+    """The dataset and its replicates have the experiments, doses and substitutes; residuals stay in their group."""
+    problem = write(tmp / "p.h5", sigma=None)
+    fits = helpers.run(problem)
+    replicates = tmp / "b.h5"
+    helpers.stiffit("simulate", helpers.result_path(problem), "--id", "d2", "--bootstrap", "3", "--trust", "-o", replicates)
+    again = helpers.run(replicates)
+    assert list(again["id"]) == ["d2"] + [f"d2/bootstrap-{b}" for b in (1, 2, 3)]
+    np.testing.assert_allclose(again["parameters"][0], fits["parameters"][2], rtol=1e-6)
+    np.testing.assert_allclose(again["objective"][0], fits["objective"][2], rtol=1e-8)
+    assert np.all(again["parameters"][1:] != again["parameters"][0])
+    done = helpers.stiffit("export", helpers.result_path(problem), "--what", "residuals", "--trust")
+    rows = {name: column[table(done.stdout)["dataset"] == "d2"] for name, column in table(done.stdout).items()}
+    with h5py.File(replicates) as f:
+        value = f["measurements/value"][()].reshape(4, -1)
+        np.testing.assert_array_equal(value[0], rows["value"].astype(float))
+        assert f["doses/experiment"][()].tolist() == [1, 3, 5, 7]
+        assert f["experiments/id"].asstr()[()].tolist() == IDS * 4
+    drawn = value[1:] - rows["prediction"].astype(float)
+    for name in IDS:
+        for o in "sp":
+            here = (rows["experiment"] == name) & (rows["observable"] == o)
+            own = rows["residual"][here].astype(float)
+            own = np.unique(np.round((own - own.mean()) / np.abs(own - own.mean()).max(), 6))
+            scale = np.abs(drawn[:, here]).max() / np.abs(own)  # one factor makes all of them residuals of the group
+            assert any(np.isin(np.round(drawn[:, here] / factor, 4), np.round(own, 4)).all() for factor in scale), (name, o)
+
+
+def test_trace_names_experiments(tmp):
+    problem = write(tmp / "p.h5", n=2)
+    fits = helpers.run(problem)
+    rows = table(helpers.stiffit("run", problem, "--trust", "--only", "d1", "--trace", "-").stdout)
+    asked = rows["kind"] != "end"
+    assert list(rows)[:4] == ["id", "task", "evaluation", "experiment"]
+    assert rows["experiment"][asked].tolist() == IDS * fits["evaluations"][1], rows["experiment"]
+    assert int(rows["steps"][asked].astype(int).sum()) == fits["steps"][1]
+    assert float(rows["V2"][-1]) == fits["parameters"][1][NAMES.index("V2")]
+    assert rows["V1"][0] == rows["V1"][1] == "1"
+
+
+def test_an_experiment_that_fails_is_named(tmp):
+    problem = write(tmp / "p.h5", model=MODEL.replace("S(0) = S0", "S(0) = S0 + log(S0 - 5)"))
+    fits = helpers.run(problem, code=1)
+    assert set(fits["status"]) == {"model_failed"}
+    assert all("experiment low: " in message for message in fits["message"]), fits["message"]
+
+
+def test_limits_count_evaluations_of_the_objective(tmp):
+    problem = write(tmp / "p.h5", n=1)
+    fits = helpers.run(problem, "--max-evaluations=3", code=1)
+    assert fits["status"][0] == "budget" and fits["evaluations"][0] == 3
 
 
 if __name__ == "__main__":

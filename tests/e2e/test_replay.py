@@ -40,8 +40,47 @@ def quicker(by):
     return wrap
 
 
+N_EXPERIMENT = 1
+
+
 def make_problem(path):
     helpers.decay_problem(path, N)
+    if N_EXPERIMENT > 1:
+        split(path)
+
+
+def split(path):
+    """Every other measurement of a dataset is another experiment's, with an A of its own."""
+    with h5py.File(path, "a") as f:
+        n = f["measurements/time"].shape[0]
+        order = np.lexsort((np.arange(n), np.arange(n) % N_EXPERIMENT, f["measurements/dataset"][()]))
+        f["measurements/experiment"] = (f["measurements/dataset"][()] * N_EXPERIMENT + np.arange(n) % N_EXPERIMENT)[order]
+        del f["measurements/dataset"]
+        for name in ("time", "value"):
+            f[f"measurements/{name}"][...] = f[f"measurements/{name}"][()][order]
+        f["experiments/dataset"] = np.repeat(np.arange(N), N_EXPERIMENT)
+        names = [f"A{e}" for e in range(N_EXPERIMENT)]
+        f.create_dataset("parameters/name", data=["k", *names], dtype=h5py.string_dtype())
+        f["parameters/start"] = np.ones(1 + N_EXPERIMENT)
+        f["substitutes/experiment"] = np.arange(N * N_EXPERIMENT)
+        f["substitutes/by"] = np.tile(np.arange(N_EXPERIMENT), N)
+        f["substitutes/value"] = np.zeros(N * N_EXPERIMENT)
+        f.create_dataset("substitutes/parameter_names", data=["A"], dtype=h5py.string_dtype())
+        f.create_dataset("substitutes/by_names", data=names, dtype=h5py.string_dtype())
+
+
+def by_experiments(test):
+    """Marks a test whose fits have two experiments each."""
+    def wrapped(tmp):
+        global N_EXPERIMENT  # pylint: disable=global-statement
+        N_EXPERIMENT = 2
+        try:
+            test(tmp)
+        finally:
+            N_EXPERIMENT = 1
+    wrapped.__name__ = test.__name__
+    wrapped.line = test.__code__.co_firstlineno
+    return wrapped
 
 
 def command(problem, *args):
@@ -84,7 +123,7 @@ def undisturbed(tmp, *args):
     n = n_computed(tmp)
     (tmp / "count").unlink()
     fits = helpers.read_fits(helpers.result_path(problem))
-    assert n == fits["evaluations"].sum(), (n, fits["evaluations"])
+    assert n == N_EXPERIMENT * fits["evaluations"].sum(), (n, fits["evaluations"])
     return fits_bytes(problem), n
 
 
@@ -153,6 +192,17 @@ def test_killed_fits_with_adjoint_gradients_go_on(tmp):
 @quicker(2)
 def test_killed_fits_with_difference_quotients_go_on(tmp):
     check_disturbed(tmp, signal.SIGKILL, "--gradient", "differences")
+
+
+@by_experiments
+def test_killed_fits_over_experiments_go_on(tmp):
+    check_disturbed(tmp, signal.SIGKILL)
+
+
+@quicker(2)
+@by_experiments
+def test_killed_fits_over_experiments_with_adjoint_gradients_go_on(tmp):
+    check_disturbed(tmp, signal.SIGKILL, "--optimizer", "lbfgs", "--gradient", "adjoint", "--certify", "no")
 
 
 def journal_of(problem):
