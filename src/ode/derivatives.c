@@ -306,3 +306,11 @@ int derivatives_forcing(struct derivatives *d, double t, double *out)
     at.y = at.input = NULL;
     return d->abi->forcing(&at, out);
 }
+
+int derivatives_forcing_range(const struct derivatives *d, double from, double to, double *out)
+{
+    struct stiffit_point at = d->at;
+    at.t = from;
+    at.y = at.input = NULL;
+    return d->abi->forcing_range(&at, to, out);
+}

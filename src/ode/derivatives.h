@@ -108,6 +108,9 @@ static inline int derivatives_observe(struct derivatives *d, bool noise, double 
 /* Records a failure that the caller found. Returns STIFFIT_RECOVERABLE. */
 int derivatives_fail(struct derivatives *d, const char *where, double t, bool not_finite);
 
+/* forcing_range from one time to another: 4 n_forcing numbers. */
+int derivatives_forcing_range(const struct derivatives *d, double from, double to, double *out);
+
 /* Whether all n numbers are finite. */
 static inline bool all_finite(const double *x, size_t n)
 {

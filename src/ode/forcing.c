@@ -1,4 +1,5 @@
-/* Samples every function in each gap between two times of the task, in order. Where a function turns (rises after falling, or
+/* Samples every function in each gap between two times of the task, in order. If the model bounds its functions over spans of
+ * time, a span between two samples is halved until its bounds agree with them, so that nothing is hidden in between. Where a function turns (rises after falling, or
  * the reverse), the sample is a stop. Where it jumps, bisection encloses the change, and the end of the enclosure is a stop. A
  * pulse is a turn and a step is a jump, so the integrator meets each at least once; its error test resolves the rest.
  *
@@ -16,6 +17,10 @@
 
 /* Samples in total, and the least number in a gap. */
 enum { SAMPLES = 128, SAMPLES_LEAST = 4, WINDOW = 4, BISECTIONS = 32 };
+/* Most halvings of one span, and in total; what is unresolved then bounds the steps. */
+enum { DEPTH = 40, MOST_HALVINGS = 16384 };
+/* Bounds agree with the samples if they exceed them by this part of the largest value. */
+#define HIDDEN 1e-3
 /* A change below this part of the largest value is rounding. A jump is a change this many times those of its neighbours. */
 #define ROUNDING 1e-9
 #define ABRUPT 8
@@ -34,12 +39,17 @@ struct stop {
 
 struct forcing {
     size_t n;
-    double *numbers;           /* all of the following four */
+    double *numbers;           /* all of the following six */
     double time[WINDOW];
     double *value[WINDOW];     /* n each, at these times */
     double *between, *size;    /* n: scratch; the largest value so far */
+    double *bound;             /* 4 n, as forcing_range */
+    double *ahead;             /* n each: values at the next samples, the last one first */
+    double time_ahead[DEPTH + 1];
+    size_t n_ahead, n_halving;
+    bool is_unresolved[WINDOW]; /* the span that ends at this sample */
     int *direction;            /* n: of the last change, -1, 0 or 1 */
-    struct stop *stop;         /* n + 1: those of the current cell, increasing */
+    struct stop *stop;         /* n + 2: those of the current cell, increasing */
     size_t n_stop, i_stop;
     size_t i_gap, i_part, n_part; /* of the next sample */
     double gap_begin;
@@ -54,10 +64,10 @@ struct forcing *forcing_new(const struct stiffit_model *abi)
     if (!f)
         return NULL;
     f->n = n;
-    double *numbers = calloc((WINDOW + 2) * n + 1, sizeof *numbers);
+    double *numbers = calloc((WINDOW + 2 + 4 + DEPTH + 1) * n + 1, sizeof *numbers);
     f->numbers = f->value[0] = numbers;
     f->direction = calloc(n + 1, sizeof *f->direction);
-    f->stop = calloc(n + 1, sizeof *f->stop);
+    f->stop = calloc(n + 2, sizeof *f->stop);
     if (!numbers || !f->direction || !f->stop) {
         forcing_free(f);
         return NULL;
@@ -66,6 +76,8 @@ struct forcing *forcing_new(const struct stiffit_model *abi)
         f->value[i] = numbers + (size_t)i * n;
     f->between = numbers + WINDOW * n;
     f->size = f->between + n;
+    f->bound = f->size + n;
+    f->ahead = f->bound + 4 * n;
     return f;
 }
 
@@ -79,24 +91,61 @@ void forcing_free(struct forcing *f)
     free(f);
 }
 
-/* Adds the sample at time t (stored at time[3]) and moves the window. A function that cannot be computed keeps its value. */
-static void sample(struct observer *ob, double t)
+/* The values at time t. A function that cannot be computed keeps its value. */
+static void evaluate(struct observer *ob, double t, double *value)
 {
     struct forcing *f = ob->forcing;
+    const double *last = f->value[WINDOW - 1];
+    if (derivatives_forcing(&ob->model, t, value) != STIFFIT_OK)
+        memcpy(value, last, f->n * sizeof *value);
+    for (size_t k = 0; k < f->n; k++) {
+        if (!isfinite(value[k]))
+            value[k] = last[k];
+        f->size[k] = fmax(f->size[k], fabs(value[k]));
+    }
+}
+
+/* Adds the sample at time t (stored at time[3]) and moves the window. */
+static void add_sample(struct forcing *f, double t, const double *value, bool is_unresolved)
+{
     double *oldest = f->value[0];
     for (int i = 0; i + 1 < WINDOW; i++) {
         f->time[i] = f->time[i + 1];
         f->value[i] = f->value[i + 1];
+        f->is_unresolved[i] = f->is_unresolved[i + 1];
     }
-    f->value[WINDOW - 1] = oldest;
+    f->value[WINDOW - 1] = memcpy(oldest, value, f->n * sizeof *value);
     f->time[WINDOW - 1] = t;
-    if (derivatives_forcing(&ob->model, t, oldest) != STIFFIT_OK)
-        memcpy(oldest, f->value[WINDOW - 2], f->n * sizeof *oldest);
-    for (size_t k = 0; k < f->n; k++) {
-        if (!isfinite(oldest[k]))
-            oldest[k] = f->value[WINDOW - 2][k];
-        f->size[k] = fmax(f->size[k], fabs(oldest[k]));
-    }
+    f->is_unresolved[WINDOW - 1] = is_unresolved;
+}
+
+/* Whether a function that is a at the beginning of a span and b at its end, `h` later, stays within `allowed` of the range
+ * between them. Its graph lies in the parallelogram that the bounds of the slope make. */
+static bool is_seen(double a, double b, double h, double lower, double upper, double least, double most, double allowed)
+{
+    double low = fmin(a, b), high = fmax(a, b);
+    if (least >= 0 || most <= 0 || (lower >= low - allowed && upper <= high + allowed))
+        return true;
+    double width = most - least; /* least < 0 < most */
+    if (!(width < INFINITY))
+        return false;
+    upper = fmin(upper, (most * b - least * a - most * least * h) / width);
+    lower = fmax(lower, (most * a - least * b + most * least * h) / width);
+    return lower >= low - allowed && upper <= high + allowed;
+}
+
+/* Whether the samples at both ends of a span tell all about it. */
+static bool is_resolved(struct observer *ob, double from, const double *first, double to, const double *last)
+{
+    struct forcing *f = ob->forcing;
+    const double *bound = f->bound;
+    if (derivatives_forcing_range(&ob->model, from, to, f->bound) != STIFFIT_OK)
+        return false;
+    for (size_t k = 0; k < f->n; k++)
+        if (!is_seen(first[k], last[k], to - from, bound[k], bound[k + f->n], bound[k + 2 * f->n], bound[k + 3 * f->n],
+                     HIDDEN * f->size[k]))
+            return false;
+    return true;
 }
 
 /* The time of the next sample; after the last one, its time again. */
@@ -116,6 +165,30 @@ static double next_time(struct observer *ob)
     f->i_part = 0;
     f->gap_begin = end;
     return end;
+}
+
+/* Takes the next sample: at the next time, or earlier if something may be hidden before it. */
+static void sample(struct observer *ob)
+{
+    struct forcing *f = ob->forcing;
+    double from = f->time[WINDOW - 1];
+    const double *first = f->value[WINDOW - 1];
+    bool is_good = true;
+    if (f->n_ahead == 0) {
+        f->time_ahead[f->n_ahead++] = next_time(ob);
+        evaluate(ob, f->time_ahead[0], f->ahead);
+    }
+    for (;;) {
+        double *last = f->ahead + (f->n_ahead - 1) * f->n, to = f->time_ahead[f->n_ahead - 1], middle = from + 0.5 * (to - from);
+        is_good = !ob->model.abi->forcing_range || !(to > from) || is_resolved(ob, from, first, to, last);
+        if (is_good || f->n_ahead > DEPTH || f->n_halving == MOST_HALVINGS || !(middle - from > BEHIND * fabs(middle)))
+            break;
+        f->n_halving++;
+        f->time_ahead[f->n_ahead++] = middle;
+        evaluate(ob, middle, last + f->n);
+    }
+    f->n_ahead--;
+    add_sample(f, f->time_ahead[f->n_ahead], f->ahead + f->n_ahead * f->n, !is_good);
 }
 
 /* Encloses the largest change of function k between two times; returns the end of the enclosure. */
@@ -140,6 +213,18 @@ static double enclose(struct observer *ob, size_t k, double from, double to, dou
     return i < BISECTIONS ? to : to + fmax(to - from, BEHIND * fabs(to));
 }
 
+/* Changes of function k in the cells before and after the window's second one, as they compare with the change in this. With
+ * cells of equal length they are the changes; otherwise it takes slopes. */
+static bool is_abrupt(const struct forcing *f, size_t k)
+{
+    double slope[WINDOW - 1];
+    for (int i = 0; i + 1 < WINDOW; i++) {
+        double change = fabs(f->value[i + 1][k] - f->value[i][k]), h = f->time[i + 1] - f->time[i];
+        slope[i] = f->n_halving == 0 ? change : h > 0 ? change / h : 0;
+    }
+    return slope[1] > ABRUPT * fmax(slope[0], slope[2]);
+}
+
 static void add_stop(struct forcing *f, double t, double reach)
 {
     size_t i = f->n_stop++;
@@ -154,17 +239,18 @@ static void look(struct observer *ob)
     struct forcing *f = ob->forcing;
     f->n_stop = f->i_stop = 0;
     for (size_t k = 0; k < f->n; k++) {
-        double before = f->value[1][k] - f->value[0][k], now = f->value[2][k] - f->value[1][k];
-        double after = f->value[3][k] - f->value[2][k];
+        double now = f->value[2][k] - f->value[1][k];
         int direction = now > 0 ? 1 : -1;
         if (!(fabs(now) > ROUNDING * f->size[k]))
             continue;
-        if (fabs(now) > ABRUPT * fmax(fabs(before), fabs(after)))
+        if (is_abrupt(f, k))
             add_stop(f, enclose(ob, k, f->time[1], f->time[2], f->value[1][k], f->value[2][k]), 0);
         else if (f->direction[k] == -direction)
             add_stop(f, f->time[1], fmin(f->time[2] - f->time[1], f->time[1] - f->time[0]));
         f->direction[k] = direction;
     }
+    if (f->is_unresolved[2])
+        add_stop(f, f->time[2], f->time[2] - f->time[1]);
 }
 
 /* The first stop after t; infinity if there is none. */
@@ -178,7 +264,7 @@ static struct stop next_stop(struct observer *ob, double t)
                 return f->stop[f->i_stop];
         if (f->n_end > 1)
             return (struct stop){.t = INFINITY};
-        sample(ob, next_time(ob));
+        sample(ob);
         look(ob);
     }
 }
@@ -191,17 +277,20 @@ void forcing_begin(struct observer *ob)
     f->n_part = n_part > SAMPLES_LEAST ? n_part : SAMPLES_LEAST;
     f->n_stop = f->i_stop = f->i_gap = f->i_part = 0;
     f->n_end = 0;
+    f->n_ahead = f->n_halving = 0;
     f->gap_begin = task->t0;
     f->is_fresh = true;
     memset(f->size, 0, f->n * sizeof *f->size);
     memset(f->direction, 0, f->n * sizeof *f->direction);
-    for (int i = 0; i < WINDOW - 1; i++) {
+    for (int i = 0; i < WINDOW; i++) { /* nothing changes before the beginning */
         f->time[i] = task->t0;
+        f->is_unresolved[i] = false;
         memset(f->value[i], 0, f->n * sizeof(double));
     }
-    sample(ob, task->t0); /* twice: nothing changes before the beginning */
-    sample(ob, task->t0);
-    sample(ob, next_time(ob));
+    evaluate(ob, task->t0, f->ahead);
+    add_sample(f, task->t0, f->ahead, false);
+    add_sample(f, task->t0, f->ahead, false);
+    sample(ob);
 }
 
 double forcing_bound(struct observer *ob, double step)
