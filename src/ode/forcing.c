@@ -1,7 +1,8 @@
 /* Samples every function in each gap between two times of the task, in order. If the model bounds its functions over spans of
- * time, a span between two samples is halved until its bounds agree with them, so that nothing is hidden in between. Where a function turns (rises after falling, or
- * the reverse), the sample is a stop. Where it jumps, bisection encloses the change, and the end of the enclosure is a stop. A
- * pulse is a turn and a step is a jump, so the integrator meets each at least once; its error test resolves the rest.
+ * time, a span between two samples is halved until its bounds agree with them, so that nothing is hidden in between. Where a
+ * function turns (rises after falling, or the reverse), the sample is a stop. Where it jumps, bisection encloses the change,
+ * and the end of the enclosure is a stop. A pulse is a turn and a step is a jump, so the integrator meets each at least once; its
+ * error test resolves the rest.
  *
  * Samples are taken shortly before the integrator needs them, so only the last few are kept. They depend on the task and the
  * parameters alone.
@@ -179,7 +180,8 @@ static void sample(struct observer *ob)
         evaluate(ob, f->time_ahead[0], f->ahead);
     }
     for (;;) {
-        double *last = f->ahead + (f->n_ahead - 1) * f->n, to = f->time_ahead[f->n_ahead - 1], middle = from + 0.5 * (to - from);
+        double *last = f->ahead + (f->n_ahead - 1) * f->n, to = f->time_ahead[f->n_ahead - 1];
+        double middle = from + 0.5 * (to - from);
         is_good = !ob->model.abi->forcing_range || !(to > from) || is_resolved(ob, from, first, to, last);
         if (is_good || f->n_ahead > DEPTH || f->n_halving == MOST_HALVINGS || !(middle - from > BEHIND * fabs(middle)))
             break;

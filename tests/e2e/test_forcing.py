@@ -32,6 +32,14 @@ CASES |= {
                   [24 * d + s for d in range(6) for s in (0, 1)]),
     "waves": ("R*exp(40*(cos(2*pi*(t - 8)/24) - 1))", lambda t: R * np.exp(40 * (np.cos(2 * np.pi * (t - 8) / 24) - 1)), 0,
               [6, 34, 40, 110], [24 * d + 8 + s for d in range(6) for s in (-3, -1, 0, 1, 3)]),
+    # Nothing here is linear in time, and no sample of a hundred meets a pulse.
+    "square of time": ("R*exp(-((t^2 - 7)/0.02)^2)/0.02", lambda t: R * np.exp(-((t**2 - 7) / 0.02)**2) / 0.02, 0, [6, 12],
+                       [7**0.5 + s * 0.02 / (2 * 7**0.5) for s in (-8, -4, -1, 0, 1, 4, 8)]),
+    "zeros of a sine": ("R*300*exp(-sin(t - 1.1)^2/1e-6)", lambda t: R * 300 * np.exp(-np.sin(t - 1.1)**2 / 1e-6), 0,
+                        [6, 40, 44], [1.1 + d * np.pi + s * 1e-3 for d in range(14) for s in (-8, -4, -1, 0, 1, 4, 8)]),
+    "moments every day": ("(if t - 24*floor(t/24) > 8.3 and t - 24*floor(t/24) < 8.301 then 1000*R else 0)",
+                          lambda t: 1000 * R * (8.3 < t % 24 < 8.301), 0, [26, 30, 130],
+                          [24 * d + s for d in range(6) for s in (8.3, 8.301)]),
 }
 
 

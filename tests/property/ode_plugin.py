@@ -49,6 +49,9 @@ def lanes_of(columns):
     return numbers
 
 
+BYTES = ctypes.POINTER(ctypes.c_uint8)
+
+
 class Descriptor(ctypes.Structure):
     """struct stiffit_model of include/stiffit/model.h"""
     _fields_ = [("abi_version", ctypes.c_uint32), ("struct_size", ctypes.c_uint32), ("name", ctypes.c_char_p),
@@ -70,7 +73,15 @@ class Descriptor(ctypes.Structure):
                 ("observable_error", STRINGS),
                 ("n_switching", ctypes.c_uint32), ("n_forcing", ctypes.c_uint32), ("switching", FUNCTION),
                 ("switching_parameter", ctypes.POINTER(ctypes.c_uint8)), ("forcing", FUNCTION),
-                ("lanes", ctypes.POINTER(Lanes))]
+                ("lanes", ctypes.POINTER(Lanes)),
+                *[(f"switching_{name}", FUNCTION) for name in ("time", "time_parameter", "state", "slope")],
+                ("n_input", ctypes.c_uint32), ("n_event", ctypes.c_uint32), ("input_name", STRINGS), ("input_linear", BYTES),
+                *[(name, FUNCTION) for name in ("lag", "lag_parameter", "bioavailability", "bioavailability_parameter")],
+                ("event_name", STRINGS), ("event_kind", BYTES),
+                *[(f"event_{name}", FUNCTION) for name in ("when", "when_state", "when_parameter", "assign", "assign_state",
+                                                           "assign_parameter", "delay", "delay_parameter", "priority",
+                                                           "delay_state")],
+                ("event_assigned", BYTES), ("forcing_range", ctypes.c_void_p)]
 
 
 class Plugin:

@@ -30,9 +30,8 @@ static const char prelude[] =
     "    return holds_zero(a) ? joined(ends, point(at_zero), a.jumps) : ends;\n}\n"
     "static inline range range_square(range a) { return even(a, a.lower*a.lower, a.upper*a.upper, 0); }\n"
     "static inline range range_reciprocal(range a)\n"
-    "{\n    return a.lower < 0 && a.upper > 0 ? everything() :\n"
-    "        a.lower == 0 || a.upper == 0 ? (range){a.upper > 0 ? 1/a.upper : -INFINITY, a.upper > 0 ? INFINITY : 1/a.lower, 1} :\n"
-    "        between(1/a.lower, 1/a.upper, a.jumps);\n}\n"
+    "{\n    return !holds_zero(a) ? between(1/a.lower, 1/a.upper, a.jumps) : a.lower < 0 && a.upper > 0 ? everything() :\n"
+    "        a.upper > 0 ? (range){1/a.upper, INFINITY, 1} : (range){-INFINITY, 1/a.lower, 1};\n}\n"
     "static inline range range_divide(range a, range b) { return range_multiply(a, range_reciprocal(b)); }\n"
     "/* The part of a where a function is defined. */\n"
     "static inline range within(range a, double least, double most)\n"
@@ -135,7 +134,8 @@ enum status c_ranges(const struct programs *programs, const struct functions *fu
     }
     putc('\n', out);
     struct c_printer printer = {.values = &programs->values, .program = program, .lines = lines, .out = out, .form = C_RANGE};
-    enum status status = c_function(&printer, &(struct c_function){.name = "forcing_ranges", .n_out = program->n_output}, error);
+    const struct c_function function = {.name = "forcing_ranges", .n_out = program->n_output};
+    enum status status = c_function(&printer, &function, error);
     fprintf(out, "static int forcing_range(const struct stiffit_point *at, double t_end, double *restrict out)\n{\n"
                  "    range value[%zu] = {{0}};\n    forcing_ranges(at, (range){at->t, t_end, 0}, value);\n"
                  "    for (int i = 0; i < %zu; i++) {\n        const range *slope = &value[%zu + i];\n"
