@@ -1,8 +1,8 @@
 /* Samples every function in each gap between two times of the task, in order. If the model bounds its functions over spans of
  * time, a span between two samples is halved until its bounds agree with them, so that nothing is hidden in between. Where a
  * function turns (rises after falling, or the reverse), the sample is a stop. Where it jumps, bisection encloses the change,
- * and the end of the enclosure is a stop. A pulse is a turn and a step is a jump, so the integrator meets each at least once; its
- * error test resolves the rest.
+ * and the end of the enclosure is a stop. A pulse is a turn and a step is a jump, so the integrator meets each at least once;
+ * its error test resolves the rest.
  *
  * Samples are taken shortly before the integrator needs them, so only the last few are kept. They depend on the task and the
  * parameters alone.
