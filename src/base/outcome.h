@@ -53,7 +53,7 @@ bool outcome_is_success(enum outcome outcome);
     X(16, expected_information, "the observed information is too small in some direction: standard errors are from the " \
       "expected information") \
     X(17, retried, "this row is from --retry-failed, perhaps with other options: /provenance has them") \
-    X(19, state_jump, "the right-hand side jumps at a condition, which sensitivities miss: difference quotients were used") \
+    X(19, state_jump, "the trajectory has no derivative at a switch or an event: difference quotients were used") \
     X(20, lower_start, "the start with the lowest objective did not converge: this row is from it (raise --max-evaluations)") \
     X(21, one_sided, "only censored data limit some combination of parameters, from one side only: its optimum is at " \
       "infinity") \

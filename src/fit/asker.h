@@ -44,7 +44,7 @@ struct fit_asker {
     const struct fit_spectrum *spectrum; /* the certificate's, with the derivatives of this point; NULL: there is none */
     const struct fit_point *spectrum_point;
     enum gradient_method gradient;     /* adjoint: points have only the gradient; otherwise they also have d_prediction */
-    bool meets_jump;        /* ASKED_END because sensitivities do not include the effect of a jump of the right-hand side */
+    bool meets_jump;        /* ASKED_END because the trajectory has no derivative at a switch or an event */
     enum engine_kind engine; /* of all evaluations from now on */
     bool leaves_lanes;      /* ASKED_END because an integration in lanes failed */
     struct fit_quotient *quotient;     /* for differences */

@@ -10,7 +10,6 @@
 #include "fit/statistics.h"
 #include "fit/unit.h"
 #include "ode/adjoint.h"
-#include "ode/stops.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -101,7 +100,7 @@ static bool adjoint_pays(const struct fit_asker *asker)
     const struct stiffit_model *abi = &asker->problem->model->abi;
     size_t most = 0;
     for (size_t e = 0; e < asker->problem->n_experiment; e++)
-        if (ode_has_stops(abi, &asker->problem->task[e]))
+        if (!ode_takes_adjoint(abi, &asker->problem->task[e]))
             return false;
     for (size_t f = 0; f < asker->map.n_feed; f++) {
         const struct fit_feed *feed = &asker->map.feed[f];
@@ -198,8 +197,8 @@ static void leave_lanes(struct fit_asker *asker, struct arena *arena, const doub
     }
 }
 
-/* If a trajectory meets a jump of the right-hand side, whose effect sensitivities do not include, restarts the search with
- * difference quotients, which are used from then on: values of the two kinds are never compared. */
+/* If a trajectory meets a switch or an event at which derivatives do not exist, restarts the search with difference quotients,
+ * which are used from then on: values of the two kinds are never compared. */
 static void search_from(struct fit_asker *asker, struct arena *arena, const double *theta, struct fit_record *record,
                         struct search_end *end)
 {

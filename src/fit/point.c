@@ -364,6 +364,6 @@ enum asked fit_ask(struct fit_asker *asker, struct fit_point *point, bool with_d
     for (size_t e = 0; e < n_experiment; e++)
         asker->meets_jump = asker->meets_jump || (asker->evaluation[e].crosses && asker->evaluation[e].n_sens > 0);
     if (asker->meets_jump)
-        return fit_asker_end(asker, OUTCOME_stalled, "the right-hand side jumps along the trajectory: sensitivities miss that");
+        return fit_asker_end(asker, OUTCOME_stalled, "the trajectory has no derivative at a switch or an event");
     return judge_answer(asker, point, with_derivatives);
 }

@@ -36,6 +36,7 @@ static enum status make_room(struct check *check)
     const struct stiffit_model *abi = check->abi;
     size_t n_row = abi->n_state > abi->n_observable ? abi->n_state : abi->n_observable;
     n_row = n_row > abi->n_work ? n_row : abi->n_work;
+    n_row += (size_t)abi->n_switching + abi->n_event;
     if (caller_init(&check->caller, abi, check->report, &check->arena) != STATUS_OK ||
         differences_init(&check->differences, n_row, &check->arena) != STATUS_OK ||
         !ARENA_DOUBLES(&check->arena, {&check->center, abi->n_parameter, 1}, {&check->typical, abi->n_state, 1},
@@ -150,6 +151,12 @@ static bool watch(struct check *check, enum check_function function, double *res
     return false;
 }
 
+/* event_assign and its derivatives are checked for each event. */
+static uint32_t calls_of(const struct stiffit_model *abi, enum check_function function)
+{
+    return check_shape(function)->base == CHECK_EVENT_ASSIGN ? abi->n_event : 1;
+}
+
 /* Calls functions in the order of their dependencies; functions that depend on a failed one are not called. */
 static void watch_values(struct check *check)
 {
@@ -162,9 +169,11 @@ static void watch_values(struct check *check)
         watch(check, CHECK_RHS, check->matrix);
     }
     watch(check, CHECK_OBSERVE, check->matrix);
-    for (int f = CHECK_SWITCHING; f <= CHECK_FORCING; f++)
-        if (abi->n_state > 0 && check_pointer(abi, f))
+    for (int f = CHECK_SWITCHING; f < CHECK_LANES_RHS; f++)
+        for (uint32_t event = 0; abi->n_state > 0 && check_pointer(abi, f) && event < calls_of(abi, f); event++) {
+            check->caller.event = event;
             watch(check, f, check->matrix);
+        }
     if (!abi->noise || !watch(check, CHECK_NOISE, check->matrix))
         return;
     for (size_t i = 0; i < abi->n_observable; i++)
@@ -176,6 +185,11 @@ static void watch_values(struct check *check)
 static double variable_value(const struct check *check, enum check_axis axis, size_t j)
 {
     return axis == AXIS_TIME ? check->caller.t : axis == AXIS_STATE ? check->caller.y[j] : check->caller.p[j];
+}
+
+static enum check_axis single(const struct check *check, enum check_axis axis, size_t j)
+{
+    return axis != AXIS_POINT ? axis : j < check->abi->n_state ? AXIS_STATE : AXIS_TIME;
 }
 
 static double variable_scale(const struct check *check, enum check_axis axis, size_t j)
@@ -208,7 +222,7 @@ static void sum_terms(struct check *check, enum check_function function)
     if (shape->base == CHECK_LANES_CHANGE)
         memcpy(check->sum, check->change, n_row * sizeof *check->sum);
     for (size_t j = 0; j < n_column; j++) {
-        double x = fabs(variable_value(check, shape->column, j));
+        double x = fabs(variable_value(check, single(check, shape->column, j), j));
         if (function == CHECK_JACOBIAN_SPARSE) {
             for (int32_t k = check->abi->column_start[j]; k < check->abi->column_start[j + 1]; k++)
                 check->sum[check->abi->row_index[k]] += fabs(check->matrix[k]) * x;
@@ -227,7 +241,8 @@ static void compare_column(struct check *check, enum check_function function, si
 {
     const struct check_shape *shape = check_shape(function);
     const struct differences *differences = &check->differences;
-    double scale = variable_scale(check, shape->column, j);
+    enum check_axis axis = single(check, shape->column, j);
+    double scale = variable_scale(check, axis, j);
     struct check_report *report = check->report;
     size_t n_row = check_axis_size(check->abi, shape->row);
     if (!differences_column(&check->differences, &check->caller, shape->base, shape->column, j, scale)) {
@@ -242,7 +257,7 @@ static void compare_column(struct check *check, enum check_function function, si
         double largest = fmax(fabs(got), fabs(expected)), allowed = error + 1e-7 * largest;
         double off = fabs(got - expected);
         /* Time has no natural scale: differences of sin(2e4 pi t) at steps of 1/16 agree, and are wrong. */
-        if (off > allowed && (check->options->only_certain || shape->column == AXIS_TIME) &&
+        if (off > allowed && (check->options->only_certain || axis == AXIS_TIME) &&
             !differences_contradict(&check->differences, &check->caller, shape->base, shape->column, j, i, got, terms)) {
             report->n_inconclusive[function]++;
             continue;
@@ -361,6 +376,11 @@ static void check_masks(struct check *check)
         if (abi->n_state > 0) {
             check_mask(check, CHECK_RHS, STIFFIT_USE_RHS, j);
             check_mask(check, CHECK_INITIAL, STIFFIT_USE_INITIAL, j);
+            for (int f = CHECK_SWITCHING_TIME; f <= CHECK_EVENT_DELAY; f++)
+                for (uint32_t event = 0; event < calls_of(abi, f); event++) {
+                    check->caller.event = event;
+                    check_mask(check, f, STIFFIT_USE_EVENT, j);
+                }
         }
         check_mask(check, CHECK_OBSERVE, STIFFIT_USE_OBSERVE, j);
         check_mask(check, CHECK_NOISE, STIFFIT_USE_NOISE, j);
@@ -403,7 +423,10 @@ enum status model_check(const struct model *model, const struct check_options *o
         if (model->abi.n_state > 0 && model->abi.n_forcing == 0 && !model->source)
             report->has_hidden_input = report->has_hidden_input || moves_in_time(&check);
         for (int f = CHECK_JACOBIAN; f < CHECK_LANES_BY_STATE; f++)
-            compare_derivative(&check, f, i);
+            for (uint32_t event = 0; event < calls_of(check.abi, f); event++) {
+                check.caller.event = event;
+                compare_derivative(&check, f, i);
+            }
         check_lanes(&check, i);
         check_masks(&check);
     }

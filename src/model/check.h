@@ -15,6 +15,11 @@
     X(INITIAL, initial, STATE, NONE, INITIAL, false) X(OBSERVE, observe, OBSERVABLE, NONE, OBSERVE, true) \
     X(NOISE, noise, OBSERVABLE, NONE, NOISE, true) X(SWITCHING, switching, SWITCHING, NONE, SWITCHING, true) \
     X(FORCING, forcing, FORCING, NONE, FORCING, true) \
+    X(SWITCHING_TIME, switching_time, SWITCHING, NONE, SWITCHING_TIME, false) \
+    X(LAG, lag, STATE, NONE, LAG, false) X(BIOAVAILABILITY, bioavailability, STATE, NONE, BIOAVAILABILITY, false) \
+    X(EVENT_WHEN, event_when, EVENT, NONE, EVENT_WHEN, true) X(EVENT_ASSIGN, event_assign, STATE, NONE, EVENT_ASSIGN, true) \
+    X(EVENT_DELAY, event_delay, EVENT, NONE, EVENT_DELAY, true) \
+    X(EVENT_PRIORITY, event_priority, EVENT, NONE, EVENT_PRIORITY, true) \
     L(LANES_RHS, lanes_rhs, STATE, NONE, RHS, true) L(LANES_DERIVE, lanes_derive, STATE, NONE, RHS, true) \
     L(LANES_CHANGE, lanes_change, STATE, NONE, LANES_CHANGE, true) X(JACOBIAN, jacobian, STATE, STATE, RHS, true) \
     X(JACOBIAN_SPARSE, jacobian_sparse, STATE, STATE, RHS, true) X(RHS_PARAMETER, rhs_parameter, STATE, PARAMETER, RHS, true) \
@@ -23,6 +28,17 @@
     X(OBSERVE_PARAMETER, observe_parameter, OBSERVABLE, PARAMETER, OBSERVE, true) \
     X(NOISE_STATE, noise_state, OBSERVABLE, STATE, NOISE, true) \
     X(NOISE_PARAMETER, noise_parameter, OBSERVABLE, PARAMETER, NOISE, true) \
+    X(SWITCHING_STATE, switching_state, SWITCHING, POINT, SWITCHING, true) \
+    X(SWITCHING_SLOPE, switching_slope, SWITCHING, PARAMETER, SWITCHING, true) \
+    X(SWITCHING_TIME_PARAMETER, switching_time_parameter, SWITCHING, PARAMETER, SWITCHING_TIME, false) \
+    X(LAG_PARAMETER, lag_parameter, STATE, PARAMETER, LAG, false) \
+    X(BIOAVAILABILITY_PARAMETER, bioavailability_parameter, STATE, PARAMETER, BIOAVAILABILITY, false) \
+    X(EVENT_WHEN_STATE, event_when_state, EVENT, POINT, EVENT_WHEN, true) \
+    X(EVENT_WHEN_PARAMETER, event_when_parameter, EVENT, PARAMETER, EVENT_WHEN, true) \
+    X(EVENT_ASSIGN_STATE, event_assign_state, STATE, POINT, EVENT_ASSIGN, true) \
+    X(EVENT_ASSIGN_PARAMETER, event_assign_parameter, STATE, PARAMETER, EVENT_ASSIGN, true) \
+    X(EVENT_DELAY_STATE, event_delay_state, EVENT, POINT, EVENT_DELAY, true) \
+    X(EVENT_DELAY_PARAMETER, event_delay_parameter, EVENT, PARAMETER, EVENT_DELAY, true) \
     L(LANES_BY_STATE, lanes_by_state, STATE, STATE, RHS, true) L(LANES_BY_TIME, lanes_by_time, STATE, TIME, RHS, true) \
     L(LANES_BY_PARAMETER, lanes_by_parameter, STATE, PARAMETER, RHS, true) \
     L(LANES_CURVE_STATE, lanes_curve_state, STATE, STATE, LANES_CHANGE, true) \

@@ -85,6 +85,7 @@ static int call(struct caller *caller, enum check_function function, double *out
         .covariate = caller->covariate,
         .input = abi->n_input > 0 && function != CHECK_PREPARE && function != CHECK_FORCING ? caller->knot : NULL,
         .work = abi->n_work > 0 && function != CHECK_PREPARE ? caller->work : NULL,
+        .event = caller->event,
     };
     caller->report->n_call[function]++;
     int code = STIFFIT_OK;
@@ -107,10 +108,20 @@ static bool all_finite(const double *values, size_t n)
     return true;
 }
 
+static void clear_infinite(double *values, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        values[i] = isfinite(values[i]) ? values[i] : 0;
+}
+
 bool caller_value(struct caller *caller, enum check_function function, double *result)
 {
     size_t n = check_size(caller->abi, function);
-    if (call(caller, function, caller->out) != STIFFIT_OK || !all_finite(caller->out, n))
+    if (call(caller, function, caller->out) != STIFFIT_OK)
+        return false;
+    if (check_may_be_infinite(function))
+        clear_infinite(caller->out, n);
+    else if (!all_finite(caller->out, n))
         return false;
     memcpy(result, caller->out, n * sizeof *result);
     return true;
@@ -228,7 +239,9 @@ int caller_watch(struct caller *caller, enum check_function function, double *re
         return code[0];
     add_to_fingerprint(fingerprint, caller->second, n * sizeof *caller->second);
     memcpy(result, caller->second, n * sizeof *result);
-    return function == CHECK_PREPARE || all_finite(result, n) ? STIFFIT_OK : STIFFIT_RECOVERABLE;
+    if (check_may_be_infinite(function))
+        clear_infinite(result, n);
+    return all_finite(result, n) ? STIFFIT_OK : STIFFIT_RECOVERABLE;
 }
 
 /* Steps shrink by 2, so the error of the k-th column of the table falls by 4^(k+1). */
@@ -252,7 +265,9 @@ static bool value_at(struct caller *caller, enum check_function base, enum check
 
 static double *variable_of(struct caller *caller, enum check_axis axis, size_t column)
 {
-    return axis == AXIS_TIME ? &caller->t : axis == AXIS_STATE ? &caller->y[column] : &caller->p[column];
+    if (axis == AXIS_TIME || (axis == AXIS_POINT && column == caller->abi->n_state))
+        return &caller->t;
+    return axis == AXIS_STATE || axis == AXIS_POINT ? &caller->y[column] : &caller->p[column];
 }
 
 /* Row by row: the next line of the table from the one before; keeps the entry whose neighbours agree best. Rounding in

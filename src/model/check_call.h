@@ -6,7 +6,9 @@
 #include "base/arena.h"
 #include "model/check.h"
 
-enum check_axis { AXIS_NONE, AXIS_TIME, AXIS_WORK, AXIS_STATE, AXIS_PARAMETER, AXIS_OBSERVABLE, AXIS_SWITCHING, AXIS_FORCING };
+/* POINT: the states, then time. */
+enum check_axis { AXIS_NONE, AXIS_TIME, AXIS_WORK, AXIS_STATE, AXIS_PARAMETER, AXIS_OBSERVABLE, AXIS_SWITCHING, AXIS_FORCING,
+                  AXIS_EVENT, AXIS_POINT };
 
 /* The shape of a function's result: rows, or rows x columns for a derivative of `base`. */
 struct check_shape {
@@ -24,6 +26,9 @@ bool check_is_of_lanes(enum check_function function);
 /* NULL for those of lanes. */
 stiffit_function *check_pointer(const struct stiffit_model *abi, enum check_function function);
 
+/* Whether its numbers may be infinite or NaN: those of `prepare`, and times. They then count as 0. */
+bool check_may_be_infinite(enum check_function function);
+
 enum { CHECK_NO_INDEX = -1 };
 /* Adds a finding, or counts it towards an equal one. Indices of row and column, or CHECK_NO_INDEX. */
 void check_add(struct check_report *report, const struct stiffit_model *abi, enum check_kind kind,
@@ -37,6 +42,7 @@ struct caller {
     const struct stiffit_model *abi;
     struct check_report *report;
     double t;
+    uint32_t event; /* of event_assign */
     union { /* with NaN around, so that a read beyond an end shows */
         struct { double *y, *p, *covariate, *work, *knot; }; /* knot: the values of the model's inputs */
         double *input[N_CHECK_INPUT];

@@ -21,6 +21,8 @@ size_t check_axis_size(const struct stiffit_model *abi, enum check_axis axis)
     case AXIS_OBSERVABLE: return abi->n_observable;
     case AXIS_SWITCHING: return abi->n_switching;
     case AXIS_FORCING: return abi->n_forcing;
+    case AXIS_EVENT: return abi->n_event;
+    case AXIS_POINT: return (size_t)abi->n_state + 1;
     default: return 1;
     }
 }
@@ -37,8 +39,15 @@ stiffit_function *check_pointer(const struct stiffit_model *abi, enum check_func
 #define POINTER(name, field, ...) abi->field,
 #define NO_POINTER(...) NULL,
     stiffit_function *const functions[] = {CHECK_FUNCTIONS(POINTER, NO_POINTER)};
-    bool is_empty = (function == CHECK_SWITCHING && !abi->n_switching) || (function == CHECK_FORCING && !abi->n_forcing);
+    enum check_axis row = shapes[function].row;
+    bool is_empty = (row == AXIS_SWITCHING || row == AXIS_FORCING || row == AXIS_EVENT) && check_axis_size(abi, row) == 0;
     return is_empty ? NULL : functions[function];
+}
+
+bool check_may_be_infinite(enum check_function function)
+{
+    enum check_function base = shapes[function].base;
+    return base == CHECK_PREPARE || base == CHECK_SWITCHING_TIME || base == CHECK_EVENT_WHEN || base == CHECK_EVENT_PRIORITY;
 }
 
 bool check_is_of_lanes(enum check_function function)
@@ -54,8 +63,11 @@ bool check_is_there(const struct stiffit_model *abi, enum check_function functio
 static const char *axis_name(const struct stiffit_model *abi, enum check_axis axis, int64_t index)
 {
     static const char *const time[] = {"t"};
+    if (axis == AXIS_POINT)
+        return axis_name(abi, index < abi->n_state ? AXIS_STATE : AXIS_TIME, index < abi->n_state ? index : 0);
     const char *const *names = axis == AXIS_STATE ? abi->state_name : axis == AXIS_PARAMETER ? abi->parameter_name :
-                               axis == AXIS_OBSERVABLE ? abi->observable_name : axis == AXIS_TIME ? time : NULL;
+                               axis == AXIS_OBSERVABLE ? abi->observable_name : axis == AXIS_EVENT ? abi->event_name :
+                               axis == AXIS_TIME ? time : NULL;
     return names && index >= 0 ? names[index] : NULL;
 }
 
@@ -65,6 +77,8 @@ static void entry_text(char *text, size_t size, enum check_function function, co
     const struct check_shape *shape = check_shape(function);
     if (finding->row && finding->column)
         snprintf(text, size, "d %s[%.60s] / d %.60s", shapes[shape->base].name, finding->row, finding->column);
+    else if (finding->column)
+        snprintf(text, size, "d %s / d %.60s", shapes[shape->base].name, finding->column);
     else if (finding->row)
         snprintf(text, size, "%s[%.60s]", shape->name, finding->row);
     else
@@ -90,7 +104,8 @@ static void write_text(struct check_finding *finding)
     case CHECK_MASK:
         snprintf(finding->text, size, "parameter_use: %.60s changes %s, but its mask lacks STIFFIT_USE_%s",
                  finding->column, name, finding->function == CHECK_RHS ? "RHS" : finding->function == CHECK_INITIAL ?
-                 "INITIAL" : finding->function == CHECK_OBSERVE ? "OBSERVE" : "NOISE");
+                 "INITIAL" : finding->function == CHECK_OBSERVE ? "OBSERVE" : finding->function == CHECK_NOISE ? "NOISE" :
+                 "EVENT");
         break;
     case CHECK_IMPURE:
         snprintf(finding->text, size, "%s: %s at t = %.6g: the same inputs gave %.17g, then %.17g%s; a function must "

@@ -128,6 +128,10 @@ static void check_functions(struct fault_list *list, const struct stiffit_model 
     if ((abi->n_switching > 0 && !abi->switching) || (abi->n_forcing > 0 && !abi->forcing))
         fault(list, "n_%s is set, but the function is missing (NULL)", abi->n_switching && !abi->switching ? "switching" :
               "forcing");
+    if (abi->n_event > 0 && abi->n_state == 0)
+        fault(list, "n_event is set, but the model has no states that events could assign");
+    else if (abi->n_event > 0 && (!abi->event_when || !abi->event_assign))
+        fault(list, "n_event is set, but the function event_%s is missing (NULL)", abi->event_when ? "assign" : "when");
     if (abi->lanes && abi->n_state == 0)
         fault(list, "lanes is there, but the model has no states");
     else if (abi->lanes && (!abi->lanes->rhs || !abi->lanes->derive || !abi->lanes->curve))
@@ -292,6 +296,8 @@ enum status descriptor_check(const struct stiffit_model *abi, const char *origin
     check_count(&list, "n_work", abi->n_work, 0, MODEL_MAX_WORK);
     check_count(&list, "n_switching", abi->n_switching, 0, MODEL_MAX_WORK);
     check_count(&list, "n_forcing", abi->n_forcing, 0, MODEL_MAX_WORK);
+    check_count(&list, "n_input", abi->n_input, 0, MODEL_MAX_COUNT);
+    check_count(&list, "n_event", abi->n_event, 0, MODEL_MAX_COUNT);
     check_count(&list, "n_nonzero", abi->n_nonzero, 0, MODEL_MAX_NONZERO);
     if (!abi->name || !*abi->name)
         fault(&list, "name is NULL or empty");
@@ -303,10 +309,20 @@ enum status descriptor_check(const struct stiffit_model *abi, const char *origin
             {"parameter_name", abi->parameter_name, abi->n_parameter},
             {"observable_name", abi->observable_name, abi->n_observable},
             {"covariate_name", abi->covariate_name, abi->n_covariate},
+            {"input_name", abi->input_name, abi->n_input},
+            {"event_name", abi->event_name, abi->n_event},
         };
         for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
             if (check_names(&list, groups[i].field, groups[i].names, groups[i].n) != STATUS_OK)
                 return error_set(error, STATUS_NO_MEMORY, "out of memory while checking the model %s", origin);
+        for (uint32_t i = 0; list.n == 0 && i < abi->n_input; i++)
+            if (is_among(abi->input_name[i], abi->covariate_name, abi->n_covariate))
+                fault(&list, "%.60s is an input and a covariate", abi->input_name[i]);
+        for (uint32_t i = 0; i < abi->n_event && abi->event_kind; i++)
+            if (abi->event_kind[i] & ~(unsigned)(STIFFIT_EVENT_TIMED | STIFFIT_EVENT_INITIALLY_FALSE | STIFFIT_EVENT_CAN_LAPSE |
+                                                 STIFFIT_EVENT_EARLY_VALUES))
+                fault(&list, "event_kind[%u] is 0x%x, which has bits that this version does not know", (unsigned)i,
+                      abi->event_kind[i]);
         check_pattern(&list, abi);
         if (abi->lanes)
             check_lanes(&list, abi);

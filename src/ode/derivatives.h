@@ -8,8 +8,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "ode/finite.h"
+
 #include <stdint.h>
 #include <stiffit/model.h>
 
@@ -101,30 +101,11 @@ int derivatives_value(struct derivatives *d, enum point_function which, double t
 int derivatives_by_state(struct derivatives *d, enum point_function which, double t, const double *y, double *out);
 int derivatives_by_state_and_time(struct derivatives *d, enum point_function which, double t, const double *y, double *out);
 int derivatives_by_parameter(struct derivatives *d, enum point_function which, double t, const double *y, double *out);
-static inline int derivatives_observe(struct derivatives *d, bool noise, double t, const double *y, double *out)
-{
-    return derivatives_value(d, noise ? MODEL_NOISE : MODEL_OBSERVE, t, y, out);
-}
 /* Records a failure that the caller found. Returns STIFFIT_RECOVERABLE. */
 int derivatives_fail(struct derivatives *d, const char *where, double t, bool not_finite);
 
 /* forcing_range from one time to another: 4 n_forcing numbers. */
 int derivatives_forcing_range(const struct derivatives *d, double from, double to, double *out);
-
-/* Whether all n numbers are finite. */
-static inline bool all_finite(const double *x, size_t n)
-{
-    /* inf - inf and NaN - NaN are NaN, any other x - x is 0. Four sums: the additions of one would wait for each other. */
-    enum { LANES = 4 };
-    double sum[LANES] = {0}, rest = 0;
-    size_t i = 0;
-    for (; i + LANES <= n; i += LANES)
-        for (size_t lane = 0; lane < LANES; lane++)
-            sum[lane] += x[i + lane] - x[i + lane];
-    for (; i < n; i++)
-        rest += x[i] - x[i];
-    return (sum[0] + sum[1]) + (sum[2] + sum[3]) + rest == 0;
-}
 
 static inline unsigned derivatives_use(const struct stiffit_model *abi, size_t i_parameter)
 {

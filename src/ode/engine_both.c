@@ -5,7 +5,6 @@
 #include "ode/engine.h"
 
 #include "base/clock.h"
-#include "ode/stops.h"
 
 #include <stdlib.h>
 

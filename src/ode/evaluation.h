@@ -37,6 +37,13 @@ static inline double ode_task_last(const struct ode_task *task)
     return task->t0;
 }
 
+struct stiffit_model;
+/* Whether evaluations of this task may have stops (doses, inputs, events, switches; stops.h): CVODES takes them, also if they
+ * are for lanes. And whether they can have adjoint gradients, which do not go through doses, inputs and events; if they pass a
+ * switch that a wanted parameter moves, they have `crosses`. */
+bool ode_has_stops(const struct stiffit_model *abi, const struct ode_task *task);
+bool ode_takes_adjoint(const struct stiffit_model *abi, const struct ode_task *task);
+
 enum evaluation_outcome {
     EVALUATION_OK,
     EVALUATION_ODE_FAILED,    /* the integrator failed (step size, error tests, Newton's iteration) */
@@ -71,7 +78,7 @@ struct evaluation_adjoint {
 /* The caller owns everything pointed to. */
 struct evaluation {
     /* request */
-    enum engine_kind engine;   /* a pool without lanes ignores it; adjoints are for CVODES only */
+    enum engine_kind engine;   /* a pool without lanes ignores it; adjoints and stops are for CVODES only */
     const struct ode_task *task;
     const double *p;           /* n_parameter of the model, natural scale, finite */
     size_t n_sens;             /* 0: predictions only; their bits differ from those with derivatives: never mix both in a
@@ -104,8 +111,8 @@ struct evaluation {
     double *end;               /* NULL, or the state at the last time and its derivatives: n_state x (1 + n_sens) */
     enum evaluation_outcome outcome;
     char reason[160];          /* "" if OK; otherwise what failed, and at which time */
-    bool crosses;              /* a jump of the right-hand side moves with a wanted parameter; the derivatives do not include
-                                * this */
+    bool crosses;              /* derivatives do not exist or are not right: the trajectory grazes the threshold of a switch or
+                                * an event, slides along a switch, or passes two at once; or with an adjoint, a switch */
     double t_reached;
     int64_t n_step, n_rhs, n_jacobian, n_factor;
 

@@ -1,6 +1,6 @@
 /* The maps of the state and its sensitivities: doses, infusions and events.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "ode/stops.h"
+#include "ode/stops_parts.h"
 
 #include "ode/observer.h"
 

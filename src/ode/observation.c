@@ -85,7 +85,8 @@ static bool fill_values(struct observer *ob, bool noise, size_t first, size_t la
     const struct evaluation *evaluation = ob->evaluation;
     const struct ode_task *task = evaluation->task;
     struct derivatives *d = &ob->model;
-    bool good = d->n_wanted == 0 || derivatives_observe(d, noise, t, y, ob->h) == STIFFIT_OK;
+    enum point_function which = noise ? MODEL_NOISE : MODEL_OBSERVE;
+    bool good = d->n_wanted == 0 || derivatives_value(d, which, t, y, ob->h) == STIFFIT_OK;
     if (!good && !evaluation->lenient)
         return false;
     for (size_t i = first; i < last; i++) {
@@ -94,7 +95,7 @@ static bool fill_values(struct observer *ob, bool noise, size_t first, size_t la
         if (!computed) { /* this row alone may be computable */
             d->n_wanted = 1;
             d->wanted[0] = o;
-            computed = derivatives_observe(d, noise, t, y, ob->h) == STIFFIT_OK;
+            computed = derivatives_value(d, which, t, y, ob->h) == STIFFIT_OK;
         }
         value[i] = own ? task->row_sigma[i] : computed ? ob->h[o] : (double)NAN;
     }

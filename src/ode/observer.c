@@ -88,7 +88,8 @@ void observer_begin(struct observer *ob, bool is_relative)
     memset(ob->h_largest, 0, ob->abi->n_observable * sizeof(double));
     ob->t = evaluation->t_reached = evaluation->task->t0;
     evaluation->crosses = false;
-    ob->has_stops = ode_has_stops(ob->abi, evaluation->task);
+    ob->has_stops = ode_has_stops(ob->abi, evaluation->task) &&
+                    (!evaluation->adjoint || !ode_takes_adjoint(ob->abi, evaluation->task));
     tolerance_set(ob, is_relative);
 }
 

@@ -2,7 +2,7 @@
  * quarters, and where the parabola through three values of a function has an extremum of another sign. The first change is
  * enclosed by bisection on the integrator's polynomial.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "ode/stops.h"
+#include "ode/stops_parts.h"
 
 #include "ode/workspace.h"
 
@@ -70,7 +70,8 @@ static void take_all(struct stops *s)
 /* The state (without sensitivities) at a time of the last step; NULL: it cannot be computed. */
 static const double *state_at(struct workspace *ws, double t)
 {
-    vector_bank_set_blocks(ws->bank, 1);
+    if (!ws->tape)
+        vector_bank_set_blocks(ws->bank, 1);
     int flag = CVodeGetDky(ws->cvode, t, 0, ws->y_at);
     vector_bank_set_blocks(ws->bank, 1 + ws->o.n_block);
     return flag == CV_SUCCESS ? vector_data(ws->y_at) : NULL;
@@ -191,6 +192,37 @@ bool root_find(struct workspace *ws, double from)
         take_all(s);
     }
     return false;
+}
+
+void root_look_begin(struct observer *ob, const double *y)
+{
+    struct stops *s = ob->stops;
+    s->n_later = 0;
+    for (size_t i = 0; i < s->n_function; i++)
+        s->is_watched[i] = ob->evaluation->n_sens > 0;
+    root_evaluate(ob, ob->t, y, s->value);
+    take_all(s);
+    memcpy(s->last, s->value, s->n_function * sizeof(double));
+}
+
+void root_look(struct workspace *ws, double from)
+{
+    struct stops *s = ws->o.stops;
+    const struct evaluation *evaluation = ws->o.evaluation;
+    double to = ws->o.t;
+    while (root_find(ws, from)) {
+        for (size_t i = 0; i < s->n_function; i++)
+            for (size_t k = 0; k < evaluation->n_sens && root_differs(s, i); k++)
+                if (!s->abi->switching_parameter || s->abi->switching_parameter[i + evaluation->sens[k] * s->n_function])
+                    ws->o.evaluation->crosses = true;
+        take_all(s);
+        memcpy(s->last, s->value, s->n_function * sizeof(double));
+        from = ws->o.t;
+        ws->o.t = to;
+        CVodeGetDky(ws->cvode, to, 0, ws->y);
+        if (ws->o.evaluation->crosses)
+            memset(s->is_watched, 0, s->n_function * sizeof *s->is_watched);
+    }
 }
 
 /* The second derivative of function i along the trajectory before its root, from its slope and a slope a little earlier, by

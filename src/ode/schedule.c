@@ -1,7 +1,7 @@
 /* The times of stops that do not depend on the trajectory, or not any more: doses, knots, timed events, times of switches, ends
  * of infusions and delayed executions. Repeated doses stay compressed: each that has begun has one entry, its next repetition.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "ode/stops.h"
+#include "ode/stops_parts.h"
 
 #include "ode/observer.h"
 

@@ -210,8 +210,8 @@ static bool begin(struct workspace *ws, bool is_relative)
     linear_begin(ws->linear);
     ws->factor_gamma = 0;
     if (evaluation->adjoint && ws->o.has_stops) {
-        snprintf(evaluation->reason, sizeof evaluation->reason, "the adjoint method does not go through doses, inputs, events "
-                 "and jumps");
+        snprintf(evaluation->reason, sizeof evaluation->reason,
+                 "the adjoint method does not go through doses, inputs and events");
         return observer_finish(&ws->o, EVALUATION_ODE_FAILED);
     }
     if (evaluation->adjoint && !adjoint_begin(ws))
@@ -228,6 +228,8 @@ static bool begin(struct workspace *ws, bool is_relative)
     double *y = vector_data(ws->y);
     tolerance_begin(&ws->o, y);
     positive_begin(&ws->o, y);
+    if (evaluation->adjoint && ws->y_at)
+        root_look_begin(&ws->o, y);
     if (ws->o.has_stops) {
         if (!stops_begin_state(&ws->o, y) || !happen(ws, FROM_START))
             return false;
@@ -345,6 +347,8 @@ bool simulation_step(struct workspace *ws)
     ws->n_stuck = fabs(ws->o.t - before) <= 2 * DBL_EPSILON * fabs(ws->o.t) ? ws->n_stuck + 1 : 0;
     if (ws->n_stuck >= MAX_STUCK)
         return finish_stuck(ws);
+    if (evaluation->adjoint && ws->y_at && ws->pass == PASS_FORWARD)
+        root_look(ws, before);
     bool is_stop = ws->o.has_stops && (root_find(ws, before) || ws->o.t >= ws->o.stops->next);
     if (ws->pass == PASS_FORWARD) {
         evaluation->t_reached = ws->o.t;

@@ -1,6 +1,6 @@
 /* The order of what happens at one time.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "ode/stops.h"
+#include "ode/stops_parts.h"
 
 #include "ode/observer.h"
 
@@ -63,8 +63,13 @@ void stops_free(struct stops *s)
 
 bool ode_has_stops(const struct stiffit_model *abi, const struct ode_task *task)
 {
+    return !ode_takes_adjoint(abi, task) || (abi->n_state && abi->n_switching);
+}
+
+bool ode_takes_adjoint(const struct stiffit_model *abi, const struct ode_task *task)
+{
     bool is_endless = task->n_time && task->time[task->n_time - 1] == INFINITY;
-    return abi->n_input || (abi->n_state && (task->n_dose || abi->n_event || abi->n_switching || is_endless));
+    return !abi->n_input && (!abi->n_state || (!task->n_dose && !abi->n_event && !is_endless));
 }
 
 static unsigned kind_of(const struct stops *s, size_t event) { return s->abi->event_kind ? s->abi->event_kind[event] : 0; }

@@ -64,6 +64,12 @@ static const struct {
     {"overrun", CHECK_OVERRUN, CHECK_OBSERVE, "outside of its output"},
     {"overrun", CHECK_OVERRUN, CHECK_JACOBIAN, "into its inputs"},
     {"overrun", CHECK_UNWRITTEN, CHECK_RHS_PARAMETER, "d rhs[y] / d A is not written"},
+    {"events_wrong", CHECK_DERIVATIVE, CHECK_LAG_PARAMETER, "d lag[y] / d k"},
+    {"events_wrong", CHECK_DERIVATIVE, CHECK_SWITCHING_STATE, "d switching / d t at t = "},
+    {"events_wrong", CHECK_DERIVATIVE, CHECK_EVENT_WHEN_PARAMETER, "d event_when[above] / d A"},
+    {"events_wrong", CHECK_DERIVATIVE, CHECK_EVENT_ASSIGN_STATE, "d event_assign[y] / d y"},
+    {"events_wrong", CHECK_DERIVATIVE, CHECK_EVENT_DELAY_PARAMETER, "d event_delay[above] / d A"},
+    {"events_wrong", CHECK_MASK, CHECK_LAG, "k changes lag, but its mask lacks STIFFIT_USE_EVENT"},
     {"bad_noise", CHECK_INVALID, CHECK_NOISE, "noise[y] at t = 0 is -0.3"},
     {"recoverable_always", CHECK_FAILED, CHECK_RHS, "at t = 0 it returns STIFFIT_RECOVERABLE"},
     {"fatal_always", CHECK_FAILED, CHECK_RHS, "at t = 0 it returns STIFFIT_FATAL"},
@@ -98,7 +104,7 @@ static void models_that_refuse_some_points_pass(void **state)
 {
     (void)state;
     static const char *const names[] = {"nan_from_t1", "nan_some_parameters", "error_some_parameters",
-                                        "nan_in_prepare", "robertson_bare", "newer_struct", "lanes_good"};
+                                        "nan_in_prepare", "robertson_bare", "newer_struct", "lanes_good", "events_good"};
     char path[CASE_PATH];
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         struct check_report *report = check_file(case_zoo_path(path, names[i]), 3);

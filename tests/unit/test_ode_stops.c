@@ -70,8 +70,8 @@ static void test_oral(void **state)
     const double p[] = {1.2, 0.15, 0.7, 0.8};
     const double time[] = {0, 0.5, 1, 3, 5, 5, 5, 8, 12, 12, 12.5, 13, 24.2, 25, 40, 60};
     const int8_t side[] = {0, 0, 0, 0, -1, 0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0};
-    struct story s = {.model = &oral, .p = p, .closed = oral_closed, .n_dose = 3, .dose = oral_doses, .n_time = 16, .time = time,
-                      .side = side, .tolerance = 1e-7};
+    struct story s = {.model = &oral, .p = p, .closed = oral_closed, .n_dose = 3, .dose = oral_doses, .n_time = 16,
+                      .time = time, .side = side, .tolerance = 1e-7};
     tell(&s);
     /* without derivatives and masks */
     struct stiffit_model differences = oral;
@@ -90,8 +90,8 @@ static void test_dose_at_start(void **state)
     struct stiffit_model model = oral;
     struct ode_case c;
     double value[2], derivative[2];
-    struct story s = {.model = &model, .p = p, .closed = oral_closed, .n_dose = 3, .dose = oral_doses, .n_time = 4, .time = time,
-                      .side = side, .tolerance = 1e-7};
+    struct story s = {.model = &model, .p = p, .closed = oral_closed, .n_dose = 3, .dose = oral_doses, .n_time = 4,
+                      .time = time, .side = side, .tolerance = 1e-7};
     begin(&c, &s, &tight);
     ode_case_run(&c);
     compare(&s, &c, false);
@@ -159,8 +159,8 @@ static void test_infusions(void **state)
 {
     (void)state;
     const double p[] = {0.7, 0.31, 0.9}, time[] = {0, 0.2, 0.5, 1.7, 2.2, 3, 4, 4.5, 6.5, 7, 7.6, 8.1, 9, 10, 15};
-    struct story s = {.model = &drip, .p = p, .closed = drip_closed, .n_dose = 3, .dose = drip_doses, .n_time = 15, .time = time,
-                      .tolerance = 1e-7};
+    struct story s = {.model = &drip, .p = p, .closed = drip_closed, .n_dose = 3, .dose = drip_doses, .n_time = 15,
+                      .time = time, .tolerance = 1e-7};
     tell(&s);
 }
 

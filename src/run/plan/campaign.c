@@ -156,7 +156,13 @@ static enum status check_bootstrap(const struct campaign *campaign, struct error
 /* An adjoint integration gives the gradient of one number, which is not enough for a trust region. */
 static enum status check_gradient(const struct campaign *campaign, struct error *error)
 {
-    if (campaign->fit.optimizer != OPTIMIZER_trf || campaign->fit.gradient != GRADIENT_adjoint)
+    const struct stiffit_model *abi = &campaign->model.abi;
+    if (campaign->fit.gradient != GRADIENT_adjoint)
+        return STATUS_OK;
+    if (abi->n_event || abi->n_input)
+        return error_set(error, STATUS_USAGE, "--gradient adjoint: the adjoint method does not go through the %s of the model "
+                         "%s; use --gradient forward", abi->n_event ? "events" : "inputs", abi->name);
+    if (campaign->fit.optimizer != OPTIMIZER_trf)
         return STATUS_OK;
     return error_set(error, STATUS_USAGE, "--gradient adjoint: --optimizer trf needs the derivatives of all residuals; use "
                                           "--optimizer lbfgs, or --gradient forward");

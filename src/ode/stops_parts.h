@@ -1,0 +1,40 @@
+/* What the files of stops.h call of each other.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+#include "ode/stops.h"
+
+/* schedule.c */
+void schedule_begin(struct observer *observer);
+/* The next stop after `limit`. False: a lag cannot be computed, or no memory; the evaluation is finished. */
+bool schedule_look(struct observer *observer);
+/* Moves on to the knots until `limit`. Whether a constant input may have changed. */
+bool schedule_pass_knots(struct observer *observer, double limit);
+/* Adds an entry and returns its numbers, n of which are zero; NULL: no memory. */
+double *schedule_add(struct observer *observer, struct later later);
+void schedule_remove(struct stops *stops, size_t i);
+double *schedule_numbers(const struct stops *stops, size_t i);
+/* The first dose that is due; n_dose: none. schedule_repeat goes on to its next repetition. */
+size_t schedule_dose(const struct stops *stops);
+bool schedule_repeat(struct observer *observer, size_t i);
+
+/* root.c */
+/* Values and signs of all functions at (t, y). */
+void root_evaluate(struct observer *observer, double t, const double *y, double *value);
+/* A function whose value is a number of the other sign. */
+bool root_differs(const struct stops *stops, size_t i);
+void root_take(struct stops *stops, size_t i);
+/* The derivatives of the time at which function i has its root; f: the right-hand side before it. Sets *slope = d value / d t
+ * along the trajectory, and evaluation.crosses where the derivative does not exist. */
+bool root_differentiate(struct observer *observer, const double *y, size_t i, const double *f, double *dt, double *slope);
+
+/* jump.c. dt: n_block derivatives of the stop's time. */
+/* s += sign f dt, with f from the model (or the given one). */
+bool jump_travel(struct observer *observer, double *y, const double *f, const double *dt, double sign);
+/* Derivatives by parameter of one row, or by time, as numbers for block k; 0 for the pace. */
+double jump_by_block(const struct observer *observer, const double *matrix, size_t n_row, size_t row, size_t k);
+bool jump_dose(struct observer *observer, double *y, size_t i);
+bool jump_end_infusion(struct observer *observer, double *y, size_t i);
+/* An event fires: its execution is added. */
+bool jump_fire(struct observer *observer, double *y, size_t event, const double *dt);
+bool jump_execute(struct observer *observer, double *y, size_t i);

@@ -1,0 +1,153 @@
+/* Switches of the right-hand side, by states and by time.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "ode_stops_case.h"
+
+/* A pulse that begins and ends by the state of a clock: c'' = -w^2 c (as c, s), y' = c > level ? a : b. p = w, level, a, b. */
+
+static int pulse_rhs(const struct stiffit_point *at, double *ydot)
+{
+    ydot[0] = -at->p[0] * at->y[1];
+    ydot[1] = at->p[0] * at->y[0];
+    ydot[2] = at->y[0] >= at->p[1] ? at->p[2] : at->p[3];
+    return STIFFIT_OK;
+}
+static int pulse_initial(const struct stiffit_point *at, double *y)
+{
+    (void)at;
+    y[0] = 1;
+    y[1] = y[2] = 0;
+    return STIFFIT_OK;
+}
+static int pulse_switching(const struct stiffit_point *at, double *out)
+{
+    out[0] = at->y[0] - at->p[1];
+    return STIFFIT_OK;
+}
+static int pulse_observe(const struct stiffit_point *at, double *h)
+{
+    h[0] = at->y[2];
+    return STIFFIT_OK;
+}
+static const struct stiffit_model pulse = {MODEL(3, 4, 1), .rhs = pulse_rhs, .initial = pulse_initial, .observe = pulse_observe,
+                                           .n_switching = 1, .switching = pulse_switching};
+
+static void pulse_closed(const double *p, double t, int side, double *out)
+{
+    (void)side;
+    double half = acos(p[1]) / p[0], period = 2 * acos(-1) / p[0], high = 0;
+    for (int k = 0; k * period - half < t; k++)
+        high += fmin(t, k * period + half) - fmax(0, k * period - half);
+    out[0] = p[2] * high + p[3] * (t - high);
+}
+
+static void test_switches(void **state)
+{
+    (void)state;
+    const double p[] = {2, 0.4, 3, -1}, time[] = {0, 0.4, 0.7, 1.5, 2.2, 3, 4.5, 7, 11};
+    struct story s = {.model = &pulse, .p = p, .closed = pulse_closed, .n_time = 9, .time = time, .tolerance = 1e-7};
+    tell(&s);
+}
+
+/* The same level a little below the top of the cosine: whether it is reached depends on the integration. */
+static void test_grazing(void **state)
+{
+    (void)state;
+    const struct ode_options loose = {.rtol = 1e-7};
+    const double p[] = {2, 1 - 1e-6, 3, -1}, time[] = {1, 4};
+    struct story s = {.model = &pulse, .p = p, .closed = pulse_closed, .n_time = 2, .time = time};
+    struct ode_case c;
+    begin(&c, &s, &loose);
+    ode_case_run(&c);
+    assert_true(c.evaluation.crosses);
+    ode_case_fini(&c);
+}
+
+/* y' = y > 1 ? -a : b slides along y = 1. */
+static int slide_rhs(const struct stiffit_point *at, double *ydot)
+{
+    ydot[0] = at->y[0] >= 1 ? -at->p[0] : at->p[1];
+    return STIFFIT_OK;
+}
+static int slide_initial(const struct stiffit_point *at, double *y)
+{
+    (void)at;
+    y[0] = 0;
+    return STIFFIT_OK;
+}
+static int slide_switching(const struct stiffit_point *at, double *out)
+{
+    out[0] = at->y[0] - 1;
+    return STIFFIT_OK;
+}
+static const struct stiffit_model slide = {MODEL(1, 2, 1), .rhs = slide_rhs, .initial = slide_initial, .observe = observe_1,
+                                           .n_switching = 1, .switching = slide_switching};
+
+static void test_sliding(void **state)
+{
+    (void)state;
+    const double p[] = {1, 2}, time[] = {0.4, 0.8};
+    struct story s = {.model = &slide, .p = p, .n_time = 2, .time = time};
+    struct ode_case c;
+    const struct ode_options loose = {.rtol = 1e-5};
+    begin(&c, &s, &loose);
+    engine_evaluate(c.engine, &c.evaluation);
+    assert_true(c.evaluation.outcome != EVALUATION_OK || c.evaluation.crosses);
+    ode_case_fini(&c);
+}
+
+/* A dose by hand in a forcing: y' = (t < T ? a : b) - k y. p = T, a, b, k. */
+
+static int late_rhs(const struct stiffit_point *at, double *ydot)
+{
+    ydot[0] = (at->t < at->p[0] ? at->p[1] : at->p[2]) - at->p[3] * at->y[0];
+    return STIFFIT_OK;
+}
+static int late_switching(const struct stiffit_point *at, double *out)
+{
+    out[0] = at->t - at->p[0];
+    return STIFFIT_OK;
+}
+static int late_switching_time(const struct stiffit_point *at, double *out)
+{
+    out[0] = at->p[0];
+    return STIFFIT_OK;
+}
+static const struct stiffit_model late = {MODEL(1, 4, 1), .rhs = late_rhs, .initial = slide_initial, .observe = observe_1,
+                                          .n_switching = 1, .switching = late_switching,
+                                          .switching_time = late_switching_time};
+
+static void late_closed(const double *p, double t, int side, double *out)
+{
+    (void)side;
+    double before = fmin(t, p[0]);
+    out[0] = p[1] / p[3] * (1 - exp(-p[3] * before));
+    if (t > p[0])
+        out[0] = p[2] / p[3] + (out[0] - p[2] / p[3]) * exp(-p[3] * (t - p[0]));
+}
+
+static void test_switching_times(void **state)
+{
+    (void)state;
+    const double p[] = {2.3, 4, -1, 0.6}, time[] = {0, 1, 2.2, 2.4, 5, 9}, at_switch[] = {1, 2.3, 5};
+    struct stiffit_model located = late;
+    struct story s = {.model = &late, .p = p, .closed = late_closed, .n_time = 6, .time = time, .tolerance = 1e-7};
+    tell(&s);
+    located.switching_time = NULL;
+    s.model = &located;
+    tell(&s);
+    s.model = &late; /* a measurement's time: the derivative from the left */
+    s.time = at_switch;
+    s.n_time = 3;
+    struct ode_case c;
+    begin(&c, &s, &tight);
+    ode_case_run(&c);
+    compare(&s, &c, false);
+    ode_case_fini(&c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_switches), cmocka_unit_test(test_grazing),
+                                       cmocka_unit_test(test_sliding), cmocka_unit_test(test_switching_times)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
