@@ -3,46 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-#include "base/experiment.h"
+#include "ode/experiment.h"
 
-#include <float.h>
-#include <stdbool.h>
-
-/* The experiment to simulate: constant during a fit, and owned by it. */
-struct ode_task {
-    double t0;
-    const double *covariate;        /* n_covariate of the model */
-    size_t n_dose;
-    const struct dose *dose;        /* in order of their (first) times, none before t0 */
-    const struct input *input;      /* n_input of the model */
-    size_t n_time;
-    const double *time;             /* n_time, the first >= t0; strictly increasing, or equal with increasing sides. +infinity, the
-                                     * last, is the steady state that the trajectory approaches */
-    const int8_t *time_side;        /* n_time: -1: before all that happens at this time, 1: after it; 0: before doses and after
-                                     * everything else. NULL: all 0 */
-    size_t n_row;                   /* measurements, in order of time */
-    const uint32_t *row_time;       /* n_row, index into time, non-decreasing */
-    const uint32_t *row_observable; /* n_row, index of the model's observable */
-    const double *row_sigma;        /* n_row: the row's own standard deviation, which replaces the model's noise; NaN: none.
-                                     * NULL: these are not measurements */
-    const bool *row_is_log;         /* n_row: sigma and noise are those of the prediction's logarithm; NULL: none are */
-};
-
-/* The last finite time, or t0. */
-static inline double ode_task_last(const struct ode_task *task)
-{
-    for (size_t i = task->n_time; i-- > 0;)
-        if (task->time[i] <= DBL_MAX)
-            return task->time[i];
-    return task->t0;
-}
-
-struct stiffit_model;
-/* Whether evaluations of this task may have stops (doses, inputs, events, switches; stops.h): CVODES takes them, also if they
- * are for lanes. And whether they can have adjoint gradients, which do not go through doses, inputs and events; if they pass a
- * switch that a wanted parameter moves, they have `crosses`. */
-bool ode_has_stops(const struct stiffit_model *abi, const struct ode_task *task);
-bool ode_takes_adjoint(const struct stiffit_model *abi, const struct ode_task *task);
 
 enum evaluation_outcome {
     EVALUATION_OK,

@@ -40,7 +40,8 @@ static int differentiate(struct observer *ob, bool noise, double t, const double
     unsigned use = noise ? STIFFIT_USE_NOISE : STIFFIT_USE_OBSERVE, used = 0;
     for (size_t k = 0; k < evaluation->n_sens; k++)
         used |= derivatives_use(ob->abi, evaluation->sens[k]) & use;
-    int code = used ? derivatives_by_parameter(&ob->model, noise ? MODEL_NOISE : MODEL_OBSERVE, t, y, ob->h_parameter) : STIFFIT_OK;
+    enum point_function which = noise ? MODEL_NOISE : MODEL_OBSERVE;
+    int code = used ? derivatives_by_parameter(&ob->model, which, t, y, ob->h_parameter) : STIFFIT_OK;
     if (code == STIFFIT_OK && by_state)
         code = differentiate_by_state(ob, noise, t, y);
     if (code != STIFFIT_OK)

@@ -60,7 +60,8 @@ static void guess_sizes(struct observer *ob, const double *y)
     for (size_t i = 0; i < n; i++)
         if (ob->sizes[i] == 0) {
             ob->born[i] = ob->t;
-            guess[i] = known && f[i] != 0 && interval < INFINITY ? fmin(interval * fabs(f[i]), DBL_MAX * DBL_EPSILON) : largest > 0 ? largest : 1;
+            bool moves = known && f[i] != 0 && interval < INFINITY;
+            guess[i] = moves ? fmin(interval * fabs(f[i]), DBL_MAX * DBL_EPSILON) : largest > 0 ? largest : 1;
         }
 }
 
