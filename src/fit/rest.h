@@ -1,5 +1,5 @@
-/* Experiments that begin at the steady state of another one: both are evaluated, one after the other, and the derivatives of the
- * steady state by the fit's parameters go on in the second.
+/* Experiments that begin at the steady state of another one: both are evaluated, one after the other, and the derivatives of
+ * the steady state by the fit's parameters go on in the second.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 

@@ -199,7 +199,8 @@ static enum status write_dataset(struct bootstrap *bootstrap, const char *id, do
     for (size_t e = bootstrap->data.first; !status && e < bootstrap->data.end; e++) {
         size_t first_dose = block->first_dose[e], first = block->first_substitute[e], row = block->row[e];
         struct problem_dataset dataset = {
-            .id = e == bootstrap->data.first ? id : NULL, .t0 = block->t0[e], .covariate = block->covariate + e * abi->n_covariate,
+            .id = e == bootstrap->data.first ? id : NULL, .t0 = block->t0[e],
+            .covariate = block->covariate + e * abi->n_covariate,
             .n_row = block->row[e + 1] - row, .measured = measurements_from(&block->measured, row),
             .experiment_id = block->experiment_id[e], .n_dose = block->first_dose[e + 1] - first_dose,
             .dose = block->dose + first_dose, .input = abi->n_input ? block->input + e * abi->n_input : NULL,

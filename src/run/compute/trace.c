@@ -233,7 +233,8 @@ void trace_begin(struct trace *trace, uint64_t dataset, uint32_t task)
 void trace_ask(struct trace *trace, const char *experiment, const struct evaluation *evaluation)
 {
     char tighter[32];
-    begin_row(trace, experiment, evaluation->adjoint ? "gradient" : evaluation->n_sens ? "derivatives" : "values", trace->n_evaluation++);
+    const char *kind = evaluation->adjoint ? "gradient" : evaluation->n_sens ? "derivatives" : "values";
+    begin_row(trace, experiment, kind, trace->n_evaluation++);
     csv_put_text(&trace->writer, engine_word[evaluation->engine]);
     snprintf(tighter, sizeof tighter, "%.6g", evaluation->tighter > 0 ? evaluation->tighter : 1);
     csv_put_text(&trace->writer, tighter);
