@@ -321,6 +321,14 @@ static size_t look_for_fall(struct workspace *ws, double before)
     return positive_look(&ws->o, y);
 }
 
+/* Whether nothing is left before the time +infinity. */
+static bool awaits_steady_state(const struct workspace *ws)
+{
+    const struct ode_task *task = ws->o.evaluation->task;
+    return ws->o.has_stops && ws->o.stops->next == INFINITY && ws->o.i_time < task->n_time
+           && task->time[ws->o.i_time] == INFINITY;
+}
+
 bool simulation_step(struct workspace *ws)
 {
     struct evaluation *evaluation = ws->o.evaluation;
@@ -329,9 +337,9 @@ bool simulation_step(struct workspace *ws)
     if (ws->pass == PASS_BACKWARD)
         return step_backward(ws);
     if (evaluation->n_step >= evaluation->max_steps) {
-        bool waits = ws->o.i_time < evaluation->task->n_time && evaluation->task->time[ws->o.i_time] == INFINITY;
-        observer_stop(&ws->o, EVALUATION_BUDGET, waits ? "no steady state within the budget of integrator steps"
-                                                       : "the budget of integrator steps is used up");
+        const char *why = awaits_steady_state(ws) ? "no steady state within the budget of integrator steps"
+                                                  : "the budget of integrator steps is used up";
+        observer_stop(&ws->o, EVALUATION_BUDGET, why);
         return false;
     }
     double before = ws->o.t, far = ws->o.t_far;
@@ -360,5 +368,7 @@ bool simulation_step(struct workspace *ws)
         return happen(ws, FROM_STOP);
     if (ws->tape)
         return record(ws);
-    return answer_until(ws, ws->o.t, 1, FROM_STEP) && (!steady_look(ws) || answer_until(ws, INFINITY, 1, FROM_STOP));
+    if (!answer_until(ws, ws->o.t, 1, FROM_STEP))
+        return false;
+    return !awaits_steady_state(ws) || ws->o.begins_anew || !steady_look(ws) || answer_until(ws, INFINITY, 1, FROM_STOP);
 }

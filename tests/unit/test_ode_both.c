@@ -157,6 +157,7 @@ static void begin(struct both_case *c, size_t n_cvodes, int64_t n_look)
 {
     static const struct model model = {.handle = NULL};
     struct ode_options options = ODE_OPTIONS_DEFAULT;
+    static const struct ode_task task = {.n_time = 0};
     struct error error;
     options.engine = ENGINE_LANES;
     *c = (struct both_case){.pool = engine_pool_new(&model, &options, 4, 2, &error)};
@@ -172,7 +173,7 @@ static void begin(struct both_case *c, size_t n_cvodes, int64_t n_look)
     assert_non_null(c->engine);
     for (size_t i = 0; i < N; i++) {
         c->evaluation[i] = (struct evaluation){.engine = i < n_cvodes ? ENGINE_CVODES : ENGINE_LANES, .max_steps = n_look,
-                                               .t_reached = -1};
+                                               .task = &task, .t_reached = -1};
         engine_submit(c->engine, &c->evaluation[i]);
     }
     used_ns[ENGINE_CVODES] = used_ns[ENGINE_LANES] = 0;
