@@ -4,7 +4,8 @@
 SPDX-License-Identifier: BSD-3-Clause
 
     scripts/bench/bench.py [--strict] [--quick] [WORD ...]   WORD: scipy numbalsoda lanes optimizers evaluation adjoint text
-                                                           workers share overhead fairness million merge whole-million
+                                                           workers experiments share overhead fairness million merge
+                                                           whole-million
 
 whole-million runs only when it is named: the other one scales down.
 --strict: exit code 1 if a target is missed; without it a missed target is only printed: a loaded machine misses some.
@@ -27,6 +28,7 @@ sys.path[:0] = [str(HERE), str(HERE.parents[1] / "tests" / "e2e")]
 
 import numpy as np  # noqa: E402
 
+import experiments  # noqa: E402
 import fairness  # noqa: E402
 from idle import Idle  # noqa: E402
 import helpers as h  # noqa: E402
@@ -219,6 +221,17 @@ class Bench:
                 output.unlink()
         return float(np.median(ratios))
 
+    def experiments(self):
+        print("Fits over several experiments:")
+        folder = self.tmp / "experiments"
+        folder.mkdir()
+        figures = self.report["experiments"] = experiments.measure_all(folder, self.quick)
+        for engine, found in figures.items():
+            n = found["experiments"]
+            self.line(f"{engine}: a fit over {n} / {n} fits, CPU time of a step", found["cost"], 1.05, at_least=False)
+            self.line(f"{engine}: a fit over {n}, two workers / one, undisturbed", found["two_workers"], 1.9)
+            self.line(f"{engine}: the same by the clock, with the machine's load", found["two_workers_wall"])
+
     def share(self):
         print("CPU time outside CVODES and the model:")
         self.report["share_outside"] = {}
@@ -330,8 +343,8 @@ class Bench:
         shutil.rmtree(folder)
 
 
-PARTS = ("scipy", "numbalsoda", "lanes", "optimizers", "evaluation", "adjoint", "text", "workers", "share", "overhead",
-         "fairness", "million", "merge")
+PARTS = ("scipy", "numbalsoda", "lanes", "optimizers", "evaluation", "adjoint", "text", "workers", "experiments", "share",
+         "overhead", "fairness", "million", "merge")
 NAMED_ONLY = ("whole-million",)
 
 
