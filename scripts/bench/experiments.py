@@ -50,8 +50,8 @@ def run(problem, tmp, engine, n_worker):
         figures = measure(list(map(str, command)), tmp / "figures.json", env=h.environment())
     assert figures["code"] in (0, 1), figures
     fits = h.read_fits(output)
-    return {"seconds": float(fits["seconds"].sum()), "cpu": figures["cpu"], "wall": figures["wall"], "steps": int(fits["steps"].sum()),
-            "evaluations": int(fits["evaluations"].sum()), "sleep": idle.share()}
+    return {"seconds": float(fits["seconds"].sum()), "cpu": figures["cpu"], "wall": figures["wall"],
+            "steps": int(fits["steps"].sum()), "evaluations": int(fits["evaluations"].sum()), "sleep": idle.share()}
 
 
 def cost(tmp, engine, n_fit, n_experiment, repeats):
