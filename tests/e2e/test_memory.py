@@ -5,6 +5,9 @@ test-timeout: 3000
 """
 import sys
 
+import h5py
+import numpy as np
+
 import helpers as h
 
 sys.path.insert(0, str(h.ROOT / "scripts" / "bench"))
@@ -37,6 +40,55 @@ def test_no_growth_from_10000_to_50000(tmp):
 @h.slow
 def test_a_million(tmp):
     peak = peak_for(tmp, 1000000)
+    print(f"{peak:.0f} MiB")
+    assert peak < LIMIT_MIB, peak
+
+
+def write_experiments(path, n_dataset, n_each):
+    """As many experiments for each dataset, each with a dose of its own amount and two measurements."""
+    rng = np.random.default_rng(1)
+    n = n_dataset*n_each
+    amount = rng.uniform(1, 2, n)
+    t = np.tile([1.0, 3.0], n)
+    exact = np.repeat(amount, 2)*np.exp(-0.3*t)
+    with h5py.File(path, "w") as f:
+        f.attrs["stiffit_file"] = "problem"
+        f.attrs["format"] = 1
+        f["model/source"] = "parameter k = 0.2 scale log\ny(0) = 0\ny' = -k*y\nobserve y\n"
+        f["datasets/id"] = np.array([b"%d" % i for i in range(n_dataset)])
+        f["experiments/dataset"] = np.repeat(np.arange(n_dataset), n_each)
+        f["experiments/id"] = np.array([b"experiment %d" % i for i in range(n)])
+        f["measurements/experiment"] = np.repeat(np.arange(n), 2)
+        f["measurements/time"] = t
+        f["measurements/value"] = exact + 0.01*rng.standard_normal(2*n)
+        f["measurements/sigma"] = np.full(2*n, 0.01)
+        f["doses/experiment"] = np.arange(n)
+        f["doses/time"] = np.zeros(n)
+        f["doses/amount"] = amount
+
+
+def peak_for_experiments(tmp, n_dataset, n_each=20):
+    problem = tmp / f"e{n_dataset}.h5"
+    write_experiments(problem, n_dataset, n_each)
+    figures = measure([h.STIFFIT, "run", problem, "-q"], tmp / "figures.json", env=h.environment())
+    assert figures["code"] == 0, figures
+    k = h.read_fits(h.result_path(problem))["parameters"][:, 0]
+    assert k.shape[0] == n_dataset and abs(k.mean() - 0.3) < 0.001
+    return figures["max_rss_mib"]
+
+
+def test_experiments(tmp):
+    """No growth with their number."""
+    if h.SANITIZE:
+        h.skip("a sanitizer's own memory grows")
+    small, large = peak_for_experiments(tmp, 500), peak_for_experiments(tmp, 2500)
+    print(f"{small:.0f} MiB, then {large:.0f} MiB")
+    assert large < LIMIT_MIB and large - small < 40, (small, large)  # a block of 65,536 rows, and the fits that wait
+
+
+@h.slow
+def test_a_million_experiments(tmp):
+    peak = peak_for_experiments(tmp, 50000)
     print(f"{peak:.0f} MiB")
     assert peak < LIMIT_MIB, peak
 

@@ -34,15 +34,6 @@ struct problem_expectation campaign_expectation(const struct model *model)
         .has_noise = abi->noise != NULL, .observable_error = abi->observable_error};
 }
 
-enum status campaign_refuse_experiments(const struct problem *problem, struct error *error)
-{
-    const struct problem_info *info = problem_info(problem);
-    if (!info->has_experiments && !info->n_dose && !info->n_knot && !info->n_substitute)
-        return STATUS_OK;
-    return error_set(error, STATUS_BAD_PROBLEM, "%s: experiments, doses, inputs and substitutes are not supported yet",
-                     info->path);
-}
-
 static void fill_identity(struct campaign *campaign, const unsigned char problem[32])
 {
     struct run_identity *identity = &campaign->plan.identity;

@@ -48,8 +48,6 @@ enum parameter_scale *campaign_scales(const char *const *names, size_t n);
 
 /* The names and sizes that a problem file for this model must have. The pointers point into the model. */
 struct problem_expectation campaign_expectation(const struct model *model);
-/* Fits and predictions do not know experiments yet: a file that has them, doses, inputs or substitutes is an error. */
-enum status campaign_refuse_experiments(const struct problem *problem, struct error *error);
 
 /* Which model to load: text is always allowed, native code only if the user named or trusts it. */
 struct model_choice {
