@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct timed {
     double time;
@@ -82,5 +83,25 @@ bool ode_task_sort(struct ode_task *task, struct ode_rows *rows, const struct me
     task->row_observable = rows->measured.observable;
     task->row_sigma = rows->measured.sigma;
     task->row_is_log = given->sigma ? is_log : NULL;
+    return true;
+}
+
+bool ode_task_add_steady(struct ode_task *task, struct arena *arena)
+{
+    size_t n = task->n_time;
+    if (n > 0 && task->time[n - 1] == INFINITY)
+        return true;
+    double *time = arena_alloc(arena, (n + 1) * sizeof *time);
+    int8_t *side = task->time_side ? arena_calloc(arena, n + 1, sizeof *side) : NULL;
+    if (!time || (task->time_side && !side))
+        return false;
+    if (n)
+        memcpy(time, task->time, n * sizeof *time);
+    if (n && side)
+        memcpy(side, task->time_side, n * sizeof *side);
+    time[n] = INFINITY;
+    task->time = time;
+    task->time_side = side;
+    task->n_time = n + 1;
     return true;
 }

@@ -115,8 +115,8 @@ enum status fitted_open(struct fitted *fitted, const struct fitted_options *opti
     fitted->errors.likelihood = fitted->model.abi.noise || problem_n_censored(fitted->problem) > 0 ||
                                 error_kinds_mix(kind, n_observable);
     fitted->errors.loss = campaign_losses(kind, n_observable, recipe->huber_k, recipe->student_nu);
-    fitted->p = calloc(fitted->model.abi.n_parameter, sizeof *fitted->p);
-    fitted->sens = calloc(fitted->model.abi.n_parameter, sizeof *fitted->sens);
+    fitted->p = calloc(fitted->model.abi.n_parameter, 2 * sizeof *fitted->p);
+    fitted->sens = calloc(fitted->model.abi.n_parameter, 4 * sizeof *fitted->sens);
     if (!fitted->errors.loss || !fitted->p || !fitted->sens)
         return error_set(error, STATUS_NO_MEMORY, "out of memory for %u parameters", fitted->model.abi.n_parameter);
     sha256_of(fitted->model.sha256, strlen(fitted->model.sha256), model);
@@ -126,7 +126,9 @@ enum status fitted_open(struct fitted *fitted, const struct fitted_options *opti
     /* Always the same solver: a plot of the same fits has the same bits on every machine. */
     bool in_lanes = recipe->engine == 1 + ENGINE_LANES && !engine_refusal(ENGINE_LANES, &fitted->model.abi);
     const struct ode_options ode = {.rtol = recipe->ode.rtol, .atol = recipe->ode.atol, .linear_solver = LINEAR_AUTO,
-                                    .engine = in_lanes ? ENGINE_LANES : ENGINE_CVODES};
+                                    .engine = in_lanes ? ENGINE_LANES : ENGINE_CVODES,
+                                    .n_none = problem_info(fitted->problem)->has_steady
+                                                  ? problem_n_parameter(fitted->problem) : 0};
     return predictor_init(&fitted->predictor, &fitted->model, &ode, recipe->fit.max_steps, error);
 }
 
@@ -203,15 +205,16 @@ enum status fitted_next(struct fitted *fitted, struct fitted_dataset *dataset, b
     return STATUS_OK;
 }
 
-/* Fills the model's parameters in experiment e, and finds those that were free, as in the fit's evaluations. */
-static size_t fill_parameters(const struct fitted *fitted, const struct fitted_dataset *dataset, size_t e)
+/* Fills the model's parameters in experiment e, and finds those that were free, as in the fit's evaluations. Their number. */
+static size_t fill_parameters(const struct fitted *fitted, const struct fitted_dataset *dataset, size_t e, double *p,
+                              uint32_t *sens, uint32_t *column)
 {
     const struct problem_block *block = dataset->block;
     const struct stiffit_model *abi = &fitted->model.abi;
     const uint32_t *to_model = problem_to_model(fitted->problem);
     size_t n = problem_n_parameter(fitted->problem), first = block->first_substitute[e], n_free = 0;
     fit_model_parameters(abi, n, to_model, dataset->record->parameter, block->first_substitute[e + 1] - first,
-                         block->substitute + first, fitted->p);
+                         block->substitute + first, p);
     for (uint32_t k = 0; k < abi->n_parameter; k++) {
         uint32_t from = EXPERIMENT_NUMBER;
         for (uint32_t i = 0; i < n; i++)
@@ -219,23 +222,49 @@ static size_t fill_parameters(const struct fitted *fitted, const struct fitted_d
         for (size_t s = first; s < block->first_substitute[e + 1]; s++)
             from = block->substitute[s].parameter == k ? block->substitute[s].by : from;
         size_t i = dataset->row * n + from;
-        if (from != EXPERIMENT_NUMBER && !block->fixed[i] && block->lower[i] < block->upper[i])
-            fitted->sens[n_free++] = k;
+        if (from == EXPERIMENT_NUMBER || block->fixed[i] || !(block->lower[i] < block->upper[i]))
+            continue;
+        sens[n_free] = k;
+        column[n_free++] = from;
     }
     return n_free;
 }
 
-struct predictor_rows fitted_rows(const struct fitted *fitted, const struct fitted_dataset *dataset, size_t e)
+/* Whether another experiment begins at the steady state of experiment e. */
+static bool goes_to_rest(const struct fitted_dataset *dataset, size_t e)
+{
+    for (size_t other = dataset->first; dataset->block->steady && other < dataset->end; other++)
+        if (dataset->block->steady[other] == e)
+            return true;
+    return false;
+}
+
+/* number: 0, or 1 for the experiment at whose steady state another begins. */
+static struct predictor_rows rows_of(const struct fitted *fitted, const struct fitted_dataset *dataset, size_t e, size_t number)
 {
     const struct problem_block *block = dataset->block;
-    size_t first = block->row[e];
+    size_t first = block->row[e], n_model = fitted->model.abi.n_parameter;
+    double *p = fitted->p + number * n_model;
+    uint32_t *sens = fitted->sens + 2 * number * n_model, *column = sens + n_model;
     bool by_cvodes = dataset->record->notes & NOTE_changed_engine || dataset->record->gradient == GRADIENT_adjoint;
     return (struct predictor_rows){
-        .t0 = block->t0[e], .p = fitted->p, .covariate = block->covariate + e * fitted->model.abi.n_covariate,
+        .t0 = block->t0[e], .p = p, .covariate = block->covariate + e * fitted->model.abi.n_covariate,
         .n_dose = block->first_dose[e + 1] - block->first_dose[e], .dose = block->dose + block->first_dose[e],
-        .input = block->input + e * fitted->model.abi.n_input,
+        .input = block->input + e * fitted->model.abi.n_input, .goes_to_rest = goes_to_rest(dataset, e),
         .n = block->row[e + 1] - first, .measured = measurements_from(&block->measured, first),
         .error = problem_errors(fitted->problem), .rtol = dataset->record->rtol,
-        .engine = by_cvodes ? ENGINE_CVODES : ENGINE_LANES, .n_sens = fill_parameters(fitted, dataset, e),
-        .sens = fitted->sens};
+        .engine = by_cvodes ? ENGINE_CVODES : ENGINE_LANES,
+        .n_sens = fill_parameters(fitted, dataset, e, p, sens, column), .sens = sens, .column = column,
+        .n_fitted = problem_n_parameter(fitted->problem)};
+}
+
+struct predictor_rows fitted_rows(struct fitted *fitted, const struct fitted_dataset *dataset, size_t e)
+{
+    struct predictor_rows rows = rows_of(fitted, dataset, e, 0);
+    const uint32_t *steady = dataset->block->steady;
+    if (steady && steady[e] != EXPERIMENT_NONE) {
+        fitted->rest = rows_of(fitted, dataset, steady[e], 1);
+        rows.rest = &fitted->rest;
+    }
+    return rows;
 }

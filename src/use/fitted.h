@@ -27,8 +27,10 @@ struct fitted {
     struct problem_block data;
     struct result_block fits;
     uint64_t i_data, i_fit; /* next rows within the blocks */
-    double *p;              /* n_parameter of the model */
-    uint32_t *sens;         /* n_parameter of the model */
+    /* of an experiment, and of the one at whose steady state it begins: */
+    double *p;              /* 2 n_parameter of the model */
+    uint32_t *sens;         /* 4 n_parameter of the model: sens and column */
+    struct predictor_rows rest;
 };
 
 /* One dataset with its fit; valid until the next call. */
@@ -48,4 +50,4 @@ void fitted_close(struct fitted *fitted);
 /* The next dataset in the file's order; *more is false at the end. */
 enum status fitted_next(struct fitted *fitted, struct fitted_dataset *dataset, bool *more, struct error *error);
 /* The measurements of experiment e of the block, as they are predicted in the fit. Valid until the next call. */
-struct predictor_rows fitted_rows(const struct fitted *fitted, const struct fitted_dataset *dataset, size_t e);
+struct predictor_rows fitted_rows(struct fitted *fitted, const struct fitted_dataset *dataset, size_t e);

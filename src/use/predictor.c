@@ -3,6 +3,7 @@
 #include "use/predictor.h"
 
 #include "fit/objective.h"
+#include "fit/rest.h"
 #include "ode/task.h"
 
 #include <math.h>
@@ -34,46 +35,71 @@ void predictor_fini(struct predictor *predictor)
     predictor->pool = NULL;
 }
 
+/* The evaluation of one experiment, with arrays of its own. False: out of memory. */
+static bool begin(struct predictor *predictor, const struct predictor_rows *rows, struct ode_task *task, struct ode_rows *sorted,
+                  struct evaluation *evaluation)
+{
+    struct arena *arena = &predictor->arena;
+    struct measurements given = rows->measured;
+    given.value = NULL;
+    *task = (struct ode_task){.t0 = rows->t0, .covariate = rows->covariate, .n_dose = rows->n_dose, .dose = rows->dose,
+                              .input = rows->input};
+    bool is_sorted = ode_task_sort(task, sorted, &given, rows->n, rows->error, arena) &&
+                     (!rows->goes_to_rest || ode_task_add_steady(task, arena));
+    double *answer = arena_alloc(arena, (rows->n + 1) * sizeof *answer);
+    double *noise = arena_alloc(arena, (rows->n + 1) * sizeof *noise);
+    *evaluation = (struct evaluation){.engine = rows->engine, .task = task, .p = rows->p, .n_sens = rows->n_sens,
+                                      .sens = rows->sens, .column = rows->column,
+                                      .tighter = rows->rtol > 0 ? round(predictor->rtol / rows->rtol) : 1,
+                                      .max_steps = predictor->max_steps, .deadline_ns = INT64_MAX,
+                                      .lenient = true, .prediction = answer,
+                                      .noise = predictor->model->abi.noise ? noise : NULL};
+    return is_sorted && answer && noise;
+}
+
+static bool evaluate(void *context, struct evaluation *const *evaluations, size_t n)
+{
+    struct predictor *predictor = context;
+    for (size_t k = 0; k < n; k++) {
+        engine_evaluate(predictor->engine, evaluations[k]);
+        if (evaluations[k]->outcome == EVALUATION_ODE_FAILED && evaluations[k]->engine == ENGINE_LANES) {
+            evaluations[k]->engine = ENGINE_CVODES;
+            engine_evaluate(predictor->engine, evaluations[k]);
+        }
+    }
+    return true;
+}
+
 bool predictor_run(struct predictor *predictor, const struct predictor_rows *rows, double *prediction, double *noise,
                    char *reason)
 {
-    struct arena *arena = &predictor->arena;
-    struct ode_task task = {.t0 = rows->t0, .covariate = rows->covariate, .n_dose = rows->n_dose, .dose = rows->dose,
-                            .input = rows->input};
-    struct measurements given = rows->measured;
-    struct ode_rows sorted;
+    static const uint32_t rest[] = {EXPERIMENT_NONE, 0};
+    struct ode_task task[2];
+    struct ode_rows sorted[2];
+    struct evaluation evaluation[2], *asked[] = {&evaluation[0], &evaluation[1]};
+    size_t own = rows->rest != NULL; /* behind the one at whose steady state it begins */
+    const struct fit_problem problem = {.model = predictor->model, .n_experiment = 1 + own, .task = task,
+                                        .rest = own ? rest : NULL};
+    const struct fit_map map = {.n_free = rows->n_fitted};
     bool has_noise = noise && predictor->model->abi.noise;
-    arena_reset(arena);
-    given.value = NULL;
-    bool is_sorted = ode_task_sort(&task, &sorted, &given, rows->n, rows->error, arena);
-    double *answer = arena_alloc(arena, (rows->n + 1) * sizeof *answer);
-    double *answer_noise = arena_alloc(arena, (rows->n + 1) * sizeof *answer_noise);
-    if (!is_sorted || !answer || !answer_noise) {
+    arena_reset(&predictor->arena);
+    if ((own && !begin(predictor, rows->rest, &task[0], &sorted[0], &evaluation[0])) ||
+        !begin(predictor, rows, &task[own], &sorted[own], &evaluation[own]) ||
+        (rows->n > 0 && !fit_rest_ask(&problem, &map, asked, 1 + own, evaluate, predictor))) {
         snprintf(reason, 160, "out of memory for %zu rows", rows->n);
         return false;
     }
-    struct evaluation evaluation = {.engine = rows->engine, .task = &task, .p = rows->p, .n_sens = rows->n_sens,
-                                    .sens = rows->sens,
-                                    .tighter = rows->rtol > 0 ? round(predictor->rtol / rows->rtol) : 1,
-                                    .max_steps = predictor->max_steps, .deadline_ns = INT64_MAX,
-                                    .lenient = true, .prediction = answer,
-                                    .noise = predictor->model->abi.noise ? answer_noise : NULL};
-    if (rows->n > 0)
-        engine_evaluate(predictor->engine, &evaluation);
-    if (rows->n > 0 && evaluation.outcome == EVALUATION_ODE_FAILED && rows->engine == ENGINE_LANES) {
-        evaluation.engine = ENGINE_CVODES;
-        engine_evaluate(predictor->engine, &evaluation);
-    }
-    if (rows->n > 0 && evaluation.outcome != EVALUATION_OK) {
-        snprintf(reason, 160, "%s", evaluation.reason);
+    if (rows->n > 0 && evaluation[own].outcome != EVALUATION_OK) {
+        snprintf(reason, 160, "%s", evaluation[own].reason);
         return false;
     }
     size_t n_lost = 0;
     for (size_t i = 0; i < rows->n; i++) {
-        n_lost += isnan(answer[i]);
-        prediction[sorted.number[i]] = answer[i];
+        size_t number = sorted[own].number[i];
+        prediction[number] = evaluation[own].prediction[i];
+        n_lost += isnan(prediction[number]);
         if (noise)
-            noise[sorted.number[i]] = has_noise ? answer_noise[i] : (double)NAN;
+            noise[number] = has_noise ? evaluation[own].noise[i] : (double)NAN;
     }
     snprintf(reason, 160, "no observable can be computed at any of the times");
     return n_lost < rows->n || rows->n == 0;

@@ -3,6 +3,8 @@
 
 SPDX-License-Identifier: BSD-3-Clause
 """
+import csv
+
 import h5py
 import numpy as np
 from scipy.integrate import solve_ivp
@@ -114,6 +116,23 @@ def test_same_bits(tmp):
         found.append(helpers.read_fits(helpers.result_path(problem)))
     for name in ("parameters", "objective", "standard_error", "steps"):
         assert found[0][name].tobytes() == found[1][name].tobytes(), name
+
+
+def test_predictions_begin_at_rest(tmp):
+    """The losses of export's residuals are the objective; simulate goes on from the steady state; so do replicates."""
+    problem = write(tmp / "p.h5")
+    fits = helpers.run(problem)
+    rows = list(csv.DictReader(helpers.stiffit("export", helpers.result_path(problem), "--what", "residuals",
+                                               "--trust").stdout.splitlines()))
+    for i in range(N):
+        loss = sum(float(row["loss"]) for row in rows if row["dataset"] == f"d{i}")
+        assert abs(loss - fits["objective"][i]) < 1e-12*loss, (loss, fits["objective"][i])
+    rows = list(csv.DictReader(helpers.stiffit("simulate", helpers.result_path(problem), "--times", "0,4", "--trust",
+                                               "--id", "d1").stdout.splitlines()))
+    found = exact(fits["parameters"][1])
+    for e, name in enumerate(("one", "three")):
+        mine = [float(row["value"]) for row in rows if row["experiment"] == name]
+        np.testing.assert_allclose(mine, found[e][:, [0, 4]].T.ravel(), rtol=1e-6)
 
 
 def test_faults(tmp):

@@ -7,7 +7,6 @@
 #include "par/coroutine.h"
 #include "run/compute/task.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -164,27 +163,6 @@ static bool add_experiment(struct fit_job *job, const struct problem_block *bloc
     return id[k];
 }
 
-/* Makes the task go on to a steady state. */
-static bool add_steady_state(struct ode_task *task, struct arena *arena)
-{
-    size_t n = task->n_time;
-    if (n > 0 && task->time[n - 1] == INFINITY)
-        return true;
-    double *time = arena_alloc(arena, (n + 1) * sizeof *time);
-    int8_t *side = task->time_side ? arena_calloc(arena, n + 1, sizeof *side) : NULL;
-    if (!time || (task->time_side && !side))
-        return false;
-    if (n)
-        memcpy(time, task->time, n * sizeof *time);
-    if (n && side)
-        memcpy(side, task->time_side, n * sizeof *side);
-    time[n] = INFINITY;
-    task->time = time;
-    task->time_side = side;
-    task->n_time = n + 1;
-    return true;
-}
-
 /* Sets the experiments at whose steady states others begin; place: index of each experiment of the dataset among the tasks. */
 static bool set_rest(struct fit_job *job, const struct problem_block *block, size_t first, size_t end, const uint32_t *place)
 {
@@ -199,7 +177,7 @@ static bool set_rest(struct fit_job *job, const struct problem_block *block, siz
             continue;
         rest[place[e - first]] = source == EXPERIMENT_NONE ? EXPERIMENT_NONE : place[source - first];
         any = any || source != EXPERIMENT_NONE;
-        if (source != EXPERIMENT_NONE && !add_steady_state(&job->task[place[source - first]], &job->arena))
+        if (source != EXPERIMENT_NONE && !ode_task_add_steady(&job->task[place[source - first]], &job->arena))
             return false;
     }
     job->problem.rest = any ? rest : NULL;
