@@ -30,6 +30,8 @@ static const struct option table[] = {
      .default_text = "the model's start values", .help = "value of a parameter, natural scale; may be repeated"},
     {.name = "covariate", .kind = OPTION_LIST, .metavar = "NAME=VALUES", .offset = FIELD(covariate),
      .help = "value of a covariate; if there are several values, separated by commas, the datasets take them in turn"},
+    {.name = "input", .kind = OPTION_LIST, .metavar = "NAME=VALUES", .offset = FIELD(input),
+     .help = "the same of an input, which keeps that value at all times"},
     {.name = "observable", .kind = OPTION_LIST, .metavar = "NAME", .offset = FIELD(observable), .default_text = "all",
      .help = "an observable to predict; may be repeated"},
     {.name = "output", .letter = 'o', .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(files.output), .is_file = true,
@@ -53,7 +55,7 @@ static const struct option table[] = {
     {.name = "bootstrap", .letter = 'b', .kind = OPTION_INTEGER, .offset = FIELD(n_bootstrap), .min = 0, .max = 4e9,
      .help = "make a problem file of one dataset of RESULT.h5, unchanged, and N bootstrap replicates of it"},
     {.name = "method", .kind = OPTION_CHOICE, .offset = FIELD(method), .choice = method_words, .default_text = "residual",
-     .help = "bootstrap replicates from the residuals, drawn within each observable, or from the fitted distribution"},
+     .help = "bootstrap replicates from the residuals, drawn within each observable of an experiment, or from the fitted distribution"},
     {.name = "id", .kind = OPTION_STRING, .metavar = "ID", .offset = FIELD(id),
      .help = "the dataset of RESULT.h5; needed if there are several"},
     {.name = "problem", .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(files.problem), .is_file = true,
@@ -157,6 +159,7 @@ static int run(int argc, char **argv)
     }
     option_list_fini(&call.options.set);
     option_list_fini(&call.options.covariate);
+    option_list_fini(&call.options.input);
     option_list_fini(&call.options.observable);
     return code;
 }

@@ -30,10 +30,10 @@ static enum status wanted_observables(const struct simulate_options *options, co
 }
 
 enum status simulate_grid_init(struct simulate_grid *grid, const struct simulate_options *options, const struct model *model,
-                               struct error *error)
+                               bool has_sides, struct error *error)
 {
     double *times = NULL;
-    size_t n_time, n_wanted, row = 0;
+    size_t n_time, n_wanted, row = 0, n_side = has_sides ? 2 : 1;
     memset(grid, 0, sizeof *grid);
     if (!options->times)
         return error_set(error, STATUS_USAGE, "--times is needed, for example --times 0:10:0.5 or --times 1,2,5");
@@ -50,17 +50,21 @@ enum status simulate_grid_init(struct simulate_grid *grid, const struct simulate
                                times[i], grid->t0);
     if (status)
         goto done;
-    grid->n = n_time * n_wanted;
+    grid->n = n_time * n_side * n_wanted;
+    grid->n_wanted = n_wanted;
+    grid->side = has_sides ? malloc(grid->n + 1) : NULL;
     grid->time = malloc((grid->n + 1) * sizeof *grid->time);
     grid->observable = malloc((grid->n + 1) * sizeof *grid->observable);
-    if (!grid->time || !grid->observable) {
+    if (!grid->time || !grid->observable || (has_sides && !grid->side)) {
         status = error_set(error, STATUS_NO_MEMORY, "out of memory for %zu rows", grid->n);
         goto done;
     }
-    for (size_t i = 0; i < n_time; i++)
+    for (size_t i = 0; i < n_time * n_side; i++)
         for (uint32_t j = 0; j < model->abi.n_observable; j++)
             if (wanted[j]) {
-                grid->time[row] = times[i];
+                grid->time[row] = times[i / n_side];
+                if (has_sides)
+                    grid->side[row] = i % 2 ? 1 : -1;
                 grid->observable[row++] = j;
             }
 done:
@@ -73,6 +77,7 @@ void simulate_grid_fini(struct simulate_grid *grid)
 {
     free(grid->time);
     free(grid->observable);
+    free(grid->side);
     memset(grid, 0, sizeof *grid);
 }
 
@@ -90,31 +95,45 @@ enum status simulate_parameters(const struct simulate_options *options, const st
     return status;
 }
 
+/* Reads the options --WHAT NAME=VALUES for n names, which are entries from `first` on. */
+static enum status read_values(struct simulate_covariates *covariates, size_t first, const struct option_list *list,
+                               const char *what, const char *const *name, size_t n, struct error *error)
+{
+    enum status status = STATUS_OK;
+    for (size_t i = 0; !status && i < list->n; i++) {
+        size_t index;
+        const char *numbers;
+        status = values_find(list->item[i], what, what, name, n, &index, &numbers, error);
+        if (status)
+            break;
+        index += first;
+        free(covariates->value[index]);
+        covariates->value[index] = NULL;
+        status = values_numbers(numbers, what, &covariates->value[index], &covariates->n_value[index], error);
+    }
+    for (size_t i = 0; !status && i < n; i++)
+        if (!covariates->value[first + i])
+            status = error_set(error, STATUS_USAGE, "%s '%s' has no value: give it with --%s %s=VALUE[,VALUE...]", what,
+                               name[i], what, name[i]);
+    return status;
+}
+
 enum status simulate_covariates_init(struct simulate_covariates *covariates, const struct simulate_options *options,
                                      const struct model *model, struct error *error)
 {
     const struct stiffit_model *abi = &model->abi;
-    enum status status = STATUS_OK;
-    covariates->n = abi->n_covariate;
+    covariates->n = (size_t)abi->n_covariate + abi->n_input;
     covariates->value = calloc(covariates->n + 1, sizeof *covariates->value);
     covariates->n_value = calloc(covariates->n + 1, sizeof *covariates->n_value);
-    if (!covariates->value || !covariates->n_value)
+    covariates->input = calloc((size_t)abi->n_input + 1, sizeof *covariates->input);
+    if (!covariates->value || !covariates->n_value || !covariates->input)
         return error_set(error, STATUS_NO_MEMORY, "out of memory for the covariates");
-    for (size_t i = 0; !status && i < options->covariate.n; i++) {
-        size_t index;
-        const char *numbers;
-        status = values_find(options->covariate.item[i], "covariate", "covariate", abi->covariate_name, abi->n_covariate,
-                             &index, &numbers, error);
-        if (status)
-            break;
-        free(covariates->value[index]);
-        covariates->value[index] = NULL;
-        status = values_numbers(numbers, "covariate", &covariates->value[index], &covariates->n_value[index], error);
-    }
-    for (size_t i = 0; !status && i < covariates->n; i++)
-        if (!covariates->value[i])
-            status = error_set(error, STATUS_USAGE, "covariate '%s' has no value: give it with --covariate %s=VALUE[,VALUE...]",
-                               abi->covariate_name[i], abi->covariate_name[i]);
+    for (size_t i = 0; i < abi->n_input; i++)
+        covariates->input[i].n = 1;
+    enum status status = read_values(covariates, 0, &options->covariate, "covariate", abi->covariate_name, abi->n_covariate,
+                                     error);
+    if (!status)
+        status = read_values(covariates, abi->n_covariate, &options->input, "input", abi->input_name, abi->n_input, error);
     return status;
 }
 
@@ -124,18 +143,39 @@ void simulate_covariates_fini(struct simulate_covariates *covariates)
         free(covariates->value[i]);
     free(covariates->value);
     free(covariates->n_value);
+    free(covariates->input);
     memset(covariates, 0, sizeof *covariates);
 }
 
-void simulate_covariates_take(const struct simulate_covariates *covariates, uint64_t dataset, double *out)
+void simulate_covariates_take(struct simulate_covariates *covariates, uint64_t dataset, double *out)
 {
+    static const double whenever = 0;
+    size_t n_input = 0;
     for (size_t i = 0; i < covariates->n; i++)
         out[i] = covariates->value[i][dataset % covariates->n_value[i]];
+    while (covariates->input[n_input].n)
+        n_input++;
+    for (size_t i = 0; i < n_input; i++) {
+        covariates->input[i].time = &whenever;
+        covariates->input[i].value = &out[covariates->n - n_input + i];
+    }
 }
 
-static void put_head(FILE *file, bool has_experiments)
+static void put_head(FILE *file, bool has_experiments, const struct simulate_grid *grid)
 {
-    fprintf(file, "dataset,%stime,observable,value\n", has_experiments ? "experiment," : "");
+    fprintf(file, "dataset,%stime,%sobservable,value\n", has_experiments ? "experiment," : "", grid->side ? "side," : "");
+}
+
+/* Whether states or observables can jump. */
+static bool can_jump(const struct stiffit_model *abi) { return abi->n_event > 0 || abi->n_input > 0; }
+
+/* Whether rows first... of the grid, before what happens at their time, are the same as those after it. */
+static bool is_smooth(const struct simulate_grid *grid, const double *prediction, size_t first)
+{
+    bool is_same = true;
+    for (size_t i = first; i < first + grid->n_wanted; i++)
+        is_same = is_same && (prediction[i] == prediction[i + grid->n_wanted] || isnan(prediction[i]));
+    return is_same;
 }
 
 /* experiment NULL: there are none. */
@@ -143,11 +183,19 @@ static void put_rows(FILE *file, const char *id, const char *experiment, const s
                      const struct simulate_grid *grid, const double *prediction)
 {
     struct csv_writer writer = {.file = file};
+    bool is_single = false;
     for (size_t i = 0; i < grid->n; i++) {
+        bool is_after = grid->side && grid->side[i] > 0;
+        if (grid->side && i % (2 * grid->n_wanted) == 0)
+            is_single = is_smooth(grid, prediction, i);
+        if (is_single && is_after)
+            continue;
         csv_put_text(&writer, id);
         if (experiment)
             csv_put_text(&writer, experiment);
         csv_put_number(&writer, grid->time[i]);
+        if (grid->side)
+            csv_put_text(&writer, is_single ? "" : is_after ? "after" : "before");
         csv_put_text(&writer, model->abi.observable_name[grid->observable[i]]);
         csv_put_number(&writer, prediction[i]);
         csv_end_row(&writer);
@@ -161,9 +209,9 @@ enum status simulate_table(const struct simulate_options *options, const struct 
     struct simulate_grid grid = {.n = 0};
     struct simulate_covariates covariates = {.n = 0};
     char reason[160];
-    size_t n_number = (size_t)model->abi.n_parameter + model->abi.n_covariate;
+    size_t n_number = (size_t)model->abi.n_parameter + model->abi.n_covariate + model->abi.n_input;
     double *prediction = NULL, *p = calloc(n_number + 1, sizeof *p), *covariate = p + model->abi.n_parameter;
-    enum status status = p ? simulate_grid_init(&grid, options, model, error)
+    enum status status = p ? simulate_grid_init(&grid, options, model, can_jump(&model->abi), error)
                            : error_set(error, STATUS_NO_MEMORY, "out of memory for %u parameters", model->abi.n_parameter);
     if (!status)
         status = simulate_covariates_init(&covariates, options, model, error);
@@ -177,8 +225,10 @@ enum status simulate_table(const struct simulate_options *options, const struct 
         status = output_open(output, options->files.output, options->overwrite, error);
     if (!status) {
         simulate_covariates_take(&covariates, 0, covariate);
-        const struct predictor_rows rows = {.t0 = grid.t0, .p = p, .covariate = covariate, .n = grid.n,
-                                            .measured = {.time = grid.time, .observable = grid.observable}};
+        const struct predictor_rows rows = {.t0 = grid.t0, .p = p, .covariate = covariate, .input = covariates.input,
+                                            .n = grid.n,
+                                            .measured = {.time = grid.time, .side = grid.side,
+                                                         .observable = grid.observable}};
         if (!predictor_run(&predictor, &rows, prediction, NULL, reason))
             status = error_set(error, STATUS_BAD_MODEL, "the model cannot be simulated at these parameters: %s", reason);
     }
@@ -186,7 +236,7 @@ enum status simulate_table(const struct simulate_options *options, const struct 
         *made = (struct simulate_made){.n_dataset = 1, .n_row = grid.n};
         for (size_t i = 0; i < grid.n; i++)
             made->n_lost += isnan(prediction[i]);
-        put_head(output->file, false);
+        put_head(output->file, false, &grid);
         put_rows(output->file, "simulated", NULL, model, &grid, prediction);
     }
     predictor_fini(&predictor);
@@ -205,7 +255,7 @@ static void predict_grid(struct fitted *fitted, const struct fitted_dataset *dat
     struct predictor_rows rows = fitted_rows(fitted, dataset, e);
     rows.t0 = isnan(t0) ? rows.t0 : t0;
     rows.n = grid->n;
-    rows.measured = (struct measurements){.time = grid->time, .observable = grid->observable};
+    rows.measured = (struct measurements){.time = grid->time, .side = grid->side, .observable = grid->observable};
     bool good = dataset->p && !dataset->fault && isfinite(rows.t0);
     for (size_t i = 0; i < grid->n; i++)
         good = good && grid->time[i] >= rows.t0;
@@ -228,7 +278,7 @@ static enum status put_fitted(struct fitted *fitted, const struct simulate_optio
         if ((options->id && strcmp(options->id, dataset.id)) || ferror(file))
             continue;
         if (!found)
-            put_head(file, has_experiments);
+            put_head(file, has_experiments, grid);
         found = true;
         for (size_t e = dataset.first; e < dataset.end; e++) {
             predict_grid(fitted, &dataset, e, options->t0, grid, prediction);
@@ -248,7 +298,8 @@ enum status simulate_fitted_table(const struct simulate_options *options, struct
     if (isnan(options->t0))
         grid_options.t0 = -INFINITY; /* each dataset has its own */
     if (!status)
-        status = simulate_grid_init(&grid, &grid_options, &fitted.model, error);
+        status = simulate_grid_init(&grid, &grid_options, &fitted.model,
+                                    can_jump(&fitted.model.abi) || problem_info(fitted.problem)->n_dose > 0, error);
     if (!status && !(prediction = malloc((grid.n + 1) * sizeof *prediction)))
         status = error_set(error, STATUS_NO_MEMORY, "out of memory for %zu rows", grid.n);
     if (!status)

@@ -15,7 +15,7 @@ struct simulate_options {
     struct fitted_options files; /* result: or NULL */
     const char *times, *id, *truth;
     bool overwrite, embed, no_sigma;
-    struct option_list set, covariate, observable;
+    struct option_list set, covariate, input, observable;
     int64_t n_dataset, n_bootstrap, seed;
     double spread, noise, noise_absolute, t0;
     struct ode_options ode;
@@ -46,23 +46,27 @@ enum status simulate_bootstrap(const struct simulate_options *options, struct si
 struct simulate_grid {
     double t0;
     size_t n;             /* rows: time by time, each with the wanted observables in the model's order */
+    size_t n_wanted;      /* these; with sides, each time has them before what happens at it, and then after it */
     double *time;
     uint32_t *observable;
+    int8_t *side;         /* NULL: none */
 };
 enum status simulate_grid_init(struct simulate_grid *grid, const struct simulate_options *options, const struct model *model,
-                               struct error *error);
+                               bool has_sides, struct error *error);
 void simulate_grid_fini(struct simulate_grid *grid);
 
 /* The model's starts with --set, into out: n_parameter, the model's order. STATUS_USAGE: a parameter has neither. */
 enum status simulate_parameters(const struct simulate_options *options, const struct model *model, double *out,
                                 struct error *error);
-/* Values of --covariate: dataset d uses entry d modulo their number. */
+/* Values of --covariate and --input: dataset d uses entry d modulo their number. */
 struct simulate_covariates {
-    size_t n;          /* covariates of the model */
+    size_t n;          /* covariates of the model, then inputs */
     double **value;    /* n lists */
     size_t *n_value;
+    struct input *input; /* n_input, each with one knot: in `out` of simulate_covariates_take */
 };
 enum status simulate_covariates_init(struct simulate_covariates *covariates, const struct simulate_options *options,
                                      const struct model *model, struct error *error);
 void simulate_covariates_fini(struct simulate_covariates *covariates);
-void simulate_covariates_take(const struct simulate_covariates *covariates, uint64_t dataset, double *out);
+/* out: n; must stay as long as `input` is used. */
+void simulate_covariates_take(struct simulate_covariates *covariates, uint64_t dataset, double *out);

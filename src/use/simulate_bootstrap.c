@@ -230,6 +230,10 @@ static enum status write_all(struct bootstrap *bootstrap, struct error *error)
 /* As in a run's own bootstrap. */
 static enum status refuse_unknown(const struct bootstrap *bootstrap, struct error *error)
 {
+    if (problem_info(bootstrap->fitted.problem)->has_steady)
+        return error_set(error, STATUS_BAD_PROBLEM, "%s: some experiments begin at steady states, which problem files of "
+                                                    "replicates cannot say yet; `stiffit run --bootstrap` draws them",
+                         bootstrap->options->files.result);
     if (problem_prior(bootstrap->fitted.problem))
         return error_set(error, STATUS_BAD_PROBLEM, "%s: there are priors, and the spread of replicates does not reflect "
                                                     "them", bootstrap->options->files.result);

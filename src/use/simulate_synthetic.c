@@ -114,7 +114,8 @@ static enum status make_dataset(struct synthetic *synthetic, uint64_t dataset, i
     char id[48], reason[160];
     snprintf(id, sizeof id, "synthetic-%0*llu", digits, (unsigned long long)(dataset + 1));
     simulate_covariates_take(&synthetic->covariates, dataset, synthetic->covariate);
-    const struct predictor_rows rows = {.t0 = grid->t0, .p = synthetic->p, .covariate = synthetic->covariate, .n = grid->n,
+    const struct predictor_rows rows = {.t0 = grid->t0, .p = synthetic->p, .covariate = synthetic->covariate,
+                                        .input = synthetic->covariates.input, .n = grid->n,
                                         .measured = {.time = grid->time, .observable = grid->observable}};
     bool good = false;
     for (uint64_t draw = 0; draw < MAX_DRAW && !good; draw++) {
@@ -128,6 +129,7 @@ static enum status make_dataset(struct synthetic *synthetic, uint64_t dataset, i
     print_truth(synthetic, id);
     const struct problem_dataset row = {
         .id = id, .t0 = grid->t0, .covariate = synthetic->covariate, .n_row = grid->n,
+        .input = synthetic->model->abi.n_input ? synthetic->covariates.input : NULL,
         .measured = {.time = grid->time, .value = synthetic->value, .sigma = synthetic->sigma, .observable = grid->observable}};
     return problem_writer_add(synthetic->writer, &row, error);
 }
@@ -136,11 +138,11 @@ static enum status allocate(struct synthetic *synthetic, struct error *error)
 {
     const struct stiffit_model *abi = &synthetic->model->abi;
     size_t n = synthetic->grid.n + 1, p = abi->n_parameter;
-    double *block = calloc(2 * p + abi->n_covariate + abi->n_observable + 4 * n, sizeof *block);
+    double *block = calloc(2 * p + abi->n_covariate + abi->n_input + abi->n_observable + 4 * n, sizeof *block);
     synthetic->center = block; /* and all the others */
     synthetic->p = synthetic->center + p;
     synthetic->covariate = synthetic->p + p;
-    synthetic->largest = synthetic->covariate + abi->n_covariate;
+    synthetic->largest = synthetic->covariate + abi->n_covariate + abi->n_input;
     synthetic->prediction = synthetic->largest + abi->n_observable;
     synthetic->noise = synthetic->prediction + n;
     synthetic->value = synthetic->noise + n;
@@ -164,7 +166,8 @@ static enum status open_outputs(struct synthetic *synthetic, struct error *error
     struct problem_header header = {
         .n_parameter = abi->n_parameter, .parameter_name = abi->parameter_name,
         .start = abi->parameter_start ? abi->parameter_start : synthetic->center, .lower = abi->parameter_lower,
-        .upper = abi->parameter_upper, .scale = abi->parameter_scale, .n_covariate = abi->n_covariate,
+        .upper = abi->parameter_upper, .scale = abi->parameter_scale, .n_input = abi->n_input,
+        .input_name = abi->input_name, .n_covariate = abi->n_covariate,
         .covariate_name = abi->covariate_name, .n_observable = abi->n_observable, .observable_name = abi->observable_name,
         .has_t0 = true,
         .columns = has_noise && !options->no_sigma ? MEASUREMENT_BIT(sigma) : 0};
@@ -199,7 +202,7 @@ enum status simulate_synthetic(const struct simulate_options *options, const str
 {
     struct synthetic synthetic = {.options = options, .model = model};
     int digits = snprintf(NULL, 0, "%lld", (long long)options->n_dataset);
-    enum status status = simulate_grid_init(&synthetic.grid, options, model, error);
+    enum status status = simulate_grid_init(&synthetic.grid, options, model, false, error);
     if (!status)
         status = simulate_covariates_init(&synthetic.covariates, options, model, error);
     if (!status)

@@ -219,10 +219,14 @@ def test_predictions_and_residuals(tmp):
 def test_simulate_at_best_fits(tmp):
     problem = write(tmp / "p.h5")
     fits = helpers.run(problem)
-    done = helpers.stiffit("simulate", helpers.result_path(problem), "--times", "1,6", "--trust")
+    done = helpers.stiffit("simulate", helpers.result_path(problem), "--times", "1,3,6", "--trust")
     rows = table(done.stdout)
-    assert list(rows) == ["dataset", "experiment", "time", "observable", "value"]
-    assert list(rows["experiment"][:8]) == ["high"] * 4 + ["low"] * 4
+    assert list(rows) == ["dataset", "experiment", "time", "side", "observable", "value"]
+    assert list(rows["experiment"][:14]) == ["high"] * 6 + ["low"] * 8
+    jump = rows["side"] != ""  # at the dose
+    assert set(zip(rows["experiment"][jump], rows["time"][jump])) == {("low", "3")}
+    before, after = (rows["value"][rows["side"] == side].astype(float) for side in ("before", "after"))
+    np.testing.assert_allclose(after - before, [DOSE[1], 0] * N, atol=1e-12)
     found = predicted(tuple(fits["parameters"][1]), True)
     mine = (rows["dataset"] == "d1") & (rows["observable"] == "s")
     for k, name in enumerate(IDS):
