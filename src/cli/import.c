@@ -27,7 +27,8 @@ static const struct option table[] = {
      "measurements then have), and covariates and 't0' as with --datasets"},
     {.name = "doses", .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(doses), .is_file = true,
      .help = "a CSV table with one row per dose: columns 'dataset' (and 'experiment'), 'time', 'amount', 'target' (the state; "
-     "not needed if there is one), and optionally 'duration' or 'rate', 'interval' and 'count'"},
+     "not needed if there is one), and optionally 'duration' or 'rate', 'interval' and 'count'; a measurement at the time "
+     "of a dose comes before it, unless its 'side' is after"},
     {.name = "inputs", .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(inputs), .is_file = true,
      .help = "a CSV table of inputs, covariates that vary in time: columns 'dataset' (and 'experiment'), 'time', 'value' and "
      "'input' (its name; not needed if there is one)"},
@@ -241,9 +242,12 @@ static enum status read_contents(struct contents *contents, const struct import_
     if (!status)
         status = import_happenings_sort(happenings, rows->owners.experiment.n, model->abi.n_input, error);
     if (!status && !options->quiet) {
+        const char *const tables = !options->inputs ? options->doses : !options->doses ? options->inputs : "doses and inputs";
         say_unused(contents->subjects.n_unused[0], "dataset", options->datasets);
         say_unused(contents->subjects.n_unused[1], "experiment", options->experiments);
-        say_unused(happenings->n_unused, "row", options->doses ? options->doses : options->inputs);
+        if (happenings->n_unused > 0)
+            message_say("note: %llu row%s of %.100s left out (datasets or experiments without measurements)",
+                        (unsigned long long)happenings->n_unused, plural(happenings->n_unused), tables);
         say_faults(&rows->faults);
         say_faults(&contents->subjects.faults);
     }
@@ -331,9 +335,9 @@ const struct command command_import = {
     .needs = "table of measurements",
     .description =
         "MEASUREMENTS.csv has a header line and a row per measurement, with the columns dataset, time, observable, value and "
-        "optionally sigma and censored (1 or left: the measurement lies below its value; -1 or right: above it), in any "
-        "order. Rows of a dataset need not be adjacent; datasets are written in order of their first row. Without a column "
-        "'observable' the model must have a single observable; without 'dataset' all rows form one dataset. "
-        "An empty value, NA or NaN is a missing measurement. Names, starts, bounds, scales and priors of the parameters come "
-        "from the model, unless the table of parameters or an option overrides them.",
+        "optionally sigma, censored (1 or left: the measurement lies below its value; -1 or right: above it) and side (before "
+        "or after: at the very time of a dose), in any order. Rows of a dataset need not be adjacent; datasets are written in "
+        "order of their first row. Without a column 'observable' the model must have a single observable; without 'dataset' "
+        "all rows form one dataset. An empty value, NA or NaN is a missing measurement. Names, starts, bounds, scales and "
+        "priors of the parameters come from the model, unless the table of parameters or an option overrides them.",
     .table = COMMAND_TABLE(table), .run = run};

@@ -37,7 +37,8 @@ def test_experiments_and_doses(tmp):
             "low,b,1,40,depot,,,,\nno,b,1,1,depot,,,,\n")
     done = stiffit("import", "m.csv", "--experiments", "e.csv", "--doses", "d.csv", "-m", "m.ode", cwd=tmp)
     assert "2 datasets, 3 experiments, 4 doses, 4 measurements" in done.stderr
-    assert "1 experiment of e.csv without measurements" in done.stderr and "1 row of d.csv" in done.stderr
+    assert "1 experiment of e.csv without measurements" in done.stderr
+    assert "1 row of d.csv left out (datasets or experiments without measurements)" in done.stderr
     with h5py.File(tmp / "m.h5") as f:
         assert strings(f["datasets/id"]) == ["b", "a"] and "covariates" not in f["datasets"]
         assert list(f["experiments/dataset"]) == [0, 0, 1] and strings(f["experiments/id"]) == ["low", "high", "low"]
