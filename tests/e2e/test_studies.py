@@ -211,7 +211,7 @@ def test_repeated_doses_are_single_ones(tmp):
 
 
 def test_both_sides_of_a_dose(tmp):
-    """simulate's curve takes the value before the dose; measurements say by `side` which one they mean."""
+    """Measurements say by `side` which one they mean; simulate gives both at the dose's very time, and one elsewhere."""
     (tmp / "m.ode").write_text("parameter k = 0.1, V = 10 scale log\nA(0) = 0\nA' = -k*A\nobserve c = A/V\n")
     k, volume = 0.07, 8.0
     dose = [(0, 100), (12, 50)]
@@ -229,10 +229,12 @@ def test_both_sides_of_a_dose(tmp):
         stiffit("export", result, "--what", "predictions", "-o", tmp / "s.csv", "--overwrite")
         found = [float(row["prediction"]) for row in table(tmp / "s.csv")]
         np.testing.assert_allclose(found, [exact(at, side > 0) for at, side in rows], rtol=1e-5, atol=1e-9)
-        stiffit("simulate", result, "--times", "11.999999,12,12.000001,13", "-o", tmp / "s.csv", "--overwrite")
-        found = [float(row["value"]) for row in table(tmp / "s.csv")]
-        np.testing.assert_allclose(found, [exact(at, False) for at in (11.999999, 12, 12.000001, 13)], rtol=1e-5)
-        assert found[2] - found[1] > 6  # the dose
+        stiffit("simulate", result, "--times", "0,11.999999,12,12.000001,13", "-o", tmp / "s.csv", "--overwrite")
+        curve = table(tmp / "s.csv")
+        wanted = [(0, "before"), (0, "after"), (11.999999, ""), (12, "before"), (12, "after"), (12.000001, ""), (13, "")]
+        assert [(float(row["time"]), row["side"]) for row in curve] == wanted, curve
+        np.testing.assert_allclose([float(row["value"]) for row in curve],
+                                   [exact(at, side == "after") for at, side in wanted], rtol=1e-5, atol=1e-9)
 
 
 if __name__ == "__main__":
