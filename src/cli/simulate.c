@@ -55,7 +55,8 @@ static const struct option table[] = {
     {.name = "bootstrap", .letter = 'b', .kind = OPTION_INTEGER, .offset = FIELD(n_bootstrap), .min = 0, .max = 4e9,
      .help = "make a problem file of one dataset of RESULT.h5, unchanged, and N bootstrap replicates of it"},
     {.name = "method", .kind = OPTION_CHOICE, .offset = FIELD(method), .choice = method_words, .default_text = "residual",
-     .help = "bootstrap replicates from the residuals, drawn within each observable of an experiment, or from the fitted distribution"},
+     .help = "bootstrap replicates from the residuals, drawn within each observable of an experiment, or from the fitted "
+             "distribution"},
     {.name = "id", .kind = OPTION_STRING, .metavar = "ID", .offset = FIELD(id),
      .help = "the dataset of RESULT.h5; needed if there are several"},
     {.name = "problem", .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(files.problem), .is_file = true,

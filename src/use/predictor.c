@@ -36,8 +36,8 @@ void predictor_fini(struct predictor *predictor)
 }
 
 /* The evaluation of one experiment, with arrays of its own. False: out of memory. */
-static bool begin(struct predictor *predictor, const struct predictor_rows *rows, struct ode_task *task, struct ode_rows *sorted,
-                  struct evaluation *evaluation)
+static bool begin(struct predictor *predictor, const struct predictor_rows *rows, struct ode_task *task,
+                  struct ode_rows *sorted, struct evaluation *evaluation)
 {
     struct arena *arena = &predictor->arena;
     struct measurements given = rows->measured;

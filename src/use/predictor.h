@@ -38,7 +38,7 @@ struct predictor_rows {
     const struct predictor_rows *rest; /* the experiment at whose steady state this one begins; NULL: as the model does */
     bool goes_to_rest;          /* it is followed to its steady state */
     size_t n_sens;              /* parameters whose sensitivities are integrated but not used, so that steps, and hence */
-    const uint32_t *sens;       /* bits, are the same as in a fit of these parameters; and the parameters of the fit that they */
+    const uint32_t *sens;       /* bits, are as in a fit of these parameters; and which of the fit's parameters they */
     const uint32_t *column;     /* are, numbers below n_fitted. NULL: there is no rest */
     size_t n_fitted;
     enum engine_kind engine;    /* likewise; if lanes fail, CVODES is asked */
