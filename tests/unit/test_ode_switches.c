@@ -145,9 +145,19 @@ static void test_switching_times(void **state)
     ode_case_fini(&c);
 }
 
+/* A state at rest until a switch: no step, however long, passes it. */
+static void test_rest_before_switch(void **state)
+{
+    (void)state;
+    const double p[] = {1.2, 0, 0.7, 1e-3}, time[] = {0.5, 1, 1.5, 2, 3};
+    struct story s = {.model = &late, .p = p, .closed = late_closed, .n_time = 5, .time = time, .tolerance = 1e-7};
+    tell(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_switches), cmocka_unit_test(test_grazing),
-                                       cmocka_unit_test(test_sliding), cmocka_unit_test(test_switching_times)};
+                                       cmocka_unit_test(test_sliding), cmocka_unit_test(test_switching_times),
+                                       cmocka_unit_test(test_rest_before_switch)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
