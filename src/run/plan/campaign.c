@@ -83,7 +83,7 @@ static bool is_begun(const struct campaign *campaign, const struct run_options *
     return is;
 }
 
-/* The engine, and with it the run's identity. `auto` depends on model and options only, except that it continues and
+/* The engine, and with it the run's identity. `auto` depends on model, problem and options only, except that it continues and
  * recognises what CVODES began, such as a run of a program without lanes. */
 static enum status choose_engine(struct campaign *campaign, const struct run_options *options,
                                  const unsigned char problem[32], struct error *error)
@@ -92,7 +92,9 @@ static enum status choose_engine(struct campaign *campaign, const struct run_opt
     const char *refusal = engine_refusal(ENGINE_LANES, &campaign->model.abi);
     enum gradient_method gradient = recipe->fit.gradient;
     bool is_given = recipe->engine == 1 + ENGINE_LANES;
-    bool is_chosen = recipe->engine == 0 && !refusal && recipe->ode.linear_solver == LINEAR_AUTO &&
+    const struct problem_info *info = problem_info(campaign->problem);
+    bool has_stops = info->n_dose > 0 || info->has_steady; /* which CVODES evaluates */
+    bool is_chosen = recipe->engine == 0 && !refusal && !has_stops && recipe->ode.linear_solver == LINEAR_AUTO &&
                      (gradient == GRADIENT_none || gradient == GRADIENT_forward);
     set_engine(campaign, ENGINE_CVODES, problem);
     if (is_given && refusal)
