@@ -283,7 +283,8 @@ static void fill_request(struct fit_asker *asker, struct fit_point *point, bool 
     }
     if (with_sens && !is_plain && point->d_prediction) { /* no evaluation fills columns of parameters without effect */
         memset(point->d_prediction, 0, n_row * map->n_free * sizeof *point->d_prediction);
-        memset(point->d_noise, 0, n_noise * map->n_free * sizeof(double));
+        if (n_noise)
+            memset(point->d_noise, 0, n_noise * map->n_free * sizeof(double));
     }
 }
 
