@@ -207,7 +207,7 @@ demo: ## install what is missing, build, and fit real data and a thousand bootst
 .PHONY: check
 check: ## install what is missing, build, and run lint and the tests (a few minutes)
 	$(Q)$(INSTALL_DEPS) check
-	$(SUBMAKE) lint tests
+	$(SUBMAKE) lint tests benches
 	$(SUBMAKE) SANITIZE=address,undefined CFLAGS="-O1 -g" tests
 	$(Q)$(TEST_ENV) $(PYTHON) tests/run --sanitized build/address-undefined
 

@@ -153,8 +153,8 @@ static inline bool backward_jump(struct backward *b, size_t i)
 {
     size_t n = b->abi->n_state, n_observable = b->abi->n_observable;
     const double *y = b->states + i * n;
-    if (derivatives_observe(&b->ws->o.model, false, b->time[i], y, b->h) != STIFFIT_OK ||
-        derivatives_observe_state(&b->ws->o.model, false, b->time[i], y, b->h_state) != STIFFIT_OK)
+    if (derivatives_value(&b->ws->o.model, MODEL_OBSERVE, b->time[i], y, b->h) != STIFFIT_OK ||
+        derivatives_by_state(&b->ws->o.model, MODEL_OBSERVE, b->time[i], y, b->h_state) != STIFFIT_OK)
         return false;
     for (size_t k = 0; k < n; k++)
         for (size_t o = 0; o < n_observable; o++)

@@ -102,7 +102,7 @@ static double keep_answers(const struct sizes *sizes, const char *folder)
     double begun = cpu_s();
     uint64_t n_each = sizes->n_evaluation / (sizes->n_fit ? sizes->n_fit : 1) + 1;
     for (uint64_t i = 0; i < sizes->n_fit; i++) {
-        replay_begin(&replay, &replays, i, n, sizes->n_row);
+        replay_begin(&replay, &replays, i, n, &task, 1);
         for (uint64_t k = 0; k < n_each; k++) {
             int64_t elapsed_ns = 0;
             numbers[0] = (double)k;
