@@ -20,7 +20,7 @@ static void begin_attempt(struct lanes_room *room, struct attempt *now, int h)
 {
     part step = PART(&room->h, 0), left = PART(&room->t_stop, 0) - PART(&room->t, 0);
     part_mask live = MASK(&room->live, 0), reaches = (1.01 * step >= left) & live, halves = ~reaches & (2 * step > left) & live;
-    step = select(reaches, left, select(halves, 0.5 * left, step));
+    step = pick(reaches, left, pick(halves, 0.5 * left, step));
     now->h = step;
     now->per_h = 1 / step;
     now->inverse = now->per_h * (1 / METHOD.gamma);
@@ -53,7 +53,8 @@ static void factorize(struct lanes_room *room, part inverse, int h)
             PART(factor, plan->scale[s]) *= reciprocal;
         for (int32_t u = plan->update_start[k]; u < plan->update_start[k + 1]; u++) {
             const struct lanes_update *update = &plan->update[u];
-            PART(factor, update->target) -= PART(factor, update->left) * PART(factor, update->right);
+            part *target = &PART(factor, update->target);
+            *target = fused(-PART(factor, update->left), PART(factor, update->right), *target);
         }
     }
 }
@@ -68,10 +69,10 @@ INLINE void combine_stage(const int i, const struct attempt *now, size_t n, cons
         for (int j = 0; j < i; j++) {
             part u = PART(stage[j], e);
             if (i < METHOD.chain)
-                argument += METHOD.a[i][j] * u;
+                argument = fused(spread(METHOD.a[i][j]), u, argument);
             else if (j == i - 1)
                 argument = PART(moved, e) + u;
-            sum += now->c[i][j] * u;
+            sum = fused(now->c[i][j], u, sum);
         }
         PART(moved, e) = argument;
         PART(right, e) = sum;
@@ -97,13 +98,10 @@ INLINE void add_terms(const struct lanes_rows *rows, size_t row, const lanes *va
 {
     const struct lanes_term *end = rows->term + rows->start[row + 1];
     for (const struct lanes_term *term = rows->term + rows->start[row]; term < end; term++) {
-        part value = PART(values, term->value);
+        part value = minus ? -PART(values, term->value) : PART(values, term->value);
         const lanes *from = operand + (size_t)term->row * width;
         for (size_t c = 0; c < width; c++)
-            if (minus)
-                sum[c] -= value * PART(from, c);
-            else
-                sum[c] += value * PART(from, c);
+            sum[c] = fused(value, PART(from, c), sum[c]);
     }
 }
 
@@ -145,13 +143,13 @@ static part_mask is_safe(const struct lanes_room *room, part inverse, const lane
     part rtol = PART(&room->rtol, 0);
     part_mask safe = ~(part_mask){0};
     for (size_t i = 0; i < room->plan->n; i++) {
-        part sum = PART(right, i) - inverse * PART(x, i);
+        part sum = fused(-inverse, PART(x, i), PART(right, i));
         add_terms(&room->plan->jacobian, i, room->derived[0], x, 1, false, &sum, h);
         PART(right, i) = sum;
     }
     solve(room, 0, 1, NULL, right, correction, h);
     for (size_t i = 0; i < room->plan->n; i++) {
-        part tolerance = rtol * magnitude(PART(room->y, i)) + PART(room->beyond, i) + TINY;
+        part tolerance = fused(rtol, magnitude(PART(room->y, i)), PART(room->beyond, i) + TINY);
         safe &= magnitude(PART(correction, i)) <= UNSAFE * tolerance;
     }
     return safe;
@@ -182,15 +180,15 @@ INLINE void block_end(struct lanes_room *room, struct attempt *now, const struct
     for (size_t r = 0, e = 0; r < room->plan->n; r++)
         for (size_t c = 0; c < width; c++, e++) {
             part off = PART(error, e), end = PART(moved, e) + off, size = larger(magnitude(PART(sens, e)), magnitude(end));
-            part ratio = off * reciprocal_of(rtol * size + PART(unit, c) * PART(base, r) + TINY);
+            part ratio = off * reciprocal_of(fused(rtol, size, fused(PART(unit, c), PART(base, r), spread(TINY))));
             PART(sens_new, e) = end;
             most[c] = larger(ratio * ratio, most[c]);
-            finite[c] += 0 * end; /* NaN where the end is infinite */
+            finite[c] = fused((part){0}, end, finite[c]); /* NaN where the end is infinite */
         }
     for (size_t c = 0; c < width; c++) {
         part_mask active = MASK(room->active, block->first + c);
         now->good &= (finite[c] == 0) | ~active;
-        now->worst = select((most[c] > now->worst) & active, most[c], now->worst);
+        now->worst = pick((most[c] > now->worst) & active, most[c], now->worst);
     }
 }
 
@@ -230,7 +228,7 @@ static void state_stage(struct lanes_room *room, struct attempt *now, const stru
         for (size_t k = 0; k < n; k++)
             PART(right, k) += PART(room->derived[i], k);
         for (const struct lanes_term *term = plan->by_time; term < plan->by_time + plan->n_time; term++)
-            PART(right, term->row) += direct * PART(room->derived[0], term->value);
+            PART(right, term->row) = fused(direct, PART(room->derived[0], term->value), PART(right, term->row));
         if (i == 0)
             for (size_t k = 0; k < n; k++)
                 PART(room->base, k) = PART(right, k);
@@ -260,7 +258,7 @@ static void state_end(struct lanes_room *room, struct attempt *now, int h)
     for (size_t i = 0; i < room->plan->n; i++) {
         part error = PART(room->stage[METHOD.n_stage - 1], i), end = PART(room->argument, i) + error;
         part size = larger(magnitude(PART(room->y, i)), magnitude(end)), beyond = PART(room->beyond, i);
-        part ratio = error * reciprocal_of(rtol * size + beyond + TINY);
+        part ratio = error * reciprocal_of(fused(rtol, size, beyond + TINY));
         PART(room->y_before, i) = end;
         PART(room->base, i) = EFFECT * rtol * size + beyond;
         worst = larger(ratio * ratio, worst);
@@ -293,7 +291,7 @@ static void check_inside(struct lanes_room *room, struct attempt *now, const str
             for (int k = METHOD.n_dense; k-- > 0;) {
                 part sum = {0};
                 for (int j = 0; j < METHOD.n_stage; j++)
-                    sum += METHOD.dense[k][j] * PART(room->stage[j], i);
+                    sum = fused(spread(METHOD.dense[k][j]), PART(room->stage[j], i), sum);
                 by_s = 0.5 * by_s + inner;
                 inner = 0.5 * inner + sum;
             }
@@ -312,12 +310,12 @@ static void check_inside(struct lanes_room *room, struct attempt *now, const str
         solve(room, 0, 1, NULL, f, argument, h);
         for (size_t i = 0; i < n; i++) {
             part error = PART(argument, i), size = larger(magnitude(PART(room->y, i)), magnitude(PART(room->y_before, i)));
-            part ratio = error * reciprocal_of(rtol * size + PART(room->beyond, i) + TINY);
+            part ratio = error * reciprocal_of(fused(rtol, size, PART(room->beyond, i) + TINY));
             worst = larger(ratio * ratio, worst);
             finite += 0 * error;
         }
-        worst = select(finite == 0, worst * (1 / (ACCEPTED_INSIDE * ACCEPTED_INSIDE)), spread(1e30));
-        now[h].worst = select(inside[h], larger(now[h].worst, worst), now[h].worst);
+        worst = pick(finite == 0, worst * (1 / (ACCEPTED_INSIDE * ACCEPTED_INSIDE)), spread(1e30));
+        now[h].worst = pick(inside[h], larger(now[h].worst, worst), now[h].worst);
     }
 }
 
@@ -335,14 +333,14 @@ static void move(struct lanes_room *room, const part_mask *accepted)
     for (int h = 0; h < N_PART; h++) {
         all = all && bits(accepted[h]) == (1u << (N_LANE / N_PART)) - 1;
         for (size_t i = 0; i < room->plan->n; i++)
-            PART(room->y_before, i) = select(accepted[h], PART(room->y_before, i), PART(room->y, i));
+            PART(room->y_before, i) = pick(accepted[h], PART(room->y_before, i), PART(room->y, i));
     }
     swap(&room->y, &room->y_before);
     for (size_t b = 0; b < room->n_block; b++) {
         struct lanes_block *block = &room->block[b];
         for (int h = 0; h < N_PART && !all; h++)
             for (size_t e = 0; e < room->plan->n * block->width; e++)
-                PART(block->sens_new, e) = select(accepted[h], PART(block->sens_new, e), PART(block->sens, e));
+                PART(block->sens_new, e) = pick(accepted[h], PART(block->sens_new, e), PART(block->sens, e));
         swap(&block->sens, &block->sens_new);
     }
 }
@@ -382,8 +380,8 @@ static struct lanes_events attempt(struct lanes_room *room)
         control(room, &now[h], accepted[h], h);
         PART(&room->t_before, 0) = PART(&room->t, 0);
         PART(&room->h_used, 0) = now[h].h;
-        part end = select(now[h].reaches, PART(&room->t_stop, 0), PART(&room->t, 0) + now[h].h);
-        PART(&room->t, 0) = select(accepted[h], end, PART(&room->t, 0));
+        part end = pick(now[h].reaches, PART(&room->t_stop, 0), PART(&room->t, 0) + now[h].h);
+        PART(&room->t, 0) = pick(accepted[h], end, PART(&room->t, 0));
     }
     move(room, accepted);
     for (int h = 0; h < N_PART; h++) {
@@ -405,9 +403,9 @@ static void interpolate(const struct weights *weights, size_t n, size_t width, c
 {
     for (size_t r = 0, e = 0; r < n; r++)
         for (size_t c = 0; c < width; c++, e++) {
-            part sum = weights->before * PART(before, e) + weights->after * PART(after, e);
+            part sum = fused(weights->before, PART(before, e), weights->after * PART(after, e));
             for (int j = 0; j < METHOD.n_stage; j++)
-                sum += weights->stage[j] * PART(stage[j], e);
+                sum = fused(weights->stage[j], PART(stage[j], e), sum);
             PART(out, c * n + r) = sum;
         }
 }

@@ -41,16 +41,16 @@ static void follow_sizes(struct lanes_room *room, part step, part_mask moved, in
     for (size_t i = 0; i < room->plan->n; i++) {
         part y = PART(room->y, i), now = magnitude(y), size = larger(PART(room->size, i), now), guess = PART(room->guess, i);
         part_mask grows = magnitude(y - PART(room->y_before, i)) * age >= YOUNG * step * now;
-        guess = select(grows | ~moved, guess, (part){0});
+        guess = pick(grows | ~moved, guess, (part){0});
         part_mask young = guess > 0;
-        part s = select(young & (guess > size), guess, size), floor = select(young, spread(FLOOR_YOUNG), fraction) * s;
+        part s = pick(young & (guess > size), guess, size), floor = pick(young, spread(FLOOR_YOUNG), fraction) * s;
         part wanted = exp2_of(0.75 * log2_of(larger(now, spread(TINY))) + 0.25 * log2_of(larger(s, spread(TINY))));
-        wanted = select((now < s) & (young | ~is_relative), larger(wanted, now), now);
+        wanted = pick((now < s) & (young | ~is_relative), larger(wanted, now), now);
         part beyond = rtol * (larger(wanted, floor) - now);
-        beyond = select(size > 0, beyond, larger(beyond, at_rest * guess));
+        beyond = pick(size > 0, beyond, larger(beyond, at_rest * guess));
         PART(room->size, i) = size;
         PART(room->guess, i) = guess;
-        PART(room->beyond, i) = select(moved, beyond, PART(room->beyond, i));
+        PART(room->beyond, i) = pick(moved, beyond, PART(room->beyond, i));
     }
 }
 
@@ -58,22 +58,22 @@ static void follow_sizes(struct lanes_room *room, part step, part_mask moved, in
 static void control(struct lanes_room *room, const struct attempt *now, part_mask accepted, int h)
 {
     double share = 1.0 / (METHOD.order_error + 1);
-    part worst = select(now->good & now->safe, now->worst, spread(1e30));
+    part worst = pick(now->good & now->safe, now->worst, spread(1e30));
     worst = larger(smaller(worst, spread(1e30)), spread(1e-30));
     part log_error = 0.5 * log2_of(worst), log_h = log2_of(now->h), last_h = PART(&room->log_h, 0), planned = PART(&room->h, 0);
     part_mask rejected = MASK(&room->rejected, 0), live = MASK(&room->live, 0);
     part shrink = share * log_error + SAFETY;
     part trend = last_h - log_h + share * (2 * log_error - PART(&room->log_error, 0)) + SAFETY;
-    shrink = select(accepted, larger(shrink, trend), shrink); /* last_h is -inf before the first step */
+    shrink = pick(accepted, larger(shrink, trend), shrink); /* last_h is -inf before the first step */
     shrink = larger(smaller(shrink, spread(SHRINK)), spread(-GROW));
-    shrink = select(accepted & rejected, larger(shrink, (part){0}), shrink);
-    shrink = select(~accepted & (last_h < -DBL_MAX) & ~rejected, spread(SHRINK_FIRST), shrink);
+    shrink = pick(accepted & rejected, larger(shrink, (part){0}), shrink);
+    shrink = pick(~accepted & (last_h < -DBL_MAX) & ~rejected, spread(SHRINK_FIRST), shrink);
     part next = now->h * exp2_of(-shrink);
     /* a step that was cut to end at a stop says nothing against the planned one */
-    next = select(accepted & now->cut & (next < planned), planned, next);
-    PART(&room->h, 0) = select(live, next, planned);
-    PART(&room->log_h, 0) = select(accepted, log_h, last_h);
-    PART(&room->log_error, 0) = select(accepted, larger(log_error, spread(LEAST_ERROR)), PART(&room->log_error, 0));
+    next = pick(accepted & now->cut & (next < planned), planned, next);
+    PART(&room->h, 0) = pick(live, next, planned);
+    PART(&room->log_h, 0) = pick(accepted, log_h, last_h);
+    PART(&room->log_error, 0) = pick(accepted, larger(log_error, spread(LEAST_ERROR)), PART(&room->log_error, 0));
     MASK(&room->rejected, 0) = ~accepted & live;
     MASK(&room->n_attempt, 0) -= live;
     MASK(&room->n_step, 0) -= accepted;
