@@ -184,6 +184,19 @@ bool observer_answer(struct observer *ob, const double *y, bool initial)
     return good || ob->begins_anew;
 }
 
+bool observer_answer_until(struct observer *ob, double t, int side, const double *y, bool initial)
+{
+    const struct ode_task *task = ob->evaluation->task;
+    for (; ob->i_time < task->n_time && !ob->begins_anew; ob->i_time += !ob->begins_anew) {
+        int own_side = task->time_side ? task->time_side[ob->i_time] : 0;
+        if (task->time[ob->i_time] > t || (task->time[ob->i_time] == t && own_side > side))
+            return true;
+        if (!observer_answer(ob, y, initial))
+            return observer_fail(ob);
+    }
+    return ob->begins_anew || observer_finish(ob, EVALUATION_OK);
+}
+
 bool observer_finish(struct observer *ob, enum evaluation_outcome outcome)
 {
     struct evaluation *evaluation = ob->evaluation;
@@ -210,6 +223,13 @@ bool observer_stop(struct observer *ob, enum evaluation_outcome outcome, const c
     struct evaluation *evaluation = ob->evaluation;
     snprintf(evaluation->reason, sizeof evaluation->reason, "%s at t = %.6g", why, evaluation->t_reached);
     return observer_finish(ob, outcome);
+}
+
+bool observer_spent(struct observer *ob)
+{
+    return observer_stop(ob, EVALUATION_BUDGET,
+                         stops_await_steady_state(ob) ? "no steady state within the budget of integrator steps"
+                                                      : "the budget of integrator steps is used up");
 }
 
 bool observer_fall(struct observer *ob, size_t state)

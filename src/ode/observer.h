@@ -51,6 +51,7 @@ struct observer {
     double t;                   /* the integrator's time */
     double t_far;               /* the last time: gives the integrator direction and scale, but no stop time */
     size_t i_time, i_row;       /* the next to be answered */
+    double steady_since, steady_next; /* steady.c: the beginning of the segment; the time of the next look */
     int64_t n_factor;
     bool begins_anew;           /* restarts with relative tolerances, because an observable needs them */
     struct forcing *forcing;    /* NULL: the model has none */
@@ -76,10 +77,14 @@ void observer_begin_given(struct observer *observer, double *y);
 /* Answers the rows of the next task time from the state and its sensitivities there (blocks; NULL if there are no states).
  * False: they cannot be computed. If begins_anew is set, the evaluation must be begun again, is_relative. */
 bool observer_answer(struct observer *observer, const double *y, bool initial);
+/* Answers all measurements before t, and those at t up to a side, from the state at t. If begins_anew is set, the rest is not
+ * answered. False: the evaluation is finished. */
+bool observer_answer_until(struct observer *observer, double t, int side, const double *y, bool initial);
 
 /* Fill in the outcome; all return false. observer_fail reports the model's last failure. observer_stop appends the time to the
  * reason. */
 bool observer_finish(struct observer *observer, enum evaluation_outcome outcome);
 bool observer_fail(struct observer *observer);
 bool observer_stop(struct observer *observer, enum evaluation_outcome outcome, const char *why);
+bool observer_spent(struct observer *observer); /* the budget of steps */
 bool observer_fall(struct observer *observer, size_t state); /* see positive_look */

@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/stops_parts.h"
 
-#include "ode/workspace.h"
+#include "ode/observer.h"
 
 #include <float.h>
 #include <math.h>
@@ -67,23 +67,13 @@ static void take_all(struct stops *s)
         root_take(s, i);
 }
 
-/* The state (without sensitivities) at a time of the last step; NULL: it cannot be computed. */
-static const double *state_at(struct workspace *ws, double t)
+static void evaluate_at(struct observer *ob, const struct latest_step *step, double t, double *value)
 {
-    if (!ws->tape)
-        vector_bank_set_blocks(ws->bank, 1);
-    int flag = CVodeGetDky(ws->cvode, t, 0, ws->y_at);
-    vector_bank_set_blocks(ws->bank, 1 + ws->o.n_block);
-    return flag == CV_SUCCESS ? vector_data(ws->y_at) : NULL;
-}
-
-static void evaluate_at(struct workspace *ws, double t, double *value)
-{
-    const double *y = state_at(ws, t);
-    for (size_t i = 0; i < ws->o.stops->n_function; i++)
+    const double *y = step->state_at(step->context, t);
+    for (size_t i = 0; i < ob->stops->n_function; i++)
         value[i] = NAN;
     if (y)
-        root_evaluate(&ws->o, t, y, value);
+        root_evaluate(ob, t, y, value);
 }
 
 static size_t add_point(double *point, size_t n, double t)
@@ -96,16 +86,16 @@ static size_t add_point(double *point, size_t n, double t)
 }
 
 /* The times at which the step is examined: each quarter, and the extrema between. */
-static size_t choose_points(struct workspace *ws, double from, double to)
+static size_t choose_points(struct observer *ob, const struct latest_step *step, double from, double to)
 {
-    struct stops *s = ws->o.stops;
+    struct stops *s = ob->stops;
     size_t n = s->n_function, n_point = 0;
     double part = (to - from) / STOPS_PARTS, *at[STOPS_PARTS + 1] = {s->last};
     for (size_t k = 1; k <= STOPS_PARTS; k++) {
         double t = k < STOPS_PARTS ? from + (double)k * part : to;
         at[k] = s->sample + (k - 1) * n;
         n_point = add_point(s->point, n_point, t);
-        evaluate_at(ws, t, at[k]);
+        evaluate_at(ob, step, t, at[k]);
     }
     for (size_t k = 1; k < STOPS_PARTS; k++)
         for (size_t i = 0; i < n; i++) {
@@ -121,14 +111,14 @@ static size_t choose_points(struct workspace *ws, double from, double to)
 
 /* Moves the ends of an interval together around its first change that matters; the signs become those at its beginning, the
  * values those at its end. */
-static void enclose(struct workspace *ws, double *from, double *to)
+static void enclose(struct observer *ob, const struct latest_step *step, double *from, double *to)
 {
-    struct stops *s = ws->o.stops;
+    struct stops *s = ob->stops;
     for (;;) {
         double middle = *from + 0.5 * (*to - *from);
         if (!(middle > *from && middle < *to))
             break;
-        evaluate_at(ws, middle, s->value);
+        evaluate_at(ob, step, middle, s->value);
         if (any_matters(s)) {
             *to = middle;
         } else {
@@ -136,58 +126,58 @@ static void enclose(struct workspace *ws, double *from, double *to)
             *from = middle;
         }
     }
-    evaluate_at(ws, *to, s->value);
+    evaluate_at(ob, step, *to, s->value);
 }
 
 /* Whether the right-hand side jumps between two times. */
-static bool jumps(struct workspace *ws, double from, double to)
+static bool jumps(struct observer *ob, const struct latest_step *step, double from, double to)
 {
-    struct stops *s = ws->o.stops;
-    const double *y = state_at(ws, to);
+    struct stops *s = ob->stops;
+    const double *y = step->state_at(step->context, to);
     double *left = s->f_left, *right = s->f, rate = 0, change = 0;
-    bool known = y && derivatives_rhs(&ws->o.model, to, y, right) == STIFFIT_OK;
-    y = state_at(ws, from);
-    known = y && derivatives_rhs(&ws->o.model, from, y, left) == STIFFIT_OK && known;
-    for (size_t j = 0; j < ws->o.n_state && known; j++) {
+    bool known = y && derivatives_rhs(&ob->model, to, y, right) == STIFFIT_OK;
+    y = step->state_at(step->context, from);
+    known = y && derivatives_rhs(&ob->model, from, y, left) == STIFFIT_OK && known;
+    for (size_t j = 0; j < ob->n_state && known; j++) {
         rate = fmax(fabs(left[j]), fabs(right[j]));
         change = fmax(change, rate > 0 ? fabs(right[j] - left[j]) / rate : 0);
     }
     return !known || change > JUMP;
 }
 
-static bool has_root(struct workspace *ws, double from, double to)
+static bool has_root(struct observer *ob, const struct latest_step *step, double from, double to)
 {
-    struct stops *s = ws->o.stops;
-    bool is_jump = jumps(ws, from, to), is_root = false;
+    struct stops *s = ob->stops;
+    bool is_jump = jumps(ob, step, from, to), is_root = false;
     for (size_t i = 0; i < s->n_function; i++)
         is_root = is_root || (matters(s, i) && (is_jump || i >= s->abi->n_switching));
     return is_root;
 }
 
-bool root_find(struct workspace *ws, double from)
+bool root_find(struct observer *ob, const struct latest_step *step, double from)
 {
-    struct stops *s = ws->o.stops;
+    struct stops *s = ob->stops;
     bool any = false;
     s->is_root = false;
     for (size_t i = 0; i < s->n_function; i++)
         any = any || s->is_watched[i];
     if (!any)
         return false;
-    const struct ode_task *task = ws->o.evaluation->task;
-    size_t n_point = choose_points(ws, from, fmin(ws->o.t, task->time[task->n_time - 1]));
+    const struct ode_task *task = ob->evaluation->task;
+    size_t n_point = choose_points(ob, step, from, fmin(ob->t, task->time[task->n_time - 1]));
     for (size_t k = 0; k < n_point; from = s->point[k++]) {
-        evaluate_at(ws, s->point[k], s->value);
+        evaluate_at(ob, step, s->point[k], s->value);
         while (any_matters(s)) {
             double to = s->point[k];
-            enclose(ws, &from, &to);
-            if (has_root(ws, from, to) && CVodeGetDky(ws->cvode, to, 0, ws->y) == CV_SUCCESS) {
-                ws->o.t = to;
+            enclose(ob, step, &from, &to);
+            if (has_root(ob, step, from, to)) {
+                ob->t = to;
                 s->is_root = true;
                 return true;
             }
             take_all(s);
             from = to;
-            evaluate_at(ws, s->point[k], s->value);
+            evaluate_at(ob, step, s->point[k], s->value);
         }
         take_all(s);
     }
@@ -205,22 +195,21 @@ void root_look_begin(struct observer *ob, const double *y)
     memcpy(s->last, s->value, s->n_function * sizeof(double));
 }
 
-void root_look(struct workspace *ws, double from)
+void root_look(struct observer *ob, const struct latest_step *step, double from)
 {
-    struct stops *s = ws->o.stops;
-    const struct evaluation *evaluation = ws->o.evaluation;
-    double to = ws->o.t;
-    while (root_find(ws, from)) {
+    struct stops *s = ob->stops;
+    const struct evaluation *evaluation = ob->evaluation;
+    double to = ob->t;
+    while (root_find(ob, step, from)) {
         for (size_t i = 0; i < s->n_function; i++)
             for (size_t k = 0; k < evaluation->n_sens && root_differs(s, i); k++)
                 if (!s->abi->switching_parameter || s->abi->switching_parameter[i + evaluation->sens[k] * s->n_function])
-                    ws->o.evaluation->crosses = true;
+                    ob->evaluation->crosses = true;
         take_all(s);
         memcpy(s->last, s->value, s->n_function * sizeof(double));
-        from = ws->o.t;
-        ws->o.t = to;
-        CVodeGetDky(ws->cvode, to, 0, ws->y);
-        if (ws->o.evaluation->crosses)
+        from = ob->t;
+        ob->t = to;
+        if (ob->evaluation->crosses)
             memset(s->is_watched, 0, s->n_function * sizeof *s->is_watched);
     }
 }

@@ -101,23 +101,18 @@ static bool set_initial_state(struct workspace *ws)
     return true;
 }
 
-/* Where the state of a measurement comes from. */
-enum source { FROM_STEP, FROM_STOP, FROM_START };
-
-/* Answers the rows of all times before t_now, and of those at t_now up to a side: from the state in ws->y or, from a step, by
- * interpolation. False: finished. If begins_anew is set, the rest is not answered. */
-static bool answer_until(struct workspace *ws, double t_now, int side, enum source source)
+/* Answers the rows of all times until t_now: from the initial state in ws->y or, from a step, by interpolation. False: finished.
+ * If begins_anew is set, the rest is not answered. */
+static bool answer_until(struct workspace *ws, double t_now, bool initial)
 {
     const struct ode_task *task = ws->o.evaluation->task;
-    bool initial = source == FROM_START;
     while (ws->o.i_time < task->n_time && !ws->o.begins_anew) {
         double t = task->time[ws->o.i_time];
-        int own = task->time_side ? task->time_side[ws->o.i_time] : 0;
-        if (t > t_now || (t == t_now && own > side))
+        if (t > t_now)
             break;
         if (ws->o.has_stops && ws->o.n_state == 0)
-            stops_set_inputs(&ws->o, t, own);
-        if (source == FROM_STEP) {
+            stops_set_inputs(&ws->o, t, task->time_side ? task->time_side[ws->o.i_time] : 0);
+        if (!initial) {
             int flag = CVodeGetDky(ws->cvode, t, 0, ws->y);
             if (flag != CV_SUCCESS)
                 return finish_integrator_failed(ws, flag);
@@ -147,7 +142,7 @@ static bool begin_segment(struct workspace *ws, struct segment segment)
     if (ws->tape && !adjoint_open(ws, t))
         return simulation_fail_memory(ws);
     ws->o.t = t;
-    steady_begin(ws);
+    steady_begin(&ws->o);
     int flag = CVodeReInit(ws->cvode, t, ws->y);
     if (ws->o.forcing)
         forcing_begin(&ws->o);
@@ -164,36 +159,23 @@ static bool begin_chunk(struct workspace *ws, double t)
     return begin_segment(ws, (struct segment){.t_begin = t, .end_time = ws->o.evaluation->task->n_time});
 }
 
-/* What happens at ws->o.t. Measurements see the state on their side of it. False: finished. */
-static bool happen(struct workspace *ws, enum source source)
+/* The state at ws->o.t, inside of the latest step. */
+static bool move_back(struct workspace *ws)
+{
+    int flag = CVodeGetDky(ws->cvode, ws->o.t, 0, ws->y);
+    return flag == CV_SUCCESS || finish_integrator_failed(ws, flag);
+}
+
+static bool happen(struct workspace *ws)
 {
     struct observer *ob = &ws->o;
-    double t = ob->t, *y = vector_data(ws->y);
-    if (source == FROM_STOP) {
-        if (!answer_until(ws, nextafter(t, -INFINITY), 1, FROM_STEP))
-            return false;
-        int flag = CVodeGetDky(ws->cvode, t, 0, ws->y);
-        if (flag != CV_SUCCESS)
-            return finish_integrator_failed(ws, flag);
-    }
-    if (!answer_until(ws, t, -1, source) || ob->begins_anew)
-        return ob->begins_anew;
-    if (!stops_before(ob, y) || !answer_until(ws, t, 0, source) || ob->begins_anew)
-        return ob->begins_anew;
-    if (!stops_after(ob, y) || !answer_until(ws, t, 1, source) || ob->begins_anew)
-        return ob->begins_anew;
-    if (!all_finite(y, (1 + ob->n_block) * ob->n_state)) {
-        derivatives_fail(&ob->model, "events", t, true);
-        return observer_fail(ob);
-    }
-    if (!stops_end(ob, y))
+    if (!answer_until(ws, nextafter(ob->t, -INFINITY), false) || !move_back(ws) ||
+        !stops_happen(ob, vector_data(ws->y), false))
         return false;
-    if (source == FROM_START || !ob->stops->restarts)
+    if (ob->begins_anew || !ob->stops->restarts)
         return true;
-    positive_jump(ob, y);
-    tolerance_jump(ob, y);
     ws->n_stuck = 0;
-    return begin_chunk(ws, t);
+    return begin_chunk(ws, ob->t);
 }
 
 static bool begin(struct workspace *ws, bool is_relative)
@@ -222,7 +204,7 @@ static bool begin(struct workspace *ws, bool is_relative)
     if (ws->o.has_stops && !stops_begin(&ws->o))
         return false;
     if (ws->o.n_state == 0)
-        return answer_until(ws, INFINITY, 1, FROM_START);
+        return answer_until(ws, INFINITY, true);
     if (!set_initial_state(ws))
         return observer_fail(&ws->o);
     double *y = vector_data(ws->y);
@@ -231,11 +213,9 @@ static bool begin(struct workspace *ws, bool is_relative)
     if (evaluation->adjoint && ws->y_at)
         root_look_begin(&ws->o, y);
     if (ws->o.has_stops) {
-        if (!stops_begin_state(&ws->o, y) || !happen(ws, FROM_START))
+        if (!stops_begin_state(&ws->o, y) || !stops_happen(&ws->o, y, true))
             return false;
-        tolerance_begin(&ws->o, y);
-        positive_begin(&ws->o, y);
-    } else if (!answer_until(ws, task->t0, 1, FROM_START)) {
+    } else if (!answer_until(ws, task->t0, true)) {
         return false;
     }
     if (ws->pass == PASS_BACKWARD)
@@ -285,7 +265,7 @@ static bool record(struct workspace *ws)
 {
     if (!adjoint_record(ws))
         return false;
-    if (!answer_until(ws, ws->o.t, 1, FROM_STEP))
+    if (!answer_until(ws, ws->o.t, false))
         return false;
     if (ws->pass == PASS_BACKWARD)
         return true;
@@ -321,12 +301,41 @@ static size_t look_for_fall(struct workspace *ws, double before)
     return positive_look(&ws->o, y);
 }
 
-/* Whether nothing is left before the time +infinity. */
-static bool awaits_steady_state(const struct workspace *ws)
+/* The state, without sensitivities, at a time of the latest step. */
+static const double *state_at(void *context, double t)
 {
-    const struct ode_task *task = ws->o.evaluation->task;
-    return ws->o.has_stops && ws->o.stops->next == INFINITY && ws->o.i_time < task->n_time
-           && task->time[ws->o.i_time] == INFINITY;
+    struct workspace *ws = context;
+    if (!ws->tape)
+        vector_bank_set_blocks(ws->bank, 1);
+    int flag = CVodeGetDky(ws->cvode, t, 0, ws->y_at);
+    vector_bank_set_blocks(ws->bank, 1 + ws->o.n_block);
+    return flag == CV_SUCCESS ? vector_data(ws->y_at) : NULL;
+}
+
+struct look {
+    struct workspace *ws;
+    N_Vector ahead, weights;
+};
+
+static bool rhs(void *context, double *ydot)
+{
+    struct look *look = context;
+    (void)ydot; /* look->ahead */
+    look->ws->factor_gamma = 0; /* the corrector's factors are gone */
+    return newton_rhs(look->ws->o.t, look->ws->y, look->ahead, look->ws) == 0;
+}
+
+static bool look_for_steady_state(struct workspace *ws)
+{
+    if (!steady_is_due(&ws->o))
+        return false;
+    struct look look = {.ws = ws, .ahead = vector_new(ws->bank), .weights = vector_new(ws->bank)};
+    const struct steady_solver solver = {.linear = ws->linear, .rhs = rhs, .context = &look,
+                                         .change = vector_data(look.ahead), .weight = vector_data(look.weights)};
+    bool arrived = steady_look(&ws->o, vector_data(ws->y), &solver);
+    N_VDestroy(look.ahead);
+    N_VDestroy(look.weights);
+    return arrived;
 }
 
 bool simulation_step(struct workspace *ws)
@@ -337,10 +346,7 @@ bool simulation_step(struct workspace *ws)
     if (ws->pass == PASS_BACKWARD)
         return step_backward(ws);
     if (evaluation->n_step >= evaluation->max_steps) {
-        const char *why = awaits_steady_state(ws) ? "no steady state within the budget of integrator steps"
-                                                  : "the budget of integrator steps is used up";
-        observer_stop(&ws->o, EVALUATION_BUDGET, why);
-        return false;
+        return observer_spent(&ws->o);
     }
     double before = ws->o.t, far = ws->o.t_far;
     if (ws->o.forcing || ws->o.has_stops)
@@ -355,9 +361,13 @@ bool simulation_step(struct workspace *ws)
     ws->n_stuck = fabs(ws->o.t - before) <= 2 * DBL_EPSILON * fabs(ws->o.t) ? ws->n_stuck + 1 : 0;
     if (ws->n_stuck >= MAX_STUCK)
         return finish_stuck(ws);
+    const struct latest_step step = {.state_at = state_at, .context = ws};
     if (evaluation->adjoint && ws->y_at && ws->pass == PASS_FORWARD)
-        root_look(ws, before);
-    bool is_stop = ws->o.has_stops && (root_find(ws, before) || ws->o.t >= ws->o.stops->next);
+        root_look(&ws->o, &step, before);
+    bool is_root = ws->o.has_stops && root_find(&ws->o, &step, before);
+    bool is_stop = is_root || (ws->o.has_stops && ws->o.t >= ws->o.stops->next);
+    if (is_root && !move_back(ws))
+        return false;
     if (ws->pass == PASS_FORWARD) {
         evaluation->t_reached = ws->o.t;
         size_t fallen = look_for_fall(ws, before);
@@ -365,10 +375,11 @@ bool simulation_step(struct workspace *ws)
             return observer_fall(&ws->o, fallen);
     }
     if (is_stop)
-        return happen(ws, FROM_STOP);
+        return happen(ws);
     if (ws->tape)
         return record(ws);
-    if (!answer_until(ws, ws->o.t, 1, FROM_STEP))
+    if (!answer_until(ws, ws->o.t, false))
         return false;
-    return !awaits_steady_state(ws) || ws->o.begins_anew || !steady_look(ws) || answer_until(ws, INFINITY, 1, FROM_STOP);
+    return !stops_await_steady_state(&ws->o) || ws->o.begins_anew || !look_for_steady_state(ws)
+           || observer_answer_until(&ws->o, INFINITY, 1, vector_data(ws->y), false);
 }

@@ -16,28 +16,26 @@
 /* Looks are this factor apart in time: they cost about a step each. */
 #define LATER 1.5
 
-void steady_begin(struct workspace *ws) { ws->steady_since = ws->steady_next = ws->o.t; }
+void steady_begin(struct observer *ob) { ob->steady_since = ob->steady_next = ob->t; }
 
-bool steady_look(struct workspace *ws)
+bool steady_is_due(const struct observer *ob) { return ob->t > ob->steady_next; }
+
+bool steady_look(struct observer *ob, double *y, const struct steady_solver *solver)
 {
-    double age = ws->o.t - ws->steady_since, *y = vector_data(ws->y);
-    size_t n = ws->o.n_state, n_number = n * (1 + ws->o.n_block);
-    if (!(ws->o.t > ws->steady_next))
+    double age = ob->t - ob->steady_since, *change = solver->change, *weight = solver->weight;
+    size_t n_number = ob->n_state * (1 + ob->n_block);
+    ob->steady_next = ob->steady_since + LATER * age;
+    if (!solver->rhs(solver->context, change) || linear_factor(solver->linear, AHEAD * age) != LINEAR_OK)
         return false;
-    ws->steady_next = ws->steady_since + LATER * age;
-    N_Vector ahead = vector_new(ws->bank), weights = vector_new(ws->bank);
-    double *change = vector_data(ahead), *weight = vector_data(weights);
-    bool arrived = newton_rhs(ws->o.t, ws->y, ahead, ws) == 0 && linear_factor(ws->linear, AHEAD * age) == LINEAR_OK;
-    ws->factor_gamma = 0; /* the corrector's factors are gone */
     for (size_t i = 0; i < n_number; i++)
         change[i] *= AHEAD * age;
-    arrived = arrived && linear_solve(ws->linear, change, 1 + ws->o.n_block) == LINEAR_OK
-              && tolerance_weights(ws->y, weights, ws) == 0;
-    for (size_t i = 0; i < n_number && arrived; i++)
-        arrived = fabs(change[i]) * weight[i] <= 1;
-    for (size_t i = 0; i < n_number && arrived; i++)
+    if (linear_solve(solver->linear, change, 1 + ob->n_block) != LINEAR_OK)
+        return false;
+    tolerance_weigh(ob, y, weight);
+    for (size_t i = 0; i < n_number; i++)
+        if (!(fabs(change[i]) * weight[i] <= 1))
+            return false;
+    for (size_t i = 0; i < n_number; i++)
         y[i] += change[i];
-    N_VDestroy(ahead);
-    N_VDestroy(weights);
-    return arrived;
+    return true;
 }

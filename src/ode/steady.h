@@ -4,9 +4,21 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-#include "ode/workspace.h"
+#include "ode/linear.h"
+#include "ode/observer.h"
+
+/* What a look needs of an engine. */
+struct steady_solver {
+    struct linear *linear;
+    /* The right-hand side of the state and its sensitivities at (observer.t, y), into `change`; the Jacobian into `linear`. */
+    bool (*rhs)(void *context, double *change);
+    void *context;
+    double *change, *weight; /* scratch: n_state (1 + n_block) each */
+};
 
 /* Call this where a segment begins that has no other stop than +infinity. */
-void steady_begin(struct workspace *ws);
-/* Call this after a step. True: state and sensitivities have arrived; ws->y is moved onto the steady state. */
-bool steady_look(struct workspace *ws);
+void steady_begin(struct observer *observer);
+/* Call these after a step. A look is due now and then. True: state and sensitivities have arrived; y (blocks) is moved onto the
+ * steady state. */
+bool steady_is_due(const struct observer *observer);
+bool steady_look(struct observer *observer, double *y, const struct steady_solver *solver);

@@ -3,6 +3,7 @@
 #include "ode/stops_parts.h"
 
 #include "ode/observer.h"
+#include "ode/tolerance.h"
 
 #include <float.h>
 #include <math.h>
@@ -320,7 +321,8 @@ static bool fire(struct observer *ob, double *y)
     return true;
 }
 
-bool stops_before(struct observer *ob, double *y)
+/* What happens before the measurements of side 0. */
+static bool happen_before(struct observer *ob, double *y)
 {
     struct stops *s = ob->stops;
     set_limit(ob);
@@ -346,7 +348,8 @@ bool stops_before(struct observer *ob, double *y)
     return look_at_triggers(ob, y, s->dt_cause) && execute(ob, y);
 }
 
-bool stops_after(struct observer *ob, double *y)
+/* And after them. */
+static bool happen_after(struct observer *ob, double *y)
 {
     struct stops *s = ob->stops;
     for (size_t i; (i = schedule_dose(s)) < s->n_dose;) {
@@ -360,15 +363,39 @@ bool stops_after(struct observer *ob, double *y)
     return true;
 }
 
-bool stops_end(struct observer *ob, const double *y)
+bool stops_happen(struct observer *ob, double *y, bool initial)
 {
     struct stops *s = ob->stops;
+    for (int side = -1; side <= 1; side++) {
+        if ((side == 0 && !happen_before(ob, y)) || (side == 1 && !happen_after(ob, y)) ||
+            !observer_answer_until(ob, ob->t, side, y, initial))
+            return false;
+        if (ob->begins_anew)
+            return true;
+    }
+    if (!all_finite(y, (1 + ob->n_block) * ob->n_state)) {
+        derivatives_fail(&ob->model, "events", ob->t, true);
+        return observer_fail(ob);
+    }
     if (!schedule_look(ob))
         return false;
     root_evaluate(ob, ob->t, y, s->last);
     ob->model.since = behind(ob->t);
     ob->model.until = ahead(s->next);
+    if (initial) {
+        tolerance_begin(ob, y);
+        positive_begin(ob, y);
+    } else if (s->restarts) {
+        positive_jump(ob, y);
+        tolerance_jump(ob, y);
+    }
     return true;
+}
+
+bool stops_await_steady_state(const struct observer *ob)
+{
+    const struct ode_task *task = ob->evaluation->task;
+    return ob->has_stops && ob->stops->next == INFINITY && ob->i_time < task->n_time && task->time[ob->i_time] == INFINITY;
 }
 
 void stops_set_inputs(struct observer *ob, double t, int side)

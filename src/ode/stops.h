@@ -19,7 +19,6 @@
 #include <stiffit/model.h>
 
 struct observer;
-struct workspace;
 
 enum { STOPS_PARTS = 4 };
 
@@ -84,18 +83,23 @@ void stops_free(struct stops *stops); /* NULL is legal */
 /* Before and after the initial state is computed. */
 bool stops_begin(struct observer *observer);
 bool stops_begin_state(struct observer *observer, const double *y);
-/* What happens before the measurements of side 0, and after them. */
-bool stops_before(struct observer *observer, double *y);
-bool stops_after(struct observer *observer, double *y);
-/* Sets the next stop. */
-bool stops_end(struct observer *observer, const double *y);
+/* All that happens at this time, with the measurements there, each of which sees the state on its side; sets the next stop.
+ * initial: at t0. If begins_anew is set, the rest is undone. */
+bool stops_happen(struct observer *observer, double *y, bool initial);
+/* Whether nothing is left before the time +infinity. */
+bool stops_await_steady_state(const struct observer *observer);
 /* For models without states: sets the inputs at a time, on a side. */
 void stops_set_inputs(struct observer *observer, double t, int side);
 
-/* root.c: root_find is called after a step from `from` to observer.t. True: the stop is a root, at observer.t, with the state
- * there in workspace.y. */
-bool root_find(struct workspace *workspace, double from);
+/* The latest step: the state (without sensitivities) at a time of it, valid until the next call; NULL: it cannot be computed. */
+struct latest_step {
+    const double *(*state_at)(void *context, double t);
+    void *context;
+};
+
+/* root.c: root_find is called after a step from `from` to observer.t. True: the stop is a root, at observer.t. */
+bool root_find(struct observer *observer, const struct latest_step *step, double from);
 /* For evaluations with adjoints, which go straight through switches: sets evaluation.crosses if a wanted parameter moves one.
  * root_look_begin at the initial state, root_look after a step. */
 void root_look_begin(struct observer *observer, const double *y);
-void root_look(struct workspace *workspace, double from);
+void root_look(struct observer *observer, const struct latest_step *step, double from);

@@ -152,12 +152,11 @@ void tolerance_follow(struct observer *ob, const double *y)
     *t = ob->t;
 }
 
-int tolerance_weights(N_Vector y_vector, N_Vector weight_vector, void *workspace)
+void tolerance_weigh(struct observer *ob, const double *y, double *weight)
 {
-    struct observer *ob = &((struct workspace *)workspace)->o;
     size_t n = ob->n_state;
-    const double *y = vector_data(y_vector), *state = y;
-    double *weight = vector_data(weight_vector), *beyond = ob->tolerance_beyond, rtol = ob->rtol;
+    const double *state = y;
+    double *beyond = ob->tolerance_beyond, rtol = ob->rtol;
     if (ob->atol == 0)
         tolerance_follow(ob, y);
     for (size_t i = 0; i < n; i++)
@@ -169,5 +168,10 @@ int tolerance_weights(N_Vector y_vector, N_Vector weight_vector, void *workspace
         for (size_t i = 0; i < n; i++)
             weight[i] = 1 / (rtol * fabs(y[i]) + part * fabs(state[i]) + per * beyond[i] + TINY);
     }
+}
+
+int tolerance_weights(N_Vector y, N_Vector weight, void *workspace)
+{
+    tolerance_weigh(&((struct workspace *)workspace)->o, vector_data(y), vector_data(weight));
     return 0;
 }

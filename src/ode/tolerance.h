@@ -17,5 +17,6 @@ void tolerance_follow(struct observer *observer, const double *y);
 /* An input jumps at most `width` before t, where the next step ends. States at rest at zero take their sizes from their slopes
  * there, and their change over the jump does not count as an error. */
 void tolerance_wake(struct observer *observer, double t, double width);
-/* The weights of the integrator's error test; a CVEwtFn for struct workspace. */
+/* The weights of the error test, 1 / tolerance, for y (blocks); with a signature for CVODES and a struct workspace. */
+void tolerance_weigh(struct observer *observer, const double *y, double *weight);
 int tolerance_weights(N_Vector y, N_Vector weights, void *workspace);

@@ -49,7 +49,6 @@ struct workspace {
     enum pass pass;
     int64_t model_trouble_step; /* the last step with a failure of the model, or -1 */
     int n_stuck;                /* consecutive steps that did not move t */
-    double steady_since, steady_next; /* steady.c: the beginning of the segment; the time of the next look */
     struct adjoint *adjoint;    /* made by the first evaluation that needs it */
     struct tape *tape;          /* the adjoint's, while steps are recorded; otherwise NULL */
 };
