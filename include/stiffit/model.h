@@ -73,7 +73,10 @@ typedef int stiffit_function(const struct stiffit_point *at, double *out);
 /* Bits of parameter_use: the functions that a parameter enters. A parameter that enters neither the right-hand side nor the
  * initial state costs no sensitivity equation. */
 enum { STIFFIT_USE_RHS = 1, STIFFIT_USE_INITIAL = 2, STIFFIT_USE_OBSERVE = 4, STIFFIT_USE_NOISE = 8,
-       STIFFIT_USE_EVENT = 16 /* lag, bioavailability, events and the times of switches */ };
+       STIFFIT_USE_EVENT = 16 /* lag, bioavailability, infusion, events, times of switches */ };
+
+/* infusion_kind. */
+enum { STIFFIT_INFUSION_NONE = 0, STIFFIT_INFUSION_RATE = 1, STIFFIT_INFUSION_DURATION = 2 };
 
 /* Bits of event_kind. */
 enum {
@@ -261,6 +264,12 @@ struct stiffit_model {
      * value, then of the derivative by time, infinite where the value may jump. Bounds may be wide over long times, but must
      * shrink with them. */
     int (*forcing_range)(const struct stiffit_point *at, double t_end, double *out);
+
+    /* The rate or the duration, above 0, of doses into each state that the data leave to the model: with the rate, the amount
+     * that arrives determines the duration, and with the duration the rate. Of states without either the value is not used. */
+    const uint8_t *infusion_kind;                /* n_state: STIFFIT_INFUSION_* */
+    stiffit_function *infusion;                  /* out: n_state; NULL: there is none */
+    stiffit_function *infusion_parameter;        /* out: n_state x n_parameter. Else: differences */
 };
 
 #define STIFFIT_MODEL_HEADER .abi_version = STIFFIT_ABI_VERSION, .struct_size = sizeof(struct stiffit_model)

@@ -6,13 +6,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* An amount that enters a state at once or, if duration > 0, at a constant rate; `count` times, `interval` apart. */
+/* An amount that enters a state at once or, if there is a duration or a rate, at a constant rate; `count` times, `interval`
+ * apart. Of the amount the model's bioavailability arrives: with a duration at a smaller rate, with a rate for a shorter
+ * time. */
 struct dose {
-    double time, amount, duration;
-    double interval;  /* > 0 if count > 1 */
-    uint32_t count;   /* >= 1 */
+    double time, amount;
+    double duration, rate; /* at most one of them is not 0; DOSE_OF_MODEL: what the model gives for the state */
+    double interval;  /* > 0 if count > 1 or if it is steady */
+    uint32_t count;   /* >= 1; if it is steady >= 0 */
     uint32_t target;  /* index of the state: the file's, in memory the model's */
+    uint8_t steady;   /* enum dose_steady */
 };
+#define DOSE_OF_MODEL (-1.0)
+
+/* A steady dose has been given for ever before its time, at the same interval, and the states are then those of the periodic
+ * trajectory: whatever was before is dropped, or they are added to it. CONTINUES: they are the states at the beginning already;
+ * only evaluations of one period have it. */
+enum dose_steady { DOSE_SINGLE, DOSE_RESETS, DOSE_ADDS, DOSE_CONTINUES };
 
 /* The knots of one input, in increasing order of time; n >= 1. */
 struct input {

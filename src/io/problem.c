@@ -120,6 +120,8 @@ static void open_rows(struct problem *problem)
     info->n_dataset = problem->owners[0].n;
     info->has_experiments = problem->has_experiments;
     info->has_steady = problem->steady.dataset;
+    info->has_dose_rates = stream[GROUP_DOSES].field[DOSE_rate].column.dataset;
+    info->has_periods = stream[GROUP_DOSES].field[DOSE_steady].column.dataset;
     info->n_experiment = problem->has_experiments ? problem->owners[1].n : info->n_dataset;
     info->n_measurement = stream[GROUP_MEASUREMENTS].n_row;
     info->n_dose = stream[GROUP_DOSES].n_row;

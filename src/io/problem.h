@@ -23,6 +23,7 @@ struct problem_info {
     const char *const *parameter_prior; /* /parameters/prior, not checked yet; or NULL */
     size_t n_prior;                     /* its rows that are not "none" */
     bool has_steady;                /* some experiments begin at steady states */
+    bool has_periods, has_dose_rates; /* /doses/steady, /doses/rate are there */
     uint64_t n_dataset, n_measurement;
     bool has_experiments;           /* otherwise each dataset is one experiment */
     uint64_t n_experiment, n_dose, n_knot, n_substitute; /* rows of their groups; without /experiments n_dataset experiments */
@@ -41,6 +42,7 @@ struct problem_expectation {
     const char *model_name;
     size_t n_parameter, n_covariate, n_observable, n_state, n_input;
     const char *const *parameter_name, *const *covariate_name, *const *observable_name, *const *state_name, *const *input_name;
+    const uint8_t *infusion_kind; /* n_state, as in stiffit/model.h; NULL: the model has no rates and durations of doses */
     const double *parameter_start, *parameter_lower, *parameter_upper; /* NULL: no default */
     const char *const *parameter_scale;                                /* NULL: lin */
     const char *const *parameter_prior, *const *parameter_prior_on;    /* as in stiffit/model.h, checked; NULL: none */

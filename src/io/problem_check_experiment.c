@@ -4,14 +4,30 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stiffit/model.h>
 #include <stdio.h>
 #include <string.h>
 
-static bool dose_fault(const struct problem_block *block, size_t e, const struct problem_message *message)
+/* A rate or duration that is left to the model must be there. */
+static bool infusion_fault(const struct problem *problem, const struct dose *dose, uint64_t row,
+                           const struct problem_message *message)
+{
+    bool is_rate = dose->rate == DOSE_OF_MODEL;
+    if (!is_rate && dose->duration != DOSE_OF_MODEL)
+        return false;
+    uint8_t kind = problem->infusion_kind ? problem->infusion_kind[dose->target] : STIFFIT_INFUSION_NONE;
+    const char *const what = is_rate ? "rate" : "duration";
+    return kind != (is_rate ? STIFFIT_INFUSION_RATE : STIFFIT_INFUSION_DURATION) &&
+           FAULT(message, "dose in row %" PRIu64 ": %s is -1, but the model has no %s(%.60s)", row, what, what,
+                 problem->state_name[dose->target]);
+}
+
+static bool dose_fault(const struct problem *problem, const struct problem_block *block, size_t e,
+                       const struct problem_message *message)
 {
     for (size_t i = block->first_dose[e]; i < block->first_dose[e + 1]; i++) {
         const struct dose *dose = &block->dose[i];
-        double rate = block->room->rate[i];
+        double rate = dose->rate, duration = dose->duration;
         uint64_t row = block->room->place[GROUP_DOSES][e] + (i - block->first_dose[e]);
         if (!isfinite(dose->time))
             return FAULT(message, "dose in row %" PRIu64 ": time is %g", row, dose->time);
@@ -19,15 +35,23 @@ static bool dose_fault(const struct problem_block *block, size_t e, const struct
             return FAULT(message, "dose in row %" PRIu64 ": time is %.17g, before t0 = %.17g", row, dose->time, block->t0[e]);
         if (!isfinite(dose->amount))
             return FAULT(message, "dose in row %" PRIu64 ": amount is %g", row, dose->amount);
-        if (!(dose->duration >= 0 && dose->duration < INFINITY))
-            return FAULT(message, "dose in row %" PRIu64 ": duration is %g; it must be finite and >= 0", row, dose->duration);
-        if (!(rate >= 0 && rate < INFINITY))
+        if (!(duration >= 0 && duration < INFINITY) && duration != DOSE_OF_MODEL)
+            return FAULT(message, "dose in row %" PRIu64 ": duration is %g; it must be finite and >= 0", row, duration);
+        if (!(rate >= 0 && rate < INFINITY) && rate != DOSE_OF_MODEL)
             return FAULT(message, "dose in row %" PRIu64 ": rate is %g; it must be finite and >= 0", row, rate);
-        if (rate > 0 && dose->duration > 0)
+        if (rate != 0 && duration != 0)
             return FAULT(message, "dose in row %" PRIu64 ": has a rate and a duration; give one of them", row);
+        if (infusion_fault(problem, dose, row, message))
+            return true;
+        if (rate == DOSE_OF_MODEL && dose->amount < 0)
+            return FAULT(message, "dose in row %" PRIu64 ": amount is %g; with a rate it must be >= 0", row, dose->amount);
         if (rate > 0 && !(dose->amount >= 0 && isfinite(dose->amount / rate)))
             return FAULT(message, "dose in row %" PRIu64 ": amount is %g with rate %g; it must be >= 0", row, dose->amount,
                          rate);
+        if (dose->count == 0 && !dose->steady)
+            return FAULT(message, "dose in row %" PRIu64 ": count is 0, which only steady doses may have", row);
+        if (dose->steady && !(dose->interval > 0 && dose->interval < INFINITY))
+            return FAULT(message, "dose in row %" PRIu64 ": is steady, but its interval is %g", row, dose->interval);
         if (dose->count > 1 && !(dose->interval > 0 && isfinite(dose->time + (dose->count - 1.0) * dose->interval)))
             return FAULT(message, "dose in row %" PRIu64 ": is repeated %" PRIu32 " times, but its interval is %g", row,
                          dose->count, dose->interval);
@@ -86,6 +110,6 @@ static bool substitute_fault(const struct problem *problem, const struct problem
 bool problem_experiment_fault(const struct problem *problem, const struct problem_block *block, size_t e,
                               const struct problem_message *message)
 {
-    return dose_fault(block, e, message) || input_fault(problem, block, e, message)
+    return dose_fault(problem, block, e, message) || input_fault(problem, block, e, message)
            || substitute_fault(problem, block, e, message);
 }

@@ -67,6 +67,8 @@ struct problem {
     double *last_knot;            /* n_model_input: scratch */
     uint8_t *seen;                /* n_model_parameter: scratch, zeros */
     double default_t0;
+    const uint8_t *infusion_kind;  /* as in struct problem_expectation */
+    const char *const *state_name;
     struct problem_prior_tables prior_tables;
     struct problem_prior *prior;  /* n_parameter, or NULL */
     bool has_noise;               /* as in struct problem_expectation */

@@ -256,6 +256,8 @@ enum status problem_match(struct problem *problem, const struct problem_expectat
     check_common_values(problem);
     check_sigma(problem, expectation);
     problem->default_t0 = expectation->t0;
+    problem->infusion_kind = expectation->infusion_kind;
+    problem->state_name = expectation->state_name;
     problem->matched = true;
     return STATUS_OK;
 }

@@ -29,7 +29,7 @@ static const char *const dataset_names[] = {"id", "covariates", "covariate_names
 #define MEASUREMENT_NAME(name, kind, least, most, meaning) #name,
 static const char *const experiment_names[] = {"dataset", "id", "covariates", "covariate_names", "t0", "steady"};
 static const char *const dose_names[] = {"dataset", "experiment", "time", "amount", "target", "target_names", "duration",
-                                         "rate", "interval", "count"};
+                                         "rate", "interval", "count", "steady"};
 static const char *const input_names[] = {"dataset", "experiment", "time", "value", "input", "input_names"};
 static const char *const substitute_names[] = {"dataset", "experiment", "parameter", "parameter_names", "by", "by_names",
                                                "value"};

@@ -24,9 +24,11 @@ static const struct problem_field_info measurement_info[] = {MEASUREMENT_LIST(ME
 static const struct problem_field_info dose_info[] = {
     [DOSE_time] = NUMBER("time", true, "its time"), [DOSE_amount] = NUMBER("amount", true, "its amount"),
     [DOSE_target] = INDEX("target", 0, "/doses/target_names", "state"),
-    [DOSE_duration] = NUMBER("duration", false, "how long it takes"), [DOSE_rate] = NUMBER("rate", false, "amount / duration"),
+    [DOSE_duration] = NUMBER("duration", false, "how long it takes"), [DOSE_rate] = NUMBER("rate", false, "amount per time"),
     [DOSE_interval] = NUMBER("interval", false, "time between repeated ones"),
-    [DOSE_count] = {.name = "count", .least = 1, .most = UINT32_MAX, .meaning = "how many doses there are, at least 1"}};
+    [DOSE_count] = {.name = "count", .least = 0, .most = UINT32_MAX, .meaning = "how many doses there are"},
+    [DOSE_steady] = {.name = "steady", .least = DOSE_SINGLE, .most = DOSE_ADDS,
+                     .meaning = "1: at steady state, 2: added to what is there, 0: neither"}};
 static const struct problem_field_info knot_info[] = {
     [KNOT_time] = NUMBER("time", true, "its time"), [KNOT_value] = NUMBER("value", true, "the input from then on"),
     [KNOT_input] = INDEX("input", 0, "/inputs/input_names", "input")};

@@ -10,7 +10,7 @@
  * /experiments, to datasets. */
 enum problem_group { GROUP_EXPERIMENTS, GROUP_MEASUREMENTS, GROUP_DOSES, GROUP_INPUTS, GROUP_SUBSTITUTES, N_GROUP };
 
-enum { DOSE_time, DOSE_amount, DOSE_target, DOSE_duration, DOSE_rate, DOSE_interval, DOSE_count };
+enum { DOSE_time, DOSE_amount, DOSE_target, DOSE_duration, DOSE_rate, DOSE_interval, DOSE_count, DOSE_steady };
 enum { KNOT_time, KNOT_value, KNOT_input };
 enum { SUBSTITUTE_parameter, SUBSTITUTE_by, SUBSTITUTE_value };
 enum { MAX_FIELD = 8 };
@@ -85,7 +85,6 @@ struct problem_room {
     size_t *offset[N_GROUP];   /* n_experiment + 1: where the rows of each begin (row, first_dose, ...) */
     uint64_t *place[N_GROUP];  /* row in the file of the first; of /experiments, its own */
     struct knot *knot;         /* in the file's order */
-    double *rate;              /* of each dose; then `duration` is still the file's */
 };
 /* Appends a dataset with all its experiments to the block; false in *fits (and nothing appended) if there are then more than
  * max_row rows and it is not the block's first. */
@@ -94,5 +93,5 @@ enum status problem_take(struct problem *problem, struct problem_block *block, u
 /* Makes room for n more rows of a group. */
 enum status problem_reserve(const struct problem *problem, struct problem_block *block, enum problem_group group, size_t n,
                             struct error *error);
-/* Once all of a block is there and has been checked: rates become durations, doses get in order of time, knots into inputs. */
+/* Once all of a block is there and has been checked: doses get in order of time, knots into inputs. */
 enum status problem_settle(const struct problem *problem, struct problem_block *block, struct error *error);

@@ -63,8 +63,7 @@ enum status problem_reserve(const struct problem *problem, struct problem_block 
     case GROUP_EXPERIMENTS: good = widen_experiments(block, used, capacity); break;
     case GROUP_MEASUREMENTS: good = widen_measurements(block, used, capacity); break;
     case GROUP_DOSES:
-        good = widen(block->arena, &block->dose, used, capacity, sizeof *block->dose)
-               && widen(block->arena, &room->rate, used, capacity, sizeof *room->rate);
+        good = widen(block->arena, &block->dose, used, capacity, sizeof *block->dose);
         break;
     case GROUP_INPUTS: good = widen(block->arena, &room->knot, used, capacity, sizeof *room->knot); break;
     default: good = widen(block->arena, &block->substitute, used, capacity, sizeof *block->substitute);
@@ -110,10 +109,10 @@ static void copy_doses(const struct problem_stream *stream, struct problem_block
     for (size_t end = i + n; i < end; i++, to++) {
         block->dose[to] = (struct dose){
             .time = real(stream, DOSE_time, i, NAN), .amount = real(stream, DOSE_amount, i, NAN),
-            .duration = real(stream, DOSE_duration, i, 0), .interval = real(stream, DOSE_interval, i, 0),
-            .count = (uint32_t)whole(stream, DOSE_count, i, 1),
+            .duration = real(stream, DOSE_duration, i, 0), .rate = real(stream, DOSE_rate, i, 0),
+            .interval = real(stream, DOSE_interval, i, 0),
+            .count = (uint32_t)whole(stream, DOSE_count, i, 1), .steady = (uint8_t)whole(stream, DOSE_steady, i, 0),
             .target = stream->field[DOSE_target].to_model[whole(stream, DOSE_target, i, 0)]};
-        block->room->rate[to] = real(stream, DOSE_rate, i, 0);
     }
 }
 
@@ -285,9 +284,6 @@ static bool fill_inputs(const struct problem *problem, struct problem_block *blo
 enum status problem_settle(const struct problem *problem, struct problem_block *block, struct error *error)
 {
     bool good = true;
-    for (size_t i = 0; i < block->room->used[GROUP_DOSES]; i++)
-        if (block->room->rate[i] != 0)
-            block->dose[i].duration = block->dose[i].amount / block->room->rate[i];
     for (size_t e = 0; e < block->n_experiment && good; e++)
         good = sort_doses(block->arena, block->dose + block->first_dose[e], block->first_dose[e + 1] - block->first_dose[e]);
     return good && fill_inputs(problem, block) ? STATUS_OK : problem_no_memory(problem, error);

@@ -207,9 +207,14 @@ static bool hash_happenings(struct sha256 *hash, const struct problem *problem, 
     sha256_add_uint64(hash, n_dose);
     for (size_t i = block->first_dose[e]; i < block->first_dose[e + 1]; i++) {
         const struct dose *dose = &block->dose[i];
-        hash_doubles(hash, (const double[]){dose->time, dose->amount, dose->duration, dose->count > 1 ? dose->interval : 0}, 4);
+        hash_doubles(hash, (const double[]){dose->time, dose->amount, dose->duration,
+                                            dose->count > 1 || dose->steady ? dose->interval : 0}, 4);
         sha256_add_uint64(hash, dose->count);
         sha256_add_uint64(hash, dose->target);
+        if (dose->rate != 0 || dose->steady) { /* others keep the hash that they had before there were these */
+            hash_doubles(hash, &dose->rate, 1);
+            hash_byte(hash, dose->steady);
+        }
     }
     sha256_add_uint64(hash, n_knot);
     for (size_t i = 0; i < problem->n_model_input && n_knot; i++) {

@@ -24,6 +24,7 @@ struct problem_writer {
     unsigned columns;           /* MEASUREMENT_BITs of what the file has */
     struct write_rows rows[N_ROWS];
     uint64_t n_dataset, n_experiment; /* added so far */
+    uint64_t first_experiment;        /* of the latest dataset */
 };
 
 /* A group, an attribute of a group, or a small table; data NULL: the file does without it. */
@@ -115,6 +116,8 @@ static void plan_columns(struct problem_writer *writer)
         write_add_column(constants, "dataset", COLUMN_UINT32, 0);
         write_add_column(constants, "id", COLUMN_TEXT, 0);
     }
+    if (header->has_experiments && header->has_steady)
+        write_add_column(constants, "steady", COLUMN_INT64, 0);
     if (header->has_t0)
         write_add_column(constants, "t0", COLUMN_DOUBLE, 0);
     if (header->n_covariate)
@@ -132,6 +135,10 @@ static void plan_columns(struct problem_writer *writer)
         {SUBSTITUTES, "parameter", COLUMN_UINT32}, {SUBSTITUTES, "by", COLUMN_INT64}, {SUBSTITUTES, "value", COLUMN_DOUBLE}};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         write_add_column(&rows[others[i].group], others[i].name, others[i].kind, 0);
+    if (header->has_dose_rates)
+        write_add_column(&rows[DOSES], "rate", COLUMN_DOUBLE, 0);
+    if (header->has_steady_doses)
+        write_add_column(&rows[DOSES], "steady", COLUMN_INT8, 0);
     const struct { int group, which; const char *path; size_t n; const char *const *list; } lists[] = {
         {DOSES, 0, "/doses/target_names", header->n_target, header->target_name},
         {INPUTS, 0, "/inputs/input_names", header->n_input, header->input_name},
@@ -215,8 +222,10 @@ static enum status add_happenings(struct problem_writer *writer, const struct pr
     enum status status = STATUS_OK;
     for (size_t i = 0; i < dataset->n_dose && !status; i++) {
         const struct dose *dose = &dataset->dose[i];
-        status = add_row(writer, DOSES, (const void *const[]){&owner, &dose->time, &dose->amount, &dose->duration,
-                                                              &dose->interval, &dose->count, &dose->target}, error);
+        const void *value[9] = {&owner, &dose->time, &dose->amount, &dose->duration, &dose->interval, &dose->count,
+                                &dose->target, writer->header.has_dose_rates ? &dose->rate : (const void *)&dose->steady,
+                                &dose->steady};
+        status = add_row(writer, DOSES, value, error);
     }
     for (uint32_t k = 0; dataset->input && k < writer->header.n_input; k++)
         for (size_t i = 0; i < dataset->input[k].n && !status; i++)
@@ -239,11 +248,13 @@ enum status problem_writer_add(struct problem_writer *writer, const struct probl
         return error_set(error, STATUS_BAD_PROBLEM, "%s: more than 2^32 - 2 %s are not supported", writer->path,
                          many ? "experiments" : "datasets");
     uint32_t owner = (uint32_t)n, of;
-    const void *value[5] = {dataset->id};
+    const void *value[6] = {dataset->id};
     size_t n_value = 1;
+    int64_t steady;
     enum status status = STATUS_OK;
     if (dataset->id) {
         writer->n_dataset++;
+        writer->first_experiment = writer->n_experiment;
         status = add_row(writer, STARTS, (const void *const[]){dataset->start}, error);
     }
     if (!status && many && dataset->id)
@@ -252,6 +263,10 @@ enum status problem_writer_add(struct problem_writer *writer, const struct probl
         of = (uint32_t)writer->n_dataset - 1;
         value[0] = &of;
         value[n_value++] = dataset->experiment_id;
+    }
+    if (many && writer->header.has_steady) {
+        steady = dataset->steady == EXPERIMENT_NONE ? -1 : (int64_t)(writer->first_experiment + dataset->steady);
+        value[n_value++] = &steady;
     }
     if (writer->header.has_t0)
         value[n_value++] = &dataset->t0;

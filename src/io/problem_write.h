@@ -29,6 +29,8 @@ struct problem_header {
     const char *const *observable_error; /* n_observable words; or NULL */
     bool has_t0;
     bool has_experiments;             /* then covariates and t0 are those of experiments */
+    bool has_steady;                  /* experiments may begin at steady states of others */
+    bool has_dose_rates, has_steady_doses; /* columns that these need */
     size_t n_target, n_input, n_substituted; /* names of states, inputs and parameters of the model, by which rows mean them */
     const char *const *target_name, *const *input_name, *const *substituted_name;
     unsigned columns;                 /* MEASUREMENT_BITs of the optional columns to write */
@@ -51,6 +53,7 @@ struct problem_dataset {
     size_t n_row;
     struct measurements measured;
     const char *experiment_id;
+    uint32_t steady;          /* where has_steady: index among the dataset's experiments, or EXPERIMENT_NONE */
     size_t n_dose, n_substitute;
     const struct dose *dose;  /* `target` is an index of target_name */
     const struct input *input; /* n_input, or NULL */

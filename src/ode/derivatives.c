@@ -29,6 +29,7 @@ static const struct row {
     [MODEL_DELAY] = ROW(event_delay, n_event, ROWS_NONE, ~0u),
     [MODEL_LAG] = ROW_OF_TIME(lag, n_state),
     [MODEL_BIOAVAILABILITY] = ROW_OF_TIME(bioavailability, n_state),
+    [MODEL_INFUSION] = ROW_OF_TIME(infusion, n_state),
     [MODEL_SWITCHING_TIME] = ROW_OF_TIME(switching_time, n_switching),
     [MODEL_SWITCHING] = {"switching", "switching_state", "switching_slope", AT(switching), AT(switching_state),
                          AT(switching_slope), AT(n_switching), ROWS_NONE, ~0u},

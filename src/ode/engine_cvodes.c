@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/floating.h"
 #include "ode/engine_slots.h"
-#include "ode/workspace.h"
+#include "ode/period.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -118,14 +118,16 @@ static void submit(struct engine *base, struct evaluation *evaluation)
     engine->preferred = engine_slots_take(&pool->slots, engine->preferred);
     evaluation->state = pool->slots.slot[engine->preferred].content;
     evaluation->reason[0] = '\0';
-    engine->finished = !simulation_begin(evaluation->state, evaluation);
+    engine->finished = !period_begin(evaluation->state, evaluation);
 }
 
 static bool is_late(struct evaluation *evaluation)
 {
     if (evaluation->deadline_ns == INT64_MAX || clock_now_ns() < evaluation->deadline_ns)
         return false;
-    observer_stop(evaluation->state, EVALUATION_TIMEOUT, "the time is used up");
+    struct workspace *workspace = evaluation->state;
+    workspace->o.evaluation = evaluation; /* not that of a period */
+    observer_stop(&workspace->o, EVALUATION_TIMEOUT, "the time is used up");
     return true;
 }
 
@@ -137,6 +139,7 @@ static bool changed_rounding(struct evaluation *evaluation)
     if (floating_is_default())
         return false;
     floating_reset();
+    workspace->o.evaluation = evaluation;
     snprintf(why, sizeof why, "the model %.40s changes the floating-point environment (rounding mode, traps)",
              workspace->o.model.abi->name);
     observer_stop(&workspace->o, EVALUATION_MODEL_FAILED, why);
@@ -153,7 +156,7 @@ static struct evaluation *work(struct engine *base, const struct engine_turn *tu
     bool finished = changed_rounding(evaluation) || engine->finished;
     while (!finished) {
         for (int i = 0; i < STEPS_PER_LOOK && !finished; i++) {
-            finished = !simulation_step(workspace);
+            finished = !period_step(workspace);
             if (turn && turn->heartbeat)
                 counter_set(turn->heartbeat, counter_get(turn->heartbeat) + 1);
         }

@@ -49,12 +49,13 @@ static bool take_parameters(struct observer *ob, enum point_function which, doub
         out[k] = factor * jump_by_block(ob, s->by_parameter, s->abi->n_state, row, k);
     if (all_finite(out, ob->n_block))
         return true;
-    derivatives_fail(&ob->model, which == MODEL_LAG ? "lag_parameter" : "bioavailability_parameter", t, true);
+    derivatives_fail(&ob->model, which == MODEL_LAG ? "lag_parameter" : which == MODEL_INFUSION ? "infusion_parameter"
+                                                                                         : "bioavailability_parameter", t, true);
     return observer_fail(ob);
 }
 
 /* The rates of all infusions that run. */
-static void sum_rates(struct observer *ob)
+void jump_sum_rates(struct observer *ob)
 {
     struct stops *s = ob->stops;
     size_t n = ob->n_state;
@@ -80,51 +81,130 @@ bool jump_end_infusion(struct observer *ob, double *y, size_t i)
     if (!jump_travel(ob, y, NULL, s->dt, 1))
         return false;
     schedule_remove(s, i);
-    sum_rates(ob);
+    jump_sum_rates(ob);
     return jump_travel(ob, y, NULL, s->dt, -1);
 }
 
-/* Share of a dose that arrives. */
-static bool take_share(struct observer *ob, double t, size_t state, double *share)
+/* One of the model's functions of doses, for a state; `otherwise` if it has none. It must be finite and at least `least`. */
+static bool take_value(struct observer *ob, enum point_function which, double t, size_t state, double otherwise, double *value)
 {
-    *share = 1;
-    if (!derivatives_is_there(&ob->model, MODEL_BIOAVAILABILITY))
+    *value = otherwise;
+    if (!derivatives_is_there(&ob->model, which))
         return true;
-    if (derivatives_value(&ob->model, MODEL_BIOAVAILABILITY, t, NULL, ob->stops->row) != STIFFIT_OK)
+    if (derivatives_value(&ob->model, which, t, NULL, ob->stops->row) != STIFFIT_OK)
         return observer_fail(ob);
-    *share = ob->stops->row[state];
-    if (isfinite(*share))
+    *value = ob->stops->row[state];
+    if (isfinite(*value) && (which != MODEL_INFUSION || *value > 0))
         return true;
-    derivatives_fail(&ob->model, "bioavailability", t, true);
+    derivatives_fail(&ob->model, which == MODEL_INFUSION ? "infusion (rate and duration must be above 0)" : "bioavailability", t,
+                     which != MODEL_INFUSION);
     return observer_fail(ob);
+}
+
+/* How a dose enters its state: `amount` at once or, if length > 0, so long at this rate. Derivatives by block: of the amount or
+ * rate in stops.by_rate, of the length in stops.by_length, of its beginning in stops.dt. */
+struct course {
+    double amount, rate, length;
+};
+
+static bool take_course(struct observer *ob, const struct next_dose *next, struct course *course)
+{
+    struct stops *s = ob->stops;
+    const struct dose *dose = &ob->evaluation->task->dose[next->dose];
+    size_t state = dose->target, n_block = ob->n_block;
+    double t = schedule_dose_time(ob, next), share, given, *by = s->by_rate, *by_length = s->by_length, *by_given = s->star;
+    bool is_length = dose->duration != 0, is_modelled = dose->duration < 0 || dose->rate < 0;
+    if (!take_value(ob, MODEL_BIOAVAILABILITY, t, state, 1, &share) ||
+        !take_parameters(ob, MODEL_LAG, t, state, 1, s->dt) ||
+        !take_parameters(ob, MODEL_BIOAVAILABILITY, t, state, 1, s->by_share))
+        return false;
+    given = is_length ? dose->duration : dose->rate;
+    memset(by_given, 0, n_block * sizeof(double));
+    if (is_modelled && (!take_value(ob, MODEL_INFUSION, t, state, NAN, &given) ||
+                        !take_parameters(ob, MODEL_INFUSION, t, state, 1, by_given)))
+        return false;
+    double amount = given != 0 ? dose->amount / given : dose->amount; /* is a rate, or a length */
+    *course = (struct course){share * dose->amount, share * amount, given};
+    for (size_t k = 0; k < n_block; k++) {
+        by[k] = amount * s->by_share[k] - (given != 0 ? course->rate / given * by_given[k] : 0);
+        by_length[k] = by_given[k];
+    }
+    if (given == 0 || is_length)
+        return true;
+    *course = (struct course){share * dose->amount, given, share * amount};
+    s->by_rate = by_length;
+    s->by_length = by;
+    return true;
+}
+
+/* An infusion that began at `since` and runs until later. */
+static bool begin_infusion(struct observer *ob, const struct course *course, double since, uint32_t state)
+{
+    struct stops *s = ob->stops;
+    double *numbers = schedule_add(ob, (struct later){.t = since + course->length, .is_end = true, .index = state,
+                                                      .rate = course->rate});
+    for (size_t k = 0; numbers && k < ob->n_block; k++) {
+        numbers[k] = s->dt[k] + s->by_length[k];
+        numbers[ob->n_block + k] = s->by_rate[k];
+    }
+    return numbers;
+}
+
+bool jump_resume(struct observer *ob, const struct next_dose *past, bool *runs)
+{
+    struct course course;
+    if (!take_course(ob, past, &course))
+        return false;
+    *runs = course.length > 0 && past->t + course.length > ob->stops->limit;
+    return !*runs || begin_infusion(ob, &course, past->t, ob->evaluation->task->dose[past->dose].target);
 }
 
 bool jump_dose(struct observer *ob, double *y, size_t i)
 {
     struct stops *s = ob->stops;
-    const struct dose *dose = &ob->evaluation->task->dose[s->dose[i].dose];
-    size_t state = dose->target, n = ob->n_state, n_block = ob->n_block;
-    double t = dose->time + (s->dose[i].number ? s->dose[i].number * dose->interval : 0), share, *by = s->star;
-    double end = ob->t + dose->duration;
-    bool is_infusion = dose->duration > 0 && end > s->limit;
-    double amount = is_infusion ? dose->amount / dose->duration : dose->amount;
-    if (!take_share(ob, t, state, &share) || !take_parameters(ob, MODEL_LAG, t, state, 1, s->dt) ||
-        !take_parameters(ob, MODEL_BIOAVAILABILITY, t, state, amount, by) || !jump_travel(ob, y, NULL, s->dt, 1))
+    size_t state = ob->evaluation->task->dose[s->dose[i].dose].target, n = ob->n_state;
+    struct course course;
+    if (!take_course(ob, &s->dose[i], &course) || !jump_travel(ob, y, NULL, s->dt, 1))
         return false;
-    if (is_infusion) {
-        double *numbers = schedule_add(ob, (struct later){.t = end, .is_end = true, .index = (uint32_t)state,
-                                                          .rate = share * amount});
-        if (!numbers)
+    if (course.length > 0 && ob->t + course.length > s->limit) {
+        if (!begin_infusion(ob, &course, ob->t, (uint32_t)state))
             return false;
-        memcpy(numbers, s->dt, n_block * sizeof(double));
-        memcpy(numbers + n_block, by, n_block * sizeof(double));
-        sum_rates(ob);
+        jump_sum_rates(ob);
     } else {
-        y[state] += share * amount;
-        for (size_t k = 0; k < n_block; k++)
-            y[(k + 1) * n + state] += by[k];
+        double amount = ob->evaluation->task->dose[s->dose[i].dose].amount;
+        y[state] += course.amount;
+        for (size_t k = 0; k < ob->n_block; k++)
+            y[(k + 1) * n + state] += amount * s->by_share[k];
     }
     return jump_travel(ob, y, NULL, s->dt, -1);
+}
+
+bool jump_steady(struct observer *ob, double *y, size_t i)
+{
+    struct stops *s = ob->stops;
+    const struct evaluation *evaluation = ob->evaluation;
+    const struct next_dose next = s->dose[i];
+    size_t n = ob->n_state, number = 0;
+    for (size_t k = 0; k < next.dose; k++)
+        number += evaluation->task->dose[k].steady != DOSE_SINGLE;
+    const double *add = s->steady + number * n * (1 + s->n_steady_column);
+    if (evaluation->task->dose[next.dose].steady == DOSE_RESETS) {
+        memset(y, 0, n * (1 + ob->n_block) * sizeof *y);
+        schedule_forget(s, next.dose);
+    }
+    for (size_t j = 0; j < n; j++)
+        y[j] += add[j];
+    for (size_t c = 0; c < s->n_steady_column; c++)
+        for (size_t j = 0; j < n && ob->sens_block[c] >= 0; j++)
+            y[(size_t)(1 + ob->sens_block[c]) * n + j] += add[(1 + c) * n + j];
+    ob->evaluation->crosses = evaluation->crosses || s->steady_crosses;
+    for (i = 0; s->dose[i].dose != next.dose || !s->dose[i].is_steady;)
+        i++;
+    memset(s->dt, 0, ob->n_block * sizeof *s->dt);
+    if (!schedule_repeat(ob, i) || !schedule_past(ob, next.dose))
+        return false;
+    memset(s->dt, 0, ob->n_block * sizeof *s->dt);
+    return true;
 }
 
 /* The derivative of row `row` of a function whose derivatives are in by_state and by_parameter, at a time that moves by dt, for

@@ -9,6 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* So many repetitions of a steady dose before its time may be under way. */
+enum { MOST_PAST = 10000 };
+
 void schedule_begin(struct observer *ob)
 {
     struct stops *s = ob->stops;
@@ -50,14 +53,17 @@ static double next_knot(const struct observer *ob, size_t i)
     return k < input->n ? input->time[k] : INFINITY;
 }
 
-/* The time at which a repetition of a dose takes effect. */
-static bool find_effect(struct observer *ob, struct next_dose *next)
+double schedule_dose_time(const struct observer *ob, const struct next_dose *next)
 {
     const struct dose *dose = &ob->evaluation->task->dose[next->dose];
-    double t = dose->time + next->number * dose->interval, lag = 0;
-    if (next->number == 0)
-        t = dose->time;
-    if (derivatives_is_there(&ob->model, MODEL_LAG)) {
+    return next->number > 0 ? dose->time + (double)next->number * dose->interval : dose->time;
+}
+
+bool schedule_find_effect(struct observer *ob, struct next_dose *next)
+{
+    const struct dose *dose = &ob->evaluation->task->dose[next->dose];
+    double t = schedule_dose_time(ob, next), lag = 0;
+    if (!next->is_steady && derivatives_is_there(&ob->model, MODEL_LAG)) {
         if (derivatives_value(&ob->model, MODEL_LAG, t, NULL, ob->stops->row) != STIFFIT_OK)
             return observer_fail(ob);
         lag = ob->stops->row[dose->target];
@@ -66,7 +72,7 @@ static bool find_effect(struct observer *ob, struct next_dose *next)
             return observer_fail(ob);
         }
     }
-    next->t = t + lag;
+    next->t = (next->number < 0 ? t + (double)next->number * dose->interval : t) + lag;
     return true;
 }
 
@@ -86,26 +92,53 @@ static bool no_memory(struct observer *ob)
     return observer_stop(ob, EVALUATION_NO_MEMORY, "no memory for doses and events");
 }
 
-static bool begin_dose(struct observer *ob)
+static bool add_dose(struct observer *ob, struct next_dose next)
 {
     struct stops *s = ob->stops;
     struct next_dose *grown = grow(s->dose, s->n_dose, &s->max_dose, sizeof *s->dose);
     if (!grown)
         return no_memory(ob);
     s->dose = grown;
-    struct next_dose *next = &s->dose[s->n_dose];
-    *next = (struct next_dose){.dose = s->i_dose};
-    if (!find_effect(ob, next))
-        return false;
-    s->n_dose++;
-    s->i_dose++;
+    s->dose[s->n_dose++] = next;
     return true;
 }
 
-bool schedule_look(struct observer *ob)
+static bool begin_dose(struct observer *ob)
 {
     struct stops *s = ob->stops;
-    const struct ode_task *task = ob->evaluation->task;
+    uint8_t steady = ob->evaluation->task->dose[s->i_dose].steady;
+    struct next_dose next = {.dose = s->i_dose++, .is_steady = steady == DOSE_RESETS || steady == DOSE_ADDS};
+    return (steady != DOSE_CONTINUES || schedule_past(ob, next.dose)) && schedule_find_effect(ob, &next) && add_dose(ob, next);
+}
+
+bool schedule_past(struct observer *ob, size_t i_dose)
+{
+    const struct dose *dose = &ob->evaluation->task->dose[i_dose];
+    double now = ob->t - schedule_slack(dose);
+    bool runs = true;
+    for (struct next_dose past = {.dose = i_dose, .number = -1}; runs; past.number--) {
+        if (past.number < -MOST_PAST)
+            return observer_stop(ob, EVALUATION_MODEL_FAILED, "too many steady doses last longer than their interval");
+        if (!schedule_find_effect(ob, &past) || !(past.t >= now ? add_dose(ob, past) : jump_resume(ob, &past, &runs)))
+            return false;
+    }
+    jump_sum_rates(ob);
+    return true;
+}
+
+void schedule_forget(struct stops *s, size_t dose)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < s->n_dose; i++)
+        if (s->dose[i].dose >= dose)
+            s->dose[n++] = s->dose[i];
+    s->n_dose = n;
+    s->n_later = 0;
+}
+
+static double earliest(const struct observer *ob)
+{
+    const struct stops *s = ob->stops;
     double next = INFINITY;
     for (size_t i = 0; i < s->n_function; i++)
         next = fmin(next, s->fixed[i]);
@@ -115,13 +148,20 @@ bool schedule_look(struct observer *ob)
         next = fmin(next, s->later[i].t);
     for (size_t i = 0; i < s->n_dose; i++)
         next = fmin(next, s->dose[i].t);
+    return next;
+}
+
+bool schedule_look(struct observer *ob)
+{
+    struct stops *s = ob->stops;
+    const struct ode_task *task = ob->evaluation->task;
+    s->next = earliest(ob);
     /* A dose takes effect at its time or later. */
-    while (s->i_dose < task->n_dose && task->dose[s->i_dose].time <= fmax(next, s->limit)) {
+    while (s->i_dose < task->n_dose && task->dose[s->i_dose].time <= fmax(s->next, s->limit)) {
         if (!begin_dose(ob))
             return false;
-        next = fmin(next, s->dose[s->n_dose - 1].t);
+        s->next = earliest(ob);
     }
-    s->next = next;
     return true;
 }
 
@@ -137,8 +177,12 @@ size_t schedule_dose(const struct stops *s)
 bool schedule_repeat(struct observer *ob, size_t i)
 {
     struct stops *s = ob->stops;
-    if (++s->dose[i].number < ob->evaluation->task->dose[s->dose[i].dose].count)
-        return find_effect(ob, &s->dose[i]);
+    struct next_dose *next = &s->dose[i];
+    bool is_past = next->number < 0;
+    next->number += next->is_steady ? 0 : 1; /* the states of a steady dose are followed by the dose */
+    next->is_steady = false;
+    if (!is_past && next->number < ob->evaluation->task->dose[next->dose].count)
+        return schedule_find_effect(ob, next);
     memmove(s->dose + i, s->dose + i + 1, (--s->n_dose - i) * sizeof *s->dose);
     return true;
 }

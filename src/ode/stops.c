@@ -38,6 +38,7 @@ struct stops *stops_new(const struct stiffit_model *abi, size_t n_sensitivity)
         {&s->point, STOPS_PARTS * (1 + n_function)}, {&s->f, n}, {&s->f_left, n}, {&s->y_new, n},
         {&s->star, larger(n, n_block)}, {&s->all, n * (1 + n_block)}, {&s->row, n_row}, {&s->by_state, n_row * (n + 1)},
         {&s->by_parameter, n_row * abi->n_parameter}, {&s->dt, n_block}, {&s->dt_cause, n_block}, {&s->rate, n},
+        {&s->by_share, n_block}, {&s->by_rate, n_block}, {&s->by_length, n_block},
         {&s->rate_parameter, n * abi->n_parameter}};
     bool complete = true;
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
@@ -57,6 +58,7 @@ void stops_free(struct stops *s)
         return;
     void *const arrays[] = {s->fixed, s->value, s->last, s->sample, s->point, s->f, s->f_left, s->y_new, s->star, s->all,
                             s->row, s->by_state, s->by_parameter, s->dt, s->dt_cause, s->rate, s->rate_parameter, s->i_knot,
+                            s->by_share, s->by_rate, s->by_length,
                             s->is_watched, s->is_true, s->dose, s->later, s->later_number, s};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         free(arrays[i]);
@@ -65,6 +67,14 @@ void stops_free(struct stops *s)
 bool ode_has_stops(const struct stiffit_model *abi, const struct ode_task *task)
 {
     return !ode_takes_adjoint(abi, task) || (abi->n_state && abi->n_switching);
+}
+
+bool ode_has_periods(const struct ode_task *task)
+{
+    for (size_t i = 0; i < task->n_dose; i++)
+        if (task->dose[i].steady)
+            return true;
+    return false;
 }
 
 bool ode_takes_adjoint(const struct stiffit_model *abi, const struct ode_task *task)
@@ -354,7 +364,7 @@ static bool happen_after(struct observer *ob, double *y)
     struct stops *s = ob->stops;
     for (size_t i; (i = schedule_dose(s)) < s->n_dose;) {
         s->restarts = true;
-        if (!jump_dose(ob, y, i) || !schedule_repeat(ob, i))
+        if (s->dose[i].is_steady ? !jump_steady(ob, y, i) : !jump_dose(ob, y, i) || !schedule_repeat(ob, i))
             return false;
         memcpy(s->dt_cause, s->dt, ob->n_block * sizeof(double));
         if (!look_at_triggers(ob, y, s->dt_cause) || !execute(ob, y))

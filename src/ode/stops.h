@@ -25,8 +25,9 @@ enum { STOPS_PARTS = 4 };
 /* The next time at which a dose takes effect. */
 struct next_dose {
     size_t dose;
-    uint32_t number; /* of its repetitions */
+    int64_t number; /* of its repetitions; negative: of a steady one, before its time */
     double t;
+    bool is_steady; /* not yet the dose, but the states of a steady one */
 };
 
 /* An execution of an event, or the end of an infusion, later on. Its numbers: dt/dp (n_block); then for an end, the derivatives
@@ -70,6 +71,11 @@ struct stops {
     double *row;                 /* values of a function of the model */
     double *by_state, *by_parameter; /* derivatives of one */
     double *dt, *dt_cause;       /* n_block: the derivatives of the stop's time, and of what caused an event */
+    double *by_share, *by_rate, *by_length; /* n_block: those of a dose's bioavailability, rate and duration */
+    const double *steady;        /* period.c: for each steady dose of the task, in order, the states at its time without it, and
+                                  * their derivatives by the wanted parameters: n_state x (1 + n_steady_column) */
+    size_t n_steady_column;
+    bool steady_crosses;         /* as evaluation.crosses */
     double *rate, *rate_parameter; /* of derivatives.h */
     bool restarts;               /* the integrator must begin anew */
 };

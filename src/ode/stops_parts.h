@@ -4,7 +4,17 @@
 
 #include "ode/stops.h"
 
+#include "base/experiment.h"
+
+#include <float.h>
+#include <math.h>
+
 /* schedule.c */
+/* Times closer than this to that of a steady dose are the same. */
+static inline double schedule_slack(const struct dose *dose)
+{
+    return 64 * DBL_EPSILON * (fabs(dose->time) + dose->interval);
+}
 void schedule_begin(struct observer *observer);
 /* The next stop after `limit`. False: a lag cannot be computed, or no memory; the evaluation is finished. */
 bool schedule_look(struct observer *observer);
@@ -14,6 +24,14 @@ bool schedule_pass_knots(struct observer *observer, double limit);
 double *schedule_add(struct observer *observer, struct later later);
 void schedule_remove(struct stops *stops, size_t i);
 double *schedule_numbers(const struct stops *stops, size_t i);
+/* Adds those of a steady dose's earlier repetitions that have not taken effect, or have not ended. */
+bool schedule_past(struct observer *observer, size_t dose);
+/* The time at which a repetition of a dose takes effect. */
+bool schedule_find_effect(struct observer *observer, struct next_dose *next);
+/* The time at which it is given, where the model's functions of doses are computed: those before a steady one at its time. */
+double schedule_dose_time(const struct observer *observer, const struct next_dose *next);
+/* Removes what earlier doses and events have left to be done, but for doses from `dose` on. */
+void schedule_forget(struct stops *stops, size_t dose);
 /* The first dose that is due; n_dose: none. schedule_repeat goes on to its next repetition. */
 size_t schedule_dose(const struct stops *stops);
 bool schedule_repeat(struct observer *observer, size_t i);
@@ -34,6 +52,11 @@ bool jump_travel(struct observer *observer, double *y, const double *f, const do
 /* Derivatives by parameter of one row, or by time, as numbers for block k; 0 for the pace. */
 double jump_by_block(const struct observer *observer, const double *matrix, size_t n_row, size_t row, size_t k);
 bool jump_dose(struct observer *observer, double *y, size_t i);
+/* An infusion that took effect earlier, unless it has ended: false in *runs. */
+bool jump_resume(struct observer *observer, const struct next_dose *past, bool *runs);
+/* The states of a steady dose. */
+bool jump_steady(struct observer *observer, double *y, size_t i);
+void jump_sum_rates(struct observer *observer);
 bool jump_end_infusion(struct observer *observer, double *y, size_t i);
 /* An event fires: its execution is added. */
 bool jump_fire(struct observer *observer, double *y, size_t event, const double *dt);

@@ -1,7 +1,6 @@
 /* Allocates and frees workspaces, the memory of an evaluation.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "ode/workspace.h"
-
+#include "ode/period.h"
 #include "ode/tolerance.h"
 
 #include <limits.h>
@@ -82,6 +81,7 @@ void workspace_free(struct workspace *ws)
     if (ws->y_at)
         N_VDestroy(ws->y_at);
     adjoint_free(ws->adjoint);
+    period_free(ws->period);
     vector_bank_free(ws->bank);
     if (ws->context)
         SUNContext_Free(&ws->context);

@@ -51,6 +51,7 @@ struct workspace {
     int n_stuck;                /* consecutive steps that did not move t */
     struct adjoint *adjoint;    /* made by the first evaluation that needs it */
     struct tape *tape;          /* the adjoint's, while steps are recorded; otherwise NULL */
+    struct period *period;      /* made by the first evaluation with steady doses */
 };
 
 /* NULL: out of memory; options and model have been checked. */

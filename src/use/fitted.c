@@ -124,11 +124,12 @@ enum status fitted_open(struct fitted *fitted, const struct fitted_options *opti
         options->listener.tell(options->listener.context,
                                "note: this is not exactly the model that was fitted (its bytes differ)");
     /* Always the same solver: a plot of the same fits has the same bits on every machine. */
+    const struct problem_info *info = problem_info(fitted->problem);
     bool in_lanes = recipe->engine == 1 + ENGINE_LANES && !engine_refusal(ENGINE_LANES, &fitted->model.abi);
     const struct ode_options ode = {.rtol = recipe->ode.rtol, .atol = recipe->ode.atol, .linear_solver = LINEAR_AUTO,
                                     .engine = in_lanes ? ENGINE_LANES : ENGINE_CVODES,
-                                    .n_none = problem_info(fitted->problem)->has_steady
-                                                  ? problem_n_parameter(fitted->problem) : 0};
+                                    .n_none = (info->has_steady ? problem_n_parameter(fitted->problem) : 0) +
+                                              (info->has_periods ? fitted->model.abi.n_state : 0)};
     return predictor_init(&fitted->predictor, &fitted->model, &ode, recipe->fit.max_steps, error);
 }
 

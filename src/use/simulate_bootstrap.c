@@ -177,7 +177,8 @@ static enum status open_writer(struct bootstrap *bootstrap, struct error *error)
         .scale = problem_parameter_scale(bootstrap->fitted.problem), .fixed = block->fixed + first,
         .n_covariate = abi->n_covariate, .covariate_name = abi->covariate_name, .n_observable = abi->n_observable,
         .observable_name = abi->observable_name, .has_t0 = true,
-        .has_experiments = info->has_experiments, .n_target = abi->n_state, .target_name = abi->state_name,
+        .has_experiments = info->has_experiments, .has_steady = info->has_steady,
+        .has_dose_rates = info->has_dose_rates, .has_steady_doses = info->has_periods, .n_target = abi->n_state, .target_name = abi->state_name,
         .n_input = abi->n_input, .input_name = abi->input_name, .n_substituted = abi->n_parameter,
         .substituted_name = abi->parameter_name, .columns = columns_of(bootstrap)};
     plugin_reference_use(&bootstrap->reference, &header);
@@ -202,7 +203,10 @@ static enum status write_dataset(struct bootstrap *bootstrap, const char *id, do
             .id = e == bootstrap->data.first ? id : NULL, .t0 = block->t0[e],
             .covariate = block->covariate + e * abi->n_covariate,
             .n_row = block->row[e + 1] - row, .measured = measurements_from(&block->measured, row),
-            .experiment_id = block->experiment_id[e], .n_dose = block->first_dose[e + 1] - first_dose,
+            .experiment_id = block->experiment_id[e],
+            .steady = block->steady && block->steady[e] != EXPERIMENT_NONE
+                          ? block->steady[e] - (uint32_t)bootstrap->data.first : EXPERIMENT_NONE,
+            .n_dose = block->first_dose[e + 1] - first_dose,
             .dose = block->dose + first_dose, .input = abi->n_input ? block->input + e * abi->n_input : NULL,
             .n_substitute = block->first_substitute[e + 1] - first, .substitute = block->substitute + first};
         dataset.measured.value = value + row - block->row[bootstrap->data.first];
@@ -230,10 +234,6 @@ static enum status write_all(struct bootstrap *bootstrap, struct error *error)
 /* As in a run's own bootstrap. */
 static enum status refuse_unknown(const struct bootstrap *bootstrap, struct error *error)
 {
-    if (problem_info(bootstrap->fitted.problem)->has_steady)
-        return error_set(error, STATUS_BAD_PROBLEM, "%s: some experiments begin at steady states, which problem files of "
-                                                    "replicates cannot say yet; `stiffit run --bootstrap` draws them",
-                         bootstrap->options->files.result);
     if (problem_prior(bootstrap->fitted.problem))
         return error_set(error, STATUS_BAD_PROBLEM, "%s: there are priors, and the spread of replicates does not reflect "
                                                     "them", bootstrap->options->files.result);

@@ -26,6 +26,7 @@ struct problem_expectation campaign_expectation(const struct model *model)
         .n_observable = abi->n_observable, .parameter_name = abi->parameter_name,
         .covariate_name = abi->covariate_name, .observable_name = abi->observable_name, .n_state = abi->n_state,
         .state_name = abi->state_name, .n_input = abi->n_input, .input_name = abi->input_name,
+        .infusion_kind = abi->infusion ? abi->infusion_kind : NULL,
         .parameter_start = abi->parameter_start, .parameter_lower = abi->parameter_lower,
         .parameter_upper = abi->parameter_upper, .parameter_scale = abi->parameter_scale, .t0 = abi->t0,
         .parameter_prior = abi->parameter_prior, .parameter_prior_on = abi->parameter_prior_on,
@@ -93,7 +94,7 @@ static enum status choose_engine(struct campaign *campaign, const struct run_opt
     enum gradient_method gradient = recipe->fit.gradient;
     bool is_given = recipe->engine == 1 + ENGINE_LANES;
     const struct problem_info *info = problem_info(campaign->problem);
-    bool has_stops = info->n_dose > 0 || info->has_steady; /* which CVODES evaluates */
+    bool has_stops = info->n_dose > 0 || info->has_steady || info->has_periods; /* which CVODES evaluates */
     bool is_chosen = recipe->engine == 0 && !refusal && !has_stops && recipe->ode.linear_solver == LINEAR_AUTO &&
                      (gradient == GRADIENT_none || gradient == GRADIENT_forward);
     set_engine(campaign, ENGINE_CVODES, problem);
