@@ -115,6 +115,16 @@ $(MODEL_HEADER).o: $(MODEL_HEADER).c | $(B)/dependencies.found
 	@echo "  CC      $<"
 	$(Q)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
+# SBML is read where libSBML's headers are found; the library itself is loaded when it is needed.
+SBML_FOUND := $(shell echo | $(CC) -E -x c -include sbml/SBMLTypes.h $(PREFIX_CFLAGS) $(CPPFLAGS) - >/dev/null 2>&1 && \
+	echo -DHAVE_LIBSBML)
+SBML_OBJECTS := $(filter $(B)/obj/src/sbml/%,$(OBJECTS))
+$(SBML_OBJECTS): ALL_CPPFLAGS += $(SBML_FOUND)
+$(SBML_OBJECTS): $(B)/sbml.flags
+$(B)/sbml.flags: FORCE
+	@mkdir -p $(@D)
+	@echo '$(SBML_FOUND)' | cmp -s - $@ || echo '$(SBML_FOUND)' >$@
+
 # Recompile what was compiled with other flags.
 $(OBJECTS) $(B)/obj/src/cli/main.o: $(B)/flags
 FLAGS_NOW = $(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS)

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -245,7 +246,17 @@ enum { HANG_S = 60, LOOK_MS = 1000 };
 static bool is_crash(int signal_number)
 {
     return signal_number == SIGSEGV || signal_number == SIGBUS || signal_number == SIGABRT || signal_number == SIGFPE ||
-           signal_number == SIGILL;
+           signal_number == SIGILL || signal_number == SIGXCPU;
+}
+
+void contained_limit(int cpu_s, int gib)
+{
+    setrlimit(RLIMIT_CPU, &(struct rlimit){(rlim_t)cpu_s, (rlim_t)cpu_s + 1});
+#if !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__ /* which reserve terabytes */
+    setrlimit(RLIMIT_AS, &(struct rlimit){(rlim_t)gib << 30, (rlim_t)gib << 30});
+#else
+    (void)gib;
+#endif
 }
 
 /* The child also sends its exit code through a pipe, which distinguishes our exit from one called by foreign code. */
@@ -344,7 +355,7 @@ static int contain(int (*function)(void *context), void *context, const char *wh
     if (!is_crash(number))
         return die_likewise(number);
     error_set(&error, STATUS_BAD_MODEL, "%s: the process that worked on it died of signal %d (%s): the file is damaged in "
-              "a way that crashes the HDF5 library, or the model's code crashes", what, number, strsignal(number));
+              "a way that crashes the library that reads it, or the model's code crashes", what, number, strsignal(number));
     return message_error(&error, color);
 }
 

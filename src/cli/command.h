@@ -80,6 +80,8 @@ void completion_zsh(FILE *file);
  * files it worked on) and returns 3. If no process can be made, calls the function in this one. Call it before starting
  * threads, HDF5 or plugins: the child is a fork. */
 int contained_run(int (*function)(void *context), void *context, const char *what, enum when color);
+/* In such a child: bounds its time on the processor and its memory, for libraries that know no bounds. */
+void contained_limit(int cpu_s, int gib);
 /* The same for a function that reads files and computes almost nothing: HDF5 loops forever on some damaged files. A child that
  * computes for a minute without reading or writing is killed, with a message; returns 3. Needs /proc. */
 int contained_read(int (*function)(void *context), void *context, const char *what, enum when color);

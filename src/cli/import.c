@@ -60,6 +60,9 @@ static const struct option table[] = {
     {.name = "error", .kind = OPTION_LIST, .metavar = "NAME=WORD", .offset = FIELD(error), .default_text = "the model's",
      .help = "distribution of an observable's measurement errors: " ERROR_WORDS " or default (the model's distribution, "
          "otherwise the run's --error); may be repeated"},
+    {.name = "estimate", .kind = OPTION_LIST, .metavar = "ID", .offset = FIELD(estimate), .default_text = "all constants",
+     .help = "with SBML: a parameter of the model, and the others become constants; of a species, its initial value; "
+     "may be repeated"},
     {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .offset = FIELD(quiet), .help = "do not report what was written"},
     OPTION_COLOR(FIELD(color)),
 };
@@ -308,8 +311,11 @@ static int run(int argc, char **argv)
     struct error error = {.status = STATUS_OK};
     int code = command_parse(&command_import, &options, &words, 1, argc, argv);
     if (code < 0) {
+        bool is_sbml = import_is_sbml(words.positional[0]);
         options.measurements = words.positional[0];
-        if (!options.model)
+        if (options.estimate.n && !is_sbml)
+            error_set(&error, STATUS_USAGE, "--estimate: is for SBML (.xml or .sbml)");
+        else if (!options.model && !is_sbml)
             error_set(&error, STATUS_USAGE, "no model: give one with --model");
         else if (options.nonmem && (options.datasets || options.experiments || options.doses || options.inputs))
             error_set(&error, STATUS_USAGE, "--nonmem: the one table has it all; leave out --%s",
@@ -319,10 +325,11 @@ static int run(int argc, char **argv)
         else if (!options.output && !strcmp(options.measurements, "-"))
             error_set(&error, STATUS_USAGE, "--output is needed when the measurements come from standard input");
         code = error.status ? message_usage("import", &error, options.color)
+               : is_sbml    ? import_sbml(&options)
                             : contained_run(import, &options, options.model, options.color);
     }
     struct option_list *const lists[] = {&options.fix, &options.start, &options.lower, &options.upper, &options.scale,
-                                         &options.error, &options.cmt};
+                                         &options.error, &options.cmt, &options.estimate};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         option_list_fini(lists[i]);
     return code;

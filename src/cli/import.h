@@ -9,7 +9,7 @@
 struct import_options {
     const char *measurements, *datasets, *experiments, *doses, *inputs, *parameters, *model, *output;
     bool embed, overwrite, quiet, nonmem, locf;
-    struct option_list fix, start, lower, upper, scale, error, cmt;
+    struct option_list fix, start, lower, upper, scale, error, cmt, estimate;
     enum when color;
 };
 
@@ -30,3 +30,8 @@ enum status import_parameters_choose(struct import_parameters *parameters, const
 enum status import_parameters_check(const struct import_parameters *parameters, const struct stiffit_model *abi,
                                     bool per_dataset, struct error *error);
 void import_parameters_fini(struct import_parameters *parameters);
+
+/* Whether the file is SBML, by its name's ending. */
+bool import_is_sbml(const char *path);
+/* Model text from the SBML file options->measurements; returns the exit code. */
+int import_sbml(struct import_options *options);

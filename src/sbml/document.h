@@ -1,0 +1,103 @@
+/* What an SBML file says, without libSBML: read.c makes it, the other files of this folder translate it.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+#include "base/arena.h"
+#include "sbml/math.h"
+#include "sbml/sbml.h"
+
+enum item_kind {
+    ITEM_PARAMETER, ITEM_LOCAL, ITEM_COMPARTMENT, ITEM_SPECIES, ITEM_REFERENCE, ITEM_REACTION, ITEM_FUNCTION, ITEM_EVENT
+};
+extern const char *const item_words[]; /* "parameter" */
+
+/* How a quantity's value comes about. */
+enum item_form {
+    FORM_NUMBER, /* a number, parameter or covariate */
+    FORM_FIXED,  /* an expression that does not change */
+    FORM_RULE,   /* an assignment rule */
+    FORM_STATE,  /* is a state */
+    FORM_AMOUNT  /* a concentration; its amount is a state, as its compartment's size changes */
+};
+
+struct item;
+struct effect { /* of a reaction on a species */
+    const struct item *reaction;
+    struct item *reference;
+    double sign;
+};
+
+struct assignment { /* of an event */
+    struct item *target;
+    const char *target_id;
+    struct math *math;
+    unsigned line;
+};
+
+/* Anything with an id (references may have none). */
+struct item {
+    enum item_kind kind;
+    const char *id, *label; /* label: the attribute `name`, or "" */
+    unsigned line;
+    /* Quantities. */
+    double value;           /* NaN: none */
+    bool is_constant, is_boundary;
+    bool is_amount;         /* a species whose id means an amount */
+    bool value_is_amount;
+    struct item *compartment;
+    const char *conversion_factor; /* "": none */
+    struct math *initial;   /* initial assignment, or NULL */
+    struct math *rule;      /* or a reaction's kinetic law, a function's body, an event's trigger; or NULL */
+    bool is_rate_rule, is_assigned; /* is_assigned: by events */
+    struct effect *effect;
+    size_t n_effect, room;
+    /* Reactions (local parameters), functions (arguments). */
+    struct item **inner;
+    size_t n_inner;
+    /* Events. */
+    struct math *delay, *priority;
+    bool initially_false, can_lapse, early_values;
+    struct assignment *assignment;
+    size_t n_assignment;
+    /* The translation. */
+    const struct sbml_request *request;
+    enum sbml_role role;
+    enum item_form form;
+    const char *name, *state;    /* in the text */
+    const char *given_name, *is_given_name; /* of the parameter or covariate of its role, as in struct sbml_name */
+    const char *initial_name, *rate_name;   /* of its initial value and its rate; NULL: not needed so far */
+    bool is_wanted;                         /* a function or reference that formulas use */
+    unsigned initial_pass, pass;            /* in which the initial value, the function has been written */
+    uint8_t mark;                           /* of the search for circles */
+    bool initial_has_time;
+};
+
+struct document {
+    struct arena arena;
+    const char *file; /* for messages */
+    unsigned level, version;
+    const char *id, *label, *conversion_factor;
+    struct item **item; /* in the order functions, compartments, species, parameters, reactions with what they hold, events */
+    size_t n_item, room;
+    void *by_id;        /* tree of items */
+    char **note;
+    size_t n_note, note_room;
+    struct error *error; /* the first fault */
+    bool failed;
+};
+
+/* Reads a file into a document that is zeroed but for `file` and `error`. document_fini in any case. */
+enum status document_read(struct document *document, const char *path);
+void document_fini(struct document *document);
+/* Appends an item; a fault if another one has its id. */
+enum status document_add(struct document *document, struct item *item);
+/* NULL: there is none with this id. */
+struct item *document_find(const struct document *document, const char *id);
+/* "FILE:LINE: WHAT `ID`: ...". The first fault counts; returns its status. */
+enum status document_fault(struct document *document, unsigned line, const char *what, const char *id, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
+enum status document_no_memory(struct document *document);
+void document_note(struct document *document, const struct item *about, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* In the document's arena; NULL, after the fault: out of memory. */
+char *document_format(struct document *document, const char *format, ...) __attribute__((format(printf, 2, 3)));

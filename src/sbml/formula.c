@@ -1,0 +1,352 @@
+/* Formulas of an SBML file as expressions of model text, with as few parentheses as the grammar needs.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "sbml/translation.h"
+
+#include "base/words.h"
+
+#include <math.h>
+#include <string.h>
+
+static enum status fault(const struct writer *writer, const char *format, const char *argument)
+{
+    const struct item *about = writer->about;
+    return document_fault(writer->translation->document, about->line, item_words[about->kind], about->id, format, argument);
+}
+
+static void open_if(const struct writer *writer, bool is_needed) { fputs(is_needed ? "(" : "", writer->out); }
+static void close_if(const struct writer *writer, bool is_needed) { fputs(is_needed ? ")" : "", writer->out); }
+
+void write_number(FILE *out, double value, enum level level)
+{
+    char text[NUMBER_SIZE];
+    if (isnan(value))
+        fputs("log(-1)", out); /* the graph of a model folds no number that is not finite */
+    else if (isinf(value))
+        fputs(level > LEVEL_SUM ? (value > 0 ? "(1/0)" : "(-1/0)") : value > 0 ? "1/0" : "-1/0", out);
+    else
+        fprintf(out, value < 0 && level > LEVEL_SUM ? "(%s)" : "%s", number_text(text, value));
+}
+
+/* Operands between signs, which bind at `own`. */
+static void write_infix(const struct writer *writer, const struct math *math, const char *sign, enum level own,
+                        enum level outer)
+{
+    open_if(writer, outer > own);
+    for (uint32_t k = 0; k < math->n; k++) {
+        fputs(k ? sign : "", writer->out);
+        write_math(writer, math->operand[k], k ? (enum level)(own + 1) : own);
+    }
+    close_if(writer, outer > own);
+}
+
+static void write_sum(const struct writer *writer, const struct math *math, enum level outer)
+{
+    open_if(writer, outer > LEVEL_SUM);
+    for (uint32_t k = 0; k < math->n; k++) {
+        const struct math *at = math->operand[k];
+        bool is_negative = k && ((at->kind == MATH_MINUS && at->n == 1) || (at->kind == MATH_NUMBER && at->value < 0));
+        fputs(is_negative ? " - " : k ? " + " : "", writer->out);
+        if (is_negative && at->kind == MATH_NUMBER)
+            write_number(writer->out, -at->value, LEVEL_PRODUCT);
+        else
+            write_math(writer, is_negative ? at->operand[0] : at, k ? LEVEL_PRODUCT : LEVEL_SUM);
+    }
+    close_if(writer, outer > LEVEL_SUM);
+}
+
+static void write_call(const struct writer *writer, const char *name, const struct math *math, enum level level)
+{
+    fprintf(writer->out, "%s(", name);
+    for (uint32_t k = 0; k < math->n; k++) {
+        fputs(k ? ", " : "", writer->out);
+        write_math(writer, math->operand[k], level);
+    }
+    fputs(")", writer->out);
+}
+
+/* a < b < c as (a < b and b < c). */
+static void write_comparison(const struct writer *writer, const struct math *math, enum level outer)
+{
+    enum level own = math->n > 2 ? LEVEL_AND : LEVEL_COMPARE;
+    open_if(writer, outer > own);
+    for (uint32_t k = 0; k + 1 < math->n; k++) {
+        fputs(k ? " and " : "", writer->out);
+        write_math(writer, math->operand[k], LEVEL_SUM);
+        fprintf(writer->out, " %s ", math->text);
+        write_math(writer, math->operand[k + 1], LEVEL_SUM);
+    }
+    close_if(writer, outer > own);
+}
+
+static void write_piecewise(const struct writer *writer, const struct math *math, enum level outer)
+{
+    if (math->n == 1) { /* otherwise alone */
+        write_math(writer, math->operand[0], outer);
+        return;
+    }
+    if (math->n == 0) {
+        write_number(writer->out, NAN, outer);
+        return;
+    }
+    bool is_if = math->n == 3;
+    fputs(is_if ? "if(" : "piecewise(", writer->out);
+    for (uint32_t k = 0; k < math->n; k++) {
+        fputs(k ? ", " : "", writer->out);
+        write_math(writer, math->operand[is_if && k < 2 ? 1 - k : k], LEVEL_ANY);
+    }
+    fputs(math->n % 2 ? ")" : ", log(-1))", writer->out); /* without a value for otherwise it has none */
+}
+
+/* Functions that model text lacks, defined in it where they are used. The Lanczos approximation of the gamma function with
+ * g = 7 and 9 terms (Godfrey 2001) has a relative error of 1e-15. */
+static const struct { const char *name, *arguments, *body; } helpers[] = {
+    {"xor", "a, b", "(a or b) and not (a and b)"},
+    {"quotient", "a, b", "if a/b < 0 then ceil(a/b) else floor(a/b)"},
+    {"rem", "a, b", "a - b*(if a/b < 0 then ceil(a/b) else floor(a/b))"},
+    {"factorial", "n", "sqrt(2*pi)*(n + 7.5)^(n + 0.5)*exp(-(n + 7.5))*(0.99999999999980993 + 676.5203681218851/(n + 1) "
+     "- 1259.1392167224028/(n + 2) + 771.32342877765313/(n + 3) - 176.61502916214059/(n + 4) + 12.507343278686905/(n + 5) "
+     "- 0.13857109526572012/(n + 6) + 9.9843695780195716e-6/(n + 7) + 1.5056327351493116e-7/(n + 8))"},
+};
+
+static void write_helper(const struct writer *writer, const struct math *math, enum level outer)
+{
+    struct translation *translation = writer->translation;
+    size_t i = 0;
+    while (strcmp(helpers[i].name, math->text))
+        i++;
+    struct helper_use *use = &translation->helper[i];
+    if (math->n == 1 && !strcmp(math->text, "factorial") && math->operand[0]->kind == MATH_NUMBER) {
+        write_number(writer->out, tgamma(math->operand[0]->value + 1), outer);
+        return;
+    }
+    if (math->n < 2 && !strcmp(math->text, "xor")) {
+        if (math->n)
+            write_math(writer, math->operand[0], outer);
+        else
+            fputs("0", writer->out);
+        return;
+    }
+    if (!use->name && !(use->name = new_name(translation, helpers[i].name)))
+        return;
+    if (use->pass != translation->pass) {
+        struct line line;
+        use->pass = translation->pass;
+        struct writer definition = begin_line(translation, &line, writer->about);
+        fprintf(definition.out, "function %s(%s) = %s", use->name, helpers[i].arguments, helpers[i].body);
+        end_line(translation, &line, SECTION_FUNCTIONS, "");
+    }
+    for (uint32_t k = 2; k < math->n; k++) /* xor of several */
+        fprintf(writer->out, "%s(", use->name);
+    const struct math first = {.n = math->n < 2 ? math->n : 2, .operand = math->operand};
+    write_call(writer, use->name, &first, LEVEL_ANY);
+    for (uint32_t k = 2; k < math->n; k++) {
+        fputs(", ", writer->out);
+        write_math(writer, math->operand[k], LEVEL_ANY);
+        fputs(")", writer->out);
+    }
+}
+
+static void write_name(const struct writer *writer, const struct math *math)
+{
+    struct translation *translation = writer->translation;
+    struct item *found = (struct item *)find_in_scope(translation->document, writer->scope, math->text);
+    if (!found) {
+        fault(writer, "its formula contains `%.100s`, which is not defined", math->text);
+        return;
+    }
+    if (found->kind == ITEM_FUNCTION || found->kind == ITEM_EVENT) {
+        fault(writer, found->kind == ITEM_EVENT ? "its formula uses the event `%.100s` as a value"
+                                                : "its formula uses the function `%.100s` as a value", math->text);
+        return;
+    }
+    found->is_wanted = true;
+    const char *name = writer->is_initial && found->name ? initial_text(translation, found) : found->name;
+    fputs(name ? name : found->id, writer->out); /* arguments have no other name */
+}
+
+static void write_avogadro(const struct writer *writer)
+{
+    struct translation *translation = writer->translation;
+    if (!translation->avogadro && !(translation->avogadro = new_name(translation, "avogadro")))
+        return;
+    if (translation->avogadro_pass != translation->pass) {
+        struct line line;
+        translation->avogadro_pass = translation->pass;
+        struct writer definition = begin_line(translation, &line, writer->about);
+        fprintf(definition.out, "constant %s = 6.02214179e23", translation->avogadro); /* SBML's, 2006 CODATA */
+        end_line(translation, &line, SECTION_CONSTANTS, "");
+    }
+    fputs(translation->avogadro, writer->out);
+}
+
+static void write_user_call(const struct writer *writer, const struct math *math)
+{
+    struct item *function = document_find(writer->translation->document, math->text);
+    if (!function || function->kind != ITEM_FUNCTION || !function->rule) {
+        fault(writer, "its formula calls `%.100s`, which is no function with a body", math->text);
+        return;
+    }
+    if (function->n_inner != math->n) {
+        fault(writer, "its formula calls `%.100s` with another number of arguments than its definition has", math->text);
+        return;
+    }
+    want_function(writer->translation, function);
+    if (math->n)
+        write_call(writer, function->name, math, LEVEL_ANY);
+    else
+        fputs(function->name, writer->out);
+}
+
+static void write_rate(const struct writer *writer, const struct math *math, enum level outer)
+{
+    const struct math *of = math->operand[0];
+    struct document *document = writer->translation->document;
+    struct item *item = of->kind == MATH_NAME ? (struct item *)find_in_scope(document, writer->scope, of->text) : NULL;
+    if (!item || !item->name || item->kind == ITEM_REACTION || item->kind == ITEM_FUNCTION || item->kind == ITEM_EVENT)
+        fault(writer, "its formula uses rateOf with something that is no quantity%s", "");
+    else if (item->form == FORM_RULE)
+        fault(writer, "its formula uses the rateOf of `%.100s`, which an assignment rule determines", item->id);
+    else if (item->form < FORM_RULE)
+        fputs("0", writer->out);
+    else {
+        open_if(writer, outer > LEVEL_SUM);
+        write_rate_of(writer, item);
+        close_if(writer, outer > LEVEL_SUM);
+    }
+}
+
+/* x^(1/n), log(x)/log(b) and their usual cases. */
+static void write_root(const struct writer *writer, const struct math *math, enum level outer)
+{
+    const struct math *of = math->operand[math->n - 1], *by = math->n == 2 ? math->operand[0] : NULL;
+    bool is_log = math->kind == MATH_LOG, is_number = !by || by->kind == MATH_NUMBER;
+    double base = by ? by->value : is_log ? 10 : 2;
+    const char *name = !is_number ? NULL : is_log ? (base == 10 ? "log10" : base == 2 ? "log2" : NULL)
+                       : base == 2 ? "sqrt" : base == 3 ? "cbrt" : NULL;
+    const struct math call = {.n = 1, .operand = &math->operand[math->n - 1]};
+    enum level own = is_log ? LEVEL_PRODUCT : LEVEL_POWER;
+    if (name) {
+        write_call(writer, name, &call, LEVEL_ANY);
+        return;
+    }
+    open_if(writer, outer > own);
+    if (is_log) {
+        write_call(writer, "log", &call, LEVEL_ANY);
+        fputs("/log(", writer->out);
+    } else {
+        write_math(writer, of, LEVEL_PRIMARY);
+        fputs("^(1/", writer->out);
+    }
+    write_math(writer, by, is_log ? LEVEL_ANY : LEVEL_POWER);
+    fputs(")", writer->out);
+    close_if(writer, outer > own);
+}
+
+void write_math(const struct writer *writer, const struct math *math, enum level level)
+{
+    FILE *out = writer->out;
+    switch (math->kind) {
+    case MATH_NUMBER: write_number(out, math->value, level); break;
+    case MATH_NAME: write_name(writer, math); break;
+    case MATH_TIME: fputs("t", out); break;
+    case MATH_AVOGADRO: write_avogadro(writer); break;
+    case MATH_CALL: write_user_call(writer, math); break;
+    case MATH_RATE_OF: write_rate(writer, math, level); break;
+    case MATH_COMPARE: write_comparison(writer, math, level); break;
+    case MATH_HELPER: write_helper(writer, math, level); break;
+    case MATH_PIECEWISE: write_piecewise(writer, math, level); break;
+    case MATH_ROOT: case MATH_LOG: write_root(writer, math, level); break;
+    case MATH_SUM: case MATH_PRODUCT: case MATH_AND: case MATH_OR:
+        if (math->n == 0)
+            fputs(math->kind == MATH_SUM || math->kind == MATH_OR ? "0" : "1", out);
+        else if (math->n == 1)
+            write_math(writer, math->operand[0], level);
+        else if (math->kind == MATH_SUM)
+            write_sum(writer, math, level);
+        else if (math->kind == MATH_PRODUCT)
+            write_infix(writer, math, "*", LEVEL_PRODUCT, level);
+        else
+            write_infix(writer, math, math->kind == MATH_AND ? " and " : " or ",
+                        math->kind == MATH_AND ? LEVEL_AND : LEVEL_OR, level);
+        break;
+    case MATH_MINUS:
+        if (math->n == 2)
+            write_infix(writer, math, " - ", LEVEL_SUM, level);
+        else {
+            open_if(writer, level > LEVEL_PRODUCT);
+            fputs("-", out);
+            write_math(writer, math->operand[0], LEVEL_POWER);
+            close_if(writer, level > LEVEL_PRODUCT);
+        }
+        break;
+    case MATH_DIVIDE:
+        open_if(writer, level > LEVEL_PRODUCT);
+        write_math(writer, math->operand[0], LEVEL_PRODUCT);
+        fputs("/", out);
+        write_math(writer, math->operand[1], LEVEL_POWER);
+        close_if(writer, level > LEVEL_PRODUCT);
+        break;
+    case MATH_POWER:
+        open_if(writer, level > LEVEL_POWER);
+        write_math(writer, math->operand[0], LEVEL_PRIMARY);
+        fputs("^", out);
+        write_math(writer, math->operand[1], LEVEL_PRIMARY);
+        close_if(writer, level > LEVEL_POWER);
+        break;
+    case MATH_NOT:
+        open_if(writer, level > LEVEL_NOT);
+        fputs("not ", out);
+        write_math(writer, math->operand[0], LEVEL_PRIMARY);
+        close_if(writer, level > LEVEL_NOT);
+        break;
+    case MATH_IMPLIES:
+        open_if(writer, level > LEVEL_OR);
+        fputs("not ", out);
+        write_math(writer, math->operand[0], LEVEL_PRIMARY);
+        fputs(" or ", out);
+        write_math(writer, math->operand[1], LEVEL_AND);
+        close_if(writer, level > LEVEL_OR);
+        break;
+    case MATH_FUNCTION:
+        if (math->n == 0)
+            fputs(math->text, out); /* pi */
+        else if (math->n == 1 && (!strcmp(math->text, "min") || !strcmp(math->text, "max")))
+            write_math(writer, math->operand[0], level);
+        else
+            write_call(writer, math->text, math, LEVEL_ANY);
+        break;
+    case MATH_OF_ONE:
+        open_if(writer, level > LEVEL_PRODUCT);
+        for (const char *c = math->text; *c; c++)
+            if (*c == '@')
+                write_math(writer, math->operand[0], LEVEL_ANY);
+            else
+                putc(*c, out);
+        close_if(writer, level > LEVEL_PRODUCT);
+        break;
+    }
+}
+
+/* Whether the formula needs equality to be seen: the integrator steps over it. */
+static bool has_equality(const struct math *math)
+{
+    bool found = math->kind == MATH_COMPARE && (math->text[0] == '=' || math->text[0] == '!');
+    for (uint32_t k = 0; k < math->n && !found; k++)
+        found = has_equality(math->operand[k]);
+    return found;
+}
+
+void write_trigger(const struct writer *writer, const struct item *event)
+{
+    const struct math *math = event->rule;
+    bool is_time = math->kind == MATH_COMPARE && math->n == 2 && !strcmp(math->text, "==") &&
+                   (math->operand[0]->kind == MATH_TIME) != (math->operand[1]->kind == MATH_TIME);
+    if (is_time && !(event->can_lapse && event->delay)) { /* time == 5 becomes true when time >= 5 does */
+        fputs("t >= ", writer->out);
+        write_math(writer, math->operand[math->operand[0]->kind == MATH_TIME], LEVEL_SUM);
+    } else if (has_equality(math)) {
+        fault(writer, "its trigger tests for equality%s, which is true at single points; write a comparison with < or >", "");
+    } else {
+        write_math(writer, math, LEVEL_ANY);
+    }
+}
