@@ -102,6 +102,8 @@ struct stiffit_lanes_point {
     const double *covariate; /* n_covariate */
     const double *work;      /* n_work, from `prepare` */
     const double *direction; /* n_state + 1: a change of the states, then of time; for `curve` only */
+    const double *input;       /* n_input, at time t */
+    const double *input_slope; /* n_input, by time: not 0 only for linear ones */
 };
 
 typedef void stiffit_lanes_function(const struct stiffit_lanes_point *at, double *out);
@@ -117,8 +119,8 @@ struct stiffit_lanes {
     uint32_t struct_size;            /* sizeof(struct stiffit_lanes); fields are only added at the end */
     uint32_t n_lane;                 /* STIFFIT_LANES of the header that the plugin was built with */
     stiffit_lanes_function *rhs;     /* out: n_state, dy/dt */
-    /* out: rhs (n_state numbers); then the entries of by_state, d rhs_i / d y_j, whose column n_state is d rhs_i / d t; then
-     * those of by_parameter, d rhs_i / d p_j, which include the effect through `work`. */
+    /* out: rhs (n_state numbers); then the entries of by_state, d rhs_i / d y_j, whose column n_state is d rhs_i / d t with
+     * inputs that move along; then those of by_parameter, d rhs_i / d p_j, which include the effect through `work`. */
     stiffit_lanes_function *derive;
     /* The second derivatives in one direction. With g = (d rhs / d y) v + (d rhs / d t) w, where v and w are
      * at->direction, out: the entries of curve_state, d g_i / d y_j; then those of curve_parameter, d g_i / d p_j. */

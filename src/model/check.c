@@ -12,7 +12,7 @@
 
 enum { DEFAULT_POINTS = 12, N_EULER = 24, N_TRY = 5, MAX_COLUMNS = 400 };
 /* Random streams by purpose. */
-enum { STREAM_PARAMETER = 1, STREAM_STATE, STREAM_TIME, STREAM_COLUMN, STREAM_DIRECTION };
+enum { STREAM_PARAMETER = 1, STREAM_STATE, STREAM_TIME, STREAM_COLUMN, STREAM_DIRECTION, STREAM_SLOPE };
 
 struct check {
     const struct stiffit_model *abi;
@@ -331,6 +331,13 @@ static void check_lanes(struct check *check, size_t i_point)
         enum check_axis axis = j < abi->n_state ? AXIS_STATE : AXIS_TIME;
         check->caller.direction[j] = factor * variable_scale(check, axis, j);
     }
+    check->caller.is_moving = abi->n_input > 0;
+    check->caller.t_moved = check->caller.t;
+    for (size_t j = 0; j < abi->n_input; j++) {
+        double factor = random_normal(check->options->seed, STREAM_SLOPE, i_point * abi->n_input + j);
+        bool is_linear = abi->input_linear && abi->input_linear[j];
+        check->caller.slope[j] = is_linear ? factor * (1 + fabs(check->caller.knot[j])) / variable_scale(check, AXIS_TIME, 0) : 0;
+    }
     for (int f = CHECK_LANES_BY_STATE; f < N_CHECK_FUNCTION; f++) {
         compare_derivative(check, f, i_point);
         if (f == CHECK_LANES_BY_STATE && i_point > 0) {
@@ -341,6 +348,7 @@ static void check_lanes(struct check *check, size_t i_point)
             add_change(check, abi->n_state, 1);
         }
     }
+    check->caller.is_moving = false;
 }
 
 /* Whether parameter j changes `function` although its mask denies it. Rounding may do so: a term that cancels. */

@@ -75,6 +75,16 @@ enum status caller_init(struct caller *caller, const struct stiffit_model *abi, 
     return abi->lanes ? check_lanes_init(caller, arena) : STATUS_OK;
 }
 
+/* The values of the model's inputs. */
+static const double *inputs(struct caller *caller)
+{
+    if (!caller->is_moving)
+        return caller->knot;
+    for (size_t i = 0; i < caller->abi->n_input; i++)
+        caller->moved[i] = caller->knot[i] + caller->slope[i] * (caller->t - caller->t_moved);
+    return caller->moved;
+}
+
 static int call(struct caller *caller, enum check_function function, double *out)
 {
     const struct stiffit_model *abi = caller->abi;
@@ -83,7 +93,7 @@ static int call(struct caller *caller, enum check_function function, double *out
         .y = check_shape(function)->at_time && function != CHECK_FORCING ? caller->y : NULL,
         .p = caller->p,
         .covariate = caller->covariate,
-        .input = abi->n_input > 0 && function != CHECK_PREPARE && function != CHECK_FORCING ? caller->knot : NULL,
+        .input = abi->n_input > 0 && function != CHECK_PREPARE && function != CHECK_FORCING ? inputs(caller) : NULL,
         .work = abi->n_work > 0 && function != CHECK_PREPARE ? caller->work : NULL,
         .event = caller->event,
     };

@@ -53,6 +53,9 @@ struct caller {
     size_t n_out;
     /* If the model has lanes: n_state + 1 numbers for `curve`, which may be written freely; arrays of a call. */
     double *direction, *lane_input, *lane_out;
+    /* n_input: the slopes of inputs, which move along with t since t_moved if is_moving; scratch. */
+    double *slope, *moved, t_moved;
+    bool is_moving;
     size_t n_lane_call;
 };
 

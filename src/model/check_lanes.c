@@ -6,12 +6,13 @@
 #include <math.h>
 #include <string.h>
 
-enum { W = STIFFIT_LANES, GUARD = 4 * W, N_ARRAY = 6 };
+enum { W = STIFFIT_LANES, GUARD = 4 * W, N_ARRAY = 8 };
 
-/* Lengths of t, y, p, covariate, work and direction. */
+/* Lengths of t, y, p, covariate, work, direction, input and input_slope. */
 static void input_sizes(const struct stiffit_model *abi, size_t n[N_ARRAY])
 {
-    const size_t sizes[N_ARRAY] = {1, abi->n_state, abi->n_parameter, abi->n_covariate, abi->n_work, abi->n_state + 1};
+    const size_t sizes[N_ARRAY] = {1, abi->n_state, abi->n_parameter, abi->n_covariate, abi->n_work, abi->n_state + 1,
+                                   abi->n_input, abi->n_input};
     memcpy(n, sizes, sizeof sizes);
 }
 
@@ -37,8 +38,10 @@ enum status check_lanes_init(struct caller *caller, struct arena *arena)
     for (int i = 0; i < N_ARRAY; i++)
         total += n[i] * W;
     caller->direction = arena_calloc(arena, n[5], sizeof(double));
+    caller->slope = arena_calloc(arena, n[7] + 1, sizeof(double));
+    caller->moved = arena_calloc(arena, n[6] + 1, sizeof(double));
     double *all = arena_calloc(arena, total + n_out * W + 2 * GUARD + W, sizeof *all);
-    if (!all || !caller->direction)
+    if (!all || !caller->direction || !caller->slope || !caller->moved)
         return STATUS_NO_MEMORY;
     caller->lane_input = all + (64 - (uintptr_t)all % 64) / sizeof *all;
     caller->lane_out = caller->lane_input + total + GUARD;
@@ -49,7 +52,8 @@ enum status check_lanes_init(struct caller *caller, struct arena *arena)
 static struct stiffit_lanes_point fill_lanes(const struct caller *caller, const struct stiffit_point *at, size_t k, bool alike)
 {
     static const double strange[] = {NAN, INFINITY, 0};
-    const double *const from[N_ARRAY] = {&at->t, at->y, at->p, at->covariate, at->work, caller->direction};
+    const double *const from[N_ARRAY] = {&at->t, at->y, at->p, at->covariate, at->work, caller->direction,
+                                         at->input, caller->slope};
     double *to[N_ARRAY], *next = caller->lane_input;
     size_t n[N_ARRAY];
     input_sizes(caller->abi, n);
@@ -59,7 +63,7 @@ static struct stiffit_lanes_point fill_lanes(const struct caller *caller, const 
             for (size_t lane = 0; lane < W; lane++)
                 next[lane] = alike || lane == k ? from[a][i] : strange[(i + lane) % 3];
     }
-    return (struct stiffit_lanes_point){to[0], to[1], to[2], to[3], to[4], to[5]};
+    return (struct stiffit_lanes_point){to[0], to[1], to[2], to[3], to[4], to[5], to[6], to[7]};
 }
 
 /* The entries of columns first ... end - 1 of a pattern, which begin with number `place`, as a full matrix. */

@@ -104,14 +104,6 @@ static struct part *next(struct both *both)
     return least;
 }
 
-/* The engine that takes an evaluation: lanes have no stops, and begin as the model does. Each evaluation of a task goes to the
- * same one. */
-static enum engine_kind kind_of(const struct both_pool *pool, const struct evaluation *evaluation)
-{
-    bool is_plain = !evaluation->begin && !evaluation->end && !ode_has_stops(pool->abi, evaluation->task);
-    return is_plain ? evaluation->engine : ENGINE_CVODES;
-}
-
 /* The lanes, or the part of CVODES that holds `evaluation` (NULL: that holds none). */
 static struct part *part_for(struct both *both, enum engine_kind kind, const struct evaluation *evaluation)
 {
@@ -126,12 +118,11 @@ static struct part *part_for(struct both *both, enum engine_kind kind, const str
 static void submit(struct engine *base, struct evaluation *evaluation)
 {
     struct both *both = (struct both *)base;
-    enum engine_kind kind = kind_of(both->pool, evaluation);
-    struct part *least = next(both), *part = part_for(both, kind, NULL);
+    struct part *least = next(both), *part = part_for(both, evaluation->engine, NULL);
     if (part->n++ == 0)
         part->used_ns = least ? least->used_ns : 0;
     both->n++;
-    if (kind != ENGINE_LANES)
+    if (evaluation->engine != ENGINE_LANES)
         part->evaluation = evaluation;
     engine_submit(part->engine, evaluation);
 }
@@ -173,7 +164,7 @@ static struct evaluation *work(struct engine *base, const struct engine_turn *tu
 static bool withdraw(struct engine *base, struct evaluation *evaluation)
 {
     struct both *both = (struct both *)base;
-    struct part *part = part_for(both, kind_of(both->pool, evaluation), evaluation);
+    struct part *part = part_for(both, evaluation->engine, evaluation);
     bool is_out = engine_withdraw(part->engine, evaluation);
     if (is_out)
         leave(both, part);
@@ -183,7 +174,7 @@ static bool withdraw(struct engine *base, struct evaluation *evaluation)
 static void discard(struct engine_pool *base, struct evaluation *evaluation)
 {
     struct both_pool *pool = (struct both_pool *)base;
-    engine_discard(pool->of[kind_of(pool, evaluation)], evaluation);
+    engine_discard(pool->of[evaluation->engine], evaluation);
 }
 
 const struct engine_table engine_both = {

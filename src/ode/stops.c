@@ -89,7 +89,7 @@ static void set_limit(struct observer *ob) { ob->stops->limit = ob->t + CLOSEST 
 
 /* The times after and before `t` at which the right-hand side is that of the next and the previous stretch. */
 static double behind(double t) { return t + fmax(ASIDE * fabs(t), DBL_MIN); }
-static double ahead(double t) { return t - fmax(ASIDE * fabs(t), DBL_MIN); }
+static double ahead(double t) { return t < INFINITY ? t - fmax(ASIDE * fabs(t), DBL_MIN) : INFINITY; }
 
 bool stops_begin(struct observer *ob)
 {

@@ -47,7 +47,7 @@ static inline void lanes_case_init(struct lanes_case *c, const struct stiffit_mo
     c->rhs = lanes_numbers(c->n);
     c->derive = lanes_numbers(c->n_derive);
     c->curve = lanes_numbers(c->n_curve);
-    c->at = (struct stiffit_lanes_point){c->t, c->y, c->p, c->c, c->w, c->d};
+    c->at = (struct stiffit_lanes_point){c->t, c->y, c->p, c->c, c->w, c->d, NULL, NULL};
 }
 
 static inline void lanes_case_fini(struct lanes_case *c)

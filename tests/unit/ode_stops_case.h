@@ -4,6 +4,7 @@
 #define TESTS_UNIT_ODE_STOPS_CASE_H
 
 #include "ode_case.h"
+#include "ode_lanes_by_differences.h"
 
 enum { MOST = 64 };
 
@@ -24,9 +25,29 @@ struct story {
 
 static const struct ode_options tight = {.rtol = 1e-10, .n_none = 4};
 
+/* The engine that all stories are told with. */
+static enum engine_kind teller = ENGINE_CVODES;
+static int use_lanes(void **state)
+{
+    (void)state;
+    teller = ENGINE_LANES;
+    return 0;
+}
+#define RUN_WITH_BOTH_ENGINES(tests) \
+    (cmocka_run_group_tests_name("cvodes", tests, NULL, NULL) + cmocka_run_group_tests_name("lanes", tests, use_lanes, NULL))
+
+static inline void begin_model(struct ode_case *c, const struct stiffit_model *model, const struct ode_options *options,
+                               const double *p, size_t n_time, const double *time)
+{
+    struct stiffit_model own = *model;
+    own.lanes = teller == ENGINE_LANES ? lanes_of(model) : NULL;
+    ode_case_init_engine(c, engine_in_use[teller], &own, options, 1, p, NULL, 0, n_time, time);
+    c->evaluation.engine = teller;
+}
+
 static inline void begin(struct ode_case *c, const struct story *s, const struct ode_options *options)
 {
-    ode_case_init(c, s->model, options, 1, s->p, NULL, 0, s->n_time, s->time);
+    begin_model(c, s->model, options, s->p, s->n_time, s->time);
     c->task.n_dose = s->n_dose;
     c->task.dose = s->dose;
     c->task.input = s->input;

@@ -73,7 +73,7 @@ static void track_init(struct track *track, const struct stiffit_lanes *function
     *track = (struct track){.abi = {.n_state = n_state, .n_parameter = n_parameter, .lanes = functions}};
     track->plan = lanes_plan_new(&track->abi, &lanes_method, &is_wrong);
     assert_non_null(track->plan);
-    assert_true(lanes_room_init(&track->room, track->plan));
+    assert_true(lanes_room_init(&track->room, track->plan, 0));
     assert_true(lanes_room_set_columns(&track->room, n_parameter, columns));
     track->kernel = lanes_kernel_choose(NULL);
     for (int k = 0; k < N_LANE; k++) {

@@ -45,7 +45,7 @@ static void test_conserved_total(void **state)
     for (int i = 0; i < 2; i++) {
         struct ode_case c;
         const struct ode_options options = ODE_OPTIONS_DEFAULT;
-        ode_case_init(&c, &exchange, &options, 1, rates[i], NULL, 0, 1, &time[4]);
+        begin_model(&c, &exchange, &options, rates[i], 1, &time[4]);
         ode_case_run(&c);
         const double k1 = rates[i][0], k2 = rates[i][1], sum = k1 + k2;
         const double expected[] = {k2 / sum * 4, k1 / sum * 4}, by_k1 = k2 / (sum * sum) * 4;
@@ -86,7 +86,7 @@ static void test_begins_at_rest(void **state)
     const struct ode_options options = {.rtol = 1e-9, .n_none = 1};
     double end[2 * 3], begin[2 * 4];
     struct ode_case c;
-    ode_case_init(&c, &turnover, &options, 1, first, NULL, 0, 1, never);
+    begin_model(&c, &turnover, &options, first, 1, never);
     c.task.n_row = 0;
     c.evaluation.end = end;
     ode_case_run(&c);
@@ -101,7 +101,7 @@ static void test_begins_at_rest(void **state)
     memset(begin + 2, 0, 2 * sizeof *end);
     memcpy(begin + 4, end + 4, 2 * sizeof *end);
     memcpy(begin + 6, end + 2, 2 * sizeof *end);
-    ode_case_init(&c, &turnover, &options, 1, second, NULL, 0, 3, time);
+    begin_model(&c, &turnover, &options, second, 3, time);
     double derivative[3 * 6];
     c.evaluation.n_sens = 3;
     c.evaluation.sens = sens;
@@ -160,13 +160,13 @@ static void test_no_steady_state(void **state)
     const double p[] = {1.5}, never[] = {INFINITY};
     const struct ode_options options = ODE_OPTIONS_DEFAULT;
     struct ode_case c;
-    ode_case_init(&c, &lotka, &options, 1, p, NULL, 0, 1, never);
+    begin_model(&c, &lotka, &options, p, 1, never);
     c.evaluation.max_steps = 5000;
     engine_evaluate(c.engine, &c.evaluation);
     assert_int_equal(c.evaluation.outcome, EVALUATION_BUDGET);
     assert_non_null(strstr(c.evaluation.reason, "no steady state"));
     ode_case_fini(&c);
-    ode_case_init(&c, &growth, &options, 1, p, NULL, 0, 1, never);
+    begin_model(&c, &growth, &options, p, 1, never);
     ode_case_run(&c);
     assert_close(c.prediction[0], 1, 1e-8, "grown", 0, 0);
     assert_close(c.d_prediction[0], 0, 1e-6, "by the rate", 0, 0);
@@ -177,5 +177,5 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_conserved_total), cmocka_unit_test(test_begins_at_rest),
                                        cmocka_unit_test(test_no_steady_state)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_WITH_BOTH_ENGINES(tests);
 }

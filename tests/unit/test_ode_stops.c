@@ -221,5 +221,5 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_oral), cmocka_unit_test(test_dose_at_start),
                                        cmocka_unit_test(test_infusions), cmocka_unit_test(test_inputs)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_WITH_BOTH_ENGINES(tests);
 }

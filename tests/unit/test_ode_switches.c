@@ -8,7 +8,7 @@ static int pulse_rhs(const struct stiffit_point *at, double *ydot)
 {
     ydot[0] = -at->p[0] * at->y[1];
     ydot[1] = at->p[0] * at->y[0];
-    ydot[2] = at->y[0] >= at->p[1] ? at->p[2] : at->p[3];
+    ydot[2] = branch_at(at)->y[0] >= branch_at(at)->p[1] ? at->p[2] : at->p[3];
     return STIFFIT_OK;
 }
 static int pulse_initial(const struct stiffit_point *at, double *y)
@@ -65,7 +65,7 @@ static void test_grazing(void **state)
 /* y' = y > 1 ? -a : b slides along y = 1. */
 static int slide_rhs(const struct stiffit_point *at, double *ydot)
 {
-    ydot[0] = at->y[0] >= 1 ? -at->p[0] : at->p[1];
+    ydot[0] = branch_at(at)->y[0] >= 1 ? -at->p[0] : at->p[1];
     return STIFFIT_OK;
 }
 static int slide_initial(const struct stiffit_point *at, double *y)
@@ -99,7 +99,7 @@ static void test_sliding(void **state)
 
 static int late_rhs(const struct stiffit_point *at, double *ydot)
 {
-    ydot[0] = (at->t < at->p[0] ? at->p[1] : at->p[2]) - at->p[3] * at->y[0];
+    ydot[0] = (branch_at(at)->t < branch_at(at)->p[0] ? at->p[1] : at->p[2]) - at->p[3] * at->y[0];
     return STIFFIT_OK;
 }
 static int late_switching(const struct stiffit_point *at, double *out)
@@ -159,5 +159,5 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_switches), cmocka_unit_test(test_grazing),
                                        cmocka_unit_test(test_sliding), cmocka_unit_test(test_switching_times),
                                        cmocka_unit_test(test_rest_before_switch)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_WITH_BOTH_ENGINES(tests);
 }

@@ -162,6 +162,7 @@ static const char *user_name(const struct values *values, const struct step *ste
     case GRAPH_PARAMETER: *prefix = "p_"; return equations->parameter[step->index].name;
     case GRAPH_COVARIATE: *prefix = "c_"; return equations->covariate[step->index].name;
     case GRAPH_INPUT: *prefix = "u_"; return equations->input[step->index].name;
+    case GRAPH_INPUT_SLOPE: *prefix = "s_"; return equations->input[step->index].name;
     case GRAPH_DIRECTION:
         *prefix = step->index < equations->n_state ? "d_" : "";
         return step->index < equations->n_state ? equations->state[step->index].name : "dt";
@@ -201,7 +202,8 @@ void c_source(const struct c_printer *printer, const struct step *step)
 {
     static const char *const arrays[] = {
         [GRAPH_TIME] = "at->t", [GRAPH_STATE] = "at->y", [GRAPH_PARAMETER] = "at->p", [GRAPH_COVARIATE] = "at->covariate",
-        [GRAPH_DIRECTION] = "at->direction", [GRAPH_INPUT] = "at->input", [PROGRAM_WORK] = "at->work"};
+        [GRAPH_DIRECTION] = "at->direction", [GRAPH_INPUT] = "at->input", [GRAPH_INPUT_SLOPE] = "at->input_slope",
+        [PROGRAM_WORK] = "at->work"};
     assert(step->op != GRAPH_CONSTANT);
     if (printer->form == C_LANES)
         fprintf(printer->out, "get(%s, %u, k)", arrays[step->op], (unsigned)step->index);

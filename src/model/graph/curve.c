@@ -46,12 +46,51 @@ static void fill_directional(struct graph *graph, const struct graph_matrix *mat
         }
 }
 
-static bool is_worth_it(const struct equations *equations, const struct functions *functions)
+static bool is_worth_it(const struct equations *equations)
 {
     size_t n_node = graph_n_node(equations->graph);
-    return equations->n_state > 0 && equations->n_state <= MAX_STATE && equations->n_input == 0 && equations->n_event == 0 &&
-           functions->of[FUNCTION_switching].n_row == 0 && functions->of[FUNCTION_forcing].n_row == 0 && n_node <= MAX_GRAPH &&
+    return equations->n_state > 0 && equations->n_state <= MAX_STATE && n_node <= MAX_GRAPH &&
            n_node + NODES_PER_STEP * MAX_WORK < graph_limit(equations->graph);
+}
+
+/* Adds df/du du/dt for the linear inputs u to df/dt, the only column of by_time. */
+static enum status add_inputs(const struct equations *equations, const struct graph_matrix *rhs, struct graph_matrix *by_time,
+                              bool *done, struct error *error)
+{
+    struct graph *graph = equations->graph;
+    struct graph_matrix by_input;
+    size_t n = rhs->n_row;
+    node *sum = calloc(n, sizeof *sum), *entry = malloc(n * sizeof *entry);
+    uint32_t *row = malloc(n * sizeof *row);
+    enum status status = graph_jacobian_within(graph, rhs->entry, n, GRAPH_INPUT, equations->n_input, MAX_WORK, &by_input,
+                                               done, error);
+    bool good = sum && entry && row;
+    for (size_t k = 0; good && k < by_time->n_entry; k++)
+        sum[by_time->row[k]] = by_time->entry[k];
+    for (uint32_t j = 0; good && *done && j < equations->n_input; j++)
+        for (size_t k = by_input.column_start[j]; k < by_input.column_start[j + 1] && equations->input[j].is_linear; k++) {
+            node slope = graph_leaf(graph, GRAPH_INPUT_SLOPE, j), *to = &sum[by_input.row[k]];
+            *to = graph_binary(graph, GRAPH_ADD, *to, graph_binary(graph, GRAPH_MULTIPLY, by_input.entry[k], slope));
+        }
+    graph_matrix_fini(&by_input);
+    if (good && *done) {
+        free(by_time->row);
+        free(by_time->entry);
+        by_time->n_entry = 0;
+        for (size_t i = 0; i < n; i++)
+            if (sum[i] != 0) { /* node 0 is the number 0 */
+                row[by_time->n_entry] = (uint32_t)i;
+                entry[by_time->n_entry++] = sum[i];
+            }
+        by_time->row = row;
+        by_time->entry = entry;
+        by_time->column_start[1] = (uint32_t)by_time->n_entry;
+    } else {
+        free(row);
+        free(entry);
+    }
+    free(sum);
+    return good ? status : error_set(error, STATUS_NO_MEMORY, "out of memory while deriving the model's functions");
 }
 
 static enum status derive(const struct equations *equations, const struct functions *functions, struct lane_functions *lanes,
@@ -63,6 +102,8 @@ static enum status derive(const struct equations *equations, const struct functi
     size_t before = graph_n_node(graph);
     bool done;
     enum status status = graph_jacobian_within(graph, rhs->entry, rhs->n_row, GRAPH_TIME, 1, MAX_WORK, &by_time, &done, error);
+    if (status == STATUS_OK && done && equations->n_input)
+        status = add_inputs(equations, rhs, &by_time, &done, error);
     if (status == STATUS_OK && done && !graph_matrix_append(&functions->of[FUNCTION_jacobian], &by_time, &lanes->by_state))
         status = error_set(error, STATUS_NO_MEMORY, "out of memory while deriving the model's functions");
     graph_matrix_fini(&by_time);
@@ -82,7 +123,7 @@ static enum status derive(const struct equations *equations, const struct functi
 enum status lane_functions_derive(const struct equations *equations, struct functions *functions, struct error *error)
 {
     struct lane_functions *lanes = &functions->lanes;
-    if (!is_worth_it(equations, functions))
+    if (!is_worth_it(equations))
         return graph_status(equations->graph, error);
     node *g = malloc(equations->n_state * sizeof *g);
     enum status status = g ? derive(equations, functions, lanes, g, error)

@@ -19,8 +19,9 @@ typedef uint32_t node; /* the number of a node */
 #define NODE_NONE UINT32_MAX
 
 /* Leaves: name. The index distinguishes leaves of a kind; TIME has index 0. DIRECTION is in no equation, only in second
- * derivatives: a change of the states and then of time (struct stiffit_lanes). INPUT varies in time as the data say. */
-#define GRAPH_LEAVES(X) X(CONSTANT) X(TIME) X(STATE) X(PARAMETER) X(COVARIATE) X(DIRECTION) X(INPUT)
+ * derivatives: a change of the states and then of time (struct stiffit_lanes). INPUT varies in time as the data say, with
+ * INPUT_SLOPE, which is also in second derivatives only. */
+#define GRAPH_LEAVES(X) X(CONSTANT) X(TIME) X(STATE) X(PARAMETER) X(COVARIATE) X(DIRECTION) X(INPUT) X(INPUT_SLOPE)
 
 enum graph_op {
 #define X(name) GRAPH_##name,

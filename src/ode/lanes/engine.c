@@ -18,6 +18,8 @@ struct lanes_pool {
     struct engine_pool base;
     const struct stiffit_model *abi;
     struct lanes_plan *plan;
+    struct linear_plan *linear_plan;
+    size_t n_id;               /* of columns: parameters, and others */
     const struct lanes_kernel *kernel;
     bool follows_sizes;
     struct engine_slots slots; /* of guests */
@@ -31,9 +33,12 @@ struct lanes_engine {
     size_t preferred[N_LANE];   /* the slot used last */
     unsigned live, finished;    /* lanes: with an evaluation that goes on; with one that the caller has not got back yet */
     unsigned filled;            /* lanes that hold numbers of any evaluation */
-    uint32_t *parameter;        /* n_parameter: of each column */
-    int32_t *column;            /* n_parameter: of each parameter, or -1 */
+    unsigned attended;          /* live lanes with stops or forcing */
+    unsigned rooted;            /* those whose latest step has a root inside, at room.t */
+    uint32_t *parameter;        /* n_id: of each column */
+    int32_t *column;            /* n_id: of each id, or -1 */
     lanes *inside;
+    struct linear *linear;      /* for steady states */
 };
 
 static void pool_free(struct engine_pool *base)
@@ -43,16 +48,13 @@ static void pool_free(struct engine_pool *base)
         guest_free(pool->slots.slot[i].content);
     engine_slots_fini(&pool->slots);
     lanes_plan_free(pool->plan);
+    linear_plan_free(pool->linear_plan);
     free(pool);
 }
 
 static const char *refusal(const struct stiffit_model *abi)
 {
-    return !abi->lanes ? "has no functions of lanes" : abi->n_state == 0 ? "has no states"
-           : abi->n_switching ? "has a right-hand side that jumps"
-           : abi->n_forcing || abi->n_input ? "has inputs that may jump in time"
-           : abi->n_event ? "has events"
-           : abi->lag || abi->bioavailability ? "has lags or bioavailabilities of doses" : NULL;
+    return !abi->lanes ? "has no functions of lanes" : abi->n_state == 0 ? "has no states" : NULL;
 }
 
 static struct engine_pool *pool_new(const struct model *model, const struct ode_options *options, size_t n_workspace,
@@ -72,8 +74,10 @@ static struct engine_pool *pool_new(const struct model *model, const struct ode_
     pool->abi = abi;
     pool->kernel = lanes_kernel_choose(getenv("STIFFIT_LANES_KERNEL"));
     pool->follows_sizes = options->atol == 0;
+    pool->n_id = abi->n_parameter + options->n_none;
     pool->plan = lanes_plan_new(abi, &lanes_method, &is_wrong);
-    if (!pool->plan || !engine_slots_init(&pool->slots, n, n - n_seat, n_worker))
+    pool->linear_plan = linear_plan_new(abi, LINEAR_DENSE, error);
+    if (!pool->plan || !pool->linear_plan || !engine_slots_init(&pool->slots, n, n - n_seat, n_worker))
         goto failed;
     for (size_t i = 0; i < n; i++) {
         struct guest *guest = pool->slots.slot[i].content = guest_new(abi, options);
@@ -118,13 +122,14 @@ static void engine_end(struct engine *base)
     free(engine->parameter);
     free(engine->column);
     free(engine->inside);
+    linear_free(engine->linear);
     free(engine);
 }
 
 static struct engine *engine_make(struct engine_pool *base, struct error *error)
 {
     struct lanes_pool *pool = (struct lanes_pool *)base;
-    size_t n_parameter = pool->abi->n_parameter, n_inside = pool->plan->n * (1 + n_parameter);
+    size_t n_id = pool->n_id, n_inside = pool->plan->n * (1 + n_id);
     struct lanes_engine *engine = aligned_alloc(64, (sizeof *engine + 63) / 64 * 64);
     if (!engine) {
         error_set(error, STATUS_NO_MEMORY, "no memory for a worker's engine");
@@ -139,10 +144,12 @@ static struct engine *engine_make(struct engine_pool *base, struct error *error)
     }
     for (size_t k = 0; k < N_LANE; k++)
         engine->preferred[k] = number * N_LANE + k;
-    engine->parameter = calloc(n_parameter, sizeof *engine->parameter);
-    engine->column = calloc(n_parameter, sizeof *engine->column);
+    engine->parameter = calloc(n_id, sizeof *engine->parameter);
+    engine->column = calloc(n_id, sizeof *engine->column);
     engine->inside = aligned_alloc(64, n_inside * sizeof *engine->inside);
-    if (lanes_room_init(&engine->room, pool->plan) && engine->parameter && engine->column && engine->inside) {
+    engine->linear = linear_new(pool->linear_plan);
+    if (lanes_room_init(&engine->room, pool->plan, pool->n_id - pool->abi->n_parameter) && engine->parameter &&
+        engine->column && engine->inside && engine->linear) {
         engine->room.follows_sizes = pool->follows_sizes;
         return &engine->base;
     }
@@ -151,13 +158,13 @@ static struct engine *engine_make(struct engine_pool *base, struct error *error)
     return NULL;
 }
 
-/* Whether an evaluation in a lane, or the new one, wants the sensitivities to parameter j. */
+/* Whether an evaluation in a lane, or the new one, wants the sensitivities of id j. */
 static bool is_wanted(const struct lanes_engine *engine, const struct guest *new, uint32_t j)
 {
     for (int k = 0; k <= N_LANE; k++) {
         const struct guest *guest = k == N_LANE ? new : (engine->live >> k & 1) ? engine->guest[k] : NULL;
         for (size_t b = 0; guest && b < guest->o.n_block; b++)
-            if (guest->o.block_parameter[b] == j)
+            if (guest->id[b] == j)
                 return true;
     }
     return false;
@@ -166,9 +173,9 @@ static bool is_wanted(const struct lanes_engine *engine, const struct guest *new
 /* Gives a column to each parameter that is wanted. False: out of memory. */
 static bool arrange(struct lanes_engine *engine, const struct guest *new)
 {
-    size_t n_parameter = engine->pool->abi->n_parameter, n_column = 0;
+    size_t n_id = engine->pool->n_id, n_column = 0;
     bool same = true;
-    for (uint32_t j = 0; j < n_parameter; j++)
+    for (uint32_t j = 0; j < n_id; j++)
         if (is_wanted(engine, new, j)) {
             same = same && n_column < engine->room.n_column && engine->parameter[n_column] == j;
             n_column++;
@@ -179,7 +186,7 @@ static bool arrange(struct lanes_engine *engine, const struct guest *new)
         if (engine->live >> k & 1)
             guest_store(engine->guest[k], &engine->room, k, engine->column);
     n_column = 0;
-    for (uint32_t j = 0; j < n_parameter; j++) {
+    for (uint32_t j = 0; j < n_id; j++) {
         bool wanted = is_wanted(engine, new, j);
         engine->column[j] = wanted ? (int32_t)n_column : -1;
         if (wanted)
@@ -192,11 +199,18 @@ static bool arrange(struct lanes_engine *engine, const struct guest *new)
     return good;
 }
 
-static void end_lane(struct lanes_engine *engine, int k)
+static void stop_moving(struct lanes_engine *engine, int k)
 {
     engine->live &= ~(1u << k);
-    engine->finished |= 1u << k;
+    engine->attended &= ~(1u << k);
     engine->room.live[k] = 0;
+    engine->room.infused &= ~(1u << k);
+}
+
+static void end_lane(struct lanes_engine *engine, int k)
+{
+    stop_moving(engine, k);
+    engine->finished |= 1u << k;
 }
 
 /* Puts guest[k], which is in no lane, into lane k. */
@@ -218,11 +232,12 @@ static void enter(struct lanes_engine *engine, int k)
     guest_load(guest, &engine->room, k, engine->column, true);
     engine->filled = (1u << N_LANE) - 1;
     engine->live |= 1u << k;
+    engine->attended |= (unsigned)(guest->o.has_stops || guest->o.forcing) << k;
 }
 
 static void begin(struct lanes_engine *engine, int k, bool is_relative)
 {
-    if (guest_begin(engine->guest[k], engine->pool->plan->method, is_relative))
+    if (guest_begin(engine->guest[k], is_relative))
         enter(engine, k);
     else
         end_lane(engine, k);
@@ -251,40 +266,76 @@ static void submit(struct engine *base, struct evaluation *evaluation)
     begin(engine, k, false);
 }
 
-/* Answers the measurements in the latest step of these lanes. Returns those that begin again. */
-static unsigned answer(struct lanes_engine *engine, unsigned waiting)
+/* After a call for lane k: goes_on is its result. */
+static void settle(struct lanes_engine *engine, int k, bool goes_on)
+{
+    if (!goes_on)
+        end_lane(engine, k);
+    else if (engine->guest[k]->o.begins_anew)
+        engine->live &= ~(1u << k);
+}
+
+/* The states and sensitivities of some lanes at their `t`, a time in their latest steps. */
+static void look_inside(struct lanes_engine *engine, unsigned which, const lanes *t)
 {
     struct lanes_room *room = &engine->room;
-    unsigned anew = 0;
-    while (waiting) {
-        lanes s = {0};
-        for (int k = 0; k < N_LANE; k++)
-            if (waiting >> k & 1 && room->t_next[k] == room->t[k])
-                s[k] = 1;
-            else if (waiting >> k & 1)
-                s[k] = (room->t_next[k] - room->t_before[k]) / room->h_used[k];
-        engine->pool->kernel->inside(room, &s, engine->inside);
-        for (int k = 0; k < N_LANE; k++) {
-            if (!(waiting >> k & 1))
-                continue;
-            struct guest *guest = engine->guest[k];
-            bool goes_on = guest_answer(guest, room, k, engine->column, engine->inside);
-            if (!goes_on)
-                end_lane(engine, k);
-            else if (guest->o.begins_anew)
-                anew |= 1u << k;
-            else if (room->t_next[k] <= room->t[k])
-                continue;
-            waiting &= ~(1u << k);
-        }
-    }
+    lanes s = {0};
     for (int k = 0; k < N_LANE; k++)
-        if (anew >> k & 1) {
-            guest_count(engine->guest[k], room, k);
-            engine->live &= ~(1u << k);
-            begin(engine, k, true);
-        }
-    return anew;
+        if (which >> k & 1)
+            s[k] = (*t)[k] == room->t[k] && !(engine->rooted >> k & 1)
+                       ? 1 : ((*t)[k] - room->t_before[k]) / room->h_used[k];
+    engine->pool->kernel->inside(room, &s, engine->inside);
+}
+
+/* Answers the measurements in the latest step of these lanes; of those that have met a stop, the ones before it. */
+static void answer(struct lanes_engine *engine, unsigned waiting, unsigned stopped)
+{
+    struct lanes_room *room = &engine->room;
+    for (;;) {
+        for (int k = 0; k < N_LANE; k++)
+            if (room->t_next[k] > room->t[k] || (stopped >> k & 1 && room->t_next[k] == room->t[k]))
+                waiting &= ~(1u << k);
+        waiting &= engine->live;
+        if (!waiting)
+            return;
+        look_inside(engine, waiting, &room->t_next);
+        for (int k = 0; k < N_LANE; k++)
+            if (waiting >> k & 1)
+                settle(engine, k, guest_answer(engine->guest[k], room, k, engine->column, engine->inside));
+    }
+}
+
+/* Lanes whose latest step has met a stop. */
+static unsigned find_stops(struct lanes_engine *engine, unsigned which)
+{
+    unsigned stopped = 0;
+    engine->rooted = 0;
+    for (int k = 0; which && k < N_LANE; k++) {
+        bool is_root = false;
+        if (which >> k & 1 && guest_meets_stop(engine->guest[k], &engine->room, k, &is_root))
+            stopped |= 1u << k;
+        engine->rooted |= (unsigned)is_root << k;
+    }
+    return stopped;
+}
+
+/* What happens at the stops of these lanes. */
+static void pass_stops(struct lanes_engine *engine, unsigned stopped)
+{
+    struct lanes_room *room = &engine->room;
+    if (stopped & engine->rooted)
+        look_inside(engine, stopped & engine->rooted, &room->t);
+    for (int k = 0; k < N_LANE; k++) {
+        if (!(stopped >> k & 1))
+            continue;
+        struct guest *guest = engine->guest[k];
+        guest_store(guest, room, k, engine->column);
+        if (engine->rooted >> k & 1)
+            guest_take_inside(guest, engine->column, engine->inside, k);
+        settle(engine, k, guest_pass_stop(guest, room, k));
+        if (engine->live >> k & 1)
+            guest_load(guest, room, k, engine->column, true);
+    }
 }
 
 static void step(struct lanes_engine *engine)
@@ -293,23 +344,34 @@ static void step(struct lanes_engine *engine)
     engine->base.n_attempt++;
     engine->base.n_held += (uint64_t)__builtin_popcount(engine->live);
     struct lanes_events events = engine->pool->kernel->attempt(room);
+    unsigned attended = events.moved & engine->attended, stopped = find_stops(engine, attended), began = engine->live;
     for (int k = 0; events.fell && k < N_LANE; k++)
-        if (events.fell >> k & 1 && !guest_look_for_fall(engine->guest[k], room, k))
+        if (events.fell >> k & 1 && !(engine->rooted >> k & 1) && !guest_look_for_fall(engine->guest[k], room, k))
             end_lane(engine, k);
-    unsigned looked = engine->live;
-    if (events.measured & looked)
-        looked &= ~answer(engine, events.measured & looked);
-    for (int k = 0; (events.underflow | events.spent) & looked && k < N_LANE; k++) {
-        unsigned bit = 1u << k & engine->live & looked;
+    if (events.measured & engine->live)
+        answer(engine, events.measured & engine->live, stopped);
+    pass_stops(engine, stopped & engine->live);
+    attended &= engine->live & ~stopped;
+    for (int k = 0; attended && k < N_LANE; k++)
+        if (attended >> k & 1)
+            settle(engine, k, guest_attend(engine->guest[k], room, k, engine->column, engine->linear, (double *)engine->inside));
+    for (int k = 0; (events.underflow | events.spent) & engine->live & ~stopped && k < N_LANE; k++) {
+        unsigned bit = 1u << k & engine->live & ~stopped;
         if (events.underflow & bit) {
             guest_fail_underflow(engine->guest[k], room, k);
             end_lane(engine, k);
         } else if (events.spent & bit) {
             guest_count(engine->guest[k], room, k);
-            observer_stop(&engine->guest[k]->o, EVALUATION_BUDGET, "the budget of integrator steps is used up");
+            observer_spent(&engine->guest[k]->o);
             end_lane(engine, k);
         }
     }
+    began &= ~engine->live & ~engine->finished;
+    for (int k = 0; began && k < N_LANE; k++)
+        if (began >> k & 1) {
+            guest_count(engine->guest[k], room, k);
+            begin(engine, k, true);
+        }
 }
 
 /* Ends all evaluations if the model's functions have changed how numbers are rounded. */
@@ -379,8 +441,7 @@ static bool withdraw(struct engine *base, struct evaluation *evaluation)
             if (!engine_slots_set_aside(&engine->pool->slots))
                 return false;
             guest_store(engine->guest[k], &engine->room, k, engine->column);
-            engine->live &= ~(1u << k);
-            engine->room.live[k] = 0;
+            stop_moving(engine, k);
             engine->guest[k] = NULL;
             return true;
         }

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/lanes/guest.h"
 
+#include "ode/steady.h"
 #include "ode/tolerance.h"
 
 #include <float.h>
@@ -22,9 +23,11 @@ struct guest *guest_new(const struct stiffit_model *abi, const struct ode_option
     if (!guest)
         return NULL;
     size_t n = abi->n_state;
-    guest->y = calloc(n * (1 + (size_t)abi->n_parameter) + 1, sizeof(double));
+    size_t n_block = observer_most_blocks(abi, options);
+    guest->y = calloc(n * (1 + n_block) + 1, sizeof(double));
     guest->y_before = calloc(n + 1, sizeof(double));
-    if (observer_init(&guest->o, abi, options) && guest->y && guest->y_before)
+    guest->id = calloc(n_block + 1, sizeof *guest->id);
+    if (observer_init(&guest->o, abi, options) && guest->y && guest->y_before && guest->id)
         return guest;
     guest_free(guest);
     return NULL;
@@ -37,6 +40,7 @@ void guest_free(struct guest *guest)
     observer_fini(&guest->o);
     free(guest->y);
     free(guest->y_before);
+    free(guest->id);
     free(guest);
 }
 
@@ -53,11 +57,13 @@ static double size_of(const struct observer *ob, const double *x, const double *
 
 /* The first step (Hairer, Norsett & Wanner, Solving Ordinary Differential Equations I, section II.4). False: the model failed.
  * */
-static bool first_step(struct guest *guest, int order)
+static bool first_step(struct guest *guest)
 {
     struct observer *ob = &guest->o;
     size_t n = ob->n_state;
-    double *y = guest->y, *f = ob->f, *moved = guest->y_before, *slope = ob->columns, span = ob->t_far - ob->t;
+    double *y = guest->y, *f = ob->f, *moved = guest->y_before, *slope = ob->columns;
+    double span = (ob->has_stops ? fmin(ob->t_far, ob->stops->next) : ob->t_far) - ob->t;
+    int order = lanes_method.order_error;
     if (derivatives_rhs(&ob->model, ob->t, y, f) != STIFFIT_OK)
         return false;
     double by_y = size_of(ob, y, y), by_f = size_of(ob, f, y), h = 1e-6 * span;
@@ -85,44 +91,73 @@ static bool first_step(struct guest *guest, int order)
     return true;
 }
 
-bool guest_begin(struct guest *guest, const struct lanes_method *method, bool is_relative)
+/* Starts from the state in guest->y at ob->t, at the beginning or behind a stop. False: finished. */
+static bool start(struct guest *guest)
 {
     struct observer *ob = &guest->o;
     struct evaluation *evaluation = ob->evaluation;
     const struct ode_task *task = evaluation->task;
-    observer_begin(ob, is_relative);
-    observer_choose_blocks(ob);
-    if (derivatives_begin(&ob->model, evaluation->p, task->covariate, task->t0, evaluation->n_sens, evaluation->sens) !=
-            STIFFIT_OK ||
-        observer_initial(ob, guest->y) != STIFFIT_OK)
-        return observer_fail(ob);
-    if (task->n_time == 0)
-        return observer_finish(ob, EVALUATION_OK);
-    tolerance_begin(ob, guest->y);
+    double t = ob->t, last = ode_task_last(task);
+    if (evaluation->n_step >= evaluation->max_steps)
+        return observer_spent(ob);
+    ob->t_far = fmax(last, t + 64 * DBL_EPSILON * fmax(fabs(t), fabs(last)));
+    if (task->time[task->n_time - 1] == INFINITY)
+        ob->t_far = fmax(last, t + fmax(1, t - task->t0)); /* gives the first step its scale; no end */
+    steady_begin(ob);
     if (ob->atol == 0)
         tolerance_follow(ob, guest->y);
-    positive_begin(ob, guest->y);
-    if (task->time[0] <= task->t0) {
-        if (!observer_answer(ob, guest->y, true))
-            return observer_fail(ob);
-        ob->i_time = 1;
-    }
-    if (ob->i_time == task->n_time)
-        return observer_finish(ob, EVALUATION_OK);
-    if (evaluation->n_step >= evaluation->max_steps)
-        return observer_stop(ob, EVALUATION_BUDGET, "the budget of integrator steps is used up");
-    double last = task->time[task->n_time - 1];
-    ob->t_far = fmax(last, task->t0 + 64 * DBL_EPSILON * fmax(fabs(task->t0), fabs(last)));
-    if (!first_step(guest, method->order_error))
+    if (!first_step(guest))
         return observer_fail(ob);
+    guest->bound = INFINITY;
+    if (ob->forcing) {
+        forcing_begin(ob);
+        guest->bound = forcing_bound(ob, guest->h);
+    }
     double accepted = ob->atol > 0 ? ACCEPTED_ATOL : ACCEPTED * sqrt(sqrt(sqrt(1e-3 / ob->rtol)));
     guest->by_accepted = 1 / (accepted * accepted);
     guest->log_h = -INFINITY;
     guest->log_error = 0;
     guest->n_attempt = 0;
     guest->trouble = -LASTING;
-    guest->rejected = guest->watched = false;
+    guest->rejected = false;
+    guest->watched = positive_watches(ob);
     return true;
+}
+
+bool guest_begin(struct guest *guest, bool is_relative)
+{
+    struct observer *ob = &guest->o;
+    struct evaluation *evaluation = ob->evaluation;
+    const struct ode_task *task = evaluation->task;
+    observer_begin(ob, is_relative);
+    observer_choose_blocks(ob);
+    uint32_t next_id = ob->abi->n_parameter;
+    for (size_t b = 0; b < ob->n_block; b++)
+        guest->id[b] = ob->block_parameter[b] == ODE_NONE ? next_id++ : ob->block_parameter[b];
+    if (derivatives_begin(&ob->model, evaluation->p, task->covariate, task->t0, evaluation->n_sens, evaluation->sens) !=
+        STIFFIT_OK)
+        return observer_fail(ob);
+    if (ob->has_stops && !stops_begin(ob))
+        return false;
+    if (observer_initial(ob, guest->y) != STIFFIT_OK)
+        return observer_fail(ob);
+    if (task->n_time == 0)
+        return observer_finish(ob, EVALUATION_OK);
+    observer_begin_given(ob, guest->y);
+    tolerance_begin(ob, guest->y);
+    positive_begin(ob, guest->y);
+    if (ob->has_stops && !stops_begin_state(ob, guest->y))
+        return false;
+    bool goes_on = ob->has_stops ? stops_happen(ob, guest->y, true) : observer_answer_until(ob, ob->t, 1, guest->y, true);
+    return goes_on && start(guest);
+}
+
+double guest_stop_time(const struct guest *guest)
+{
+    const struct observer *ob = &guest->o;
+    const struct ode_task *task = ob->evaluation->task;
+    double far = task->time[task->n_time - 1] == INFINITY ? INFINITY : ob->t_far;
+    return fmin(guest->bound, ob->has_stops ? fmin(far, ob->stops->next) : far);
 }
 
 void guest_load(const struct guest *guest, struct lanes_room *room, int k, const int32_t *column, bool live)
@@ -141,24 +176,38 @@ void guest_load(const struct guest *guest, struct lanes_room *room, int k, const
         room->active[c][k] = 0;
     for (size_t b = 0; b < room->n_block; b++)
         for (size_t e = 0; e < n * room->block[b].width; e++)
-            room->block[b].sens[e][k] = 0;
+            room->block[b].sens[e][k] = room->block[b].minus_rate[e][k] = 0;
     for (size_t b = 0; b < ob->n_block; b++) {
-        size_t c = (size_t)column[ob->block_parameter[b]];
+        size_t c = (size_t)column[guest->id[b]];
         room->unit[c][k] = ob->block_unit[b];
         room->active[c][k] = -1;
         struct lanes_block *block = room->block;
         while (c >= block->first + block->width)
             block++;
-        for (size_t i = 0; i < n; i++)
-            block->sens[i * block->width + c - block->first][k] = guest->y[(1 + b) * n + i];
+        const double *by = ob->model.is_infused && guest->id[b] < abi->n_parameter
+                               ? ob->model.rate_parameter + guest->id[b] * n : NULL;
+        for (size_t i = 0; i < n; i++) {
+            size_t e = i * block->width + c - block->first;
+            block->sens[e][k] = guest->y[(1 + b) * n + i];
+            block->minus_rate[e][k] = by && by[i] != 0 ? -by[i] : 0;
+        }
+    }
+    for (size_t j = 0; j < abi->n_input; j++) {
+        room->input_since[j][k] = ob->model.piece[j].since;
+        room->input_value[j][k] = ob->model.piece[j].value;
+        room->input_slope[j][k] = ob->model.piece[j].slope;
     }
     for (size_t i = 0; i < n; i++) {
+        room->minus_rate[i][k] = ob->model.is_infused && ob->model.rate[i] != 0 ? -ob->model.rate[i] : 0;
+        room->born[i][k] = ob->born[i];
         room->y[i][k] = room->y_before[i][k] = guest->y[i];
         room->size[i][k] = ob->sizes[i];
         room->guess[i][k] = ob->sizes[i + n];
         room->beyond[i][k] = ob->tolerance_beyond[i];
     }
-    room->t0[k] = ob->evaluation->task->t0;
+    room->since[k] = ob->model.since;
+    room->until[k] = ob->model.until;
+    room->infused = (room->infused & ~(1u << k)) | (unsigned)(live && ob->model.is_infused) << k;
     room->rtol[k] = ob->rtol;
     room->by_accepted[k] = guest->by_accepted;
     room->fraction[k] = ob->fraction;
@@ -167,7 +216,7 @@ void guest_load(const struct guest *guest, struct lanes_room *room, int k, const
     room->live[k] = -live;
     room->t[k] = room->t_before[k] = ob->t;
     room->h[k] = room->h_used[k] = guest->h;
-    room->t_stop[k] = ob->t_far;
+    room->t_stop[k] = guest_stop_time(guest);
     room->t_next[k] = ob->evaluation->task->time[ob->i_time];
     room->log_h[k] = guest->log_h;
     room->log_error[k] = guest->log_error;
@@ -179,14 +228,17 @@ void guest_load(const struct guest *guest, struct lanes_room *room, int k, const
     room->max_steps[k] = ob->evaluation->max_steps;
 }
 
-static void fetch_sizes(struct observer *ob, const struct lanes_room *room, int k)
+void guest_follow(struct guest *guest, const struct lanes_room *room, int k)
 {
+    struct observer *ob = &guest->o;
     size_t n = ob->n_state;
     for (size_t i = 0; i < n; i++) {
         ob->sizes[i] = room->size[i][k];
         ob->sizes[i + n] = room->guess[i][k];
         ob->tolerance_beyond[i] = room->beyond[i][k];
+        ob->sizes[i + 2 * n] = room->y[i][k];
     }
+    ob->sizes[3 * n] = ob->t = room->t[k];
 }
 
 void guest_store(struct guest *guest, const struct lanes_room *room, int k, const int32_t *column)
@@ -194,7 +246,7 @@ void guest_store(struct guest *guest, const struct lanes_room *room, int k, cons
     struct observer *ob = &guest->o;
     size_t n = ob->n_state;
     for (size_t b = 0; b < ob->n_block; b++) {
-        size_t c = (size_t)column[ob->block_parameter[b]];
+        size_t c = (size_t)column[guest->id[b]];
         const struct lanes_block *block = room->block;
         while (c >= block->first + block->width)
             block++;
@@ -203,7 +255,7 @@ void guest_store(struct guest *guest, const struct lanes_room *room, int k, cons
     }
     for (size_t i = 0; i < n; i++)
         guest->y[i] = room->y[i][k];
-    fetch_sizes(ob, room, k);
+    guest_follow(guest, room, k);
     ob->at_rest = room->at_rest[k];
     ob->t = room->t[k];
     guest->h = room->h[k];
@@ -217,7 +269,7 @@ void guest_store(struct guest *guest, const struct lanes_room *room, int k, cons
     ob->evaluation->t_reached = ob->t;
 }
 
-void guest_count(struct guest *guest, const struct lanes_room *room, int k)
+void guest_count(struct guest *guest, struct lanes_room *room, int k)
 {
     struct observer *ob = &guest->o;
     int64_t n_attempt = room->n_attempt[k];
@@ -226,21 +278,28 @@ void guest_count(struct guest *guest, const struct lanes_room *room, int k)
     ob->model.n_rhs += n_attempt * room->plan->method->n_stage;
     ob->model.n_jacobian += n_attempt;
     ob->n_factor += n_attempt;
+    room->n_attempt[k] = 0;
+}
+
+void guest_take_inside(struct guest *guest, const int32_t *column, const lanes *inside, int k)
+{
+    struct observer *ob = &guest->o;
+    size_t n = ob->n_state;
+    for (size_t i = 0; i < n; i++)
+        guest->y[i] = inside[i][k];
+    for (size_t b = 0; b < ob->n_block; b++) {
+        const lanes *from = inside + n * (1 + (size_t)column[guest->id[b]]);
+        for (size_t i = 0; i < n; i++)
+            guest->y[(1 + b) * n + i] = from[i][k];
+    }
 }
 
 bool guest_answer(struct guest *guest, struct lanes_room *room, int k, const int32_t *column, const lanes *inside)
 {
     struct observer *ob = &guest->o;
     const struct ode_task *task = ob->evaluation->task;
-    size_t n = ob->n_state;
-    for (size_t i = 0; i < n; i++)
-        guest->y[i] = inside[i][k];
-    for (size_t b = 0; b < ob->n_block; b++) {
-        const lanes *from = inside + n * (1 + (size_t)column[ob->block_parameter[b]]);
-        for (size_t i = 0; i < n; i++)
-            guest->y[(1 + b) * n + i] = from[i][k];
-    }
-    fetch_sizes(ob, room, k);
+    guest_take_inside(guest, column, inside, k);
+    guest_follow(guest, room, k);
     if (!observer_answer(ob, guest->y, false)) {
         guest_count(guest, room, k);
         return observer_fail(ob);
@@ -253,6 +312,22 @@ bool guest_answer(struct guest *guest, struct lanes_room *room, int k, const int
     return observer_finish(ob, EVALUATION_OK);
 }
 
+bool guest_pass_stop(struct guest *guest, struct lanes_room *room, int k)
+{
+    struct observer *ob = &guest->o;
+    struct evaluation *evaluation = ob->evaluation;
+    guest_count(guest, room, k);
+    guest->n_attempt = 0;
+    guest->trouble = -LASTING; /* counted in attempts since the stop */
+    if (!stops_happen(ob, guest->y, false))
+        return false;
+    if (ob->begins_anew)
+        return true;
+    if (ob->stops->restarts)
+        return start(guest);
+    return evaluation->n_step < evaluation->max_steps || observer_spent(ob);
+}
+
 bool guest_look_for_fall(struct guest *guest, struct lanes_room *room, int k)
 {
     struct observer *ob = &guest->o;
@@ -262,8 +337,7 @@ bool guest_look_for_fall(struct guest *guest, struct lanes_room *room, int k)
         y[i] = room->y[i][k];
         before[i] = room->y_before[i][k];
     }
-    fetch_sizes(ob, room, k);
-    ob->t = room->t[k];
+    guest_follow(guest, room, k);
     positive_look(ob, before); /* steps in which nothing fell were not looked at */
     if (positive_crosses(ob, y))
         positive_fall(ob, room->t_before[k], before, y);
@@ -286,13 +360,14 @@ static void find_failure(struct guest *guest)
         d->failure = (struct model_failure){.where = "derivatives", .t = ob->t, .not_finite = true};
 }
 
-void guest_fail_underflow(struct guest *guest, const struct lanes_room *room, int k)
+void guest_fail_underflow(struct guest *guest, struct lanes_room *room, int k)
 {
     struct observer *ob = &guest->o;
     for (size_t i = 0; i < ob->n_state; i++)
         guest->y[i] = room->y[i][k];
+    bool is_lasting = room->n_attempt[k] - room->trouble[k] < LASTING;
     guest_count(guest, room, k);
-    if (room->n_attempt[k] - room->trouble[k] >= LASTING) {
+    if (!is_lasting) {
         observer_stop(ob, EVALUATION_ODE_FAILED, "the step size fell to rounding");
         return;
     }

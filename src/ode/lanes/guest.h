@@ -3,16 +3,19 @@
 #pragma once
 
 #include "ode/lanes/room.h"
+#include "ode/linear.h"
 #include "ode/observer.h"
 
 struct guest {
     struct observer o;
     size_t slot;       /* in the pool */
-    double *y;         /* n_state x (1 + n_parameter): the state and its sensitivities as blocks; scratch while in a lane */
+    double *y;         /* n_state x (1 + most blocks): the state and its sensitivities as blocks; scratch while in a lane */
     double *y_before;  /* n_state: scratch */
+    uint32_t *id;      /* of each block: its parameter; from n_parameter on, of those that have none */
     /* while in no lane; t, sizes and tolerances are in `o`, n_step in the evaluation */
     double by_accepted; /* as in struct lanes_room */
     double h, log_h, log_error;
+    double bound;       /* where the next step must end (forcing.h) */
     int64_t n_attempt, trouble;
     bool rejected, watched;
 };
@@ -22,8 +25,8 @@ struct guest *guest_new(const struct stiffit_model *abi, const struct ode_option
 void guest_free(struct guest *guest);
 
 /* Begins o.evaluation, for no lane yet. False: it is finished. */
-bool guest_begin(struct guest *guest, const struct lanes_method *method, bool is_relative);
-/* Copies an evaluation into lane k of a room or out of it. column: of each parameter in the room, or -1. `live`: it moves
+bool guest_begin(struct guest *guest, bool is_relative);
+/* Copies an evaluation into lane k of a room or out of it. column: of each id in the room, or -1. `live`: it moves
  * there; else it only fills the lane. */
 void guest_load(const struct guest *guest, struct lanes_room *room, int k, const int32_t *column, bool live);
 void guest_store(struct guest *guest, const struct lanes_room *room, int k, const int32_t *column);
@@ -31,7 +34,19 @@ void guest_store(struct guest *guest, const struct lanes_room *room, int k, cons
 /* Calls for an evaluation in lane k after an attempt; false: it is finished. `inside`: the result of the kernel's function, at
  * the time of the next measurement. */
 bool guest_answer(struct guest *guest, struct lanes_room *room, int k, const int32_t *column, const lanes *inside);
+/* Sets the observer's time, sizes and tolerances to those in lane k. */
+void guest_follow(struct guest *guest, const struct lanes_room *room, int k);
+/* Where steps must end at the latest. */
+double guest_stop_time(const struct guest *guest);
+/* Whether its last step has met a stop, at room->t[k], which is moved back to a root inside of the step. */
+bool guest_meets_stop(struct guest *guest, struct lanes_room *room, int k, bool *is_root);
+/* After guest_store at a stop (from a root: with the result of `inside` there): what happens at it. */
+void guest_take_inside(struct guest *guest, const int32_t *column, const lanes *inside, int k);
+bool guest_pass_stop(struct guest *guest, struct lanes_room *room, int k);
+/* After a step without a stop, of an evaluation that has stops or forcing. scratch: 2 n_state (1 + n_block) numbers. */
+bool guest_attend(struct guest *guest, struct lanes_room *room, int k, const int32_t *column, struct linear *linear,
+                  double *scratch);
 bool guest_look_for_fall(struct guest *guest, struct lanes_room *room, int k);
-void guest_fail_underflow(struct guest *guest, const struct lanes_room *room, int k);
+void guest_fail_underflow(struct guest *guest, struct lanes_room *room, int k);
 /* Fills in the counters from lane k; the caller then sets the outcome. */
-void guest_count(struct guest *guest, const struct lanes_room *room, int k);
+void guest_count(struct guest *guest, struct lanes_room *room, int k);

@@ -2,6 +2,7 @@
  * multiply-adds, and in an order of operations that the source fixes, so that all widths give the same bits.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/lanes/kernel_control.h"
+#include "ode/lanes/kernel_stops.h"
 
 #ifndef KERNEL
 #define KERNEL lanes_kernel_plain
@@ -165,6 +166,7 @@ INLINE void block_stage(struct lanes_room *room, const struct attempt *now, cons
     combine(i, now, n_number, block->sens, block->stage, block->sens + n_number, right, h);
     for (size_t q = 0; q < block->n_entry; q++)
         PART(right, block->entry[q].row) += PART(entries, block->entry[q].value);
+    infuse(room, block->minus_rate, n_number, right, h);
     solve(room, i, width, block->sens, right, block->stage[i], h);
 }
 
@@ -213,13 +215,14 @@ static void state_stage(struct lanes_room *room, struct attempt *now, const stru
     const struct lanes_plan *plan = room->plan;
     const struct stiffit_lanes *model = plan->lanes;
     size_t n = plan->n;
-    lanes t, *right = room->right;
+    lanes t, *right = room->right, *input = room->input + plan->abi->n_input;
     struct stiffit_lanes_point at = *base;
     for (int h = 0; h < N_PART; h++) {
         combine(i, &now[h], n, room->y, room->stage, room->argument, right, h);
-        PART(&t, 0) = PART(&room->t, 0) + METHOD.alpha[i] * now[h].h;
+        set_time(room, PART(&room->t, 0) + METHOD.alpha[i] * now[h].h, &t, input, h);
     }
     at.t = (const double *)&t;
+    at.input = (const double *)input;
     at.y = (const double *)room->argument;
     if (i > 0) /* derive, not rhs, even without columns: their last bits differ, and other lanes may have columns */
         model->derive(&at, (double *)room->derived[i]);
@@ -227,6 +230,7 @@ static void state_stage(struct lanes_room *room, struct attempt *now, const stru
         part direct = METHOD.gamma_i[i] * now[h].h;
         for (size_t k = 0; k < n; k++)
             PART(right, k) += PART(room->derived[i], k);
+        infuse(room, room->minus_rate, n, right, h);
         for (const struct lanes_term *term = plan->by_time; term < plan->by_time + plan->n_time; term++)
             PART(right, term->row) = fused(direct, PART(room->derived[0], term->value), PART(right, term->row));
         if (i == 0)
@@ -276,7 +280,7 @@ static void check_inside(struct lanes_room *room, struct attempt *now, const str
     part_mask inside[N_PART];
     unsigned any = 0;
     size_t n = room->plan->n;
-    lanes t, *slope = room->base, *f = room->right, *argument = room->argument;
+    lanes t, *slope = room->base, *f = room->right, *argument = room->argument, *input = room->input + room->plan->abi->n_input;
     for (int h = 0; h < N_PART; h++) {
         part next = PART(&room->t_next, 0), end = PART(&room->t, 0) + now[h].h;
         inside[h] = now[h].good & now[h].safe & (now[h].worst <= 1) & (next < end) & MASK(&room->live, 0);
@@ -285,7 +289,7 @@ static void check_inside(struct lanes_room *room, struct attempt *now, const str
     if (!any)
         return;
     for (int h = 0; h < N_PART; h++) {
-        PART(&t, 0) = PART(&room->t, 0) + 0.5 * now[h].h;
+        set_time(room, PART(&room->t, 0) + 0.5 * now[h].h, &t, input, h);
         for (size_t i = 0; i < n; i++) {
             part before = PART(room->y, i), after = PART(room->y_before, i), inner = {0}, by_s = {0};
             for (int k = METHOD.n_dense; k-- > 0;) {
@@ -302,9 +306,11 @@ static void check_inside(struct lanes_room *room, struct attempt *now, const str
     struct stiffit_lanes_point at = *base;
     at.t = (const double *)&t;
     at.y = (const double *)argument;
+    at.input = (const double *)input;
     room->plan->lanes->rhs(&at, (double *)f);
     for (int h = 0; h < N_PART; h++) {
         part worst = {0}, finite = {0}, rtol = PART(&room->rtol, 0);
+        infuse(room, room->minus_rate, n, f, h);
         for (size_t i = 0; i < n; i++)
             PART(f, i) -= PART(slope, i);
         solve(room, 0, 1, NULL, f, argument, h);
@@ -349,8 +355,12 @@ static struct lanes_events attempt(struct lanes_room *room)
 {
     const struct lanes_plan *plan = room->plan;
     struct attempt now[N_PART];
-    struct stiffit_lanes_point at = {.t = (const double *)&room->t, .y = (const double *)room->y, .p = (const double *)room->p,
-                                     .covariate = (const double *)room->covariate, .work = (const double *)room->work};
+    lanes t;
+    struct stiffit_lanes_point at = {.t = (const double *)&t, .y = (const double *)room->y, .p = (const double *)room->p,
+                                     .covariate = (const double *)room->covariate, .work = (const double *)room->work,
+                                     .input = (const double *)room->input, .input_slope = (const double *)room->input_slope};
+    for (int h = 0; h < N_PART; h++)
+        set_time(room, PART(&room->t, 0), &t, room->input, h);
     plan->lanes->derive(&at, (double *)room->derived[0]);
     for (int h = 0; h < N_PART; h++) {
         begin_attempt(room, &now[h], h);

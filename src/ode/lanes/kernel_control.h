@@ -35,12 +35,12 @@ struct attempt {
 /* The states' tolerances minus rtol |y| after a step; see tolerance_follow. */
 static void follow_sizes(struct lanes_room *room, part step, part_mask moved, int h)
 {
-    part age = PART(&room->t, 0) - PART(&room->t0, 0), rtol = PART(&room->rtol, 0), fraction = PART(&room->fraction, 0);
+    part t = PART(&room->t, 0), rtol = PART(&room->rtol, 0), fraction = PART(&room->fraction, 0);
     part at_rest = PART(&room->at_rest, 0);
     part_mask is_relative = MASK(&room->is_relative, 0);
     for (size_t i = 0; i < room->plan->n; i++) {
         part y = PART(room->y, i), now = magnitude(y), size = larger(PART(room->size, i), now), guess = PART(room->guess, i);
-        part_mask grows = magnitude(y - PART(room->y_before, i)) * age >= YOUNG * step * now;
+        part_mask grows = magnitude(y - PART(room->y_before, i)) * (t - PART(room->born, i)) >= YOUNG * step * now;
         guess = pick(grows | ~moved, guess, (part){0});
         part_mask young = guess > 0;
         part s = pick(young & (guess > size), guess, size), floor = pick(young, spread(FLOOR_YOUNG), fraction) * s;
@@ -92,6 +92,7 @@ static void report(struct lanes_room *room, struct lanes_events *events, part_ma
     part_mask measured = accepted & (t >= PART(&room->t_next, 0));
     part_mask underflow = live & ~(PART(&room->h, 0) > 4 * DBL_EPSILON * magnitude(t) + DBL_MIN);
     part_mask spent = live & (MASK(&room->n_step, 0) >= MASK(&room->max_steps, 0));
+    events->moved |= bits(accepted) << first;
     events->fell |= bits(fell) << first;
     events->measured |= bits(measured) << first;
     events->underflow |= bits(underflow) << first;

@@ -17,6 +17,7 @@ typedef int64_t lanes_mask __attribute__((vector_size(8 * N_LANE)));
 struct lanes_block {
     size_t first, width;      /* columns first <= c < first + width of the room */
     lanes *sens, *sens_new;   /* matrices, each followed by another one, which is scratch for a stage's argument */
+    lanes *minus_rate;        /* matrix: of infusions, as below */
     lanes *stage[METHOD_STAGES];
     size_t n_entry;           /* of df/dp; */
     struct lanes_term *entry; /* value: its number among the plan's entries; row: its place in the matrix */
@@ -29,7 +30,8 @@ struct lanes_room {
 
     /* the evaluations' arguments */
     lanes *p, *covariate, *work;
-    lanes t0, rtol, fraction, at_rest; /* see tolerance.c */
+    lanes rtol, fraction, at_rest; /* see tolerance.c */
+    lanes *born;
     lanes by_accepted;   /* 1 / (how many tolerances a step's error may be)^2 */
     lanes_mask is_relative;
     lanes *unit;         /* by column: 1 / |p| */
@@ -40,6 +42,10 @@ struct lanes_room {
     lanes_mask live;     /* others are not moved */
     lanes t, h;          /* h: planned */
     lanes t_stop;        /* steps end there at the latest, exactly */
+    lanes since, until;  /* the right-hand side is evaluated between these times */
+    unsigned infused;    /* lanes with infusions. Their rates are subtracted with the other sign: 0 then leaves all bits alone */
+    lanes *minus_rate;   /* n */
+    lanes *input_since, *input_value, *input_slope; /* n_input: value + slope (t - since) */
     lanes t_next;        /* time of the next measurement */
     lanes *y, *y_before; /* y_before: at the beginning of the latest step (lanes that did not move: equal to y) */
     lanes t_before, h_used;
@@ -54,10 +60,12 @@ struct lanes_room {
     lanes *derived[METHOD_STAGES], *curved[METHOD_STAGES]; /* curved follows derived */
     lanes *entry[METHOD_STAGES], *stage[METHOD_STAGES]; /* stage: followed by gamma_i h */
     lanes *factor, *argument, *right, *base;
+    lanes *input; /* n_input at the beginning of the step, then n_input in a stage */
 };
 
 /* Reasons for which a lane needs the caller after an attempt: bits of attempt's result, N_LANE for each. */
 struct lanes_events {
+    unsigned moved;     /* the step was accepted */
     unsigned measured;  /* it reached t_next */
     unsigned fell;      /* a state went from above to below zero, or the lane is watched */
     unsigned underflow; /* the next step is too small to move t */
@@ -74,8 +82,9 @@ struct lanes_kernel {
 /* The widest that this CPU has; `name`: that one (for tests), or NULL if this CPU does not have it. */
 const struct lanes_kernel *lanes_kernel_choose(const char *name);
 
-/* False: out of memory. lanes_room_fini is legal then, and for a room that is all zero. */
-bool lanes_room_init(struct lanes_room *room, const struct lanes_plan *plan);
+/* For columns by parameter, and n_other ones. False: out of memory. lanes_room_fini is legal then, and for a room that is all
+ * zero. */
+bool lanes_room_init(struct lanes_room *room, const struct lanes_plan *plan, size_t n_other);
 void lanes_room_fini(struct lanes_room *room);
-/* Sets the parameters that have columns. All sensitivities are zero then. False: out of memory; there are no columns then. */
+/* Sets the parameters that have columns (n_parameter and more: what the right-hand side does not depend on). All sensitivities are zero then. False: out of memory; there are no columns then. */
 bool lanes_room_set_columns(struct lanes_room *room, size_t n_column, const uint32_t *parameter);

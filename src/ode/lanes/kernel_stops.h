@@ -1,0 +1,26 @@
+/* What the right-hand side of an attempt takes from outside of the model: inputs, infusions, and the stretch of time on whose side
+ * of stops it is evaluated.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef ODE_LANES_KERNEL_STOPS_H
+#define ODE_LANES_KERNEL_STOPS_H
+
+#include "ode/lanes/kernel_numbers.h"
+
+/* Sets the point of a call at time t, with the inputs there. */
+INLINE void set_time(const struct lanes_room *room, part t, lanes *point, lanes *input, int h)
+{
+    t = smaller(larger(t, PART(&room->since, 0)), PART(&room->until, 0));
+    PART(point, 0) = t;
+    for (size_t i = 0; i < room->plan->abi->n_input; i++)
+        PART(input, i) = PART(room->input_value, i) + PART(room->input_slope, i) * (t - PART(room->input_since, i));
+}
+
+/* Adds the rates of infusions to n numbers. */
+INLINE void infuse(const struct lanes_room *room, const lanes *minus_rate, size_t n, lanes *to, int h)
+{
+    if (room->infused)
+        for (size_t e = 0; e < n; e++)
+            PART(to, e) -= PART(minus_rate, e);
+}
+
+#endif
