@@ -142,10 +142,10 @@ static void put_events(struct json *json, const struct shown_model *model)
 {
     const struct equations *equations = model->text.equations;
     listing_begin_equations(model->listing);
-    for (int is_lag = 1; is_lag >= 0; is_lag--) {
-        json_object_begin(json, is_lag ? "lag" : "bioavailability");
+    for (int kind = 0; kind < N_DOSING; kind++) {
+        json_object_begin(json, dosing_words[kind].word);
         for (uint32_t i = 0; i < equations->n_dosing; i++)
-            if (equations->dosing[i].is_lag == is_lag)
+            if ((int)equations->dosing[i].kind == kind)
                 put_expression(json, model, equations->state[equations->dosing[i].state].name, equations->dosing[i].value,
                                true);
         json_object_end(json);

@@ -17,6 +17,7 @@
     X(FORCING, forcing, FORCING, NONE, FORCING, true) \
     X(SWITCHING_TIME, switching_time, SWITCHING, NONE, SWITCHING_TIME, false) \
     X(LAG, lag, STATE, NONE, LAG, false) X(BIOAVAILABILITY, bioavailability, STATE, NONE, BIOAVAILABILITY, false) \
+    X(INFUSION, infusion, STATE, NONE, INFUSION, false) \
     X(EVENT_WHEN, event_when, EVENT, NONE, EVENT_WHEN, true) X(EVENT_ASSIGN, event_assign, STATE, NONE, EVENT_ASSIGN, true) \
     X(EVENT_DELAY, event_delay, EVENT, NONE, EVENT_DELAY, true) \
     X(EVENT_PRIORITY, event_priority, EVENT, NONE, EVENT_PRIORITY, true) \
@@ -33,6 +34,7 @@
     X(SWITCHING_TIME_PARAMETER, switching_time_parameter, SWITCHING, PARAMETER, SWITCHING_TIME, false) \
     X(LAG_PARAMETER, lag_parameter, STATE, PARAMETER, LAG, false) \
     X(BIOAVAILABILITY_PARAMETER, bioavailability_parameter, STATE, PARAMETER, BIOAVAILABILITY, false) \
+    X(INFUSION_PARAMETER, infusion_parameter, STATE, PARAMETER, INFUSION, false) \
     X(EVENT_WHEN_STATE, event_when_state, EVENT, POINT, EVENT_WHEN, true) \
     X(EVENT_WHEN_PARAMETER, event_when_parameter, EVENT, PARAMETER, EVENT_WHEN, true) \
     X(EVENT_ASSIGN_STATE, event_assign_state, STATE, POINT, EVENT_ASSIGN, true) \

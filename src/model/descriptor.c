@@ -323,6 +323,11 @@ enum status descriptor_check(const struct stiffit_model *abi, const char *origin
                                                  STIFFIT_EVENT_EARLY_VALUES))
                 fault(&list, "event_kind[%u] is 0x%x, which has bits that this version does not know", (unsigned)i,
                       abi->event_kind[i]);
+        for (uint32_t i = 0; i < abi->n_state && abi->infusion_kind; i++)
+            if (abi->infusion_kind[i] > STIFFIT_INFUSION_DURATION)
+                fault(&list, "infusion_kind[%u] is %u, which this version does not know", (unsigned)i, abi->infusion_kind[i]);
+        if (abi->infusion_kind && !abi->infusion)
+            fault(&list, "infusion_kind is there, but infusion is NULL");
         check_pattern(&list, abi);
         if (abi->lanes)
             check_lanes(&list, abi);

@@ -104,6 +104,12 @@ static struct part *next(struct both *both)
     return least;
 }
 
+/* The engine that takes an evaluation: lanes have no periodic states. Each evaluation of a task goes to the same one. */
+static enum engine_kind kind_of(const struct evaluation *evaluation)
+{
+    return ode_has_periods(evaluation->task) ? ENGINE_CVODES : evaluation->engine;
+}
+
 /* The lanes, or the part of CVODES that holds `evaluation` (NULL: that holds none). */
 static struct part *part_for(struct both *both, enum engine_kind kind, const struct evaluation *evaluation)
 {
@@ -118,11 +124,11 @@ static struct part *part_for(struct both *both, enum engine_kind kind, const str
 static void submit(struct engine *base, struct evaluation *evaluation)
 {
     struct both *both = (struct both *)base;
-    struct part *least = next(both), *part = part_for(both, evaluation->engine, NULL);
+    struct part *least = next(both), *part = part_for(both, kind_of(evaluation), NULL);
     if (part->n++ == 0)
         part->used_ns = least ? least->used_ns : 0;
     both->n++;
-    if (evaluation->engine != ENGINE_LANES)
+    if (kind_of(evaluation) != ENGINE_LANES)
         part->evaluation = evaluation;
     engine_submit(part->engine, evaluation);
 }
@@ -164,7 +170,7 @@ static struct evaluation *work(struct engine *base, const struct engine_turn *tu
 static bool withdraw(struct engine *base, struct evaluation *evaluation)
 {
     struct both *both = (struct both *)base;
-    struct part *part = part_for(both, evaluation->engine, evaluation);
+    struct part *part = part_for(both, kind_of(evaluation), evaluation);
     bool is_out = engine_withdraw(part->engine, evaluation);
     if (is_out)
         leave(both, part);
@@ -174,7 +180,7 @@ static bool withdraw(struct engine *base, struct evaluation *evaluation)
 static void discard(struct engine_pool *base, struct evaluation *evaluation)
 {
     struct both_pool *pool = (struct both_pool *)base;
-    engine_discard(pool->of[evaluation->engine], evaluation);
+    engine_discard(pool->of[kind_of(evaluation)], evaluation);
 }
 
 const struct engine_table engine_both = {

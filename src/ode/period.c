@@ -23,8 +23,8 @@
 #define DISCOUNT 1e-3
 enum { MOST_REFINED = 3000 };
 #define REFINED 1e-10
-/* In an evaluation, and intervals at once. */
-enum { MOST_PASS = 30, MOST_INTERVAL = 16 };
+/* In an evaluation; steps of Newton's method in a row; intervals at once. */
+enum { MOST_PASS = 40, MOST_NEWTON = 8, MOST_INTERVAL = 16 };
 /* Powers of M, by squaring, and how large they may be for a trajectory that does not run away. */
 enum { N_SQUARE = 8 };
 #define STABLE 1e3
@@ -44,8 +44,8 @@ struct period {
     int n_pass;
     uint32_t n_interval;
     bool is_over;              /* the inner evaluation has ended in its beginning */
-    bool is_newton, was_near;  /* how the present state was found */
-    double last_change;        /* after the last step of Newton's method */
+    int n_newton;              /* steps of Newton's method from the simulated trajectory to the present state */
+    bool was_near;             /* the last one was small */
     int64_t n_step;
     bool crosses;
     uint32_t *sens;            /* n_parameter + n_state */
@@ -165,7 +165,8 @@ static bool next_period(struct workspace *ws)
                                     .n_time = 1, .time = &p->end_time};
         p->n_pass = 0;
         p->n_interval = 1;
-        p->is_newton = p->was_near = false;
+        p->n_newton = 0;
+        p->was_near = false;
         memset(p->size, 0, ws->o.n_state * sizeof(double));
         return pass(ws, true);
     }
@@ -271,7 +272,8 @@ static bool simulate_on(struct workspace *ws)
 {
     struct period *p = ws->period;
     memcpy(p->begin, p->reached, ws->o.n_state * sizeof(double));
-    p->is_newton = p->was_near = false;
+    p->n_newton = 0;
+    p->was_near = false;
     p->n_interval = 2 * p->n_interval < MOST_INTERVAL ? 2 * p->n_interval : MOST_INTERVAL;
     return pass(ws, false);
 }
@@ -307,7 +309,7 @@ static bool iterate(struct workspace *ws)
         p->size[i] = p->size[i] > 0 ? p->size[i] : 1;
         change[i] = phi[i] - y[i];
         step[i] = 0;
-        p->reached[i] = p->is_newton ? p->reached[i] : phi[i];
+        p->reached[i] = p->n_newton ? p->reached[i] : phi[i];
         if (fabs(change[i]) / p->size[i] > largest_change) {
             worst = i;
             largest_change = fabs(change[i]) / p->size[i];
@@ -317,10 +319,8 @@ static bool iterate(struct workspace *ws)
         return fail_to_settle(ws, worst, change[worst]);
     for (size_t i = 0; i < n * n; i++)
         p->matrix[i] = (i % (n + 1) == 0 ? 1 : 0) - (1 - DISCOUNT) * m[i];
-    if (!dense_factor(p->matrix, n, p->pivot) || !is_stable(p, n, m) ||
-        (p->is_newton && !p->was_near && !(largest_change < p->last_change))) {
+    if (!dense_factor(p->matrix, n, p->pivot) || !is_stable(p, n, m) || p->n_newton > MOST_NEWTON)
         return simulate_on(ws);
-    }
     if (!solve(p, n, m, change, step, 1, 1, &worst))
         return fail_to_settle(ws, worst, change[worst]);
     for (size_t i = 0; i < n; i++)
@@ -336,9 +336,8 @@ static bool iterate(struct workspace *ws)
     }
     for (size_t i = 0; i < n; i++)
         y[i] += step[i];
-    p->is_newton = true;
+    p->n_newton++;
     p->was_near = length <= NEAR;
-    p->last_change = largest_change;
     return pass(ws, false);
 }
 
@@ -354,7 +353,7 @@ bool period_step(struct workspace *ws)
     bool has_failed = inner->outcome != EVALUATION_OK;
     p->n_step += inner->n_step;
     p->crosses = inner->crosses; /* of the last one */
-    if (has_failed && p->is_newton && inner->outcome != EVALUATION_BUDGET && inner->outcome != EVALUATION_NO_MEMORY)
+    if (has_failed && p->n_newton && inner->outcome != EVALUATION_BUDGET && inner->outcome != EVALUATION_NO_MEMORY)
         return simulate_on(ws);
     if (has_failed)
         return fail_like_inner(ws);

@@ -222,7 +222,7 @@ def targetless(f):
     del f["doses/target"]
 
 
-@case("validate", '/doses/count row 2 (experiment "high"): is 0; use how many doses there are, at least 1')
+@case("bad", 'experiment "high": dose in row 2: count is 0, which only steady doses may have')
 def no_times(f):
     f["doses/count"][2] = 0
 
@@ -267,7 +267,7 @@ def negative_duration(f):
     f["doses/duration"][3] = -2.0
 
 
-@case("bad", 'experiment "high": dose in row 1: rate is -1')
+@case("bad", 'experiment "high": dose in row 1: rate is -1, but the model has no rate(depot)')
 def negative_rate(f):
     f["doses/rate"][1] = -1.0
 
@@ -345,7 +345,33 @@ def other_orders(f):
     put(f, "inputs/value", [1.0, 20.0, 21.0, 20.0, 1.0, 20.0, 1.0, 20.0, 1.0])
 
 
+@case("bad", 'experiment "low": dose in row 0: is steady, but its interval is 0')
+def steady_without_interval(f):
+    f["doses/steady"] = [1, 0, 0, 0]
+    f["doses/interval"][0] = 0.0
+
+
+@case("validate", '/doses/steady row 1 (experiment "high"): is 3; use 1: at steady state, 2: added to what is there, 0: neither')
+def unknown_steady(f):
+    f["doses/steady"] = [0, 3, 0, 0]
+
+
+@case("bad", 'experiment "x": dose in row 3: duration is -1, but the model has no duration(X)')
+def no_modelled_duration(f):
+    f["doses/duration"][3] = -1.0
+
+
 @case("same", "")
+def no_steady(f):
+    f["doses/steady"] = [0, 0, 0, 0]
+
+
+@case("differs", "")
+def steady(f):
+    f["doses/steady"] = [2, 0, 0, 0]
+
+
+@case("differs", "")
 def duration_for_rate(f):
     put(f, "doses/rate", [0.0, 0.0, 0.0, 2.5])
     put(f, "doses/duration", [0.0, 0.5, 0.0, 0.0])
@@ -436,10 +462,10 @@ def write_random(f, listing, rng, has_experiments):
                 elif rng.random() < 0.3:
                     duration = float(rng.randrange(1, 5))
                 count = rng.choice([1, 1, 5])
-                rows["d"].append((e, time, amount, rate, duration, 3.5, count, rng.randrange(2)))
-                doses.append((time, amount, amount / rate if rate else duration, 3.5, count, 2 - 2 * rows["d"][-1][7]))
+                rows["d"].append((e, time, amount, rate, duration, 3.5, count, rng.randrange(2), rng.randrange(3)))
+                doses.append((time, amount, duration, rate, 3.5, count, 2 - 2 * rows["d"][-1][7], rows["d"][-1][8]))
             for dose in sorted(doses, key=lambda dose: dose[0]):
-                listing.write("d %.17g %.17g %.17g %.17g %d %d\n" % dose)
+                listing.write("d %.17g %.17g %.17g %.17g %.17g %d %d %d\n" % dose)
             knots = []
             for which in range(2):
                 t = number(rng)
@@ -472,7 +498,8 @@ def write_random(f, listing, rng, has_experiments):
     f["substitutes/by_names"] = ["k", "k2"]
     for group, names, table in (
             ("measurements", (owner, "time", "value", "observable", "side"), "m"),
-            ("doses", (owner, "time", "amount", "rate", "duration", "interval", "count", "target"), "d"),
+            ("doses", (owner, "time", "amount", "rate", "duration", "interval", "count", "target", "steady"),
+             "d"),
             ("inputs", (owner, "time", "value", "input"), "k"), ("substitutes", (owner, "parameter", "by", "value"), "s")):
         for i, name in enumerate(names):
             f[group + "/" + name] = np.array([row[i] for row in rows[table]])

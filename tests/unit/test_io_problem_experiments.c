@@ -41,8 +41,9 @@ static void list_experiment(FILE *out, const struct problem_block *block, size_t
     for (size_t i = block->row[e]; i < block->row[e + 1]; i++)
         fprintf(out, "m %.17g %.17g %u %d\n", m->time[i], m->value[i], m->observable[i], m->side[i]);
     for (size_t i = block->first_dose[e]; i < block->first_dose[e + 1]; i++)
-        fprintf(out, "d %.17g %.17g %.17g %.17g %u %u\n", block->dose[i].time, block->dose[i].amount, block->dose[i].duration,
-                block->dose[i].interval, block->dose[i].count, block->dose[i].target);
+        fprintf(out, "d %.17g %.17g %.17g %.17g %.17g %u %u %u\n", block->dose[i].time, block->dose[i].amount,
+                block->dose[i].duration, block->dose[i].rate, block->dose[i].interval, block->dose[i].count,
+                block->dose[i].target, block->dose[i].steady);
     for (size_t i = 0; i < 2; i++)
         for (size_t k = 0; k < block->input[2 * e + i].n; k++)
             fprintf(out, "k %zu %.17g %.17g\n", i, block->input[2 * e + i].time[k], block->input[2 * e + i].value[k]);

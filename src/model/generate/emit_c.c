@@ -207,9 +207,19 @@ static bool is_assigned(const struct equation_event *event, uint32_t state)
     return false;
 }
 
+static unsigned infusion_kind(const struct equations *it, uint32_t state)
+{
+    for (uint32_t i = 0; i < it->n_dosing; i++)
+        if (it->dosing[i].state == state && (it->dosing[i].kind == DOSING_RATE || it->dosing[i].kind == DOSING_DURATION))
+            return it->dosing[i].kind == DOSING_RATE ? STIFFIT_INFUSION_RATE : STIFFIT_INFUSION_DURATION;
+    return STIFFIT_INFUSION_NONE;
+}
+
 static void put_kinds(const struct emitter *e)
 {
     const struct equations *it = e->equations;
+    uint32_t n_infused = is_there(e, FUNCTION_infusion) ? it->n_state : 0;
+    PUT_BYTES(e, "infusion_kind", n_infused, infusion_kind(it, i), it->state[i].name);
     PUT_BYTES(e, "input_linear", it->n_input, it->input[i].is_linear, it->input[i].name);
     PUT_BYTES(e, "event_kind", it->n_event, it->event[i].kind, it->event[i].name);
     if (it->n_event == 0)
@@ -353,6 +363,7 @@ static void put_descriptor(const struct emitter *e)
     put_fields(out, equations->n_state > 0, "state_name");
     put_fields(out, equations->n_covariate > 0, "covariate_name");
     put_fields(out, equations->n_input > 0, "input_name input_linear");
+    put_fields(out, is_there(e, FUNCTION_infusion), "infusion_kind");
     put_fields(out, equations->n_event > 0, "event_name event_kind event_assigned");
     put_fields(out, true, "observable_name parameter_name parameter_start parameter_lower parameter_upper parameter_scale "
                "parameter_unit parameter_use");

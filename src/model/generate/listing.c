@@ -267,10 +267,7 @@ void listing_events(struct listing *listing, FILE *out)
     for (uint32_t i = 0; i < equations->n_dosing; i++) {
         const struct equation_dosing *it = &equations->dosing[i];
         const char *name = name_of(listing, NAME_STATE, it->state);
-        if (it->is_lag)
-            begin_row(&rows, listing->is_latex ? "\\operatorname{lag}(%s)" : "lag(%s)", name);
-        else
-            begin_row(&rows, listing->is_latex ? "\\operatorname{bioavailability}(%s)" : "bioavailability(%s)", name);
+        begin_row(&rows, listing->is_latex ? "\\operatorname{%s}(%s)" : "%s(%s)", dosing_words[it->kind].word, name);
         put_right(&rows, it->value, false);
         end_row(&rows);
     }

@@ -30,6 +30,7 @@ static const struct { enum model_function value; uint8_t use; } uses[] = {
     {FUNCTION_switching_time, STIFFIT_USE_EVENT},
     {FUNCTION_lag, STIFFIT_USE_EVENT},
     {FUNCTION_bioavailability, STIFFIT_USE_EVENT},
+    {FUNCTION_infusion, STIFFIT_USE_EVENT},
     {FUNCTION_event_when, STIFFIT_USE_EVENT},
     {FUNCTION_event_assign, STIFFIT_USE_EVENT},
     {FUNCTION_event_delay, STIFFIT_USE_EVENT},
@@ -135,17 +136,22 @@ static bool find_changes(const struct equations *equations, struct functions *fu
     return good;
 }
 
-/* Lags are 0 and bioavailabilities 1 where nothing else is said. */
+#define DOSING_WORDS(id, word, noun, function) {word, noun},
+const struct dosing_words dosing_words[N_DOSING] = {DOSING_LIST(DOSING_WORDS)};
+#define DOSING_FUNCTION(id, word, noun, function) FUNCTION_##function,
+static const enum model_function dosing_function[N_DOSING] = {DOSING_LIST(DOSING_FUNCTION)};
+
+/* Lags are 0 and the others 1 where nothing else is said. */
 static bool fill_dosing(const struct equations *equations, struct graph_matrix *of)
 {
     for (uint32_t i = 0; i < equations->n_dosing; i++) {
         const struct equation_dosing *dosing = &equations->dosing[i];
-        struct graph_matrix *column = &of[dosing->is_lag ? FUNCTION_lag : FUNCTION_bioavailability];
+        struct graph_matrix *column = &of[dosing_function[dosing->kind]];
         bool is_first = column->n_row == 0;
         if (is_first && !column_init(column, equations->n_state))
             return false;
         for (uint32_t k = 0; is_first && k < equations->n_state; k++)
-            column->entry[k] = graph_constant(equations->graph, !dosing->is_lag);
+            column->entry[k] = graph_constant(equations->graph, dosing->kind != DOSING_LAG);
         column->entry[dosing->state] = dosing->value;
     }
     return true;

@@ -43,10 +43,19 @@ struct equation_input {
     uint32_t line;
 };
 
-/* The lag time or bioavailability of doses into a state. */
+/* What a model says of doses into a state; rate and duration are those of infusions, of which a state has one at most.
+ * X(identifier, its word, its noun, the function of the plugin) */
+#define DOSING_LIST(X) X(LAG, "lag", "lag time", lag) X(BIOAVAILABILITY, "bioavailability", "bioavailability", bioavailability) \
+    X(RATE, "rate", "rate of infusions", infusion) X(DURATION, "duration", "duration of infusions", infusion)
+#define DOSING_KIND(id, ...) DOSING_##id,
+enum dosing_kind { DOSING_LIST(DOSING_KIND) N_DOSING };
+extern const struct dosing_words {
+    const char *word, *noun;
+} dosing_words[N_DOSING];
+
 struct equation_dosing {
     uint32_t state, line;
-    bool is_lag;
+    enum dosing_kind kind;
     node value; /* depends on parameters, covariates, inputs and time (of the dose) */
 };
 

@@ -17,7 +17,7 @@ enum function_axis { OF_NOTHING, OF_RATE, OF_INITIAL, OF_OBSERVABLE, OF_NOISE, O
     X(initial, INITIAL, NOTHING, initial) X(rhs, RATE, NOTHING, rhs) X(observe, OBSERVABLE, NOTHING, observe) \
     X(noise, NOISE, NOTHING, noise) X(switching, NOTHING, NOTHING, switching) X(forcing, NOTHING, NOTHING, forcing) \
     X(switching_time, SWITCH, NOTHING, switching_time) X(lag, STATE, NOTHING, lag) \
-    X(bioavailability, STATE, NOTHING, bioavailability) X(event_when, EVENT, NOTHING, event_when) \
+    X(bioavailability, STATE, NOTHING, bioavailability) X(infusion, STATE, NOTHING, infusion) X(event_when, EVENT, NOTHING, event_when) \
     X(event_assign, ASSIGNED, NOTHING, event_assign) X(event_delay, EVENT, NOTHING, event_delay) \
     X(event_priority, EVENT, NOTHING, event_priority) \
     X(jacobian, RATE, STATE, rhs) X(rhs_parameter, RATE, PARAMETER, rhs) X(initial_parameter, INITIAL, PARAMETER, initial) \
@@ -25,7 +25,8 @@ enum function_axis { OF_NOTHING, OF_RATE, OF_INITIAL, OF_OBSERVABLE, OF_NOISE, O
     X(noise_state, NOISE, STATE, noise) X(noise_parameter, NOISE, PARAMETER, noise) \
     X(switching_time_parameter, SWITCH, PARAMETER, switching_time) X(switching_state, SWITCH, STATE_TIME, switching) \
     X(switching_slope, SWITCH, PARAMETER, switching) X(lag_parameter, STATE, PARAMETER, lag) \
-    X(bioavailability_parameter, STATE, PARAMETER, bioavailability) X(event_when_state, EVENT, STATE_TIME, event_when) \
+    X(bioavailability_parameter, STATE, PARAMETER, bioavailability) X(infusion_parameter, STATE, PARAMETER, infusion) \
+    X(event_when_state, EVENT, STATE_TIME, event_when) \
     X(event_when_parameter, EVENT, PARAMETER, event_when) X(event_assign_state, ASSIGNED, STATE_TIME, event_assign) \
     X(event_assign_parameter, ASSIGNED, PARAMETER, event_assign) X(event_delay_parameter, EVENT, PARAMETER, event_delay) \
     X(event_delay_state, EVENT, STATE_TIME, event_delay)
@@ -47,7 +48,7 @@ struct functions {
     struct graph_matrix of[N_MODEL_FUNCTION]; /* values: one column with every row. noise and its derivatives: empty (0 x 0) if
                                                * no observable has noise; otherwise 1 for observables without; switching and
                                                * forcing: n as found, NaN: a switch without a time; lags,
-                                               * bioavailabilities and events: empty if the model has none */
+                                               * bioavailabilities, infusions and events: empty if the model has none */
     uint8_t *parameter_use;                   /* n_parameter, STIFFIT_USE_*: the functions that depend on it, even through
                                                * floor() alone */
     uint8_t *switching_parameter;             /* n_switching x n_parameter, as in struct stiffit_model */

@@ -7,6 +7,7 @@
 #include "model/graph/equations.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <stiffit/model.h>
 #include <string.h>
@@ -271,21 +272,27 @@ static void add_dosings(struct equating *self)
 {
     struct reading *reading = self->reading;
     struct equations *equations = self->equations;
-    uint32_t *seen = array(self, 2 * (size_t)reading->states.n, sizeof *seen); /* lines */
+    uint32_t *seen = array(self, N_DOSING * (size_t)reading->states.n, sizeof *seen); /* lines */
     equations->dosing = array(self, reading->dosings.n, sizeof *equations->dosing);
     for (uint32_t i = 0; seen && equations->dosing && i < reading->dosings.n; i++) {
         const struct stated_dosing *stated = &reading->dosings.item[i];
         const struct symbol *symbol = &reading->symbols.item[stated->symbol];
         if (symbol->kind != SYMBOL_STATE)
             continue;
-        uint32_t *line = &seen[2 * symbol->index + stated->is_lag];
+        uint32_t *lines = &seen[N_DOSING * symbol->index], *line = &lines[stated->kind];
+        bool is_infusion = stated->kind == DOSING_RATE || stated->kind == DOSING_DURATION;
+        uint32_t other = is_infusion ? lines[stated->kind == DOSING_RATE ? DOSING_DURATION : DOSING_RATE] : 0;
+        char what[40];
+        snprintf(what, sizeof what, "a %s", dosing_words[stated->kind].noun);
         if (*line)
             message_fault(&reading->source, stated->place, "the %s of `%.*s` is given twice, first in line %u",
-                          stated->is_lag ? "lag time" : "bioavailability", SPAN_ARGUMENTS(reading, stated->place),
-                          (unsigned)*line);
+                          dosing_words[stated->kind].noun, SPAN_ARGUMENTS(reading, stated->place), (unsigned)*line);
+        if (other)
+            message_fault(&reading->source, stated->place, "`%.*s` has both a rate and a duration of infusions, the other one in "
+                          "line %u: each follows from the other", SPAN_ARGUMENTS(reading, stated->place), (unsigned)other);
         *line = stated->line;
-        node value = value_free_of(self, stated->formula, ON_STATE, stated->is_lag ? "a lag time" : "a bioavailability");
-        equations->dosing[equations->n_dosing++] = (struct equation_dosing){symbol->index, stated->line, stated->is_lag, value};
+        node value = value_free_of(self, stated->formula, ON_STATE, what);
+        equations->dosing[equations->n_dosing++] = (struct equation_dosing){symbol->index, stated->line, stated->kind, value};
     }
 }
 

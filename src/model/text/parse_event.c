@@ -1,4 +1,4 @@
-/* Statements about what happens to states: events, and the lag time and bioavailability of doses. Their words are not reserved.
+/* Statements about what happens to states: events, and lag times and the like of doses. Their words are not reserved.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/text/parser.h"
 
@@ -18,7 +18,7 @@ static bool read_formula(struct parser *parser, uint32_t *formula, enum formula_
     return *formula != NONE && !parser->reading->formulas.item[*formula].failed;
 }
 
-void parser_dosing(struct parser *parser)
+void parser_dosing(struct parser *parser, enum dosing_kind kind)
 {
     struct reading *reading = parser->reading;
     struct token word = parser_take(parser);
@@ -26,7 +26,7 @@ void parser_dosing(struct parser *parser)
     struct token name = parser_take(parser);
     parser_take(parser);
     struct stated_dosing read = {.symbol = symbol_of(reading, name.span), .formula = NONE, .line = word.line,
-                                 .is_lag = word.length == strlen("lag"), .place = name.span};
+                                 .kind = kind, .place = name.span};
     bool good = read.symbol != NONE && parser_equal(parser) && read_formula(parser, &read.formula, ROLE_DOSE);
     struct stated_dosing *kept = read.symbol == NONE ? NULL : list_add(reading, &reading->dosings, READING_MAX_SYMBOL);
     if (kept)

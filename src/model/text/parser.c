@@ -369,12 +369,15 @@ static bool read_by_free_word(struct parser *parser)
     bool has_name = parser_peek(parser, 1)->kind == TOKEN_NAME;
     bool is_call = parser_peek(parser, 1)->kind == TOKEN_OPEN && parser_peek(parser, 2)->kind == TOKEN_NAME &&
                    parser_peek(parser, 3)->kind == TOKEN_CLOSE;
+    int kind = 0;
+    while (kind < N_DOSING && !parser_is_name(parser, 0, dosing_words[kind].word))
+        kind++;
     if (has_name && parser_accept_name(parser, "input"))
         parser_covariates(parser, true);
     else if (has_name && parser_is_name(parser, 0, "event"))
         parser_event(parser);
-    else if (is_call && (parser_is_name(parser, 0, "lag") || parser_is_name(parser, 0, "bioavailability")))
-        parser_dosing(parser);
+    else if (is_call && kind < N_DOSING)
+        parser_dosing(parser, (enum dosing_kind)kind);
     else
         return false;
     return true;

@@ -66,8 +66,8 @@ void parser_constants(struct parser *parser);
 void parser_covariates(struct parser *parser, bool are_inputs);
 void parser_initials(struct parser *parser);
 void parser_observables(struct parser *parser);
-/* `lag(STATE) = ...` and `bioavailability(STATE) = ...`, an event: whole statements, of which no word is taken yet. */
-void parser_dosing(struct parser *parser);
+/* `lag(STATE) = ...` and the like, an event: whole statements, of which no word is taken yet. */
+void parser_dosing(struct parser *parser, enum dosing_kind kind);
 void parser_event(struct parser *parser);
 /* An initial value from its `=` on; false: a fault. */
 bool parser_initial_value(struct parser *parser, const struct token *name);

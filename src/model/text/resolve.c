@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "model/text/resolve.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -80,7 +81,9 @@ static void check_targets(struct reading *reading)
 {
     for (uint32_t i = 0; i < reading->dosings.n; i++) {
         const struct stated_dosing *dosing = &reading->dosings.item[i];
-        check_target(reading, dosing->symbol, dosing->place, dosing->is_lag ? "a lag time" : "a bioavailability");
+        char what[40];
+        snprintf(what, sizeof what, "a %s", dosing_words[dosing->kind].noun);
+        check_target(reading, dosing->symbol, dosing->place, what);
     }
     for (uint32_t i = 0; i < reading->assignments.n; i++)
         check_target(reading, reading->assignments.item[i].symbol, reading->assignments.item[i].place,

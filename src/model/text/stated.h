@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
+#include "model/graph/equations.h"
 #include "model/text/message.h"
 
 #include <stdbool.h>
@@ -34,10 +35,10 @@ struct stated_covariate {
     bool is_linear;
 };
 
-/* A lag time or bioavailability. */
+/* A lag time, bioavailability, rate or duration of doses. */
 struct stated_dosing {
     uint32_t symbol, formula, line;
-    bool is_lag;
+    enum dosing_kind kind;
     struct span place;
 };
 

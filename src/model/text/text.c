@@ -92,8 +92,7 @@ static const char *property_hint(const char *name, size_t length)
         {"tlag", "a lag time is `lag(STATE) = ...`"}, {"Tlag", "a lag time is `lag(STATE) = ...`"},
         {"f", "a bioavailability is `bioavailability(STATE) = ...`"},
         {"F", "a bioavailability is `bioavailability(STATE) = ...`"},
-        {"dur", "the duration of an infusion is given with the doses"},
-        {"rate", "the rate of an infusion is given with the doses"}};
+        {"dur", "the duration of infusions is `duration(STATE) = ...`"}};
     for (size_t i = 0; i < sizeof hints / sizeof *hints; i++)
         if (strlen(hints[i].word) == length && !memcmp(hints[i].word, name, length))
             return hints[i].hint;
