@@ -216,15 +216,15 @@ static enum status choose_names(struct translation *translation)
     return document->failed ? document->error->status : STATUS_OK;
 }
 
-/* A model needs a parameter: the first initial value that is a number, if the file has no constant. */
-static void find_parameter(struct document *document)
+/* A model needs a parameter: the first initial value that is a number, if the file has no constant. False: there is none. */
+static bool find_parameter(struct document *document)
 {
     static const struct sbml_request as_parameter = {.role = SBML_AS_PARAMETER};
     struct item *first = NULL;
     for (size_t i = document->n_item; i-- > 0;) {
         struct item *item = document->item[i];
         if (item->role == SBML_AS_PARAMETER)
-            return;
+            return true;
         if (is_quantity(item) && !item->rule && !item->initial && !item->request && item->kind != ITEM_REFERENCE &&
             (!first || item->kind == ITEM_SPECIES || first->kind != ITEM_SPECIES))
             first = item;
@@ -233,6 +233,7 @@ static void find_parameter(struct document *document)
         first->role = SBML_AS_PARAMETER;
         first->request = &as_parameter;
     }
+    return first;
 }
 
 enum status decide(struct translation *translation)
@@ -256,7 +257,7 @@ enum status decide(struct translation *translation)
         status = check_value(document, item);
     }
     if (!status && options->constants == SBML_AS_PARAMETER)
-        find_parameter(document);
+        translation->without_parameter = !find_parameter(document);
     for (size_t i = 0; i < document->n_item && !status; i++)
         if (document->item[i]->kind != ITEM_FUNCTION && document->item[i]->kind != ITEM_EVENT)
             status = search_initial(document, document->item[i]);

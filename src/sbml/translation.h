@@ -17,6 +17,7 @@ struct translation {
     /* The text is written twice: the first time tells what else must be defined (initial values, rates, functions). */
     unsigned pass;
     FILE *section[N_SECTION];
+    bool without_parameter; /* the file has none */
     const char *avogadro;
     unsigned avogadro_pass;
     struct helper_use { const char *name; unsigned pass; } helper[4];

@@ -412,6 +412,9 @@ static void write_all(struct translation *translation)
     const struct document *document = translation->document;
     if (translation->pass > 1)
         write_head(translation);
+    if (translation->pass > 1 && translation->without_parameter)
+        fprintf(translation->section[SECTION_PARAMETERS], "parameter %s = 0  # the file has none, but a model needs one\n",
+                new_name(translation, "no_parameter"));
     for (size_t i = 0; i < document->n_item; i++) {
         struct item *item = document->item[i];
         struct line line;

@@ -1,0 +1,387 @@
+"""SBML: each construct in a small model whose solution is known in closed form, imported, built and simulated.
+
+SPDX-License-Identifier: BSD-3-Clause
+"""
+import csv
+import io
+import math
+
+import numpy as np
+
+import helpers as h
+from sbml_text import (assign, compartment, event, function, initial, mathml, parameter, rate, reaction, sbml, species)
+
+TIMES = np.array([0.0, 0.25, 0.7, 1.3, 2.1, 3.3])
+# The integrator's relative tolerance is 1e-8 a step; its error after some tens of steps stays below a hundred of these.
+RTOL = 1e-6
+
+
+def needs_sbml():
+    if "without libSBML" in h.stiffit("import", "nothing.xml", code=(2, 3, 4)).stderr:
+        h.skip("built without libSBML")
+
+
+def import_text(tmp, text, *options, code=0):
+    """The finished process and the model text."""
+    needs_sbml()
+    path = tmp / "m.xml"
+    path.write_text(text, encoding="utf-8")
+    done = h.stiffit("import", path, "-o", tmp / "m.ode", "--overwrite", *options, code=code)
+    return done, (tmp / "m.ode").read_text(encoding="utf-8") if code == 0 else ""
+
+
+def simulate(tmp, text, names, times=TIMES, settings=(), options=(), warns=True):
+    """The values of names of the model text at the times, one array each."""
+    _, ode = import_text(tmp, text, *options)
+    ode = ode[:ode.index("\nobserve ")]
+    ode += "".join(f"\nobserve seen_{name} = {name}" for name in names) + "\n"
+    (tmp / "m.ode").write_text(ode, encoding="utf-8")
+    done = h.stiffit("simulate", "-q", "--model", tmp / "m.ode", "--times", ",".join(map(repr, map(float, times))),
+                     *(word for s in settings for word in ("--set", s)))
+    rows = list(csv.DictReader(io.StringIO(done.stdout)))
+    found = {name: np.array([float(r["value"]) for r in rows  # at an event, what it leaves behind
+                             if r["observable"] == f"seen_{name}" and r.get("side") != "before"]) for name in names}
+    assert all(len(v) == len(times) for v in found.values()), done.stdout
+    return [found[name] for name in names]
+
+
+def agree(tmp, text, expected, times=TIMES, rtol=RTOL, **keywords):
+    """expected: name -> function of time."""
+    found = simulate(tmp, text, list(expected), times, **keywords)
+    for (name, f), values in zip(expected.items(), found):
+        exact = np.array([f(t) for t in times], float)
+        assert np.allclose(values, exact, rtol=rtol, atol=1e-9), f"{name}: {values} is not {exact}\n{(tmp / 'm.ode').read_text()}"
+
+
+def refuse(tmp, text, *words, code=3):
+    done, _ = import_text(tmp, text, code=code)
+    for word in words:
+        assert word in done.stderr, f"{word!r} is not in {done.stderr}"
+    return done.stderr
+
+
+C2 = compartment("c", 2)
+K = parameter("k", 0.8)
+
+
+def test_concentrations_and_amounts(tmp):
+    # v is an amount per time: in a volume of 2 the concentration changes half as fast.
+    decays = lambda t: 3*math.exp(-0.8*t)
+    agree(tmp, sbml(C2, K, species("S", conc=3), species("P", conc=0), reaction("v", "S -> 2 P", "k*S*c")),
+          {"S": decays, "P": lambda t: 2*(3 - decays(t)), "v": lambda t: 0.8*decays(t)*2})
+    agree(tmp, sbml(C2, K, species("S", amount=6), reaction("v", "S ->", "k*S")),
+          {"S": lambda t: 3*math.exp(-0.4*t)})
+    agree(tmp, sbml(C2, K, species("S", amount=6, substance=True), reaction("v", "S ->", "k*S")),
+          {"S": lambda t: 6*math.exp(-0.8*t)})
+    agree(tmp, sbml(C2, K, species("S", conc=3, substance=True), reaction("v", "S ->", "k*S")),
+          {"S": lambda t: 6*math.exp(-0.8*t)})
+    agree(tmp, sbml(compartment("c", None, dimensions=0), K, species("S", amount=6), reaction("v", "S ->", "k*S")),
+          {"S": lambda t: 6*math.exp(-0.8*t)})
+
+
+def test_boundary_and_constant_species(tmp):
+    text = sbml(C2, K, species("S", conc=3, boundary=True), species("E", conc=5, constant=True, boundary=True),
+                species("P", conc=0), reaction("v", "S + E -> P", "k*S*E"))
+    agree(tmp, text, {"S": lambda t: 3, "E": lambda t: 5, "P": lambda t: 0.8*15*t/2})
+    # A boundary species may have a rule.
+    agree(tmp, sbml(C2, K, species("S", conc=3, boundary=True), species("P", conc=0), rate("S", "-k*S"),
+                    reaction("v", "S -> P", "S*c")),
+          {"S": lambda t: 3*math.exp(-0.8*t), "P": lambda t: 3*(1 - math.exp(-0.8*t))/0.8})
+
+
+def test_rules_on_species_in_both_units(tmp):
+    agree(tmp, sbml(C2, K, species("S", amount=6, substance=True), species("T", conc=1), rate("S", "-k*S"), rate("T", "k"),
+                    species("U", conc=9), assign("U", "S + T")),
+          {"S": lambda t: 6*math.exp(-0.8*t), "T": lambda t: 1 + 0.8*t, "U": lambda t: 6*math.exp(-0.8*t) + 1 + 0.8*t})
+
+
+def test_compartments_that_change(tmp):
+    grows = lambda t: 2*math.exp(0.3*t)
+    # The amount stays, the concentration falls.
+    agree(tmp, sbml(compartment("c", 2, constant=False), parameter("g", 0.3), species("S", conc=3), rate("c", "g*c")),
+          {"c": grows, "S": lambda t: 6/grows(t)})
+    # A reaction in it: amount' = -k*amount.
+    agree(tmp, sbml(compartment("c", 2, constant=False), parameter("g", 0.3), K, species("S", conc=3),
+                    species("A", conc=3, substance=True), rate("c", "g*c"), reaction("v", "S -> A", "k*S*c")),
+          {"S": lambda t: 6*math.exp(-0.8*t)/grows(t), "A": lambda t: 6 + 6*(1 - math.exp(-0.8*t))})
+    # The size is an assignment rule.
+    agree(tmp, sbml(compartment("c", None, constant=False), species("S", amount=6), K, assign("c", "2 + time"),
+                    reaction("v", "S ->", "k*S*c")),
+          {"c": lambda t: 2 + t, "S": lambda t: 6*math.exp(-0.8*t)/(2 + t)})
+    # A rate rule is about the concentration whatever the volume does.
+    agree(tmp, sbml(compartment("c", 2, constant=False), parameter("g", 0.3), K, species("S", conc=3), rate("c", "g*c"),
+                    rate("S", "-k*S")), {"S": lambda t: 3*math.exp(-0.8*t)})
+    # An initial concentration refers to the initial size.
+    agree(tmp, sbml(compartment("c", 1, constant=False), initial("c", "4*k"), K, species("S", conc=3), rate("c", "k")),
+          {"c": lambda t: 3.2 + 0.8*t, "S": lambda t: 3*3.2/(3.2 + 0.8*t)})
+
+
+def test_an_event_changes_a_volume_and_concentrations(tmp):
+    # Amounts stay when the volume doubles; a concentration that the same event sets is one in the new volume.
+    text = sbml(compartment("c", 2, constant=False), K, species("S", conc=3), species("T", conc=3), species("U", conc=3),
+                event("e", "time >= 1", {"c": "2*c", "T": "7"}), event("f", "time >= 2", {"U": "5"}),
+                reaction("v", "S ->", "0*k"))
+    agree(tmp, text, {"c": lambda t: 2 if t < 1 else 4, "S": lambda t: 3 if t < 1 else 1.5, "T": lambda t: 3 if t < 1 else 7,
+                      "U": lambda t: 3 if t < 1 else 1.5 if t < 2 else 5})
+
+
+def test_parameters_with_rules(tmp):
+    agree(tmp, sbml(K, parameter("x", 3, False), parameter("y", None, False), parameter("z", 1, False), rate("x", "-k*x"),
+                    assign("y", "x + z*time"), rate("z", "2")),
+          {"x": lambda t: 3*math.exp(-0.8*t), "y": lambda t: 3*math.exp(-0.8*t) + (1 + 2*t)*t, "z": lambda t: 1 + 2*t})
+
+
+def test_initial_assignments(tmp):
+    # Of each other, of rules, of reactions' rates, and of a constant parameter.
+    text = sbml(C2, K, species("S"), species("P"), parameter("q"), parameter("r", None, False), parameter("w"),
+                initial("S", "3*k"), initial("P", "r + q"), initial("q", "S/2"), assign("r", "S*k"), initial("w", "v"),
+                reaction("v", "S -> P", "k*S*c"))
+    s = lambda t: 2.4*math.exp(-0.8*t)
+    agree(tmp, text, {"S": s, "q": lambda t: 1.2, "P": lambda t: 2.4*0.8 + 1.2 + 2.4 - s(t), "r": lambda t: s(t)*0.8,
+                      "w": lambda t: 0.8*2.4*2})
+    # They follow the parameters.
+    agree(tmp, text, {"S": lambda t: 1.5*math.exp(-0.5*t), "q": lambda t: 0.75}, settings=["k=0.5"])
+    # Time in it is the initial time, in the units of a species' id.
+    agree(tmp, sbml(C2, K, parameter("q"), parameter("x", None, False), initial("q", "5 + time"), initial("x", "cos(time)"),
+                    rate("x", "q*k"), species("A", substance=True), initial("A", "6")),
+          {"q": lambda t: 5, "x": lambda t: 1 + 4*t, "A": lambda t: 6})
+    refuse(tmp, sbml(parameter("a"), parameter("b"), initial("a", "b"), initial("b", "a")), "m.xml:")
+
+
+def test_local_parameters_hide_others(tmp):
+    text = sbml(C2, K, species("S", conc=3), species("P", conc=0), reaction("v", "S -> P", "k*S*c", {"k": 0.5}),
+                reaction("w", "P ->", "k*P*c", {"k": 0.5}))
+    agree(tmp, text, {"S": lambda t: 3*math.exp(-0.5*t), "P": lambda t: 1.5*t*math.exp(-0.5*t), "v_k": lambda t: 0.5})
+    agree(tmp, text, {"S": lambda t: 3*math.exp(-0.1*t)}, settings=["v_k=0.1"])
+
+
+def test_stoichiometries(tmp):
+    agree(tmp, sbml(C2, K, species("S", conc=3), species("P", conc=0), reaction("v", "S + S -> 0.5 P + 2.25 P", "k*c")),
+          {"S": lambda t: 3 - 1.6*t, "P": lambda t: 2.75*0.8*t})
+    # Named, by an initial assignment, a rule, a rate rule, an event.
+    text = sbml(C2, K, species("S", conc=3), species("P", conc=0), species("Q", conc=1), species("R", conc=0),
+                initial("n", "2*k"), assign("m", "1 + time"), rate("q", "k"), initial("q", "1"),
+                reaction("v", "n:S -> m:P + q:Q + 2e:R".replace("2e:R", "e:2 R"), "c"),
+                event("ev", "time >= 1", {"e": "4"}))
+    agree(tmp, text, {"S": lambda t: 3 - 1.6*t, "P": lambda t: t + t*t/2, "Q": lambda t: 1 + t + 0.4*t*t,
+                      "R": lambda t: 2*t if t < 1 else 2 + 4*(t - 1), "n": lambda t: 1.6})
+    # Level 2's formulas.
+    made = reaction("v", "S -> P", "k*c", level=2)
+    made = (made[0], made[1].replace('<speciesReference species="P" stoichiometry="1"/>',
+                                     '<speciesReference species="P"><stoichiometryMath><math '
+                                     f'xmlns="http://www.w3.org/1998/Math/MathML">{mathml("1 + time")}</math>'
+                                     "</stoichiometryMath></speciesReference>"))
+    agree(tmp, sbml(C2, K, species("S", conc=3), species("P", conc=0), made, level=2, version=4),
+          {"S": lambda t: 3 - 0.8*t, "P": lambda t: 0.8*(t + t*t/2)})
+
+
+def test_conversion_factors(tmp):
+    agree(tmp, sbml(C2, K, parameter("f", 10), parameter("g", 3), species("S", conc=3), species("P", conc=0, factor="g"),
+                    reaction("v", "S -> P", "k*c"), model=' conversionFactor="f"'),
+          {"S": lambda t: 3 - 8*t, "P": lambda t: 2.4*t})
+
+
+def test_functions(tmp):
+    text = sbml(K, parameter("x", 3, False), parameter("time_", 2), function("hill", "S t n", "S**n/(t**n + S**n)"),
+                function("twice", "x", "2*x"), function("five", "", "5"), function("is_late", "t", "t > 1"),
+                function("both", "a b", "twice(hill(a, b, 2))"), rate("x", "0*k*time_"),
+                parameter("y", None, False), assign("y", "both(x, 4) + five()"),
+                parameter("z", None, False), assign("z", "piecewise(1, is_late(time), 0)"))
+    agree(tmp, text, {"y": lambda t: 2*9/25 + 5, "z": lambda t: float(t > 1)})
+
+
+MATHEMATICS = {
+    "-x**2": lambda t, x: -x**2, "x - (t2 - 1)": lambda t, x: x - (t - 1), "x/(t2*x)/2": lambda t, x: 1/t/2 if t else 1e300,
+    "(-x)**3": lambda t, x: -x**3, "2**x**2": lambda t, x: 2**x**2, "(2**x)**2": lambda t, x: 4**x,
+    "-x*-2 - -x": lambda t, x: 3*x, "plus()": lambda t, x: 0, "times()": lambda t, x: 1, "plus(x, t2, 1)": lambda t, x: x + t + 1,
+    "times(x)": lambda t, x: x, "root(2, x)": lambda t, x: x**0.5, "root(x)": lambda t, x: x**0.5, "root(3, x)": lambda t, x: x**(1/3),
+    "root(k4, x)": lambda t, x: x**0.25, "root(4, x)": lambda t, x: x**0.25, "log(x)": lambda t, x: math.log10(x),
+    "log(2, x)": lambda t, x: math.log2(x), "log(k4, x)": lambda t, x: math.log(x, 4), "ln(x)": lambda t, x: math.log(x),
+    "exp(-x)": lambda t, x: math.exp(-x), "abs(t2 - 1)": lambda t, x: abs(t - 1), "floor(x*3)": lambda t, x: math.floor(3*x),
+    "ceil(x*3)": lambda t, x: math.ceil(3*x), "factorial(5)": lambda t, x: 120, "factorial(k4)": lambda t, x: 24,
+    "sin(x)": lambda t, x: math.sin(x), "cos(x)": lambda t, x: math.cos(x), "tan(x)": lambda t, x: math.tan(x),
+    "sec(x)": lambda t, x: 1/math.cos(x), "csc(x)": lambda t, x: 1/math.sin(x), "cot(x)": lambda t, x: 1/math.tan(x),
+    "sinh(x)": lambda t, x: math.sinh(x), "cosh(x)": lambda t, x: math.cosh(x), "tanh(x)": lambda t, x: math.tanh(x),
+    "sech(x)": lambda t, x: 1/math.cosh(x), "csch(x)": lambda t, x: 1/math.sinh(x), "coth(x)": lambda t, x: 1/math.tanh(x),
+    "asin(x/4)": lambda t, x: math.asin(x/4), "acos(x/4)": lambda t, x: math.acos(x/4), "atan(x)": lambda t, x: math.atan(x),
+    "arcsec(1 + x)": lambda t, x: math.acos(1/(1 + x)), "arccsc(1 + x)": lambda t, x: math.asin(1/(1 + x)),
+    "arccot(x)": lambda t, x: math.atan(1/x), "asinh(x)": lambda t, x: math.asinh(x), "acosh(1 + x)": lambda t, x: math.acosh(1 + x),
+    "atanh(x/4)": lambda t, x: math.atanh(x/4), "arcsech(x/4)": lambda t, x: math.acosh(4/x),
+    "arccsch(x)": lambda t, x: math.asinh(1/x), "arccoth(1 + x)": lambda t, x: math.atanh(1/(1 + x)),
+    "piecewise(1, x < 1, 2, x < 2, 3)": lambda t, x: 1 if x < 1 else 2 if x < 2 else 3,
+    "piecewise(x, true, 7)": lambda t, x: x, "piecewise(7)": lambda t, x: 7,
+    "piecewise(1, 1 < x < 2, 0)": lambda t, x: float(1 < x < 2),
+    "piecewise(1, (x > 1 or t2 < 1) and not (x > 2), 0)": lambda t, x: float((x > 1 or t < 1) and not x > 2),
+    "piecewise(1, xor(x > 1, t2 > 1, x > 100), 0)": lambda t, x: float((x > 1) != (t > 1)),
+    "piecewise(1, implies(x > 1, t2 > 1), 0)": lambda t, x: float(not x > 1 or t > 1),
+    "piecewise(1, and_(), 0) + piecewise(1, or_(), 0)": lambda t, x: 1, "piecewise(1, k4 == 4, 0)": lambda t, x: 1,
+    "piecewise(1, k4 != 4, 0)": lambda t, x: 0, "min(x, 1, t2)": lambda t, x: min(x, 1, t), "max(x, 1)": lambda t, x: max(x, 1),
+    "quotient(-7*k4, 5)": lambda t, x: -5, "rem(-7*k4, 5)": lambda t, x: -3, "rem(x*10, k4)": lambda t, x: math.fmod(10*x, 4),
+    "exponentiale*pi": lambda t, x: math.e*math.pi, "avogadro/1e23": lambda t, x: 6.02214179, "1e-3*x": lambda t, x: x*1e-3,
+    "rateOf(x)": lambda t, x: -x, "k4 - (x - t2) - x": lambda t, x: 4 - x + t - x, "x*(t2/k4)": lambda t, x: x*t/4,
+    "1/infinity": lambda t, x: 0, "piecewise(notanumber, x > 100, 1)": lambda t, x: 1,
+}
+
+
+def test_mathematics(tmp):
+    names = {f"f{i}": formula for i, formula in enumerate(MATHEMATICS)}
+    text = sbml(parameter("k4", 4), parameter("x", 2.5, False), parameter("t2", None, False), rate("x", "-x"), assign("t2", "time"),
+                *(parameter(name, None, False) for name in names), *(assign(name, f) for name, f in names.items()))
+    times = TIMES[1:]  # where x is no whole number
+    found = simulate(tmp, text, list(names), times)
+    for (name, formula), values in zip(names.items(), found):
+        exact = [MATHEMATICS[formula](t, 2.5*math.exp(-t)) for t in times]
+        assert np.allclose(values, exact, rtol=RTOL, atol=1e-9), (formula, values, exact)
+
+
+def test_numbers(tmp):
+    text = sbml(*(parameter(f"p{i}", None, False) for i in range(4)), *(assign(f"p{i}", "1") for i in range(4)))
+    for number, cn in enumerate(('<cn type="e-notation"> 1.1 <sep/> -5 </cn>', '<cn type="rational"> 1 <sep/> 3 </cn>',
+                                 '<cn type="integer"> -7 </cn>', "<cn> 0.1 </cn>")):
+        text = text.replace("<cn> 1 </cn>", cn, 1)
+    _, ode = import_text(tmp, text)
+    for line in ("p0 = 1.1e-05", "p1 = 0.3333333333333333", "p2 = -7", "p3 = 0.1"):
+        assert line in ode or line.replace("e-05", "e-5") in ode, ode
+
+
+def test_rate_of(tmp):
+    # Of a concentration where the volume grows: (amount' - S c')/c.
+    text = sbml(compartment("c", 2, constant=False), parameter("g", 0.3), K, species("S", conc=3), rate("c", "g*c"),
+                reaction("v", "S ->", "k*S*c"), parameter("d", None, False), assign("d", "rateOf(S)"),
+                parameter("d0"), initial("d0", "rateOf(S)"))
+    agree(tmp, text, {"S": lambda t: 3*math.exp(-1.1*t), "d": lambda t: -3.3*math.exp(-1.1*t), "d0": lambda t: -3.3})
+
+
+def test_events(tmp):
+    x, y = parameter("x", 0, False), parameter("y", 0, False)
+    both = (K, x, y, rate("x", "1"))
+    step = lambda at, after, before=0: (lambda t: before if t < at else after)
+    cases = {
+        "a delay, values from before it": (
+            event("e", "x > 0.5", {"y": "x"}, delay="0.5"), step(1, 0.5)),
+        "a delay, values from after it": (
+            event("e", "x > 0.5", {"y": "x"}, delay="0.5", early=False), step(1, 1)),
+        "a trigger that is true at the start does not fire": (event("e", "x < 0.5", {"y": "1"}), step(0, 0)),
+        "but does if its initial value is false": (event("e", "x < 0.5", {"y": "1"}, starts=False), step(-1, 1)),
+        "a trigger that is always true": (event("e", "true", {"y": "1"}, starts=False), step(-1, 1)),
+        "a trigger that is always true and was before": (event("e", "true", {"y": "1"}), step(0, 0)),
+        "a trigger of parameters": (event("e", "k > 0.5", {"y": "1"}, starts=False), step(-1, 1)),
+        "not persistent": (
+            event("e", "x > 0.5 and x < 1", {"y": "1"}, delay="0.6", persistent=False), step(0, 0)),
+        "persistent": (event("e", "x > 0.5 and x < 1", {"y": "1"}, delay="0.6"), step(1.1, 1)),
+        "equality of time": (event("e", "time == 1", {"y": "1"}), step(1, 1)),
+        "xor": (event("e", "xor(x > 1, x > 2)", {"y": "y + 1"}), step(1, 1)),
+        "a delay of a state": (event("e", "x >= 1", {"y": "1"}, delay="x/2"), step(1.5, 1)),
+    }
+    for what, (element, expected) in cases.items():
+        try:
+            agree(tmp, sbml(*both, element), {"y": expected})
+        except AssertionError as error:
+            raise AssertionError(f"{what}: {error}") from None
+
+
+def test_events_at_one_time(tmp):
+    x, y, z = (parameter(n, 0, False) for n in "xyz")
+    # The higher priority first; the other one sees its effect only if it computes its values late.
+    def case(early):
+        return sbml(K, x, y, z, rate("x", "1"), event("low", "x >= 1", {"z": "y"}, priority="1", early=early),
+                    event("high", "x >= 1", {"y": "5"}, priority="k*10"))
+    agree(tmp, case(False), {"y": lambda t: 0 if t < 1 else 5, "z": lambda t: 0 if t < 1 else 5})
+    agree(tmp, case(True), {"y": lambda t: 0 if t < 1 else 5, "z": lambda t: 0})
+    # An event takes back the trigger of another one that is not persistent.
+    agree(tmp, sbml(K, x, y, z, rate("x", "1"), event("a", "x >= 1 and y < 1", {"z": "1"}, priority="1", persistent=False),
+                    event("b", "x >= 1", {"y": "2"}, priority="2")), {"y": lambda t: 0 if t < 1 else 2, "z": lambda t: 0})
+    # Swapped at once; and an event that sets off another one.
+    agree(tmp, sbml(K, parameter("a", 1, False), parameter("b", 2, False), x, y, rate("x", "1"),
+                    event("swap", "x >= 1", {"a": "b", "b": "a"}), event("next", "a > 1.5", {"y": "9"})),
+          {"a": lambda t: 1 if t < 1 else 2, "b": lambda t: 2 if t < 1 else 1, "y": lambda t: 0 if t < 1 else 9})
+
+
+def test_level_2_events(tmp):
+    agree(tmp, sbml(K, parameter("x", 0, False), parameter("y", 0, False), rate("x", "1"),
+                    event("e", "x > 0.5", {"y": "x"}, delay="0.5", level=2, early=None), level=2, version=3),
+          {"y": lambda t: 0 if t < 1 else 0.5})
+
+
+def test_names(tmp):
+    # Reserved words, names of the language's statements, what is made up, and long ones.
+    words = ("t", "init", "scale", "event", "input", "lag", "log1p", "erf", "S_0", "S_amount", "in")
+    text = sbml(compartment("model", 2, constant=False), species("S", "model", conc=3), species("time_", "model", conc=1),
+                *(parameter(w, i, False) for i, w in enumerate(words)), *(rate(w, "1") for w in words),
+                rate("model", "init*0"), parameter("l" * 200, 0.5), parameter("l" * 199 + "k", 0.25),
+                initial("S", "3"), reaction("v", "S ->", "S*" + "l" * 200 + "*model"), initial("time_", "S"))
+    _, ode = import_text(tmp, text)
+    assert "t_(0) = 0  # id t\n" in ode and "model_(0) = model__0  # id model\n" in ode, ode
+    agree(tmp, text, {"t_": lambda t: t, "input_": lambda t: 4 + t, "S_0": lambda t: 8 + t, "S": lambda t: 3*math.exp(-0.5*t)})
+
+
+def test_the_text_is_for_people(tmp):
+    """What the manual promises: names, comments, one statement a line."""
+    text = sbml(C2, K, species("S", conc=3), species("P", conc=0), reaction("v", "S -> P", "k*S*c"),
+                function("unused", "x", "x")).replace('id="k"', 'id="k" name="rate &#10;of decay"')
+    _, ode = import_text(tmp, text)
+    expected = """# From m.xml, SBML Level 3 Version 2.
+model the_model
+
+parameter k = 0.8  # rate ?of decay
+
+constant c = 2
+
+# Rates of reactions
+v = k*S*c
+
+# States
+S(0) = 3
+S' = -v/c
+P(0) = 0
+P' = v/c
+
+observe S, P
+"""
+    assert ode == expected, ode
+
+
+def test_what_is_estimated(tmp):
+    text = sbml(C2, K, species("S", conc=3), species("P", conc=1), reaction("v", "S -> P", "k*S*c", {"unused": 1}))
+    _, ode = import_text(tmp, text)
+    assert [line for line in ode.splitlines() if line.startswith("parameter")] == ["parameter k = 0.8", "parameter v_unused = 1"], ode
+    _, ode = import_text(tmp, text, "--estimate", "S", "--estimate", "v.unused", "--estimate", "c")
+    assert [line for line in ode.splitlines() if line.startswith("parameter")] == [
+        "parameter c = 2", "parameter S_0 = 3", "parameter v_unused = 1"], ode
+    assert "S(0) = S_0" in ode and "constant k = 0.8" in ode, ode
+    agree(tmp, text, {"S": lambda t: 4*math.exp(-0.8*t)}, settings=["S_0=4", "c=7"], options=["--estimate=S", "--estimate=c"])
+    done, _ = import_text(tmp, text, "--estimate", "nothing", code=3)
+    assert "no parameter, compartment or species `nothing`" in done.stderr, done.stderr
+    # Without constants there is still something to fit.
+    _, ode = import_text(tmp, sbml(C2, species("S", conc=3), reaction("v", "S ->", "S")))
+    assert "parameter S_0 = 3" in ode, ode
+
+
+def test_notes(tmp):
+    done, _ = import_text(tmp, sbml(compartment("c", None), K, species("S"), reaction("v", "S ->", "k*S")))
+    assert "m.xml:5: compartment `c`: it has no size: 1 is taken" in done.stderr, done.stderr
+    assert "species `S`: it has no initial value: 0 is taken" in done.stderr, done.stderr
+
+
+def test_what_is_refused(tmp):
+    algebraic = ("Rules", f'<algebraicRule><math xmlns="http://www.w3.org/1998/Math/MathML">{mathml("x - k")}</math></algebraicRule>')
+    x = parameter("x", 1, False)
+    refuse(tmp, sbml(K, x, algebraic), "m.xml:9: algebraic rule: algebraic rules are not supported")
+    refuse(tmp, sbml(K, x, assign("x", "delay(time, 1)")), "m.xml:9: rule for `x`: the function delay()")
+    refuse(tmp, sbml(C2, K, species("S", conc=1), ("Reactions", reaction("v", "S ->", "k*S", level=2)[1].replace(
+        "reversible", 'fast="true" reversible')), level=2, version=4), "reaction `v`: fast reactions")
+    refuse(tmp, sbml(K, x, rate("x", "1"), event("e", "x == 2", {"x": "0"})), "event `e`: its trigger tests for equality")
+    refuse(tmp, sbml(K, x, assign("x", "nothing + 1")), "m.xml:")
+    refuse(tmp, sbml(K, x, assign("x", "f(1)")), "m.xml:")
+    refuse(tmp, sbml(K, x, rate("x", "x"), root=' xmlns:comp="http://www.sbml.org/sbml/level3/version1/comp/version1" '
+                     'comp:required="true"', version=1), "package `comp`", "requires this package")
+    # Packages that are not required, and unknown elements of other namespaces, do not matter.
+    agree(tmp, sbml(K, x, rate("x", "x*k"), version=1, root=' xmlns:fbc="http://www.sbml.org/sbml/level3/version1/fbc/version2" '
+                    'fbc:required="false"', model=' fbc:strict="false"').replace(
+                        '<model id="the_model"', '<model id="the_model" metaid="_1"').replace(
+                            "<listOfParameters>", '<annotation><a xmlns="http://example.org/a"/></annotation><listOfParameters>', 1),
+          {"x": lambda t: math.exp(0.8*t)})
+
+
+if __name__ == "__main__":
+    h.main()
