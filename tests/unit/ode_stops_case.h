@@ -27,7 +27,7 @@ static const struct ode_options tight = {.rtol = 1e-10, .n_none = 4};
 
 /* The engine that all stories are told with. */
 static enum engine_kind teller = ENGINE_CVODES;
-static int use_lanes(void **state)
+static inline int use_lanes(void **state)
 {
     (void)state;
     teller = ENGINE_LANES;
