@@ -115,6 +115,16 @@ struct stiffit_pattern {
     const int32_t *row;
 };
 
+/* The linear algebra of the integrator for one model, which the model compiler writes for small ones; a plugin written by hand
+ * leaves it out. A program whose plan of these operations has another key does not call them. */
+typedef void stiffit_lanes_solve(const double *values, const double *factor, const double *sens, const double *right,
+                                 double *out);
+struct stiffit_lanes_algebra {
+    uint64_t key;
+    void (*factorize)(const double *derived, const double *inverse, double *factor); /* NULL: there is none; */
+    stiffit_lanes_solve *solve[9]; /* so here. [0]: for the states; [w]: for w columns of sensitivities */
+};
+
 struct stiffit_lanes {
     uint32_t struct_size;            /* sizeof(struct stiffit_lanes); fields are only added at the end */
     uint32_t n_lane;                 /* STIFFIT_LANES of the header that the plugin was built with */
@@ -129,6 +139,7 @@ struct stiffit_lanes {
     struct stiffit_pattern by_parameter;    /* n_parameter columns */
     struct stiffit_pattern curve_state;     /* n_state columns */
     struct stiffit_pattern curve_parameter; /* n_parameter columns */
+    const struct stiffit_lanes_algebra *algebra; /* NULL: none */
 };
 
 struct stiffit_model {

@@ -6,6 +6,7 @@ SPDX-License-Identifier: BSD-3-Clause
 test-timeout: 900
 """
 import os
+import re
 import shlex
 import subprocess
 
@@ -75,6 +76,21 @@ def test_widths(tmp):
                 test_same_bits.assert_same(first, bits, f"{text.stem}: {march} with the kernel {other}")
         assert len(libraries) == len(widths), "the compiler made the same code"
         print(f"{text.stem}: {', '.join(march for _, march in widths)}")
+
+
+def test_code_and_lists(tmp):
+    """A model's own code for the linear algebra does what the kernel does by its lists for models without such code."""
+    for name, times in (("robertson", "1:40:4"), ("alpha-pinene", "1000:36000:5000"), ("hires", "1:300:20")):
+        p, source = tmp / f"{name}.h5", tmp / f"{name}.c"
+        text = h.ROOT / "models" / name / f"{name}.ode"
+        h.stiffit("simulate", "-m", text, "--times", times, "--datasets", 12, "--noise", 0.02, "-o", p)
+        h.stiffit("model", "build", text, "--c", source)
+        code = source.read_text()
+        lists, n = re.subn(r"\.key = \d+u", ".key = 1u", code)
+        assert n == 1 and "lanes_solve_0" in code, name
+        bits = [run(p, tmp / "r.h5", "--model", h.compile_plugin(each, tmp / f"{name}-{i}.so"))[0]
+                for i, each in enumerate((code, lists))]
+        test_same_bits.assert_same(*bits, name)
 
 
 def problem(path, model, kinds, order=None):

@@ -71,7 +71,7 @@ static void track_init(struct track *track, const struct stiffit_lanes *function
     static const uint32_t columns[8] = {0, 1, 2, 3, 4, 5, 6, 7};
     bool is_wrong;
     *track = (struct track){.abi = {.n_state = n_state, .n_parameter = n_parameter, .lanes = functions}};
-    track->plan = lanes_plan_new(&track->abi, &lanes_method, &is_wrong);
+    track->plan = lanes_plan_new(&track->abi, &is_wrong);
     assert_non_null(track->plan);
     assert_true(lanes_room_init(&track->room, track->plan, 0));
     assert_true(lanes_room_set_columns(&track->room, n_parameter, columns));

@@ -36,6 +36,30 @@ static const char prelude[] =
 static const char *const names[N_LANES_FUNCTION] = {
     [LANES_rhs] = "lanes_rhs", [LANES_derive] = "lanes_derive", [LANES_curve] = "lanes_curve"};
 
+/* The same matrix as the program will find it in the plugin. */
+static struct stiffit_pattern pattern_of(const struct graph_matrix *matrix)
+{
+    return (struct stiffit_pattern){(const int32_t *)matrix->column_start, (const int32_t *)matrix->row};
+}
+
+static enum status algebra(const struct functions *functions, FILE *out, struct error *error)
+{
+    const struct lane_functions *of = &functions->lanes;
+    const struct graph_matrix *by_parameter = &functions->of[FUNCTION_rhs_parameter];
+    struct stiffit_lanes lanes = {.by_state = pattern_of(&of->by_state), .by_parameter = pattern_of(by_parameter),
+                                  .curve_state = pattern_of(&of->curve_state),
+                                  .curve_parameter = pattern_of(&of->curve_parameter)};
+    struct stiffit_model abi = {.n_state = (uint32_t)of->by_state.n_row, .n_parameter = (uint32_t)by_parameter->n_column,
+                                .lanes = &lanes};
+    bool is_wrong;
+    struct lanes_plan *plan = lanes_plan_new(&abi, &is_wrong);
+    if (!plan)
+        return error_set(error, STATUS_NO_MEMORY, "no memory for the functions of lanes");
+    c_algebra(plan, out);
+    lanes_plan_free(plan);
+    return STATUS_OK;
+}
+
 enum status c_lanes(const struct programs *programs, const struct functions *functions, const struct c_lines *lines,
                     FILE *out, struct error *error)
 {
@@ -60,6 +84,8 @@ enum status c_lanes(const struct programs *programs, const struct functions *fun
         c_integers(out, patterns[i].start, patterns[i].matrix->column_start, patterns[i].matrix->n_column + 1);
         c_integers(out, patterns[i].row, patterns[i].matrix->row, patterns[i].matrix->n_entry);
     }
+    if (status == STATUS_OK)
+        status = algebra(functions, out, error);
     fputs("static const struct stiffit_lanes lanes_table = {\n"
           "    .struct_size = sizeof(struct stiffit_lanes),\n"
           "    .n_lane = STIFFIT_LANES,\n"
@@ -70,6 +96,7 @@ enum status c_lanes(const struct programs *programs, const struct functions *fun
           "    .by_parameter = {by_parameter_start, by_parameter_row},\n"
           "    .curve_state = {curve_state_start, curve_state_row},\n"
           "    .curve_parameter = {curve_parameter_start, curve_parameter_row},\n"
+          "    .algebra = &lanes_algebra,\n"
           "};\n"
           "#define LANES_TABLE &lanes_table\n"
           "#else\n"

@@ -54,7 +54,9 @@ static void pool_free(struct engine_pool *base)
 
 static const char *refusal(const struct stiffit_model *abi)
 {
-    return !abi->lanes ? "has no functions of lanes" : abi->n_state == 0 ? "has no states" : NULL;
+    return !abi->lanes ? "has no functions of lanes"
+           : !lanes_kernel_is_fast() ? "cannot run in lanes on a CPU without fused multiply-add"
+           : abi->n_state == 0 ? "has no states" : NULL;
 }
 
 static struct engine_pool *pool_new(const struct model *model, const struct ode_options *options, size_t n_workspace,
@@ -75,7 +77,7 @@ static struct engine_pool *pool_new(const struct model *model, const struct ode_
     pool->kernel = lanes_kernel_choose(getenv("STIFFIT_LANES_KERNEL"));
     pool->follows_sizes = options->atol == 0;
     pool->n_id = abi->n_parameter + options->n_none;
-    pool->plan = lanes_plan_new(abi, &lanes_method, &is_wrong);
+    pool->plan = lanes_plan_new(abi, &is_wrong);
     pool->linear_plan = linear_plan_new(abi, LINEAR_DENSE, error);
     if (!pool->plan || !pool->linear_plan || !engine_slots_init(&pool->slots, n, n - n_seat, n_worker))
         goto failed;

@@ -275,7 +275,7 @@ void guest_count(struct guest *guest, struct lanes_room *room, int k)
     int64_t n_attempt = room->n_attempt[k];
     ob->t = ob->evaluation->t_reached = room->t[k];
     ob->evaluation->n_step = room->n_step[k];
-    ob->model.n_rhs += n_attempt * room->plan->method->n_stage;
+    ob->model.n_rhs += n_attempt * lanes_method.n_stage;
     ob->model.n_jacobian += n_attempt;
     ob->n_factor += n_attempt;
     room->n_attempt[k] = 0;

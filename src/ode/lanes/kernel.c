@@ -1,5 +1,6 @@
-/* One attempt at a step in all lanes. Compiled once for each width of registers (kernel_*.c), always without fused
- * multiply-adds, and in an order of operations that the source fixes, so that all widths give the same bits.
+/* One attempt at a step in all lanes. Compiled once for each width of registers (kernel_*.c), in an order of
+ * operations that the source fixes, so that all widths give the same bits: the source, not the compiler, says where a multiply
+ * and an add are fused.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/lanes/kernel_control.h"
 #include "ode/lanes/kernel_stops.h"
@@ -106,9 +107,7 @@ INLINE void add_terms(const struct lanes_rows *rows, size_t row, const lanes *va
     }
 }
 
-/* Solves the factored equations for `width` right-hand sides, to which it adds those of plan->forward for the matrices at
- * `sens`, if there are such. Overwrites right. */
-INLINE void solve(const struct lanes_room *room, int i, size_t width, const lanes *sens, lanes *right, lanes *out, int h)
+INLINE void solve_part(const struct lanes_room *room, int i, size_t width, const lanes *sens, lanes *right, lanes *out, int h)
 {
     const struct lanes_plan *plan = room->plan;
     const lanes *factor = room->factor;
@@ -137,37 +136,52 @@ INLINE void solve(const struct lanes_room *room, int i, size_t width, const lane
     }
 }
 
-/* Lanes in which x, the first stage for `right`, is accurate: the solution for its residual is small. Overwrites right. */
-static part_mask is_safe(const struct lanes_room *room, part inverse, const lanes *x, lanes *right, int h)
+/* Solves the factored equations for `width` right-hand sides, to which it adds those of plan->forward for the matrices at
+ * `sens`, if there are such. Overwrites right. */
+INLINE void solve(const struct lanes_room *room, int i, size_t width, const lanes *sens, lanes *right, lanes *out)
+{
+    stiffit_lanes_solve *code = room->plan->algebra.solve[sens ? width : 0];
+    if (code)
+        code((const double *)room->derived[i], (const double *)room->factor, (const double *)sens, (const double *)right,
+             (double *)out);
+    else
+        for (int h = 0; h < N_PART; h++)
+            solve_part(room, i, width, sens, right, out, h);
+}
+
+/* Finds the lanes in which x, the first stage for `right`, is accurate: the solution for its residual is small. Overwrites
+ * right. */
+static void find_safe(const struct lanes_room *room, struct attempt *now, const lanes *x, lanes *right)
 {
     lanes *correction = room->argument;
-    part rtol = PART(&room->rtol, 0);
-    part_mask safe = ~(part_mask){0};
-    for (size_t i = 0; i < room->plan->n; i++) {
-        part sum = fused(-inverse, PART(x, i), PART(right, i));
-        add_terms(&room->plan->jacobian, i, room->derived[0], x, 1, false, &sum, h);
-        PART(right, i) = sum;
-    }
-    solve(room, 0, 1, NULL, right, correction, h);
-    for (size_t i = 0; i < room->plan->n; i++) {
-        part tolerance = fused(rtol, magnitude(PART(room->y, i)), PART(room->beyond, i) + TINY);
-        safe &= magnitude(PART(correction, i)) <= UNSAFE * tolerance;
-    }
-    return safe;
+    for (int h = 0; h < N_PART; h++)
+        for (size_t i = 0; i < room->plan->n; i++) {
+            part sum = fused(-now[h].inverse, PART(x, i), PART(right, i));
+            add_terms(&room->plan->jacobian, i, room->derived[0], x, 1, false, &sum, h);
+            PART(right, i) = sum;
+        }
+    solve(room, 0, 1, NULL, right, correction);
+    for (int h = 0; h < N_PART; h++)
+        for (size_t i = 0; i < room->plan->n; i++) {
+            part tolerance = fused(PART(&room->rtol, 0), magnitude(PART(room->y, i)), PART(room->beyond, i) + TINY);
+            now[h].safe &= magnitude(PART(correction, i)) <= UNSAFE * tolerance;
+        }
 }
 
 /* Stage i of a block of sensitivities. */
 INLINE void block_stage(struct lanes_room *room, const struct attempt *now, const struct lanes_block *block, size_t width,
-                        int i, int h)
+                        int i)
 {
     size_t n_number = room->plan->n * width;
     lanes *right = room->right;
     const lanes *entries = room->entry[i];
-    combine(i, now, n_number, block->sens, block->stage, block->sens + n_number, right, h);
-    for (size_t q = 0; q < block->n_entry; q++)
-        PART(right, block->entry[q].row) += PART(entries, block->entry[q].value);
-    infuse(room, block->minus_rate, n_number, right, h);
-    solve(room, i, width, block->sens, right, block->stage[i], h);
+    for (int h = 0; h < N_PART; h++) {
+        combine(i, &now[h], n_number, block->sens, block->stage, block->sens + n_number, right, h);
+        for (size_t q = 0; q < block->n_entry; q++)
+            PART(right, block->entry[q].row) += PART(entries, block->entry[q].value);
+        infuse(room, block->minus_rate, n_number, right, h);
+    }
+    solve(room, i, width, block->sens, right, block->stage[i]);
 }
 
 /* The end of the step, and its error. */
@@ -199,11 +213,10 @@ INLINE void block_end(struct lanes_room *room, struct attempt *now, const struct
 #define BLOCK(width) \
     static void block_##width(struct lanes_room *room, struct attempt *now, const struct lanes_block *block, int i) \
     { \
-        for (int h = 0; h < N_PART; h++) \
-            if (i < METHOD.n_stage) \
-                block_stage(room, &now[h], block, width, i, h); \
-            else \
-                block_end(room, &now[h], block, width, h); \
+        if (i < METHOD.n_stage) \
+            block_stage(room, now, block, width, i); \
+        for (int h = 0; h < N_PART && i == METHOD.n_stage; h++) \
+            block_end(room, &now[h], block, width, h); \
     }
 WIDTHS(BLOCK)
 #define ROW(width) [width] = block_##width,
@@ -236,11 +249,11 @@ static void state_stage(struct lanes_room *room, struct attempt *now, const stru
         if (i == 0)
             for (size_t k = 0; k < n; k++)
                 PART(room->base, k) = PART(right, k);
-        solve(room, i, 1, NULL, right, room->stage[i], h);
-        if (i == 0)
-            now[h].safe = is_safe(room, now[h].inverse, room->stage[0], room->base, h);
         PART(room->stage[i], n) = direct;
     }
+    solve(room, i, 1, NULL, right, room->stage[i]);
+    if (i == 0)
+        find_safe(room, now, room->stage[0], room->base);
     if (room->n_column == 0)
         return;
     at = *base;
@@ -309,11 +322,13 @@ static void check_inside(struct lanes_room *room, struct attempt *now, const str
     at.input = (const double *)input;
     room->plan->lanes->rhs(&at, (double *)f);
     for (int h = 0; h < N_PART; h++) {
-        part worst = {0}, finite = {0}, rtol = PART(&room->rtol, 0);
         infuse(room, room->minus_rate, n, f, h);
         for (size_t i = 0; i < n; i++)
             PART(f, i) -= PART(slope, i);
-        solve(room, 0, 1, NULL, f, argument, h);
+    }
+    solve(room, 0, 1, NULL, f, argument);
+    for (int h = 0; h < N_PART; h++) {
+        part worst = {0}, finite = {0}, rtol = PART(&room->rtol, 0);
         for (size_t i = 0; i < n; i++) {
             part error = PART(argument, i), size = larger(magnitude(PART(room->y, i)), magnitude(PART(room->y_before, i)));
             part ratio = error * reciprocal_of(fused(rtol, size, PART(room->beyond, i) + TINY));
@@ -362,10 +377,16 @@ static struct lanes_events attempt(struct lanes_room *room)
     for (int h = 0; h < N_PART; h++)
         set_time(room, PART(&room->t, 0), &t, room->input, h);
     plan->lanes->derive(&at, (double *)room->derived[0]);
+    lanes inverse;
     for (int h = 0; h < N_PART; h++) {
         begin_attempt(room, &now[h], h);
-        factorize(room, now[h].inverse, h);
+        PART(&inverse, 0) = now[h].inverse;
     }
+    if (plan->algebra.factorize)
+        plan->algebra.factorize((const double *)room->derived[0], (const double *)&inverse, (double *)room->factor);
+    else
+        for (int h = 0; h < N_PART; h++)
+            factorize(room, now[h].inverse, h);
     /* With one block, its work fills the gaps that the states' dependencies leave; more blocks do not fit the cache
      * together. */
     bool together = room->n_block == 1;

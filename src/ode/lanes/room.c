@@ -30,6 +30,15 @@ const struct lanes_kernel *lanes_kernel_choose(const char *name)
     return NULL;
 }
 
+bool lanes_kernel_is_fast(void)
+{
+#if defined(__x86_64__)
+    return __builtin_cpu_supports("fma");
+#else
+    return true;
+#endif
+}
+
 static lanes *new_lanes(size_t n)
 {
     lanes *x = aligned_alloc(sizeof *x, (n + 1) * sizeof *x);

@@ -3,7 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-#include "ode/lanes/plan.h"
+#include "model/lanes_plan.h"
+#include "ode/lanes/method.h"
 
 #include <stdint.h>
 
@@ -81,6 +82,9 @@ struct lanes_kernel {
 
 /* The widest that this CPU has; `name`: that one (for tests), or NULL if this CPU does not have it. */
 const struct lanes_kernel *lanes_kernel_choose(const char *name);
+
+/* Whether this CPU multiplies and adds in one operation, which takes the C library more than ten times as long. */
+bool lanes_kernel_is_fast(void);
 
 /* For columns by parameter, and n_other ones. False: out of memory. lanes_room_fini is legal then, and for a room that is all
  * zero. */

@@ -1,12 +1,12 @@
 /* What all lanes of a model share: the order of elimination of I/(h gamma) - J, its factors' pattern, and the lists of entries
- * by row that the kernel walks through. Made once per pool; constant from then on.
+ * by row that the integrator's kernel walks through. Made once per pool, constant from then on; and by the model compiler, which
+ * writes these operations as code.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-#include "ode/lanes/method.h"
-
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stiffit/model.h>
 
 /* A factor of a sum over entries of a row: number `value` of a table times row `row` of the operand. */
@@ -30,7 +30,6 @@ struct lanes_update {
 struct lanes_plan {
     const struct stiffit_model *abi;
     const struct stiffit_lanes *lanes;
-    const struct lanes_method *method;
     size_t n;                     /* states */
     size_t n_derive, n_curve;     /* lengths of the outputs of derive and curve */
     struct lanes_rows jacobian;   /* values: numbers of derive's output */
@@ -51,8 +50,10 @@ struct lanes_plan {
     int32_t *scale_start, *scale; /* n + 1: for pivot k, entries of column order[k] of L */
     int32_t *update_start;        /* n + 1 */
     struct lanes_update *update;
+    uint64_t key;                 /* of all these lists: equal for equal plans */
+    struct stiffit_lanes_algebra algebra; /* the plugin's functions, if they are for this plan */
 };
 
 /* NULL: out of memory, or the patterns are wrong (*is_wrong). */
-struct lanes_plan *lanes_plan_new(const struct stiffit_model *abi, const struct lanes_method *method, bool *is_wrong);
+struct lanes_plan *lanes_plan_new(const struct stiffit_model *abi, bool *is_wrong);
 void lanes_plan_free(struct lanes_plan *plan); /* NULL is legal */

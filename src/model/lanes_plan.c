@@ -1,7 +1,7 @@
 /* Orders the pivots by Markowitz' rule on the diagonal (the fewest products next), without regard to values: the kernel notices
  * in which lanes that is not safe, and makes their steps smaller, which lets the diagonal dominate.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "ode/lanes/plan.h"
+#include "model/lanes_plan.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -204,7 +204,29 @@ static bool list_entries(struct lanes_plan *plan, size_t n_state, size_t n_curve
     return !*is_wrong;
 }
 
-struct lanes_plan *lanes_plan_new(const struct stiffit_model *abi, const struct lanes_method *method, bool *is_wrong)
+/* FNV-1a */
+static uint64_t hash(uint64_t key, const void *list, size_t n_number)
+{
+    for (size_t k = 0; k < n_number; k++)
+        key = (key ^ (uint32_t)((const int32_t *)list)[k]) * 0x100000001b3;
+    return key;
+}
+
+static uint64_t key_of(const struct lanes_plan *plan)
+{
+    const struct lanes_rows *rows[] = {&plan->jacobian, &plan->forward, &plan->lower, &plan->upper};
+    uint64_t key = hash(0xcbf29ce484222325, plan->order, plan->n);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        key = hash(key, rows[i]->start, plan->n + 1);
+        key = hash(key, rows[i]->term, 2 * (size_t)rows[i]->start[plan->n]);
+    }
+    key = hash(key, plan->place, (size_t)plan->jacobian.start[plan->n]);
+    key = hash(key, plan->diagonal, plan->n);
+    key = hash(key, plan->scale, (size_t)plan->scale_start[plan->n]);
+    return hash(key, plan->update, 3 * (size_t)plan->update_start[plan->n]);
+}
+
+struct lanes_plan *lanes_plan_new(const struct stiffit_model *abi, bool *is_wrong)
 {
     const struct stiffit_lanes *lanes = abi->lanes;
     struct lanes_plan *plan = calloc(1, sizeof *plan);
@@ -214,7 +236,7 @@ struct lanes_plan *lanes_plan_new(const struct stiffit_model *abi, const struct 
     if (!plan || *is_wrong)
         goto failed;
     size_t n_state = (size_t)lanes->by_state.start[n + 1], n_curve_state = (size_t)lanes->curve_state.start[n];
-    *plan = (struct lanes_plan){.abi = abi, .lanes = lanes, .method = method, .n = n};
+    *plan = (struct lanes_plan){.abi = abi, .lanes = lanes, .n = n};
     plan->n_derive = n + n_state + (size_t)lanes->by_parameter.start[n_parameter];
     plan->n_curve = n_curve_state + (size_t)lanes->curve_parameter.start[n_parameter];
     plan->n_time = n_state - (size_t)lanes->by_state.start[n];
@@ -230,6 +252,9 @@ struct lanes_plan *lanes_plan_new(const struct stiffit_model *abi, const struct 
         size_t from = (size_t)lanes->by_state.start[n] + k;
         plan->by_time[k] = (struct lanes_term){(int32_t)(n + from), lanes->by_state.row[from]};
     }
+    plan->key = key_of(plan);
+    if (lanes->algebra && lanes->algebra->key == plan->key)
+        plan->algebra = *lanes->algebra;
     return plan;
 failed:
     lanes_plan_free(plan);
