@@ -1,6 +1,6 @@
 /* What all lanes of a model share: the order of elimination of I/(h gamma) - J, its factors' pattern, and the lists of entries
- * by row that the integrator's kernel walks through. Made once per pool, constant from then on; and by the model compiler, which
- * writes these operations as code.
+ * by row that the integrator's kernel walks through. Made once per pool, and constant from then on; and by the model compiler,
+ * which writes these operations as code.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 

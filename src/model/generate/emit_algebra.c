@@ -30,8 +30,8 @@ static bool factorize(const struct lanes_plan *plan, FILE *out)
             fprintf(out, "        f%d *= f%d;\n", (int)plan->scale[s], diagonal);
         for (int32_t u = plan->update_start[k]; u < plan->update_start[k + 1]; u++) {
             const struct lanes_update *update = &plan->update[u];
-            fprintf(out, "        f%d = lanes_fused(-f%d, f%d, f%d);\n", (int)update->target, (int)update->left, (int)update->right,
-                    (int)update->target);
+            int target = update->target;
+            fprintf(out, "        f%d = lanes_fused(-f%d, f%d, f%d);\n", target, (int)update->left, (int)update->right, target);
         }
     }
     for (size_t f = 0; f < plan->n_factor; f++)
@@ -84,7 +84,8 @@ void c_algebra(const struct lanes_plan *plan, FILE *out)
     enum { WIDEST = sizeof ((struct stiffit_lanes_algebra *)NULL)->solve / sizeof(stiffit_lanes_solve *) - 1 };
     size_t n = plan->n, n_parameter = plan->abi->n_parameter, n_block = (n_parameter + WIDEST - 1) / WIDEST;
     size_t widest = (n_parameter + n_block - 1) / n_block;
-    size_t n_solve = (size_t)(plan->lower.start[n] + plan->upper.start[n]) + n, n_column = n_solve + (size_t)plan->forward.start[n];
+    size_t n_solve = (size_t)(plan->lower.start[n] + plan->upper.start[n]) + n;
+    size_t n_column = n_solve + (size_t)plan->forward.start[n];
     fputs("LANES(fused)(lanes a, lanes b, lanes c)\n"
           "{\n"
           "#if defined __FMA__\n" /* gcc 12 does not make one instruction of the loop */
