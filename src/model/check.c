@@ -336,7 +336,8 @@ static void check_lanes(struct check *check, size_t i_point)
     for (size_t j = 0; j < abi->n_input; j++) {
         double factor = random_normal(check->options->seed, STREAM_SLOPE, i_point * abi->n_input + j);
         bool is_linear = abi->input_linear && abi->input_linear[j];
-        check->caller.slope[j] = is_linear ? factor * (1 + fabs(check->caller.knot[j])) / variable_scale(check, AXIS_TIME, 0) : 0;
+        factor *= (1 + fabs(check->caller.knot[j])) / variable_scale(check, AXIS_TIME, 0);
+        check->caller.slope[j] = is_linear ? factor : 0;
     }
     for (int f = CHECK_LANES_BY_STATE; f < N_CHECK_FUNCTION; f++) {
         compare_derivative(check, f, i_point);

@@ -101,8 +101,8 @@ static bool set_initial_state(struct workspace *ws)
     return true;
 }
 
-/* Answers the rows of all times until t_now: from the initial state in ws->y or, from a step, by interpolation. False: finished.
- * If begins_anew is set, the rest is not answered. */
+/* Answers the rows of all times until t_now: from the initial state in ws->y or, after a step, by interpolation. False: it is
+ * finished. If begins_anew is set, the rest is not answered. */
 static bool answer_until(struct workspace *ws, double t_now, bool initial)
 {
     const struct ode_task *task = ws->o.evaluation->task;

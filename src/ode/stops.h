@@ -97,7 +97,7 @@ bool stops_await_steady_state(const struct observer *observer);
 /* For models without states: sets the inputs at a time, on a side. */
 void stops_set_inputs(struct observer *observer, double t, int side);
 
-/* The latest step: the state (without sensitivities) at a time of it, valid until the next call; NULL: it cannot be computed. */
+/* The state (without sensitivities) at a time of the latest step, valid until the next call; NULL: it cannot be computed. */
 struct latest_step {
     const double *(*state_at)(void *context, double t);
     void *context;

@@ -28,7 +28,8 @@ static inline void take_lane(const struct stiffit_lanes_point *at, int k, struct
 {
     const struct stiffit_model *m = by_differences.model;
     const struct { const double *from; double *to; size_t n; } arrays[] = {
-        {at->t, &x->t, 1}, {at->y, x->y, m->n_state}, {at->p, x->p, m->n_parameter}, {at->covariate, x->covariate, m->n_covariate},
+        {at->t, &x->t, 1}, {at->y, x->y, m->n_state}, {at->p, x->p, m->n_parameter},
+        {at->covariate, x->covariate, m->n_covariate},
         {at->work, x->work, m->n_work}, {at->direction, x->direction, at->direction ? m->n_state + 1u : 0},
         {at->input, x->input, m->n_input}, {at->input_slope, x->slope, m->n_input}};
     for (size_t a = 0; a < sizeof arrays / sizeof *arrays; a++)

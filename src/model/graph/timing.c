@@ -9,7 +9,8 @@
 /* What is added to a condition such as a < b where a = b, so that it is false there: too little to move its root. */
 #define BARELY_NEGATIVE (-1e-300)
 
-enum { ON_TIME = 1 << GRAPH_TIME, ON_MOVING = 1 << GRAPH_STATE | 1 << GRAPH_INPUT | 1 << GRAPH_DIRECTION | 1 << GRAPH_INPUT_SLOPE };
+enum { ON_TIME = 1 << GRAPH_TIME, ON_MOVING = 1 << GRAPH_STATE | 1 << GRAPH_INPUT | 1 << GRAPH_DIRECTION
+                                       | 1 << GRAPH_INPUT_SLOPE };
 
 /* A value that is linear in time: slope*t + start, or NODE_NONE. */
 struct line { node slope, start; };

@@ -356,7 +356,8 @@ static void step(struct lanes_engine *engine)
     attended &= engine->live & ~stopped;
     for (int k = 0; attended && k < N_LANE; k++)
         if (attended >> k & 1)
-            settle(engine, k, guest_attend(engine->guest[k], room, k, engine->column, engine->linear, (double *)engine->inside));
+            settle(engine, k,
+                   guest_attend(engine->guest[k], room, k, engine->column, engine->linear, (double *)engine->inside));
     for (int k = 0; (events.underflow | events.spent) & engine->live & ~stopped && k < N_LANE; k++) {
         unsigned bit = 1u << k & engine->live & ~stopped;
         if (events.underflow & bit) {

@@ -1,5 +1,5 @@
-/* What the right-hand side of an attempt takes from outside of the model: inputs, infusions, and the stretch of time on whose side
- * of stops it is evaluated.
+/* What the right-hand side takes from outside of the model: inputs, infusions, and the stretch of time between two stops, on
+ * whose side of them it is evaluated.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef ODE_LANES_KERNEL_STOPS_H
 #define ODE_LANES_KERNEL_STOPS_H

@@ -44,7 +44,7 @@ struct lanes_room {
     lanes t, h;          /* h: planned */
     lanes t_stop;        /* steps end there at the latest, exactly */
     lanes since, until;  /* the right-hand side is evaluated between these times */
-    unsigned infused;    /* lanes with infusions. Their rates are subtracted with the other sign: 0 then leaves all bits alone */
+    unsigned infused;    /* lanes with infusions. Rates are subtracted with the other sign: 0 then leaves all bits alone */
     lanes *minus_rate;   /* n */
     lanes *input_since, *input_value, *input_slope; /* n_input: value + slope (t - since) */
     lanes t_next;        /* time of the next measurement */
@@ -90,5 +90,6 @@ bool lanes_kernel_is_fast(void);
  * zero. */
 bool lanes_room_init(struct lanes_room *room, const struct lanes_plan *plan, size_t n_other);
 void lanes_room_fini(struct lanes_room *room);
-/* Sets the parameters that have columns (n_parameter and more: what the right-hand side does not depend on). All sensitivities are zero then. False: out of memory; there are no columns then. */
+/* Sets the parameters that have columns (n_parameter and more: what the right-hand side does not depend on). All sensitivities
+ * are zero then. False: out of memory; there are no columns then. */
 bool lanes_room_set_columns(struct lanes_room *room, size_t n_column, const uint32_t *parameter);
