@@ -82,13 +82,17 @@ static enum status add_datasets(struct problem_writer *writer, const struct cont
     const struct import_owners *owners = &rows->owners;
     const struct import_subjects *subjects = &contents->subjects;
     const struct import_happenings *happenings = &contents->happenings;
-    uint32_t *order = NULL, *first = NULL;
-    enum status status = import_owners_order(owners, &order, &first, error);
+    uint32_t *order = NULL, *first = NULL, *place = calloc((size_t)owners->experiment.n + 1, sizeof *place);
+    enum status status = place ? import_owners_order(owners, &order, &first, error)
+                               : error_set(error, STATUS_NO_MEMORY, "out of memory for %u experiments", owners->experiment.n);
+    for (uint32_t k = 0; !status && k < owners->experiment.n; k++)
+        place[order[k]] = k;
     for (uint32_t d = 0; !status && d < owners->dataset.n; d++)
         for (uint32_t k = first[d]; !status && k < first[d + 1]; k++) {
-            uint32_t e = order[k];
+            uint32_t e = order[k], source = subjects->steady ? subjects->steady[e] : ID_NONE;
             const struct problem_dataset dataset = {
                 .id = k == first[d] ? owners->dataset.id[d] : NULL, .experiment_id = import_experiment_id(owners, e),
+                .steady = source == ID_NONE ? EXPERIMENT_NONE : place[source] - first[d],
                 .t0 = subjects->t0[e], .covariate = subjects->covariate + e * subjects->n_covariate,
                 .start = subjects->has_start ? subjects->start + d * subjects->n_parameter : NULL,
                 .n_row = contents->first[e + 1] - contents->first[e],
@@ -100,6 +104,7 @@ static enum status add_datasets(struct problem_writer *writer, const struct cont
         }
     free(order);
     free(first);
+    free(place);
     return status;
 }
 
@@ -156,12 +161,16 @@ static enum status write_problem(const struct import_options *options, const cha
         .from_model = parameters->from_model,
         .n_covariate = abi->n_covariate, .covariate_name = abi->covariate_name, .n_observable = abi->n_observable,
         .observable_name = abi->observable_name, .observable_error = error_words,
-        .has_t0 = subjects->has_t0, .has_experiments = rows->owners.has_experiments,
+        .has_t0 = subjects->has_t0, .has_experiments = rows->owners.has_experiments, .has_steady = subjects->has_steady,
         .n_target = abi->n_state, .target_name = abi->state_name, .n_input = abi->n_input, .input_name = abi->input_name,
         .line_file = strcmp(options->measurements, "-") ? words_file(options->measurements) : "standard input",
         .prior = parameters->has_prior ? parameters->prior : NULL, .prior_on = parameters->prior_on,
         .prior_number = {parameters->prior_number[0], parameters->prior_number[1], parameters->prior_number[2],
                          parameters->prior_number[3]}};
+    for (size_t i = 0; i < contents->happenings.n_dose; i++) {
+        header.has_dose_rates = header.has_dose_rates || contents->happenings.sorted[i].rate != 0;
+        header.has_steady_doses = header.has_steady_doses || contents->happenings.sorted[i].steady;
+    }
     for (int c = 0; c < N_MEASUREMENT; c++)
         header.columns |= (unsigned)measurements_have(&rows->measured, (enum measurement_column)c, 0, rows->n) << c;
     enum status status = plugin_reference_init(&reference, model, options->model, options->embed, error);
@@ -231,19 +240,21 @@ static enum status read_contents(struct contents *contents, const struct import_
     struct import_happenings *happenings = &contents->happenings;
     enum status status = STATUS_OK;
     if (options->nonmem)
-        status = import_nonmem(rows, &contents->subjects, happenings, options, model, start, error);
+        status = import_nonmem(rows, &contents->subjects, happenings, options, model, error);
     else
         status = import_measurements(rows, options->measurements, model, options->experiments != NULL, error);
+    if (!status && options->experiments)
+        status = import_steady_read(rows, options->experiments, error);
     if (!status)
         status = import_sort(rows, &contents->first, error);
     if (!status && !options->nonmem)
         status = import_subjects_read(&contents->subjects, options, &rows->owners, model, start, error);
     if (!status && options->doses)
-        status = import_doses(happenings, options->doses, &rows->owners, model, error);
+        status = import_doses(happenings, options->doses, &rows->owners, model, contents->subjects.t0, error);
     if (!status && options->inputs)
         status = import_inputs(happenings, options->inputs, &rows->owners, model, error);
     if (!status)
-        status = import_happenings_sort(happenings, rows->owners.experiment.n, model->abi.n_input, error);
+        status = import_happenings_sort(happenings, options->inputs, rows->owners.experiment.n, model->abi.n_input, error);
     if (!status && !options->quiet) {
         const char *const tables = !options->inputs ? options->doses : !options->doses ? options->inputs : "doses and inputs";
         say_unused(contents->subjects.n_unused[0], "dataset", options->datasets);

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
+#include "base/experiment.h"
 #include "base/option.h"
 #include "base/terminal.h"
 #include "model/plugin.h"
@@ -12,6 +13,9 @@ struct import_options {
     struct option_list fix, start, lower, upper, scale, error, cmt, estimate;
     enum when color;
 };
+
+/* Whether the model gives the rate or the duration that the dose leaves to it. */
+bool import_has_infusion(const struct model *model, const struct dose *dose);
 
 /* The parameters of the new file, n_parameter each, in the model's order. The words are constants. */
 struct import_parameters {

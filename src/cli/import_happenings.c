@@ -116,9 +116,10 @@ enum status import_add_knot(struct import_happenings *happenings, struct import_
 
 /* A table of doses or inputs. */
 enum { MAX_COLUMN = 8 };
-enum { DOSE_TIME, DOSE_AMOUNT, DOSE_TARGET, DOSE_DURATION, DOSE_RATE, DOSE_INTERVAL, DOSE_COUNT };
+enum { DOSE_TIME, DOSE_AMOUNT, DOSE_TARGET, DOSE_DURATION, DOSE_RATE, DOSE_INTERVAL, DOSE_COUNT, DOSE_STEADY };
 enum { KNOT_TIME, KNOT_VALUE, KNOT_INPUT };
-static const char *const dose_columns[] = {"time", "amount", "target", "duration", "rate", "interval", "count", NULL};
+static const char *const dose_columns[] = {"time", "amount", "target", "duration", "rate", "interval", "count",
+                                           "steady", NULL};
 static const char *const knot_columns[] = {"time", "value", "input", NULL};
 
 struct table {
@@ -188,50 +189,74 @@ static enum status read_name(const struct table *table, int which, const char *w
                                               nearest_hint(hint, "; did you mean '", "'?", name, names, n));
 }
 
-static enum status check_dose(const struct table *table, const struct dose *dose, double rate, double count,
-                              struct error *error)
+bool import_has_infusion(const struct model *model, const struct dose *dose)
+{
+    const struct stiffit_model *abi = &model->abi;
+    uint8_t kind = abi->infusion && abi->infusion_kind ? abi->infusion_kind[dose->target] : STIFFIT_INFUSION_NONE;
+    return kind == (dose->rate == DOSE_OF_MODEL ? STIFFIT_INFUSION_RATE : STIFFIT_INFUSION_DURATION);
+}
+
+/* count: NaN if it is missing; t0: the initial time of the dose's experiment. */
+static enum status check_dose(const struct table *table, const struct model *model, const struct dose *dose, double count,
+                              double steady, double t0, struct error *error)
 {
     const struct csv_reader *reader = table->reader;
     const size_t *column = table->column;
+    double rate = dose->rate;
+    int of_model = rate == DOSE_OF_MODEL ? DOSE_RATE : dose->duration == DOSE_OF_MODEL ? DOSE_DURATION : -1;
     if (!isfinite(dose->time))
         return csv_fault(reader, column[DOSE_TIME], error, "the time is missing or infinite");
     if (!isfinite(dose->amount))
         return csv_fault(reader, column[DOSE_AMOUNT], error, "the amount is missing or infinite");
-    if (!(dose->duration >= 0 && dose->duration < INFINITY))
+    if (dose->time < t0)
+        return csv_fault(reader, column[DOSE_TIME], error, "the dose comes before the initial time, %g", t0);
+    if (of_model >= 0 && !import_has_infusion(model, dose))
+        return csv_fault(reader, column[of_model], error, "-1 means what the model gives, but it has no %s(%.60s)",
+                         dose_columns[of_model], model->abi.state_name[dose->target]);
+    if (!(dose->duration >= 0 && dose->duration < INFINITY) && of_model != DOSE_DURATION)
         return csv_fault(reader, column[DOSE_DURATION], error, "the duration must be finite and at least 0");
-    if (!(rate >= 0 && rate < INFINITY))
+    if (!(rate >= 0 && rate < INFINITY) && of_model != DOSE_RATE)
         return csv_fault(reader, column[DOSE_RATE], error, "the rate must be finite and at least 0");
-    if (rate > 0 && dose->duration > 0)
+    if (rate != 0 && dose->duration != 0)
         return csv_fault(reader, column[DOSE_RATE], error, "a dose has a rate or a duration, not both");
-    if (rate > 0 && dose->amount < 0)
+    if (rate != 0 && dose->amount < 0)
         return csv_fault(reader, column[DOSE_AMOUNT], error, "an amount with a rate must be at least 0");
-    if (!(count >= 1 && count <= UINT32_MAX && count == floor(count)))
+    if (!(steady == DOSE_SINGLE || steady == DOSE_RESETS || steady == DOSE_ADDS))
+        return csv_fault(reader, column[DOSE_STEADY], error, "must be 1 (the steady state of such doses), 2 (added to what is "
+                         "there) or 0");
+    if (steady != DOSE_SINGLE && !(dose->interval > 0 && dose->interval < INFINITY))
+        return csv_fault(reader, column[DOSE_STEADY], error, "a steady dose needs an interval above 0");
+    if (isnan(count) && steady == DOSE_SINGLE && dose->interval != 0)
+        return csv_fault(reader, column[DOSE_INTERVAL], error, "an interval needs a count: how many doses there are");
+    if (isnan(count))
+        return STATUS_OK;
+    if (!(count >= (steady == DOSE_SINGLE) && count <= UINT32_MAX && count == floor(count)))
         return csv_fault(reader, column[DOSE_COUNT], error, "the count must be a whole number, at least 1");
     if (count > 1 && !(dose->interval > 0 && dose->interval < INFINITY))
         return csv_fault(reader, column[DOSE_INTERVAL], error, "the interval of repeated doses must be above 0");
     return STATUS_OK;
 }
 
-static enum status read_dose(const struct table *table, const struct model *model, struct import_happenings *happenings,
-                             struct error *error)
+static enum status read_dose(const struct table *table, const struct model *model, const double *t0,
+                             struct import_happenings *happenings, struct error *error)
 {
     struct dose dose = {.time = NAN, .amount = NAN};
-    double rate = 0, count = 1;
+    double count = NAN, steady = 0;
     double *const value[] = {[DOSE_TIME] = &dose.time, [DOSE_AMOUNT] = &dose.amount, [DOSE_TARGET] = NULL,
-                             [DOSE_DURATION] = &dose.duration, [DOSE_RATE] = &rate, [DOSE_INTERVAL] = &dose.interval,
-                             [DOSE_COUNT] = &count};
+                             [DOSE_DURATION] = &dose.duration, [DOSE_RATE] = &dose.rate,
+                             [DOSE_INTERVAL] = &dose.interval, [DOSE_COUNT] = &count, [DOSE_STEADY] = &steady};
     uint32_t owner = import_row_owner(table->reader, table->owners, &table->owner);
     enum status status = read_name(table, DOSE_TARGET, "state", model->abi.state_name, model->abi.n_state, &dose.target, error);
-    for (int i = 0; i <= DOSE_COUNT && !status; i++)
+    for (int i = 0; i <= DOSE_STEADY && !status; i++)
         status = value[i] ? read_number(table, i, value[i], error) : STATUS_OK;
     if (!status)
-        status = check_dose(table, &dose, rate, count, error);
+        status = check_dose(table, model, &dose, count, steady, owner == ID_NONE ? -INFINITY : t0[owner], error);
     if (status || owner == ID_NONE) {
         happenings->n_unused += owner == ID_NONE;
         return status;
     }
-    dose.count = (uint32_t)count;
-    dose.duration = rate > 0 ? dose.amount / rate : dose.duration;
+    dose.count = isnan(count) ? 1 : (uint32_t)count;
+    dose.steady = (uint8_t)steady;
     return import_add_dose(happenings, owner, dose, error);
 }
 
@@ -240,6 +265,7 @@ static enum status read_knot(const struct table *table, const struct model *mode
 {
     struct import_knot knot = {.owner = import_row_owner(table->reader, table->owners, &table->owner)};
     knot.time = knot.value = NAN;
+    knot.line = csv_line(table->reader);
     enum status status = read_name(table, KNOT_INPUT, "input", model->abi.input_name, model->abi.n_input, &knot.input, error);
     if (!status)
         status = read_number(table, KNOT_TIME, &knot.time, error);
@@ -257,14 +283,21 @@ static enum status read_knot(const struct table *table, const struct model *mode
 }
 
 static enum status read_table(const char *path, const char *const *names, const struct import_owners *owners,
-                              const struct model *model, struct import_happenings *happenings, struct error *error)
+                              const struct model *model, const double *t0, struct import_happenings *happenings,
+                              struct error *error)
 {
     struct table table = {.path = path, .owners = owners};
+    uint64_t n_unused = happenings->n_unused, n_row = 0;
     bool more = true;
     enum status status = open_table(&table, names, error);
-    while (!status && !(status = csv_next(table.reader, &more, error)) && more)
-        status = names == dose_columns ? read_dose(&table, model, happenings, error)
+    while (!status && !(status = csv_next(table.reader, &more, error)) && more) {
+        status = names == dose_columns ? read_dose(&table, model, t0, happenings, error)
                                        : read_knot(&table, model, happenings, error);
+        n_row++;
+    }
+    if (!status && n_row > 0 && happenings->n_unused - n_unused == n_row)
+        status = error_set(error, STATUS_BAD_PROBLEM, "%s: none of its rows belongs to a dataset%s with measurements: are the "
+                           "ids the same?", path, owners->has_experiments ? " and an experiment" : "");
     if (!status)
         import_say_encoding(table.reader, path);
     csv_close(table.reader);
@@ -272,9 +305,9 @@ static enum status read_table(const char *path, const char *const *names, const 
 }
 
 enum status import_doses(struct import_happenings *happenings, const char *path, const struct import_owners *owners,
-                         const struct model *model, struct error *error)
+                         const struct model *model, const double *t0, struct error *error)
 {
-    return read_table(path, dose_columns, owners, model, happenings, error);
+    return read_table(path, dose_columns, owners, model, t0, happenings, error);
 }
 
 enum status import_inputs(struct import_happenings *happenings, const char *path, const struct import_owners *owners,
@@ -282,7 +315,7 @@ enum status import_inputs(struct import_happenings *happenings, const char *path
 {
     if (model->abi.n_input == 0)
         return error_set(error, STATUS_USAGE, "--inputs: the model has no inputs");
-    return read_table(path, knot_columns, owners, model, happenings, error);
+    return read_table(path, knot_columns, owners, model, NULL, happenings, error);
 }
 
 static int compare_knots(const void *a, const void *b)
@@ -295,8 +328,8 @@ static int compare_knots(const void *a, const void *b)
     return left->time < right->time ? -1 : left->time > right->time;
 }
 
-enum status import_happenings_sort(struct import_happenings *happenings, size_t n_experiment, size_t n_input,
-                                   struct error *error)
+enum status import_happenings_sort(struct import_happenings *happenings, const char *path, size_t n_experiment,
+                                   size_t n_input, struct error *error)
 {
     size_t n = happenings->n_dose, m = happenings->n_knot;
     size_t *first = happenings->first_dose = calloc(n_experiment + 2, sizeof *first);
@@ -316,6 +349,11 @@ enum status import_happenings_sort(struct import_happenings *happenings, size_t 
     first[0] = 0;
     if (m)
         qsort(happenings->knot, m, sizeof *happenings->knot, compare_knots);
+    for (size_t k = 1; k < m; k++)
+        if (compare_knots(&happenings->knot[k - 1], &happenings->knot[k]) == 0)
+            return error_set(error, STATUS_BAD_PROBLEM, "%s:%llu: an input has a second value at time %g, after that of line "
+                             "%llu", path, (unsigned long long)happenings->knot[k].line, happenings->knot[k].time,
+                             (unsigned long long)happenings->knot[k - 1].line);
     for (size_t k = 0; k < m; k++) {
         struct input *input = &happenings->input[happenings->knot[k].owner * n_input + happenings->knot[k].input];
         happenings->time[k] = happenings->knot[k].time;

@@ -43,6 +43,14 @@ struct nonmem {
     size_t first_knot;         /* of the experiment */
     size_t *last_knot;         /* of each input; SIZE_MAX: none yet */
     size_t room_t0, room_covariate;
+    size_t constant;           /* number of the first constant infusion of this experiment that awaits its unit of time */
+    struct {
+        size_t n_row, n_dose, n_knot;
+        uint32_t n_dataset, n_experiment;
+        bool has_experiments;
+    } before;                  /* the individual */
+    uint64_t n_empty;          /* individuals without measurements */
+    char *empty;               /* the first one */
 };
 
 static enum status no_memory(struct error *error) { return error_set(error, STATUS_NO_MEMORY, "out of memory for the table"); }
@@ -145,8 +153,10 @@ static enum status check_record(const struct nonmem *nonmem, const struct record
 {
     const double *number = record->number;
     bool is_dose = record->evid == 1 || record->evid == 4;
-    if (number[SS] != 0)
-        return fault(nonmem, SS, error, "doses at steady state are not supported yet");
+    if (number[SS] != 0 && number[SS] != 1 && number[SS] != 2)
+        return fault(nonmem, SS, error, "must be 0, 1 or 2");
+    if (number[SS] != 0 && !is_dose)
+        return fault(nonmem, SS, error, "a record with this EVID gives no dose");
     if (number[LIMIT] != 0)
         return fault(nonmem, LIMIT, error, "censoring to an interval is not supported; use CENS without LIMIT");
     if (!is_dose && (number[AMT] != 0 || number[RATE] != 0))
@@ -158,21 +168,31 @@ static enum status check_record(const struct nonmem *nonmem, const struct record
     return STATUS_OK;
 }
 
+/* An infusion without an end, at steady state, is one of many that each begin when the one before ends, the last one at the
+ * record's time. Until the unit of time of the experiment is known, it is 1. */
+static bool is_constant(const struct record *record)
+{
+    const double *number = record->number;
+    return number[SS] != 0 && number[AMT] == 0 && number[RATE] > 0 && number[II] == 0 && number[DUR] == 0 && number[ADDL] == 0;
+}
+
 static enum status add_dose(struct nonmem *nonmem, const struct record *record, struct error *error)
 {
     const double *number = record->number;
     const struct stiffit_model *abi = &nonmem->model->abi;
-    struct dose dose = {.time = number[TIME], .amount = number[AMT], .duration = number[DUR], .interval = number[II]};
-    if (number[RATE] == -1 || number[RATE] == -2)
-        return fault(nonmem, RATE, error, number[RATE] == -1 ? "modelled rates are not supported"
-                                                             : "modelled durations are not supported");
-    if (!(number[RATE] >= 0) || isinf(number[RATE]))
-        return fault(nonmem, RATE, error, "must be finite and at least 0");
+    struct dose dose = {.time = number[TIME], .amount = number[AMT], .duration = number[DUR], .interval = number[II],
+                        .steady = (uint8_t)number[SS]};
+    bool is_modelled = number[RATE] == -1 || number[RATE] == -2;
+    if ((!(number[RATE] >= 0) && !is_modelled) || isinf(number[RATE]))
+        return fault(nonmem, RATE, error, "must be finite and at least 0, or -1 or -2");
     if (!(dose.duration >= 0) || isinf(dose.duration))
         return fault(nonmem, DUR, error, "must be finite and at least 0");
-    if (number[RATE] > 0 && dose.duration > 0)
+    if (number[RATE] != 0 && dose.duration > 0)
         return fault(nonmem, RATE, error, "a dose has a RATE or a DUR, not both");
-    if (!isfinite(dose.amount) || (number[RATE] > 0 && !(dose.amount > 0)))
+    if (number[SS] != 0 && !is_constant(record) && !(dose.interval > 0 && dose.interval < INFINITY))
+        return fault(nonmem, nonmem->column[II] == CSV_NO_COLUMN ? SS : II, error, "must be above 0 where SS is (a constant "
+                     "infusion has an AMT of 0, no II and no ADDL)");
+    if (!isfinite(dose.amount) || (number[RATE] != 0 && !(dose.amount > 0) && !is_constant(record)))
         return fault(nonmem, AMT, error, "the amount must be finite, and above 0 with a RATE");
     if (!(number[ADDL] >= 0 && number[ADDL] < UINT32_MAX && number[ADDL] == floor(number[ADDL])))
         return fault(nonmem, ADDL, error, "must be a whole number, at least 0");
@@ -186,8 +206,15 @@ static enum status add_dose(struct nonmem *nonmem, const struct record *record, 
         return fault(nonmem, CMT, error, "is not the number of a state; give its meaning with --cmt NUMBER=STATE");
     if (nonmem->measured_after)
         return fault(nonmem, TIME, error, "a second dose at one time with a measurement between them cannot be kept in order");
-    dose.duration = number[RATE] > 0 ? dose.amount / number[RATE] : dose.duration;
-    dose.count = 1 + (uint32_t)number[ADDL];
+    if (number[RATE] == -2)
+        dose.duration = DOSE_OF_MODEL;
+    else if (number[RATE] != 0)
+        dose.rate = number[RATE] == -1 ? DOSE_OF_MODEL : number[RATE];
+    if (is_modelled && !import_has_infusion(nonmem->model, &dose))
+        return csv_fault(nonmem->reader, nonmem->column[RATE], error, "the model has no %s(%.60s), which %g means",
+                         number[RATE] == -1 ? "rate" : "duration", abi->state_name[dose.target], number[RATE]);
+    dose.count = is_constant(record) ? 0 : 1 + (uint32_t)number[ADDL];
+    dose.interval = is_constant(record) ? 1 : dose.interval;
     nonmem->dosed = true;
     return import_add_dose(nonmem->happenings, nonmem->owner, dose, error);
 }
@@ -260,11 +287,25 @@ static enum status add_knots(struct nonmem *nonmem, double time, bool is_first, 
             last->value = is_linear ? last->value : value;
         nonmem->last_knot[i] = is_new_time ? happenings->n_knot : nonmem->last_knot[i];
         if (is_new_time)
-            status = import_add_knot(happenings, (struct import_knot){nonmem->owner, i, time, value}, error);
+            status = import_add_knot(happenings, (struct import_knot){nonmem->owner, i, time, value, 0}, error);
         if (status)
             return status;
     }
     return STATUS_OK;
+}
+
+/* Constant infusions get the time from their record to the last one as the unit of time. */
+static void settle_constants(struct nonmem *nonmem)
+{
+    for (size_t i = nonmem->constant; i < nonmem->happenings->n_dose; i++) {
+        struct dose *dose = &nonmem->happenings->dose[i].dose;
+        if (dose->count > 0)
+            continue;
+        dose->interval = dose->duration = nonmem->time > dose->time ? nonmem->time - dose->time : 1;
+        dose->amount = dose->rate * dose->interval;
+        dose->rate = 0;
+    }
+    nonmem->constant = nonmem->happenings->n_dose;
 }
 
 /* Leaves out knots that change nothing: the integrator stops at each. */
@@ -272,6 +313,7 @@ static void end_experiment(struct nonmem *nonmem)
 {
     const struct stiffit_model *abi = &nonmem->model->abi;
     struct import_happenings *happenings = nonmem->happenings;
+    settle_constants(nonmem);
     size_t n = nonmem->first_knot;
     for (uint32_t i = 0; i < abi->n_input; i++)
         nonmem->last_knot[i] = SIZE_MAX;
@@ -289,11 +331,36 @@ static void end_experiment(struct nonmem *nonmem)
         nonmem->last_knot[i] = SIZE_MAX;
 }
 
+/* Leaves an individual without measurements out. */
+static bool end_individual(struct nonmem *nonmem)
+{
+    struct import_owners *owners = &nonmem->rows->owners;
+    struct import_happenings *happenings = nonmem->happenings;
+    end_experiment(nonmem);
+    if (nonmem->id && nonmem->rows->n == nonmem->before.n_row) {
+        id_table_drop(&owners->dataset, nonmem->before.n_dataset);
+        id_table_drop(&owners->experiment, nonmem->before.n_experiment);
+        owners->has_experiments = nonmem->before.has_experiments;
+        happenings->n_dose = nonmem->constant = nonmem->before.n_dose;
+        happenings->n_knot = nonmem->first_knot = nonmem->before.n_knot;
+        if (nonmem->n_empty++ == 0 && !(nonmem->empty = strdup(nonmem->id)))
+            return false;
+    }
+    nonmem->before.n_row = nonmem->rows->n;
+    nonmem->before.n_dataset = owners->dataset.n;
+    nonmem->before.n_experiment = owners->experiment.n;
+    nonmem->before.has_experiments = owners->has_experiments;
+    nonmem->before.n_dose = happenings->n_dose;
+    nonmem->before.n_knot = happenings->n_knot;
+    return true;
+}
+
 /* Another experiment of the individual begins at this time. */
 static enum status begin_experiment(struct nonmem *nonmem, double time, struct error *error)
 {
     char name[24];
     struct import_subjects *subjects = nonmem->subjects;
+    end_experiment(nonmem);
     snprintf(name, sizeof name, "%u", nonmem->n_reset + 1);
     nonmem->owner = import_owner_add(&nonmem->rows->owners, nonmem->id, name);
     size_t n = nonmem->model->abi.n_covariate, e = nonmem->owner;
@@ -302,7 +369,6 @@ static enum status begin_experiment(struct nonmem *nonmem, double time, struct e
         return no_memory(error);
     subjects->t0[e] = time;
     nonmem->rows->owners.has_experiments = nonmem->rows->owners.has_experiments || nonmem->n_reset > 0;
-    end_experiment(nonmem);
     nonmem->time = NAN;
     return STATUS_OK;
 }
@@ -313,6 +379,8 @@ static enum status begin_individual(struct nonmem *nonmem, const char *id, struc
     uint32_t n = nonmem->seen.n;
     if (id_table_find(&nonmem->seen, id) != ID_NONE)
         return fault(nonmem, ID, error, "the individual's records must follow one another");
+    if (!end_individual(nonmem))
+        return no_memory(error);
     free(nonmem->id);
     nonmem->id = strdup(id);
     nonmem->n_reset = 0;
@@ -352,13 +420,11 @@ static enum status add_record(struct nonmem *nonmem, struct error *error)
 }
 
 enum status import_nonmem(struct import_rows *rows, struct import_subjects *subjects, struct import_happenings *happenings,
-                          const struct import_options *options, const struct model *model, const double *start,
-                          struct error *error)
+                          const struct import_options *options, const struct model *model, struct error *error)
 {
     struct nonmem nonmem = {.path = options->measurements, .model = model, .options = options, .rows = rows,
                             .subjects = subjects, .happenings = happenings, .time = NAN};
     bool more = true;
-    (void)start;
     subjects->has_t0 = true;
     subjects->n_covariate = model->abi.n_covariate;
     subjects->n_parameter = model->abi.n_parameter;
@@ -373,8 +439,11 @@ enum status import_nonmem(struct import_rows *rows, struct import_subjects *subj
         status = find_states(&nonmem, error);
     while (!status && !(status = csv_next(nonmem.reader, &more, error)) && more)
         status = add_record(&nonmem, error);
-    if (!status)
-        end_experiment(&nonmem);
+    if (!status && !end_individual(&nonmem))
+        status = no_memory(error);
+    if (!status && nonmem.n_empty)
+        message_say("note: %s: %llu individual%s without measurements left out, the first is '%.100s'", nonmem.path,
+                    (unsigned long long)nonmem.n_empty, plural(nonmem.n_empty), nonmem.empty);
     if (!status)
         import_say_encoding(nonmem.reader, nonmem.path);
     if (!status && rows->n == 0)
@@ -384,6 +453,7 @@ enum status import_nonmem(struct import_rows *rows, struct import_subjects *subj
     free(nonmem.input);
     free(nonmem.last_knot);
     free(nonmem.id);
+    free(nonmem.empty);
     id_table_fini(&nonmem.seen);
     return status;
 }

@@ -9,13 +9,13 @@
 #include <string.h>
 
 /* What a column fills: its kind, and the covariate or parameter. */
-enum column_kind { COLUMN_ID, COLUMN_T0, COLUMN_COVARIATE, COLUMN_START, COLUMN_UNUSED };
+enum column_kind { COLUMN_ID, COLUMN_T0, COLUMN_COVARIATE, COLUMN_START, COLUMN_STEADY, COLUMN_UNUSED };
 struct column {
     enum column_kind kind;
     size_t index;
 };
 
-static const char start_prefix[] = "start_";
+static const char start_prefix[] = "start_", steady_column[] = "steady";
 
 static bool has_start_prefix(const char *name) { return !strncmp(name, start_prefix, sizeof start_prefix - 1); }
 
@@ -32,6 +32,8 @@ static struct column identify(const char *name, bool is_id, bool has_starts, con
         column = (struct column){COLUMN_START, (size_t)parameter};
     else if (!strcmp(name, "t0") || !strcmp(name, "T0"))
         column.kind = COLUMN_T0;
+    else if (!has_starts && !strcmp(name, steady_column))
+        column.kind = COLUMN_STEADY;
     return column;
 }
 
@@ -75,6 +77,7 @@ static enum status find_columns(struct table *table, const struct import_owners 
         struct column column = table->column[j] = identify(name, is_id, !table->of_experiments, model);
         subjects->has_t0 = subjects->has_t0 || column.kind == COLUMN_T0;
         subjects->has_start = subjects->has_start || column.kind == COLUMN_START;
+        subjects->has_steady = subjects->has_steady || column.kind == COLUMN_STEADY;
         if (column.kind == COLUMN_COVARIATE)
             has_covariate[column.index] = true;
         if (column.kind == COLUMN_UNUSED && has_start_prefix(name) && !table->of_experiments)
@@ -86,19 +89,24 @@ static enum status find_columns(struct table *table, const struct import_owners 
     return status;
 }
 
-enum status import_subjects_allocate(struct import_subjects *subjects, const struct import_owners *owners,
-                                     const struct model *model, const double *start, struct error *error)
+static enum status allocate(struct import_subjects *subjects, const struct import_owners *owners, const struct model *model,
+                            const double *start, struct error *error)
 {
     size_t n_dataset = owners->dataset.n, n = owners->experiment.n;
     subjects->n_covariate = model->abi.n_covariate;
     subjects->n_parameter = model->abi.n_parameter;
     subjects->t0 = malloc((n + 1) * sizeof(double));
     subjects->covariate = calloc(n * subjects->n_covariate + 1, sizeof(double));
+    subjects->steady = subjects->has_steady ? malloc((n + 1) * sizeof *subjects->steady) : NULL;
     subjects->start = subjects->has_start ? malloc((n_dataset * subjects->n_parameter + 1) * sizeof(double)) : NULL;
-    if (!subjects->t0 || !subjects->covariate || (subjects->has_start && !subjects->start))
+    if (!subjects->t0 || !subjects->covariate || (subjects->has_steady && !subjects->steady) ||
+        (subjects->has_start && !subjects->start))
         return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu datasets", n_dataset);
-    for (size_t e = 0; e < n; e++)
+    for (size_t e = 0; e < n; e++) {
         subjects->t0[e] = model->abi.t0;
+        if (subjects->steady)
+            subjects->steady[e] = ID_NONE;
+    }
     for (size_t d = 0; subjects->has_start && d < n_dataset; d++)
         memcpy(subjects->start + d * subjects->n_parameter, start, subjects->n_parameter * sizeof *start);
     return STATUS_OK;
@@ -112,7 +120,7 @@ static enum status read_subject(const struct table *table, uint32_t dataset, con
     for (size_t j = 0; j < csv_n_column(reader); j++) {
         const struct column column = table->column[j];
         double number;
-        if (column.kind == COLUMN_ID || column.kind == COLUMN_UNUSED)
+        if (column.kind == COLUMN_ID || column.kind == COLUMN_UNUSED || column.kind == COLUMN_STEADY)
             continue;
         enum status status = csv_number(reader, j, &number, error);
         if (status)
@@ -128,6 +136,33 @@ static enum status read_subject(const struct table *table, uint32_t dataset, con
                 subjects->t0[order[k]] = number;
     }
     return STATUS_OK;
+}
+
+/* The experiment at whose steady state the one of this row begins; ID_NONE: the cell is empty. */
+static uint32_t find_source(const struct csv_reader *reader, size_t column, const struct import_owners *owners, uint32_t owner)
+{
+    const char *name = csv_field(reader, column);
+    return *name ? import_owner_find(owners, owners->dataset.id[owners->dataset_of[owner]], name) : ID_NONE;
+}
+
+enum status import_steady_read(struct import_rows *rows, const char *path, struct error *error)
+{
+    struct csv_reader *reader = NULL;
+    struct import_owner_columns columns;
+    bool more = true;
+    enum status status = csv_open(&reader, path, error);
+    size_t column = status ? CSV_NO_COLUMN : csv_find_column(reader, steady_column);
+    if (column != CSV_NO_COLUMN)
+        status = import_find_owner(reader, path, &rows->owners, &columns, error);
+    while (!status && column != CSV_NO_COLUMN && !(status = csv_next(reader, &more, error)) && more) {
+        uint32_t owner = import_row_owner(reader, &rows->owners, &columns);
+        const char *name = csv_field(reader, column);
+        if (owner != ID_NONE && *name &&
+            import_owner_add(&rows->owners, rows->owners.dataset.id[rows->owners.dataset_of[owner]], name) == ID_NO_MEMORY)
+            status = error_set(error, STATUS_NO_MEMORY, "out of memory for %u experiments", rows->owners.experiment.n);
+    }
+    csv_close(reader);
+    return status;
 }
 
 static enum status read_rows(struct table *table, const struct import_owners *owners, struct import_subjects *subjects,
@@ -148,6 +183,9 @@ static enum status read_rows(struct table *table, const struct import_owners *ow
                                table->of_experiments ? import_experiment_id(owners, owner) : owners->dataset.id[owner]);
         } else if (table->of_experiments) {
             status = read_subject(table, 0, &owner, 0, 1, subjects, error);
+            for (size_t j = 0; subjects->steady && j < csv_n_column(table->reader); j++)
+                if (table->column[j].kind == COLUMN_STEADY)
+                    subjects->steady[owner] = find_source(table->reader, j, owners, owner);
         } else {
             status = read_subject(table, owner, order, first[owner], first[owner + 1], subjects, error);
         }
@@ -162,7 +200,8 @@ static enum status check_complete(const struct table *table, const struct import
     const struct id_table *ids = table->of_experiments ? &owners->experiment : &owners->dataset;
     for (uint32_t k = 0; k < ids->n; k++)
         if (!table->seen[k])
-            return error_set(error, STATUS_BAD_PROBLEM, "%s: %s '%.100s' has measurements but no row here: add one",
+            return error_set(error, STATUS_BAD_PROBLEM, "%s: %s '%.100s' has measurements or is a steady state, but "
+                             "has no row here: add one",
                              table->path, table->of_experiments ? "experiment" : "dataset",
                              table->of_experiments ? import_experiment_id(owners, k) : ids->id[k]);
     return STATUS_OK;
@@ -214,7 +253,7 @@ enum status import_subjects_read(struct import_subjects *subjects, const struct 
     if (!status)
         status = check_covariates(options, model, has_covariate, error);
     if (!status)
-        status = import_subjects_allocate(subjects, owners, model, start, error);
+        status = allocate(subjects, owners, model, start, error);
     for (int k = 0; k < 2 && !status; k++) {
         if (!table[k].path)
             continue;
@@ -235,5 +274,6 @@ void import_subjects_fini(struct import_subjects *subjects)
     free(subjects->t0);
     free(subjects->covariate);
     free(subjects->start);
+    free(subjects->steady);
     memset(subjects, 0, sizeof *subjects);
 }

@@ -15,6 +15,19 @@ struct measurement_columns {
     size_t of[N_MEASUREMENT];
 };
 
+/* A table of NONMEM's style must be called that. */
+static enum status refuse_nonmem(const struct csv_reader *reader, const char *path, struct error *error)
+{
+    static const char *const typical[] = {"DV", "AMT", "EVID", "MDV", "CMT", "ADDL"};
+    size_t n = 0;
+    for (size_t i = 0; i < sizeof typical / sizeof *typical; i++)
+        n += csv_find_column(reader, typical[i]) != CSV_NO_COLUMN;
+    if (n < 2 || csv_find_column(reader, "value") != CSV_NO_COLUMN)
+        return STATUS_OK;
+    return error_set(error, STATUS_BAD_PROBLEM, "%s: there is no column 'value'; with its other columns the table looks like "
+                     "one in NONMEM's style: say --nonmem", path);
+}
+
 /* Tables with one column per observable are common, so the message says what is expected instead. */
 static enum status need_value(const struct csv_reader *reader, const char *path, const struct model *model, size_t *column,
                               struct error *error)
@@ -39,7 +52,9 @@ static enum status find_columns(const struct csv_reader *reader, const char *pat
         columns->of[c] = csv_find_column(reader, measurement_columns[c].name);
     }
     columns->of[MEASUREMENT_line] = CSV_NO_COLUMN;
-    enum status status = csv_need_column(reader, "time", &columns->of[MEASUREMENT_time], error);
+    enum status status = refuse_nonmem(reader, path, error);
+    if (!status)
+        status = csv_need_column(reader, "time", &columns->of[MEASUREMENT_time], error);
     if (!status)
         status = need_value(reader, path, model, &columns->of[MEASUREMENT_value], error);
     if (status)

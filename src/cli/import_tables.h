@@ -66,20 +66,21 @@ void import_rows_fini(struct import_rows *rows);
 /* What belongs to experiments and datasets; zero-initialise. */
 struct import_subjects {
     size_t n_covariate, n_parameter;
-    bool has_t0, has_start;
+    bool has_t0, has_start, has_steady;
     double *t0;        /* n experiments */
     double *covariate; /* n experiments x n_covariate, the model's order */
     double *start;     /* n datasets x n_parameter, the model's order */
+    uint32_t *steady;  /* n experiments: the one at whose steady state it begins, or ID_NONE; NULL: none does */
     uint64_t n_unused[2]; /* datasets, experiments of the tables without measurements */
     struct import_faults faults;
 };
+/* Adds experiments at whose steady states others begin, which need no measurements; before the rows are sorted. */
+enum status import_steady_read(struct import_rows *rows, const char *path, struct error *error);
 /* `start` (n_parameter) is used for starts that the table of datasets lacks. A covariate of the model that is in no table is a
  * fault. */
 enum status import_subjects_read(struct import_subjects *subjects, const struct import_options *options,
                                  const struct import_owners *owners, const struct model *model, const double *start,
                                  struct error *error);
-enum status import_subjects_allocate(struct import_subjects *subjects, const struct import_owners *owners,
-                                     const struct model *model, const double *start, struct error *error);
 void import_subjects_fini(struct import_subjects *subjects);
 
 /* Doses and knots of inputs with their experiments; zero-initialise. */
@@ -90,6 +91,7 @@ struct import_dose {
 struct import_knot {
     uint32_t owner, input;
     double time, value;
+    uint64_t line;
 };
 struct import_happenings {
     struct import_dose *dose;
@@ -102,17 +104,17 @@ struct import_happenings {
     struct input *input;    /* n experiments x n_input */
     double *time, *value;   /* of the knots */
 };
+/* t0: of each experiment. */
 enum status import_doses(struct import_happenings *happenings, const char *path, const struct import_owners *owners,
-                         const struct model *model, struct error *error);
+                         const struct model *model, const double *t0, struct error *error);
 enum status import_inputs(struct import_happenings *happenings, const char *path, const struct import_owners *owners,
                           const struct model *model, struct error *error);
 enum status import_add_dose(struct import_happenings *happenings, uint32_t owner, struct dose dose, struct error *error);
 enum status import_add_knot(struct import_happenings *happenings, struct import_knot knot, struct error *error);
-enum status import_happenings_sort(struct import_happenings *happenings, size_t n_experiment, size_t n_input,
-                                   struct error *error);
+enum status import_happenings_sort(struct import_happenings *happenings, const char *path, size_t n_experiment,
+                                   size_t n_input, struct error *error);
 void import_happenings_fini(struct import_happenings *happenings);
 
 /* A NONMEM-style table fills all of it; rows are not sorted yet. */
 enum status import_nonmem(struct import_rows *rows, struct import_subjects *subjects, struct import_happenings *happenings,
-                          const struct import_options *options, const struct model *model, const double *start,
-                          struct error *error);
+                          const struct import_options *options, const struct model *model, struct error *error);

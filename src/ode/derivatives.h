@@ -14,7 +14,8 @@
 #include <stiffit/model.h>
 
 /* The functions with derivatives by state and parameter, other than the right-hand side and the initial state: the fields
- * observe, noise, event_when, event_assign, event_delay, lag, bioavailability, switching_time, switching, event_priority, infusion. */
+ * observe, noise, event_when, event_assign, event_delay, lag, bioavailability, switching_time, switching, event_priority,
+ * infusion. */
 enum point_function {
     MODEL_OBSERVE, MODEL_NOISE, MODEL_WHEN, MODEL_ASSIGN, MODEL_DELAY, MODEL_LAG, MODEL_BIOAVAILABILITY, MODEL_SWITCHING_TIME,
     MODEL_SWITCHING, MODEL_PRIORITY, MODEL_INFUSION, N_POINT_FUNCTION

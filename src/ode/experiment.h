@@ -39,8 +39,9 @@ static inline double ode_task_last(const struct ode_task *task)
 }
 
 /* Whether evaluations of this task may have stops (doses, inputs, events, switches; stops.h): CVODES takes them, also if they
- * are for lanes. Whether some of its doses are steady, which lanes never take. And whether they can have adjoint gradients, which do not go through doses, inputs and events; if they pass a
- * switch that a wanted parameter moves, they have `crosses`. */
+ * are for lanes. Whether some of its doses are steady, which lanes never take. And whether they can have adjoint gradients,
+ * which do not go through doses, inputs and events; if they pass a switch that a wanted parameter moves, they have
+ * `crosses`. */
 bool ode_has_stops(const struct stiffit_model *abi, const struct ode_task *task);
 bool ode_has_periods(const struct ode_task *task);
 bool ode_takes_adjoint(const struct stiffit_model *abi, const struct ode_task *task);

@@ -49,8 +49,8 @@ static bool take_parameters(struct observer *ob, enum point_function which, doub
         out[k] = factor * jump_by_block(ob, s->by_parameter, s->abi->n_state, row, k);
     if (all_finite(out, ob->n_block))
         return true;
-    derivatives_fail(&ob->model, which == MODEL_LAG ? "lag_parameter" : which == MODEL_INFUSION ? "infusion_parameter"
-                                                                                         : "bioavailability_parameter", t, true);
+    derivatives_fail(&ob->model, which == MODEL_LAG ? "lag_parameter" : which == MODEL_INFUSION
+                                     ? "infusion_parameter" : "bioavailability_parameter", t, true);
     return observer_fail(ob);
 }
 
@@ -96,8 +96,8 @@ static bool take_value(struct observer *ob, enum point_function which, double t,
     *value = ob->stops->row[state];
     if (isfinite(*value) && (which != MODEL_INFUSION || *value > 0))
         return true;
-    derivatives_fail(&ob->model, which == MODEL_INFUSION ? "infusion (rate and duration must be above 0)" : "bioavailability", t,
-                     which != MODEL_INFUSION);
+    derivatives_fail(&ob->model, which == MODEL_INFUSION ? "infusion (rate and duration must be above 0)" : "bioavailability",
+                     t, which != MODEL_INFUSION);
     return observer_fail(ob);
 }
 

@@ -125,7 +125,8 @@ static bool pass(struct workspace *ws, bool is_first)
     p->inner = (struct evaluation){.engine = outer->engine, .task = &p->task, .p = outer->p, .sens = p->sens,
                                    .n_sens = p->n_own + (is_first ? 0 : n), .begin = is_first ? NULL : p->begin, .end = p->end,
                                    .max_steps = outer->max_steps - p->n_step, .deadline_ns = INT64_MAX,
-                                   .tighter = tighter * fmax(1, fmin(TIGHTER, ws->o.options.rtol / tighter / LEAST)), .named = outer->named};
+                                   .tighter = tighter * fmax(1, fmin(TIGHTER, ws->o.options.rtol / tighter / LEAST)),
+                                   .named = outer->named};
     p->n_pass++;
     p->is_over = !simulation_begin(ws, &p->inner);
     return true;

@@ -1,8 +1,8 @@
 /* Steady doses: the periodic state that doses at equal intervals, given for ever, lead to. It is computed as evaluations of its
  * own, of one interval each, before the evaluation that needs it.
  *
- * y = Phi(y, p), where Phi goes over an interval, is solved by Newton's method from a simulated interval. The derivatives of Phi
- * by the state are sensitivities of what only the initial state depends on; those of the solution follow from
+ * y = Phi(y, p), where Phi goes over an interval, is solved by Newton's method from a simulated interval. The derivatives of
+ * Phi by the state are sensitivities of what only the initial state depends on; those of the solution follow from
  * (I - dPhi/dy) dy/dp = dPhi/dp. Conserved totals make this matrix singular; the solution is then the one that the simulated
  * intervals converge to, which keeps the totals of the initial state.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -13,7 +13,7 @@
 struct period;
 void period_free(struct period *period); /* NULL is legal */
 
-/* As simulation_begin and simulation_step, for any evaluation. Until its periods are found, workspace.o.evaluation is that of an
- * interval. options.n_none must include n_state if the task has steady doses. */
+/* As simulation_begin and simulation_step, for any evaluation. Until its periods are found, workspace.o.evaluation is that of
+ * an interval. options.n_none must include n_state if the task has steady doses. */
 bool period_begin(struct workspace *workspace, struct evaluation *evaluation);
 bool period_step(struct workspace *workspace);

@@ -63,6 +63,12 @@ uint32_t id_table_add(struct id_table *table, const char *id)
     return table->n - 1;
 }
 
+void id_table_drop(struct id_table *table, uint32_t n)
+{
+    while (table->n > n) /* no earlier one was put behind the latest */
+        table->slot[place_of(table, table->id[--table->n])] = 0;
+}
+
 void id_table_fini(struct id_table *table)
 {
     arena_fini(&table->arena);

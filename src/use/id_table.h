@@ -21,4 +21,6 @@ struct id_table {
 uint32_t id_table_add(struct id_table *table, const char *id);
 /* The number of this id, or ID_NONE. */
 uint32_t id_table_find(const struct id_table *table, const char *id);
+/* Removes the latest ones, so that n are left. */
+void id_table_drop(struct id_table *table, uint32_t n);
 void id_table_fini(struct id_table *table);

@@ -178,7 +178,8 @@ static enum status open_writer(struct bootstrap *bootstrap, struct error *error)
         .n_covariate = abi->n_covariate, .covariate_name = abi->covariate_name, .n_observable = abi->n_observable,
         .observable_name = abi->observable_name, .has_t0 = true,
         .has_experiments = info->has_experiments, .has_steady = info->has_steady,
-        .has_dose_rates = info->has_dose_rates, .has_steady_doses = info->has_periods, .n_target = abi->n_state, .target_name = abi->state_name,
+        .has_dose_rates = info->has_dose_rates, .has_steady_doses = info->has_periods, .n_target = abi->n_state,
+        .target_name = abi->state_name,
         .n_input = abi->n_input, .input_name = abi->input_name, .n_substituted = abi->n_parameter,
         .substituted_name = abi->parameter_name, .columns = columns_of(bootstrap)};
     plugin_reference_use(&bootstrap->reference, &header);

@@ -48,7 +48,8 @@ def test_experiments_and_doses(tmp):
         doses = f["doses"]
         assert strings(doses["target_names"]) == ["depot", "central"] and list(doses["target"]) == [1, 0, 0, 1]
         assert list(doses["experiment"]) == [0, 0, 1, 2] and list(doses["time"]) == [3, 1, 0, 0]
-        assert list(doses["amount"]) == [10, 40, 20, 30] and list(doses["duration"]) == [2, 0, 0, 2]
+        assert list(doses["amount"]) == [10, 40, 20, 30] and list(doses["duration"]) == [0, 0, 0, 2]
+        assert list(doses["rate"]) == [5, 0, 0, 0]
         assert list(doses["interval"]) == [0, 0, 12, 0] and list(doses["count"]) == [1, 1, 3, 1]
     shown = stiffit("show", "m.h5", cwd=tmp).stdout
     assert "experiments  3\n" in shown and "doses        4\n" in shown and "weight" in shown
@@ -70,6 +71,14 @@ def test_faults_name_the_line(tmp):
                       ("dataset,time,amount,target,rate\na,0,5,depot,-2\n", "d.csv:2: column 'rate': the rate must be finite"),
                       ("dataset,time,amount,target,count\na,0,5,depot,2.5\n", "d.csv:2: column 'count': the count must be"),
                       ("dataset,time,amount,target,count\na,0,5,depot,2\n", "the interval of repeated doses must be above 0"),
+                      ("dataset,time,amount,target,interval\na,0,5,depot,2\n", "column 'interval': an interval needs a count"),
+                      ("dataset,time,amount,target,steady\na,0,5,depot,1\n", "column 'steady': a steady dose needs an"),
+                      ("dataset,time,amount,target,steady,interval\na,0,5,depot,3,2\n", "column 'steady': must be 1"),
+                      ("dataset,time,amount,target,rate\na,0,5,depot,-1\n", "column 'rate': -1 means what the model gives, but "
+                       "it has no rate(depot)"),
+                      ("dataset,time,amount,target\na,0,5,depot\nb,-1,5,depot\n", "d.csv:3: column 'time': the dose comes "
+                       "before the initial time, 0"),
+                      ("dataset,time,amount,target\n1,0,5,depot\n2,0,5,depot\n", "none of its rows belongs to a dataset"),
                       ("dataset,time,amount,target,rate,duration\na,0,5,depot,1,2\n", "a rate or a duration, not both"),
                       ("dataset,time,amount,target,ratee\na,0,5,depot,1\n", "unknown column 'ratee'; did you mean 'rate'?"),
                       ("dataset,time,amount\na,0,5\n", "a column 'target' is needed: the model has 2 states"),
@@ -127,7 +136,8 @@ def test_nonmem_records(tmp):
         assert list(m["line"]) == [3, 4, 8, 10, 12, 13]
         d = f["doses"]
         assert list(d["experiment"]) == [0, 0, 2] and list(d["time"]) == [1, 2, 11] and list(d["amount"]) == [10, 6, 7]
-        assert list(d["target"]) == [0, 1, 1] and list(d["duration"]) == [0, 2, 4] and list(d["count"]) == [3, 1, 1]
+        assert list(d["target"]) == [0, 1, 1] and list(d["count"]) == [3, 1, 1] and "steady" not in d
+        assert list(d["duration"]) == [0, 0, 4] and list(d["rate"]) == [0, 3, 0]
         assert d["interval"][0] == 12
         knots = np.array([f["inputs"][name] for name in ("experiment", "input", "time", "value")]).T.tolist()
         # TEMP backward: until 2 the 21 of the first record there, until 3 23, until 9 24; 22 is never seen
@@ -143,9 +153,12 @@ def test_nonmem_records(tmp):
 
 def test_nonmem_refuses_with_the_line(tmp):
     first = "1,0,10,.,.,.,1,1,1,.,.,.,.,.,.,70,20,1\n"
-    for row, text in (("1,1,10,-1,.,.,1,1,1,.,.,.,.,.,.,70,20,1\n", "column 'RATE': modelled rates are not supported"),
-                      ("1,1,10,-2,.,.,1,1,1,.,.,.,.,.,.,70,20,1\n", "column 'RATE': modelled durations are not supported"),
-                      ("1,1,10,.,.,.,1,1,1,.,12,1,.,.,.,70,20,1\n", "column 'SS': doses at steady state"),
+    for row, text in (("1,1,10,-1,.,.,1,1,1,.,.,.,.,.,.,70,20,1\n", "'RATE': the model has no rate(depot), which -1 means"),
+                      ("1,1,10,-2,.,.,1,1,1,.,.,.,.,.,.,70,20,1\n", "'RATE': the model has no duration(depot), which -2 means"),
+                      ("1,1,10,.,.,.,1,1,1,.,12,3,.,.,.,70,20,1\n", "column 'SS': must be 0, 1 or 2"),
+                      ("1,1,10,.,.,.,1,1,1,.,.,1,.,.,.,70,20,1\n", "column 'II': must be above 0 where SS is"),
+                      ("1,1,0,.,.,.,1,1,1,.,.,1,.,.,.,70,20,1\n", "column 'II': must be above 0 where SS is"),
+                      ("1,1,.,.,.,3,0,0,.,.,12,1,.,.,1,70,20,1\n", "column 'SS': a record with this EVID gives no dose"),
                       ("1,1,.,.,.,3,0,0,.,.,.,.,1,2,1,70,20,1\n", "column 'LIMIT': censoring to an interval"),
                       ("1,1,.,.,.,.,2,1,-1,.,.,.,.,.,.,70,20,1\n", "column 'CMT': must be the number or the name"),
                       ("1,1,10,.,.,.,1,1,3,.,.,.,.,.,.,70,20,1\n", "column 'CMT': is not the number of a state"),
@@ -189,6 +202,175 @@ def test_nonmem_doses_superpose(tmp):
         stiffit("run", name + ".h5", "-q", cwd=tmp)
         with h5py.File(tmp / (name + ".result.h5")) as f:
             np.testing.assert_allclose(f["fits/parameters"][0], [1.7, 0.15, 20], rtol=1e-5)
+
+
+STEADY = """parameter ka = 1, k = 0.1, V = 10, D1 = 3, R2 = 2 scale log
+depot(0) = 0
+central(0) = 0
+depot' = -ka*depot
+central' = ka*depot - k*central
+duration(depot) = D1
+rate(central) = R2
+observe c = central/V
+"""
+
+
+def test_nonmem_steady_records(tmp):
+    """SS 1 and 2 with ADDL; a constant infusion, which ends at its record; what the model says of infusions."""
+    (tmp / "s.ode").write_text(STEADY)
+    (tmp / "s.csv").write_text("ID,TIME,AMT,RATE,DV,EVID,CMT,ADDL,II,SS\n"
+                               "1,0,100,.,.,1,1,2,12,1\n1,3,50,5,.,1,2,.,24,2\n1,4,.,.,7,0,.,.,.,.\n"
+                               "2,0,80,-2,.,1,1,.,8,1\n2,1,40,-1,.,1,2,.,.,.\n2,2,.,.,8,0,.,.,.,.\n"
+                               "3,5,100,.,.,1,1,.,.,.\n3,6,100,.,.,4,1,.,.,.\n"
+                               "4,2,0,6,.,1,2,.,.,1\n4,2,.,.,9,0,.,.,.,.\n4,7,.,.,9,0,.,.,.,.\n"
+                               "5,0,100,.,.,1,1,.,.,.\n")
+    done = stiffit("import", "s.csv", "--nonmem", "-m", "s.ode", "-o", "s.h5", cwd=tmp)
+    assert "2 individuals without measurements left out, the first is '3'" in done.stderr
+    assert "3 datasets, 5 doses" in done.stderr
+    with h5py.File(tmp / "s.h5") as f:
+        d = f["doses"]
+        assert strings(f["datasets/id"]) == ["1", "2", "4"] and "experiments" not in f
+        assert list(d["dataset"]) == [0, 0, 1, 1, 2] and list(d["steady"]) == [1, 2, 1, 0, 1]
+        assert list(d["time"]) == [0, 3, 0, 1, 2] and list(d["amount"]) == [100, 50, 80, 40, 30]
+        assert list(d["rate"]) == [0, 5, 0, -1, 0] and list(d["duration"]) == [0, 0, -1, 0, 5]
+        assert list(d["interval"]) == [12, 24, 8, 0, 5] and list(d["count"]) == [3, 1, 1, 1, 0]
+        assert list(f["measurements/side"]) == [0, 0, 1, 0]
+
+
+def fit(tmp, name, text, header, rows, expected, rtol=1e-5):
+    """A NONMEM-style table with exact data gives back the parameters that it was made with."""
+    (tmp / (name + ".ode")).write_text(text)
+    (tmp / (name + ".csv")).write_text(header + "\n" + "".join(rows))
+    stiffit("import", name + ".csv", "--nonmem", "-m", name + ".ode", "-o", name + ".h5", cwd=tmp)
+    done = stiffit("run", name + ".h5", "-q", cwd=tmp)
+    with h5py.File(tmp / (name + ".result.h5")) as f:
+        np.testing.assert_allclose(f["fits/parameters"][0], expected, rtol=rtol)
+    return done
+
+
+def measured(t, c):
+    return [f"1,{time:.17g},.,{value:.17g},0,.,.,.\n" for time, value in zip(t, c)]
+
+
+def test_nonmem_steady_superposes(tmp):
+    """A steady dose is the sum of all those before; at a half-life of 200 intervals thousands of them matter."""
+    text = ("parameter ka = 1, k = %g, V = 10 scale log\ndepot(0) = 0\ncentral(0) = 0\ndepot' = -ka*depot\n"
+            "central' = ka*depot - k*central\nobserve c = central/V\n")
+    header = "ID,TIME,AMT,DV,EVID,ADDL,II,SS"
+    t = np.array([0.5, 1, 2, 5, 11, 13, 14, 20, 24.5, 26, 30, 40])
+    doses = [(12*i, 100) for i in range(-100, 3)] + [(24*i + 6, 40) for i in range(-100, 1)]
+    c = oral(t, 1.7, 0.15, 20, doses[:103]) + np.where(t >= 6, oral(t, 1.7, 0.15, 20, doses[103:]), 0)
+    rows = sorted(measured(t, c) + ["1,0,100,.,1,2,12,1\n", "1,6,40,.,1,.,24,2\n"], key=lambda row: float(row.split(",")[1]))
+    fit(tmp, "both", text % 0.1, header, rows, [1.7, 0.15, 20])
+    k = np.log(2)/200
+    t = np.array([0.1, 0.3, 0.6, 0.9, 50, 100, 200, 400])
+    c = oral(t, 1.7, k, 20, [(i, 3) for i in range(-9000, 1)])
+    fit(tmp, "slow", text % 0.004, header, ["1,0,3,.,1,.,1,1\n"] + measured(t, c), [1.7, k, 20])
+
+
+def test_nonmem_steady_saturable(tmp):
+    """Saturable elimination against a long simulation by SciPy, bolus and infusion; a dose above Vmax is a failure."""
+    from scipy.integrate import solve_ivp
+    text = ("parameter Vmax = 8, Km = 3, V = 10 scale log\ncentral(0) = 0\ncentral' = -Vmax*central/(Km*V + central)\n"
+            "observe c = central/V\n")
+    vmax, km, volume, interval = 9.0, 4.0, 12.0, 8.0
+
+    def simulate(y, span, rate, times=None):
+        done = solve_ivp(lambda t, y: rate - vmax*y/(km*volume + y), span, [y], "LSODA", times, rtol=1e-11, atol=1e-11)
+        return done.y[0]
+
+    t = np.array([0.5, 1, 2, 4, 6, 8, 12, 20.0])
+    for duration in (0.0, 5.0):
+        y = 0.0
+        for _ in range(600):
+            if duration:
+                y = simulate(y, (0, duration), 60/duration)[-1]
+                y = simulate(y, (duration, interval), 0)[-1]
+            else:
+                y = simulate(y + 60, (0, interval), 0)[-1]
+        if duration:
+            early = t[t <= duration]
+            begin = simulate(y, (0, duration), 60/duration, np.append(early, duration))
+            c = np.append(begin[:-1], simulate(begin[-1], (duration, 20), 0, t[t > duration]))
+        else:
+            c = simulate(y + 60, (0, 20), 0, t)
+        rows = measured(t, c/volume)
+        header = "ID,TIME,AMT,DV,EVID,DUR,II,SS"
+        fit(tmp, "mm%d" % duration, text, header, [f"1,0,60,.,1,{duration},8,1\n"] + rows, [vmax, km, volume])
+    (tmp / "no.csv").write_text(header + "\n1,0,80,.,1,.,8,1\n" + "".join(rows))
+    stiffit("import", "no.csv", "--nonmem", "-m", "mm0.ode", "-o", "no.h5", "--fix", "Vmax=8", cwd=tmp)
+    stiffit("run", "no.h5", "-q", cwd=tmp, code=1)
+    with h5py.File(tmp / "no.result.h5") as f:
+        reason = f["fits/message"].asstr()[0]
+        assert "no periodic state of the steady doses at t = 0" in reason and "central changes by" in reason, reason
+
+
+def test_nonmem_modelled_infusions(tmp):
+    """RATE -1 and -2: rate and duration are fitted; RATE above 0 stays the rate of the share that arrives."""
+    header = "ID,TIME,AMT,DV,EVID,RATE,II,SS"
+    t = np.array([0.5, 1, 2, 3, 4, 5, 6, 8, 12, 20.0])
+
+    def infused(t, rate, duration, k, volume):
+        runs = np.clip(t, 0, duration)
+        return rate/k/volume*(1 - np.exp(-k*runs))*np.exp(-k*np.maximum(t - runs, 0))*(t > 0)
+
+    for word, code, value in (("rate", -1, 16.0), ("duration", -2, 4.0)):
+        text = (f"parameter k = 0.2, V = 8, X = 10 scale log\ncentral(0) = 0\ncentral' = -k*central\n{word}(central) = X\n"
+                "observe c = central/V\n").replace("X = 10", "X = 10" if code == -1 else "X = 3")
+        c = infused(t, 16.0, 4.0, 0.3, 10)
+        fit(tmp, word, text, header, [f"1,0,64,.,1,{code},.,.\n"] + measured(t, c), [0.3, 10, value])
+        c = sum(infused(t + 6*i, 16.0, 4.0, 0.3, 10) for i in range(100))
+        fit(tmp, word + "s", text, header, [f"1,0,64,.,1,{code},6,1\n"] + measured(t, c), [0.3, 10, value])
+    text = ("parameter k = 0.2, V = 8, F = 0.5 scale log\ncentral(0) = 0\ncentral' = -k*central\nbioavailability(central) = F\n"
+            "observe c = central/V\n")
+    fit(tmp, "share", text, header, ["1,0,64,.,1,8,.,.\n"] + measured(t, infused(t, 8.0, 0.75*64/8, 0.3, 10)), [0.3, 10, 0.75])
+
+
+def test_nonmem_constant_infusion(tmp):
+    text = "parameter k = 0.2, V = 8, R = 5\ncentral(0) = 0\ncentral' = -k*central\nobserve c = central/V\n"
+    t = np.array([2, 3, 5, 9.0])
+    fit(tmp, "flow", text.replace(", R = 5", ""), "ID,TIME,AMT,DV,EVID,RATE,II,SS",
+        ["1,2,0,6,1,6,.,1\n".replace("0,6,1", "0,.,1")] + measured(t, 6/0.3/10*np.exp(-0.3*(t - 2))), [0.3, 10])
+
+
+def test_nonmem_suggested(tmp):
+    write(tmp, n="ID,TIME,AMT,DV,EVID\n1,0,5,.,1\n1,1,.,3,0\n")
+    done = stiffit("import", "n.csv", "-m", "m.ode", cwd=tmp, code=3)
+    assert "looks like one in NONMEM's style: say --nonmem" in done.stderr
+
+
+def test_steady_experiments(tmp):
+    """An experiment without measurements at whose steady state others begin; replicates keep it, and steady doses."""
+    (tmp / "s.ode").write_text("parameter k = 0.3, R = 2 scale log\ncovariate on\nA(0) = 0\nA' = R*on - k*A\nobserve A\n")
+    t = np.array([0.5, 1, 2, 4, 8.0])
+    a, steady = 3/0.5*np.exp(-0.5*t), sum(4*np.exp(-0.5*(t + 5*i)) for i in range(200))
+    noise = 1e-3*np.array([1, -1, 0.5, -1, 0.7])
+    write(tmp, m="dataset,experiment,time,value\n" + "".join(
+        f"1,wash,{x},{y:.17g}\n" for x, y in zip(t, a + noise)) + "".join(
+            f"1,dosed,{x},{y:.17g}\n" for x, y in zip(t, steady - noise)),
+          e="dataset,experiment,on,steady\n1,rest,1,\n1,wash,0,rest\n1,dosed,0,\n2,x,1,\n",
+          d="dataset,experiment,time,amount,interval,steady\n1,dosed,0,4,5,1\n")
+    stiffit("import", "m.csv", "--experiments", "e.csv", "--doses", "d.csv", "-m", "s.ode", cwd=tmp)
+    with h5py.File(tmp / "m.h5") as f:
+        assert strings(f["experiments/id"]) == ["wash", "dosed", "rest"]
+        assert list(f["experiments/steady"]) == [2, -1, -1] and list(f["doses/steady"]) == [1]
+    stiffit("run", "m.h5", "-q", cwd=tmp)
+    stiffit("simulate", "m.result.h5", "--bootstrap", "3", "--id", "1", "-o", "b.h5", cwd=tmp)
+    stiffit("run", "b.h5", "-q", cwd=tmp)
+    with h5py.File(tmp / "m.result.h5") as f, h5py.File(tmp / "b.result.h5") as g, h5py.File(tmp / "b.h5") as b:
+        np.testing.assert_allclose(f["fits/parameters"][0], [0.5, 3], rtol=2e-3)
+        np.testing.assert_allclose(g["fits/parameters"][0], f["fits/parameters"][0], rtol=1e-6)
+        np.testing.assert_allclose(g["fits/parameters"][:], np.tile([0.5, 3], (4, 1)), rtol=1e-2)
+        assert list(b["experiments/steady"]) == [2, -1, -1, 5, -1, -1, 8, -1, -1, 11, -1, -1]
+        assert list(b["doses/steady"]) == [1]*4 and list(b["doses/experiment"]) == [1, 4, 7, 10]
+
+
+def test_two_values_of_an_input(tmp):
+    (tmp / "m.ode").write_text("parameter k = 1\ninput u\nA(0) = 0\nA' = u - k*A\nobserve A\n")
+    (tmp / "m.csv").write_text("time,value\n1,1\n2,1\n")
+    (tmp / "i.csv").write_text("time,value\n1,1\n0,2\n1,3\n")
+    done = stiffit("import", "m.csv", "--inputs", "i.csv", "-m", "m.ode", cwd=tmp, code=3)
+    assert "i.csv:4: an input has a second value at time 1, after that of line 2" in done.stderr
 
 
 if __name__ == "__main__":

@@ -62,7 +62,8 @@ static void chain_closed(const double *p, double t, int side, double *out)
         for (size_t j = i + 1; j < n_told; j++)
             dropped = dropped || (told[j].steady == DOSE_RESETS && is_past(t, side, told[j].time));
         for (double k = dose->steady ? -beyond : 0; k < dose->count && !dropped; k++) {
-            double begin = dose->time + k * dose->interval + (is_depot ? p[2] : 0), amount = dose->amount * (is_depot ? p[3] : 1);
+            double begin = dose->time + k * dose->interval + (is_depot ? p[2] : 0);
+            double amount = dose->amount * (is_depot ? p[3] : 1);
             double duration = dose->duration == DOSE_OF_MODEL ? p[4] : dose->duration;
             double rate = dose->rate == DOSE_OF_MODEL ? p[4] : dose->rate;
             duration = rate > 0 ? amount / rate : duration;
@@ -198,8 +199,8 @@ static void test_saturable(void **state)
         steady.time = t0;
         steady.count = 1;
         steady.steady = DOSE_RESETS;
-        const struct story simulated = {.model = &saturable, .p = p, .n_dose = 1, .dose = &one_by_one, .n_time = 5, .time = time,
-                                        .side = side};
+        const struct story simulated = {.model = &saturable, .p = p, .n_dose = 1, .dose = &one_by_one, .n_time = 5,
+                                        .time = time, .side = side};
         struct story s = simulated;
         struct ode_case a, b;
         s.dose = &steady;
@@ -232,8 +233,8 @@ static void test_none(void **state)
     begin(&c, &s, &tight);
     engine_evaluate(c.engine, &c.evaluation);
     assert_int_equal(c.evaluation.outcome, EVALUATION_ODE_FAILED);
-    assert_non_null(strstr(c.evaluation.reason, "no periodic state of the steady doses at t = 5: from one interval to the next, c "
-                                                "changes by 1"));
+    assert_non_null(strstr(c.evaluation.reason, "no periodic state of the steady doses at t = 5: from one interval to the "
+                                                "next, c changes by 1"));
     assert_true(c.evaluation.n_step > 0 && c.evaluation.n_step < 20000);
     /* the budget is that of all intervals together */
     c.evaluation.max_steps = 50;

@@ -45,7 +45,8 @@ struct equation_input {
 
 /* What a model says of doses into a state; rate and duration are those of infusions, of which a state has one at most.
  * X(identifier, its word, its noun, the function of the plugin) */
-#define DOSING_LIST(X) X(LAG, "lag", "lag time", lag) X(BIOAVAILABILITY, "bioavailability", "bioavailability", bioavailability) \
+#define DOSING_LIST(X) X(LAG, "lag", "lag time", lag) \
+    X(BIOAVAILABILITY, "bioavailability", "bioavailability", bioavailability) \
     X(RATE, "rate", "rate of infusions", infusion) X(DURATION, "duration", "duration of infusions", infusion)
 #define DOSING_KIND(id, ...) DOSING_##id,
 enum dosing_kind { DOSING_LIST(DOSING_KIND) N_DOSING };

@@ -17,7 +17,8 @@ enum function_axis { OF_NOTHING, OF_RATE, OF_INITIAL, OF_OBSERVABLE, OF_NOISE, O
     X(initial, INITIAL, NOTHING, initial) X(rhs, RATE, NOTHING, rhs) X(observe, OBSERVABLE, NOTHING, observe) \
     X(noise, NOISE, NOTHING, noise) X(switching, NOTHING, NOTHING, switching) X(forcing, NOTHING, NOTHING, forcing) \
     X(switching_time, SWITCH, NOTHING, switching_time) X(lag, STATE, NOTHING, lag) \
-    X(bioavailability, STATE, NOTHING, bioavailability) X(infusion, STATE, NOTHING, infusion) X(event_when, EVENT, NOTHING, event_when) \
+    X(bioavailability, STATE, NOTHING, bioavailability) X(infusion, STATE, NOTHING, infusion) \
+    X(event_when, EVENT, NOTHING, event_when) \
     X(event_assign, ASSIGNED, NOTHING, event_assign) X(event_delay, EVENT, NOTHING, event_delay) \
     X(event_priority, EVENT, NOTHING, event_priority) \
     X(jacobian, RATE, STATE, rhs) X(rhs_parameter, RATE, PARAMETER, rhs) X(initial_parameter, INITIAL, PARAMETER, initial) \

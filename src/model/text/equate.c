@@ -288,8 +288,8 @@ static void add_dosings(struct equating *self)
             message_fault(&reading->source, stated->place, "the %s of `%.*s` is given twice, first in line %u",
                           dosing_words[stated->kind].noun, SPAN_ARGUMENTS(reading, stated->place), (unsigned)*line);
         if (other)
-            message_fault(&reading->source, stated->place, "`%.*s` has both a rate and a duration of infusions, the other one in "
-                          "line %u: each follows from the other", SPAN_ARGUMENTS(reading, stated->place), (unsigned)other);
+            message_fault(&reading->source, stated->place, "`%.*s` has both a rate and a duration of infusions, the other one "
+                          "in line %u: each follows from the other", SPAN_ARGUMENTS(reading, stated->place), (unsigned)other);
         *line = stated->line;
         node value = value_free_of(self, stated->formula, ON_STATE, what);
         equations->dosing[equations->n_dosing++] = (struct equation_dosing){symbol->index, stated->line, stated->kind, value};
