@@ -24,11 +24,13 @@ static const struct option table[] = {
      "model, and optionally 't0' (initial time) and 'start_NAME' (start of parameter NAME)"},
     {.name = "experiments", .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(experiments), .is_file = true,
      .help = "a CSV table with one row per experiment, if datasets have several: columns 'dataset' and 'experiment' (as the "
-     "measurements then have), and covariates and 't0' as with --datasets"},
+     "measurements then have), covariates and 't0' as with --datasets, and optionally 'steady' (the experiment at whose "
+     "steady state it begins)"},
     {.name = "doses", .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(doses), .is_file = true,
      .help = "a CSV table with one row per dose: columns 'dataset' (and 'experiment'), 'time', 'amount', 'target' (the state; "
-     "not needed if there is one), and optionally 'duration' or 'rate', 'interval' and 'count'; a measurement at the time "
-     "of a dose comes before it, unless its 'side' is after"},
+     "not needed if there is one), and optionally 'duration' or 'rate', 'interval', 'count' and 'steady' (1: the steady "
+     "state of such doses, 2: added to what is there); a measurement at the time of a dose comes before it, unless its "
+     "'side' is after"},
     {.name = "inputs", .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(inputs), .is_file = true,
      .help = "a CSV table of inputs, covariates that vary in time: columns 'dataset' (and 'experiment'), 'time', 'value' and "
      "'input' (its name; not needed if there is one)"},
