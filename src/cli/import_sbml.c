@@ -31,15 +31,18 @@ static char *default_output(const char *path)
 }
 
 /* Reads the text as a build does, in order to report now what a build would complain about. */
-static enum status check_text(const struct sbml_model *model, const char *path, bool quiet, enum when color, struct error *error)
+static enum status check_text(const struct sbml_model *model, const char *from, const char *path, bool quiet, enum when color,
+                              struct error *error)
 {
     struct equations *equations = NULL;
     struct text_messages messages = {.n_message = 0};
     size_t n = strlen(model->text);
-    enum status status = text_parse(model->text, n, path, &equations, &messages, error);
+    char origin[300]; /* the text is not written if it has faults */
+    snprintf(origin, sizeof origin, "%.250s as model text", from);
+    enum status status = text_parse(model->text, n, origin, &equations, &messages, error);
     if (status == STATUS_BAD_MODEL) {
-        text_messages_print(&messages, model->text, n, path, terminal_color(stderr, color), stderr);
-    } else if (!status && !quiet) {
+        text_messages_print(&messages, model->text, n, origin, terminal_color(stderr, color), stderr);
+    } else if (!status && !quiet && strcmp(path, "-")) {
         message_say("%s: %u state%s, %u parameter%s, %u observable%s", path, (unsigned)equations->n_state,
                     plural(equations->n_state), (unsigned)equations->n_parameter, plural(equations->n_parameter),
                     (unsigned)equations->n_observable, plural(equations->n_observable));
@@ -63,7 +66,7 @@ static enum status translate(const struct import_options *options, const char *p
     for (size_t i = 0; i < model.n_note && !options->quiet; i++)
         message_say("note: %s", model.note[i]);
     if (!status)
-        status = check_text(&model, path, options->quiet, options->color, error);
+        status = check_text(&model, options->measurements, path, options->quiet, options->color, error);
     if (!status)
         status = output_open(&output, path, options->overwrite, error);
     if (!status) {

@@ -160,6 +160,9 @@ static enum status choose_form(struct document *document, struct item *item)
 {
     if (item->kind == ITEM_SPECIES && item->rule && item->n_effect && !item->is_boundary && !item->is_constant)
         return document_fault(document, item->line, "species", item->id, "both a rule and reactions change it");
+    if (has_rule(item) && item->initial)
+        return document_fault(document, item->line, item_words[item->kind], item->id,
+                              "both a rule and an initial assignment determine it");
     if (has_rule(item) && item->is_assigned)
         return document_fault(document, item->line, item_words[item->kind], item->id, "both a rule and an event determine it");
     const struct item *compartment = item->kind == ITEM_SPECIES && !item->is_amount ? item->compartment : NULL;

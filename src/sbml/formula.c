@@ -341,7 +341,9 @@ void write_trigger(const struct writer *writer, const struct item *event)
     const struct math *math = event->rule;
     bool is_time = math->kind == MATH_COMPARE && math->n == 2 && !strcmp(math->text, "==") &&
                    (math->operand[0]->kind == MATH_TIME) != (math->operand[1]->kind == MATH_TIME);
-    if (is_time && !(event->can_lapse && event->delay)) { /* time == 5 becomes true when time >= 5 does */
+    if (math->kind == MATH_NUMBER) { /* true at the initial time, and only then new; or never */
+        fputs(math->value != 0 ? "t > -1e300" : "0", writer->out);
+    } else if (is_time && !(event->can_lapse && event->delay)) { /* time == 5 becomes true when time >= 5 does */
         fputs("t >= ", writer->out);
         write_math(writer, math->operand[math->operand[0]->kind == MATH_TIME], LEVEL_SUM);
     } else if (has_equality(math)) {

@@ -119,10 +119,20 @@ struct math *read_math(struct reading *reading, const ASTNode_t *node, unsigned 
         math->kind = form->kind;
         math->text = form->text;
     }
+    /* libSBML makes ((a + b) + c) + d of a long sum: the operands of all levels, so that no recursion goes that deep. */
+    bool is_nested = math->kind == MATH_SUM || math->kind == MATH_PRODUCT || math->kind == MATH_AND || math->kind == MATH_OR;
+    const ASTNode_t *last = node;
+    while (is_nested && n >= 2 && (int)lib->ASTNode_getType(lib->ASTNode_getChild(last, 0)) == type &&
+           lib->ASTNode_getNumChildren(lib->ASTNode_getChild(last, 0)) >= 2) {
+        last = lib->ASTNode_getChild(last, 0);
+        n += lib->ASTNode_getNumChildren(last) - 1;
+    }
     if (n && !(math->operand = arena_calloc(&document->arena, n, sizeof *math->operand)))
         document_no_memory(document);
-    for (; math->operand && math->n < n && !document->failed; math->n++)
-        math->operand[math->n] = read_math(reading, lib->ASTNode_getChild(node, math->n), line, what, id);
+    math->n = n;
+    for (const ASTNode_t *at = node; math->operand && n && !document->failed; at = lib->ASTNode_getChild(at, 0))
+        for (uint32_t k = lib->ASTNode_getNumChildren(at); k-- > (at == last ? 0 : 1) && !document->failed;)
+            math->operand[--n] = read_math(reading, lib->ASTNode_getChild(at, k), line, what, id);
     return document->failed ? NULL : math;
 }
 #endif

@@ -18,6 +18,7 @@ struct translation {
     unsigned pass;
     FILE *section[N_SECTION];
     bool without_parameter; /* the file has none */
+    size_t n_used;          /* parameters that formulas use */
     const char *avogadro;
     unsigned avogadro_pass;
     struct helper_use { const char *name; unsigned pass; } helper[4];

@@ -27,7 +27,7 @@ static void put_wrapped(FILE *out, const char *text)
     size_t column = 0;
     for (const char *at = text; *at;) {
         size_t n = strcspn(at + 1, " ") + 1;
-        if (*at == ' ' && column + n > LINE_COLUMNS) {
+        if (*at == ' ' && column + n > LINE_COLUMNS && text[0] != '#') {
             fputs(" \\\n    ", out);
             column = 4;
             at++;
@@ -290,6 +290,9 @@ static void write_given(struct translation *translation, const struct item *item
     struct line line;
     struct writer writer = begin_line(translation, &line, item);
     bool is_parameter = item->role == SBML_AS_PARAMETER;
+    /* A parameter that nobody has asked for and nothing uses would only be a direction in which no fit can move. */
+    bool is_idle = translation->n_used && item->form == FORM_NUMBER && !item->request->id && !item->is_wanted;
+    fputs(is_idle ? "# nothing uses it: " : "", writer.out);
     fprintf(writer.out, "%s %s", is_parameter ? "parameter" : "covariate", item->given_name);
     if (item->request->attributes)
         fprintf(writer.out, " %s", item->request->attributes);
@@ -338,7 +341,11 @@ static void write_event(struct translation *translation, const struct item *even
     const char *const comment = comment_of(translation, event);
     const struct { const char *word; const struct math *math; } times[] = {{" delay ", event->delay},
                                                                            {" priority ", event->priority}};
-    fprintf(writer.out, event->n_assignment ? "event %s when " : "# event %s, which assigns nothing: when ", event->name);
+    const struct math *trigger = event->rule;
+    bool never = trigger->kind == MATH_NUMBER && !(trigger->value != 0 && event->initially_false);
+    fprintf(writer.out, !event->n_assignment ? "# event %s, which assigns nothing: when "
+                        : never              ? "# event %s, which never happens: when "
+                                             : "event %s when ", event->name);
     write_trigger(&writer, event);
     for (size_t k = 0; k < sizeof times / sizeof *times; k++)
         if (times[k].math) {
@@ -410,6 +417,10 @@ static void write_head(struct translation *translation)
 static void write_all(struct translation *translation)
 {
     const struct document *document = translation->document;
+    for (size_t i = 0; i < document->n_item && translation->pass > 1; i++) {
+        const struct item *item = document->item[i];
+        translation->n_used += item->role == SBML_AS_PARAMETER && (item->is_wanted || item->form != FORM_NUMBER);
+    }
     if (translation->pass > 1)
         write_head(translation);
     if (translation->pass > 1 && translation->without_parameter)

@@ -1,0 +1,165 @@
+"""SBML that is broken, made to do harm, or large: contained, with a message; and what a large model costs.
+
+SPDX-License-Identifier: BSD-3-Clause
+"""
+import pathlib
+import random
+import resource
+
+import helpers as h
+from sbml_text import assign, compartment, event, function, initial, math, parameter, rate, reaction, sbml, species
+from test_sbml import needs_sbml
+
+SUITE = pathlib.Path(__file__).resolve().parents[2].parent / "shared" / "petab-suite"
+MODEL = sbml(compartment("c", 2), species("S", conc=3), species("P"), parameter("k", 0.8), parameter("x", 1, False),
+             initial("P", "3*k"), function("f", "a b", "a*b"), reaction("v", "S -> 2 P", "f(k, S)*c*q", {"q": 2}),
+             assign("x", "S + P"), event("e", "time > 1", {"S": "S + 1"}, delay="0.5"))
+
+
+def refuse(path, *words, code=3):
+    done = h.stiffit("import", path, "-o", path.with_suffix(".ode"), "--overwrite", code=code, timeout=200)
+    assert not path.with_suffix(".ode").exists(), "a text in spite of the fault"
+    for word in words:
+        assert word in done.stderr, f"{word!r} is not in {done.stderr}"
+    assert len(done.stderr) < 3000, f"{len(done.stderr)} bytes: {done.stderr[:1000]}"
+    return done.stderr
+
+
+def write(tmp, text, name="m.xml"):
+    path = tmp / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+def test_broken_files(tmp):
+    needs_sbml()
+    refuse(tmp / "nothing.xml", "nothing.xml: No such file", code=4)
+    (tmp / "folder.xml").mkdir()
+    refuse(tmp / "folder.xml", "folder.xml", code=(3, 4))
+    refuse(write(tmp, ""), "m.xml", "libSBML")
+    refuse(write(tmp, "dataset,time,value\n1,2,3\n"), "m.xml:1", "libSBML")
+    refuse(write(tmp, "<html><body/></html>"), "m.xml:1", "libSBML")
+    refuse(write(tmp, bytes(range(256)) * 100), "m.xml", "libSBML")
+    refuse(write(tmp, MODEL[:len(MODEL) // 2]), "m.xml", "libSBML")
+    refuse(write(tmp, MODEL.replace("</sbml>", "")), "m.xml", "libSBML")
+    refuse(write(tmp, MODEL.replace('id="S"', 'id="k"')), "m.xml", "libSBML", "'k'")
+    refuse(write(tmp, MODEL.replace('id="S"', 'id="1 S"')), "m.xml", "libSBML")
+    refuse(write(tmp, MODEL.replace('compartment="c"', 'compartment="d"')), "m.xml:11: species `S`: `d` is no compartment")
+    refuse(write(tmp, MODEL.replace("<cn> 0.5 </cn>", "<cn> half </cn>")), "m.xml", "libSBML")
+    refuse(write(tmp, MODEL.replace('level="3"', 'level="9"')), "m.xml", "libSBML")
+    refuse(write(tmp, MODEL[:MODEL.index("<model")] + "</sbml>"), "it has no model")
+    h.stiffit("import", write(tmp, MODEL), code=0)
+    before = (tmp / "m.ode").read_text()
+    h.stiffit("import", tmp / "m.xml", code=4)  # is there already
+    assert (tmp / "m.ode").read_text() == before
+    h.stiffit("import", tmp / "m.xml", "-o", tmp / "m.xml", "--overwrite", code=2)
+    assert (tmp / "m.xml").read_text() == MODEL
+
+
+def test_entity_bombs(tmp):
+    needs_sbml()
+    entities = "".join(f'<!ENTITY a{i} "{f"&a{i - 1};" * 10}">' for i in range(1, 15))
+    bomb = MODEL.replace("<sbml", f'<!DOCTYPE sbml [<!ENTITY a0 "x">{entities}]><sbml', 1)
+    refuse(write(tmp, bomb.replace("<listOfSpecies>", "<notes>&a14;</notes><listOfSpecies>", 1)), "m.xml")
+    refuse(write(tmp, bomb.replace('id="k" value', 'id="k" name="&a14;" value', 1)), "m.xml")
+    # Other files are not read.
+    (tmp / "secret").write_text("secret_word")
+    text = MODEL.replace("<sbml", f'<!DOCTYPE sbml [<!ENTITY s SYSTEM "file://{tmp / "secret"}">]><sbml', 1)
+    path = write(tmp, text.replace("<cn> 0.5 </cn>", "<ci> &s; </ci>"))
+    done = h.stiffit("import", path, "-o", "-", code=None)
+    assert "secret_word" not in done.stdout + done.stderr, done.stdout + done.stderr
+
+
+def test_deep_and_wide_formulas(tmp):
+    needs_sbml()
+    for depth in (100000, 3000):
+        deep = "<apply><sin/>" * depth + "<cn> 1 </cn>" + "</apply>" * depth
+        refuse(write(tmp, MODEL.replace("<cn> 0.5 </cn>", deep)), "m.xml")
+        refuse(write(tmp, MODEL.replace("<listOfSpecies>", "<a>" * depth + "</a>" * depth + "<listOfSpecies>")), "m.xml")
+    wide = MODEL.replace("<cn> 0.5 </cn>", "<apply><plus/>" + "<cn> 1 </cn>" * 100000 + "</apply>")
+    h.stiffit("import", write(tmp, wide, "wide.xml"), code=0)
+    # Functions of functions double with each: the budget of model text ends it.
+    functions = [function("f0", "x", "x")] + [function(f"f{i}", "x", f"f{i - 1}(x) + f{i - 1}(x + {i})") for i in range(1, 60)]
+    refuse(write(tmp, sbml(*functions, parameter("x", 1, False), rate("x", "f59(x)"))), "m.xml")
+    # A chain of rules, each of the one before it.
+    n = 2000
+    chain = [parameter(f"p{i}", 1, False) for i in range(n)] + [assign(f"p{i}", f"p{i - 1} + 1") for i in range(1, n)]
+    h.stiffit("import", write(tmp, sbml(*chain, rate("p0", f"p{n - 1}")), "chain.xml"), code=(0, 3))
+
+
+def test_circles(tmp):
+    needs_sbml()
+    two = (parameter("x", None, False), parameter("y", None, False))
+    refuse(write(tmp, sbml(*two, assign("x", "y"), assign("y", "x"))), "m.xml")
+    refuse(write(tmp, sbml(*two, assign("x", "x + 1"), assign("y", "1"))), "m.xml")
+    both = function("f", "x", "g(x)"), function("g", "x", "f(x)")
+    refuse(write(tmp, sbml(*both, *two, assign("x", "f(1)"), assign("y", "1"))), "m.xml")
+
+
+def test_mutants(tmp):
+    """Any change of some bytes gives a text or a message."""
+    needs_sbml()
+    rng = random.Random(16)
+    pieces = ["", "<", ">", "&", '"', "/", "0", "-1", "1e999", "NaN", "<apply>", "</apply>", "<ci> k </ci>", "<cn/>", "x", "\0"]
+    counts = {}
+    for _ in range(2000 if h.SLOW else 120):
+        text = MODEL
+        for _ in range(rng.choice((1, 1, 2, 5))):
+            at, n = rng.randrange(len(text)), rng.choice((0, 1, 1, 5, 40))
+            text = text[:at] + rng.choice(pieces) + text[at + n:]
+        done = h.stiffit("import", write(tmp, text), "-o", "-", "-q", code=(0, 3))
+        counts[done.returncode] = counts.get(done.returncode, 0) + 1
+        assert "died of signal" not in done.stderr, done.stderr
+        assert (done.returncode == 0) == done.stdout.startswith("# From m.xml"), done.stdout
+    assert len(counts) == 2, counts
+
+
+def test_the_reference_problems(tmp):
+    """Every SBML file of the PEtab suite is translated and builds."""
+    needs_sbml()
+    paths = sorted(SUITE.glob("*/sbml/*/*.xml"))
+    if not paths:
+        h.skip(f"no {SUITE}")
+    assert len(paths) >= 50, len(paths)
+    seen = set()
+    for path in paths:
+        if path.read_bytes() in seen:
+            continue
+        seen.add(path.read_bytes())
+        h.stiffit("import", path, "-o", tmp / "m.ode", "--overwrite")
+        h.stiffit("model", "build", "-q", tmp / "m.ode", "-o", tmp / "m.so")
+
+
+def large(n_species, n_reaction):
+    """Reactions of random species: mass action, saturated, with a constant of their own."""
+    rng = random.Random(1)
+    made = [compartment("c", 1)] + [species(f"S{i}", conc=1 + i % 7) for i in range(n_species)]
+    for j in range(n_reaction):
+        a, b, c = rng.sample(range(n_species), 3)
+        made.append(parameter(f"k{j}", (1 + j % 10)/10))
+        made.append([reaction(f"v{j}", f"S{a} + S{b} -> S{c}", f"c*k{j}*S{a}*S{b}"),
+                     reaction(f"v{j}", f"S{a} -> S{c}", f"c*k{j}*S{a}/(S{b} + 1)", more=f"S{b}"),
+                     reaction(f"v{j}", f"S{a} -> S{c}", f"c*S{a}*k*k{j}", {"k": 0.3})][j % 3])
+    return sbml(*made)
+
+
+def processor_seconds(*words):
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    h.stiffit(*words)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def test_a_large_model(tmp):
+    """500 species, 800 reactions: text in 2 s of a processor, a plugin in 10 s (measured: 0.8 s and 4 s)."""
+    needs_sbml()
+    path = write(tmp, large(500, 800), "large.xml")
+    text = processor_seconds("import", path, "--estimate", "k0", "--estimate", "k1")
+    plugin = processor_seconds("model", "build", "-q", "--no-cache", tmp / "large.ode", "-o", tmp / "large.so")
+    assert text < 2*h.SANITIZER_SPEED and plugin < 10*h.SANITIZER_SPEED, (text, plugin)
+    done = h.stiffit("import", path, "--overwrite")
+    assert "1066 parameters" in done.stderr or "1067 parameters" in done.stderr, done.stderr
+
+
+if __name__ == "__main__":
+    h.main()
