@@ -45,7 +45,8 @@ static const struct option table[] = {
      .help = "a CSV table with a row per parameter: its name in a column 'parameter', and optionally start, lower, upper, "
      "scale, fixed, prior, prior_location, prior_scale, prior_lower, prior_upper and prior_on; an empty field is the model's"},
     {.name = "output", .letter = 'o', .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(output), .is_file = true,
-     .is_output = true, .default_text = "MEASUREMENTS.h5", .help = "the problem file to write"},
+     .is_output = true, .default_text = "MEASUREMENTS.h5, MODEL.ode",
+     .help = "the problem file, or with SBML the text, to write"},
     {.name = "overwrite", .kind = OPTION_FLAG, .offset = FIELD(overwrite), .help = "replace an existing file"},
     {.name = "embed", .kind = OPTION_FLAG, .offset = FIELD(embed),
      .help = "copy a plugin into the problem file instead of its path; text is always copied"},
@@ -349,7 +350,8 @@ static int run(int argc, char **argv)
 }
 
 const struct command command_import = {
-    .name = "import", .synopsis = "MEASUREMENTS.csv", .summary = "make a problem file from CSV tables",
+    .name = "import", .synopsis = "MEASUREMENTS.csv|MODEL.xml",
+    .summary = "make a problem file from CSV tables, or model text from SBML",
     .example = "stiffit import data/theophylline-measurements.csv --datasets data/theophylline-subjects.csv \\\n"
                "    --model models/theophylline/theophylline.ode -o theophylline.h5",
     .needs = "table of measurements",
@@ -359,5 +361,6 @@ const struct command command_import = {
         "or after: at the very time of a dose), in any order. Rows of a dataset need not be adjacent; datasets are written in "
         "order of their first row. Without a column 'observable' the model must have a single observable; without 'dataset' "
         "all rows form one dataset. An empty value, NA or NaN is a missing measurement. Names, starts, bounds, scales and "
-        "priors of the parameters come from the model, unless the table of parameters or an option overrides them.",
+        "priors of the parameters come from the model, unless the table of parameters or an option overrides them.\n"
+        "MODEL.xml (or .sbml) is SBML, which becomes model text: MODEL.ode.",
     .table = COMMAND_TABLE(table), .run = run};
