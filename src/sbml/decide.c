@@ -17,11 +17,6 @@ void names_fini(struct translation *translation) { tdestroy(translation->names, 
 
 static bool is_free(const struct translation *translation, const char *name)
 {
-    /* Words that are not reserved but begin statements. */
-    static const char *const words[] = {"event", "input", "lag", "bioavailability"};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (!strcmp(name, words[i]))
-            return false;
     return !token_reserved(name, strlen(name)) && !tfind(name, &translation->names, compare_texts);
 }
 
@@ -160,6 +155,9 @@ static enum status choose_form(struct document *document, struct item *item)
 {
     if (item->kind == ITEM_SPECIES && item->rule && item->n_effect && !item->is_boundary && !item->is_constant)
         return document_fault(document, item->line, "species", item->id, "both a rule and reactions change it");
+    if (item->kind == ITEM_SPECIES && item->n_effect && item->is_constant && !item->is_boundary)
+        return document_fault(document, item->line, "species", item->id,
+                              "it is constant, but reactions change it (no boundaryCondition)");
     if (has_rule(item) && item->initial)
         return document_fault(document, item->line, item_words[item->kind], item->id,
                               "both a rule and an initial assignment determine it");

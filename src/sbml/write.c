@@ -363,6 +363,9 @@ static void write_event(struct translation *translation, const struct item *even
         write_math(&writer, to->math, is_amount ? LEVEL_PRODUCT : LEVEL_ANY);
         if (!is_amount)
             continue;
+        if (event->delay && event->early_values)
+            document_fault(translation->document, to->line, "event assignment to", target->id, "a concentration is set after a "
+                           "delay with a value from before it, and the size of the compartment may change meanwhile");
         fputs("*", writer.out);
         const struct math *size = NULL; /* the size after the event, if it changes that, too */
         for (size_t j = 0; j < event->n_assignment; j++)

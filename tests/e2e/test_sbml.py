@@ -276,10 +276,12 @@ def test_events(tmp):
         "equality of time": (event("e", "time == 1", {"y": "1"}), step(1, 1)),
         "xor": (event("e", "xor(x > 1, x > 2)", {"y": "y + 1"}), step(1, 1)),
         "a delay of a state": (event("e", "x >= 1", {"y": "1"}, delay="x/2"), step(1.5, 1)),
+        "a choice": (event("e", "piecewise(x > 1, time < 2, x > 3)", {"y": "y + 1"}), lambda t: (t > 1)*1.0 + (t > 3)),
+        "a function": (event("e", "late(x, k)", {"y": "y + 1"}), step(0.8, 1)),
     }
     for what, (element, expected) in cases.items():
         try:
-            agree(tmp, sbml(*both, element), {"y": expected})
+            agree(tmp, sbml(*both, element, function("late", "a b", "a > b")), {"y": expected})
         except AssertionError as error:
             raise AssertionError(f"{what}: {error}") from None
 
@@ -307,16 +309,31 @@ def test_level_2_events(tmp):
           {"y": lambda t: 0 if t < 1 else 0.5})
 
 
+def test_level_1(tmp):
+    needs_sbml()
+    text = """<?xml version="1.0" encoding="UTF-8"?>
+<sbml xmlns="http://www.sbml.org/sbml/level1" level="1" version="2"><model name="old">
+<listOfCompartments><compartment name="c" volume="2"/></listOfCompartments>
+<listOfSpecies><species name="S" compartment="c" initialAmount="6"/><species name="P" compartment="c" initialAmount="0"/>
+</listOfSpecies><listOfParameters><parameter name="k" value="0.8"/></listOfParameters>
+<listOfReactions><reaction name="v"><listOfReactants><speciesReference species="S" stoichiometry="1" denominator="2"/>
+</listOfReactants><listOfProducts><speciesReference species="P"/></listOfProducts>
+<kineticLaw formula="k*pow(S, 1)*c"/></reaction></listOfReactions></model></sbml>
+"""
+    s = lambda t: 3*math.exp(-0.4*t)
+    agree(tmp, text, {"S": s, "P": lambda t: 2*(3 - s(t))})
+
+
 def test_names(tmp):
     # Reserved words, names of the language's statements, what is made up, and long ones.
-    words = ("t", "init", "scale", "event", "input", "lag", "log1p", "erf", "S_0", "S_amount", "in")
+    words = ("t", "init", "scale", "event", "input", "lag", "rate", "duration", "delay", "log1p", "erf", "S_0", "S_amount", "in")
     text = sbml(compartment("model", 2, constant=False), species("S", "model", conc=3), species("time_", "model", conc=1),
                 *(parameter(w, i, False) for i, w in enumerate(words)), *(rate(w, "1") for w in words),
                 rate("model", "init*0"), parameter("l" * 200, 0.5), parameter("l" * 199 + "k", 0.25),
                 initial("S", "3"), reaction("v", "S ->", "S*" + "l" * 200 + "*model"), initial("time_", "S"))
     _, ode = import_text(tmp, text)
     assert "t_(0) = 0  # id t\n" in ode and "model_(0) = model__0  # id model\n" in ode, ode
-    agree(tmp, text, {"t_": lambda t: t, "input_": lambda t: 4 + t, "S_0": lambda t: 8 + t, "S": lambda t: 3*math.exp(-0.5*t)})
+    agree(tmp, text, {"t_": lambda t: t, "input": lambda t: 4 + t, "S_0": lambda t: 11 + t, "S": lambda t: 3*math.exp(-0.5*t)})
 
 
 def test_the_text_is_for_people(tmp):
@@ -378,6 +395,9 @@ def test_what_is_refused(tmp):
     refuse(tmp, sbml(K, x, rate("x", "1"), event("e", "x == 2", {"x": "0"})), "event `e`: its trigger tests for equality")
     refuse(tmp, sbml(K, x, assign("k", "1")), "m.xml:9: rule for `k`: this parameter is constant")
     refuse(tmp, sbml(K, x, event("e", "time > 1", {"k": "1"})), "event assignment to `k`: this parameter is constant")
+    refuse(tmp, sbml(C2, K, species("S", conc=1, constant=True), reaction("v", "S ->", "k*S")), "`S`: it is constant, but")
+    refuse(tmp, sbml(compartment("c", 2, False), K, species("S", conc=1), rate("c", "k"),
+                     event("e", "time > 1", {"S": "2"}, delay="1")), "`S`: a concentration is set after a delay")
     refuse(tmp, sbml(K, x, initial("x", "1"), assign("x", "2")), "`x`: both a rule and an initial assignment")
     refuse(tmp, sbml(C2, K, species("S", conc=1), reaction("v", "S ->", "k*S"), rate("S", "1")), "both a rule and reactions")
     refuse(tmp, sbml(C2, K, species("S", conc=1), reaction("v", "n:S ->", "k*S")), "species reference `n`: it has no stoich")
