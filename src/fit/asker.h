@@ -51,6 +51,8 @@ struct fit_asker {
     double *by_prediction, *by_noise;  /* n_row; for adjoints */
     struct evaluation_adjoint *adjoint; /* n_experiment; for adjoints, with room for the gradients */
     struct fit_point *asked_point;     /* the point whose adjoint evaluations are running */
+    int n_unsaved;          /* consecutive failed integrations that tighter tolerances did not save */
+    uint32_t n_redrawn;     /* starts that could not be evaluated */
     bool is_near;           /* the start is near an optimum: no loose first steps */
     uint32_t notes;
     int64_t n_evaluation, n_step;

@@ -97,7 +97,7 @@ enum asked fit_certify(struct fit_asker *asker, const struct fit_point *best, do
     asker->spectrum = spectrum;
     asker->spectrum_point = best;
     certificate->change = is_exact ? 0 : point.f - objective;
-    certificate->decrease = fit_spectrum_decrease(spectrum);
+    certificate->decrease = fit_spectrum_decrease(spectrum, &asker->map);
     judge(asker, best, certificate);
     if (is_exact)
         certificate->factor = 0;

@@ -17,6 +17,8 @@
 
 /* One fit in so many is checked by the other engine; keeps the random numbers apart from those of other purposes. */
 enum { CHECKED = 64 };
+/* How often a random start is replaced. */
+enum { MAX_REDRAWN = 10 };
 static const uint64_t PURPOSE_CHECK = 0x636865636b; /* "check" */
 /* The smallest tolerance; a tenth of it is the limit of double precision. */
 static const double LEAST_RTOL = 1e-12;
@@ -263,6 +265,11 @@ static bool go_on(struct fit_asker *asker, struct arena *arena, const double *st
         *end = next;
         return true;
     }
+    double doubt = isnan(change) ? 0 : DOUBT * fabs(change);
+    if (next.outcome == OUTCOME_budget && next.best && next.best->f < end->best->f - doubt) {
+        *end = next; /* unfinished, but better */
+        return true;
+    }
     if (next.outcome == OUTCOME_out_of_memory)
         end->outcome = next.outcome;
     asker->notes = notes;
@@ -340,14 +347,30 @@ static void check_lanes(struct fit_asker *asker, struct arena *arena, const stru
         asker->notes |= NOTE_engines_differ;
 }
 
+/* A random start at which the model cannot be evaluated is replaced by another one. False: there is none. */
+static bool draw_again(struct fit_asker *asker, enum outcome outcome, double *start)
+{
+    const struct fit_problem *problem = asker->problem;
+    bool has_failed = outcome == OUTCOME_ode_failed || outcome == OUTCOME_model_failed;
+    if (!has_failed || problem->start_number == 0 || asker->n_redrawn >= MAX_REDRAWN)
+        return false;
+    uint32_t number = problem->start_number + ++asker->n_redrawn * problem->n_start;
+    fit_start_theta(&asker->map, problem->seed, problem->dataset, number, problem->n_start, start);
+    asker->start_f = asker->prediction_error = NAN;
+    asker->n_unsaved = 0;
+    return true;
+}
+
 /* Searches until tighter integrator tolerances confirm the optimum; if they do not, continues the search with them. The point
  * returned has the derivatives of all residuals; NULL if there is none. */
-static const struct fit_point *settle(struct fit_asker *asker, struct arena *arena, const double *start,
-                                      struct fit_record *record, struct search_end *end)
+static const struct fit_point *settle(struct fit_asker *asker, struct arena *arena, double *start, struct fit_record *record,
+                                      struct search_end *end)
 {
     const struct fit_point *point;
     struct fit_certificate certificate;
     search_from(asker, arena, start, record, end);
+    while (!end->best && draw_again(asker, end->outcome, start))
+        search_from(asker, arena, start, record, end);
     do {
         point = look(asker, arena, record, end);
         certificate = certify(asker, arena, point, end);
@@ -371,7 +394,7 @@ static const struct fit_point *settle(struct fit_asker *asker, struct arena *are
 }
 
 /* Searches and evaluates the result. */
-static void search(struct fit_asker *asker, struct arena *arena, const double *theta, struct fit_record *record)
+static void search(struct fit_asker *asker, struct arena *arena, double *theta, struct fit_record *record)
 {
     struct search_end end;
     const struct fit_point *point = settle(asker, arena, theta, record, &end);

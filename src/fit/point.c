@@ -13,6 +13,10 @@
 static const double ERROR_GROWTH = 10;
 /* If nothing is integrated. */
 static const double ROUNDING = 10 * DBL_EPSILON;
+/* The divisor of the tolerances for an integration that failed, unless they then fall below the least one; and how many
+ * failures in a row end such attempts. */
+static const double SAVING = 1000, LEAST_SAVING = 10, LEAST_RTOL = 1e-12;
+enum { MAX_UNSAVED = 3 };
 static const double LN10 = 2.302585092994045684;
 
 bool fit_point_init(struct fit_point *point, const struct fit_asker *asker, struct arena *arena)
@@ -350,17 +354,41 @@ static enum asked judge_answer(struct fit_asker *asker, struct fit_point *point,
     return ASKED_OK;
 }
 
-enum asked fit_ask(struct fit_asker *asker, struct fit_point *point, bool with_derivatives)
+/* Asks for the evaluations of a point. Where an integration fails, the tolerances may be too loose for the equations: a
+ * saturated reaction, for example, whose constant is below the errors of its substrate. It is tried once more with tighter
+ * ones, which spoil no comparison. */
+static enum asked ask_all(struct fit_asker *asker, struct fit_point *point, bool with_derivatives)
 {
-    if (!fit_map_natural(&asker->map, point->theta, point->p))
-        return fit_asker_miss(asker, OUTCOME_model_failed, "a parameter left the range of floating-point numbers");
     size_t n_experiment = asker->problem->n_experiment;
     fill_request(asker, point, with_derivatives);
     if (fit_ask_all(asker, asker->asked, n_experiment) == ASKED_END)
         return ASKED_END;
     const struct evaluation *failed = find_failure(asker, asker->evaluation);
-    if (failed)
-        return fit_asker_fail(asker, failed);
+    if (!failed)
+        return ASKED_OK;
+    enum asked asked = fit_asker_fail(asker, failed);
+    double saving = fmin(SAVING, fit_asker_rtol(asker) / LEAST_RTOL);
+    if (failed->outcome != EVALUATION_ODE_FAILED || asker->n_unsaved >= MAX_UNSAVED || !(saving >= LEAST_SAVING)
+        || asker->gradient == GRADIENT_adjoint)
+        return asked;
+    asker->tighter *= saving;
+    fill_request(asker, point, with_derivatives);
+    asked = fit_ask_all(asker, asker->asked, n_experiment);
+    asker->tighter /= saving;
+    if (asked == ASKED_OK && (failed = find_failure(asker, asker->evaluation)))
+        asked = fit_asker_fail(asker, failed);
+    asker->n_unsaved = asked == ASKED_OK ? 0 : asker->n_unsaved + 1;
+    return asked;
+}
+
+enum asked fit_ask(struct fit_asker *asker, struct fit_point *point, bool with_derivatives)
+{
+    if (!fit_map_natural(&asker->map, point->theta, point->p))
+        return fit_asker_miss(asker, OUTCOME_model_failed, "a parameter left the range of floating-point numbers");
+    size_t n_experiment = asker->problem->n_experiment;
+    enum asked asked = ask_all(asker, point, with_derivatives);
+    if (asked != ASKED_OK)
+        return asked;
     asker->meets_jump = false;
     for (size_t e = 0; e < n_experiment; e++)
         asker->meets_jump = asker->meets_jump || (asker->evaluation[e].crosses && asker->evaluation[e].n_sens > 0);

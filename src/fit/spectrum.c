@@ -4,6 +4,7 @@
 #include "fit/spectrum.h"
 
 #include "fit/matrix.h"
+#include "fit/trust_model.h"
 
 #include <math.h>
 #include <string.h>
@@ -206,10 +207,16 @@ bool fit_spectrum_observe(struct fit_spectrum *spectrum, const struct fit_asker 
     return true;
 }
 
-double fit_spectrum_decrease(const struct fit_spectrum *spectrum)
+double fit_spectrum_decrease(const struct fit_spectrum *spectrum, const struct fit_map *map)
 {
     double decrease = 0;
-    for (size_t k = 0; k < spectrum->n_known; k++)
-        decrease += 0.5 * spectrum->q[k] * spectrum->q[k];
+    for (size_t k = 0; k < spectrum->n_known; k++) {
+        double q = spectrum->q[k], most = 1; /* the step, in units of the longest one for which the derivatives mean anything */
+        for (size_t c = 0; c < spectrum->n; c++)
+            most = fmax(most, fabs(spectrum->basis[c + k * spectrum->n] * q)
+                              / trust_model_longest_step(map->scale[spectrum->loose[c]]));
+        double part = 1 / most;
+        decrease += 0.5 * q * q * part * (2 - part);
+    }
     return decrease;
 }

@@ -41,5 +41,6 @@ void fit_spectrum_directions(struct fit_spectrum *spectrum);
  * *is_definite is false. False: out of memory. */
 bool fit_spectrum_observe(struct fit_spectrum *spectrum, const struct fit_asker *asker, const struct fit_point *point,
                           struct arena *arena, bool *is_definite);
-/* The decrease of the objective predicted for a full Gauss-Newton step along the known directions. */
-double fit_spectrum_decrease(const struct fit_spectrum *spectrum);
+/* The decrease of the objective predicted for Gauss-Newton steps along the known directions, each no longer than is valid
+ * (trust_model_longest_step): a parameter whose influence fades promises the same decrease for ever, but at infinity. */
+double fit_spectrum_decrease(const struct fit_spectrum *spectrum, const struct fit_map *map);

@@ -22,7 +22,7 @@ bool trust_model_init(struct trust_model *model, const struct fit_asker *asker, 
     size_t n = asker->map.n_free, n_row = fit_objective_n_row(&asker->objective);
     *model = (struct trust_model){.asker = asker, .n = n, .n_row = n_row,
                                   .loose = arena_calloc(arena, n + 1, sizeof *model->loose)};
-    if (!model->loose
+    if (!model->loose || !trust_curvature_init(&model->curvature, asker, arena)
         || !ARENA_DOUBLES(arena, {&model->jacobian, n_row, n}, {&model->residual, n_row, 1}, {&model->triangle, n, n},
                           {&model->u, n, n}, {&model->v, n, n}, {&model->step, n, 1}, {&model->limit, n, 1},
                           {&model->scale, n, 1}, {&model->low, n, 1}, {&model->high, n, 1}, {&model->rhs, n, 1},
@@ -32,8 +32,7 @@ bool trust_model_init(struct trust_model *model, const struct fit_asker *asker, 
     return true;
 }
 
-/* The longest valid step: a model of exponentials means nothing beyond two decades. */
-static double longest_step(enum parameter_scale scale)
+double trust_model_longest_step(enum parameter_scale scale)
 {
     return scale == SCALE_LOG ? 4.605170185988091 : scale == SCALE_LOG10 ? 2 : INFINITY;
 }
@@ -42,7 +41,8 @@ void trust_model_forget(struct trust_model *model)
 {
     memset(model->scale, 0, model->n * sizeof *model->scale);
     for (size_t j = 0; j < model->n; j++)
-        model->limit[j] = longest_step(model->asker->map.scale[j]);
+        model->limit[j] = trust_model_longest_step(model->asker->map.scale[j]);
+    trust_curvature_forget(&model->curvature);
     model->is_current = false;
     model->radius = INFINITY;
 }
@@ -50,7 +50,7 @@ void trust_model_forget(struct trust_model *model)
 void trust_model_limit(struct trust_model *model, const struct fit_point *point, size_t j, double limit)
 {
     const struct fit_map *map = &model->asker->map;
-    model->limit[j] = fmin(limit, longest_step(map->scale[j]));
+    model->limit[j] = fmin(limit, trust_model_longest_step(map->scale[j]));
     model->low[j] = fmax(map->lower[j] - point->theta[j], -model->limit[j]);
     model->high[j] = fmin(map->upper[j] - point->theta[j], model->limit[j]);
 }
@@ -73,6 +73,7 @@ bool trust_model_update(struct trust_model *model, const struct fit_point *point
     struct fit_answer answer = fit_point_answer(model->asker, point);
     fit_objective_rows(&model->asker->objective, &answer, CURVATURE_ABOVE, model->jacobian, model->residual);
     matrix_triangle(model->n_row, n, model->jacobian, model->residual, model->triangle, model->rhs);
+    trust_curvature_add(&model->curvature, model->triangle, model->rhs);
     bool first = !(model->radius < INFINITY), finite = true;
     for (size_t j = 0; j < n; j++) {
         double norm = sqrt(matrix_squares(j + 1, model->triangle + j * n));

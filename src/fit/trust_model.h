@@ -8,7 +8,7 @@
  * along the second derivative in its direction (geodesic acceleration: Transtrum & Sethna 2012). */
 #pragma once
 
-#include "fit/point.h"
+#include "fit/trust_curvature.h"
 
 struct trust_model {
     const struct fit_asker *asker;
@@ -25,12 +25,15 @@ struct trust_model {
     size_t n_loose;
     double *u, *v, *s, *coefficient, *scratch; /* of the loose columns; scratch: 4 n */
     bool is_inverted;                          /* all are loose, and v is the triangle's inverse; s is not computed */
+    struct trust_curvature curvature;          /* what the triangle leaves out, and contains while that is in use */
     double damping;                            /* the Levenberg-Marquardt lambda for the radius */
 };
 
 bool trust_model_init(struct trust_model *model, const struct fit_asker *asker, struct arena *arena);
 /* Resets it to its state after trust_model_init. */
 void trust_model_forget(struct trust_model *model);
+/* The longest valid step of a parameter: a model of exponentials means nothing beyond two decades. */
+double trust_model_longest_step(enum parameter_scale scale);
 /* Shortens the limit of parameter j (infinite: as long as its scale allows) at `point`, the model's point. */
 void trust_model_limit(struct trust_model *model, const struct fit_point *point, size_t j, double limit);
 /* Computes the model at `point`. False: it has entries that are not finite. */

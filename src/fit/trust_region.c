@@ -209,6 +209,16 @@ static void relax_limits(struct trust_region *search)
             model->limit[j] *= BACK_GROWTH;
 }
 
+/* What a trial that could be evaluated says of the curvature. */
+static void learn(struct trust_region *search, bool is_better)
+{
+    struct trust_model *model = &search->model;
+    if (trust_curvature_choose(&model->curvature, model->step, model->promise, search->best->f - search->trial->f))
+        model->is_current = false;
+    if (is_better)
+        trust_curvature_note(&model->curvature, search->asker, search->best, search->trial);
+}
+
 /* One step. ASKED_END: the fit is over. */
 static enum asked iterate(struct trust_region *search)
 {
@@ -229,6 +239,8 @@ static enum asked iterate(struct trust_region *search)
         decrease = stopping_decrease(&search->stopping, model, search->best, is_known ? search->missed : search->trial);
     search->n_iteration++;
     bool is_back = decrease > 0 && !is_known && went_too_far(search);
+    if (!is_known && !search->has_kinks && asked == ASKED_OK)
+        learn(search, decrease > 0);
     if (!is_back)
         adapt_radius(search, decrease);
     if (is_known) {

@@ -74,6 +74,13 @@ void positive_fall(struct observer *ob, double t_before, const double *before, c
             side[i] = FALLEN;
 }
 
+/* Beyond a pole a state goes on falling. One that began at zero and has only just left it, as the last of a cascade, may be
+ * below zero by an error that is large for its present size; its slope is positive, and it returns. */
+static bool goes_on_falling(struct observer *ob, size_t i, const double *y)
+{
+    return derivatives_rhs(&ob->model, ob->t, y, ob->f) != STIFFIT_OK || ob->f[i] < 0;
+}
+
 size_t positive_look(struct observer *ob, const double *y)
 {
     struct positive *p = ob->positive;
@@ -86,7 +93,8 @@ size_t positive_look(struct observer *ob, const double *y)
         }
         if (p->side[i] == ABOVE)
             p->side[i] = BELOW;
-        if (p->side[i] == FALLEN && magnitude > FAR * (ob->rtol * fmax(p->size[i], ob->sizes[i]) + ob->atol))
+        if (p->side[i] == FALLEN && magnitude > FAR * (ob->rtol * fmax(p->size[i], ob->sizes[i]) + ob->atol)
+            && goes_on_falling(ob, i, y))
             return i;
     }
     return ob->n_state;

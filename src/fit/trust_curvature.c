@@ -1,0 +1,112 @@
+/* The secant estimate of the second derivatives that Gauss and Newton omit.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "fit/trust_curvature.h"
+
+#include "fit/matrix.h"
+
+#include <math.h>
+#include <string.h>
+
+/* The gradient must grow along a step by this part of both lengths; otherwise the update would not be bounded. */
+static const double LEAST_GROWTH = 1e-8;
+
+bool trust_curvature_init(struct trust_curvature *curvature, const struct fit_asker *asker, struct arena *arena)
+{
+    size_t n = asker->map.n_free;
+    *curvature = (struct trust_curvature){.n = n};
+    return ARENA_DOUBLES(arena, {&curvature->s, n, n}, {&curvature->step, n, 1}, {&curvature->y, n, 1}, {&curvature->z, n, 1},
+                         {&curvature->scaled, n, 1}, {&curvature->v, n, n}, {&curvature->rows, 2 * n, n + 1});
+}
+
+void trust_curvature_forget(struct trust_curvature *curvature)
+{
+    memset(curvature->s, 0, curvature->n * curvature->n * sizeof *curvature->s);
+    curvature->is_used = curvature->has_any = false;
+}
+
+static double dot(size_t n, const double *x, const double *y)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += x[i] * y[i];
+    return sum;
+}
+
+/* x'S x; S x goes to curvature->scaled. */
+static double along(const struct trust_curvature *curvature, const double *x)
+{
+    size_t n = curvature->n;
+    for (size_t i = 0; i < n; i++)
+        curvature->scaled[i] = dot(n, curvature->s + i * n, x);
+    return dot(n, x, curvature->scaled);
+}
+
+bool trust_curvature_choose(struct trust_curvature *curvature, const double *step, double promise, double decrease)
+{
+    if (!curvature->has_any || !isfinite(decrease))
+        return false;
+    double more = 0.5 * along(curvature, step), other = curvature->is_used ? promise + more : promise - more;
+    bool changes = fabs(other - decrease) < fabs(promise - decrease);
+    curvature->is_used = curvature->is_used != changes;
+    return changes;
+}
+
+/* With the step s, the change y of the gradient, and z, the part of it that is not due to Gauss and Newton's matrix: S is
+ * shrunk if it is too large along s, and then gets the least change, in a metric that maps s to y, for which S s = z. */
+void trust_curvature_note(struct trust_curvature *curvature, const struct fit_asker *asker, const struct fit_point *from,
+                          const struct fit_point *to)
+{
+    size_t n = curvature->n;
+    double *s = curvature->step, *y = curvature->y, *z = curvature->z;
+    struct fit_answer answer = fit_point_answer(asker, to);
+    answer.chain = from->chain;
+    answer.d_prediction = from->d_prediction;
+    answer.d_noise = from->d_noise;
+    fit_objective_gradient(&asker->objective, &answer, z);
+    for (size_t j = 0; j < n; j++) {
+        s[j] = to->theta[j] - from->theta[j];
+        y[j] = to->gradient[j] - from->gradient[j];
+        z[j] = to->gradient[j] - z[j];
+    }
+    double before = along(curvature, s), sy = dot(n, s, y);
+    double size = before != 0 ? fmin(1, fabs(dot(n, s, z) / before)) : 1;
+    for (size_t i = 0; i < n * n; i++)
+        curvature->s[i] *= size;
+    curvature->has_any = true;
+    if (!(sy > LEAST_GROWTH * sqrt(dot(n, s, s) * dot(n, y, y))))
+        return;
+    for (size_t j = 0; j < n; j++)
+        z[j] -= size * curvature->scaled[j];
+    double left = dot(n, s, z);
+    for (size_t j = 0; j < n; j++)
+        for (size_t i = 0; i < n; i++)
+            curvature->s[i + j * n] += (z[i] * y[j] + y[i] * z[j]) / sy - left * y[i] * y[j] / (sy * sy);
+}
+
+void trust_curvature_add(struct trust_curvature *curvature, double *triangle, double *q)
+{
+    size_t n = curvature->n;
+    double *v = curvature->v, *rows = curvature->rows, *right = rows + 2 * n * n, *scale = curvature->z;
+    if (!curvature->is_used)
+        return;
+    for (size_t j = 0; j < n; j++) { /* in the metric of R's columns */
+        scale[j] = sqrt(matrix_squares(j + 1, triangle + j * n));
+        scale[j] = scale[j] > 0 ? scale[j] : 1;
+    }
+    for (size_t j = 0; j < n; j++)
+        for (size_t i = 0; i < n; i++)
+            rows[i + j * n] = curvature->s[i + j * n] / (scale[i] * scale[j]);
+    matrix_singular(n, n, rows, NULL, curvature->y, v);
+    memset(rows, 0, 2 * n * (n + 1) * sizeof *rows);
+    for (size_t k = 0; k < n; k++) {
+        for (size_t j = 0; j < n; j++)
+            curvature->step[j] = v[j + k * n] / scale[j];
+        double value = along(curvature, curvature->step); /* the singular value with the eigenvalue's sign */
+        for (size_t j = 0; j < n && value > 0; j++)
+            rows[n + k + j * 2 * n] = sqrt(value) * v[j + k * n] * scale[j];
+    }
+    for (size_t j = 0; j < n; j++)
+        memcpy(rows + j * 2 * n, triangle + j * n, (j + 1) * sizeof *rows);
+    memcpy(right, q, n * sizeof *right);
+    matrix_triangle(2 * n, n, rows, right, triangle, q);
+}
