@@ -136,7 +136,8 @@ static bool jumps(struct observer *ob, const struct latest_step *step, double fr
     const double *y = step->state_at(step->context, to);
     double *left = s->f_left, *right = s->f, rate = 0, change = 0;
     bool known = y && derivatives_rhs(&ob->model, to, y, right) == STIFFIT_OK;
-    y = step->state_at(step->context, from);
+    /* A jump may have put the state onto the root; what is interpolated there may be beyond it. */
+    y = from <= s->begin ? s->y_begin : step->state_at(step->context, from);
     known = y && derivatives_rhs(&ob->model, from, y, left) == STIFFIT_OK && known;
     for (size_t j = 0; j < ob->n_state && known; j++) {
         rate = fmax(fabs(left[j]), fabs(right[j]));
@@ -193,6 +194,8 @@ void root_look_begin(struct observer *ob, const double *y)
     root_evaluate(ob, ob->t, y, s->value);
     take_all(s);
     memcpy(s->last, s->value, s->n_function * sizeof(double));
+    s->begin = ob->t;
+    memcpy(s->y_begin, y, ob->n_state * sizeof *y);
 }
 
 void root_look(struct observer *ob, const struct latest_step *step, double from)

@@ -26,21 +26,21 @@ void schedule_begin(struct observer *ob)
 bool schedule_pass_knots(struct observer *ob, double limit)
 {
     struct stops *s = ob->stops;
-    bool jumps = false;
+    bool any = false;
     for (size_t i = 0; i < s->abi->n_input; i++) {
         const struct input *input = &ob->evaluation->task->input[i];
         bool is_linear = s->abi->input_linear && s->abi->input_linear[i];
         size_t *k = &s->i_knot[i], before = *k;
         while (*k < input->n && input->time[*k] <= limit)
             ++*k;
-        jumps = jumps || (*k != before && !is_linear);
+        any = any || *k != before;
         size_t at = *k > 0 ? *k - 1 : 0;
         struct input_piece *piece = &ob->model.piece[i];
         *piece = (struct input_piece){.since = input->time[at], .value = input->value[at]};
         if (is_linear && *k > 0 && *k < input->n)
             piece->slope = (input->value[*k] - piece->value) / (input->time[*k] - piece->since);
     }
-    return jumps;
+    return any;
 }
 
 static double next_knot(const struct observer *ob, size_t i)

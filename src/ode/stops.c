@@ -35,7 +35,7 @@ struct stops *stops_new(const struct stiffit_model *abi, size_t n_sensitivity)
     s->stride = n_block + larger(n_block, n_early);
     const struct { double **at; size_t n; } arrays[] = {
         {&s->fixed, n_function}, {&s->value, n_function}, {&s->last, n_function}, {&s->sample, STOPS_PARTS * n_function},
-        {&s->point, STOPS_PARTS * (1 + n_function)}, {&s->f, n}, {&s->f_left, n}, {&s->y_new, n},
+        {&s->point, STOPS_PARTS * (1 + n_function)}, {&s->f, n}, {&s->f_left, n}, {&s->y_new, n}, {&s->y_begin, n},
         {&s->star, larger(n, n_block)}, {&s->all, n * (1 + n_block)}, {&s->row, n_row}, {&s->by_state, n_row * (n + 1)},
         {&s->by_parameter, n_row * abi->n_parameter}, {&s->dt, n_block}, {&s->dt_cause, n_block}, {&s->rate, n},
         {&s->by_share, n_block}, {&s->by_rate, n_block}, {&s->by_length, n_block},
@@ -56,9 +56,9 @@ void stops_free(struct stops *s)
 {
     if (!s)
         return;
-    void *const arrays[] = {s->fixed, s->value, s->last, s->sample, s->point, s->f, s->f_left, s->y_new, s->star, s->all,
-                            s->row, s->by_state, s->by_parameter, s->dt, s->dt_cause, s->rate, s->rate_parameter, s->i_knot,
-                            s->by_share, s->by_rate, s->by_length,
+    void *const arrays[] = {s->fixed, s->value, s->last, s->sample, s->point, s->f, s->f_left, s->y_new, s->y_begin, s->star,
+                            s->all, s->row, s->by_state, s->by_parameter, s->dt, s->dt_cause, s->rate, s->rate_parameter,
+                            s->by_share, s->by_rate, s->by_length, s->i_knot,
                             s->is_watched, s->is_true, s->dose, s->later, s->later_number, s};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         free(arrays[i]);
@@ -255,6 +255,17 @@ static bool look_for_sliding(struct observer *ob, double *y, size_t i, double sl
     return true;
 }
 
+/* The right-hand side from now on is that behind the stop. At a root that is at this very time: a later one, with the state of
+ * this one, may be on the other side again. */
+static void look_ahead(struct observer *ob)
+{
+    struct stops *s = ob->stops;
+    bool is_due = !s->is_root;
+    for (size_t i = 0; i < s->abi->n_switching; i++)
+        is_due = is_due || s->fixed[i] <= s->limit;
+    s->since = is_due ? behind(ob->t) : ob->t;
+}
+
 /* Goes to the other side of switches: of those whose time has come, and of those with a root. Two at one time are one if both
  * move alike. */
 static bool pass_switches(struct observer *ob, double *y)
@@ -289,7 +300,7 @@ static bool pass_switches(struct observer *ob, double *y)
     s->restarts = true;
     if (!jump_travel(ob, y, s->is_root ? s->f_left : NULL, dt, 1))
         return false;
-    ob->model.since = behind(ob->t);
+    ob->model.since = s->since;
     ob->model.until = INFINITY;
     return jump_travel(ob, y, NULL, dt, -1) && (!s->is_watched[first] || look_for_sliding(ob, y, first, slope));
 }
@@ -347,9 +358,10 @@ static bool happen_before(struct observer *ob, double *y)
             if (!jump_end_infusion(ob, y, i))
                 return false;
         }
+    look_ahead(ob);
     if (!pass_switches(ob, y))
         return false;
-    ob->model.since = behind(ob->t);
+    ob->model.since = s->since;
     ob->model.until = INFINITY;
     if (!fire(ob, y))
         return false;
@@ -390,7 +402,9 @@ bool stops_happen(struct observer *ob, double *y, bool initial)
     if (!schedule_look(ob))
         return false;
     root_evaluate(ob, ob->t, y, s->last);
-    ob->model.since = behind(ob->t);
+    s->begin = ob->t;
+    memcpy(s->y_begin, y, ob->n_state * sizeof *y);
+    ob->model.since = s->since;
     ob->model.until = ahead(s->next);
     if (initial) {
         tolerance_begin(ob, y);

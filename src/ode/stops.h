@@ -48,6 +48,7 @@ struct stops {
     /* schedule.c */
     double next;                 /* time of the next stop; INFINITY: there is none */
     double limit;                /* during a stop: what is due until this time happens now */
+    double since;                /* the right-hand side behind the last stop is that of this time */
     struct next_dose *dose;      /* those that have begun and are not over, in order */
     size_t n_dose, max_dose, i_dose; /* i_dose: the first that has not begun */
     size_t *i_knot;              /* n_input: the next */
@@ -61,6 +62,7 @@ struct stops {
     bool *is_watched, *is_true;  /* n_function; true: not negative */
     double *value, *last;        /* n_function each: latest values; those at the end of the last step */
     double *sample, *point;      /* at STOPS_PARTS times of the step; these and further times */
+    double begin, *y_begin;      /* the time and state (n_state) behind the last stop */
     bool is_root;                /* the stop is a root; the functions that have one have changed their sign in `value` */
 
     /* jump.c */

@@ -18,7 +18,8 @@ static inline double schedule_slack(const struct dose *dose)
 void schedule_begin(struct observer *observer);
 /* The next stop after `limit`. False: a lag cannot be computed, or no memory; the evaluation is finished. */
 bool schedule_look(struct observer *observer);
-/* Moves on to the knots until `limit`. Whether a constant input may have changed. */
+/* Moves on to the knots until `limit`. True: any was passed. The integrator then begins anew, also where an input only turns:
+ * with what it knows of the time before, its error test accepts steps with a hundred times the error, and takes as many. */
 bool schedule_pass_knots(struct observer *observer, double limit);
 /* Adds an entry and returns its numbers, n of which are zero; NULL: no memory. */
 double *schedule_add(struct observer *observer, struct later later);

@@ -25,7 +25,8 @@ static struct interpreted {
     struct routine of[N_MODEL_FUNCTION], lanes[N_LANES_ROUTINE];
     double *value; /* of each node */
     double wrong[N_LANES_ROUTINE]; /* a relative error of all derivatives, for tests of tests */
-    const char **state_name, **parameter_name, **observable_name, **covariate_name;
+    const char **state_name, **parameter_name, **observable_name, **covariate_name, **input_name, **event_name;
+    uint8_t *input_linear, *event_kind, *event_assigned;
     double *start;
     struct stiffit_lanes table;
     struct stiffit_model abi;
@@ -51,8 +52,9 @@ static void routine_close(struct routine *r, const struct graph *graph)
     free(mark);
 }
 
-/* At lane k of `at`; a scalar point has arrays of stride 1. */
-static void routine_run(const struct routine *r, const struct stiffit_lanes_point *at, size_t stride, size_t k)
+/* At lane k of `at`; a scalar point has arrays of stride 1, and inputs. */
+static void routine_run(const struct routine *r, const struct stiffit_lanes_point *at, const double *input, size_t stride,
+                        size_t k)
 {
     const struct graph *graph = interpreted.equations->graph;
     double *value = interpreted.value;
@@ -63,7 +65,7 @@ static void routine_run(const struct routine *r, const struct stiffit_lanes_poin
         for (int a = 0; a < n; a++)
             argument[a] = value[it->arg[a]];
         const double *leaf = it->op == GRAPH_TIME ? at->t : it->op == GRAPH_STATE ? at->y : it->op == GRAPH_PARAMETER ? at->p
-                             : it->op == GRAPH_COVARIATE ? at->covariate : at->direction;
+                             : it->op == GRAPH_COVARIATE ? at->covariate : it->op == GRAPH_INPUT ? input : at->direction;
         value[r->needed[i]] = n ? graph_apply(it->op, argument) : leaf ? leaf[it->index * stride + k] : NAN;
     }
 }
@@ -72,11 +74,15 @@ static int interpret(enum model_function f, const struct stiffit_point *at, doub
 {
     const struct graph_matrix *matrix = &interpreted.functions.of[f];
     const struct stiffit_lanes_point point = {.t = &at->t, .y = at->y, .p = at->p, .covariate = at->covariate};
-    routine_run(&interpreted.of[f], &point, 1, 0);
-    memset(out, 0, matrix->n_row * matrix->n_column * sizeof *out);
+    /* The rows of event_assign are the states after each event, one event after the other. */
+    bool is_assign = model_functions[f].row == OF_ASSIGNED;
+    size_t n_row = is_assign ? interpreted.equations->n_state : matrix->n_row, first = is_assign ? at->event * n_row : 0;
+    routine_run(&interpreted.of[f], &point, at->input, 1, 0);
+    memset(out, 0, n_row * matrix->n_column * sizeof *out);
     for (size_t j = 0; j < matrix->n_column; j++)
         for (uint32_t e = matrix->column_start[j]; e < matrix->column_start[j + 1]; e++)
-            out[matrix->row[e] + j * matrix->n_row] = interpreted.value[matrix->entry[e]];
+            if (matrix->row[e] >= first && matrix->row[e] < first + n_row)
+                out[matrix->row[e] - first + j * n_row] = interpreted.value[matrix->entry[e]];
     return STIFFIT_OK;
 }
 
@@ -84,7 +90,7 @@ static void interpret_lanes(int which, const struct stiffit_lanes_point *at, dou
 {
     const struct routine *r = &interpreted.lanes[which];
     for (size_t k = 0; k < STIFFIT_LANES; k++) {
-        routine_run(r, at, STIFFIT_LANES, k);
+        routine_run(r, at, NULL, STIFFIT_LANES, k);
         for (size_t i = 0; i < r->n_result; i++)
             out[i * STIFFIT_LANES + k] =
                 interpreted.value[r->result[i]] * (1 + (i < interpreted.lanes[LANES_RHS].n_result && which != LANES_CURVE
@@ -119,7 +125,11 @@ static void interpreted_close(void)
     }
     free(m->value);
     free(m->start);
-    const char **const names[] = {m->state_name, m->parameter_name, m->observable_name, m->covariate_name};
+    free(m->input_linear);
+    free(m->event_kind);
+    free(m->event_assigned);
+    const char **const names[] = {m->state_name, m->parameter_name, m->observable_name, m->covariate_name, m->input_name,
+                                  m->event_name};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         free(names[i]);
     functions_fini(&m->functions);
@@ -167,7 +177,19 @@ static bool interpreted_open(const char *text, size_t n_byte, const char *path)
     NAMES(parameter);
     NAMES(observable);
     NAMES(covariate);
+    NAMES(input);
+    NAMES(event);
 #undef NAMES
+    m->input_linear = calloc(e->n_input + 1, 1);
+    for (uint32_t i = 0; i < e->n_input; i++)
+        m->input_linear[i] = e->input[i].is_linear;
+    m->event_kind = calloc(e->n_event + 1, 1);
+    m->event_assigned = calloc((size_t)e->n_event * e->n_state + 1, 1);
+    for (uint32_t i = 0; i < e->n_event; i++) {
+        m->event_kind[i] = e->event[i].kind;
+        for (uint32_t k = 0; k < e->event[i].n_assignment; k++)
+            m->event_assigned[e->event[i].assignment[k].state + (size_t)i * e->n_state] = 1;
+    }
     m->start = calloc(e->n_parameter + 1, sizeof *m->start);
     for (uint32_t i = 0; i < e->n_parameter; i++)
         m->start[i] = e->parameter[i].start;
@@ -187,7 +209,31 @@ static bool interpreted_open(const char *text, size_t n_byte, const char *path)
         .observe_state = interpret_observe_state, .observe_parameter = interpret_observe_parameter,
         .n_switching = (uint32_t)f->of[FUNCTION_switching].n_row, .n_forcing = (uint32_t)f->of[FUNCTION_forcing].n_row,
         .switching = interpret_switching, .forcing = interpret_forcing, .switching_parameter = f->switching_parameter,
-        .lanes = f->lanes.are_there ? &m->table : NULL};
+        .lanes = f->lanes.are_there ? &m->table : NULL, .n_input = e->n_input, .input_name = m->input_name,
+        .input_linear = m->input_linear, .n_event = e->n_event, .event_name = m->event_name, .event_kind = m->event_kind,
+        .event_assigned = m->event_assigned};
+    if (m->abi.n_switching) {
+        m->abi.switching_time = interpret_switching_time;
+        m->abi.switching_time_parameter = interpret_switching_time_parameter;
+        m->abi.switching_state = interpret_switching_state;
+        m->abi.switching_slope = interpret_switching_slope;
+    }
+#define FIELD(name) m->abi.name = f->of[FUNCTION_##name].n_row ? interpret_##name : NULL
+    FIELD(lag);
+    FIELD(lag_parameter);
+    FIELD(bioavailability);
+    FIELD(bioavailability_parameter);
+    FIELD(event_when);
+    FIELD(event_when_state);
+    FIELD(event_when_parameter);
+    FIELD(event_assign);
+    FIELD(event_assign_state);
+    FIELD(event_assign_parameter);
+    FIELD(event_delay);
+    FIELD(event_delay_state);
+    FIELD(event_delay_parameter);
+    FIELD(event_priority);
+#undef FIELD
     return true;
 }
 
