@@ -395,7 +395,8 @@ class Trajectory:
         slopes = [(root(t_end, self.y) - root(t_end - 1e-6, done.sol(t_end - 1e-6)))/1e-6 for root in roots]
         flipped = [i for i, times in enumerate(done.t_events) if len(times) and abs(times[0] - t_end) < 1e-9]
         near = [i for i, root in enumerate(roots) if abs(root(t_end, self.y)) < NEAR]
-        if near != flipped or len(flipped) != 1 or abs(slopes[flipped[0]]) < 1e-3 or self.slides(flipped[0], slopes[flipped[0]]):
+        first = (flipped or [0])[0]
+        if near != flipped or len(flipped) != 1 or abs(slopes[first]) < 1e-3 or self.slides(first, slopes[first]):
             raise Uncertain("a root that grazes, slides, or has company")
         return flipped
 
