@@ -74,7 +74,8 @@ struct evaluation {
     enum evaluation_outcome outcome;
     char reason[160];          /* "" if OK; otherwise what failed, and at which time */
     bool crosses;              /* derivatives do not exist or are not right: the trajectory grazes the threshold of a switch or
-                                * an event, slides along a switch, or passes two at once; or with an adjoint, a switch */
+                                * an event, slides along a switch, or passes two at once; two things happen at once that move
+                                * differently, or one that moves meets a measurement; or with an adjoint, a switch */
     double t_reached;
     int64_t n_step, n_rhs, n_jacobian, n_factor;
 

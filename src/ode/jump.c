@@ -159,6 +159,28 @@ bool jump_resume(struct observer *ob, const struct next_dose *past, bool *runs)
     return !*runs || begin_infusion(ob, &course, past->t, ob->evaluation->task->dose[past->dose].target);
 }
 
+bool jump_fixed(struct observer *ob, const double *y, size_t i, double *dt)
+{
+    struct stops *s = ob->stops;
+    size_t n = s->abi->n_switching, n_row = i < n ? n : s->abi->n_event;
+    enum point_function which = i < n ? MODEL_SWITCHING_TIME : MODEL_WHEN;
+    memset(dt, 0, ob->n_block * sizeof(double));
+    if (ob->n_block == 0 || ob->pace)
+        return true;
+    if (derivatives_by_parameter(&ob->model, which, ob->evaluation->task->t0, i < n ? NULL : y, s->by_parameter) != STIFFIT_OK)
+        return observer_fail(ob);
+    for (size_t k = 0; k < ob->n_block; k++)
+        dt[k] = jump_by_block(ob, s->by_parameter, n_row, i < n ? i : i - n, k);
+    return true;
+}
+
+bool jump_lag(struct observer *ob, const struct next_dose *next, double *dt)
+{
+    uint32_t state = ob->evaluation->task->dose[next->dose].target;
+    memset(dt, 0, ob->n_block * sizeof(double));
+    return next->is_steady || take_parameters(ob, MODEL_LAG, schedule_dose_time(ob, next), state, 1, dt);
+}
+
 bool jump_dose(struct observer *ob, double *y, size_t i)
 {
     struct stops *s = ob->stops;

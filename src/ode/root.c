@@ -224,14 +224,17 @@ static double curvature(struct observer *ob, const double *y, const double *by_s
 {
     struct stops *s = ob->stops;
     size_t n = ob->n_state;
-    double back = INFINITY, earlier = by_state[n * n_row];
+    double back = INFINITY, earlier = by_state[n * n_row], since = ob->model.since;
     for (size_t j = 0; j < n; j++)
         back = fmin(back, 1e-7 * (fabs(y[j]) + ob->tolerance_beyond[j] / ob->rtol) / fabs(f[j]));
     if (!(back > 0 && isfinite(back)))
         return 0;
     for (size_t j = 0; j < n; j++)
         s->y_new[j] = y[j] - back * f[j];
-    if (derivatives_rhs(&ob->model, ob->t - back, s->y_new, s->f) != STIFFIT_OK)
+    ob->model.since = -INFINITY;
+    int code = derivatives_rhs(&ob->model, ob->t - back, s->y_new, s->f);
+    ob->model.since = since;
+    if (code != STIFFIT_OK)
         return 0;
     for (size_t j = 0; j < n; j++)
         earlier += by_state[j * n_row] * s->f[j];

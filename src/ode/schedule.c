@@ -43,7 +43,7 @@ bool schedule_pass_knots(struct observer *ob, double limit)
     return any;
 }
 
-static double next_knot(const struct observer *ob, size_t i)
+double schedule_next_knot(const struct observer *ob, size_t i)
 {
     const struct input *input = &ob->evaluation->task->input[i];
     bool is_linear = ob->abi->input_linear && ob->abi->input_linear[i];
@@ -143,7 +143,7 @@ static double earliest(const struct observer *ob)
     for (size_t i = 0; i < s->n_function; i++)
         next = fmin(next, s->fixed[i]);
     for (size_t i = 0; i < s->abi->n_input; i++)
-        next = fmin(next, next_knot(ob, i));
+        next = fmin(next, schedule_next_knot(ob, i));
     for (size_t i = 0; i < s->n_later; i++)
         next = fmin(next, s->later[i].t);
     for (size_t i = 0; i < s->n_dose; i++)

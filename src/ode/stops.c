@@ -278,18 +278,10 @@ static bool pass_switches(struct observer *ob, double *y)
         if (!is_due && !is_root)
             continue;
         double *out = first == n ? dt : other;
-        memset(out, 0, ob->n_block * sizeof(double));
         s->fixed[i] = is_due ? INFINITY : s->fixed[i];
         root_take(s, i);
-        if (is_due && ob->n_block && !ob->pace) {
-            if (derivatives_by_parameter(&ob->model, MODEL_SWITCHING_TIME, ob->evaluation->task->t0, NULL, s->by_parameter) !=
-                STIFFIT_OK)
-                return observer_fail(ob);
-            for (size_t k = 0; k < ob->n_block; k++)
-                out[k] = jump_by_block(ob, s->by_parameter, n, i, k);
-        } else if (is_root && !root_differentiate(ob, y, i, s->f_left, out, &slope)) {
+        if (is_due ? !jump_fixed(ob, y, i, out) : !root_differentiate(ob, y, i, s->f_left, out, &slope))
             return false;
-        }
         for (size_t k = 0; k < ob->n_block && first < n; k++)
             if (fabs(out[k] - dt[k]) > 1e-9 * fmax(fabs(out[k]), fabs(dt[k])))
                 ob->evaluation->crosses = true;
@@ -317,7 +309,6 @@ static bool fire(struct observer *ob, double *y)
         bool is_due = s->fixed[i] <= s->limit, is_root = s->is_root && root_differs(s, i);
         if (!is_due && !is_root)
             continue;
-        memset(dt, 0, ob->n_block * sizeof(double));
         s->fixed[i] = is_due ? INFINITY : s->fixed[i];
         root_take(s, i);
         if (is_root && !s->is_true[i]) {
@@ -325,17 +316,10 @@ static bool fire(struct observer *ob, double *y)
                 cancel(s, i - n);
             continue;
         }
-        if (is_due && ob->n_block && !ob->pace) {
-            if (derivatives_by_parameter(&ob->model, MODEL_WHEN, ob->evaluation->task->t0, y, s->by_parameter) != STIFFIT_OK)
-                return observer_fail(ob);
-            for (size_t k = 0; k < ob->n_block; k++)
-                dt[k] = jump_by_block(ob, s->by_parameter, s->abi->n_event, i - n, k);
-        } else if (is_root) {
-            if (ob->n_block && derivatives_rhs(&ob->model, ob->t, y, s->f_left) != STIFFIT_OK)
-                return observer_fail(ob);
-            if (!root_differentiate(ob, y, i, s->f_left, dt, &slope))
-                return false;
-        }
+        if (!is_due && ob->n_block && derivatives_rhs(&ob->model, ob->t, y, s->f_left) != STIFFIT_OK)
+            return observer_fail(ob);
+        if (is_due ? !jump_fixed(ob, y, i, dt) : !root_differentiate(ob, y, i, s->f_left, dt, &slope))
+            return false;
         if (!jump_fire(ob, y, i - n, dt))
             return false;
     }
@@ -388,6 +372,9 @@ static bool happen_after(struct observer *ob, double *y)
 bool stops_happen(struct observer *ob, double *y, bool initial)
 {
     struct stops *s = ob->stops;
+    set_limit(ob);
+    if (!meet_look(ob, y))
+        return false;
     for (int side = -1; side <= 1; side++) {
         if ((side == 0 && !happen_before(ob, y)) || (side == 1 && !happen_after(ob, y)) ||
             !observer_answer_until(ob, ob->t, side, y, initial))

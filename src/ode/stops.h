@@ -9,7 +9,8 @@
  * At one time, in this order: measurements of side -1; knots; ends of infusions; switches; events; measurements of side 0;
  * doses and the events that they cause; measurements of side 1.
  *
- * schedule.c knows the times, root.c finds those that depend on the states, jump.c has the maps, and stops.c the order.
+ * schedule.c knows the times, root.c finds those that depend on the states, jump.c has the maps, stops.c the order, and meet.c
+ * the places without derivatives.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 

@@ -21,6 +21,8 @@ bool schedule_look(struct observer *observer);
 /* Moves on to the knots until `limit`. True: any was passed. The integrator then begins anew, also where an input only turns:
  * with what it knows of the time before, its error test accepts steps with a hundred times the error, and takes as many. */
 bool schedule_pass_knots(struct observer *observer, double limit);
+/* The next knot of an input that is due; INFINITY: none. */
+double schedule_next_knot(const struct observer *observer, size_t i);
 /* Adds an entry and returns its numbers, n of which are zero; NULL: no memory. */
 double *schedule_add(struct observer *observer, struct later later);
 void schedule_remove(struct stops *stops, size_t i);
@@ -52,6 +54,9 @@ bool root_differentiate(struct observer *observer, const double *y, size_t i, co
 bool jump_travel(struct observer *observer, double *y, const double *f, const double *dt, double sign);
 /* Derivatives by parameter of one row, or by time, as numbers for block k; 0 for the pace. */
 double jump_by_block(const struct observer *observer, const double *matrix, size_t n_row, size_t row, size_t k);
+/* The derivatives of the time of a switch or event that does not depend on states, and of a dose's lag. */
+bool jump_fixed(struct observer *observer, const double *y, size_t i, double *dt);
+bool jump_lag(struct observer *observer, const struct next_dose *next, double *dt);
 bool jump_dose(struct observer *observer, double *y, size_t i);
 /* An infusion that took effect earlier, unless it has ended: false in *runs. */
 bool jump_resume(struct observer *observer, const struct next_dose *past, bool *runs);
@@ -62,3 +67,6 @@ bool jump_end_infusion(struct observer *observer, double *y, size_t i);
 /* An event fires: its execution is added. */
 bool jump_fire(struct observer *observer, double *y, size_t event, const double *dt);
 bool jump_execute(struct observer *observer, double *y, size_t i);
+
+/* meet.c. Before anything happens at a stop: sets evaluation.crosses if the derivatives do not exist there. */
+bool meet_look(struct observer *observer, const double *y);

@@ -92,5 +92,27 @@ def test_what_does_not_jump_keeps_its_sensitivities(tmp):
         assert fits["gradient"][0] == "forward" and not fits["notes"][0] & STATE_JUMP, (rate, fits)
 
 
+def test_a_start_at_a_measurement(tmp):
+    """The pump starts at tau, whose start is the time of a measurement: the prediction there has a kink as a function of tau."""
+    text = ("parameter a = 1 in [0.01, 10], A = 1 in [0.01, 10], tau = 1 in [0, 10]\nx(0) = 0; pump(0) = 0; pump' = 0\n"
+            "x' = pump - a*x\nevent start at tau: pump = A\nobserve x\n")
+
+    def predicted(q):
+        a, A, tau = q
+        return A / a * (1 - np.exp(-a * np.maximum(TIMES - tau, 0)))
+    rng = np.random.default_rng(3)
+    values = predicted((0.6, 1.2, 0.75)) + SIGMA * rng.standard_normal((5, len(TIMES)))
+    fits = fit(tmp, problem(tmp, text, values))
+    assert np.all(fits["notes"] & STATE_JUMP), fits["notes"]
+    assert set(fits["gradient"]) == {"differences"} and set(fits["status"]) == {"converged"}, fits["status"]
+    for i, y in enumerate(values):
+        best = min((least_squares(lambda q, y=y: (predicted(q) - y) / SIGMA, (1, 1, tau), jac="3-point", xtol=1e-13, ftol=1e-13)
+                    for tau in (0.6, 0.8, 1.01, 1.3)), key=lambda one: one.cost)
+        # The optimum may be on the other side of a kink of the objective.
+        assert fits["objective"][i] < best.cost * (1 + 1e-4), (fits["objective"][i], best.cost)
+    free = fit(tmp, problem(tmp, text.replace("tau = 1 in", "tau = 0.9 in"), values))
+    assert not np.any(free["notes"] & STATE_JUMP)
+
+
 if __name__ == "__main__":
     h.main()
