@@ -1,5 +1,5 @@
-"""What happens at one time, at the initial time and at a measurement's time, against what the manual says; and where the derivatives
-do not exist, the engine says so.
+"""What happens at one time, at the initial time and at a measurement's time, against what the manual says; and where the
+derivatives do not exist, the engine says so.
 
 SPDX-License-Identifier: BSD-3-Clause
 
@@ -56,8 +56,8 @@ def test_two_events_at_one_time(tmp):
     check(tmp, HEAD + "event one at 1: x = x + 1\nevent two at 1 priority 1: x = 2*x\n", later, [1, 3], False)
     # Those that one cause brings about move with it, also after a delay.
     check(tmp, HEAD + "event one at tau: x = x + 1\nevent two when x > 1.5: x = 2*x\n", later, [1, 4], False)
-    check(tmp, HEAD + "event one at tau: x = x + 1\nevent two when x > 1.5 delay 1: x = 2*x\nevent three at tau + 1: x = x + 1\n",
-          [(3, 0)], [5], False)
+    text = HEAD + "event one at tau: x = x + 1\nevent two when x > 1.5 delay 1: x = 2*x\nevent three at tau + 1: x = x + 1\n"
+    check(tmp, text, [(3, 0)], [5], False)
 
 
 def test_an_event_at_a_measurement(tmp):
