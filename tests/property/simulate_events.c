@@ -153,8 +153,9 @@ int main(void)
             s.task = (struct ode_task){0};
             s.n_input = 0;
         } else if (!strcmp(line, "dose") && n == 6) {
-            s.dose[s.task.n_dose++] = (struct dose){number[0], number[1], number[2], number[3], (uint32_t)number[4],
-                                                    (uint32_t)number[5]};
+            s.dose[s.task.n_dose++] = (struct dose){.time = number[0], .amount = number[1], .duration = number[2],
+                                                    .interval = number[3], .count = (uint32_t)number[4],
+                                                    .target = (uint32_t)number[5]};
         } else if (!strcmp(line, "input")) {
             s.input[s.n_input] = (struct input){n / 2, s.knot_time[s.n_input], s.knot_value[s.n_input]};
             for (size_t k = 0; k < n / 2; k++) {
