@@ -1,5 +1,5 @@
-/* What happens in an experiment beside its measurements: doses, and inputs that vary in time. Problem files, blocks of
- * datasets, fits and evaluations use these structs.
+/* What happens in an experiment beside its measurements: doses, inputs that vary in time, events, and new parameters. Problem
+ * files, blocks of datasets, fits and evaluations use these structs.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
@@ -30,13 +30,21 @@ struct input {
     const double *time, *value;
 };
 
-/* A model parameter that does not have the fit parameter of its name in this experiment. */
+/* A model parameter that does not have the fit parameter of its name in this experiment, or in a part of it. */
 struct substitute {
     uint32_t parameter; /* the model's */
     uint32_t by;        /* index of the file's parameter; EXPERIMENT_NUMBER: the value */
     double value;
+    double time;        /* from then on; -INFINITY: from the beginning */
+    uint32_t row;       /* the measurement for which alone it holds, counted within the experiment; EXPERIMENT_NONE: all */
 };
 #define EXPERIMENT_NUMBER UINT32_MAX
 
-/* No experiment: where the index of one at whose steady state another begins may stand. */
+/* An event that happens because the data say so. */
+struct event_call {
+    double time;
+    uint32_t event; /* the model's */
+};
+
+/* No experiment, where the index of one at whose steady state another begins may stand; or no row. */
 #define EXPERIMENT_NONE UINT32_MAX

@@ -88,7 +88,7 @@ bool fit_asker_prepare(struct fit_asker *asker, struct arena *arena)
     for (size_t e = 0; asker->first_row && e < n; e++)
         asker->first_row[e + 1] = asker->first_row[e] + problem->task[e].n_row;
     return asker->first_row && asker->evaluation && asker->asked &&
-           ARENA_DOUBLES(arena, {&asker->of_model, map->n_model, map->n_feed}, {&asker->compared, map->n_parameter, 2});
+           ARENA_DOUBLES(arena, {&asker->of_model, map->n_of_model, 1}, {&asker->compared, map->n_parameter, 2});
 }
 
 const char *fit_name_experiment(const struct fit_problem *problem, const struct ode_task *task, char name[FIT_NAME_SIZE])

@@ -35,7 +35,7 @@ struct fit_asker {
     struct evaluation *evaluation;     /* n_experiment: those of a point */
     struct evaluation **asked;         /* 2 n_experiment */
     struct evaluation **again;         /* those that an ask waits for */
-    double *of_model;                  /* n_model x n_feed: the point's parameters of the model */
+    double *of_model;                  /* of fit_map_model */
     double *compared;       /* 2 n_parameter: scratch of fit_asker_is_same */
     double tighter;         /* as in struct evaluation: the current accuracy. Below 1 for the first steps */
     double start_f, start_tighter; /* the objective at the start, and the accuracy of that evaluation; NaN: none yet */

@@ -104,21 +104,31 @@ bool fit_bootstrap_draw(const struct fit_bootstrap *bootstrap, uint64_t seed, ui
 static struct evaluation **request(const struct fit_problem *problem, int64_t max_steps, double *prediction, double *noise,
                                    struct arena *arena)
 {
-    size_t n = problem->n_experiment, n_model = problem->model->abi.n_parameter, row = 0;
+    size_t n = problem->n_experiment, row = 0;
     struct evaluation *evaluation = arena_calloc(arena, n, sizeof *evaluation);
     struct evaluation **asked = arena_calloc(arena, n, sizeof(struct evaluation *));
-    double *p = arena_calloc(arena, n, n_model * sizeof *p);
-    for (size_t e = 0; evaluation && asked && p && e < n; row += problem->task[e++].n_row, p += n_model) {
+    uint32_t *column_of = arena_alloc(arena, (problem->n_parameter + 1) * sizeof *column_of);
+    if (!evaluation || !asked || !column_of)
+        return NULL;
+    memset(column_of, 0xff, problem->n_parameter * sizeof *column_of); /* FIT_NO_COLUMN */
+    for (size_t e = 0; e < n; row += problem->task[e++].n_row) {
         size_t first = problem->substitute ? problem->first_substitute[e] : 0;
         size_t n_substitute = problem->substitute ? problem->first_substitute[e + 1] - first : 0;
-        fit_model_parameters(&problem->model->abi, problem->n_parameter, problem->to_model, problem->start, n_substitute,
-                             n_substitute ? problem->substitute + first : NULL, p);
-        evaluation[e] = (struct evaluation){.task = &problem->task[e], .p = p, .named = problem->start,
+        struct fit_feed feed;
+        if (!fit_feed_init(&feed, &problem->model->abi, problem->n_parameter, problem->to_model, column_of, &problem->task[e],
+                           n_substitute, n_substitute ? problem->substitute + first : NULL, arena))
+            return NULL;
+        double *number = arena_alloc(arena, fit_feed_n_number(&feed) * sizeof *number);
+        if (!number)
+            return NULL;
+        fit_feed_numbers(&feed, problem->start, number);
+        evaluation[e] = (struct evaluation){.task = &problem->task[e], .named = problem->start,
                                             .max_steps = max_steps, .deadline_ns = INT64_MAX,
                                             .prediction = prediction + row, .noise = noise ? noise + row : NULL};
+        fit_feed_set(&feed, number, &evaluation[e]);
         asked[e] = &evaluation[e];
     }
-    return evaluation && p ? asked : NULL;
+    return asked;
 }
 
 /* Stores the predictions at the best fit, and s_i in `scale`. */

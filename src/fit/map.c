@@ -32,15 +32,6 @@ double fit_scale_to_natural(enum parameter_scale scale, double value)
 static bool map_allocate(struct fit_map *map, struct arena *arena)
 {
     size_t n = map->n_free + 1; /* avoids allocating zero bytes */
-    map->feed = arena_calloc(arena, map->n_feed, sizeof *map->feed);
-    for (size_t f = 0; f < map->n_feed; f++) {
-        uint32_t *indices = arena_calloc(arena, 3 * map->n_model, sizeof *indices);
-        if (!map->feed || !indices || !ARENA_DOUBLES(arena, {&map->feed[f].number, map->n_model, 1}))
-            return false;
-        map->feed[f].from = indices;
-        map->feed[f].sens = indices + map->n_model;
-        map->feed[f].column = indices + 2 * map->n_model;
-    }
     map->model_index = arena_calloc(arena, n, sizeof *map->model_index);
     map->file_index = arena_calloc(arena, n, sizeof *map->file_index);
     map->scale = arena_calloc(arena, n, sizeof *map->scale);
@@ -105,51 +96,34 @@ static void add_free(struct fit_map *map, const struct fit_problem *problem, siz
     map->upper[j] = fit_scale_from_natural(scale, problem->upper[i]);
 }
 
-/* What each of the model's parameters is without substitutes. */
-static void fill_feed(const struct fit_problem *problem, struct fit_feed *feed)
+/* No columns are those of theta itself. */
+static void drop_columns(struct fit_feed *feed, size_t n_free)
 {
-    const struct stiffit_model *model = &problem->model->abi;
-    for (size_t k = 0; k < model->n_parameter; k++) {
-        feed->from[k] = EXPERIMENT_NUMBER;
-        feed->number[k] = model->parameter_start ? model->parameter_start[k] : (double)NAN;
-    }
-    for (size_t i = 0; i < problem->n_parameter; i++)
-        if (problem->to_model[i] != FIT_NO_MODEL)
-            feed->from[problem->to_model[i]] = (uint32_t)i;
+    bool is_plain = feed->n_part == 1 && feed->n_own == 0 && feed->n_sens == n_free;
+    for (size_t j = 0; j < feed->n_sens; j++)
+        is_plain = is_plain && feed->column[j] == j;
+    feed->column = is_plain ? NULL : feed->column;
 }
 
-/* theta_of: by index in p, the index in theta, or n_free. */
-static void finish_feed(const struct fit_map *map, const uint32_t *theta_of, struct fit_feed *feed)
-{
-    bool is_plain = true;
-    for (uint32_t k = 0; k < map->n_model; k++) {
-        uint32_t j = feed->from[k] == EXPERIMENT_NUMBER ? (uint32_t)map->n_free : theta_of[feed->from[k]];
-        if (j == map->n_free)
-            continue;
-        is_plain = is_plain && j == feed->n_sens;
-        feed->column[feed->n_sens] = j;
-        feed->sens[feed->n_sens++] = k;
-    }
-    if (is_plain && feed->n_sens == map->n_free)
-        feed->column = NULL;
-}
-
-static void fill_feeds(struct fit_map *map, const struct fit_problem *problem, uint32_t *theta_of)
+static bool fill_feeds(struct fit_map *map, const struct fit_problem *problem, uint32_t *theta_of, struct arena *arena)
 {
     for (size_t i = 0; i < map->n_parameter; i++)
-        theta_of[i] = (uint32_t)map->n_free;
+        theta_of[i] = FIT_NO_COLUMN;
     for (size_t j = 0; j < map->n_free; j++)
         theta_of[map->file_index[j]] = (uint32_t)j;
-    for (size_t f = 0; f < map->n_feed; f++) {
+    map->feed = arena_calloc(arena, map->n_feed, sizeof *map->feed);
+    for (size_t f = 0; map->feed && f < map->n_feed; f++) {
         struct fit_feed *feed = &map->feed[f];
-        fill_feed(problem, feed);
-        for (size_t s = problem->substitute ? problem->first_substitute[f] : 0;
-             problem->substitute && s < problem->first_substitute[f + 1]; s++) {
-            feed->from[problem->substitute[s].parameter] = problem->substitute[s].by;
-            feed->number[problem->substitute[s].parameter] = problem->substitute[s].value;
-        }
-        finish_feed(map, theta_of, feed);
+        size_t first = problem->substitute ? problem->first_substitute[f] : 0;
+        if (!fit_feed_init(feed, &problem->model->abi, map->n_parameter, problem->to_model, theta_of, &problem->task[f],
+                           problem->substitute ? problem->first_substitute[f + 1] - first : 0,
+                           problem->substitute ? problem->substitute + first : NULL, arena))
+            return false;
+        drop_columns(feed, map->n_free);
+        feed->offset = map->n_of_model;
+        map->n_of_model += fit_feed_n_number(feed);
     }
+    return map->feed != NULL;
 }
 
 enum outcome fit_map_init(struct fit_map *map, const struct fit_problem *problem, struct arena *arena, uint32_t *notes,
@@ -177,29 +151,16 @@ enum outcome fit_map_init(struct fit_map *map, const struct fit_problem *problem
     for (size_t place = 0; place < map->n_model + n; place++)
         if (order[place] && is_free(problem, order[place] - 1))
             add_free(map, problem, order[place] - 1, place);
-    fill_feeds(map, problem, theta_of);
-    return OUTCOME_converged;
+    if (fill_feeds(map, problem, theta_of, arena))
+        return OUTCOME_converged;
+    snprintf(reason, REASON, "no memory for %zu experiments", problem->n_experiment);
+    return OUTCOME_out_of_memory;
 }
 
 void fit_map_model(const struct fit_map *map, const double *p, double *of_model)
 {
-    for (size_t f = 0; f < map->n_feed; f++, of_model += map->n_model)
-        for (size_t k = 0; k < map->n_model; k++) {
-            uint32_t from = map->feed[f].from[k];
-            of_model[k] = from == EXPERIMENT_NUMBER ? map->feed[f].number[k] : p[from];
-        }
-}
-
-void fit_model_parameters(const struct stiffit_model *model, size_t n_parameter, const uint32_t *to_model, const double *p,
-                          size_t n_substitute, const struct substitute *substitute, double *of_model)
-{
-    for (size_t k = 0; k < model->n_parameter; k++)
-        of_model[k] = model->parameter_start ? model->parameter_start[k] : (double)NAN;
-    for (size_t i = 0; i < n_parameter; i++)
-        if (to_model[i] != FIT_NO_MODEL)
-            of_model[to_model[i]] = p[i];
-    for (size_t s = 0; s < n_substitute; s++)
-        of_model[substitute[s].parameter] = substitute[s].by == EXPERIMENT_NUMBER ? substitute[s].value : p[substitute[s].by];
+    for (size_t f = 0; f < map->n_feed; f++)
+        fit_feed_numbers(&map->feed[f], p, of_model + map->feed[f].offset);
 }
 
 bool fit_map_natural(const struct fit_map *map, const double *theta, double *p)

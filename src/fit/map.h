@@ -6,16 +6,8 @@
 
 #include "base/arena.h"
 #include "base/outcome.h"
+#include "fit/feed.h"
 #include "fit/types.h"
-
-/* What the parameters of the model are in an experiment. */
-struct fit_feed {
-    uint32_t *from;         /* n_model: index in p; EXPERIMENT_NUMBER: a number */
-    double *number;         /* n_model */
-    size_t n_sens;
-    uint32_t *sens;         /* n_sens, increasing: the model's parameters that are free; evaluation.sens */
-    uint32_t *column;       /* n_sens: index in theta; NULL if sens[j] is theta[j] for all n_free */
-};
 
 struct fit_map {
     size_t n_model, n_parameter; /* parameters of the model; length of p */
@@ -23,7 +15,8 @@ struct fit_map {
     uint32_t *model_index;  /* n_free, increasing; n_model + file_index if the model has none of this name */
     uint32_t *file_index;   /* n_free */
     size_t n_feed;          /* 1: the same in all experiments; or one for each */
-    struct fit_feed *feed;
+    struct fit_feed *feed;  /* column NULL: sens[j] is theta[j] for all n_free */
+    size_t n_of_model;      /* numbers of all feeds */
     enum parameter_scale *scale;                  /* n_free */
     double *start, *lower, *upper;                /* n_free, optimiser's scale; the start lies within the bounds */
     double *natural_start, *natural_lower, *natural_upper; /* n_free, as given (the start clipped) */
@@ -46,11 +39,8 @@ enum outcome fit_map_init(struct fit_map *map, const struct fit_problem *problem
 bool fit_map_natural(const struct fit_map *map, const double *theta, double *p);
 /* chain[j] = d p[file_index[j]] / d theta[j]. */
 void fit_map_chain(const struct fit_map *map, const double *p, double *chain);
-/* p -> the model's parameters by each feed: n_model x n_feed. */
+/* p -> the model's parameters: n_of_model, by feed. */
 void fit_map_model(const struct fit_map *map, const double *p, double *of_model);
-/* The same for one experiment, without a map: n_model. */
-void fit_model_parameters(const struct stiffit_model *model, size_t n_parameter, const uint32_t *to_model, const double *p,
-                          size_t n_substitute, const struct substitute *substitute, double *of_model);
 
 /* A natural unit of parameter j around theta, on the optimiser's scale: a factor e for a logarithm, otherwise the larger of
  * |theta| and |start|, which may be 0. */

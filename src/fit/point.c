@@ -102,7 +102,7 @@ bool fit_quotient_init(struct fit_quotient *quotient, const struct fit_asker *as
     return quotient->evaluation && quotient->asked
            && ARENA_DOUBLES(arena, {&quotient->prediction, n_row, n}, {&quotient->noise, n_noise, n},
                             {&quotient->p, map->n_parameter, 2 * n}, {&quotient->offset, n, 2}, {&quotient->theta, n, 1},
-                            {&quotient->of_model, map->n_model * map->n_feed, 2 * n});
+                            {&quotient->of_model, map->n_of_model, 2 * n});
 }
 
 /* Both places of parameter j, within its bounds, as offsets from theta. */
@@ -130,11 +130,13 @@ static void fill_evaluations(const struct fit_asker *asker, const double *p, con
                              double *noise, struct evaluation *evaluation)
 {
     const struct fit_map *map = &asker->map;
-    for (size_t e = 0; e < asker->problem->n_experiment; e++)
+    for (size_t e = 0; e < asker->problem->n_experiment; e++) {
+        const struct fit_feed *feed = fit_map_feed(map, e);
         evaluation[e] = (struct evaluation){
-            .task = &asker->problem->task[e], .p = of_model + (map->n_feed > 1 ? e * map->n_model : 0), .named = p,
-            .outcome = EVALUATION_MODEL_FAILED, .prediction = prediction + asker->first_row[e],
-            .noise = noise ? noise + asker->first_row[e] : NULL};
+            .task = &asker->problem->task[e], .named = p, .outcome = EVALUATION_MODEL_FAILED,
+            .prediction = prediction + asker->first_row[e], .noise = noise ? noise + asker->first_row[e] : NULL};
+        fit_feed_set(feed, of_model + feed->offset, &evaluation[e]);
+    }
 }
 
 /* The first evaluation that failed; NULL: none. */
@@ -151,7 +153,7 @@ static bool request(struct fit_quotient *quotient, struct fit_asker *asker, stru
 {
     const struct fit_map *map = &asker->map;
     size_t n_row = asker->objective.n_row, k = j + place * map->n_free;
-    double *p = quotient->p + k * map->n_parameter, *of_model = quotient->of_model + k * map->n_model * map->n_feed;
+    double *p = quotient->p + k * map->n_parameter, *of_model = quotient->of_model + k * map->n_of_model;
     double theta = point->theta[j] + quotient->offset[k];
     theta = fmin(map->upper[j], fmax(map->lower[j], theta));
     quotient->offset[k] = theta - point->theta[j];

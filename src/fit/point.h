@@ -41,7 +41,7 @@ struct fit_quotient {
     double step;                      /* h for the current tolerances, for logarithms; on a linear scale relative to the
                                        * value */
     double *offset;                   /* 2 n_free: theta at the places minus theta of the point */
-    double *theta, *p, *of_model;     /* n_free; by place: n_parameter; n_model x n_feed */
+    double *theta, *p, *of_model;     /* n_free; by place: n_parameter; n_of_model */
     double *prediction, *noise;       /* n_row x n_free each, at the second places; those of the first places are stored where
                                        * the derivatives will be */
     struct evaluation *evaluation;    /* 2 n_free x n_experiment: the first places, then the second */

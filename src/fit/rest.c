@@ -12,8 +12,10 @@ struct rest {
     size_t n;
     struct evaluation **asked;
     double *number;    /* states and their derivatives: the ends, then the beginnings */
-    uint32_t *index;   /* sens and column of those that begin at rest */
+    uint32_t *index;   /* column and sens of those that begin at rest */
 };
+
+static size_t n_part_of(const struct evaluation *evaluation) { return 1 + evaluation->task->n_phase; }
 
 static size_t experiment_of(const struct rest *rest, size_t k) { return k % rest->problem->n_experiment; }
 
@@ -39,15 +41,13 @@ static uint32_t column_of(const struct evaluation *evaluation, size_t k)
 }
 
 /* Makes evaluation k begin at the end of its source. */
-static void begin_at_rest(const struct rest *rest, size_t k, double *begin, uint32_t *sens, uint32_t *column)
+static void begin_at_rest(const struct rest *rest, size_t k, double *begin, uint32_t *column, uint32_t *sens)
 {
     struct evaluation *evaluation = rest->all[k];
     const struct evaluation *source = source_of(rest, k);
     size_t n = rest->problem->model->abi.n_state, n_own = evaluation->n_sens, n_sens = n_own;
-    for (size_t j = 0; j < n_own; j++) {
-        sens[j] = evaluation->sens[j];
+    for (size_t j = 0; j < n_own; j++)
         column[j] = column_of(evaluation, j);
-    }
     memcpy(begin, source->end, n * sizeof *begin);
     memset(begin + n, 0, n_own * n * sizeof *begin);
     for (size_t s = 0; n_own && s < source->n_sens; s++) {
@@ -55,13 +55,15 @@ static void begin_at_rest(const struct rest *rest, size_t k, double *begin, uint
         while (j < n_sens && column[j] != column_of(source, s))
             j++;
         if (j == n_sens) { /* only the state at the beginning depends on it */
-            sens[n_sens] = ODE_NONE;
             column[n_sens++] = column_of(source, s);
             memset(begin + (1 + j) * n, 0, n * sizeof *begin);
         }
         for (size_t i = 0; i < n; i++)
             begin[i + (1 + j) * n] += source->end[i + (1 + s) * n];
     }
+    for (size_t part = 0; part < n_part_of(evaluation); part++)
+        for (size_t j = 0; j < n_sens; j++)
+            sens[part * n_sens + j] = j < n_own ? evaluation->sens[part * n_own + j] : ODE_NONE;
     evaluation->begin = begin;
     evaluation->n_sens = n_sens;
     evaluation->sens = sens;
@@ -105,7 +107,7 @@ static bool ask_others(const struct rest *rest, bool (*ask)(void *, struct evalu
         if (source)
             begin_at_rest(rest, k, number, index, index + most);
         number += n_state * most;
-        index += 2 * most;
+        index += (1 + n_part_of(evaluation)) * most;
         rest->asked[n_asked++] = evaluation;
     }
     return n_asked == 0 || ask(context, rest->asked, n_asked);
@@ -117,12 +119,14 @@ bool fit_rest_ask(const struct fit_problem *problem, const struct fit_map *map, 
     if (!problem->rest)
         return ask(context, evaluations, n);
     struct rest rest = {.problem = problem, .map = map, .all = evaluations, .n = n};
-    size_t n_column = 0;
-    for (size_t k = 0; k < n; k++)
+    size_t n_column = 0, n_index = 0;
+    for (size_t k = 0; k < n; k++) {
         n_column += most_columns(&rest, k);
+        n_index += (1 + n_part_of(evaluations[k])) * most_columns(&rest, k);
+    }
     rest.asked = calloc(n, sizeof(struct evaluation *));
     rest.number = malloc(2 * n_column * problem->model->abi.n_state * sizeof *rest.number + 1);
-    rest.index = malloc(2 * n_column * sizeof *rest.index);
+    rest.index = malloc(n_index * sizeof *rest.index);
     for (size_t k = 0; k < n; k++) {
         evaluations[k]->end = NULL;
         evaluations[k]->begin = NULL;

@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "base/measurements.h"
+#include "fit/feed.h"
 #include "fit/loss.h"
 #include "io/fit_record.h"
 #include "model/plugin.h"
@@ -43,7 +44,6 @@ struct fit_problem {
     uint32_t n_start;
     uint32_t notes;             /* bits of enum note known beforehand */
 };
-#define FIT_NO_MODEL UINT32_MAX
 
 /* Rows of all experiments. */
 static inline size_t fit_problem_n_row(const struct fit_problem *problem)

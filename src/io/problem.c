@@ -126,6 +126,9 @@ static void open_rows(struct problem *problem)
     info->n_measurement = stream[GROUP_MEASUREMENTS].n_row;
     info->n_dose = stream[GROUP_DOSES].n_row;
     info->n_knot = stream[GROUP_INPUTS].n_row;
+    info->n_call = stream[GROUP_EVENTS].n_row;
+    info->has_times = stream[GROUP_SUBSTITUTES].field[SUBSTITUTE_time].column.dataset;
+    info->has_own = stream[GROUP_SUBSTITUTES].field[SUBSTITUTE_measurement].column.dataset;
     info->n_substitute = stream[GROUP_SUBSTITUTES].n_row;
     info->n_covariate = problem->owners[0].n_covariate;
     info->covariate_name = problem->owners[0].covariate_name;

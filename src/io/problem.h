@@ -24,9 +24,11 @@ struct problem_info {
     size_t n_prior;                     /* its rows that are not "none" */
     bool has_steady;                /* some experiments begin at steady states */
     bool has_periods, has_dose_rates; /* /doses/steady, /doses/rate are there */
+    bool has_times, has_own;        /* /substitutes/time, /substitutes/measurement are there */
     uint64_t n_dataset, n_measurement;
     bool has_experiments;           /* otherwise each dataset is one experiment */
-    uint64_t n_experiment, n_dose, n_knot, n_substitute; /* rows of their groups; without /experiments n_dataset experiments */
+    uint64_t n_experiment; /* without /experiments n_dataset */
+    uint64_t n_dose, n_knot, n_call, n_substitute; /* rows of their groups */
     size_t n_covariate, n_experiment_covariate; /* of datasets; of experiments */
     const char *const *covariate_name, *const *experiment_covariate_name;
     size_t n_observable;            /* 0: the model has one */
@@ -40,9 +42,12 @@ struct problem_info {
 /* The model's requirements, so that faults can be reported before any fit starts; and its defaults. */
 struct problem_expectation {
     const char *model_name;
-    size_t n_parameter, n_covariate, n_observable, n_state, n_input;
+    size_t n_parameter, n_covariate, n_observable, n_state, n_input, n_event;
     const char *const *parameter_name, *const *covariate_name, *const *observable_name, *const *state_name, *const *input_name;
     const uint8_t *infusion_kind; /* n_state, as in stiffit/model.h; NULL: the model has no rates and durations of doses */
+    const char *const *event_name;
+    const uint8_t *parameter_use; /* as in stiffit/model.h; bits other than those of use_of_rows: states depend on it */
+    unsigned use_of_rows;
     const double *parameter_start, *parameter_lower, *parameter_upper; /* NULL: no default */
     const char *const *parameter_scale;                                /* NULL: lin */
     const char *const *parameter_prior, *const *parameter_prior_on;    /* as in stiffit/model.h, checked; NULL: none */
@@ -98,6 +103,8 @@ const double *problem_constants(const struct problem *problem);
 /* Whether the parameter is fixed or has two finite bounds (positive on a log scale), perhaps those of a uniform prior; true
  * if datasets differ in this. */
 bool problem_is_bounded(const struct problem *problem, size_t parameter);
+/* For engines (ode_options.n_none). */
+size_t problem_n_none(const struct problem *problem);
 uint64_t problem_n_censored(const struct problem *problem); /* measurements of the whole file */
 /* The error distribution of each observable of the MODEL: the file's word, otherwise the model's, otherwise the
  * expectation's. An observable that is not in the file has the distribution of the file's first one. */

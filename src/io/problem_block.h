@@ -7,9 +7,9 @@
 
 /* The n selected datasets among [first, end), and their experiments: those of dataset d of the block are [first_experiment[d],
  * first_experiment[d + 1]), in the file's order. A dataset of a file without /experiments is one experiment, so that t0[d] is
- * that of dataset d. Rows of experiment e are [row[e], row[e + 1]), in the file's order, those of doses and substitutes alike;
- * input i of the model has its knots in input[e * n_input + i]. Valid until the next read into the block. A dataset with a
- * fault may have any numbers, and no experiment. On a logarithmic scale lower <= 0 is no fault: it means no lower bound. */
+ * that of dataset d. Rows of experiment e are [row[e], row[e + 1]), in the file's order, those of doses, events and substitutes
+ * alike; input i of the model has its knots in input[e * n_input + i]. Valid until the next read into the block. A dataset with
+ * a fault may have any numbers, and no experiment. On a logarithmic scale lower <= 0 is no fault: it means no lower bound. */
 struct problem_block {
     uint64_t first, end;
     size_t n;
@@ -32,6 +32,8 @@ struct problem_block {
     size_t *first_dose;           /* n_experiment + 1 */
     struct dose *dose;            /* in order of time; `target` is the MODEL's index */
     struct input *input;          /* n_experiment x n_input of the MODEL, each with a knot at least */
+    size_t *first_call;           /* n_experiment + 1 */
+    struct event_call *call;
     size_t *first_substitute;     /* n_experiment + 1 */
     struct substitute *substitute;
     struct problem_room *room;    /* the reader's own */

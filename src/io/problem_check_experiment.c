@@ -1,4 +1,4 @@
-/* Finds what is wrong with the doses, inputs and substitutes of one experiment.
+/* Finds what is wrong with the doses, inputs, events and substitutes of one experiment.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "io/problem_internal.h"
 
@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stiffit/model.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* A rate or duration that is left to the model must be there. */
@@ -84,6 +85,74 @@ static bool input_fault(const struct problem *problem, const struct problem_bloc
     return false;
 }
 
+static bool call_fault(const struct problem_block *block, size_t e, const struct problem_message *message)
+{
+    for (size_t i = block->first_call[e]; i < block->first_call[e + 1]; i++) {
+        double time = block->call[i].time;
+        uint64_t row = block->room->place[GROUP_EVENTS][e] + (i - block->first_call[e]);
+        if (!isfinite(time))
+            return FAULT(message, "event in row %" PRIu64 ": time is %g", row, time);
+        if (time < block->t0[e])
+            return FAULT(message, "event in row %" PRIu64 ": time is %.17g, before t0 = %.17g", row, time, block->t0[e]);
+        if (i > block->first_call[e] && time < block->call[i - 1].time)
+            return FAULT(message, "event in row %" PRIu64 ": time is %.17g, after %.17g; times must not decrease", row, time,
+                         block->call[i - 1].time);
+    }
+    return false;
+}
+
+/* Of a substitute for a part of the experiment. */
+static bool part_fault(const struct problem *problem, const struct problem_block *block, size_t e,
+                       const struct substitute *substitute, uint64_t row, const struct problem_message *message)
+{
+    const char *name = problem->model_parameter_name[substitute->parameter];
+    size_t n_row = block->row[e + 1] - block->row[e];
+    if (substitute->row != EXPERIMENT_NONE && substitute->row >= n_row)
+        return FAULT(message, "substitute in row %" PRIu64 ": its measurement belongs to another experiment", row);
+    if (substitute->row != EXPERIMENT_NONE && substitute->time > -INFINITY)
+        return FAULT(message, "substitute in row %" PRIu64 ": has a time and a measurement; give one of them", row);
+    if (substitute->row != EXPERIMENT_NONE && problem->is_of_state[substitute->parameter])
+        return FAULT(message, "substitute in row %" PRIu64 ": is for one measurement, but states depend on %.60s", row, name);
+    for (size_t i = block->first_dose[e]; substitute->time > -INFINITY && i < block->first_dose[e + 1]; i++)
+        if (block->dose[i].steady)
+            return FAULT(message, "substitute in row %" PRIu64 ": has a time, which steady doses do not know", row);
+    if (substitute->time > -INFINITY && !(substitute->time > block->t0[e] && substitute->time < INFINITY))
+        return FAULT(message, "substitute in row %" PRIu64 ": time is %.17g; it must be finite and after t0 = %.17g", row,
+                     substitute->time, block->t0[e]);
+    return false;
+}
+
+static int compare_parts(const void *left, const void *right)
+{
+    const struct substitute *a = left, *b = right;
+    if (a->parameter != b->parameter)
+        return a->parameter < b->parameter ? -1 : 1;
+    if (a->row != b->row)
+        return a->row < b->row ? -1 : 1;
+    return (a->time > b->time) - (a->time < b->time);
+}
+
+/* Whether two substitutes are for the same part. */
+static bool repeats(const struct problem *problem, const struct problem_block *block, size_t e,
+                    const struct problem_message *message)
+{
+    size_t n = block->first_substitute[e + 1] - block->first_substitute[e];
+    struct substitute *sorted = n ? malloc(n * sizeof *sorted) : NULL;
+    bool found = false;
+    if (n && !sorted)
+        return FAULT(message, "no memory for %zu substitutes", n);
+    if (n) {
+        memcpy(sorted, block->substitute + block->first_substitute[e], n * sizeof *sorted);
+        qsort(sorted, n, sizeof *sorted, compare_parts);
+    }
+    for (size_t i = 1; i < n && !found; i++)
+        if (compare_parts(&sorted[i - 1], &sorted[i]) == 0)
+            found = FAULT(message, "%.60s is substituted twice %s", problem->model_parameter_name[sorted[i].parameter],
+                          sorted[i].row == EXPERIMENT_NONE ? "from the same time on" : "for the same measurement");
+    free(sorted);
+    return found;
+}
+
 static bool substitute_fault(const struct problem *problem, const struct problem_block *block, size_t e,
                              const struct problem_message *message)
 {
@@ -93,7 +162,12 @@ static bool substitute_fault(const struct problem *problem, const struct problem
         const struct substitute *substitute = &block->substitute[i];
         const char *name = problem->model_parameter_name[substitute->parameter];
         uint64_t row = block->room->place[GROUP_SUBSTITUTES][e] + (i - first);
-        if (problem->seen[substitute->parameter]++)
+        bool is_plain = substitute->row == EXPERIMENT_NONE && substitute->time == -INFINITY;
+        if (!is_plain)
+            found = part_fault(problem, block, e, substitute, row, message);
+        if (found)
+            continue;
+        if (is_plain && problem->seen[substitute->parameter]++)
             found = FAULT(message, "substitute in row %" PRIu64 ": %.60s is substituted twice", row, name);
         else if (substitute->by == EXPERIMENT_NUMBER && !isfinite(substitute->value))
             found = FAULT(message, "substitute in row %" PRIu64 ": the value of %.60s is %g", row, name, substitute->value);
@@ -104,12 +178,12 @@ static bool substitute_fault(const struct problem *problem, const struct problem
                           problem->model_parameter_name[j]);
     for (size_t i = first; i < end; i++)
         problem->seen[block->substitute[i].parameter] = 0;
-    return found;
+    return found || repeats(problem, block, e, message);
 }
 
 bool problem_experiment_fault(const struct problem *problem, const struct problem_block *block, size_t e,
                               const struct problem_message *message)
 {
-    return dose_fault(problem, block, e, message) || input_fault(problem, block, e, message)
+    return dose_fault(problem, block, e, message) || input_fault(problem, block, e, message) || call_fault(block, e, message)
            || substitute_fault(problem, block, e, message);
 }

@@ -63,6 +63,9 @@ struct problem {
     size_t *covariate_column;     /* of each covariate of the model in the file */
     bool *covariate_of_experiment; /* it is in /experiments */
     double *constant;             /* n_model_parameter: of those that the file does not have; NaN: the others */
+    bool *is_of_state;            /* n_model_parameter: states depend on it */
+    size_t n_pair;                /* the most pairs of a model's parameter and another's name in one experiment, of substitutes
+                                   * from a time on or for single rows */
     bool *must_substitute;        /* n_model_parameter: neither in the file nor constant */
     double *last_knot;            /* n_model_input: scratch */
     uint8_t *seen;                /* n_model_parameter: scratch, zeros */

@@ -37,11 +37,14 @@ static void match_substituted(struct problem *problem, const struct problem_expe
     problem->n_model_parameter = n;
     problem->model_parameter_name = copy_names(problem, n, expectation->parameter_name);
     problem->constant = problem_alloc(problem, n + 1, sizeof *problem->constant);
+    problem->is_of_state = problem_alloc(problem, n + 1, sizeof *problem->is_of_state);
     problem->must_substitute = problem_alloc(problem, n + 1, sizeof *problem->must_substitute);
     problem->seen = problem_alloc(problem, n + 1, sizeof *problem->seen);
     for (size_t j = 0; j < n && !problem->faults.no_memory; j++) {
         const char *name = expectation->parameter_name[j];
         problem->constant[j] = NAN;
+        uint8_t use = expectation->parameter_use ? expectation->parameter_use[j] : UINT8_MAX;
+        problem->is_of_state[j] = expectation->n_state > 0 && (use & ~expectation->use_of_rows) != 0;
         if (words_find(name, problem->parameter_name, problem->n_parameter) >= 0)
             continue;
         if (words_find(name, field[SUBSTITUTE_parameter].name, field[SUBSTITUTE_parameter].n_name) < 0)
@@ -226,6 +229,7 @@ static enum status match_groups(struct problem *problem, const struct problem_ex
                         expectation->observable_name);
     problem_match_index(problem, GROUP_DOSES, DOSE_target, of, expectation->n_state, expectation->state_name);
     problem_match_index(problem, GROUP_INPUTS, KNOT_input, of, expectation->n_input, expectation->input_name);
+    problem_match_index(problem, GROUP_EVENTS, CALL_event, of, expectation->n_event, expectation->event_name);
     problem_match_index(problem, GROUP_SUBSTITUTES, SUBSTITUTE_parameter, of, expectation->n_parameter,
                         expectation->parameter_name);
     problem_match_index(problem, GROUP_SUBSTITUTES, SUBSTITUTE_by, "the file", problem->n_parameter, problem->parameter_name);
@@ -266,4 +270,8 @@ size_t problem_n_parameter(const struct problem *problem) { return problem->n_pa
 const char *const *problem_parameter_name(const struct problem *problem) { return problem->parameter_name; }
 const char *const *problem_parameter_scale(const struct problem *problem) { return problem->parameter_scale; }
 const uint32_t *problem_to_model(const struct problem *problem) { return problem->to_model; }
+size_t problem_n_none(const struct problem *problem)
+{
+    return problem->n_pair + (problem->info.has_steady ? problem->n_parameter : 0);
+}
 const double *problem_constants(const struct problem *problem) { return problem->constant; }

@@ -18,7 +18,7 @@ struct group {
 
 /* A problem file may contain its own result (/fits and related groups). */
 static const char *const root_names[] = {"model", "parameters", "datasets", "experiments", "measurements",
-                                         "doses", "inputs", "substitutes", "options", "user", "fits",
+                                         "doses", "inputs", "events", "substitutes", "options", "user", "fits",
                                          "provenance", "starts", "profiles", "bootstrap"};
 static const char *const model_names[] = {"plugin", "source"};
 static const char *const model_attributes[] = {"plugin", "sha256", "name"};
@@ -31,8 +31,9 @@ static const char *const experiment_names[] = {"dataset", "id", "covariates", "c
 static const char *const dose_names[] = {"dataset", "experiment", "time", "amount", "target", "target_names", "duration",
                                          "rate", "interval", "count", "steady"};
 static const char *const input_names[] = {"dataset", "experiment", "time", "value", "input", "input_names"};
+static const char *const event_names[] = {"dataset", "experiment", "time", "event", "event_names"};
 static const char *const substitute_names[] = {"dataset", "experiment", "parameter", "parameter_names", "by", "by_names",
-                                               "value"};
+                                               "value", "time", "measurement"};
 static const char *const measurement_names[] = {"dataset", "experiment", "observable_names", "observable_error",
                                                 MEASUREMENT_LIST(MEASUREMENT_NAME)};
 
@@ -49,6 +50,7 @@ static const struct group groups[] = {
     {"/measurements", LIST(measurement_names)},
     {"/doses", LIST(dose_names)},
     {"/inputs", LIST(input_names)},
+    {"/events", LIST(event_names)},
     {"/substitutes", LIST(substitute_names)},
 };
 

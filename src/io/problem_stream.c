@@ -35,7 +35,12 @@ static const struct problem_field_info knot_info[] = {
 static const struct problem_field_info substitute_info[] = {
     [SUBSTITUTE_parameter] = INDEX("parameter", 0, "/substitutes/parameter_names", "parameter"),
     [SUBSTITUTE_by] = INDEX("by", -1, "/substitutes/by_names", "parameter of /parameters/name"),
-    [SUBSTITUTE_value] = NUMBER("value", false, "the number if `by` is -1")};
+    [SUBSTITUTE_value] = NUMBER("value", false, "the number if `by` is -1"),
+    [SUBSTITUTE_time] = NUMBER("time", false, "from when on it holds"),
+    [SUBSTITUTE_measurement] = {.name = "measurement", .least = -1, .most = INT64_C(1) << 53,
+                                .meaning = "the row of /measurements for which alone it holds, or -1"}};
+static const struct problem_field_info call_info[] = {
+    [CALL_time] = NUMBER("time", true, "its time"), [CALL_event] = INDEX("event", 0, "/events/event_names", "event")};
 
 #define GROUP(path_, what_, info_) {.path = path_, .what = what_, .info = info_, .n_info = sizeof info_ / sizeof *info_}
 static const struct problem_stream groups[N_GROUP] = {
@@ -43,6 +48,7 @@ static const struct problem_stream groups[N_GROUP] = {
     [GROUP_MEASUREMENTS] = GROUP("/measurements", "measurements", measurement_info),
     [GROUP_DOSES] = GROUP("/doses", "doses", dose_info),
     [GROUP_INPUTS] = GROUP("/inputs", "knots of inputs", knot_info),
+    [GROUP_EVENTS] = GROUP("/events", "events", call_info),
     [GROUP_SUBSTITUTES] = GROUP("/substitutes", "substitutes", substitute_info)};
 
 /* The path of a column, in the caller's buffer. */

@@ -8,11 +8,14 @@
 
 /* Groups of rows. Rows of /experiments belong to datasets; those of the others to experiments or, in a file without
  * /experiments, to datasets. */
-enum problem_group { GROUP_EXPERIMENTS, GROUP_MEASUREMENTS, GROUP_DOSES, GROUP_INPUTS, GROUP_SUBSTITUTES, N_GROUP };
+enum problem_group {
+    GROUP_EXPERIMENTS, GROUP_MEASUREMENTS, GROUP_DOSES, GROUP_INPUTS, GROUP_EVENTS, GROUP_SUBSTITUTES, N_GROUP
+};
 
 enum { DOSE_time, DOSE_amount, DOSE_target, DOSE_duration, DOSE_rate, DOSE_interval, DOSE_count, DOSE_steady };
 enum { KNOT_time, KNOT_value, KNOT_input };
-enum { SUBSTITUTE_parameter, SUBSTITUTE_by, SUBSTITUTE_value };
+enum { CALL_time, CALL_event };
+enum { SUBSTITUTE_parameter, SUBSTITUTE_by, SUBSTITUTE_value, SUBSTITUTE_time, SUBSTITUTE_measurement };
 enum { MAX_FIELD = 8 };
 _Static_assert((int)N_MEASUREMENT <= (int)MAX_FIELD, "room for the columns of measurements");
 

@@ -8,7 +8,7 @@
 
 #define TOO_MANY(what) "has more than 16777216 " what
 static char too_many[N_GROUP][60] = {TOO_MANY("experiments"), TOO_MANY("measurements"), TOO_MANY("doses"),
-                                     TOO_MANY("knots of inputs"), TOO_MANY("substitutes")};
+                                     TOO_MANY("knots of inputs"), TOO_MANY("events"), TOO_MANY("substitutes")};
 _Static_assert(PROBLEM_MAX_DATASET_ROW == 16777216, "the message names the number");
 
 /* Moves the `used` items of an array to a new one with room for `capacity` of them. */
@@ -45,6 +45,7 @@ static bool widen_experiments(struct problem_block *block, size_t used, size_t c
     }
     block->row = room->offset[GROUP_MEASUREMENTS];
     block->first_dose = room->offset[GROUP_DOSES];
+    block->first_call = room->offset[GROUP_EVENTS];
     block->first_substitute = room->offset[GROUP_SUBSTITUTES];
     return good;
 }
@@ -66,6 +67,7 @@ enum status problem_reserve(const struct problem *problem, struct problem_block 
         good = widen(block->arena, &block->dose, used, capacity, sizeof *block->dose);
         break;
     case GROUP_INPUTS: good = widen(block->arena, &room->knot, used, capacity, sizeof *room->knot); break;
+    case GROUP_EVENTS: good = widen(block->arena, &block->call, used, capacity, sizeof *block->call); break;
     default: good = widen(block->arena, &block->substitute, used, capacity, sizeof *block->substitute);
     }
     if (!good)
@@ -123,6 +125,24 @@ static void copy_knots(const struct problem_stream *stream, struct problem_block
                                               stream->field[KNOT_input].to_model[whole(stream, KNOT_input, i, 0)]};
 }
 
+static void copy_calls(const struct problem_stream *stream, struct problem_block *block, size_t to, size_t i, size_t n)
+{
+    for (size_t end = i + n; i < end; i++, to++)
+        block->call[to] = (struct event_call){real(stream, CALL_time, i, NAN),
+                                        stream->field[CALL_event].to_model[whole(stream, CALL_event, i, 0)]};
+}
+
+/* A row of /measurements as a row of the experiment that is being taken, or UINT32_MAX - 1. */
+static uint32_t row_of(const struct problem_block *block, int64_t measurement)
+{
+    const struct problem_room *room = block->room;
+    size_t e = block->n_experiment, n = room->used[GROUP_MEASUREMENTS] - room->offset[GROUP_MEASUREMENTS][e];
+    if (measurement < 0)
+        return EXPERIMENT_NONE;
+    uint64_t row = (uint64_t)measurement - room->place[GROUP_MEASUREMENTS][e]; /* wraps around before the first */
+    return row < n ? (uint32_t)row : UINT32_MAX - 1;
+}
+
 static void copy_substitutes(const struct problem_stream *stream, struct problem_block *block, size_t to, size_t i, size_t n)
 {
     for (size_t end = i + n; i < end; i++, to++) {
@@ -130,12 +150,13 @@ static void copy_substitutes(const struct problem_stream *stream, struct problem
         block->substitute[to] = (struct substitute){
             .parameter = stream->field[SUBSTITUTE_parameter].to_model[whole(stream, SUBSTITUTE_parameter, i, 0)],
             .by = by < 0 ? EXPERIMENT_NUMBER : stream->field[SUBSTITUTE_by].to_model[by],
-            .value = real(stream, SUBSTITUTE_value, i, NAN)};
+            .value = real(stream, SUBSTITUTE_value, i, NAN), .time = real(stream, SUBSTITUTE_time, i, -INFINITY),
+            .row = row_of(block, whole(stream, SUBSTITUTE_measurement, i, -1))};
     }
 }
 
 typedef void copy_rows(const struct problem_stream *stream, struct problem_block *block, size_t to, size_t i, size_t n);
-static copy_rows *const copy[N_GROUP] = {NULL, copy_measurements, copy_doses, copy_knots, copy_substitutes};
+static copy_rows *const copy[N_GROUP] = {NULL, copy_measurements, copy_doses, copy_knots, copy_calls, copy_substitutes};
 
 /* `first`: of the dataset. */
 static enum status take_rows(struct problem *problem, struct problem_block *block, enum problem_group group, uint64_t owner,

@@ -196,12 +196,13 @@ static void hash_rows(struct sha256 *hash, const struct problem_block *block, si
     }
 }
 
-/* Doses, inputs and substitutes of one experiment; false: it has none. */
+/* Doses, inputs, substitutes and events of one experiment; false: it has none. */
 static bool hash_happenings(struct sha256 *hash, const struct problem *problem, const struct problem_block *block, size_t e)
 {
     const struct input *input = block->input + e * problem->n_model_input;
     size_t n_dose = block->first_dose[e + 1] - block->first_dose[e], n_knot = 0;
     size_t n_substitute = block->first_substitute[e + 1] - block->first_substitute[e];
+    size_t n_call = block->first_call[e + 1] - block->first_call[e];
     for (size_t i = 0; i < problem->n_model_input; i++)
         n_knot += input[i].n;
     sha256_add_uint64(hash, n_dose);
@@ -228,8 +229,45 @@ static bool hash_happenings(struct sha256 *hash, const struct problem *problem, 
         sha256_add_uint64(hash, substitute->parameter);
         sha256_add_uint64(hash, substitute->by);
         hash_doubles(hash, &substitute->value, substitute->by == EXPERIMENT_NUMBER);
+        if (substitute->time > -INFINITY || substitute->row != EXPERIMENT_NONE) {
+            sha256_add_string(hash, "part");
+            hash_doubles(hash, &substitute->time, 1);
+            sha256_add_uint64(hash, substitute->row);
+        }
     }
-    return n_dose || n_knot || n_substitute;
+    if (n_call)
+        sha256_add_string(hash, "events");
+    for (size_t i = block->first_call[e]; i < block->first_call[e + 1]; i++) {
+        hash_doubles(hash, &block->call[i].time, 1);
+        sha256_add_uint64(hash, block->call[i].event);
+    }
+    return n_dose || n_knot || n_substitute || n_call;
+}
+
+static int compare_pairs(const void *left, const void *right)
+{
+    const uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+    return (a > b) - (a < b);
+}
+
+/* Counts the model's parameters with another name in a part of an experiment. */
+static enum status count_pairs(struct problem *problem, const struct problem_block *block, struct error *error)
+{
+    for (size_t e = 0; e < block->n_experiment; e++) {
+        size_t first = block->first_substitute[e], end = block->first_substitute[e + 1], n = 0, n_pair = 0;
+        uint64_t *pair = malloc((end - first + 1) * sizeof *pair);
+        if (!pair)
+            return problem_no_memory(problem, error);
+        for (const struct substitute *s = block->substitute + first; s < block->substitute + end; s++)
+            if (s->by != EXPERIMENT_NUMBER && (s->row != EXPERIMENT_NONE || s->time > -INFINITY))
+                pair[n++] = (uint64_t)s->parameter << 32 | s->by;
+        qsort(pair, n, sizeof *pair, compare_pairs);
+        for (size_t i = 0; i < n; i++)
+            n_pair += i == 0 || pair[i - 1] != pair[i];
+        problem->n_pair = n_pair > problem->n_pair ? n_pair : problem->n_pair;
+        free(pair);
+    }
+    return STATUS_OK;
 }
 
 /* `more` gets what files without experiments, doses, inputs and substitutes do not have; true: there is some. */
@@ -296,6 +334,8 @@ static enum status run_pass(struct problem *problem, struct pass *pass, struct e
         status = check_ids(&pass->ids, problem, &pass->block, error);
         if (!status)
             status = check_experiment_ids(problem, &pass->block, error);
+        if (!status)
+            status = count_pairs(problem, &pass->block, error);
         for (size_t d = 0; d < pass->block.n; d++)
             pass->n_bad += pass->block.fault[d] != NULL;
         for (size_t i = 0; i < pass->block.room->used[GROUP_MEASUREMENTS]; i++)

@@ -59,18 +59,24 @@ static bool lacks_parameter_derivative(const struct stiffit_model *abi)
     return abi->n_state && (!abi->rhs_parameter || !abi->initial_parameter);
 }
 
+static bool feed_init(struct derivatives_feed *feed, const struct stiffit_model *abi)
+{
+    size_t n_moved = lacks_parameter_derivative(abi) ? (size_t)abi->n_work * abi->n_parameter : 0;
+    feed->sens = calloc(abi->n_parameter + 1, sizeof *feed->sens);
+    feed->work = calloc(abi->n_work + 1, sizeof(double));
+    feed->work_up = calloc(n_moved + 1, sizeof(double));
+    feed->work_down = calloc(n_moved + 1, sizeof(double));
+    feed->has_up = calloc(abi->n_parameter + 1, sizeof(bool));
+    feed->has_down = calloc(abi->n_parameter + 1, sizeof(bool));
+    return feed->sens && feed->work && feed->work_up && feed->work_down && feed->has_up && feed->has_down;
+}
+
 bool derivatives_init(struct derivatives *d, const struct stiffit_model *abi)
 {
     *d = (struct derivatives){.abi = abi};
     size_t n = abi->n_state, n_out = (n > abi->n_observable ? n : abi->n_observable) + 1;
     n_out += (size_t)abi->n_switching + abi->n_event;
-    size_t n_moved = lacks_parameter_derivative(abi) ? (size_t)abi->n_work * abi->n_parameter : 0;
     d->wanted = calloc(abi->n_observable + 1, sizeof(uint32_t));
-    d->work = calloc(abi->n_work + 1, sizeof(double));
-    d->work_up = calloc(n_moved + 1, sizeof(double));
-    d->work_down = calloc(n_moved + 1, sizeof(double));
-    d->has_up = calloc(abi->n_parameter + 1, sizeof(bool));
-    d->has_down = calloc(abi->n_parameter + 1, sizeof(bool));
     d->p_moved = calloc(abi->n_parameter + 1, sizeof(double));
     d->y_moved = calloc(n + 1, sizeof(double));
     d->up = calloc(n_out, sizeof(double));
@@ -79,18 +85,25 @@ bool derivatives_init(struct derivatives *d, const struct stiffit_model *abi)
     d->jacobian_values = calloc((size_t)abi->n_nonzero + 1, sizeof(double));
     d->input = calloc((size_t)abi->n_input + 1, sizeof(double));
     d->signs = calloc(2 * (size_t)abi->n_switching + 1, sizeof(double));
-    return d->input && d->signs && d->wanted && d->work && d->work_up && d->work_down && d->has_up && d->has_down &&
-           d->p_moved && d->y_moved && d->up && d->down && d->base && d->jacobian_values;
+    return feed_init(&d->feed, abi) && feed_init(&d->other, abi) && d->input && d->signs && d->wanted && d->p_moved &&
+           d->y_moved && d->up && d->down && d->base && d->jacobian_values;
+}
+
+static void feed_fini(struct derivatives_feed *feed)
+{
+    free(feed->sens);
+    free(feed->work);
+    free(feed->work_up);
+    free(feed->work_down);
+    free(feed->has_up);
+    free(feed->has_down);
 }
 
 void derivatives_fini(struct derivatives *d)
 {
     free(d->wanted);
-    free(d->work);
-    free(d->work_up);
-    free(d->work_down);
-    free(d->has_up);
-    free(d->has_down);
+    feed_fini(&d->feed);
+    feed_fini(&d->other);
     free(d->p_moved);
     free(d->y_moved);
     free(d->up);
@@ -116,37 +129,56 @@ static bool prepare_moved(struct derivatives *d, uint32_t j, double step, double
 int derivatives_begin(struct derivatives *d, const double *p, const double *covariate, double t0, size_t n_sens,
                       const uint32_t *sens)
 {
-    const struct stiffit_model *abi = d->abi;
-    d->at = (struct stiffit_point){.t = t0, .p = p, .covariate = covariate};
-    while (n_sens > 0 && sens[n_sens - 1] >= abi->n_parameter) /* of what is no parameter */
-        n_sens--;
-    d->n_sens = n_sens;
-    d->sens = sens;
+    d->at = (struct stiffit_point){.covariate = covariate};
     d->t0 = t0;
     d->since = -INFINITY;
     d->until = INFINITY;
     d->is_infused = false;
     d->n_rhs = d->n_jacobian = 0;
     d->failure = (struct model_failure){0};
-    if (!all_finite(p, abi->n_parameter) || !isfinite(t0))
-        return model_fail(d, "parameters", t0, true, false);
+    return derivatives_set(d, p, n_sens, sens);
+}
+
+int derivatives_set(struct derivatives *d, const double *p, size_t n_sens, const uint32_t *sens)
+{
+    const struct stiffit_model *abi = d->abi;
+    struct derivatives_feed *feed = &d->feed;
+    d->at = (struct stiffit_point){.t = d->t0, .p = p, .covariate = d->at.covariate};
+    feed->p = p;
+    feed->n_sens = 0;
+    for (size_t k = 0; k < n_sens; k++)
+        if (sens[k] < abi->n_parameter)
+            feed->sens[feed->n_sens++] = sens[k];
+    if (!all_finite(p, abi->n_parameter) || !isfinite(d->t0))
+        return model_fail(d, "parameters", d->t0, true, false);
     if (!abi->prepare || abi->n_work == 0) {
         d->at.input = abi->n_input ? d->input : NULL;
         return STIFFIT_OK;
     }
     /* Results of `prepare` may be infinite or NaN: a model may not use them. If it does, its own results fail the check. */
-    int code = abi->prepare(&d->at, d->work);
+    int code = abi->prepare(&d->at, feed->work);
     if (code != STIFFIT_OK)
-        return model_fail(d, "prepare", t0, false, code < 0);
-    for (size_t k = 0; k < n_sens && lacks_parameter_derivative(abi); k++) {
-        double step = quotient_step(d, sens[k]);
-        size_t offset = (size_t)sens[k] * abi->n_work;
-        d->has_up[sens[k]] = prepare_moved(d, sens[k], step, d->work_up + offset);
-        d->has_down[sens[k]] = prepare_moved(d, sens[k], -step, d->work_down + offset);
+        return model_fail(d, "prepare", d->t0, false, code < 0);
+    for (size_t k = 0; k < feed->n_sens && lacks_parameter_derivative(abi); k++) {
+        uint32_t j = feed->sens[k];
+        double step = quotient_step(d, j);
+        size_t offset = (size_t)j * abi->n_work;
+        feed->has_up[j] = prepare_moved(d, j, step, feed->work_up + offset);
+        feed->has_down[j] = prepare_moved(d, j, -step, feed->work_down + offset);
     }
-    d->at.work = d->work;
+    d->at.work = feed->work;
     d->at.input = abi->n_input ? d->input : NULL;
     return STIFFIT_OK;
+}
+
+void derivatives_swap(struct derivatives *d)
+{
+    struct derivatives_feed feed = d->feed;
+    d->feed = d->other;
+    d->other = feed;
+    d->at.p = d->feed.p;
+    d->at.work = d->abi->prepare && d->abi->n_work ? d->feed.work : NULL;
+    d->at.input = d->abi->n_input ? d->input : NULL;
 }
 
 static struct quotient rhs_quotient(const struct derivatives *d)
@@ -208,11 +240,11 @@ int derivatives_rhs_parameter(struct derivatives *d, double t, const double *y, 
     if (abi->rhs_parameter) {
         code = model_call_by_parameter(d, abi->rhs_parameter, "rhs_parameter", ROWS_ALL, out, abi->n_state);
     } else {
-        d->n_rhs += 2 * (int64_t)d->n_sens;
+        d->n_rhs += 2 * (int64_t)d->feed.n_sens;
         code = quotient_by_parameter(d, rhs_quotient(d), STIFFIT_USE_RHS, out);
     }
-    for (size_t k = 0; d->is_infused && k < d->n_sens; k++)
-        for (size_t i = 0, j = d->sens[k]; i < abi->n_state; i++)
+    for (size_t k = 0; d->is_infused && k < d->feed.n_sens; k++)
+        for (size_t i = 0, j = d->feed.sens[k]; i < abi->n_state; i++)
             out[i + j * abi->n_state] += d->rate_parameter[i + j * abi->n_state];
     return code;
 }

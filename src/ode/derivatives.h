@@ -9,6 +9,7 @@
 #pragma once
 
 #include "ode/finite.h"
+#include "ode/use.h"
 
 #include <stdint.h>
 #include <stiffit/model.h>
@@ -41,8 +42,6 @@ struct derivatives {
     double floor;                    /* atol / rtol; 0: a fraction of sizes */
     bool is_relative;                /* for observables: no floor, except for a state that is 0 */
     struct stiffit_point at;         /* p, covariate and work of the evaluation; t and y of the call */
-    size_t n_sens;
-    const uint32_t *sens;            /* parameters for which derivatives are wanted */
     uint32_t *wanted;                /* filled by the caller: the wanted observables, at most n_observable. The others, */
     size_t n_wanted;                 /* and their derivatives and noise, may be anything */
     double t0;
@@ -57,10 +56,16 @@ struct derivatives {
     double *rate, *rate_parameter;
     int64_t n_rhs, n_jacobian;       /* calls, including those for difference quotients */
     struct model_failure failure;
+    /* What depends on the evaluation's parameters; those of `other` are another row's (observer.h). */
+    struct derivatives_feed {
+        const double *p;
+        size_t n_sens;
+        uint32_t *sens;              /* parameters for which derivatives are wanted; n_parameter places */
+        double *work;                /* n_work */
+        double *work_up, *work_down; /* n_work x n_parameter each, for p + h and p - h; empty if not needed */
+        bool *has_up, *has_down;     /* n_parameter: whether `prepare` could fill them */
+    } feed, other;
     /* scratch */
-    double *work;                    /* n_work */
-    double *work_up, *work_down;     /* n_work x n_parameter each, for p + h and p - h; empty if not needed */
-    bool *has_up, *has_down;         /* n_parameter: whether `prepare` could fill them */
     double *p_moved;                 /* n_parameter */
     double *y_moved;                 /* n_state */
     double *up, *down, *base;        /* max(n_state, n_observable) each */
@@ -80,6 +85,11 @@ void derivatives_fini(struct derivatives *d);
 /* Begins an evaluation: calls `prepare`. Keeps the pointers. */
 int derivatives_begin(struct derivatives *d, const double *p, const double *covariate, double t0, size_t n_sens,
                       const uint32_t *sens);
+
+/* Other parameters and wanted ones from now on; wanted ones that are no parameters do not count. */
+int derivatives_set(struct derivatives *d, const double *p, size_t n_sens, const uint32_t *sens);
+/* Goes to `other`, and back. */
+void derivatives_swap(struct derivatives *d);
 
 int derivatives_rhs(struct derivatives *d, double t, const double *y, double *ydot);
 /* dense, n_state x n_state. `f` is rhs(t, y) or NULL; rough: accurate enough for Newton's iteration only. */
@@ -107,14 +117,3 @@ int derivatives_fail(struct derivatives *d, const char *where, double t, bool no
 
 /* forcing_range from one time to another: 4 n_forcing numbers. */
 int derivatives_forcing_range(const struct derivatives *d, double from, double to, double *out);
-
-static inline unsigned derivatives_use(const struct stiffit_model *abi, size_t i_parameter)
-{
-    return i_parameter >= abi->n_parameter ? 0 : abi->parameter_use ? abi->parameter_use[i_parameter] : ~0u;
-}
-
-/* Whether the states depend on the parameter. */
-static inline bool derivatives_has_block(const struct stiffit_model *abi, size_t i_parameter)
-{
-    return abi->n_state && derivatives_use(abi, i_parameter) & (STIFFIT_USE_RHS | STIFFIT_USE_INITIAL | STIFFIT_USE_EVENT);
-}

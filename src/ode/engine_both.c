@@ -107,7 +107,7 @@ static struct part *next(struct both *both)
 /* The engine that takes an evaluation: lanes have no periodic states. Each evaluation of a task goes to the same one. */
 static enum engine_kind kind_of(const struct evaluation *evaluation)
 {
-    return ode_has_periods(evaluation->task) ? ENGINE_CVODES : evaluation->engine;
+    return ode_has_periods(evaluation->task) || evaluation->task->n_phase ? ENGINE_CVODES : evaluation->engine;
 }
 
 /* The lanes, or the part of CVODES that holds `evaluation` (NULL: that holds none). */

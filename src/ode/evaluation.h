@@ -42,11 +42,14 @@ struct evaluation {
     /* request */
     enum engine_kind engine;   /* a pool without lanes ignores it; adjoints and stops are for CVODES only */
     const struct ode_task *task;
-    const double *p;           /* n_parameter of the model, natural scale, finite */
+    const double *p;           /* n_parameter of the model, natural scale, finite; the same for each phase of the task */
     size_t n_sens;             /* 0: predictions only; their bits differ from those with derivatives: never mix both in a
                                 * search */
-    const uint32_t *sens;      /* n_sens indices of model parameters, increasing; then, with `begin`, any number of ODE_NONE:
-                                * columns of what only the state at t0 depends on */
+    /* n_sens indices of model parameters; the same for each phase. ODE_NONE: a column of what has no parameter in this phase, or
+     * (with `begin`) of what only the state at t0 depends on. In the first phase they increase, and all ODE_NONE come last */
+    const uint32_t *sens;
+    const double *own;         /* the values of task.variant_parameter, */
+    const uint32_t *own_sens;  /* and for each the index in sens of the column that it has in its rows; ODE_NONE: none */
     /* NULL: the model's initial state. Otherwise the state at t0 and its derivatives: n_state x (1 + n_sens); but states with
      * a non-zero begins_anew (n_state; NULL: all 0) begin as in the model */
     const double *begin;

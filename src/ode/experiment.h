@@ -16,6 +16,16 @@ struct ode_task {
     size_t n_dose;
     const struct dose *dose;        /* in order of their (first) times, none before t0 */
     const struct input *input;      /* n_input of the model */
+    size_t n_call;
+    const struct event_call *call;  /* in order of time, none before t0 */
+    size_t n_phase;                 /* times after t0 from which the evaluation has other parameters */
+    const double *phase;            /* n_phase, increasing, finite */
+    /* Rows with parameters of their own, which only observables and noise depend on: those of variant v are
+     * variant_parameter[first_variant[v]] and so on. */
+    size_t n_variant;
+    const size_t *first_variant;    /* n_variant + 1 */
+    const uint32_t *variant_parameter, *variant_substitute; /* of the model; index among the experiment's substitutes */
+    const uint32_t *row_variant;    /* n_row: its variant, or EXPERIMENT_NONE. NULL: none has one */
     size_t n_time;
     const double *time;             /* n_time, the first >= t0; strictly increasing, or equal with increasing sides. +infinity,
                                      * the last, is the steady state that the trajectory approaches */
@@ -38,10 +48,15 @@ static inline double ode_task_last(const struct ode_task *task)
     return task->t0;
 }
 
-/* Whether evaluations of this task may have stops (doses, inputs, events, switches; stops.h): CVODES takes them, also if they
- * are for lanes. Whether some of its doses are steady, which lanes never take. And whether they can have adjoint gradients,
- * which do not go through doses, inputs and events; if they pass a switch that a wanted parameter moves, they have
- * `crosses`. */
+static inline size_t ode_task_n_own(const struct ode_task *task)
+{
+    return task->n_variant ? task->first_variant[task->n_variant] : 0;
+}
+
+/* Whether evaluations of this task may have stops (doses, inputs, events, phases, switches; stops.h): CVODES takes them,
+ * also if they are for lanes. Whether some of its doses are steady, which lanes never take. And whether they can have adjoint
+ * gradients, which do not go through doses, inputs, events and phases, nor know variants; if they pass a switch that a wanted
+ * parameter moves, they have `crosses`. */
 bool ode_has_stops(const struct stiffit_model *abi, const struct ode_task *task);
 bool ode_has_periods(const struct ode_task *task);
 bool ode_takes_adjoint(const struct stiffit_model *abi, const struct ode_task *task);

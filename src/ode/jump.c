@@ -69,8 +69,9 @@ void jump_sum_rates(struct observer *ob)
         ob->model.is_infused = true;
         s->rate[later->index] += later->rate;
         const double *by_block = schedule_numbers(s, i) + ob->n_block;
-        for (size_t k = 0; k < ob->n_block && !ob->pace && ob->block_parameter[k] != ODE_NONE; k++)
-            s->rate_parameter[later->index + ob->block_parameter[k] * n] += by_block[k];
+        for (size_t k = 0; k < ob->n_block && !ob->pace; k++)
+            if (ob->block_parameter[k] != ODE_NONE)
+                s->rate_parameter[later->index + ob->block_parameter[k] * n] += by_block[k];
     }
 }
 
@@ -179,6 +180,16 @@ bool jump_lag(struct observer *ob, const struct next_dose *next, double *dt)
     uint32_t state = ob->evaluation->task->dose[next->dose].target;
     memset(dt, 0, ob->n_block * sizeof(double));
     return next->is_steady || take_parameters(ob, MODEL_LAG, schedule_dose_time(ob, next), state, 1, dt);
+}
+
+void jump_keep_rates(struct observer *ob)
+{
+    struct stops *s = ob->stops;
+    for (size_t i = 0; i < s->n_later; i++)
+        for (size_t k = 0; k < ob->n_block && s->later[i].is_end; k++)
+            if (schedule_numbers(s, i)[ob->n_block + k] != 0 && ob->block_parameter[k] == ODE_NONE)
+                ob->evaluation->crosses = true;
+    jump_sum_rates(ob);
 }
 
 bool jump_dose(struct observer *ob, double *y, size_t i)

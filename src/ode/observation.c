@@ -39,7 +39,7 @@ static int differentiate(struct observer *ob, bool noise, double t, const double
     bool by_state = ob->n_block && !ob->pace;
     unsigned use = noise ? STIFFIT_USE_NOISE : STIFFIT_USE_OBSERVE, used = 0;
     for (size_t k = 0; k < evaluation->n_sens; k++)
-        used |= derivatives_use(ob->abi, evaluation->sens[k]) & use;
+        used |= derivatives_use(ob->abi, ob->sens[k]) & use;
     enum point_function which = noise ? MODEL_NOISE : MODEL_OBSERVE;
     int code = used ? derivatives_by_parameter(&ob->model, which, t, y, ob->h_parameter) : STIFFIT_OK;
     if (code == STIFFIT_OK && by_state)
@@ -48,7 +48,7 @@ static int differentiate(struct observer *ob, bool noise, double t, const double
         return code;
     ob->has_terms = by_state && !noise && ob->abi->observe_state;
     for (size_t k = 0; k < evaluation->n_sens; k++) {
-        uint32_t j = evaluation->sens[k];
+        uint32_t j = ob->sens[k];
         double *row = ob->h_row + k * n_observable;
         bool direct = derivatives_use(ob->abi, j) & use;
         for (size_t o = 0; o < n_observable; o++)
@@ -143,6 +143,15 @@ static bool fill(struct observer *ob, bool noise, size_t first, size_t last, dou
            fill_derivatives(ob, noise, first, last, t, y, derivative);
 }
 
+/* Rows of one variant follow each other. */
+static size_t end_of_variant(const struct ode_task *task, size_t first, size_t last)
+{
+    size_t end = first + 1;
+    while (end < last && (!task->row_variant || task->row_variant[end] == task->row_variant[first]))
+        end++;
+    return end;
+}
+
 bool observation_fill(struct observer *ob, size_t i_time, const double *y)
 {
     const struct evaluation *evaluation = ob->evaluation;
@@ -155,9 +164,18 @@ bool observation_fill(struct observer *ob, size_t i_time, const double *y)
     if (first == last)
         return true;
     double t = time_of(ob, i_time);
-    if (evaluation->noise && ob->abi->noise && !fill(ob, true, first, last, t, y, evaluation->noise, evaluation->d_noise))
-        return false;
-    return fill(ob, false, first, last, t, y, evaluation->prediction, evaluation->d_prediction);
+    bool good = true;
+    for (size_t end; first < last && good; first = end) {
+        end = end_of_variant(task, first, last);
+        if (!observer_begin_variant(ob, first))
+            return false;
+        good = (!evaluation->noise || !ob->abi->noise ||
+                fill(ob, true, first, end, t, y, evaluation->noise, evaluation->d_noise)) &&
+               fill(ob, false, first, end, t, y, evaluation->prediction, evaluation->d_prediction);
+        observer_end_variant(ob, first);
+    }
+    ob->has_terms = ob->has_terms && !task->row_variant;
+    return good;
 }
 
 /* The errors of all observables that are due to the integrator's absolute tolerances. States still close to 0 at an early time,
@@ -170,15 +188,11 @@ static void excesses(const struct observer *ob, double *excess)
             excess[term->observable] += fabs(term->value) * ob->tolerance_beyond[term->state];
 }
 
-bool observation_asks_relative(struct observer *ob, size_t i_time, const double *y)
+/* Whether rows first..last-1, of one variant, do. */
+static bool asks_relative(struct observer *ob, size_t first, size_t last, size_t i_time, const double *y)
 {
     const struct evaluation *evaluation = ob->evaluation;
     const struct ode_task *task = evaluation->task;
-    size_t last = ob->i_row, first = last;
-    while (first > 0 && task->row_time[first - 1] >= i_time)
-        first--;
-    if (first == last)
-        return false;
     bool known = ob->has_terms;
     if (!known) {
         choose_wanted(ob, false, first, last);
@@ -201,6 +215,23 @@ bool observation_asks_relative(struct observer *ob, size_t i_time, const double 
             return true;
     }
     return false;
+}
+
+bool observation_asks_relative(struct observer *ob, size_t i_time, const double *y)
+{
+    const struct ode_task *task = ob->evaluation->task;
+    size_t last = ob->i_row, first = last;
+    bool asks = false;
+    while (first > 0 && task->row_time[first - 1] >= i_time)
+        first--;
+    for (size_t end; first < last && !asks; first = end) {
+        end = end_of_variant(task, first, last);
+        if (!observer_begin_variant(ob, first))
+            return false;
+        asks = asks_relative(ob, first, end, i_time, y);
+        observer_end_variant(ob, first);
+    }
+    return asks;
 }
 
 /* Adds the same rows' share of the gradient. */

@@ -31,6 +31,8 @@ bool observer_init(struct observer *ob, const struct stiffit_model *abi, const s
     ob->block_rhs = calloc(n_parameter + 1, sizeof *ob->block_rhs);
     ob->sens_block = calloc(n_parameter + 1, sizeof *ob->sens_block);
     ob->block_unit = new_array(n_parameter, 1);
+    ob->variant_sens = calloc(n_parameter + 1, sizeof *ob->variant_sens);
+    ob->variant_p = new_array(abi->n_parameter, 1);
     ob->sizes = new_array(3 * n + 1, 1);
     ob->tolerance_beyond = new_array(n, 1);
     ob->born = new_array(n, 1);
@@ -49,7 +51,7 @@ bool observer_init(struct observer *ob, const struct stiffit_model *abi, const s
     bool complete = derivatives_init(&ob->model, abi) && ob->block_parameter && ob->block_rhs && ob->sens_block &&
                     ob->block_unit && ob->sizes && ob->tolerance_beyond && ob->born && ob->f && ob->columns && ob->h &&
                     ob->h_state && ob->term && ob->h_parameter && ob->h_row && ob->is_wanted && ob->h_largest &&
-                    ob->positive && ob->stops && (ob->forcing || !n || !abi->n_forcing);
+                    ob->positive && ob->stops && ob->variant_sens && ob->variant_p && (ob->forcing || !n || !abi->n_forcing);
     ob->model.sizes = ob->sizes;
     ob->model.piece = calloc((size_t)abi->n_input + 1, sizeof *ob->model.piece);
     return complete && ob->model.piece;
@@ -66,6 +68,8 @@ void observer_fini(struct observer *ob)
     free(ob->block_rhs);
     free(ob->sens_block);
     free(ob->block_unit);
+    free(ob->variant_sens);
+    free(ob->variant_p);
     free(ob->sizes);
     free(ob->tolerance_beyond);
     free(ob->born);
@@ -88,18 +92,37 @@ void observer_begin(struct observer *ob, bool is_relative)
     memset(ob->h_largest, 0, ob->abi->n_observable * sizeof(double));
     ob->t = evaluation->t_reached = evaluation->task->t0;
     evaluation->crosses = false;
+    ob->sens = evaluation->sens;
+    ob->variant = EXPERIMENT_NONE;
     ob->has_stops = ode_has_stops(ob->abi, evaluation->task) &&
                     (!evaluation->adjoint || !ode_takes_adjoint(ob->abi, evaluation->task));
     tolerance_set(ob, is_relative);
 }
 
+/* The first phase in which a column has a parameter; n_phase + 1: none. */
+static size_t first_phase(const struct evaluation *evaluation, size_t k)
+{
+    size_t phase = 0;
+    while (phase <= evaluation->task->n_phase && evaluation->sens[k + phase * evaluation->n_sens] == ODE_NONE)
+        phase++;
+    return phase;
+}
+
+static bool is_given(const struct evaluation *evaluation, size_t n_state, size_t k)
+{
+    bool is_given = false;
+    for (size_t i = 0; evaluation->begin && i < n_state; i++)
+        is_given = is_given || evaluation->begin[i + (1 + k) * n_state] != 0;
+    return is_given;
+}
+
 /* 1 / |p|; of what has no p, its effect on the initial state relative to that. Finite. */
-static double unit_of_block(const struct observer *ob, size_t k)
+static double unit_of_block(const struct observer *ob, size_t k, size_t phase)
 {
     const struct evaluation *evaluation = ob->evaluation;
     double p = 0, effect = 1;
-    if (evaluation->sens[k] != ODE_NONE) {
-        p = fabs(evaluation->p[evaluation->sens[k]]);
+    if (phase <= evaluation->task->n_phase) {
+        p = fabs(evaluation->p[evaluation->sens[k + phase * evaluation->n_sens] + phase * ob->abi->n_parameter]);
     } else {
         effect = 0;
         for (size_t i = 0; i < ob->n_state; i++) {
@@ -110,23 +133,95 @@ static double unit_of_block(const struct observer *ob, size_t k)
     return p > 0 && effect > 0 ? fmin(effect / p, DBL_MAX * DBL_EPSILON) : 1;
 }
 
+/* What the blocks have in this phase. */
+static void set_block_parameters(struct observer *ob)
+{
+    for (size_t k = 0; k < ob->evaluation->n_sens && !ob->evaluation->adjoint; k++) {
+        int32_t block = ob->sens_block[k];
+        if (block < 0)
+            continue;
+        ob->block_parameter[block] = ob->sens[k];
+        /* with rates of infusions */
+        ob->block_rhs[block] = (derivatives_use(ob->abi, ob->sens[k]) & (STIFFIT_USE_RHS | STIFFIT_USE_EVENT)) != 0;
+    }
+}
+
 void observer_choose_blocks(struct observer *ob)
 {
     const struct evaluation *evaluation = ob->evaluation;
     size_t n_block = 0;
     for (size_t k = 0; k < evaluation->n_sens && !evaluation->adjoint; k++) {
-        uint32_t j = evaluation->sens[k];
-        unsigned use = derivatives_use(ob->abi, j);
+        size_t phase = first_phase(evaluation, k);
+        bool has_own = phase <= evaluation->task->n_phase;
+        uint32_t j = has_own ? evaluation->sens[k + phase * evaluation->n_sens] : ODE_NONE;
         ob->sens_block[k] = -1;
-        if (ob->n_state == 0 || !(derivatives_has_block(ob->abi, j) || evaluation->begin))
+        if (ob->n_state == 0 || !(derivatives_has_block(ob->abi, j) || (evaluation->begin && has_own) ||
+                                  is_given(evaluation, ob->n_state, k)))
             continue;
-        ob->sens_block[k] = (int32_t)n_block;
-        ob->block_parameter[n_block] = j;
-        ob->block_rhs[n_block] = (use & (STIFFIT_USE_RHS | STIFFIT_USE_EVENT)) != 0; /* with rates of infusions */
-        ob->block_unit[n_block] = unit_of_block(ob, k);
-        n_block++;
+        ob->block_unit[n_block] = unit_of_block(ob, k, phase);
+        ob->sens_block[k] = (int32_t)n_block++;
     }
     ob->n_block = n_block;
+    set_block_parameters(ob);
+}
+
+bool observer_set_phase(struct observer *ob, size_t phase)
+{
+    const struct evaluation *evaluation = ob->evaluation;
+    ob->sens = evaluation->sens + phase * evaluation->n_sens;
+    ob->variant = EXPERIMENT_NONE;
+    set_block_parameters(ob);
+    return derivatives_set(&ob->model, evaluation->p + phase * ob->abi->n_parameter, evaluation->n_sens, ob->sens) ==
+           STIFFIT_OK;
+}
+
+static uint32_t variant_of(const struct observer *ob, size_t row)
+{
+    const uint32_t *variant = ob->evaluation->task->row_variant;
+    return variant ? variant[row] : EXPERIMENT_NONE;
+}
+
+bool observer_begin_variant(struct observer *ob, size_t row)
+{
+    const struct evaluation *evaluation = ob->evaluation;
+    const struct ode_task *task = evaluation->task;
+    uint32_t variant = variant_of(ob, row);
+    size_t n_sens = evaluation->n_sens;
+    if (variant == EXPERIMENT_NONE)
+        return true;
+    const double *p = ob->model.at.p;
+    derivatives_swap(&ob->model);
+    if (ob->variant != variant) {
+        memcpy(ob->variant_p, p, ob->abi->n_parameter * sizeof *p);
+        if (n_sens)
+            memcpy(ob->variant_sens, ob->sens, n_sens * sizeof *ob->sens);
+        for (size_t i = task->first_variant[variant]; i < task->first_variant[variant + 1]; i++) {
+            uint32_t j = task->variant_parameter[i];
+            ob->variant_p[j] = evaluation->own[i];
+            for (size_t k = 0; k < n_sens; k++)
+                if (ob->variant_sens[k] == j)
+                    ob->variant_sens[k] = ODE_NONE;
+            if (n_sens && evaluation->own_sens[i] != ODE_NONE)
+                ob->variant_sens[evaluation->own_sens[i]] = j;
+        }
+        ob->variant = EXPERIMENT_NONE;
+        if (derivatives_set(&ob->model, ob->variant_p, n_sens, ob->variant_sens) != STIFFIT_OK) {
+            derivatives_swap(&ob->model);
+            return false;
+        }
+        ob->variant = variant;
+    }
+    ob->phase_sens = ob->sens;
+    ob->sens = ob->variant_sens;
+    return true;
+}
+
+void observer_end_variant(struct observer *ob, size_t row)
+{
+    if (variant_of(ob, row) == EXPERIMENT_NONE)
+        return;
+    derivatives_swap(&ob->model);
+    ob->sens = ob->phase_sens;
 }
 
 int observer_initial(struct observer *ob, double *y)
@@ -155,7 +250,8 @@ void observer_begin_given(struct observer *ob, double *y)
             continue;
         y[i] = evaluation->begin[i];
         for (size_t k = 0; k < evaluation->n_sens && !ob->pace; k++)
-            y[i + (size_t)(1 + ob->sens_block[k]) * n] = evaluation->begin[i + (1 + k) * n];
+            if (ob->sens_block[k] >= 0)
+                y[i + (size_t)(1 + ob->sens_block[k]) * n] = evaluation->begin[i + (1 + k) * n];
     }
 }
 

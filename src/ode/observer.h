@@ -26,7 +26,7 @@ struct observer {
 
     /* blocks: the state, and one for each wanted parameter that enters the right-hand side or the initial state */
     size_t n_block;             /* counts only the sensitivities */
-    uint32_t *block_parameter;  /* n_parameter + options.n_none places; its parameter or ODE_NONE */
+    uint32_t *block_parameter;  /* n_parameter + options.n_none places; its parameter in this phase or ODE_NONE */
     bool *block_rhs;            /* whether it enters the right-hand side */
     double *block_unit;         /* 1 / |p| of that parameter: turns tolerances of states into those of its block */
     int32_t *sens_block;        /* block of each wanted parameter, or -1 */
@@ -48,6 +48,11 @@ struct observer {
 
     /* the current evaluation */
     struct evaluation *evaluation;
+    const uint32_t *sens;       /* n_sens: evaluation.sens of this phase, or of the variant of the latest rows */
+    uint32_t variant;           /* the one whose parameters `other` has, or EXPERIMENT_NONE */
+    const uint32_t *phase_sens; /* that of the phase meanwhile */
+    uint32_t *variant_sens;     /* n_parameter + options.n_none places: its sens, */
+    double *variant_p;          /* and its parameters */
     double t;                   /* the integrator's time */
     double t_far;               /* the last time: gives the integrator direction and scale, but no stop time */
     size_t i_time, i_row;       /* the next to be answered */
@@ -70,6 +75,12 @@ void observer_fini(struct observer *observer);
 void observer_begin(struct observer *observer, bool is_relative);
 /* Chooses the parameters that get a block of sensitivities. */
 void observer_choose_blocks(struct observer *observer);
+/* Sets the parameters of a phase. False: the model's `prepare` failed. */
+bool observer_set_phase(struct observer *observer, size_t phase);
+/* Sets the parameters of a row that has some of its own, and sets the phase's again. False: `prepare` failed; no row's are
+ * set. */
+bool observer_begin_variant(struct observer *observer, size_t row);
+void observer_end_variant(struct observer *observer, size_t row);
 /* The initial state and its sensitivities: 1 + n_block blocks. Returns a code as derivatives_initial does. */
 int observer_initial(struct observer *observer, double *y);
 /* Puts evaluation.begin, if any, in place of it. */

@@ -48,8 +48,8 @@ int model_call_by_parameter(struct derivatives *d, stiffit_function *function, c
     int code = function(&d->at, out);
     if (code != STIFFIT_OK)
         return model_fail(d, where, d->at.t, false, code < 0);
-    for (size_t k = 0; k < d->n_sens; k++)
-        if (!column_finite(d, rows, out + d->sens[k] * n_row, n_row))
+    for (size_t k = 0; k < d->feed.n_sens; k++)
+        if (!column_finite(d, rows, out + d->feed.sens[k] * n_row, n_row))
             return model_fail(d, where, d->at.t, true, false);
     return STIFFIT_OK;
 }
@@ -204,10 +204,10 @@ static int parameter_side(struct derivatives *d, struct quotient *q, uint32_t j,
     memcpy(d->p_moved, p, d->abi->n_parameter * sizeof(double));
     d->p_moved[j] += h;
     if (d->abi->n_work)
-        d->at.work = (up ? d->work_up : d->work_down) + (size_t)j * d->abi->n_work;
+        d->at.work = (up ? d->feed.work_up : d->feed.work_down) + (size_t)j * d->abi->n_work;
     int code = STIFFIT_RECOVERABLE;
     d->at.p = d->p_moved;
-    if (isfinite(d->p_moved[j]) && (d->abi->n_work == 0 || (up ? d->has_up : d->has_down)[j]))
+    if (isfinite(d->p_moved[j]) && (d->abi->n_work == 0 || (up ? d->feed.has_up : d->feed.has_down)[j]))
         code = call_moved(d, q, out);
     d->at.p = p;
     d->at.work = own_work;
@@ -219,8 +219,8 @@ int quotient_by_parameter(struct derivatives *d, struct quotient q, unsigned use
 {
     if (q.function == d->abi->rhs)
         take_signs(d);
-    for (size_t k = 0; k < d->n_sens; k++) {
-        uint32_t j = d->sens[k];
+    for (size_t k = 0; k < d->feed.n_sens; k++) {
+        uint32_t j = d->feed.sens[k];
         double *column = out + (size_t)j * q.n_out;
         if (!(derivatives_use(d->abi, j) & use)) {
             memset(column, 0, q.n_out * sizeof(double));

@@ -15,7 +15,7 @@ enum { MOST_PAST = 10000 };
 void schedule_begin(struct observer *ob)
 {
     struct stops *s = ob->stops;
-    s->n_dose = s->i_dose = s->n_later = 0;
+    s->n_dose = s->i_dose = s->n_later = s->i_call = s->i_phase = 0;
     s->n_made = s->n_executed = s->n_here = 0;
     memset(s->i_knot, 0, s->abi->n_input * sizeof *s->i_knot);
     for (size_t i = 0; i < s->n_function; i++)
@@ -148,6 +148,10 @@ static double earliest(const struct observer *ob)
         next = fmin(next, s->later[i].t);
     for (size_t i = 0; i < s->n_dose; i++)
         next = fmin(next, s->dose[i].t);
+    if (s->i_call < ob->evaluation->task->n_call)
+        next = fmin(next, ob->evaluation->task->call[s->i_call].time);
+    if (s->i_phase < ob->evaluation->task->n_phase)
+        next = fmin(next, ob->evaluation->task->phase[s->i_phase]);
     return next;
 }
 
@@ -185,6 +189,19 @@ bool schedule_repeat(struct observer *ob, size_t i)
         return schedule_find_effect(ob, next);
     memmove(s->dose + i, s->dose + i + 1, (--s->n_dose - i) * sizeof *s->dose);
     return true;
+}
+
+bool schedule_again(struct observer *ob)
+{
+    struct stops *s = ob->stops;
+    bool good = true;
+    for (size_t i = 0; i < s->n_dose && good && derivatives_is_there(&ob->model, MODEL_LAG); i++) {
+        if (schedule_dose_time(ob, &s->dose[i]) >= ob->t)
+            good = schedule_find_effect(ob, &s->dose[i]);
+        else
+            ob->evaluation->crosses = true;
+    }
+    return good;
 }
 
 double *schedule_numbers(const struct stops *s, size_t i) { return s->later_number + i * s->stride; }

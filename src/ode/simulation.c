@@ -110,8 +110,9 @@ static bool answer_until(struct workspace *ws, double t_now, bool initial)
         double t = task->time[ws->o.i_time];
         if (t > t_now)
             break;
-        if (ws->o.has_stops && ws->o.n_state == 0)
-            stops_set_inputs(&ws->o, t, task->time_side ? task->time_side[ws->o.i_time] : 0);
+        if (ws->o.has_stops && ws->o.n_state == 0 &&
+            !stops_set_inputs(&ws->o, t, task->time_side ? task->time_side[ws->o.i_time] : 0))
+            return false;
         if (!initial) {
             int flag = CVodeGetDky(ws->cvode, t, 0, ws->y);
             if (flag != CV_SUCCESS)
@@ -183,6 +184,11 @@ static bool begin(struct workspace *ws, bool is_relative)
     struct evaluation *evaluation = ws->o.evaluation;
     const struct ode_task *task = evaluation->task;
     observer_begin(&ws->o, is_relative);
+    if (evaluation->adjoint && (ws->o.has_stops || task->n_variant)) {
+        snprintf(evaluation->reason, sizeof evaluation->reason,
+                 "the adjoint method does not go through doses, inputs and events, nor parameters of periods and rows");
+        return observer_finish(&ws->o, EVALUATION_ODE_FAILED);
+    }
     ws->trouble = TROUBLE_NONE;
     ws->model_trouble_step = -1;
     ws->n_stuck = 0;
@@ -191,11 +197,6 @@ static bool begin(struct workspace *ws, bool is_relative)
     choose_blocks(ws);
     linear_begin(ws->linear);
     ws->factor_gamma = 0;
-    if (evaluation->adjoint && ws->o.has_stops) {
-        snprintf(evaluation->reason, sizeof evaluation->reason,
-                 "the adjoint method does not go through doses, inputs and events");
-        return observer_finish(&ws->o, EVALUATION_ODE_FAILED);
-    }
     if (evaluation->adjoint && !adjoint_begin(ws))
         return simulation_fail_memory(ws);
     if (derivatives_begin(&ws->o.model, evaluation->p, task->covariate, task->t0, evaluation->n_sens,

@@ -64,9 +64,16 @@ void stops_free(struct stops *s)
         free(arrays[i]);
 }
 
+/* Whether something happens that does not come from a switch. */
+static bool is_eventful(const struct stiffit_model *abi, const struct ode_task *task)
+{
+    bool is_endless = task->n_time && task->time[task->n_time - 1] == INFINITY;
+    return abi->n_input || task->n_phase || (abi->n_state && (task->n_dose || abi->n_event || is_endless));
+}
+
 bool ode_has_stops(const struct stiffit_model *abi, const struct ode_task *task)
 {
-    return !ode_takes_adjoint(abi, task) || (abi->n_state && abi->n_switching);
+    return is_eventful(abi, task) || (abi->n_state && abi->n_switching);
 }
 
 bool ode_has_periods(const struct ode_task *task)
@@ -79,8 +86,7 @@ bool ode_has_periods(const struct ode_task *task)
 
 bool ode_takes_adjoint(const struct stiffit_model *abi, const struct ode_task *task)
 {
-    bool is_endless = task->n_time && task->time[task->n_time - 1] == INFINITY;
-    return !abi->n_input && (!abi->n_state || (!task->n_dose && !abi->n_event && !is_endless));
+    return !is_eventful(abi, task) && !task->n_variant;
 }
 
 static unsigned kind_of(const struct stops *s, size_t event) { return s->abi->event_kind ? s->abi->event_kind[event] : 0; }
@@ -297,15 +303,21 @@ static bool pass_switches(struct observer *ob, double *y)
     return jump_travel(ob, y, NULL, dt, -1) && (!s->is_watched[first] || look_for_sliding(ob, y, first, slope));
 }
 
-/* Fires timed events that are due, and those whose triggers have a root. The derivatives of their times are those before any is
- * executed. */
+/* Fires events that the task calls, timed ones that are due, and those whose triggers have a root. The derivatives of their
+ * times are those before any is executed. */
 static bool fire(struct observer *ob, double *y)
 {
     struct stops *s = ob->stops;
     size_t n = s->abi->n_switching;
     double slope;
+    const struct ode_task *task = ob->evaluation->task;
+    memset(s->dt_cause, 0, s->n_block * sizeof(double));
+    for (; s->i_call < task->n_call && task->call[s->i_call].time <= s->limit; s->i_call++)
+        if (!jump_fire(ob, y, task->call[s->i_call].event, s->dt_cause))
+            return false;
     for (size_t i = n; i < s->n_function; i++) {
         double *dt = s->dt_cause;
+        bool is_late = s->fixed[i] == -INFINITY; /* and its time does not matter */
         bool is_due = s->fixed[i] <= s->limit, is_root = s->is_root && root_differs(s, i);
         if (!is_due && !is_root)
             continue;
@@ -316,14 +328,58 @@ static bool fire(struct observer *ob, double *y)
                 cancel(s, i - n);
             continue;
         }
-        if (!is_due && ob->n_block && derivatives_rhs(&ob->model, ob->t, y, s->f_left) != STIFFIT_OK)
+        if (is_late)
+            memset(dt, 0, ob->n_block * sizeof(double));
+        else if (!is_due && ob->n_block && derivatives_rhs(&ob->model, ob->t, y, s->f_left) != STIFFIT_OK)
             return observer_fail(ob);
-        if (is_due ? !jump_fixed(ob, y, i, dt) : !root_differentiate(ob, y, i, s->f_left, dt, &slope))
+        else if (is_due ? !jump_fixed(ob, y, i, dt) : !root_differentiate(ob, y, i, s->f_left, dt, &slope))
             return false;
         if (!jump_fire(ob, y, i - n, dt))
             return false;
     }
     return true;
+}
+
+/* A timed event whose new time has passed happens at once. */
+static bool move_event_times(struct observer *ob, const double *y)
+{
+    struct stops *s = ob->stops;
+    size_t n = s->abi->n_switching;
+    if (s->abi->n_event > 0 && derivatives_value(&ob->model, MODEL_WHEN, ob->t, y, s->row) != STIFFIT_OK)
+        return observer_fail(ob);
+    for (size_t i = 0; i < s->abi->n_event; i++) {
+        double *fixed = &s->fixed[n + i];
+        if (!(kind_of(s, i) & STIFFIT_EVENT_TIMED))
+            continue;
+        if (isnan(s->row[i])) {
+            derivatives_fail(&ob->model, "event_when", ob->t, true);
+            return observer_fail(ob);
+        }
+        if (s->row[i] > s->limit)
+            *fixed = s->row[i];
+        else if (*fixed < INFINITY && *fixed > s->limit)
+            *fixed = s->row[i] < ob->t ? -INFINITY : s->row[i];
+    }
+    return true;
+}
+
+/* From here on, other parameters. */
+static bool begin_phase(struct observer *ob, const double *y)
+{
+    struct stops *s = ob->stops;
+    const struct ode_task *task = ob->evaluation->task;
+    size_t before = s->i_phase;
+    while (s->i_phase < task->n_phase && task->phase[s->i_phase] <= s->limit)
+        s->i_phase++;
+    if (s->i_phase == before)
+        return true;
+    s->restarts = true;
+    if (!observer_set_phase(ob, s->i_phase))
+        return observer_fail(ob);
+    if (ob->n_state == 0)
+        return true;
+    jump_keep_rates(ob);
+    return schedule_again(ob) && take_switch_times(ob) && move_event_times(ob, y);
 }
 
 /* What happens before the measurements of side 0. */
@@ -343,7 +399,7 @@ static bool happen_before(struct observer *ob, double *y)
                 return false;
         }
     look_ahead(ob);
-    if (!pass_switches(ob, y))
+    if (!begin_phase(ob, y) || !pass_switches(ob, y))
         return false;
     ob->model.since = s->since;
     ob->model.until = INFINITY;
@@ -409,7 +465,10 @@ bool stops_await_steady_state(const struct observer *ob)
     return ob->has_stops && ob->stops->next == INFINITY && ob->i_time < task->n_time && task->time[ob->i_time] == INFINITY;
 }
 
-void stops_set_inputs(struct observer *ob, double t, int side)
+bool stops_set_inputs(struct observer *ob, double t, int side)
 {
-    (void)schedule_pass_knots(ob, side < 0 ? nextafter(t, -INFINITY) : t);
+    ob->stops->limit = side < 0 ? nextafter(t, -INFINITY) : t;
+    if (ob->abi->n_input > 0)
+        (void)schedule_pass_knots(ob, ob->stops->limit);
+    return begin_phase(ob, NULL);
 }

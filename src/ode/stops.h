@@ -1,13 +1,14 @@
-/* What happens during an evaluation: doses, infusions, knots of inputs, events, and switches of the right-hand side. Each ends
- * a step of the integrator at its time (a stop), maps the state and its sensitivities, and restarts the integrator.
+/* What happens during an evaluation: doses, infusions, knots of inputs, events, phases with other parameters, and switches of
+ * the right-hand side. Each ends a step of the integrator at its time (a stop), maps the state and its sensitivities, and
+ * restarts the integrator.
  *
  * If the time of a stop depends on a parameter p, the sensitivities s = dy/dp at a fixed time turn into those at the stop,
  * s + f dt/dp; the stop maps these together with the state; f behind the stop turns them back:
  *
  *     s+ = g_y (s- + f- dt/dp) + g_p + g_t dt/dp - f+ dt/dp
  *
- * At one time, in this order: measurements of side -1; knots; ends of infusions; switches; events; measurements of side 0;
- * doses and the events that they cause; measurements of side 1.
+ * At one time, in this order: measurements of side -1; knots; ends of infusions; parameters; switches; events;
+ * measurements of side 0; doses and the events that they cause; measurements of side 1.
  *
  * schedule.c knows the times, root.c finds those that depend on the states, jump.c has the maps, stops.c the order, and meet.c
  * the places without derivatives.
@@ -53,7 +54,10 @@ struct stops {
     struct next_dose *dose;      /* those that have begun and are not over, in order */
     size_t n_dose, max_dose, i_dose; /* i_dose: the first that has not begun */
     size_t *i_knot;              /* n_input: the next */
-    double *fixed;               /* n_function: times of switches and timed events; INFINITY: none, or over */
+    size_t i_call;
+    size_t i_phase;             /* the next; the evaluation's parameters are those of this number */
+    double *fixed;               /* n_function: times of switches and timed events; INFINITY: none, or over; -INFINITY: an event
+                                  * whose time a new phase has put into the past */
     struct later *later;
     double *later_number;        /* max_later x stride */
     size_t n_later, max_later, stride;
@@ -97,8 +101,8 @@ bool stops_begin_state(struct observer *observer, const double *y);
 bool stops_happen(struct observer *observer, double *y, bool initial);
 /* Whether nothing is left before the time +infinity. */
 bool stops_await_steady_state(const struct observer *observer);
-/* For models without states: sets the inputs at a time, on a side. */
-void stops_set_inputs(struct observer *observer, double t, int side);
+/* For models without states: sets the inputs and parameters at a time, on a side. */
+bool stops_set_inputs(struct observer *observer, double t, int side);
 
 /* The state (without sensitivities) at a time of the latest step, valid until the next call; NULL: it cannot be computed. */
 struct latest_step {

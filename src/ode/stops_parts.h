@@ -38,6 +38,8 @@ void schedule_forget(struct stops *stops, size_t dose);
 /* The first dose that is due; n_dose: none. schedule_repeat goes on to its next repetition. */
 size_t schedule_dose(const struct stops *stops);
 bool schedule_repeat(struct observer *observer, size_t i);
+/* In a new phase: the lags of later doses; those that are on their way lose the derivatives of their times. */
+bool schedule_again(struct observer *observer);
 
 /* root.c */
 /* Values and signs of all functions at (t, y). */
@@ -64,6 +66,8 @@ bool jump_resume(struct observer *observer, const struct next_dose *past, bool *
 bool jump_steady(struct observer *observer, double *y, size_t i);
 void jump_sum_rates(struct observer *observer);
 bool jump_end_infusion(struct observer *observer, double *y, size_t i);
+/* In a new phase infusions keep their rates, and lose derivatives by parameters that the model no longer has. */
+void jump_keep_rates(struct observer *observer);
 /* An event fires: its execution is added. */
 bool jump_fire(struct observer *observer, double *y, size_t event, const double *dt);
 bool jump_execute(struct observer *observer, double *y, size_t i);

@@ -9,6 +9,7 @@
 struct timed {
     double time;
     size_t row;
+    uint32_t variant;
     int8_t side;
 };
 
@@ -19,11 +20,14 @@ static int compare(const void *left, const void *right)
         return a->time < b->time ? -1 : 1;
     if (a->side != b->side)
         return a->side - b->side;
+    if (a->variant != b->variant)
+        return a->variant < b->variant ? -1 : 1;
     return (a->row > b->row) - (a->row < b->row);
 }
 
 /* NULL: out of memory. */
-static struct timed *sort(const struct measurements *given, size_t n, size_t *n_row, struct arena *arena)
+static struct timed *sort(const struct measurements *given, const uint32_t *variant, size_t n, size_t *n_row,
+                          struct arena *arena)
 {
     struct timed *rows = arena_alloc(arena, (n + 1) * sizeof *rows);
     bool is_sorted = true;
@@ -31,7 +35,7 @@ static struct timed *sort(const struct measurements *given, size_t n, size_t *n_
     for (size_t i = 0; rows && i < n; i++) {
         if (given->value && isnan(given->value[i]))
             continue;
-        rows[*n_row] = (struct timed){given->time[i], i, given->side ? given->side[i] : 0};
+        rows[*n_row] = (struct timed){given->time[i], i, variant ? variant[i] : 0, given->side ? given->side[i] : 0};
         is_sorted = is_sorted && (*n_row == 0 || compare(&rows[*n_row - 1], &rows[*n_row]) < 0);
         ++*n_row;
     }
@@ -52,7 +56,7 @@ bool ode_task_sort(struct ode_task *task, struct ode_rows *rows, const struct me
                    const enum error_kind *error, struct arena *arena)
 {
     size_t n_row, n_time = 0;
-    const struct timed *sorted = sort(given, n, &n_row, arena);
+    const struct timed *sorted = sort(given, task->row_variant, n, &n_row, arena);
     unsigned columns = columns_of(given);
     void *block = arena_alloc(arena, measurements_bytes(columns, n_row) + 1);
     size_t *number = arena_alloc(arena, (n_row + 1) * sizeof *number);
@@ -60,11 +64,13 @@ bool ode_task_sort(struct ode_task *task, struct ode_rows *rows, const struct me
     uint32_t *row_time = arena_alloc(arena, (n_row + 1) * sizeof *row_time);
     bool *is_log = arena_calloc(arena, n_row + 1, sizeof *is_log), has_sides = false;
     int8_t *side = arena_alloc(arena, n_row + 1);
-    if (!sorted || !block || !number || !time || !row_time || !is_log || !side)
+    uint32_t *variant = arena_alloc(arena, (n_row + 1) * sizeof *variant);
+    if (!sorted || !block || !number || !time || !row_time || !is_log || !side || !variant)
         return false;
     *rows = (struct ode_rows){columns, measurements_place(columns, n_row, block), number};
     for (size_t i = 0; i < n_row; i++) {
         number[i] = sorted[i].row;
+        variant[i] = sorted[i].variant;
         has_sides = has_sides || sorted[i].side;
         if (n_time == 0 || time[n_time - 1] < sorted[i].time || side[n_time - 1] < sorted[i].side) {
             side[n_time] = sorted[i].side;
@@ -78,6 +84,7 @@ bool ode_task_sort(struct ode_task *task, struct ode_rows *rows, const struct me
     task->n_time = n_time;
     task->time = time;
     task->time_side = has_sides ? side : NULL;
+    task->row_variant = task->row_variant ? variant : NULL;
     task->n_row = n_row;
     task->row_time = row_time;
     task->row_observable = rows->measured.observable;

@@ -5,7 +5,8 @@
 #include "base/sha256.h"
 #include "base/output.h"
 #include "base/words.h"
-#include "fit/map.h"
+#include "fit/feed.h"
+#include "ode/task.h"
 #include "run/plan/campaign.h"
 
 #include <math.h>
@@ -115,10 +116,8 @@ enum status fitted_open(struct fitted *fitted, const struct fitted_options *opti
     fitted->errors.likelihood = fitted->model.abi.noise || problem_n_censored(fitted->problem) > 0 ||
                                 error_kinds_mix(kind, n_observable);
     fitted->errors.loss = campaign_losses(kind, n_observable, recipe->huber_k, recipe->student_nu);
-    fitted->p = calloc(fitted->model.abi.n_parameter, 2 * sizeof *fitted->p);
-    fitted->sens = calloc(fitted->model.abi.n_parameter, 4 * sizeof *fitted->sens);
-    if (!fitted->errors.loss || !fitted->p || !fitted->sens)
-        return error_set(error, STATUS_NO_MEMORY, "out of memory for %u parameters", fitted->model.abi.n_parameter);
+    if (!fitted->errors.loss)
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu observables", n_observable);
     sha256_of(fitted->model.sha256, strlen(fitted->model.sha256), model);
     if (memcmp(model, result_info(fitted->result)->identity.model, sizeof model) && options->listener.tell)
         options->listener.tell(options->listener.context,
@@ -128,7 +127,7 @@ enum status fitted_open(struct fitted *fitted, const struct fitted_options *opti
     bool in_lanes = recipe->engine == 1 + ENGINE_LANES && !engine_refusal(ENGINE_LANES, &fitted->model.abi);
     const struct ode_options ode = {.rtol = recipe->ode.rtol, .atol = recipe->ode.atol, .linear_solver = LINEAR_AUTO,
                                     .engine = in_lanes ? ENGINE_LANES : ENGINE_CVODES,
-                                    .n_none = (info->has_steady ? problem_n_parameter(fitted->problem) : 0) +
+                                    .n_none = problem_n_none(fitted->problem) +
                                               (info->has_periods ? fitted->model.abi.n_state : 0)};
     return predictor_init(&fitted->predictor, &fitted->model, &ode, recipe->fit.max_steps, error);
 }
@@ -142,8 +141,7 @@ void fitted_close(struct fitted *fitted)
     problem_close(fitted->problem);
     result_close(fitted->result);
     free(fitted->errors.loss);
-    free(fitted->p);
-    free(fitted->sens);
+    arena_fini(&fitted->arena);
     memset(fitted, 0, sizeof *fitted);
 }
 
@@ -206,29 +204,35 @@ enum status fitted_next(struct fitted *fitted, struct fitted_dataset *dataset, b
     return STATUS_OK;
 }
 
-/* Fills the model's parameters in experiment e, and finds those that were free, as in the fit's evaluations. Their number. */
-static size_t fill_parameters(const struct fitted *fitted, const struct fitted_dataset *dataset, size_t e, double *p,
-                              uint32_t *sens, uint32_t *column)
+/* The model's parameters in an experiment, and those that were free, as in the fit's evaluations. False: out of memory. */
+static bool fill_parameters(struct fitted *fitted, const struct fitted_dataset *dataset, struct predictor_rows *rows)
 {
     const struct problem_block *block = dataset->block;
-    const struct stiffit_model *abi = &fitted->model.abi;
-    const uint32_t *to_model = problem_to_model(fitted->problem);
-    size_t n = problem_n_parameter(fitted->problem), first = block->first_substitute[e], n_free = 0;
-    fit_model_parameters(abi, n, to_model, dataset->record->parameter, block->first_substitute[e + 1] - first,
-                         block->substitute + first, p);
-    for (uint32_t k = 0; k < abi->n_parameter; k++) {
-        uint32_t from = EXPERIMENT_NUMBER;
-        for (uint32_t i = 0; i < n; i++)
-            from = to_model[i] == k ? i : from;
-        for (size_t s = first; s < block->first_substitute[e + 1]; s++)
-            from = block->substitute[s].parameter == k ? block->substitute[s].by : from;
-        size_t i = dataset->row * n + from;
-        if (from == EXPERIMENT_NUMBER || block->fixed[i] || !(block->lower[i] < block->upper[i]))
-            continue;
-        sens[n_free] = k;
-        column[n_free++] = from;
-    }
-    return n_free;
+    struct arena *arena = &fitted->arena;
+    size_t n = problem_n_parameter(fitted->problem);
+    struct ode_task task = {.n_phase = 0};
+    struct fit_feed feed;
+    uint32_t *column_of = arena_alloc(arena, (n + 1) * sizeof *column_of);
+    for (size_t i = 0, k = dataset->row * n; column_of && i < n; i++, k++)
+        column_of[i] = block->fixed[k] || !(block->lower[k] < block->upper[k]) ? FIT_NO_COLUMN : (uint32_t)i;
+    if (!column_of || !ode_task_substitute(&task, rows->n_substitute, rows->substitute, rows->n_measured, arena) ||
+        !fit_feed_init(&feed, &fitted->model.abi, n, problem_to_model(fitted->problem), column_of, &task, rows->n_substitute,
+                       rows->substitute, arena))
+        return false;
+    double *number = arena_alloc(arena, fit_feed_n_number(&feed) * sizeof *number);
+    if (!number)
+        return false;
+    fit_feed_numbers(&feed, dataset->record->parameter, number);
+    struct evaluation evaluation;
+    fit_feed_set(&feed, number, &evaluation);
+    rows->p = evaluation.p;
+    rows->own = evaluation.own;
+    rows->own_sens = evaluation.own_sens;
+    rows->n_sens = feed.n_sens;
+    rows->sens = feed.sens;
+    rows->column = feed.column;
+    rows->n_fitted = n;
+    return true;
 }
 
 /* Whether another experiment begins at the steady state of experiment e. */
@@ -240,31 +244,33 @@ static bool goes_to_rest(const struct fitted_dataset *dataset, size_t e)
     return false;
 }
 
-/* number: 0, or 1 for the experiment at whose steady state another begins. */
-static struct predictor_rows rows_of(const struct fitted *fitted, const struct fitted_dataset *dataset, size_t e, size_t number)
+static struct predictor_rows rows_of(struct fitted *fitted, const struct fitted_dataset *dataset, size_t e)
 {
     const struct problem_block *block = dataset->block;
-    size_t first = block->row[e], n_model = fitted->model.abi.n_parameter;
-    double *p = fitted->p + number * n_model;
-    uint32_t *sens = fitted->sens + 2 * number * n_model, *column = sens + n_model;
+    size_t first = block->row[e], n = block->row[e + 1] - first;
     bool by_cvodes = dataset->record->notes & NOTE_changed_engine || dataset->record->gradient == GRADIENT_adjoint;
-    return (struct predictor_rows){
-        .t0 = block->t0[e], .p = p, .covariate = block->covariate + e * fitted->model.abi.n_covariate,
+    struct predictor_rows rows = {
+        .t0 = block->t0[e], .covariate = block->covariate + e * fitted->model.abi.n_covariate,
         .n_dose = block->first_dose[e + 1] - block->first_dose[e], .dose = block->dose + block->first_dose[e],
+        .n_call = block->first_call[e + 1] - block->first_call[e], .call = block->call + block->first_call[e],
+        .n_substitute = block->first_substitute[e + 1] - block->first_substitute[e],
+        .substitute = block->substitute + block->first_substitute[e],
         .input = block->input + e * fitted->model.abi.n_input, .goes_to_rest = goes_to_rest(dataset, e),
-        .n = block->row[e + 1] - first, .measured = measurements_from(&block->measured, first),
+        .n = n, .n_measured = n, .measured = measurements_from(&block->measured, first),
         .error = problem_errors(fitted->problem), .rtol = dataset->record->rtol,
-        .engine = by_cvodes ? ENGINE_CVODES : ENGINE_LANES,
-        .n_sens = fill_parameters(fitted, dataset, e, p, sens, column), .sens = sens, .column = column,
-        .n_fitted = problem_n_parameter(fitted->problem)};
+        .engine = by_cvodes ? ENGINE_CVODES : ENGINE_LANES};
+    if (!fill_parameters(fitted, dataset, &rows))
+        rows.p = NULL;
+    return rows;
 }
 
 struct predictor_rows fitted_rows(struct fitted *fitted, const struct fitted_dataset *dataset, size_t e)
 {
-    struct predictor_rows rows = rows_of(fitted, dataset, e, 0);
+    arena_reset(&fitted->arena);
+    struct predictor_rows rows = rows_of(fitted, dataset, e);
     const uint32_t *steady = dataset->block->steady;
     if (steady && steady[e] != EXPERIMENT_NONE) {
-        fitted->rest = rows_of(fitted, dataset, steady[e], 1);
+        fitted->rest = rows_of(fitted, dataset, steady[e]);
         rows.rest = &fitted->rest;
     }
     return rows;

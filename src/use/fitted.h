@@ -27,9 +27,7 @@ struct fitted {
     struct problem_block data;
     struct result_block fits;
     uint64_t i_data, i_fit; /* next rows within the blocks */
-    /* of an experiment, and of the one at whose steady state it begins: */
-    double *p;              /* 2 n_parameter of the model */
-    uint32_t *sens;         /* 4 n_parameter of the model: sens and column */
+    struct arena arena;     /* of fitted_rows */
     struct predictor_rows rest;
 };
 

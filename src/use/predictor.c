@@ -43,13 +43,15 @@ static bool begin(struct predictor *predictor, const struct predictor_rows *rows
     struct measurements given = rows->measured;
     given.value = NULL;
     *task = (struct ode_task){.t0 = rows->t0, .covariate = rows->covariate, .n_dose = rows->n_dose, .dose = rows->dose,
-                              .input = rows->input};
-    bool is_sorted = ode_task_sort(task, sorted, &given, rows->n, rows->error, arena) &&
+                              .input = rows->input, .n_call = rows->n_call, .call = rows->call};
+    bool is_sorted = rows->p && ode_task_substitute(task, rows->n_substitute, rows->substitute, rows->n_measured, arena) &&
+                     ode_task_sort(task, sorted, &given, rows->n, rows->error, arena) &&
                      (!rows->goes_to_rest || ode_task_add_steady(task, arena));
     double *answer = arena_alloc(arena, (rows->n + 1) * sizeof *answer);
     double *noise = arena_alloc(arena, (rows->n + 1) * sizeof *noise);
-    *evaluation = (struct evaluation){.engine = rows->engine, .task = task, .p = rows->p, .n_sens = rows->n_sens,
-                                      .sens = rows->sens, .column = rows->column,
+    *evaluation = (struct evaluation){.engine = rows->engine, .task = task, .p = rows->p, .own = rows->own,
+                                      .n_sens = rows->n_sens, .sens = rows->sens, .own_sens = rows->own_sens,
+                                      .column = rows->column,
                                       .tighter = rows->rtol > 0 ? round(predictor->rtol / rows->rtol) : 1,
                                       .max_steps = predictor->max_steps, .deadline_ns = INT64_MAX,
                                       .lenient = true, .prediction = answer,

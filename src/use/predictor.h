@@ -26,11 +26,15 @@ void predictor_fini(struct predictor *predictor);
 /* The rows of an experiment to predict, in any order; equal times are allowed. */
 struct predictor_rows {
     double t0;
-    const double *p;            /* n_parameter of the model, natural scale */
+    const double *p, *own;      /* as in struct evaluation */
     const double *covariate;    /* n_covariate of the model */
     size_t n_dose;
     const struct dose *dose;    /* as in struct ode_task */
     const struct input *input;  /* n_input of the model */
+    size_t n_call, n_substitute;
+    const struct event_call *call;
+    const struct substitute *substitute;
+    size_t n_measured;          /* 0, or n: the rows are those to which substitutes of single rows refer */
     size_t n;
     struct measurements measured; /* times finite, none before t0; values are ignored, and sigma may be NULL */
     double rtol;                /* that of the fit, if it is below the predictor's; otherwise it may be 0 or NaN */
@@ -40,6 +44,7 @@ struct predictor_rows {
     size_t n_sens;              /* parameters whose sensitivities are integrated but not used, so that steps, and hence */
     const uint32_t *sens;       /* bits, are as in a fit of these parameters; and which of the fit's parameters they */
     const uint32_t *column;     /* are, numbers below n_fitted. NULL: there is no rest */
+    const uint32_t *own_sens;
     size_t n_fitted;
     enum engine_kind engine;    /* likewise; if lanes fail, CVODES is asked */
 };

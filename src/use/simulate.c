@@ -255,6 +255,7 @@ static void predict_grid(struct fitted *fitted, const struct fitted_dataset *dat
     struct predictor_rows rows = fitted_rows(fitted, dataset, e);
     rows.t0 = isnan(t0) ? rows.t0 : t0;
     rows.n = grid->n;
+    rows.n_measured = 0;
     rows.measured = (struct measurements){.time = grid->time, .side = grid->side, .observable = grid->observable};
     bool good = dataset->p && !dataset->fault && isfinite(rows.t0);
     for (size_t i = 0; i < grid->n; i++)
@@ -299,7 +300,8 @@ enum status simulate_fitted_table(const struct simulate_options *options, struct
         grid_options.t0 = -INFINITY; /* each dataset has its own */
     if (!status)
         status = simulate_grid_init(&grid, &grid_options, &fitted.model,
-                                    can_jump(&fitted.model.abi) || problem_info(fitted.problem)->n_dose > 0, error);
+                                    can_jump(&fitted.model.abi) || problem_info(fitted.problem)->n_dose > 0 ||
+                                        problem_info(fitted.problem)->n_call > 0, error);
     if (!status && !(prediction = malloc((grid.n + 1) * sizeof *prediction)))
         status = error_set(error, STATUS_NO_MEMORY, "out of memory for %zu rows", grid.n);
     if (!status)

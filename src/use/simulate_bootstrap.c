@@ -235,6 +235,11 @@ static enum status write_all(struct bootstrap *bootstrap, struct error *error)
 /* As in a run's own bootstrap. */
 static enum status refuse_unknown(const struct bootstrap *bootstrap, struct error *error)
 {
+    const struct problem_info *info = problem_info(bootstrap->fitted.problem);
+    if (info->has_times || info->has_own || info->n_call)
+        return error_set(error, STATUS_BAD_PROBLEM, "%s: there are events or substitutes for parts of experiments, which "
+                                                    "problem files of replicates cannot say yet; `stiffit run --bootstrap` "
+                                                    "draws them", bootstrap->options->files.result);
     if (problem_prior(bootstrap->fitted.problem))
         return error_set(error, STATUS_BAD_PROBLEM, "%s: there are priors, and the spread of replicates does not reflect "
                                                     "them", bootstrap->options->files.result);

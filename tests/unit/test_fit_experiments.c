@@ -88,7 +88,9 @@ static const struct stiffit_model joint_noise = {
 /* The fit's parameters are k, A1, A2, c. Experiment 0: a = A1. 1: a = b = A2. 2: a = 2. */
 static const uint32_t to_model[N_FIT] = {1, FIT_NO_MODEL, FIT_NO_MODEL, 2};
 static const size_t first_substitute[N_EXPERIMENT + 1] = {0, 1, 3, 4};
-static const struct substitute substitute[] = {{0, A1, 0}, {0, A2, 0}, {2, A2, 0}, {0, EXPERIMENT_NUMBER, 2}};
+static const struct substitute substitute[] = {{0, A1, 0, -INFINITY, EXPERIMENT_NONE}, {0, A2, 0, -INFINITY, EXPERIMENT_NONE},
+                                               {2, A2, 0, -INFINITY, EXPERIMENT_NONE},
+                                               {0, EXPERIMENT_NUMBER, 2, -INFINITY, EXPERIMENT_NONE}};
 static const char *const names[N_FIT] = {"k", "A1", "A2", "c"}, *const ids[N_EXPERIMENT] = {"one", "two", "three"};
 
 struct pair {

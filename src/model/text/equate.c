@@ -344,15 +344,15 @@ static void add_events(struct equating *self)
         const struct stated_event *stated = &reading->events.item[i];
         const struct symbol *symbol = &reading->symbols.item[stated->symbol];
         struct equation_event *event = &equations->event[i];
-        struct span at = message_token_at(&reading->source, reading->formulas.item[stated->when].offset);
-        bool is_timed = stated->kind & STIFFIT_EVENT_TIMED;
+        bool is_called = stated->when == NONE, is_timed = stated->kind & STIFFIT_EVENT_TIMED;
         *event = (struct equation_event){.name = copy(self, symbol->name), .kind = stated->kind, .line = stated->line};
         equations->n_event = i + 1;
-        node when = evaluate_formula(self->machine, stated->when, false);
-        if (when != NODE_NONE && is_timed && is_truth(self, when))
-            message_fault(&reading->source, at, "a time follows `at`; with a condition the event is `event %s when ...`",
-                          event->name);
-        else if (when != NODE_NONE && is_timed)
+        node when = is_called ? graph_constant(equations->graph, INFINITY) /* the data alone make it happen */
+                              : evaluate_formula(self->machine, stated->when, false);
+        if (when != NODE_NONE && is_timed && !is_called && is_truth(self, when))
+            message_fault(&reading->source, message_token_at(&reading->source, reading->formulas.item[stated->when].offset),
+                          "a time follows `at`; with a condition the event is `event %s when ...`", event->name);
+        else if (when != NODE_NONE && is_timed && !is_called)
             when = value_free_of(self, stated->when, ON_STATE | ON_INPUT | ON_TIME, "the time of an event");
         event->condition = event->when = condition[i] = when != NODE_NONE ? when : 0;
         event->delay = evaluate_formula(self->machine, stated->delay, false);
@@ -366,7 +366,10 @@ static void add_events(struct equating *self)
     if (!timing_triggers(equations->graph, condition, n, trigger))
         reading->source.no_memory = true;
     for (uint32_t i = 0; i < n && !reading->source.no_memory; i++) {
-        struct span at = message_token_at(&reading->source, reading->formulas.item[reading->events.item[i].when].offset);
+        uint32_t when = reading->events.item[i].when;
+        if (when == NONE)
+            continue;
+        struct span at = message_token_at(&reading->source, reading->formulas.item[when].offset);
         bool is_timed = equations->event[i].kind & STIFFIT_EVENT_TIMED;
         if (!is_timed && graph_node(equations->graph, condition[i])->op == GRAPH_CONSTANT)
             message_fault(&reading->source, at,

@@ -98,12 +98,15 @@ static bool read_assignment(struct parser *parser)
 
 static bool read_event(struct parser *parser, struct stated_event *event)
 {
-    bool is_timed = parser_accept_name(parser, "at");
+    bool is_called = parser_peek(parser, 0)->kind == TOKEN_COLON || parser_is_name(parser, 0, "delay") ||
+                     parser_is_name(parser, 0, "priority") || parser_is_name(parser, 0, "early");
+    bool is_timed = is_called || parser_accept_name(parser, "at");
     if (!is_timed && !parser_accept_name(parser, "when"))
-        return stop(parser, "`at TIME` or `when CONDITION`");
+        return stop(parser, "`at TIME`, `when CONDITION` or `:`");
     event->kind = is_timed ? STIFFIT_EVENT_TIMED : 0;
-    if (!read_formula(parser, &event->when, ROLE_EVENT) || !read_options(parser, event))
+    if ((!is_called && !read_formula(parser, &event->when, ROLE_EVENT)) || !read_options(parser, event))
         return false;
+    event->kind |= is_called ? STIFFIT_EVENT_EARLY_VALUES : 0; /* those called at one time do not see each other's */
     if (!parser_accept(parser, TOKEN_COLON))
         return stop(parser, parser_peek(parser, 0)->kind == TOKEN_COMMA ? "`:` (options are not separated by commas)" :
                     "`:` before the assignments, `delay`, `priority`, `initially false`, `can lapse` or `early values`");

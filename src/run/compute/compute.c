@@ -144,7 +144,7 @@ static enum status make_pool(struct compute *compute, const struct run_options *
     if (compute->n_worker > most)
         compute->n_worker = most ? most : 1;
     struct ode_options ode = campaign->ode;
-    ode.n_none = (info->has_steady ? campaign->n_parameter : 0) + (info->has_periods ? campaign->model.abi.n_state : 0);
+    ode.n_none = problem_n_none(campaign->problem) + (info->has_periods ? campaign->model.abi.n_state : 0);
     compute->pool = engine_pool_new(&campaign->model, &ode, 2 * compute->n_worker, compute->n_worker, error);
     compute->n_lane = compute->pool && !options->trace ? engine_capacity(compute->pool) : 1; /* rows of a trace are in order */
     return compute->pool ? STATUS_OK : error->status;

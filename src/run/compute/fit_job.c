@@ -145,9 +145,13 @@ static bool fill_task(const struct fit_job *job, const struct problem_block *blo
     task->covariate = copy(arena, block->covariate + e * n_covariate, n_covariate * sizeof(double));
     task->n_dose = block->first_dose[e + 1] - first_dose;
     task->dose = copy(arena, block->dose + first_dose, task->n_dose * sizeof *task->dose);
+    task->n_call = block->first_call[e + 1] - block->first_call[e];
+    task->call = copy(arena, block->call + block->first_call[e], task->n_call * sizeof *task->call);
     task->input = copy_inputs(job, block, e, arena);
-    return task->covariate && task->dose && task->input &&
-           ode_task_sort(task, rows, &given, block->row[e + 1] - block->row[e], problem_errors(campaign->problem), arena);
+    size_t n_row = block->row[e + 1] - block->row[e], first = block->first_substitute[e];
+    return task->covariate && task->dose && task->call && task->input &&
+           ode_task_substitute(task, block->first_substitute[e + 1] - first, block->substitute + first, n_row, arena) &&
+           ode_task_sort(task, rows, &given, n_row, problem_errors(campaign->problem), arena);
 }
 
 /* Adds experiment e of the block to the problem, with its first row. */

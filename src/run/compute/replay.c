@@ -1,7 +1,7 @@
 /* Encodes requests and answers, and decides when they are worth a file. The format of an answer:
  *
- *   request  u32 kind and, above its 8 bits, the experiment, n_model, n_sens, n_row; i64 max_steps; f64 tighter, p[n_model];
- *            u32 sens[n_sens]
+ *   request  u32 kind and, above its 8 bits, the experiment, n_model, n_sens, n_row; i64 max_steps; f64 tighter,
+ *            p[n_model] for each period; u32 sens[n_sens] of the first
  *   answer   u32 outcome (and a bit: it crosses a jump), n_reason; f64 t_reached;
  *            i64 n_step, n_rhs, n_jacobian, n_factor, elapsed_ns; reason[n_reason];
  *            if the outcome is OK the arrays, f64: prediction, noise, d_prediction, d_noise, gradient, as `kind` says;
@@ -85,9 +85,11 @@ static double *column_of(const struct evaluation *evaluation, const struct parts
     return parts->part[i].values + stride * (is_matrix && evaluation->column ? evaluation->column[k] : k);
 }
 
+static size_t n_part_of(const struct evaluation *evaluation) { return 1 + evaluation->task->n_phase; }
+
 static size_t request_size(const struct evaluation *evaluation, size_t n_model)
 {
-    return REQUEST_HEAD + 8 * n_model + 4 * evaluation->n_sens;
+    return REQUEST_HEAD + 8 * n_model * n_part_of(evaluation) + 4 * evaluation->n_sens;
 }
 
 static unsigned char *put_request(unsigned char *out, const struct evaluation *evaluation, size_t n_model, uint32_t kind)
@@ -98,7 +100,7 @@ static unsigned char *put_request(unsigned char *out, const struct evaluation *e
     out = bytes_put_32(out, (uint32_t)evaluation->task->n_row);
     out = bytes_put_64(out, (uint64_t)evaluation->max_steps);
     out = put_doubles(out, &evaluation->tighter, 1);
-    out = put_doubles(out, evaluation->p, n_model);
+    out = put_doubles(out, evaluation->p, n_model * n_part_of(evaluation));
     for (size_t i = 0; i < evaluation->n_sens; i++)
         out = bytes_put_32(out, evaluation->sens[i]);
     return out;

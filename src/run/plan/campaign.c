@@ -25,8 +25,9 @@ struct problem_expectation campaign_expectation(const struct model *model)
         .model_name = abi->name, .n_parameter = abi->n_parameter, .n_covariate = abi->n_covariate,
         .n_observable = abi->n_observable, .parameter_name = abi->parameter_name,
         .covariate_name = abi->covariate_name, .observable_name = abi->observable_name, .n_state = abi->n_state,
-        .state_name = abi->state_name, .n_input = abi->n_input, .input_name = abi->input_name,
-        .infusion_kind = abi->infusion ? abi->infusion_kind : NULL,
+        .state_name = abi->state_name, .n_input = abi->n_input, .input_name = abi->input_name, .n_event = abi->n_event,
+        .event_name = abi->event_name, .parameter_use = abi->parameter_use,
+        .use_of_rows = STIFFIT_USE_OBSERVE | STIFFIT_USE_NOISE, .infusion_kind = abi->infusion ? abi->infusion_kind : NULL,
         .parameter_start = abi->parameter_start, .parameter_lower = abi->parameter_lower,
         .parameter_upper = abi->parameter_upper, .parameter_scale = abi->parameter_scale, .t0 = abi->t0,
         .parameter_prior = abi->parameter_prior, .parameter_prior_on = abi->parameter_prior_on,
@@ -94,7 +95,8 @@ static enum status choose_engine(struct campaign *campaign, const struct run_opt
     enum gradient_method gradient = recipe->fit.gradient;
     bool is_given = recipe->engine == 1 + ENGINE_LANES;
     const struct problem_info *info = problem_info(campaign->problem);
-    bool has_stops = info->n_dose > 0 || info->has_steady || info->has_periods; /* which CVODES evaluates */
+    bool has_stops = info->n_dose > 0 || info->n_call > 0 || info->has_steady || info->has_periods ||
+                     info->has_times; /* which CVODES evaluates */
     bool is_chosen = recipe->engine == 0 && !refusal && !has_stops && recipe->ode.linear_solver == LINEAR_AUTO &&
                      (gradient == GRADIENT_none || gradient == GRADIENT_forward);
     set_engine(campaign, ENGINE_CVODES, problem);
