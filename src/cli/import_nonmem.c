@@ -16,7 +16,7 @@ static const char *const column_name[N_COLUMN] = {"ID", "TIME", "DV", "AMT", "RA
                                                   "SS", "CENS", "LIMIT", "DVID"};
 enum { MAX_CMT = 1000 };
 
-/* A record of an individual. Numbers that are missing are 0, but those of time and value NaN. */
+/* A record of an individual. Numbers that are missing are 0, but those of time, value and limit NaN. */
 struct record {
     double number[N_COLUMN];
     int evid;
@@ -115,13 +115,14 @@ static enum status read_record(struct nonmem *nonmem, struct record *record, str
     for (int c = TIME; c < N_COLUMN; c++) {
         double *number = &record->number[c];
         bool is_word = c == CMT || c == DVID;
-        *number = c == TIME || c == DV ? (double)NAN : 0;
+        bool may_miss = c == TIME || c == DV || c == LIMIT;
+        *number = may_miss ? (double)NAN : 0;
         if (nonmem->column[c] == CSV_NO_COLUMN || is_word)
             continue;
         enum status status = csv_number(nonmem->reader, nonmem->column[c], number, error);
         if (status)
             return status;
-        if (isnan(*number) && c != TIME && c != DV)
+        if (isnan(*number) && !may_miss)
             *number = 0;
     }
     const double *number = record->number;
@@ -157,8 +158,9 @@ static enum status check_record(const struct nonmem *nonmem, const struct record
         return fault(nonmem, SS, error, "must be 0, 1 or 2");
     if (number[SS] != 0 && !is_dose)
         return fault(nonmem, SS, error, "a record with this EVID gives no dose");
-    if (number[LIMIT] != 0)
-        return fault(nonmem, LIMIT, error, "censoring to an interval is not supported; use CENS without LIMIT");
+    if (number[CENS] != 0 && !isnan(number[LIMIT]))
+        return fault(nonmem, LIMIT, error, "censoring to an interval is not supported; CENS without LIMIT means all values "
+                     "below DV (or above it)");
     if (!is_dose && (number[AMT] != 0 || number[RATE] != 0))
         return fault(nonmem, number[AMT] != 0 ? AMT : RATE, error, "a record with this EVID gives no dose");
     if (find_index(nonmem, CMT, nonmem->model->abi.state_name, nonmem->model->abi.n_state) < 0 && record->evid != 0)

@@ -13,10 +13,12 @@
  * an interval adds up the errors of 300. */
 #define TIGHTER 100
 #define LEAST 1e-11
-/* Steps, relative to the states' largest values, that end Newton's method: at once, and if the one before was NEAR. */
+/* Steps, relative to the states' largest values, that end Newton's method: at once, and if the one before was NEAR. It also
+ * ends where an interval changes the states by no more than NOISE times rtol. */
 #define ARRIVED 1e-8
 #define ARRIVED_AGAIN 1e-4
 #define NEAR 1e-5
+#define NOISE 3
 /* A linear system with I - (1 - DISCOUNT) M instead of I - M is regular, and solutions are refined with I - M. With a smaller
  * number rounding errors would change conserved totals. What forgets less than a hundredth of this in an interval accumulates
  * for ever. */
@@ -326,9 +328,11 @@ static bool iterate(struct workspace *ws)
         return fail_to_settle(ws, worst, change[worst]);
     for (size_t i = 0; i < n; i++)
         length = fmax(length, fabs(step[i]) / p->size[i]);
-    if (length <= ARRIVED_AGAIN && is_elsewhere(p, n, y))
+    bool has_arrived = length <= ARRIVED || (p->was_near && length <= ARRIVED_AGAIN) ||
+                       (p->n_newton && largest_change <= NOISE * ws->o.rtol);
+    if (has_arrived && is_elsewhere(p, n, y))
         return simulate_on(ws);
-    if (length <= ARRIVED || (p->was_near && length <= ARRIVED_AGAIN)) {
+    if (has_arrived) {
         double *found = p->found + p->n_found++ * n * (1 + n_own);
         for (size_t i = 0; i < n; i++)
             found[i] = y[i] + step[i];

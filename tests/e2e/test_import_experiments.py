@@ -122,7 +122,7 @@ def test_nonmem_records(tmp):
             "1,10,.,.,.,6,0,0,.,.,.,.,.,.,1,71,25,4\n"
             "1,11,7,.,4,.,4,1,central,.,.,.,.,.,.,72,26,4\n" # reset and a dose by name
             "1,11,.,.,.,7,0,0,.,.,.,.,.,.,1,72,26,4\n"
-            "2,0,.,.,.,8,0,0,.,.,.,.,.,.,1,80,20,1\n")
+            "2,0,.,.,.,8,0,0,.,.,.,.,0,5,1,80,20,1\n")       # LIMIT without CENS means nothing
     done = nonmem(tmp, rows)
     assert "2 datasets, 4 experiments, 3 doses" in done.stderr and "6 measurements" in done.stderr, done.stderr
     with h5py.File(tmp / "n.h5") as f:
@@ -160,6 +160,7 @@ def test_nonmem_refuses_with_the_line(tmp):
                       ("1,1,0,.,.,.,1,1,1,.,.,1,.,.,.,70,20,1\n", "column 'II': must be above 0 where SS is"),
                       ("1,1,.,.,.,3,0,0,.,.,12,1,.,.,1,70,20,1\n", "column 'SS': a record with this EVID gives no dose"),
                       ("1,1,.,.,.,3,0,0,.,.,.,.,1,2,1,70,20,1\n", "column 'LIMIT': censoring to an interval"),
+                      ("1,1,.,.,.,3,0,0,.,.,.,.,1,0,1,70,20,1\n", "column 'LIMIT': censoring to an interval"),
                       ("1,1,.,.,.,.,2,1,-1,.,.,.,.,.,.,70,20,1\n", "column 'CMT': must be the number or the name"),
                       ("1,1,10,.,.,.,1,1,3,.,.,.,.,.,.,70,20,1\n", "column 'CMT': is not the number of a state"),
                       ("1,1,10,.,.,.,5,1,1,.,.,.,.,.,.,70,20,1\n", "column 'EVID': must be 0, 1, 2, 3 or 4"),
