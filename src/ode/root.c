@@ -172,6 +172,10 @@ bool root_find(struct observer *ob, const struct latest_step *step, double from)
             double to = s->point[k];
             enclose(ob, step, &from, &to);
             if (has_root(ob, step, from, to)) {
+                const double *y = step->state_at(step->context, to);
+                if (y)
+                    memcpy(s->y_begin, y, ob->n_state * sizeof *y);
+                s->has_state = y != NULL;
                 ob->t = to;
                 s->is_root = true;
                 return true;

@@ -429,6 +429,9 @@ bool stops_happen(struct observer *ob, double *y, bool initial)
 {
     struct stops *s = ob->stops;
     set_limit(ob);
+    /* The very state in which the root was found: by rounding, another way to interpolate may not be beyond it. */
+    if (s->is_root && s->has_state)
+        memcpy(y, s->y_begin, ob->n_state * sizeof *y);
     if (!meet_look(ob, y))
         return false;
     for (int side = -1; side <= 1; side++) {

@@ -67,7 +67,8 @@ struct stops {
     bool *is_watched, *is_true;  /* n_function; true: not negative */
     double *value, *last;        /* n_function each: latest values; those at the end of the last step */
     double *sample, *point;      /* at STOPS_PARTS times of the step; these and further times */
-    double begin, *y_begin;      /* the time and state (n_state) behind the last stop */
+    double begin, *y_begin;      /* the time and state (n_state) behind the last stop; then, at a root, the state there */
+    bool has_state;              /* of the root */
     bool is_root;                /* the stop is a root; the functions that have one have changed their sign in `value` */
 
     /* jump.c */

@@ -52,9 +52,8 @@ static void routine_close(struct routine *r, const struct graph *graph)
     free(mark);
 }
 
-/* At lane k of `at`; a scalar point has arrays of stride 1, and inputs. */
-static void routine_run(const struct routine *r, const struct stiffit_lanes_point *at, const double *input, size_t stride,
-                        size_t k)
+/* At lane k of `at`; a scalar point has arrays of stride 1. */
+static void routine_run(const struct routine *r, const struct stiffit_lanes_point *at, size_t stride, size_t k)
 {
     const struct graph *graph = interpreted.equations->graph;
     double *value = interpreted.value;
@@ -65,7 +64,8 @@ static void routine_run(const struct routine *r, const struct stiffit_lanes_poin
         for (int a = 0; a < n; a++)
             argument[a] = value[it->arg[a]];
         const double *leaf = it->op == GRAPH_TIME ? at->t : it->op == GRAPH_STATE ? at->y : it->op == GRAPH_PARAMETER ? at->p
-                             : it->op == GRAPH_COVARIATE ? at->covariate : it->op == GRAPH_INPUT ? input : at->direction;
+                             : it->op == GRAPH_COVARIATE ? at->covariate : it->op == GRAPH_INPUT ? at->input
+                             : it->op == GRAPH_INPUT_SLOPE ? at->input_slope : at->direction;
         value[r->needed[i]] = n ? graph_apply(it->op, argument) : leaf ? leaf[it->index * stride + k] : NAN;
     }
 }
@@ -73,11 +73,12 @@ static void routine_run(const struct routine *r, const struct stiffit_lanes_poin
 static int interpret(enum model_function f, const struct stiffit_point *at, double *out)
 {
     const struct graph_matrix *matrix = &interpreted.functions.of[f];
-    const struct stiffit_lanes_point point = {.t = &at->t, .y = at->y, .p = at->p, .covariate = at->covariate};
+    const struct stiffit_lanes_point point = {.t = &at->t, .y = at->y, .p = at->p, .covariate = at->covariate,
+                                              .input = at->input};
     /* The rows of event_assign are the states after each event, one event after the other. */
     bool is_assign = model_functions[f].row == OF_ASSIGNED;
     size_t n_row = is_assign ? interpreted.equations->n_state : matrix->n_row, first = is_assign ? at->event * n_row : 0;
-    routine_run(&interpreted.of[f], &point, at->input, 1, 0);
+    routine_run(&interpreted.of[f], &point, 1, 0);
     memset(out, 0, n_row * matrix->n_column * sizeof *out);
     for (size_t j = 0; j < matrix->n_column; j++)
         for (uint32_t e = matrix->column_start[j]; e < matrix->column_start[j + 1]; e++)
@@ -90,7 +91,7 @@ static void interpret_lanes(int which, const struct stiffit_lanes_point *at, dou
 {
     const struct routine *r = &interpreted.lanes[which];
     for (size_t k = 0; k < STIFFIT_LANES; k++) {
-        routine_run(r, at, NULL, STIFFIT_LANES, k);
+        routine_run(r, at, STIFFIT_LANES, k);
         for (size_t i = 0; i < r->n_result; i++)
             out[i * STIFFIT_LANES + k] =
                 interpreted.value[r->result[i]] * (1 + (i < interpreted.lanes[LANES_RHS].n_result && which != LANES_CURVE

@@ -5,11 +5,11 @@
  *     dose TIME AMOUNT DURATION INTERVAL COUNT STATE
  *     input TIME VALUE TIME VALUE...  the next input
  *     time TIME SIDE
- *     evaluate RTOL WANTS P...        the parameters; WANTS 1: with sensitivities
+ *     evaluate RTOL WANTS LANES P...  the parameters; WANTS 1: with sensitivities; LANES 1: in lanes
  *
  * and for each evaluation it prints "OUTCOME CROSSES STEPS REASON", then the predictions at each time, then their derivatives,
- * column by column (an empty line if these are not wanted). With sensitivities it evaluates twice more, in turns: the bits must
- * be the same.
+ * column by column (an empty line if these are not wanted). With sensitivities CVODES evaluates twice more, in turns: the bits
+ * must be the same. OUTCOME is -1 if there are no lanes.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "interpreted_model.h"
 
@@ -87,12 +87,12 @@ static void evaluate_in_turns(struct engine *engine, struct evaluation *one, str
 static void evaluate(struct scene *s, char *words)
 {
     static struct model model;
-    double number[MOST + 2];
+    double number[MOST + 3];
     struct error error = {0};
-    size_t n_p = interpreted.abi.n_parameter, n_o = interpreted.abi.n_observable, n = read_numbers(words, number, MOST + 2);
-    if (n != n_p + 2)
+    size_t n_p = interpreted.abi.n_parameter, n_o = interpreted.abi.n_observable, n = read_numbers(words, number, MOST + 3);
+    if (n != n_p + 3)
         abort();
-    memcpy(s->p, number + 2, n_p * sizeof(double));
+    memcpy(s->p, number + 3, n_p * sizeof(double));
     s->task.dose = s->dose;
     s->task.input = s->input;
     s->task.time = s->time;
@@ -109,25 +109,32 @@ static void evaluate(struct scene *s, char *words)
         s->sens[k] = k;
     model.abi = interpreted.abi;
     const struct ode_options options = {.rtol = number[0]};
-    struct engine_pool *pool = engine_cvodes.pool_new(&model, &options, 3, 1, &error);
+    const struct engine_table *table = number[2] != 0 ? &engine_lanes : &engine_cvodes;
+    if (table->refusal && table->refusal(&model.abi)) {
+        puts("-1 0 0 no lanes\n\n");
+        return;
+    }
+    struct engine_pool *pool = table->pool_new(&model, &options, 2 + table->capacity, 1, &error);
     if (!pool)
         abort();
-    pool->table = &engine_cvodes;
+    pool->table = table;
     struct engine *engine = engine_new(pool, &error);
-    struct evaluation evaluation = {.task = &s->task, .p = s->p, .n_sens = number[1] != 0 ? n_p : 0, .sens = s->sens,
-                                    .max_steps = MOST_STEPS, .deadline_ns = INT64_MAX, .prediction = s->prediction,
+    struct evaluation evaluation = {.engine = number[2] != 0 ? ENGINE_LANES : ENGINE_CVODES, .task = &s->task, .p = s->p,
+                                    .n_sens = number[1] != 0 ? n_p : 0, .sens = s->sens, .max_steps = MOST_STEPS,
+                                    .deadline_ns = INT64_MAX, .prediction = s->prediction,
                                     .d_prediction = number[1] != 0 ? s->d_prediction : NULL};
     struct evaluation again = evaluation, third;
     again.prediction = s->again;
     again.d_prediction = evaluation.d_prediction ? s->d_again : NULL;
     third = again;
     engine_evaluate(engine, &evaluation);
-    if (evaluation.d_prediction)
+    bool in_turns = evaluation.d_prediction && table == &engine_cvodes;
+    if (in_turns)
         evaluate_in_turns(engine, &again, &third);
     printf("%d %d %lld %s\n", (int)evaluation.outcome, evaluation.crosses, (long long)evaluation.n_step, evaluation.reason);
     bool good = evaluation.outcome == EVALUATION_OK;
     size_t size = s->task.n_row * sizeof(double);
-    if (good && evaluation.d_prediction && (again.outcome != EVALUATION_OK || memcmp(s->prediction, s->again, size) ||
+    if (good && in_turns && (again.outcome != EVALUATION_OK || memcmp(s->prediction, s->again, size) ||
                                             memcmp(s->d_prediction, s->d_again, size * n_p)))
         printf("what was set aside has other bits\n");
     put_row(s->prediction, good ? s->task.n_row : 0);

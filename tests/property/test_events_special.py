@@ -25,7 +25,7 @@ def simulated(tmp, text, times, commands=(), p=(1, 1)):
     """Outcome or reason, whether derivatives are missing, values (times x observables), derivatives (by parameter)."""
     (tmp / "m.ode").write_text(text)
     lines = [f"model {tmp}/m.ode", *commands, *(f"time {t!r} {side}" for t, side in times),
-             "evaluate 1e-10 1 " + " ".join(map(repr, p))]
+             "evaluate 1e-10 1 0 " + " ".join(map(repr, p))]
     done = subprocess.run([TOOL], input="\n".join(lines) + "\n", capture_output=True, text=True, check=True, timeout=60)
     head, values, derivatives = done.stdout.split("\n")[:3]
     outcome, crosses, _, reason = head.split(" ", 3)
