@@ -43,12 +43,10 @@
 
 #define LIBRARY_MEMBER(name) __typeof__(&name) name;
 struct library {
-    void *handle;
     LIBRARY_FUNCTIONS(LIBRARY_MEMBER)
 };
 
-/* STATUS_SYSTEM: it is not installed, or lacks a function. */
+/* STATUS_SYSTEM: it is not installed, or lacks a function. It stays loaded, as it keeps memory that
+ * unloading would lose. One thread. */
 enum status library_open(struct library *library, struct error *error);
-/* Legal on a zeroed struct. */
-void library_close(struct library *library);
 #endif

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -57,15 +58,15 @@ static enum status check_packages(struct reading *reading, SBMLDocument_t *file)
     /* Before Level 3 there are none, but libSBML adds its own. */
     const XMLNamespaces_t *spaces = reading->document->level > 2 ? lib->SBMLDocument_getNamespaces(file) : NULL;
     for (int i = 0; spaces && i < lib->XMLNamespaces_getLength(spaces); i++) {
-        const char *prefix = lib->XMLNamespaces_getPrefix(spaces, i), *uri = lib->XMLNamespaces_getURI(spaces, i);
-        /* The mathematics of Level 3 Version 2, which is supported in any case. */
-        if (!prefix || !prefix[0] || !uri || strstr(uri, "/l3v2extendedmath/"))
-            continue;
-        if (lib->SBMLDocument_isSetPackageRequired(file, prefix) && lib->SBMLDocument_getPackageRequired(file, prefix))
-            return document_fault(reading->document, 0, "package", prefix, "the file requires this package, which is not "
-                                  "supported");
+        char *prefix = lib->XMLNamespaces_getPrefix(spaces, i), *uri = lib->XMLNamespaces_getURI(spaces, i); /* ours */
+        /* The mathematics of Level 3 Version 2 are supported in any case. */
+        if (prefix && prefix[0] && uri && !strstr(uri, "/l3v2extendedmath/") &&
+            lib->SBMLDocument_isSetPackageRequired(file, prefix) && lib->SBMLDocument_getPackageRequired(file, prefix))
+            document_fault(reading->document, 0, "package", prefix, "the file requires this package, which is not supported");
+        free(prefix);
+        free(uri);
     }
-    return STATUS_OK;
+    return reading->document->failed ? reading->document->error->status : STATUS_OK;
 }
 
 static struct item *add(struct reading *reading, const void *element, enum item_kind kind)
@@ -383,7 +384,6 @@ enum status document_read(struct document *document, const char *path)
     }
     if (file)
         lib->SBMLDocument_free(file);
-    library_close(&reading.lib);
     return status;
 }
 #endif

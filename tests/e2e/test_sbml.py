@@ -325,8 +325,8 @@ def test_level_1(tmp):
 
 
 def test_names(tmp):
-    # Reserved words, names of the language's statements, what is made up, and long ones.
-    words = ("t", "init", "scale", "event", "input", "lag", "rate", "duration", "delay", "log1p", "erf", "S_0", "S_amount", "in")
+    # Reserved words, first words of statements, what is made up, and long ones.
+    words = "t init scale event input lag rate duration delay log1p erf S_0 S_amount in".split()
     text = sbml(compartment("model", 2, constant=False), species("S", "model", conc=3), species("time_", "model", conc=1),
                 *(parameter(w, i, False) for i, w in enumerate(words)), *(rate(w, "1") for w in words),
                 rate("model", "init*0"), parameter("l" * 200, 0.5), parameter("l" * 199 + "k", 0.25),
