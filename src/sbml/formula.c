@@ -7,11 +7,9 @@
 #include <math.h>
 #include <string.h>
 
-static enum status fault(const struct writer *writer, const char *format, const char *argument)
-{
-    const struct item *about = writer->about;
-    return document_fault(writer->translation->document, about->line, item_words[about->kind], about->id, format, argument);
-}
+#define fault(writer, ...) \
+    document_fault((writer)->translation->document, (writer)->about->line, item_words[(writer)->about->kind], \
+                   (writer)->about->id, __VA_ARGS__)
 
 static void open_if(const struct writer *writer, bool is_needed) { fputs(is_needed ? "(" : "", writer->out); }
 static void close_if(const struct writer *writer, bool is_needed) { fputs(is_needed ? ")" : "", writer->out); }
@@ -203,7 +201,7 @@ static void write_rate(const struct writer *writer, const struct math *math, enu
     struct document *document = writer->translation->document;
     struct item *item = of->kind == MATH_NAME ? (struct item *)find_in_scope(document, writer->scope, of->text) : NULL;
     if (!item || !item->name || item->kind == ITEM_REACTION || item->kind == ITEM_FUNCTION || item->kind == ITEM_EVENT)
-        fault(writer, "its formula uses rateOf with something that is no quantity%s", "");
+        fault(writer, "its formula uses rateOf with something that is no quantity");
     else if (item->form == FORM_RULE)
         fault(writer, "its formula uses the rateOf of `%.100s`, which an assignment rule determines", item->id);
     else if (item->form < FORM_RULE)
@@ -347,7 +345,7 @@ void write_trigger(const struct writer *writer, const struct item *event)
         fputs("t >= ", writer->out);
         write_math(writer, math->operand[math->operand[0]->kind == MATH_TIME], LEVEL_SUM);
     } else if (has_equality(math)) {
-        fault(writer, "its trigger tests for equality%s, which is true at single points; write a comparison with < or >", "");
+        fault(writer, "its trigger tests for equality, which is true at single points; write a comparison with < or >");
     } else {
         write_math(writer, math, LEVEL_ANY);
     }

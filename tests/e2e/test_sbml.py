@@ -5,6 +5,7 @@ SPDX-License-Identifier: BSD-3-Clause
 import csv
 import io
 import math
+import random
 
 import numpy as np
 
@@ -376,6 +377,41 @@ def test_what_is_estimated(tmp):
     # Without constants there is still something to fit.
     _, ode = import_text(tmp, sbml(C2, species("S", conc=3), reaction("v", "S ->", "S")))
     assert "parameter S_0 = 3" in ode, ode
+
+
+def test_a_network_in_two_compartments_as_scipy_computes_it(tmp):
+    """Twelve species in random reactions; SciPy integrates amounts by the definition of SBML (L3V2, section 4.11.7)."""
+    from scipy.integrate import solve_ivp
+    rng = random.Random(3)
+    sizes = {"c": 2.0, "d": 0.4}
+    kinds = [(f"S{i}", "cd"[i % 2], i % 3 == 0) for i in range(12)]  # name, compartment, whether the id is an amount
+    start = {name: 1 + 0.3*i for i, (name, _, _) in enumerate(kinds)}
+    unit = {name: 1.0 if is_amount else sizes[where] for name, where, is_amount in kinds}
+    elements, laws = [compartment(c, size) for c, size in sizes.items()], []
+    for name, where, is_amount in kinds:
+        what = {"amount": start[name]} if is_amount else {"conc": start[name]}
+        elements.append(species(name, where, substance=is_amount, **what))
+    for j in range(20):
+        (a, where, _), (b, _, _), (e, _, _) = rng.sample(kinds, 3)
+        n = rng.choice((1, 2, 0.5))
+        law = rng.choice((f"{where}*k{j}*{a}", f"k{j}*{a}*{e}/(1 + {e})", f"k{j}*{a}**2/(0.5 + {a})"))
+        elements += [parameter(f"k{j}", 0.1 + 0.05*j), reaction(f"v{j}", f"{a} -> {n} {b}", law, more=e)]
+        laws.append((compile(law, "law", "eval"), {a: -1, b: n}))
+    names = [name for name, _, _ in kinds]
+    constants = {f"k{j}": 0.1 + 0.05*j for j in range(20)} | sizes
+
+    def rates(t, amounts):
+        values = constants | {name: amount/unit[name] for name, amount in zip(names, amounts)}
+        total = dict.fromkeys(names, 0.0)
+        for law, change in laws:
+            v = eval(law, {}, values)
+            for name, n in change.items():
+                total[name] += n*v
+        return [total[name] for name in names]
+
+    exact = solve_ivp(rates, (0, TIMES[-1]), [start[n]*unit[n] for n in names], "LSODA", TIMES, rtol=1e-10, atol=1e-12).y
+    for name, found, amounts in zip(names, simulate(tmp, sbml(*elements), names), exact):
+        assert np.allclose(found, amounts/unit[name], rtol=RTOL, atol=1e-9), (name, found, amounts/unit[name])
 
 
 def test_notes(tmp):
