@@ -6,10 +6,12 @@ named below; their data are simulated.
 SPDX-License-Identifier: BSD-3-Clause
 """
 import dataclasses
+import re
 import subprocess
 
 import h5py
 import numpy as np
+from scipy.integrate import solve_ivp
 
 import helpers as h
 
@@ -38,6 +40,45 @@ class Problem:
     def covariates(self):
         return np.column_stack(list(self.conditions.values())).astype(float)
 
+    def simulate(self, p, rtol=1e-9):
+        """Predictions and noise at natural parameters p by SciPy, from the same text read as Python: it must define names before
+        it uses them. Rows in the order condition, time, observable."""
+        text = self.body.replace("^", "**")
+        statements = [part.strip() for line in text.splitlines() for part in line.split(";") if part.strip()]
+        slopes, initial, plain, seen = {}, {}, [], []
+        for statement in statements:
+            found = re.fullmatch(r"(?:observe )?(\w+)(\(0\)|')? = (.*?)(?: sd (.*))?", statement)
+            name, kind, formula, sigma = found.groups()
+            if sigma:
+                seen.append((compile(formula, name, "eval"), compile(sigma, name, "eval")))
+            elif kind:
+                (initial if kind == "(0)" else slopes)[name] = compile(formula, name, "eval")
+            else:
+                plain.append((name, compile(formula, name, "eval")))
+        names, rows = list(slopes), []
+        for condition in self.covariates():
+            known = {"exp": np.exp, "log10": np.log10} | dict(zip(self.truth, p)) | dict(zip(self.conditions, condition))
+
+            def at(t, y, known=known):
+                values = known | dict(zip(names, y), t=t)
+                for name, code in plain:
+                    values[name] = eval(code, values)  # pylint: disable=eval-used
+                return values
+
+            start = [float(eval(initial[name], dict(known))) for name in names]  # pylint: disable=eval-used
+            size = max(1.0, *np.abs(start))
+
+            def rhs(t, y, at=at):
+                values = at(t, y)
+                return [eval(slopes[name], values) for name in names]  # pylint: disable=eval-used
+
+            solved = solve_ivp(rhs, (0, self.times[-1]), start, "LSODA", self.times, rtol=rtol, atol=1e-4 * rtol * size)
+            assert solved.success, solved.message
+            for t, y in zip(solved.t, solved.y.T):
+                values = at(t, y)
+                rows += [[float(eval(code, values)) for code in pair] for pair in seen]  # pylint: disable=eval-used
+        return np.array(rows).T
+
 
 def akt():
     """After Fujita et al. 2010: EGF to Akt and S6, six doses."""
@@ -45,15 +86,15 @@ def akt():
 bind = kon*egf*R - koff*C
 activate = kphos*C
 meet = ka*pR*A - kd*pRA
-pass = kcat*pRA
+send = kcat*pRA
 reach = kas*pA*S - kds*pAS
 mark = kcats*pAS
 R(0) = R0;  R' = kt*(R0 - R) - bind
 C(0) = 0;   C' = bind - activate
-pR(0) = 0;  pR' = activate - meet + pass - kdeg*pR
+pR(0) = 0;  pR' = activate - meet + send - kdeg*pR
 A(0) = A0;  A' = kdA*pA - meet
-pRA(0) = 0; pRA' = meet - pass
-pA(0) = 0;  pA' = pass - reach + mark - kdA*pA
+pRA(0) = 0; pRA' = meet - send
+pA(0) = 0;  pA' = send - reach + mark - kdA*pA
 S(0) = S0;  S' = kdS*pS - reach
 pAS(0) = 0; pAS' = reach - mark
 pS(0) = 0;  pS' = mark - kdS*pS
@@ -70,12 +111,11 @@ def stat5():
     """After Boehm et al. 2014: two isoforms of STAT5 that form homo- and heterodimers."""
     return Problem("stat5", """
 epo = dose*exp(-kdeg*t)
-total = 207.6
 aa = kphos*epo*A^2
 ab = kphos*epo*A*B
 bb = kphos*epo*B^2
-A(0) = total*rA/(1 + rA); A' = -2*aa - ab + 2*xh*nAA + xe*nAB
-B(0) = total/(1 + rA);    B' = -2*bb - ab + 2*xh*nBB + xe*nAB
+A(0) = 207.6*rA/(1 + rA); A' = -2*aa - ab + 2*xh*nAA + xe*nAB
+B(0) = 207.6/(1 + rA);    B' = -2*bb - ab + 2*xh*nBB + xe*nAB
 AA(0) = 0;  AA' = aa - ih*AA
 AB(0) = 0;  AB' = ab - ie*AB
 BB(0) = 0;  BB' = bb - ih*BB
@@ -291,9 +331,9 @@ def build(problem, folder):
     return text, plugin
 
 
-def measure(problem, bridge):
-    """Simulated measurements, in the order of the bridge's rows."""
-    prediction, noise, *_ = bridge(list(problem.truth.values()))
+def measure(problem):
+    """Simulated measurements."""
+    prediction, noise = problem.simulate(list(problem.truth.values()))
     rng = np.random.default_rng(problem.seed)
     return prediction + noise * rng.standard_normal(len(prediction))
 
