@@ -5,9 +5,9 @@ SPDX-License-Identifier: BSD-3-Clause
 
     scripts/bench/bench.py [--strict] [--quick] [WORD ...]   WORD: scipy numbalsoda lanes optimizers evaluation adjoint text
                                                            workers experiments share overhead fairness million merge
-                                                           whole-million
+                                                           whole-million starts
 
-whole-million runs only when it is named: the other one scales down.
+whole-million and starts run only when they are named: they take long.
 --strict: exit code 1 if a target is missed; without it a missed target is only printed: a loaded machine misses some.
 """
 import argparse
@@ -39,6 +39,8 @@ import overhead  # noqa: E402
 import rivals  # noqa: E402
 import scipy_loops  # noqa: E402
 import share  # noqa: E402
+import starts  # noqa: E402
+import starts_problems  # noqa: E402
 import sundials_build  # noqa: E402
 import tolerances  # noqa: E402
 from measure import measure  # noqa: E402
@@ -314,6 +316,17 @@ class Bench:
     def million(self):
         self.one_state("million", 50000 if not self.quick else 5000)
 
+    def starts(self):
+        n = 100 if not self.quick else 10
+        print(f"{n} random starts of problems like those of systems biology:")
+        python, why = starts.python_of_fides()
+        if not python:
+            print(f"  fides and trf: skipped: {why}")
+        self.report["starts"] = {}
+        for name in starts_problems.PROBLEMS:
+            self.report["starts"][name] = starts.measure_one(name, self.tmp, n, python)
+            starts.show(self.line, name, self.report["starts"][name])
+
     def whole_million(self):
         self.one_state("whole-million", 1000000)
 
@@ -345,7 +358,7 @@ class Bench:
 
 PARTS = ("scipy", "numbalsoda", "lanes", "optimizers", "evaluation", "adjoint", "text", "workers", "experiments", "share",
          "overhead", "fairness", "million", "merge")
-NAMED_ONLY = ("whole-million",)
+NAMED_ONLY = ("whole-million", "starts")
 
 
 def machine():
