@@ -4,9 +4,9 @@ objective from the same starts. A part of bench.py; or alone: starts.py [--start
 SPDX-License-Identifier: BSD-3-Clause
 
 The optimum is the best objective that any of the three finds; a start that ends within 0.1 of it is a success. Time is CPU
-time; the rivals' includes the evaluations in bench_fit_bridge, a compiled model with this program's own integrator, and leaves out
-imports and compilation; ours is the whole process's. A rival gets no more of it than LONGEST_S and a share is then that of the
-starts it had finished.
+time; the rivals' includes the evaluations in bench_fit_bridge, a compiled model with this program's own integrator, and leaves
+out imports and compilation; ours is the whole process's. A rival gets no more of it than LONGEST_S, and its share is then that
+of the starts it had finished.
 """
 import argparse
 import collections

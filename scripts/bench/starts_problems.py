@@ -41,8 +41,8 @@ class Problem:
         return np.column_stack(list(self.conditions.values())).astype(float)
 
     def simulate(self, p, rtol=1e-9):
-        """Predictions and noise at natural parameters p by SciPy, from the same text read as Python: it must define names before
-        it uses them. Rows in the order condition, time, observable."""
+        """Predictions and noise at natural parameters p by SciPy, from the same text read as Python, which must define names
+        before it uses them. Rows in the order condition, time, observable."""
         text = self.body.replace("^", "**")
         statements = [part.strip() for line in text.splitlines() for part in line.split(";") if part.strip()]
         slopes, initial, plain, seen = {}, {}, [], []
