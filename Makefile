@@ -115,6 +115,12 @@ $(MODEL_HEADER).o: $(MODEL_HEADER).c | $(B)/dependencies.found
 	@echo "  CC      $<"
 	$(Q)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
+# YAML, and with it PEtab, is read where libyaml is found.
+YAML_FOUND := $(shell echo | $(CC) -E -x c -include yaml.h $(PREFIX_CFLAGS) $(CPPFLAGS) - >/dev/null 2>&1 && echo -DHAVE_YAML)
+LIBS += $(if $(YAML_FOUND),-lyaml)
+YAML_OBJECTS := $(B)/obj/src/petab/files.o
+$(YAML_OBJECTS): ALL_CPPFLAGS += $(YAML_FOUND)
+
 # SBML is read where libSBML's headers are found; the library itself is loaded when it is needed.
 SBML_FOUND := $(shell echo | $(CC) -E -x c -include sbml/SBMLTypes.h $(PREFIX_CFLAGS) $(CPPFLAGS) - >/dev/null 2>&1 && \
 	echo -DHAVE_LIBSBML)

@@ -21,6 +21,8 @@ enum error_growth { GROWTH_SQUARE, GROWTH_LINEAR, GROWTH_OTHER };
       "half the weighted sum of squares") \
     X(LAPLACE, "laplace", "laplace", "Laplace's", LINEAR, false, false, NULL, "laplace_loss", \
       "the sum of weighted absolute residuals") \
+    X(LOG_LAPLACE, "log-laplace", "loglaplace", "log-Laplace", LINEAR, true, false, NULL, "laplace_loss", \
+      "the sum of weighted absolute residuals") \
     X(HUBER, "huber", "huber", "Huber's", OTHER, false, false, "k", "huber_loss", "the sum of Huber's losses") \
     X(STUDENT, "student", "student", "Student's", OTHER, false, false, "nu", "student_loss", "the sum of Student's losses")
 

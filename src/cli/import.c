@@ -66,6 +66,11 @@ static const struct option table[] = {
     {.name = "estimate", .kind = OPTION_LIST, .metavar = "ID", .offset = FIELD(estimate), .default_text = "all constants",
      .help = "with SBML: a parameter of the model, and the others become constants; of a species, its initial value; "
      "may be repeated"},
+    {.name = "dataset-column", .kind = OPTION_STRING, .metavar = "COLUMN", .offset = FIELD(dataset_column),
+     .help = "with PEtab: the column of its measurements, conditions or experiments that names the dataset; without it the "
+     "problem is one dataset"},
+    {.name = "outside", .kind = OPTION_FLAG, .offset = FIELD(outside),
+     .help = "with PEtab: read files outside of the problem's folder, too"},
     {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .offset = FIELD(quiet), .help = "do not report what was written"},
     OPTION_COLOR(FIELD(color)),
 };
@@ -325,11 +330,13 @@ static int run(int argc, char **argv)
     struct error error = {.status = STATUS_OK};
     int code = command_parse(&command_import, &options, &words, 1, argc, argv);
     if (code < 0) {
-        bool is_sbml = import_is_sbml(words.positional[0]);
+        bool is_sbml = import_is_sbml(words.positional[0]), is_petab = import_is_petab(words.positional[0]);
         options.measurements = words.positional[0];
         if (options.estimate.n && !is_sbml)
             error_set(&error, STATUS_USAGE, "--estimate: is for SBML (.xml or .sbml)");
-        else if (!options.model && !is_sbml)
+        else if ((options.dataset_column || options.outside) && !is_petab)
+            error_set(&error, STATUS_USAGE, "--%s: is for PEtab (.yaml)", options.outside ? "outside" : "dataset-column");
+        else if (!options.model && !is_sbml && !is_petab)
             error_set(&error, STATUS_USAGE, "no model: give one with --model");
         else if (options.nonmem && (options.datasets || options.experiments || options.doses || options.inputs))
             error_set(&error, STATUS_USAGE, "--nonmem: the one table has it all; leave out --%s",
@@ -340,6 +347,7 @@ static int run(int argc, char **argv)
             error_set(&error, STATUS_USAGE, "--output is needed when the measurements come from standard input");
         code = error.status ? message_usage("import", &error, options.color)
                : is_sbml    ? import_sbml(&options)
+               : is_petab   ? import_petab(&options)
                             : contained_run(import, &options, options.model, options.color);
     }
     struct option_list *const lists[] = {&options.fix, &options.start, &options.lower, &options.upper, &options.scale,

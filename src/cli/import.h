@@ -9,7 +9,8 @@
 
 struct import_options {
     const char *measurements, *datasets, *experiments, *doses, *inputs, *parameters, *model, *output;
-    bool embed, overwrite, quiet, nonmem, locf;
+    const char *dataset_column;
+    bool embed, overwrite, quiet, nonmem, locf, outside;
     struct option_list fix, start, lower, upper, scale, error, cmt, estimate;
     enum when color;
 };
@@ -36,6 +37,11 @@ enum status import_parameters_check(const struct import_parameters *parameters, 
 void import_parameters_fini(struct import_parameters *parameters);
 
 /* Whether the file is SBML, by its name's ending. */
+bool import_is_petab(const char *path); /* by its ending */
+int import_petab(struct import_options *options);
+/* Makes x.petab.h5 from x.yaml, replacing an older one, and sets *problem to its path, which is never freed. Returns an exit
+ * code. */
+int import_petab_for_run(const char *yaml, char **problem, enum when color);
 bool import_is_sbml(const char *path);
 /* Model text from the SBML file options->measurements; returns the exit code. */
 int import_sbml(struct import_options *options);

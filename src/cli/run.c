@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "base/progress.h"
 #include "base/terminal.h"
+#include "cli/import.h"
 #include "cli/model_text.h"
 #include "run/plan/run_plan.h"
 #include "run/run.h"
@@ -34,6 +35,14 @@ static int run(int argc, char **argv)
     int code = parse(&options, argc, argv);
     if (code >= 0)
         return code;
+    if (import_is_petab(options.problem)) { /* the processes to come see the problem file that is made of it */
+        int i = 0;
+        while (argv[i] != options.problem)
+            i++;
+        if ((code = import_petab_for_run(options.problem, &argv[i], options.shown.color)))
+            return code;
+        options.problem = argv[i];
+    }
     code = status_exit_code(run_options_place(&options, &place, &error));
     const struct run_request request = {.problem = options.problem, .journal = place.journal, .argc = argc, .argv = argv,
                                         .time_limit_s = options.time_limit_s, .is_trace = options.trace != NULL};

@@ -168,6 +168,12 @@ static void print_quality(FILE *file, const struct result_info *info, const stru
             fprintf(file, ", R squared %.6g", record->r_squared);
         fputc('\n', file);
     }
+    if (!isnan(record->log_likelihood)) { /* llh of PEtab */
+        fprintf(file, "  log-likelihood (llh) %.10g", record->log_likelihood);
+        if (!isnan(record->log_prior))
+            fprintf(file, ", log-density of the priors %.10g", record->log_prior);
+        fputc('\n', file);
+    }
     if (!isnan(record->aic)) {
         fprintf(file, "  AIC %.6g, BIC %.6g", record->aic, record->bic);
         if (!isnan(record->aicc)) /* there are enough measurements */

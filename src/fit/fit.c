@@ -72,7 +72,7 @@ static bool set_objective(struct fit_asker *asker, struct arena *arena)
     objective->is_plain = fit_objective_is_plain(objective);
     for (size_t j = 0; terms && problem->prior && j < map->n_free; j++) {
         const struct fit_prior *prior = &problem->prior[map->file_index[j]];
-        if (prior->kind != PRIOR_NONE)
+        if (prior->kind != PRIOR_NONE && prior->kind != PRIOR_UNIFORM) /* that is in the bounds */
             terms[objective->n_prior++] = (struct fit_prior_term){*prior, j, map->file_index[j]};
     }
     return terms != NULL;

@@ -121,6 +121,7 @@ static const struct form forms[N_ERROR] = {
     [ERROR_NORMAL] = {fill_normal, at_normal, second_normal, quantile_normal},
     [ERROR_LOG_NORMAL] = {fill_normal, at_normal, second_normal, quantile_normal},
     [ERROR_LAPLACE] = {fill_laplace, at_laplace, NULL, quantile_laplace},
+    [ERROR_LOG_LAPLACE] = {fill_laplace, at_laplace, NULL, quantile_laplace},
     [ERROR_HUBER] = {fill_huber, at_huber, second_huber, quantile_huber},
     [ERROR_STUDENT] = {fill_student, at_student, second_student, quantile_student},
 };
@@ -176,22 +177,4 @@ struct censored_terms fit_loss_censored(double z)
     double tail = 0.5 * erfc(fabs(z) * ROOT_HALF), below = z > 0 ? 1 - tail : tail;
     double hazard = exp(-0.5 * z * z) / (ROOT_2PI * below);
     return (struct censored_terms){z > 0 ? -log1p(-tail) : -log(tail), hazard, hazard * (z + hazard)};
-}
-
-struct prior_terms fit_prior_at(const struct fit_prior *prior, double theta, double p, double chain,
-                                enum fit_curvature curvature)
-{
-    double x = prior->on_optimizer ? theta : p, slope = prior->on_optimizer ? 1 : chain;
-    double scale = prior->scale, location = prior->location;
-    if (prior->kind == PRIOR_LOG_NORMAL) {
-        slope /= x;
-        x = x > 0 ? log(x) : NAN;
-        location -= scale * scale;
-    }
-    double r = (x - location) / scale, row = slope / scale;
-    if (prior->kind != PRIOR_LAPLACE)
-        return (struct prior_terms){0.5 * r * r, row, r};
-    struct loss_terms terms = at_laplace(NAN, r);
-    double root = fit_loss_root(curvature, true, terms.weight, 1);
-    return (struct prior_terms){terms.rho, root * row, terms.weight * r / root};
 }

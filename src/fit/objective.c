@@ -97,7 +97,7 @@ bool fit_objective_has_kinks(const struct fit_objective *objective)
     for (size_t i = 0; i < objective->n_row && !any && !objective->is_plain; i++)
         any = fit_objective_loss(objective, i)->has_kink;
     for (size_t k = 0; k < objective->n_prior; k++)
-        any = any || objective->prior[k].prior.kind == PRIOR_LAPLACE;
+        any = any || fit_prior_has_kink(&objective->prior[k].prior);
     return any;
 }
 

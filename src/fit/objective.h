@@ -5,6 +5,7 @@
 
 #include "base/measurements.h"
 #include "fit/loss.h"
+#include "fit/prior.h"
 
 /* The prior of a free parameter, with its indices. */
 struct fit_prior_term {

@@ -104,6 +104,27 @@ static void fill_covariance(const struct work *work)
             covariance[d + c * n] = covariance[c + d * n];
 }
 
+/* The log of the priors' density between the bounds, of the parameters that have one and are not fixed; NaN: none has. */
+static double log_prior(const struct work *work)
+{
+    const struct fit_problem *problem = work->asker->problem;
+    const struct fit_map *map = &work->asker->map;
+    double sum = NAN;
+    for (size_t j = 0; problem->prior && j < map->n_free; j++) {
+        uint32_t i = map->file_index[j];
+        const struct fit_prior *prior = &problem->prior[i];
+        double ends[2] = {problem->lower[i], problem->upper[i]};
+        for (int k = 0; k < 2 && prior->on_optimizer; k++)
+            ends[k] = fit_scale_from_natural(map->scale[j], ends[k]);
+        if (prior->kind == PRIOR_NONE)
+            continue;
+        double natural = fit_scale_to_natural(map->scale[j], work->point->theta[j]);
+        sum = (isnan(sum) ? 0 : sum) - fit_prior_constant(prior, ends[0], ends[1]) -
+              fit_prior_at(prior, work->point->theta[j], natural, 1, CURVATURE_ABOVE).f;
+    }
+    return sum;
+}
+
 /* The numbers are defined for each loss in struct fit_criteria. */
 static void fill_criteria(const struct work *work, struct fit_record *record)
 {
@@ -115,6 +136,8 @@ static void fill_criteria(const struct work *work, struct fit_record *record)
     record->chi_square = criteria.chi_square;
     record->residual_error = record->n_freedom > 0 ? fit_objective_common_scale(&criteria, (double)record->n_freedom) : NAN;
     record->r_squared = criteria.total_squares > 0 ? 1 - criteria.squares / criteria.total_squares : NAN;
+    record->log_likelihood = -0.5 * deviance;
+    record->log_prior = log_prior(work);
     record->aic = deviance + 2 * k;
     record->aicc = m - k - 1 > 0 ? record->aic + 2 * k * (k + 1) / (m - k - 1) : NAN;
     record->bic = deviance + k * log(m);

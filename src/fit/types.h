@@ -6,6 +6,7 @@
 #include "base/measurements.h"
 #include "fit/feed.h"
 #include "fit/loss.h"
+#include "fit/prior.h"
 #include "io/fit_record.h"
 #include "model/plugin.h"
 #include "ode/evaluation.h"

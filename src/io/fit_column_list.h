@@ -33,6 +33,10 @@
       "number of measurements minus that of fitted parameters") \
     X(RESIDUAL_ERROR, "/fits/residual_error", DOUBLE, PER_FIT, residual_error, NULL, \
       "residual standard error, sqrt(chi_square / degrees_of_freedom)") \
+    X(LOG_LIKELIHOOD, "/fits/log_likelihood", DOUBLE, PER_FIT, log_likelihood, NULL, \
+      "log-likelihood of the measurements, with all constants and without priors") \
+    X(LOG_PRIOR, "/fits/log_prior", DOUBLE, PER_FIT, log_prior, NULL, \
+      "log-density of the priors between the bounds; NaN: there are none") \
     X(AIC, "/fits/aic", DOUBLE, PER_FIT, aic, NULL, "Akaike's information criterion") \
     X(AICC, "/fits/aicc", DOUBLE, PER_FIT, aicc, NULL, "the same, corrected for small samples") \
     X(BIC, "/fits/bic", DOUBLE, PER_FIT, bic, NULL, "Schwarz's information criterion") \

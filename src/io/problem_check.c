@@ -86,12 +86,12 @@ static bool parameter_fault(const struct problem *problem, const struct problem_
             return FAULT(message, "lower bound of %.60s is %g", name, lower);
         if (isnan(upper) || upper == -INFINITY || (is_log && upper <= 0))
             return FAULT(message, "upper bound of %.60s is %g%s", name, upper, is_log ? "; it must be > 0" : "");
-        enum problem_prior_kind prior = problem->prior ? problem->prior[i].kind : PROBLEM_PRIOR_NONE;
+        enum prior_kind prior = problem->prior ? problem->prior[i].kind : PRIOR_NONE;
         if (lower > upper)
             return FAULT(message, "lower bound of %.60s is %g, above its upper bound %g%s", name, lower, upper,
-                         prior == PROBLEM_PRIOR_UNIFORM ? " (its uniform prior bounds it, too)" : "");
-        if (prior == PROBLEM_PRIOR_LOG_NORMAL && !block->fixed[k] && start <= 0)
-            return FAULT(message, "start of %.60s is %g; with its log-normal prior it must be > 0", name, start);
+                         prior_has_bounds(prior) ? " (its uniform prior bounds it, too)" : "");
+        if (prior_is_positive(prior) && !block->fixed[k] && start <= 0)
+            return FAULT(message, "start of %.60s is %g; with its %s prior it must be > 0", name, start, prior_word(prior));
     }
     return false;
 }

@@ -139,7 +139,7 @@ static double common_bound(const struct problem *problem, size_t i, bool is_uppe
 {
     const double *bounds = problem->table[is_upper ? TABLE_UPPER : TABLE_LOWER].vector;
     const struct problem_prior *prior = problem->prior ? &problem->prior[i] : NULL;
-    if (!bounds || !prior || prior->kind != PROBLEM_PRIOR_UNIFORM)
+    if (!bounds || !prior || !prior_has_bounds(prior->kind))
         return bounds ? bounds[i] : (double)NAN;
     return is_upper ? fmin(bounds[i], prior->upper) : fmax(bounds[i], prior->lower);
 }

@@ -14,10 +14,18 @@ static const char *const number_path[N_PRIOR_NUMBER] = {"/parameters/prior_locat
                                                   "/parameters/prior_lower", "/parameters/prior_upper"};
 static const char *const model_path[N_PRIOR_NUMBER] = {"the model's prior_location", "the model's prior_scale",
                                                        "the model's prior_lower", "the model's prior_upper"};
-/* Indexed by enum problem_prior_kind. */
-static const char *const kinds[] = {"none", "normal", "log-normal", "laplace", "uniform"};
+enum { NEEDS_LOCATION = 1, NEEDS_SCALE = 2, NEEDS_BOUNDS = 4 };
+#define KIND_WORD(id, word, ...) word,
+#define KIND_NEEDS(id, word, needs, is_positive) needs,
+#define KIND_IS_POSITIVE(id, word, needs, is_positive) is_positive,
+static const char *const kinds[] = {PRIOR_LIST(KIND_WORD)};
+static const unsigned char needs_of[] = {PRIOR_LIST(KIND_NEEDS)};
+static const bool positive[] = {PRIOR_LIST(KIND_IS_POSITIVE)};
 static const char *const scales_of[] = {"natural", "optimizer"};
-enum { N_KIND = sizeof kinds / sizeof *kinds };
+
+const char *prior_word(enum prior_kind kind) { return kinds[kind]; }
+bool prior_has_bounds(enum prior_kind kind) { return needs_of[kind] & NEEDS_BOUNDS; }
+bool prior_is_positive(enum prior_kind kind) { return positive[kind]; }
 
 static void read_numbers(struct problem *problem, int which)
 {
@@ -99,7 +107,8 @@ static int find_word(struct problem *problem, const char *path, size_t i, const 
     else
         faults_add(&problem->faults, "%s row %zu (%.60s): \"%.40s\" is no %s; use %s", path, i,
                    problem->parameter_name[i], word, what,
-                   n == N_KIND ? "none, normal, log-normal, laplace or uniform" : "natural or optimizer");
+                   n == N_PRIOR_KIND ? "none, normal, log-normal, laplace, log-laplace, uniform, log-uniform, cauchy, gamma, "
+                                       "chi-square, exponential or rayleigh" : "natural or optimizer");
     return -1;
 }
 
@@ -121,8 +130,11 @@ static double need_number(struct problem *problem, const struct prior_source *so
 static void match_uniform(struct problem *problem, const struct prior_source *source, size_t i, struct problem_prior *prior)
 {
     const char *name = problem->parameter_name[i], *scale = problem->parameter_scale[i];
-    double lower = need_number(problem, source, i, PRIOR_LOWER, "uniform");
-    double upper = need_number(problem, source, i, PRIOR_UPPER, "uniform");
+    double lower = need_number(problem, source, i, PRIOR_LOWER, kinds[prior->kind]);
+    double upper = need_number(problem, source, i, PRIOR_UPPER, kinds[prior->kind]);
+    if (prior->kind == PRIOR_LOG_UNIFORM && lower <= 0)
+        faults_add(&problem->faults, "%s row %zu (%.60s): is %g; a log-uniform prior needs a positive one",
+                   source->number_path[PRIOR_LOWER], i, name, lower);
     if (lower >= upper)
         faults_add(&problem->faults, "%s row %zu (%.60s): is %g, not below the upper end %g", source->number_path[PRIOR_LOWER],
                    i, name, lower, upper);
@@ -142,23 +154,26 @@ static void match_prior(struct problem *problem, const struct prior_source *sour
 {
     const struct problem_prior_tables *tables = &source->tables;
     const char *name = problem->parameter_name[i];
-    int kind = find_word(problem, source->kind_path, i, tables->kind[i], "prior", kinds, N_KIND);
+    int kind = find_word(problem, source->kind_path, i, tables->kind[i], "prior", kinds, N_PRIOR_KIND);
     int on = tables->on ? find_word(problem, source->on_path, i, tables->on[i], "scale of a prior", scales_of, 2) : 0;
     if (kind <= 0 || on < 0)
         return;
-    prior->kind = (enum problem_prior_kind)kind;
+    prior->kind = (enum prior_kind)kind;
     prior->on_optimizer = on == 1;
-    if (kind == PROBLEM_PRIOR_UNIFORM) {
-        match_uniform(problem, source, i, prior);
-        return;
-    }
-    if (kind == PROBLEM_PRIOR_LOG_NORMAL && on == 1 && problem->is_log[i])
+    if ((positive[kind] || prior->kind == PRIOR_LOG_NORMAL) && on == 1 && problem->is_log[i])
         faults_add(&problem->faults, "%s row %zu (%.60s): is optimizer, where the parameter is already a logarithm; use "
-                                     "natural, or a normal prior", source->on_path, i, name);
-    prior->location = need_number(problem, source, i, PRIOR_LOCATION, kinds[kind]);
-    prior->scale = need_number(problem, source, i, PRIOR_SCALE, kinds[kind]);
-    if (isinf(prior->location))
-        faults_add(&problem->faults, "%s row %zu (%.60s): is infinite", source->number_path[PRIOR_LOCATION], i, name);
+                                     "natural%s", source->on_path, i, name,
+                   prior->kind == PRIOR_LOG_NORMAL ? ", or a normal prior" : "");
+    if (needs_of[kind] & NEEDS_BOUNDS)
+        match_uniform(problem, source, i, prior);
+    if (prior->kind == PRIOR_UNIFORM)
+        return;
+    prior->location = needs_of[kind] & NEEDS_LOCATION ? need_number(problem, source, i, PRIOR_LOCATION, kinds[kind]) : 0;
+    prior->scale = needs_of[kind] & NEEDS_SCALE ? need_number(problem, source, i, PRIOR_SCALE, kinds[kind]) : 1;
+    bool is_shape = prior->kind == PRIOR_GAMMA || prior->kind == PRIOR_CHI_SQUARE;
+    if (isinf(prior->location) || (is_shape && prior->location <= 0))
+        faults_add(&problem->faults, "%s row %zu (%.60s): is %s", source->number_path[PRIOR_LOCATION], i, name,
+                   isinf(prior->location) ? "infinite" : "not positive");
     if (prior->scale <= 0 || isinf(prior->scale))
         faults_add(&problem->faults, "%s row %zu (%.60s): is %g; it must be > 0 and finite",
                    source->number_path[PRIOR_SCALE], i, name, prior->scale);
@@ -232,7 +247,7 @@ void problem_tighten_bounds(const struct problem *problem, double *lower, double
 {
     for (size_t i = 0; problem->prior && i < problem->n_parameter; i++) {
         const struct problem_prior *prior = &problem->prior[i];
-        if (prior->kind != PROBLEM_PRIOR_UNIFORM)
+        if (!prior_has_bounds(prior->kind))
             continue;
         lower[i] = prior->lower > lower[i] ? prior->lower : lower[i];
         upper[i] = prior->upper < upper[i] ? prior->upper : upper[i];
@@ -243,7 +258,7 @@ void problem_hash_priors(const struct problem *problem, struct sha256 *hash)
 {
     for (size_t i = 0; problem->prior && i < problem->n_parameter; i++) {
         const struct problem_prior *prior = &problem->prior[i];
-        if (prior->kind == PROBLEM_PRIOR_NONE)
+        if (prior->kind == PRIOR_NONE)
             continue;
         sha256_add_uint64(hash, i);
         sha256_add_string(hash, kinds[prior->kind]);

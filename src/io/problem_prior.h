@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/error.h"
+#include "base/prior.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -11,19 +12,18 @@ struct problem;
 struct problem_expectation;
 struct sha256;
 
-enum problem_prior_kind {
-    PROBLEM_PRIOR_NONE, PROBLEM_PRIOR_NORMAL, PROBLEM_PRIOR_LOG_NORMAL, PROBLEM_PRIOR_LAPLACE, PROBLEM_PRIOR_UNIFORM
-};
-
-/* The prior of one parameter. A uniform prior (lower and upper, natural scale) has already tightened the bounds of every
- * block. */
+/* The prior of one parameter. A uniform or log-uniform prior (lower and upper, natural scale) has already tightened the
+ * bounds of every block. */
 struct problem_prior {
-    enum problem_prior_kind kind;
+    enum prior_kind kind;
     bool on_optimizer;       /* location and scale refer to the optimiser's scale */
     double location, scale;  /* log-normal: mean and standard deviation of the logarithm */
     double lower, upper;
 };
 
+const char *prior_word(enum prior_kind kind);
+bool prior_has_bounds(enum prior_kind kind);
+bool prior_is_positive(enum prior_kind kind); /* its density is 0 where the parameter is not positive */
 const struct problem_prior *problem_prior(const struct problem *problem); /* n_parameter, or NULL */
 
 enum prior_number { PRIOR_LOCATION, PRIOR_SCALE, PRIOR_LOWER, PRIOR_UPPER, N_PRIOR_NUMBER };

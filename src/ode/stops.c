@@ -155,8 +155,9 @@ bool stops_begin_state(struct observer *ob, const double *y)
         return false;
     root_evaluate(ob, ob->t, y, s->value);
     memset(s->is_true, 0, s->n_function * sizeof *s->is_true);
+    bool goes_on = ob->evaluation->begin; /* from a steady state, where triggers have been true or false before */
     for (size_t i = 0; i < s->n_function; i++)
-        if (i < s->abi->n_switching || !(kind_of(s, i - s->abi->n_switching) & STIFFIT_EVENT_INITIALLY_FALSE))
+        if (goes_on || i < s->abi->n_switching || !(kind_of(s, i - s->abi->n_switching) & STIFFIT_EVENT_INITIALLY_FALSE))
             root_take(s, i);
     return schedule_look(ob);
 }

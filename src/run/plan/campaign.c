@@ -378,9 +378,6 @@ static bool is_likelihood(const struct campaign *campaign)
 
 enum status campaign_objective_open(struct campaign *campaign, const struct recipe *recipe, struct error *error)
 {
-    static const enum fit_prior_kind kind_of[] = {
-        [PROBLEM_PRIOR_NONE] = PRIOR_NONE, [PROBLEM_PRIOR_NORMAL] = PRIOR_NORMAL, [PROBLEM_PRIOR_LOG_NORMAL] = PRIOR_LOG_NORMAL,
-        [PROBLEM_PRIOR_LAPLACE] = PRIOR_LAPLACE, [PROBLEM_PRIOR_UNIFORM] = PRIOR_NONE /* it is in the bounds */};
     const struct problem_prior *given = problem_prior(campaign->problem);
     const enum error_kind *kind = problem_errors(campaign->problem);
     size_t n_observable = campaign->model.abi.n_observable;
@@ -395,9 +392,8 @@ enum status campaign_objective_open(struct campaign *campaign, const struct reci
     if (!campaign->prior)
         return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu priors", campaign->n_parameter);
     for (size_t i = 0; i < campaign->n_parameter; i++) {
-        campaign->prior[i] = (struct fit_prior){kind_of[given[i].kind], given[i].on_optimizer, given[i].location,
-                                                given[i].scale};
-        campaign->n_prior += given[i].kind != PROBLEM_PRIOR_NONE;
+        campaign->prior[i] = (struct fit_prior){given[i].kind, given[i].on_optimizer, given[i].location, given[i].scale};
+        campaign->n_prior += given[i].kind != PRIOR_NONE;
     }
     return STATUS_OK;
 }

@@ -1,0 +1,86 @@
+/* `stiffit import PROBLEM.yaml`: a problem file from a PEtab problem.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/import.h"
+
+#include "base/output.h"
+#include "cli/command.h"
+#include "cli/model_text.h"
+#include "petab/import.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What a problem may cost that was made to cost much. */
+enum { MOST_CPU_S = 600, MOST_GIB = 8 };
+
+bool import_is_petab(const char *path) { return petab_is_yaml(path); }
+
+/* "x.yaml" -> "x" and the ending; free it. */
+static char *default_output(const char *path, const char *ending)
+{
+    size_t n = (size_t)(strrchr(path, '.') - path), size = n + strlen(ending) + 1;
+    char *made = malloc(size);
+    if (made)
+        snprintf(made, size, "%.*s%s", (int)n, path, ending);
+    return made;
+}
+
+static enum status write_problem(const struct import_options *options, const char *path, struct error *error)
+{
+    struct petab_report report = {.n_fault = 0};
+    const struct petab_options how = {.model = options->model, .dataset_column = options->dataset_column,
+                                      .outside = options->outside, .overwrite = options->overwrite};
+    enum status status = petab_import(options->measurements, path, &how, &report, error);
+    for (size_t i = 0; report.n_fault > 1 && i < report.n_fault; i++)
+        message_say("%s", report.fault[i]);
+    for (size_t i = 0; !status && !options->quiet && i < report.n_note; i++)
+        message_say("note: %s", report.note[i]);
+    if (!status && !options->quiet)
+        message_say("%.300s: %zu dataset%s, %zu experiment%s, %zu measurement%s, %zu parameter%s", path, report.n_dataset,
+                    plural(report.n_dataset), report.n_experiment, plural(report.n_experiment), report.n_measurement,
+                    plural(report.n_measurement), report.n_parameter, plural(report.n_parameter));
+    petab_report_fini(&report);
+    return status;
+}
+
+static int work(void *context)
+{
+    const struct import_options *options = context;
+    struct error error = {.status = STATUS_OK};
+    char *path = options->output ? strdup(options->output) : default_output(options->measurements, ".h5");
+    contained_limit(MOST_CPU_S, MOST_GIB);
+    enum status status = path ? spare_file(path, options->measurements, &error)
+                              : error_set(&error, STATUS_NO_MEMORY, "out of memory");
+    if (!status)
+        status = write_problem(options, path, &error);
+    free(path);
+    return status ? message_error(&error, options->color) : 0;
+}
+
+int import_petab(struct import_options *options)
+{
+    struct error error = {.status = STATUS_OK};
+    const struct { bool is_given; const char *name; } others[] = {
+        {options->datasets, "datasets"}, {options->experiments, "experiments"}, {options->doses, "doses"},
+        {options->inputs, "inputs"}, {options->parameters, "parameters"}, {options->nonmem, "nonmem"},
+        {options->embed, "embed"}, {options->start.n, "start"}, {options->lower.n, "lower"}, {options->upper.n, "upper"},
+        {options->scale.n, "scale"}, {options->fix.n, "fix"}, {options->error.n, "error"}};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (others[i].is_given) {
+            error_set(&error, STATUS_USAGE, "--%s: is for tables of measurements, and %s is a PEtab problem", others[i].name,
+                      options->measurements);
+            return message_usage("import", &error, options->color);
+        }
+    return contained_run(work, options, options->measurements, options->color);
+}
+
+int import_petab_for_run(const char *yaml, char **problem, enum when color)
+{
+    struct import_options options = {.measurements = yaml, .overwrite = true, .quiet = true, .color = color};
+    struct error error = {.status = STATUS_OK};
+    options.output = *problem = default_output(yaml, ".petab.h5");
+    if (*problem)
+        return contained_run(work, &options, yaml, color);
+    error_set(&error, STATUS_NO_MEMORY, "out of memory");
+    return message_error(&error, color);
+}

@@ -1,0 +1,99 @@
+/* A PEtab problem as model text and rows of a problem file. What holds in a period becomes substitutes of parameters where it
+ * is constant, and an event of the model where it changes what the model itself changes.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+#include "petab/problem.h"
+#include "sbml/sbml.h"
+
+/* Something that conditions change. */
+struct lower_target {
+    const char *id, *sbml_id;
+    struct petab_place place;
+    const struct sbml_name *plain; /* as the model has it; NULL: the model does not */
+    bool changes;     /* it is a state, or becomes one */
+    bool is_initial;  /* its initial value is a parameter */
+    size_t n_given;   /* runs whose first period gives it a value */
+    const char *name; /* the parameter in the text; of one that changes, that of its initial value, or NULL */
+    const char *is_given; /* the covariate that says whether `name` counts; or NULL */
+    const char *set;      /* the parameter whose value an event at the beginning gives it; or NULL */
+    const struct sbml_name *model; /* as the text has it; NULL: the model does not have it */
+};
+
+/* An experiment of the problem file: a simulation, or what comes before it until a steady state. */
+struct lower_run {
+    size_t experiment;   /* of the PEtab problem: the first one that needs it */
+    bool is_before;
+    size_t steady;       /* the run in whose steady state it begins; SIZE_MAX: none */
+    double t0;
+    size_t n_period;
+    const struct petab_period *period;
+    const struct petab_period *inherited; /* whose constants still hold in the first period; or NULL */
+};
+
+/* How a placeholder of an observable is filled: by what all measurements have, by a parameter that each experiment substitutes,
+ * or by an observable for each of its values. */
+enum lower_filling { FILL_SAME, FILL_EXPERIMENT, FILL_VARIANT };
+
+struct lower_observable {
+    enum lower_filling *filling;      /* for each placeholder */
+    const struct petab_math **same;   /* FILL_SAME: the value */
+    const char **parameter;           /* FILL_EXPERIMENT: its name */
+    bool sigma_in_table;              /* each row has its own number for sigma */
+};
+
+/* An observable of the text. */
+struct lower_variant {
+    size_t observable;
+    const struct petab_math *const *override; /* of one of its measurements */
+    const char *name;
+};
+
+struct lower_event {
+    const char *name, *time; /* time: the covariate with its time */
+};
+
+struct lowering {
+    struct petab_reader *reader;
+    struct petab_problem *problem;
+    struct sbml_model plain, model; /* without requests; with them */
+    size_t n_target, room_target;
+    struct lower_target *target;
+    size_t next_target; /* where the next one is sought first */
+    size_t n_run, room_run;
+    struct lower_run *run;         /* those of a dataset one after another, in the order of datasets */
+    size_t *run_of;                /* of each experiment of the PEtab problem */
+    const char **dataset;          /* n_dataset ids */
+    size_t n_dataset, *first_run;  /* n_dataset + 1 */
+    const char **parameter_name;   /* of the problem's parameters, in the text */
+    struct lower_observable *observable;
+    size_t n_variant, room_variant;
+    struct lower_variant *variant;
+    size_t *variant_of;            /* of each measurement */
+    size_t n_event, room_event;
+    struct lower_event *event;
+    struct petab_keys events;      /* by assignments and how often they are used */
+    struct petab_keys taken;       /* names in the text that are ours */
+    struct petab_text text;
+};
+
+/* A name for the text: the id, or the id with a few _ if it is reserved or taken. */
+const char *lower_name(struct lowering *it, const char *id);
+/* A value that a substitute can have: a number, or a parameter of the problem (*by its index; SIZE_MAX: a number). */
+bool lower_is_plain(const struct lowering *it, const struct petab_math *value, size_t *by, double *number);
+/* The id in the model: the mapping's, or its own. */
+const char *lower_sbml_id(const struct lowering *it, const char *id);
+struct lower_target *lower_find_target(struct lowering *it, const char *id); /* NULL: it is none */
+
+/* Steps, in this order. */
+void lower_make_runs(struct lowering *it);
+void lower_find_targets(struct lowering *it);
+void lower_translate(struct lowering *it);   /* SBML, with what the targets ask for, and parameters of our own */
+void lower_observables(struct lowering *it); /* decides how placeholders are filled; puts observables into the text */
+
+/* Appends an expression in the context of an observable and the overrides of its placeholders (NULL: none). */
+void lower_put(struct lowering *it, struct petab_text *out, const struct petab_math *math, struct petab_place place,
+               const struct lower_variant *variant, bool is_noise);
+/* The event that changes states as period p of a run does; SIZE_MAX: it changes none. Its statement is appended to the text
+ * where it is new. `used` numbers the events of the run. */
+size_t lower_event_of(struct lowering *it, const struct lower_run *run, size_t p, struct petab_keys *used);

@@ -1,0 +1,151 @@
+/* Reads PEtab's tables: tab-separated values with a header line.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "petab/table.h"
+
+#include "base/words.h"
+#include "io/csv.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <string.h>
+
+struct petab_place petab_cell_place(const struct petab_table *table, size_t row, size_t column)
+{
+    return (struct petab_place){table->row[row].file, table->row[row].line,
+                                column < table->n_column ? table->column[column] : NULL};
+}
+
+static size_t find_column(const struct petab_table *table, const char *name)
+{
+    size_t i = 0;
+    while (i < table->n_column && strcmp(table->column[i], name))
+        i++;
+    return i;
+}
+
+/* Where each column of the open file goes in the table. A column that is nearly a known one would be ignored silently. */
+static size_t *place_columns(struct petab_reader *reader, struct petab_table *table, const char *file, size_t n_required)
+{
+    size_t n = csv_n_column(reader->csv), *to = petab_alloc(reader, n, sizeof *to);
+    bool *here = petab_alloc(reader, table->n_known, 1);
+    for (size_t i = 0; i < n; i++) {
+        const char *name = csv_column_name(reader->csv, i);
+        if ((to[i] = find_column(table, name)) == table->n_column) {
+            petab_grow(reader, &table->column, table->n_column, &table->room_column, sizeof *table->column);
+            table->column[table->n_column++] = petab_strdup(reader, name);
+        }
+        if (to[i] < table->n_known)
+            here[to[i]] = table->has[to[i]] = true;
+    }
+    for (size_t k = 0; k < table->n_known; k++) {
+        const char *near = NULL;
+        for (size_t i = 0; i < n && !here[k]; i++) {
+            const char *name = csv_column_name(reader->csv, i);
+            near = to[i] >= table->n_known && strlen(name) < 64 && nearest_name(name, &table->column[k], 1) ? name : near;
+        }
+        struct petab_place place = {file, 1, NULL};
+        if (near)
+            petab_fault(reader, place, "there is a column '%.60s'; did you mean '%s'?", near, table->column[k]);
+        else if (!here[k] && k < n_required)
+            petab_fault(reader, place, "there is no column '%s'", table->column[k]);
+    }
+    return to;
+}
+
+static void read_file(struct petab_reader *reader, struct petab_table *table, const char *file, size_t n_required)
+{
+    if (csv_open(&reader->csv, file, &reader->error))
+        petab_leave_with(reader);
+    const size_t *to = place_columns(reader, table, file, n_required);
+    const char *name = petab_strdup(reader, file);
+    for (bool more = true; more;) {
+        if (csv_next(reader->csv, &more, &reader->error))
+            petab_leave_with(reader);
+        if (!more)
+            break;
+        petab_grow(reader, &table->row, table->n_row, &table->room_row, sizeof *table->row);
+        struct petab_row *row = &table->row[table->n_row++];
+        *row = (struct petab_row){name, csv_line(reader->csv), table->n_column,
+                                  petab_alloc(reader, table->n_column, sizeof *row->cell)};
+        for (size_t i = 0; i < table->n_column; i++)
+            row->cell[i] = "";
+        for (size_t i = 0; i < csv_n_column(reader->csv); i++)
+            if (*csv_field(reader->csv, i))
+                row->cell[to[i]] = petab_strdup(reader, csv_field(reader->csv, i));
+    }
+    csv_close(reader->csv);
+    reader->csv = NULL;
+}
+
+void petab_table_read(struct petab_reader *reader, struct petab_table *table, const struct petab_list *files,
+                      const char *const *known, size_t n_known, size_t n_required)
+{
+    *table = (struct petab_table){.n_known = n_known, .has = petab_alloc(reader, n_known, 1)};
+    for (size_t i = 0; i < n_known; i++) {
+        petab_grow(reader, &table->column, table->n_column, &table->room_column, sizeof *table->column);
+        table->column[table->n_column++] = known[i];
+    }
+    for (size_t i = 0; i < files->n; i++)
+        read_file(reader, table, files->path[i], n_required);
+    for (struct petab_row *row = table->row; row < table->row + table->n_row; row++) /* a later file may have added columns */
+        if (row->n < table->n_column) {
+            const char **old = row->cell;
+            row->cell = petab_alloc(reader, table->n_column, sizeof *row->cell);
+            for (size_t k = 0; k < table->n_column; k++)
+                row->cell[k] = k < row->n ? old[k] : "";
+            row->n = table->n_column;
+        }
+}
+
+double petab_number(struct petab_reader *reader, const struct petab_table *table, size_t row, size_t column, double missing)
+{
+    const char *text = table->row[row].cell[column];
+    double value;
+    if (!csv_parse_double(text, &value)) {
+        petab_fault(reader, petab_cell_place(table, row, column), "'%.60s' is not a number", text);
+        return NAN;
+    }
+    return isnan(value) ? missing : value;
+}
+
+void petab_check_id(struct petab_reader *reader, const struct petab_table *table, size_t row, size_t column)
+{
+    const char *text = table->row[row].cell[column];
+    bool good = isalpha((unsigned char)*text) || *text == '_';
+    for (const char *p = text; *p; p++)
+        good = good && (isalnum((unsigned char)*p) || *p == '_');
+    if (!good || strlen(text) > 90)
+        petab_fault(reader, petab_cell_place(table, row, column),
+                    *text ? "'%.60s' is not an identifier (letters, digits and _)" : "it is empty%s", text);
+}
+
+const char **petab_split(struct petab_reader *reader, const char *cell, size_t *n)
+{
+    const char **part = NULL;
+    size_t room = 0;
+    *n = 0;
+    while (*cell) {
+        size_t length = strcspn(cell, ";"), first = strspn(cell, " "), last = length;
+        while (last > first && cell[last - 1] == ' ')
+            last--;
+        petab_grow(reader, &part, *n, &room, sizeof *part);
+        part[(*n)++] = petab_format(reader, "%.*s", (int)(last > first ? last - first : 0), cell + first);
+        cell += length + (cell[length] == ';');
+    }
+    return part;
+}
+
+struct petab_index petab_table_index(struct petab_reader *reader, const struct petab_table *table, size_t column)
+{
+    const char **id = petab_alloc(reader, table->n_row, sizeof *id);
+    for (size_t i = 0; i < table->n_row; i++)
+        id[i] = table->row[i].cell[column];
+    struct petab_index index = petab_index_of(reader, id, table->n_row, sizeof *id);
+    for (size_t i = 1; i < index.n; i++)
+        if (!strcmp(index.entry[i].name, index.entry[i - 1].name))
+            petab_fault(reader, petab_cell_place(table, index.entry[i].number, column),
+                        "'%.60s' is there twice; first in %.200s:%" PRIu64, index.entry[i].name,
+                        table->row[index.entry[i - 1].number].file,
+                        table->row[index.entry[i - 1].number].line);
+    return index;
+}

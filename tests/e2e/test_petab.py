@@ -1,0 +1,265 @@
+#!/usr/bin/env python3
+"""PEtab problems: every case of PEtab's own test suite (tests/data/petab-suite) against its solution.
+
+SPDX-License-Identifier: BSD-3-Clause
+"""
+import csv
+import math
+
+import h5py
+import numpy as np
+
+import helpers
+
+SUITE = helpers.ROOT / "tests" / "data" / "petab-suite"
+# A fit moves a start onto its bounds: where the nominal value lies outside of them, it is held there instead.
+HELD = {"v2.0.0/0026"}
+
+
+def solution(case):
+    """The numbers of the solution file, whose YAML is `name: number` and lists of names."""
+    found, part = {}, None
+    for line in (case / f"_{case.name}_solution.yaml").read_text().splitlines():
+        name, _, value = line.partition(":")
+        if value.strip():
+            try:
+                number = float(value)
+            except ValueError:
+                continue
+            if line.startswith(" "):
+                found[part][name.strip()] = number
+            else:
+                found[name] = number
+        elif _:
+            part = name
+            found[part] = {}
+    return found
+
+
+def table(path):
+    with open(path) as f:
+        return list(csv.DictReader(f, delimiter="\t"))
+
+
+def evaluate(case, tmp):
+    """Imports a case and evaluates it at its nominal values: columns of the result, and predictions in the table's order."""
+    problem, result = tmp / f"{case.name}.h5", tmp / f"{case.name}.result.h5"
+    helpers.stiffit("import", case / f"_{case.name}.yaml", "-o", problem, "--quiet", "--overwrite")
+    if f"{case.parts[-3]}/{case.name}" in HELD:
+        with h5py.File(problem, "r+") as f:
+            f["parameters/fixed"][:] = 1
+    helpers.stiffit("run", problem, "-o", result, "--max-evaluations", 1, "--certify", "no", "--overwrite", "--rtol", "1e-10",
+                code=None)
+    rows = list(csv.DictReader(helpers.stiffit("export", result, "--what", "residuals").stdout.splitlines()))
+    with h5py.File(problem) as f:
+        line = f["measurements/line"][:]
+    with h5py.File(result) as f:
+        fits = {name: f["fits"][name][0] for name in ("chi_square", "log_likelihood", "log_prior", "objective", "status")}
+        fits["names"] = [n.decode() for n in f["parameters/name"][:]]
+        fits["parameters"] = f["fits/parameters"][0]
+    order = np.argsort(line, kind="stable")
+    return fits, np.array([float(row["prediction"]) for row in rows])[order]
+
+
+def check_case(case, tmp):
+    want = solution(case)
+    fits, prediction = evaluate(case, tmp)
+    expected = np.array([float(row["simulation"]) for row in table(case / "_simulations.tsv")])
+    assert prediction.shape == expected.shape, (case, prediction, expected)
+    assert np.all(np.abs(prediction - expected) <= want["tol_simulations"]), (case, prediction, expected)
+    assert abs(fits["log_likelihood"] - want["llh"]) <= want["tol_llh"], (case, fits, want)
+    if "unnorm_log_posterior" in want:
+        posterior = fits["log_likelihood"] + fits["log_prior"]
+        assert abs(posterior - want["unnorm_log_posterior"]) <= want["tol_unnorm_log_posterior"], (case, posterior, want)
+    assert abs(fits["chi_square"] - want["chi2"]) <= want["tol_chi2"], (case, fits, want)
+
+
+def check_version(version, tmp):
+    failed = []
+    cases = sorted(p for p in (SUITE / version / "sbml").iterdir() if p.is_dir())
+    assert len(cases) >= 20
+    for case in cases:
+        try:
+            check_case(case, tmp)
+        except AssertionError as error:
+            failed.append((f"{version}/{case.name}", str(error)[:600]))
+    assert not failed, "\n".join(map(str, failed))
+
+
+def test_suite_of_version_1(tmp):
+    check_version("v1.0.0", tmp)
+
+
+def test_suite_of_version_2(tmp):
+    check_version("v2.0.0", tmp)
+
+
+MODEL = """<?xml version="1.0" encoding="UTF-8"?>
+<sbml xmlns="http://www.sbml.org/sbml/level3/version1/core" level="3" version="1"><model id="decay">
+<listOfCompartments><compartment id="cell" size="1" constant="true"/></listOfCompartments>
+<listOfSpecies><species id="A" compartment="cell" initialConcentration="1" hasOnlySubstanceUnits="false"
+ boundaryCondition="false" constant="false"/></listOfSpecies>
+<listOfParameters><parameter id="k" value="0.5" constant="true"/><parameter id="d" value="0" constant="true"/></listOfParameters>
+<listOfRules><rateRule variable="A"><math xmlns="http://www.w3.org/1998/Math/MathML"><apply><times/><apply><minus/><ci>k</ci>
+</apply><ci>A</ci></apply></math></rateRule></listOfRules></model></sbml>
+"""
+YAML = """format_version: 1
+parameter_file: parameters.tsv
+problems:
+- condition_files: [conditions.tsv]
+  measurement_files: [measurements.tsv]
+  observable_files: [observables.tsv]
+  sbml_files: [model.xml]
+"""
+TABLES = {
+    "parameters.tsv": [["parameterId", "parameterScale", "lowerBound", "upperBound", "nominalValue", "estimate"],
+                       ["k", "log10", 1e-3, 1e3, 0.5, 1], ["scale", "lin", 0.1, 10, 2, 1], ["s1", "log10", 1e-3, 10, 0.1, 1],
+                       ["s2", "log10", 1e-3, 10, 0.2, 1]],
+    "conditions.tsv": [["conditionId", "A"], ["c1", 1], ["c2", 3]],
+    "observables.tsv": [["observableId", "observableFormula", "noiseFormula"],
+                        ["y", "scale*A", "noiseParameter1_y"]],
+    "measurements.tsv": [["observableId", "simulationConditionId", "time", "measurement", "noiseParameters"]] +
+                        [["y", c, t, round(2*a*math.exp(-0.5*t) + 0.05*math.sin(7*t + a), 6), s] for c, a in (("c1", 1), ("c2", 3))
+                         for t in (0.5, 1, 2, 4, 6) for s in ("s1", "s2")]}
+
+
+def write(folder, **changes):
+    """The problem above; changes by file name without its ending: a text, rows, or a function of its rows."""
+    folder.mkdir(exist_ok=True, parents=True)
+    tables = {name: [list(map(str, row)) for row in rows] for name, rows in TABLES.items()}
+    (folder / "model.xml").write_text(MODEL)
+    (folder / "p.yaml").write_text(YAML)
+    for name, rows in tables.items():
+        change = changes.pop(name[:-4], None)
+        rows = change(rows) or rows if callable(change) else change or rows
+        (folder / name).write_text("".join("\t".join(map(str, row)) + "\n" for row in rows))
+    for name, text in changes.items():
+        (folder / {"yaml": "p.yaml", "model": "model.xml"}[name]).write_text(text)
+    return folder / "p.yaml"
+
+
+def math_cases():
+    """Expression and number of each case of the suite's YAML whose value is finite."""
+    found, expression = [], None
+    for line in (SUITE / "v2.0.0" / "math" / "math_tests.yaml").read_text().splitlines():
+        name, _, value = line.strip("- ").partition(": ")
+        if name == "expression":
+            expression = value.strip().strip('"')
+        elif name == "expected":
+            try:
+                number = float(value)
+            except ValueError:
+                continue
+            found.append((expression, number))
+    assert len(found) > 80
+    return found
+
+
+def test_math(tmp):
+    """The suite's expressions as observables: what model text computes for them."""
+    cases = [(e, v) for e, v in math_cases() if math.isfinite(v)]
+    problem = write(tmp / "p", observables=lambda rows: rows[:1] + [[f"m{i}", f"({e}) + 0*A", 1] for i, (e, _) in enumerate(cases)],
+                    measurements=lambda rows: [rows[0]] + [[f"m{i}", "c1", 0, 0, ""] for i in range(len(cases))])
+    helpers.stiffit("run", problem, "--max-evaluations", 1, "--certify", "no", code=None)
+    rows = list(csv.DictReader(helpers.stiffit("export", tmp / "p" / "p.petab.result.h5", "--what", "residuals").stdout.splitlines()))
+    assert len(rows) == len(cases)
+    for row, (expression, value) in zip(rows, cases):
+        assert abs(float(row["prediction"]) - value) <= 1e-14*max(1, abs(value)), (expression, value, row)
+
+
+def test_fit(tmp):
+    """`run problem.yaml` against SciPy's minimum of the same likelihood."""
+    from scipy.optimize import minimize
+    problem = write(tmp / "p")
+    helpers.stiffit("run", problem)
+    with h5py.File(tmp / "p" / "p.petab.result.h5") as f:
+        llh, best, names = f["fits/log_likelihood"][0], f["fits/parameters"][0], [n.decode() for n in f["parameters/name"][:]]
+    rows = [dict(zip(TABLES["measurements.tsv"][0], row)) for row in TABLES["measurements.tsv"][1:]]
+
+    def cost(q):
+        k, scale, *s = np.exp(q)
+        return sum(0.5*((scale*(1 if row["simulationConditionId"] == "c1" else 3)*math.exp(-k*row["time"]) - row["measurement"])
+                        / s[row["noiseParameters"] == "s2"])**2 + math.log(s[row["noiseParameters"] == "s2"]) +
+                   0.5*math.log(2*math.pi) for row in rows)
+    reference = min((minimize(cost, np.log([0.5, 2, 0.1, 0.2]), method=m, options={"maxiter": 5000, "fatol": 1e-12, "xatol": 1e-9}
+                              if m == "Nelder-Mead" else {}) for m in ("Nelder-Mead", "BFGS")), key=lambda r: r.fun)
+    assert names == ["k", "scale_", "s1", "s2"], names  # a word of model text
+    assert -llh <= reference.fun + 1e-9 and abs(llh + reference.fun) < 1e-4, (llh, reference.fun)  # what BFGS leaves
+    assert np.allclose(best, np.exp(reference.x), rtol=1e-3), (best, np.exp(reference.x))
+
+
+def test_dataset_column(tmp):
+    """Subjects of conditions become datasets, with the fits of problems that have one subject each."""
+    def known(rows, only=("c1", "c2")):
+        return [rows[0]] + [row[:4] + ["0.1"] for row in rows[1:] if row[1] in only]
+    problem = write(tmp / "p", measurements=known, conditions=lambda rows: [
+        row + [more] for row, more in zip(rows, ("subject", "first", "second"))])
+    h5 = tmp / "many.h5"
+    helpers.stiffit("import", problem, "--dataset-column", "subject", "-o", h5)
+    helpers.stiffit("run", h5)
+    for i, (subject, condition) in enumerate((("first", "c1"), ("second", "c2"))):
+        one = write(tmp / subject, measurements=lambda rows: known(rows, condition))
+        helpers.stiffit("run", one)
+        with h5py.File(tmp / "many.result.h5") as many, h5py.File(tmp / subject / "p.petab.result.h5") as f:
+            assert many["fits/id"][i].decode() == subject
+            assert np.array_equal(many["fits/parameters"][i][:2], f["fits/parameters"][0][:2])
+
+
+def drop(column):
+    def change(rows):
+        k = rows[0].index(column)
+        return [row[:k] + row[k + 1:] for row in rows]
+    return change
+
+
+def put(row, column, value):
+    def change(rows):
+        rows[row][rows[0].index(column)] = str(value)
+    return change
+
+
+def test_faults(tmp):
+    """Each fault is one message that names file, line and column, and exit code 3."""
+    (tmp / "out.tsv").write_text("conditionId\nc1\nc2\n")
+    cases = [
+        ({"yaml": "format_version: ["}, "this is not YAML"),
+        ({"yaml": "hello"}, "not a PEtab problem"),
+        ({"yaml": YAML.replace("format_version: 1", "format_version: 7")}, "format_version must be 1 or 2"),
+        ({"yaml": YAML.replace("conditions.tsv", "nowhere.tsv")}, "cannot open 'nowhere.tsv'"),
+        ({"yaml": YAML.replace("conditions.tsv", "../out.tsv")}, "leaves the folder"),
+        ({"yaml": YAML.replace("conditions.tsv", str(tmp / "out.tsv"))}, "leaves the folder"),
+        ({"yaml": YAML.replace("- condition_files", "- &a condition_files").replace("[model.xml]", "[model.xml, model.xml]")},
+         "2 models are named"),
+        ({"parameters": drop("estimate")}, "parameters.tsv:1: there is no column 'estimate'"),
+        ({"measurements": lambda rows: [[c.replace("noiseP", "noisP") for c in rows[0]]] + rows[1:]}, "did you mean 'noiseParameters'"),
+        ({"parameters": lambda rows: rows + [rows[1]]}, "parameters.tsv:6: column 'parameterId': 'k' is there twice"),
+        ({"parameters": put(1, "lowerBound", "abc")}, "parameters.tsv:2: column 'lowerBound': 'abc' is not a number"),
+        ({"parameters": put(1, "nominalValue", "nan")}, None),
+        ({"parameters": put(1, "estimate", "maybe")}, "is not true or false"),
+        ({"observables": put(1, "observableFormula", "scale*B")}, "observables.tsv:2: 'B' is not known"),
+        ({"observables": put(1, "observableFormula", "scale*(A")}, "a ')' is missing"),
+        ({"observables": put(1, "observableFormula", "foo(A)")}, "'foo' is not a function of PEtab"),
+        ({"observables": put(1, "observableFormula", "("*5000)}, "nested too deeply"),
+        ({"observables": put(1, "observableFormula", "A" + "+1"*30000)}, "too long"),
+        ({"measurements": put(3, "observableId", "yy")}, "measurements.tsv:4: column 'observableId': there is no observable 'yy'"),
+        ({"measurements": put(3, "simulationConditionId", "c3")}, "there is no condition 'c3'"),
+        ({"measurements": put(3, "time", "-1")}, "measurements.tsv:4: the time -1 is before the experiment begins"),
+        ({"measurements": put(3, "noiseParameters", "s1;s2")}, "2 values for the 1 placeholder of y"),
+        ({"measurements": put(3, "noiseParameters", "s3")}, "neither a number nor a parameter"),
+        ({"conditions": lambda rows: [[c.replace("A", "B") for c in rows[0]]] + rows[1:]}, None),
+        ({"model": "<sbml"}, "model.xml"),
+    ]
+    for i, (changes, want) in enumerate(cases):
+        problem = write(tmp / str(i), **changes)
+        done = helpers.stiffit("import", problem, "-o", tmp / f"{i}.h5", code=0 if want is None else 3)
+        assert want is None or want in done.stderr, (changes, want, done.stderr[-1500:])
+        assert (tmp / f"{i}.h5").exists() == (want is None)
+    done = helpers.stiffit("import", write(tmp / "two", parameters=put(1, "lowerBound", "x"), observables=put(1, "observableId", "1")),
+                           code=3)
+    assert "parameters.tsv:2" in done.stderr and "observables.tsv:2" in done.stderr and "2 faults" in done.stderr, done.stderr
+    outside = write(tmp / "outside", yaml=YAML.replace("conditions.tsv", "../out.tsv"))
+    helpers.stiffit("import", outside, "--outside")
+
+
+if __name__ == "__main__":
+    helpers.main()
