@@ -95,9 +95,8 @@ static enum status choose_engine(struct campaign *campaign, const struct run_opt
     enum gradient_method gradient = recipe->fit.gradient;
     bool is_given = recipe->engine == 1 + ENGINE_LANES;
     const struct problem_info *info = problem_info(campaign->problem);
-    bool has_stops = info->n_dose > 0 || info->n_call > 0 || info->has_steady || info->has_periods ||
-                     info->has_times; /* which CVODES evaluates */
-    bool is_chosen = recipe->engine == 0 && !refusal && !has_stops && recipe->ode.linear_solver == LINEAR_AUTO &&
+    bool is_cvodes = info->has_periods || info->has_times || info->n_call > 0; /* which CVODES evaluates */
+    bool is_chosen = recipe->engine == 0 && !refusal && !is_cvodes && recipe->ode.linear_solver == LINEAR_AUTO &&
                      (gradient == GRADIENT_none || gradient == GRADIENT_forward);
     set_engine(campaign, ENGINE_CVODES, problem);
     if (is_given && refusal)
