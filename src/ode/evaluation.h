@@ -40,7 +40,7 @@ struct evaluation_adjoint {
 /* The caller owns everything pointed to. */
 struct evaluation {
     /* request */
-    enum engine_kind engine;   /* a pool without lanes ignores it; adjoints and stops are for CVODES only */
+    enum engine_kind engine;   /* a pool without lanes ignores it; adjoints and steady doses are for CVODES only */
     const struct ode_task *task;
     const double *p;           /* n_parameter of the model, natural scale, finite; the same for each phase of the task */
     size_t n_sens;             /* 0: predictions only; their bits differ from those with derivatives: never mix both in a

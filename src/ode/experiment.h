@@ -53,8 +53,8 @@ static inline size_t ode_task_n_own(const struct ode_task *task)
     return task->n_variant ? task->first_variant[task->n_variant] : 0;
 }
 
-/* Whether evaluations of this task may have stops (doses, inputs, events, phases, switches; stops.h): CVODES takes them,
- * also if they are for lanes. Whether some of its doses are steady, which lanes never take. And whether they can have adjoint
+/* Whether evaluations of this task may have stops (doses, inputs, events, phases, switches; stops.h). Whether some of its doses
+ * are steady: CVODES takes these, and those with phases, also if they are for lanes. And whether they can have adjoint
  * gradients, which do not go through doses, inputs, events and phases, nor know variants; if they pass a switch that a wanted
  * parameter moves, they have `crosses`. */
 bool ode_has_stops(const struct stiffit_model *abi, const struct ode_task *task);
