@@ -31,22 +31,29 @@ static double time_of(const struct observer *ob, size_t i_time)
     return t == INFINITY ? ob->t : t;
 }
 
-/* Total derivatives of all observables: dh/dp_j + dh/dy s_j, into ob->h_row (n_observable x n_sens). */
-static int differentiate(struct observer *ob, bool noise, double t, const double *y)
+/* The derivatives of the wanted observables by parameter, if any of these is in use directly, and by state. */
+static int differentiate(struct observer *ob, bool noise, double t, const double *y, bool *is_direct)
 {
-    size_t n = ob->n_state, n_observable = ob->abi->n_observable;
     const struct evaluation *evaluation = ob->evaluation;
     bool by_state = ob->n_block && !ob->pace;
     unsigned use = noise ? STIFFIT_USE_NOISE : STIFFIT_USE_OBSERVE, used = 0;
     for (size_t k = 0; k < evaluation->n_sens; k++)
         used |= derivatives_use(ob->abi, ob->sens[k]) & use;
+    *is_direct = used;
     enum point_function which = noise ? MODEL_NOISE : MODEL_OBSERVE;
     int code = used ? derivatives_by_parameter(&ob->model, which, t, y, ob->h_parameter) : STIFFIT_OK;
     if (code == STIFFIT_OK && by_state)
         code = differentiate_by_state(ob, noise, t, y);
-    if (code != STIFFIT_OK)
-        return code;
-    ob->has_terms = by_state && !noise && ob->abi->observe_state;
+    ob->has_terms = code == STIFFIT_OK && by_state && !noise && ob->abi->observe_state;
+    return code;
+}
+
+/* Total derivatives of all observables: dh/dp_j + dh/dy s_j, into ob->h_row (n_observable x n_sens). */
+static void add_up(struct observer *ob, bool noise, const double *y)
+{
+    size_t n = ob->n_state, n_observable = ob->abi->n_observable;
+    const struct evaluation *evaluation = ob->evaluation;
+    unsigned use = noise ? STIFFIT_USE_NOISE : STIFFIT_USE_OBSERVE;
     for (size_t k = 0; k < evaluation->n_sens; k++) {
         uint32_t j = ob->sens[k];
         double *row = ob->h_row + k * n_observable;
@@ -59,7 +66,30 @@ static int differentiate(struct observer *ob, bool noise, double t, const double
         for (const struct observer_term *term = ob->term; term < ob->term + ob->n_term; term++)
             row[term->observable] += term->value * s[term->state];
     }
-    return STIFFIT_OK;
+}
+
+/* The same for the most frequent case, and faster: each of n_row rows has an observable of its own, which depends on one state
+ * and on no parameter directly. False: it is another case. */
+static bool add_up_single(struct observer *ob, size_t n_row, const double *y, double *derivative, size_t stride, bool *finite)
+{
+    const struct evaluation *evaluation = ob->evaluation;
+    const struct observer_term *term = ob->term;
+    bool single = ob->has_terms && !evaluation->column && ob->n_term == n_row && ob->model.n_wanted == n_row;
+    for (size_t i = 0; single && i < n_row; i++)
+        single = term[i].observable == ob->model.wanted[i];
+    for (size_t k = 0; single && k < evaluation->n_sens; k++)
+        single = ob->sens_block[k] >= 0;
+    double odd = 0;
+    for (size_t k = 0; single && k < evaluation->n_sens; k++, derivative += stride) {
+        const double *s = y + ((size_t)ob->sens_block[k] + 1) * ob->n_state;
+        for (size_t i = 0; i < n_row; i++) {
+            double derived = 0 + term[i].value * s[term[i].state];
+            derivative[i] = derived;
+            odd += 0 * derived; /* NaN if it is not finite */
+        }
+    }
+    *finite = odd == 0;
+    return single;
 }
 
 static bool has_sigma(const struct ode_task *task, size_t i) { return task->row_sigma && !isnan(task->row_sigma[i]); }
@@ -110,13 +140,16 @@ static bool fill_derivatives(struct observer *ob, bool noise, size_t first, size
     const struct ode_task *task = evaluation->task;
     const uint32_t *column = evaluation->column;
     size_t stride = evaluation->stride ? evaluation->stride : task->n_row;
-    if (ob->model.n_wanted > 0 && differentiate(ob, noise, t, y) != STIFFIT_OK)
+    bool is_direct = false, finite = true;
+    if (ob->model.n_wanted > 0 && differentiate(ob, noise, t, y, &is_direct) != STIFFIT_OK)
         return false;
-    bool finite = true;
+    bool done = !is_direct && add_up_single(ob, last - first, y, derivative + first, stride, &finite);
+    if (!done && ob->model.n_wanted > 0)
+        add_up(ob, noise, y);
     for (size_t k = 0; column && k < evaluation->n_sens; k++)
         for (size_t i = first; i < last; i++)
             derivative[i + column[k] * stride] = 0;
-    for (size_t k = 0; k < evaluation->n_sens; k++)
+    for (size_t k = 0; !done && k < evaluation->n_sens; k++)
         for (size_t i = first; i < last; i++) {
             bool own = noise && has_sigma(task, i);
             double derived = own ? 0 : ob->h_row[task->row_observable[i] + k * ob->abi->n_observable];
