@@ -261,7 +261,7 @@ static void test_one_fails(void **state)
     const struct fit_record *record = case_run(pair.split);
     assert_int_equal(record->outcome, OUTCOME_ode_failed);
     assert_string_equal(record->reason, "experiment two: it broke");
-    assert_int_equal(record->n_evaluation, 1);
+    assert_int_equal(record->n_evaluation, 2); /* once more, with smaller tolerances */
     pair_fini(&pair);
 }
 
