@@ -158,6 +158,8 @@ static bool next_period(struct workspace *ws)
     const struct ode_task *task = outer->task;
     while (p->i_dose < task->n_dose && !task->dose[p->i_dose].steady)
         p->i_dose++;
+    if (p->i_dose < task->n_dose && task->n_phase && task->dose[p->i_dose].time >= task->phase[0])
+        return fail(ws, EVALUATION_MODEL_FAILED, "a steady dose after a change of parameters is not supported");
     if (p->i_dose < task->n_dose) {
         p->dose = task->dose[p->i_dose++];
         p->dose.steady = DOSE_CONTINUES;

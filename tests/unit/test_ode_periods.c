@@ -241,6 +241,16 @@ static void test_none(void **state)
     engine_evaluate(c.engine, &c.evaluation);
     assert_int_equal(c.evaluation.outcome, EVALUATION_BUDGET);
     assert_non_null(strstr(c.evaluation.reason, "no periodic state of the steady doses within the budget"));
+    /* nor with parameters that have changed */
+    const double phase[] = {5}, twice[] = {10, 4, 3, 10, 4, 3};
+    const uint32_t sens[] = {0, 1, 2, 0, 1, 2};
+    c.task.n_phase = 1;
+    c.task.phase = phase;
+    c.evaluation.p = twice;
+    c.evaluation.sens = sens;
+    engine_evaluate(c.engine, &c.evaluation);
+    assert_int_equal(c.evaluation.outcome, EVALUATION_MODEL_FAILED);
+    assert_non_null(strstr(c.evaluation.reason, "after a change of parameters"));
     ode_case_fini(&c);
 }
 
