@@ -242,6 +242,106 @@ def test_same_bits(tmp):
     assert found[0] == found[1] == found[2]
 
 
+STATE_JUMP = 1 << 19
+
+WASHED = """model washed
+parameter ka = 1, k = 0.3, F = 0.8, tlag = 0.3, left = 0.25
+gut(0) = 0
+c(0) = 1
+gut' = -ka*gut
+c' = ka*gut - k*c
+lag(gut) = tlag
+bioavailability(gut) = F
+event wash: c = left*c + 0.01*gut
+observe seen = c
+"""
+
+
+def washed(q, times, infusion, k_changes, F_changes):
+    """c at these times; an infusion keeps the share with which it began."""
+    doses = [(t + q["tlag"], length, amount) for t, length, amount in ((1, 2.5, 3.0), (4, 0.5, 2.0))]
+    k = [q["k"], q["k_late"] if k_changes else q["k"]]
+    shares = [q["F_late"] if F_changes and t >= 2 else q["F"] for t, *_ in doses]
+    ends = [t + length for t, length, _ in doses] if infusion else []
+    stops = sorted({0.0, 2.0, 3.0, 5.0, *(t for t, *_ in doses), *ends, times[-1]})
+    y, found = np.array([0.0, 1.0]), {}
+    for t, upto in zip(stops, stops[1:]):
+        if t in (2, 5):
+            y = np.array([y[0], q["left"]*y[1] + 0.01*y[0]])
+        rate = 0
+        for (begin, length, amount), share in zip(doses, shares):
+            if infusion and begin <= t < begin + length:
+                rate += share*amount/length
+            elif not infusion and begin == t:
+                y = y + [share*amount, 0]
+        solved = solve_ivp(lambda u, y: [rate - q["ka"]*y[0], q["ka"]*y[0] - k[int(t >= 3)]*y[1]], (t, upto), y, method="LSODA",
+                           rtol=1e-10, atol=1e-12, dense_output=True)
+        found.update({u: solved.sol(u)[1] for u in times if t < u <= upto})
+        y = solved.y[:, -1]
+    return np.array([1.0 if u == 0 else found[u] for u in times])
+
+
+def write_washed(path, *, infusion, k_changes, F_changes):
+    """A dose at 1, a wash at 2 and 5, and another k from 3 on or another F from 2 on."""
+    names = ["ka", "k", "k_late", "F", "F_late", "tlag", "left"]
+    used = [name for name in names if (k_changes or name != "k_late") and (F_changes or name != "F_late")]
+    times = np.arange(0.05, 12.1, 0.3)
+    with h5py.File(path, "w") as f:
+        f.attrs["stiffit_file"], f.attrs["format"] = "problem", 1
+        f["model/source"] = WASHED
+        text(f.create_group("parameters"), "name", used)
+        f["parameters/start"] = [{"ka": 0.9, "k": 0.4, "k_late": 0.2, "F": 0.7, "F_late": 0.5, "tlag": 0.35, "left": 0.3}[name]
+                                 for name in used]
+        f["parameters/fixed"] = [name == "tlag" for name in used]
+        text(f.create_group("datasets"), "id", [f"d{i}" for i in range(4)])
+        f["measurements/dataset"] = np.repeat(np.arange(4), times.size)
+        f["measurements/time"] = np.tile(times, 4)
+        rng = np.random.default_rng(5)
+        q = {"ka": 1.1, "k": 0.3, "k_late": 0.25, "F": 0.8, "F_late": 0.6, "tlag": 0.35, "left": 0.25}
+        exact = washed(q, times, infusion, k_changes, F_changes)
+        f["measurements/value"] = np.tile(exact, 4) + 0.05*rng.standard_normal(4*times.size)
+        f["measurements/sigma"] = np.full(4*times.size, 0.05)
+        f["doses/dataset"], f["doses/time"], f["doses/amount"] = np.repeat(np.arange(4), 2), [1, 4] * 4, [3.0, 2.0] * 4
+        text(f["doses"], "target_names", ["gut"])
+        if infusion:
+            f["doses/duration"] = [2.5, 0.5] * 4
+        f["events/dataset"], f["events/time"] = np.repeat(np.arange(4), 2), [2, 5] * 4
+        text(f["events"], "event_names", ["wash"])
+        swaps = [(i, t, n, n + 1) for i in range(4) for t, n, is_there in ((3, 0, k_changes), (2, 2, F_changes)) if is_there]
+        if swaps:
+            by = ["k", "k_late", "F", "F_late"]
+            dataset, time, parameter, other = zip(*swaps)
+            f["substitutes/dataset"], f["substitutes/time"] = dataset, np.array(time, float)
+            f["substitutes/parameter"] = [p // 2 for p in parameter]
+            f["substitutes/by"] = [[name for name in by if name in used].index(by[o]) for o in other]
+            text(f["substitutes"], "parameter_names", ["k", "F"])
+            text(f["substitutes"], "by_names", [name for name in by if name in used])
+    return path
+
+
+def test_doses_across_periods(tmp):
+    """Events that the data call, doses and infusions, in both engines: derivatives are those of differences. An infusion goes on
+    as it began; what is left of its derivatives then is left to differences, with a note."""
+    for infusion in (False, True):
+        for k_changes, F_changes in ((False, False), (True, False), (False, True)):
+            problem = write_washed(tmp / "p.h5", infusion=infusion, k_changes=k_changes, F_changes=F_changes)
+            wanted = helpers.run(problem, "--gradient=differences", "--engine=cvodes", "--rtol=1e-10", "--overwrite")
+            for engine in ("cvodes", "lanes"):
+                fits = helpers.run(problem, f"--engine={engine}", "--rtol=1e-9", "--overwrite")
+                case = (infusion, k_changes, F_changes, engine)
+                assert all(fits["status"] == "converged"), (case, fits["status"], fits["message"])
+                np.testing.assert_allclose(fits["objective"], wanted["objective"], rtol=1e-5, err_msg=str(case))
+                np.testing.assert_allclose(fits["standard_error"], wanted["standard_error"], rtol=2e-3, err_msg=str(case))
+                assert np.all((fits["notes"] & STATE_JUMP != 0) == (infusion and F_changes)), (case, fits["notes"])
+                q = dict(zip(["ka", "k", "k_late", "F", "F_late", "tlag", "left"], [np.nan]*7))
+                with h5py.File(problem) as f:
+                    q.update(zip(f["parameters/name"].asstr(), fits["parameters"][0]))
+                    times, value = f["measurements/time"][:], f["measurements/value"][:]
+                n = times.size // 4
+                residual = (washed(q, times[:n], infusion, k_changes, F_changes) - value[:n]) / 0.05
+                np.testing.assert_allclose(fits["objective"][0], 0.5*np.sum(residual**2), rtol=1e-5, err_msg=str(case))
+
+
 def put(name, rows, value):
     def change(f):
         f[name][rows] = value
