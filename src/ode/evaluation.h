@@ -46,7 +46,7 @@ struct evaluation {
     size_t n_sens;             /* 0: predictions only; their bits differ from those with derivatives: never mix both in a
                                 * search */
     /* n_sens indices of model parameters; the same for each phase. ODE_NONE: a column of what has no parameter in this phase,
-     * or (with `begin`) of what only the state at t0 depends on. In the first phase they increase, and all ODE_NONE come last */
+     * or (with `begin`) of what only the state at t0 depends on. In the first phase they increase; all ODE_NONE come last */
     const uint32_t *sens;
     const double *own;         /* the values of task.variant_parameter, */
     const uint32_t *own_sens;  /* and for each the index in sens of the column that it has in its rows; ODE_NONE: none */

@@ -320,8 +320,8 @@ def write_washed(path, *, infusion, k_changes, F_changes):
 
 
 def test_doses_across_periods(tmp):
-    """Events that the data call, doses and infusions, in both engines: derivatives are those of differences. An infusion goes on
-    as it began; what is left of its derivatives then is left to differences, with a note."""
+    """Events that the data call, doses and infusions, in both engines: derivatives are those of differences. An infusion goes
+    on as it began; what is left of its derivatives then is left to differences, with a note."""
     for infusion in (False, True):
         for k_changes, F_changes in ((False, False), (True, False), (False, True)):
             problem = write_washed(tmp / "p.h5", infusion=infusion, k_changes=k_changes, F_changes=F_changes)
