@@ -178,7 +178,7 @@ def test_same_bits(tmp):
         helpers.run(problem, f"--engine={engine}", *more, "-j1", "-o", one)
         wanted = everything(one)
         assert "fits/parameters" in wanted and len(wanted) > 30, wanted.keys()
-        for threads in (2, 3):
+        for threads in (2, 7):
             helpers.run(problem, f"--engine={engine}", *more, f"-j{threads}", "-o", tmp / "n.h5", "--overwrite")
             assert everything(tmp / "n.h5") == wanted, (engine, threads)
         parts = [tmp / f"part{k}.h5" for k in range(2)]
@@ -285,6 +285,70 @@ def test_limits_count_evaluations_of_the_objective(tmp):
     problem = write(tmp / "p.h5", n=1)
     fits = helpers.run(problem, "--max-evaluations=3", code=1)
     assert fits["status"][0] == "budget" and fits["evaluations"][0] == 3
+
+
+def changed(path, index, value):
+    """A function that changes numbers of a column; index None: all of it."""
+    def change(f):
+        column = f[path][()] if index is not None else value
+        if index is not None:
+            column[index] = value
+        if path in f:
+            del f[path]
+        f[path] = column
+    return change
+
+
+def knots(times, values, experiments=None):
+    """Of the input u, in some experiments, or all."""
+    def change(f):
+        owners = range(f["experiments/dataset"].shape[0]) if experiments is None else experiments
+        f["inputs/experiment"] = np.repeat(list(owners), len(times))
+        f["inputs/time"], f["inputs/value"] = (np.tile(np.array(column, float), len(owners)) for column in (times, values))
+        f["inputs"].create_dataset("input_names", data=["u"], dtype=h5py.string_dtype())
+    return change
+
+
+WITH_INPUT = MODEL.replace("covariate S0", "covariate S0\ninput u linear").replace("- kd*P", "- kd*P*u")
+FOR_EVER = MODEL.replace("observe s", "event loop when S < 3: S = 9\nevent again when S > 8: S = 2\nobserve s")
+
+
+def test_bad_rows(tmp):
+    """Names the experiment, the row and what is wrong with it; the other dataset is fitted."""
+    for change, model, dataset, words in (
+            (changed("doses/time", 0, -1.0), MODEL, 0, 'experiment "low": dose in row 0: time is -1, before t0 = 0'),
+            (changed("doses/time", 1, np.nan), MODEL, 1, 'experiment "low": dose in row 1: time is nan'),
+            (changed("doses/amount", 1, np.inf), MODEL, 1, 'experiment "low": dose in row 1: amount is inf'),
+            (changed("doses/duration", None, [-3.0, 0]), MODEL, 0, 'experiment "low": dose in row 0: duration is -3'),
+            (changed("doses/rate", None, [-3.0, 0]), MODEL, 0, 'experiment "low": dose in row 0: rate is -3'),
+            (changed("doses/count", None, [3, 1]), MODEL, 0, 'experiment "low": dose in row 0: is repeated 3 times'),
+            (changed("substitutes/value", 2, np.nan), MODEL, 0, 'experiment "high": substitute in row 2: the value of back is nan'),
+            (changed("experiments/t0", None, [0, 0, 7.0, 0, 0]), MODEL, 1, 'experiment "high": row 26: time is 0.5, before t0 = 7'),
+            (changed("experiments/t0", None, [0, np.nan, 0, 0, 0]), MODEL, 0, 'experiment "low": t0 is nan'),
+            (changed("measurements/time", 3, np.nan), MODEL, 0, 'experiment "high": row 3: time is NaN'),
+            (knots([5, 0], [1, 2]), WITH_INPUT, 0, 'experiment "high": input u in row 1: time is 0, after 5'),
+            (knots([0, 0], [1, 2]), WITH_INPUT, 0, 'experiment "high": input u in row 1: time is 0, again 0'),
+            (knots([0, 1], [1, np.inf]), WITH_INPUT, 1, 'experiment "high": input u in row 5: value is inf'),
+            (knots([0, 1], [1, 1], [0, 2, 3]), WITH_INPUT, 0, 'experiment "low": input u has no value'),
+            (lambda f: None, FOR_EVER, 0, "the event loop is executed for ever")):
+        problem = write(tmp / "p.h5", n=2, model=model)
+        with h5py.File(problem, "a") as f:
+            change(f)
+        fits = helpers.run(problem, "--overwrite", code=1)
+        assert words in fits["message"][dataset], (words, fits["message"])
+        everywhere = model != MODEL
+        assert everywhere or fits["status"][1 - dataset] == "converged", (words, fits["status"])
+    for change, words in (
+            (changed("doses/experiment", 1, 99), "/doses/experiment row 1: is 99, but there are 5 experiments"),
+            (changed("doses/experiment", None, [3, 1]), '/doses/experiment row 1: is 1 (experiment "low") after 3'),
+            (changed("doses/target_names", None, [b"Sx"]), '/doses/target_names: the model saturated has no state "Sx"'),
+            (changed("substitutes/parameter", 0, 7), '/substitutes/parameter row 0 (experiment "high"): is 7, but'),
+            (changed("substitutes/by", 0, 44), '/substitutes/by row 0 (experiment "high"): is 44, but')):
+        problem = write(tmp / "p.h5", n=2)
+        with h5py.File(problem, "a") as f:
+            change(f)
+        done = helpers.stiffit("run", problem, "--trust", "-o", tmp / "other.h5", code=3)
+        assert words in done.stderr, done.stderr
 
 
 if __name__ == "__main__":
