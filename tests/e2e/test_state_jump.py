@@ -93,7 +93,7 @@ def test_what_does_not_jump_keeps_its_sensitivities(tmp):
 
 
 def test_a_start_at_a_measurement(tmp):
-    """The pump starts at tau, whose start is the time of a measurement: the prediction there has a kink as a function of tau."""
+    """The pump starts at tau, whose start is the time of a measurement: the prediction there has a kink as tau moves."""
     text = ("parameter a = 1 in [0.01, 10], A = 1 in [0.01, 10], tau = 1 in [0, 10]\nx(0) = 0; pump(0) = 0; pump' = 0\n"
             "x' = pump - a*x\nevent start at tau: pump = A\nobserve x\n")
 

@@ -111,10 +111,10 @@ def test_derivatives_agree_with_differences(tmp):
 def test_same_bits(tmp):
     problem = write(tmp / "p.h5")
     found = []
-    for threads in (1, 3):
-        helpers.run(problem, "--threads", str(threads), "--overwrite")
+    for threads in (1, 7):
+        helpers.run(problem, "--threads", str(threads), "--bootstrap=20", "--profile=all", "--overwrite")
         found.append(helpers.read_fits(helpers.result_path(problem)))
-    for name in ("parameters", "objective", "standard_error", "steps"):
+    for name in ("parameters", "objective", "standard_error", "steps", "bootstrap_lower", "profile_lower"):
         assert found[0][name].tobytes() == found[1][name].tobytes(), name
 
 

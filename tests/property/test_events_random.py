@@ -47,8 +47,8 @@ def direction(story):
 
 
 def simulated(stories, paths):
-    """For each story, (outcome, crosses, steps, reason), rows and derivatives at its parameters, by CVODES and in lanes, then at the
-    moved ones."""
+    """For each story, (outcome, crosses, steps, reason), rows and derivatives at its parameters, by CVODES and in lanes,
+    then at the moved ones."""
     lines = []
     for story, path in zip(stories, paths):
         lines += story.commands(path)
@@ -91,7 +91,8 @@ def compare(story, exact, found):
         wrong = np.abs(values - exact) > tolerance*size
         if wrong.any():
             i, j = np.argwhere(wrong)[0]
-            return "compared", f"fault: y{j} at {story.measurement[i]} by {name} is {values[i, j]!r}, SciPy says {exact[i, j]!r}"
+            return "compared", (f"fault: y{j} at {story.measurement[i]} by {name} is {values[i, j]!r}, SciPy says "
+                                f"{exact[i, j]!r}")
     if lanes[0] == 0 and (lanes[1] != crosses or not crosses and np.any(
             np.abs(lanes[5] - derivatives) > SHARP_LANES*max(np.abs(derivatives).max(), 0.1))):
         return "compared", f"fault: derivatives in lanes differ by {np.abs(lanes[5] - derivatives).max()}, {lanes[1]} {crosses}"
