@@ -229,7 +229,8 @@ static void guess_others(struct walk *walk, const struct place *a, const struct 
 static double own_prior(const struct walk *walk, double theta, double natural)
 {
     const struct fit_prior *prior = walk->problem->prior ? &walk->problem->prior[walk->request->parameter] : NULL;
-    return prior && prior->kind != PRIOR_NONE && prior->kind != PRIOR_UNIFORM ? fit_prior_at(prior, theta, natural, 1, CURVATURE_ABOVE).f : 0;
+    bool has_term = prior && prior->kind != PRIOR_NONE && prior->kind != PRIOR_UNIFORM;
+    return has_term ? fit_prior_at(prior, theta, natural, 1, CURVATURE_ABOVE).f : 0;
 }
 
 /* Stores the end of the inner fit at theta in `place` and as a point of the profile. */

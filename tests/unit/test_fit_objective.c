@@ -104,6 +104,8 @@ static size_t list_forms(struct form *forms)
     return n;
 }
 
+static bool has_kink(enum error_kind error) { return error == ERROR_LAPLACE || error == ERROR_LOG_LAPLACE; }
+
 /* Density of the value y, written as in the books; log Z of Huber's is mpmath's, k = 1.345. */
 static double density(enum error_kind error, double y, double m, double s)
 {
@@ -112,6 +114,7 @@ static double density(enum error_kind error, double y, double m, double s)
     switch (error) {
     case ERROR_LOG_NORMAL: return exp(-q * q / 2) / (y * s * sqrt(2 * pi));
     case ERROR_LAPLACE: return exp(-fabs(r)) / (2 * s);
+    case ERROR_LOG_LAPLACE: return exp(-fabs(q)) / (2 * y * s);
     case ERROR_HUBER:
         return exp(fabs(r) <= 1.345 ? -r * r / 2 : -1.345 * fabs(r) + 1.345 * 1.345 / 2) / (s * exp(0.978598194571836));
     case ERROR_STUDENT: return 3.0 / 8 / s * pow(1 + r * r / 4, -2.5); /* 4 degrees of freedom */
@@ -150,7 +153,7 @@ static void test_value(void **state)
         double expected = s.objective.likelihood ? minus_log : minus_log + constants;
         expected += forms[f].priors ? prior_sum(x) : 0;
         /* Laplace's kinks: 9 rows and a prior, each off by at most 1e-4 / 2|r| */
-        bool has_laplace = forms[f].error == ERROR_LAPLACE || error_of(forms[f], 1) == ERROR_LAPLACE;
+        bool has_laplace = has_kink(forms[f].error) || has_kink(error_of(forms[f], 1));
         double tolerance = has_laplace || forms[f].priors ? 3e-3 : 1e-9;
         assert_true(fabs(value_at(x, forms[f]) - expected) < tolerance);
     }
@@ -177,7 +180,9 @@ static bool is_smooth(const struct sample *s, struct form form)
     for (int i = 0; i < ROWS; i++) {
         enum error_kind error = error_of(form, (size_t)i);
         double sigma = isnan(s->sigma[i]) ? s->noise[i] : s->sigma[i], r = fabs(s->prediction[i] - s->value[i]) / sigma;
-        if ((error == ERROR_LAPLACE && r < 0.2) || (error == ERROR_HUBER && fabs(r - HUBER_K) < 0.05))
+        if (error == ERROR_LOG_LAPLACE)
+            r = fabs(log(s->prediction[i] / s->value[i])) / sigma;
+        if ((has_kink(error) && r < 0.2) || (error == ERROR_HUBER && fabs(r - HUBER_K) < 0.05))
             return false;
     }
     return true;
