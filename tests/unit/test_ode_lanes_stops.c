@@ -1,5 +1,5 @@
-/* Evaluations with doses, infusions, inputs, events and steady states beside others in lanes: the same bits as alone, also if they
- * are withdrawn again and again and go on in another lane; with each kernel.
+/* Evaluations with doses, infusions, inputs, events and steady states beside others in lanes: the same bits as alone, also if
+ * they are withdrawn again and again and go on in another lane; with each kernel.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode_stops_case.h"
 
