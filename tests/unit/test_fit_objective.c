@@ -142,7 +142,7 @@ static void test_value(void **state)
         for (int i = 0; i < ROWS; i++) {
             double sigma = isnan(s.sigma[i]) ? s.noise[i] : s.sigma[i], m = s.prediction[i], y = s.value[i];
             enum error_kind error = error_of(forms[f], (size_t)i);
-            bool is_log = error == ERROR_LOG_NORMAL;
+            bool is_log = error == ERROR_LOG_NORMAL || error == ERROR_LOG_LAPLACE;
             double z = (is_log ? log(y / m) : y - m) / sigma;
             if (forms[f].censored && s.censored[i])
                 minus_log -= log(0.5 * erfc(-s.censored[i] * z / sqrt(2)));
