@@ -251,8 +251,8 @@ def test_killed_in_lanes(tmp):
 
 
 def test_lanes_agree_with_cvodes(tmp):
-    """Both optima are confirmed to 0.02 of a standard error, but for what stopping leaves, and 0.001 of the variance of the
-    errors, so that they differ by no more than twice that."""
+    """Both optima are confirmed to 0.02 of a standard error, but for what stopping leaves (some 0.005), and 0.001 of the variance
+    of the errors, so that they differ by no more than twice that."""
     for name, words in REAL:
         p = tmp / f"{name}.h5"
         synthetic(name, p, *words)
@@ -263,7 +263,7 @@ def test_lanes_agree_with_cvodes(tmp):
         assert good.sum() >= 55, good.sum()
         for column in ("standard_error", "parameters"):
             apart = np.abs(lanes[column] - cvodes[column]) / cvodes["standard_error"]
-            assert np.nanmax(apart[good]) < 0.045, (name, column, np.nanmax(apart[good]))
+            assert np.nanmax(apart[good]) < 0.05, (name, column, np.nanmax(apart[good]))
         variance = np.maximum(1, cvodes["residual_error"] ** 2)  # sigmas are known
         assert np.nanmax((np.abs(lanes["objective"] - cvodes["objective"]) / variance)[good]) < 2e-3, name
 

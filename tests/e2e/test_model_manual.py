@@ -133,7 +133,7 @@ class Sentences:
 
 
 def test_sentences_of_the_grammar_are_read(tmp):
-    """300 random expressions and 120 other statements. They may be nonsense (a name that is there already, a parameter
+    """300 random expressions and 240 other statements. They may be nonsense (a name that is there already, a parameter
     outside its bounds), but nothing in them is unexpected."""
     grammar, = of_kind("grammar")
     sentences = Sentences(grammar, seed=1)
@@ -147,7 +147,7 @@ def test_sentences_of_the_grammar_are_read(tmp):
     errors = [line for line in done.stderr.splitlines() if ": error: " in line]
     assert all("finite" in line for line in errors), errors[:3]
     seen = set()
-    for _ in range(120):
+    for _ in range(240):
         statement = re.sub(r"^d (\w+) / dt =", r"d\1/dt =", sentences.of("statement", 9))
         seen.add(statement.split()[0])
         done = h.stiffit("model", "show", write_model(tmp, head + statement + "\nobserve y\n"), "--json", code=(0, 3))

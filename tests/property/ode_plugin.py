@@ -81,7 +81,8 @@ class Descriptor(ctypes.Structure):
                 *[(f"event_{name}", FUNCTION) for name in ("when", "when_state", "when_parameter", "assign", "assign_state",
                                                            "assign_parameter", "delay", "delay_parameter", "priority",
                                                            "delay_state")],
-                ("event_assigned", BYTES), ("forcing_range", ctypes.c_void_p)]
+                ("event_assigned", BYTES), ("forcing_range", ctypes.c_void_p), ("infusion_kind", BYTES),
+                ("infusion", FUNCTION), ("infusion_parameter", FUNCTION)]
 
 
 class Plugin:

@@ -200,7 +200,7 @@ static void test_model(void **state)
         fail_msg("%s", error.message);
     case_generate(&c, equations);
     case_compile(&c);
-    assert_null(c.model.abi.lanes);
+    assert_non_null(c.model.abi.lanes);
     test_values(&c.model.abi);
     test_switches(&c.model.abi);
     test_derivatives(&c.model.abi);

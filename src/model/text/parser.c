@@ -363,6 +363,25 @@ static void read_function_statement(struct parser *parser)
     parser_skip(parser, false);
 }
 
+/* Whether the statement `WORD(NAME) = ...` has NAME on its right-hand side, too. It is a function of NAME then: no property of a
+ * state's doses depends on that state. */
+static bool is_function_of_name(const struct parser *parser)
+{
+    struct parser ahead = *parser;
+    const char *text = parser->reading->source.text;
+    ahead.lexer.report = NULL;
+    parser_take(&ahead);
+    parser_take(&ahead);
+    struct token name = parser_take(&ahead), token;
+    do {
+        token = parser_take(&ahead);
+        if (token.kind == TOKEN_NAME && token.length == name.length &&
+            !memcmp(text + token.offset, text + name.offset, name.length))
+            return true;
+    } while (token.kind != TOKEN_BREAK && token.kind != TOKEN_END);
+    return false;
+}
+
 /* Statements that begin with a word which is not reserved: models may use it as a name. */
 static bool read_by_free_word(struct parser *parser)
 {
@@ -376,7 +395,7 @@ static bool read_by_free_word(struct parser *parser)
         parser_covariates(parser, true);
     else if (has_name && parser_is_name(parser, 0, "event"))
         parser_event(parser);
-    else if (is_call && kind < N_DOSING)
+    else if (is_call && kind < N_DOSING && !is_function_of_name(parser))
         parser_dosing(parser, (enum dosing_kind)kind);
     else
         return false;
