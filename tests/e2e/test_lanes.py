@@ -251,8 +251,8 @@ def test_killed_in_lanes(tmp):
 
 
 def test_lanes_agree_with_cvodes(tmp):
-    """Both optima are confirmed to 0.02 of a standard error, but for what stopping leaves (some 0.005), and 0.001 of the variance
-    of the errors, so that they differ by no more than twice that."""
+    """Both optima are confirmed to 0.02 of a standard error, but for what stopping leaves (some 0.005), and 0.001 of the
+    variance of the errors, so that they differ by no more than twice that."""
     for name, words in REAL:
         p = tmp / f"{name}.h5"
         synthetic(name, p, *words)

@@ -15,7 +15,7 @@ STRANGE = ("int double return struct while for auto register restrict inline sta
            "Piecewise pI exp2 jn y0 y1 gamma lgamma fma __LINE__ __attribute__ _ __ _1 EOF true false bool "
            "size_t double_ stiffit_model STIFFIT_OK this new class template operator assert alignas t0 v0 v1 c0 "
            "k1 inf_ pi2 log3 sin_").split()
-PLAIN = ("a b c f g h k l m n q r s u v w x z A B C K X Y Z alpha beta kcat Vmax Km dose temperature rate flux total "
+PLAIN = ("a b c f g h k l m n q r s u v w x z A B C K X Y Z alpha beta kcat Vmax Km dose temperature speed flux total "
          "x_1 k_on k_off a_rather_long_name_of_a_quantity").split()
 LABELS = ("1/s", "µM", "°C", "*/", "/*", "??/", "%d %s", "$(rm -rf x)", "`id`", "\\", "a\\", "'", "mol/(L·s)",
           "// no comment", "# none", "", "\t", "日本", "<b>&amp;</b>", "\\n\\0", "${PATH}", "a;b,c")

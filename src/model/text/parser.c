@@ -363,8 +363,8 @@ static void read_function_statement(struct parser *parser)
     parser_skip(parser, false);
 }
 
-/* Whether the statement `WORD(NAME) = ...` has NAME on its right-hand side, too. It is a function of NAME then: no property of a
- * state's doses depends on that state. */
+/* Whether the statement `WORD(NAME) = ...` has NAME on its right-hand side, too. It is a function of NAME then: no property of
+ * a state's doses depends on that state. */
 static bool is_function_of_name(const struct parser *parser)
 {
     struct parser ahead = *parser;
