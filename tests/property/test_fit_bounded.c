@@ -221,8 +221,8 @@ static bool add_noise(struct fit_case *self, struct evaluation *evaluation)
     return true;
 }
 
-/* The objective then has a relative noise of about 1e-6 * prediction / residual. Points stay within 5e-6 of the optimum: excess ~
- * (error of the gradient)^2, 1e-5 of it each, times what noise makes of the estimated second derivatives. */
+/* The objective then has a relative noise of about 1e-6 * prediction / residual. Points stay within 5e-6 of the optimum:
+ * excess ~ (error of the gradient)^2, 1e-5 of it each, times what noise makes of the estimated second derivatives. */
 static void test_noise(void **state)
 {
     (void)state;
