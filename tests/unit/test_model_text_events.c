@@ -41,7 +41,7 @@ static const struct said cases[] = {
                     " the duration of infusions is `duration(STATE) = ...`"}},
     {"rate(x) = k; rate(x) = 2*k", {"3:19+1: error: the rate of infusions of `x` is given twice, first in line 3"}},
     {"rate(x) = k; duration(x) = k", {"3:23+1: error: `x` has both a rate and a duration of infusions, the other one in line"}},
-    {"duration(k) = k", {"3:10+1: error: `k` is a parameter: only states have a duration of infusions"}},
+    {"duration(k) = 2", {"3:10+1: error: `k` is a parameter: only states have a duration of infusions"}},
     {"observe q = lag(x)", {"3:13+3: error: the function `lag` is not defined: values of the past are not part of"}},
     /* events: their sentence */
     {"event e", {"3:7+1: error: expected `at TIME`, `when CONDITION` or `:`, but the statement ends here"}},
