@@ -9,6 +9,8 @@
 
 /* The gradient must grow along a step by this part of both lengths; otherwise the update would not be bounded. */
 static const double LEAST_GROWTH = 1e-8;
+/* Gauss and Newton's model, which converges fastest where it is right, stays in use if it errs by no more than this part. */
+static const double GOOD = 0.25;
 
 bool trust_curvature_init(struct trust_curvature *curvature, const struct fit_asker *asker, struct arena *arena)
 {
@@ -46,7 +48,8 @@ bool trust_curvature_choose(struct trust_curvature *curvature, const double *ste
     if (!curvature->has_any || !isfinite(decrease))
         return false;
     double more = 0.5 * along(curvature, step), other = curvature->is_used ? promise + more : promise - more;
-    bool changes = fabs(other - decrease) < fabs(promise - decrease);
+    bool is_good = !curvature->is_used && fabs(promise - decrease) <= GOOD * fabs(decrease);
+    bool changes = !is_good && fabs(other - decrease) < fabs(promise - decrease);
     curvature->is_used = curvature->is_used != changes;
     return changes;
 }

@@ -42,9 +42,14 @@ void trust_model_forget(struct trust_model *model)
     memset(model->scale, 0, model->n * sizeof *model->scale);
     for (size_t j = 0; j < model->n; j++)
         model->limit[j] = trust_model_longest_step(model->asker->map.scale[j]);
+    model->radius = INFINITY;
+    trust_model_forget_curvature(model);
+}
+
+void trust_model_forget_curvature(struct trust_model *model)
+{
     trust_curvature_forget(&model->curvature);
     model->is_current = false;
-    model->radius = INFINITY;
 }
 
 void trust_model_limit(struct trust_model *model, const struct fit_point *point, size_t j, double limit)

@@ -28,6 +28,8 @@ static const double CHANGE_LOG = 30, CHANGE_LINEAR = 4, CHANGE_PART = 0.25, MANY
 /* The next step of such a parameter, in units of its size; the growth of the limit after a good step of that length. */
 static const double BACK_PART = 0.9, BACK_GROWTH = 5;
 enum { MAX_BACK = 12 };
+/* How often the search goes on by Gauss and Newton's model alone, where the estimated second derivatives promise no more. */
+enum { MAX_PLAIN = 1 };
 /* Only far from the optimum do other parameters' gains hide such a step: until the objective falls to this part of the
  * start's. */
 static const double FAR = 1e-3;
@@ -53,6 +55,7 @@ struct trust_region {
     struct stopping stopping;
     double *second;           /* n_row */
     int n_back;               /* how often a step was taken back */
+    int n_plain;              /* how often the estimated second derivatives were forgotten rather than believed */
     double lost;              /* factor by which trials that could not be evaluated have just shrunk the radius */
     bool bends;               /* a step was poor: from now on steps are bent */
     int64_t n_iteration;
@@ -290,6 +293,8 @@ static enum outcome run_steps(struct trust_region *search)
         bool is_back = search->n_back > 0 && search->n_back <= MAX_BACK;
         if (outcome != OUTCOME_not_run && is_back && stopping_is_lower(&search->stopping, search->lowest, search->best))
             take_lowest(search);
+        else if (outcome == OUTCOME_converged && model->curvature.is_used && search->n_plain++ < MAX_PLAIN)
+            trust_model_forget_curvature(model); /* which is no reason to stop: it may be too large */
         else if (outcome != OUTCOME_not_run)
             return outcome;
         else if (iterate(search) == ASKED_END)

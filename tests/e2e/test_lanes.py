@@ -263,7 +263,7 @@ def test_lanes_agree_with_cvodes(tmp):
         assert good.sum() >= 55, good.sum()
         for column in ("standard_error", "parameters"):
             apart = np.abs(lanes[column] - cvodes[column]) / cvodes["standard_error"]
-            assert np.nanmax(apart[good]) < 0.05, (name, column, np.nanmax(apart[good]))
+            assert np.nanmax(apart[good]) < 0.045, (name, column, np.nanmax(apart[good]))
         variance = np.maximum(1, cvodes["residual_error"] ** 2)  # sigmas are known
         assert np.nanmax((np.abs(lanes["objective"] - cvodes["objective"]) / variance)[good]) < 2e-3, name
 

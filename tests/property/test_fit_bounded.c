@@ -221,8 +221,8 @@ static bool add_noise(struct fit_case *self, struct evaluation *evaluation)
     return true;
 }
 
-/* The objective then has a relative noise of about 1e-6 * prediction / residual. Points stay within 5e-6 of the optimum:
- * excess ~ (error of the gradient)^2, 1e-5 of it each, times what noise makes of the estimated second derivatives. */
+/* The objective then has a relative noise of about 1e-6 * prediction / residual. Points stay within 1e-6 of the
+ * optimum: excess ~ (error of the gradient)^2, 1e-5 of it each. */
 static void test_noise(void **state)
 {
     (void)state;
@@ -238,7 +238,7 @@ static void test_noise(void **state)
         assert_int_equal(case_run(problem.self)->outcome, OUTCOME_converged);
         n_evaluation += problem.self->result.n_evaluation;
         double noisy = examine(&problem, problem.self->parameter, gradient, diagonal);
-        assert_true(noisy <= f * (1 + 5e-6));
+        assert_true(noisy <= f * (1 + 1e-6));
         case_free(problem.self);
     }
     printf("noise: %.2f evaluations per fit\n", (double)n_evaluation / TRIALS);
