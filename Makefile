@@ -224,8 +224,13 @@ demo: ## install what is missing, build, and fit real data and a thousand bootst
 check: ## install what is missing, build, and run lint and the tests (a few minutes)
 	$(Q)$(INSTALL_DEPS) check
 	$(SUBMAKE) lint tests benches
+	$(Q)$(TEST_ENV) $(PYTHON) tests/run
+
+.PHONY: check-bad-input
+check-bad-input: ## the C programs and the tests with bad input under the address and undefined sanitizers (a few minutes)
+	$(Q)$(INSTALL_DEPS) check
 	$(SUBMAKE) SANITIZE=address,undefined CFLAGS="-O1 -g" tests
-	$(Q)$(TEST_ENV) $(PYTHON) tests/run --sanitized build/address-undefined
+	$(Q)STIFFIT_BUILD=build/address-undefined STIFFIT_SANITIZE=address-undefined PYTHON=$(PYTHON) $(PYTHON) tests/run --bad-input
 
 .PHONY: check-engines
 check-engines: ## the end-to-end tests in lanes: taken by default, and asked for (half an hour)
@@ -243,8 +248,7 @@ check-slurm: ## shards on a real SLURM of four virtual nodes, brought up and dow
 check-all: ## the slow tests too, and the sanitizers (some hours)
 	$(Q)$(INSTALL_DEPS) all
 	$(SUBMAKE) lint tests
-	$(SUBMAKE) SANITIZE=address,undefined CFLAGS="-O1 -g" tests
-	$(Q)$(TEST_ENV) STIFFIT_SLOW=1 $(PYTHON) tests/run --timeout 1800 --sanitized build/address-undefined
+	$(Q)$(TEST_ENV) STIFFIT_SLOW=1 $(PYTHON) tests/run --timeout 1800
 	$(Q)$(MAKE) --no-print-directory check-engines check-sanitize
 
 # gcc's runtimes for address and undefined; clang's for thread, as gcc's has room for few coroutines only.

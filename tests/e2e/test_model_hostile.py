@@ -19,7 +19,7 @@ FUZZ = h.BUILD / "tests" / "fuzz" / "fuzz_text"
 N_MUTANT = 20_000 if h.SLOW else 800
 MEMORY = 2 << 30  # a model of a megabyte needs a few hundred
 SECONDS = 60 * h.SANITIZER_SPEED  # all of them take below 5 on an idle machine
-MILLION = 100_000 if h.SANITIZE else 1_000_000
+MILLION = 1_000_000 if h.SLOW else 100_000
 
 
 def model(expression, before=""):
