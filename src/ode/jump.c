@@ -102,13 +102,7 @@ static bool take_value(struct observer *ob, enum point_function which, double t,
     return observer_fail(ob);
 }
 
-/* How a dose enters its state: `amount` at once or, if length > 0, so long at this rate. Derivatives by block: of the amount or
- * rate in stops.by_rate, of the length in stops.by_length, of its beginning in stops.dt. */
-struct course {
-    double amount, rate, length;
-};
-
-static bool take_course(struct observer *ob, const struct next_dose *next, struct course *course)
+bool jump_course(struct observer *ob, const struct next_dose *next, struct course *course)
 {
     struct stops *s = ob->stops;
     const struct dose *dose = &ob->evaluation->task->dose[next->dose];
@@ -154,9 +148,9 @@ static bool begin_infusion(struct observer *ob, const struct course *course, dou
 bool jump_resume(struct observer *ob, const struct next_dose *past, bool *runs)
 {
     struct course course;
-    if (!take_course(ob, past, &course))
+    if (!jump_course(ob, past, &course))
         return false;
-    *runs = course.length > 0 && past->t + course.length > ob->stops->limit;
+    *runs = jump_infuses(ob->stops, past->t, &course);
     return !*runs || begin_infusion(ob, &course, past->t, ob->evaluation->task->dose[past->dose].target);
 }
 
@@ -175,13 +169,6 @@ bool jump_fixed(struct observer *ob, const double *y, size_t i, double *dt)
     return true;
 }
 
-bool jump_lag(struct observer *ob, const struct next_dose *next, double *dt)
-{
-    uint32_t state = ob->evaluation->task->dose[next->dose].target;
-    memset(dt, 0, ob->n_block * sizeof(double));
-    return next->is_steady || take_parameters(ob, MODEL_LAG, schedule_dose_time(ob, next), state, 1, dt);
-}
-
 void jump_keep_rates(struct observer *ob)
 {
     struct stops *s = ob->stops;
@@ -197,9 +184,9 @@ bool jump_dose(struct observer *ob, double *y, size_t i)
     struct stops *s = ob->stops;
     size_t state = ob->evaluation->task->dose[s->dose[i].dose].target, n = ob->n_state;
     struct course course;
-    if (!take_course(ob, &s->dose[i], &course) || !jump_travel(ob, y, NULL, s->dt, 1))
+    if (!jump_course(ob, &s->dose[i], &course) || !jump_travel(ob, y, NULL, s->dt, 1))
         return false;
-    if (course.length > 0 && ob->t + course.length > s->limit) {
+    if (jump_infuses(s, ob->t, &course)) {
         if (!begin_infusion(ob, &course, ob->t, (uint32_t)state))
             return false;
         jump_sum_rates(ob);

@@ -8,49 +8,118 @@
 #include <math.h>
 #include <string.h>
 
-/* What happens now moves by dt; `place` is 0 if it may not meet a measurement. With the first, s->dt_cause is set. */
-static void meet(struct observer *ob, const double *dt, bool place, bool *is_first)
+/* What was found to happen at this time. */
+struct meeting {
+    bool is_first;
+    bool is_place; /* a measurement or the initial time: nothing that moves may be there */
+    bool differs;  /* two things move differently */
+};
+
+/* What happens now moves by dt; the first's is kept in s->dt_cause. */
+static void meet(struct observer *ob, struct meeting *meeting, const double *dt, bool is_place)
 {
     double *first = ob->stops->dt_cause;
     for (size_t k = 0; k < ob->n_block; k++) {
-        bool differs = !*is_first && fabs(dt[k] - first[k]) > 1e-9 * fmax(fabs(dt[k]), fabs(first[k]));
-        ob->evaluation->crosses = ob->evaluation->crosses || differs || (place && dt[k] != 0);
+        meeting->differs |= !meeting->is_first && fabs(dt[k] - first[k]) > 1e-9 * fmax(fabs(dt[k]), fabs(first[k]));
+        meeting->is_place |= is_place && dt[k] != 0;
     }
-    if (*is_first)
+    if (meeting->is_first)
         memcpy(first, dt, ob->n_block * sizeof(double));
-    *is_first = false;
+    meeting->is_first = false;
+}
+
+/* sum += sign f(y), and *size its terms. */
+static void add_rhs(struct observer *ob, const double *y, double sign, double *sum, double *size)
+{
+    struct stops *s = ob->stops;
+    bool known = derivatives_rhs(&ob->model, ob->t, y, s->f) == STIFFIT_OK;
+    for (size_t j = 0; j < ob->n_state; j++) {
+        sum[j] += known ? sign * s->f[j] : NAN;
+        size[j] += fabs(s->f[j]);
+    }
+}
+
+/* Whether what is due are doses and infusions alone, whose order does not matter: all together change the right-hand side by
+ * the sum of what each changes. They cause no events. */
+static bool adds_up(struct observer *ob, const double *y)
+{
+    struct stops *s = ob->stops;
+    size_t n = ob->n_state;
+    double *sum = s->all, *size = s->f_left, *together = s->y_new;
+    struct course course;
+    memset(sum, 0, n * sizeof *sum);
+    memset(size, 0, n * sizeof *size);
+    memcpy(together, y, n * sizeof *y);
+    add_rhs(ob, y, 1, sum, size);
+    for (size_t i = 0; i < s->n_dose; i++) {
+        size_t state = ob->evaluation->task->dose[s->dose[i].dose].target;
+        if (s->dose[i].t > s->limit || s->dose[i].is_steady)
+            continue;
+        if (!jump_course(ob, &s->dose[i], &course))
+            return false;
+        if (jump_infuses(s, ob->t, &course))
+            continue;
+        memcpy(s->star, y, n * sizeof *y);
+        s->star[state] += course.amount;
+        add_rhs(ob, s->star, 1, sum, size);
+        add_rhs(ob, y, -1, sum, size);
+        together[state] += course.amount;
+    }
+    add_rhs(ob, together, -1, sum, size);
+    for (size_t j = 0; j < n; j++)
+        if (!(fabs(sum[j]) <= 1e-9 * size[j]))
+            return false;
+    return true;
 }
 
 bool meet_look(struct observer *ob, const double *y)
 {
     struct stops *s = ob->stops;
     const struct ode_task *task = ob->evaluation->task;
-    bool is_first = true, is_after = false, is_start = ob->t == task->t0, is_measured = false;
+    struct meeting meeting = {.is_first = true};
+    bool is_after = false, is_start = ob->t == task->t0, is_measured = false, is_addition = s->abi->n_event == 0 && !s->is_root;
+    size_t n_root = 0;
+    double slope;
     if (ob->n_block == 0 || ob->pace)
         return true;
     for (size_t i = ob->i_time; i < task->n_time && task->time[i] <= s->limit; i++) {
         is_measured = true;
         is_after = is_after || (task->time_side && task->time_side[i] > 0);
     }
-    memset(s->dt, 0, ob->n_block * sizeof(double));
-    for (size_t i = 0; i < s->abi->n_input && !is_start; i++)
-        if (!(s->abi->input_linear && s->abi->input_linear[i]) && schedule_next_knot(ob, i) <= s->limit)
-            meet(ob, s->dt, false, &is_first);
-    for (size_t i = 0; i < s->n_function; i++)
-        if (s->fixed[i] <= s->limit) {
-            if (!jump_fixed(ob, y, i, s->dt))
-                return false;
-            meet(ob, s->dt, is_measured || is_start, &is_first);
-        }
+    bool is_fixed = (s->i_call < task->n_call && task->call[s->i_call].time <= s->limit) ||
+                    (s->i_phase < task->n_phase && task->phase[s->i_phase] <= s->limit);
+    for (size_t i = 0; i < s->abi->n_input; i++)
+        is_fixed |= !(s->abi->input_linear && s->abi->input_linear[i]) && schedule_next_knot(ob, i) <= s->limit;
+    if (is_fixed && !is_start) {
+        memset(s->dt, 0, ob->n_block * sizeof(double));
+        meet(ob, &meeting, s->dt, false);
+        is_addition = false;
+    }
+    for (size_t i = 0; i < s->n_function; i++) {
+        n_root += s->is_root && root_matters(s, i);
+        if (s->fixed[i] > s->limit)
+            continue;
+        if (!jump_fixed(ob, y, i, s->dt))
+            return false;
+        meet(ob, &meeting, s->dt, is_measured || is_start);
+        is_addition = false;
+    }
     for (size_t i = 0; i < s->n_later; i++)
         if (s->later[i].t <= s->limit)
-            meet(ob, schedule_numbers(s, i), is_measured, &is_first);
+            meet(ob, &meeting, schedule_numbers(s, i), is_measured);
     for (size_t i = 0; i < s->n_dose; i++)
         if (s->dose[i].t <= s->limit && !s->dose[i].is_steady) {
-            if (!jump_lag(ob, &s->dose[i], s->dt))
+            struct course course;
+            if (!jump_course(ob, &s->dose[i], &course))
                 return false;
-            meet(ob, s->dt, is_after || (is_measured && s->dose[i].t > schedule_dose_time(ob, &s->dose[i])), &is_first);
+            meet(ob, &meeting, s->dt, is_after || (is_measured && s->dose[i].t > schedule_dose_time(ob, &s->dose[i])));
         }
-    ob->evaluation->crosses = ob->evaluation->crosses || (s->is_root && (is_measured || !is_first));
+    for (size_t i = 0; i < s->n_function && (is_measured || !meeting.is_first || n_root > 1); i++)
+        if (s->is_root && root_matters(s, i)) {
+            if (!root_differentiate(ob, y, i, s->f_left, s->dt, &slope))
+                return false;
+            meet(ob, &meeting, s->dt, is_measured);
+        }
+    ob->evaluation->crosses |= meeting.is_place || (meeting.differs && !(is_addition && adds_up(ob, y)));
     return true;
 }

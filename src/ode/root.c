@@ -39,8 +39,7 @@ void root_take(struct stops *s, size_t i)
         s->is_true[i] = s->value[i] >= 0;
 }
 
-/* Whether a change of function i in s->value is a stop: a switch, an event that fires, or one whose execution is cancelled. */
-static bool matters(const struct stops *s, size_t i)
+bool root_matters(const struct stops *s, size_t i)
 {
     if (!root_differs(s, i))
         return false;
@@ -56,7 +55,7 @@ static bool matters(const struct stops *s, size_t i)
 static bool any_matters(const struct stops *s)
 {
     for (size_t i = 0; i < s->n_function; i++)
-        if (matters(s, i))
+        if (root_matters(s, i))
             return true;
     return false;
 }
@@ -151,7 +150,7 @@ static bool has_root(struct observer *ob, const struct latest_step *step, double
     struct stops *s = ob->stops;
     bool is_jump = jumps(ob, step, from, to), is_root = false;
     for (size_t i = 0; i < s->n_function; i++)
-        is_root = is_root || (matters(s, i) && (is_jump || i >= s->abi->n_switching));
+        is_root = is_root || (root_matters(s, i) && (is_jump || i >= s->abi->n_switching));
     return is_root;
 }
 

@@ -273,8 +273,8 @@ static void look_ahead(struct observer *ob)
     s->since = is_due ? behind(ob->t) : ob->t;
 }
 
-/* Goes to the other side of switches: of those whose time has come, and of those with a root. Two at one time are one if both
- * move alike. */
+/* Goes to the other side of switches: of those whose time has come, and of those with a root. If two at one time
+ * do not move alike, there is no derivative (meet.c). */
 static bool pass_switches(struct observer *ob, double *y)
 {
     struct stops *s = ob->stops;
@@ -289,9 +289,6 @@ static bool pass_switches(struct observer *ob, double *y)
         root_take(s, i);
         if (is_due ? !jump_fixed(ob, y, i, out) : !root_differentiate(ob, y, i, s->f_left, out, &slope))
             return false;
-        for (size_t k = 0; k < ob->n_block && first < n; k++)
-            if (fabs(out[k] - dt[k]) > 1e-9 * fmax(fabs(out[k]), fabs(dt[k])))
-                ob->evaluation->crosses = true;
         first = first == n ? i : first;
     }
     if (first == n)

@@ -47,6 +47,8 @@ void root_evaluate(struct observer *observer, double t, const double *y, double 
 /* A function whose value is a number of the other sign. */
 bool root_differs(const struct stops *stops, size_t i);
 void root_take(struct stops *stops, size_t i);
+/* Whether this is a stop: a switch, an event that fires, or one whose execution is cancelled. */
+bool root_matters(const struct stops *stops, size_t i);
 /* The derivatives of the time at which function i has its root; f: the right-hand side before it. Sets *slope = d value / d t
  * along the trajectory, and evaluation.crosses where the derivative does not exist. */
 bool root_differentiate(struct observer *observer, const double *y, size_t i, const double *f, double *dt, double *slope);
@@ -56,9 +58,19 @@ bool root_differentiate(struct observer *observer, const double *y, size_t i, co
 bool jump_travel(struct observer *observer, double *y, const double *f, const double *dt, double sign);
 /* Derivatives by parameter of one row, or by time, as numbers for block k; 0 for the pace. */
 double jump_by_block(const struct observer *observer, const double *matrix, size_t n_row, size_t row, size_t k);
-/* The derivatives of the time of a switch or event that does not depend on states, and of a dose's lag. */
+/* The derivatives of the time of a switch or event that does not depend on states. */
 bool jump_fixed(struct observer *observer, const double *y, size_t i, double *dt);
-bool jump_lag(struct observer *observer, const struct next_dose *next, double *dt);
+/* How a dose enters its state: `amount` at once or, if length > 0, so long at this rate. Derivatives by block: of the amount or
+ * rate in stops.by_rate, of the length in stops.by_length, of its beginning in stops.dt. */
+struct course {
+    double amount, rate, length;
+};
+bool jump_course(struct observer *observer, const struct next_dose *next, struct course *course);
+/* Whether it is an infusion that does not end within this stop. */
+static inline bool jump_infuses(const struct stops *stops, double since, const struct course *course)
+{
+    return course->length > 0 && since + course->length > stops->limit;
+}
 bool jump_dose(struct observer *observer, double *y, size_t i);
 /* An infusion that took effect earlier, unless it has ended: false in *runs. */
 bool jump_resume(struct observer *observer, const struct next_dose *past, bool *runs);

@@ -58,6 +58,16 @@ def test_two_events_at_one_time(tmp):
     check(tmp, HEAD + "event one at tau: x = x + 1\nevent two when x > 1.5: x = 2*x\n", later, [1, 4], False)
     text = HEAD + "event one at tau: x = x + 1\nevent two when x > 1.5 delay 1: x = 2*x\nevent three at tau + 1: x = x + 1\n"
     check(tmp, text, [(3, 0)], [5], False)
+    # An explicit condition is a root, and its time as fixed as the other's; also at a measurement.
+    check(tmp, HEAD + "event one when t >= 1: x = x + 1\nevent two at 1 priority 9: x = 2*x\n", [*SIDES, (2, 0)], [1, 3, 3, 3],
+          False, by=[0, 0, 0, 0])
+    check(tmp, HEAD + "event one when t >= 1: x = x + 1\nevent two when t >= tau: x = 2*x\n", later, [1, 4], True)
+    check(tmp, HEAD + "event one when t >= 1: x = x + 1\n", SIDES, [1, 2, 2], False)
+    check(tmp, HEAD + "event one when t >= tau: x = x + 1\n", SIDES, [1, 2, 2], True)
+    # Roots at one time, y = t: those of one threshold move together, those of two do not.
+    ramp = HEAD + "y' = 1\ny(0) = 0\n"
+    check(tmp, ramp + "event one when y > tau: x = x + 1\nevent two when 2*y > 2*tau: x = 2*x\n", later, [1, 4], False, by=[0, 0])
+    check(tmp, ramp + "event one when y > tau: x = x + 1\nevent two when y > b: x = 2*x\n", later, [1, 4], True)
 
 
 def test_an_event_at_a_measurement(tmp):
@@ -99,8 +109,28 @@ def test_two_doses_at_one_time(tmp):
     check(tmp, HEAD + "event one when x > 1.5: x = 10*x\n", SIDES, [1, 1, 22], False, two)
     # An infusion that ends where the next one begins.
     check(tmp, HEAD, [(1, 0), (1.5, 0), (2, 0), (3, 0)], [1, 1.5, 2, 4], False, ["dose 1 1 1 0 1 0", "dose 2 2 1 0 1 0"])
-    other = HEAD + "y' = 0; y(0) = 0\nlag(y) = tau\n"
-    check(tmp, other, [(0.5, 0), (3, 0)], [1, 2], True, ["dose 0 1 0 0 1 1", "dose 1 1 0 0 1 0"])
+
+
+def test_two_doses_that_move_differently(tmp):
+    """One into y moves by tau, one into x does not: no derivative, but where their order does not matter, as their effects on the
+    right-hand side add up."""
+    two, times = ["dose 0 1 0 0 1 1", "dose 1 1 0 0 1 0"], [(0.5, 0), (3, 0)]
+    head = HEAD + "lag(y) = tau\ny(0) = 0\n"
+    check(tmp, head + "y' = -y\n", times, [1, 2], False, two, by=[0, 0])
+    # x' = y: x(3) = 2 + 1 - e^(-2), and later by dtau, less by e^(-2) dtau
+    linear = head.replace("x' = 0", "x' = y")
+    check(tmp, linear + "y' = -y\n", times, [1, 3 - np.exp(-2)], False, two, by=[0, -np.exp(-2)])
+    # x' = x y after t = 1: x(3) = 2 e^(1 - e^(-2)) if the dose into x comes first; its change with tau depends on the order.
+    check(tmp, head.replace("x' = 0", "x' = x*y") + "y' = -y\n", times, [1, 2*np.exp(1 - np.exp(-2))], True, two)
+    # Infusions add to the rate alone: an end that moves where another one begins, x' = -x^2.
+    curved = HEAD.replace("x' = 0", "x' = -x^2").replace("x(0) = b", "x(0) = 0") + "lag(x) = tau\n"
+    curved += "y' = -y^2\ny(0) = 0\nobserve y\n"
+    infusions = ["dose 0 1 1 0 1 0", "dose 2 1 1 0 1 1"]
+
+    # x(2) = tanh(1) for the first; then x' = -x^2, x(3) = 1/(1/tanh(1) + 1), and later by dtau
+    last = 1/(1/np.tanh(1) + 1)
+    check(tmp, curved, [(0.5, 0), (3, 0)], [0, last], False, infusions, by=[0, last**2])
+    check(tmp, curved + "event one when x > 99: x = 0\n", [(3, 0)], [last], True, infusions)
 
 
 def test_early_values_assign_what_they_name(tmp):
