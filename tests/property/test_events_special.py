@@ -66,7 +66,8 @@ def test_two_events_at_one_time(tmp):
     check(tmp, HEAD + "event one when t >= tau: x = x + 1\n", SIDES, [1, 2, 2], True)
     # Roots at one time, y = t: those of one threshold move together, those of two do not.
     ramp = HEAD + "y' = 1\ny(0) = 0\n"
-    check(tmp, ramp + "event one when y > tau: x = x + 1\nevent two when 2*y > 2*tau: x = 2*x\n", later, [1, 4], False, by=[0, 0])
+    check(tmp, ramp + "event one when y > tau: x = x + 1\nevent two when 2*y > 2*tau: x = 2*x\n", later, [1, 4], False,
+          by=[0, 0])
     check(tmp, ramp + "event one when y > tau: x = x + 1\nevent two when y > b: x = 2*x\n", later, [1, 4], True)
 
 
@@ -112,8 +113,8 @@ def test_two_doses_at_one_time(tmp):
 
 
 def test_two_doses_that_move_differently(tmp):
-    """One into y moves by tau, one into x does not: no derivative, but where their order does not matter, as their effects on the
-    right-hand side add up."""
+    """One into y moves by tau, one into x does not: no derivative, but where their effects on the right-hand side add up, so
+    that their order does not matter."""
     two, times = ["dose 0 1 0 0 1 1", "dose 1 1 0 0 1 0"], [(0.5, 0), (3, 0)]
     head = HEAD + "lag(y) = tau\ny(0) = 0\n"
     check(tmp, head + "y' = -y\n", times, [1, 2], False, two, by=[0, 0])
