@@ -283,6 +283,12 @@ struct stiffit_model {
     const uint8_t *infusion_kind;                /* n_state: STIFFIT_INFUSION_* */
     stiffit_function *infusion;                  /* out: n_state; NULL: there is none */
     stiffit_function *infusion_parameter;        /* out: n_state x n_parameter. Else: differences */
+
+    /* The longest step that cannot pass over a pulse of the right-hand side in time, > 0; the integrator makes no longer one.
+     * INFINITY: any step is good, since the right-hand side does not depend on time, or only slowly, or `forcing` and
+     * switching_time tell where it changes. 0: nothing is said; if the right-hand side then depends on time, and the model has
+     * neither `forcing` nor switching_time, rows carry the note hidden_pulses. */
+    double max_step;
 };
 
 #define STIFFIT_MODEL_HEADER .abi_version = STIFFIT_ABI_VERSION, .struct_size = sizeof(struct stiffit_model)

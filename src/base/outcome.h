@@ -59,7 +59,9 @@ bool outcome_is_success(enum outcome outcome);
       "infinity") \
     X(22, changed_engine, "an integration in lanes failed: the fit continued from its best point with CVODES") \
     X(23, engines_differ, "CVODES does not confirm the optimum that was found in lanes: try --engine cvodes, or a smaller " \
-      "--rtol")
+      "--rtol") \
+    X(24, hidden_pulses, "the rates depend on time, and the model declares neither breakpoints nor a largest step: a short " \
+      "pulse may be stepped over (--max-step)")
 
 #define NOTE_NUMBER(bit, name, meaning) NOTE_##name = 1 << (bit),
 enum note { NOTE_LIST(NOTE_NUMBER) };

@@ -131,8 +131,8 @@ static void print_text(const struct check_call *call, const struct model *model,
         if (missing >> bit & 1 && note_meaning(bit))
             printf("  note: %s\n", note_meaning(bit));
     if (report->has_hidden_input)
-        puts("  note: the right-hand side depends on time, and the model has no function `forcing`: the integrator may step "
-             "over short changes");
+        puts("  note: the right-hand side depends on time, and the model has neither `forcing` nor max_step: the integrator "
+             "may step over short changes");
     printf("%s: %zu %s\n", call->plugin, report->n_finding + report->n_dropped,
            report->n_finding + report->n_dropped == 1 ? "fault" : "faults");
 }

@@ -10,6 +10,7 @@
 #include "fit/statistics.h"
 #include "fit/unit.h"
 #include "ode/adjoint.h"
+#include "ode/pulses.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -411,6 +412,16 @@ static void search(struct fit_asker *asker, struct arena *arena, double *theta, 
         snprintf(record->reason, sizeof record->reason, "%s", asker->reason);
 }
 
+/* At the start: whether the rates depend on time does not depend on parameters, or rarely. */
+static void seek_pulses(struct fit_asker *asker)
+{
+    const struct fit_problem *problem = asker->problem;
+    fit_map_model(&asker->map, asker->map.base, asker->of_model);
+    for (size_t e = 0; problem->seeks_pulses && e < problem->n_experiment && !(asker->notes & NOTE_hidden_pulses); e++)
+        if (pulses_may_hide(&problem->model->abi, &problem->task[e], asker->of_model + fit_map_feed(&asker->map, e)->offset))
+            asker->notes |= NOTE_hidden_pulses;
+}
+
 /* Runs a fit with the sigmas that are known. */
 static void run(const struct fit_problem *problem, const struct fit_options *options, const struct fit_host *host,
                 struct arena *arena, struct fit_record *record)
@@ -438,8 +449,10 @@ static void run(const struct fit_problem *problem, const struct fit_options *opt
     double *theta;
     bool has_room = set_objective(asker, arena) && fit_asker_prepare(asker, arena)
                     && ARENA_DOUBLES(arena, {&theta, asker->map.n_free, 1});
-    if (has_room)
+    if (has_room) {
         choose(asker, record);
+        seek_pulses(asker);
+    }
     if (!has_room || !prepare_gradient(asker, arena)) {
         fail(record, OUTCOME_out_of_memory, "no memory for this fit");
         return;

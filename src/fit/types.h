@@ -43,6 +43,7 @@ struct fit_problem {
     uint64_t seed, dataset;     /* determine a random start, together with start_number */
     uint32_t start_number;      /* 0: the given start; k: row k-1 of this dataset's Latin hypercube */
     uint32_t n_start;
+    bool seeks_pulses;          /* NOTE_hidden_pulses is to be found out */
     uint32_t notes;             /* bits of enum note known beforehand */
 };
 

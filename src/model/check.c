@@ -431,7 +431,7 @@ enum status model_check(const struct model *model, const struct check_options *o
         if (!here)
             continue;
         report->n_point++;
-        if (model->abi.n_state > 0 && model->abi.n_forcing == 0 && !model->source)
+        if (model->abi.n_state > 0 && model->abi.n_forcing == 0 && !(model->abi.max_step > 0) && !model->source)
             report->has_hidden_input = report->has_hidden_input || moves_in_time(&check);
         for (int f = CHECK_JACOBIAN; f < CHECK_LANES_BY_STATE; f++)
             for (uint32_t event = 0; event < calls_of(check.abi, f); event++) {

@@ -98,7 +98,7 @@ struct check_report {
     size_t n_compared[N_CHECK_FUNCTION];       /* entries compared with differences */
     size_t n_inconclusive[N_CHECK_FUNCTION];   /* entries that differences cannot decide (kinks, failures nearby) */
     double worst[N_CHECK_FUNCTION];            /* largest |got - expected| / allowed difference among those that agree */
-    bool has_hidden_input;                     /* the rates depend on time alone, and the model has no `forcing` */
+    bool has_hidden_input;                     /* the rates depend on time alone; neither `forcing` nor max_step is there */
     uint64_t fingerprint[N_CHECK_FUNCTION];    /* of all bits that this function returned, in order */
     struct check_finding finding[CHECK_MAX_FINDING];
 };

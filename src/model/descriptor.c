@@ -299,6 +299,8 @@ enum status descriptor_check(const struct stiffit_model *abi, const char *origin
     check_count(&list, "n_input", abi->n_input, 0, MODEL_MAX_COUNT);
     check_count(&list, "n_event", abi->n_event, 0, MODEL_MAX_COUNT);
     check_count(&list, "n_nonzero", abi->n_nonzero, 0, MODEL_MAX_NONZERO);
+    if (!(abi->max_step >= 0))
+        fault(&list, "max_step is %g; it must be above 0, or 0 if nothing is said", abi->max_step);
     if (!abi->name || !*abi->name)
         fault(&list, "name is NULL or empty");
     check_functions(&list, abi);

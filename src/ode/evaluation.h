@@ -95,6 +95,7 @@ struct ode_options {
                              * 0) */
     int linear_solver;      /* enum linear_solver_kind */
     enum engine_kind engine; /* ENGINE_LANES: evaluations may be for either engine; otherwise for CVODES only */
+    double max_step;        /* of steps, by time; 0: none but the model's. The smaller one holds */
     size_t n_none;          /* the largest number of ODE_NONE in an evaluation, at least 1 if any has `begin` */
 };
 

@@ -26,6 +26,7 @@ bool observer_init(struct observer *ob, const struct stiffit_model *abi, const s
     size_t n = abi->n_state, n_parameter = abi->n_parameter + options->n_none, n_observable = abi->n_observable;
     ob->abi = abi;
     ob->options = *options;
+    ob->max_step = fmin(options->max_step > 0 ? options->max_step : INFINITY, abi->max_step > 0 ? abi->max_step : INFINITY);
     ob->n_state = n;
     ob->block_parameter = calloc(n_parameter + 1, sizeof *ob->block_parameter);
     ob->block_rhs = calloc(n_parameter + 1, sizeof *ob->block_rhs);

@@ -12,6 +12,7 @@
 struct observer {
     const struct stiffit_model *abi;
     struct ode_options options;
+    double max_step;            /* of the options and the model; INFINITY: none */
     size_t n_state;
     struct derivatives model;
 

@@ -4,6 +4,7 @@
 #include "ode/tolerance.h"
 
 #include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 
 /* CVODES takes 13 vectors for BDF (7 of its own and the history of orders 0 to 5) and one more while it makes the nonlinear
@@ -40,6 +41,7 @@ static bool make_integrator(struct workspace *ws)
            CVodeSetMaxNumSteps(ws->cvode, LONG_MAX) == CV_SUCCESS &&
            CVodeSetMaxHnilWarns(ws->cvode, -1) == CV_SUCCESS &&
            CVodeSetEtaFixedStepBounds(ws->cvode, 0, STEP_GROWTH) == CV_SUCCESS &&
+           (!(ws->o.max_step < INFINITY) || CVodeSetMaxStep(ws->cvode, ws->o.max_step) == CV_SUCCESS) &&
            CVodeSetNonlinearSolver(ws->cvode, ws->solver) == CV_SUCCESS;
 }
 

@@ -2,6 +2,7 @@
 
 SPDX-License-Identifier: BSD-3-Clause
 """
+import h5py
 import numpy as np
 from scipy.integrate import solve_ivp
 from scipy.special import expit
@@ -125,16 +126,106 @@ STIFFIT_EXPORT const struct stiffit_model stiffit_model = {
 OLDER = ", .n_switching = 7, .struct_size = offsetof(struct stiffit_model, n_switching)"  # what follows counts as absent
 
 
+SILENT = ", .n_forcing = 0"  # a function that is not there
+NOTE = 1 << 24  # hidden_pulses
+
+
 def test_plugins(tmp):
     _, rate, x0, times, breaks = CASES["bolus"]
     y = reference(rate, x0, times, breaks)
-    for name, more, is_seen in (("new", "", True), ("older", OLDER, False)):
+    for name, more, args, is_seen, is_noted in (
+            ("new", "", (), True, False), ("older", OLDER, (), False, True), ("silent", SILENT, (), False, True),
+            ("bounded", SILENT + ", .max_step = 0.01", (), True, False),
+            ("bounded by option", SILENT, ("--max-step", 0.01), True, False),
+            ("bounded by both", SILENT + ", .max_step = 1", ("--max-step", 0.01), True, False),
+            ("at ease", SILENT + ", .max_step = INFINITY", (), False, False)):  # it says that there are no pulses
         plugin = h.compile_plugin(PLUGIN % more, tmp / f"{name}.so")
         h.write_problem(tmp / "p.h5", plugin, ["a"], [(0, t, 0, v, 1e-3 * v) for t, v in zip(times, y)])
-        h.stiffit("run", tmp / "p.h5", "--trust", "--overwrite", "-o", tmp / "r.h5", code=(0, 1))
-        found = h.read_fits(tmp / "r.h5")["parameters"][0]
+        h.stiffit("run", tmp / "p.h5", "--trust", "--overwrite", "-o", tmp / "r.h5", *args, code=(0, 1))
+        fits = h.read_fits(tmp / "r.h5")
+        found = fits["parameters"][0]
         assert np.all(np.abs(found / [K, R] - 1) < 1e-3) == is_seen, (name, found)
-        assert ("has no function `forcing`" in h.stiffit("model", "check", plugin).stdout) != is_seen, name
+        assert bool(fits["notes"][0] & NOTE) == is_noted, (name, fits["notes"])
+        in_plugin = is_noted or name == "bounded by option"
+        assert ("has neither `forcing` nor max_step" in h.stiffit("model", "check", plugin).stdout) == in_plugin, name
+
+
+PULSE = """
+#include <math.h>
+#include <stiffit/model.h>
+static inline double step(double x) { return 1/(1 + exp(-x/0.02)); }
+static const char *const states[] = {"A"}, *const parameters[] = {"k", "V"}, *const observables[] = {"c"};
+static const char *const covariates[] = {"on"};
+static const double start[] = {0.2, 20}, lower[] = {1e-3, 1e-3};
+static int rhs(const struct stiffit_point *at, double *out)
+{ double on = at->covariate[0]; out[0] = (at->t >= on && at->t < on + 0.5 ? 1000 : 0) - at->p[0]*at->y[0]; return 0; }
+static int initial(const struct stiffit_point *at, double *y) { (void)at; y[0] = 0; return 0; }
+static int observe(const struct stiffit_point *at, double *h) { h[0] = at->y[0]/at->p[1]; return 0; }
+static int ends(const struct stiffit_point *at, double *out)
+{ out[0] = at->t - at->covariate[0]; out[1] = out[0] - 0.5; return 0; }
+static int times(const struct stiffit_point *at, double *out)
+{ out[0] = at->covariate[0]; out[1] = out[0] + 0.5; return 0; }
+STIFFIT_EXPORT const struct stiffit_model stiffit_model = {
+    STIFFIT_MODEL_HEADER, .name = "pulse", .n_state = 1, .n_parameter = 2, .n_observable = 1, .n_covariate = 1,
+    .state_name = states, .parameter_name = parameters, .observable_name = observables, .covariate_name = covariates,
+    .parameter_start = start, .parameter_lower = lower, .rhs = rhs, .initial = initial, .observe = observe%s};
+"""
+BREAKPOINTS = ", .n_switching = 2, .switching = ends, .switching_time = times"
+
+
+HARD, SMOOTH = "at->t >= on && at->t < on + 0.5 ? 1000 : 0", "1000*(step(at->t - on) - step(at->t - on - 0.5))"
+
+
+def test_a_short_pulse_of_a_plugin(tmp):
+    """A rate that is on from 10 to 10.5: right with its breakpoints or a largest step, otherwise with its note."""
+    k, V, t = K, 10., np.array([9, 10.5, 11, 12, 14, 20])
+    assert HARD in PULSE
+    hard = np.where(t < 10, 0, -np.expm1(-k * np.clip(t - 10, 0, 0.5)) * np.exp(-k * np.maximum(t - 10.5, 0))) * 1000 / k / V
+    smooth = reference(lambda t: 200 * logistic(10, 10.5, 0.02)(t), 0, t, CASES["pulse"][4]) / V
+    for name, rate, more, args, is_right in (
+            ("hard", HARD, "", (), False), ("its times", HARD, BREAKPOINTS, (), True),
+            ("hard, bounded", HARD, ", .max_step = 0.2", ("--atol", 1e-6), True),  # A is still 0 when its rate jumps
+            ("smooth", SMOOTH, "", (), False), ("smooth, bounded", SMOOTH, ", .max_step = 0.2", (), True),
+            ("smooth, by option", SMOOTH, "", ("--max-step", 0.2), True)):
+        rows = [(0, at, 0, v, 0.5) for at, v in zip(t, hard if rate == HARD else smooth)]
+        rows += [(1, 0.1 + at, 0, 0., 0.5) for at in (1, 2)]
+        plugin = h.compile_plugin(PULSE.replace(HARD, rate) % more, tmp / "p.so")
+        h.write_problem(tmp / "p.h5", plugin, ["on", "never"], rows, covariates={"on": [10, 1000]})
+        h.stiffit("run", tmp / "p.h5", "--trust", "--overwrite", "-o", tmp / "r.h5", *args, code=(0, 1))
+        fits = h.read_fits(tmp / "r.h5")
+        assert bool(fits["notes"][0] & NOTE) != is_right, (name, fits["notes"])
+        assert not fits["notes"][1] & NOTE or rate == SMOOTH, name  # nothing happens there; the smooth one has a tail
+        if is_right:  # the certificate lets parameters be off by 2 % of a standard error, which are about 1 %
+            np.testing.assert_allclose(fits["parameters"][0], [k, V], rtol=1e-3, err_msg=name)
+
+
+def test_the_longest_step(tmp):
+    (tmp / "m.ode").write_text("parameter k = 0.3 in [0.1, 1]\ny(0) = 1\ny' = -k*y\nobserve y\n")
+    t = np.array([5., 10])
+    h.write_problem(tmp / "p.h5", tmp / "m.ode", ["a"], [(0, at, 0, v, 0.01) for at, v in zip(t, np.exp(-0.3 * t))])
+    for engine in ("cvodes", "lanes"):
+        for gradient in ("forward", "adjoint"):
+            if (engine, gradient) == ("lanes", "adjoint"):
+                continue
+            args = ("--max-evaluations", 1, "--certify", "no", "--engine", engine, "--gradient", gradient, "--overwrite")
+            steps = {}
+            for longest in (None, 0.01, 0.001):
+                more = ("--max-step", longest) if longest else ()
+                fits = h.run(tmp / "p.h5", *args, *more, code=(0, 1))
+                steps[longest] = fits["steps"][0] / fits["evaluations"][0] / (2 if gradient == "adjoint" else 1)
+            # not many more, but the adjoint method integrates anew from checkpoint to checkpoint
+            assert steps[None] < 500 < 1000 <= steps[0.01] < 1500 and 10000 <= steps[0.001] < 15000, (engine, gradient, steps)
+    # in the file, where the command line wins; and what is no length
+    with h5py.File(tmp / "p.h5", "a") as f:
+        f.require_group("options").attrs["max_step"] = 0.01
+    assert h.run(tmp / "p.h5", *args, code=(0, 1))["steps"][0] >= 1000
+    assert h.run(tmp / "p.h5", *args, "--max-step", "auto", code=(0, 1))["steps"][0] < 1000
+    for word in ("0", "-1", "inf", "nan", "x", ""):
+        assert "--max-step" in h.stiffit("run", tmp / "p.h5", "--overwrite", f"--max-step={word}", code=2).stderr, word
+    for value in (0., -1., np.inf, np.nan):
+        with h5py.File(tmp / "p.h5", "a") as f:
+            f["options"].attrs["max_step"] = value
+        assert "/options@max_step" in h.stiffit("run", tmp / "p.h5", "--overwrite", code=3).stderr, value
 
 
 def test_empty_until_an_input_begins(tmp):

@@ -197,8 +197,8 @@ def test_options_in_the_file_lose_to_the_command_line(tmp):
 
 OTHER = {  # of every option of the table, another value than its default that a run of two datasets takes
     "starts": "2", "seed": "2", "warm-start": "pilot", "profile": "k", "bootstrap": "2", "bootstrap-kind": None,
-    "huber-k": None, "student-nu": None, "rtol": "1e-6", "atol": "1e-9", "linear-solver": "dense", "engine": None,
-    "error": "laplace",
+    "huber-k": None, "student-nu": None, "rtol": "1e-6", "atol": "1e-9", "max-step": "0.5", "linear-solver": "dense",
+    "engine": None, "error": "laplace",
     "optimizer": "trf", "gradient": "forward", "ftol": "1e-8", "gtol": "1e-5", "certify": "no",
     "max-evaluations": "900", "max-steps": "9000", "max-total-steps": "90000", "max-seconds": "1000", "portable": "",
     "keep-starts": "", "keep-profile": "--profile=k", "keep-bootstrap": "--bootstrap=2", "only": "d00001",

@@ -87,7 +87,7 @@ static bool first_step(struct guest *guest)
      * error. */
     if (ob->evaluation->tighter > 1)
         h *= pow(ob->evaluation->tighter, -1.0 / order);
-    guest->h = fmax(h, 64 * DBL_EPSILON * fabs(ob->t) + DBL_MIN / DBL_EPSILON);
+    guest->h = fmax(fmin(h, ob->max_step / ROOM_STRETCH), 64 * DBL_EPSILON * fabs(ob->t) + DBL_MIN / DBL_EPSILON);
     return true;
 }
 
@@ -216,6 +216,7 @@ void guest_load(const struct guest *guest, struct lanes_room *room, int k, const
     room->live[k] = -live;
     room->t[k] = room->t_before[k] = ob->t;
     room->h[k] = room->h_used[k] = guest->h;
+    room->longest[k] = ob->max_step / ROOM_STRETCH;
     room->t_stop[k] = guest_stop_time(guest);
     room->t_next[k] = ob->evaluation->task->time[ob->i_time];
     room->log_h[k] = guest->log_h;

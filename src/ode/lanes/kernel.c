@@ -21,7 +21,8 @@
 static void begin_attempt(struct lanes_room *room, struct attempt *now, int h)
 {
     part step = PART(&room->h, 0), left = PART(&room->t_stop, 0) - PART(&room->t, 0);
-    part_mask live = MASK(&room->live, 0), reaches = (1.01 * step >= left) & live, halves = ~reaches & (2 * step > left) & live;
+    part_mask live = MASK(&room->live, 0), reaches = (ROOM_STRETCH * step >= left) & live;
+    part_mask halves = ~reaches & (2 * step > left) & live;
     step = pick(reaches, left, pick(halves, 0.5 * left, step));
     now->h = step;
     now->per_h = 1 / step;

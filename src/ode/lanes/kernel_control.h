@@ -71,7 +71,8 @@ static void control(struct lanes_room *room, const struct attempt *now, part_mas
     part next = now->h * exp2_of(-shrink);
     /* a step that was cut to end at a stop says nothing against the planned one */
     next = pick(accepted & now->cut & (next < planned), planned, next);
-    PART(&room->h, 0) = pick(live, next, planned);
+    part longest = PART(&room->longest, 0);
+    PART(&room->h, 0) = pick(live, pick(next > longest, longest, next), planned);
     PART(&room->log_h, 0) = pick(accepted, log_h, last_h);
     PART(&room->log_error, 0) = pick(accepted, larger(log_error, spread(LEAST_ERROR)), PART(&room->log_error, 0));
     MASK(&room->rejected, 0) = ~accepted & live;

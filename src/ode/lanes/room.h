@@ -10,6 +10,9 @@
 
 enum { N_LANE = STIFFIT_LANES };
 
+/* A planned step is stretched up to this much to end at a stop. */
+#define ROOM_STRETCH 1.01
+
 /* A number, or a truth value (0 or -1), or a count in each lane. */
 typedef double lanes __attribute__((vector_size(8 * N_LANE)));
 typedef int64_t lanes_mask __attribute__((vector_size(8 * N_LANE)));
@@ -42,6 +45,7 @@ struct lanes_room {
     /* where they are */
     lanes_mask live;     /* others are not moved */
     lanes t, h;          /* h: planned */
+    lanes longest;       /* of planned steps */
     lanes t_stop;        /* steps end there at the latest, exactly */
     lanes since, until;  /* the right-hand side is evaluated between these times */
     unsigned infused;    /* lanes with infusions. Rates are subtracted with the other sign: 0 then leaves all bits alone */

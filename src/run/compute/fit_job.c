@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/compute/fit_job.h"
 
+#include "ode/pulses.h"
 #include "ode/task.h"
 #include "par/coroutine.h"
 #include "run/compute/task.h"
@@ -259,6 +260,8 @@ bool fit_job_begin(struct fit_job *job, const struct problem_block *block, size_
     if (!campaign->n_censored)
         job->problem.measured.censored = NULL;
     job->problem.notes |= model_missing_derivatives(&campaign->model);
+    job->problem.seeks_pulses = !(campaign->ode.max_step > 0) && !pulses_are_declared(&campaign->model.abi) &&
+                                number < campaign->n_start;
     job->problem.model = &campaign->model;
     job->problem.parameter_name = problem_parameter_name(campaign->problem);
     job->problem.n_parameter = n;

@@ -90,6 +90,10 @@ static const struct option table[] = {
      .min = 0, .max = 1e300, .above_min = true, .zero = "auto", .default_text = "auto", .in_file = true,
      .help = "absolute tolerance of the integrator, in units of the states; auto: it follows each state's size, so that "
      "units do not matter"},
+    {.name = "max-step", .effect = RUN_FITS_LATER, .kind = OPTION_NUMBER, .metavar = "H", .offset = FIELD(recipe.ode.max_step),
+     .min = 0, .max = 1e300, .above_min = true, .zero = "auto", .default_text = "auto", .in_file = true,
+     .help = "longest step of the integrator, in the model's unit of time, so that no pulse shorter than its distance to the "
+     "next measurement is stepped over; auto: the model's, if it declares one"},
     {.name = "linear-solver", .effect = RUN_FITS, .kind = OPTION_CHOICE, .offset = FIELD(recipe.ode.linear_solver),
      .choice = linear_solver_word, .default_text = "auto", .in_file = true,
      .help = "linear solver of the integrator; auto: by size and sparsity of the model"},
