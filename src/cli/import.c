@@ -34,6 +34,13 @@ static const struct option table[] = {
     {.name = "inputs", .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(inputs), .is_file = true,
      .help = "a CSV table of inputs, covariates that vary in time: columns 'dataset' (and 'experiment'), 'time', 'value' and "
      "'input' (its name; not needed if there is one)"},
+    {.name = "events", .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(events), .is_file = true,
+     .help = "a CSV table of events that the data make happen: columns 'dataset' (and 'experiment'), 'time' and 'event' (its "
+     "name; not needed if there is one)"},
+    {.name = "substitutes", .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(substitutes), .is_file = true,
+     .help = "a CSV table of parameters of the model that have other ones, or numbers, in parts of the data: columns "
+     "'dataset' (and 'experiment'), 'parameter', 'by' (a parameter, of the model or a new one) or 'value' (a number), and "
+     "optionally 'time' (from when on) or 'measurement' (the line of the only measurement for which it holds)"},
     {.name = "nonmem", .kind = OPTION_FLAG, .offset = FIELD(nonmem),
      .help = "the table is in NONMEM's style: rows of doses and measurements by ID and TIME"},
     {.name = "cmt", .kind = OPTION_LIST, .metavar = "NUMBER=STATE", .offset = FIELD(cmt), .default_text = "the order of states",
@@ -80,6 +87,7 @@ struct contents {
     struct import_rows rows;
     struct import_subjects subjects;
     struct import_happenings happenings;
+    struct import_substitutes substitutes;
     size_t *first; /* row of each experiment */
 };
 
@@ -90,6 +98,7 @@ static enum status add_datasets(struct problem_writer *writer, const struct cont
     const struct import_owners *owners = &rows->owners;
     const struct import_subjects *subjects = &contents->subjects;
     const struct import_happenings *happenings = &contents->happenings;
+    const struct import_substitutes *substitutes = &contents->substitutes;
     uint32_t *order = NULL, *first = NULL, *place = calloc((size_t)owners->experiment.n + 1, sizeof *place);
     enum status status = place ? import_owners_order(owners, &order, &first, error)
                                : error_set(error, STATUS_NO_MEMORY, "out of memory for %u experiments", owners->experiment.n);
@@ -107,7 +116,11 @@ static enum status add_datasets(struct problem_writer *writer, const struct cont
                 .measured = measurements_from(&rows->measured, contents->first[e]),
                 .n_dose = happenings->first_dose[e + 1] - happenings->first_dose[e],
                 .dose = happenings->sorted + happenings->first_dose[e],
-                .input = happenings->input + e * model->abi.n_input};
+                .input = happenings->input + e * model->abi.n_input,
+                .n_call = happenings->first_call[e + 1] - happenings->first_call[e],
+                .call = happenings->sorted_call + happenings->first_call[e],
+                .n_substitute = substitutes->first[e + 1] - substitutes->first[e],
+                .substitute = substitutes->sorted + substitutes->first[e]};
             status = problem_writer_add(writer, &dataset, error);
         }
     free(order);
@@ -157,7 +170,7 @@ static enum status write_problem(const struct import_options *options, const cha
                                  const struct import_parameters *parameters, const char *const *error_words,
                                  const struct contents *contents, struct error *error)
 {
-    const struct stiffit_model *abi = &model->abi;
+    const struct stiffit_model *abi = &contents->substitutes.wide.abi;
     const struct import_rows *rows = &contents->rows;
     const struct import_subjects *subjects = &contents->subjects;
     struct plugin_reference reference = {.path = NULL};
@@ -171,6 +184,9 @@ static enum status write_problem(const struct import_options *options, const cha
         .observable_name = abi->observable_name, .observable_error = error_words,
         .has_t0 = subjects->has_t0, .has_experiments = rows->owners.has_experiments, .has_steady = subjects->has_steady,
         .n_target = abi->n_state, .target_name = abi->state_name, .n_input = abi->n_input, .input_name = abi->input_name,
+        .n_event = abi->n_event, .event_name = abi->event_name, .n_substituted = model->abi.n_parameter,
+        .substituted_name = model->abi.parameter_name, .has_substitute_times = contents->substitutes.has_times,
+        .has_substitute_rows = contents->substitutes.has_rows,
         .line_file = strcmp(options->measurements, "-") ? words_file(options->measurements) : "standard input",
         .prior = parameters->has_prior ? parameters->prior : NULL, .prior_on = parameters->prior_on,
         .prior_number = {parameters->prior_number[0], parameters->prior_number[1], parameters->prior_number[2],
@@ -209,7 +225,7 @@ static enum status check_written(const char *path, const struct model *model, bo
         const struct problem_info *info = problem_info(problem);
         const struct { uint64_t n; const char *what; } counts[] = {
             {info->has_experiments ? info->n_experiment : 0, "experiment"}, {info->n_dose, "dose"},
-            {info->n_knot, "input value"}};
+            {info->n_knot, "input value"}, {info->n_call, "event"}, {info->n_substitute, "substitute"}};
         char more[120] = "";
         for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
             if (counts[i].n)
@@ -217,7 +233,7 @@ static enum status check_written(const char *path, const struct model *model, bo
                           plural(counts[i].n));
         message_say("%.300s: %llu dataset%s%s, %llu measurement%s, %u parameter%s", path, (unsigned long long)info->n_dataset,
                     plural(info->n_dataset), more, (unsigned long long)info->n_measurement, plural(info->n_measurement),
-                    model->abi.n_parameter, plural(model->abi.n_parameter));
+                    (unsigned)info->n_parameter, plural(info->n_parameter));
         if (n_bad)
             message_say("note: %llu dataset%s cannot be fitted as %s: bad_data in the result, with the reason",
                         (unsigned long long)n_bad, plural(n_bad), n_bad == 1 ? "it is" : "they are");
@@ -240,12 +256,14 @@ static void say_unused(uint64_t n, const char *what, const char *path)
         message_say("note: %llu %s%s of %.100s without measurements left out", (unsigned long long)n, what, plural(n), path);
 }
 
-/* Reads the tables, or the one of NONMEM's style, and sorts what they hold. */
+/* Reads the tables, or the one of NONMEM's style, and sorts what they hold; chooses the parameters on the way. */
 static enum status read_contents(struct contents *contents, const struct import_options *options, const struct model *model,
-                                 const double *start, struct error *error)
+                                 struct import_parameters *parameters, struct error *error)
 {
     struct import_rows *rows = &contents->rows;
     struct import_happenings *happenings = &contents->happenings;
+    struct import_substitutes *substitutes = &contents->substitutes;
+    const struct import_owners *owners = &rows->owners;
     enum status status = STATUS_OK;
     if (options->nonmem)
         status = import_nonmem(rows, &contents->subjects, happenings, options, model, error);
@@ -255,25 +273,48 @@ static enum status read_contents(struct contents *contents, const struct import_
         status = import_steady_read(rows, options->experiments, error);
     if (!status)
         status = import_sort(rows, &contents->first, error);
-    if (!status && !options->nonmem)
-        status = import_subjects_read(&contents->subjects, options, &rows->owners, model, start, error);
-    if (!status && options->doses)
-        status = import_doses(happenings, options->doses, &rows->owners, model, contents->subjects.t0, error);
-    if (!status && options->inputs)
-        status = import_inputs(happenings, options->inputs, &rows->owners, model, error);
+    if (!status && options->substitutes)
+        status = import_substitutes_read(substitutes, options->substitutes, rows, contents->first, model, error);
     if (!status)
-        status = import_happenings_sort(happenings, options->inputs, rows->owners.experiment.n, model->abi.n_input, error);
-    if (!status && !options->quiet) {
-        const char *const tables = !options->inputs ? options->doses : !options->doses ? options->inputs : "doses and inputs";
-        say_unused(contents->subjects.n_unused[0], "dataset", options->datasets);
-        say_unused(contents->subjects.n_unused[1], "experiment", options->experiments);
-        if (happenings->n_unused > 0)
-            message_say("note: %llu row%s of %.100s left out (datasets or experiments without measurements)",
-                        (unsigned long long)happenings->n_unused, plural(happenings->n_unused), tables);
-        say_faults(&rows->faults);
-        say_faults(&contents->subjects.faults);
-    }
+        status = import_substitutes_widen(substitutes, model, owners->experiment.n, error);
+    if (!status)
+        status = import_parameters_choose(parameters, options, &substitutes->wide, error);
+    /* the model's own priors know its names only */
+    parameters->has_prior = parameters->has_prior || (substitutes->n && substitutes->wide.abi.parameter_prior);
+    if (!status && !options->nonmem)
+        status = import_subjects_read(&contents->subjects, options, owners, &substitutes->wide, parameters->start, error);
+    const double *t0 = contents->subjects.t0;
+    if (!status)
+        status = import_substitutes_sort(substitutes, options->substitutes, t0, owners->experiment.n, error);
+    if (!status && options->doses)
+        status = import_doses(happenings, options->doses, owners, model, t0, error);
+    if (!status && options->inputs)
+        status = import_inputs(happenings, options->inputs, owners, model, error);
+    if (!status && options->events)
+        status = import_events(happenings, options->events, owners, model, t0, error);
+    if (!status)
+        status = import_happenings_sort(happenings, options->inputs, owners->experiment.n, model->abi.n_input, error);
+    if (!status && !contents->subjects.has_start)
+        status = import_parameters_check(parameters, &substitutes->wide.abi, false, error);
     return status;
+}
+
+static void say_contents(const struct contents *contents, const struct import_options *options)
+{
+    const char *const path[] = {options->doses, options->inputs, options->events, options->substitutes};
+    const char *only = "the tables";
+    size_t n = 0;
+    for (size_t i = 0; i < sizeof path / sizeof *path; i++)
+        if (path[i])
+            only = n++ == 0 ? path[i] : "the tables";
+    uint64_t n_unused = contents->happenings.n_unused + contents->substitutes.n_unused;
+    say_unused(contents->subjects.n_unused[0], "dataset", options->datasets);
+    say_unused(contents->subjects.n_unused[1], "experiment", options->experiments);
+    if (n_unused > 0)
+        message_say("note: %llu row%s of %.100s left out (datasets or experiments without measurements)",
+                    (unsigned long long)n_unused, plural(n_unused), only);
+    say_faults(&contents->rows.faults);
+    say_faults(&contents->subjects.faults);
 }
 
 static enum status import_all(const struct import_options *options, const char *path, struct error *error)
@@ -285,17 +326,16 @@ static enum status import_all(const struct import_options *options, const char *
     enum status status = model_text_load(&model, options->model, true, options->quiet, options->color, error);
     if (status)
         return status;
-    status = import_parameters_choose(&parameters, options, &model, error);
+    status = choose_errors(options, &model.abi, &error_words, error);
     if (!status)
-        status = choose_errors(options, &model.abi, &error_words, error);
-    if (!status)
-        status = read_contents(&contents, options, &model, parameters.start, error);
-    if (!status && !contents.subjects.has_start)
-        status = import_parameters_check(&parameters, &model.abi, false, error);
+        status = read_contents(&contents, options, &model, &parameters, error);
+    if (!status && !options->quiet)
+        say_contents(&contents, options);
     if (!status)
         status = write_problem(options, path, &model, &parameters, error_words, &contents, error);
     import_happenings_fini(&contents.happenings);
     import_subjects_fini(&contents.subjects);
+    import_substitutes_fini(&contents.substitutes);
     import_rows_fini(&contents.rows);
     free(contents.first);
     free(error_words);
@@ -312,7 +352,7 @@ static int import(void *context)
     struct error error = {.status = STATUS_OK};
     char *path = options->output ? strdup(options->output) : default_output(options->measurements);
     const char *const input[] = {options->measurements, options->datasets, options->experiments, options->doses,
-                                 options->inputs, options->parameters, options->model};
+                                 options->inputs, options->events, options->substitutes, options->parameters, options->model};
     for (size_t i = 0; i < sizeof input / sizeof *input; i++)
         if (spare_file(path, input[i], &error)) { /* the default output, too */
             free(path);
@@ -321,6 +361,13 @@ static int import(void *context)
     enum status status = path ? import_all(options, path, &error) : error_set(&error, STATUS_NO_MEMORY, "out of memory");
     free(path);
     return status ? message_usage("import", &error, options->color) : 0;
+}
+
+/* The first option of a table beside the measurements; NULL: there is none. */
+static const char *table_given(const struct import_options *options)
+{
+    return options->datasets ? "datasets" : options->experiments ? "experiments" : options->doses ? "doses"
+           : options->inputs ? "inputs" : options->events ? "events" : options->substitutes ? "substitutes" : NULL;
 }
 
 static int run(int argc, char **argv)
@@ -338,9 +385,8 @@ static int run(int argc, char **argv)
             error_set(&error, STATUS_USAGE, "--%s: is for PEtab (.yaml)", options.outside ? "outside" : "dataset-column");
         else if (!options.model && !is_sbml && !is_petab)
             error_set(&error, STATUS_USAGE, "no model: give one with --model");
-        else if (options.nonmem && (options.datasets || options.experiments || options.doses || options.inputs))
-            error_set(&error, STATUS_USAGE, "--nonmem: the one table has it all; leave out --%s",
-                      options.datasets ? "datasets" : options.experiments ? "experiments" : options.doses ? "doses" : "inputs");
+        else if (options.nonmem && table_given(&options))
+            error_set(&error, STATUS_USAGE, "--nonmem: the one table has it all; leave out --%s", table_given(&options));
         else if (!options.nonmem && (options.cmt.n || options.locf))
             error_set(&error, STATUS_USAGE, "--%s: is for --nonmem", options.locf ? "locf" : "cmt");
         else if (!options.output && !strcmp(options.measurements, "-"))

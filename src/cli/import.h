@@ -8,7 +8,7 @@
 #include "model/plugin.h"
 
 struct import_options {
-    const char *measurements, *datasets, *experiments, *doses, *inputs, *parameters, *model, *output;
+    const char *measurements, *datasets, *experiments, *doses, *inputs, *events, *substitutes, *parameters, *model, *output;
     const char *dataset_column;
     bool embed, overwrite, quiet, nonmem, locf, outside;
     struct option_list fix, start, lower, upper, scale, error, cmt, estimate;

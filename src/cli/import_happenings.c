@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/words.h"
 #include "cli/command.h"
-#include "cli/import_tables.h"
+#include "cli/import_table.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -114,80 +114,20 @@ enum status import_add_knot(struct import_happenings *happenings, struct import_
     return STATUS_OK;
 }
 
-/* A table of doses or inputs. */
-enum { MAX_COLUMN = 8 };
 enum { DOSE_TIME, DOSE_AMOUNT, DOSE_TARGET, DOSE_DURATION, DOSE_RATE, DOSE_INTERVAL, DOSE_COUNT, DOSE_STEADY };
 enum { KNOT_TIME, KNOT_VALUE, KNOT_INPUT };
+enum { CALL_TIME, CALL_EVENT };
 static const char *const dose_columns[] = {"time", "amount", "target", "duration", "rate", "interval", "count",
                                            "steady", NULL};
 static const char *const knot_columns[] = {"time", "value", "input", NULL};
+static const char *const call_columns[] = {"time", "event", NULL};
 
-struct table {
-    const char *path;
-    struct csv_reader *reader;
-    const struct import_owners *owners;
-    struct import_owner_columns owner;
-    size_t column[MAX_COLUMN];
+/* What the rows of a table are for. */
+struct reading {
+    struct import_happenings *into;
+    const struct model *model;
+    const double *t0; /* of each experiment */
 };
-
-static enum status open_table(struct table *table, const char *const *names, struct error *error)
-{
-    enum status status = csv_open(&table->reader, table->path, error);
-    if (!status)
-        status = import_find_owner(table->reader, table->path, table->owners, &table->owner, error);
-    const char *known[MAX_COLUMN + 2] = {"dataset", "experiment"};
-    size_t n = 2;
-    for (size_t i = 0; names[i] && !status; i++) {
-        known[n++] = names[i];
-        table->column[i] = csv_find_column(table->reader, names[i]);
-        if (i < 2)
-            status = csv_need_column(table->reader, names[i], &table->column[i], error);
-    }
-    for (size_t j = 0; !status && j < csv_n_column(table->reader); j++) {
-        const char *name = csv_column_name(table->reader, j);
-        bool is_used = j == table->owner.dataset || j == table->owner.experiment;
-        for (size_t i = 0; names[i]; i++)
-            is_used = is_used || j == table->column[i];
-        const char *near = is_used ? NULL : nearest_name(name, known, n);
-        if (near) /* a rate with a misspelt name must not be ignored */
-            status = error_set(error, STATUS_BAD_PROBLEM, "%s: unknown column '%.100s'; did you mean '%s'?", table->path, name,
-                               near);
-        else if (!is_used)
-            message_say("note: %.200s: column '%.100s' is not used", table->path, name);
-    }
-    return status;
-}
-
-/* An empty or missing cell leaves *value as it is. */
-static enum status read_number(const struct table *table, int which, double *value, struct error *error)
-{
-    double number = NAN;
-    size_t column = table->column[which];
-    enum status status = column == CSV_NO_COLUMN ? STATUS_OK : csv_number(table->reader, column, &number, error);
-    if (!status && !isnan(number))
-        *value = number;
-    return status;
-}
-
-/* The index of a name, which may be missing if there is one only. */
-static enum status read_name(const struct table *table, int which, const char *what, const char *const *names, size_t n,
-                             uint32_t *index, struct error *error)
-{
-    char hint[NEAREST_HINT];
-    size_t column = table->column[which];
-    const char *name = column == CSV_NO_COLUMN ? "" : csv_field(table->reader, column);
-    if (!*name && n == 1) {
-        *index = 0;
-        return STATUS_OK;
-    }
-    if (column == CSV_NO_COLUMN)
-        return error_set(error, STATUS_BAD_PROBLEM, "%s: a column '%s' is needed: the model has %zu %ss", table->path,
-                         which == DOSE_TARGET ? "target" : "input", n, what);
-    int found = words_find(name, names, n);
-    *index = (uint32_t)found;
-    return found >= 0 ? STATUS_OK : csv_fault(table->reader, column, error, "the model has no %s '%.100s'%s", what, name,
-                                              nearest_hint(hint, "; did you mean '", "'?", name, names, n));
-}
 
 bool import_has_infusion(const struct model *model, const struct dose *dose)
 {
@@ -197,8 +137,8 @@ bool import_has_infusion(const struct model *model, const struct dose *dose)
 }
 
 /* count: NaN if it is missing; t0: the initial time of the dose's experiment. */
-static enum status check_dose(const struct table *table, const struct model *model, const struct dose *dose, double count,
-                              double steady, double t0, struct error *error)
+static enum status check_dose(const struct import_table *table, const struct model *model, const struct dose *dose,
+                              double count, double steady, double t0, struct error *error)
 {
     const struct csv_reader *reader = table->reader;
     const size_t *column = table->column;
@@ -237,85 +177,128 @@ static enum status check_dose(const struct table *table, const struct model *mod
     return STATUS_OK;
 }
 
-static enum status read_dose(const struct table *table, const struct model *model, const double *t0,
-                             struct import_happenings *happenings, struct error *error)
+static enum status read_dose(const struct import_table *table, uint32_t owner, void *context, struct error *error)
 {
+    const struct reading *reading = context;
+    const struct stiffit_model *abi = &reading->model->abi;
     struct dose dose = {.time = NAN, .amount = NAN};
     double count = NAN, steady = 0;
     double *const value[] = {[DOSE_TIME] = &dose.time, [DOSE_AMOUNT] = &dose.amount, [DOSE_TARGET] = NULL,
                              [DOSE_DURATION] = &dose.duration, [DOSE_RATE] = &dose.rate,
                              [DOSE_INTERVAL] = &dose.interval, [DOSE_COUNT] = &count, [DOSE_STEADY] = &steady};
-    uint32_t owner = import_row_owner(table->reader, table->owners, &table->owner);
-    enum status status = read_name(table, DOSE_TARGET, "state", model->abi.state_name, model->abi.n_state, &dose.target, error);
+    enum status status = import_table_name(table, DOSE_TARGET, "state", abi->state_name, abi->n_state, &dose.target, error);
     for (int i = 0; i <= DOSE_STEADY && !status; i++)
-        status = value[i] ? read_number(table, i, value[i], error) : STATUS_OK;
+        status = value[i] ? import_table_number(table, i, value[i], error) : STATUS_OK;
     if (!status)
-        status = check_dose(table, model, &dose, count, steady, owner == ID_NONE ? -INFINITY : t0[owner], error);
-    if (status || owner == ID_NONE) {
-        happenings->n_unused += owner == ID_NONE;
+        status = check_dose(table, reading->model, &dose, count, steady, owner == ID_NONE ? -INFINITY : reading->t0[owner],
+                            error);
+    if (status || owner == ID_NONE)
         return status;
-    }
     dose.count = isnan(count) ? 1 : (uint32_t)count;
     dose.steady = (uint8_t)steady;
-    return import_add_dose(happenings, owner, dose, error);
+    return import_add_dose(reading->into, owner, dose, error);
 }
 
-static enum status read_knot(const struct table *table, const struct model *model, struct import_happenings *happenings,
-                             struct error *error)
+/* A number that must be there. */
+static enum status need_number(const struct import_table *table, int which, double *value, struct error *error)
 {
-    struct import_knot knot = {.owner = import_row_owner(table->reader, table->owners, &table->owner)};
-    knot.time = knot.value = NAN;
-    knot.line = csv_line(table->reader);
-    enum status status = read_name(table, KNOT_INPUT, "input", model->abi.input_name, model->abi.n_input, &knot.input, error);
+    *value = NAN;
+    enum status status = import_table_number(table, which, value, error);
+    return status || isfinite(*value) ? status : csv_fault(table->reader, table->column[which], error,
+                                                           "the %s is missing or infinite", table->name[which]);
+}
+
+static enum status read_knot(const struct import_table *table, uint32_t owner, void *context, struct error *error)
+{
+    const struct reading *reading = context;
+    const struct stiffit_model *abi = &reading->model->abi;
+    struct import_knot knot = {.owner = owner, .line = csv_line(table->reader)};
+    enum status status = import_table_name(table, KNOT_INPUT, "input", abi->input_name, abi->n_input, &knot.input, error);
     if (!status)
-        status = read_number(table, KNOT_TIME, &knot.time, error);
+        status = need_number(table, KNOT_TIME, &knot.time, error);
     if (!status)
-        status = read_number(table, KNOT_VALUE, &knot.value, error);
-    if (!status && !isfinite(knot.time))
-        status = csv_fault(table->reader, table->column[KNOT_TIME], error, "the time is missing or infinite");
-    if (!status && !isfinite(knot.value))
-        status = csv_fault(table->reader, table->column[KNOT_VALUE], error, "the value is missing or infinite");
-    if (status || knot.owner == ID_NONE) {
-        happenings->n_unused += knot.owner == ID_NONE;
+        status = need_number(table, KNOT_VALUE, &knot.value, error);
+    return status || owner == ID_NONE ? status : import_add_knot(reading->into, knot, error);
+}
+
+static enum status read_call(const struct import_table *table, uint32_t owner, void *context, struct error *error)
+{
+    const struct reading *reading = context;
+    struct import_happenings *into = reading->into;
+    const struct stiffit_model *abi = &reading->model->abi;
+    struct import_call call = {.owner = owner, .line = csv_line(table->reader)};
+    enum status status = import_table_name(table, CALL_EVENT, "event", abi->event_name, abi->n_event, &call.call.event, error);
+    if (!status)
+        status = need_number(table, CALL_TIME, &call.call.time, error);
+    if (status || owner == ID_NONE)
         return status;
-    }
-    return import_add_knot(happenings, knot, error);
-}
-
-static enum status read_table(const char *path, const char *const *names, const struct import_owners *owners,
-                              const struct model *model, const double *t0, struct import_happenings *happenings,
-                              struct error *error)
-{
-    struct table table = {.path = path, .owners = owners};
-    uint64_t n_unused = happenings->n_unused, n_row = 0;
-    bool more = true;
-    enum status status = open_table(&table, names, error);
-    while (!status && !(status = csv_next(table.reader, &more, error)) && more) {
-        status = names == dose_columns ? read_dose(&table, model, t0, happenings, error)
-                                       : read_knot(&table, model, happenings, error);
-        n_row++;
-    }
-    if (!status && n_row > 0 && happenings->n_unused - n_unused == n_row)
-        status = error_set(error, STATUS_BAD_PROBLEM, "%s: none of its rows belongs to a dataset%s with measurements: are the "
-                           "ids the same?", path, owners->has_experiments ? " and an experiment" : "");
-    if (!status)
-        import_say_encoding(table.reader, path);
-    csv_close(table.reader);
-    return status;
+    if (call.call.time < reading->t0[owner])
+        return csv_fault(table->reader, table->column[CALL_TIME], error, "the event comes before the initial time, %g",
+                         reading->t0[owner]);
+    if (!array_grow(&into->call, into->n_call, &into->room_call, sizeof *into->call))
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu events", into->n_call);
+    into->call[into->n_call++] = call;
+    return STATUS_OK;
 }
 
 enum status import_doses(struct import_happenings *happenings, const char *path, const struct import_owners *owners,
                          const struct model *model, const double *t0, struct error *error)
 {
-    return read_table(path, dose_columns, owners, model, t0, happenings, error);
+    struct reading reading = {.into = happenings, .model = model, .t0 = t0};
+    struct import_table table = {.path = path, .name = dose_columns, .n_needed = 2, .owners = owners, .row = read_dose,
+                                 .context = &reading};
+    return import_table_read(&table, &happenings->n_unused, error);
 }
 
 enum status import_inputs(struct import_happenings *happenings, const char *path, const struct import_owners *owners,
                           const struct model *model, struct error *error)
 {
+    struct reading reading = {.into = happenings, .model = model};
+    struct import_table table = {.path = path, .name = knot_columns, .n_needed = 2, .owners = owners, .row = read_knot,
+                                 .context = &reading};
     if (model->abi.n_input == 0)
         return error_set(error, STATUS_USAGE, "--inputs: the model has no inputs");
-    return read_table(path, knot_columns, owners, model, NULL, happenings, error);
+    return import_table_read(&table, &happenings->n_unused, error);
+}
+
+enum status import_events(struct import_happenings *happenings, const char *path, const struct import_owners *owners,
+                          const struct model *model, const double *t0, struct error *error)
+{
+    struct reading reading = {.into = happenings, .model = model, .t0 = t0};
+    struct import_table table = {.path = path, .name = call_columns, .n_needed = 1, .owners = owners, .row = read_call,
+                                 .context = &reading};
+    if (model->abi.n_event == 0)
+        return error_set(error, STATUS_USAGE, "--events: the model has no events");
+    return import_table_read(&table, &happenings->n_unused, error);
+}
+
+/* In order of time; at one time in that of the table. */
+static int compare_calls(const void *a, const void *b)
+{
+    const struct import_call *left = a, *right = b;
+    if (left->owner != right->owner)
+        return left->owner < right->owner ? -1 : 1;
+    if (left->call.time != right->call.time)
+        return left->call.time < right->call.time ? -1 : 1;
+    return left->line < right->line ? -1 : left->line > right->line;
+}
+
+static enum status sort_calls(struct import_happenings *happenings, size_t n_experiment, struct error *error)
+{
+    size_t n = happenings->n_call;
+    happenings->first_call = calloc(n_experiment + 1, sizeof *happenings->first_call);
+    happenings->sorted_call = malloc((n + 1) * sizeof *happenings->sorted_call);
+    if (!happenings->first_call || !happenings->sorted_call)
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for %zu events", n);
+    if (n)
+        qsort(happenings->call, n, sizeof *happenings->call, compare_calls);
+    for (size_t i = 0; i < n; i++) {
+        happenings->sorted_call[i] = happenings->call[i].call;
+        happenings->first_call[happenings->call[i].owner + 1]++;
+    }
+    for (size_t e = 0; e < n_experiment; e++)
+        happenings->first_call[e + 1] += happenings->first_call[e];
+    return STATUS_OK;
 }
 
 static int compare_knots(const void *a, const void *b)
@@ -361,7 +344,7 @@ enum status import_happenings_sort(struct import_happenings *happenings, const c
         if (input->n++ == 0)
             *input = (struct input){1, happenings->time + k, happenings->value + k};
     }
-    return STATUS_OK;
+    return sort_calls(happenings, n_experiment, error);
 }
 
 void import_happenings_fini(struct import_happenings *happenings)
@@ -370,6 +353,9 @@ void import_happenings_fini(struct import_happenings *happenings)
     free(happenings->knot);
     free(happenings->sorted);
     free(happenings->first_dose);
+    free(happenings->call);
+    free(happenings->first_call);
+    free(happenings->sorted_call);
     free(happenings->input);
     free(happenings->time);
     free(happenings->value);

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 enum { BLOCK_ROWS = 1 << 16, BLOCK_DATASETS = 4096 };
-enum { DATASETS, STARTS, EXPERIMENTS, MEASUREMENTS, DOSES, INPUTS, SUBSTITUTES, N_ROWS };
+enum { DATASETS, STARTS, EXPERIMENTS, MEASUREMENTS, DOSES, INPUTS, EVENTS, SUBSTITUTES, N_ROWS };
 
 struct problem_writer {
     struct hdf5_file file;
@@ -25,6 +25,7 @@ struct problem_writer {
     struct write_rows rows[N_ROWS];
     uint64_t n_dataset, n_experiment; /* added so far */
     uint64_t first_experiment;        /* of the latest dataset */
+    uint64_t n_measurement;           /* of the experiments before */
 };
 
 /* A group, an attribute of a group, or a small table; data NULL: the file does without it. */
@@ -105,7 +106,7 @@ static void plan_columns(struct problem_writer *writer)
     const struct problem_header *header = &writer->header;
     const char *const owner = header->has_experiments ? "experiment" : "dataset";
     static const char *const path[N_ROWS] = {"/datasets", "/parameters", "/experiments", "/measurements", "/doses", "/inputs",
-                                             "/substitutes"};
+                                             "/events", "/substitutes"};
     for (int g = 0; g < N_ROWS; g++)
         rows[g] = (struct write_rows){.path = path[g], .is_optional = g >= DOSES};
     write_add_column(&rows[DATASETS], "id", COLUMN_TEXT, 0);
@@ -132,6 +133,7 @@ static void plan_columns(struct problem_writer *writer)
         {DOSES, "time", COLUMN_DOUBLE}, {DOSES, "amount", COLUMN_DOUBLE}, {DOSES, "duration", COLUMN_DOUBLE},
         {DOSES, "interval", COLUMN_DOUBLE}, {DOSES, "count", COLUMN_UINT32}, {DOSES, "target", COLUMN_UINT32},
         {INPUTS, "time", COLUMN_DOUBLE}, {INPUTS, "value", COLUMN_DOUBLE}, {INPUTS, "input", COLUMN_UINT32},
+        {EVENTS, "time", COLUMN_DOUBLE}, {EVENTS, "event", COLUMN_UINT32},
         {SUBSTITUTES, "parameter", COLUMN_UINT32}, {SUBSTITUTES, "by", COLUMN_INT64}, {SUBSTITUTES, "value", COLUMN_DOUBLE}};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         write_add_column(&rows[others[i].group], others[i].name, others[i].kind, 0);
@@ -139,9 +141,14 @@ static void plan_columns(struct problem_writer *writer)
         write_add_column(&rows[DOSES], "rate", COLUMN_DOUBLE, 0);
     if (header->has_steady_doses)
         write_add_column(&rows[DOSES], "steady", COLUMN_INT8, 0);
+    if (header->has_substitute_times)
+        write_add_column(&rows[SUBSTITUTES], "time", COLUMN_DOUBLE, 0);
+    if (header->has_substitute_rows)
+        write_add_column(&rows[SUBSTITUTES], "measurement", COLUMN_INT64, 0);
     const struct { int group, which; const char *path; size_t n; const char *const *list; } lists[] = {
         {DOSES, 0, "/doses/target_names", header->n_target, header->target_name},
         {INPUTS, 0, "/inputs/input_names", header->n_input, header->input_name},
+        {EVENTS, 0, "/events/event_names", header->n_event, header->event_name},
         {SUBSTITUTES, 0, "/substitutes/parameter_names", header->n_substituted, header->substituted_name},
         {SUBSTITUTES, 1, "/substitutes/by_names", header->n_parameter, header->parameter_name}};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
@@ -215,7 +222,7 @@ static enum status add_measurements(struct problem_writer *writer, const struct 
     return status;
 }
 
-/* Doses, knots of inputs and substitutes. */
+/* Doses, knots of inputs, events and substitutes. */
 static enum status add_happenings(struct problem_writer *writer, const struct problem_dataset *dataset, uint32_t owner,
                                   struct error *error)
 {
@@ -231,10 +238,16 @@ static enum status add_happenings(struct problem_writer *writer, const struct pr
         for (size_t i = 0; i < dataset->input[k].n && !status; i++)
             status = add_row(writer, INPUTS, (const void *const[]){&owner, &dataset->input[k].time[i],
                                                                    &dataset->input[k].value[i], &k}, error);
+    for (size_t i = 0; i < dataset->n_call && !status; i++)
+        status = add_row(writer, EVENTS, (const void *const[]){&owner, &dataset->call[i].time, &dataset->call[i].event}, error);
     for (size_t i = 0; i < dataset->n_substitute && !status; i++) {
         const struct substitute *given = &dataset->substitute[i];
         const int64_t by = given->by == EXPERIMENT_NUMBER ? -1 : (int64_t)given->by;
-        status = add_row(writer, SUBSTITUTES, (const void *const[]){&owner, &given->parameter, &by, &given->value}, error);
+        const int64_t row = given->row == EXPERIMENT_NONE ? -1 : (int64_t)(writer->n_measurement + given->row);
+        const double time = given->time > -INFINITY ? given->time : (double)NAN;
+        const void *value[6] = {&owner, &given->parameter, &by, &given->value,
+                                writer->header.has_substitute_times ? &time : (const void *)&row, &row};
+        status = add_row(writer, SUBSTITUTES, value, error);
     }
     return status;
 }
@@ -276,7 +289,10 @@ enum status problem_writer_add(struct problem_writer *writer, const struct probl
     writer->n_experiment++;
     if (!status)
         status = add_measurements(writer, dataset, owner, error);
-    return status ? status : add_happenings(writer, dataset, owner, error);
+    if (!status)
+        status = add_happenings(writer, dataset, owner, error);
+    writer->n_measurement += dataset->n_row;
+    return status;
 }
 
 static void close_columns(struct problem_writer *writer)

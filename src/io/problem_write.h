@@ -31,8 +31,10 @@ struct problem_header {
     bool has_experiments;             /* then covariates and t0 are those of experiments */
     bool has_steady;                  /* experiments may begin at steady states of others */
     bool has_dose_rates, has_steady_doses; /* columns that these need */
-    size_t n_target, n_input, n_substituted; /* names of states, inputs and parameters of the model, by which rows mean them */
-    const char *const *target_name, *const *input_name, *const *substituted_name;
+    bool has_substitute_times, has_substitute_rows; /* likewise */
+    size_t n_target, n_input, n_event, n_substituted; /* names of states, inputs, events and parameters of the model, by which
+                                                       * rows mean them */
+    const char *const *target_name, *const *input_name, *const *event_name, *const *substituted_name;
     unsigned columns;                 /* MEASUREMENT_BITs of the optional columns to write */
     const char *line_file;            /* the table to which lines refer, or NULL */
     size_t n_option;                  /* attributes of /options, as text */
@@ -54,7 +56,8 @@ struct problem_dataset {
     struct measurements measured;
     const char *experiment_id;
     uint32_t steady;          /* where has_steady: index among the dataset's experiments, or EXPERIMENT_NONE */
-    size_t n_dose, n_substitute;
+    size_t n_dose, n_call, n_substitute;
+    const struct event_call *call; /* `event` is an index of event_name */
     const struct dose *dose;  /* `target` is an index of target_name */
     const struct input *input; /* n_input, or NULL */
     const struct substitute *substitute; /* `parameter` is an index of substituted_name, `by` of parameter_name */
