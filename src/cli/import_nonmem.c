@@ -154,13 +154,16 @@ static enum status check_record(const struct nonmem *nonmem, const struct record
 {
     const double *number = record->number;
     bool is_dose = record->evid == 1 || record->evid == 4;
+    if (number[SS] == 3)
+        return fault(nonmem, SS, error, "3, a steady state whose search begins at what is there, is not supported; 1 is the same "
+                     "for a model that has one steady state only");
     if (number[SS] != 0 && number[SS] != 1 && number[SS] != 2)
         return fault(nonmem, SS, error, "must be 0, 1 or 2");
     if (number[SS] != 0 && !is_dose)
         return fault(nonmem, SS, error, "a record with this EVID gives no dose");
     if (number[CENS] != 0 && !isnan(number[LIMIT]))
-        return fault(nonmem, LIMIT, error, "censoring to an interval is not supported; CENS without LIMIT means all values "
-                     "below DV (or above it)");
+        return fault(nonmem, LIMIT, error, "censoring to the interval between LIMIT and DV is not supported; with "
+                     "LIMIT left out, CENS means all values below DV (or above it)");
     if (!is_dose && (number[AMT] != 0 || number[RATE] != 0))
         return fault(nonmem, number[AMT] != 0 ? AMT : RATE, error, "a record with this EVID gives no dose");
     if (find_index(nonmem, CMT, nonmem->model->abi.state_name, nonmem->model->abi.n_state) < 0 && record->evid != 0)

@@ -115,7 +115,8 @@ static bool part_fault(const struct problem *problem, const struct problem_block
         return FAULT(message, "substitute in row %" PRIu64 ": is for one measurement, but states depend on %.60s", row, name);
     for (size_t i = block->first_dose[e]; substitute->time > -INFINITY && i < block->first_dose[e + 1]; i++)
         if (block->dose[i].steady)
-            return FAULT(message, "substitute in row %" PRIu64 ": has a time, which steady doses do not know", row);
+            return FAULT(message, "substitute in row %" PRIu64 ": has a time, but the experiment has steady doses, whose state "
+                         "belongs to one set of parameters", row);
     if (substitute->time > -INFINITY && !(substitute->time > block->t0[e] && substitute->time < INFINITY))
         return FAULT(message, "substitute in row %" PRIu64 ": time is %.17g; it must be finite and after t0 = %.17g", row,
                      substitute->time, block->t0[e]);
