@@ -103,6 +103,65 @@ def test_killed_and_resumed(tmp):
     assert not (tmp / "killed.h5.journal").exists(), "the journal goes when the result is there"
 
 
+DOSED = """parameter ka = 1, ke = 0.1, V = 10 scale log
+parameter tlag = 0.3 in [0, 5]
+input T linear
+depot(0) = 0; depot' = -ka*depot
+central(0) = 0; central' = ka*depot - ke*T*central
+lag(depot) = tlag
+observe c = central/V
+"""
+
+
+def many_experiments(path, n_dataset, n_each):
+    """Each with doses, an input and times of its own, so that evaluations differ in length."""
+    rng = np.random.default_rng(4)
+    n, n_row = n_dataset*n_each, 6
+    t = np.sort(rng.uniform(0.5, rng.choice([5, 50, 200], n)[:, None], (n, n_row)), axis=1)
+    amount = rng.uniform(50, 150, n)
+    since = np.maximum(t - 0.5, 0)
+    value = amount[:, None]/12*1.4/(1.4 - 0.08)*(np.exp(-0.08*since) - np.exp(-1.4*since))
+    with h5py.File(path, "w") as f:
+        f.attrs["stiffit_file"], f.attrs["format"] = "problem", 1
+        f["model/source"] = DOSED
+        f["datasets/id"] = np.array([b"%d" % i for i in range(n_dataset)])
+        f["experiments/dataset"] = np.repeat(np.arange(n_dataset), n_each)
+        f["measurements/experiment"], f["measurements/time"] = np.repeat(np.arange(n), n_row), t.ravel()
+        f["measurements/value"] = (value + 0.2*rng.standard_normal(value.shape)).ravel()
+        f["doses/experiment"], f["doses/time"], f["doses/amount"] = np.arange(n), np.zeros(n), amount
+        f["doses/interval"], f["doses/count"] = np.full(n, 90.0), np.full(n, 2)
+        f.create_dataset("doses/target_names", data=["depot"], dtype=h5py.string_dtype())
+        f["inputs/experiment"], f["inputs/time"] = np.repeat(np.arange(n), 2), np.tile([0.0, 300.0], n)
+        f["inputs/value"] = np.tile([1.0, 1.1], n)
+
+
+def test_many_experiments(tmp):
+    """Their evaluations go to any worker, in any lane, and finish in any order."""
+    n, n_each = (40, 30) if not h.SANITIZE else (6, 12)
+    many_experiments(tmp / "p.h5", n, n_each)
+    for engine in ("cvodes", "lanes"):
+        options = ("--engine", engine)
+        h.run(tmp / "p.h5", *options, "-j", 1, "-o", tmp / f"{engine}.h5")
+        wanted = fits_bytes(tmp / f"{engine}.h5")
+        for threads in (2, 7):
+            h.run(tmp / "p.h5", *options, "-j", threads, "-o", tmp / "n.h5", "--overwrite")
+            assert_same(wanted, fits_bytes(tmp / "n.h5"), f"1 and {threads} threads with {engine}")
+        parts = [tmp / f"{engine}.{k}.h5" for k in (1, 2, 3)]
+        for k, part in enumerate(parts):
+            h.run(tmp / "p.h5", *options, "-j", 2, f"--shard={k + 1}/3", "-o", part)
+        h.stiffit("merge", *parts, "-o", tmp / f"{engine}.merged.h5")
+        assert_same(wanted, fits_bytes(tmp / f"{engine}.merged.h5"), f"shards with {engine}")
+        killed = tmp / f"{engine}.killed.h5"
+        assert kill_in_the_middle(tmp / "p.h5", killed, n//8, options), "the run ended before it could be killed"
+        h.run(tmp / "p.h5", *options, "-j", 7, "-o", killed)
+        assert_same(wanted, fits_bytes(killed), f"straight and killed with {engine}")
+    both = [h.read_fits(tmp / f"{engine}.h5") for engine in ("cvodes", "lanes")]
+    assert all(np.all(fits["status"] == "converged") for fits in both)
+    gap = np.abs(both[0]["parameters"] - both[1]["parameters"])
+    # what the certificate allows; a parameter at its bound has no error
+    assert np.all(gap <= 0.02*np.nan_to_num(both[0]["standard_error"])), gap.max(axis=0)
+
+
 def test_journal_of_other_options_is_refused(tmp):
     robertson_problem(tmp / "p.h5", 1500 if not h.SANITIZE else 60)
     assert kill_in_the_middle(tmp / "p.h5", tmp / "r.h5", 20)
