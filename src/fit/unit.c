@@ -14,8 +14,11 @@ static const double EXACT = 100;
 bool fit_unit_is_open(const struct fit_problem *problem)
 {
     size_t n_row = fit_problem_n_row(problem);
+    const struct ode_task *task = problem->task;
+    while (n_row > 0 && task->n_row == 0) /* others begin at its steady state */
+        task++;
     bool is_open = n_row > 0 && !problem->model->abi.noise && !problem->mixes
-                   && problem->loss[problem->task->row_observable[0]].has_kink;
+                   && problem->loss[task->row_observable[0]].has_kink;
     for (size_t i = 0; i < n_row && problem->measured.sigma; i++)
         is_open = is_open && isnan(problem->measured.sigma[i]);
     return is_open;
