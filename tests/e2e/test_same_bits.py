@@ -117,7 +117,7 @@ def many_experiments(path, n_dataset, n_each):
     """Each with doses, an input and times of its own, so that evaluations differ in length."""
     rng = np.random.default_rng(4)
     n, n_row = n_dataset*n_each, 6
-    t = np.sort(rng.uniform(0.5, rng.choice([5, 50, 200], n)[:, None], (n, n_row)), axis=1)
+    t = np.sort(rng.uniform(1, rng.choice([5, 50, 200], n)[:, None], (n, n_row)), axis=1)
     amount = rng.uniform(50, 150, n)
     since = np.maximum(t - 0.5, 0)
     value = amount[:, None]/12*1.4/(1.4 - 0.08)*(np.exp(-0.08*since) - np.exp(-1.4*since))
