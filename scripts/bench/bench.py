@@ -230,7 +230,7 @@ class Bench:
         figures = self.report["experiments"] = experiments.measure_all(folder, self.quick)
         for engine, found in figures.items():
             n = found["experiments"]
-            self.line(f"{engine}: a fit over {n} / {n} fits, CPU time of a step", found["cost"], 1.05, at_least=False)
+            self.line(f"{engine}: a fit over {n} / {n} fits, CPU time", found["cost"], 1.05, at_least=False)
             self.line(f"{engine}: a fit over {n}, two workers / one, undisturbed", found["two_workers"], 1.9)
             self.line(f"{engine}: the same by the clock, with the machine's load", found["two_workers_wall"])
 
