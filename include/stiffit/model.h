@@ -140,6 +140,11 @@ struct stiffit_lanes {
     struct stiffit_pattern curve_state;     /* n_state columns */
     struct stiffit_pattern curve_parameter; /* n_parameter columns */
     const struct stiffit_lanes_algebra *algebra; /* NULL: none */
+    /* out: the observables (n_observable numbers); then the entries of observe_state, d observe_i / d y_j; then those of
+     * observe_parameter, d observe_i / d p_j. NULL: the functions above are called for one lane after the other. */
+    stiffit_lanes_function *observe;
+    struct stiffit_pattern observe_state;     /* n_state columns */
+    struct stiffit_pattern observe_parameter; /* n_parameter columns */
 };
 
 struct stiffit_model {

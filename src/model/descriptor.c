@@ -142,10 +142,10 @@ static void check_functions(struct fault_list *list, const struct stiffit_model 
               (unsigned)abi->n_work);
 }
 
-/* Columns in order, rows of n_state within range and increasing. Stops at the first fault, since others would follow from it.
+/* Columns in order, rows within range and increasing. Stops at the first fault, since others would follow from it.
  * The names are those of the arrays. */
-static void check_columns(struct fault_list *list, const struct stiffit_model *abi, const char *starts, const int32_t *start,
-                          const char *rows, const int32_t *row, size_t n_column)
+static void check_columns(struct fault_list *list, const char *starts, const int32_t *start, const char *rows,
+                          const int32_t *row, size_t n_column, const char *row_count, uint32_t n_row)
 {
     for (size_t j = 0; j < n_column; j++) {
         int32_t first = start[j], end = start[j + 1];
@@ -155,9 +155,9 @@ static void check_columns(struct fault_list *list, const struct stiffit_model *a
             return;
         }
         for (int32_t k = first; k < end; k++) {
-            if (row[k] < 0 || row[k] >= (int32_t)abi->n_state) {
-                fault(list, "%s[%d] = %d in column %zu is outside 0 ... n_state - 1 = %u", rows, (int)k, (int)row[k], j,
-                      (unsigned)(abi->n_state - 1));
+            if (row[k] < 0 || row[k] >= (int32_t)n_row) {
+                fault(list, "%s[%d] = %d in column %zu is outside 0 ... %s - 1 = %u", rows, (int)k, (int)row[k], j, row_count,
+                      (unsigned)(n_row - 1));
                 return;
             }
             if (k > first && row[k] <= row[k - 1]) {
@@ -175,16 +175,21 @@ static void check_lanes(struct fault_list *list, const struct stiffit_model *abi
         {"lanes->by_state.start", "lanes->by_state.row", &abi->lanes->by_state, abi->n_state + 1u},
         {"lanes->by_parameter.start", "lanes->by_parameter.row", &abi->lanes->by_parameter, abi->n_parameter},
         {"lanes->curve_state.start", "lanes->curve_state.row", &abi->lanes->curve_state, abi->n_state},
-        {"lanes->curve_parameter.start", "lanes->curve_parameter.row", &abi->lanes->curve_parameter, abi->n_parameter}};
-    for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++) {
+        {"lanes->curve_parameter.start", "lanes->curve_parameter.row", &abi->lanes->curve_parameter, abi->n_parameter},
+        {"lanes->observe_state.start", "lanes->observe_state.row", &abi->lanes->observe_state, abi->n_state},
+        {"lanes->observe_parameter.start", "lanes->observe_parameter.row", &abi->lanes->observe_parameter, abi->n_parameter}};
+    size_t n_pattern = sizeof patterns / sizeof *patterns;
+    for (size_t i = 0; i < (abi->lanes->observe ? n_pattern : n_pattern - 2); i++) {
         const int32_t *start = patterns[i].pattern->start, *row = patterns[i].pattern->row;
+        bool of_states = i < n_pattern - 2;
         size_t n = patterns[i].n_column;
         if (!start || (start[n] > 0 && !row))
             fault(list, "%s is NULL", !start ? patterns[i].starts : patterns[i].rows);
         else if (start[0] != 0 || start[n] > MODEL_MAX_NONZERO)
             fault(list, "%s must begin with 0 and end with at most %d", patterns[i].starts, MODEL_MAX_NONZERO);
         else
-            check_columns(list, abi, patterns[i].starts, start, patterns[i].rows, row, n);
+            check_columns(list, patterns[i].starts, start, patterns[i].rows, row, n, of_states ? "n_state" : "n_observable",
+                          of_states ? abi->n_state : abi->n_observable);
     }
 }
 
@@ -201,7 +206,7 @@ static void check_pattern(struct fault_list *list, const struct stiffit_model *a
               (unsigned)abi->n_nonzero, (int)abi->column_start[0], (int)abi->column_start[abi->n_state]);
         return;
     }
-    check_columns(list, abi, "column_start", abi->column_start, "row_index", abi->row_index, abi->n_state);
+    check_columns(list, "column_start", abi->column_start, "row_index", abi->row_index, abi->n_state, "n_state", abi->n_state);
 }
 
 static bool is_among(const char *word, const char *const *words, size_t n)

@@ -33,21 +33,21 @@ static void rows_free(struct lanes_rows *rows)
     free(rows->term);
 }
 
-/* The entries of the first n columns by row; values are numbered from `first`. */
-static bool by_row(struct lanes_rows *rows, const struct stiffit_pattern *p, size_t n, size_t first)
+/* The entries of the first n_column columns by row; values are numbered from `first`. */
+static bool by_row(struct lanes_rows *rows, const struct stiffit_pattern *p, size_t n_row, size_t n_column, size_t first)
 {
-    if (!rows_new(rows, n, (size_t)p->start[n]))
+    if (!rows_new(rows, n_row, (size_t)p->start[n_column]))
         return false;
-    for (int32_t k = 0; k < p->start[n]; k++)
+    for (int32_t k = 0; k < p->start[n_column]; k++)
         rows->start[p->row[k] + 1]++;
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n_row; i++)
         rows->start[i + 1] += rows->start[i];
-    for (size_t j = n; j-- > 0;)
+    for (size_t j = n_column; j-- > 0;)
         for (int32_t k = p->start[j]; k < p->start[j + 1]; k++)
             rows->term[--rows->start[p->row[k] + 1]] = (struct lanes_term){(int32_t)first + k, (int32_t)j};
     /* start[r+1] is now where row r begins */
-    memmove(rows->start, rows->start + 1, n * sizeof *rows->start);
-    rows->start[n] = p->start[n];
+    memmove(rows->start, rows->start + 1, n_row * sizeof *rows->start);
+    rows->start[n_row] = p->start[n_column];
     return true;
 }
 
@@ -204,6 +204,17 @@ static bool list_entries(struct lanes_plan *plan, size_t n_state, size_t n_curve
     return !*is_wrong;
 }
 
+static bool list_observe(struct lanes_plan *plan, bool *is_wrong)
+{
+    const struct stiffit_pattern *by_state = &plan->lanes->observe_state, *by_parameter = &plan->lanes->observe_parameter;
+    size_t n = plan->abi->n_observable, n_parameter = plan->abi->n_parameter;
+    *is_wrong = !is_right(by_state, plan->n, n) || !is_right(by_parameter, n_parameter, n);
+    if (*is_wrong)
+        return false;
+    plan->n_observe = n + (size_t)by_state->start[plan->n] + (size_t)by_parameter->start[n_parameter];
+    return by_row(&plan->observe, by_state, n, plan->n, n);
+}
+
 /* FNV-1a */
 static uint64_t hash(uint64_t key, const void *list, size_t n_number)
 {
@@ -242,9 +253,9 @@ struct lanes_plan *lanes_plan_new(const struct stiffit_model *abi, bool *is_wron
     plan->n_time = n_state - (size_t)lanes->by_state.start[n];
     plan->by_time = calloc(plan->n_time + 1, sizeof *plan->by_time);
     struct lanes_rows curvature = {0};
-    bool good = plan->by_time && by_row(&plan->jacobian, &lanes->by_state, n, n) &&
-                by_row(&curvature, &lanes->curve_state, n, 0) && list_forward(plan, &curvature) && plan_factors(plan) &&
-                list_entries(plan, n_state, n_curve_state, is_wrong);
+    bool good = plan->by_time && by_row(&plan->jacobian, &lanes->by_state, n, n, n) &&
+                by_row(&curvature, &lanes->curve_state, n, n, 0) && list_forward(plan, &curvature) && plan_factors(plan) &&
+                list_entries(plan, n_state, n_curve_state, is_wrong) && (!lanes->observe || list_observe(plan, is_wrong));
     rows_free(&curvature);
     if (!good)
         goto failed;
@@ -265,7 +276,7 @@ void lanes_plan_free(struct lanes_plan *plan)
 {
     if (!plan)
         return;
-    struct lanes_rows *rows[] = {&plan->jacobian, &plan->forward, &plan->lower, &plan->upper};
+    struct lanes_rows *rows[] = {&plan->jacobian, &plan->forward, &plan->lower, &plan->upper, &plan->observe};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         rows_free(rows[i]);
     free(plan->by_time);

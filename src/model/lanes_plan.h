@@ -50,7 +50,9 @@ struct lanes_plan {
     int32_t *scale_start, *scale; /* n + 1: for pivot k, entries of column order[k] of L */
     int32_t *update_start;        /* n + 1 */
     struct lanes_update *update;
-    uint64_t key;                 /* of all these lists: equal for equal plans */
+    size_t n_observe;             /* length of the output of observe; 0: there is none */
+    struct lanes_rows observe;    /* by observable; values: numbers of observe's output; rows: states */
+    uint64_t key;                 /* of all lists but the last: equal for equal plans */
     struct stiffit_lanes_algebra algebra; /* the plugin's functions, if they are for this plan */
 };
 

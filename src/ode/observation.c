@@ -185,14 +185,27 @@ static size_t end_of_variant(const struct ode_task *task, size_t first, size_t l
     return end;
 }
 
+size_t observation_end(const struct observer *ob)
+{
+    const struct ode_task *task = ob->evaluation->task;
+    size_t last = ob->i_row;
+    while (last < task->n_row && task->row_time[last] <= ob->i_time)
+        last++;
+    return last;
+}
+
+void observation_mark(const struct observer *ob, bool *is_wanted)
+{
+    for (size_t i = ob->i_row, end = observation_end(ob); i < end; i++)
+        is_wanted[ob->evaluation->task->row_observable[i]] = true;
+}
+
 bool observation_fill(struct observer *ob, size_t i_time, const double *y)
 {
     const struct evaluation *evaluation = ob->evaluation;
     const struct ode_task *task = evaluation->task;
-    size_t first = ob->i_row, last = first;
+    size_t first = ob->i_row, last = observation_end(ob);
     ob->has_terms = false;
-    while (last < task->n_row && task->row_time[last] <= i_time)
-        last++;
     ob->i_row = last;
     if (first == last)
         return true;
@@ -224,8 +237,6 @@ static void excesses(const struct observer *ob, double *excess)
 /* Whether rows first..last-1, of one variant, do. */
 static bool asks_relative(struct observer *ob, size_t first, size_t last, size_t i_time, const double *y)
 {
-    const struct evaluation *evaluation = ob->evaluation;
-    const struct ode_task *task = evaluation->task;
     bool known = ob->has_terms;
     if (!known) {
         choose_wanted(ob, false, first, last);
@@ -233,9 +244,15 @@ static bool asks_relative(struct observer *ob, size_t first, size_t last, size_t
         known = differentiate_by_state(ob, false, time_of(ob, i_time), y) == STIFFIT_OK;
         ob->model.is_relative = false;
     }
-    double *excess = ob->h;
     if (known)
-        excesses(ob, excess);
+        excesses(ob, ob->h);
+    return observation_rows_ask_relative(ob, first, last, known ? ob->h : NULL);
+}
+
+bool observation_rows_ask_relative(struct observer *ob, size_t first, size_t last, const double *error)
+{
+    const struct evaluation *evaluation = ob->evaluation;
+    const struct ode_task *task = evaluation->task;
     for (size_t i = first; i < last; i++) {
         double *largest = &ob->h_largest[task->row_sigma ? 0 : task->row_observable[i]];
         double sigma = evaluation->noise && ob->abi->noise ? evaluation->noise[i] : task->row_sigma ? task->row_sigma[i] : NAN;
@@ -244,7 +261,7 @@ static bool asks_relative(struct observer *ob, size_t first, size_t last, size_t
             sigma *= fabs(evaluation->prediction[i]);
         double allowed = isnan(sigma) ? ERROR_OF_LARGEST * ob->rtol * *largest
                                       : fmax(ERROR_OF_SIGMA, 10 * ERROR_OF_LARGEST * ob->rtol) * sigma;
-        if (isnan(evaluation->prediction[i]) || (known && excess[task->row_observable[i]] > allowed))
+        if (isnan(evaluation->prediction[i]) || (error && error[task->row_observable[i]] > allowed))
             return true;
     }
     return false;

@@ -34,7 +34,8 @@ static const char prelude[] =
     "#define CALL_2(f) CALL(f)(lanes a, lanes b) { for (int i = 0; i < WIDTH; i++) a[i] = f(a[i], b[i]); return a; }\n";
 
 static const char *const names[N_LANES_FUNCTION] = {
-    [LANES_rhs] = "lanes_rhs", [LANES_derive] = "lanes_derive", [LANES_curve] = "lanes_curve"};
+    [LANES_rhs] = "lanes_rhs", [LANES_derive] = "lanes_derive", [LANES_curve] = "lanes_curve",
+    [LANES_observe] = "lanes_observe"};
 
 /* The same matrix as the program will find it in the plugin. */
 static struct stiffit_pattern pattern_of(const struct graph_matrix *matrix)
@@ -67,7 +68,9 @@ enum status c_lanes(const struct programs *programs, const struct functions *fun
         {"by_state_start", "by_state_row", &functions->lanes.by_state},
         {"by_parameter_start", "by_parameter_row", &functions->of[FUNCTION_rhs_parameter]},
         {"curve_state_start", "curve_state_row", &functions->lanes.curve_state},
-        {"curve_parameter_start", "curve_parameter_row", &functions->lanes.curve_parameter}};
+        {"curve_parameter_start", "curve_parameter_row", &functions->lanes.curve_parameter},
+        {"observe_state_start", "observe_state_row", &functions->of[FUNCTION_observe_state]},
+        {"observe_parameter_start", "observe_parameter_row", &functions->of[FUNCTION_observe_parameter]}};
     struct c_printer printer = {.values = &programs->values, .lines = lines, .out = out, .form = C_LANES};
     enum status status = STATUS_OK;
     uint64_t helpers = 0;
@@ -97,6 +100,9 @@ enum status c_lanes(const struct programs *programs, const struct functions *fun
           "    .curve_state = {curve_state_start, curve_state_row},\n"
           "    .curve_parameter = {curve_parameter_start, curve_parameter_row},\n"
           "    .algebra = &lanes_algebra,\n"
+          "    .observe = lanes_observe,\n"
+          "    .observe_state = {observe_state_start, observe_state_row},\n"
+          "    .observe_parameter = {observe_parameter_start, observe_parameter_row},\n"
           "};\n"
           "#define LANES_TABLE &lanes_table\n"
           "#else\n"

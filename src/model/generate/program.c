@@ -415,7 +415,9 @@ static enum status build_lanes(struct programs *programs, const struct functions
     const struct graph_matrix *const matrices[N_LANES_FUNCTION][4] = {
         [LANES_rhs] = {&functions->of[FUNCTION_rhs]},
         [LANES_derive] = {&functions->of[FUNCTION_rhs], &lanes->by_state, &functions->of[FUNCTION_rhs_parameter]},
-        [LANES_curve] = {&lanes->curve_state, &lanes->curve_parameter}};
+        [LANES_curve] = {&lanes->curve_state, &lanes->curve_parameter},
+        [LANES_observe] = {&functions->of[FUNCTION_observe], &functions->of[FUNCTION_observe_state],
+                           &functions->of[FUNCTION_observe_parameter]}};
     enum status status = STATUS_OK;
     for (int f = 0; f < N_LANES_FUNCTION && status == STATUS_OK; f++) {
         size_t n = 0;

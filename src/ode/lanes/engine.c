@@ -6,6 +6,7 @@
 #include "ode/engine.h"
 #include "ode/engine_slots.h"
 #include "ode/lanes/guest.h"
+#include "ode/observation.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,6 +39,7 @@ struct lanes_engine {
     uint32_t *parameter;        /* n_id: of each column */
     int32_t *column;            /* n_id: of each id, or -1 */
     lanes *inside;
+    struct lanes_view view;
     struct linear *linear;      /* for steady states */
 };
 
@@ -126,6 +128,9 @@ static void engine_end(struct engine *base)
     free(engine->parameter);
     free(engine->column);
     free(engine->inside);
+    free(engine->view.values);
+    free(engine->view.out);
+    free(engine->view.is_wanted);
     linear_free(engine->linear);
     free(engine);
 }
@@ -151,9 +156,14 @@ static struct engine *engine_make(struct engine_pool *base, struct error *error)
     engine->parameter = calloc(n_id, sizeof *engine->parameter);
     engine->column = calloc(n_id, sizeof *engine->column);
     engine->inside = aligned_alloc(64, n_inside * sizeof *engine->inside);
+    size_t n_observable = pool->plan->n_observe ? pool->abi->n_observable : 0;
+    engine->view.values = aligned_alloc(64, (pool->plan->n_observe + 1) * sizeof(lanes));
+    engine->view.out = aligned_alloc(64, (n_observable * (1 + n_id) + 1) * sizeof(lanes));
+    engine->view.is_wanted = calloc(n_observable + 1, sizeof(bool));
     engine->linear = linear_new(pool->linear_plan);
     if (lanes_room_init(&engine->room, pool->plan, pool->n_id - pool->abi->n_parameter) && engine->parameter &&
-        engine->column && engine->inside && engine->linear) {
+        engine->column && engine->inside && engine->view.values && engine->view.out && engine->view.is_wanted &&
+        engine->linear) {
         engine->room.follows_sizes = pool->follows_sizes;
         return &engine->base;
     }
@@ -291,6 +301,20 @@ static void look_inside(struct lanes_engine *engine, unsigned which, const lanes
     engine->pool->kernel->inside(room, &s, engine->inside);
 }
 
+/* The observables of what was found inside, where the model's functions of lanes give them. */
+static void observe(struct lanes_engine *engine, unsigned which)
+{
+    struct lanes_room *room = &engine->room;
+    struct lanes_view *view = &engine->view;
+    if (!room->plan->n_observe)
+        return;
+    memset(view->is_wanted, 0, room->plan->abi->n_observable * sizeof *view->is_wanted);
+    for (int k = 0; k < N_LANE; k++)
+        if (which >> k & 1)
+            observation_mark(&engine->guest[k]->o, view->is_wanted);
+    engine->pool->kernel->observe(room, &room->t_next, engine->inside, view->is_wanted, view->values, view->out);
+}
+
 /* Answers the measurements in the latest step of these lanes; of those that have met a stop, the ones before it. */
 static void answer(struct lanes_engine *engine, unsigned waiting, unsigned stopped)
 {
@@ -303,9 +327,11 @@ static void answer(struct lanes_engine *engine, unsigned waiting, unsigned stopp
         if (!waiting)
             return;
         look_inside(engine, waiting, &room->t_next);
+        observe(engine, waiting);
         for (int k = 0; k < N_LANE; k++)
             if (waiting >> k & 1)
-                settle(engine, k, guest_answer(engine->guest[k], room, k, engine->column, engine->inside));
+                settle(engine, k,
+                       guest_answer(engine->guest[k], room, k, engine->column, engine->inside, &engine->view));
     }
 }
 

@@ -295,15 +295,18 @@ void guest_take_inside(struct guest *guest, const int32_t *column, const lanes *
     }
 }
 
-bool guest_answer(struct guest *guest, struct lanes_room *room, int k, const int32_t *column, const lanes *inside)
+bool guest_answer(struct guest *guest, struct lanes_room *room, int k, const int32_t *column, const lanes *inside,
+                  const struct lanes_view *view)
 {
     struct observer *ob = &guest->o;
     const struct ode_task *task = ob->evaluation->task;
-    guest_take_inside(guest, column, inside, k);
-    guest_follow(guest, room, k);
-    if (!observer_answer(ob, guest->y, false)) {
-        guest_count(guest, room, k);
-        return observer_fail(ob);
+    if (!guest_answer_from_view(guest, room, k, column, view)) {
+        guest_take_inside(guest, column, inside, k);
+        guest_follow(guest, room, k);
+        if (!observer_answer(ob, guest->y, false)) {
+            guest_count(guest, room, k);
+            return observer_fail(ob);
+        }
     }
     if (ob->begins_anew || ++ob->i_time < task->n_time) {
         room->t_next[k] = task->time[ob->i_time];

@@ -6,6 +6,12 @@
 #include "ode/linear.h"
 #include "ode/observer.h"
 
+/* The result of the kernel's `observe`. */
+struct lanes_view {
+    lanes *values, *out;
+    bool *is_wanted; /* n_observable: its argument */
+};
+
 struct guest {
     struct observer o;
     size_t slot;       /* in the pool */
@@ -31,9 +37,13 @@ bool guest_begin(struct guest *guest, bool is_relative);
 void guest_load(const struct guest *guest, struct lanes_room *room, int k, const int32_t *column, bool live);
 void guest_store(struct guest *guest, const struct lanes_room *room, int k, const int32_t *column);
 
-/* Calls for an evaluation in lane k after an attempt; false: it is finished. `inside`: the result of the kernel's function, at
- * the time of the next measurement. */
-bool guest_answer(struct guest *guest, struct lanes_room *room, int k, const int32_t *column, const lanes *inside);
+/* Calls for an evaluation in lane k after an attempt; false: it is finished. `inside`, `view`: the results of the kernel's
+ * functions, at the time of the next measurement. */
+bool guest_answer(struct guest *guest, struct lanes_room *room, int k, const int32_t *column, const lanes *inside,
+                  const struct lanes_view *view);
+/* guest_view.c: answers the next measurement from the view. False: nothing is done, because it needs more than that. */
+bool guest_answer_from_view(struct guest *guest, const struct lanes_room *room, int k, const int32_t *column,
+                            const struct lanes_view *view);
 /* Sets the observer's time, sizes and tolerances to those in lane k. */
 void guest_follow(struct guest *guest, const struct lanes_room *room, int k);
 /* Where steps must end at the latest. */

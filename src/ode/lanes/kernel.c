@@ -3,6 +3,7 @@
  * and an add are fused.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/lanes/kernel_control.h"
+#include "ode/lanes/kernel_dense.h"
 #include "ode/lanes/kernel_stops.h"
 
 #ifndef KERNEL
@@ -424,43 +425,5 @@ static struct lanes_events attempt(struct lanes_room *room)
     return events;
 }
 
-/* Factors of the numbers before and after the step and of each stage in what is at s. */
-struct weights {
-    part before, after, stage[METHOD_STAGES];
-};
-
-/* One matrix of rows of `width`; out: its columns, n numbers each. */
-static void interpolate(const struct weights *weights, size_t n, size_t width, const lanes *before, const lanes *after,
-                        lanes *const *stage, lanes *out, int h)
-{
-    for (size_t r = 0, e = 0; r < n; r++)
-        for (size_t c = 0; c < width; c++, e++) {
-            part sum = fused(weights->before, PART(before, e), weights->after * PART(after, e));
-            for (int j = 0; j < METHOD.n_stage; j++)
-                sum = fused(weights->stage[j], PART(stage[j], e), sum);
-            PART(out, c * n + r) = sum;
-        }
-}
-
-static void inside(const struct lanes_room *room, const lanes *at, lanes *out)
-{
-    size_t n = room->plan->n;
-    for (int h = 0; h < N_PART; h++) {
-        part s = PART(at, 0);
-        struct weights weights = {.before = 1 - s, .after = s};
-        for (int j = 0; j < METHOD.n_stage; j++) {
-            part inner = {0};
-            for (int k = METHOD.n_dense; k-- > 0;)
-                inner = inner * s + METHOD.dense[k][j];
-            weights.stage[j] = s * (1 - s) * inner;
-        }
-        interpolate(&weights, n, 1, room->y_before, room->y, room->stage, out, h);
-        for (size_t b = 0; b < room->n_block; b++) {
-            const struct lanes_block *block = &room->block[b];
-            interpolate(&weights, n, block->width, block->sens_new, block->sens, block->stage, out + n * (1 + block->first), h);
-        }
-    }
-}
-
 extern const struct lanes_kernel KERNEL;
-const struct lanes_kernel KERNEL = {KERNEL_NAME, attempt, inside};
+const struct lanes_kernel KERNEL = {KERNEL_NAME, attempt, inside, observe};

@@ -6,13 +6,18 @@
 
 #include "ode/lanes/kernel_numbers.h"
 
+INLINE void set_inputs(const struct lanes_room *room, part t, lanes *input, int h)
+{
+    for (size_t i = 0; i < room->plan->abi->n_input; i++)
+        PART(input, i) = PART(room->input_value, i) + PART(room->input_slope, i) * (t - PART(room->input_since, i));
+}
+
 /* Sets the point of a call at time t, with the inputs there. */
 INLINE void set_time(const struct lanes_room *room, part t, lanes *point, lanes *input, int h)
 {
     t = smaller(larger(t, PART(&room->since, 0)), PART(&room->until, 0));
     PART(point, 0) = t;
-    for (size_t i = 0; i < room->plan->abi->n_input; i++)
-        PART(input, i) = PART(room->input_value, i) + PART(room->input_slope, i) * (t - PART(room->input_since, i));
+    set_inputs(room, t, input, h);
 }
 
 /* Adds the rates of infusions to n numbers. */

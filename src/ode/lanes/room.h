@@ -82,6 +82,11 @@ struct lanes_kernel {
     struct lanes_events (*attempt)(struct lanes_room *room);
     /* The states and sensitivities at t_before + s h_used: n_state rows of 1 + n_column numbers, column by column. */
     void (*inside)(const struct lanes_room *room, const lanes *s, lanes *out);
+    /* The wanted observables at a time, from what `inside` has found there; for models whose plan has n_observe. values:
+     * n_observe numbers, the output of the model's function. out: n_observable x (1 + n_column), column by column: first the
+     * errors that come from the states' tolerances beyond rtol |y|, then the derivatives by way of the states. */
+    void (*observe)(const struct lanes_room *room, const lanes *time, const lanes *inside, const bool *is_wanted, lanes *values,
+                    lanes *out);
 };
 
 /* The widest that this CPU has; `name`: that one (for tests), or NULL if this CPU does not have it. */

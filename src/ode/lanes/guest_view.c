@@ -1,0 +1,74 @@
+/* Rows of a measurement from the observables that the kernel has computed for all lanes at once. What is seldom stays with
+ * observation.c: noise of the model, rows with parameters of their own, states that are wanted, and numbers that are not finite.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "ode/lanes/guest.h"
+#include "ode/observation.h"
+
+#include <string.h>
+
+/* Adds the entries of parameter j to the derivatives of rows, which are numbered by observable. */
+static void add_direct(const struct lanes_room *room, int k, uint32_t j, const lanes *values, double *by_observable)
+{
+    const struct lanes_plan *plan = room->plan;
+    const struct stiffit_pattern *pattern = &plan->lanes->observe_parameter;
+    const lanes *entry = values + plan->abi->n_observable + plan->lanes->observe_state.start[plan->n];
+    for (int32_t e = pattern->start[j]; e < pattern->start[j + 1]; e++)
+        by_observable[pattern->row[e]] += entry[e][k];
+}
+
+/* The derivatives of rows first ... last - 1. False: one is not finite. */
+static bool fill_derivatives(struct observer *ob, const struct lanes_room *room, int k, const struct guest *guest,
+                             const int32_t *column, const struct lanes_view *view, size_t first, size_t last)
+{
+    const struct evaluation *evaluation = ob->evaluation;
+    const struct ode_task *task = evaluation->task;
+    size_t n_observable = ob->abi->n_observable, stride = evaluation->stride ? evaluation->stride : task->n_row;
+    const int32_t *direct = room->plan->lanes->observe_parameter.start;
+    const uint32_t *to = evaluation->column;
+    double odd = 0;
+    for (size_t s = 0; to && s < evaluation->n_sens; s++)
+        memset(evaluation->d_prediction + first + to[s] * stride, 0, (last - first) * sizeof(double));
+    for (size_t s = 0; s < evaluation->n_sens; s++) {
+        uint32_t j = ob->sens[s];
+        int32_t block = ob->sens_block[s];
+        const lanes *by_way = block < 0 ? NULL : view->out + n_observable * (1 + (size_t)column[guest->id[block]]);
+        double *derivative = evaluation->d_prediction + (to ? to[s] : s) * stride, *own = ob->h_row;
+        bool is_direct = j < ob->abi->n_parameter && direct[j] < direct[j + 1];
+        if (is_direct) {
+            for (size_t i = first; i < last; i++)
+                own[task->row_observable[i]] = 0;
+            add_direct(room, k, j, view->values, own);
+        }
+        for (size_t i = first; i < last; i++) {
+            uint32_t o = task->row_observable[i];
+            double derived = (by_way ? by_way[o][k] : 0) + (is_direct ? own[o] : 0);
+            odd += 0 * derived; /* NaN if it is not finite */
+            derivative[i] = to ? derivative[i] + derived : derived;
+        }
+    }
+    return odd == 0;
+}
+
+bool guest_answer_from_view(struct guest *guest, const struct lanes_room *room, int k, const int32_t *column,
+                            const struct lanes_view *view)
+{
+    struct observer *ob = &guest->o;
+    const struct evaluation *evaluation = ob->evaluation;
+    const struct ode_task *task = evaluation->task;
+    if (!room->plan->n_observe || (evaluation->noise && ob->abi->noise) || task->row_variant || evaluation->end || ob->pace)
+        return false;
+    size_t first = ob->i_row, last = observation_end(ob);
+    double odd = 0, *excess = ob->h;
+    for (size_t i = first; i < last; i++) {
+        uint32_t o = task->row_observable[i];
+        evaluation->prediction[i] = view->values[o][k];
+        excess[o] = view->out[o][k];
+        odd += 0 * evaluation->prediction[i];
+    }
+    if (odd != 0 || (evaluation->d_prediction && evaluation->n_sens &&
+                     !fill_derivatives(ob, room, k, guest, column, view, first, last)))
+        return false;
+    ob->i_row = last;
+    ob->begins_anew = ob->atol == 0 && !ob->is_relative && observation_rows_ask_relative(ob, first, last, excess);
+    return true;
+}

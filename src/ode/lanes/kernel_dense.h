@@ -1,0 +1,82 @@
+/* What lies inside of a step: states and sensitivities, and the observables of them.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef ODE_LANES_KERNEL_DENSE_H
+#define ODE_LANES_KERNEL_DENSE_H
+
+#include "ode/lanes/kernel_stops.h"
+
+/* Factors of the numbers before and after the step and of each stage in what is at s. */
+struct weights {
+    part before, after, stage[METHOD_STAGES];
+};
+
+/* One matrix of rows of `width`; out: its columns, n numbers each. */
+static void interpolate(const struct weights *weights, size_t n, size_t width, const lanes *before, const lanes *after,
+                        lanes *const *stage, lanes *out, int h)
+{
+    for (size_t r = 0, e = 0; r < n; r++)
+        for (size_t c = 0; c < width; c++, e++) {
+            part sum = fused(weights->before, PART(before, e), weights->after * PART(after, e));
+            for (int j = 0; j < METHOD.n_stage; j++)
+                sum = fused(weights->stage[j], PART(stage[j], e), sum);
+            PART(out, c * n + r) = sum;
+        }
+}
+
+static void inside(const struct lanes_room *room, const lanes *at, lanes *out)
+{
+    size_t n = room->plan->n;
+    for (int h = 0; h < N_PART; h++) {
+        part s = PART(at, 0);
+        struct weights weights = {.before = 1 - s, .after = s};
+        for (int j = 0; j < METHOD.n_stage; j++) {
+            part inner = {0};
+            for (int k = METHOD.n_dense; k-- > 0;)
+                inner = inner * s + METHOD.dense[k][j];
+            weights.stage[j] = s * (1 - s) * inner;
+        }
+        interpolate(&weights, n, 1, room->y_before, room->y, room->stage, out, h);
+        for (size_t b = 0; b < room->n_block; b++) {
+            const struct lanes_block *block = &room->block[b];
+            interpolate(&weights, n, block->width, block->sens_new, block->sens, block->stage, out + n * (1 + block->first), h);
+        }
+    }
+}
+
+/* Observable o: its derivatives, and the error due to tolerances beyond rtol |y| of states that are not young. */
+INLINE void observe_one(const struct lanes_room *room, size_t o, const lanes *values, const lanes *inside, lanes *out, int h)
+{
+    const struct lanes_rows *rows = &room->plan->observe;
+    const struct lanes_term *first = rows->term + rows->start[o], *end = rows->term + rows->start[o + 1];
+    size_t n = room->plan->n, n_observable = room->plan->abi->n_observable;
+    part excess = {0};
+    for (const struct lanes_term *term = first; term < end; term++) {
+        part effect = magnitude(PART(values, term->value)) * PART(room->beyond, term->row);
+        excess += pick(PART(room->guess, term->row) == 0, effect, (part){0});
+    }
+    PART(out, o) = excess;
+    for (size_t c = 1; c <= room->n_column; c++) {
+        part sum = {0};
+        for (const struct lanes_term *term = first; term < end; term++)
+            sum = fused(PART(values, term->value), PART(inside, c * n + (size_t)term->row), sum);
+        PART(out, c * n_observable + o) = sum;
+    }
+}
+
+static void observe(const struct lanes_room *room, const lanes *time, const lanes *inside, const bool *is_wanted, lanes *values,
+                    lanes *out)
+{
+    const struct stiffit_model *abi = room->plan->abi;
+    lanes *input = room->input + abi->n_input;
+    for (int h = 0; h < N_PART; h++)
+        set_inputs(room, PART(time, 0), input, h);
+    const struct stiffit_lanes_point at = {.t = (const double *)time, .y = (const double *)inside, .p = (const double *)room->p,
+                                           .covariate = (const double *)room->covariate, .work = (const double *)room->work,
+                                           .input = (const double *)input, .input_slope = (const double *)room->input_slope};
+    room->plan->lanes->observe(&at, (double *)values);
+    for (size_t o = 0; o < abi->n_observable; o++)
+        for (int h = 0; h < N_PART && is_wanted[o]; h++)
+            observe_one(room, o, values, inside, out, h);
+}
+
+#endif
