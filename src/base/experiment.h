@@ -48,3 +48,8 @@ struct event_call {
 
 /* No experiment, where the index of one at whose steady state another begins may stand; or no row. */
 #define EXPERIMENT_NONE UINT32_MAX
+
+/* The PEtab problem that a problem file was made from, with what import was told; yaml NULL: none. */
+struct petab_source {
+    const char *yaml, *model, *dataset_column; /* model, dataset_column: or NULL */
+};

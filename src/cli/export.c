@@ -28,6 +28,12 @@ static const struct option table[] = {
     {.name = "overwrite", .kind = OPTION_FLAG, .offset = FIELD(overwrite), .help = "replace an existing file"},
     {.name = "json", .kind = OPTION_FLAG, .offset = FIELD(json),
      .help = "fits, starts, profile and bootstrap as JSON, an array of objects, instead of CSV"},
+    {.name = "petab", .kind = OPTION_STRING, .metavar = "DIR", .offset = FIELD(petab), .is_file = true, .is_output = true,
+     .help = "write a PEtab problem with the fitted parameters and simulations into this folder, instead of a table; with a "
+     "dataset column, a folder for each dataset"},
+    {.name = "petab-yaml", .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(petab_yaml), .is_file = true,
+     .default_text = "where it was imported from",
+     .help = "with --petab: the PEtab problem that was fitted; its files may be outside of its folder"},
     {.name = "problem", .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(files.problem), .is_file = true,
      .default_text = "the problem that the result names",
      .help = "for predictions and residuals: the problem that the result was made from"},
@@ -64,10 +70,14 @@ static int run(int argc, char **argv)
         error_set(&error, STATUS_USAGE, "--json works only with --what fits, starts, profile or bootstrap");
     else if (options->columns && options->what != EXPORT_FITS)
         error_set(&error, STATUS_USAGE, "--columns works only with --what fits");
+    else if (options->petab && (options->what != EXPORT_FITS || options->files.output || options->json || options->columns))
+        error_set(&error, STATUS_USAGE, "--petab excludes --what, --columns, --output and --json");
+    else if (options->petab_yaml && !options->petab)
+        error_set(&error, STATUS_USAGE, "--petab-yaml works only with --petab");
     if (error.status)
         return message_usage("export", &error, call.color);
     options->files.result = words.positional[0];
-    bool computes = options->what == EXPORT_PREDICTIONS || options->what == EXPORT_RESIDUALS;
+    bool computes = options->petab || options->what == EXPORT_PREDICTIONS || options->what == EXPORT_RESIDUALS;
     return (computes ? contained_run : contained_read)(export, &call, words.positional[0], call.color);
 }
 

@@ -384,7 +384,7 @@ bool csv_parse_double(const char *text, double *value)
 static void begin_field(struct csv_writer *writer)
 {
     if (writer->in_row)
-        putc(',', writer->file);
+        putc(writer->delimiter ? writer->delimiter : ',', writer->file);
     writer->in_row = true;
 }
 

@@ -46,10 +46,11 @@ enum status csv_fault(const struct csv_reader *reader, size_t column, struct err
  * anything else, such as trailing text, hexadecimal, a decimal comma, or 1e999. */
 bool csv_parse_double(const char *text, double *value);
 
-/* Writing: commas, LF, quotes only if needed. The caller owns the file and checks ferror at the end. */
+/* Writing: LF, quotes only if needed. The caller owns the file and checks ferror at the end. */
 struct csv_writer {
     FILE *file;
     bool in_row;
+    char delimiter; /* 0: a comma */
 };
 void csv_put_text(struct csv_writer *writer, const char *text);
 void csv_put_number(struct csv_writer *writer, double value); /* reads back to the same bits; NaN, Inf, -Inf */

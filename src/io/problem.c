@@ -117,6 +117,9 @@ static void open_rows(struct problem *problem)
                         &info->observable_error);
     if (stream[GROUP_MEASUREMENTS].field[MEASUREMENT_line].column.dataset)
         open_attribute(problem, "/measurements", "csv", &problem->line_file);
+    open_attribute(problem, "/measurements", "petab", &info->petab.yaml);
+    open_attribute(problem, "/measurements", "petab_model", &info->petab.model);
+    open_attribute(problem, "/measurements", "petab_dataset_column", &info->petab.dataset_column);
     info->n_dataset = problem->owners[0].n;
     info->has_experiments = problem->has_experiments;
     info->has_steady = problem->steady.dataset;

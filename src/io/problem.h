@@ -35,6 +35,7 @@ struct problem_info {
     const char *const *observable_name;
     const char *const *observable_error; /* /measurements/observable_error, not checked yet; or NULL */
     size_t n_error;                 /* its entries */
+    struct petab_source petab;      /* yaml NULL: the file was not made from a PEtab problem */
     size_t n_option;                /* attributes of /options, as text */
     const char *const *option_name, *const *option_value;
 };

@@ -88,6 +88,9 @@ static enum status write_small_tables(const struct hdf5_file *file, const struct
          header->n_observable, 0},
         {"/measurements/observable_error", NULL, header->observable_error, 0, header->n_observable, 0},
         {"/measurements", "csv", header->line_file, 0, 0, 0},
+        {"/measurements", "petab", header->petab.yaml, 0, 0, 0},
+        {"/measurements", "petab_model", header->petab.model, 0, 0, 0},
+        {"/measurements", "petab_dataset_column", header->petab.dataset_column, 0, 0, 0},
         {"/options", NULL, header->n_option ? group : NULL, IS_GROUP, 0, 0},
     };
     enum status status = hdf5_put_text(file, "/", "stiffit_file", "problem", error);

@@ -37,6 +37,7 @@ struct problem_header {
     const char *const *target_name, *const *input_name, *const *event_name, *const *substituted_name;
     unsigned columns;                 /* MEASUREMENT_BITs of the optional columns to write */
     const char *line_file;            /* the table to which lines refer, or NULL */
+    struct petab_source petab;
     size_t n_option;                  /* attributes of /options, as text */
     const char *const *option_name, *const *option_value;
 };

@@ -146,6 +146,8 @@ static void add_models(struct document *document, const yaml_node_t *map)
             petab_fault(document->reader, place_of(document, model), "the language of the model is '%.40s'; only SBML is read",
                         text_of(language) ? text_of(language) : "");
         add_file(document, PETAB_MODEL, value_of(document, model, "location"));
+        const char *id = text_of(yaml_document_get_node(&document->yaml, pair->key));
+        document->files->model_id = id ? petab_strdup(document->reader, id) : NULL;
     }
 }
 

@@ -12,6 +12,7 @@ enum petab_kind {
 struct petab_files {
     const char *yaml;
     int version; /* 1 or 2 */
+    const char *model_id; /* version 2; or NULL */
     struct petab_list {
         size_t n, room;
         const char **path; /* that can be opened */

@@ -138,28 +138,16 @@ static void fill_row(struct writing *writing, size_t at, const struct petab_meas
     }
 }
 
-static void sort_rows(struct writing *writing, size_t **order)
+static size_t *sort_rows(struct writing *writing)
 {
     struct lowering *it = writing->it;
-    const struct petab_problem *problem = it->problem;
-    size_t n = problem->n_measurement;
-    writing->first_row = petab_alloc(it->reader, it->n_run + 1, sizeof *writing->first_row);
-    size_t *next = petab_alloc(it->reader, it->n_run + 1, sizeof *next);
-    *order = petab_alloc(it->reader, n, sizeof **order);
-    for (size_t i = 0; i < n; i++)
-        writing->first_row[it->run_of[problem->measurement[i].experiment] + 1]++;
-    for (size_t r = 0; r < it->n_run; r++)
-        writing->first_row[r + 1] += writing->first_row[r];
-    for (size_t r = 0; r < it->n_run; r++)
-        next[r] = writing->first_row[r];
+    size_t n = it->problem->n_measurement, *order = lower_rows(it, &writing->first_row);
     unsigned columns = MEASUREMENT_BIT(time) | MEASUREMENT_BIT(value) | MEASUREMENT_BIT(sigma) | MEASUREMENT_BIT(observable) |
                        MEASUREMENT_BIT(line);
     writing->measured = measurements_place(columns, n, petab_alloc(it->reader, measurements_bytes(columns, n), 1));
-    for (size_t i = 0; i < n; i++) {
-        size_t at = next[it->run_of[problem->measurement[i].experiment]]++;
-        (*order)[at] = i;
-        fill_row(writing, at, &problem->measurement[i]);
-    }
+    for (size_t i = 0; i < n; i++)
+        fill_row(writing, i, &it->problem->measurement[order[i]]);
+    return order;
 }
 
 static void add_run(struct writing *writing, struct problem_writer *writer, size_t d, size_t r, const size_t *order,
@@ -240,9 +228,8 @@ static void write_file(struct writing *writing, struct problem_writer **writer, 
     const char **observable = petab_alloc(reader, it->n_variant, sizeof *observable);
     for (size_t i = 0; i < it->n_variant; i++)
         observable[i] = it->variant[i].name;
-    size_t *order;
+    size_t *order = sort_rows(writing);
     bool has_sigma = false;
-    sort_rows(writing, &order);
     petab_check(reader);
     for (size_t i = 0; i < problem->n_observable; i++)
         has_sigma = has_sigma || it->observable[i].sigma_in_table;
@@ -264,7 +251,9 @@ static void write_file(struct writing *writing, struct problem_writer **writer, 
         .observable_name = observable, .has_t0 = true, .has_experiments = true, .has_steady = true,
         .n_substituted = writing->substituted.n, .substituted_name = writing->substituted.key,
         .columns = MEASUREMENT_BIT(observable) | MEASUREMENT_BIT(line) | (has_sigma ? MEASUREMENT_BIT(sigma) : 0),
-        .line_file = tables->n == 1 ? words_file(tables->path[0]) : NULL};
+        .line_file = tables->n == 1 ? words_file(tables->path[0]) : NULL,
+        .petab = {.yaml = petab_absolute(reader, problem->files.yaml), .dataset_column = options->dataset_column,
+                  .model = options->model ? petab_absolute(reader, options->model) : NULL}};
     if (!header.line_file)
         header.columns &= ~MEASUREMENT_BIT(line);
     fill_parameters(it, &header);

@@ -87,6 +87,8 @@ struct lower_target *lower_find_target(struct lowering *it, const char *id); /* 
 
 /* Steps, in this order. */
 void lower_make_runs(struct lowering *it);
+/* Measurements in the order of the problem file: by runs. (*first)[r] (n_run + 1): where those of run r begin. */
+size_t *lower_rows(struct lowering *it, size_t **first);
 void lower_find_targets(struct lowering *it);
 void lower_translate(struct lowering *it);   /* SBML, with what the targets ask for, and parameters of our own */
 void lower_observables(struct lowering *it); /* decides how placeholders are filled; puts observables into the text */

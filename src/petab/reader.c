@@ -55,6 +55,14 @@ char *petab_format(struct petab_reader *reader, const char *format, ...)
     return text;
 }
 
+const char *petab_absolute(struct petab_reader *reader, const char *path)
+{
+    char *resolved = realpath(path, NULL);
+    const char *copy = petab_strdup(reader, resolved ? resolved : path);
+    free(resolved);
+    return copy;
+}
+
 void petab_grow(struct petab_reader *reader, void *array, size_t n, size_t *room, size_t size)
 {
     if (n < *room)

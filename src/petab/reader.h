@@ -37,6 +37,8 @@ struct petab_place {
 /* None of these returns NULL. */
 void *petab_alloc(struct petab_reader *reader, size_t count, size_t size);
 char *petab_strdup(struct petab_reader *reader, const char *text);
+/* The path without links and from the root; or the path itself. */
+const char *petab_absolute(struct petab_reader *reader, const char *path);
 char *petab_format(struct petab_reader *reader, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Room for item n of an array in the arena, copied to double the room where needed. */
 void petab_grow(struct petab_reader *reader, void *array, size_t n, size_t *room, size_t size);

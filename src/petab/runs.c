@@ -88,6 +88,22 @@ void lower_make_runs(struct lowering *it)
     }
 }
 
+size_t *lower_rows(struct lowering *it, size_t **first)
+{
+    const struct petab_problem *problem = it->problem;
+    size_t n = problem->n_measurement, *order = petab_alloc(it->reader, n, sizeof *order);
+    size_t *begin = *first = petab_alloc(it->reader, it->n_run + 1, sizeof *begin);
+    size_t *next = petab_alloc(it->reader, it->n_run + 1, sizeof *next);
+    for (size_t i = 0; i < n; i++)
+        begin[it->run_of[problem->measurement[i].experiment] + 1]++;
+    for (size_t r = 0; r < it->n_run; r++)
+        begin[r + 1] += begin[r];
+    memcpy(next, begin, it->n_run * sizeof *next);
+    for (size_t i = 0; i < n; i++)
+        order[next[it->run_of[problem->measurement[i].experiment]]++] = i;
+    return order;
+}
+
 const char *lower_sbml_id(const struct lowering *it, const char *id)
 {
     size_t i = petab_find(&it->problem->mapping, id);

@@ -3,6 +3,7 @@
 #include "use/export.h"
 
 #include "io/result_columns.h"
+#include "petab/export.h"
 #include "use/fit_columns.h"
 
 #include <math.h>
@@ -303,6 +304,31 @@ static enum status predict(struct fitted *fitted, const struct fitted_dataset *d
     return STATUS_OK;
 }
 
+/* A dataset as a PEtab problem. */
+static enum status put_petab(struct petab_export *petab, const struct fitted *fitted, const struct fitted_dataset *dataset,
+                             const double *prediction, struct error *error)
+{
+    const struct problem_block *block = dataset->block;
+    size_t first = block->row[dataset->first];
+    const struct petab_fit fit = {
+        .id = dataset->id, .n_parameter = problem_n_parameter(fitted->problem), .parameter = dataset->p,
+        .n = block->row[dataset->end] - first, .value = block->measured.value + first, .simulation = prediction,
+        .llh = dataset->record->log_likelihood, .chi2 = dataset->record->chi_square, .log_prior = dataset->record->log_prior};
+    return petab_export_put(petab, &fit, error);
+}
+
+static enum status open_petab(struct petab_export **petab, const struct export_options *options, const struct fitted *fitted,
+                              struct error *error)
+{
+    struct petab_source source = problem_info(fitted->problem)->petab;
+    if (options->petab_yaml)
+        source.yaml = options->petab_yaml;
+    if (!source.yaml)
+        return error_set(error, STATUS_USAGE, "--petab: %s was not made from a PEtab problem", options->files.result);
+    return petab_export_open(petab, &source, options->petab_yaml, options->petab, options->overwrite, error);
+}
+
+/* Predictions and residuals as a table, or PEtab problems. */
 static enum status export_measurements(struct sheet *sheet, struct error *error)
 {
     static const char *const head[] = {"dataset", "experiment", "time", "observable", "prediction", "value", "sigma",
@@ -313,6 +339,7 @@ static enum status export_measurements(struct sheet *sheet, struct error *error)
     struct fitted fitted;
     struct fitted_dataset dataset;
     struct buffer buffer = {0, NULL, NULL};
+    struct petab_export *petab = NULL;
     bool residuals = options->what == EXPORT_RESIDUALS, more = true, predicted;
     uint64_t n_without = 0;
     enum status status = fitted_open(&fitted, &options->files, error);
@@ -320,25 +347,30 @@ static enum status export_measurements(struct sheet *sheet, struct error *error)
         if (k != 1 || problem_info(fitted.problem)->has_experiments)
             wanted[n_head++] = head[k];
     if (!status)
-        status = sheet_begin(sheet, wanted, n_head, error);
-    while (!status && !output_failed(sheet->output)) {
+        status = options->petab ? open_petab(&petab, options, &fitted, error) : sheet_begin(sheet, wanted, n_head, error);
+    while (!status && (petab || !output_failed(sheet->output))) {
         status = fitted_next(&fitted, &dataset, &more, error);
         if (status || !more)
             break;
         status = predict(&fitted, &dataset, &buffer, &predicted, error);
-        if (!status) {
+        if (status)
+            break;
+        n_without += !predicted;
+        if (!petab)
             put_measurements(&sheet->csv, &fitted, &dataset, &buffer, residuals);
-            n_without += !predicted;
-        }
+        else if (predicted)
+            status = put_petab(petab, &fitted, &dataset, buffer.prediction, error);
     }
     if (!status && n_without > 0 && options->files.listener.tell) {
         char line[120];
-        snprintf(line, sizeof line, "note: %llu dataset%s no best fit to predict from; predictions there are NaN",
-                 (unsigned long long)n_without, n_without == 1 ? " has" : "s have");
+        snprintf(line, sizeof line, "note: %llu dataset%s no best fit to predict from; %s",
+                 (unsigned long long)n_without, n_without == 1 ? " has" : "s have",
+                 petab ? "they are left out" : "predictions there are NaN");
         options->files.listener.tell(options->files.listener.context, line);
     }
     free(buffer.prediction);
     free(buffer.noise);
+    petab_export_close(petab);
     fitted_close(&fitted);
     return status;
 }
@@ -346,7 +378,7 @@ static enum status export_measurements(struct sheet *sheet, struct error *error)
 enum status export_write(const struct export_options *options, struct output *output, struct error *error)
 {
     struct sheet sheet = {.options = options, .output = output};
-    if (options->what == EXPORT_PREDICTIONS || options->what == EXPORT_RESIDUALS)
+    if (options->petab || options->what == EXPORT_PREDICTIONS || options->what == EXPORT_RESIDUALS)
         return export_measurements(&sheet, error);
     enum status status = result_open(&sheet.result, options->files.result, error);
     if (!status) {

@@ -13,6 +13,8 @@ enum export_what {
 struct export_options {
     struct fitted_options files;
     const char *columns;
+    const char *petab;      /* a folder for PEtab problems, instead of all else; or NULL */
+    const char *petab_yaml; /* the PEtab problem, which may have files outside of its folder; NULL: the one that was imported */
     bool overwrite, json; /* json: not for measurements and pairs */
     int what; /* enum export_what */
 };

@@ -42,10 +42,11 @@ def table(path):
         return list(csv.DictReader(f, delimiter="\t"))
 
 
-def evaluate(case, tmp):
-    """Imports a case and evaluates it at its nominal values: columns of the result, and predictions in the table's order."""
+def evaluate(case, tmp, yaml=None):
+    """Imports a case, or another `yaml` of it, and evaluates it at its nominal values: columns of the result, and predictions
+    in the table's order."""
     problem, result = tmp / f"{case.name}.h5", tmp / f"{case.name}.result.h5"
-    helpers.stiffit("import", case / f"_{case.name}.yaml", "-o", problem, "--quiet", "--overwrite")
+    helpers.stiffit("import", yaml or case / f"_{case.name}.yaml", "-o", problem, "--quiet", "--overwrite")
     if f"{case.parts[-3]}/{case.name}" in HELD:
         with h5py.File(problem, "r+") as f:
             f["parameters/fixed"][:] = 1
@@ -62,9 +63,9 @@ def evaluate(case, tmp):
     return fits, np.array([float(row["prediction"]) for row in rows])[order]
 
 
-def check_case(case, tmp):
+def check_case(case, tmp, yaml=None):
     want = solution(case)
-    fits, prediction = evaluate(case, tmp)
+    fits, prediction = evaluate(case, tmp, yaml)
     expected = np.array([float(row["simulation"]) for row in table(case / "_simulations.tsv")])
     assert prediction.shape == expected.shape, (case, prediction, expected)
     assert np.all(np.abs(prediction - expected) <= want["tol_simulations"]), (case, prediction, expected)
@@ -75,6 +76,23 @@ def check_case(case, tmp):
     assert abs(fits["chi_square"] - want["chi2"]) <= want["tol_chi2"], (case, fits, want)
 
 
+def check_export(case, tmp):
+    """The exported problem has the same solution, and so do its simulations and its solution.yaml."""
+    folder, result = tmp / f"{case.name}.out", tmp / f"{case.name}.result.h5"
+    helpers.stiffit("export", result, "--petab", folder, "--overwrite")
+    want = solution(case)
+    found = dict(line.split(": ") for line in (folder / "solution.yaml").read_text().splitlines())
+    assert abs(float(found["llh"]) - want["llh"]) <= want["tol_llh"] and found["simulation_files"] == "[simulations.tsv]"
+    assert abs(float(found["chi2"]) - want["chi2"]) <= want["tol_chi2"]
+    ours, theirs = table(folder / "simulations.tsv"), table(case / "_simulations.tsv")
+    assert len(ours) == len(theirs)
+    for a, b in zip(ours, theirs):
+        assert a["observableId"] == b["observableId"] and float(a["time"]) == float(b["time"])
+        assert abs(float(a["simulation"]) - float(b["simulation"])) <= want["tol_simulations"], (case, a, b)
+    assert table(folder / "measurements.tsv") == table(case / "_measurements.tsv")
+    check_case(case, tmp, folder / "problem.yaml")
+
+
 def check_version(version, tmp):
     failed = []
     cases = sorted(p for p in (SUITE / version / "sbml").iterdir() if p.is_dir())
@@ -82,6 +100,7 @@ def check_version(version, tmp):
     for case in cases:
         try:
             check_case(case, tmp)
+            check_export(case, tmp)
         except AssertionError as error:
             failed.append((f"{version}/{case.name}", str(error)[:600]))
     assert not failed, "\n".join(map(str, failed))
@@ -207,6 +226,74 @@ def test_dataset_column(tmp):
         with h5py.File(tmp / "many.result.h5") as many, h5py.File(tmp / subject / "p.petab.result.h5") as f:
             assert many["fits/id"][i].decode() == subject
             assert np.array_equal(many["fits/parameters"][i][:2], f["fits/parameters"][0][:2])
+
+
+def llh_of(folder, rows):
+    """PEtab's log-likelihood of the problem of write(), from exported tables alone: parameters and simulations."""
+    at = {row["parameterId"]: float(row["nominalValue"]) for row in table(folder / "parameters.tsv")}
+    simulated, measured = table(folder / "simulations.tsv"), table(folder / "measurements.tsv")
+    assert len(simulated) == len(measured) == rows
+    llh = 0
+    for s, m in zip(simulated, measured):
+        start = 1 if m["simulationConditionId"] == "c1" else 3
+        curve = at["scale"]*start*math.exp(-at["k"]*float(m["time"]))
+        assert abs(float(s["simulation"]) - curve) <= 1e-6, (s, curve)  # of the run's rtol
+        sigma = at.get(m["noiseParameters"]) or float(m["noiseParameters"])
+        llh -= 0.5*((float(s["simulation"]) - float(m["measurement"]))/sigma)**2 + math.log(sigma*math.sqrt(2*math.pi))
+    return llh
+
+
+def test_export(tmp):
+    """A fit goes back into PEtab: parameters on natural scale, simulations, and the same llh when it is imported again."""
+    problem = write(tmp / "p")
+    helpers.stiffit("run", problem)
+    result, out = tmp / "p" / "p.petab.result.h5", tmp / "out"
+    helpers.stiffit("export", result, "--petab", out)
+    with h5py.File(result) as f:
+        llh, best = f["fits/log_likelihood"][0], f["fits/parameters"][0]
+    rows = table(out / "parameters.tsv")
+    assert [row["parameterId"] for row in rows] == ["k", "scale", "s1", "s2"]
+    assert np.array_equal([float(row["nominalValue"]) for row in rows], best)
+    assert [row["parameterScale"] for row in rows] == ["log10", "lin", "log10", "log10"]
+    assert abs(llh_of(out, 20) - llh) <= 1e-9*abs(llh)
+    helpers.stiffit("run", out / "problem.yaml", "--max-evaluations", 1, "--certify", "no", code=None)
+    with h5py.File(out / "problem.petab.result.h5") as f:
+        assert np.array_equal(f["fits/parameters"][0], best)
+        # tolerances differ: a fit's last evaluations have their own
+        assert abs(f["fits/log_likelihood"][0] - llh) <= 1e-6*abs(llh)
+    assert "exists" in helpers.stiffit("export", result, "--petab", out, code=4).stderr
+    measurements = problem.parent / "measurements.tsv"
+    measurements.write_text(measurements.read_text().replace("c1\t0.5\t", "c1\t0.5\t1"))
+    assert "has changed" in helpers.stiffit("export", result, "--petab", out, "--overwrite", code=3).stderr
+    problem.unlink()
+    assert "cannot read" in helpers.stiffit("export", result, "--petab", out, "--overwrite", code=4).stderr
+    write(tmp / "moved", yaml=YAML)
+    helpers.stiffit("export", result, "--petab", out, "--petab-yaml", tmp / "moved" / "p.yaml", "--overwrite")
+    robertson = tmp / "other.h5"
+    helpers.stiffit("simulate", "-m", helpers.ROOT / "models" / "robertson" / "robertson.ode", "--times", "1,10,100", "-n", 1,
+                    "--noise", 0.01, "-o", robertson)
+    helpers.stiffit("run", robertson, "--trust", code=None)
+    done = helpers.stiffit("export", tmp / "other.result.h5", "--trust", "--petab", tmp / "none", code=2)
+    assert "was not made from a PEtab problem" in done.stderr and not (tmp / "none").exists()
+
+
+def test_export_of_datasets(tmp):
+    """Each dataset is a problem with its own rows and parameters; an id that leaves the folder is refused."""
+    def known(rows):
+        return [rows[0]] + [row[:4] + ["0.1"] for row in rows[1:]]
+    for name, ids in (("p", ("subject", "first", "second")), ("q", ("subject", "first", "../second"))):
+        problem = write(tmp / name, measurements=known, conditions=lambda rows: [r + [x] for r, x in zip(rows, ids)])
+        h5, out = tmp / f"{name}.h5", tmp / f"{name}.out"
+        helpers.stiffit("import", problem, "--dataset-column", "subject", "-o", h5)
+        helpers.stiffit("run", h5)
+        done = helpers.stiffit("export", tmp / f"{name}.result.h5", "--petab", out, code=None)
+        assert (done.returncode == 0) == (name == "p"), done.stderr
+    assert "cannot name a folder" in done.stderr and not (tmp / "second").exists()
+    with h5py.File(tmp / "p.result.h5") as f:
+        for i, subject in enumerate(("first", "second")):
+            folder = tmp / "p.out" / subject
+            assert abs(llh_of(folder, 10) - f["fits/log_likelihood"][i]) <= 1e-9*abs(f["fits/log_likelihood"][i])
+            helpers.stiffit("import", folder / "problem.yaml", "-o", tmp / f"{subject}.h5")
 
 
 def drop(column):
