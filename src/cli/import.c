@@ -1,6 +1,6 @@
 /* `stiffit import`: a problem file from CSV tables and a model.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "cli/import_tables.h"
+#include "cli/import_happenings.h"
 
 #include "base/output.h"
 #include "base/words.h"

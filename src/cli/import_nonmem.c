@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "base/words.h"
 #include "cli/command.h"
-#include "cli/import_tables.h"
+#include "cli/import_happenings.h"
 #include "use/values.h"
 
 #include <math.h>
@@ -155,8 +155,8 @@ static enum status check_record(const struct nonmem *nonmem, const struct record
     const double *number = record->number;
     bool is_dose = record->evid == 1 || record->evid == 4;
     if (number[SS] == 3)
-        return fault(nonmem, SS, error, "3, a steady state whose search begins at what is there, is not supported; 1 is the same "
-                     "for a model that has one steady state only");
+        return fault(nonmem, SS, error, "3, a steady state whose search begins at what is there, is not supported; 1 is the "
+                     "same for a model that has one steady state only");
     if (number[SS] != 0 && number[SS] != 1 && number[SS] != 2)
         return fault(nonmem, SS, error, "must be 0, 1 or 2");
     if (number[SS] != 0 && !is_dose)

@@ -111,13 +111,13 @@ enum status import_substitutes_sort(struct import_substitutes *into, const char 
         if (i > 0 && compare(row - 1, row) == 0) {
             uint64_t line[2] = {row->line, row[-1].line};
             bool is_later = line[0] > line[1];
-            return error_set(error, STATUS_BAD_PROBLEM, "%s:%llu: the parameter has a second substitute for the same %s, after "
-                             "that of line %llu", path, (unsigned long long)line[!is_later],
+            return error_set(error, STATUS_BAD_PROBLEM, "%s:%llu: the parameter has a second substitute for the same %s, "
+                             "after that of line %llu", path, (unsigned long long)line[!is_later],
                              given->row != EXPERIMENT_NONE ? "measurement" : "time", (unsigned long long)line[is_later]);
         }
         if (given->time > -INFINITY && !(given->time > t0[row->owner] && given->time < INFINITY))
-            return error_set(error, STATUS_BAD_PROBLEM, "%s:%llu: column 'time': must be after the initial time, %g, and finite; "
-                             "or empty: from the beginning", path, (unsigned long long)row->line, t0[row->owner]);
+            return error_set(error, STATUS_BAD_PROBLEM, "%s:%llu: column 'time': must be after the initial time, %g, and "
+                             "finite; or empty: from the beginning", path, (unsigned long long)row->line, t0[row->owner]);
         into->sorted[i] = *given;
         if (given->by != EXPERIMENT_NUMBER)
             into->sorted[i].by = into->place[given->by];

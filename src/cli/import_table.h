@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-#include "cli/import_tables.h"
+#include "cli/import_happenings.h"
 
 enum { IMPORT_MAX_COLUMN = 8 };
 

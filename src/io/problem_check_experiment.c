@@ -52,10 +52,10 @@ static bool dose_fault(const struct problem *problem, const struct problem_block
         if (dose->count == 0 && !dose->steady)
             return FAULT(message, "dose in row %" PRIu64 ": count is 0, which only steady doses may have", row);
         if (dose->steady && !(dose->interval > 0 && dose->interval < INFINITY))
-            return FAULT(message, "dose in row %" PRIu64 ": is steady, but its interval is %g", row, dose->interval);
+            return FAULT(message, "dose in row %" PRIu64 ": is steady, but has no interval above 0", row);
         if (dose->count > 1 && !(dose->interval > 0 && isfinite(dose->time + (dose->count - 1.0) * dose->interval)))
-            return FAULT(message, "dose in row %" PRIu64 ": is repeated %" PRIu32 " times, but its interval is %g", row,
-                         dose->count, dose->interval);
+            return FAULT(message, "dose in row %" PRIu64 ": is repeated %" PRIu32 " times, but has no interval above 0", row,
+                         dose->count);
     }
     return false;
 }

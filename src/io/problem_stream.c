@@ -34,7 +34,7 @@ static const struct problem_field_info knot_info[] = {
     [KNOT_input] = INDEX("input", 0, "/inputs/input_names", "input")};
 static const struct problem_field_info substitute_info[] = {
     [SUBSTITUTE_parameter] = INDEX("parameter", 0, "/substitutes/parameter_names", "parameter"),
-    [SUBSTITUTE_by] = INDEX("by", -1, "/substitutes/by_names", "parameter of /parameters/name"),
+    [SUBSTITUTE_by] = INDEX("by", -1, "/substitutes/by_names", "parameter"),
     [SUBSTITUTE_value] = NUMBER("value", false, "the number if `by` is -1"),
     [SUBSTITUTE_time] = NUMBER("time", false, "from when on it holds"),
     [SUBSTITUTE_measurement] = {.name = "measurement", .least = -1, .most = INT64_C(1) << 53,

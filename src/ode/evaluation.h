@@ -50,10 +50,8 @@ struct evaluation {
     const uint32_t *sens;
     const double *own;         /* the values of task.variant_parameter, */
     const uint32_t *own_sens;  /* and for each the index in sens of the column that it has in its rows; ODE_NONE: none */
-    /* NULL: the model's initial state. Otherwise the state at t0 and its derivatives: n_state x (1 + n_sens); but states with
-     * a non-zero begins_anew (n_state; NULL: all 0) begin as in the model */
+    /* NULL: the model's initial state. Otherwise the state at t0 and its derivatives: n_state x (1 + n_sens) */
     const double *begin;
-    const uint8_t *begins_anew;
     /* For one experiment of several whose answers share matrices: */
     size_t stride;             /* rows of the matrices d_prediction and d_noise; 0: n_row */
     const uint32_t *column;    /* n_sens: the column of each wanted parameter; those of the same column are added up. NULL: its

@@ -247,8 +247,6 @@ void observer_begin_given(struct observer *ob, double *y)
     const struct evaluation *evaluation = ob->evaluation;
     size_t n = ob->n_state;
     for (size_t i = 0; evaluation->begin && i < n; i++) {
-        if (evaluation->begins_anew && evaluation->begins_anew[i])
-            continue;
         y[i] = evaluation->begin[i];
         for (size_t k = 0; k < evaluation->n_sens && !ob->pace; k++)
             if (ob->sens_block[k] >= 0)

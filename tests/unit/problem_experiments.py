@@ -188,7 +188,7 @@ def unknown_parameter(f):
     put(f, "substitutes/parameter_names", ["b", "bb"])
 
 
-@case("validate", '/substitutes/by_names: the file has no parameter of /parameters/name "kk"; did you mean "k"')
+@case("validate", '/substitutes/by_names: the file has no parameter "kk"; did you mean "k"')
 def unknown_by(f):
     put(f, "substitutes/by_names", ["k2", "kk"])
 
@@ -274,7 +274,7 @@ def rate_and_duration(f):
     f["doses/duration"][1] = 1.0
 
 
-@case("bad", 'experiment "low": dose in row 0: is repeated 3 times, but its interval is 0')
+@case("bad", 'experiment "low": dose in row 0: is repeated 3 times, but has no interval above 0')
 def no_interval(f):
     f["doses/interval"][0] = 0.0
 
@@ -342,7 +342,7 @@ def other_orders(f):
     put(f, "inputs/value", [1.0, 20.0, 21.0, 20.0, 1.0, 20.0, 1.0, 20.0, 1.0])
 
 
-@case("bad", 'experiment "low": dose in row 0: is steady, but its interval is 0')
+@case("bad", 'experiment "low": dose in row 0: is steady, but has no interval above 0')
 def steady_without_interval(f):
     f["doses/steady"] = [1, 0, 0, 0]
     f["doses/interval"][0] = 0.0

@@ -94,9 +94,8 @@ static void test_begins_at_rest(void **state)
     for (size_t i = 0; i < 6; i++)
         assert_close(end[i], rest[i], 1e-7 * fabs(rest[i]), "at rest", i, 0);
     ode_case_fini(&c);
-    /* the fit's parameters: the second s, d, the first s; y[1] begins anew */
+    /* the fit's parameters: the second s, d, the first s */
     const uint32_t sens[] = {0, 1, ODE_NONE};
-    const uint8_t anew[] = {0, 1};
     memcpy(begin, end, 2 * sizeof *end);
     memset(begin + 2, 0, 2 * sizeof *end);
     memcpy(begin + 4, end + 4, 2 * sizeof *end);
@@ -106,16 +105,15 @@ static void test_begins_at_rest(void **state)
     c.evaluation.n_sens = 3;
     c.evaluation.sens = sens;
     c.evaluation.begin = begin;
-    c.evaluation.begins_anew = anew;
     c.evaluation.d_prediction = derivative;
     ode_case_run(&c);
-    for (size_t i = 0; i < 3; i++) { /* of y[1]: s2/d + ((s1 - s2) t + d - s2/d) e^-dt */
+    for (size_t i = 0; i < 3; i++) { /* of y[1]: s2/d + (s1 - s2) (t + 1/d) e^-dt */
         double s1 = 6, s2 = 2, d = 0.5, t = time[i], e = exp(-d * t), rise = (s1 - s2) / d;
-        const double expected[][2] = {{s2 / d + rise * e, s2 / d + ((s1 - s2) * t + d - s2 / d) * e},
+        const double expected[][2] = {{s2 / d + rise * e, s2 / d + (s1 - s2) * (t + 1 / d) * e},
                                       {(1 - e) / d, 1 / d - (t + 1 / d) * e},
                                       {-(s2 + (s1 - s2) * e) / (d * d) - rise * t * e,
-                                       -s2 / (d * d) + (1 + s2 / (d * d)) * e - t * ((s1 - s2) * t + d - s2 / d) * e},
-                                      {e / d, t * e}};
+                                       -s2 / (d * d) - (s1 - s2) / (d * d) * e - t * (s1 - s2) * (t + 1 / d) * e},
+                                      {e / d, (t + 1 / d) * e}};
         for (size_t o = 0; o < 2; o++) {
             assert_close(c.prediction[2 * i + o], expected[0][o], 1e-7 * 12, "state", i, o);
             for (size_t k = 0; k < 3; k++)
