@@ -49,7 +49,8 @@ FIXED = ("--max-evaluations", 5, "--certify", "no", "--rtol", 1e-7)
 def run(problem, tmp, engine, n_worker, *more):
     """CPU and wall seconds, steps, evaluations and the share of the workers' time that they slept."""
     output = tmp / "out.h5"
-    command = [h.STIFFIT, "run", problem, "--trust", "-q", "-j", n_worker, "--engine", engine, "-o", output, "--overwrite", *more]
+    command = [h.STIFFIT, "run", problem, "--trust", "-q", "-j", n_worker, "--engine", engine, "-o", output, "--overwrite",
+               *more]
     with Idle() as idle:
         figures = measure(list(map(str, command)), tmp / "figures.json", env=h.environment())
     assert figures["code"] in (0, 1), figures

@@ -88,9 +88,10 @@ def test_experiments(tmp):
 
 @h.slow
 def test_a_million_experiments(tmp):
-    peak = peak_for_experiments(tmp, 50000)
-    print(f"{peak:.0f} MiB")
-    assert peak < LIMIT_MIB, peak
+    for n_each in (1, 20, 100):
+        peak = peak_for_experiments(tmp, 1000000 // n_each, n_each)
+        print(f"{n_each} for each dataset: {peak:.0f} MiB")
+        assert peak < LIMIT_MIB, (n_each, peak)
 
 
 if __name__ == "__main__":
