@@ -181,7 +181,7 @@ def test_stopped_fits_go_on(tmp):
     check_disturbed(tmp, signal.SIGTERM)
 
 
-@h.slow
+@helpers.slow
 def test_killed_fits_by_gradients_go_on(tmp):
     check_disturbed(tmp, signal.SIGKILL, "--optimizer", "lbfgs")
 
@@ -202,7 +202,7 @@ def test_killed_fits_over_experiments_go_on(tmp):
 
 @quicker(2)
 @by_experiments
-@h.slow
+@helpers.slow
 def test_killed_fits_over_experiments_with_adjoint_gradients_go_on(tmp):
     check_disturbed(tmp, signal.SIGKILL, "--optimizer", "lbfgs", "--gradient", "adjoint", "--certify", "no")
 
