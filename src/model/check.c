@@ -22,7 +22,7 @@ struct check {
     struct differences differences;
     double *center;         /* n_parameter: the point to check around */
     double *typical;        /* n_state: largest magnitude so far */
-    double *rate;           /* n_state */
+    double *rate;           /* n_state or n_observable */
     double *matrix;         /* the derivative being compared */
     double *sum;            /* its rows: sum of |d f_i / d x_j| |x_j|, the size of the terms of f_i */
     double *scratch;        /* values of any base function */
@@ -40,7 +40,7 @@ static enum status make_room(struct check *check)
     if (caller_init(&check->caller, abi, check->report, &check->arena) != STATUS_OK ||
         differences_init(&check->differences, n_row, &check->arena) != STATUS_OK ||
         !ARENA_DOUBLES(&check->arena, {&check->center, abi->n_parameter, 1}, {&check->typical, abi->n_state, 1},
-                       {&check->rate, abi->n_state, 1}, {&check->sum, n_row, 1}, {&check->scratch, n_row, 1},
+                       {&check->rate, n_row, 1}, {&check->sum, n_row, 1}, {&check->scratch, n_row, 1},
                        {&check->change, abi->n_state, 1}, {&check->matrix, check->caller.n_out, 1}))
         return STATUS_NO_MEMORY;
     for (size_t j = 0; j < abi->n_parameter; j++)
@@ -297,18 +297,20 @@ static void compare_derivative(struct check *check, enum check_function function
     }
 }
 
-/* Lanes have the rates of `rhs`, up to rounding in terms that may be larger. */
-static void compare_rates(struct check *check, enum check_function function)
+/* Lanes have the values of the function that they stand for, up to rounding in terms that may be larger. */
+static void compare_values(struct check *check, enum check_function function)
 {
-    if (!caller_value(&check->caller, CHECK_RHS, check->rate) || !watch(check, function, check->scratch))
+    const struct check_shape *shape = check_shape(function);
+    size_t n = check_axis_size(check->abi, shape->row);
+    if (!caller_value(&check->caller, shape->base, check->rate) || !watch(check, function, check->scratch))
         return;
-    for (size_t i = 0; i < check->abi->n_state; i++) {
+    for (size_t i = 0; i < n; i++) {
         double got = check->scratch[i], expected = check->rate[i], allowed = 1e-11 * (check->sum[i] + fabs(expected));
         if (!(fabs(got - expected) <= allowed))
             check_add(check->report, check->abi, CHECK_LANES, function, (int64_t)i, CHECK_NO_INDEX, check->caller.t, got,
                       expected, allowed);
     }
-    check->report->n_compared[function] += check->abi->n_state;
+    check->report->n_compared[function] += n;
 }
 
 /* Adds the terms of a change along directions first, first + 1, ... to their size; their derivatives are in the matrix. */
@@ -322,7 +324,7 @@ static void add_change(struct check *check, size_t first, size_t n_direction)
             check->change[i] += fabs(check->matrix[i + j * n] * check->caller.direction[first + j]);
 }
 
-/* Functions of lanes: by_state comes first, because it tells the size of the terms. */
+/* Functions of lanes: derivatives by state come first, because they tell the size of the terms. */
 static void check_lanes(struct check *check, size_t i_point)
 {
     const struct stiffit_model *abi = check->abi;
@@ -345,10 +347,12 @@ static void check_lanes(struct check *check, size_t i_point)
         compare_derivative(check, f, i_point);
         if (f == CHECK_LANES_BY_STATE && i_point > 0) {
             add_change(check, 0, abi->n_state);
-            compare_rates(check, CHECK_LANES_RHS);
-            compare_rates(check, CHECK_LANES_DERIVE);
+            compare_values(check, CHECK_LANES_RHS);
+            compare_values(check, CHECK_LANES_DERIVE);
         } else if (f == CHECK_LANES_BY_TIME && i_point > 0) {
             add_change(check, abi->n_state, 1);
+        } else if (f == CHECK_LANES_OBSERVE_STATE && i_point > 0 && abi->lanes->observe) {
+            compare_values(check, CHECK_LANES_OBSERVE);
         }
     }
     check->caller.is_moving = false;

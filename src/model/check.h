@@ -22,6 +22,7 @@
     X(EVENT_DELAY, event_delay, EVENT, NONE, EVENT_DELAY, true) \
     X(EVENT_PRIORITY, event_priority, EVENT, NONE, EVENT_PRIORITY, true) \
     L(LANES_RHS, lanes_rhs, STATE, NONE, RHS, true) L(LANES_DERIVE, lanes_derive, STATE, NONE, RHS, true) \
+    L(LANES_OBSERVE, lanes_observe, OBSERVABLE, NONE, OBSERVE, true) \
     L(LANES_CHANGE, lanes_change, STATE, NONE, LANES_CHANGE, true) X(JACOBIAN, jacobian, STATE, STATE, RHS, true) \
     X(JACOBIAN_SPARSE, jacobian_sparse, STATE, STATE, RHS, true) X(RHS_PARAMETER, rhs_parameter, STATE, PARAMETER, RHS, true) \
     X(INITIAL_PARAMETER, initial_parameter, STATE, PARAMETER, INITIAL, false) \
@@ -44,7 +45,9 @@
     L(LANES_BY_STATE, lanes_by_state, STATE, STATE, RHS, true) L(LANES_BY_TIME, lanes_by_time, STATE, TIME, RHS, true) \
     L(LANES_BY_PARAMETER, lanes_by_parameter, STATE, PARAMETER, RHS, true) \
     L(LANES_CURVE_STATE, lanes_curve_state, STATE, STATE, LANES_CHANGE, true) \
-    L(LANES_CURVE_PARAMETER, lanes_curve_parameter, STATE, PARAMETER, LANES_CHANGE, true)
+    L(LANES_CURVE_PARAMETER, lanes_curve_parameter, STATE, PARAMETER, LANES_CHANGE, true) \
+    L(LANES_OBSERVE_STATE, lanes_observe_state, OBSERVABLE, STATE, OBSERVE, true) \
+    L(LANES_OBSERVE_PARAMETER, lanes_observe_parameter, OBSERVABLE, PARAMETER, OBSERVE, true)
 
 #define CHECK_FUNCTION_NUMBER(name, ...) CHECK_##name,
 enum check_function { CHECK_FUNCTIONS(CHECK_FUNCTION_NUMBER, CHECK_FUNCTION_NUMBER) N_CHECK_FUNCTION };
@@ -72,7 +75,7 @@ enum check_kind {
     CHECK_OVERRUN,     /* memory outside `out`, or an input, was written */
     CHECK_FAILED,      /* an error code or non-finite numbers instead of a result */
     CHECK_INVALID,     /* a noise that is not above 0, or a return code that does not exist */
-    CHECK_LANES,       /* lanes give other rates than rhs */
+    CHECK_LANES,       /* lanes give other rates than rhs, or other observables than observe */
     CHECK_ENVIRONMENT  /* the rounding mode, or another part of the floating-point environment, was changed */
 };
 

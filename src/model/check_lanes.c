@@ -30,10 +30,31 @@ static size_t n_curved(const struct stiffit_model *abi)
     return n_entry(&abi->lanes->curve_state, abi->n_state) + n_entry(&abi->lanes->curve_parameter, abi->n_parameter);
 }
 
+static size_t n_observed(const struct stiffit_model *abi)
+{
+    const struct stiffit_lanes *lanes = abi->lanes;
+    return !lanes->observe ? 0 : abi->n_observable + n_entry(&lanes->observe_state, abi->n_state) +
+                                     n_entry(&lanes->observe_parameter, abi->n_parameter);
+}
+
+/* The function that writes it, and how many numbers. */
+static stiffit_lanes_function *called(const struct stiffit_model *abi, enum check_function function, size_t *n)
+{
+    const struct stiffit_lanes *lanes = abi->lanes;
+    switch (function) {
+    case CHECK_LANES_RHS: *n = abi->n_state; return lanes->rhs;
+    case CHECK_LANES_CURVE_STATE: case CHECK_LANES_CURVE_PARAMETER: *n = n_curved(abi); return lanes->curve;
+    case CHECK_LANES_OBSERVE: case CHECK_LANES_OBSERVE_STATE: case CHECK_LANES_OBSERVE_PARAMETER:
+        *n = n_observed(abi);
+        return lanes->observe;
+    default: *n = n_derived(abi); return lanes->derive;
+    }
+}
+
 enum status check_lanes_init(struct caller *caller, struct arena *arena)
 {
     const struct stiffit_model *abi = caller->abi;
-    size_t n[N_ARRAY], total = 0, n_out = n_derived(abi) > n_curved(abi) ? n_derived(abi) : n_curved(abi);
+    size_t n[N_ARRAY], total = 0, n_out = n_derived(abi) + n_curved(abi) + n_observed(abi); /* of the largest, and more */
     input_sizes(abi, n);
     for (int i = 0; i < N_ARRAY; i++)
         total += n[i] * W;
@@ -66,11 +87,10 @@ static struct stiffit_lanes_point fill_lanes(const struct caller *caller, const 
     return (struct stiffit_lanes_point){to[0], to[1], to[2], to[3], to[4], to[5], to[6], to[7]};
 }
 
-/* The entries of columns first ... end - 1 of a pattern, which begin with number `place`, as a full matrix. */
-static void spread(const struct caller *caller, const struct stiffit_pattern *pattern, size_t place, size_t first, size_t end,
-                   size_t k, double *out)
+/* The entries of columns first ... end - 1 of a pattern of n rows, which begin with number `place`, as a full matrix. */
+static void spread(const struct caller *caller, const struct stiffit_pattern *pattern, size_t place, size_t n, size_t first,
+                   size_t end, size_t k, double *out)
 {
-    size_t n = caller->abi->n_state;
     memset(out, 0, (end - first) * n * sizeof *out);
     for (size_t j = first; j < end; j++)
         for (int32_t e = pattern->start[j]; e < pattern->start[j + 1]; e++)
@@ -91,17 +111,21 @@ static void add_up(const struct caller *caller, size_t k, double *out)
 static void read_lane(const struct caller *caller, enum check_function function, size_t k, double *out)
 {
     const struct stiffit_lanes *lanes = caller->abi->lanes;
-    size_t n = caller->abi->n_state, n_p = caller->abi->n_parameter;
+    size_t n = caller->abi->n_state, n_p = caller->abi->n_parameter, n_h = caller->abi->n_observable;
     size_t after_state = n + n_entry(&lanes->by_state, n + 1), after_curve = n_entry(&lanes->curve_state, n);
     switch (function) {
-    case CHECK_LANES_BY_STATE: spread(caller, &lanes->by_state, n, 0, n, k, out); return;
-    case CHECK_LANES_BY_TIME: spread(caller, &lanes->by_state, n, n, n + 1, k, out); return;
-    case CHECK_LANES_BY_PARAMETER: spread(caller, &lanes->by_parameter, after_state, 0, n_p, k, out); return;
-    case CHECK_LANES_CURVE_STATE: spread(caller, &lanes->curve_state, 0, 0, n, k, out); return;
-    case CHECK_LANES_CURVE_PARAMETER: spread(caller, &lanes->curve_parameter, after_curve, 0, n_p, k, out); return;
+    case CHECK_LANES_BY_STATE: spread(caller, &lanes->by_state, n, n, 0, n, k, out); return;
+    case CHECK_LANES_BY_TIME: spread(caller, &lanes->by_state, n, n, n, n + 1, k, out); return;
+    case CHECK_LANES_BY_PARAMETER: spread(caller, &lanes->by_parameter, after_state, n, 0, n_p, k, out); return;
+    case CHECK_LANES_CURVE_STATE: spread(caller, &lanes->curve_state, 0, n, 0, n, k, out); return;
+    case CHECK_LANES_CURVE_PARAMETER: spread(caller, &lanes->curve_parameter, after_curve, n, 0, n_p, k, out); return;
+    case CHECK_LANES_OBSERVE_STATE: spread(caller, &lanes->observe_state, n_h, n_h, 0, n, k, out); return;
+    case CHECK_LANES_OBSERVE_PARAMETER:
+        spread(caller, &lanes->observe_parameter, n_h + n_entry(&lanes->observe_state, n), n_h, 0, n_p, k, out);
+        return;
     case CHECK_LANES_CHANGE: add_up(caller, k, out); return;
     default:
-        for (size_t i = 0; i < n; i++)
+        for (size_t i = 0; i < (function == CHECK_LANES_OBSERVE ? n_h : n); i++)
             out[i] = caller->lane_out[i * W + k];
     }
 }
@@ -109,15 +133,15 @@ static void read_lane(const struct caller *caller, enum check_function function,
 bool check_lanes_call(struct caller *caller, enum check_function function, const struct stiffit_point *at, double unwritten,
                       double *out)
 {
-    const struct stiffit_lanes *lanes = caller->abi->lanes;
-    bool is_curve = function == CHECK_LANES_CURVE_STATE || function == CHECK_LANES_CURVE_PARAMETER, kept = true;
-    size_t n = is_curve ? n_curved(caller->abi) : function == CHECK_LANES_RHS ? caller->abi->n_state : n_derived(caller->abi);
+    bool kept = true;
+    size_t n;
+    stiffit_lanes_function *call = called(caller->abi, function, &n);
     size_t k = caller->n_lane_call % W;
     struct stiffit_lanes_point point = fill_lanes(caller, at, k, caller->n_lane_call++ % 2 == 0);
     double *first = caller->lane_out - GUARD, *end = caller->lane_out + n * W + GUARD;
     for (double *number = first; number < end; number++)
         memcpy(number, &unwritten, sizeof unwritten);
-    (is_curve ? lanes->curve : function == CHECK_LANES_RHS ? lanes->rhs : lanes->derive)(&point, caller->lane_out);
+    call(&point, caller->lane_out);
     for (size_t i = 0; i < GUARD; i++)
         kept = kept && !memcmp(first + i, &unwritten, sizeof unwritten) && !memcmp(end - 1 - i, &unwritten, sizeof unwritten);
     read_lane(caller, function, k, out);

@@ -57,7 +57,9 @@ bool check_is_of_lanes(enum check_function function)
 
 bool check_is_there(const struct stiffit_model *abi, enum check_function function)
 {
-    return check_is_of_lanes(function) ? abi->lanes != NULL : check_pointer(abi, function) != NULL;
+    if (!check_is_of_lanes(function))
+        return check_pointer(abi, function) != NULL;
+    return abi->lanes && (shapes[function].base != CHECK_OBSERVE || abi->lanes->observe);
 }
 
 static const char *axis_name(const struct stiffit_model *abi, enum check_axis axis, int64_t index)
@@ -113,8 +115,8 @@ static void write_text(struct check_finding *finding)
                  check_is_of_lanes(finding->function) ? " in another lane, beside others" : "");
         break;
     case CHECK_LANES:
-        snprintf(finding->text, size, "%s: %s at t = %.6g: lanes say %.17g, rhs says %.17g", name, entry, t, finding->got,
-                 finding->expected);
+        snprintf(finding->text, size, "%s: %s at t = %.6g: lanes say %.17g, %s says %.17g", name, entry, t, finding->got,
+                 check_function_name(shapes[finding->function].base), finding->expected);
         break;
     case CHECK_UNWRITTEN:
         snprintf(finding->text, size, "%s: %s is not written; every entry must be, zeros too", name, entry);

@@ -10,8 +10,8 @@ bool observation_fill(struct observer *observer, size_t i_time, const double *y)
 /* Call this after observation_fill, but not at the initial time. Whether these rows need more accurate states than the states'
  * sizes give: for example, the logarithm of a state that has decayed far. */
 bool observation_asks_relative(struct observer *observer, size_t i_time, const double *y);
-/* The same for rows first ... last - 1, from the errors of their observables (n_observable) that are due to absolute tolerances;
- * NULL: these are unknown, and only predictions count. */
+/* The same for rows first ... last - 1, from the errors of their observables (n_observable) that are due to absolute
+ * tolerances; NULL: these are unknown, and only predictions count. */
 bool observation_rows_ask_relative(struct observer *observer, size_t first, size_t last, const double *error);
 /* The end of the rows of the next time; and marks their observables. */
 size_t observation_end(const struct observer *observer);

@@ -76,6 +76,8 @@ static const struct {
     {"lanes_wrong", CHECK_LANES, CHECK_LANES_RHS, "lanes_rhs[y] at t = "},
     {"lanes_wrong", CHECK_DERIVATIVE, CHECK_LANES_BY_TIME, "d rhs[y] / d t at t = "},
     {"lanes_wrong", CHECK_DERIVATIVE, CHECK_LANES_CURVE_PARAMETER, "d lanes_change[y] / d k at t = "},
+    {"lanes_wrong", CHECK_LANES, CHECK_LANES_OBSERVE, "observe says"},
+    {"lanes_wrong", CHECK_DERIVATIVE, CHECK_LANES_OBSERVE_PARAMETER, "d observe[y] / d k at t = "},
     {"lanes_neighbours", CHECK_IMPURE, CHECK_LANES_RHS, "in another lane, beside others"},
     {"lanes_neighbours", CHECK_OVERRUN, CHECK_LANES_BY_STATE, "outside of its output"},
     {"lanes_neighbours", CHECK_UNWRITTEN, CHECK_LANES_CURVE_PARAMETER, "d lanes_change[y] / d k is not written"},

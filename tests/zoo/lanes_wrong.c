@@ -1,4 +1,4 @@
-/* Lanes with other rates than rhs, a derivative by time that is not there, and a wrong curve.
+/* Lanes with other rates than rhs, a derivative by time that is not there, a wrong curve, and other observables than observe.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "zoo.h"
 
@@ -25,7 +25,16 @@ static void wrong_curve(const struct stiffit_lanes_point *at, double *out)
         out[k] = at->direction[k];
 }
 
+static void wrong_observe(const struct stiffit_lanes_point *at, double *out)
+{
+    for (int k = 0; k < W; k++) {
+        out[k] = 1.001 * at->y[k];
+        out[W + k] = 1;
+        out[2 * W + k] = 0.1;
+    }
+}
+
 static const struct stiffit_lanes lanes = {ZOO_LANES, .rhs = wrong_rhs, .derive = wrong_derive, .curve = wrong_curve,
-    .by_state = {time_start, time_row}};
+    .by_state = {time_start, time_row}, .observe = wrong_observe, .observe_parameter = {zoo_one_start, zoo_one_row}};
 
 STIFFIT_EXPORT const struct stiffit_model stiffit_model = {ZOO_MODEL("lanes_wrong"), .lanes = &lanes};

@@ -72,7 +72,8 @@ ZOO_UNUSED static int zoo_observe_parameter(const struct stiffit_point *at, doub
 
 /* Its functions of lanes: g = -k v. */
 enum { W = STIFFIT_LANES };
-static const int32_t zoo_one_start[] = {0, 1, 1}, zoo_one_row[] = {0}, zoo_none_start[] = {0, 0};
+static const int32_t zoo_one_start[] = {0, 1, 1}, zoo_one_row[] = {0}, zoo_none_start[] = {0, 0},
+                     zoo_no_parameter_start[] = {0, 0, 0};
 
 ZOO_UNUSED static void zoo_lanes_rhs(const struct stiffit_lanes_point *at, double *out)
 {
@@ -95,11 +96,20 @@ ZOO_UNUSED static void zoo_lanes_curve(const struct stiffit_lanes_point *at, dou
         out[k] = -at->direction[k];
 }
 
+ZOO_UNUSED static void zoo_lanes_observe(const struct stiffit_lanes_point *at, double *out)
+{
+    for (int k = 0; k < W; k++) {
+        out[k] = at->y[k];
+        out[W + k] = 1;
+    }
+}
+
 /* A table, which may be followed by fields that override it. */
 #define ZOO_LANES \
     .struct_size = sizeof(struct stiffit_lanes), .n_lane = STIFFIT_LANES, .rhs = zoo_lanes_rhs, .derive = zoo_lanes_derive, \
     .curve = zoo_lanes_curve, .by_state = {zoo_one_start, zoo_one_row}, .by_parameter = {zoo_one_start, zoo_one_row}, \
-    .curve_state = {zoo_none_start, 0}, .curve_parameter = {zoo_one_start, zoo_one_row}
+    .curve_state = {zoo_none_start, 0}, .curve_parameter = {zoo_one_start, zoo_one_row}, .observe = zoo_lanes_observe, \
+    .observe_state = {zoo_one_start, zoo_one_row}, .observe_parameter = {zoo_no_parameter_start, 0}
 
 #define ZOO_MODEL(zoo_name) \
     STIFFIT_MODEL_HEADER, .name = zoo_name, .n_state = 1, .n_parameter = 2, .n_observable = 1, \

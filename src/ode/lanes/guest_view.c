@@ -1,5 +1,5 @@
-/* Rows of a measurement from the observables that the kernel has computed for all lanes at once. What is seldom stays with
- * observation.c: noise of the model, rows with parameters of their own, states that are wanted, and numbers that are not finite.
+/* Rows of a measurement from the observables that the kernel has computed for all lanes at once. Rare cases stay with
+ * observation.c: noise of the model, rows with parameters of their own, a wanted state, and numbers that are not finite.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ode/lanes/guest.h"
 #include "ode/observation.h"
