@@ -19,8 +19,8 @@ struct petab_fit {
     double llh, chi2, log_prior;     /* NaN: unknown */
 };
 
-/* Reads the problem and makes the folder, which may exist if `overwrite`. `outside`: as for import. Close *made after a failure,
- * too. */
+/* Reads the problem and makes the folder, which may exist if `overwrite`. `outside`: as for import. Close *made after a
+ * failure, too. */
 enum status petab_export_open(struct petab_export **made, const struct petab_source *source, bool outside, const char *folder,
                               bool overwrite, struct error *error);
 /* Writes problem.yaml, its tables and its model, simulations.tsv and solution.yaml: into the folder or, if the problem has a
