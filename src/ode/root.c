@@ -13,6 +13,8 @@
 /* The smallest jump of the right-hand side at which the integrator stops, as a part of its rate. Where a switch turns the
  * right-hand side without a jump, the error test suffices. */
 #define JUMP 1e-8
+/* How far, in units of rounding, an end of the interval around a root may move from numbers that are exactly 0. */
+#define FARTHEST 0x1p24
 /* A trajectory that goes beyond its root by less than this many tolerances may as well miss it. */
 #define GRAZE 50
 
@@ -128,6 +130,34 @@ static void enclose(struct observer *ob, const struct latest_step *step, double 
     evaluate_at(ob, step, *to, s->value);
 }
 
+/* Whether the functions have the signs of s->value (after their change), or those before, and none that changes is 0. */
+static bool is_beside(const struct stops *s, const double *value, bool after)
+{
+    for (size_t i = 0; i < s->n_function; i++) {
+        bool changes = root_differs(s, i), sign = after ? s->value[i] >= 0 : s->is_true[i];
+        if (s->is_watched[i] && !isnan(s->value[i]) && ((value[i] >= 0) != sign || (changes && value[i] == 0)))
+            return false;
+    }
+    return true;
+}
+
+/* Moves an end of the interval away from numbers where a function that changes is exactly 0: the right-hand side may have the
+ * value of the other side there, or a third one, as sign(0). States that change slowly stay there for many times. */
+static void leave_zero(struct observer *ob, const struct latest_step *step, double *end, double limit, bool after)
+{
+    struct stops *s = ob->stops;
+    double *value = s->sample, unit = DBL_EPSILON * fabs(*end) + DBL_MIN, way = after ? 1 : -1, t = *end;
+    for (double by = unit; way * (limit - t) >= 0 && by <= FARTHEST * unit; t = *end + way * by, by *= 2) {
+        evaluate_at(ob, step, t, value);
+        if (!is_beside(s, value, after))
+            continue;
+        *end = t;
+        if (after)
+            memcpy(s->value, value, s->n_function * sizeof *value);
+        return;
+    }
+}
+
 /* Whether the right-hand side jumps between two times. */
 static bool jumps(struct observer *ob, const struct latest_step *step, double from, double to)
 {
@@ -158,6 +188,7 @@ bool root_find(struct observer *ob, const struct latest_step *step, double from)
 {
     struct stops *s = ob->stops;
     bool any = false;
+    double begin = from;
     s->is_root = false;
     for (size_t i = 0; i < s->n_function; i++)
         any = any || s->is_watched[i];
@@ -170,6 +201,8 @@ bool root_find(struct observer *ob, const struct latest_step *step, double from)
         while (any_matters(s)) {
             double to = s->point[k];
             enclose(ob, step, &from, &to);
+            leave_zero(ob, step, &from, begin, false);
+            leave_zero(ob, step, &to, ob->t, true);
             if (has_root(ob, step, from, to)) {
                 const double *y = step->state_at(step->context, to);
                 if (y)

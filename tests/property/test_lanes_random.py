@@ -23,9 +23,8 @@ from ode_random import RandomModel  # noqa: E402
 
 TOOLS = helpers.BUILD / "tests" / "property"
 FIRST_SEED = 30_000_000
-# One in three has lanes: no switches and no inputs that depend on time alone.
 N_WANTED = (20_000 if helpers.SLOW else 1000) // (20 if helpers.SANITIZE else 1)
-N_SEED = int(3.4 * N_WANTED)
+N_SEED = int(1.6 * N_WANTED)  # the others have no lanes, or cannot be integrated by CVODES
 N_BATCH = 100
 EACH = 4 if helpers.SLOW else 30
 

@@ -52,7 +52,7 @@ static void test_jumps(void **state)
     (void)state;
     static const struct { const char *rate; size_t n; } is[] = {
         {"if x > 1 then -a*x else -0.2*a*x", 1}, {"if x > a then k else 0", 1}, {"heaviside(x - a)", 1}, {"sign(x)*k", 1},
-        {"floor(x)", 1}, {"x - ceil(x)", 1}, {"atan2(x, y)", 1}, {"(x > a)*k", 1}, {"if t > a then k else 0", 1},
+        {"floor(x)", 1}, {"x - ceil(x)", 1}, {"atan2(x, y)", 1}, {"atan2(x, 0*y)", 1}, {"(x > a)*k", 1}, {"if t > a then k else 0", 1},
         {"if t > 5 then k else 0", 1},
         {"if 2*(t - w) > -t/3 then k*x else 0", 1}, {"if sin(t/a) > w then k*x else 0", 1},
         {"heaviside(t - a)*x", 1}, {"if x < 0 then 1 else 2", 1}, {"if x > 0 and y > 0 then x else 0", 1},
@@ -91,33 +91,56 @@ static void test_forcing(void **state)
     }
 }
 
+/* The values at (x, y) of the condition and of its only switch. */
+static void side_of(enum graph_op op, double x, double y, double *condition, double *switching)
+{
+    struct graph *graph = graph_new();
+    node a = graph_leaf(graph, GRAPH_STATE, 0), b = graph_leaf(graph, GRAPH_STATE, 1);
+    struct equations equations = {.n_state = 2, .graph = graph, .state = calloc(2, sizeof(struct equation_state)),
+                                  .observable = calloc(1, sizeof(struct equation_observable))};
+    node root = graph_n_argument(op) == 1 ? graph_unary(graph, op, a) : graph_binary(graph, op, a, b);
+    equations.state[0].rhs = root;
+    equations.state[1].rhs = a;
+    struct functions functions;
+    assert_int_equal(functions_derive(&equations, &functions, NULL), STATUS_OK);
+    assert_int_equal(functions.of[FUNCTION_switching].n_row, 1);
+    double *value = calloc(graph_n_node(graph), sizeof *value);
+    graph_evaluate(graph, &(struct stiffit_point){.y = (double[]){x, y}}, value);
+    *condition = value[root];
+    *switching = value[functions.of[FUNCTION_switching].entry[0]];
+    free(value);
+    functions_fini(&functions);
+    free(equations.state);
+    free(equations.observable);
+    graph_free(graph);
+}
+
 /* A switch is negative on one side and not on the other, whatever the rounding. */
 static void test_sides(void **state)
 {
     (void)state;
     for (int k = 0; k < 400; k++) {
         double a = random_normal(1, 1, (uint64_t)k) * pow(10, k % 37 - 18), b = k % 4 == 0 ? a : nextafter(a, k % 3 - 1.0);
-        struct graph *graph = graph_new();
-        node x = graph_leaf(graph, GRAPH_STATE, 0), y = graph_leaf(graph, GRAPH_STATE, 1);
-        struct equations equations = {.n_state = 2, .graph = graph, .state = calloc(2, sizeof(struct equation_state)),
-                                      .observable = calloc(1, sizeof(struct equation_observable))};
         enum graph_op op = k % 2 ? GRAPH_LESS : GRAPH_LESS_EQUAL;
-        node condition = graph_binary(graph, op, x, y);
-        equations.state[0].rhs = condition;
-        equations.state[1].rhs = x;
-        struct functions functions;
-        assert_int_equal(functions_derive(&equations, &functions, NULL), STATUS_OK);
-        assert_int_equal(functions.of[FUNCTION_switching].n_row, 1);
-        double *value = calloc(graph_n_node(graph), sizeof *value);
-        graph_evaluate(graph, &(struct stiffit_point){.y = (double[]){a, b}}, value);
-        bool is_negative = value[functions.of[FUNCTION_switching].entry[0]] < 0;
-        assert_int_equal(is_negative, value[condition] == (op == GRAPH_LESS));
-        free(value);
-        functions_fini(&functions);
-        free(equations.state);
-        free(equations.observable);
-        graph_free(graph);
+        double condition, switching;
+        side_of(op, a, b, &condition, &switching);
+        assert_int_equal(switching < 0, condition == (op == GRAPH_LESS));
     }
+}
+
+/* Those of whole numbers change between the same two numbers, or are 0 in between. */
+static void test_whole_numbers(void **state)
+{
+    (void)state;
+    for (int k = -300; k < 300; k++)
+        for (int i = 0; i < 2; i++) {
+            double whole = k * pow(3, abs(k) % 11), at[] = {nextafter(whole, -INFINITY), whole, nextafter(whole, INFINITY)};
+            double value[3], switching[3];
+            for (int j = 0; j < 3; j++)
+                side_of(i ? GRAPH_FLOOR : GRAPH_CEIL, at[j], 0, &value[j], &switching[j]);
+            if (!(value[0] != value[2] && (switching[0] < 0) != (switching[2] < 0) && switching[1] == 0))
+                fail_msg("at %g: %g, %g, %g", whole, switching[0], switching[1], switching[2]);
+        }
 }
 
 /* Random pieces in a tree of conditions, polynomials in x and y: where no switch is left, the rates agree to rounding on both
@@ -160,7 +183,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_proved), cmocka_unit_test(test_jumps), cmocka_unit_test(test_forcing),
-        cmocka_unit_test(test_sides), cmocka_unit_test(test_pieces),
+        cmocka_unit_test(test_sides), cmocka_unit_test(test_whole_numbers),
+        cmocka_unit_test(test_pieces),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -154,10 +154,58 @@ static void test_rest_before_switch(void **state)
     tell(&s);
 }
 
+/* A sign, which is 0 at its root: a slow state x' = a, x(0) = c - b is exactly c for many times, and y' = d sign(x - c) has the
+ * value of neither side there. p = a, b, c, d. */
+
+static double sign_of(double x) { return x > 0 ? 1 : x < 0 ? -1 : 0; }
+static int sign_rhs(const struct stiffit_point *at, double *ydot)
+{
+    const struct stiffit_point *branch = branch_at(at);
+    ydot[0] = at->p[0];
+    ydot[1] = at->p[3] * sign_of(branch->y[0] - branch->p[2]);
+    return STIFFIT_OK;
+}
+static int sign_initial(const struct stiffit_point *at, double *y)
+{
+    y[0] = at->p[2] - at->p[1];
+    y[1] = 0;
+    return STIFFIT_OK;
+}
+static int sign_switching(const struct stiffit_point *at, double *out)
+{
+    out[0] = at->y[0] - at->p[2];
+    return STIFFIT_OK;
+}
+static int sign_observe(const struct stiffit_point *at, double *h)
+{
+    h[0] = at->y[1];
+    return STIFFIT_OK;
+}
+static const struct stiffit_model sign = {MODEL(2, 4, 1), .rhs = sign_rhs, .initial = sign_initial, .observe = sign_observe,
+                                          .n_switching = 1, .switching = sign_switching};
+
+static void sign_closed(const double *p, double t, int side, double *out)
+{
+    (void)side;
+    double root = p[1] / p[0];
+    out[0] = -p[3] * sign_of(p[1]) * (t < root ? t : 2 * root - t);
+}
+
+static void test_third_value(void **state)
+{
+    (void)state;
+    const double time[] = {0.5, 1.5, 3}, rate[] = {0.01, 0.02, -0.01, -0.02, 1e-4, -1e-4};
+    for (size_t i = 0; i < sizeof rate / sizeof *rate; i++) {
+        const double p[] = {rate[i], 1.1 * rate[i], 1, 3};
+        struct story s = {.model = &sign, .p = p, .closed = sign_closed, .n_time = 3, .time = time, .tolerance = 1e-7};
+        tell(&s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_switches), cmocka_unit_test(test_grazing),
                                        cmocka_unit_test(test_sliding), cmocka_unit_test(test_switching_times),
-                                       cmocka_unit_test(test_rest_before_switch)};
-    return cmocka_run_group_tests(tests, NULL, NULL); /* lanes refuse switches */
+                                       cmocka_unit_test(test_rest_before_switch), cmocka_unit_test(test_third_value)};
+    return RUN_WITH_BOTH_ENGINES(tests);
 }

@@ -342,6 +342,18 @@ static bool is_continuous(struct continuity *continuity, node a, node b)
     return continuity && continuity_at(continuity, a, b);
 }
 
+/* Changes its sign with the whole number `whole`, and is a sine of what is left in between. Rounding does not move the change, as
+ * it does for sin(pi a): the right-hand side must jump between the same two numbers. */
+static node alternate(struct graph *graph, node whole, node rest)
+{
+    node two = graph_constant(graph, 2), half = graph_binary(graph, GRAPH_MULTIPLY, graph_constant(graph, 0.5), whole);
+    node even = graph_binary(graph, GRAPH_MULTIPLY, two, graph_unary(graph, GRAPH_FLOOR, half));
+    node odd = graph_binary(graph, GRAPH_SUBTRACT, whole, even);
+    node sign = graph_binary(graph, GRAPH_SUBTRACT, graph_constant(graph, 1), graph_binary(graph, GRAPH_MULTIPLY, two, odd));
+    node angle = graph_binary(graph, GRAPH_MULTIPLY, graph_constant(graph, PI), rest);
+    return graph_binary(graph, GRAPH_MULTIPLY, sign, graph_unary(graph, GRAPH_SIN, angle));
+}
+
 /* Something that changes its sign where the operation jumps; NODE_NONE: it does not jump, or nowhere but at single points,
  * as x == 0 does. a - b and b - a: a difference is negative exactly where a < b, and not where a <= b is false. */
 static node switch_of(struct survey *survey, struct continuity *continuity, const struct graph_node *it)
@@ -352,10 +364,10 @@ static node switch_of(struct survey *survey, struct continuity *continuity, cons
     case GRAPH_LESS: return is_continuous(continuity, a, b) ? NODE_NONE : graph_binary(graph, GRAPH_SUBTRACT, a, b);
     case GRAPH_LESS_EQUAL: return is_continuous(continuity, a, b) ? NODE_NONE : graph_binary(graph, GRAPH_SUBTRACT, b, a);
     case GRAPH_SIGN: case GRAPH_HEAVISIDE: return is_continuous(continuity, a, 0) ? NODE_NONE : a;
-    case GRAPH_FLOOR: case GRAPH_CEIL:
-        return graph_unary(graph, GRAPH_SIN, graph_binary(graph, GRAPH_MULTIPLY, graph_constant(graph, PI), a));
-    case GRAPH_ATAN2: /* from -pi to pi */
-        return graph_select(graph, graph_binary(graph, GRAPH_LESS, b, 0), a, graph_constant(graph, 1));
+    case GRAPH_FLOOR: b = graph_unary(graph, it->op, a); return alternate(graph, b, graph_binary(graph, GRAPH_SUBTRACT, a, b));
+    case GRAPH_CEIL: b = graph_unary(graph, it->op, a); return alternate(graph, b, graph_binary(graph, GRAPH_SUBTRACT, b, a));
+    case GRAPH_ATAN2: /* from -pi to pi; where b is 0, from -pi/2 to pi/2 */
+        return graph_select(graph, graph_binary(graph, GRAPH_LESS_EQUAL, b, 0), a, graph_constant(graph, 1));
     default: return NODE_NONE;
     }
 }

@@ -58,9 +58,7 @@ static const char *refusal(const struct stiffit_model *abi)
 {
     return !abi->lanes ? "has no functions of lanes"
            : !lanes_kernel_is_fast() ? "cannot run in lanes on a CPU without fused multiply-add"
-           : abi->n_state == 0 ? "has no states"
-           : abi->n_switching ? "has a right-hand side that jumps" /* some derivatives across jumps were wrong */
-           : abi->n_forcing ? "has inputs that may jump in time" : NULL;
+           : abi->n_state == 0 ? "has no states" : NULL;
 }
 
 static struct engine_pool *pool_new(const struct model *model, const struct ode_options *options, size_t n_workspace,
