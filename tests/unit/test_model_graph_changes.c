@@ -52,7 +52,8 @@ static void test_jumps(void **state)
     (void)state;
     static const struct { const char *rate; size_t n; } is[] = {
         {"if x > 1 then -a*x else -0.2*a*x", 1}, {"if x > a then k else 0", 1}, {"heaviside(x - a)", 1}, {"sign(x)*k", 1},
-        {"floor(x)", 1}, {"x - ceil(x)", 1}, {"atan2(x, y)", 1}, {"atan2(x, 0*y)", 1}, {"(x > a)*k", 1}, {"if t > a then k else 0", 1},
+        {"floor(x)", 1}, {"x - ceil(x)", 1}, {"atan2(x, y)", 1}, {"atan2(x, 0*y)", 1}, {"(x > a)*k", 1},
+        {"if t > a then k else 0", 1},
         {"if t > 5 then k else 0", 1},
         {"if 2*(t - w) > -t/3 then k*x else 0", 1}, {"if sin(t/a) > w then k*x else 0", 1},
         {"heaviside(t - a)*x", 1}, {"if x < 0 then 1 else 2", 1}, {"if x > 0 and y > 0 then x else 0", 1},
