@@ -342,8 +342,8 @@ static bool is_continuous(struct continuity *continuity, node a, node b)
     return continuity && continuity_at(continuity, a, b);
 }
 
-/* Changes its sign with the whole number `whole`, and is a sine of the rest in between. Rounding does not move the change, as it
- * does for sin(pi a): the right-hand side must jump between the same two numbers. */
+/* Changes its sign with the whole number `whole`, and is a sine of the rest in between. Rounding does not move the change, as
+ * it does for sin(pi a): the right-hand side must jump between the same two numbers. */
 static node alternate(struct graph *graph, node whole, node rest)
 {
     node two = graph_constant(graph, 2), half = graph_binary(graph, GRAPH_MULTIPLY, graph_constant(graph, 0.5), whole);
