@@ -367,7 +367,7 @@ double trust_model_promise_free(struct trust_model *model, const struct fit_poin
     return promise;
 }
 
-void trust_model_bend(struct trust_model *model, const struct fit_point *point, const double *second)
+bool trust_model_bend(struct trust_model *model, const struct fit_point *point, const double *second)
 {
     size_t k = model->n_loose;
     double *slope = model->scratch, *p = model->scratch + 2 * model->n;
@@ -386,13 +386,14 @@ void trust_model_bend(struct trust_model *model, const struct fit_point *point, 
     }
     /* size is that of half the acceleration; the limit applies to twice its length over the step's. */
     if (!(4 * sqrt(size) <= BEND_MOST * model->length) || k == 0)
-        return;
+        return false;
     aim_at(model, p, slope);
     for (size_t c = 0; c < k; c++) {
         size_t j = model->loose[c];
         double bent = model->step[j] + slope[c];
         model->step[j] = bent < model->low[j] ? model->low[j] : bent > model->high[j] ? model->high[j] : bent;
     }
+    return true;
 }
 
 double trust_model_decrement(struct trust_model *model, const double *gradient)

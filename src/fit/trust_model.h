@@ -47,8 +47,8 @@ double trust_model_length(const struct trust_model *model, const double *step);
 /* The decrease predicted without a trust region; step and the other fields do not change. */
 double trust_model_promise_free(struct trust_model *model, const struct fit_point *point);
 /* Bends the step by half the acceleration; `second` (n_row of the predictions' rows) is the second derivative of the
- * predictions along the step, in units of their standard deviations. Does nothing if the change would be large. */
-void trust_model_bend(struct trust_model *model, const struct fit_point *point, const double *second);
+ * predictions along the step, in units of their standard deviations. False: the change would be large, and nothing is done. */
+bool trust_model_bend(struct trust_model *model, const struct fit_point *point, const double *second);
 /* point's theta + step, exactly on the bounds that it reaches. */
 void trust_model_target(const struct trust_model *model, const struct fit_point *point, double *theta);
 /* The decrease predicted from the gradient's loose entries in the model's metric, without damping. */

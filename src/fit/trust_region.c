@@ -4,20 +4,11 @@
 #include "fit/search.h"
 
 #include "fit/stopping.h"
-#include "fit/trust_model.h"
+#include "fit/trust_probe.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-/* Second derivatives along a step are differences over this part of it: predictions accurate to 1e-6 give them an error of 2e-4
- * of the predictions' size. */
-static const double BEND_PART = 0.1;
-/* Errors of predictions with derivatives against those without, in units of the integrator's tolerance. Second derivatives that
- * these alone could cause are no reason to bend. */
-static const double BEND_ERROR = 10;
-/* More's (1978) thresholds for the ratio of actual to predicted decrease. */
-static const double RATIO_POOR = 0.25, RATIO_GOOD = 0.75;
 
 static const double LOST_MOST = 1024;
 /* A step takes a parameter too far if it moves it by more than its own size (a logarithm: by 1) and changes its influence on
@@ -53,11 +44,10 @@ struct trust_region {
     bool has_kinks;
     struct trust_kinks kinks;
     struct stopping stopping;
-    double *second;           /* n_row */
+    struct trust_probe probe;
     int n_back;               /* how often a step was taken back */
     int n_plain;              /* how often the estimated second derivatives were forgotten rather than believed */
     double lost;              /* factor by which trials that could not be evaluated have just shrunk the radius */
-    bool bends;               /* a step was poor: from now on steps are bent */
     int64_t n_iteration;
 };
 
@@ -65,7 +55,7 @@ static struct trust_region *new_search(struct fit_asker *asker, struct arena *ar
 {
     struct trust_region *search = arena_calloc(arena, 1, sizeof *search);
     bool has_kinks = fit_objective_has_kinks(&asker->objective);
-    if (!search || !ARENA_DOUBLES(arena, {&search->second, asker->objective.n_row, 1})
+    if (!search || !trust_probe_init(&search->probe, asker, arena)
         || !trust_model_init(&search->model, asker, arena) || (has_kinks && !trust_kinks_init(&search->kinks, asker, arena)))
         return NULL;
     for (size_t k = 0; k < N_POINT; k++)
@@ -90,13 +80,15 @@ static void free_trial(struct trust_region *search)
     }
 }
 
-static void take_trial(struct trust_region *search)
+/* `is_step`: it is the end of the model's step. */
+static void take_trial(struct trust_region *search, bool is_step)
 {
     search->best = search->trial;
     if (!search->lowest || search->best->f <= search->lowest->f)
         search->lowest = search->best;
     free_trial(search);
     search->model.is_current = false;
+    trust_probe_move(&search->probe, is_step);
 }
 
 /* Forgets values at earlier tolerances, which cannot be compared with new ones. */
@@ -105,46 +97,12 @@ static void forget_values(struct trust_region *search)
     search->lowest = search->missed = NULL;
 }
 
-/* Bends the step along the predictions' second derivative, which costs one evaluation without sensitivities. */
-static enum asked bend(struct trust_region *search)
-{
-    const struct fit_asker *asker = search->asker;
-    const struct fit_point *best = search->best;
-    size_t n_row = asker->objective.n_row;
-    for (size_t j = 0; j < search->n; j++)
-        search->trial->theta[j] = best->theta[j] + BEND_PART * search->model.step[j];
-    if (fit_asker_is_same(asker, search->trial->theta, best->theta))
-        return ASKED_FAILED;
-    enum asked asked = fit_ask(search->asker, search->trial, false);
-    if (asked != ASKED_OK)
-        return asked;
-    for (size_t i = 0; i < n_row; i++)
-        search->second[i] = (search->trial->prediction[i] - best->prediction[i]) * best->weight[i] / BEND_PART;
-    for (size_t j = 0; j < search->n; j++) {
-        double part = search->model.step[j] * best->chain[j];
-        const double *column = best->d_prediction + j * n_row;
-        for (size_t i = 0; i < n_row; i++)
-            search->second[i] -= column[i] * best->weight[i] * part;
-    }
-    double sum = 0, noise = 0, error = BEND_ERROR * fit_asker_rtol(asker) / BEND_PART;
-    for (size_t i = 0; i < n_row; i++) {
-        sum += search->second[i] * search->second[i];
-        noise += pow(error * best->prediction[i] * best->weight[i], 2);
-        search->second[i] *= 2 / BEND_PART;
-    }
-    search->bends = sum > noise;
-    if (!search->bends)
-        return ASKED_OK;
-    trust_model_bend(&search->model, best, search->second);
-    return ASKED_OK;
-}
-
 /* Adapts the radius after a trial that gained `decrease` (-infinity: it failed). */
 static void adapt_radius(struct trust_region *search, double decrease)
 {
     struct trust_model *model = &search->model;
     double ratio = decrease / model->promise;
-    if (!(ratio >= RATIO_POOR)) {
+    if (!(ratio >= TRUST_RATIO_POOR)) {
         /* The minimum of the parabola through value, slope and the trial's value (More 1978). */
         double slope = 0, part = 0.25;
         for (size_t j = 0; j < search->n; j++)
@@ -154,9 +112,9 @@ static void adapt_radius(struct trust_region *search, double decrease)
         else if (isfinite(decrease))
             part = 0.5;
         model->radius = part * fmin(model->radius, model->length);
-        search->bends = true;
+        search->probe.is_needed = true;
         search->lost = isfinite(decrease) ? 1 : fmin(search->lost / part, LOST_MOST);
-    } else if (ratio > RATIO_GOOD || !model->is_restricted) {
+    } else if (ratio > TRUST_RATIO_GOOD || !model->is_restricted) {
         model->radius = fmax(model->radius, 2 * search->lost * model->length);
         search->lost = 1;
     }
@@ -227,7 +185,7 @@ static enum asked iterate(struct trust_region *search)
 {
     struct trust_model *model = &search->model;
     double decrease = -INFINITY;
-    if (search->bends && !search->has_kinks && model->is_restricted && bend(search) == ASKED_END)
+    if (!search->has_kinks && trust_probe_step(&search->probe, model, search->best, search->trial) == ASKED_END)
         return ASKED_END;
     trust_model_target(model, search->best, search->trial->theta);
     if (fit_asker_is_same(search->asker, search->trial->theta, search->best->theta)) {
@@ -240,6 +198,7 @@ static enum asked iterate(struct trust_region *search)
         return ASKED_END;
     if (asked == ASKED_OK)
         decrease = stopping_decrease(&search->stopping, model, search->best, is_known ? search->missed : search->trial);
+    trust_probe_note(&search->probe, search->best, asked == ASKED_OK && !is_known ? search->trial : NULL);
     search->n_iteration++;
     bool is_back = decrease > 0 && !is_known && went_too_far(search);
     if (!is_known && !search->has_kinks && asked == ASKED_OK)
@@ -250,7 +209,7 @@ static enum asked iterate(struct trust_region *search)
         decrease = fmin(decrease, 0);
     } else if (decrease > 0 && !is_back) {
         relax_limits(search);
-        take_trial(search);
+        take_trial(search, true);
     } else if (asked == ASKED_OK) {
         search->missed = search->trial;
         if (search->trial->f < search->lowest->f)
@@ -274,6 +233,7 @@ static void find_step(struct trust_region *search)
 static void take_lowest(struct trust_region *search)
 {
     search->best = search->lowest;
+    trust_probe_move(&search->probe, false);
     free_trial(search);
     trust_model_forget(&search->model);
     stopping_init(&search->stopping, search->asker);
@@ -308,7 +268,7 @@ static enum asked begin(struct trust_region *search, const double *theta)
     memcpy(search->trial->theta, theta, search->n * sizeof *theta);
     enum asked asked = fit_ask(search->asker, search->trial, true);
     if (asked == ASKED_OK)
-        take_trial(search);
+        take_trial(search, false);
     return asked;
 }
 
@@ -323,7 +283,7 @@ static enum asked land(struct trust_region *search)
     forget_values(search);
     if (asked == ASKED_OK && search->trial->f <= rough->f + margin && !went_too_far(search)) {
         search->n_iteration++;
-        take_trial(search);
+        take_trial(search, false);
         return ASKED_OK;
     }
     return asked == ASKED_END ? ASKED_END : begin(search, rough->theta);
@@ -366,7 +326,7 @@ static enum asked look_back(struct trust_region *search, const double *theta)
     }
     enum asked asked = fit_ask(asker, search->trial, true);
     if (asked == ASKED_OK && search->trial->f < search->best->f)
-        take_trial(search);
+        take_trial(search, false);
     return asked == ASKED_END ? ASKED_END : ASKED_OK;
 }
 
@@ -398,7 +358,7 @@ static enum asked approach(struct trust_region *search, const double *theta)
         search->best = NULL;
         forget_values(search);
         free_trial(search);
-        search->bends = false;
+        search->probe.is_needed = false;
         search->lost = 1;
         trust_model_forget(&search->model);
     }

@@ -134,7 +134,7 @@ static const struct option table[] = {
     {.name = "max-evaluations", .effect = RUN_FITS, .kind = OPTION_INTEGER, .offset = FIELD(recipe.fit.max_evaluations),
      .min = 1, .max = NO_LIMIT, .default_text = "1000", .in_file = true,
      .help = "evaluations of the objective per fit, each of which simulates all experiments; difference quotients take two "
-     "for each parameter"},
+     "for each parameter; 1 + P/3 trials without derivatives, with P free parameters, count as one"},
     {.name = "max-steps", .effect = RUN_FITS, .kind = OPTION_INTEGER, .offset = FIELD(recipe.fit.max_steps), .min = 1,
      .max = NO_LIMIT, .default_text = "100000", .in_file = true,
      .help = "integrator steps per simulation of an experiment, over all its output times"},
