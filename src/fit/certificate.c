@@ -7,9 +7,6 @@
 
 #include <math.h>
 
-/* With a tenth of the tolerances the integrator's errors are a tenth, so the difference is nine tenths of the original errors,
- * for 1.5 times the steps. */
-static const double TIGHTER = 10;
 /* A change of the objective by this part of the variance changes -2 log likelihood by 0.002, which affects no conclusion; a
  * promised decrease of that part moves no parameter by more than 0.02 of its standard error. */
 static const double CHANGE_MOST = 1e-3, DECREASE_MOST = 2e-4;
@@ -40,7 +37,7 @@ static double error_of(const struct fit_asker *asker, const struct fit_point *be
     return sqrt(sum);
 }
 
-static double variance_of(const struct fit_asker *asker, const struct fit_point *best)
+double fit_certificate_variance(const struct fit_asker *asker, const struct fit_point *best)
 {
     const struct fit_objective *objective = &asker->objective;
     double variance = fit_point_variance(asker, best);
@@ -52,20 +49,19 @@ static double variance_of(const struct fit_asker *asker, const struct fit_point 
     return fmax(variance, least / (double)objective->n_row);
 }
 
-static void judge(const struct fit_asker *asker, const struct fit_point *best, struct fit_certificate *certificate)
+void fit_certificate_judge(struct fit_certificate *certificate, const struct fit_options *options, double objective,
+                           bool is_likelihood, double variance, double mean_square)
 {
-    const struct fit_objective *objective = &asker->objective;
-    double variance = variance_of(asker, best), f = fabs(best->f);
-    double stop = asker->options->f_tolerance * (objective->likelihood ? fmax(1, f) : f);
+    double f = fabs(objective), stop = options->f_tolerance * (is_likelihood ? fmax(1, f) : f);
     /* if the fit describes its data badly, the objective changes by more */
-    double change = fabs(certificate->change) / (CHANGE_MOST * fmax(variance, fit_point_mean_square(asker, best)) + stop);
+    double change = fabs(certificate->change) / (CHANGE_MOST * fmax(variance, mean_square) + stop);
     double decrease = certificate->decrease / (DECREASE_MOST * variance + 2 * stop);
     certificate->is_confirmed = change <= 1 || f == 0;
     certificate->is_certified = (change <= 1 && decrease <= 1) || f == 0;
     double needed = MARGIN * fmax(change, sqrt(decrease));
-    certificate->factor = TIGHTER;
+    certificate->factor = FIT_TIGHTER;
     while (certificate->factor < needed && certificate->factor < FACTOR_MOST)
-        certificate->factor *= TIGHTER;
+        certificate->factor *= FIT_TIGHTER;
 }
 
 enum asked fit_certify(struct fit_asker *asker, const struct fit_point *best, double objective, struct arena *arena,
@@ -84,9 +80,9 @@ enum asked fit_certify(struct fit_asker *asker, const struct fit_point *best, do
     if (!is_exact) {
         for (size_t j = 0; j < asker->map.n_free; j++)
             point.theta[j] = best->theta[j];
-        asker->tighter *= TIGHTER;
+        asker->tighter *= FIT_TIGHTER;
         enum asked asked = fit_ask(asker, &point, false);
-        asker->tighter /= TIGHTER;
+        asker->tighter /= FIT_TIGHTER;
         asker->prediction_error = NAN;
         if (asked != ASKED_OK)
             return asked;
@@ -98,7 +94,8 @@ enum asked fit_certify(struct fit_asker *asker, const struct fit_point *best, do
     asker->spectrum_point = best;
     certificate->change = is_exact ? 0 : point.f - objective;
     certificate->decrease = fit_spectrum_decrease(spectrum, &asker->map);
-    judge(asker, best, certificate);
+    fit_certificate_judge(certificate, asker->options, best->f, asker->objective.likelihood,
+                          fit_certificate_variance(asker, best), fit_point_mean_square(asker, best));
     if (is_exact)
         certificate->factor = 0;
     return ASKED_OK;

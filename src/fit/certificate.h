@@ -5,6 +5,10 @@
 
 #include "fit/point.h"
 
+/* The divisor of its tolerances. The integrator's errors are then a tenth, so the difference is nine tenths of the original
+ * errors, for 1.5 times the steps. */
+#define FIT_TIGHTER 10.0
+
 struct fit_certificate {
     double change;     /* objective with tighter tolerances minus objective; NaN: it could not be evaluated */
     double decrease;   /* predicted for a full Gauss-Newton step there, along the directions that the data determine; or NaN */
@@ -19,3 +23,10 @@ struct fit_certificate {
  * counters include the evaluation. */
 enum asked fit_certify(struct fit_asker *asker, const struct fit_point *best, double objective, struct arena *arena,
                        struct fit_certificate *certificate);
+
+/* Fills is_confirmed, is_certified and factor of a certificate with change and decrease. variance: of the measurements' errors,
+ * fit_certificate_variance; mean_square: of the weighted residuals. */
+void fit_certificate_judge(struct fit_certificate *certificate, const struct fit_options *options, double objective,
+                           bool is_likelihood, double variance, double mean_square);
+/* As fit_point_variance, but if no sigma is known, not below a negligible part of the data's spread and size. */
+double fit_certificate_variance(const struct fit_asker *asker, const struct fit_point *best);

@@ -6,6 +6,7 @@
 #include "base/words.h"
 #include "fit/certificate.h"
 #include "fit/point.h"
+#include "fit/prepare.h"
 #include "fit/search.h"
 #include "fit/statistics.h"
 #include "fit/unit.h"
@@ -146,7 +147,7 @@ static void choose(struct fit_asker *asker, struct fit_record *record)
     asker->engine = record->gradient == GRADIENT_adjoint ? ENGINE_CVODES : options->engine;
 }
 
-static bool prepare_gradient(struct fit_asker *asker, struct arena *arena)
+bool fit_prepare_gradient(struct fit_asker *asker, struct arena *arena)
 {
     if (asker->gradient == GRADIENT_differences) {
         asker->notes |= NOTE_difference_gradient;
@@ -221,7 +222,7 @@ static void search_from(struct fit_asker *asker, struct arena *arena, const doub
     asker->gradient = record->gradient = GRADIENT_differences;
     if (asker->options->optimizer == OPTIMIZER_none) /* L-BFGS may have been chosen for its adjoint gradients */
         record->optimizer = OPTIMIZER_trf;
-    if (prepare_gradient(asker, arena))
+    if (fit_prepare_gradient(asker, arena))
         search_from(asker, arena, theta, record, end);
     else
         *end = (struct search_end){.outcome = OUTCOME_out_of_memory};
@@ -422,15 +423,14 @@ static void seek_pulses(struct fit_asker *asker)
             asker->notes |= NOTE_hidden_pulses;
 }
 
-/* Runs a fit with the sigmas that are known. */
-static void run(const struct fit_problem *problem, const struct fit_options *options, const struct fit_host *host,
-                struct arena *arena, struct fit_record *record)
+struct fit_asker *fit_prepare(const struct fit_problem *problem, const struct fit_options *options,
+                              const struct fit_host *host, struct arena *arena, struct fit_record *record)
 {
     fit_clear(record, problem->n_parameter, problem->notes);
     struct fit_asker *asker = arena_calloc(arena, 1, sizeof *asker);
     if (!asker) {
         fail(record, OUTCOME_out_of_memory, "no memory for this fit");
-        return;
+        return NULL;
     }
     asker->problem = problem;
     asker->options = options;
@@ -444,16 +444,29 @@ static void run(const struct fit_problem *problem, const struct fit_options *opt
     record->notes = asker->notes;
     if (mapped != OUTCOME_converged) {
         fail(record, mapped, asker->reason);
-        return;
+        return NULL;
     }
-    double *theta;
-    bool has_room = set_objective(asker, arena) && fit_asker_prepare(asker, arena)
-                    && ARENA_DOUBLES(arena, {&theta, asker->map.n_free, 1});
+    bool has_room = set_objective(asker, arena) && fit_asker_prepare(asker, arena);
     if (has_room) {
         choose(asker, record);
         seek_pulses(asker);
     }
-    if (!has_room || !prepare_gradient(asker, arena)) {
+    if (!has_room || !fit_prepare_gradient(asker, arena)) {
+        fail(record, OUTCOME_out_of_memory, "no memory for this fit");
+        return NULL;
+    }
+    return asker;
+}
+
+/* Runs a fit with the sigmas that are known. */
+static void run(const struct fit_problem *problem, const struct fit_options *options, const struct fit_host *host,
+                struct arena *arena, struct fit_record *record)
+{
+    struct fit_asker *asker = fit_prepare(problem, options, host, arena, record);
+    double *theta;
+    if (!asker)
+        return;
+    if (!ARENA_DOUBLES(arena, {&theta, asker->map.n_free, 1})) {
         fail(record, OUTCOME_out_of_memory, "no memory for this fit");
         return;
     }

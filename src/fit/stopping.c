@@ -47,10 +47,15 @@ double stopping_tolerance(const struct stopping *stopping, double f)
     return tolerance * f + 1e-17 * sqrt(f) * sqrt(scale) + 1e-30 * scale + DBL_MIN;
 }
 
+static double variance_of(const struct stopping *stopping, const struct fit_point *point)
+{
+    return stopping->beyond.is_there ? stopping->beyond.variance : fit_point_variance(stopping->asker, point);
+}
+
 double stopping_least_promise(const struct stopping *stopping, const struct fit_point *best)
 {
     double tolerance = stopping_tolerance(stopping, best->f);
-    return fmin(1e3 * tolerance, fmax(tolerance, WORTHLESS * fit_point_variance(stopping->asker, best)));
+    return fmin(1e3 * tolerance, fmax(tolerance, WORTHLESS * variance_of(stopping, best)));
 }
 
 bool stopping_is_exact(const struct stopping *stopping, double f)
@@ -124,16 +129,16 @@ void stopping_note(struct stopping *stopping, const struct trust_model *model, c
 void stopping_give_up(struct stopping *stopping) { stopping->n_rejected = MAX_REJECTED; }
 
 /* The decrease predicted without a trust region; equal to that of the step if nothing restricts the step. */
-static double promise_free(struct trust_model *model, const struct fit_point *best)
+static double promise_free(const struct stopping *stopping, struct trust_model *model, const struct fit_point *best)
 {
-    return model->is_restricted ? trust_model_promise_free(model, best) : model->promise;
+    return model->is_restricted ? trust_model_promise_free(model, best) + stopping->beyond.promise : model->promise;
 }
 
 static enum stop_test find_met(struct stopping *stopping, struct trust_model *model, const struct fit_point *best)
 {
     const struct fit_asker *asker = stopping->asker;
     double tolerance = stopping_tolerance(stopping, best->f), f = fabs(best->f);
-    double norm = fit_point_gradient_norm(asker, best), scale = stopping->objective_scale;
+    double norm = fmax(fit_point_gradient_norm(asker, best), stopping->beyond.gradient_norm), scale = stopping->objective_scale;
     if (norm == 0)
         return STOP_gradient;
     if (stopping_is_exact(stopping, best->f))
@@ -143,7 +148,7 @@ static enum stop_test find_met(struct stopping *stopping, struct trust_model *mo
     if (norm <= asker->options->g_tolerance * size && model->promise <= stopping_least_promise(stopping, best))
         return STOP_gradient;
     if (stopping->slowness * model->promise <= tolerance
-        && stopping->slowness * promise_free(model, best) <= tolerance)
+        && stopping->slowness * promise_free(stopping, model, best) <= tolerance)
         return STOP_decrease;
     int n = stopping->n_step;
     bool idle = n >= STOPPING_HISTORY && !model->is_restricted && stopping->n_rejected == 0
@@ -193,7 +198,7 @@ bool stopping_is_noise(const struct stopping *stopping, double promise, double f
 static enum outcome judge_stall(struct stopping *stopping, struct trust_model *model, const struct fit_point *best)
 {
     struct fit_asker *asker = stopping->asker;
-    double promise = promise_free(model, best), size = size_of(stopping, best->f);
+    double promise = promise_free(stopping, model, best), size = size_of(stopping, best->f);
     double noise = believable_noise(stopping, best->f);
     /* The smaller the remaining decrease, the fewer trials are needed as proof. */
     if (stopping->n_rejected < (promise <= PROMISE_IDLE * size ? 1 : FEW_REJECTED))

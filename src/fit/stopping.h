@@ -7,7 +7,16 @@
 
 enum { STOPPING_HISTORY = 5 };
 
+/* What a fit over many datasets adds to its shared parameters, which are those of the model and the point. */
+struct stopping_beyond {
+    bool is_there;
+    double promise;       /* the decrease predicted without trust regions for the other parameters alone */
+    double gradient_norm; /* of these, projected */
+    double variance;      /* of all measurements' errors: fit_point_variance */
+};
+
 struct stopping {
+    struct stopping_beyond beyond;
     struct fit_asker *asker;
     double objective_scale;      /* the objective if all predictions were 0 */
     double accuracy;             /* of the predictions, relative: the integrator's */

@@ -79,6 +79,12 @@ bool trust_model_update(struct trust_model *model, const struct fit_point *point
     fit_objective_rows(&model->asker->objective, &answer, CURVATURE_ABOVE, model->jacobian, model->residual);
     matrix_triangle(model->n_row, n, model->jacobian, model->residual, model->triangle, model->rhs);
     trust_curvature_add(&model->curvature, model->triangle, model->rhs);
+    return trust_model_adopt(model, point);
+}
+
+bool trust_model_adopt(struct trust_model *model, const struct fit_point *point)
+{
+    size_t n = model->n;
     bool first = !(model->radius < INFINITY), finite = true;
     for (size_t j = 0; j < n; j++) {
         double norm = sqrt(matrix_squares(j + 1, model->triangle + j * n));

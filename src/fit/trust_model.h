@@ -40,6 +40,9 @@ double trust_model_longest_step(enum parameter_scale scale);
 void trust_model_limit(struct trust_model *model, const struct fit_point *point, size_t j, double limit);
 /* Computes the model at `point`. False: it has entries that are not finite. */
 bool trust_model_update(struct trust_model *model, const struct fit_point *point);
+/* The same for a triangle and right-hand side that the caller has written; of the point, only theta and gradient are used, and
+ * of the asker only the map. */
+bool trust_model_adopt(struct trust_model *model, const struct fit_point *point);
 /* Fills step, length, promise, is_restricted for the radius. */
 void trust_model_step(struct trust_model *model, const struct fit_point *point);
 /* |D step| */

@@ -86,7 +86,7 @@ static void open_model(struct problem *problem)
 
 static void open_parameters(struct problem *problem)
 {
-    static const char *const scales[] = {"lin", "log", "log10"};
+    static const char *const scales[] = {"lin", "log", "log10"}, *const levels[] = {"dataset", "shared"};
     struct problem_info *info = &problem->info;
     size_t n_scale;
     problem_read_names(problem, "/parameters/name", PROBLEM_MAX_PARAMETER, &info->n_parameter, &info->parameter_name);
@@ -98,6 +98,15 @@ static void open_parameters(struct problem *problem)
                        scale);
     }
     problem->n_scale = info->parameter_scale ? n_scale : 0;
+    problem_read_values(problem, "/parameters/level", PROBLEM_MAX_PARAMETER, &info->n_level, &info->parameter_level);
+    for (size_t i = 0; info->parameter_level && i < info->n_level; i++)
+        if (words_find(info->parameter_level[i], levels, 2) < 0)
+            faults_add(&problem->faults, "/parameters/level row %zu: \"%.40s\" is not a level; use dataset or shared", i,
+                       info->parameter_level[i]);
+    if (info->parameter_level && info->parameter_name && info->n_level != info->n_parameter)
+        faults_add(&problem->faults, "/parameters/level: has %zu entries for %zu parameters", info->n_level,
+                   info->n_parameter);
+    problem->level_name = info->parameter_name;
     problem_open_tables(problem);
     problem_open_adopted(problem);
     problem_open_priors(problem);

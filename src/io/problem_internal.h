@@ -51,6 +51,7 @@ struct problem {
     void *beat_context;
     size_t n_scale;        /* rows of /parameters/scale */
     const char *const *file_scale; /* n_scale, or NULL */
+    const char *const *level_name; /* of the rows of /parameters/level; NULL: those of the model */
     struct problem_adopted adopted;
     bool matched, checking;
     size_t n_parameter;    /* this and the following fields are set by problem_match */

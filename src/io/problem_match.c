@@ -78,6 +78,8 @@ static enum status match_parameters(struct problem *problem, const struct proble
         problem->to_model[i] = found < 0 ? PROBLEM_NOT_OF_MODEL : (uint32_t)found;
     }
     match_substituted(problem, expectation);
+    if (info->parameter_level && !problem->level_name && info->n_level != n)
+        faults_add(&problem->faults, "/parameters/level: has %zu entries for %zu parameters", info->n_level, n);
     if (problem->file_scale && problem->n_scale != n)
         faults_add(&problem->faults, "/parameters/scale: has %zu entries for %zu parameters", problem->n_scale, n);
     return faults_report(&problem->faults, problem->file.path, error);
@@ -270,6 +272,13 @@ size_t problem_n_parameter(const struct problem *problem) { return problem->n_pa
 const char *const *problem_parameter_name(const struct problem *problem) { return problem->parameter_name; }
 const char *const *problem_parameter_scale(const struct problem *problem) { return problem->parameter_scale; }
 const uint32_t *problem_to_model(const struct problem *problem) { return problem->to_model; }
+bool problem_is_shared(const struct problem *problem, size_t parameter)
+{
+    const struct problem_info *info = &problem->info;
+    int i = problem->level_name ? words_find(problem->parameter_name[parameter], problem->level_name, info->n_level)
+                                : (int)parameter;
+    return info->parameter_level && i >= 0 && (size_t)i < info->n_level && !strcmp(info->parameter_level[i], "shared");
+}
 size_t problem_n_none(const struct problem *problem)
 {
     return problem->n_pair + (problem->info.has_steady ? problem->n_parameter : 0);

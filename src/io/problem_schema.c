@@ -19,10 +19,11 @@ struct group {
 /* A problem file may contain its own result (/fits and related groups). */
 static const char *const root_names[] = {"model", "parameters", "datasets", "experiments", "measurements",
                                          "doses", "inputs", "events", "substitutes", "options", "user", "fits",
-                                         "provenance", "starts", "profiles", "bootstrap"};
+                                         "provenance", "starts", "profiles", "bootstrap",
+                                         "shared"};
 static const char *const model_names[] = {"plugin", "source"};
 static const char *const model_attributes[] = {"plugin", "sha256", "name"};
-static const char *const parameter_names[] = {"name", "start", "lower", "upper", "scale", "fixed", "unit",
+static const char *const parameter_names[] = {"name", "start", "lower", "upper", "scale", "fixed", "unit", "level",
                                               "prior", "prior_on", "prior_location", "prior_scale", "prior_lower",
                                               "prior_upper", "from_model"};
 static const char *const dataset_names[] = {"id", "covariates", "covariate_names", "t0"};

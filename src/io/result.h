@@ -35,6 +35,13 @@ struct result_writer;
  * not at all. `in_place_of`: NULL, or a problem file that is copied first, with /fits and /provenance written into the copy. */
 enum status result_writer_open(struct result_writer **writer, const char *path, const char *in_place_of,
                                const struct result_header *header, struct error *error);
+/* Parameters that all datasets have in common: the group /shared. n values each. Before result_writer_finish. */
+struct result_shared {
+    size_t n;
+    const char *const *name;
+    const double *value, *standard_error;
+};
+enum status result_writer_shared(struct result_writer *writer, const struct result_shared *shared, struct error *error);
 /* Rows in order. record->parameter and at_bound as in the header's order. The record and the id are copied. Equal
  * headers and rows make equal files, byte for byte. */
 enum status result_writer_add(struct result_writer *writer, const char *id, const struct fit_record *record,

@@ -219,7 +219,7 @@ static enum status make_file(struct result_writer *writer, const char *in_place_
     status = copy_file(in_place_of, writer->temporary, &writer->mode, error);
     if (!status)
         status = hdf5_edit(&writer->file, writer->temporary, error);
-    static const char *const old[] = {"/fits", "/provenance", "/starts", "/profiles", "/bootstrap"};
+    static const char *const old[] = {"/fits", "/provenance", "/starts", "/profiles", "/bootstrap", "/shared"};
     for (size_t i = 0; i < sizeof old / sizeof *old && !status; i++)
         status = hdf5_delete(&writer->file, old[i], error);
     return status;
@@ -317,6 +317,25 @@ enum status result_writer_add(struct result_writer *writer, const char *id, cons
     }
     writer->n_row++;
     return writer->n_row == writer->max_row ? write_block(writer, error) : STATUS_OK;
+}
+
+enum status result_writer_shared(struct result_writer *writer, const struct result_shared *shared, struct error *error)
+{
+    struct hdf5_file *file = &writer->file;
+    const struct {
+        const char *path, *description;
+        const double *value;
+    } column[] = {{"/shared/value", "the best fit's value of each parameter that all datasets have in common", shared->value},
+                  {"/shared/standard_error", "its standard error, as in /fits/standard_error", shared->standard_error}};
+    enum status status = hdf5_make_group(file, "/shared", error);
+    if (!status)
+        status = hdf5_write_strings(file, "/shared/name", shared->n, shared->name, error);
+    for (size_t i = 0; i < 2 && !status; i++) {
+        status = hdf5_write_table(file, column[i].path, H5T_NATIVE_DOUBLE, shared->n, 0, column[i].value, error);
+        if (!status)
+            status = hdf5_put_text(file, column[i].path, "description", column[i].description, error);
+    }
+    return status;
 }
 
 struct hdf5_file *result_writer_file(struct result_writer *writer) { return &writer->file; }

@@ -65,7 +65,7 @@ static void the_description_follows_the_table(void **state)
                         "max-total-steps=10000000 max-seconds=inf"); /* as 0.1.0 has it */
     for (size_t i = 0; i < table.n; i++) {
         const struct option *option = &table.option[i];
-        bool is_profile = !strcmp(option->name, "profile");
+        bool is_profile = !strcmp(option->name, "profile") || !strcmp(option->name, "share");
         char word[100];
         char *argument[] = {word};
         struct recipe back;
@@ -77,7 +77,7 @@ static void the_description_follows_the_table(void **state)
         recipe_print(&options.recipe, &all, now);
         assert_int_equal(strcmp(now, before) != 0, option->effect >= RUN_FITS);
         if (is_profile) /* its names may be told by a hash */
-            options.recipe.profile = NULL;
+            options.recipe.profile = options.recipe.share = NULL;
         recipe_read(&back, &counted, now);
         recipe_print(&options.recipe, &counted, now);
         recipe_print(&back, &counted, again);

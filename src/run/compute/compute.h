@@ -67,6 +67,13 @@ struct compute {
 
 /* All passes, in the order of their needs. *journal_gone, with an error: another process has removed the journal. */
 enum status compute_passes(struct compute *compute, bool *journal_gone, struct error *error);
+/* One stage, and what was set aside in it. Also OK if it was stopped. `prepare`: as in the feed, or NULL. */
+enum status compute_stage(struct compute *compute, const struct stage *stage, feed_prepare *prepare, void *context,
+                          bool *journal_gone, struct error *error);
+/* Whether the last stage did all that was wanted. */
+bool compute_is_complete(const struct compute *compute);
+/* Instead of the passes of independent fits: those of one fit over all datasets, whose records are journalled at its end. */
+enum status compute_joint(struct compute *compute, bool *journal_gone, struct error *error);
 /* Refuses a plugin whose derivatives are certainly wrong at the starts of some datasets. Call before there are other
  * threads. */
 enum status compute_spot_check(struct compute *compute, struct error *error);

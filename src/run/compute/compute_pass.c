@@ -63,6 +63,11 @@ static void finish_fit(struct compute *compute, struct fit_job *job)
 {
     struct error error;
     const struct fit_record *record = fit_job_record(job);
+    if (compute->campaign.joint) {
+        compute->campaign.joint->block[record->dataset].seconds += record->seconds;
+        count_done(compute);
+        return;
+    }
     if (record->outcome == OUTCOME_out_of_memory &&
         put_off(compute, record->dataset * compute->campaign.n_task + record->start))
         return;
@@ -109,6 +114,11 @@ static void finish_unstarted(struct compute *compute, uint64_t dataset, uint32_t
                              const char *reason)
 {
     struct error error;
+    if (compute->campaign.joint) {
+        joint_block_fail(compute->campaign.joint, (size_t)dataset, outcome, reason);
+        count_done(compute);
+        return;
+    }
     if (outcome == OUTCOME_out_of_memory && put_off(compute, dataset * compute->campaign.n_task + task))
         return;
     if (compute_journal_failure(compute, dataset, task, outcome, reason, &error)) {
@@ -180,7 +190,7 @@ static struct fit_job *take_job(struct compute *compute, struct compute_lane *la
 {
     struct fit_job *job = lane->free_jobs;
     if (!job)
-        return fit_job_new(&compute->campaign, &compute->replays, compute->trace);
+        return fit_job_new(&compute->campaign, compute->campaign.joint ? NULL : &compute->replays, compute->trace);
     lane->free_jobs = *fit_job_link(job);
     return job;
 }
@@ -197,7 +207,7 @@ static struct job *client_start(void *context, size_t lane, uint32_t item)
     uint32_t task = compute->stage.first_task + number;
     uint64_t fit = dataset * campaign->n_task + task;
     bool is_refit = task >= campaign->n_start;
-    if (has_ended(compute, fit)) {
+    if (!campaign->joint && has_ended(compute, fit)) {
         if (!compute->stage.apart)
             count_done(compute);
     } else if (is_suspect(compute, fit) != compute->stage.apart) {
@@ -307,7 +317,7 @@ static enum status tend(struct compute *compute, bool *journal_gone, struct erro
     return status;
 }
 
-/* One pass through the pool. `prepare`: as in the feed. Also OK if it was stopped or aborted; see is_complete. */
+/* One pass through the pool. `prepare`: as in the feed. Also OK if it was stopped or aborted; see compute_is_complete. */
 static enum status run_pass(struct compute *compute, const struct stage *stage, feed_prepare *prepare, void *context,
                             bool *journal_gone, struct error *error)
 {
@@ -353,7 +363,7 @@ static enum status run_pass(struct compute *compute, const struct stage *stage, 
     return status;
 }
 
-static bool is_complete(const struct compute *compute)
+bool compute_is_complete(const struct compute *compute)
 {
     return counter_get(&compute->n_done) >= compute->stage.n_wanted && counter_get(&compute->broken) == 0 &&
            counter_get(&compute->wants_fresh) == 0;
@@ -361,8 +371,8 @@ static bool is_complete(const struct compute *compute)
 
 /* A pass, followed by one in which the fits that were set aside are tried alone: suspects of a death, and fits that ran out of
  * memory, each of which gets a new process. */
-static enum status stage_run(struct compute *compute, const struct stage *stage, feed_prepare *prepare, void *context,
-                             bool *journal_gone, struct error *error)
+enum status compute_stage(struct compute *compute, const struct stage *stage, feed_prepare *prepare, void *context,
+                          bool *journal_gone, struct error *error)
 {
     enum status status = run_pass(compute, stage, prepare, context, journal_gone, error);
     struct stage apart = *stage;
@@ -371,7 +381,7 @@ static enum status stage_run(struct compute *compute, const struct stage *stage,
     apart.wanted_context = compute;
     apart.n_wanted = counter_get(&compute->n_put_off);
     apart.n_before += counter_get(&compute->n_done) - apart.n_wanted;
-    if (status || !is_complete(compute) || apart.n_wanted == 0)
+    if (status || !compute_is_complete(compute) || apart.n_wanted == 0)
         return status;
     if (counter_get(&compute->n_short_of_memory)) {
         counter_set(&compute->wants_fresh, 1);
@@ -400,9 +410,11 @@ enum status compute_passes(struct compute *compute, bool *journal_gone, struct e
                                  .wanted = selection_wants, .wanted_context = selection,
                                  .n_before = n_outside + n_start, .n_wanted = compute->n_fit - n_outside - n_start};
     enum status status = STATUS_OK;
+    if (campaign->joint)
+        return compute_joint(compute, journal_gone, error);
     if (campaign->pilots) {
-        status = stage_run(compute, &pilots, NULL, NULL, journal_gone, error);
-        if (status || !is_complete(compute))
+        status = compute_stage(compute, &pilots, NULL, NULL, journal_gone, error);
+        if (status || !compute_is_complete(compute))
             return status;
         status = compute_read_journal(compute, error);
         if (!status) {
@@ -411,15 +423,15 @@ enum status compute_passes(struct compute *compute, bool *journal_gone, struct e
         }
     }
     if (!status)
-        status = stage_run(compute, &starts, NULL, NULL, journal_gone, error);
-    if (status || !is_complete(compute) || refits.n_task == 0)
+        status = compute_stage(compute, &starts, NULL, NULL, journal_gone, error);
+    if (status || !compute_is_complete(compute) || refits.n_task == 0)
         return status;
     struct refit_starts best = {.journal = NULL};
     status = compute_read_journal(compute, error);
     if (!status)
         status = refit_starts_init(&best, compute->earlier, &campaign->plan.identity, error);
     if (!status)
-        status = stage_run(compute, &refits, refit_starts_put, &best, journal_gone, error);
+        status = compute_stage(compute, &refits, refit_starts_put, &best, journal_gone, error);
     *journal_gone = *journal_gone || best.incomplete;
     refit_starts_fini(&best);
     return status;

@@ -12,13 +12,24 @@
 #include "run/supervise/board.h"
 #include "run/supervise/child.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { IDS_AT_ONCE = 4096, N_RETRY_FACT = 4 };
 
+/* Of the first row that has a best fit. */
+struct shared_values {
+    struct result_shared shared;
+    uint32_t *index;
+    double *numbers;               /* values and standard errors */
+    const char **name;
+    bool is_taken;
+};
+
 struct finish {
+    struct shared_values shared;
     struct counter *heartbeat;
     struct problem *problem;
     struct result *skeleton;
@@ -35,6 +46,43 @@ struct finish {
     struct fit_record best, other; /* of a dataset's tasks */
     void *arrays;                  /* of both */
 };
+
+/* The parameters of --share. */
+static enum status open_shared(struct shared_values *values, const char *list, const struct result_info *info,
+                               struct error *error)
+{
+    size_t n = info->n_parameter;
+    bool *wanted = calloc(n + 1, sizeof *wanted);
+    values->index = calloc(n + 1, sizeof *values->index);
+    values->numbers = calloc(2 * n + 1, sizeof *values->numbers);
+    values->name = calloc(n + 1, sizeof *values->name);
+    enum status status = wanted && values->index && values->numbers && values->name
+                             ? refit_mark_names("share", list, info->parameter_name, n, wanted, error)
+                             : error_set(error, STATUS_NO_MEMORY, "out of memory for %zu parameters", n);
+    for (size_t i = 0; !status && i < n; i++)
+        if (wanted[i]) {
+            values->name[values->shared.n] = info->parameter_name[i];
+            values->index[values->shared.n++] = (uint32_t)i;
+        }
+    for (size_t i = 0; !status && i < 2 * n; i++)
+        values->numbers[i] = NAN;
+    values->shared.name = values->name;
+    values->shared.value = values->numbers;
+    values->shared.standard_error = values->numbers + values->shared.n;
+    free(wanted);
+    return status;
+}
+
+static void take_shared(struct shared_values *values, const struct fit_record *record)
+{
+    if (values->is_taken || !values->index || isnan(record->objective))
+        return;
+    values->is_taken = true;
+    for (size_t i = 0; i < values->shared.n; i++) {
+        values->numbers[i] = record->parameter[values->index[i]];
+        values->numbers[values->shared.n + i] = record->standard_error[values->index[i]];
+    }
+}
 
 /* Writes one row. The row's work is that of its starts; the summary's is that of all tasks. */
 static enum status write_row(struct finish *finish, uint64_t dataset, const char *id, struct run_summary *summary,
@@ -59,6 +107,7 @@ static enum status write_row(struct finish *finish, uint64_t dataset, const char
     best->n_step = tally.n_step;
     if (finish->before)
         best->notes |= NOTE_retried;
+    take_shared(&finish->shared, best);
     status = result_writer_add(finish->writer, id, best, error);
     if (status)
         return status;
@@ -211,6 +260,8 @@ static enum status finish_run(struct finish *finish, struct run_plan *plan, cons
     const struct result_info *info = result_info(finish->skeleton);
     if ((status = refit_plan_init(&plan->refits, &plan->recipe, info->parameter_name, info->n_parameter, error)))
         return status;
+    if (plan->recipe.share && (status = open_shared(&finish->shared, plan->recipe.share, info, error)))
+        return status;
     if ((status = journal_read(&finish->journal, place->journal, &plan->identity, error)))
         return status;
     if (place->retry_failed && (status = result_open(&finish->before, place->result, error)))
@@ -229,6 +280,8 @@ static enum status finish_run(struct finish *finish, struct run_plan *plan, cons
         status = finish_refits_new(&finish->refits, &source, finish->writer, error);
     if (!status)
         status = (finish->before ? replace_rows : write_rows)(finish, summary, error);
+    if (!status && finish->shared.index)
+        status = result_writer_shared(finish->writer, &finish->shared.shared, error);
     if (!status)
         status = finish_refits_end(finish->refits, error);
     if (!status && !(stamp_holds(&board->problem, place->problem) && stamp_holds(&board->result, finish->plan->place.result))) {
@@ -280,6 +333,9 @@ enum status run_finish(const char *journal, struct run_plan *plan, const struct 
     journal_reader_free(finish.journal);
     if (!status)
         drop_journal(journal, hooks);
+    free(finish.shared.index);
+    free(finish.shared.numbers);
+    free(finish.shared.name);
     free(finish.added.name);
     free(finish.added.value);
     result_close(finish.before);

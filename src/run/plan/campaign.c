@@ -40,11 +40,12 @@ static void fill_identity(struct campaign *campaign, const unsigned char problem
 {
     struct run_identity *identity = &campaign->plan.identity;
     struct recipe recipe = campaign->plan.recipe;
-    char profile[REFIT_PROFILE_TEXT];
+    char profile[REFIT_PROFILE_TEXT], share[REFIT_PROFILE_TEXT];
     memset(identity, 0, sizeof *identity);
     /* CVODES is not described: it was the engine of runs before there were others. */
     recipe.engine = campaign->fit.engine == ENGINE_LANES ? 1 + ENGINE_LANES : 0;
     recipe.profile = refit_plan_profile(&campaign->plan.refits, problem_parameter_name(campaign->problem), profile);
+    recipe.share = refit_names_text(campaign->share.index, campaign->share.n, problem_parameter_name(campaign->problem), share);
     /* A plugin is what it is; how text was compiled changes bits. */
     const struct recipe_uses uses = {.portable = campaign->model.source, .bootstrap_kind = recipe.n_bootstrap > 0,
                                      .huber_k = campaign_has_error(campaign, ERROR_HUBER),
@@ -178,6 +179,22 @@ static enum status plan_refits(struct campaign *campaign, struct error *error)
     return status;
 }
 
+/* One fit over all datasets. */
+static enum status open_joint(struct campaign *campaign, struct error *error)
+{
+    for (uint32_t k = 0; k < campaign->model.abi.n_observable; k++)
+        if (campaign->loss[k].error == ERROR_LAPLACE)
+            return error_set(error, STATUS_USAGE, "--share: fits over all datasets have no Laplace errors; use huber or "
+                             "student");
+    campaign->joint = malloc(sizeof *campaign->joint);
+    if (!campaign->joint
+        || !joint_init(campaign->joint, &campaign->fit, &campaign->model, (size_t)campaign->n_dataset, campaign->n_parameter,
+                       campaign->share.is_shared, campaign->scale))
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for a fit over %llu datasets",
+                         (unsigned long long)campaign->n_dataset);
+    return STATUS_OK;
+}
+
 static void beat(void *heartbeat) { counter_add(heartbeat, 1); }
 
 /* Receives the compiler's signs of life and messages. */
@@ -251,6 +268,9 @@ enum status campaign_open(struct campaign *campaign, struct run_options *options
         return status;
     if ((status = plan_refits(campaign, error)))
         return status;
+    if ((status = share_open(&campaign->share, options, campaign->problem, error)))
+        return status;
+    plan->recipe.share = options->recipe.share;
     if ((status = choose_engine(campaign, options, hash, error)))
         return status;
     if (plan->place.retry_failed)
@@ -262,12 +282,18 @@ enum status campaign_open(struct campaign *campaign, struct run_options *options
         status = check_bootstrap(campaign, error);
     if (!status)
         status = check_gradient(campaign, error);
-    return status ? status : read_scales(campaign, error);
+    if (!status)
+        status = read_scales(campaign, error);
+    return status || !campaign->share.n ? status : open_joint(campaign, error);
 }
 
 void campaign_fini(struct campaign *campaign)
 {
     run_plan_fini(&campaign->plan);
+    share_fini(&campaign->share);
+    if (campaign->joint)
+        joint_fini(campaign->joint);
+    free(campaign->joint);
     pilots_free(campaign->pilots);
     free(campaign->scale);
     free(campaign->prior);

@@ -4,11 +4,13 @@
 
 #include "base/error.h"
 #include "fit/fit.h"
+#include "fit/joint.h"
 #include "io/journal.h"
 #include "io/problem.h"
 #include "model/plugin.h"
 #include "run/plan/pilot.h"
 #include "run/plan/run_plan.h"
+#include "run/plan/share.h"
 #include "run/supervise/board.h"
 
 struct run_hooks;
@@ -31,6 +33,8 @@ struct campaign {
     const char *objective_kind;    /* the value of /fits/objective@kind */
     uint64_t n_dataset, n_bad;     /* of the whole problem */
     uint32_t n_start, n_task;
+    struct share share;            /* parameters with one value for all datasets */
+    struct joint *joint;           /* NULL: every dataset is a fit of its own */
     struct pilots *pilots;         /* NULL: no warm start */
     uint64_t n_outside_pilot;      /* pilots that are not selected but fitted all the same */
     uint64_t seed;

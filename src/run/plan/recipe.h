@@ -18,6 +18,7 @@ struct recipe {
     int64_t n_start;          /* --starts; 1 */
     int64_t seed;             /* --seed; 1 */
     int warm_start;           /* --warm-start none|pilot: 0, 1 */
+    const char *share;        /* --share NAME[,NAME...], or the names of /parameters/level; NULL: none */
     const char *profile;      /* --profile NAME[,NAME...]; NULL: none */
     int64_t n_bootstrap;      /* --bootstrap N; 0 */
     int bootstrap_kind;       /* --bootstrap-kind auto|residual|parametric: enum bootstrap_kind */
@@ -44,5 +45,5 @@ void recipe_print(const struct recipe *recipe, const struct recipe_uses *uses, c
 /* The words that say what is minimised. */
 void recipe_print_objective(const struct recipe *recipe, const struct recipe_uses *uses, char text[RECIPE_TEXT]);
 /* The inverse: what the text does not say, and words that are unknown, leave the default. `uses` (or NULL): what was described.
- * A profile is left out, as the text may hold its hash. */
+ * Lists of names are left out, as the text may hold their hashes. */
 void recipe_read(struct recipe *recipe, struct recipe_uses *uses, const char *text);

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static enum status mark_name(const char *name, size_t n, const char *const *names, size_t n_parameter, bool *wanted,
-                             struct error *error)
+static enum status mark_name(const char *option, const char *name, size_t n, const char *const *names, size_t n_parameter,
+                             bool *wanted, struct error *error)
 {
     char text[128];
     snprintf(text, sizeof text, "%.*s", (int)(n < sizeof text ? n : sizeof text - 1), name);
@@ -24,18 +24,19 @@ static enum status mark_name(const char *name, size_t n, const char *const *name
         return STATUS_OK;
     }
     char hint[NEAREST_HINT];
-    return error_set(error, STATUS_USAGE, "--profile: there is no parameter '%s'%s", text,
+    return error_set(error, STATUS_USAGE, "--%s: there is no parameter '%s'%s", option, text,
                      nearest_hint(hint, "\nDid you mean '", "'?", text, names, n_parameter));
 }
 
-static enum status mark_profiles(const char *list, const char *const *names, size_t n_parameter, bool *wanted,
-                                 struct error *error)
+enum status refit_mark_names(const char *option, const char *list, const char *const *names, size_t n_parameter,
+                             bool *wanted, struct error *error)
 {
     enum status status = STATUS_OK;
     for (const char *name = list; !status; name++) {
         size_t n = strcspn(name, ",");
-        status = n ? mark_name(name, n, names, n_parameter, wanted, error)
-                   : error_set(error, STATUS_USAGE, "--profile: a name is empty; it takes NAME[,NAME...] or all");
+        status = n ? mark_name(option, name, n, names, n_parameter, wanted, error)
+                   : error_set(error, STATUS_USAGE, "--%s: a name is empty; it takes NAME[,NAME...] or all",
+                               option);
         name += n;
         if (!*name)
             break;
@@ -58,8 +59,9 @@ enum status refit_plan_init(struct refit_plan *plan, const struct recipe *recipe
         return STATUS_OK;
     bool *wanted = calloc(n_parameter + 1, sizeof *wanted);
     plan->profile = calloc(n_parameter + 1, sizeof *plan->profile);
-    enum status status = wanted && plan->profile ? mark_profiles(recipe->profile, names, n_parameter, wanted, error)
-                                                 : error_set(error, STATUS_NO_MEMORY, "out of memory for --profile");
+    enum status status = wanted && plan->profile
+                             ? refit_mark_names("profile", recipe->profile, names, n_parameter, wanted, error)
+                             : error_set(error, STATUS_NO_MEMORY, "out of memory for --profile");
     for (size_t i = 0; !status && i < n_parameter; i++)
         if (wanted[i])
             plan->profile[plan->n_profile++] = (uint32_t)i;
@@ -82,15 +84,15 @@ struct refit refit_plan_get(const struct refit_plan *plan, uint32_t i)
     return (struct refit){.kind = REFIT_BOOTSTRAP, .replicate = i - 2 * plan->n_profile};
 }
 
-const char *refit_plan_profile(const struct refit_plan *plan, const char *const *names, char text[REFIT_PROFILE_TEXT])
+const char *refit_names_text(const uint32_t *index, size_t n, const char *const *names, char text[REFIT_PROFILE_TEXT])
 {
     struct sha256 hash;
     unsigned char bytes[32];
     char hex[SHA256_HEX];
     size_t used = 0;
     sha256_begin(&hash);
-    for (uint32_t i = 0; i < plan->n_profile; i++) {
-        const char *name = names[plan->profile[i]];
+    for (size_t i = 0; i < n; i++) {
+        const char *name = names[index[i]];
         sha256_add_string(&hash, name);
         if (used < REFIT_PROFILE_TEXT)
             used += (size_t)snprintf(text + used, REFIT_PROFILE_TEXT - used, "%s%s", i ? "," : "", name);
@@ -98,7 +100,12 @@ const char *refit_plan_profile(const struct refit_plan *plan, const char *const 
     sha256_end(&hash, bytes);
     if (used >= REFIT_PROFILE_TEXT) {
         sha256_hex(bytes, hex);
-        snprintf(text, REFIT_PROFILE_TEXT, "%u:%.32s", plan->n_profile, hex);
+        snprintf(text, REFIT_PROFILE_TEXT, "%zu:%.32s", n, hex);
     }
-    return plan->n_profile ? text : NULL;
+    return n ? text : NULL;
+}
+
+const char *refit_plan_profile(const struct refit_plan *plan, const char *const *names, char text[REFIT_PROFILE_TEXT])
+{
+    return refit_names_text(plan->profile, plan->n_profile, names, text);
 }

@@ -30,6 +30,10 @@ void refit_plan_fini(struct refit_plan *plan);
 /* The number of refits of a dataset, and refit i. */
 uint32_t refit_plan_n(const struct refit_plan *plan);
 struct refit refit_plan_get(const struct refit_plan *plan, uint32_t i);
-/* The profiled parameters as --profile, in the file's order, or a hash where they are many; NULL: there are none. */
+/* Marks the parameters of a list NAME[,NAME...] or all, which `option` gave. */
+enum status refit_mark_names(const char *option, const char *list, const char *const *names, size_t n_parameter, bool *wanted,
+                             struct error *error);
+/* n parameters in the file's order as such a list, or a hash where it would be long; NULL: there are none. */
 enum { REFIT_PROFILE_TEXT = 300 };
+const char *refit_names_text(const uint32_t *index, size_t n, const char *const *names, char text[REFIT_PROFILE_TEXT]);
 const char *refit_plan_profile(const struct refit_plan *plan, const char *const *names, char text[REFIT_PROFILE_TEXT]);

@@ -65,6 +65,9 @@ static const struct option table[] = {
      .choice = warm_words, .default_text = "none", .in_file = true,
      .help = "pilot: fit up to 32 datasets first and begin the others at the median of their parameters; if that fails, at "
      "the given start"},
+    {.name = "share", .effect = RUN_FITS_LATER, .kind = OPTION_STRING, .metavar = "NAME[,NAME...]",
+     .offset = FIELD(recipe.share), .in_file = true, .default_text = "what /parameters/level says",
+     .help = "these parameters (or all) have one value for all datasets, which become one fit"},
     {.name = "profile", .effect = RUN_REFITS, .kind = OPTION_STRING, .metavar = "NAME[,NAME...]",
      .offset = FIELD(recipe.profile), .in_file = true, .default_text = "none",
      .help = "confidence limits of these parameters (or of all) from profile likelihoods"},

@@ -1,0 +1,110 @@
+/* One fit over many datasets: some parameters have one value for all, the others one for each dataset. Sequential at the level
+ * of passes over the datasets; within a pass, blocks (datasets) may run in any order and on any threads.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The matrix of second derivatives is an arrowhead: given the shared parameters, the objective is a sum over blocks. Each block
+ * reduces its derivatives to a triangle R where it was evaluated, its own parameters first. The rows of R below these, together
+ * with what damping and bounds leave of the rows above, are the block's share of the shared parameters' least-squares problem:
+ * the Schur complement, without forming products. These rows are reduced in a tree whose shape depends only on the number of
+ * blocks, so that the numbers do not depend on the order of arrival. A step needs one evaluation of each block. A block follows
+ * the shared step by its own step, which has its own radius and is shortened alone. The shared step is judged on the sum.
+ * Stopping tests and certificate are those of a single fit. */
+#pragma once
+
+#include "fit/certificate.h"
+#include "fit/stopping.h"
+#include "par/monitor.h"
+
+/* A block at one point. Parameters on the optimiser's scale: n own ones, then s shared ones. */
+struct joint_side {
+    double f;
+    double *theta;            /* n */
+    double *triangle, *rhs;   /* (n + s) x (n + s), n + s: R and Q'r; R'Q'r is the gradient */
+    double *scale;            /* n: metric of the own trust region */
+    double *rest, *rest_rhs;  /* s x s, s: the rows for the shared parameters, once the own ones follow them */
+    double promise, promise_free; /* decrease predicted for own steps alone, within the radius and without */
+    double gradient_norm;     /* of the own parameters, projected */
+    double mean_square, variance; /* fit_point_mean_square, fit_certificate_variance */
+    bool is_restricted;       /* the own step, by radius or bounds */
+};
+
+struct joint_block {
+    bool is_made;
+    size_t n, n_row;
+    struct joint_side best, trial;
+    double radius;            /* of the own trust region */
+    /* of the latest trial */
+    double decrease, by_slopes, promise, slope; /* actual, by gradients at both ends, predicted; slope along the step */
+    bool has_failed;          /* no own step could be evaluated */
+    bool has_moved;           /* some parameter has other bits */
+    /* of all passes */
+    enum outcome outcome;     /* not_run: nothing ends the fit because of this block */
+    enum engine_kind engine;
+    enum gradient_method gradient;
+    enum optimizer optimizer;
+    int64_t n_evaluation, n_step;
+    double seconds;
+    uint32_t notes;
+    bool likelihood;
+    double objective_scale;   /* fit_objective_scale */
+    char reason[160];
+    /* of the check, for statistics and the record */
+    double *p, *chain;        /* n_parameter; n + s, own parameters first */
+    const double *information; /* as triangle, for standard errors: the trial's, or */
+    double *expected;         /* that of the expected information; NULL: they are the same */
+    uint32_t *file_index;     /* n + s */
+    int8_t *side;             /* n_parameter: record.at_bound */
+    struct fit_criteria criteria;
+    bool has_excess, is_sigma_known;
+};
+
+enum joint_pass { JOINT_START, JOINT_STEP, JOINT_CHECK };
+
+struct joint {
+    /* the caller's, const */
+    const struct fit_options *options;
+    const struct model *model;
+    size_t n_block, n_parameter;
+    const uint8_t *is_shared; /* n_parameter */
+    const enum parameter_scale *scale; /* n_parameter */
+    /* the search's */
+    struct joint_block *block;
+    size_t s;                 /* free shared parameters, in the order of the model */
+    enum joint_pass pass;     /* what blocks do next */
+    double *theta, *trial;    /* s: the best point and the trial */
+    double f, tighter;
+    double least;             /* relative to the columns' lengths: directions with less influence are not followed */
+    double *length;           /* s: of the columns of the model that is set, with own parameters fixed */
+    struct fit_asker asker;   /* of the shared parameters: only map, options, problem->model, notes and reason */
+    struct fit_problem problem;
+    struct fit_point point;   /* theta, and the gradient once the own parameters follow */
+    struct trust_model shared;
+    struct stopping stopping;
+    struct fit_certificate certificate;
+    enum outcome outcome;     /* not_run: the search goes on */
+    enum stop_test stop;
+    int64_t n_iteration;
+    size_t culprit;           /* the block that ended the fit; n_block: none */
+    struct joint_errors *errors; /* once the fit has ended with a best point and a check */
+    /* what all blocks must agree on: set by the first one to arrive */
+    struct monitor lock;
+    bool is_begun;
+    double *start, *lower, *upper;
+    uint8_t *fixed;
+    struct arena arena;
+};
+
+/* False: out of memory; joint_fini is legal. */
+bool joint_init(struct joint *joint, const struct fit_options *options, const struct model *model, size_t n_block,
+                size_t n_parameter, const uint8_t *is_shared, const enum parameter_scale *scale);
+void joint_fini(struct joint *joint);
+/* What the pass asks of block i; its problem is the same in all passes. Scratch from `arena`. If the
+ * host cancelled, the fit must not go on. */
+void joint_block_run(struct joint *joint, size_t i, const struct fit_problem *problem, const struct fit_host *host,
+                     struct arena *arena);
+/* A block that cannot be run at all. */
+void joint_block_fail(struct joint *joint, size_t i, enum outcome outcome, const char *reason);
+/* After all blocks have run: plans the next pass. False: the fit has ended. */
+bool joint_advance(struct joint *joint);
+/* After the end: the record of block i, with all its arrays except the covariance, cleared first. */
+void joint_record(struct joint *joint, size_t i, struct fit_record *record);

@@ -1,0 +1,302 @@
+/* What one dataset does in a pass of a fit over many: evaluates, reduces its derivatives, and makes its own steps.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "fit/joint_internal.h"
+
+#include "fit/matrix.h"
+#include "fit/prepare.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* How often a block tries a shorter step of its own where a trial cannot be evaluated (the last one is none at all), and where
+ * it misses most of what it promised. */
+enum { MAX_TRY = 4, MAX_POOR = 2 };
+static const double SHORTER = 0.25, POOR = 0.75, GOOD = 0.25;
+
+/* Writes the rows' triangle with own parameters first. False: an entry is not finite. */
+static bool reduce(struct joint_work *work, enum fit_curvature curvature, double *triangle, double *rhs)
+{
+    const struct fit_objective *objective = &work->asker->objective;
+    size_t all = work->n + work->s, n_row = fit_objective_n_row(objective);
+    struct fit_answer answer = fit_point_answer(work->asker, &work->at);
+    fit_objective_rows(objective, &answer, curvature, work->rows, work->rhs);
+    for (size_t k = 0; k < all; k++)
+        memcpy(work->sorted + k * n_row, work->rows + work->order[k] * n_row, n_row * sizeof(double));
+    matrix_triangle(n_row, all, work->sorted, work->rhs, triangle, rhs);
+    bool is_finite = true;
+    for (size_t k = 0; k < all; k++)
+        is_finite = is_finite && isfinite(rhs[k]) && isfinite(matrix_squares(k + 1, triangle + k * all));
+    return is_finite;
+}
+
+/* R'q for the rows of the own parameters or of all: the gradient by parameter k. */
+static double slope_of(const double *triangle, size_t all, const double *rhs, size_t k)
+{
+    double sum = 0;
+    for (size_t i = 0; i <= k; i++)
+        sum += triangle[i + k * all] * rhs[i];
+    return sum;
+}
+
+/* Sets the own model around `theta` for a step of the shared parameters (NULL: none). */
+static void set_own(struct joint_work *work, const struct joint_side *side, const double *theta, const double *shared_step)
+{
+    struct trust_model *model = &work->own.model;
+    size_t n = work->n, all = n + work->s;
+    for (size_t j = 0; j < n; j++) {
+        memcpy(model->triangle + j * n, side->triangle + j * all, n * sizeof(double));
+        model->rhs[j] = side->rhs[j];
+        for (size_t k = 0; shared_step && k < work->s; k++)
+            model->rhs[j] += side->triangle[j + (n + k) * all] * shared_step[k];
+    }
+    memcpy(work->own.point.theta, theta, n * sizeof *theta);
+    for (size_t j = 0; j < n; j++)
+        work->own.point.gradient[j] = slope_of(model->triangle, n, model->rhs, j);
+    memcpy(model->scale, side->scale, n * sizeof(double));
+    model->radius = work->block->radius;
+    trust_model_adopt(model, &work->own.point);
+    work->block->radius = model->radius;
+}
+
+/* What is left for the shared parameters at this side, whose triangle is there. */
+static void rest(struct joint_work *work, struct joint_side *side)
+{
+    struct trust_model *model = &work->own.model;
+    const struct joint *joint = work->joint;
+    size_t n = work->n, s = work->s, all = n + s;
+    set_own(work, side, side->theta, NULL);
+    memcpy(side->scale, model->scale, n * sizeof(double));
+    if (n > 0)
+        trust_model_step(model, &work->own.point);
+    side->promise = n > 0 ? model->promise : 0;
+    side->is_restricted = n > 0 && model->is_restricted;
+    side->promise_free = side->is_restricted ? trust_model_promise_free(model, &work->own.point) : side->promise;
+    side->gradient_norm = n > 0 ? fit_point_gradient_norm(&work->own.asker, &work->own.point) : 0;
+    if (n == 0 || (model->is_inverted && !side->is_restricted)) {
+        for (size_t k = 0; k < s; k++) {
+            memcpy(side->rest + k * s, side->triangle + n + (n + k) * all, s * sizeof(double));
+            side->rest_rhs[k] = side->rhs[n + k];
+        }
+        return;
+    }
+    /* Own parameters that a bound stops have moved there. */
+    double *moved = work->own.rhs;
+    memcpy(moved, side->rhs, all * sizeof *moved);
+    uint32_t *kept = model->loose + n; /* room for n + s */
+    bool *is_loose = (bool *)(kept + s);
+    memset(is_loose, 0, n * sizeof *is_loose);
+    for (size_t c = 0; c < model->n_loose; c++)
+        is_loose[model->loose[c]] = true;
+    for (size_t j = 0; j < n; j++)
+        for (size_t i = 0; !is_loose[j] && i <= j; i++)
+            moved[i] += side->triangle[i + j * all] * model->step[j];
+    for (size_t k = 0; k < s; k++)
+        kept[k] = (uint32_t)k;
+    joint_eliminate(n, s, side->triangle, moved, model->loose, model->n_loose, kept, s, side->scale,
+                    fmax(model->damping, joint->least * joint->least), work->own.rows, side->rest, side->rest_rhs, NULL);
+}
+
+/* Evaluates at own and shared parameters, and reduces the derivatives to `side`. */
+static enum asked evaluate(struct joint_work *work, const double *own, const double *shared, struct joint_side *side)
+{
+    for (size_t k = 0; k < work->n; k++)
+        work->at.theta[work->order[k]] = own[k];
+    for (size_t k = 0; k < work->s; k++)
+        work->at.theta[work->order[work->n + k]] = shared[k];
+    enum asked asked = fit_ask(work->asker, &work->at, true);
+    if (asked != ASKED_OK)
+        return asked;
+    if (own != side->theta)
+        memcpy(side->theta, own, work->n * sizeof *own);
+    side->f = work->at.f;
+    side->mean_square = fit_point_mean_square(work->asker, &work->at);
+    side->variance = fit_certificate_variance(work->asker, &work->at);
+    if (!reduce(work, CURVATURE_ABOVE, side->triangle, side->rhs))
+        return fit_asker_miss(work->asker, OUTCOME_model_failed, "the derivatives of the residuals are too large to be used");
+    return ASKED_OK;
+}
+
+/* Lanes could not finish an integration, or there is no derivative at a switch: from now on this block uses CVODES, or
+ * difference quotients, and so does its best point, as values of two kinds are not compared. */
+static bool change_method(struct joint_work *work, struct arena *arena)
+{
+    struct fit_asker *asker = work->asker;
+    struct joint_block *block = work->block;
+    if (asker->leaves_lanes) {
+        asker->leaves_lanes = false;
+        asker->engine = block->engine = ENGINE_CVODES;
+        asker->notes |= NOTE_changed_engine;
+        return true;
+    }
+    if (!asker->meets_jump || asker->gradient == GRADIENT_differences)
+        return false;
+    asker->meets_jump = false;
+    asker->gradient = block->gradient = GRADIENT_differences;
+    asker->notes |= NOTE_state_jump;
+    return fit_prepare_gradient(asker, arena);
+}
+
+/* The same, and again with another method if that is needed. `best`: evaluate the best point again, too, if the method changes;
+ * NULL: this is it. */
+static enum asked try(struct joint_work *work, struct arena *arena, const double *own, const double *shared,
+                      struct joint_side *side, struct joint_side *best)
+{
+    enum asked asked = evaluate(work, own, shared, side);
+    while (asked == ASKED_END && change_method(work, arena)) {
+        if (best && evaluate(work, best->theta, work->joint->theta, best) == ASKED_OK)
+            rest(work, best);
+        asked = evaluate(work, own, shared, side);
+    }
+    if (asked == ASKED_END)
+        joint_block_end(work->block, work->asker->outcome, work->asker->reason);
+    return asked;
+}
+
+/* The decrease that the best side's rows predict for the step in work->move. */
+static double promise_of(const struct joint_work *work)
+{
+    const struct joint_side *best = &work->block->best;
+    size_t all = work->n + work->s;
+    double sum = 0;
+    for (size_t i = 0; i < all; i++) {
+        double row = 0;
+        for (size_t j = i; j < all; j++)
+            row += best->triangle[i + j * all] * work->move[j];
+        sum -= row * (best->rhs[i] + 0.5 * row);
+    }
+    return sum;
+}
+
+/* Compares trial and best. */
+static void compare(struct joint_work *work)
+{
+    struct joint_block *block = work->block;
+    size_t all = work->n + work->s;
+    block->decrease = block->best.f - block->trial.f;
+    block->by_slopes = block->slope = 0;
+    for (size_t k = 0; k < all; k++) {
+        double before = slope_of(block->best.triangle, all, block->best.rhs, k);
+        double after = slope_of(block->trial.triangle, all, block->trial.rhs, k);
+        block->slope += before * work->move[k];
+        block->by_slopes -= 0.5 * (before + after) * work->move[k];
+    }
+}
+
+/* Chooses the own radius after a trial whose own step promised `gain`, of what the whole step promised. True: the block missed
+ * most of it. */
+static bool adapt_radius(struct joint_work *work, double gain)
+{
+    struct joint_block *block = work->block;
+    struct trust_model *model = &work->own.model;
+    double missing = block->promise - block->decrease, unit = fmax(gain, fabs(block->promise));
+    if (missing > POOR * unit) { /* if nothing was promised, the shared step is to blame */
+        if (block->promise > 0)
+            block->radius = SHORTER * fmin(block->radius, model->length);
+        return block->promise > 0;
+    }
+    if (missing < GOOD * gain || !model->is_restricted)
+        block->radius = fmax(block->radius, 2 * model->length);
+    return false;
+}
+
+/* Follows the shared trial by own steps, until one can be evaluated and gives what it promises. */
+static void step(struct joint_work *work, struct arena *arena)
+{
+    struct joint *joint = work->joint;
+    struct joint_block *block = work->block;
+    struct trust_model *model = &work->own.model;
+    double *own = work->own.rhs, *shared_step = work->move + work->n, radius = block->radius;
+    bool is_kept = false;
+    block->has_failed = true;
+    for (size_t k = 0; k < work->s; k++)
+        shared_step[k] = joint->trial[k] - joint->theta[k];
+    for (int i = 0; i < MAX_TRY; i++) {
+        set_own(work, &block->best, block->best.theta, shared_step);
+        if (work->n > 0 && i + 1 < MAX_TRY)
+            trust_model_step(model, &work->own.point);
+        else
+            memset(model->step, 0, work->n * sizeof *model->step);
+        model->promise = i + 1 < MAX_TRY && work->n > 0 ? model->promise : 0;
+        trust_model_target(model, &work->own.point, own);
+        for (size_t j = 0; j < work->n; j++)
+            work->move[j] = own[j] - block->best.theta[j];
+        enum asked asked = try(work, arena, own, joint->trial, &block->trial, &block->best);
+        if (asked == ASKED_END)
+            return;
+        if (asked == ASKED_FAILED) {
+            block->radius = SHORTER * fmin(block->radius, model->length);
+            if (work->n == 0 || is_kept)
+                break;
+            continue;
+        }
+        block->has_failed = false;
+        block->promise = promise_of(work);
+        compare(work);
+        block->has_moved = false;
+        for (size_t k = 0; k < work->n + work->s; k++)
+            block->has_moved = block->has_moved || work->move[k] != 0;
+        bool is_poor = adapt_radius(work, model->promise);
+        is_kept = true;
+        if (!is_poor || i + 1 >= MAX_POOR || !(model->promise > GOOD * fabs(block->promise))
+            || !(model->promise > joint->options->f_tolerance * fabs(block->best.f)))
+            break;
+    }
+    memcpy(block->trial.scale, block->best.scale, work->n * sizeof(double));
+    block->radius = block->has_failed ? radius : block->radius;
+    if (block->radius != radius)
+        rest(work, &block->best); /* in case that the trial is rejected */
+    if (!block->has_failed)
+        rest(work, &block->trial);
+    else
+        snprintf(block->reason, sizeof block->reason, "%s", work->asker->reason);
+}
+
+/* What the statistics and the record need, after the trial side has been evaluated at the best point. */
+static bool conclude(struct joint_work *work)
+{
+    const struct fit_asker *asker = work->asker;
+    const struct fit_map *map = &asker->map;
+    struct joint_block *block = work->block;
+    struct joint_side *side = &block->trial;
+    size_t all = work->n + work->s;
+    struct fit_answer answer = fit_point_answer(asker, &work->at);
+    block->criteria = fit_objective_criteria(&asker->objective, &answer, asker->problem->model->abi.n_observable);
+    block->has_excess = fit_objective_has_excess(&asker->objective);
+    memcpy(block->p, work->at.p, map->n_parameter * sizeof(double));
+    for (size_t k = 0; k < all; k++) {
+        uint32_t j = work->order[k], file = map->file_index[j];
+        double natural = work->at.p[file];
+        block->chain[k] = work->at.chain[j];
+        block->side[file] = natural <= map->natural_lower[j] ? -1 : natural >= map->natural_upper[j] ? 1 : 0;
+    }
+    block->information = side->triangle;
+    if (asker->objective.is_plain)
+        return true;
+    if (!block->expected && !(block->expected = calloc(all * all + all + 1, sizeof *block->expected)))
+        return false;
+    block->information = block->expected;
+    reduce(work, CURVATURE_EXPECTED, block->expected, block->expected + all * all);
+    return true;
+}
+
+void joint_block_pass(struct joint_work *work, struct arena *arena)
+{
+    struct joint *joint = work->joint;
+    struct joint_block *block = work->block;
+    if (joint->pass == JOINT_STEP) {
+        step(work, arena);
+        return;
+    }
+    memcpy(block->trial.scale, block->best.scale, work->n * sizeof(double));
+    enum asked asked = try(work, arena, block->best.theta, joint->theta, &block->trial, NULL);
+    block->has_failed = asked == ASKED_FAILED;
+    if (asked == ASKED_FAILED)
+        snprintf(block->reason, sizeof block->reason, "%s", work->asker->reason);
+    if (asked != ASKED_OK)
+        return;
+    rest(work, &block->trial);
+    if (joint->pass == JOINT_CHECK && !conclude(work))
+        joint_block_end(block, OUTCOME_out_of_memory, "no memory for the statistics of this dataset");
+}

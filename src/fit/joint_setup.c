@@ -1,0 +1,202 @@
+/* Sets up what one dataset needs in a pass of a fit over many, and what it keeps from pass to pass.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "fit/joint_internal.h"
+
+#include "fit/prepare.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void joint_block_end(struct joint_block *block, enum outcome outcome, const char *reason)
+{
+    block->outcome = outcome;
+    snprintf(block->reason, sizeof block->reason, "%s", reason);
+}
+
+void joint_block_fail(struct joint *joint, size_t i, enum outcome outcome, const char *reason)
+{
+    joint_block_end(&joint->block[i], outcome, reason);
+}
+
+/* The map of some parameters: what the trust model uses. */
+static bool take_map(struct fit_map *to, const struct fit_map *from, const uint32_t *order, size_t n, struct arena *arena)
+{
+    *to = (struct fit_map){.n_free = n, .scale = arena_calloc(arena, n + 1, sizeof *to->scale),
+                           .file_index = arena_calloc(arena, n + 1, sizeof *to->file_index)};
+    if (!to->scale || !to->file_index
+        || !ARENA_DOUBLES(arena, {&to->start, n, 1}, {&to->lower, n, 1}, {&to->upper, n, 1}))
+        return false;
+    for (size_t k = 0; k < n; k++) {
+        uint32_t j = order[k];
+        to->scale[k] = from->scale[j];
+        to->file_index[k] = from->file_index[j];
+        to->start[k] = from->start[j];
+        to->lower[k] = from->lower[j];
+        to->upper[k] = from->upper[j];
+    }
+    return true;
+}
+
+/* The first block to arrive says what the shared parameters are; the others must agree. */
+static bool agree(struct joint *joint, struct joint_work *work, const struct fit_problem *problem)
+{
+    size_t n = joint->n_parameter, bytes = n * sizeof(double);
+    bool is_good = true;
+    monitor_enter(&joint->lock);
+    if (!joint->is_begun) {
+        memcpy(joint->start, problem->start, bytes);
+        memcpy(joint->lower, problem->lower, bytes);
+        memcpy(joint->upper, problem->upper, bytes);
+        memcpy(joint->fixed, problem->fixed, n);
+        joint->s = work->s;
+        is_good = ARENA_DOUBLES(&joint->arena, {&joint->theta, work->s, 1}, {&joint->trial, work->s, 1},
+                                {&joint->length, work->s, 1},
+                                {&joint->point.gradient, work->s, 1})
+                  && take_map(&joint->asker.map, &work->asker->map, work->order + work->n, work->s, &joint->arena)
+                  && trust_model_init(&joint->shared, &joint->asker, &joint->arena);
+        if (is_good) {
+            memcpy(joint->theta, joint->asker.map.start, work->s * sizeof(double));
+            joint->point.theta = joint->theta;
+            joint->is_begun = true;
+        }
+    }
+    monitor_leave(&joint->lock);
+    if (!is_good)
+        joint_block_end(work->block, OUTCOME_out_of_memory, "no memory for the shared parameters");
+    for (size_t i = 0; i < n && is_good; i++) {
+        if (!joint->is_shared[i])
+            continue;
+        is_good = joint->start[i] == problem->start[i] && joint->lower[i] == problem->lower[i]
+                  && joint->upper[i] == problem->upper[i] && !joint->fixed[i] == !problem->fixed[i];
+        if (!is_good) {
+            work->block->outcome = OUTCOME_bad_data;
+            snprintf(work->block->reason, sizeof work->block->reason, "the shared parameter %.60s has another start, bound or "
+                     "fixed here than in another dataset", problem->parameter_name ? problem->parameter_name[i] : "");
+        }
+    }
+    return is_good;
+}
+
+/* The block's own memory, which lasts. */
+static bool make_block(struct joint_work *work)
+{
+    struct joint_block *block = work->block;
+    size_t n = work->n, s = work->s, all = n + s;
+    size_t each = n + all * all + all + n + s * s + s, n_parameter = work->joint->n_parameter;
+    double *memory = calloc(2 * each + n_parameter + all + 1, sizeof *memory);
+    block->file_index = calloc(all + 1, sizeof *block->file_index);
+    block->side = calloc(n_parameter + 1, 1);
+    block->p = memory;
+    if (!memory || !block->file_index || !block->side)
+        return false;
+    double *next = memory + n_parameter;
+    block->chain = next;
+    next += all;
+    for (int k = 0; k < 2; k++) {
+        struct joint_side *side = k ? &block->trial : &block->best;
+        side->theta = next;
+        side->triangle = side->theta + n;
+        side->rhs = side->triangle + all * all;
+        side->scale = side->rhs + all;
+        side->rest = side->scale + n;
+        side->rest_rhs = side->rest + s * s;
+        next += each;
+    }
+    for (size_t k = 0; k < all; k++)
+        block->file_index[k] = work->asker->map.file_index[work->order[k]];
+    for (size_t k = 0; k < n; k++)
+        block->best.theta[k] = work->asker->map.start[work->order[k]];
+    block->n = n;
+    block->n_row = work->asker->objective.n_row;
+    block->radius = INFINITY;
+    block->is_made = true;
+    return true;
+}
+
+/* Sets up a block's asker with what it has done in earlier passes. */
+static bool prepare(struct joint_work *work, size_t i, struct fit_problem *problem, struct fit_options *options,
+                    const struct fit_host *host, struct arena *arena)
+{
+    struct joint *joint = work->joint;
+    struct joint_block *block = work->block;
+    struct fit_record record = {.dataset = i};
+    if (problem->prior && i > 0) { /* those of shared parameters count once */
+        struct fit_prior *prior = arena_calloc(arena, joint->n_parameter + 1, sizeof *prior);
+        for (size_t k = 0; prior && k < joint->n_parameter; k++)
+            if (!joint->is_shared[k])
+                prior[k] = problem->prior[k];
+        problem->prior = prior;
+    }
+    problem->seeks_pulses = problem->seeks_pulses && !block->is_made;
+    options->max_seconds -= block->seconds;
+    options->optimizer = OPTIMIZER_trf;
+    if (block->is_made)
+        options->gradient = block->gradient;
+    struct fit_asker *asker = work->asker = fit_prepare(problem, options, host, arena, &record);
+    if (!asker) {
+        joint_block_end(block, record.outcome, record.reason);
+        return false;
+    }
+    bool is_exact = joint->model->abi.n_state == 0;
+    asker->tighter = joint->tighter * (joint->pass == JOINT_CHECK && options->certify && !is_exact ? FIT_TIGHTER : 1);
+    asker->n_evaluation = block->n_evaluation;
+    asker->n_step = block->n_step;
+    if (joint->pass == JOINT_CHECK) { /* one more than the budget */
+        options->max_evaluations += 2;
+        options->max_total_steps += options->max_steps;
+    }
+    if (block->is_made)
+        asker->engine = block->engine;
+    block->engine = asker->engine;
+    block->gradient = asker->gradient;
+    block->optimizer = OPTIMIZER_trf;
+    block->likelihood = asker->objective.likelihood;
+    block->is_sigma_known = asker->is_sigma_known;
+    block->objective_scale = fit_objective_scale(&asker->objective);
+    return true;
+}
+
+static bool make_work(struct joint_work *work, struct arena *arena)
+{
+    const struct fit_map *map = &work->asker->map;
+    size_t all = map->n_free, n_row = fit_objective_n_row(&work->asker->objective);
+    work->order = arena_calloc(arena, all + 1, sizeof *work->order);
+    for (uint32_t j = 0; work->order && j < all; j++)
+        if (!work->joint->is_shared[map->file_index[j]])
+            work->order[work->n++] = j;
+    for (uint32_t j = 0; work->order && j < all; j++)
+        if (work->joint->is_shared[map->file_index[j]])
+            work->order[work->n + work->s++] = j;
+    struct joint_own *own = &work->own;
+    size_t n = work->n;
+    if (!work->order || !fit_point_init(&work->at, work->asker, arena) || !take_map(&own->asker.map, map, work->order, n, arena)
+        || !trust_model_init(&own->model, &own->asker, arena)
+        || !ARENA_DOUBLES(arena, {&work->rows, n_row, all}, {&work->sorted, n_row, all}, {&work->rhs, n_row, 1},
+                          {&work->move, all, 1}, {&own->point.theta, n, 1}, {&own->point.gradient, n, 1}, {&own->rhs, all, 1},
+                          {&own->rows, joint_scratch(n, work->s), 1}))
+        return false;
+    own->model.loose = arena_calloc(arena, 3 * all + 2, sizeof *own->model.loose);
+    return own->model.loose != NULL;
+}
+
+void joint_block_run(struct joint *joint, size_t i, const struct fit_problem *problem, const struct fit_host *host,
+                     struct arena *arena)
+{
+    struct joint_work work = {.joint = joint, .block = &joint->block[i]};
+    struct joint_block *block = work.block;
+    struct fit_options options = *joint->options;
+    struct fit_problem own = *problem;
+    if (block->outcome != OUTCOME_not_run)
+        return;
+    if (!prepare(&work, i, &own, &options, host, arena))
+        return;
+    if (!make_work(&work, arena) || (!block->is_made && !make_block(&work)))
+        joint_block_end(block, OUTCOME_out_of_memory, "no memory for this dataset");
+    else if (agree(joint, &work, problem))
+        joint_block_pass(&work, arena);
+    block->n_evaluation = work.asker->n_evaluation;
+    block->n_step = work.asker->n_step;
+    block->notes |= work.asker->notes;
+}

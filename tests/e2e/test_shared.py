@@ -1,0 +1,376 @@
+"""One fit over many datasets with shared parameters, against SciPy on the stacked problem.
+
+SPDX-License-Identifier: BSD-3-Clause
+"""
+import shutil
+import subprocess
+
+import h5py
+import numpy as np
+from scipy import stats
+from scipy.optimize import least_squares
+
+import helpers as h
+
+T = np.array([0.25, 0.5, 1, 2, 4, 6, 9, 12.0])
+# The same two-exponential curve as formula and as equations: ka absorption (shared), A amount and k elimination (own).
+FORMULA = """parameter ka = 1 in [1e-3, 1e3] scale log
+parameter A = 5 in [1e-3, 1e4] scale log
+parameter k = 0.2 in [1e-4, 10] scale log
+parameter b = 0 in [-10, 10]
+observe y = A*ka/(ka - k)*(exp(-k*t) - exp(-ka*t)) + b
+"""
+EQUATIONS = """parameter ka = 1 in [1e-3, 1e3] scale log
+parameter A = 5 in [1e-3, 1e4] scale log
+parameter k = 0.2 in [1e-4, 10] scale log
+parameter b = 0 in [-10, 10]
+G(0) = A
+G' = -ka*G
+C(0) = 0
+C' = ka*G - k*C
+observe y = C + b
+"""
+NAMES = ["ka", "A", "k", "b"]
+IS_LOG = np.array([True, True, True, False])
+EXACT = ("--rtol", "1e-11", "--atol", "1e-14", "--ftol", "1e-15", "--gtol", "1e-12")
+
+
+def curve(p):
+    ka, a, k, b = p
+    return a * ka / (ka - k) * (np.exp(-k * T) - np.exp(-ka * T)) + b
+
+
+def sample(n, seed=1, sigma=0.05):
+    rng = np.random.default_rng(seed)
+    true = np.column_stack([np.full(n, 1.7), np.exp(rng.normal(1.5, 0.3, n)), np.exp(rng.normal(-1.8, 0.3, n)),
+                            rng.normal(0.3, 0.1, n)])
+    return np.array([curve(p) for p in true]) + sigma * rng.standard_normal((n, len(T)))
+
+
+def write(path, text, y, sigma=np.nan, **parameters):
+    model = path.with_suffix(".ode")
+    model.write_text(text)
+    n = len(y)
+    rows = [(d, T[i], 0, y[d, i], sigma) for d in range(n) for i in range(len(T))]
+    h.write_problem(path, None, [f"d{d}" for d in range(n)], rows)
+    with h5py.File(path, "a") as f:
+        if parameters:
+            group = f.create_group("parameters")
+            for name, value in parameters.items():
+                group.create_dataset(name, data=value, **({"dtype": h5py.string_dtype()} if name in ("name", "scale", "level")
+                                                          else {}))
+    return path, model
+
+
+def run(path, model, *words, code=0):
+    done = h.stiffit("run", path, "--model", model, *words, code=code)
+    with h5py.File(h.result_path(path)) as f:
+        found = {name: data[()] for name, data in f["fits"].items()}
+        found["shared"] = {name: data[()] for name, data in f["shared"].items()}
+    found["stderr"] = done.stderr
+    return found
+
+
+def stacked(y, shared, lower, upper, weight=1.0, start=(1, 5, 0.2, 0), fixed=()):
+    """The optimum, its covariance on the optimiser's scale (sigma estimated if weight is 1), and the objective. The vector: own
+    parameters of the first dataset, of the second ..., shared ones."""
+    n = len(y)
+    own = [j for j in range(4) if j not in shared and j not in fixed]
+    common = [j for j in shared if j not in fixed]
+
+    def to(j, value):
+        return np.log(value) if IS_LOG[j] else value
+
+    def natural(x):
+        p = np.tile(np.asarray(start, float), (n, 1))
+        theta = x[:n * len(own)].reshape(n, len(own))
+        for c, j in enumerate(own):
+            p[:, j] = np.exp(theta[:, c]) if IS_LOG[j] else theta[:, c]
+        for c, j in enumerate(common):
+            p[:, j] = np.exp(x[n * len(own) + c]) if IS_LOG[j] else x[n * len(own) + c]
+        return p
+
+    def residual(x):
+        return np.concatenate([(curve(p) - data) * weight for p, data in zip(natural(x), y)])
+
+    def jacobian(x):
+        """Complex steps."""
+        out = np.zeros((y.size, len(x)))
+        for c in range(len(x)):
+            z = x.astype(complex)
+            z[c] += 1e-30j
+            q = np.tile(np.asarray(start, complex), (n, 1))
+            theta = z[:n * len(own)].reshape(n, len(own))
+            for e, j in enumerate(own):
+                q[:, j] = np.exp(theta[:, e]) if IS_LOG[j] else theta[:, e]
+            for e, j in enumerate(common):
+                q[:, j] = np.exp(z[n * len(own) + e]) if IS_LOG[j] else z[n * len(own) + e]
+            out[:, c] = np.concatenate([curve(p) * weight for p in q]).imag / 1e-30
+        return out
+
+    order = [(j, d) for d in range(n) for j in own] + [(j, None) for j in common]
+    low = np.array([to(j, lower[j]) for j, _ in order])
+    high = np.array([to(j, upper[j]) for j, _ in order])
+    x0 = np.clip([to(j, start[j]) for j, _ in order], low + 1e-9, high - 1e-9)
+    found = least_squares(residual, x0, jacobian, bounds=(low, high), xtol=1e-15, ftol=1e-15, gtol=1e-15, max_nfev=2000)
+    x = found.x
+    free = ~((x - low < 1e-6) | (high - x < 1e-6))
+    x = np.where(x - low < 1e-6, low, np.where(high - x < 1e-6, high, x))
+    for _ in range(8):  # Gauss and Newton in the face of the box
+        a, r = jacobian(x)[:, free], residual(x)
+        x[free] -= np.linalg.lstsq(a, r, rcond=None)[0]
+    a, r = jacobian(x)[:, free], residual(x)
+    covariance = np.linalg.inv(a.T @ a)
+    if np.ndim(weight) == 0 and weight == 1:
+        covariance *= np.sum(r ** 2) / (len(r) - free.sum())
+    error = np.full(len(x), np.nan)
+    error[free] = np.sqrt(np.diag(covariance))
+    p, chain = natural(x), np.full((n, 4), np.nan)
+    for c, (j, d) in enumerate(order):
+        rows = slice(None) if d is None else d
+        chain[rows, j] = error[c] * (p[rows, j] if IS_LOG[j] else 1)
+    return p, chain, 0.5 * np.sum(r ** 2)
+
+
+def compare(found, p, errors, objective, tolerance=1e-8):
+    # of SciPy's Newton steps, and what a decrease of 1e-15 leaves
+    np.testing.assert_allclose(found["parameters"], p, rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(found["standard_error"], errors, rtol=1e-4)
+    np.testing.assert_allclose(found["objective"].sum(), objective, rtol=1e-9)
+
+
+LOWER, UPPER = [1e-3, 1e-3, 1e-4, -10], [1e3, 1e4, 10, 10]
+
+
+def test_scipy(tmp):
+    """Closed form, 10 and 50 datasets, one and two shared parameters, sigma unknown and known."""
+    for n, shared, sigma in ((10, [0], np.nan), (50, [0], 0.05), (20, [0, 3], np.nan)):
+        y = sample(n, seed=n)
+        path, model = write(tmp / f"p{n}.h5", FORMULA, y, sigma)
+        found = run(path, model, "--share", ",".join(NAMES[j] for j in shared), *EXACT)
+        assert np.all(found["status"] == 1), found["stderr"]
+        compare(found, *stacked(y, shared, LOWER, UPPER, 1 if np.isnan(sigma) else 1 / sigma))
+        assert [name.decode() for name in found["shared"]["name"]] == [NAMES[j] for j in shared]
+        np.testing.assert_array_equal(found["shared"]["value"], found["parameters"][0][shared])
+        np.testing.assert_array_equal(found["shared"]["standard_error"], found["standard_error"][0][shared])
+        np.testing.assert_array_equal(found["parameters"][:, shared], np.tile(found["parameters"][0][shared], (n, 1)))
+        freedom = y.size - n * (4 - len(shared)) - len(shared)
+        assert np.all(found["degrees_of_freedom"] == freedom)
+        quantile = stats.norm.ppf(0.975) if sigma == sigma else stats.t.ppf(0.975, freedom)
+        low = found["parameters"][0, 0] * np.exp(-quantile * found["standard_error"][0, 0] / found["parameters"][0, 0])
+        np.testing.assert_allclose(found["interval_lower"][0, 0], low, rtol=1e-10)
+
+
+def test_integrated(tmp):
+    """The same curve by integration, with the level from the file."""
+    y = sample(12, seed=3)
+    path, model = write(tmp / "p.h5", EQUATIONS, y, name=NAMES, level=["shared", "dataset", "dataset", "dataset"])
+    found = run(path, model, *EXACT)
+    assert np.all(found["status"] == 1), found["stderr"]
+    compare(found, *stacked(y, [0], LOWER, UPPER), tolerance=1e-7)  # the integrator's errors
+
+
+def test_bounds(tmp):
+    """Bounds that hold own parameters of some datasets, and the shared one."""
+    y = sample(15, seed=4)
+    low = [1e-3, 1e-3, 1e-4, 0.3]
+    for k, upper in enumerate(([1e3, 1e4, 0.25, 10], [1.2, 1e4, 0.35, 10])):
+        start = [1, 5, 0.15, 0.4]
+        path, model = write(tmp / f"b{k}.h5", FORMULA, y, name=NAMES, start=start, lower=low, upper=upper,
+                            level=["shared"] + 3 * ["dataset"])
+        found = run(path, model, *EXACT)
+        assert np.all(found["status"] == 1), found["stderr"]
+        p, errors, objective = stacked(y, [0], low, upper, start=start)
+        held = np.isnan(errors)
+        np.testing.assert_array_equal(found["at_bound"] != 0, held)
+        assert held[:, 2].any() and not held[:, 2:].all() and held[:, 0].all() == (k == 1), held
+        compare(found, p, errors, objective)
+
+
+def test_same_bits(tmp):
+    """1, 2 and 7 workers."""
+    y = sample(40, seed=5)
+    path, model = write(tmp / "p.h5", EQUATIONS, y)
+    first = None
+    for threads in (1, 2, 7):
+        found = run(path, model, "--share", "ka", "-j", threads, "--overwrite", "--restart")
+        found = {name: found[name] for name in found if name not in ("seconds", "stderr", "shared")}
+        first = first or found
+        for name, column in found.items():
+            assert column.tobytes() == first[name].tobytes() or column.dtype == object, (threads, name)
+
+
+def test_all_shared(tmp):
+    """All parameters shared: the fit of all data at once."""
+    y = np.tile(sample(1, seed=6), (6, 1)) + 0.05 * np.random.default_rng(7).standard_normal((6, len(T)))
+    path, model = write(tmp / "p.h5", FORMULA, y)
+    found = run(path, model, "--share", "all", *EXACT)
+    compare(found, *stacked(y, [0, 1, 2, 3], LOWER, UPPER))
+
+
+NIST = {"Misra1a": "b1*(1 - exp(-b2*t))", "Gauss1": "b1*exp(-b2*t) + b3*exp(-(t - b4)^2/b5^2) + b6*exp(-(t - b7)^2/b8^2)",
+        "MGH17": "b1 + b2*exp(-t*b4) + b3*exp(-t*b5)", "Kirby2": "(b1 + b2*t + b3*t^2)/(1 + b4*t + b5*t^2)",
+        "Thurber": "(b1 + b2*t + b3*t^2 + b4*t^3)/(1 + b5*t + b6*t^2 + b7*t^3)", "MGH09": "b1*(t^2 + t*b2)/(t^2 + t*b3 + b4)",
+        "Rat43": "b1/(1 + exp(b2 - b3*t))^(1/b4)"}
+
+
+def read_nist(name):
+    """Starts, certified values and errors, and the data (y, x)."""
+    lines = (h.ROOT / "data" / "nist" / f"{name}.dat").read_text().splitlines()
+    table = [line.split("=")[1].split() for line in lines[:60] if line.strip().startswith("b") and "=" in line]
+    data = [list(map(float, line.split())) for line in lines[60:] if line.strip()]
+    return np.array(table, float).T, np.array(data)
+
+
+def test_nist(tmp):
+    """Problems split over four datasets with all parameters shared: certified values, from both starts."""
+    for name, formula in NIST.items():
+        (start1, start2, value, error), data = read_nist(name)
+        names = [f"b{j + 1}" for j in range(len(value))]
+        model = tmp / f"{name}.ode"
+        model.write_text("".join(f"parameter {b} = 1\n" for b in names) + f"observe y = {formula}\n")
+        rows = sorted([(i % 4, x, 0, y, np.nan) for i, (y, x) in enumerate(data)], key=lambda row: row[0])
+        for start in (start1, start2):
+            path = tmp / f"{name}.h5"
+            h.write_problem(path, None, list("abcd"), rows, parameters={"name": names, "start": start}, t0=-10.0)
+            found = run(path, model, "--share", "all", "--overwrite", *EXACT)
+            np.testing.assert_allclose(found["shared"]["value"], value, rtol=1e-7)
+            np.testing.assert_allclose(found["shared"]["standard_error"], error, rtol=1e-5)
+
+
+THEOPHYLLINE = """
+T <- as.data.frame(Theoph); T$s <- as.integer(factor(T$Subject, levels = 1:12))
+f <- nls(conc ~ Dose*exp(lKe[s] + lKa - lCl[s])*(exp(-exp(lKe[s])*Time) - exp(-exp(lKa)*Time))/(exp(lKa) - exp(lKe[s])), T,
+         start = list(lKe = rep(-2.5, 12), lCl = rep(-3.2, 12), lKa = 0.5), algorithm = "port", nls.control(maxiter = 500))
+write.table(summary(f)$coefficients[, 1:2], col.names = FALSE, row.names = FALSE)
+cat(deviance(f), "\\n")
+"""
+
+
+def test_theophylline(tmp):
+    """A shared absorption rate, against R's nls with parameters indexed by subject."""
+    if not shutil.which("Rscript"):
+        h.skip("no Rscript")
+    found = subprocess.run(["Rscript", "-e", THEOPHYLLINE], capture_output=True, text=True, check=True,
+                           timeout=120).stdout.split()
+    squares = float(found[-1])
+    numbers = np.array(found[:-1], float).reshape(25, 2)
+    data = np.genfromtxt(h.ROOT / "data" / "theophylline.csv", delimiter=",", names=True)
+    subjects = list(range(1, 13))
+    rows = [(s - 1, row["Time"], 0, row["conc"], np.nan) for s in subjects for row in data[data["Subject"] == s]]
+    path = tmp / "p.h5"
+    h.write_problem(path, None, subjects, rows, covariates={"dose": [data["Dose"][data["Subject"] == s][0] for s in subjects]})
+    found = run(path, h.ROOT / "models" / "theophylline" / "theophylline.ode", "--share", "lKa", *EXACT)
+    assert np.all(found["status"] == 1), found["stderr"]
+    for k, rows in ((0, slice(0, 12)), (2, slice(12, 24)), (1, slice(24, 25))):
+        n = 1 if k == 1 else 12
+        # R's port stops at 1e-7 of the sum of squares or so, and prints seven digits
+        np.testing.assert_allclose(found["parameters"][:n, k], numbers[rows, 0], rtol=2e-5)
+        np.testing.assert_allclose(found["standard_error"][:n, k], numbers[rows, 1], rtol=1e-4)
+    np.testing.assert_allclose(2 * found["objective"].sum(), squares, rtol=1e-6)
+
+
+def test_without_influence(tmp):
+    """A shared and an own parameter that nothing depends on; own parameters all without influence; products that the data do
+    not tell apart."""
+    y = sample(6, seed=8)
+    formula = FORMULA.replace("observe y = ", "parameter z = 2\nparameter u = 1\nobserve y = 0*z + 0*u + ")
+    path, model = write(tmp / "a.h5", formula, y)
+    found = run(path, model, "--share", "ka,z", *EXACT)
+    p, errors, objective = stacked(y, [0], LOWER, UPPER)
+    assert np.all(found["error_missing"][:, 4:] == 3) and np.all(found["parameters"][:, 4:] == [2, 1])
+    found["parameters"], found["standard_error"] = found["parameters"][:, :4], found["standard_error"][:, :4]
+    freedom = y.size - 6 * 3 - 1  # the two, and one in each dataset, take degrees of freedom as well
+    compare(found, p, errors * np.sqrt(freedom / (freedom - 7)), objective)
+
+    path, model = write(tmp / "b.h5", FORMULA[:FORMULA.index("observe")] + "observe y = ka*exp(-0.2*t) + 0*(A + k + b)\n", y)
+    found = run(path, model, "--share", "ka", *EXACT)
+    e = np.exp(-0.2 * T)
+    best = np.sum(y * e) / (len(y) * np.sum(e ** 2))
+    np.testing.assert_allclose(found["shared"]["value"], best, rtol=1e-7)  # what a promise of 1e-15 of this objective leaves
+    rss = np.sum((y - best * e) ** 2)
+    # the own parameters take degrees of freedom, although they have no influence
+    np.testing.assert_allclose(found["shared"]["standard_error"],
+                               np.sqrt(rss / (y.size - 3 * len(y) - 1) / (len(y) * np.sum(e ** 2))), rtol=1e-6)
+    assert np.all(found["error_missing"][:, 1:] == 3)
+
+    formula = FORMULA[:FORMULA.index("observe")] + "observe y = A*ka/(1.7 - k)*(exp(-k*t) - exp(-1.7*t)) + b\n"
+    path, model = write(tmp / "c.h5", formula, y)
+    found = run(path, model, "--share", "ka", *EXACT)
+    assert np.all(found["error_missing"][:, :2] == 3) and np.all(found["error_missing"][:, 2:] == 0), found["error_missing"]
+
+
+def test_fixed(tmp):
+    """Shared, own or all parameters fixed."""
+    y = sample(6, seed=9)
+    for fixed in ([1, 0, 0, 0], [0, 1, 1, 1], [1, 1, 1, 1]):
+        path, model = write(tmp / f"{fixed[0]}{fixed[1]}.h5", FORMULA, y, name=NAMES, fixed=fixed,
+                            level=["shared"] + 3 * ["dataset"])
+        found = run(path, model, *EXACT)
+        assert np.all(found["status"] == 1)
+        if all(fixed):
+            np.testing.assert_array_equal(found["parameters"], np.tile([1, 5, 0.2, 0], (6, 1)))
+            continue
+        compare(found, *stacked(y, [0], LOWER, UPPER, fixed=[j for j in range(4) if fixed[j]]))
+
+
+def test_bad_datasets(tmp):
+    """A dataset that cannot be used, or not be evaluated at the start, ends the fit: its row says why; the others name it."""
+    y = sample(6, seed=10)
+    y[3] = np.nan
+    path, model = write(tmp / "a.h5", FORMULA, y)
+    found = run(path, model, "--share", "ka", code=1)
+    assert found["status"].tolist() == [0, 0, 0, 8, 0, 0]
+    assert found["message"][3] == b"no measurement" and b"dataset 3 of this fit" in found["message"][0]
+
+    y = sample(6, seed=10)
+    start = np.tile([1, 5, 0.2, 0.0], (6, 1))
+    start[4, 3] = -1
+    path, model = write(tmp / "b.h5", FORMULA.replace("+ b", "+ sqrt(b + 0.5) - sqrt(0.5)"), y, name=NAMES, start=start,
+                        level=["shared"] + 3 * ["dataset"])
+    found = run(path, model, code=1)
+    assert np.all(found["status"] == 6) and b"dataset 4 of this fit" in found["message"][0], found["message"]
+    start[4] = [2, 5, 0.2, 0]
+    path, model = write(tmp / "c.h5", FORMULA, y, name=NAMES, start=start, level=["shared"] + 3 * ["dataset"])
+    found = run(path, model, code=1)
+    assert sorted(found["status"].tolist()) == [0, 0, 0, 0, 0, 8] and b"ka has another start" in found["message"][0]
+
+
+def test_refused(tmp):
+    """What cannot be combined yet, and names and levels that there are not."""
+    path, model = write(tmp / "a.h5", FORMULA, sample(2))
+    for words in (("--starts", 3), ("--profile", "ka"), ("--bootstrap", 50), ("--only", "d1"), ("--shard", "1/2"),
+                  ("--optimizer", "lbfgs"), ("--warm-start", "pilot"), ("--error", "laplace"), ("--gradient", "adjoint")):
+        done = h.stiffit("run", path, "--model", model, "--share", "ka", *words, code=2)
+        assert words[0] in done.stderr or words[0] == "--error", done.stderr
+    assert "Did you mean 'ka'" in h.stiffit("run", path, "--model", model, "--share", "kx", code=2).stderr
+    path, model = write(tmp / "b.h5", FORMULA, sample(2), name=NAMES, level=["all", "dataset", "dataset", "dataset"])
+    assert "/parameters/level row 0" in h.stiffit("run", path, "--model", model, code=3).stderr
+    path, model = write(tmp / "c.h5", FORMULA, sample(2), name=NAMES, level=["shared"])
+    assert "/parameters/level: has 1 entries for 4" in h.stiffit("run", path, "--model", model, code=3).stderr
+
+
+def words(attribute):
+    return attribute.decode() if isinstance(attribute, bytes) else attribute
+
+
+def test_identity(tmp):
+    """A level is part of a run's identity; "dataset" is what files without levels mean."""
+    y = sample(4)
+    path, model = write(tmp / "a.h5", FORMULA, y, name=NAMES)
+    h.stiffit("run", path, "--model", model)
+    with h5py.File(h.result_path(path)) as f:
+        assert "shared" not in f and "share=" not in words(f["provenance"].attrs["options"])
+    assert "complete" in h.stiffit("run", path, "--model", model).stderr
+    h.stiffit("run", path, "--model", model, "--share", "ka", code=4)
+    with h5py.File(path, "a") as f:
+        f["parameters"].create_dataset("level", data=4 * ["dataset"], dtype=h5py.string_dtype())
+    assert "complete" in h.stiffit("run", path, "--model", model).stderr
+    h.stiffit("run", path, "--model", model, "--share", "ka,b", "--overwrite")
+    with h5py.File(h.result_path(path)) as f:
+        assert "share=ka,b" in words(f["provenance"].attrs["options"])
+    assert "complete" in h.stiffit("run", path, "--model", model, "--share", "b,ka").stderr
+
+
+if __name__ == "__main__":
+    h.main()
