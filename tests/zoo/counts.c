@@ -38,4 +38,6 @@ static int rhs(const struct stiffit_point *at, double *ydot)
     return STIFFIT_OK;
 }
 
-STIFFIT_EXPORT const struct stiffit_model stiffit_model = {ZOO_MODEL("counts"), .n_work = 1, .prepare = prepare, .rhs = rhs};
+/* max_step: nobody looks for pulses, which would count as an evaluation. */
+STIFFIT_EXPORT const struct stiffit_model stiffit_model = {ZOO_MODEL("counts"), .n_work = 1, .prepare = prepare, .rhs = rhs,
+                                                           .max_step = INFINITY};
