@@ -4,8 +4,8 @@
 SPDX-License-Identifier: BSD-3-Clause
 
     scripts/bench/bench.py [--strict] [--quick] [WORD ...]   WORD: scipy numbalsoda lanes optimizers evaluation adjoint text
-                                                           workers experiments share overhead fairness million merge
-                                                           whole-million starts
+                                                           workers experiments petab share overhead fairness million
+                                                           merge whole-million starts
 
 whole-million and starts run only when they are named: they take long.
 --strict: exit code 1 if a target is missed; without it a missed target is only printed: a loaded machine misses some.
@@ -36,6 +36,7 @@ import lanes  # noqa: E402
 import merge  # noqa: E402
 import model_text  # noqa: E402
 import overhead  # noqa: E402
+import petab  # noqa: E402
 import rivals  # noqa: E402
 import scipy_loops  # noqa: E402
 import share  # noqa: E402
@@ -236,6 +237,21 @@ class Bench:
             self.line(f"{engine}: a fit over {n}, two workers / one, undisturbed", found["two_workers"], 1.9)
             self.line(f"{engine}: the same by the clock, with the machine's load", found["two_workers_wall"])
 
+    def petab(self):
+        print("SBML with 500 species and 800 reactions; PEtab with 500 conditions, 100 parameters, 10,000 measurements:")
+        folder = self.tmp / "petab"
+        folder.mkdir()
+        figures = self.report["petab"] = petab.measure_all(folder, self.quick)
+        for name, what, most in (("sbml_text", "SBML to text", 2), ("sbml_plugin", "text to plugin", 10),
+                                 ("import", "import of PEtab", 5)):
+            self.line(f"{what}, seconds", figures[name]["wall"], most, at_least=False)
+            self.line(f"{what}, CPU seconds", figures[name]["cpu"])
+        for engine in ("cvodes", "lanes"):
+            found = figures[engine]
+            self.line(f"{engine}: objective with gradient / its simulations", found["cost"], 1.05, at_least=False)
+            self.line(f"{engine}: two workers / one, undisturbed", found["two_workers"], 1.9)
+            self.line(f"{engine}: the same by the clock, with the machine's load", found["two_workers_wall"])
+
     def share(self):
         print("CPU time outside CVODES and the model:")
         self.report["share_outside"] = {}
@@ -358,8 +374,8 @@ class Bench:
         shutil.rmtree(folder)
 
 
-PARTS = ("scipy", "numbalsoda", "lanes", "optimizers", "evaluation", "adjoint", "text", "workers", "experiments", "share",
-         "overhead", "fairness", "million", "merge")
+PARTS = ("scipy", "numbalsoda", "lanes", "optimizers", "evaluation", "adjoint", "text", "workers", "experiments", "petab",
+         "share", "overhead", "fairness", "million", "merge")
 NAMED_ONLY = ("whole-million", "starts")
 
 
