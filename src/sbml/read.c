@@ -34,7 +34,8 @@ static enum status check_errors(struct reading *reading, SBMLDocument_t *file)
     char text[900] = "";
     for (unsigned i = 0; i < lib->SBMLDocument_getNumErrors(file); i++) {
         const XMLError_t *at = (const XMLError_t *)lib->SBMLDocument_getError(file, i);
-        if (lib->XMLError_getSeverity(at) < LIBSBML_SEV_ERROR || n_error++)
+        unsigned id = lib->XMLError_getErrorId(at); /* without an encoding, or a declaration, XML is UTF-8 */
+        if (id == MissingXMLEncoding || id == MissingXMLDecl || lib->XMLError_getSeverity(at) < LIBSBML_SEV_ERROR || n_error++)
             continue;
         line = lib->XMLError_getLine(at);
         size_t n = 0;

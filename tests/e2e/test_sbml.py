@@ -325,6 +325,19 @@ def test_level_1(tmp):
     agree(tmp, text, {"S": s, "P": lambda t: 2*(3 - s(t))})
 
 
+def test_encoding(tmp):
+    """A declaration without an encoding, or none, means UTF-8; another encoding is refused."""
+    text = sbml(compartment("c"), species("A", conc=1), parameter("k", 0.5), reaction("r", "A ->", "c*k*A"))
+    declaration = text[:text.index("?>") + 2]
+    bodies = {}
+    for name, head in (("with", declaration), ("without", '<?xml version="1.0"?>'), ("none", "")):
+        (tmp / f"{name}.xml").write_text(text.replace(declaration, head).lstrip(), encoding="utf-8")
+        bodies[name] = h.stiffit("import", tmp / f"{name}.xml", "-o", "-").stdout.partition("\n")[2]
+    assert bodies["with"] == bodies["without"] == bodies["none"] and "A" in bodies["with"]
+    (tmp / "latin.xml").write_text(text.replace("UTF-8", "ISO-8859-1"), encoding="latin-1")
+    assert "UTF-8" in h.stiffit("import", tmp / "latin.xml", "-o", "-", code=3).stderr
+
+
 def test_names(tmp):
     # Reserved words, first words of statements, what is made up, and long ones.
     words = "t init scale event input lag rate duration delay log1p erf S_0 S_amount in".split()

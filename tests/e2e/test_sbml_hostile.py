@@ -10,7 +10,7 @@ import helpers as h
 from sbml_text import assign, compartment, event, function, initial, math, parameter, rate, reaction, sbml, species
 from test_sbml import needs_sbml
 
-SUITE = pathlib.Path(__file__).resolve().parents[2].parent / "shared" / "petab-suite"
+SUITE = pathlib.Path(__file__).resolve().parents[1] / "data" / "petab-suite"
 MODEL = sbml(compartment("c", 2), species("S", conc=3), species("P"), parameter("k", 0.8), parameter("x", 1, False),
              initial("P", "3*k"), function("f", "a b", "a*b"), reaction("v", "S -> 2 P", "f(k, S)*c*q", {"q": 2}),
              assign("x", "S + P"), event("e", "time > 1", {"S": "S + 1"}, delay="0.5"))
