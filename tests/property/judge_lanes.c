@@ -113,21 +113,24 @@ static bool compare(struct judge *j)
     return sharp;
 }
 
-/* The derivative along v against differences of order 4. Returns whether they were good. */
+/* The derivative along v against differences of order 4. Returns whether they were good: where the time of a jump passes a
+ * measurement or a kink in between, the second differences do not grow with the square of the step. */
 static bool compare_differences(struct judge *j)
 {
     size_t n_row = j->task.n_row, n_o = j->abi->n_observable;
     bool sharp = true;
     for (size_t i = 0; i < n_row; i++) {
-        double d[N_MOVED], along = 0, size = size_of(j, i % n_o);
+        double d[N_MOVED], along = 0, size = size_of(j, i % n_o), twice = 2 * j->alone.prediction[i];
         for (int m = 0; m < N_MOVED; m++)
             d[m] = j->moved[m].prediction[i];
         double near = (d[2] - d[1]) / (2 * STEP), far = (d[3] - d[0]) / (2 * RATIO * STEP);
         for (size_t k = 0; k < j->abi->n_parameter; k++)
             along += j->alone.d_prediction[i + k * n_row] * j->v[k];
         double best = (RATIO * RATIO * near - far) / (RATIO * RATIO - 1), unsure = fabs(near - far);
-        sharp = sharp && unsure <= 1e-3 * size;
-        if (unsure <= 1e-3 * size && !(fabs(along - best) <= SHARP * size + 0.3 * unsure))
+        double kink = fabs((d[3] - twice + d[0]) / (RATIO * RATIO) - (d[2] - twice + d[1])) / (2 * STEP);
+        bool is_good = unsure <= 1e-3 * size && kink <= 0.3 * (SHARP * size + 0.3 * unsure);
+        sharp = sharp && is_good;
+        if (is_good && !(fabs(along - best) <= SHARP * size + 0.3 * unsure))
             snprintf(j->fault, sizeof j->fault, "differences: d y[%zu] at %g is %.17g, they say %.17g and %.17g",
                      i % n_o, j->time[i / n_o], along, near, far);
     }
