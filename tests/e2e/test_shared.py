@@ -3,7 +3,9 @@
 SPDX-License-Identifier: BSD-3-Clause
 """
 import shutil
+import signal
 import subprocess
+import time
 
 import h5py
 import numpy as np
@@ -11,6 +13,7 @@ from scipy import stats
 from scipy.optimize import least_squares
 
 import helpers as h
+from test_crash import problem as crash_problem
 
 T = np.array([0.25, 0.5, 1, 2, 4, 6, 9, 12.0])
 # The same two-exponential curve as formula and as equations: ka absorption (shared), A amount and k elimination (own).
@@ -63,7 +66,11 @@ def write(path, text, y, sigma=np.nan, **parameters):
 
 
 def run(path, model, *words, code=0):
-    done = h.stiffit("run", path, "--model", model, *words, code=code)
+    return run_file(path, "--model", model, *words, code=code)
+
+
+def run_file(path, *words, code=(0, 1), env=None):
+    done = h.stiffit("run", path, *words, code=code, env=env)
     with h5py.File(h.result_path(path)) as f:
         found = {name: data[()] for name, data in f["fits"].items()}
         found["shared"] = {name: data[()] for name, data in f["shared"].items()}
@@ -334,6 +341,60 @@ def test_bad_datasets(tmp):
     path, model = write(tmp / "c.h5", FORMULA, y, name=NAMES, start=start, level=["shared"] + 3 * ["dataset"])
     found = run(path, model, code=1)
     assert sorted(found["status"].tolist()) == [0, 0, 0, 0, 0, 8] and b"ka has another start" in found["message"][0]
+
+
+def test_crash(tmp):
+    """So does a dataset whose model crashes or hangs."""
+    h.let_models_crash()
+    for word, status in (("segfault", 7), ("loop", 4)):
+        path = crash_problem(tmp / f"{word}.h5", 12, {5: word})
+        found = run_file(path, "--trust", "--share", "k", env=h.environment(STIFFIT_HANG_SECONDS=h.SANITIZER_SPEED))
+        assert found["status"][5] == status and not np.any(found["status"] == 1)
+        assert b"dataset 5 of this fit" in found["message"][0] and b"dataset" not in found["message"][5], found["message"]
+
+
+def test_killed(tmp):
+    """A run that was killed ends with the bits of one that was not."""
+    y = sample(2000, seed=12)
+    path, model = write(tmp / "p.h5", EQUATIONS, y)
+    words = [h.STIFFIT, "run", path, "--model", model, "--share", "ka", "-j", "1", "--rtol", "1e-10"]
+    whole = run(path, model, "--share", "ka", "-j", 1, "--rtol", "1e-10")
+    h.result_path(path).unlink()
+    for seconds in (0.2, 0.5, 0.8):
+        process = subprocess.Popen([str(word) for word in words], env=h.environment(), stderr=subprocess.DEVNULL)
+        time.sleep(seconds)
+        process.send_signal(signal.SIGKILL if seconds < 0.8 else signal.SIGTERM)
+        process.wait()
+    found = run(path, model, "--share", "ka", "-j", 1, "--rtol", "1e-10")
+    for name in ("parameters", "standard_error", "objective", "evaluations"):
+        assert found[name].tobytes() == whole[name].tobytes(), name
+
+
+def test_errors_other_than_normal(tmp):
+    """Student's and Huber's losses and log-normal errors, against SciPy's minimum of the summed loss."""
+    y = np.abs(sample(8, seed=13)) + 0.05
+    y[::3, 2] += 0.8
+    for error, rho in (("student", lambda r: 2.5 * np.log1p(r ** 2 / 4)),
+                       ("huber", lambda r: np.where(np.abs(r) <= 1.345, r ** 2 / 2, 1.345 * np.abs(r) - 1.345 ** 2 / 2)),
+                       ("log-normal", lambda r: r ** 2 / 2)):
+        path, model = write(tmp / f"{error}.h5", FORMULA, y, 0.1)
+        found = run(path, model, "--share", "ka", "--error", error, *EXACT)
+        p = found["parameters"]
+
+        def objective(x, error=error, rho=rho):
+            own = np.column_stack([np.full(8, x[-1]), x[:24].reshape(8, 3)])
+            curves = np.array([curve(q) for q in own])
+            residual = np.log(np.maximum(curves, 1e-300) / y) if error == "log-normal" else curves - y
+            return np.sum(rho(residual / 0.1))
+
+        x = np.append(p[:, 1:].ravel(), p[0, 0])
+        # nothing near is lower, and slopes vanish: central differences are good to 1e-5 of this objective's curvature
+        for j, value in enumerate(x):
+            step = 1e-4 * max(abs(value), 0.1)
+            low, here, high = (objective(np.where(np.arange(len(x)) == j, value + k * step, x)) for k in (-1, 0, 1))
+            assert high >= here - 1e-9 and low >= here - 1e-9, (error, j)
+            curvature = high - 2 * here + low
+            assert abs(high - low) < 0.02 * curvature + 1e-9, (error, j, high - low, curvature)
 
 
 def test_refused(tmp):

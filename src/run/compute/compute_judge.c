@@ -72,8 +72,8 @@ static enum status journal_guilty(struct compute *compute, const struct verdict 
         status = compute_journal_failure(compute, fit / campaign->n_task, (uint32_t)(fit % campaign->n_task),
                                          verdict->hung ? OUTCOME_timeout : OUTCOME_crashed, reason, error);
         if (n_told < MAX_TOLD)
-            compute_say(compute, "%s: %s: %s; the others continue", example, verdict->hung ? "hung" : "the model crashed",
-                        reason);
+            compute_say(compute, "%s: %s: %s; %s", example, verdict->hung ? "hung" : "the model crashed", reason,
+                        campaign->joint ? "this ends the fit of all datasets" : "the others continue");
         else if (n_told == MAX_TOLD)
             compute_say(compute, "more fits crash or hang: the summary will count them");
     }
