@@ -48,7 +48,8 @@ struct joint_block {
     bool likelihood;
     double objective_scale;   /* fit_objective_scale */
     char reason[160];
-    /* of the check, for statistics and the record */
+    /* of the last pass, for statistics and the record */
+    bool is_kept;             /* p and side are those of the best point */
     double *p, *chain;        /* n_parameter; n + s, own parameters first */
     const double *information; /* as triangle, for standard errors: the trial's, or */
     double *expected;         /* that of the expected information; NULL: they are the same */
@@ -58,7 +59,8 @@ struct joint_block {
     bool has_excess, is_sigma_known;
 };
 
-enum joint_pass { JOINT_START, JOINT_STEP, JOINT_CHECK };
+/* JOINT_KEEP: the fit ends before its check; its best point is all that is reported. */
+enum joint_pass { JOINT_START, JOINT_STEP, JOINT_CHECK, JOINT_KEEP };
 
 struct joint {
     /* the caller's, const */
@@ -84,6 +86,7 @@ struct joint {
     enum outcome outcome;     /* not_run: the search goes on */
     enum stop_test stop;
     int64_t n_iteration;
+    bool has_best;
     size_t culprit;           /* the block that ended the fit; n_block: none */
     struct joint_errors *errors; /* once the fit has ended with a best point and a check */
     /* what all blocks must agree on: set by the first one to arrive */

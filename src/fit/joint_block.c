@@ -253,24 +253,34 @@ static void step(struct joint_work *work, struct arena *arena)
         snprintf(block->reason, sizeof block->reason, "%s", work->asker->reason);
 }
 
+/* The best point for the record. */
+static void keep(struct joint_work *work)
+{
+    const struct fit_map *map = &work->asker->map;
+    struct joint_block *block = work->block;
+    size_t all = work->n + work->s;
+    for (size_t k = 0; k < all; k++)
+        work->at.theta[work->order[k]] = k < work->n ? block->best.theta[k] : work->joint->theta[k - work->n];
+    block->is_kept = fit_map_natural(map, work->at.theta, block->p);
+    for (size_t k = 0; k < all; k++) {
+        uint32_t j = work->order[k], file = map->file_index[j];
+        block->side[file] = block->p[file] <= map->natural_lower[j] ? -1 : block->p[file] >= map->natural_upper[j] ? 1 : 0;
+    }
+}
+
 /* What the statistics and the record need, after the trial side has been evaluated at the best point. */
 static bool conclude(struct joint_work *work)
 {
     const struct fit_asker *asker = work->asker;
-    const struct fit_map *map = &asker->map;
     struct joint_block *block = work->block;
     struct joint_side *side = &block->trial;
     size_t all = work->n + work->s;
     struct fit_answer answer = fit_point_answer(asker, &work->at);
     block->criteria = fit_objective_criteria(&asker->objective, &answer, asker->problem->model->abi.n_observable);
     block->has_excess = fit_objective_has_excess(&asker->objective);
-    memcpy(block->p, work->at.p, map->n_parameter * sizeof(double));
-    for (size_t k = 0; k < all; k++) {
-        uint32_t j = work->order[k], file = map->file_index[j];
-        double natural = work->at.p[file];
-        block->chain[k] = work->at.chain[j];
-        block->side[file] = natural <= map->natural_lower[j] ? -1 : natural >= map->natural_upper[j] ? 1 : 0;
-    }
+    keep(work);
+    for (size_t k = 0; k < all; k++)
+        block->chain[k] = work->at.chain[work->order[k]];
     block->information = side->triangle;
     if (asker->objective.is_plain)
         return true;
@@ -287,6 +297,10 @@ void joint_block_pass(struct joint_work *work, struct arena *arena)
     struct joint_block *block = work->block;
     if (joint->pass == JOINT_STEP) {
         step(work, arena);
+        return;
+    }
+    if (joint->pass == JOINT_KEEP) {
+        keep(work);
         return;
     }
     memcpy(block->trial.scale, block->best.scale, work->n * sizeof(double));

@@ -266,16 +266,18 @@ void joint_record(struct joint *joint, size_t i, struct fit_record *record)
     record->n_evaluation = block->n_evaluation;
     record->n_step = block->n_step;
     put_reason(joint, i, record);
-    if (!joint->errors)
+    if (!block->is_kept)
         return;
     double accuracy = joint->options->accuracy;
     record->rtol = joint->tighter == 1 ? accuracy : number_decimal(accuracy / joint->tighter);
     record->objective = block->best.f;
+    memcpy(record->parameter, block->p, joint->n_parameter * sizeof *block->p);
+    memcpy(record->at_bound, block->side, joint->n_parameter);
+    if (!joint->errors)
+        return;
     record->gradient_norm = joint->stopping.beyond.gradient_norm;
     record->tight_change = block->trial.f - block->best.f;
     record->tight_decrease = joint->certificate.decrease;
-    memcpy(record->parameter, block->p, joint->n_parameter * sizeof *block->p);
-    memcpy(record->at_bound, block->side, joint->n_parameter);
     if (joint->options->statistics)
         put_statistics(joint, i, record);
 }

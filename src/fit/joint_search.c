@@ -176,10 +176,13 @@ static void rows_of_trial(const struct joint *joint, size_t i, const double **re
     *rest_rhs = joint->block[i].trial.rest_rhs;
 }
 
+/* The fit ends; a best point gets one more pass. */
 static bool finish(struct joint *joint, enum outcome outcome)
 {
     joint->outcome = outcome;
-    return false;
+    joint->stop = STOP_none;
+    joint->pass = JOINT_KEEP;
+    return joint->has_best;
 }
 
 static bool finish_without_memory(struct joint *joint)
@@ -212,12 +215,14 @@ static bool add_least(struct joint *joint, bool of_trial)
     return a != NULL;
 }
 
-/* The shared model of these rows. False: out of memory, or numbers that are not finite (joint->outcome). */
+/* The shared model of these rows. False: the fit has ended, because memory is out or numbers are not finite. */
 static bool set_model(struct joint *joint, joint_rows *get)
 {
     struct trust_model *model = &joint->shared;
-    if (!joint_sum(joint, joint->s, get, model->triangle, model->rhs) || !add_least(joint, get == rows_of_trial))
-        return finish_without_memory(joint);
+    if (!joint_sum(joint, joint->s, get, model->triangle, model->rhs) || !add_least(joint, get == rows_of_trial)) {
+        finish_without_memory(joint);
+        return false;
+    }
     for (size_t j = 0; j < joint->s; j++) {
         joint->point.gradient[j] = 0;
         for (size_t i = 0; i <= j; i++)
@@ -226,7 +231,8 @@ static bool set_model(struct joint *joint, joint_rows *get)
     if (trust_model_adopt(model, &joint->point))
         return true;
     snprintf(joint->asker.reason, sizeof joint->asker.reason, "the derivatives of the residuals are too large to be used");
-    return finish(joint, OUTCOME_stalled);
+    finish(joint, OUTCOME_stalled);
+    return false;
 }
 
 static void take_trials(struct joint *joint)
@@ -269,7 +275,7 @@ static bool plan_step(struct joint *joint)
     struct stopping *stopping = &joint->stopping;
     double n_row = fmax(1, (double)joint->asker.objective.n_row);
     if (!set_model(joint, rows_of_best))
-        return false;
+        return joint->has_best;
     model->promise = model->length = 0;
     model->is_restricted = false;
     if (joint->s > 0)
@@ -340,6 +346,8 @@ static bool judge_step(struct joint *joint)
         stopping_give_up(&joint->stopping);
     joint->shared.promise = has_failed ? joint->shared.promise : joint_total(joint, trial_promise_of);
     double decrease = has_failed ? -INFINITY : find_decrease(joint);
+    if (joint->outcome != OUTCOME_not_run)
+        return true;
     joint->n_iteration++;
     adapt_radius(joint, decrease);
     if (decrease > 0) {
@@ -356,9 +364,11 @@ static bool judge_start(struct joint *joint)
     for (size_t i = 0; i < joint->n_block; i++)
         if (joint->block[i].has_failed) {
             joint->culprit = i;
-            return finish(joint, joint->model->abi.n_state ? OUTCOME_ode_failed : OUTCOME_model_failed);
+            return finish(joint, joint->has_best ? OUTCOME_stalled
+                                 : joint->model->abi.n_state ? OUTCOME_ode_failed : OUTCOME_model_failed);
         }
     take_trials(joint);
+    joint->has_best = true;
     if (isnan(joint->asker.start_f))
         joint->asker.start_f = joint->f;
     begin_stopping(joint);
@@ -372,12 +382,14 @@ static bool judge_check(struct joint *joint)
     double n_row = fmax(1, (double)joint->asker.objective.n_row), rtol = fit_asker_rtol(&joint->asker);
     *certificate = (struct fit_certificate){.change = NAN, .decrease = NAN};
     for (size_t i = 0; i < joint->n_block; i++)
-        if (joint->block[i].has_failed)
+        if (joint->block[i].has_failed) {
+            joint->culprit = i;
             return finish(joint, OUTCOME_stalled);
+        }
     bool is_exact = joint->model->abi.n_state == 0;
     if (joint->options->certify) {
         if (!set_model(joint, rows_of_trial))
-            return false;
+            return true;
         certificate->change = is_exact ? 0 : joint_total(joint, change_of);
         certificate->decrease = promise_free(joint, joint_total(joint, trial_free_of));
         double variance = joint->asker.is_sigma_known ? 1 : joint_total(joint, variance_of) / n_row;
@@ -392,18 +404,30 @@ static bool judge_check(struct joint *joint)
         }
         if (!certificate->is_certified)
             joint->asker.notes |= NOTE_not_certified;
+        if (!certificate->is_certified && joint->stop == STOP_noise && certificate->decrease > 0) {
+            joint->outcome = OUTCOME_stalled;
+            joint->stop = STOP_none;
+            snprintf(joint->asker.reason, sizeof joint->asker.reason, "no further decrease was found, not even with tighter "
+                     "integrator tolerances, although the gradient predicts %.3g of %.6g", certificate->decrease, joint->f);
+        }
     }
-    if (!joint_errors_compute(joint))
-        return finish_without_memory(joint);
-    return false;
+    if (joint_errors_compute(joint))
+        return false;
+    joint->errors = NULL;
+    return finish_without_memory(joint);
 }
 
 bool joint_advance(struct joint *joint)
 {
-    for (size_t i = 0; i < joint->n_block; i++)
+    for (size_t i = 0; i < joint->n_block && joint->pass != JOINT_KEEP; i++)
         if (joint->block[i].outcome != OUTCOME_not_run) {
             joint->culprit = i;
             return finish(joint, joint->block[i].outcome);
         }
-    return joint->pass == JOINT_START ? judge_start(joint) : joint->pass == JOINT_STEP ? judge_step(joint) : judge_check(joint);
+    switch (joint->pass) {
+    case JOINT_START: return judge_start(joint);
+    case JOINT_STEP: return judge_step(joint);
+    case JOINT_CHECK: return judge_check(joint);
+    default: return false;
+    }
 }

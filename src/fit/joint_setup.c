@@ -188,7 +188,7 @@ void joint_block_run(struct joint *joint, size_t i, const struct fit_problem *pr
     struct joint_block *block = work.block;
     struct fit_options options = *joint->options;
     struct fit_problem own = *problem;
-    if (block->outcome != OUTCOME_not_run)
+    if (block->outcome != OUTCOME_not_run && (joint->pass != JOINT_KEEP || !block->is_made))
         return;
     if (!prepare(&work, i, &own, &options, host, arena))
         return;

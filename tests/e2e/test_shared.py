@@ -397,6 +397,33 @@ def test_errors_other_than_normal(tmp):
             assert abs(high - low) < 0.02 * curvature + 1e-9, (error, j, high - low, curvature)
 
 
+def test_prior(tmp):
+    """The prior of a shared parameter counts once: a row more of the stacked problem."""
+    y = sample(6, seed=14)
+    path, model = write(tmp / "p.h5", FORMULA.replace("scale log", "scale log prior normal(1.5, 0.02)", 1), y, 0.05)
+    found = run(path, model, "--share", "ka", *EXACT)
+
+    def residual(x):
+        p = np.column_stack([np.full(6, x[-1]), x[:18].reshape(6, 3)])
+        return np.append(np.concatenate([(curve(q) - data) / 0.05 for q, data in zip(p, y)]), (x[-1] - 1.5) / 0.02)
+
+    x0 = np.append(found["parameters"][:, 1:].ravel(), found["parameters"][0, 0])
+    best = least_squares(residual, x0 * 1.01, xtol=1e-15, ftol=1e-15, gtol=1e-15, x_scale="jac").x
+    np.testing.assert_allclose(x0, best, rtol=1e-5)  # SciPy's by difference quotients
+    assert abs(x0[-1] - 1.5) < 0.1
+
+
+def test_budget(tmp):
+    """A budget that is used up: the best point is kept, without errors."""
+    path, model = write(tmp / "p.h5", EQUATIONS, sample(5, seed=15))
+    found = run(path, model, "--share", "ka", "--max-evaluations", 3, code=1)
+    assert np.all(found["status"] == 3) and np.all(found["evaluations"] <= 3), found["status"]
+    y = sample(5, seed=15)
+    for p, objective, data in zip(found["parameters"], found["objective"], y):
+        np.testing.assert_allclose(np.sum((curve(p) - data) ** 2) / 2, objective, rtol=1e-4)
+    assert np.all(np.isnan(found["standard_error"])) and found["objective"].sum() < np.sum((curve((1, 5, 0.2, 0)) - y) ** 2) / 2
+
+
 def test_refused(tmp):
     """What cannot be combined yet, and names and levels that there are not."""
     path, model = write(tmp / "a.h5", FORMULA, sample(2))
