@@ -5,7 +5,7 @@
  * Levenberg-Marquardt steps in the form of More (1978), by the singular values of R, so that flat directions cost no accuracy.
  * If nothing restricts the step, a triangle without flat directions is inverted instead, which is many times cheaper. Bounds
  * are handled by an active set, which fixes parameters that would leave the box and solves again. On request the step is bent
- * along the second derivative in its direction (geodesic acceleration: Transtrum & Sethna 2012). */
+ * by what linear predictions miss (trust_probe.h). */
 #pragma once
 
 #include "fit/trust_curvature.h"
@@ -49,8 +49,9 @@ void trust_model_step(struct trust_model *model, const struct fit_point *point);
 double trust_model_length(const struct trust_model *model, const double *step);
 /* The decrease predicted without a trust region; step and the other fields do not change. */
 double trust_model_promise_free(struct trust_model *model, const struct fit_point *point);
-/* Bends the step by half the acceleration; `second` (n_row of the predictions' rows) is the second derivative of the
- * predictions along the step, in units of their standard deviations. False: the change would be large, and nothing is done. */
+/* Corrects the step by what linear predictions miss at its end; `second` (n_row of the predictions' rows) is twice that, the
+ * predictions' second difference along the step, in units of their standard deviations. False: the correction would be large,
+ * and the step stays. */
 bool trust_model_bend(struct trust_model *model, const struct fit_point *point, const double *second);
 /* point's theta + step, exactly on the bounds that it reaches. */
 void trust_model_target(const struct trust_model *model, const struct fit_point *point, double *theta);

@@ -49,7 +49,8 @@ static enum asked ask_plain(struct trust_probe *probe, const struct fit_point *b
 
 /* Corrects the model's step by what linear predictions miss at `far`. False: that may be due to errors of integration, or the
  * correction is too large. */
-static bool bend(struct trust_probe *probe, struct trust_model *model, const struct fit_point *best, const struct fit_point *far)
+static bool bend(struct trust_probe *probe, struct trust_model *model, const struct fit_point *best,
+                 const struct fit_point *far)
 {
     const struct fit_asker *asker = probe->asker;
     size_t n = asker->map.n_free, n_row = asker->objective.n_row;
