@@ -26,6 +26,7 @@ void show_problem_json(FILE *file, const struct problem_info *info)
     json_unsigned(&json, "measurements", info->n_measurement);
     json_unsigned(&json, "doses", info->n_dose);
     json_unsigned(&json, "input_values", info->n_knot);
+    json_unsigned(&json, "events", info->n_call);
     json_unsigned(&json, "substitutes", info->n_substitute);
     json_strings(&json, "parameters", info->parameter_name, info->n_parameter);
     json_strings(&json, "priors", info->parameter_prior, info->parameter_prior ? info->n_parameter : 0);

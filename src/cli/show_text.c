@@ -45,7 +45,7 @@ void show_problem_text(FILE *file, const struct problem_info *info)
     const struct { const char *what; uint64_t n; bool always; } counts[] = {
         {"datasets", info->n_dataset, true}, {"experiments", info->has_experiments ? info->n_experiment : 0, false},
         {"measurements", info->n_measurement, true}, {"doses", info->n_dose, false}, {"input values", info->n_knot, false},
-        {"substitutes", info->n_substitute, false}};
+        {"events", info->n_call, false}, {"substitutes", info->n_substitute, false}};
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
         if (counts[i].n > 0 || counts[i].always)
             fprintf(file, "%-12s %llu\n", counts[i].what, (unsigned long long)counts[i].n);

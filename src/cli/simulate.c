@@ -72,6 +72,9 @@ static const struct option table[] = {
     {.name = "atol", .kind = OPTION_NUMBER, .metavar = "VALUE|auto", .offset = FIELD(ode.atol), .min = 0, .max = 1e300,
      .above_min = true, .zero = "auto", .default_text = "auto, or that of the result",
      .help = "absolute tolerance of the integrator; auto: it follows each state's own size"},
+    {.name = "max-step", .kind = OPTION_NUMBER, .metavar = "H", .offset = FIELD(ode.max_step), .min = 0, .max = 1e300,
+     .above_min = true, .zero = "auto", .default_text = "auto, or that of the result",
+     .help = "longest step of the integrator; auto: the model's, if it declares one"},
     {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .offset = offsetof(struct simulate_call, quiet),
      .help = "do not report what was written"},
     OPTION_COLOR(offsetof(struct simulate_call, color)),
@@ -88,6 +91,7 @@ static bool is_given(const struct simulate_call *call, const char *name)
 static enum status check_options(const struct simulate_call *call, bool synthetic, bool bootstrap, struct error *error)
 {
     static const char *const synthetic_only[] = {"spread", "noise", "noise-absolute", "no-sigma", "truth"};
+    static const char *const of_result[] = {"rtol", "atol", "max-step"};
     const struct fitted_options *files = &call->options.files;
     if (synthetic && bootstrap)
         return error_set(error, STATUS_USAGE, "--datasets and --bootstrap exclude each other");
@@ -101,6 +105,10 @@ static enum status check_options(const struct simulate_call *call, bool syntheti
         return error_set(error, STATUS_USAGE, "no model: give one with --model, or a result file");
     if (files->result && call->options.set.n > 0)
         return error_set(error, STATUS_USAGE, "--set and a result file exclude each other: its best fits are the parameters");
+    for (size_t i = 0; files->result && i < sizeof of_result / sizeof *of_result; i++)
+        if (is_given(call, of_result[i]))
+            return error_set(error, STATUS_USAGE, "--%s and a result file exclude each other: that of the fits holds",
+                             of_result[i]);
     for (size_t i = 0; !synthetic && i < sizeof synthetic_only / sizeof *synthetic_only; i++)
         if (is_given(call, synthetic_only[i]))
             return error_set(error, STATUS_USAGE, "--%s works only with --datasets", synthetic_only[i]);

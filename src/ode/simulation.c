@@ -381,6 +381,8 @@ bool simulation_step(struct workspace *ws)
         return record(ws);
     if (!answer_until(ws, ws->o.t, false))
         return false;
+    if (stops_await_steady_state(&ws->o) && steady_is_lost(&ws->o))
+        return false;
     return !stops_await_steady_state(&ws->o) || ws->o.begins_anew || !look_for_steady_state(ws)
            || observer_answer_until(&ws->o, INFINITY, 1, vector_data(ws->y), false);
 }

@@ -15,8 +15,18 @@
 #define AHEAD 1e4
 /* Looks are this factor apart in time: they cost about a step each. */
 #define LATER 1.5
+/* What has not come to rest by then never does: at a time of infinity nothing can be computed. */
+#define LAST 1e150
 
 void steady_begin(struct observer *ob) { ob->steady_since = ob->steady_next = ob->t; }
+
+bool steady_is_lost(struct observer *ob)
+{
+    if (fabs(ob->t) < LAST)
+        return false;
+    observer_stop(ob, EVALUATION_ODE_FAILED, "no steady state: some state goes on changing for ever");
+    return true;
+}
 
 bool steady_is_due(const struct observer *ob) { return ob->t > ob->steady_next; }
 

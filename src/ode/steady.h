@@ -20,5 +20,7 @@ struct steady_solver {
 void steady_begin(struct observer *observer);
 /* Call these after a step. A look is due now and then. True: state and sensitivities have arrived; y (blocks) is moved onto the
  * steady state. */
+/* True: it never comes to rest, because some state grows for ever and the steps with it; the evaluation is finished. */
+bool steady_is_lost(struct observer *observer);
 bool steady_is_due(const struct observer *observer);
 bool steady_look(struct observer *observer, double *y, const struct steady_solver *solver);

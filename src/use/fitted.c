@@ -125,7 +125,8 @@ enum status fitted_open(struct fitted *fitted, const struct fitted_options *opti
     /* Always the same solver: a plot of the same fits has the same bits on every machine. */
     const struct problem_info *info = problem_info(fitted->problem);
     bool in_lanes = recipe->engine == 1 + ENGINE_LANES && !engine_refusal(ENGINE_LANES, &fitted->model.abi);
-    const struct ode_options ode = {.rtol = recipe->ode.rtol, .atol = recipe->ode.atol, .linear_solver = LINEAR_AUTO,
+    const struct ode_options ode = {.rtol = recipe->ode.rtol, .atol = recipe->ode.atol, .max_step = recipe->ode.max_step,
+                                    .linear_solver = LINEAR_AUTO,
                                     .engine = in_lanes ? ENGINE_LANES : ENGINE_CVODES,
                                     .n_none = problem_n_none(fitted->problem) +
                                               (info->has_periods ? fitted->model.abi.n_state : 0)};

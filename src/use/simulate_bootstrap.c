@@ -180,8 +180,9 @@ static enum status open_writer(struct bootstrap *bootstrap, struct error *error)
         .has_experiments = info->has_experiments, .has_steady = info->has_steady,
         .has_dose_rates = info->has_dose_rates, .has_steady_doses = info->has_periods, .n_target = abi->n_state,
         .target_name = abi->state_name,
-        .n_input = abi->n_input, .input_name = abi->input_name, .n_substituted = abi->n_parameter,
-        .substituted_name = abi->parameter_name, .columns = columns_of(bootstrap)};
+        .n_input = abi->n_input, .input_name = abi->input_name, .n_event = abi->n_event, .event_name = abi->event_name,
+        .n_substituted = abi->n_parameter, .substituted_name = abi->parameter_name,
+        .has_substitute_times = info->has_times, .has_substitute_rows = info->has_own, .columns = columns_of(bootstrap)};
     plugin_reference_use(&bootstrap->reference, &header);
     struct said_errors said = {.n = 0};
     say_errors(bootstrap, &said);
@@ -209,6 +210,8 @@ static enum status write_dataset(struct bootstrap *bootstrap, const char *id, do
                           ? block->steady[e] - (uint32_t)bootstrap->data.first : EXPERIMENT_NONE,
             .n_dose = block->first_dose[e + 1] - first_dose,
             .dose = block->dose + first_dose, .input = abi->n_input ? block->input + e * abi->n_input : NULL,
+            .n_call = block->first_call ? block->first_call[e + 1] - block->first_call[e] : 0,
+            .call = block->first_call ? block->call + block->first_call[e] : NULL,
             .n_substitute = block->first_substitute[e + 1] - first, .substitute = block->substitute + first};
         dataset.measured.value = value + row - block->row[bootstrap->data.first];
         status = problem_writer_add(bootstrap->writer, &dataset, error);
@@ -235,11 +238,6 @@ static enum status write_all(struct bootstrap *bootstrap, struct error *error)
 /* As in a run's own bootstrap. */
 static enum status refuse_unknown(const struct bootstrap *bootstrap, struct error *error)
 {
-    const struct problem_info *info = problem_info(bootstrap->fitted.problem);
-    if (info->has_times || info->has_own || info->n_call)
-        return error_set(error, STATUS_BAD_PROBLEM, "%s: there are events or substitutes for parts of experiments, which "
-                                                    "problem files of replicates cannot say yet; `stiffit run --bootstrap` "
-                                                    "draws them", bootstrap->options->files.result);
     if (problem_prior(bootstrap->fitted.problem))
         return error_set(error, STATUS_BAD_PROBLEM, "%s: there are priors, and the spread of replicates does not reflect "
                                                     "them", bootstrap->options->files.result);

@@ -99,6 +99,10 @@ bool guest_attend(struct guest *guest, struct lanes_room *room, int k, const int
         room->at_rest[k] = ob->at_rest;
         room->t_stop[k] = guest_stop_time(guest);
     }
+    if (stops_await_steady_state(ob) && steady_is_lost(ob)) {
+        guest_count(guest, room, k);
+        return false;
+    }
     return !stops_await_steady_state(ob) || !steady_is_due(ob) ||
            look_for_steady_state(guest, room, k, column, linear, scratch);
 }
