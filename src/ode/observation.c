@@ -253,15 +253,15 @@ bool observation_rows_ask_relative(struct observer *ob, size_t first, size_t las
 {
     const struct evaluation *evaluation = ob->evaluation;
     const struct ode_task *task = evaluation->task;
+    double by_sigma = fmax(ERROR_OF_SIGMA, 10 * ERROR_OF_LARGEST * ob->rtol);
     for (size_t i = first; i < last; i++) {
-        double *largest = &ob->h_largest[task->row_sigma ? 0 : task->row_observable[i]];
+        double size = fabs(evaluation->prediction[i]), *largest = &ob->h_largest[task->row_sigma ? 0 : task->row_observable[i]];
         double sigma = evaluation->noise && ob->abi->noise ? evaluation->noise[i] : task->row_sigma ? task->row_sigma[i] : NAN;
-        *largest = fmax(*largest, fabs(evaluation->prediction[i]));
+        *largest = size > *largest ? size : *largest;
         if (task->row_is_log && task->row_is_log[i])
-            sigma *= fabs(evaluation->prediction[i]);
-        double allowed = isnan(sigma) ? ERROR_OF_LARGEST * ob->rtol * *largest
-                                      : fmax(ERROR_OF_SIGMA, 10 * ERROR_OF_LARGEST * ob->rtol) * sigma;
-        if (isnan(evaluation->prediction[i]) || (error && error[task->row_observable[i]] > allowed))
+            sigma *= size;
+        double allowed = isnan(sigma) ? ERROR_OF_LARGEST * ob->rtol * *largest : by_sigma * sigma;
+        if (isnan(size) || (error && error[task->row_observable[i]] > allowed))
             return true;
     }
     return false;

@@ -6,12 +6,12 @@
 
 #include <string.h>
 
-/* Adds the entries of parameter j to the derivatives of rows, which are numbered by observable. */
-static void add_direct(const struct lanes_room *room, int k, uint32_t j, const lanes *values, double *by_observable)
+/* Adds the entries of parameter j to what is numbered by observable. */
+static void add_direct(const struct lanes_room *room, int k, uint32_t j, const struct lanes_view *view, double *by_observable)
 {
     const struct lanes_plan *plan = room->plan;
     const struct stiffit_pattern *pattern = &plan->lanes->observe_parameter;
-    const lanes *entry = values + plan->abi->n_observable + plan->lanes->observe_state.start[plan->n];
+    const lanes *entry = view->values + plan->abi->n_observable + plan->lanes->observe_state.start[plan->n];
     for (int32_t e = pattern->start[j]; e < pattern->start[j + 1]; e++)
         by_observable[pattern->row[e]] += entry[e][k];
 }
@@ -34,14 +34,17 @@ static bool fill_derivatives(struct observer *ob, const struct lanes_room *room,
         const lanes *by_way = block < 0 ? NULL : view->out + n_observable * (1 + (size_t)column[guest->id[block]]);
         double *derivative = evaluation->d_prediction + (to ? to[s] : s) * stride, *own = ob->h_row;
         bool is_direct = j < ob->abi->n_parameter && direct[j] < direct[j + 1];
-        if (is_direct) {
+        if (by_way && !is_direct && !to) { /* the most frequent case */
             for (size_t i = first; i < last; i++)
-                own[task->row_observable[i]] = 0;
-            add_direct(room, k, j, view->values, own);
+                derivative[i] = by_way[task->row_observable[i]][k];
+            continue;
         }
+        for (size_t i = first; i < last; i++)
+            own[task->row_observable[i]] = by_way ? by_way[task->row_observable[i]][k] : 0;
+        if (is_direct)
+            add_direct(room, k, j, view, own);
         for (size_t i = first; i < last; i++) {
-            uint32_t o = task->row_observable[i];
-            double derived = (by_way ? by_way[o][k] : 0) + (is_direct ? own[o] : 0);
+            double derived = own[task->row_observable[i]];
             odd += 0 * derived; /* NaN if it is not finite */
             derivative[i] = to ? derivative[i] + derived : derived;
         }
@@ -63,7 +66,7 @@ bool guest_answer_from_view(struct guest *guest, const struct lanes_room *room, 
         uint32_t o = task->row_observable[i];
         evaluation->prediction[i] = view->values[o][k];
         excess[o] = view->out[o][k];
-        odd += 0 * evaluation->prediction[i];
+        odd += 0 * excess[o]; /* NaN if something is not finite */
     }
     if (odd != 0 || (evaluation->d_prediction && evaluation->n_sens &&
                      !fill_derivatives(ob, room, k, guest, column, view, first, last)))

@@ -43,24 +43,26 @@ static void inside(const struct lanes_room *room, const lanes *at, lanes *out)
     }
 }
 
-/* Observable o: its derivatives, and the error due to tolerances beyond rtol |y| of states that are not young. */
+/* Observable o: its derivatives, and the error due to tolerances beyond rtol |y| of states that are not young; NaN if one of
+ * these or its value is not finite. */
 INLINE void observe_one(const struct lanes_room *room, size_t o, const lanes *values, const lanes *inside, lanes *out, int h)
 {
     const struct lanes_rows *rows = &room->plan->observe;
     const struct lanes_term *first = rows->term + rows->start[o], *end = rows->term + rows->start[o + 1];
     size_t n = room->plan->n, n_observable = room->plan->abi->n_observable;
-    part excess = {0};
+    part excess = 0 * PART(values, o);
     for (const struct lanes_term *term = first; term < end; term++) {
         part effect = magnitude(PART(values, term->value)) * PART(room->beyond, term->row);
         excess += pick(PART(room->guess, term->row) == 0, effect, (part){0});
     }
-    PART(out, o) = excess;
     for (size_t c = 1; c <= room->n_column; c++) {
         part sum = {0};
         for (const struct lanes_term *term = first; term < end; term++)
             sum = fused(PART(values, term->value), PART(inside, c * n + (size_t)term->row), sum);
         PART(out, c * n_observable + o) = sum;
+        excess = pick(MASK(room->active, c - 1), fused((part){0}, sum, excess), excess);
     }
+    PART(out, o) = excess;
 }
 
 static void observe(const struct lanes_room *room, const lanes *time, const lanes *inside, const bool *is_wanted, lanes *values,

@@ -84,7 +84,8 @@ struct lanes_kernel {
     void (*inside)(const struct lanes_room *room, const lanes *s, lanes *out);
     /* The wanted observables at a time, from what `inside` has found there; for models whose plan has n_observe. values:
      * n_observe numbers, the output of the model's function. out: n_observable x (1 + n_column), column by column: first the
-     * errors that come from the states' tolerances beyond rtol |y|, then the derivatives by way of the states. */
+     * errors that come from the states' tolerances beyond rtol |y|, or NaN in lanes where a wanted number is not finite; then
+     * the derivatives by way of the states. */
     void (*observe)(const struct lanes_room *room, const lanes *time, const lanes *inside, const bool *is_wanted, lanes *values,
                     lanes *out);
 };
