@@ -189,7 +189,7 @@ static const char *judge_point(struct judge *j)
     if (!good) {
         if (!j->fault[0])
             snprintf(j->fault, sizeof j->fault, "%s", j->alone.evaluation.reason);
-        return "not by lanes";
+        return j->abi->n_switching ? "not by lanes, switches" : "not by lanes";
     }
     bool sure = compare(j), good_differences = !j->fault[0] && sure && all && compare_differences(j);
     return good_differences ? "compared, with good differences" : sure ? "compared" : "compared roughly";

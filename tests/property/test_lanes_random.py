@@ -91,8 +91,9 @@ def test_random_models(_):
     assert n >= N_WANTED and counts["compiled"] >= N_SEED // EACH // 5, counts
     # That CVODES was sure of most, and that differences were good, is part of the test.
     assert counts["compared roughly"] <= 0.03 * n and counts["compared, with good differences"] >= 0.9 * n, counts
-    # A fit goes on with CVODES where lanes fail. That must be rare.
-    assert counts["not by lanes"] <= 0.01 * n, counts
+    # A fit goes on with CVODES where lanes fail. That must be rare. Without atol, no step is small enough for a jump of the
+    # rate of a state that is zero there.
+    assert counts["not by lanes"] <= 0.01 * n and counts["not by lanes, switches"] <= 0.01 * n, counts
     # Differences of what jumps (floor) may agree with each other and be wrong.
     assert sum(line[2].startswith("differences") for line in said) <= 0.01 * n, counts
 
@@ -103,7 +104,7 @@ def test_wrong_derivatives_are_found(_):
     for option, least in (("--wrong-derive", 0.5), ("--wrong-curve", 0.15)):
         lines = judged(FIRST_SEED - 45, 45, option)
         judgements = [line for line in lines if line[1].startswith(("compared", "not by lanes"))]
-        n_found = sum(line[1] == "not by lanes" or line[2:3] != [] and line[2].startswith("fault") for line in judgements)
+        n_found = sum(line[1].startswith("not by") or line[2:3] != [] and line[2].startswith("fault") for line in judgements)
         print(f"{option}: {n_found} of {len(judgements)}")
         assert len(judgements) >= 10 and n_found >= least * len(judgements), (option, n_found, len(judgements))
 
