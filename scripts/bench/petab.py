@@ -64,19 +64,21 @@ def write(folder, n_condition, n_row):
     return folder / "p.yaml"
 
 
-def split(problem, path, n):
-    """The first n experiments as datasets of their own: what their simulations cost alone."""
+def split(problem, path, n, k):
+    """The first n*k experiments as n datasets of k."""
     with h5py.File(problem) as f, h5py.File(path, "w") as other:
+        n_experiment = n*k
         for name in f:
             f.copy(name, other)
         other.attrs.update(f.attrs)
         for group in ("measurements", "substitutes", "experiments"):
-            rows = np.arange(n) if group == "experiments" else np.flatnonzero(f[group]["experiment"][()] < n)
+            owner = np.arange(n_experiment) if group == "experiments" else f[group]["experiment"][()]
+            rows = np.flatnonzero(owner < n_experiment)
             for name, column in f[group].items():
                 if not name.endswith("names"):
                     del other[group][name]
                     other[group].create_dataset(name, data=column[()][rows], dtype=column.dtype)
-        other["experiments/dataset"][:] = np.arange(n)
+        other["experiments/dataset"][:] = np.repeat(np.arange(n), k)
         del other["datasets/id"]
         other["datasets"].create_dataset("id", data=[f"d{i}" for i in range(n)], dtype=h5py.string_dtype())
 
@@ -98,18 +100,19 @@ def evaluate(problem, tmp, engine, n_worker, n_evaluation):
             "sleep": idle.share()}
 
 
-def step_cost(problem, tmp, engine, few, many):
-    """CPU seconds of a step: of further evaluations, without what a fit does once."""
-    a, b = evaluate(problem, tmp, engine, 1, few), evaluate(problem, tmp, engine, 1, many)
+def step_cost(few, many, tmp, engine, n_few, n_many):
+    """CPU seconds of a step: what the second problem or number of evaluations costs more."""
+    a, b = evaluate(few, tmp, engine, 1, n_few), evaluate(many, tmp, engine, 1, n_many)
     return (b["cpu"] - a["cpu"])/(b["steps"] - a["steps"])
 
 
-def objective(joint, alone, tmp, engine, repeats):
-    """An objective of many experiments beside its simulations alone, and two workers beside one."""
+def objective(joint, short, long, tmp, engine, repeats):
+    """An objective of many experiments, with the algebra between evaluations, beside its simulations: what more experiments
+    cost in as many fits; and two workers beside one."""
     cost, wall, quiet = [], [], []
     evaluate(joint, tmp, engine, 1, 1)  # compiles the model
     for _ in range(repeats):
-        cost.append(step_cost(joint, tmp, engine, 2, 5)/step_cost(alone, tmp, engine, 2, 32))
+        cost.append(step_cost(joint, joint, tmp, engine, 2, 5)/step_cost(short, long, tmp, engine, 2, 2))
         a, b = evaluate(joint, tmp, engine, 1, 5), evaluate(joint, tmp, engine, 2, 5)
         wall.append(a["wall"]/b["wall"])
         quiet.append(2*(1 - b["sleep"])*a["cpu"]/b["cpu"])
@@ -120,14 +123,15 @@ def measure_all(tmp, quick):
     repeats = 1 if quick else 3
     n = 50 if quick else 500
     (tmp / "large.xml").write_text(large(500, 800), encoding="utf-8")
-    problem, joint, alone = write(tmp / "p", n, 20*n), tmp / "joint.h5", tmp / "alone.h5"
+    problem, joint, short, long = write(tmp / "p", n, 20*n), tmp / "joint.h5", tmp / "short.h5", tmp / "long.h5"
     commands = {"sbml_text": ("import", tmp / "large.xml", "--overwrite"),
                 "sbml_plugin": ("model", "build", "-q", "--no-cache", tmp / "large.ode", "-o", tmp / "large.so"),
                 "import": ("import", problem, "-o", joint, "-q", "--overwrite")}
     figures = {name: {k: v for k, v in take(tmp, *words).items() if k in ("cpu", "wall", "max_rss_mib")}
                for name, words in commands.items()}
-    split(joint, alone, 20)
-    return figures | {engine: objective(joint, alone, tmp, engine, repeats) for engine in ("cvodes", "lanes")}
+    split(joint, short, n//50, 1)
+    split(joint, long, n//50, 31)
+    return figures | {engine: objective(joint, short, long, tmp, engine, repeats) for engine in ("cvodes", "lanes")}
 
 
 if __name__ == "__main__":

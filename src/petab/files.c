@@ -12,7 +12,7 @@
 #ifdef HAVE_YAML
 #include <yaml.h>
 
-enum { MAX_YAML = 1 << 24 }; /* bytes */
+enum { MAX_YAML = 1 << 24 /* bytes */, MAX_DEPTH = 200 };
 
 struct document {
     struct petab_reader *reader;
@@ -217,6 +217,16 @@ static void check_lists(struct document *document)
     }
 }
 
+/* For brackets that stay open, libyaml's time grows with the square of their number. Those in texts count, too. */
+static bool is_deep(FILE *file)
+{
+    long depth = 0;
+    for (int c; depth <= MAX_DEPTH && (c = getc(file)) != EOF;)
+        depth += (c == '[' || c == '{') - (depth > 0 && (c == ']' || c == '}'));
+    rewind(file);
+    return depth > MAX_DEPTH;
+}
+
 /* libyaml's parser and document are freed before anything can leave. */
 static void load(struct document *document, FILE *file)
 {
@@ -267,6 +277,8 @@ void petab_files_read(struct petab_reader *reader, struct petab_files *files, co
     bool jumped = setjmp(reader->out);
     if (!jumped && is_long)
         petab_leave(reader, STATUS_BAD_PROBLEM, "%.300s: this is no file, or too long for YAML", yaml);
+    if (!jumped && is_deep(file))
+        petab_leave(reader, STATUS_BAD_PROBLEM, "%.300s: brackets are nested too deeply", yaml);
     if (!jumped)
         load(&document, file);
     memcpy(&reader->out, &out, sizeof out);

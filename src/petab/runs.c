@@ -159,6 +159,9 @@ static void look_at_change(struct lowering *it, const struct petab_change *chang
     struct lower_target *target = lower_find_target(it, change->target);
     size_t by;
     double number;
+    bool is_plain = lower_is_plain(it, change->value, &by, &number);
+    if (is_counted && !is_plain && it->problem->files.version == 1)
+        petab_fault(it->reader, change->place, "neither a number nor a parameter of the table of parameters");
     if (!target) {
         petab_grow(it->reader, &it->target, it->n_target, &it->room_target, sizeof *it->target);
         target = &it->target[it->n_target++];
@@ -169,7 +172,7 @@ static void look_at_change(struct lowering *it, const struct petab_change *chang
         if (target->plain && !target->plain->state && target->plain->kind >= SBML_IS_INTERMEDIATE)
             petab_fault(it->reader, change->place, "'%.60s' cannot be changed: the model computes it", change->target);
     }
-    target->changes = target->changes || !is_first || !lower_is_plain(it, change->value, &by, &number);
+    target->changes = target->changes || !is_first || !is_plain;
     target->n_given += is_first && is_counted;
     struct mention mention = {it, period};
     if (change->value->kind == MATH_CALL)

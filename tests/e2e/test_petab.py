@@ -341,9 +341,31 @@ def test_faults(tmp):
         ({"measurements": put(3, "noiseParameters", "s3")}, "neither a number nor a parameter"),
         ({"conditions": lambda rows: [[c.replace("A", "B") for c in rows[0]]] + rows[1:]}, None),
         ({"model": "<sbml"}, "model.xml"),
+        ({"model": MODEL.replace("<ci>k</ci>", "<ci>nobody</ci>")}, "nobody"),
+        ({"yaml": YAML.replace("[model.xml]", "[gone.xml]")}, "p.yaml:7: cannot open 'gone.xml'"),
+        ({"yaml": YAML + "parameter_file: other.tsv\n"}, "p.yaml:8: 'parameter_file' is there twice"),
+        ({"yaml": "format_version: 1\nproblems: " + "["*100000}, "p.yaml: brackets are nested too deeply"),
+        ({"yaml": "format_version: 1\nproblems: " + "["*100000 + "]"*100000}, "nested too deeply"),
+        ({"yaml": "a0: &a0 [x, x]\n" + "".join(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}']*10)}]\n" for i in range(1, 30)) + YAML},
+         None),  # names that are not used
+        ({"yaml": YAML.replace("[conditions.tsv]", "&a [*a, *a]")}, "p.yaml"),
+        ({"yaml": YAML.replace("conditions.tsv", "inside.tsv")}, "leaves the folder"),  # a link
+        ({"yaml": YAML.replace("conditions.tsv", "http://example.org/c.tsv")}, "is not a file here"),
+        ({"yaml": YAML.replace("conditions.tsv", "/dev/zero")}, "leaves the folder"),
+        ({"conditions": lambda rows: rows + [rows[1]]}, "conditions.tsv:4: column 'conditionId': 'c1' is there twice"),
+        ({"observables": lambda rows: rows + [rows[1]]}, "observables.tsv:3: column 'observableId': 'y' is there twice"),
+        ({"conditions": put(1, "A", "1 +")}, "conditions.tsv:2: column 'A'"),
+        ({"conditions": put(1, "A", "nobody")}, "conditions.tsv:2: column 'A': neither a number nor a parameter"),
+        ({"observables": put(1, "noiseFormula", "noiseParameter2_y")}, "1 value for the 2 placeholders of y"),
+        ({"observables": put(1, "noiseFormula", "nobody + noiseParameter1_y")}, "observables.tsv:2: 'nobody' is not known"),
+        ({"measurements": put(1, "measurement", "a lot")}, "measurements.tsv:2: column 'measurement': 'a lot' is not a number"),
+        ({"measurements": lambda rows: rows[:1]}, "there are no measurements"),
+        ({"parameters": lambda rows: rows + [["s1"]]}, "parameters.tsv:6"),
+        ({"parameters": lambda rows: [["parameterId"]*2 + rows[0][2:]] + rows[1:]}, "parameters.tsv:1"),
     ]
     for i, (changes, want) in enumerate(cases):
         problem = write(tmp / str(i), **changes)
+        (problem.parent / "inside.tsv").symlink_to(tmp / "out.tsv")
         done = helpers.stiffit("import", problem, "-o", tmp / f"{i}.h5", code=0 if want is None else 3)
         assert want is None or want in done.stderr, (changes, want, done.stderr[-1500:])
         assert (tmp / f"{i}.h5").exists() == (want is None)
