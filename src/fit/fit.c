@@ -395,11 +395,26 @@ static const struct fit_point *settle(struct fit_asker *asker, struct arena *are
     return point;
 }
 
+/* At the start: whether the rates depend on time does not depend on parameters, or rarely. */
+bool fit_seek_pulses(struct fit_asker *asker)
+{
+    const struct fit_problem *problem = asker->problem;
+    bool may = false;
+    fit_map_model(&asker->map, asker->map.base, asker->of_model);
+    for (size_t e = 0; problem->seeks_pulses && e < problem->n_experiment && !may; e++)
+        if (!pulses_may_hide(&problem->model->abi, &problem->task[e], asker->of_model + fit_map_feed(&asker->map, e)->offset,
+                             &may))
+            return false;
+    asker->notes |= may ? NOTE_hidden_pulses : 0;
+    return true;
+}
+
 /* Searches and evaluates the result. */
 static void search(struct fit_asker *asker, struct arena *arena, double *theta, struct fit_record *record)
 {
     struct search_end end;
     const struct fit_point *point = settle(asker, arena, theta, record, &end);
+    bool has_room = !end.best || fit_seek_pulses(asker);
     record->outcome = end.outcome;
     record->stop = end.stop;
     record->n_evaluation = asker->n_evaluation;
@@ -407,20 +422,12 @@ static void search(struct fit_asker *asker, struct arena *arena, double *theta, 
     record->notes = asker->notes;
     if (end.best)
         write_best(asker, end.best, record);
-    if (point && asker->options->statistics && !fit_statistics_compute(record, asker, point, arena))
+    if (point && asker->options->statistics)
+        has_room = fit_statistics_compute(record, asker, point, arena) && has_room;
+    if (!has_room)
         fail(record, OUTCOME_out_of_memory, "no memory for this fit's statistics");
     if (!outcome_is_success(record->outcome))
         snprintf(record->reason, sizeof record->reason, "%s", asker->reason);
-}
-
-/* At the start: whether the rates depend on time does not depend on parameters, or rarely. */
-static void seek_pulses(struct fit_asker *asker)
-{
-    const struct fit_problem *problem = asker->problem;
-    fit_map_model(&asker->map, asker->map.base, asker->of_model);
-    for (size_t e = 0; problem->seeks_pulses && e < problem->n_experiment && !(asker->notes & NOTE_hidden_pulses); e++)
-        if (pulses_may_hide(&problem->model->abi, &problem->task[e], asker->of_model + fit_map_feed(&asker->map, e)->offset))
-            asker->notes |= NOTE_hidden_pulses;
 }
 
 struct fit_asker *fit_prepare(const struct fit_problem *problem, const struct fit_options *options,
@@ -447,10 +454,8 @@ struct fit_asker *fit_prepare(const struct fit_problem *problem, const struct fi
         return NULL;
     }
     bool has_room = set_objective(asker, arena) && fit_asker_prepare(asker, arena);
-    if (has_room) {
+    if (has_room)
         choose(asker, record);
-        seek_pulses(asker);
-    }
     if (!has_room || !fit_prepare_gradient(asker, arena)) {
         fail(record, OUTCOME_out_of_memory, "no memory for this fit");
         return NULL;

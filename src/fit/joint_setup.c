@@ -196,6 +196,8 @@ void joint_block_run(struct joint *joint, size_t i, const struct fit_problem *pr
         joint_block_end(block, OUTCOME_out_of_memory, "no memory for this dataset");
     else if (agree(joint, &work, problem))
         joint_block_pass(&work, arena);
+    if (!fit_seek_pulses(work.asker))
+        joint_block_end(block, OUTCOME_out_of_memory, "no memory for this dataset");
     block->n_evaluation = work.asker->n_evaluation;
     block->n_step = work.asker->n_step;
     block->notes |= work.asker->notes;

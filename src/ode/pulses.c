@@ -34,21 +34,21 @@ bool pulses_are_declared(const struct stiffit_model *abi)
     return abi->n_state == 0 || abi->n_forcing > 0 || (abi->n_switching > 0 && abi->switching_time) || abi->max_step > 0;
 }
 
-bool pulses_may_hide(const struct stiffit_model *abi, const struct ode_task *task, const double *p)
+bool pulses_may_hide(const struct stiffit_model *abi, const struct ode_task *task, const double *p, bool *may)
 {
     size_t n = abi->n_state;
     struct derivatives d;
     double *numbers = calloc(3 * n, sizeof *numbers), *y = numbers;
-    bool known = derivatives_init(&d, abi) && numbers, may = true;
-    if (known) {
-        known = derivatives_begin(&d, p, task->covariate, task->t0, 0, NULL) == STIFFIT_OK &&
-                derivatives_initial(&d, y) == STIFFIT_OK;
-        may = known && moves(&d, task, y, numbers + n, numbers + 2 * n);
+    bool has_room = derivatives_init(&d, abi) && numbers;
+    if (has_room) {
+        bool known = derivatives_begin(&d, p, task->covariate, task->t0, 0, NULL) == STIFFIT_OK
+                     && derivatives_initial(&d, y) == STIFFIT_OK;
+        *may = known && moves(&d, task, y, numbers + n, numbers + 2 * n);
         for (size_t i = 0; known && i < n; i++) /* what is multiplied by a state shows where there is something of it */
             y[i] = y[i] == 0 ? 1 : y[i];
-        may = may || (known && moves(&d, task, y, numbers + n, numbers + 2 * n));
+        *may = *may || (known && moves(&d, task, y, numbers + n, numbers + 2 * n));
     }
     derivatives_fini(&d);
     free(numbers);
-    return may;
+    return has_room;
 }

@@ -52,8 +52,8 @@ def one_free_each(path, free, steps):
     return np.array(made).reshape(len(free), len(steps)), start
 
 
-# Cases that lanes refuse: right-hand sides that jump (0023, 0030), models without states (0024, 0025).
-NOT_IN_LANES = {"v2.0.0/0023", "v2.0.0/0024", "v2.0.0/0025", "v2.0.0/0030"}
+# Cases that lanes refuse: models without states.
+NOT_IN_LANES = {"v2.0.0/0024", "v2.0.0/0025"}
 
 
 def check_gradient(case, engine, tmp):
@@ -74,7 +74,7 @@ def check_gradient(case, engine, tmp):
         assert done.returncode == 2 and "--engine lanes: the model" in done.stderr, done.stderr
         return
     fits = helpers.read_fits(result)
-    if name == "v2.0.0/0030":  # two events at one time count as a place without derivative
+    if (engine, name) == ("lanes", "v2.0.0/0023"):  # an event where the right-hand side jumps seems to graze there in lanes
         assert set(fits["gradient"]) == {"differences"}
         return
     objective, norm = fits["objective"].reshape(step.shape), fits["gradient_norm"].reshape(step.shape)[:, 0]

@@ -37,7 +37,8 @@ class Lanes(ctypes.Structure):
     """struct stiffit_lanes"""
     _fields_ = [("struct_size", ctypes.c_uint32), ("n_lane", ctypes.c_uint32),
                 *[(name, LANES_FUNCTION) for name in ("rhs", "derive", "curve")],
-                *[(name, Pattern) for name in ("by_state", "by_parameter", "curve_state", "curve_parameter")]]
+                *[(name, Pattern) for name in ("by_state", "by_parameter", "curve_state", "curve_parameter")],
+                ("observe", LANES_FUNCTION), ("observe_state", Pattern), ("observe_parameter", Pattern)]
 
 
 def lanes_of(columns):
@@ -82,7 +83,7 @@ class Descriptor(ctypes.Structure):
                                                            "assign_parameter", "delay", "delay_parameter", "priority",
                                                            "delay_state")],
                 ("event_assigned", BYTES), ("forcing_range", ctypes.c_void_p), ("infusion_kind", BYTES),
-                ("infusion", FUNCTION), ("infusion_parameter", FUNCTION)]
+                ("infusion", FUNCTION), ("infusion_parameter", FUNCTION), ("max_step", ctypes.c_double)]
 
 
 class Plugin:

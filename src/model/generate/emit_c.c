@@ -384,7 +384,8 @@ static void put_descriptor(const struct emitter *e)
     put_fields(out, e->functions->of[FUNCTION_forcing].n_row > 0, "forcing_range");
     put_count(out, "n_nonzero", sparse ? e->functions->of[FUNCTION_jacobian].n_entry : 0);
     put_fields(out, sparse, "column_start row_index jacobian_sparse");
-    fputs("    .max_step = __builtin_inf(),\n", out); /* `forcing` and switching_time tell all */
+    /* `forcing` and switching_time tell all. Not every compiler takes INFINITY as a constant. */
+    fputs("    .max_step = 1e300,\n", out);
     if (e->functions->lanes.are_there)
         fputs("    .lanes = LANES_TABLE,\n", out);
     fputs("};\n", out);
