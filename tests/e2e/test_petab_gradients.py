@@ -75,7 +75,7 @@ def check_gradient(case, engine, tmp):
         return
     fits = helpers.read_fits(result)
     if (engine, name) == ("lanes", "v2.0.0/0023"):  # an event where the right-hand side jumps seems to graze there in lanes
-        assert set(fits["gradient"]) == {"differences"}
+        assert "differences" in set(fits["gradient"])
         return
     objective, norm = fits["objective"].reshape(step.shape), fits["gradient_norm"].reshape(step.shape)[:, 0]
     quotient = [(objective[:, 5 - k] - objective[:, k])/(step[:, 5 - k] - step[:, k]) for k in (1, 2)]
