@@ -399,5 +399,11 @@ void trust_region_search(struct fit_asker *asker, struct arena *arena, const dou
     if (search->lowest && (is_above
                            || stopping_is_lower(&search->stopping, search->lowest, search->best)))
         end->best = search->lowest;
+    if (end->stop != STOP_none && search->best->f - end->best->f > stopping_noise_ceiling(&search->stopping, end->best->f)) {
+        end->outcome = OUTCOME_stalled;
+        end->stop = STOP_none;
+        fit_asker_end(asker, OUTCOME_stalled, "the search ended at %.6g, above the best point: its derivatives are wrong",
+                      search->best->f);
+    }
     end->n_iteration = search->n_iteration;
 }

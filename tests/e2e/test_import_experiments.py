@@ -239,14 +239,14 @@ def test_nonmem_steady_records(tmp):
         assert list(f["measurements/side"]) == [0, 0, 1, 0]
 
 
-def fit(tmp, name, text, header, rows, expected, rtol=1e-5):
+def fit(tmp, name, text, header, rows, expected, *options):
     """A NONMEM-style table with exact data gives back the parameters that it was made with."""
     (tmp / (name + ".ode")).write_text(text)
     (tmp / (name + ".csv")).write_text(header + "\n" + "".join(rows))
     stiffit("import", name + ".csv", "--nonmem", "-m", name + ".ode", "-o", name + ".h5", cwd=tmp)
-    done = stiffit("run", name + ".h5", "-q", cwd=tmp)
+    done = stiffit("run", name + ".h5", "-q", *options, cwd=tmp)
     with h5py.File(tmp / (name + ".result.h5")) as f:
-        np.testing.assert_allclose(f["fits/parameters"][0], expected, rtol=rtol)
+        np.testing.assert_allclose(f["fits/parameters"][0], expected, rtol=1e-5)
     return done
 
 
@@ -320,7 +320,8 @@ def test_nonmem_modelled_infusions(tmp):
         text = (f"parameter k = 0.2, V = 8, X = 10 scale log\ncentral(0) = 0\ncentral' = -k*central\n{word}(central) = X\n"
                 "observe c = central/V\n").replace("X = 10", "X = 10" if code == -1 else "X = 3")
         c = infused(t, 16.0, 4.0, 0.3, 10)
-        fit(tmp, word, text, header, [f"1,0,64,.,1,{code},.,.\n"] + measured(t, c), [0.3, 10, value])
+        # several starts: where the infusion ends beside a measurement there are local minima (X = 12.786 for the rate)
+        fit(tmp, word, text, header, [f"1,0,64,.,1,{code},.,.\n"] + measured(t, c), [0.3, 10, value], "--starts", 8)
         c = sum(infused(t + 6*i, 16.0, 4.0, 0.3, 10) for i in range(100))
         fit(tmp, word + "s", text, header, [f"1,0,64,.,1,{code},6,1\n"] + measured(t, c), [0.3, 10, value])
     text = ("parameter k = 0.2, V = 8, F = 0.5 scale log\ncentral(0) = 0\ncentral' = -k*central\nbioavailability(central) = F\n"
