@@ -61,10 +61,18 @@ bool outcome_is_success(enum outcome outcome);
     X(23, engines_differ, "CVODES does not confirm the optimum that was found in lanes: try --engine cvodes, or a smaller " \
       "--rtol") \
     X(24, hidden_pulses, "the rates depend on time, and the model declares neither breakpoints nor a largest step: a short " \
-      "pulse may be stepped over (--max-step)")
+      "pulse may be stepped over (--max-step)") \
+    X(25, poor_fit, "the curve does not describe the data: chi-square is far too large for their sigmas (below 1e-6 " \
+      "probable)") \
+    X(26, all_at_bounds, "bounds hold all free parameters: the data or the start are in other units, or the bounds too " \
+      "narrow") \
+    X(27, mixed_sigma, "some measurements have a sigma and the others none: these count with sigma 1, in their own units")
 
 #define NOTE_NUMBER(bit, name, meaning) NOTE_##name = 1 << (bit),
-enum note { NOTE_LIST(NOTE_NUMBER) };
+enum note {
+    NOTE_LIST(NOTE_NUMBER)
+    NOTE_DOUBTFUL = NOTE_poor_fit | NOTE_all_at_bounds /* what --strict counts as failures of converged fits */
+};
 
 /* Why a parameter has no standard error. */
 #define LACK_LIST(X) \

@@ -32,6 +32,8 @@ static const struct option table[] = {
     {.name = "overwrite", .kind = OPTION_FLAG, .offset = FIELD(overwrite), .help = "replace an existing result"},
     {.name = "accept-failed", .kind = OPTION_COUNT_OR_PERCENT, .offset = FIELD(shown.accept_failed), .min = 0, .max = 1.0 / 0.0,
      .default_text = "0", .help = "exit with 0 if no more than this many fits failed"},
+    {.name = "strict", .kind = OPTION_FLAG, .offset = FIELD(shown.strict),
+     .help = "converged fits that are doubtful (the notes poor_fit and all_at_bounds) count as failures"},
     {.name = "json", .kind = OPTION_FLAG, .offset = FIELD(shown.json), .help = "print the summary as JSON on standard output"},
     {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .offset = FIELD(shown.quiet), .help = "print only errors"},
     OPTION_COLOR(FIELD(shown.color)),

@@ -179,7 +179,11 @@ const struct command command_run = {
         "Options may also be given as attributes of /options in the problem file; the command line overrides them.",
     .run_table = run_options_table, .run = run};
 
-enum { N_NOTE_BIT = 32 };
+static void print_examples(const char id[RUN_N_EXAMPLE][RUN_ID_LENGTH])
+{
+    for (int k = 0; k < RUN_N_EXAMPLE && id[k][0]; k++)
+        fprintf(stderr, "%s %s", k ? "," : "", id[k]);
+}
 
 static void print_failures(const struct run_summary *summary, bool color)
 {
@@ -190,21 +194,54 @@ static void print_failures(const struct run_summary *summary, bool color)
         fprintf(stderr, "  %s%llu %s%s: %s\n", color ? "\033[31m" : "", (unsigned long long)summary->by_outcome[i],
                 outcome_name(outcome), color ? "\033[0m" : "", outcome_meaning(outcome));
         fputs("    for example", stderr);
-        for (int k = 0; k < RUN_N_EXAMPLE && summary->example[i][k][0]; k++)
-            fprintf(stderr, "%s %s", k ? "," : "", summary->example[i][k]);
+        print_examples(summary->example[i]);
         if (summary->reason[i][0])
             fprintf(stderr, "; the first one: %s", summary->reason[i]);
         fputc('\n', stderr);
     }
 }
 
-static void print_notes(const struct run_summary *summary)
+/* Doubtful fits are pointed out, and sigmas that only some measurements have: that is more often a slip than a wish. */
+static bool is_loud(const struct run_summary *summary, uint32_t note)
 {
-    for (int bit = 0; bit < N_NOTE_BIT; bit++)
-        if (summary->by_note[bit] && note_meaning(bit))
-            fprintf(stderr, "  note: %s%s (%llu %s)\n", note_meaning(bit),
-                    1 << bit == NOTE_flat_direction ? ": `stiffit show` names the dataset" : "",
-                    (unsigned long long)summary->by_note[bit], summary->by_note[bit] == 1 ? "fit" : "fits");
+    return note & (NOTE_DOUBTFUL | NOTE_mixed_sigma) || (note == NOTE_no_model_sigma && summary->n_known > 0);
+}
+
+static void print_notes(const struct run_summary *summary, bool color)
+{
+    for (int bit = 0; bit < RUN_N_NOTE; bit++) {
+        uint64_t n = summary->by_note[bit];
+        bool loud = is_loud(summary, 1u << bit);
+        if (n == 0 || !note_meaning(bit))
+            continue;
+        fprintf(stderr, "  %s%s%s: %s%s (%llu %s", loud && color ? "\033[33m" : "", loud ? "warning" : "note",
+                loud && color ? "\033[0m" : "", note_meaning(bit),
+                1 << bit == NOTE_flat_direction ? ": `stiffit show` names the dataset" : "", (unsigned long long)n,
+                n == 1 ? "fit" : "fits");
+        if (1 << bit == NOTE_no_model_sigma)
+            fprintf(stderr, ", %llu %s", (unsigned long long)summary->n_no_sigma,
+                    summary->n_no_sigma == 1 ? "measurement" : "measurements");
+        if (n < summary->n_fit) {
+            fputs("; e.g.", stderr);
+            print_examples(summary->noted[bit]);
+        }
+        fputs(")\n", stderr);
+    }
+}
+
+static void print_goodness(const struct run_summary *summary)
+{
+    const struct run_goodness *reduced = &summary->reduced, *unexplained = &summary->unexplained;
+    if (reduced->n)
+        fprintf(stderr, "  goodness of fit: reduced chi-square %.2g (median; above %.2g in 5 %% of %llu fits)\n",
+                run_goodness_quantile(reduced, 0.5), run_goodness_quantile(reduced, 0.95), (unsigned long long)reduced->n);
+    if (unexplained->n)
+        fprintf(stderr, "  goodness of fit, without sigmas: R squared %.4g (median; below %.4g in 5 %% of %llu fits)\n",
+                1 - run_goodness_quantile(unexplained, 0.5), 1 - run_goodness_quantile(unexplained, 0.95),
+                (unsigned long long)unexplained->n);
+    if (summary->n_at_bound)
+        fprintf(stderr, "  bounds hold parameters of %llu %s: `stiffit show` names them\n",
+                (unsigned long long)summary->n_at_bound, summary->n_at_bound == 1 ? "fit" : "fits");
 }
 
 static void print_refits(const struct run_summary *summary)
@@ -221,20 +258,37 @@ static void print_refits(const struct run_summary *summary)
 static void print_text(const struct run_summary *summary, const struct run_shown *shown)
 {
     uint64_t n_failed = run_summary_n_failed(summary);
-    fprintf(stderr, "stiffit: %s: %s%llu %s, %llu converged, %llu failed\n", summary->result_path ? summary->result_path : "",
+    bool color = terminal_color(stderr, shown->color);
+    fprintf(stderr, "stiffit: %s: %s%llu %s, %llu converged", summary->result_path ? summary->result_path : "",
             summary->already_complete ? "already complete: " : "", (unsigned long long)summary->n_fit,
-            summary->n_fit == 1 ? "fit" : "fits", (unsigned long long)(summary->n_fit - n_failed),
-            (unsigned long long)n_failed);
+            summary->n_fit == 1 ? "fit" : "fits", (unsigned long long)(summary->n_fit - n_failed));
+    if (summary->n_doubtful)
+        fprintf(stderr, " (%llu doubtful)", (unsigned long long)summary->n_doubtful);
+    fprintf(stderr, ", %llu failed\n", (unsigned long long)n_failed);
     if (summary->n_retried)
         fprintf(stderr, "  %llu of them fitted again (--retry-failed): %llu converged, %llu failed\n",
                 (unsigned long long)summary->n_retried, (unsigned long long)summary->n_retried_success,
                 (unsigned long long)(summary->n_retried - summary->n_retried_success));
-    print_failures(summary, terminal_color(stderr, shown->color));
-    print_notes(summary);
+    print_failures(summary, color);
+    print_goodness(summary);
+    print_notes(summary, color);
     print_refits(summary);
     if (!summary->already_complete)
         fprintf(stderr, "  %llu evaluations, %llu integrator steps, %.3g s of computing\n",
                 (unsigned long long)summary->n_evaluation, (unsigned long long)summary->n_step, summary->fit_seconds);
+}
+
+static void put_goodness(struct json *json, const struct run_summary *summary)
+{
+    const struct run_goodness *reduced = &summary->reduced, *unexplained = &summary->unexplained;
+    json_object_begin(json, "goodness");
+    json_unsigned(json, "reduced_chi_square_fits", reduced->n);
+    json_number(json, "reduced_chi_square_median", run_goodness_quantile(reduced, 0.5));
+    json_number(json, "reduced_chi_square_q95", run_goodness_quantile(reduced, 0.95));
+    json_unsigned(json, "r_squared_fits", unexplained->n);
+    json_number(json, "r_squared_median", 1 - run_goodness_quantile(unexplained, 0.5));
+    json_number(json, "r_squared_q05", 1 - run_goodness_quantile(unexplained, 0.95));
+    json_object_end(json);
 }
 
 static void print_json(const struct run_summary *summary, const struct run_shown *shown)
@@ -246,10 +300,14 @@ static void print_json(const struct run_summary *summary, const struct run_shown
     json_boolean(&json, "already_complete", summary->already_complete);
     json_unsigned(&json, "fits", summary->n_fit);
     json_unsigned(&json, "failed", run_summary_n_failed(summary));
+    json_unsigned(&json, "doubtful", summary->n_doubtful);
+    json_unsigned(&json, "at_bound", summary->n_at_bound);
+    json_unsigned(&json, "without_sigma", summary->n_no_sigma);
+    put_goodness(&json, summary);
     json_unsigned(&json, "retried", summary->n_retried);
     json_boolean(&json, "accepted", run_summary_status(summary, shown) == STATUS_OK);
     json_counts(&json, "status", outcome_name, 0, N_OUTCOME, summary->by_outcome);
-    json_counts(&json, "notes", note_name, 0, N_NOTE_BIT, summary->by_note);
+    json_counts(&json, "notes", note_name, 0, RUN_N_NOTE, summary->by_note);
     json_counts(&json, "profile_sides", limit_name, LIMIT_none + 1, N_LIMIT, summary->by_limit);
     json_unsigned(&json, "replicates", summary->n_replicate);
     json_unsigned(&json, "replicates_failed", summary->n_replicate_failed);

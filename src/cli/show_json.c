@@ -125,6 +125,12 @@ static void put_parameters(struct json *json, const struct result_info *info, co
     json_string(json, "kind", info->objective_kind);
     put_spread(json, &summary->objective);
     json_object_end(json);
+    json_object_begin(json, "reduced_chi_square");
+    put_spread(json, &summary->reduced);
+    json_object_end(json);
+    json_object_begin(json, "r_squared");
+    put_spread(json, &summary->r_squared);
+    json_object_end(json);
 }
 
 static void put_profiles(struct json *json, const struct result_info *info, const struct show_summary *summary)

@@ -214,8 +214,13 @@ static void print_parameters(FILE *file, const struct result_info *info, const s
     if (n_row < info->n_parameter)
         fprintf(file, "  and %zu more (--json prints all)\n", info->n_parameter - n_row);
     print_spread(file, "objective", width, &summary->objective, histogram);
-    fprintf(file, "  rel. error: median of standard error / value; objective: %s\n%s",
+    if (isfinite(summary->reduced.median))
+        print_spread(file, "chi-square/df", width, &summary->reduced, histogram);
+    if (isfinite(summary->r_squared.median))
+        print_spread(file, "R squared", width, &summary->r_squared, histogram);
+    fprintf(file, "  rel. error: median of standard error / value; objective: %s%s\n%s",
             show_objective_text(info->objective_kind),
+            isfinite(summary->reduced.median) ? "; df: degrees of freedom" : "",
             histogram ? "  over the datasets: logarithmic for scales log and log10; < > leaves out 1 % at each end\n" : "");
     print_remarks(file, info, summary);
 }

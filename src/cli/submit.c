@@ -129,6 +129,7 @@ static enum status make_plan(struct submission *plan, const struct submit_option
         return error_set(error, STATUS_NO_MEMORY, "out of memory for the paths of scripts");
     plan->overwrite = options->run.overwrite;
     plan->n_shard = options->n_shard;
+    plan->strict = options->run.shown.strict;
     snprintf(plan->accept_failed, sizeof plan->accept_failed, "%.17g%s", options->run.shown.accept_failed.value,
              options->run.shown.accept_failed.percent ? "%" : "");
     if (strpbrk(plan->folder, "\\\n") || strpbrk(plan->directory, "\n"))

@@ -20,6 +20,7 @@ struct submission {
     int64_t n_wanted;
     bool *stale;                /* n_shard: with overwrite, it has a journal of another run, to be removed */
     bool overwrite;             /* existing results */
+    bool strict;                /* --strict of the run, also for the merge */
     char accept_failed[40];     /* as for --accept-failed; the merge's exit code depends on it too */
     bool is_complete;           /* the merged result exists: nothing to do */
     uint64_t n_dataset;

@@ -154,6 +154,8 @@ void submit_merge_script(FILE *out, const struct submission *submission)
     assign(out, "problem", submission->problem);
     fprintf(out, "exec \"$stiffit\" merge \"$problem\" --shards %lld%s", (long long)submission->n_shard,
             submission->overwrite ? " --overwrite" : "");
+    if (submission->strict)
+        fputs(" --strict", out);
     if (strcmp(submission->accept_failed, "0"))
         fprintf(out, " --accept-failed %s", submission->accept_failed);
     if (submission->result[0]) {

@@ -45,17 +45,13 @@ static void fail(struct fit_record *record, enum outcome outcome, const char *re
     snprintf(record->reason, sizeof record->reason, "%s", reason);
 }
 
-/* Whether some measurement has no sigma, neither its own nor the model's. */
-static bool lacks_sigma(const struct fit_problem *problem)
+/* How many measurements have no sigma, neither their own nor the model's. */
+static size_t count_no_sigma(const struct fit_problem *problem)
 {
-    if (problem->model->abi.noise)
-        return false;
-    if (problem->unit > 0)
-        return true;
-    for (size_t i = 0, n_row = fit_problem_n_row(problem); i < n_row; i++)
-        if (!problem->measured.sigma || isnan(problem->measured.sigma[i]))
-            return true;
-    return false;
+    size_t n_row = fit_problem_n_row(problem), n = 0;
+    for (size_t i = 0; i < n_row && !problem->model->abi.noise; i++)
+        n += problem->unit > 0 || !problem->measured.sigma || isnan(problem->measured.sigma[i]);
+    return n;
 }
 
 /* Call this after making the map. False: out of memory. */
@@ -69,7 +65,7 @@ static bool set_objective(struct fit_asker *asker, struct arena *arena)
     *objective = (struct fit_objective){.n_row = fit_problem_n_row(problem), .measured = problem->measured,
                                         .has_noise = has_noise,
                                         .likelihood = has_noise || problem->mixes ||
-                                                      (problem->measured.censored && !lacks_sigma(problem)),
+                                                      (problem->measured.censored && asker->is_sigma_known),
                                         .loss = problem->loss, .prior = terms};
     objective->is_plain = fit_objective_is_plain(objective);
     for (size_t j = 0; terms && problem->prior && j < map->n_free; j++) {
@@ -445,10 +441,13 @@ struct fit_asker *fit_prepare(const struct fit_problem *problem, const struct fi
     asker->tighter = problem->rtol > 0 ? round(options->accuracy / problem->rtol) : 1;
     asker->is_near = options->is_near;
     asker->start_f = asker->prediction_error = NAN;
-    asker->is_sigma_known = !lacks_sigma(problem);
-    asker->notes = problem->notes | (asker->is_sigma_known ? 0 : NOTE_no_model_sigma);
+    size_t n_no_sigma = count_no_sigma(problem);
+    asker->is_sigma_known = n_no_sigma == 0;
+    asker->notes = problem->notes | (n_no_sigma > 0 ? NOTE_no_model_sigma : 0)
+                   | (n_no_sigma > 0 && n_no_sigma < fit_problem_n_row(problem) ? NOTE_mixed_sigma : 0);
     enum outcome mapped = fit_map_init(&asker->map, problem, arena, &asker->notes, asker->reason);
     record->notes = asker->notes;
+    record->n_no_sigma = (int64_t)n_no_sigma;
     if (mapped != OUTCOME_converged) {
         fail(record, mapped, asker->reason);
         return NULL;

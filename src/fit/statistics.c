@@ -143,6 +143,29 @@ static void fill_criteria(const struct work *work, struct fit_record *record)
     record->bic = deviance + k * log(m);
 }
 
+/* Whether chi-square follows its distribution if the model is right. Not asked of the rest: robust losses are chosen for data
+ * that do not, estimated sigmas follow the residuals, and censored rows are not in the sum. */
+static bool is_testable(const struct work *work, const struct fit_record *record)
+{
+    const struct fit_objective *objective = &work->asker->objective;
+    bool is_normal = work->asker->is_sigma_known && record->n_noise == 0 && !objective->measured.censored;
+    for (size_t i = 0; i < objective->n_row && is_normal; i++)
+        is_normal = error_kind_is_square(fit_objective_loss(objective, i)->error);
+    return is_normal;
+}
+
+/* A prior holds its parameter, which then takes up no degree of freedom for certain. */
+static void note_doubts(const struct work *work, struct fit_record *record)
+{
+    const struct fit_objective *objective = &work->asker->objective;
+    double freedom = objective->n_prior ? (double)objective->n_row : (double)record->n_freedom;
+    if (is_testable(work, record) && freedom > 0
+        && !(1 - distribution_chi_square(record->chi_square, freedom) >= FIT_POOR_PROBABILITY))
+        record->notes |= NOTE_poor_fit;
+    if (work->asker->map.n_free > 0 && work->spectrum.n == 0)
+        record->notes |= NOTE_all_at_bounds;
+}
+
 /* Standard error and interval of loose parameter c from its variance on the optimiser's scale. */
 static void fill_parameter(const struct work *work, struct fit_record *record, size_t c, double deviation,
                            double quantile)
@@ -233,6 +256,7 @@ bool fit_statistics_compute(struct fit_record *record, const struct fit_asker *a
     record->n_noise = count_noise(&work);
     record->notes |= (is_observed ? 0 : NOTE_expected_information) | (work.spectrum.n_idle > 0 ? NOTE_no_influence : 0);
     fill_criteria(&work, record);
+    note_doubts(&work, record);
     if (n > 0) {
         fill_eigenvalues(&work, record);
         fill_covariance(&work);

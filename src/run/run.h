@@ -42,9 +42,17 @@ struct run_shown {
     bool quiet;                        /* -q: nothing but errors on stderr */
     int progress, color;               /* --progress, --color auto|always|never: enum when */
     struct option_share accept_failed; /* --accept-failed N or N% */
+    bool strict;                       /* --strict: converged fits that are doubtful (NOTE_DOUBTFUL) count as failed */
 };
 
-enum { RUN_N_EXAMPLE = 3, RUN_ID_LENGTH = 64 };
+enum { RUN_N_EXAMPLE = 3, RUN_ID_LENGTH = 64, RUN_N_NOTE = 32 };
+
+/* How well the curves of the converged fits describe their data: counts of numbers by their logarithms, in any order. */
+enum { GOODNESS_PER_DECADE = 32, GOODNESS_FIRST = -12, GOODNESS_LAST = 20,
+       N_GOODNESS_BIN = (GOODNESS_LAST - GOODNESS_FIRST) * GOODNESS_PER_DECADE };
+struct run_goodness {
+    uint64_t n, bin[N_GOODNESS_BIN];
+};
 
 struct run_summary {
     char *result_path;                    /* run_summary_fini frees it */
@@ -55,8 +63,13 @@ struct run_summary {
     uint64_t n_fit;                       /* rows of /fits */
     uint64_t n_retried, n_retried_success; /* rows fitted again (--retry-failed) */
     uint64_t by_outcome[N_OUTCOME];
-    uint64_t by_note[32];                 /* rows with that bit of enum note */
+    uint64_t by_note[RUN_N_NOTE];         /* rows with that bit of enum note */
     char example[N_OUTCOME][RUN_N_EXAMPLE][RUN_ID_LENGTH]; /* ids of the first failures of each kind, "" beyond */
+    char noted[RUN_N_NOTE][RUN_N_EXAMPLE][RUN_ID_LENGTH];  /* of the first rows with each note */
+    uint64_t n_doubtful;                  /* converged, and doubtful */
+    uint64_t n_at_bound;                  /* converged, with a bound that holds a parameter */
+    uint64_t n_no_sigma, n_known;         /* measurements without a sigma; rows all of whose measurements have one */
+    struct run_goodness reduced, unexplained; /* reduced chi-square, if every sigma is known; else 1 - R squared */
     char reason[N_OUTCOME][160];          /* of the first failure of each kind */
     uint64_t by_limit[N_LIMIT];           /* sides of profiles */
     uint64_t n_replicate, n_replicate_failed; /* of the bootstraps of fits that succeeded */
@@ -65,6 +78,8 @@ struct run_summary {
 };
 void run_summary_fini(struct run_summary *summary);
 uint64_t run_summary_n_failed(const struct run_summary *summary);
+/* A quantile, within the width of a bin (7 %); NaN: there are no numbers. */
+double run_goodness_quantile(const struct run_goodness *goodness, double share);
 /* OK or FITS_FAILED, as --accept-failed says. */
 enum status run_summary_status(const struct run_summary *summary, const struct run_shown *shown);
 

@@ -76,20 +76,25 @@ static void add_slow(struct show_summary *summary, const char *id, const struct 
     slow->outcome = (enum outcome)record->outcome;
 }
 
-/* `capacity` numbers per column: the parameters, the objective, the parameters' relative standard errors. */
+/* `capacity` numbers per column: the parameters, the objective, reduced chi-square, R squared, and the parameters' relative
+ * standard errors. */
 struct sample {
     double *number;
     uint64_t capacity, n, every;
 };
+enum { N_SINGLE = 3 };
 
 static void add_to_sample(struct sample *sample, const struct fit_record *record, size_t n_parameter)
 {
     double *row = sample->number + sample->n;
     for (size_t j = 0; j < n_parameter; j++) {
         row[j * sample->capacity] = record->parameter[j];
-        row[(n_parameter + 1 + j) * sample->capacity] = record->standard_error[j] / fabs(record->parameter[j]);
+        row[(n_parameter + N_SINGLE + j) * sample->capacity] = record->standard_error[j] / fabs(record->parameter[j]);
     }
+    bool is_known = !(record->notes & NOTE_no_model_sigma) && record->n_freedom > 0;
     row[n_parameter * sample->capacity] = record->objective;
+    row[(n_parameter + 1) * sample->capacity] = is_known ? record->chi_square / (double)record->n_freedom : NAN;
+    row[(n_parameter + 2) * sample->capacity] = is_known ? NAN : record->r_squared;
     sample->n++;
 }
 
@@ -252,14 +257,16 @@ static void fill_spreads(struct show_summary *summary, const struct sample *samp
     for (size_t j = 0; j < n_parameter; j++) {
         bool is_log = info->parameter_scale && strncmp(info->parameter_scale[j], "log", 3) == 0;
         fill_spread(&summary->parameter[j], sample->number + j * sample->capacity, sample->n, is_log);
-        double *errors = sample->number + (n_parameter + 1 + j) * sample->capacity;
+        double *errors = sample->number + (n_parameter + N_SINGLE + j) * sample->capacity;
         uint64_t n = 0;
         for (uint64_t i = 0; i < sample->n; i++)
             if (isfinite(errors[i]))
                 errors[n++] = errors[i];
         summary->parameter[j].error = median_of(errors, n);
     }
-    fill_spread(&summary->objective, sample->number + n_parameter * sample->capacity, sample->n, true);
+    struct show_spread *const single[N_SINGLE] = {&summary->objective, &summary->reduced, &summary->r_squared};
+    for (size_t k = 0; k < N_SINGLE; k++)
+        fill_spread(single[k], sample->number + (n_parameter + k) * sample->capacity, sample->n, k < 2);
 }
 
 enum status show_summarise(struct result *result, struct show_summary *summary, struct error *error)
@@ -270,13 +277,13 @@ enum status show_summarise(struct result *result, struct show_summary *summary, 
     struct result_block block = {0};
     enum status status = STATUS_OK;
     memset(summary, 0, sizeof *summary);
-    while (info->n_fit / sample.every > max_number / (2 * n_parameter + 1))
+    while (info->n_fit / sample.every > max_number / (2 * n_parameter + N_SINGLE))
         sample.every++;
     sample.capacity = info->n_fit / sample.every + 1;
     summary->n_fit = info->n_fit;
     summary->parameter = calloc(n_parameter + 1, sizeof *summary->parameter);
     summary->weights = calloc((SHOW_N_FLAT + 1) * (n_parameter + 1), sizeof *summary->weights);
-    sample.number = malloc(sample.capacity * (2 * n_parameter + 1) * sizeof(double));
+    sample.number = malloc(sample.capacity * (2 * n_parameter + N_SINGLE) * sizeof(double));
     if (!summary->parameter || !summary->weights || !sample.number) {
         status = error_set(error, STATUS_NO_MEMORY, "out of memory for %llu fits", (unsigned long long)info->n_fit);
         goto done;

@@ -75,7 +75,8 @@ struct show_summary {
     double *weights;           /* of the groups */
     struct show_refits refits;
     double seconds;
-    struct show_spread objective;
+    struct show_spread objective, reduced, r_squared; /* reduced chi-square: of fits whose every sigma is known; R squared: of
+                                                       * the others */
     struct show_spread *parameter; /* n_parameter of the result */
 };
 

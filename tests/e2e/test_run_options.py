@@ -203,7 +203,7 @@ OTHER = {  # of every option of the table, another value than its default that a
     "max-evaluations": "900", "max-steps": "9000", "max-total-steps": "90000", "max-seconds": "1000", "portable": "",
     "keep-starts": "", "keep-profile": "--profile=k", "keep-bootstrap": "--bootstrap=2", "only": "d00001",
     "shard": "1/2", "cost-from": "--shard=1/2", "model": None, "retry-failed": None, "restart": "", "overwrite": "",
-    "trust": "", "threads": "2", "time-limit": "1000", "max-crashes": "7", "accept-failed": "1", "json": "",
+    "trust": "", "threads": "2", "time-limit": "1000", "max-crashes": "7", "accept-failed": "1", "strict": "", "json": "",
     "quiet": "", "progress": "never", "color": "never", "output": None, "in-place": None, "trace": None}
 
 

@@ -112,7 +112,7 @@ static void test_notes_and_sigma(void **state)
     self->problem.notes = NOTE_missing_values;
     self->sigma[3] = NAN;
     self->lower[0] = 2;
-    assert_int_equal(case_run(self)->notes, NOTE_missing_values | NOTE_no_model_sigma | NOTE_start_moved);
+    assert_int_equal(case_run(self)->notes, NOTE_missing_values | NOTE_no_model_sigma | NOTE_mixed_sigma | NOTE_start_moved);
     double with_nan = self->result.objective;
     self->sigma[3] = 1;
     assert_int_equal(case_run(self)->notes, NOTE_missing_values | NOTE_start_moved);

@@ -129,7 +129,7 @@ static void a_file_may_set_what_results_depend_on(void **state)
     for (size_t i = 0; i < table.n; i++) {
         const struct option *option = &table.option[i];
         bool may = option->effect >= RUN_FITS || !strcmp(option->name, "seed") || !strcmp(option->name, "accept-failed") ||
-                   !strcmp(option->name, "max-crashes");
+                   !strcmp(option->name, "strict") || !strcmp(option->name, "max-crashes");
         assert_int_equal(option->in_file, may);
         assert_int_equal(run_options_apply(&options, option->name, other_value(option), &error),
                          may ? STATUS_OK : STATUS_USAGE);

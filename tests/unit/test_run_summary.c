@@ -21,11 +21,11 @@ static void fill(struct run_summary *summary, int n_good, int n_bad)
 {
     struct fit_record good = record_of(OUTCOME_converged), bad = record_of(OUTCOME_ode_failed);
     for (int i = 0; i < n_good; i++)
-        summary_add(summary, "good", &good);
+        summary_add(summary, "good", &good, 0);
     for (int i = 0; i < n_bad; i++) {
         char id[16];
         snprintf(id, sizeof id, "bad%d", i);
-        summary_add(summary, id, &bad);
+        summary_add(summary, id, &bad, 0);
     }
 }
 
@@ -52,7 +52,7 @@ static void test_unknown_outcome_is_no_success(void **state)
     (void)state;
     struct run_summary summary = {0};
     struct fit_record strange = record_of((enum outcome)77);
-    summary_add(&summary, "x", &strange);
+    summary_add(&summary, "x", &strange, 0);
     assert_int_equal(run_summary_n_failed(&summary), 1);
 }
 

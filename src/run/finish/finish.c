@@ -111,7 +111,7 @@ static enum status write_row(struct finish *finish, uint64_t dataset, const char
     status = result_writer_add(finish->writer, id, best, error);
     if (status)
         return status;
-    summary_add(summary, id, best);
+    summary_add(summary, id, best, n_parameter);
     summary_add_refits(summary, best, n_parameter, finish->plan->refits.n_bootstrap);
     if (finish->before) {
         summary->n_retried++;
@@ -129,7 +129,7 @@ static enum status keep_row(struct finish *finish, const char *id, const struct 
 {
     double seconds = summary->fit_seconds;
     uint64_t n_evaluation = summary->n_evaluation, n_step = summary->n_step;
-    summary_add(summary, id, record);
+    summary_add(summary, id, record, result_info(finish->skeleton)->n_parameter);
     summary->fit_seconds = seconds;
     summary->n_evaluation = n_evaluation;
     summary->n_step = n_step;

@@ -7,6 +7,7 @@
 #include "io/result.h"
 #include "run/plan/recipe.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +36,29 @@ enum status run_summary_status(const struct run_summary *summary, const struct r
     double accepted = shown->accept_failed.value;
     if (shown->accept_failed.percent)
         accepted *= 0.01 * (double)summary->n_fit;
-    return (double)run_summary_n_failed(summary) <= accepted ? STATUS_OK : STATUS_FITS_FAILED;
+    uint64_t n = run_summary_n_failed(summary) + (shown->strict ? summary->n_doubtful : 0);
+    return (double)n <= accepted ? STATUS_OK : STATUS_FITS_FAILED;
+}
+
+static void goodness_add(struct run_goodness *goodness, double x)
+{
+    if (isnan(x))
+        return;
+    double place = (log10(fmax(x, 1e-300)) - GOODNESS_FIRST) * GOODNESS_PER_DECADE;
+    goodness->bin[(int)fmin(fmax(place, 0), N_GOODNESS_BIN - 1)]++;
+    goodness->n++;
+}
+
+double run_goodness_quantile(const struct run_goodness *goodness, double share)
+{
+    double before = 0, wanted = share * (double)goodness->n;
+    for (int i = 0; i < N_GOODNESS_BIN && goodness->n > 0; i++) {
+        double n = (double)goodness->bin[i];
+        if (n > 0 && before + n >= wanted)
+            return pow(10, GOODNESS_FIRST + (i + (wanted - before) / n) / GOODNESS_PER_DECADE);
+        before += n;
+    }
+    return NAN;
 }
 
 /* The beginning of an id, without control characters. */
@@ -47,7 +70,21 @@ static void copy_id(char out[RUN_ID_LENGTH], const char *id)
             *out = '?';
 }
 
-void summary_add(struct run_summary *summary, const char *id, const struct fit_record *record)
+static void add_success(struct run_summary *summary, const struct fit_record *record, size_t n_parameter)
+{
+    bool is_known = !(record->notes & NOTE_no_model_sigma), is_held = false;
+    for (size_t j = 0; j < n_parameter && record->at_bound; j++)
+        is_held = is_held || record->at_bound[j] != 0;
+    summary->n_at_bound += is_held;
+    summary->n_doubtful += (record->notes & NOTE_DOUBTFUL) != 0;
+    summary->n_known += is_known;
+    if (is_known && record->n_freedom > 0)
+        goodness_add(&summary->reduced, record->chi_square / (double)record->n_freedom);
+    else if (!is_known)
+        goodness_add(&summary->unexplained, 1 - record->r_squared);
+}
+
+void summary_add(struct run_summary *summary, const char *id, const struct fit_record *record, size_t n_parameter)
 {
     unsigned outcome = record->outcome < N_OUTCOME ? record->outcome : OUTCOME_not_run;
     uint64_t before = summary->by_outcome[outcome]++;
@@ -57,9 +94,13 @@ void summary_add(struct run_summary *summary, const char *id, const struct fit_r
             copy_id(summary->example[outcome][before], id);
         if (before == 0)
             memcpy(summary->reason[outcome], record->reason, sizeof record->reason);
+    } else {
+        add_success(summary, record, n_parameter);
     }
-    for (int bit = 0; bit < 32; bit++)
-        summary->by_note[bit] += record->notes >> bit & 1;
+    for (int bit = 0; bit < RUN_N_NOTE; bit++)
+        if (record->notes >> bit & 1 && summary->by_note[bit]++ < RUN_N_EXAMPLE)
+            copy_id(summary->noted[bit][summary->by_note[bit] - 1], id);
+    summary->n_no_sigma += record->n_no_sigma > 0 ? (uint64_t)record->n_no_sigma : 0;
     summary->fit_seconds += record->seconds;
     summary->n_evaluation += (uint64_t)record->n_evaluation;
     summary->n_step += (uint64_t)record->n_step;
@@ -86,7 +127,7 @@ static enum status count_rows(struct result *result, struct run_summary *summary
     recipe_read(&recipe, NULL, result_info(result)->identity.description);
     while (result_next(result, &block, ROWS_AT_ONCE, &status, error))
         for (size_t i = 0; i < block.n; i++) {
-            summary_add(summary, block.id[i], &block.record[i]);
+            summary_add(summary, block.id[i], &block.record[i], result_info(result)->n_parameter);
             summary_add_refits(summary, &block.record[i], result_info(result)->n_parameter, (uint64_t)recipe.n_bootstrap);
         }
     result_block_fini(&block);

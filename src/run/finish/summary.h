@@ -6,7 +6,7 @@
 #include "run/plan/run_options.h"
 #include "run/run.h"
 
-void summary_add(struct run_summary *summary, const char *id, const struct fit_record *record);
+void summary_add(struct run_summary *summary, const char *id, const struct fit_record *record, size_t n_parameter);
 
 /* Counts the results of a row's refits; n_replicate were requested. */
 void summary_add_refits(struct run_summary *summary, const struct fit_record *record, size_t n_parameter,

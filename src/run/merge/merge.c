@@ -69,7 +69,7 @@ static enum status take_fit(void *context, size_t shard, size_t at, struct error
     if (record->dataset > fits->expected && !fits->partial)
         return error_set(error, STATUS_SYSTEM, "dataset %" PRIu64 " is in none of the shards", fits->expected);
     fits->expected = record->dataset + 1;
-    summary_add(fits->summary, id, record);
+    summary_add(fits->summary, id, record, fits->shards->info->n_parameter);
     summary_add_refits(fits->summary, record, fits->shards->info->n_parameter,
                        record->n_bootstrap > 0 ? (uint64_t)record->n_bootstrap : 0);
     return result_writer_add(fits->writer, id, record, error);

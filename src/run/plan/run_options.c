@@ -86,6 +86,9 @@ static const struct option table[] = {
     {.name = "accept-failed", .effect = RUN_SHOWN, .kind = OPTION_COUNT_OR_PERCENT, .offset = FIELD(shown.accept_failed),
      .min = 0, .max = NO_LIMIT, .default_text = "0", .in_file = true,
      .help = "exit with 0 if no more than this many fits fail"},
+    {.name = "strict", .effect = RUN_SHOWN, .kind = OPTION_FLAG, .offset = FIELD(shown.strict), .in_file = true,
+     .help = "converged fits that are doubtful count as failures: those that do not describe their data (the note poor_fit), "
+     "and those whose free parameters are all at bounds"},
     {.name = "rtol", .effect = RUN_FITS, .kind = OPTION_NUMBER, .offset = FIELD(recipe.ode.rtol), .min = 1e-14, .max = 0.1,
      .default_text = OPTION_TEXT(ODE_RTOL), .in_file = true,
      .help = "relative tolerance of the integrator, states and sensitivities"},

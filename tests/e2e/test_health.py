@@ -1,0 +1,139 @@
+"""How a run says that fits are doubtful: converged, but the curve does not describe the data, or bounds hold everything. Judged
+by SciPy's chi-square distribution, with the sum of squares computed here from the closed form.
+
+SPDX-License-Identifier: BSD-3-Clause
+"""
+import json
+
+import h5py
+import numpy as np
+from scipy import stats
+
+import helpers as h
+
+SIGMA = 0.02
+T = np.linspace(0.5, 8, 16)
+
+
+def decays(n=60, seed=3):
+    """Curves A exp(-k t) with noise: n x 16."""
+    rng = np.random.default_rng(seed)
+    k, a = rng.lognormal(-1, 0.3, n), rng.lognormal(0.7, 0.2, n)
+    return a[:, None] * np.exp(-k[:, None] * T) + SIGMA * rng.standard_normal((n, len(T)))
+
+
+def write(path, y, sigma=SIGMA, model=None, **keywords):
+    n, m = y.shape
+    sigma = np.broadcast_to(sigma, y.shape)
+    rows = np.column_stack([np.repeat(np.arange(n), m), np.tile(T, n), np.zeros(n * m), y.ravel(), sigma.ravel()])
+    h.write_problem(path, model or h.model("decay"), [f"d{i}" for i in range(n)], rows, **keywords)
+    return path
+
+
+def run(problem, *args, code=0):
+    """Result, summary as JSON, and what was said."""
+    done = h.stiffit("run", problem, "--trust", "--json", *args, code=code)
+    return h.read_fits(h.result_path(problem)), json.loads(done.stdout), done.stderr
+
+
+def compiled(tmp, name):
+    h.stiffit("model", "build", tmp / f"{name}.ode", "-o", tmp / f"{name}.so")
+    return tmp / f"{name}.so"
+
+
+def chi_square(y, fits):
+    curve = {"k": fits["parameters"][:, 0], "A": fits["parameters"][:, 1]}
+    return np.sum(((y - curve["A"][:, None] * np.exp(-curve["k"][:, None] * T)) / SIGMA) ** 2, axis=1)
+
+
+def has(fits, bit):
+    return fits["notes"] >> bit & 1 == 1
+
+
+def test_outliers_and_other_units_are_found_named_and_counted(tmp):
+    y = decays()
+    y[7, 5] += 1        # an outlier of 50 sigmas
+    y[21] = y[21] * 100 + 5  # other units, and an offset that the model lacks
+    y[40, 3] += 4 * SIGMA    # what noise may do
+    fits, said, text = run(write(tmp / "p.h5", y), "--strict", code=1)
+    expected = stats.chi2.sf(chi_square(y, fits), len(T) - 2) < 1e-6
+    assert set(np.flatnonzero(expected)) == {7, 21}
+    assert np.array_equal(has(fits, 25), expected) and np.all(fits["status"] == "converged")
+    assert said["doubtful"] == said["notes"]["poor_fit"] == 2 and said["failed"] == 0 and not said["accepted"]
+    assert "60 converged (2 doubtful), 0 failed" in text and "warning: the curve does not describe" in text
+    assert "2 fits; e.g. d7, d21" in text
+    reduced = chi_square(y, fits) / (len(T) - 2)
+    assert abs(said["goodness"]["reduced_chi_square_median"] / np.median(reduced) - 1) < 0.08  # a bin is 7 % wide
+    assert said["goodness"]["reduced_chi_square_fits"] == 60
+    h.stiffit("run", tmp / "p.h5", "--trust", code=0)  # complete, and only --strict minds
+    h.stiffit("run", tmp / "p.h5", "--trust", "--strict", code=1)
+    h.stiffit("run", tmp / "p.h5", "--trust", "--strict", "--accept-failed", "2", code=0)
+    shown = json.loads(h.stiffit("show", h.result_path(tmp / "p.h5"), "--json").stdout)
+    assert abs(shown["reduced_chi_square"]["median"] - np.median(reduced)) < 1e-4  # rtol 1e-7 of 2, over sigma
+    assert "chi-square/df" in h.stiffit("show", h.result_path(tmp / "p.h5")).stdout
+
+
+def test_a_wrong_model_is_found(tmp):
+    (tmp / "line.ode").write_text("model line\nparameter k = 0.3\nparameter A = 2\ny(0) = A\ny' = -k\nobserve y\n")
+    y = decays()
+    fits, said, text = run(write(tmp / "p.h5", y, model=compiled(tmp, "line")))
+    line = [np.polynomial.polynomial.polyfit(T, row, 1, full=True)[1][0][0] / SIGMA ** 2 for row in y]
+    expected = stats.chi2.sf(line, len(T) - 2) < 1e-6
+    assert expected.sum() > 50 and np.array_equal(has(fits, 25), expected)
+    assert f"({expected.sum()} doubtful)" in text and said["accepted"]
+
+
+def test_right_fits_are_not_doubted(tmp):
+    """Neither without sigmas, nor with an estimated sigma, nor with losses that are meant for outliers."""
+    y = decays(200, seed=11)
+    fits, said, _ = run(write(tmp / "p.h5", y))
+    assert said["doubtful"] == 0 and stats.chi2.sf(chi_square(y, fits), len(T) - 2).min() > 1e-6
+    y[:, 4] += 1
+    (tmp / "noise.ode").write_text("model noise\nparameter k = 0.3 scale log\nparameter A = 2 scale log\n"
+                                   "parameter s = 0.1 scale log\ny(0) = A\ny' = -k*y\nobserve y sd s\n")
+    for name, sigma, model, options in (("none", np.nan, None, ()), ("own", np.nan, compiled(tmp, "noise"), ()),
+                                        ("huber", SIGMA, None, ("--error", "huber"))):
+        fits, said, _ = run(write(tmp / f"{name}.h5", y[:20], sigma, model), *options)
+        assert said["doubtful"] == 0 and np.all(fits["status"] == "converged"), name
+    fits, said, _ = run(write(tmp / "bad.h5", y[:20]))
+    assert said["doubtful"] == 20
+
+
+def test_bounds_that_hold_everything(tmp):
+    y = decays(20)
+    y[4] *= 1000  # beyond A's bound, and k's bound then is the best for the rest
+    parameters = {"lower": [0.35, 1e-3], "upper": [0.36, 20.0]}
+    fits, said, text = run(write(tmp / "p.h5", y, parameters=parameters), "--strict", code=1)
+    held = np.all(fits["at_bound"] != 0, axis=1)
+    assert held[4] and np.array_equal(has(fits, 26), held) and said["notes"]["all_at_bounds"] == held.sum()
+    assert said["at_bound"] == np.any(fits["at_bound"] != 0, axis=1).sum()
+    assert f"bounds hold parameters of {said['at_bound']} fits" in text and "bounds hold all free parameters" in text
+
+
+def test_missing_sigmas_are_counted_and_loud_where_others_have_one(tmp):
+    y = decays(10)
+    sigma = np.full(y.shape, SIGMA)
+    sigma[3], sigma[6, :5] = np.nan, np.nan
+    fits, said, text = run(write(tmp / "some.h5", y, sigma))
+    assert list(fits["without_sigma"]) == [0, 0, 0, 16, 0, 0, 5, 0, 0, 0] and said["without_sigma"] == 21
+    assert said["notes"]["mixed_sigma"] == 1 and has(fits, 27)[6]
+    assert "warning: some or all measurements have no sigma" in text and "(2 fits, 21 measurements; e.g. d3, d6)" in text
+    _, said, text = run(write(tmp / "none.h5", y, np.nan))
+    assert "note: some or all measurements have no sigma" in text and "warning" not in text and said["without_sigma"] == 160
+    assert "R squared" in text and said["goodness"]["r_squared_fits"] == 10
+
+
+def test_the_same_after_a_merge(tmp):
+    y = decays(12)
+    y[7, 5] += 1
+    problem = write(tmp / "p.h5", y)
+    for k in (1, 2):
+        h.stiffit("run", problem, "--trust", "--shard", f"{k}/2")
+    whole = h.stiffit("merge", problem, "--strict", "--json", code=1)
+    assert json.loads(whole.stdout)["doubtful"] == 1 and "e.g. d7" in whole.stderr
+    with h5py.File(h.result_path(problem)) as file:
+        assert file["fits/without_sigma"][:].sum() == 0
+
+
+if __name__ == "__main__":
+    h.main()
