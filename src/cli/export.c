@@ -23,6 +23,8 @@ static const struct option table[] = {
     {.name = "columns", .kind = OPTION_STRING, .metavar = "NAME[,NAME...]", .offset = FIELD(columns),
      .default_text = "the usual ones; with --json, all", .help = "fits: columns of /fits in the result file, or 'all' (all "
      "but the covariance)"},
+    {.name = "id", .kind = OPTION_STRING, .metavar = "ID[,ID...]", .offset = FIELD(rows.id), .help = "only these datasets"},
+    OPTION_ROWS(FIELD(rows)),
     {.name = "output", .letter = 'o', .kind = OPTION_STRING, .metavar = "FILE", .offset = FIELD(files.output), .is_file = true,
      .is_output = true, .default_text = "standard output", .help = "write to this file"},
     {.name = "overwrite", .kind = OPTION_FLAG, .offset = FIELD(overwrite), .help = "replace an existing file"},
@@ -85,7 +87,8 @@ const struct command command_export = {
     .name = "export", .synopsis = "RESULT.h5", .summary = "write results as CSV or JSON: fits, predictions, residuals, ...",
     .example = "stiffit export wells.result.h5 -o fits.csv\n"
                "stiffit export wells.result.h5 --columns id,parameters,interval_lower,interval_upper\n"
-               "stiffit export wells.result.h5 --what residuals",
+               "stiffit export wells.result.h5 --what residuals --id A7,B2\n"
+               "stiffit export wells.result.h5 --failed --columns id,status,message",
     .needs = "result file",
     .description =
         "Writes a result as a CSV table with one header line; numbers read back to the same bits.\n"

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/show.h"
 
+#include "base/arena.h"
 #include "cli/command.h"
 
 #include <stdlib.h>
@@ -11,26 +12,59 @@ enum { ROWS_AT_ONCE = 1024 };
 
 struct show_options {
     const char *path;
-    bool json;
+    bool json, ids;
     const char *id;
+    struct row_words rows;
     enum when color;
 };
 
 static const struct option table[] = {
     {.name = "id", .kind = OPTION_STRING, .metavar = "ID", .offset = offsetof(struct show_options, id),
      .help = "details of this dataset of a result: standard errors, intervals, correlations, directions, criteria"},
+    OPTION_ROWS(offsetof(struct show_options, rows)),
+    {.name = "ids", .kind = OPTION_FLAG, .offset = offsetof(struct show_options, ids),
+     .help = "print the ids of the datasets of a problem or a result, one on each line, and nothing else"},
     {.name = "json", .kind = OPTION_FLAG, .offset = offsetof(struct show_options, json),
      .help = "print JSON instead of text"},
     OPTION_COLOR(offsetof(struct show_options, color)),
 };
 
-static enum status show_result(struct result *result, bool json, FILE *out, struct error *error)
+static enum status show_result(struct result *result, const struct show_options *options, FILE *out, struct error *error)
 {
     struct show_summary summary = {.n_fit = 0};
-    enum status status = show_summarise(result, &summary, error);
+    enum status status = show_summarise(result, &options->rows, &summary, error);
     if (!status)
-        (json ? show_result_json : show_result_text)(out, result_info(result), &summary);
+        (options->json ? show_result_json : show_result_text)(out, result_info(result), &summary);
     show_summary_fini(&summary);
+    return status;
+}
+
+/* One on each line: of a result's rows, or of a problem. */
+static enum status show_ids(struct result *result, struct problem *problem, const struct row_words *rows, FILE *out,
+                            struct error *error)
+{
+    struct result_block block = {0};
+    struct row_filter filter = {.n_condition = 0};
+    struct arena arena = {0};
+    enum status status = result ? row_filter_init(&filter, rows, result, error) : STATUS_OK;
+    if (result)
+        result_ignore(result, FIT_COLUMN_COVARIANCE);
+    while (result && !status && result_next(result, &block, ROWS_AT_ONCE, &status, error))
+        for (size_t i = 0; i < block.n; i++)
+            if (row_filter_takes(&filter, block.id[i], &block.record[i]))
+                fprintf(out, "%s\n", block.id[i]);
+    uint64_t n = result ? 0 : problem_info(problem)->n_dataset;
+    for (uint64_t first = 0; !status && first < n; first += ROWS_AT_ONCE) {
+        char *id[ROWS_AT_ONCE];
+        size_t n_id = n - first < ROWS_AT_ONCE ? (size_t)(n - first) : ROWS_AT_ONCE;
+        arena_reset(&arena);
+        status = problem_read_ids(problem, first, n_id, &arena, id, error);
+        for (size_t i = 0; !status && i < n_id; i++)
+            fprintf(out, "%s\n", id[i]);
+    }
+    row_filter_fini(&filter);
+    result_block_fini(&block);
+    arena_fini(&arena);
     return status;
 }
 
@@ -101,6 +135,8 @@ static int show(void *context)
     } else if (!result && !problem) {
         if (status != STATUS_SYSTEM && !strstr(problem_error.message, "is a result file"))
             error = problem_error; /* it does not claim to be a result */
+    } else if (options->ids) {
+        status = show_ids(result, problem, &options->rows, out, &error);
     } else if (options->id) {
         status = result ? show_fit(result, options, out, &error)
                         : error_set(&error, STATUS_USAGE, "%s: is a problem file without results; --id needs a result",
@@ -110,7 +146,7 @@ static int show(void *context)
             (options->json ? show_problem_json : show_problem_text)(out, problem_info(problem));
         if (problem && result && !options->json)
             fputc('\n', out);
-        status = result ? show_result(result, options->json, out, &error) : STATUS_OK;
+        status = result ? show_result(result, options, out, &error) : STATUS_OK;
     }
     if (page.file && !page_close(&page) && !status)
         status = error_set(&error, STATUS_NO_MEMORY, "out of memory for what is to be shown");
@@ -132,7 +168,8 @@ static int run(int argc, char **argv)
 
 const struct command command_show = {
     .name = "show", .synopsis = "FILE.h5", .summary = "contents of a problem or result file; summary of a run",
-    .example = "stiffit show wells.result.h5\nstiffit show wells.result.h5 --id A7",
+    .example = "stiffit show wells.result.h5\nstiffit show wells.result.h5 --id A7\n"
+               "stiffit show wells.result.h5 --where 'reduced_chi_square > 5'",
     .needs = "file",
     .description =
         "For a problem: its model, datasets, parameters and options. For a result: how many fits converged by which test, the "

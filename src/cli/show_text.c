@@ -106,6 +106,8 @@ static void print_outcomes(FILE *file, const struct result_info *info, const str
     else if (summary->n_fit > 0)
         fputs(": all converged", file);
     fputc('\n', file);
+    if (summary->n_fit < info->n_fit)
+        fprintf(file, "  selected from %llu fits\n", count(info->n_fit));
     if (show_selection(info))
         fprintf(file, "  a part of the problem: %s\n", show_selection(info));
     if (summary->n_fit > 0)

@@ -24,6 +24,7 @@ struct sheet {
     const struct export_options *options;
     struct result *result;
     const struct result_info *info;
+    struct row_filter filter;
     struct output *output;
     struct csv_writer csv;
     struct json json;
@@ -70,7 +71,9 @@ static enum status put_fits(struct sheet *sheet, const struct fit_columns *colum
     enum status status = STATUS_OK;
     while (!output_failed(sheet->output) && result_next(sheet->result, &block, ROWS_AT_ONCE, &status, error))
         for (size_t i = 0; i < block.n; i++) {
-            if (!columns) {
+            if (!row_filter_takes(&sheet->filter, block.id[i], &block.record[i])) {
+                continue;
+            } else if (!columns) {
                 put_covariance(sheet, block.id[i], &block.record[i]);
             } else if (sheet->options->json) {
                 json_object_begin(&sheet->json, NULL);
@@ -165,14 +168,15 @@ static void put_kept(struct sheet *sheet, const struct result_table_shape *shape
     is_json ? json_object_end(&sheet->json) : csv_end_row(&sheet->csv);
 }
 
+/* Rows of datasets that are not wanted are passed over. */
 static enum status put_kept_of(struct sheet *sheet, const struct result_table_shape *shape, struct result_table_source *source,
-                               const char *id, uint64_t dataset, struct error *error)
+                               const char *id, uint64_t dataset, bool wanted, struct error *error)
 {
     const void *values[RESULT_TABLE_MAX_COLUMN];
     enum status status = STATUS_OK;
     for (bool there = true; there && !status;) {
         status = result_table_next(source, dataset, values, &there, error);
-        if (!status && there)
+        if (!status && there && wanted)
             put_kept(sheet, shape, id, values);
     }
     return status;
@@ -185,12 +189,14 @@ static enum status put_all_kept(struct sheet *sheet, const struct result_table_s
     enum status status = STATUS_OK;
     if (!sheet->options->json)
         put_kept_head(sheet, shape);
-    result_read_only(sheet->result, FIT_COLUMN_DATASET, FIT_COLUMN_DATASET);
+    if (sheet->filter.is_open)
+        result_read_only(sheet->result, FIT_COLUMN_DATASET, FIT_COLUMN_DATASET);
     while (!output_failed(sheet->output) && result_next(sheet->result, &fits, ROWS_AT_ONCE, &status, error))
         for (size_t i = 0; i < fits.n && !status && !output_failed(sheet->output); i++)
-            status = put_kept_of(sheet, shape, source, fits.id[i], fits.record[i].dataset, error);
+            status = put_kept_of(sheet, shape, source, fits.id[i], fits.record[i].dataset,
+                                 row_filter_takes(&sheet->filter, fits.id[i], &fits.record[i]), error);
     result_block_fini(&fits);
-    return status || output_failed(sheet->output) ? status : put_kept_of(sheet, shape, source, "", UINT64_MAX, error);
+    return status || output_failed(sheet->output) ? status : put_kept_of(sheet, shape, source, "", UINT64_MAX, false, error);
 }
 
 static enum status export_kept(struct sheet *sheet, struct error *error)
@@ -343,6 +349,8 @@ static enum status export_measurements(struct sheet *sheet, struct error *error)
     bool residuals = options->what == EXPORT_RESIDUALS, more = true, predicted;
     uint64_t n_without = 0;
     enum status status = fitted_open(&fitted, &options->files, error);
+    if (!status)
+        status = row_filter_init(&sheet->filter, &options->rows, fitted.result, error);
     for (size_t k = 0; !status && k < (residuals ? sizeof head / sizeof *head : 5); k++)
         if (k != 1 || problem_info(fitted.problem)->has_experiments)
             wanted[n_head++] = head[k];
@@ -352,6 +360,8 @@ static enum status export_measurements(struct sheet *sheet, struct error *error)
         status = fitted_next(&fitted, &dataset, &more, error);
         if (status || !more)
             break;
+        if (!row_filter_takes(&sheet->filter, dataset.id, dataset.record))
+            continue;
         status = predict(&fitted, &dataset, &buffer, &predicted, error);
         if (status)
             break;
@@ -378,17 +388,22 @@ static enum status export_measurements(struct sheet *sheet, struct error *error)
 enum status export_write(const struct export_options *options, struct output *output, struct error *error)
 {
     struct sheet sheet = {.options = options, .output = output};
-    if (options->petab || options->what == EXPORT_PREDICTIONS || options->what == EXPORT_RESIDUALS)
-        return export_measurements(&sheet, error);
-    enum status status = result_open(&sheet.result, options->files.result, error);
-    if (!status) {
+    bool computes = options->petab || options->what == EXPORT_PREDICTIONS || options->what == EXPORT_RESIDUALS;
+    enum status status = computes ? export_measurements(&sheet, error)
+                                  : result_open(&sheet.result, options->files.result, error);
+    if (!status && !computes) {
         sheet.info = result_info(sheet.result);
+        status = row_filter_init(&sheet.filter, &options->rows, sheet.result, error);
+    }
+    if (!status && !computes)
         status = (options->what == EXPORT_FITS         ? export_fits
                   : options->what == EXPORT_COVARIANCE ? export_pairs
                                                        : export_kept)(&sheet, error);
-    }
     if (!status && options->json)
         json_end(&sheet.json);
+    if (!status && (options->petab || !output_failed(output)))
+        status = row_filter_end(&sheet.filter, &options->rows, error);
+    row_filter_fini(&sheet.filter);
     result_close(sheet.result);
     return status;
 }

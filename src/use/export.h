@@ -5,6 +5,7 @@
 
 #include "base/output.h"
 #include "use/fitted.h"
+#include "use/row_filter.h"
 
 enum export_what {
     EXPORT_FITS, EXPORT_PREDICTIONS, EXPORT_RESIDUALS, EXPORT_COVARIANCE, EXPORT_STARTS, EXPORT_PROFILE, EXPORT_BOOTSTRAP
@@ -12,6 +13,7 @@ enum export_what {
 
 struct export_options {
     struct fitted_options files;
+    struct row_words rows;
     const char *columns;
     const char *petab;      /* a folder for PEtab problems, instead of all else; or NULL */
     const char *petab_yaml; /* the PEtab problem, which may have files outside of its folder; NULL: the one that was imported */

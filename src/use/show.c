@@ -269,34 +269,35 @@ static void fill_spreads(struct show_summary *summary, const struct sample *samp
         fill_spread(single[k], sample->number + (n_parameter + k) * sample->capacity, sample->n, k < 2);
 }
 
-enum status show_summarise(struct result *result, struct show_summary *summary, struct error *error)
+enum status show_summarise(struct result *result, const struct row_words *rows, struct show_summary *summary,
+                           struct error *error)
 {
     const struct result_info *info = result_info(result);
     size_t n_parameter = info->n_parameter;
     struct sample sample = {.every = 1};
     struct result_block block = {0};
-    enum status status = STATUS_OK;
+    struct row_filter filter;
     memset(summary, 0, sizeof *summary);
+    enum status status = row_filter_init(&filter, rows, result, error);
     while (info->n_fit / sample.every > max_number / (2 * n_parameter + N_SINGLE))
         sample.every++;
     sample.capacity = info->n_fit / sample.every + 1;
-    summary->n_fit = info->n_fit;
     summary->parameter = calloc(n_parameter + 1, sizeof *summary->parameter);
     summary->weights = calloc((SHOW_N_FLAT + 1) * (n_parameter + 1), sizeof *summary->weights);
     sample.number = malloc(sample.capacity * (2 * n_parameter + N_SINGLE) * sizeof(double));
-    if (!summary->parameter || !summary->weights || !sample.number) {
+    if (!status && (!summary->parameter || !summary->weights || !sample.number))
         status = error_set(error, STATUS_NO_MEMORY, "out of memory for %llu fits", (unsigned long long)info->n_fit);
-        goto done;
-    }
     result_ignore(result, FIT_COLUMN_COVARIANCE); /* by far the largest, and not shown */
-    while (result_next(result, &block, ROWS_AT_ONCE, &status, error))
+    while (!status && result_next(result, &block, ROWS_AT_ONCE, &status, error))
         for (size_t i = 0; i < block.n; i++)
-            add_fit(summary, &sample, info, block.first + i, block.id[i], block.reason[i], &block.record[i],
-                    summary->weights + SHOW_N_FLAT * n_parameter);
+            if (row_filter_takes(&filter, block.id[i], &block.record[i]))
+                add_fit(summary, &sample, info, block.first + i, block.id[i], block.reason[i], &block.record[i],
+                        summary->weights + SHOW_N_FLAT * n_parameter);
+    summary->n_fit = filter.n_taken;
     sort_groups(summary);
     if (!status)
         fill_spreads(summary, &sample, info);
-done:
+    row_filter_fini(&filter);
     result_block_fini(&block);
     free(sample.number);
     return status;

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/outcome.h"
-#include "io/result.h"
+#include "use/row_filter.h"
 
 enum { SHOW_N_GROUP = 24, SHOW_N_EXAMPLE = 3, SHOW_N_SLOWEST = 5, SHOW_ID_LENGTH = 64, SHOW_N_BIN = 24, SHOW_N_FLAT = 8 };
 enum { SHOW_N_ROW = 100, SHOW_N_REMARK = 40 }; /* on a page; JSON shows all */
@@ -75,13 +75,15 @@ struct show_summary {
     double *weights;           /* of the groups */
     struct show_refits refits;
     double seconds;
-    struct show_spread objective, reduced, r_squared; /* reduced chi-square: of fits whose every sigma is known; R squared: of
-                                                       * the others */
+    struct show_spread objective;
+    struct show_spread reduced, r_squared; /* reduced chi-square where every sigma is known, else R squared */
     struct show_spread *parameter; /* n_parameter of the result */
 };
 
-/* Reads the whole result once, in blocks. show_summary_fini is legal after a failure. */
-enum status show_summarise(struct result *result, struct show_summary *summary, struct error *error);
+/* Reads the whole result once, in blocks, and counts the rows that `rows` selects. show_summary_fini is legal after a
+ * failure. */
+enum status show_summarise(struct result *result, const struct row_words *rows, struct show_summary *summary,
+                           struct error *error);
 void show_summary_fini(struct show_summary *summary);
 void show_add_example(struct show_examples *examples, const char *id);
 

@@ -3,6 +3,7 @@
 SPDX-License-Identifier: BSD-3-Clause
 """
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -101,7 +102,7 @@ def test_shell_examples_run(tmp):
                 block = "\n".join(line for line in block.splitlines() if "SBATCH" not in line and "srun" not in line
                                   and "| jq" not in line)
             for command in re.sub(r"\\\n\s*", "", block).splitlines():
-                words = command.split("|")[0].split()
+                words = shlex.split(command.split("|")[0])
                 if not words:
                     continue
                 assert words[0] == "stiffit", command

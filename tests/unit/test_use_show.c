@@ -62,12 +62,13 @@ static void summary_of_nine_fits(void **state)
     char *folder = scratch_directory(), path[300], text[100];
     struct result *result;
     struct show_summary summary;
+    const struct row_words rows = {.failed = false};
     struct error error;
     (void)state;
     snprintf(path, sizeof path, "%s/x.h5", folder);
     write_result(path);
     assert_int_equal(result_open(&result, path, &error), STATUS_OK);
-    assert_int_equal(show_summarise(result, &summary, &error), STATUS_OK);
+    assert_int_equal(show_summarise(result, &rows, &summary, &error), STATUS_OK);
     assert_int_equal(summary.n_fit, 9);
     assert_int_equal(summary.n_success, 7);
     assert_int_equal(summary.by_stop[STOP_gradient], 7);

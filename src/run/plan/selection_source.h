@@ -1,4 +1,4 @@
-/* Selections by name and by costs of an earlier run. Used only by selection*.c.
+/* Selections by name and by costs of an earlier run. Used by selection*.c; its lists of names by others, too.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 

@@ -1,0 +1,227 @@
+/* Reads the words of a selection once, and asks each row.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "use/row_filter.h"
+
+#include "base/words.h"
+#include "use/fit_columns.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROW_REDUCED = N_RESULT_COLUMN, NAME_SIZE = 128 };
+static const char reduced_name[] = "reduced_chi_square";
+static const size_t prefix = sizeof "/fits/" - 1;
+
+/* In the order of the enumeration; longer ones are looked for first. */
+static const char *const operators[] = {"<", ">", "<=", ">=", "==", "!="};
+
+/* The characters up to one of `end`, and then the blanks. A word that is too long becomes "". */
+static void take_word(const char **at, const char *end, char word[NAME_SIZE])
+{
+    size_t n = strcspn(*at, end);
+    snprintf(word, NAME_SIZE, "%.*s", n < NAME_SIZE ? (int)n : 0, *at);
+    *at += n;
+    *at += strspn(*at, " \t");
+}
+
+/* "chi_square", "k", "standard_error_k": as in the head of an exported table. */
+static bool find_column(const struct result *result, const char *name, struct row_condition *condition)
+{
+    const struct result_info *info = result_info(result);
+    for (size_t j = 0; j < info->n_parameter; j++)
+        if (!strcmp(name, info->parameter_name[j])) {
+            *condition = (struct row_condition){.column = FIT_COLUMN_PARAMETERS, .parameter = j};
+            return true;
+        }
+    for (int c = 0; c < N_RESULT_COLUMN; c++) {
+        const char *column = fit_columns[c].path + prefix;
+        size_t n = strlen(column);
+        *condition = (struct row_condition){.column = c};
+        if (!result_has(result, (enum fit_column)c) || strncmp(name, column, n) || fit_columns[c].shape == PER_PAIR)
+            continue;
+        if (fit_columns[c].shape == PER_FIT && !name[n])
+            return true;
+        for (size_t j = 0; fit_columns[c].shape == PER_PARAMETER && name[n] == '_' && j < info->n_parameter; j++)
+            if (!strcmp(name + n + 1, info->parameter_name[j])) {
+                condition->parameter = j;
+                return true;
+            }
+    }
+    condition->column = ROW_REDUCED;
+    return !strcmp(name, reduced_name);
+}
+
+static enum status unknown_column(const struct result *result, const char *name, struct error *error)
+{
+    const struct result_info *info = result_info(result);
+    const char **candidate = calloc(N_RESULT_COLUMN + info->n_parameter + 1, sizeof *candidate);
+    char hint[NEAREST_HINT];
+    size_t n = 0;
+    if (!candidate)
+        return error_set(error, STATUS_NO_MEMORY, "out of memory");
+    for (int c = 0; c < N_RESULT_COLUMN; c++)
+        if (fit_columns[c].shape == PER_FIT)
+            candidate[n++] = fit_columns[c].path + prefix;
+    for (size_t j = 0; j < info->n_parameter; j++)
+        candidate[n++] = info->parameter_name[j];
+    candidate[n++] = reduced_name;
+    nearest_hint(hint, "; did you mean '", "'?", name, candidate, n);
+    free(candidate);
+    return error_set(error, STATUS_USAGE, "--where: the rows of %s have no '%s'%s", info->path, name, hint);
+}
+
+/* The number of a word of the column: status == converged, notes == poor_fit, at_bound_k == lower, chi_square == nan. */
+static bool find_word(int column, const char *word, double *value)
+{
+    const char *(*name)(int) = column == FIT_COLUMN_NOTES ? note_name
+                               : column < N_RESULT_COLUMN ? fit_kind_names(fit_columns[column].kind) : NULL;
+    if (column == FIT_COLUMN_AT_BOUND && (!strcmp(word, "lower") || !strcmp(word, "upper"))) {
+        *value = *word == 'l' ? -1 : 1;
+        return true;
+    }
+    for (int i = 0; name && i < 32; i++)
+        if (name(i) && !strcmp(name(i), word)) {
+            *value = i;
+            return true;
+        }
+    *value = NAN;
+    return !name && !strcmp(word, "nan");
+}
+
+static enum status read_condition(struct row_filter *filter, const struct result *result, const char **at, struct error *error)
+{
+    struct row_condition condition;
+    char name[NAME_SIZE], word[NAME_SIZE];
+    size_t best = 0;
+    int comparison = -1;
+    *at += strspn(*at, " \t");
+    take_word(at, " \t<>=!", name);
+    for (int i = 0; i < (int)(sizeof operators / sizeof *operators); i++)
+        if (!strncmp(*at, operators[i], strlen(operators[i])) && strlen(operators[i]) > best) {
+            comparison = i;
+            best = strlen(operators[i]);
+        }
+    if (!name[0] || comparison < 0)
+        return error_set(error, STATUS_USAGE, "--where: expected NAME and one of < <= > >= == != at '%.40s'", *at);
+    *at += best;
+    *at += strspn(*at, " \t");
+    take_word(at, " \t", word);
+    if (!find_column(result, name, &condition))
+        return unknown_column(result, name, error);
+    condition.comparison = comparison;
+    bool is_word = find_word(condition.column, word, &condition.value);
+    if (!is_word && (condition.column == FIT_COLUMN_NOTES || !option_number(word, &condition.value)))
+        return error_set(error, STATUS_USAGE, "--where: '%s' is neither a number nor a word of %s", word, name);
+    if (is_word && comparison != ROW_SAME && comparison != ROW_OTHER)
+        return error_set(error, STATUS_USAGE, "--where: '%s' is compared with == or !=, not with %s", word,
+                         operators[comparison]);
+    if (filter->n_condition == ROW_N_CONDITION)
+        return error_set(error, STATUS_USAGE, "--where: more than %d comparisons", ROW_N_CONDITION);
+    filter->condition[filter->n_condition++] = condition;
+    return STATUS_OK;
+}
+
+static enum status read_where(struct row_filter *filter, const char *where, const struct result *result, struct error *error)
+{
+    enum status status = read_condition(filter, result, &where, error);
+    while (!status && *where) {
+        if (strncmp(where, "and", 3) || !strchr(" \t", where[3]))
+            return error_set(error, STATUS_USAGE, "--where: expected 'and' at '%.40s'", where);
+        where += 3;
+        status = read_condition(filter, result, &where, error);
+    }
+    return status;
+}
+
+static enum status read_outcomes(struct row_filter *filter, const struct row_words *words, struct error *error)
+{
+    const char *candidates[N_OUTCOME];
+    for (int i = 0; i < N_OUTCOME; i++) {
+        candidates[i] = outcome_name(i);
+        filter->outcomes |= words->failed && !outcome_is_success((enum outcome)i) ? 1u << i : 0;
+    }
+    for (const char *at = words->status ? words->status : ""; *at;) {
+        char word[NAME_SIZE], hint[NEAREST_HINT];
+        size_t n = strcspn(at, ",");
+        snprintf(word, sizeof word, "%.*s", (int)(n < NAME_SIZE ? n : NAME_SIZE - 1), at);
+        int outcome = words_find(word, candidates, N_OUTCOME);
+        if (outcome < 0)
+            return error_set(error, STATUS_USAGE, "--status: no fit ends as '%s'%s", word,
+                             nearest_hint(hint, "; did you mean '", "'?", word, candidates, N_OUTCOME));
+        filter->outcomes |= 1u << outcome;
+        at += n + (at[n] == ',');
+    }
+    if (!words->status && !words->failed)
+        filter->outcomes = ~0u;
+    return STATUS_OK;
+}
+
+enum status row_filter_init(struct row_filter *filter, const struct row_words *words, const struct result *result,
+                            struct error *error)
+{
+    *filter = (struct row_filter){.info = result_info(result),
+                                  .is_open = !words->id && !words->status && !words->where && !words->failed};
+    enum status status = read_outcomes(filter, words, error);
+    if (!status && words->id && !selection_split(&filter->names, words->id))
+        status = error_set(error, STATUS_NO_MEMORY, "out of memory for the ids");
+    filter->whole = words->id;
+    if (!status && words->where)
+        status = read_where(filter, words->where, result, error);
+    return status;
+}
+
+static int compare_names(const void *left, const void *right) { return strcmp(*(char *const *)left, *(char *const *)right); }
+
+static bool is_named(const struct row_filter *filter, const char *id)
+{
+    return !filter->whole || !strcmp(id, filter->whole) ||
+           bsearch(&id, filter->names.name, filter->names.n, sizeof *filter->names.name, compare_names);
+}
+
+static double number_of(const struct row_condition *condition, const struct fit_record *record)
+{
+    if (condition->column == ROW_REDUCED)
+        return record->n_freedom > 0 ? record->chi_square / (double)record->n_freedom : NAN;
+    enum fit_kind kind = fit_columns[condition->column].kind;
+    const char *values = fit_column_values((enum fit_column)condition->column, (struct fit_record *)record);
+    struct fit_cell cell = fit_cell(kind, values + condition->parameter * fit_kind_size(kind));
+    return cell.kind == FIT_CELL_REAL ? cell.real : (double)cell.integer;
+}
+
+static bool holds(const struct row_condition *condition, const struct fit_record *record)
+{
+    double x = number_of(condition, record), y = condition->value;
+    bool is_same = isnan(y) ? isnan(x) : x == y;
+    if (condition->column == FIT_COLUMN_NOTES)
+        is_same = record->notes >> (int)y & 1;
+    switch (condition->comparison) {
+    case ROW_LESS: return x < y;
+    case ROW_MORE: return x > y;
+    case ROW_LESS_OR_SAME: return x <= y;
+    case ROW_MORE_OR_SAME: return x >= y;
+    case ROW_SAME: return is_same;
+    default: return !is_same;
+    }
+}
+
+bool row_filter_takes(struct row_filter *filter, const char *id, const struct fit_record *record)
+{
+    unsigned outcome = record->outcome < N_OUTCOME ? record->outcome : OUTCOME_not_run;
+    bool takes = filter->outcomes >> outcome & 1 && is_named(filter, id);
+    for (size_t i = 0; i < filter->n_condition && takes; i++)
+        takes = holds(&filter->condition[i], record);
+    filter->n_taken += takes;
+    return takes;
+}
+
+enum status row_filter_end(const struct row_filter *filter, const struct row_words *words, struct error *error)
+{
+    return filter->n_taken || !words->id
+               ? STATUS_OK
+               : error_set(error, STATUS_USAGE, "%s: has no dataset '%s'%s", filter->info->path, words->id,
+                           words->status || words->failed || words->where ? " that is selected" : "");
+}
+
+void row_filter_fini(struct row_filter *filter) { selection_names_fini(&filter->names); }

@@ -1,0 +1,53 @@
+/* Which rows of a result a command is about: --id, --failed, --status and --where.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+#include "base/option.h"
+#include "io/result.h"
+#include "run/plan/selection_source.h"
+
+/* As they were given; NULL or false: not. */
+struct row_words {
+    const char *id;     /* names between commas, and the whole list as a name that has commas in it */
+    const char *status; /* words of enum outcome between commas */
+    const char *where;  /* comparisons, joined by " and ": NAME OPERATOR NUMBER|WORD */
+    bool failed;        /* all that did not converge */
+};
+
+/* The options of a command's table; `words` is the offset of a struct row_words. */
+#define OPTION_ROWS(words) \
+    {.name = "failed", .kind = OPTION_FLAG, .offset = (words) + offsetof(struct row_words, failed), \
+     .help = "only datasets whose fits did not converge"}, \
+    {.name = "status", .kind = OPTION_STRING, .metavar = "STATUS[,STATUS...]", \
+     .offset = (words) + offsetof(struct row_words, status), .help = "only datasets whose fits ended like this"}, \
+    {.name = "where", .kind = OPTION_STRING, .metavar = "CONDITION", .offset = (words) + offsetof(struct row_words, where), \
+     .help = "only datasets for which this holds: comparisons of a column of /fits, a parameter or reduced_chi_square with a " \
+     "number or word, joined by and: 'chi_square > 20 and notes == poor_fit'"}
+
+enum { ROW_N_CONDITION = 16 };
+struct row_condition {
+    int column;           /* enum fit_column, or ROW_REDUCED */
+    size_t parameter;     /* of a column with a number for each */
+    enum { ROW_LESS, ROW_MORE, ROW_LESS_OR_SAME, ROW_MORE_OR_SAME, ROW_SAME, ROW_OTHER } comparison;
+    double value;         /* also the number of a word; of notes the bit */
+};
+
+struct row_filter {
+    const struct result_info *info;
+    bool is_open;             /* every row is taken */
+    uint32_t outcomes;        /* bit i: enum outcome i is taken */
+    struct selection_names names;
+    const char *whole;        /* the list as one name, if it has commas */
+    size_t n_condition;
+    struct row_condition condition[ROW_N_CONDITION];
+    uint64_t n_taken;
+};
+
+/* STATUS_USAGE, with the nearest match: an unknown name or word. row_filter_fini is legal after a failure. */
+enum status row_filter_init(struct row_filter *filter, const struct row_words *words, const struct result *result,
+                            struct error *error);
+/* Whether the row is taken; counts those that are. */
+bool row_filter_takes(struct row_filter *filter, const char *id, const struct fit_record *record);
+/* After the last row: STATUS_USAGE if no row was taken although ids were named. */
+enum status row_filter_end(const struct row_filter *filter, const struct row_words *words, struct error *error);
+void row_filter_fini(struct row_filter *filter);
