@@ -1,0 +1,375 @@
+/* The first result is read whole, the others block by block; datasets meet by their ids.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "use/compare.h"
+
+#include "fit/distribution.h"
+#include "use/id_table.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROWS_AT_ONCE = 4096 };
+static const double SIGNIFICANT = 0.05;
+/* Log-likelihoods of the same optimum differ by the tolerances of the fits. */
+static const double SAME_OPTIMUM = 1e-3;
+
+struct compare_work {
+    struct comparison comparison;
+    struct result *result[COMPARE_MOST];
+    struct id_table ids;
+    struct compare_cell *cell;
+    uint64_t capacity;
+    double *value, *error;  /* n_parameter of the first result, for each of its fits */
+    uint64_t n_first;       /* ids of the first result: these come first */
+    size_t *column[COMPARE_MOST]; /* of each of the first result's parameters in another result; SIZE_MAX: none */
+};
+
+static size_t find_name(const struct result_info *info, const char *name)
+{
+    for (size_t j = 0; j < info->n_parameter; j++)
+        if (!strcmp(info->parameter_name[j], name))
+            return j;
+    return SIZE_MAX;
+}
+
+static bool reserve(struct compare_work *work, uint64_t n)
+{
+    size_t n_result = work->comparison.n_result;
+    if (n <= work->capacity)
+        return true;
+    uint64_t capacity = n < 1024 ? 1024 : 2 * n;
+    struct compare_cell *longer = realloc(work->cell, capacity * n_result * sizeof *longer);
+    if (!longer)
+        return false;
+    memset(longer + work->capacity * n_result, 0, (capacity - work->capacity) * n_result * sizeof *longer);
+    work->cell = longer;
+    work->capacity = capacity;
+    return true;
+}
+
+static struct compare_cell cell_of(const struct fit_record *record, size_t n_parameter)
+{
+    struct compare_cell cell = {.is_there = true, .n_row = record->n_freedom, .log_likelihood = record->log_likelihood,
+                                .outcome = record->outcome < N_OUTCOME ? (enum outcome)record->outcome : OUTCOME_not_run,
+                                .aic = record->aic, .aicc = record->aicc, .bic = record->bic,
+                                .k = 0.5 * record->aic + record->log_likelihood};
+    for (size_t j = 0; j < n_parameter; j++) /* n_freedom counts those that are neither fixed nor held */
+        cell.n_row += record->lack[j] != LACK_fixed && record->lack[j] != LACK_at_bound;
+    return cell;
+}
+
+static void find_moved(struct compare_work *work, size_t r, uint32_t row, const char *id, const struct fit_record *record)
+{
+    const struct result_info *info = result_info(work->result[0]);
+    for (size_t j = 0; j < info->n_parameter; j++) {
+        size_t there = work->column[r][j], at = row * info->n_parameter + j;
+        if (there == SIZE_MAX || isnan(record->parameter[there]) || isnan(work->value[at]) || isnan(work->error[at]))
+            continue;
+        struct compare_moved *moved = &work->comparison.moved[(r - 1) * info->n_parameter + j];
+        moved->n++;
+        if (fabs(record->parameter[there] - work->value[at]) > work->error[at])
+            show_add_example(&moved->fits, id);
+    }
+}
+
+static enum status take_row(struct compare_work *work, size_t r, const char *id, const struct fit_record *record,
+                            struct error *error)
+{
+    const struct result_info *info = result_info(work->result[r]);
+    struct compare_total *total = &work->comparison.total[r];
+    uint32_t row = id_table_add(&work->ids, id);
+    if (row == ID_NO_MEMORY || !reserve(work, (uint64_t)row + 1))
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for the fits of %s", info->path);
+    struct compare_cell *cell = &work->cell[row * work->comparison.n_result + r];
+    *cell = cell_of(record, info->n_parameter);
+    total->n_fit++;
+    total->n_converged += outcome_is_success(cell->outcome);
+    if (r == 0) {
+        memcpy(work->value + row * info->n_parameter, record->parameter, info->n_parameter * sizeof *work->value);
+        memcpy(work->error + row * info->n_parameter, record->standard_error, info->n_parameter * sizeof *work->error);
+    } else if (row < work->n_first && outcome_is_success(cell->outcome)
+               && outcome_is_success(work->cell[row * work->comparison.n_result].outcome)) {
+        find_moved(work, r, row, id, record);
+    }
+    return STATUS_OK;
+}
+
+static enum status read_result(struct compare_work *work, size_t r, struct error *error)
+{
+    struct result_block block = {0};
+    enum status status = STATUS_OK;
+    result_ignore(work->result[r], FIT_COLUMN_COVARIANCE);
+    while (!status && result_next(work->result[r], &block, ROWS_AT_ONCE, &status, error))
+        for (size_t i = 0; i < block.n && !status; i++)
+            status = take_row(work, r, block.id[i], &block.record[i], error);
+    result_block_fini(&block);
+    if (r == 0)
+        work->n_first = work->ids.n;
+    return status;
+}
+
+static enum status open_all(struct compare_work *work, const char *const *path, struct error *error)
+{
+    struct comparison *comparison = &work->comparison;
+    size_t n_result = comparison->n_result;
+    for (size_t r = 0; r < n_result; r++) {
+        enum status status = result_open(&work->result[r], path[r], error);
+        if (status)
+            return status;
+        const struct result_info *info = result_info(work->result[r]), *first = result_info(work->result[0]);
+        const char *model = provenance_fact(&info->provenance, "model_name");
+        comparison->total[r] = (struct compare_total){.path = info->path, .model = model ? model : ""};
+        work->column[r] = calloc(first->n_parameter + 1, sizeof *work->column[r]);
+        for (size_t j = 0; work->column[r] && j < first->n_parameter; j++)
+            work->column[r][j] = find_name(info, first->parameter_name[j]);
+        if (!work->column[r])
+            return error_set(error, STATUS_NO_MEMORY, "out of memory for %s", path[r]);
+    }
+    const struct result_info *info = result_info(work->result[0]);
+    comparison->parameter_name = info->parameter_name;
+    comparison->n_moved = (n_result - 1) * info->n_parameter;
+    comparison->nested = calloc(n_result * n_result, sizeof *comparison->nested);
+    comparison->change = calloc(n_result * N_OUTCOME * N_OUTCOME, sizeof *comparison->change);
+    comparison->moved = calloc(comparison->n_moved + 1, sizeof *comparison->moved);
+    work->value = malloc((info->n_fit * info->n_parameter + 1) * sizeof *work->value);
+    work->error = malloc((info->n_fit * info->n_parameter + 1) * sizeof *work->error);
+    if (!comparison->nested || !comparison->change || !comparison->moved || !work->value || !work->error)
+        return error_set(error, STATUS_NO_MEMORY, "out of memory for %s", info->path);
+    for (size_t i = 0; i < comparison->n_moved; i++) {
+        comparison->moved[i].other = 1 + i / info->n_parameter;
+        comparison->moved[i].parameter = i % info->n_parameter;
+    }
+    return STATUS_OK;
+}
+
+static const struct compare_cell *cells_of(const struct comparison *comparison, uint64_t id)
+{
+    return comparison->cell + id * comparison->n_result;
+}
+
+static bool all_converged(const struct comparison *comparison, uint64_t id)
+{
+    const struct compare_cell *cell = cells_of(comparison, id);
+    bool all = true;
+    for (size_t r = 0; r < comparison->n_result; r++)
+        all = all && cell[r].is_there && outcome_is_success(cell[r].outcome) && isfinite(cell[r].aic);
+    return all;
+}
+
+static bool is_compared(const struct comparison *comparison, uint64_t id)
+{
+    const struct compare_cell *cell = cells_of(comparison, id);
+    bool same = all_converged(comparison, id);
+    for (size_t r = 1; r < comparison->n_result; r++)
+        same = same && cell[r].n_row == cell[0].n_row;
+    return same;
+}
+
+static void add_totals(struct comparison *comparison, uint64_t id)
+{
+    const struct compare_cell *cell = cells_of(comparison, id);
+    size_t by_aic = 0, by_bic = 0;
+    for (size_t r = 0; r < comparison->n_result; r++) {
+        struct compare_total *total = &comparison->total[r];
+        total->k += cell[r].k;
+        total->log_likelihood += cell[r].log_likelihood;
+        total->aic += cell[r].aic;
+        total->aicc += cell[r].aicc;
+        total->bic += cell[r].bic;
+        by_aic = cell[r].aic < cell[by_aic].aic ? r : by_aic;
+        by_bic = cell[r].bic < cell[by_bic].bic ? r : by_bic;
+    }
+    comparison->total[by_aic].n_least_aic++;
+    comparison->total[by_bic].n_least_bic++;
+    comparison->n_compared++;
+}
+
+double compare_tail(double statistic, double freedom)
+{
+    return fmax(1 - distribution_chi_square(fmax(statistic, 0), freedom), 1e-15);
+}
+
+static double statistic_of(const struct compare_cell *cell, const struct compare_nested *nested)
+{
+    return 2 * (cell[nested->large].log_likelihood - cell[nested->small].log_likelihood);
+}
+
+static bool has_more(const struct compare_cell *cell, const struct compare_nested *nested)
+{
+    return cell[nested->large].k > cell[nested->small].k + 0.5;
+}
+
+double compare_p(const struct comparison *comparison, const struct compare_nested *nested, uint64_t id)
+{
+    const struct compare_cell *cell = cells_of(comparison, id);
+    if (!is_compared(comparison, id) || !has_more(cell, nested))
+        return NAN;
+    return compare_tail(statistic_of(cell, nested), round(cell[nested->large].k - cell[nested->small].k));
+}
+
+static void add_nested(struct comparison *comparison, struct compare_nested *nested, uint64_t id)
+{
+    const struct compare_cell *cell = cells_of(comparison, id);
+    if (!has_more(cell, nested))
+        return;
+    nested->n++;
+    nested->statistic += statistic_of(cell, nested);
+    nested->freedom += round(cell[nested->large].k - cell[nested->small].k);
+    nested->n_significant += compare_p(comparison, nested, id) < SIGNIFICANT;
+    if (statistic_of(cell, nested) < -SAME_OPTIMUM)
+        show_add_example(&nested->worse, comparison->id[id]);
+}
+
+/* Every name of one model is a name of the other, which has more. */
+static bool is_nested(const struct result_info *small, const struct result_info *large)
+{
+    bool all = small->n_parameter < large->n_parameter;
+    for (size_t j = 0; j < small->n_parameter && all; j++)
+        all = find_name(large, small->parameter_name[j]) != SIZE_MAX;
+    return all;
+}
+
+static void add_changes(struct comparison *comparison, uint64_t id)
+{
+    const struct compare_cell *cell = cells_of(comparison, id);
+    for (size_t r = 1; r < comparison->n_result; r++) {
+        struct compare_change *change = comparison->change;
+        if (cell[r].is_there != cell[0].is_there || cell[r].outcome == cell[0].outcome)
+            continue;
+        while (change->fits.n && !(change->other == r && change->from == cell[0].outcome && change->to == cell[r].outcome))
+            change++;
+        change->other = r;
+        change->from = cell[0].outcome;
+        change->to = cell[r].outcome;
+        comparison->n_change += change->fits.n == 0;
+        show_add_example(&change->fits, comparison->id[id]);
+    }
+}
+
+static void fill_weights(const struct comparison *comparison, const double *aic, double *weight)
+{
+    double least = INFINITY, sum = 0;
+    for (size_t r = 0; r < comparison->n_result; r++)
+        least = fmin(least, aic[r]);
+    for (size_t r = 0; r < comparison->n_result; r++)
+        sum += weight[r] = exp(-0.5 * (aic[r] - least));
+    for (size_t r = 0; r < comparison->n_result; r++)
+        weight[r] /= sum;
+}
+
+void compare_weights(const struct comparison *comparison, uint64_t id, double weight[COMPARE_MOST])
+{
+    double aic[COMPARE_MOST];
+    bool compared = is_compared(comparison, id);
+    for (size_t r = 0; r < comparison->n_result; r++)
+        aic[r] = compared ? cells_of(comparison, id)[r].aic : (double)NAN;
+    fill_weights(comparison, aic, weight);
+}
+
+static void summarise(struct compare_work *work)
+{
+    struct comparison *comparison = &work->comparison;
+    size_t n_result = comparison->n_result, n_moved = 0;
+    double aic[COMPARE_MOST], weight[COMPARE_MOST] = {0};
+    for (size_t s = 0; s < n_result; s++)
+        for (size_t l = 0; l < n_result; l++)
+            if (is_nested(result_info(work->result[s]), result_info(work->result[l])))
+                comparison->nested[comparison->n_nested++] = (struct compare_nested){.small = s, .large = l};
+    for (uint64_t id = 0; id < comparison->n_id; id++) {
+        bool compared = is_compared(comparison, id);
+        comparison->n_other_data += !compared && all_converged(comparison, id);
+        add_changes(comparison, id);
+        if (compared)
+            add_totals(comparison, id);
+        for (size_t i = 0; compared && i < comparison->n_nested; i++)
+            add_nested(comparison, &comparison->nested[i], id);
+    }
+    for (size_t r = 0; r < n_result; r++)
+        aic[r] = comparison->total[r].aic;
+    fill_weights(comparison, aic, weight);
+    for (size_t r = 0; r < n_result; r++)
+        comparison->total[r].weight = weight[r];
+    for (size_t i = 0; i < comparison->n_moved; i++)
+        if (comparison->moved[i].fits.n)
+            comparison->moved[n_moved++] = comparison->moved[i];
+    comparison->n_moved = n_moved;
+}
+
+enum status compare_read(struct compare_work **work, const char *const *path, size_t n, struct error *error)
+{
+    *work = calloc(1, sizeof **work);
+    if (!*work)
+        return error_set(error, STATUS_NO_MEMORY, "out of memory");
+    struct comparison *comparison = &(*work)->comparison;
+    comparison->n_result = n < COMPARE_MOST ? n : COMPARE_MOST;
+    if (n < 2 || n > COMPARE_MOST)
+        return error_set(error, STATUS_USAGE, "2 to %d results are compared, not %zu", COMPARE_MOST, n);
+    enum status status = open_all(*work, path, error);
+    for (size_t r = 0; r < n && !status; r++)
+        status = read_result(*work, r, error);
+    comparison->n_id = (*work)->ids.n;
+    comparison->id = (*work)->ids.id;
+    comparison->cell = (*work)->cell;
+    if (!status)
+        summarise(*work);
+    return status;
+}
+
+const struct comparison *compare_get(const struct compare_work *work) { return &work->comparison; }
+
+void compare_free(struct compare_work *work)
+{
+    if (!work)
+        return;
+    for (size_t r = 0; r < work->comparison.n_result; r++) {
+        result_close(work->result[r]);
+        free(work->column[r]);
+    }
+    free(work->comparison.nested);
+    free(work->comparison.change);
+    free(work->comparison.moved);
+    free(work->value);
+    free(work->error);
+    free(work->cell);
+    id_table_fini(&work->ids);
+    free(work);
+}
+
+static void put_head(struct csv_writer *writer, const char *name, size_t number)
+{
+    char text[64];
+    snprintf(text, sizeof text, "%s_%zu", name, number);
+    csv_put_text(writer, text);
+}
+
+void compare_csv(const struct comparison *comparison, struct csv_writer *writer)
+{
+    static const char *const head[] = {"status", "parameters", "log_likelihood", "aic", "aicc", "bic", "aic_weight"};
+    double weight[COMPARE_MOST] = {0};
+    csv_put_text(writer, "id");
+    for (size_t r = 0; r < comparison->n_result; r++)
+        for (size_t i = 0; i < sizeof head / sizeof *head; i++)
+            put_head(writer, head[i], r + 1);
+    for (size_t i = 0; i < comparison->n_nested; i++) {
+        char text[64];
+        snprintf(text, sizeof text, "p_%zu_in_%zu", comparison->nested[i].small + 1, comparison->nested[i].large + 1);
+        csv_put_text(writer, text);
+    }
+    csv_end_row(writer);
+    for (uint64_t id = 0; id < comparison->n_id && !ferror(writer->file); id++) {
+        const struct compare_cell *cell = cells_of(comparison, id);
+        compare_weights(comparison, id, weight);
+        csv_put_text(writer, comparison->id[id]);
+        for (size_t r = 0; r < comparison->n_result; r++) {
+            const double number[] = {cell[r].k, cell[r].log_likelihood, cell[r].aic, cell[r].aicc, cell[r].bic, weight[r]};
+            csv_put_text(writer, cell[r].is_there ? outcome_name((int)cell[r].outcome) : "");
+            for (size_t i = 0; i < sizeof number / sizeof *number; i++)
+                csv_put_number(writer, cell[r].is_there ? number[i] : (double)NAN);
+        }
+        for (size_t i = 0; i < comparison->n_nested; i++)
+            csv_put_number(writer, compare_p(comparison, &comparison->nested[i], id));
+        csv_end_row(writer);
+    }
+}

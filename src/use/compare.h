@@ -1,0 +1,77 @@
+/* Compares results of the same data, dataset by dataset: other models, or the same model fitted before and after a change.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+#include "io/csv.h"
+#include "use/show.h"
+
+enum { COMPARE_MOST = 16 };
+
+/* A dataset's fit in one result. */
+struct compare_cell {
+    bool is_there;
+    enum outcome outcome;      /* not_run if it is not there */
+    int64_t n_row;             /* measurements */
+    double log_likelihood, aic, aicc, bic;
+    double k;                  /* fitted parameters, as AIC counts them: an unknown sigma is one */
+};
+
+/* Sums over the datasets that are compared: those that converged in all results, with the same number of measurements. */
+struct compare_total {
+    const char *path, *model;  /* model: its name, or "" */
+    uint64_t n_fit, n_converged;
+    double k, log_likelihood, aic, aicc, bic;
+    double weight;             /* Akaike's, of the sums */
+    uint64_t n_least_aic, n_least_bic; /* datasets for which this result has the least one */
+};
+
+/* A likelihood-ratio test: the parameters of `small` are some of those of `large`. */
+struct compare_nested {
+    size_t small, large;
+    uint64_t n, n_significant; /* datasets with more fitted parameters in `large`; of these, with p below 0.05 */
+    struct show_examples worse; /* the larger model fits worse: it has not found its optimum, or they are not nested */
+    double statistic, freedom; /* summed */
+};
+
+/* Datasets whose status differs from that in the first result. */
+struct compare_change {
+    size_t other;
+    enum outcome from, to;
+    struct show_examples fits;
+};
+
+/* Datasets in which a parameter differs by more than its standard error in the first result. */
+struct compare_moved {
+    size_t other, parameter;   /* of the first result */
+    uint64_t n;                /* datasets that have both values and the error */
+    struct show_examples fits;
+};
+
+struct comparison {
+    size_t n_result;
+    struct compare_total total[COMPARE_MOST];
+    uint64_t n_id, n_compared, n_other_data; /* all ids; compared; converged in all, but with other numbers of measurements */
+    const char *const *id;     /* n_id, in the order of their appearance */
+    const struct compare_cell *cell; /* n_id x n_result */
+    size_t n_nested, n_change, n_moved;
+    struct compare_nested *nested;
+    struct compare_change *change;
+    struct compare_moved *moved; /* only those with datasets */
+    const char *const *parameter_name; /* of the first result */
+};
+
+struct compare_work;
+/* Reads 2 to COMPARE_MOST results; holds a cell of 64 bytes for each fit, and the first result's parameters, in memory. The
+ * comparison is valid until compare_free, which is legal after a failure. */
+enum status compare_read(struct compare_work **work, const char *const *path, size_t n, struct error *error);
+const struct comparison *compare_get(const struct compare_work *work);
+void compare_free(struct compare_work *work);
+
+/* p of the test for one dataset; NaN: it is not compared or has no more parameters. */
+double compare_p(const struct comparison *comparison, const struct compare_nested *nested, uint64_t id);
+/* P(X >= statistic), at least 1e-15 (what is left of 1 - P). */
+double compare_tail(double statistic, double freedom);
+/* Akaike weights of the results for one dataset; NaN if it is not compared. */
+void compare_weights(const struct comparison *comparison, uint64_t id, double weight[COMPARE_MOST]);
+/* A row for each dataset: the results' columns end in their numbers, from 1. */
+void compare_csv(const struct comparison *comparison, struct csv_writer *writer);

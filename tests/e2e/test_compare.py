@@ -1,0 +1,128 @@
+"""`stiffit compare`: sums of criteria, weights and likelihood-ratio tests against NumPy and SciPy on closed forms; changes of
+status and of parameters against what was changed.
+
+SPDX-License-Identifier: BSD-3-Clause
+"""
+import csv
+import json
+
+import h5py
+import numpy as np
+from scipy import stats
+
+import helpers as h
+
+SIGMA, N = 0.02, 40
+T = np.linspace(0.5, 8, 16)
+MODELS = {"small": "model small\nparameter k = 0.3 scale log\nparameter A = 2 scale log\ny(0) = A\ny' = -k*y\nobserve y\n",
+          "large": "model large\nparameter k = 0.3 scale log\nparameter A = 2 scale log\nparameter c = 0.01\ny(0) = A\n"
+                   "y' = -k*y\nobserve z = y + c\n",
+          "line": "model line\nparameter a = 2\nparameter b = -0.2\ny(0) = a\ny' = b\nobserve y\n"}
+
+
+def results(tmp, seed=5, *options):
+    """Every second curve has an offset. Returns the data, and the paths of the results by model."""
+    rng = np.random.default_rng(seed)
+    k, a = rng.lognormal(-1, 0.2, N), rng.lognormal(0.7, 0.2, N)
+    c = 0.2 * (np.arange(N) % 2)
+    y = a[:, None] * np.exp(-k[:, None] * T) + c[:, None] + SIGMA * rng.standard_normal((N, len(T)))
+    rows = np.column_stack([np.repeat(np.arange(N), len(T)), np.tile(T, N), np.zeros(y.size), y.ravel(),
+                            np.full(y.size, SIGMA)])
+    for name, text in MODELS.items():
+        (tmp / f"{name}.ode").write_text(text)
+        h.write_problem(tmp / f"{name}.h5", None, [f"d{i}" for i in range(N)], rows)
+        h.stiffit("run", tmp / f"{name}.h5", "--model", tmp / f"{name}.ode", *options)
+    return y, {name: h.result_path(tmp / f"{name}.h5") for name in MODELS}
+
+
+def likelihoods(y, path):
+    """From the parameters of the result and the closed forms."""
+    p = h.read_fits(path)["parameters"]
+    if "line" in str(path):
+        curve = p[:, :1] + p[:, 1:] * T
+    else:
+        curve = p[:, 1:2] * np.exp(-p[:, :1] * T) + (p[:, 2:] if p.shape[1] > 2 else 0)
+    return stats.norm.logpdf(y, curve, SIGMA).sum(axis=1)
+
+
+def compare(*paths):
+    return json.loads(h.stiffit("compare", *paths, "--json").stdout)
+
+
+def test_criteria_and_likelihood_ratio(tmp):
+    y, path = results(tmp)
+    names = ["small", "large", "line"]
+    said = compare(*(path[name] for name in names))
+    ll = np.array([likelihoods(y, path[name]) for name in names])
+    k = np.array([2, 3, 2])
+    aic = 2 * k[:, None] - 2 * ll
+    bic = np.log(len(T)) * k[:, None] - 2 * ll
+    assert said["compared"] == said["datasets"] == N and said["other_data"] == 0
+    for r, total in enumerate(said["results"]):
+        assert abs(total["log_likelihood"] - ll[r].sum()) < 1e-3  # rtol 1e-7 in units of sigma, over all curves
+        assert abs(total["aic"] - aic[r].sum()) < 2e-3 and abs(total["bic"] - bic[r].sum()) < 2e-3
+        assert total["least_aic"] == np.sum(np.argmin(aic, axis=0) == r)
+        assert total["least_bic"] == np.sum(np.argmin(bic, axis=0) == r)
+    weight = np.exp(-0.5 * (aic.sum(axis=1) - aic.sum(axis=1).min()))
+    assert np.allclose([total["aic_weight"] for total in said["results"]], weight / weight.sum(), atol=1e-3)
+    (test,) = said["likelihood_ratio"]  # a line is no restriction of a decay
+    statistic = 2 * (ll[1] - ll[0])
+    p = stats.chi2.sf(statistic, 1)
+    assert (test["small"], test["large"], test["tested"], test["degrees_of_freedom"]) == (1, 2, N, N)
+    assert test["significant"] == np.sum(p < 0.05) and 15 < test["significant"] < 35
+    assert abs(test["chi_square"] - statistic.sum()) < 2e-3 and test["worse"]["datasets"] == 0
+    rows = list(csv.DictReader(h.stiffit("compare", path["small"], path["large"], "-o", "-").stdout.splitlines()))
+    assert [row["id"] for row in rows] == [f"d{i}" for i in range(N)]
+    assert np.allclose([float(row["p_1_in_2"]) for row in rows], p, atol=1e-4)
+    own = np.exp(-0.5 * (aic[:2] - aic[:2].min(axis=0)))
+    assert np.allclose([float(row["aic_weight_2"]) for row in rows], (own / own.sum(axis=0))[1], atol=1e-4)
+    text = h.stiffit("compare", path["small"], path["large"]).stdout
+    assert "if 1 is 2 with restrictions: p < 0.05 for" in text and "Akaike weights" in text
+
+
+def test_what_another_run_changed(tmp):
+    _, path = results(tmp)
+    with h5py.File(tmp / "small.h5", "a") as f:
+        f["measurements/value"][16 * 7:16 * 8] *= 1.5   # A of d7 moves, and little else
+        f["measurements/value"][16 * 9] = np.inf
+    h.stiffit("run", tmp / "small.h5", "--model", tmp / "small.ode", "-o", tmp / "after.h5", code=1)
+    said = compare(path["small"], tmp / "after.h5")
+    assert said["status_changes"] == [{"result": 2, "from": "converged", "to": "bad_data", "datasets": 1, "examples": ["d9"]}]
+    moved = {row["parameter"]: row["examples"] for row in said["moved_parameters"]}
+    before, after = h.read_fits(path["small"]), h.read_fits(tmp / "after.h5")
+    with np.errstate(invalid="ignore"):
+        expected = np.abs(after["parameters"] - before["parameters"]) > before["standard_error"]
+    assert moved == {name: [f"d{i}" for i in np.flatnonzero(expected[:, j])[:3]]
+                     for j, name in enumerate(before["names"]) if expected[:, j].any()}
+    assert moved["A"] == ["d7"] and said["compared"] == N - 1
+    same = compare(path["small"], path["small"])
+    assert not same["status_changes"] and not same["moved_parameters"]
+    assert "No status differs" in h.stiffit("compare", path["small"], path["small"]).stdout
+
+
+def test_other_datasets_and_other_data(tmp):
+    _, path = results(tmp)
+    h.stiffit("run", tmp / "small.h5", "--model", tmp / "small.ode", "--only", "d3,d5", "-o", tmp / "two.h5")
+    assert compare(tmp / "two.h5", path["large"])["compared"] == 2
+    assert compare(path["large"], tmp / "two.h5")["datasets"] == N
+    with h5py.File(tmp / "small.h5", "a") as f:
+        f["measurements/value"][16 * 7] = np.nan
+    h.stiffit("run", tmp / "small.h5", "--model", tmp / "small.ode", "-o", tmp / "fewer.h5")
+    said = compare(tmp / "fewer.h5", path["large"])
+    assert said["compared"] == N - 1 and said["other_data"] == 1
+
+
+def test_mistakes(tmp):
+    _, path = results(tmp)
+    assert "2 to 16" in h.stiffit("compare", path["small"], code=2).stderr
+    assert "2 to 16" in h.stiffit("compare", *[path["small"]] * 17, code=2).stderr
+    h.stiffit("compare", path["small"], tmp / "none.h5", code=4)
+    h.stiffit("compare", path["small"], tmp / "small.h5", code=3)
+    h.stiffit("compare", path["small"], path["large"], "-o", tmp / "t.csv")
+    assert "exists" in h.stiffit("compare", path["small"], path["large"], "-o", tmp / "t.csv", code=4).stderr
+    h.stiffit("compare", path["small"], path["large"], "-o", tmp / "t.csv", "--overwrite")
+    assert h.stiffit("compare", path["small"], path["large"], "-o", path["small"], "--overwrite", code=2)
+
+
+if __name__ == "__main__":
+    h.main()
