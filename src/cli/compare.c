@@ -103,8 +103,8 @@ static void print_moved(FILE *file, const struct comparison *comparison)
     for (size_t i = 0; i < comparison->n_moved && i < TEXT_N_MOVED; i++) {
         const struct compare_moved *moved = &comparison->moved[i];
         fprintf(file, "%s  1 to %zu: %-20s %10llu of %llu", i ? "" : "\nParameters that differ from the first result by more "
-                "than their standard error\n", moved->other + 1, comparison->parameter_name[moved->parameter], count(moved->fits.n),
-                count(moved->n));
+                "than their standard error\n", moved->other + 1, comparison->parameter_name[moved->parameter],
+                count(moved->fits.n), count(moved->n));
         print_examples(file, &moved->fits);
     }
     if (comparison->n_moved > TEXT_N_MOVED)
