@@ -291,6 +291,31 @@ static bool conclude(struct joint_work *work)
     return true;
 }
 
+bool joint_block_again(struct joint_work *work)
+{
+    struct joint_block *block = work->block;
+    struct fit_asker *asker = work->asker;
+    double tighter = asker->tighter;
+    if (work->joint->pass == JOINT_START || work->joint->pass == JOINT_KEEP)
+        return true; /* which need only the parameters and the objective */
+    int64_t n_evaluation = asker->n_evaluation, n_step = asker->n_step;
+    asker->n_evaluation = asker->n_step = 0;
+    asker->tighter = work->joint->tighter;
+    enum asked asked = evaluate(work, block->best.theta, work->joint->theta, &block->best);
+    asker->n_evaluation = n_evaluation;
+    asker->n_step = n_step;
+    asker->tighter = tighter;
+    if (asked != ASKED_OK) {
+        joint_block_end(block, asked == ASKED_END ? asker->outcome : asker->failure, asker->reason);
+        return false;
+    }
+    /* The metric halves what it remembers: twice the value gives the same one. */
+    for (size_t j = 0; j < work->n; j++)
+        block->best.scale[j] *= 2;
+    rest(work, &block->best);
+    return true;
+}
+
 void joint_block_pass(struct joint_work *work, struct arena *arena)
 {
     struct joint *joint = work->joint;

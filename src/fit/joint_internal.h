@@ -25,8 +25,16 @@ struct joint_work {
 
 /* Evaluates, reduces and steps, as joint->pass says. In joint_block.c; the rest of joint_block_run is in joint_setup.c. */
 void joint_block_pass(struct joint_work *work, struct arena *arena);
+/* A block that joint_load restored evaluates its best point again. False: the fit must end. */
+bool joint_block_again(struct joint_work *work);
 /* Ends the fit because of this block. */
 void joint_block_end(struct joint_block *block, enum outcome outcome, const char *reason);
+
+/* The accuracy of all evaluations from now on. */
+void joint_set_tighter(struct joint *joint, double tighter);
+/* What joint_load left: the shared parameters' arrays, and a block's, once there is room for them. */
+void joint_restore_shared(struct joint *joint);
+void joint_restore_block(const struct joint *joint, struct joint_block *block);
 
 /* Eliminates the own parameters `loose` (n_loose) from the rows triangle d + rhs of n + s columns, by an orthogonal
  * factorisation with `damping` scale^2 added to them; those which are not loose do not move. The rows left for the shared ones

@@ -22,7 +22,7 @@ static const double LEAST = 1e-8;
 /* Blocks whose rows are reduced at once at the bottom of the tree. */
 enum { AT_ONCE = 8 };
 
-static void set_tighter(struct joint *joint, double tighter)
+void joint_set_tighter(struct joint *joint, double tighter)
 {
     joint->tighter = joint->asker.tighter = tighter;
     joint->least = fmax(LEAST, fit_asker_rtol(&joint->asker));
@@ -36,14 +36,13 @@ bool joint_init(struct joint *joint, const struct fit_options *options, const st
     joint->problem = (struct fit_problem){.model = model, .n_experiment = 1};
     joint->asker = (struct fit_asker){.problem = &joint->problem, .options = options, .tighter = 1, .start_f = NAN,
                                       .prediction_error = NAN};
-    set_tighter(joint, 1);
+    joint_set_tighter(joint, 1);
     joint->block = calloc(n_block + 1, sizeof *joint->block);
     joint->fixed = arena_calloc(&joint->arena, n_parameter + 1, 1);
     return monitor_init(&joint->lock) && joint->block && joint->fixed
            && ARENA_DOUBLES(&joint->arena, {&joint->start, n_parameter, 1}, {&joint->lower, n_parameter, 1},
                             {&joint->upper, n_parameter, 1});
 }
-
 
 void joint_fini(struct joint *joint)
 {
@@ -397,7 +396,7 @@ static bool judge_check(struct joint *joint)
                               joint_total(joint, squares_of) / n_row);
         bool goes_on = !certificate->is_certified && !is_exact && rtol > 0.9 * LEAST_RTOL * certificate->factor;
         if (goes_on) {
-            set_tighter(joint, joint->tighter * certificate->factor);
+            joint_set_tighter(joint, joint->tighter * certificate->factor);
             joint->outcome = OUTCOME_not_run;
             joint->pass = JOINT_START;
             return true;

@@ -4,6 +4,7 @@
 
 #include "fit/prepare.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,6 +51,7 @@ static bool agree(struct joint *joint, struct joint_work *work, const struct fit
         memcpy(joint->lower, problem->lower, bytes);
         memcpy(joint->upper, problem->upper, bytes);
         memcpy(joint->fixed, problem->fixed, n);
+        assert(!joint->saved || joint->s == work->s);
         joint->s = work->s;
         is_good = ARENA_DOUBLES(&joint->arena, {&joint->theta, work->s, 1}, {&joint->trial, work->s, 1},
                                 {&joint->length, work->s, 1},
@@ -58,6 +60,8 @@ static bool agree(struct joint *joint, struct joint_work *work, const struct fit
                   && trust_model_init(&joint->shared, &joint->asker, &joint->arena);
         if (is_good) {
             memcpy(joint->theta, joint->asker.map.start, work->s * sizeof(double));
+            if (joint->saved)
+                joint_restore_shared(joint);
             joint->point.theta = joint->theta;
             joint->is_begun = true;
         }
@@ -84,6 +88,7 @@ static bool make_block(struct joint_work *work)
 {
     struct joint_block *block = work->block;
     size_t n = work->n, s = work->s, all = n + s;
+    assert(!block->saved || block->n == n);
     size_t each = n + all * all + all + n + s * s + s, n_parameter = work->joint->n_parameter;
     double *memory = calloc(2 * each + n_parameter + all + 1, sizeof *memory);
     block->file_index = calloc(all + 1, sizeof *block->file_index);
@@ -108,10 +113,14 @@ static bool make_block(struct joint_work *work)
         block->file_index[k] = work->asker->map.file_index[work->order[k]];
     for (size_t k = 0; k < n; k++)
         block->best.theta[k] = work->asker->map.start[work->order[k]];
+    block->is_made = true;
+    if (block->saved) {
+        joint_restore_block(work->joint, block);
+        return true;
+    }
     block->n = n;
     block->n_row = work->asker->objective.n_row;
     block->radius = INFINITY;
-    block->is_made = true;
     return true;
 }
 
@@ -122,6 +131,7 @@ static bool prepare(struct joint_work *work, size_t i, struct fit_problem *probl
     struct joint *joint = work->joint;
     struct joint_block *block = work->block;
     struct fit_record record = {.dataset = i};
+    bool is_known = block->is_made || block->saved;
     if (problem->prior && i > 0) { /* those of shared parameters count once */
         struct fit_prior *prior = arena_calloc(arena, joint->n_parameter + 1, sizeof *prior);
         for (size_t k = 0; prior && k < joint->n_parameter; k++)
@@ -129,10 +139,10 @@ static bool prepare(struct joint_work *work, size_t i, struct fit_problem *probl
                 prior[k] = problem->prior[k];
         problem->prior = prior;
     }
-    problem->seeks_pulses = problem->seeks_pulses && !block->is_made;
+    problem->seeks_pulses = problem->seeks_pulses && !is_known;
     options->max_seconds -= block->seconds;
     options->optimizer = OPTIMIZER_trf;
-    if (block->is_made)
+    if (is_known)
         options->gradient = block->gradient;
     struct fit_asker *asker = work->asker = fit_prepare(problem, options, host, arena, &record);
     if (!asker) {
@@ -147,7 +157,7 @@ static bool prepare(struct joint_work *work, size_t i, struct fit_problem *probl
         options->max_evaluations += 2;
         options->max_total_steps += options->max_steps;
     }
-    if (block->is_made)
+    if (is_known)
         asker->engine = block->engine;
     block->engine = asker->engine;
     block->gradient = asker->gradient;
@@ -188,13 +198,14 @@ void joint_block_run(struct joint *joint, size_t i, const struct fit_problem *pr
     struct joint_block *block = work.block;
     struct fit_options options = *joint->options;
     struct fit_problem own = *problem;
-    if (block->outcome != OUTCOME_not_run && (joint->pass != JOINT_KEEP || !block->is_made))
+    if (block->outcome != OUTCOME_not_run && (joint->pass != JOINT_KEEP || !(block->is_made || block->saved)))
         return;
     if (!prepare(&work, i, &own, &options, host, arena))
         return;
+    bool is_resumed = !block->is_made && block->saved;
     if (!make_work(&work, arena) || (!block->is_made && !make_block(&work)))
         joint_block_end(block, OUTCOME_out_of_memory, "no memory for this dataset");
-    else if (agree(joint, &work, problem))
+    else if (agree(joint, &work, problem) && (!is_resumed || joint_block_again(&work)))
         joint_block_pass(&work, arena);
     if (!fit_seek_pulses(work.asker))
         joint_block_end(block, OUTCOME_out_of_memory, "no memory for this dataset");

@@ -4,7 +4,6 @@
 
 #include "base/arena.h"
 #include "base/bytes.h"
-#include "base/sha256.h"
 #include "io/journal_format.h"
 
 #include <dirent.h>
@@ -45,15 +44,6 @@ static bool read_name(const char *name, uint64_t *dataset, uint32_t *task)
     return strcmp(name, again) == 0;
 }
 
-static void digest(const struct run_identity *identity, unsigned char out[32])
-{
-    unsigned char header[JOURNAL_HEADER_SIZE];
-    struct run_identity numbers = *identity;
-    memset(numbers.description, 0, sizeof numbers.description);
-    journal_encode_header(&numbers, header);
-    sha256_of(header, sizeof header, out);
-}
-
 /* False: out of memory. */
 static bool list_files(struct answers_folder *folder)
 {
@@ -86,7 +76,7 @@ struct answers_folder *answers_folder_new(const char *journal, const struct run_
         return NULL;
     snprintf(folder->path, size, "%s/%s", journal, ANSWERS_FOLDER);
     folder->n_task = identity_n_task(identity);
-    digest(identity, folder->identity);
+    journal_digest(identity, folder->identity);
     if (list_files(folder))
         return folder;
     answers_folder_free(folder);

@@ -234,7 +234,8 @@ void journal_close(struct journal *journal)
 static bool is_ours(int directory, const char *name)
 {
     static const char *const beside[] = {JOURNAL_COMPANION, "." JOURNAL_COMPANION ".tmp-",
-                                         JOURNAL_PLAN, "." JOURNAL_PLAN ".tmp-"};
+                                         JOURNAL_PLAN, "." JOURNAL_PLAN ".tmp-",
+                                         JOURNAL_STATE, "." JOURNAL_STATE ".tmp-"};
     unsigned char begin[4];
     struct stat found;
     for (size_t i = 0; i < sizeof beside / sizeof *beside; i++)

@@ -3,6 +3,7 @@
 #include "io/journal_format.h"
 
 #include "base/bytes.h"
+#include "base/sha256.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -248,4 +249,13 @@ void journal_decode_record(const unsigned char *bytes, size_t n_parameter, uint3
     p = get_values(p, record->point, 2 * (size_t)record->n_point, 8);
     memcpy(record->reason, p, n_reason);
     record->reason[n_reason] = '\0';
+}
+
+void journal_digest(const struct run_identity *identity, unsigned char out[32])
+{
+    unsigned char header[JOURNAL_HEADER_SIZE];
+    struct run_identity numbers = *identity;
+    memset(numbers.description, 0, sizeof numbers.description);
+    journal_encode_header(&numbers, header);
+    sha256_of(header, sizeof header, out);
 }

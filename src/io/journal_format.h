@@ -31,6 +31,8 @@ enum journal_header {
 bool journal_is_name(const char *name);
 
 void journal_encode_header(const struct run_identity *identity, unsigned char out[JOURNAL_HEADER_SIZE]);
+/* SHA-256 of the run as in a header, without the texts. */
+void journal_digest(const struct run_identity *identity, unsigned char out[32]);
 enum journal_header journal_decode_header(const unsigned char *bytes, size_t n, struct run_identity *identity);
 
 /* The size of the longest record, and of this one. */

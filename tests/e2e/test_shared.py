@@ -2,6 +2,8 @@
 
 SPDX-License-Identifier: BSD-3-Clause
 """
+import os
+import re
 import shutil
 import signal
 import subprocess
@@ -12,6 +14,7 @@ import numpy as np
 from scipy import stats
 from scipy.optimize import least_squares
 
+import faults
 import helpers as h
 from test_crash import problem as crash_problem
 
@@ -71,11 +74,13 @@ def run(path, model, *words, code=0):
 
 def run_file(path, *words, code=(0, 1), env=None):
     done = h.stiffit("run", path, *words, code=code, env=env)
+    return read(path) | {"stderr": done.stderr}
+
+
+def read(path):
     with h5py.File(h.result_path(path)) as f:
-        found = {name: data[()] for name, data in f["fits"].items()}
-        found["shared"] = {name: data[()] for name, data in f["shared"].items()}
-    found["stderr"] = done.stderr
-    return found
+        return {name: data[()] for name, data in f["fits"].items()} | {f"shared/{name}": data[()]
+                                                                       for name, data in f["shared"].items()}
 
 
 def stacked(y, shared, lower, upper, weight=1.0, start=(1, 5, 0.2, 0), fixed=()):
@@ -157,9 +162,9 @@ def test_scipy(tmp):
         found = run(path, model, "--share", ",".join(NAMES[j] for j in shared), *EXACT)
         assert np.all(found["status"] == 1), found["stderr"]
         compare(found, *stacked(y, shared, LOWER, UPPER, 1 if np.isnan(sigma) else 1 / sigma))
-        assert [name.decode() for name in found["shared"]["name"]] == [NAMES[j] for j in shared]
-        np.testing.assert_array_equal(found["shared"]["value"], found["parameters"][0][shared])
-        np.testing.assert_array_equal(found["shared"]["standard_error"], found["standard_error"][0][shared])
+        assert [name.decode() for name in found["shared/name"]] == [NAMES[j] for j in shared]
+        np.testing.assert_array_equal(found["shared/value"], found["parameters"][0][shared])
+        np.testing.assert_array_equal(found["shared/standard_error"], found["standard_error"][0][shared])
         np.testing.assert_array_equal(found["parameters"][:, shared], np.tile(found["parameters"][0][shared], (n, 1)))
         freedom = y.size - n * (4 - len(shared)) - len(shared)
         assert np.all(found["degrees_of_freedom"] == freedom)
@@ -201,10 +206,8 @@ def test_same_bits(tmp):
     first = None
     for threads in (1, 2, 7):
         found = run(path, model, "--share", "ka", "-j", threads, "--overwrite", "--restart")
-        found = {name: found[name] for name in found if name not in ("seconds", "stderr", "shared")}
         first = first or found
-        for name, column in found.items():
-            assert column.tobytes() == first[name].tobytes() or column.dtype == object, (threads, name)
+        faults.same_fits(found, first)
 
 
 def test_all_shared(tmp):
@@ -241,8 +244,8 @@ def test_nist(tmp):
             path = tmp / f"{name}.h5"
             h.write_problem(path, None, list("abcd"), rows, parameters={"name": names, "start": start}, t0=-10.0)
             found = run(path, model, "--share", "all", "--overwrite", *EXACT)
-            np.testing.assert_allclose(found["shared"]["value"], value, rtol=1e-7)
-            np.testing.assert_allclose(found["shared"]["standard_error"], error, rtol=1e-5)
+            np.testing.assert_allclose(found["shared/value"], value, rtol=1e-7)
+            np.testing.assert_allclose(found["shared/standard_error"], error, rtol=1e-5)
 
 
 THEOPHYLLINE = """
@@ -294,10 +297,10 @@ def test_without_influence(tmp):
     found = run(path, model, "--share", "ka", *EXACT)
     e = np.exp(-0.2 * T)
     best = np.sum(y * e) / (len(y) * np.sum(e ** 2))
-    np.testing.assert_allclose(found["shared"]["value"], best, rtol=1e-7)  # what a promise of 1e-15 of this objective leaves
+    np.testing.assert_allclose(found["shared/value"], best, rtol=1e-7)  # what a promise of 1e-15 of this objective leaves
     rss = np.sum((y - best * e) ** 2)
     # the own parameters take degrees of freedom, although they have no influence
-    np.testing.assert_allclose(found["shared"]["standard_error"],
+    np.testing.assert_allclose(found["shared/standard_error"],
                                np.sqrt(rss / (y.size - 3 * len(y) - 1) / (len(y) * np.sum(e ** 2))), rtol=1e-6)
     assert np.all(found["error_missing"][:, 1:] == 3)
 
@@ -353,21 +356,54 @@ def test_crash(tmp):
         assert b"dataset 5 of this fit" in found["message"][0] and b"dataset" not in found["message"][5], found["message"]
 
 
-def test_killed(tmp):
-    """A run that was killed ends with the bits of one that was not."""
-    y = sample(2000, seed=12)
+def kill(process, who):
+    """SIGTERM to the supervisor, or SIGKILL to one process or all."""
+    if who == "term":
+        process.terminate()
+    elif who == "group":
+        os.killpg(process.pid, signal.SIGKILL)
+    elif who == "supervisor":
+        process.kill()
+    else:
+        children = subprocess.run(["pgrep", "-P", str(process.pid)], capture_output=True, text=True, check=False).stdout.split()
+        for child in children:
+            try:
+                os.kill(int(child), signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+
+
+def killed_often(tmp, n, n_kill, seed):
+    """Kills a run at random moments until it has ended; returns what resumed runs said of their steps."""
+    y = sample(n, seed=seed)
     path, model = write(tmp / "p.h5", EQUATIONS, y)
-    words = [h.STIFFIT, "run", path, "--model", model, "--share", "ka", "-j", "1", "--rtol", "1e-10"]
-    whole = run(path, model, "--share", "ka", "-j", 1, "--rtol", "1e-10")
+    words = ("--share", "ka", "--rtol", "1e-11", "--ftol", "1e-13")
+    began = time.monotonic()
+    whole = run(path, model, *words, "-j", 2)
+    longest = time.monotonic() - began
     h.result_path(path).unlink()
-    for seconds in (0.2, 0.5, 0.8):
-        process = subprocess.Popen([str(word) for word in words], env=h.environment(), stderr=subprocess.DEVNULL)
-        time.sleep(seconds)
-        process.send_signal(signal.SIGKILL if seconds < 0.8 else signal.SIGTERM)
-        process.wait()
-    found = run(path, model, "--share", "ka", "-j", 1, "--rtol", "1e-10")
-    for name in ("parameters", "standard_error", "objective", "evaluations"):
-        assert found[name].tobytes() == whole[name].tobytes(), name
+    rng = np.random.default_rng(seed)
+    said = []
+    for k in range(n_kill):
+        process = subprocess.Popen([str(word) for word in (h.STIFFIT, "run", path, "--model", model, *words, "-j", 1 + k % 3)],
+                                   env=h.environment(), stderr=subprocess.PIPE, text=True, start_new_session=True)
+        time.sleep(rng.uniform(0.1, 0.5) * longest)
+        kill(process, ("group", "supervisor", "child", "term")[k % 4])
+        said += re.findall(r"goes on after (\d+) steps", process.communicate(timeout=300)[1])
+        if h.result_path(path).exists():
+            faults.same_fits(read(path), whole)
+            h.result_path(path).unlink()
+    found = run(path, model, *words)
+    faults.same_fits(found, whole)
+    assert not list(tmp.glob("*.journal")), list(tmp.iterdir())
+    return [int(step) for step in said]
+
+
+def test_killed(tmp):
+    """A run that is killed at any moment, in any of its processes, goes on from its latest step, with another number of workers,
+    to the bits of one that was not."""
+    steps = killed_often(tmp, 1500 // (h.SANITIZER_SPEED if h.SANITIZE else 1), 12, seed=12)
+    assert any(step > 0 for step in steps), steps
 
 
 def test_errors_other_than_normal(tmp):

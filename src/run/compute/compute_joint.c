@@ -3,19 +3,69 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "run/compute/compute.h"
 
+#include "base/clock.h"
+#include "io/journal_state.h"
 #include "run/supervise/child.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
+/* The state of the search is written if this time has passed since the last one, which is the most that a kill can cost besides
+ * a pass, and this many times what the last one took. */
+static const int64_t STATE_WORTH_NS = 100000000, STATE_SHARE = 20;
+
+struct keeper {
+    int64_t written_ns, cost_ns;
+    bool has_trouble;
+};
+
+/* Keeps the state between two passes; without it a killed run only begins again. */
+static void keep_state(struct compute *compute, struct keeper *keeper, bool is_last)
+{
+    const struct run_plan *plan = &compute->campaign.plan;
+    struct error error = {.status = STATUS_OK};
+    int64_t now = clock_now_ns(), since = now - keeper->written_ns;
+    size_t n;
+    if (keeper->has_trouble || (!is_last && (since < STATE_WORTH_NS || since < STATE_SHARE * keeper->cost_ns)))
+        return;
+    unsigned char *bytes = joint_save(compute->campaign.joint, &n);
+    if (!bytes || journal_state_write(plan->place.journal, &plan->identity, bytes, n, &error)) {
+        keeper->has_trouble = true;
+        compute_say(compute, "warning: the state of the search cannot be kept (%s); the fit continues, but after an "
+                    "interruption it would start from an earlier state", bytes ? error.message : "out of memory");
+    }
+    free(bytes);
+    keeper->written_ns = clock_now_ns();
+    keeper->cost_ns = keeper->written_ns - now;
+}
+
+/* Continues where another process was. */
+static enum status take_state(struct compute *compute, unsigned char **bytes, struct error *error)
+{
+    struct campaign *campaign = &compute->campaign;
+    struct joint *joint = campaign->joint;
+    size_t n;
+    *bytes = journal_state_read(campaign->plan.place.journal, &campaign->plan.identity, &n);
+    if (!*bytes)
+        return STATUS_OK;
+    if (joint_load(joint, *bytes, n)) {
+        compute_say(compute, "resuming: the search goes on after %lld steps", (long long)joint->n_iteration);
+        return STATUS_OK;
+    }
+    joint_fini(joint);
+    if (joint_init(joint, &campaign->fit, &campaign->model, (size_t)campaign->n_dataset, campaign->n_parameter,
+                   campaign->share.is_shared, campaign->scale))
+        return STATUS_OK;
+    return error_set(error, STATUS_NO_MEMORY, "out of memory for %llu datasets", (unsigned long long)campaign->n_dataset);
+}
+
 /* What an earlier process journalled of datasets that crashed or hung: they end the fit. Other records are from an end that was
  * interrupted, and are written again. */
-static enum status take_crashes(struct compute *compute, struct error *error)
+static void take_crashes(struct compute *compute)
 {
     struct campaign *campaign = &compute->campaign;
     struct fit_record record = {.reason = ""};
-    enum status status = compute_read_journal(compute, error);
-    for (uint64_t fit = 0; !status && (fit = journal_next(compute->earlier, fit)) != UINT64_MAX; fit++) {
+    for (uint64_t fit = 0; (fit = journal_next(compute->earlier, fit)) != UINT64_MAX; fit++) {
         struct error trouble = {.status = STATUS_OK};
         if (!journal_get(compute->earlier, fit, &record, &trouble))
             continue;
@@ -23,7 +73,6 @@ static enum status take_crashes(struct compute *compute, struct error *error)
         if (record.outcome == OUTCOME_crashed || is_hung)
             joint_block_fail(campaign->joint, (size_t)(fit / campaign->n_task), (enum outcome)record.outcome, record.reason);
     }
-    return status;
 }
 
 static enum status write_records(struct compute *compute, struct error *error)
@@ -47,28 +96,52 @@ static enum status write_records(struct compute *compute, struct error *error)
     return status;
 }
 
-enum status compute_joint(struct compute *compute, bool *journal_gone, struct error *error)
+/* Passes until the fit has ended. Also OK if it was stopped. */
+static enum status search(struct compute *compute, bool *journal_gone, bool *has_ended, struct error *error)
 {
     const struct campaign *campaign = &compute->campaign;
+    struct joint *joint = campaign->joint;
     const struct stage stage = {.n_task = 1, .n_wanted = campaign->n_dataset};
+    struct keeper keeper = {.written_ns = clock_now_ns()};
     bool goes_on = true;
-    enum status status = take_crashes(compute, error);
+    enum status status = STATUS_OK;
     for (size_t i = 0; i < campaign->n_dataset; i++)
-        goes_on = goes_on && campaign->joint->block[i].outcome == OUTCOME_not_run;
-    if (!status && !goes_on) {
-        joint_advance(campaign->joint);
+        goes_on = goes_on && joint->block[i].outcome == OUTCOME_not_run;
+    if (!goes_on) { /* a dataset has crashed */
         compute->stage = stage;
         counter_set(&compute->n_done, campaign->n_dataset);
+        goes_on = joint_advance(joint);
     }
     while (!status && goes_on) {
         status = compute_stage(compute, &stage, NULL, NULL, journal_gone, error);
         if (status || !compute_is_complete(compute))
             return status;
-        goes_on = joint_advance(campaign->joint);
-        if (goes_on && stop_is_requested()) {
+        goes_on = joint_advance(joint);
+        bool stops = goes_on && stop_is_requested();
+        if (goes_on)
+            keep_state(compute, &keeper, stops);
+        if (stops) {
             counter_set(&compute->n_done, 0);
             return STATUS_OK;
         }
     }
-    return status ? status : write_records(compute, error);
+    *has_ended = !status;
+    return status;
+}
+
+enum status compute_joint(struct compute *compute, bool *journal_gone, struct error *error)
+{
+    unsigned char *state = NULL;
+    bool has_ended = false;
+    enum status status = compute_read_journal(compute, error);
+    if (!status)
+        status = take_state(compute, &state, error);
+    if (!status)
+        take_crashes(compute);
+    if (!status)
+        status = search(compute, journal_gone, &has_ended, error);
+    if (has_ended)
+        status = write_records(compute, error);
+    free(state);
+    return status;
 }

@@ -1,0 +1,179 @@
+/* The state of a fit over many datasets between two passes, as bytes from which another process continues. What a block derives
+ * from its evaluation (triangles, rows for the shared parameters) is left out: evaluations are pure, so one more at the best
+ * point gives the same bits. Numbers are in this machine's order, and structures as this build lays them out.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "fit/joint_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { FORMAT = 1 };
+
+/* Goes over the state: measures (bytes and from NULL), writes, or reads. */
+struct cursor {
+    unsigned char *to;
+    const unsigned char *from;
+    size_t at, n; /* reading: the number of bytes */
+    bool is_bad;  /* reading: there were not enough */
+};
+
+static void pass_over(struct cursor *cursor, void *value, size_t n)
+{
+    if (cursor->from && (cursor->is_bad || n > cursor->n - cursor->at)) {
+        cursor->is_bad = true;
+        return;
+    }
+    if (cursor->from && value)
+        memcpy(value, cursor->from + cursor->at, n);
+    else if (cursor->to && value)
+        memcpy(cursor->to + cursor->at, value, n);
+    cursor->at += n;
+}
+
+#define FIELD(field) pass_over(cursor, &(field), sizeof(field))
+#define ARRAY(array, n) pass_over(cursor, array, (n) * sizeof *(array))
+
+static void pass_numbers(struct cursor *cursor, struct joint *joint)
+{
+    struct trust_model *shared = &joint->shared;
+    FIELD(joint->s);
+    FIELD(joint->pass);
+    FIELD(joint->f);
+    FIELD(joint->tighter);
+    FIELD(joint->certificate);
+    FIELD(joint->outcome);
+    FIELD(joint->stop);
+    FIELD(joint->n_iteration);
+    FIELD(joint->has_best);
+    FIELD(joint->culprit);
+    FIELD(joint->stopping);
+    FIELD(joint->point.f);
+    FIELD(joint->asker.start_f);
+    FIELD(joint->asker.notes);
+    FIELD(joint->asker.reason);
+    FIELD(joint->asker.is_sigma_known);
+    FIELD(joint->asker.objective.likelihood);
+    FIELD(joint->asker.objective.n_row);
+    FIELD(shared->radius);
+    FIELD(shared->length);
+    FIELD(shared->promise);
+    FIELD(shared->is_restricted);
+}
+
+static void pass_arrays(struct cursor *cursor, struct joint *joint)
+{
+    struct trust_model *shared = &joint->shared;
+    size_t s = joint->s;
+    ARRAY(joint->theta, s);
+    ARRAY(joint->trial, s);
+    ARRAY(joint->length, s);
+    ARRAY(joint->point.gradient, s);
+    ARRAY(shared->scale, s);
+    ARRAY(shared->low, s);
+    ARRAY(shared->high, s);
+    ARRAY(shared->rhs, s);
+    ARRAY(shared->triangle, s * s);
+}
+
+static void pass_block(struct cursor *cursor, struct joint_block *block)
+{
+    FIELD(block->n);
+    FIELD(block->n_row);
+    FIELD(block->radius);
+    FIELD(block->best.f);
+    FIELD(block->outcome);
+    FIELD(block->engine);
+    FIELD(block->gradient);
+    FIELD(block->n_evaluation);
+    FIELD(block->n_step);
+    FIELD(block->seconds);
+    FIELD(block->notes);
+    FIELD(block->reason);
+}
+
+static void pass_own(struct cursor *cursor, struct joint_block *block)
+{
+    ARRAY(block->best.theta, block->n);
+    ARRAY(block->best.scale, block->n);
+}
+
+static void pass_head(struct cursor *cursor, const struct joint *joint, bool *is_ours)
+{
+    size_t expected[] = {FORMAT, sizeof joint->stopping, joint->n_block, joint->n_parameter}, found[4];
+    memcpy(found, expected, sizeof found);
+    pass_over(cursor, found, sizeof found);
+    *is_ours = !cursor->is_bad && !memcmp(found, expected, sizeof found);
+}
+
+static size_t save(struct joint *joint, unsigned char *to)
+{
+    struct cursor pass = {.to = to}, *cursor = &pass;
+    bool is_ours;
+    pass_head(cursor, joint, &is_ours);
+    pass_numbers(cursor, joint);
+    pass_arrays(cursor, joint);
+    for (size_t i = 0; i < joint->n_block; i++) {
+        pass_block(cursor, &joint->block[i]);
+        pass_own(cursor, &joint->block[i]);
+    }
+    return cursor->at;
+}
+
+unsigned char *joint_save(struct joint *joint, size_t *n)
+{
+    *n = save(joint, NULL);
+    unsigned char *bytes = calloc(*n, 1);
+    if (bytes)
+        save(joint, bytes);
+    return bytes;
+}
+
+static bool is_sound(const struct joint *joint)
+{
+    bool is_good = joint->s <= joint->n_parameter && joint->pass <= JOINT_KEEP && joint->tighter > 0;
+    for (size_t i = 0; is_good && i < joint->n_block; i++) {
+        const struct joint_block *block = &joint->block[i];
+        is_good = block->n + joint->s <= joint->n_parameter && block->outcome < N_OUTCOME && block->engine < N_ENGINE
+                  && block->gradient < N_GRADIENT;
+    }
+    return is_good;
+}
+
+bool joint_load(struct joint *joint, const unsigned char *bytes, size_t n)
+{
+    struct cursor pass = {.from = bytes, .n = n}, *cursor = &pass;
+    bool is_ours;
+    pass_head(cursor, joint, &is_ours);
+    if (!is_ours)
+        return false;
+    pass_numbers(cursor, joint);
+    joint->saved = bytes;
+    joint->saved_arrays = cursor->at;
+    if (cursor->is_bad || joint->s > joint->n_parameter)
+        return false;
+    pass_arrays(cursor, joint); /* which are not there yet: passed over */
+    for (size_t i = 0; i < joint->n_block; i++) {
+        struct joint_block *block = &joint->block[i];
+        pass_block(cursor, block);
+        if (cursor->is_bad || block->n > joint->n_parameter)
+            return false;
+        block->saved = cursor->at;
+        pass_own(cursor, block);
+    }
+    joint->stopping.asker = &joint->asker;
+    joint_set_tighter(joint, joint->tighter);
+    return !cursor->is_bad && cursor->at == n && is_sound(joint);
+}
+
+void joint_restore_shared(struct joint *joint)
+{
+    struct cursor cursor = {.from = joint->saved, .at = joint->saved_arrays, .n = SIZE_MAX};
+    pass_arrays(&cursor, joint);
+    joint->shared.is_current = true;
+}
+
+void joint_restore_block(const struct joint *joint, struct joint_block *block)
+{
+    struct cursor cursor = {.from = joint->saved, .at = block->saved, .n = SIZE_MAX};
+    pass_own(&cursor, block);
+}
