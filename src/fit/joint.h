@@ -30,8 +30,7 @@ struct joint_side {
 
 struct joint_block {
     bool is_made;
-    size_t saved;             /* not 0: its place in joint->saved, until it is made */
-    size_t n, n_row;
+    size_t saved, n, n_row;   /* saved: if not 0, its place in joint->saved until it is made */
     struct joint_side best, trial;
     double radius;            /* of the own trust region */
     /* of the latest trial */
@@ -96,8 +95,8 @@ struct joint {
     double *start, *lower, *upper;
     uint8_t *fixed;
     struct arena arena;
-    const unsigned char *saved; /* of joint_load, or NULL */
-    size_t saved_arrays;
+    const unsigned char *saved; /* of joint_load, or NULL; */
+    size_t saved_arrays;        /* and a place in it */
 };
 
 /* False: out of memory; joint_fini is legal. */
@@ -110,9 +109,8 @@ void joint_block_run(struct joint *joint, size_t i, const struct fit_problem *pr
                      struct arena *arena);
 /* The search between two passes, as bytes for joint_load; free() them. NULL: out of memory. */
 unsigned char *joint_save(struct joint *joint, size_t *n);
-/* After joint_init: continues the search of another process, to the same bits. Each block evaluates its best point once more,
- * which is not counted. False: these are not the bytes of such a fit, and `joint` must be made anew. Otherwise they must last as
- * long as `joint`. */
+/* After joint_init: continues that search, to the same bits; each block evaluates its best point once more, uncounted. False:
+ * these are not such bytes, and `joint` must be made anew. Otherwise they must outlive `joint`. */
 bool joint_load(struct joint *joint, const unsigned char *bytes, size_t n);
 /* A block that cannot be run at all. */
 void joint_block_fail(struct joint *joint, size_t i, enum outcome outcome, const char *reason);

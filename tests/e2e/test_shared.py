@@ -400,8 +400,8 @@ def killed_often(tmp, n, n_kill, seed):
 
 
 def test_killed(tmp):
-    """A run that is killed at any moment, in any of its processes, goes on from its latest step, with another number of workers,
-    to the bits of one that was not."""
+    """A run that is killed at any moment, in any of its processes, goes on from its latest step, with another number of
+    workers, to the bits of one that was not."""
     steps = killed_often(tmp, 1500 // (h.SANITIZER_SPEED if h.SANITIZE else 1), 12, seed=12)
     assert any(step > 0 for step in steps), steps
 

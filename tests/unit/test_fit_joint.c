@@ -1,0 +1,319 @@
+/* Fits over many datasets: linear problems against dense algebra, bounds by their conditions, and searches that another process
+ * continues after any pass.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "fit_case.h"
+
+#include "base/random.h"
+#include "fit/joint.h"
+
+enum { N_BLOCK = 11, N_ROW = 9, P = 4, OWN = 2, ALL = N_BLOCK * OWN + 2 };
+static const uint8_t is_shared[P] = {1, 0, 1, 0};
+static const uint32_t own_of[OWN] = {1, 3}, shared_of[2] = {0, 2};
+
+static int line(const struct stiffit_point *at, double *h)
+{
+    h[0] = at->p[0] * sin(at->t) + at->p[1] + at->p[2] * at->t * at->t / 10 + at->p[3] * at->t;
+    return STIFFIT_OK;
+}
+
+static int line_slopes(const struct stiffit_point *at, double *h)
+{
+    h[0] = sin(at->t);
+    h[1] = 1;
+    h[2] = at->t * at->t / 10;
+    h[3] = at->t;
+    return STIFFIT_OK;
+}
+
+/* A e^(-k t) + b + shared c sin(t): k is shared. */
+static int decay(const struct stiffit_point *at, double *h)
+{
+    h[0] = at->p[1] * exp(-at->p[0] * at->t) + at->p[2] * sin(at->t) + at->p[3];
+    return at->p[3] < -40 ? STIFFIT_RECOVERABLE : STIFFIT_OK;
+}
+
+static int decay_slopes(const struct stiffit_point *at, double *h)
+{
+    h[1] = exp(-at->p[0] * at->t);
+    h[0] = -at->t * at->p[1] * h[1];
+    h[2] = sin(at->t);
+    h[3] = 1;
+    return STIFFIT_OK;
+}
+
+static const struct stiffit_model line_model = {STIFFIT_MODEL_HEADER, .n_parameter = P, .n_observable = 1, .observe = line,
+                                                .observe_parameter = line_slopes};
+static const struct stiffit_model decay_model = {STIFFIT_MODEL_HEADER, .n_parameter = P, .n_observable = 1, .observe = decay,
+                                                 .observe_parameter = decay_slopes};
+
+struct many {
+    struct fit_case *block[N_BLOCK];
+    struct joint joint;
+};
+
+static void make(struct many *many, const struct stiffit_model *abi, const double truth[P], uint64_t seed)
+{
+    for (size_t i = 0; i < N_BLOCK; i++) {
+        struct fit_case *block = many->block[i] = case_new(abi, N_ROW);
+        double p[P], d[P];
+        for (size_t k = 0; k < P; k++)
+            p[k] = truth[k] * (is_shared[k] ? 1 : 1 + 0.3 * random_normal(seed, i, k));
+        for (size_t r = 0; r < N_ROW; r++) {
+            struct stiffit_point at = {.t = block->time[r], .p = p};
+            abi->observe(&at, d);
+            block->value[r] = d[0] + 0.1 * random_normal(seed, i, 10 + r);
+            block->sigma[r] = 0.1;
+        }
+        block->problem.dataset = i;
+        block->options.statistics = true;
+    }
+}
+
+static void begin(struct many *many)
+{
+    struct fit_case *first = many->block[0];
+    assert_true(joint_init(&many->joint, &first->options, &first->model, N_BLOCK, P, is_shared, first->scale));
+}
+
+static bool pass(struct many *many)
+{
+    for (size_t k = 0; k < N_BLOCK; k++) {
+        size_t i = (k * 7 + 3) % N_BLOCK; /* in any order */
+        arena_reset(&many->block[i]->arena);
+        joint_block_run(&many->joint, i, &many->block[i]->problem, &many->block[i]->host, &many->block[i]->arena);
+    }
+    return joint_advance(&many->joint);
+}
+
+static void record_all(struct many *many)
+{
+    for (size_t i = 0; i < N_BLOCK; i++)
+        joint_record(&many->joint, i, &many->block[i]->result);
+}
+
+static void drop(struct many *many)
+{
+    joint_fini(&many->joint);
+    for (size_t i = 0; i < N_BLOCK; i++)
+        case_free(many->block[i]);
+}
+
+/* Column of parameter k of block i in the dense problem; the order is the blocks', then the shared ones. */
+static size_t column_of(size_t i, size_t k)
+{
+    for (size_t c = 0; c < 2; c++)
+        if (shared_of[c] == k)
+            return N_BLOCK * OWN + c;
+    return i * OWN + (own_of[1] == k);
+}
+
+/* The dense normal matrix, its right-hand side for the data, and the inverse by Gauss and Jordan. */
+static void dense(const struct many *many, double inverse[ALL][ALL], double solution[ALL])
+{
+    static double a[ALL][2 * ALL];
+    double right[ALL] = {0};
+    memset(a, 0, sizeof a);
+    for (size_t i = 0; i < N_BLOCK; i++)
+        for (size_t r = 0; r < N_ROW; r++) {
+            double d[P], zero[P] = {0};
+            struct stiffit_point at = {.t = many->block[i]->time[r], .p = zero};
+            line_slopes(&at, d);
+            for (size_t k = 0; k < P; k++) {
+                right[column_of(i, k)] += 100 * d[k] * many->block[i]->value[r];
+                for (size_t l = 0; l < P; l++)
+                    a[column_of(i, k)][column_of(i, l)] += 100 * d[k] * d[l];
+            }
+        }
+    for (size_t c = 0; c < ALL; c++)
+        a[c][ALL + c] = 1;
+    for (size_t c = 0; c < ALL; c++) { /* positive definite: no pivoting needed */
+        double pivot = a[c][c];
+        for (size_t k = 0; k < 2 * ALL; k++)
+            a[c][k] /= pivot;
+        for (size_t r = 0; r < ALL; r++) {
+            double factor = r == c ? 0 : a[r][c];
+            for (size_t k = 0; k < 2 * ALL && factor != 0; k++)
+                a[r][k] -= factor * a[c][k];
+        }
+    }
+    for (size_t r = 0; r < ALL; r++) {
+        solution[r] = 0;
+        for (size_t c = 0; c < ALL; c++) {
+            inverse[r][c] = a[r][ALL + c];
+            solution[r] += inverse[r][c] * right[c];
+        }
+    }
+}
+
+/* One Gauss-Newton step solves a linear problem; parameters and standard errors are those of the dense one. */
+static void test_linear(void **state)
+{
+    static double inverse[ALL][ALL];
+    double solution[ALL];
+    struct many many;
+    (void)state;
+    make(&many, &line_model, (const double[]){2, -1, 0.5, 3}, 1);
+    begin(&many);
+    int n_pass = 1;
+    while (pass(&many))
+        n_pass++;
+    record_all(&many);
+    dense(&many, inverse, solution);
+    assert_true(n_pass <= 5);
+    for (size_t i = 0; i < N_BLOCK; i++) {
+        const struct fit_record *record = &many.block[i]->result;
+        assert_int_equal(record->outcome, OUTCOME_converged);
+        for (size_t k = 0; k < P; k++) {
+            size_t c = column_of(i, k);
+            assert_true(fabs(record->parameter[k] - solution[c]) < 1e-9 * fmax(1, fabs(solution[c])));
+            assert_true(fabs(record->standard_error[k] / sqrt(inverse[c][c]) - 1) < 1e-8);
+        }
+        assert_int_equal(record->n_freedom, N_BLOCK * N_ROW - ALL);
+    }
+    drop(&many);
+}
+
+/* The gradient of a whole line by parameter k of block i (or of all, for shared ones). */
+static double gradient_of(const struct many *many, size_t block, size_t k)
+{
+    double sum = 0;
+    for (size_t i = is_shared[k] ? 0 : block; i < (is_shared[k] ? N_BLOCK : block + 1); i++)
+        for (size_t r = 0; r < N_ROW; r++) {
+            double d[P], h;
+            struct stiffit_point at = {.t = many->block[i]->time[r], .p = many->block[i]->result.parameter};
+            line(&at, &h);
+            line_slopes(&at, d);
+            sum += 100 * d[k] * (h - many->block[i]->value[r]);
+        }
+    return sum;
+}
+
+/* Bounds on own and shared parameters: the conditions of Karush, Kuhn and Tucker, which have one solution. */
+static void test_bounds(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 2; seed < 12; seed++) {
+        struct many many;
+        size_t n_held = 0;
+        make(&many, &line_model, (const double[]){2, -1, 0.5, 3}, seed);
+        for (size_t i = 0; i < N_BLOCK; i++) {
+            many.block[i]->upper[3] = 1.4;
+            many.block[i]->lower[1] = -0.9;
+            many.block[i]->start[1] = -0.5;
+            many.block[i]->upper[0] = seed % 2 ? 1.9 : 4;
+            many.block[i]->start[0] = 1.5;
+        }
+        begin(&many);
+        while (pass(&many))
+            ;
+        record_all(&many);
+        for (size_t i = 0; i < N_BLOCK; i++)
+            for (size_t k = 0; k < P; k++) {
+                const struct fit_case *block = many.block[i];
+                double g = gradient_of(&many, i, k);
+                int8_t bound = block->result.at_bound[k];
+                n_held += bound != 0;
+                assert_true(bound >= 0 || (g >= 0 && block->result.parameter[k] == block->lower[k]));
+                assert_true(bound <= 0 || (g <= 0 && block->result.parameter[k] == block->upper[k]));
+                assert_true(bound != 0 || fabs(g) < 1e-5);
+            }
+        assert_true(n_held > 0);
+        drop(&many);
+    }
+}
+
+/* Blocks that say nothing of one or both of their parameters change nothing for the others. */
+static void test_flat_blocks(void **state)
+{
+    struct many many;
+    (void)state;
+    make(&many, &line_model, (const double[]){2, -1, 0.5, 3}, 20);
+    for (size_t r = 0; r < N_ROW; r++)
+        many.block[4]->time[r] = 0; /* h = p1 */
+    begin(&many);
+    while (pass(&many))
+        ;
+    record_all(&many);
+    double mean = 0;
+    for (size_t r = 0; r < N_ROW; r++)
+        mean += many.block[4]->value[r] / N_ROW;
+    const struct fit_record *flat = &many.block[4]->result;
+    assert_int_equal(flat->lack[3], LACK_flat);
+    assert_int_equal(flat->lack[1], LACK_none);
+    assert_true(fabs(flat->parameter[1] - mean) < 1e-10);
+    assert_true(fabs(flat->standard_error[1] - 0.1 / 3) < 1e-10);
+    assert_true(flat->parameter[3] == 1); /* its start */
+    assert_int_equal(many.block[0]->result.lack[0], LACK_none);
+    for (size_t i = 0; i < N_BLOCK; i++)
+        for (size_t k = 0; k < P; k++)
+            assert_true(fabs(gradient_of(&many, i, k)) < 1e-5);
+    drop(&many);
+}
+
+/* Starts from which steps are rejected, shortened and stopped by bounds, and cannot be evaluated. */
+static void make_hard(struct many *many)
+{
+    make(many, &decay_model, (const double[]){0.7, 5, 0.3, 1}, 30);
+    for (size_t i = 0; i < N_BLOCK; i++) {
+        many->block[i]->lower[0] = 1e-3;
+        many->block[i]->upper[0] = 1e3;
+        many->block[i]->start[0] = 30;
+        many->block[i]->scale[0] = SCALE_LOG;
+        many->block[i]->start[3] = i % 3 ? 1 : -39;
+        many->block[i]->upper[1] = i % 2 ? 5 : 50;
+    }
+}
+
+/* After each pass in turn, another search continues from the bytes of this one, to the same bits. */
+static void test_resumed(void **state)
+{
+    struct many whole;
+    int n_pass = 1;
+    (void)state;
+    make_hard(&whole);
+    begin(&whole);
+    while (pass(&whole))
+        n_pass++;
+    record_all(&whole);
+    assert_int_equal(whole.block[0]->result.outcome, OUTCOME_converged);
+    assert_true(n_pass > 6);
+    for (int k = 1; k < n_pass; k++) {
+        struct many first, second;
+        size_t n;
+        make_hard(&first);
+        begin(&first);
+        for (int i = 0; i < k; i++)
+            assert_true(pass(&first));
+        unsigned char *bytes = joint_save(&first.joint, &n);
+        drop(&first);
+        make_hard(&second);
+        begin(&second);
+        assert_false(joint_load(&second.joint, bytes, n - 1));
+        joint_fini(&second.joint);
+        begin(&second);
+        assert_true(joint_load(&second.joint, bytes, n));
+        int n_more = 1;
+        while (pass(&second))
+            n_more++;
+        assert_int_equal(k + n_more, n_pass);
+        record_all(&second);
+        for (size_t i = 0; i < N_BLOCK; i++) {
+            struct fit_record *a = &whole.block[i]->result, *b = &second.block[i]->result;
+            a->seconds = b->seconds = 0;
+            assert_memory_equal(whole.block[i]->arrays, second.block[i]->arrays, fit_record_array_bytes(P));
+            assert_true(a->objective == b->objective && a->n_evaluation == b->n_evaluation && a->notes == b->notes);
+            assert_true(a->outcome == b->outcome && a->stop == b->stop && a->gradient_norm == b->gradient_norm);
+            assert_true(a->n_iteration == b->n_iteration && a->tight_decrease == b->tight_decrease);
+        }
+        drop(&second);
+        free(bytes);
+    }
+    drop(&whole);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_linear), cmocka_unit_test(test_bounds),
+                                       cmocka_unit_test(test_flat_blocks), cmocka_unit_test(test_resumed)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
