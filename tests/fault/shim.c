@@ -4,7 +4,7 @@
  *   SHIM_COUNTS   file of N_PROCESS x N_CALL counts (uint64), for which SHIM_NAMES tells the order
  *   SHIM_FAULT    PROCESS CALL K HOW: K counts from 1; HOW is `once ERRNO`, `ever ERRNO`, or `kill` before the call, `half`
  *                 in the middle of a write, `after` it
- *   SHIM_ANY=1    calls of libraries count too, not the program's own alone
+ *   SHIM_ANY=1    calls of libraries count too, not the program's own alone (HDF5 is one, also where it is linked into it)
  *   SHIM_CLOCK=1  the time of day jumps by hours, to and fro
  * SPDX-License-Identifier: BSD-3-Clause */
 #define _GNU_SOURCE
@@ -47,7 +47,7 @@ static const char *const process_name[] = {"run", "__compute", "__finish"};
 enum { N_PROCESS = 3, ONCE, EVER, KILL, HALF, AFTER };
 
 static _Atomic uint64_t *counts; /* of this kind of process; NULL: nothing is counted */
-static uintptr_t text_begin, text_end; /* of the program itself */
+static uintptr_t text_begin, text_end, text_offset; /* of the program itself; of its text from where it is loaded */
 static int bad_call = -1, how, bad_errno;
 static uint64_t bad_k;
 static int any_caller;
@@ -57,10 +57,35 @@ static int find_text(struct dl_phdr_info *info, size_t size, void *context)
     (void)size, (void)context;
     for (int i = 0; i < info->dlpi_phnum; i++)
         if (info->dlpi_phdr[i].p_type == PT_LOAD && info->dlpi_phdr[i].p_flags & PF_X) {
-            text_begin = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
+            text_offset = info->dlpi_phdr[i].p_vaddr;
+            text_begin = info->dlpi_addr + text_offset;
             text_end = text_begin + info->dlpi_phdr[i].p_memsz;
         }
     return 1; /* the first object is the program */
+}
+
+/* The program ends where HDF5 begins, if its archive is linked into it: at the first symbol with such a name. */
+static void leave_out_hdf5(void)
+{
+    int file = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    size_t size = file < 0 ? 0 : (size_t)lseek(file, 0, SEEK_END);
+    const char *bytes = (const char *)syscall(SYS_mmap, NULL, size, PROT_READ, MAP_PRIVATE, file, 0);
+    syscall(SYS_close, file);
+    if (bytes == MAP_FAILED)
+        return;
+    const ElfW(Ehdr) *head = (const void *)bytes;
+    const ElfW(Shdr) *section = (const void *)(bytes + head->e_shoff);
+    uintptr_t at_0 = text_begin - text_offset;
+    for (int i = 0; i < head->e_shnum; i++) {
+        const ElfW(Sym) *symbol = (const void *)(bytes + section[i].sh_offset);
+        const char *names = bytes + section[section[i].sh_link].sh_offset;
+        for (size_t k = 0; section[i].sh_type == SHT_SYMTAB && k < section[i].sh_size / sizeof *symbol; k++)
+            if (symbol[k].st_shndx && !strncmp(names + symbol[k].st_name, "H5", 2) &&
+                !strstr(names + symbol[k].st_name, ".cold") && at_0 + symbol[k].st_value > text_begin &&
+                at_0 + symbol[k].st_value < text_end)
+                text_end = at_0 + symbol[k].st_value;
+    }
+    syscall(SYS_munmap, bytes, size);
 }
 
 static int kind_of_process(void)
@@ -91,6 +116,7 @@ __attribute__((constructor)) static void begin(void)
     dl_iterate_phdr(find_text, NULL);
     if (kind < 0 || file < 0)
         return;
+    leave_out_hdf5();
     void *memory = (void *)syscall(SYS_mmap, NULL, N_PROCESS * N_CALL * sizeof *counts, PROT_READ | PROT_WRITE, MAP_SHARED,
                                    file, 0);
     syscall(SYS_close, file);
