@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STRING_BATCH_BYTES = 1 << 20, STRING_BATCH = 4096, MAX_CACHE = 64 << 20 };
+enum { STRING_BATCH_BYTES = 1 << 20, STRING_BATCH = 4096, MAX_CACHE = 64 << 20, CONVERSION_BYTES = 1 << 20 };
 
 /* gzip compresses at most 1032 to 1. A file that claims far more is hostile or was never written. */
 static const double MAX_PACKING = 5000, FREE_CLAIM = 64 << 20;
@@ -139,6 +139,17 @@ bool hdf5_column_as_vector(struct hdf5_column *column)
     return column->width == 1;
 }
 
+/* HDF5's buffer for conversions has 1 MiB, all of which each reading clears: a smaller one will do for few rows. 0: HDF5 failed. */
+static hid_t transfer_list(const struct hdf5_column *column, size_t n, hid_t type)
+{
+    size_t in_file = H5Tget_size(column->type), in_memory = H5Tget_size(type);
+    double bytes = (double)n * (double)column->width * (double)(in_file > in_memory ? in_file : in_memory);
+    hid_t list = H5Pcreate(H5P_DATASET_XFER);
+    if (list > 0 && bytes < CONVERSION_BYTES && H5Pset_buffer(list, (size_t)bytes, NULL, NULL) < 0)
+        hdf5_release(&list);
+    return list > 0 ? list : 0;
+}
+
 /* Reads rows [first, first + n) as `type`. */
 static enum status read_rows(const struct hdf5_column *column, uint64_t first, size_t n, hid_t type, void *out,
                              struct error *error)
@@ -153,10 +164,12 @@ static enum status read_rows(const struct hdf5_column *column, uint64_t first, s
     count[column->axis] = n;
     count[1 - column->axis] = column->width;
     hid_t file_space = H5Dget_space(column->dataset), memory_space = H5Screate_simple(1, &total, NULL);
-    bool good = file_space > 0 && memory_space > 0;
+    hid_t transfer = transfer_list(column, n, type);
+    bool good = file_space > 0 && memory_space > 0 && transfer > 0;
     if (good && column->rank > 0)
         good = H5Sselect_hyperslab(file_space, H5S_SELECT_SET, start, NULL, count, NULL) >= 0;
-    good = good && H5Dread(column->dataset, type, memory_space, file_space, H5P_DEFAULT, out) >= 0;
+    good = good && H5Dread(column->dataset, type, memory_space, file_space, transfer, out) >= 0;
+    hdf5_release(&transfer);
     hdf5_release(&memory_space);
     hdf5_release(&file_space);
     if (!good)

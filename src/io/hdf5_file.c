@@ -199,6 +199,9 @@ static H5O_type_t object_type(hid_t id, const char *path)
 #if H5_VERSION_GE(1, 12, 0) /* takes the parts of the information that are wanted */
     H5O_info2_t info;
     herr_t got = H5Oget_info_by_name3(id, path, &info, H5O_INFO_BASIC, H5P_DEFAULT);
+#elif H5_VERSION_GE(1, 10, 3)
+    H5O_info_t info;
+    herr_t got = H5Oget_info_by_name2(id, path, &info, H5O_INFO_BASIC, H5P_DEFAULT);
 #else
     H5O_info_t info;
     herr_t got = H5Oget_info_by_name(id, path, &info, H5P_DEFAULT);
@@ -206,9 +209,10 @@ static H5O_type_t object_type(hid_t id, const char *path)
     return got < 0 ? H5O_TYPE_UNKNOWN : info.type;
 }
 
-static enum hdf5_kind object_kind(hid_t id, const char *path)
+/* A soft link may lead nowhere. */
+static enum hdf5_kind object_kind(hid_t id, const char *path, bool is_hard)
 {
-    htri_t exists = H5Oexists_by_name(id, path, H5P_DEFAULT);
+    htri_t exists = is_hard ? 1 : H5Oexists_by_name(id, path, H5P_DEFAULT);
     if (exists <= 0)
         return exists == 0 ? HDF5_ABSENT : HDF5_OTHER;
     H5O_type_t type = object_type(id, path);
@@ -237,7 +241,7 @@ enum hdf5_kind hdf5_kind(const struct hdf5_file *file, const char *path)
         else if (H5Lget_info(file->id, part, &link, H5P_DEFAULT) < 0 || link.type == H5L_TYPE_EXTERNAL)
             kind = HDF5_OTHER;
         else
-            kind = object_kind(file->id, part);
+            kind = object_kind(file->id, part, link.type == H5L_TYPE_HARD);
         if (i < length && kind == HDF5_DATASET)
             kind = HDF5_ABSENT;
     }

@@ -165,7 +165,18 @@ static enum status read_contents(struct problem *problem, struct error *error)
     return faults_report(&problem->faults, problem->file.path, error);
 }
 
-enum status problem_open(struct problem **opened, const char *path, struct error *error)
+static enum status read_ids_alone(struct problem *problem, struct error *error)
+{
+    enum status status = problem_check_kind(problem, error);
+    if (status)
+        return status;
+    problem_open_datasets(problem);
+    problem->info.n_dataset = problem->owners[0].n;
+    return faults_report(&problem->faults, problem->file.path, error);
+}
+
+static enum status open_and_read(struct problem **opened, const char *path,
+                                 enum status (*read)(struct problem *problem, struct error *error), struct error *error)
 {
     *opened = NULL;
     struct problem *problem = calloc(1, sizeof *problem);
@@ -174,13 +185,23 @@ enum status problem_open(struct problem **opened, const char *path, struct error
     enum status status = hdf5_open(&problem->file, path, error);
     problem->info.path = problem->file.path;
     if (!status)
-        status = read_contents(problem, error);
+        status = read(problem, error);
     if (status) {
         problem_close(problem);
         return status;
     }
     *opened = problem;
     return STATUS_OK;
+}
+
+enum status problem_open(struct problem **opened, const char *path, struct error *error)
+{
+    return open_and_read(opened, path, read_contents, error);
+}
+
+enum status problem_open_ids(struct problem **opened, const char *path, struct error *error)
+{
+    return open_and_read(opened, path, read_ids_alone, error);
 }
 
 void problem_close(struct problem *problem)

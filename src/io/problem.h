@@ -64,6 +64,9 @@ struct problem_expectation {
 /* Opens and reads the small tables; checks formats, names and shapes. The message lists up to 20 faults, one per line.
  * STATUS_SYSTEM: the file does not exist or cannot be read. */
 enum status problem_open(struct problem **problem, const char *path, struct error *error);
+/* Opens the file for its number of datasets and their ids alone: nothing else is checked, and only problem_info's path and
+ * n_dataset, problem_read_ids and problem_close may be used. */
+enum status problem_open_ids(struct problem **problem, const char *path, struct error *error);
 void problem_close(struct problem *problem);
 const struct problem_info *problem_info(const struct problem *problem);
 /* The plugin's path relative to the working directory; free() it. */

@@ -190,13 +190,18 @@ static void check_covariates(struct problem *problem)
         faults_add(&problem->faults, "/experiments/t0: there is /datasets/t0, too; give it in one of them");
 }
 
+void problem_open_datasets(struct problem *problem)
+{
+    problem->owners[0] = (struct problem_owners){.path = "/datasets"};
+    open_ids(problem, &problem->owners[0], true);
+}
+
 void problem_open_streams(struct problem *problem)
 {
     struct problem_owners *datasets = &problem->owners[0], *experiments = &problem->owners[1];
-    *datasets = (struct problem_owners){.path = "/datasets"};
     *experiments = (struct problem_owners){.path = "/experiments"};
     memcpy(problem->stream, groups, sizeof groups);
-    open_ids(problem, datasets, true);
+    problem_open_datasets(problem);
     open_owners(problem, datasets);
     problem->has_experiments = hdf5_kind(&problem->file, "/experiments") == HDF5_GROUP;
     for (int g = 0; g < N_GROUP; g++) {

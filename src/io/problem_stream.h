@@ -63,7 +63,9 @@ struct problem_owners {
     const char *const *covariate_name;
 };
 
-/* After /datasets/id: opens the columns of owners and groups. */
+/* Opens /datasets/id. */
+void problem_open_datasets(struct problem *problem);
+/* Opens the columns of owners, that one too, and of groups. */
 void problem_open_streams(struct problem *problem);
 void problem_close_streams(struct problem *problem);
 /* Matches an index with n names; `of` has them, in messages. */

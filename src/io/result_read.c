@@ -218,20 +218,32 @@ static enum status open_columns(struct result *result, struct error *error)
     return status;
 }
 
-static enum status read_objective_kind(struct result *result, struct error *error)
+static enum status read_kind_of(struct result *result, const char *object, struct error *error)
 {
     char *kind = NULL;
-    enum status status = hdf5_attribute_text(&result->file, "/fits/objective", "kind", &kind, error);
+    enum status status = hdf5_attribute_text(&result->file, object, "kind", &kind, error);
     if (!status && !(result->info.objective_kind = arena_strdup(&result->arena, kind ? kind : "unknown")))
         status = no_memory(result, error);
     free(kind);
     return status;
 }
 
-enum status result_open(struct result **result, const char *path, struct error *error)
+static enum status read_columns(struct result *result, struct error *error)
 {
-    static enum status (*const parts[])(struct result *result, struct error *error) = {
-        check_kind, read_parameters, read_identity, read_provenance, open_columns, read_objective_kind};
+    enum status status = open_columns(result, error);
+    return status ? status : read_kind_of(result, "/fits/objective", error);
+}
+
+static enum status read_kind_alone(struct result *result, struct error *error)
+{
+    return read_kind_of(result, "/fits", error);
+}
+
+static enum status open_and_read(struct result **result, const char *path,
+                                 enum status (*last)(struct result *result, struct error *error), struct error *error)
+{
+    enum status (*const parts[])(struct result *result, struct error *error) = {
+        check_kind, read_parameters, read_identity, read_provenance, last};
     *result = NULL;
     struct result *made = calloc(1, sizeof *made);
     if (!made)
@@ -248,6 +260,16 @@ enum status result_open(struct result **result, const char *path, struct error *
     }
     *result = made;
     return status;
+}
+
+enum status result_open(struct result **result, const char *path, struct error *error)
+{
+    return open_and_read(result, path, read_columns, error);
+}
+
+enum status result_open_header(struct result **result, const char *path, struct error *error)
+{
+    return open_and_read(result, path, read_kind_alone, error);
 }
 
 const char *provenance_fact(const struct provenance *provenance, const char *name)

@@ -272,7 +272,8 @@ enum status result_writer_open(struct result_writer **writer, const char *path, 
     if (!status)
         status = hdf5_make_group(&made->file, "/fits", error);
     if (!status)
-        status = make_columns(made, header, error);
+        status = header->is_alone ? hdf5_put_text(&made->file, "/fits", "kind", header->objective_kind, error)
+                                  : make_columns(made, header, error);
     if (status) {
         result_writer_close(made);
         return status;
@@ -359,8 +360,9 @@ static enum status describe_strings(struct result_writer *writer, struct error *
 
 enum status result_writer_finish(struct result_writer *writer, struct error *error)
 {
-    enum status status = write_block(writer, error);
-    if (!status)
+    bool has_rows = writer->id.dataset > 0;
+    enum status status = has_rows ? write_block(writer, error) : STATUS_OK;
+    if (!status && has_rows)
         status = describe_strings(writer, error); /* last: a column of strings is rewritten when a longer one comes */
     if (!status)
         status = hdf5_flush(&writer->file, error);

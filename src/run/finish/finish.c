@@ -252,7 +252,7 @@ static enum status finish_run(struct finish *finish, struct run_plan *plan, cons
                               struct run_summary *summary, struct error *error)
 {
     const struct place *place = &plan->place;
-    enum status status = problem_open(&finish->problem, place->problem, error);
+    enum status status = problem_open_ids(&finish->problem, place->problem, error);
     if (!status)
         status = skeleton_open(place->journal, &finish->skeleton, error);
     if (status)

@@ -124,7 +124,7 @@ enum status skeleton_write(const struct campaign *campaign, const char *command_
         .parameter_unit = unit,
         .objective_kind = campaign->objective_kind,
         .identity = campaign->plan.identity,
-        .n_row = campaign->plan.selection.n,
+        .is_alone = true,
         .provenance = {.n = facts.n, .name = facts.name, .value = (const char *const *)facts.value}};
     status = result_writer_open(&writer, path, NULL, &header, error);
     if (!status)
@@ -143,7 +143,7 @@ enum status skeleton_open(const char *journal_path, struct result **skeleton, st
     char *path = skeleton_path(journal_path);
     if (!path)
         return error_set(error, STATUS_NO_MEMORY, "out of memory for the result's header");
-    enum status status = result_open(skeleton, path, error);
+    enum status status = result_open_header(skeleton, path, error);
     free(path);
     return status;
 }
