@@ -9,6 +9,7 @@
 #include <string.h>
 
 enum { STRING_BATCH_BYTES = 1 << 20, STRING_BATCH = 4096, MAX_CACHE = 64 << 20, CONVERSION_BYTES = 1 << 20 };
+enum { STRING_IN_FILE = 32 /* at least what a string of variable length has in a file, whatever its type says */ };
 
 /* gzip compresses at most 1032 to 1. A file that claims far more is hostile or was never written. */
 static const double MAX_PACKING = 5000, FREE_CLAIM = 64 << 20;
@@ -143,6 +144,7 @@ bool hdf5_column_as_vector(struct hdf5_column *column)
 static hid_t transfer_list(const struct hdf5_column *column, size_t n, hid_t type)
 {
     size_t in_file = H5Tget_size(column->type), in_memory = H5Tget_size(type);
+    in_file = in_file > STRING_IN_FILE ? in_file : STRING_IN_FILE;
     double bytes = (double)n * (double)column->width * (double)(in_file > in_memory ? in_file : in_memory);
     hid_t list = H5Pcreate(H5P_DATASET_XFER);
     if (list > 0 && bytes < CONVERSION_BYTES && H5Pset_buffer(list, (size_t)bytes, NULL, NULL) < 0)
